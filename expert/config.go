@@ -1,0 +1,102 @@
+package expert
+
+import "time"
+
+// What holds when neither the file nor a flag says otherwise.
+const (
+	DefaultProvider        = "anthropic"
+	DefaultRuntime         = "local"
+	DefaultReasoningBudget = ReasoningLow
+	DefaultMaxSteps        = 100
+	DefaultMaxRetries      = 5
+	DefaultTimeout         = 300000 * time.Millisecond
+	DefaultAPIBaseURL      = "https://api.perstack.ai"
+	DefaultVersion         = "1.0.0" // of an Expert that does not state one
+)
+
+// DefaultModel is the model to use when nobody names one, or "" where only the
+// user can know.
+func DefaultModel(provider string) string {
+	switch provider {
+	case "anthropic":
+		return "claude-sonnet-4-5"
+	case "openai":
+		return "gpt-4o"
+	case "google":
+		return "gemini-2.5-pro"
+	case "replay":
+		return "replay"
+	}
+	return ""
+}
+
+// Config is what a perstack.toml says. It does not hold defaults: a field that
+// the file does not set is zero, so that flags and defaults can be told apart.
+type Config struct {
+	Path string // absolute path of the file
+	Dir  string // its directory
+
+	Provider        Provider
+	Model           string
+	ReasoningBudget ReasoningBudget
+	Runtime         string
+	MaxSteps        *int           // steps of the whole job
+	MaxRetries      *int           // of one generation
+	Timeout         *time.Duration // of one generation
+	APIBaseURL      string         // perstackApiBaseUrl: the registry
+
+	// BaseSkillCommand is perstackBaseSkillCommand: a program that takes the
+	// place of the built-in base skill. Empty means the built-in one.
+	BaseSkillCommand []string
+
+	// EnvPath lists the env files to read, as written. Nil means that the file
+	// does not say; empty but not nil means none.
+	EnvPath []string
+
+	Experts []*Expert // in file order
+
+	// LockPath is the perstack.lock beside the file; empty if there is none.
+	// Load sets it, Parse does not.
+	LockPath string
+
+	file      string // as it was given, for messages
+	positions map[string]Position
+}
+
+// Provider is who runs the model. Name is empty when the file has no [provider].
+type Provider struct {
+	Name    string
+	Setting Setting
+}
+
+// Setting is [provider.setting]. It belongs to the provider it stands with and
+// must not be used with another one: it would send keys to the wrong host.
+type Setting struct {
+	BaseURL                string
+	Headers                map[string]string // may hold secrets: never print them
+	Organization           string            // openai
+	Project                string            // openai, google-vertex
+	Name                   string            // openai
+	ResourceName           string            // azure-openai
+	APIVersion             string            // azure-openai
+	UseDeploymentBasedURLs bool              // azure-openai
+	Region                 string            // amazon-bedrock
+	Location               string            // google-vertex
+	Cassette               string            // replay: absolute path of the script
+	AllowPrivateEndpoint   bool              // BaseURL may be a private address
+}
+
+// Lookup finds the Expert that key names: one with exactly this name, or one
+// with this name and version if the key has a version.
+func (c *Config) Lookup(key string) (*Expert, bool) {
+	name, version := key, ""
+	if k, err := ParseKey(key); err == nil && k.Version != "" {
+		name, version = k.Name, k.Version
+	}
+	for _, e := range c.Experts {
+		if e.Name == name && (version == "" || e.Version == version) {
+			return e, true
+		}
+	}
+	return nil, false
+}

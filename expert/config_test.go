@@ -1,0 +1,192 @@
+package expert
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// full sets every key there is.
+const full = `
+model = "claude-sonnet-4-5"
+reasoningBudget = 4096
+runtime = "docker"
+maxSteps = 50
+maxRetries = 0
+timeout = 60_000
+perstackApiBaseUrl = "https://registry.example"
+perstackBaseSkillCommand = ["node", "base.js"]
+envPath = [".env", "~/keys.env"]
+
+[provider]
+providerName = "anthropic"
+
+[experts.zoe]
+version = "1.2.3-rc.1"
+minRuntimeVersion = "v1.0"
+description = "Finds things."
+instruction = """
+Find things.
+"""
+delegates = ["@acme/writer", "adam"]
+tags = ["search", "beta"]
+providerTools = ["webSearch"]
+providerSkills = [{type = "builtin", skillId = "pdf"}, {type = "custom", name = "n", definition = "d"}]
+
+[experts.zoe.providerToolOptions]
+webSearch = {maxUses = 3, allowedDomains = ["example.com"]}
+webFetch = {maxUses = 1}
+fileSearch = {vectorStoreIds = ["vs"], maxNumResults = 9}
+
+[experts.zoe.skills."@perstack/base"]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "@perstack/base"
+pick = ["think", "readTextFile"]
+omit = ["exec"]
+
+[experts.zoe.skills.search]
+type = "mcpStdioSkill"
+description = "Search"
+rule = "Search first."
+command = "npx"
+args = ["-y", "search-server@1.0.0"]
+requiredEnv = ["SEARCH_KEY"]
+allowedDomains = ["*.search.example"]
+lazyInit = true
+
+[experts.zoe.skills.events]
+type = "mcpSseSkill"
+endpoint = "https://events.example/sse"
+
+[experts.zoe.skills.local]
+type = "mcpHttpSkill"
+endpoint = "http://localhost:3000/mcp"
+allowPrivateEndpoint = true
+
+[experts.zoe.skills.user]
+type = "interactiveSkill"
+
+[experts.zoe.skills.user.tools.ask]
+name = "ask"
+description = "Ask."
+inputJsonSchema = '{"type": "object"}'
+
+[experts.adam]
+instruction = "Be first."
+`
+
+func TestFullFile(t *testing.T) {
+	got := check(t, full)
+	if got == nil {
+		t.FailNow()
+	}
+	dir, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		Path: filepath.Join(dir, "p.toml"), Dir: dir,
+		Provider: Provider{Name: "anthropic"}, Model: "claude-sonnet-4-5", ReasoningBudget: "4096", Runtime: "docker",
+		MaxSteps: ptr(50), MaxRetries: ptr(0), Timeout: ptr(time.Minute),
+		APIBaseURL: "https://registry.example", BaseSkillCommand: []string{"node", "base.js"}, EnvPath: []string{".env", "~/keys.env"},
+		Experts: []*Expert{{
+			Key: "zoe", Name: "zoe", Version: "1.2.3-rc.1", MinRuntimeVersion: "v1.0",
+			Description: "Finds things.", Instruction: "Find things.\n",
+			Delegates: []string{"@acme/writer", "adam"}, Tags: []string{"search", "beta"},
+			ProviderTools:  []string{"webSearch"},
+			ProviderSkills: []ProviderSkill{{Type: "builtin", SkillID: "pdf"}, {Type: "custom", Name: "n", Definition: "d"}},
+			ProviderToolOptions: &ProviderToolOptions{
+				WebSearch:  &WebSearchOptions{MaxUses: 3, AllowedDomains: []string{"example.com"}},
+				WebFetch:   &WebFetchOptions{MaxUses: 1},
+				FileSearch: &FileSearchOptions{VectorStoreIDs: []string{"vs"}, MaxNumResults: 9},
+			},
+			Skills: []*Skill{
+				{Name: "@perstack/base", Type: StdioSkill, Command: "npx", PackageName: "@perstack/base", Pick: []string{"think", "readTextFile"}, Omit: []string{"exec"}},
+				{Name: "search", Type: StdioSkill, Description: "Search", Rule: "Search first.", Command: "npx", Args: []string{"-y", "search-server@1.0.0"},
+					RequiredEnv: []string{"SEARCH_KEY"}, AllowedDomains: []string{"*.search.example"}, LazyInit: true},
+				{Name: "events", Type: SSESkill, Endpoint: "https://events.example/sse"},
+				{Name: "local", Type: HTTPSkill, Endpoint: "http://localhost:3000/mcp", AllowPrivateEndpoint: true},
+				{Name: "user", Type: InteractiveSkill, Tools: []InteractiveTool{{Name: "ask", Description: "Ask.", InputSchema: []byte(`{"type": "object"}`)}}},
+			},
+		}, {
+			Key: "adam", Name: "adam", Version: "1.0.0", Instruction: "Be first.",
+			Skills: []*Skill{{Name: "@perstack/base", Type: StdioSkill, Description: "Base skill", Command: "npx", Args: []string{"-y", "@perstack/base"}, Implicit: true}},
+		}},
+	}
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Config{})); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// Absent is not the same as zero, and no default is filled in.
+func TestAbsentValues(t *testing.T) {
+	c := check(t, "")
+	if c.MaxSteps != nil || c.MaxRetries != nil || c.Timeout != nil || c.EnvPath != nil || c.Provider.Name != "" || c.Runtime != "" || c.ReasoningBudget != "" {
+		t.Errorf("an empty file says %+v", c)
+	}
+	c = check(t, "maxRetries = 0\ntimeout = 0\nenvPath = []")
+	if *c.MaxRetries != 0 || *c.Timeout != 0 || c.EnvPath == nil || len(c.EnvPath) != 0 {
+		t.Errorf("zeros are lost: %+v", c)
+	}
+	if c := check(t, "perstackBaseSkillCommand = []"); c.BaseSkillCommand != nil {
+		t.Error("an empty base skill command is not the same as none")
+	}
+	if c := check(t, "runtime = 'perstack'", `p.toml:1:11: warning: runtime: "perstack" is the older name of the built-in runtime; write "local"`); c.Runtime != "local" {
+		t.Errorf("the older name perstack is read as %q", c.Runtime)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	c := check(t, "[experts.a]\ninstruction='x'\nversion='1.2.3'\n[experts.\"@o/b\"]\ninstruction='x'")
+	for key, want := range map[string]string{
+		"a": "a", "a@1.2.3": "a", "@o/b": "@o/b", "@o/b@1.0.0": "@o/b",
+		"a@1.2.4": "", "a@latest": "", "b": "", "": "", "A": "", "a@": "",
+	} {
+		e, ok := c.Lookup(key)
+		if ok != (want != "") || ok && e.Name != want {
+			t.Errorf("Lookup(%q) = %v, %v", key, e, ok)
+		}
+	}
+}
+
+// The order of the file is kept, also for tables that appear piece by piece.
+func TestFileOrder(t *testing.T) {
+	c := check(t, `
+[experts.z.skills.two]
+type = "mcpStdioSkill"
+command = "node"
+args = ["two.js"]
+[experts.a]
+instruction = "x"
+[experts.z]
+instruction = "x"
+[experts.z.skills.one]
+type = "mcpStdioSkill"
+command = "node"
+args = ["one.js"]
+`)
+	var got []string
+	for _, e := range c.Experts {
+		for _, s := range e.Skills {
+			got = append(got, e.Name+"/"+s.Name)
+		}
+	}
+	if want := "z/@perstack/base z/two z/one a/@perstack/base"; strings.Join(got, " ") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestDefaultModel(t *testing.T) {
+	for provider, want := range map[string]string{"anthropic": "claude-sonnet-4-5", "replay": "replay", "ollama": ""} {
+		if got := DefaultModel(provider); got != want {
+			t.Errorf("DefaultModel(%q) = %q", provider, got)
+		}
+	}
+}

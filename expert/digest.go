@@ -1,0 +1,104 @@
+package expert
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// meaning is what a digest covers. Its JSON is canonical: encoding/json writes
+// fields in the order of the struct, and everything whose order has no meaning
+// is sorted first. Changing it changes every digest, so fields are only added,
+// and added ones are left out when zero.
+type meaning struct {
+	Format              int                  `json:"format"`
+	Name                string               `json:"name"`
+	Version             string               `json:"version"`
+	MinRuntimeVersion   string               `json:"minRuntimeVersion,omitempty"`
+	Description         string               `json:"description,omitempty"`
+	Instruction         string               `json:"instruction"`
+	Skills              []skillMeaning       `json:"skills,omitempty"`
+	Delegates           []string             `json:"delegates,omitempty"`
+	Tags                []string             `json:"tags,omitempty"`
+	ProviderTools       []string             `json:"providerTools,omitempty"`
+	ProviderSkills      []ProviderSkill      `json:"providerSkills,omitempty"`
+	ProviderToolOptions *ProviderToolOptions `json:"providerToolOptions,omitempty"`
+}
+
+type skillMeaning struct {
+	Name                 string        `json:"name"`
+	Type                 SkillType     `json:"type"`
+	Description          string        `json:"description,omitempty"`
+	Rule                 string        `json:"rule,omitempty"`
+	Pick                 []string      `json:"pick,omitempty"`
+	Omit                 []string      `json:"omit,omitempty"`
+	AllowedDomains       []string      `json:"allowedDomains,omitempty"`
+	Command              string        `json:"command,omitempty"`
+	PackageName          string        `json:"packageName,omitempty"`
+	Args                 []string      `json:"args,omitempty"`
+	RequiredEnv          []string      `json:"requiredEnv,omitempty"`
+	LazyInit             bool          `json:"lazyInit,omitempty"`
+	Endpoint             string        `json:"endpoint,omitempty"`
+	AllowPrivateEndpoint bool          `json:"allowPrivateEndpoint,omitempty"`
+	Tools                []toolMeaning `json:"tools,omitempty"`
+}
+
+type toolMeaning struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	InputSchema string `json:"inputSchema"`
+}
+
+// Digest is the SHA-256, in hex, of what the Expert means. Two files that
+// differ only in the order of keys and tables, in layout or in comments give the same digest;
+// any change that a model or a skill could notice gives another. The implicit
+// base skill is left out, since it belongs to the runtime.
+func (e *Expert) Digest() string {
+	m := meaning{
+		Format: 1, Name: e.Name, Version: e.Version, MinRuntimeVersion: e.MinRuntimeVersion,
+		Description: e.Description, Instruction: e.Instruction,
+		Delegates: e.Delegates, Tags: e.Tags,
+		ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
+	}
+	for _, s := range e.Skills {
+		if !s.Implicit {
+			m.Skills = append(m.Skills, s.meaning())
+		}
+	}
+	slices.SortFunc(m.Skills, func(a, b skillMeaning) int { return cmp.Compare(a.Name, b.Name) })
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic("expert: plain values do not encode: " + err.Error()) // strings, bools and numbers always do
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func (s *Skill) meaning() skillMeaning {
+	m := skillMeaning{
+		Name: s.Name, Type: s.Type, Description: s.Description, Rule: s.Rule,
+		Pick: s.Pick, Omit: s.Omit, AllowedDomains: s.AllowedDomains,
+		Command: s.Command, PackageName: s.PackageName, Args: s.Args,
+		RequiredEnv: s.RequiredEnv, LazyInit: s.LazyInit,
+		Endpoint: s.Endpoint, AllowPrivateEndpoint: s.AllowPrivateEndpoint,
+	}
+	for _, t := range s.Tools {
+		m.Tools = append(m.Tools, toolMeaning{t.Name, t.Description, canonicalJSON(t.InputSchema)})
+	}
+	slices.SortFunc(m.Tools, func(a, b toolMeaning) int { return cmp.Compare(a.Name, b.Name) })
+	return m
+}
+
+// canonicalJSON removes blanks and sorts members. Numbers stay as written:
+// rounding them to floats could make two schemas equal that are not.
+func canonicalJSON(text []byte) string {
+	v := jsontext.Value(text).Clone()
+	if err := v.Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)); err != nil {
+		return string(text)
+	}
+	return string(v)
+}

@@ -1,0 +1,91 @@
+package expert
+
+import (
+	"strings"
+	"testing"
+)
+
+func digestOf(t *testing.T, text string) string {
+	t.Helper()
+	c, ps := Parse("p.toml", []byte(text))
+	if ps.Err() != nil {
+		t.Fatal(ps.Err())
+	}
+	return c.Experts[0].Digest()
+}
+
+const digested = `
+[experts.a]
+version = "1.0.0"
+instruction = "Do it."
+tags = ["x"]
+[experts.a.skills.one]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "one"
+[experts.a.skills.two]
+type = "interactiveSkill"
+[experts.a.skills.two.tools.t]
+inputJsonSchema = '{"type": "object", "required": ["q"], "maxProperties": 1}'
+`
+
+func TestDigestIgnoresLayout(t *testing.T) {
+	want := digestOf(t, digested)
+	if len(want) != 64 || strings.Trim(want, "0123456789abcdef") != "" {
+		t.Fatalf("digest %q is not SHA-256 in hex", want)
+	}
+	same := `
+# The same Expert, written by somebody else; the version is the default.
+[experts.a.skills.two]
+tools.t = {name = "t", inputJsonSchema = '''{
+  "maxProperties": 1, "required": ["q"],
+  "type": "obj\u0065ct"
+}'''}
+type = 'interactiveSkill'
+[experts.a]
+tags = [
+  "x", # a comment
+]
+instruction = 'Do it.'
+[experts.a.skills]
+one = {pick = [], packageName = "one", command = "npx", type = "mcpStdioSkill"}
+`
+	if got := digestOf(t, same); got != want {
+		t.Errorf("digest depends on layout: %s, %s", got, want)
+	}
+}
+
+func TestDigestSeesEveryChange(t *testing.T) {
+	seen := map[string]string{digestOf(t, digested): "the original"}
+	for _, change := range []struct{ old, new string }{
+		{`[experts.a]`, `[experts.a]` + "\ndescription = 'd'"},
+		{`[experts.a]`, `[experts.a]` + "\ndelegates = ['b']"},
+		{`[experts.a]`, `[experts.a]` + "\nminRuntimeVersion = 'v1'"},
+		{`[experts.a]`, `[experts.a]` + "\nproviderTools = ['webSearch']"},
+		{`[experts.a]`, `[experts.a]` + "\nproviderSkills = [{type='builtin', skillId='pdf'}]"},
+		{`[experts.a]`, `[experts.a]` + "\nproviderToolOptions = {webFetch = {maxUses = 2}}"},
+		{`version = "1.0.0"`, `version = "1.0.1"`},
+		{`"Do it."`, `"Do it!"`},
+		{`["x"]`, `["x", "y"]`},
+		{`packageName = "one"`, `packageName = "one@1.0.0"`},
+		{`packageName = "one"`, `args = ["one"]`},
+		{`packageName = "one"`, `packageName = "one"` + "\nrule = 'r'"},
+		{`packageName = "one"`, `packageName = "one"` + "\npick = ['p']"},
+		{`packageName = "one"`, `packageName = "one"` + "\nomit = ['p']"},
+		{`packageName = "one"`, `packageName = "one"` + "\nlazyInit = true"},
+		{`packageName = "one"`, `packageName = "one"` + "\nrequiredEnv = ['K']"},
+		{`packageName = "one"`, `packageName = "one"` + "\nallowedDomains = ['k.example']"},
+		{`skills.one`, `skills.uno`},
+		{`"npx"`, `"uvx"`},
+		{`["q"]`, `["r"]`},
+		{`1}'`, `9007199254740993}'`},
+		{`1}'`, `9007199254740992}'`}, // equal to the one above as a float
+	} {
+		text := strings.Replace(digested, change.old, change.new, 1)
+		d := digestOf(t, text)
+		if before, ok := seen[d]; ok {
+			t.Errorf("%q has the digest of %q", change.new, before)
+		}
+		seen[d] = change.new
+	}
+}

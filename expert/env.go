@@ -1,0 +1,160 @@
+package expert
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+)
+
+// EnvFile is an env file to read. One that was asked for must exist; the
+// default ones need not.
+type EnvFile struct {
+	Path     string
+	Explicit bool
+}
+
+// EnvFiles lists the env files of a run: those of the flag --env-path, relative
+// to cwd; else those of envPath in the file, relative to the file; else .env and
+// .env.local in cwd. A leading ~ is home. The Config may be nil.
+func EnvFiles(cwd, home string, flags []string, c *Config) []EnvFile {
+	dir, paths, explicit := cwd, []string{".env", ".env.local"}, false
+	switch {
+	case len(flags) > 0:
+		paths, explicit = flags, true
+	case c != nil && c.EnvPath != nil:
+		dir, paths, explicit = c.Dir, c.EnvPath, true
+	}
+	files := make([]EnvFile, 0, len(paths))
+	for _, p := range paths {
+		if rest, ok := strings.CutPrefix(p, "~"); ok && home != "" && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
+			p = filepath.Join(home, rest)
+		} else if !filepath.IsAbs(p) {
+			p = filepath.Join(dir, p)
+		}
+		files = append(files, EnvFile{Path: p, Explicit: explicit})
+	}
+	return files
+}
+
+// Env is the environment of a run: the process and the env files together. It
+// holds secrets, so no way of printing it shows a value. The zero Env is empty.
+type Env struct {
+	// Behind a function: when a struct holds an Env in a private field, fmt
+	// cannot call the methods below and prints what it finds. It follows
+	// pointers, but of a function it shows the address only.
+	read func() *envVars
+}
+
+type envVars struct {
+	values  map[string]envValue
+	notices []string
+}
+
+type envValue struct{ value, source string }
+
+func (e Env) vars() *envVars {
+	if e.read == nil {
+		return &envVars{}
+	}
+	return e.read()
+}
+
+// processSource is the source of variables that no file gave.
+const processSource = "process environment"
+
+// LoadEnv merges the variables of the process (as os.Environ lists them) with
+// the files. Non-empty variables of the process win over every file, empty ones
+// count as absent; of two files the later wins. All broken files are reported
+// together.
+func LoadEnv(process []string, files []EnvFile) (Env, error) {
+	vars := &envVars{values: map[string]envValue{}}
+	var errs []error
+	for _, f := range files {
+		data, err := readRegular(f.Path)
+		if err != nil {
+			switch {
+			case !absent(err):
+				errs = append(errs, fmt.Errorf("cannot read env file %s: %w", quote(f.Path), reason(err)))
+			case f.Explicit:
+				errs = append(errs, fmt.Errorf("env file %s not found; create it, or correct --env-path or envPath", quote(f.Path)))
+			}
+			continue
+		}
+		list, err := parseEnv(f.Path, data)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		vars.add(f.Path, list)
+	}
+	for _, entry := range process {
+		if name, value, _ := strings.Cut(entry, "="); name != "" && value != "" {
+			vars.values[name] = envValue{value, processSource}
+		}
+	}
+	if len(errs) > 0 {
+		return Env{}, errors.Join(errs...)
+	}
+	return Env{read: func() *envVars { return vars }}, nil
+}
+
+// add takes over the assignments of one file, the last one of each name.
+func (v *envVars) add(path string, list []assignment) {
+	here := map[string]int{}
+	for i, a := range list {
+		here[a.name] = i
+	}
+	for i, a := range list {
+		if here[a.name] != i {
+			continue
+		}
+		source := fmt.Sprintf("%s:%d", path, a.line)
+		if a.cut {
+			v.notices = append(v.notices, fmt.Sprintf("%s: %s ends before the #; quote the value to keep the rest", source, a.name))
+		}
+		if old, ok := v.values[a.name]; ok && old.value != a.value {
+			v.notices = append(v.notices, fmt.Sprintf("%s: %s replaces the value of %s", source, a.name, old.source))
+		}
+		v.values[a.name] = envValue{a.value, source}
+	}
+}
+
+// Get is the value of a variable, or "".
+func (e Env) Get(name string) string {
+	value, _ := e.Lookup(name)
+	return value
+}
+
+// Lookup is Get that tells an empty variable from an absent one.
+func (e Env) Lookup(name string) (string, bool) {
+	v, ok := e.vars().values[name]
+	return v.value, ok
+}
+
+// Source says where a variable comes from: file and line, or "process
+// environment"; "" if there is no such variable.
+func (e Env) Source(name string) string {
+	return e.vars().values[name].source
+}
+
+// Notices are remarks for verbose output, such as two files that disagree.
+// They name variables, never values.
+func (e Env) Notices() []string {
+	return e.vars().notices
+}
+
+// String tells how many variables there are and nothing about them.
+func (e Env) String() string {
+	return fmt.Sprintf("environment of %d variables", len(e.vars().values))
+}
+
+// GoString is String, for %#v.
+func (e Env) GoString() string { return e.String() }
+
+// Format is String for every verb, %d and %x included.
+func (e Env) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.String()) }
+
+// LogValue is String, for log/slog.
+func (e Env) LogValue() slog.Value { return slog.StringValue(e.String()) }

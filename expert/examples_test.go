@@ -1,0 +1,95 @@
+package expert
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Everything that a user is invited to copy is a file without a problem.
+func TestExamplesAreValid(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "examples", "*", FileName))
+	if err != nil || len(paths) < 3 {
+		t.Fatalf("%d examples, error %v", len(paths), err)
+	}
+	for _, path := range paths {
+		c, ps, err := Load(path)
+		if err != nil || len(ps) > 0 {
+			t.Errorf("%s: %v %v", path, ps, err)
+			continue
+		}
+		if len(c.Experts) == 0 {
+			t.Errorf("%s has no experts", path)
+		}
+		for _, e := range c.Experts {
+			for _, d := range e.Delegates {
+				if _, ok := c.Lookup(d); !ok {
+					t.Errorf("%s: %s delegates to %s, which is not in the file", path, e.Name, d)
+				}
+			}
+		}
+	}
+}
+
+func TestDocumentedSnippetsAreValid(t *testing.T) {
+	for _, file := range []string{"../docs/perstack-toml.md", "../README.md"} {
+		data, err := os.ReadFile(file)
+		if os.IsNotExist(err) && strings.HasSuffix(file, "README.md") {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := tomlBlocks(string(data))
+		if len(blocks) == 0 && strings.HasSuffix(file, "perstack-toml.md") {
+			t.Errorf("%s has no examples", file)
+		}
+		for line, text := range blocks {
+			_, ps := Parse(file, []byte(strings.Repeat("\n", line)+text)) // so that positions are those of the page
+			if len(ps) > 0 {
+				t.Errorf("%v", ps.Error())
+			}
+		}
+	}
+}
+
+// tomlBlocks finds the fenced blocks marked toml, by the line of their fence.
+func tomlBlocks(page string) map[int]string {
+	blocks := map[int]string{}
+	lines := strings.Split(page, "\n")
+	for i := 0; i < len(lines); i++ {
+		if strings.TrimSpace(lines[i]) != "```toml" {
+			continue
+		}
+		start := i + 1
+		for i++; i < len(lines) && strings.TrimSpace(lines[i]) != "```"; i++ {
+		}
+		blocks[start] = strings.Join(lines[start:i], "\n")
+	}
+	return blocks
+}
+
+// The reference mentions every key and every word that the code knows.
+func TestReferenceIsComplete(t *testing.T) {
+	data, err := os.ReadFile("../docs/perstack-toml.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := append([]string{"providerName", "setting", "type", "inputJsonSchema", "skillId", "definition", "webSearch", "maxUses", "vectorStoreIds", "maxNumResults"}, Providers()...)
+	words = append(append(append(words, topKeys...), expertKeys...), runtimeNames...)
+	for _, p := range providerSettings {
+		words = append(words, p.keys...)
+	}
+	for _, s := range skillKeys {
+		words = append(append(words, string(s.kind)), s.keys...)
+	}
+	for _, p := range providerTools {
+		words = append(words, p.tools...)
+	}
+	for _, w := range words {
+		if !strings.Contains(string(data), "`"+w+"`") {
+			t.Errorf("docs/perstack-toml.md does not mention `%s`", w)
+		}
+	}
+}

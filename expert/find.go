@@ -1,0 +1,110 @@
+package expert
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// FileName is the name that Find looks for.
+const FileName = "perstack.toml"
+
+const lockName = "perstack.lock"
+
+// ErrNotFound is wrapped by the errors of Find and Locate when there simply is no
+// perstack.toml. Commands that can do without one test for it. A file that was
+// named by the user and does not exist is another matter, and another error.
+var ErrNotFound = errors.New(FileName + " not found")
+
+// Find looks for perstack.toml in dir and its parents. A file that is there but
+// cannot be read ends the search with an error: to go on would silently use
+// another project's file. The path is relative if dir is.
+func Find(dir string) (string, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("cannot look for %s: %w", FileName, err)
+	}
+	for at := start; ; at = filepath.Dir(at) {
+		path := filepath.Join(at, FileName)
+		f, err := openRegular(path)
+		if err == nil {
+			f.Close()
+			return relativeLike(dir, start, path), nil
+		}
+		if !absent(err) {
+			return "", fmt.Errorf("cannot read %s: %w; mend it or pass --config <path>", path, reason(err))
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%w in %s or any parent; create one or pass --config <path>", ErrNotFound, start)
+		}
+	}
+}
+
+// absent tells "there is no such file" from "it cannot be read".
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// relativeLike writes path the way dir was written, which reads better in messages.
+func relativeLike(dir, start, path string) string {
+	if filepath.IsAbs(dir) {
+		return path
+	}
+	rel, err := filepath.Rel(start, path)
+	if err != nil {
+		return path
+	}
+	return filepath.Join(dir, rel)
+}
+
+// Locate answers the flag --config: empty means Find, anything else is a path
+// relative to dir.
+func Locate(dir, config string) (string, error) {
+	switch {
+	case config == "":
+		return Find(dir)
+	case isRemote(config):
+		return "", errRemote(config)
+	case filepath.IsAbs(config):
+		return config, nil
+	}
+	return filepath.Join(dir, config), nil
+}
+
+func isRemote(path string) bool {
+	lower := strings.ToLower(path)
+	return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://")
+}
+
+func errRemote(path string) error {
+	return fmt.Errorf("remote configuration cannot be loaded by this version yet: %s; download it and pass the path", quote(path))
+}
+
+// Load reads and parses a perstack.toml. The error is about the file as a
+// whole; what is wrong inside is in Problems, and the Config is nil if that
+// holds an error.
+func Load(path string) (*Config, Problems, error) {
+	if isRemote(path) {
+		return nil, nil, errRemote(path)
+	}
+	data, err := readRegular(path)
+	switch {
+	case err == nil:
+	case absent(err):
+		return nil, nil, fmt.Errorf("config file %s not found: %w; check the path given to --config", quote(path), reason(err))
+	default:
+		return nil, nil, fmt.Errorf("cannot read config file %s: %w", quote(path), reason(err))
+	}
+	c, problems := Parse(path, data)
+	if c != nil {
+		lock := filepath.Join(c.Dir, lockName)
+		if f, err := openRegular(lock); err == nil {
+			f.Close()
+			c.LockPath = lock
+		}
+	}
+	return c, problems, nil
+}

@@ -1,0 +1,183 @@
+package expert
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// plain turns a tree into what the decoder makes of the same text, apart from
+// floats and dates, which the tree does not keep.
+func (n *node) plain() any {
+	switch n.kind {
+	case kindString:
+		return n.text
+	case kindInteger:
+		return n.number
+	case kindBool:
+		return n.text == "true"
+	case kindArray:
+		out := []any{}
+		for _, item := range n.items {
+			out = append(out, item.plain())
+		}
+		return out
+	case kindTable:
+		out := map[string]any{}
+		for k, v := range n.fields {
+			out[k] = v.plain()
+		}
+		return out
+	}
+	return nil
+}
+
+func withoutOthers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = withoutOthers(v[k])
+		}
+		return v
+	case []any:
+		for i := range v {
+			v[i] = withoutOthers(v[i])
+		}
+		return v
+	case string, int64, bool:
+		return v
+	}
+	return nil
+}
+
+// FuzzParse checks that no input makes Parse panic, that what it accepts keeps
+// the promises of Config, and that our tree agrees with the real decoder.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(full))
+	dozen, err := os.ReadFile(filepath.Join("testdata", "dozen.toml"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(dozen)
+	for _, s := range []string{
+		"", "a", "a=", "a=[", "a.b.c=1", "[[a]]\n[[a.b]]\n[a.b.c]\nd=1", "a={b={c=1}}", "\ufeff", "a=1\na.b=2", "[a]\n[a.b]\n[a]", "[a.b]\n[a]",
+		"a=[{b=1},{b=2}]\n[[a]]", "a=1979-05-27T07:32:00Z", "maxSteps=0x_1", "[experts.\"@o/a\"]\ninstruction='''x'''", "x=[[[[[[]]]]]]", "\xff", "a=\"\\uD800\"",
+		expertWith("delegates=['a','b','b']"), skillWith("interactiveSkill", "tools.t={inputJsonSchema='{}'}"),
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, ps := Parse("p.toml", data)
+		for _, p := range ps {
+			if p.Line < 1 || p.Column < 1 || p.File != "p.toml" || p.Message == "" || strings.ContainsAny(p.String(), "\n\r\x1b\u202e") {
+				t.Errorf("bad problem %q", p.String())
+			}
+		}
+		if (c == nil) != (ps.Err() != nil) {
+			t.Fatalf("config %v, error %v", c, ps.Err())
+		}
+		if c == nil {
+			return
+		}
+		invariants(t, c)
+
+		var b builder
+		root, err := b.build([]byte(strings.TrimPrefix(string(data), "\ufeff")))
+		var want map[string]any
+		if uerr := toml.Unmarshal([]byte(strings.TrimPrefix(string(data), "\ufeff")), &want); err != nil || uerr != nil {
+			t.Fatal("accepted, but not TOML:", err, uerr)
+		}
+		if want == nil {
+			want = map[string]any{}
+		}
+		if d := cmp.Diff(withoutOthers(want), root.plain()); d != "" {
+			t.Errorf("the tree differs from the decoder (-want +got)\n%s", d)
+		}
+	})
+}
+
+// invariants hold for every Config that Parse returns.
+func invariants(t *testing.T, c *Config) {
+	names := map[string]bool{}
+	for _, e := range c.Experts {
+		if !ValidName(e.Name) || !ValidVersion(e.Version) || names[e.Name] || e.Instruction == "" || e.Key != e.Name {
+			t.Errorf("bad expert %+v", e)
+		}
+		names[e.Name] = true
+		if got, ok := c.Lookup(e.Name + "@" + e.Version); !ok || got != e {
+			t.Errorf("%s cannot be looked up", e.Name)
+		}
+		if len(e.Digest()) != 64 {
+			t.Errorf("digest %q", e.Digest())
+		}
+		bases := 0
+		for _, s := range e.Skills {
+			if s.looksLikeBase() {
+				bases++
+			}
+			if s.Type == StdioSkill && !s.IsBase() && (s.Command == "" || (s.PackageName == "") == (len(s.Args) == 0)) {
+				t.Errorf("skill %+v cannot be started", s)
+			}
+			if (s.Type == SSESkill || s.Type == HTTPSkill) && s.Endpoint == "" {
+				t.Errorf("skill %+v has no endpoint", s)
+			}
+			for _, name := range s.RequiredEnv {
+				if ProtectedEnv(name) {
+					t.Errorf("protected variable %q", name)
+				}
+			}
+			for _, tool := range s.Tools {
+				if message, _ := jsonObject(string(tool.InputSchema)); message != "" {
+					t.Errorf("tool %s: %s", tool.Name, message)
+				}
+			}
+		}
+		if bases != 1 {
+			t.Errorf("%s has %d base skills", e.Name, bases)
+		}
+		for _, d := range e.Delegates {
+			if _, err := ParseKey(d); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, p := range c.Unsupported(e, "replay", "local") {
+			if p.Path != "" && p.Line < 1 {
+				t.Errorf("%v has no place", p)
+			}
+		}
+	}
+}
+
+// FuzzParseEnv checks that no env file makes the parser panic or loop, that
+// errors have a line and reveal nothing, and that values quoted by us survive.
+func FuzzParseEnv(f *testing.F) {
+	for _, s := range []string{"A=1", "export A='x'", "A=\"a\nb\" # c\nB: 2", "A=`", "\ufeff\r\n", "A=1#", "=", "A=\"\\\"", "A='$B'"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := parseEnv("F", data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "F:") || strings.Count(err.Error(), "\n") > 0 {
+				t.Errorf("bad error %q", err)
+			}
+			return
+		}
+		limit := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + 1
+		for _, a := range list {
+			if a.name == "" || a.line < 1 || a.line > limit || strings.ContainsRune(a.value, 0) {
+				t.Errorf("bad assignment %+v", a)
+			}
+			if strings.ContainsAny(a.value, "'\r") {
+				continue
+			}
+			again, err := parseEnv("F", []byte(a.name+"='"+a.value+"'"))
+			if err != nil || len(again) != 1 || again[0].value != a.value || again[0].name != a.name {
+				t.Errorf("%q does not survive quoting: %+v, %v", a.value, again, err)
+			}
+		}
+	})
+}

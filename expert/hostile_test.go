@@ -1,0 +1,56 @@
+package expert
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// numbered repeats a text n times with # replaced by the count.
+func numbered(n int, text string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.ReplaceAll(text, "#", strconv.Itoa(i)))
+	}
+	return b.String()
+}
+
+// A file of the greatest allowed size takes little time, whatever its shape.
+// The limit of this test is generous: what it finds is squares, which take
+// minutes.
+func TestHostileFilesAreCheap(t *testing.T) {
+	fill := func(head, item, tail string) string {
+		return head + strings.Repeat(item, (maxFile-len(head)-len(tail))/len(item)) + tail
+	}
+	const expert = "[experts.x]\ninstruction='x'\n"
+	for name, text := range map[string]string{
+		"unknown keys":         numbered(100_000, "model#=1\n"),
+		"unknown, by thousand": numbered(30, "[[experts.x.y]]\n"+numbered(1000, "a#=1\n")),
+		"unknown, inline":      "provider={" + numbered(100_000, "a#=1,") + "}",
+		"experts, inline":      "experts={" + numbered(1000, "a#={},") + "}",
+		"experts":              numbered(1000, "[experts.a#]\ninstruction='x'\ndelegates=['zq','yq']\n"),
+		"delegates":            expert + "delegates=[" + numbered(100_000, "'d#',") + "]",
+		"bad delegates":        expert + "delegates=[" + numbered(90_000, "'d# ',") + "]",
+		"skills":               expert + numbered(1000, "skills.s#.type='mcpStdioSkill'\n"),
+		"array tables":         fill("", "[[a]]\n", ""),
+		"nested arrays":        fill("a=", "[", ""),
+		"dotted key":           fill("", "a.", "a=1"),
+		"same key":             fill("", "a=1\n", ""),
+		"long string":          fill("model='", "é", "'"),
+		"schema":               skillWith("interactiveSkill", "tools.t={inputJsonSchema='"+strings.Repeat("[", 900_000)+"'}"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if len(text) > maxFile+1<<19 {
+				t.Fatalf("%d bytes are far beyond the limit", len(text))
+			}
+			start := time.Now()
+			_, ps := Parse("p.toml", []byte(text[:min(len(text), maxFile)]))
+			if d := time.Since(start); d > time.Minute {
+				t.Errorf("%d bytes with %d problems took %v", len(text), len(ps), d)
+			} else {
+				t.Logf("%d bytes, %d problems, %v", len(text), len(ps), d)
+			}
+		})
+	}
+}

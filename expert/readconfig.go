@@ -1,0 +1,117 @@
+package expert
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// The keys of each level, for hints about keys that stand at the wrong one. A
+// test compares them with what the code below asks for.
+var (
+	topKeys = []string{
+		"provider", "model", "reasoningBudget", "runtime", "maxSteps", "maxRetries", "timeout", "experts",
+		"perstackApiBaseUrl", "perstackBaseSkillCommand", "envPath",
+	}
+	expertKeys = []string{
+		"version", "minRuntimeVersion", "description", "instruction", "skills", "delegates", "tags",
+		"providerTools", "providerSkills", "providerToolOptions",
+	}
+)
+
+// Runtimes that a file may name.
+var runtimeNames = []string{"local", "docker", "claude-code", "cursor", "gemini"}
+
+// config reads the whole tree.
+func (r *reader) config(root *node) *Config {
+	t := &table{r: r, n: root}
+	c := &Config{Provider: r.provider(t)}
+	c.Model = t.str("model", length(1, 255), printable)
+	c.ReasoningBudget = r.reasoningBudget(t)
+	c.Runtime = r.runtime(t)
+	c.MaxSteps = t.integer("maxSteps", 1)
+	c.MaxRetries = t.integer("maxRetries", 0)
+	if ms := t.integer("timeout", 0); ms != nil {
+		d := time.Duration(*ms) * time.Millisecond
+		c.Timeout = &d
+	}
+	experts := t.sub("experts")
+	c.APIBaseURL = t.str("perstackApiBaseUrl", registryURL)
+	c.BaseSkillCommand = r.baseSkillCommand(t)
+	c.EnvPath = t.strs("envPath", 0, length(1, 4096), noNUL)
+	t.older = []string{"temperature"}
+	if n := root.fields["temperature"]; n != nil {
+		r.warn(n.keyAt, "temperature", "is no longer used", "remove it")
+	}
+	t.finish(func(key string) string { return tableHint(key, root.fields[key]) }, misplaced)
+
+	if experts != nil {
+		experts.each(func(name string, entry *table) {
+			c.Experts = append(c.Experts, r.expert(name, entry, c.Provider.Name))
+		})
+	}
+	r.checkDelegates(c)
+	return c
+}
+
+// tableHint answers an expert written as [writer] instead of [experts.writer].
+func tableHint(key string, n *node) string {
+	if n.kind == kindTable && n.fields["instruction"] != nil {
+		return "an expert is declared as [" + pathTo("experts", key) + "]"
+	}
+	return ""
+}
+
+func (r *reader) reasoningBudget(t *table) ReasoningBudget {
+	n := t.get("reasoningBudget")
+	if n == nil || n.unreadable {
+		return ""
+	}
+	text := n.text
+	switch n.kind {
+	case kindInteger:
+		text = strconv.FormatInt(n.number, 10)
+	case kindString:
+		if _, err := strconv.Atoi(text); err == nil {
+			r.fault(n.at, "reasoningBudget", "a number of tokens must be an integer, not a string", "remove the quotes")
+			return ""
+		}
+	default:
+		r.fault(n.at, "reasoningBudget", fmt.Sprintf("must be a string or an integer, not %s", n.kind), reasoningHint)
+		return ""
+	}
+	b, err := ParseReasoningBudget(text)
+	if err != nil {
+		r.fault(n.at, "reasoningBudget", "unknown value "+quote(text), reasoningHint)
+	}
+	return b
+}
+
+func (r *reader) runtime(t *table) string {
+	n := t.want("runtime", kindString)
+	switch {
+	case n == nil:
+		return ""
+	case n.text == "perstack":
+		r.warn(n.at, "runtime", `"perstack" is the older name of the built-in runtime`, `write "local"`)
+		return "local"
+	case !r.check(n, "runtime", []rule{oneOf(runtimeNames...)}):
+		return ""
+	}
+	r.mark("runtime", n)
+	return n.text
+}
+
+func (r *reader) baseSkillCommand(t *table) []string {
+	const key = "perstackBaseSkillCommand"
+	command := t.strs(key, 0, noNUL)
+	n := t.n.fields[key]
+	if len(command) == 0 {
+		return nil
+	}
+	if command[0] == "" {
+		r.fault(n.items[0].at, pathTo(key, "0"), "is empty", "the first entry is the program to start")
+	}
+	r.mark(key, n)
+	return command
+}

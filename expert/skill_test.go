@@ -1,0 +1,132 @@
+package expert
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// skillWith is a file with one skill. Its keys start on line 4.
+func skillWith(kind, keys string) string {
+	return "[experts.a]\ninstruction='x'\n[experts.a.skills.s]\ntype = '" + kind + "'\n" + keys
+}
+
+func TestSkillProblems(t *testing.T) {
+	const at = "experts.a.skills.s"
+	for _, c := range []struct{ text, want string }{
+		{expertWith("[experts.a.skills.s]\ncommand='npx'"), `p.toml:3:19: ` + at + `.type: is required; use mcpStdioSkill, mcpSseSkill, mcpHttpSkill or interactiveSkill`},
+		{skillWith("stdio", ""), `p.toml:4:8: ` + at + `.type: unknown value "stdio"; did you mean "mcpStdioSkill"?`},
+		{skillWith("mcpHTTPSkill", "endpoint = 'whatever'"), `p.toml:4:8: ` + at + `.type: unknown value "mcpHTTPSkill"; did you mean "mcpHttpSkill"?`},
+		{expertWith("skills.s = 1"), `p.toml:3:12: ` + at + `: must be a table, not an integer`},
+		{expertWith("skills.'' = {type='mcpHttpSkill', endpoint='https://a.example'}"), `p.toml:3:8: experts.a.skills."": the name is empty; write something or remove the key`},
+		{expertWith("skills.\"a\\u200b\" = {type='mcpHttpSkill', endpoint='https://a.example'}"), `p.toml:3:8: experts.a.skills."a\u200b": the name has an invisible character (U+200B); remove it`},
+
+		{skillWith("mcpStdioSkill", "args = ['x']"), `p.toml:3:19: ` + at + `.command: is required; name the program to start, like "npx"`},
+		{skillWith("mcpStdioSkill", "command = ''\nargs = ['x']"), `p.toml:5:11: ` + at + `.command: is empty; write something or remove the key`},
+		{skillWith("mcpStdioSkill", "command = 'npx -y'\nargs = ['x']"), `p.toml:5:11: ` + at + `.command: "npx -y" has blanks in it; put the arguments into args`},
+		{skillWith("mcpStdioSkill", "command = '-x'\nargs = ['x']"), `p.toml:5:11: ` + at + `.command: "-x" is not a program; name the program to start, like npx`},
+		{skillWith("mcpStdioSkill", "command = 'npx'"), `p.toml:3:19: ` + at + `: has no packageName or args; write packageName = "name" or args = ["…"]`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = []"), `p.toml:3:19: ` + at + `: has no packageName or args; write packageName = "name" or args = ["…"]`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = [1]"), `p.toml:6:9: ` + at + `.args.0: must be a string, not an integer; put it in quotes`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\npackageName = 'x'\nargs = ['x']"), `p.toml:7:1: ` + at + `: has both packageName and args; keep one of them`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\npackageName = '-y'"), `p.toml:6:15: ` + at + `.packageName: "-y" is not a package name; write name, @scope/name or name@1.0.0 in lower case`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\npackageName = ''"), `p.toml:6:15: ` + at + `.packageName: "" is not a package name; write name, @scope/name or name@1.0.0 in lower case`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = [\"a\\u0000b\"]"), `p.toml:6:9: ` + at + `.args.0: has a NUL character; remove it`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nlazyInit = 1"), `p.toml:7:12: ` + at + `.lazyInit: must be a boolean, not an integer`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\npick = ['']"), `p.toml:7:9: ` + at + `.pick.0: is empty; write something or remove the key`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nomit = ["+many(256, "'t%d'")+"]"), `p.toml:7:1: ` + at + `.omit: has 256 entries; at most 255 are allowed`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrule = '"+strings.Repeat("x", 2049)+"'"), `p.toml:7:8: ` + at + `.rule: has 2049 characters; at most 2048 are allowed`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrequiredEnv = ['A B']"), `p.toml:7:16: ` + at + `.requiredEnv.0: "A B" is not a variable name; use letters, digits and _`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrequiredEnv = ['Path']"), `p.toml:7:16: ` + at + `.requiredEnv.0: "Path" is protected; the runtime sets it; remove it`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrequiredEnv = ['ANTHROPIC_API_KEY']"), `p.toml:7:16: ` + at + `.requiredEnv.0: "ANTHROPIC_API_KEY" is the key of provider anthropic; skills cannot have it; give the skill a key of its own under another name`},
+
+		{skillWith("mcpSseSkill", ""), `p.toml:3:19: ` + at + `.endpoint: is required; give the URL of the server`},
+		{skillWith("mcpSseSkill", "endpoint = 'http://a.example'"), `p.toml:5:12: ` + at + `.endpoint: must be a public HTTPS URL: it uses plain http; plain http is accepted for localhost only, with allowPrivateEndpoint = true`},
+		{skillWith("mcpHttpSkill", "endpoint = 'https://localhost'"), `p.toml:5:12: ` + at + `.endpoint: must be a public HTTPS URL: its host is private; set allowPrivateEndpoint = true in the skill if the server is yours`},
+		{skillWith("mcpHttpSkill", "endpoint = 'a.example'"), `p.toml:5:12: ` + at + `.endpoint: must be a public HTTPS URL: it is not a URL; write it like https://host.example/path`},
+		{skillWith("mcpHttpSkill", "endpoint = 'http://10.0.0.1'\nallowPrivateEndpoint = true"), `p.toml:5:12: ` + at + `.endpoint: must be a public HTTPS URL: it uses plain http; plain http is accepted for localhost only, with allowPrivateEndpoint = true`},
+
+		{skillWith("interactiveSkill", ""), `p.toml:3:19: ` + at + `.tools: is required; declare a tool as [experts.a.skills.s.tools.<name>]`},
+		{skillWith("interactiveSkill", "pick = []\ntools = {}"), `p.toml:5:1: ` + at + `.pick: unknown key; it is a key of mcpStdioSkill, mcpSseSkill or mcpHttpSkill`},
+		{skillWith("interactiveSkill", "tools.t = {}"), `p.toml:5:7: ` + at + `.tools.t.inputJsonSchema: is required; give a JSON Schema as text`},
+		{skillWith("interactiveSkill", "tools.t = {inputJsonSchema = {}}"), `p.toml:5:30: ` + at + `.tools.t.inputJsonSchema: must be a string, not a table`},
+		{skillWith("interactiveSkill", "tools.t = {inputJsonSchema = '{}', desc = 'x'}"), `p.toml:5:36: ` + at + `.tools.t.desc: unknown key; did you mean "description"?`},
+	} {
+		check(t, c.text, c.want)
+	}
+	check(t, skillWith("interactiveSkill", "tools.w = {inputJsonSchema='{}'}\n[experts.a.skills.u]\ntype='interactiveSkill'\ntools.w={inputJsonSchema='{}'}\n"),
+		`p.toml:8:7: experts.a.skills.u.tools.w: the tool name "w" is already taken by skill "s"; tools of one expert need different names`)
+	check(t, "provider.providerName='openai'\n"+skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrequiredEnv = ['ANTHROPIC_API_KEY']"))
+}
+
+func TestInputSchema(t *testing.T) {
+	const hint = `; write a JSON Schema between ''' and ''', like '{"type": "object"}'`
+	for schema, want := range map[string]string{
+		`{}`:                        "",
+		" {\"a\": [1, {}]}\n":       "",
+		`[]`:                        "is not a JSON object" + hint,
+		`"x"`:                       "is not a JSON object" + hint,
+		`{} {}`:                     "has text after the JSON object" + hint,
+		`{"a": 1, "a": 2}`:          `is not JSON: duplicate object member name at byte 9` + hint,
+		`{"a": `:                    "is not JSON: unexpected EOF at byte 6" + hint,
+		`{'a': 1}`:                  `is not JSON: invalid character '\'' at start of value at byte 1` + hint,
+		strings.Repeat(`{"a":`, 70): "is nested more than 64 deep; simplify the schema",
+	} {
+		message, h := jsonObject(schema)
+		if h != "" {
+			message += "; " + h
+		}
+		if d := cmp.Diff(want, message); d != "" {
+			t.Errorf("%q (-want +got)\n%s", schema, d)
+		}
+	}
+}
+
+func TestBaseSkill(t *testing.T) {
+	base := func(name, keys string) string {
+		return expertWith("[experts.a.skills.\"" + name + "\"]\ntype = 'mcpStdioSkill'\n" + keys)
+	}
+	const npx = "command = 'npx'\n"
+	good := map[string]struct {
+		text    string
+		builtIn bool
+	}{
+		"implicit":      {expertWith(""), true},
+		"empty table":   {expertWith("[experts.a.skills]"), true},
+		"other skill":   {base("x", npx+"packageName = 'x'"), true},
+		"package":       {base(BaseSkill, npx+"packageName = '@perstack/base'\npick = ['think']"), true},
+		"args":          {base(BaseSkill, npx+"args = ['-y', '@perstack/base']"), true},
+		"only pick":     {base(BaseSkill, "pick = ['think']"), true},
+		"version":       {base(BaseSkill, npx+"packageName = '@perstack/base@0.0.34'"), false},
+		"latest":        {base(BaseSkill, npx+"args = ['@perstack/base@latest']"), false},
+		"other command": {"perstackBaseSkillCommand = ['node', 'x']\n" + expertWith(""), false},
+		"like base":     {base("tools", npx+"packageName = '@perstack/base-tools'"), true},
+		"remote":        {expertWith("[experts.a.skills.\"@perstack/base\"]\ntype = 'mcpHttpSkill'\nendpoint = 'https://b.example'"), false},
+	}
+	for name, c := range good {
+		t.Run(name, func(t *testing.T) {
+			cfg := check(t, c.text)
+			s, ok := cfg.Experts[0].Skill(BaseSkill)
+			if !ok || !s.IsBase() || cfg.BuiltIn(s) != c.builtIn {
+				t.Errorf("base skill %+v, found %v, built in %v", s, ok, cfg.BuiltIn(s))
+			}
+			for _, other := range cfg.Experts[0].Skills {
+				if other != s && (other.IsBase() || cfg.BuiltIn(other)) {
+					t.Errorf("%q is taken for the base skill", other.Name)
+				}
+			}
+		})
+	}
+	const path = `experts.a.skills."@perstack/base"`
+	check(t, base("mine", npx+"packageName = '@perstack/base'"),
+		`p.toml:3:19: experts.a.skills.mine: is the base skill under another name; call it "@perstack/base"`)
+	check(t, base(BaseSkill, npx+"packageName = '@perstack/base'\n[experts.a.skills.mine]\ntype='mcpStdioSkill'\ncommand='npx'\nargs=['-y','@perstack/base@1.0.0']"),
+		`p.toml:7:19: experts.a.skills.mine: is a second entry for the base skill; the first is on line 3`)
+	check(t, expertWith("[experts.a.skills.\"@perstack/base\"]\ntype='interactiveSkill'\ntools={}"),
+		`p.toml:3:19: `+path+`: the base skill cannot be an interactiveSkill; give this skill another name`)
+	check(t, base(BaseSkill, "command='node'\nargs=['x.js']\nlazyInit=true\nrequiredEnv=['X']"),
+		`p.toml:3:19: warning: `+path+`: the built-in base skill runs, not this command; set perstackBaseSkillCommand to run another program, or give the skill another name`,
+		`p.toml:7:1: warning: `+path+`.lazyInit: has no effect on the base skill; it always starts first; remove it`,
+		`p.toml:8:1: warning: `+path+`.requiredEnv: has no effect on the base skill; the built-in one reads no variables; remove it`)
+}
