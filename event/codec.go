@@ -1,0 +1,169 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MaxSize is the largest encoded event that [Unmarshal] reads. It leaves room for a
+// full checkpoint with several inline images and PDFs.
+const MaxSize = 512 << 20
+
+// A codec encodes and decodes the events of one type, head and body as one flat object.
+type codec struct {
+	encode func(*jsontext.Encoder, Event) error
+	decode func([]byte) (Event, error)
+}
+
+// runHead and runtimeHead are the members that all events of a family share.
+type runHead struct {
+	Type       Type   `json:"type"`
+	ID         string `json:"id"`
+	ExpertKey  string `json:"expertKey"`
+	Timestamp  int64  `json:"timestamp"`
+	JobID      string `json:"jobId"`
+	RunID      string `json:"runId"`
+	StepNumber int    `json:"stepNumber"`
+}
+
+func (h runHead) event(b Body) Event {
+	return Event{h.ID, h.Timestamp, h.JobID, h.RunID, h.ExpertKey, h.StepNumber, b}
+}
+
+type runtimeHead struct {
+	Type      Type   `json:"type"`
+	ID        string `json:"id"`
+	Timestamp int64  `json:"timestamp"`
+	JobID     string `json:"jobId"`
+	RunID     string `json:"runId"`
+}
+
+func runCodec[B Body]() codec {
+	type wire struct {
+		Head runHead `json:",embed"`
+		Body B       `json:",embed"`
+	}
+	return codec{
+		encode: func(enc *jsontext.Encoder, e Event) error {
+			head := runHead{e.Type(), e.ID, e.ExpertKey, e.Timestamp, e.JobID, e.RunID, e.StepNumber}
+			return json.MarshalEncode(enc, wire{head, e.Body.(B)})
+		},
+		decode: func(data []byte) (Event, error) {
+			var w wire
+			err := json.Unmarshal(data, &w, decoding)
+			return w.Head.event(w.Body), err
+		},
+	}
+}
+
+func runtimeCodec[B Body]() codec {
+	type wire struct {
+		Head runtimeHead `json:",embed"`
+		Body B           `json:",embed"`
+	}
+	return codec{
+		encode: func(enc *jsontext.Encoder, e Event) error {
+			head := runtimeHead{e.Type(), e.ID, e.Timestamp, e.JobID, e.RunID}
+			return json.MarshalEncode(enc, wire{head, e.Body.(B)})
+		},
+		decode: func(data []byte) (Event, error) {
+			var w wire
+			err := json.Unmarshal(data, &w, decoding)
+			h := w.Head
+			return Event{h.ID, h.Timestamp, h.JobID, h.RunID, "", 0, w.Body}, err
+		},
+	}
+}
+
+// encoding makes the bytes of an event a function of its value: map members in
+// order, and text that is no valid UTF-8 replaced rather than refused, since a tool
+// may hand over any bytes and a run must not fail on them.
+var encoding = json.JoinOptions(json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+
+// decoding refuses null in the place of a message. Elsewhere null is the zero value,
+// but a message is handed on as a pointer, and nobody who reads a conversation
+// expects a hole in it.
+var decoding = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, _ **Message) error {
+	if dec.PeekKind() == 'n' {
+		return errors.New("null is not a message")
+	}
+	return errors.ErrUnsupported
+}))
+
+// ErrUnknownType is wrapped by [Unmarshal] for an event type that this version does
+// not know.
+var ErrUnknownType = errors.New("unknown event type")
+
+// MarshalJSONTo encodes e as one flat object.
+func (e Event) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if e.Body == nil {
+		return errors.New("event without a body")
+	}
+	return codecs[e.Type()].encode(enc, e)
+}
+
+// Marshal returns e as one line of JSON, without the newline.
+func Marshal(e Event) ([]byte, error) {
+	data, err := json.Marshal(e, encoding)
+	if err != nil {
+		return nil, fmt.Errorf("encode event: %w", err)
+	}
+	return data, nil
+}
+
+// Unmarshal decodes one event. Member names are case-sensitive and may not repeat,
+// text must be valid UTF-8, and nothing may follow the object. Members that are not
+// known are kept and encoded again.
+//
+// Names of earlier releases are read as what they are called today, except
+// streamingText: it reported progress and means nothing to history, so it is an
+// [ErrUnknownType] like any other stranger, for the reader to skip.
+func Unmarshal(data []byte) (Event, error) {
+	if len(data) > MaxSize {
+		return Event{}, fmt.Errorf("decode event: %d bytes are more than the limit of %d", len(data), MaxSize)
+	}
+	var head struct {
+		Type Type `json:"type"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return Event{}, fmt.Errorf("decode event: %w", err)
+	}
+	name := head.Type
+	if newer, ok := renamed[name]; ok {
+		name = newer
+	}
+	decode := codecs[name].decode
+	if name == "resolveThought" {
+		decode = decodeThought
+	}
+	if decode == nil {
+		return Event{}, fmt.Errorf("decode event: %w %q", ErrUnknownType, head.Type)
+	}
+	e, err := decode(data)
+	if err != nil {
+		return Event{}, fmt.Errorf("decode event %s: %w", head.Type, err)
+	}
+	return e, nil
+}
+
+// renamed maps the names of earlier releases to those of today.
+var renamed = map[Type]Type{
+	"startReasoning":    "startStreamingReasoning",
+	"completeReasoning": "completeStreamingReasoning",
+	"startRunResult":    "startStreamingRunResult",
+}
+
+// decodeThought reads the event by which earlier releases answered a call of their
+// think tool: the results of a step with one result, under another name.
+func decodeThought(data []byte) (Event, error) {
+	var w struct {
+		Head       runHead        `json:",embed"`
+		ToolResult ToolResult     `json:"toolResult"`
+		Unknown    jsontext.Value `json:",embed"`
+	}
+	err := json.Unmarshal(data, &w, decoding)
+	return w.Head.event(ResolveToolResults{ToolResults: []ToolResult{w.ToolResult}, Unknown: w.Unknown}), err
+}

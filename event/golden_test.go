@@ -1,0 +1,195 @@
+package event
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+)
+
+// The files in testdata/events are one event of each type in full form, as
+// runtime.md describes it. They are the promise to programs that read our output:
+// change one only together with the documentation.
+
+func TestGoldenEvents(t *testing.T) {
+	for name := range codecs {
+		t.Run(string(name), func(t *testing.T) {
+			data := readFile(t, "testdata/events/"+string(name)+".json")
+			e, err := Unmarshal(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Type() != name {
+				t.Errorf("decoded as %s", e.Type())
+			}
+			if u := unknownOf(e); u != nil {
+				t.Errorf("members without a field: %s", u)
+			}
+			again, err := Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			diffJSON(t, data, again)
+		})
+	}
+}
+
+// TestEveryBodyIsInTheTables reads the source, since Go cannot list the
+// implementations of an interface: a new type without a codec or a golden fails here.
+func TestEveryBodyIsInTheTables(t *testing.T) {
+	bodies := bodyNames(t)
+	if len(bodies) != len(codecs) {
+		t.Errorf("%d types have a Type method, %d have a codec", len(bodies), len(codecs))
+	}
+	for goName, jsonName := range bodies {
+		if want := strings.ToLower(goName[:1]) + goName[1:]; jsonName != want {
+			t.Errorf("%s is called %q in JSON, want %q", goName, jsonName, want)
+		}
+		c, ok := codecs[Type(jsonName)]
+		if !ok {
+			t.Errorf("%s has no codec; add it to kinds.go", goName)
+			continue
+		}
+		e, err := c.decode([]byte(`{}`))
+		if err != nil {
+			t.Errorf("%s: %v", goName, err)
+			continue
+		}
+		if got := reflect.TypeOf(e.Body).Name(); got != goName {
+			t.Errorf("the codec of %q makes a %s, want %s", jsonName, got, goName)
+		}
+		if _, err := os.Stat("testdata/events/" + jsonName + ".json"); err != nil {
+			t.Errorf("%s has no golden: %v", goName, err)
+		}
+	}
+}
+
+func TestGoldenJournal(t *testing.T) {
+	for line := range bytes.Lines(readFile(t, "testdata/journal.jsonl")) {
+		e, err := Unmarshal(line)
+		if err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		again, err := Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diffJSON(t, line, again)
+	}
+}
+
+// TestGoldenCheckpoint has the example of runtime.md, section 2.6.
+func TestGoldenCheckpoint(t *testing.T) {
+	data := readFile(t, "testdata/checkpoint.json")
+	var cp Checkpoint
+	if err := json.Unmarshal(data, &cp); err != nil {
+		t.Fatal(err)
+	}
+	if cp.Status != StatusStoppedByInteractiveTool || len(cp.Messages) != 3 || cp.PendingToolCalls[0].ToolName != "askUser" {
+		t.Errorf("decoded as %+v", cp)
+	}
+	again, err := json.Marshal(cp, encoding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diffJSON(t, data, again)
+}
+
+func TestGoldenParts(t *testing.T) {
+	data := readFile(t, "testdata/parts.json")
+	var parts []Part
+	if err := json.Unmarshal(data, &parts); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[PartType]bool)
+	for _, p := range parts {
+		seen[p.Type] = true
+	}
+	for _, want := range partTypes {
+		if !seen[want] {
+			t.Errorf("%s is not in testdata/parts.json", want)
+		}
+	}
+	again, err := json.Marshal(parts, encoding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diffJSON(t, data, again)
+}
+
+var partTypes = []PartType{
+	TextPart, ImageURLPart, ImageInlinePart, ImageBinaryPart, FileURLPart, FileInlinePart, FileBinaryPart,
+	ToolCallPart, ThinkingPart, ToolResultPart,
+}
+
+// bodyNames returns the JSON name of each type that has a method Type() Type.
+func bodyNames(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make(map[string]string)
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || fn.Name.Name != "Type" {
+				continue
+			}
+			receiver, ok := fn.Recv.List[0].Type.(*ast.Ident)
+			if !ok || receiver.Name == "Event" {
+				continue
+			}
+			ret := fn.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.BasicLit)
+			names[receiver.Name] = strings.Trim(ret.Value, `"`)
+		}
+	}
+	return names
+}
+
+// unknownOf returns the members of e's body that no field took.
+func unknownOf(e Event) jsontext.Value {
+	return reflect.ValueOf(e.Body).FieldByName("Unknown").Interface().(jsontext.Value)
+}
+
+func readFile(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// diffJSON compares two JSON texts without regard to white space and order.
+func diffJSON(t *testing.T, want, got []byte) {
+	t.Helper()
+	if d := cmp.Diff(indented(t, want), indented(t, got)); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+func indented(t *testing.T, data []byte) string {
+	t.Helper()
+	v := jsontext.Value(bytes.Clone(data))
+	if err := v.Canonicalize(); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	if err := v.Indent(); err != nil {
+		t.Fatal(err)
+	}
+	return string(v)
+}

@@ -1,0 +1,125 @@
+package event
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func tokens(n int) Usage { return Usage{InputTokens: n, OutputTokens: 1, TotalTokens: n + 1} }
+
+func TestJobApply(t *testing.T) {
+	again := tokens(7)
+	parent := &Parent{RunID: "a"}
+	on := func(run string, b Body) Event { return Event{RunID: run, ExpertKey: "expert-" + run, Body: b} }
+	start := on("a", StartRun{})
+	tests := []struct {
+		name   string
+		events []Event
+		want   Job // ID, StartedAt and the coordinator are the same in all
+	}{
+		{
+			"an answer in one step",
+			[]Event{start, on("a", StartGeneration{}), on("a", CompleteRun{Usage: tokens(5)})},
+			Job{Status: JobCompleted, TotalSteps: 1, Usage: tokens(5), FinishedAt: 3},
+		},
+		{
+			"steps are generations and resumptions, usage is counted once",
+			[]Event{
+				start, on("a", StartGeneration{}), on("a", CallTools{Usage: tokens(7)}),
+				on("a", CallDelegate{Usage: &again}), on("a", StopRunByDelegate{}),
+				start, on("a", ResumeToolCalls{}), on("a", CallInteractiveTool{Usage: &again}),
+				on("a", StopRunByInteractiveTool{}),
+				start, on("a", FinishAllToolCalls{}),
+			},
+			Job{Status: JobRunning, TotalSteps: 3, Usage: tokens(7)},
+		},
+		{
+			"waiting for the user is no end",
+			[]Event{start, on("a", StopRunByInteractiveTool{})},
+			Job{Status: JobStoppedByInteractiveTool},
+		},
+		{
+			"waiting for a delegate is running",
+			[]Event{start, on("a", StopRunByDelegate{})},
+			Job{Status: JobRunning},
+		},
+		{
+			"a delegate's answer is not the job's",
+			[]Event{
+				start, on("a", StopRunByDelegate{}), on("b", StartRun{DelegatedBy: parent}),
+				on("b", StartGeneration{}), on("b", CompleteRun{Usage: tokens(4)}),
+			},
+			Job{Status: JobRunning, TotalSteps: 1, Usage: tokens(4)},
+		},
+		{
+			"nor is its failure, and full events say the same",
+			[]Event{
+				start, on("a", StopRunByDelegate{}),
+				on("b", StartRun{InitialCheckpoint: &Checkpoint{DelegatedBy: parent}}),
+				on("b", StopRunByError{Usage: tokens(4)}),
+			},
+			Job{Status: JobRunning, Usage: tokens(4)},
+		},
+		{
+			"an interrupt meets the job through a delegate",
+			[]Event{start, on("a", StopRunByDelegate{}), on("b", StartRun{DelegatedBy: parent}), on("b", StopRunByInterrupt{})},
+			Job{Status: JobStoppedByInterrupt, FinishedAt: 4},
+		},
+		{
+			"a failed generation is paid for",
+			[]Event{start, on("a", Retry{Usage: tokens(2)}), on("a", StopRunByError{Usage: tokens(3)})},
+			Job{Status: JobStoppedByError, Usage: Usage{InputTokens: 5, OutputTokens: 2, TotalTokens: 7}, FinishedAt: 3},
+		},
+		{
+			"steps used up",
+			[]Event{on("a", InitializeRuntime{}), on("a", StartRun{MaxSteps: 3}), on("a", StopRunByExceededMaxSteps{})},
+			Job{Status: JobStoppedByMaxSteps, MaxSteps: 3, FinishedAt: 3},
+		},
+		{
+			"a limit",
+			[]Event{start, on("a", StopRunByLimit{})},
+			Job{Status: JobStoppedByLimit, FinishedAt: 2},
+		},
+		{
+			"continued: running again, the end forgotten",
+			[]Event{start, on("a", CompleteRun{Usage: tokens(5)}), on("c", StartRun{})},
+			Job{Status: JobRunning, Usage: tokens(5), CoordinatorRunID: "c"},
+		},
+		{
+			"continued and completed by the new Run",
+			[]Event{start, on("a", CompleteRun{}), on("c", StartRun{}), on("c", CompleteRun{})},
+			Job{Status: JobCompleted, FinishedAt: 4, CoordinatorRunID: "c"},
+		},
+		{
+			"transport retries and streams open no step",
+			[]Event{start, on("a", StartGeneration{}), on("a", Retry{Transport: true}), on("a", StreamReasoning{})},
+			Job{Status: JobRunning, TotalSteps: 1},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got Job
+			for i, e := range tt.events {
+				e.JobID, e.Timestamp = "job", int64(i+1)
+				got = got.Apply(e)
+			}
+			tt.want.ID, tt.want.StartedAt, tt.want.CoordinatorExpertKey = "job", 1, "expert-a"
+			tt.want.UpdatedAt = int64(len(tt.events))
+			if tt.want.CoordinatorRunID == "" {
+				tt.want.CoordinatorRunID = "a"
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("-want +got\n%s", d)
+			}
+		})
+	}
+}
+
+func TestUsageAdd(t *testing.T) {
+	u := Usage{InputTokens: 1, OutputTokens: 2, ReasoningTokens: 3, TotalTokens: 4, CachedInputTokens: 5}
+	want := Usage{InputTokens: 2, OutputTokens: 4, ReasoningTokens: 6, TotalTokens: 8, CachedInputTokens: 10}
+	if d := cmp.Diff(want, u.Add(u)); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,60 @@
+package event
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// MessageType says who speaks.
+type MessageType string
+
+// The message types, with the role a provider gives each.
+const (
+	InstructionMessage MessageType = "instructionMessage" // system
+	UserMessage        MessageType = "userMessage"        // user
+	ExpertMessage      MessageType = "expertMessage"      // assistant
+	ToolMessage        MessageType = "toolMessage"        // tool
+)
+
+// A Message is one entry of a conversation. Messages are shared between states,
+// checkpoints and encoders: once made, a message is never changed.
+type Message struct {
+	ID       string         `json:"id"`
+	Type     MessageType    `json:"type"`
+	Contents []Part         `json:"contents"`
+	Cache    bool           `json:"cache,omitzero"` // a prompt-cache breakpoint follows this message
+	Unknown  jsontext.Value `json:",embed"`
+}
+
+// Text returns the message's first text part, or "".
+func (m *Message) Text() string {
+	if m == nil {
+		return ""
+	}
+	return FirstText(m.Contents)
+}
+
+// FirstText returns the text of the first text part among parts, or "".
+func FirstText(parts []Part) string {
+	for i := range parts {
+		if parts[i].Type == TextPart {
+			return parts[i].Text
+		}
+	}
+	return ""
+}
+
+// Thinking returns the message's reasoning, its thinking parts joined by a blank line.
+func (m *Message) Thinking() string {
+	if m == nil {
+		return ""
+	}
+	var all string
+	for i := range m.Contents {
+		if m.Contents[i].Type != ThinkingPart || m.Contents[i].Thinking == "" {
+			continue
+		}
+		if all != "" {
+			all += "\n\n"
+		}
+		all += m.Contents[i].Thinking
+	}
+	return all
+}

@@ -1,0 +1,149 @@
+package event
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// PartType names the shape of a [Part].
+type PartType string
+
+// The part types. The comment names the fields that each one uses beside ID and Type.
+const (
+	TextPart        PartType = "textPart"        // Text
+	ImageURLPart    PartType = "imageUrlPart"    // URL, MIMEType
+	ImageInlinePart PartType = "imageInlinePart" // EncodedData, MIMEType
+	ImageBinaryPart PartType = "imageBinaryPart" // Data, MIMEType
+	FileURLPart     PartType = "fileUrlPart"     // URL, MIMEType
+	FileInlinePart  PartType = "fileInlinePart"  // EncodedData, MIMEType
+	FileBinaryPart  PartType = "fileBinaryPart"  // Data, MIMEType
+	ToolCallPart    PartType = "toolCallPart"    // ToolCallID, ToolName, Args
+	ThinkingPart    PartType = "thinkingPart"    // Thinking, Signature
+	ToolResultPart  PartType = "toolResultPart"  // ToolCallID, ToolName, Contents, IsError
+)
+
+// A Part is one piece of a message. Type says which of the other fields mean
+// something; the rest stay zero and are not encoded.
+type Part struct {
+	ID   string   `json:"id"`
+	Type PartType `json:"type"`
+
+	Text        string         `json:"text"`
+	URL         string         `json:"url"`
+	EncodedData string         `json:"encodedData"` // base64
+	Data        string         `json:"data"`
+	MIMEType    string         `json:"mimeType"`
+	ToolCallID  string         `json:"toolCallId"`
+	ToolName    string         `json:"toolName"`
+	Args        jsontext.Value `json:"args"`
+	Thinking    string         `json:"thinking"`
+	Signature   string         `json:"signature"`
+	Contents    []Part         `json:"contents"`
+	IsError     bool           `json:"isError"`
+	Unknown     jsontext.Value `json:",embed"`
+}
+
+// The shapes are what a part of each type looks like in JSON. Go's zero value cannot
+// tell "required and empty" from "absent", so each type lists its own members.
+type (
+	textShape struct {
+		ID      string         `json:"id"`
+		Type    PartType       `json:"type"`
+		Text    string         `json:"text"`
+		Unknown jsontext.Value `json:",embed"`
+	}
+	urlShape struct {
+		ID       string         `json:"id"`
+		Type     PartType       `json:"type"`
+		URL      string         `json:"url"`
+		MIMEType string         `json:"mimeType"`
+		Unknown  jsontext.Value `json:",embed"`
+	}
+	inlineShape struct {
+		ID          string         `json:"id"`
+		Type        PartType       `json:"type"`
+		EncodedData string         `json:"encodedData"`
+		MIMEType    string         `json:"mimeType"`
+		Unknown     jsontext.Value `json:",embed"`
+	}
+	binaryShape struct {
+		ID       string         `json:"id"`
+		Type     PartType       `json:"type"`
+		Data     string         `json:"data"`
+		MIMEType string         `json:"mimeType"`
+		Unknown  jsontext.Value `json:",embed"`
+	}
+	toolCallShape struct {
+		ID         string         `json:"id"`
+		Type       PartType       `json:"type"`
+		ToolCallID string         `json:"toolCallId"`
+		ToolName   string         `json:"toolName"`
+		Args       jsontext.Value `json:"args"`
+		Unknown    jsontext.Value `json:",embed"`
+	}
+	thinkingShape struct {
+		ID        string         `json:"id"`
+		Type      PartType       `json:"type"`
+		Thinking  string         `json:"thinking"`
+		Signature string         `json:"signature,omitzero"`
+		Unknown   jsontext.Value `json:",embed"`
+	}
+	toolResultShape struct {
+		ID         string         `json:"id"`
+		Type       PartType       `json:"type"`
+		ToolCallID string         `json:"toolCallId"`
+		ToolName   string         `json:"toolName"`
+		Contents   []Part         `json:"contents"`
+		IsError    bool           `json:"isError,omitzero"`
+		Unknown    jsontext.Value `json:",embed"`
+	}
+)
+
+// MarshalJSONTo writes the members that p's type has, and no others.
+func (p Part) MarshalJSONTo(enc *jsontext.Encoder) error {
+	switch p.Type {
+	case TextPart:
+		return json.MarshalEncode(enc, textShape{p.ID, p.Type, p.Text, p.Unknown})
+	case ImageURLPart, FileURLPart:
+		return json.MarshalEncode(enc, urlShape{p.ID, p.Type, p.URL, p.MIMEType, p.Unknown})
+	case ImageInlinePart, FileInlinePart:
+		return json.MarshalEncode(enc, inlineShape{p.ID, p.Type, p.EncodedData, p.MIMEType, p.Unknown})
+	case ImageBinaryPart, FileBinaryPart:
+		return json.MarshalEncode(enc, binaryShape{p.ID, p.Type, p.Data, p.MIMEType, p.Unknown})
+	case ToolCallPart:
+		return json.MarshalEncode(enc, toolCallShape{p.ID, p.Type, p.ToolCallID, p.ToolName, orEmptyObject(p.Args), p.Unknown})
+	case ThinkingPart:
+		return json.MarshalEncode(enc, thinkingShape{p.ID, p.Type, p.Thinking, p.Signature, p.Unknown})
+	case ToolResultPart:
+		return json.MarshalEncode(enc, toolResultShape{p.ID, p.Type, p.ToolCallID, p.ToolName, p.Contents, p.IsError, p.Unknown})
+	}
+	return fmt.Errorf("message part %q: unknown type %q", p.ID, p.Type)
+}
+
+// UnmarshalJSONFrom reads a part and refuses a type that has no shape here: a part
+// that cannot be understood must not reach a model.
+func (p *Part) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	type fields Part // without the methods, or decoding would call itself
+	var f fields
+	if err := json.UnmarshalDecode(dec, &f); err != nil {
+		return err
+	}
+	switch f.Type {
+	case TextPart, ImageURLPart, ImageInlinePart, ImageBinaryPart, FileURLPart, FileInlinePart,
+		FileBinaryPart, ToolCallPart, ThinkingPart, ToolResultPart:
+	default:
+		return fmt.Errorf("message part %q: unknown type %q", f.ID, f.Type)
+	}
+	*p = Part(f)
+	return nil
+}
+
+// orEmptyObject stands in for arguments that a provider left out.
+func orEmptyObject(v jsontext.Value) jsontext.Value {
+	if len(v) == 0 {
+		return jsontext.Value("{}")
+	}
+	return v
+}

@@ -1,0 +1,243 @@
+package event
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// This file holds the events that move a Run from one state to the next. A field
+// marked "full" is absent from the journal and filled in for full output; a field
+// marked "lean" is how the journal says the same.
+
+// StartRun opens a Run, or opens it again when it resumes.
+type StartRun struct {
+	InitialCheckpoint *Checkpoint    `json:"initialCheckpoint,omitzero"` // full
+	InputMessages     []*Message     `json:"inputMessages"`
+	CheckpointID      string         `json:"checkpointId,omitzero"`  // lean: the id of the checkpoint that this step will leave
+	Expert            ExpertRef      `json:"expert,omitzero"`        // lean
+	Definition        string         `json:"definition,omitzero"`    // digest of the Expert's definition
+	From              *Origin        `json:"from,omitzero"`          // the checkpoint that this Run goes on from
+	Answers           []ToolResult   `json:"answers,omitempty"`      // results that came from outside: the user's or a delegate's
+	DelegatedBy       *Parent        `json:"delegatedBy,omitzero"`   // lean
+	ContextWindow     int            `json:"contextWindow,omitzero"` // lean
+	Model             string         `json:"model,omitzero"`
+	MaxSteps          int            `json:"maxSteps,omitzero"` // of the job
+	RuntimeVersion    string         `json:"runtimeVersion,omitzero"`
+	Unknown           jsontext.Value `json:",embed"`
+}
+
+// parent returns who delegated to the Run, in either form.
+func (b StartRun) parent() *Parent {
+	if b.DelegatedBy == nil && b.InitialCheckpoint != nil {
+		return b.InitialCheckpoint.DelegatedBy
+	}
+	return b.DelegatedBy
+}
+
+// An Origin is the address of a checkpoint in the journal.
+type Origin struct {
+	RunID        string         `json:"runId"`
+	CheckpointID string         `json:"checkpointId"`
+	Seq          int64          `json:"seq"` // the record after which the checkpoint stands
+	Unknown      jsontext.Value `json:",embed"`
+}
+
+// StartGeneration says that the model is about to be asked.
+type StartGeneration struct {
+	Messages []*Message     `json:"messages,omitzero"` // full
+	Unknown  jsontext.Value `json:",embed"`
+}
+
+// ResumeToolCalls says that a Run goes on with calls that were still open.
+type ResumeToolCalls struct {
+	PendingToolCalls   []ToolCall     `json:"pendingToolCalls,omitzero"`   // full
+	PartialToolResults []ToolResult   `json:"partialToolResults,omitzero"` // full
+	Unknown            jsontext.Value `json:",embed"`
+}
+
+// ToolMessageRef is how the journal writes a tool message: its ids. The contents are
+// the results, which were recorded when they came.
+type ToolMessageRef struct {
+	ID      string         `json:"id"`
+	PartIDs []string       `json:"partIds"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// FinishAllToolCalls says that the calls left open by an earlier stretch of the Run
+// have all been answered.
+type FinishAllToolCalls struct {
+	NewMessages []*Message      `json:"newMessages,omitzero"` // full
+	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean
+	Unknown     jsontext.Value  `json:",embed"`
+}
+
+// CallTools says that the model answered with tool calls.
+type CallTools struct {
+	NewMessage *Message       `json:"newMessage,omitzero"`
+	ToolCalls  []ToolCall     `json:"toolCalls"` // the journal leaves out their args
+	Usage      Usage          `json:"usage"`
+	Unknown    jsontext.Value `json:",embed"`
+}
+
+// StartToolCall is written before a tool runs. A call that has this record and no
+// [EndToolCall] may or may not have had its effect.
+type StartToolCall struct {
+	ToolCallID string         `json:"toolCallId"`
+	Unknown    jsontext.Value `json:",embed"`
+}
+
+// EndToolCall holds the result of one call, written as soon as it came.
+type EndToolCall struct {
+	ToolResult ToolResult     `json:"toolResult"`
+	Memory     jsontext.Value `json:"memory,omitzero"` // see [ToolResult.Memory]
+	Unknown    jsontext.Value `json:",embed"`
+}
+
+// CallDelegate says that the Run waits for other Experts.
+type CallDelegate struct {
+	NewMessage *Message       `json:"newMessage,omitzero"` // full: the message of [CallTools] again
+	ToolCalls  []ToolCall     `json:"toolCalls"`
+	Usage      *Usage         `json:"usage,omitzero"` // full: the usage of [CallTools] again; never add it up
+	Unknown    jsontext.Value `json:",embed"`
+}
+
+// CallInteractiveTool says that the Run waits for the user.
+type CallInteractiveTool struct {
+	NewMessage *Message       `json:"newMessage,omitzero"` // full: the message of [CallTools] again
+	ToolCall   *ToolCall      `json:"toolCall,omitzero"`   // full
+	ToolCallID string         `json:"toolCallId,omitzero"` // lean
+	Usage      *Usage         `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
+	Unknown    jsontext.Value `json:",embed"`
+}
+
+// ResolveToolResults says that every call of the step has its result.
+type ResolveToolResults struct {
+	ToolResults []ToolResult   `json:"toolResults,omitzero"` // full
+	Unknown     jsontext.Value `json:",embed"`
+}
+
+// AttemptCompletion says that the Expert declared itself done, and that its final
+// answer is asked for next.
+type AttemptCompletion struct {
+	ToolResult *ToolResult    `json:"toolResult,omitzero"` // full
+	Unknown    jsontext.Value `json:",embed"`
+}
+
+// FinishToolCall puts the step's results into the conversation.
+type FinishToolCall struct {
+	NewMessages []*Message      `json:"newMessages,omitzero"` // full
+	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean
+	Unknown     jsontext.Value  `json:",embed"`
+}
+
+// Retry says that a generation was of no use and is repeated. A transport retry
+// (the provider was busy, the line broke) stays within the step and leaves the
+// conversation alone; otherwise the model is told what was wrong with its answer.
+type Retry struct {
+	Reason      string         `json:"reason"` // JSON text {"error","message"}
+	NewMessages []*Message     `json:"newMessages"`
+	ToolCalls   []ToolCall     `json:"toolCalls,omitempty"`
+	ToolResults []ToolResult   `json:"toolResults,omitempty"`
+	Usage       Usage          `json:"usage"`
+	Transport   bool           `json:"transport,omitzero"`
+	DelayMS     int64          `json:"delayMs,omitzero"` // how long the runtime waits before a transport retry
+	Unknown     jsontext.Value `json:",embed"`
+}
+
+// ContinueToNextStep ends a step that is followed by another.
+type ContinueToNextStep struct {
+	End
+	NextCheckpoint   *Checkpoint    `json:"nextCheckpoint,omitzero"`   // full
+	NextCheckpointID string         `json:"nextCheckpointId,omitzero"` // lean
+	Unknown          jsontext.Value `json:",embed"`
+}
+
+// End is what every event that finishes a step carries in full output.
+type End struct {
+	Checkpoint *Checkpoint `json:"checkpoint,omitzero"` // full
+	Step       *Step       `json:"step,omitzero"`       // full
+}
+
+// CompleteRun ends a Run with an answer.
+type CompleteRun struct {
+	End
+	Text        *string         `json:"text,omitzero"`        // full
+	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean: stands before NewMessage
+	NewMessage  *Message        `json:"newMessage,omitzero"`  // lean: the answer
+	Usage       Usage           `json:"usage"`                // of the last generation only
+	Unknown     jsontext.Value  `json:",embed"`
+}
+
+// StopRunByInteractiveTool ends a stretch of a Run that waits for the user.
+type StopRunByInteractiveTool struct {
+	End
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// StopRunByDelegate ends a stretch of a Run that waits for other Experts.
+type StopRunByDelegate struct {
+	End
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// StopRunByExceededMaxSteps ends a Run whose job used up its steps.
+type StopRunByExceededMaxSteps struct {
+	End
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// StopRunByError ends a Run by a failure that repeating cannot mend.
+type StopRunByError struct {
+	End
+	Error   Failure        `json:"error"`
+	Usage   Usage          `json:"usage,omitzero"` // of the generation that was of no use
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Limits that [StopRunByLimit] names.
+const (
+	LimitTokens    = "tokens"
+	LimitCost      = "cost"
+	LimitDuration  = "duration"
+	LimitDepth     = "depth"
+	LimitLoop      = "loop"
+	LimitWorkspace = "workspace"
+)
+
+// StopRunByLimit ends a Run by a limit other than the number of steps.
+type StopRunByLimit struct {
+	End
+	Limit   string         `json:"limit"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// StopRunByInterrupt ends a stretch of a Run that was told to stop: by a signal, a
+// closed output, a cancelled context, or (recorded when the job is opened again)
+// the sudden end of the process.
+type StopRunByInterrupt struct {
+	End
+	Reason  string         `json:"reason"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// LimitWarning says that most of a limit is used.
+type LimitWarning struct {
+	Limit   string         `json:"limit"`
+	Used    float64        `json:"used"`
+	Max     float64        `json:"max"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// DefinitionChanged says that a Run goes on with another definition of its Expert
+// than it was recorded with. Before and After are digests.
+type DefinitionChanged struct {
+	Expert  string         `json:"expert"`
+	Before  string         `json:"before"`
+	After   string         `json:"after"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// ModelFallback says that another model took over.
+type ModelFallback struct {
+	From    string         `json:"from"`
+	To      string         `json:"to"`
+	Reason  string         `json:"reason"`
+	Unknown jsontext.Value `json:",embed"`
+}

@@ -1,0 +1,40 @@
+package event
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// This file holds the fragments of a generation as it streams. They are shown, not
+// kept: the message that they add up to is recorded when it is complete.
+
+// StartStreamingReasoning precedes the first [StreamReasoning].
+type StartStreamingReasoning struct {
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// StreamReasoning is a piece of reasoning.
+type StreamReasoning struct {
+	Delta   string         `json:"delta"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// CompleteStreamingReasoning holds all reasoning of the generation.
+type CompleteStreamingReasoning struct {
+	Text    string         `json:"text"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// StartStreamingRunResult precedes the first [StreamRunResult].
+type StartStreamingRunResult struct {
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// StreamRunResult is a piece of the final answer.
+type StreamRunResult struct {
+	Delta   string         `json:"delta"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// CompleteStreamingRunResult holds the whole final answer.
+type CompleteStreamingRunResult struct {
+	Text    string         `json:"text"`
+	Unknown jsontext.Value `json:",embed"`
+}

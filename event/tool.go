@@ -1,0 +1,67 @@
+package event
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// BaseSkill is the name of the built-in skill that every Expert has.
+const BaseSkill = "@perstack/base"
+
+// CompletionTool is the tool of [BaseSkill] by which an Expert says it is done.
+const CompletionTool = "attemptCompletion"
+
+// A ToolCall is a model's wish to use a tool.
+type ToolCall struct {
+	ID        string `json:"id"`
+	SkillName string `json:"skillName"`
+	ToolName  string `json:"toolName"`
+	// Args is a JSON object. The journal leaves it out: the message that the call
+	// came with has it.
+	Args    jsontext.Value `json:"args,omitzero"`
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// A ToolResult is what came of a [ToolCall].
+type ToolResult struct {
+	ID        string         `json:"id"` // the call's id
+	SkillName string         `json:"skillName"`
+	ToolName  string         `json:"toolName"`
+	Result    []Part         `json:"result"` // text, inline image and inline file parts
+	IsError   bool           `json:"isError,omitzero"`
+	Unknown   jsontext.Value `json:",embed"`
+
+	// Memory is what the skill wants to find again when this conversation is
+	// resumed (a todo list, say). It travels from the skill to the engine, which
+	// records it beside the result.
+	Memory jsontext.Value `json:"-"`
+}
+
+// ErrorText returns what went wrong according to the result, or "". Tools say so
+// in three ways: the MCP flag, an object {"error","message"} of which the message
+// is the part that helps, or plain text that starts with the word.
+func (r ToolResult) ErrorText() string {
+	text := FirstText(r.Result)
+	if m := parseMembers([]byte(text)); m != nil {
+		name, message := m.text("error"), m.text("message")
+		switch {
+		case name != "" && message != "":
+			return message
+		case name != "":
+			return name
+		}
+	} else if !jsontext.Value(text).IsValid(lenient) {
+		start := strings.ToLower(strings.TrimSpace(text))
+		if strings.HasPrefix(start, "error:") || strings.HasPrefix(start, "error ") {
+			return text
+		}
+	}
+	switch {
+	case !r.IsError:
+		return ""
+	case text == "":
+		return "the tool failed without a message"
+	}
+	return text
+}
