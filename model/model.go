@@ -1,0 +1,88 @@
+// Package model says who thinks: the Model interface, what a model is asked and what
+// it answers, and how its failures are classed.
+//
+// The package itself dials nobody. Each wire protocol is a package below this one;
+// model/replay plays prepared answers and needs neither key nor network.
+//
+// Start reading at [Model], then [Request] and [Answer].
+package model
+
+import (
+	"context"
+	"iter"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+)
+
+// A Model generates one assistant turn at a time. It keeps no conversation: all it
+// needs is in the request. A Model may be used from several goroutines.
+type Model interface {
+	// Generate streams one turn. The last value yielded carries the complete
+	// [Answer]; an error ends the sequence. Failures are [*Error] where the model
+	// knows more than that something went wrong.
+	Generate(ctx context.Context, req *Request) iter.Seq2[Chunk, error]
+}
+
+// A Request is what the model is asked.
+type Request struct {
+	Expert    string // key of the Expert that asks
+	Messages  []*event.Message
+	Tools     []Tool // none: the model can only answer with text
+	Reasoning expert.ReasoningBudget
+
+	// Turn counts the generations that this conversation had before, and Attempt
+	// how often this one failed in transport. No provider is sent them; a scripted
+	// model finds its place by them, also in another process.
+	Turn, Attempt int
+}
+
+// A Tool is a tool as a model sees it.
+type Tool struct {
+	Name        string
+	Description string
+	InputSchema jsontext.Value
+}
+
+// A Chunk is a piece of a streamed turn. Exactly one field is set.
+type Chunk struct {
+	Reasoning string
+	Text      string
+	Answer    *Answer
+}
+
+// An Answer is a complete turn.
+type Answer struct {
+	Thinking []Thinking
+	Text     string
+	Calls    []Call
+	Usage    event.Usage
+	Finish   Finish
+}
+
+// Thinking is a block of reasoning, with the mark by which its provider recognises it.
+type Thinking struct {
+	Text      string
+	Signature string
+}
+
+// A Call is a tool call as the model wrote it. Args is what it wrote, valid or not.
+type Call struct {
+	ID   string
+	Tool string
+	Args []byte
+}
+
+// Finish says why a turn ended.
+type Finish string
+
+// The reasons by which a turn can end.
+const (
+	FinishStop          Finish = "stop"
+	FinishToolCalls     Finish = "tool-calls"
+	FinishLength        Finish = "length"
+	FinishContentFilter Finish = "content-filter"
+	FinishOther         Finish = "other"
+)

@@ -1,0 +1,137 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/perstack-go/perstack/model"
+)
+
+// A Model plays a cassette. It has no state of its own and may be used from several
+// goroutines.
+type Model struct {
+	cassette *Cassette
+	sleep    func(context.Context, time.Duration) error
+}
+
+var _ model.Model = (*Model)(nil)
+
+// An Option changes how a [Model] plays.
+type Option func(*Model)
+
+// WithSleep has the model wait by calling sleep, which returns the context's error
+// if that ends first. Tests give one that does not wait.
+func WithSleep(sleep func(context.Context, time.Duration) error) Option {
+	return func(m *Model) { m.sleep = sleep }
+}
+
+// New returns a model that plays c.
+func New(c *Cassette, options ...Option) *Model {
+	m := &Model{cassette: c, sleep: sleep}
+	for _, option := range options {
+		option(m)
+	}
+	return m
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Generate plays the answer that the cassette has for req: its reasoning and text
+// word by word, then the whole.
+func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		t, err := m.cassette.find(req)
+		if err == nil && t.delay > 0 {
+			err = m.sleep(ctx, t.delay)
+		}
+		if err != nil {
+			yield(model.Chunk{}, err)
+			return
+		}
+		for chunk := range t.chunks() {
+			if err := ctx.Err(); err != nil {
+				yield(model.Chunk{}, err)
+				return
+			}
+			if !yield(chunk, nil) {
+				return
+			}
+		}
+		switch err := ctx.Err(); {
+		case err != nil:
+			yield(model.Chunk{}, err)
+		case t.failure != nil:
+			failure := t.failure.Error // a copy: the caller may keep it
+			yield(model.Chunk{}, &failure)
+		default:
+			yield(model.Chunk{Answer: t.answer(req)}, nil)
+		}
+	}
+}
+
+// chunks returns what is streamed before the answer or the error. A turn with an
+// error has only what comes before it, so there is nothing to leave out.
+func (t *turn) chunks() iter.Seq[model.Chunk] {
+	return func(yield func(model.Chunk) bool) {
+		for word := range words(t.reasoning) {
+			if !yield(model.Chunk{Reasoning: word}) {
+				return
+			}
+		}
+		for word := range words(t.text) {
+			if !yield(model.Chunk{Text: word}) {
+				return
+			}
+		}
+	}
+}
+
+// words cuts s after the white space that follows each word.
+func words(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for s != "" {
+			end := len(s)
+			if space := strings.IndexFunc(s, unicode.IsSpace); space >= 0 {
+				rest := strings.TrimLeftFunc(s[space:], unicode.IsSpace)
+				end = len(s) - len(rest)
+			}
+			if !yield(s[:end]) {
+				return
+			}
+			s = s[end:]
+		}
+	}
+}
+
+func (t *turn) answer(req *model.Request) *model.Answer {
+	a := &model.Answer{
+		Text:   t.text,
+		Usage:  t.usage,
+		Finish: t.finish,
+	}
+	if t.reasoning != "" {
+		a.Thinking = []model.Thinking{{Text: t.reasoning}}
+	}
+	for i, c := range t.calls {
+		id := c.id
+		if id == "" {
+			id = fmt.Sprintf("call_%d_%d", req.Turn+1, i+1)
+		}
+		a.Calls = append(a.Calls, model.Call{ID: id, Tool: c.tool, Args: bytes.Clone(c.args)})
+	}
+	return a
+}

@@ -1,0 +1,203 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+)
+
+// The tables as they are written. A pointer tells a key that is not there from one
+// that is empty.
+type (
+	turnTable struct {
+		Expert    *string     `toml:"expert"`
+		Turn      *int        `toml:"turn"`
+		Attempt   *int        `toml:"attempt"`
+		Contains  *string     `toml:"contains"`
+		Reasoning string      `toml:"reasoning"`
+		Text      *string     `toml:"text"`
+		Finish    *string     `toml:"finish"`
+		Delay     *string     `toml:"delay"`
+		Usage     *usageTable `toml:"usage"`
+		Call      []callTable `toml:"call"`
+		Error     *errorTable `toml:"error"`
+	}
+	callTable struct {
+		ID       *string        `toml:"id"`
+		Tool     string         `toml:"tool"`
+		Args     map[string]any `toml:"args"`
+		ArgsText *string        `toml:"argsText"`
+	}
+	errorTable struct {
+		Name       string  `toml:"name"`
+		Status     int     `toml:"status"`
+		Message    string  `toml:"message"`
+		Retryable  *bool   `toml:"retryable"`
+		RetryAfter *string `toml:"retryAfter"`
+		After      *string `toml:"after"`
+	}
+	usageTable struct {
+		Input     int `toml:"input"`
+		Output    int `toml:"output"`
+		Reasoning int `toml:"reasoning"`
+		Cached    int `toml:"cached"`
+	}
+)
+
+var finishes = []model.Finish{
+	model.FinishStop, model.FinishToolCalls, model.FinishLength, model.FinishContentFilter, model.FinishOther,
+}
+
+// turn checks the table and returns what it says.
+func (t turnTable) turn() (turn, error) {
+	out := turn{reasoning: t.Reasoning}
+	if t.Text != nil {
+		out.text = *t.Text
+	}
+	var errs [6]error
+	out.rules, errs[0] = t.rules()
+	out.delay, errs[1] = duration("delay", t.Delay)
+	out.usage, errs[2] = t.Usage.usage()
+	out.calls, errs[3] = calls(t.Call)
+	out.failure, errs[4] = t.failure()
+	out.finish, errs[5] = t.finish()
+	for _, err := range errs {
+		if err != nil {
+			return out, err
+		}
+	}
+	if t.Text == nil && t.Reasoning == "" && t.Call == nil && t.Error == nil {
+		return out, errors.New(`it answers nothing; give it text, reasoning, a [[turn.call]] or a [turn.error] (text = "" is an empty answer)`)
+	}
+	return out, nil
+}
+
+func (t turnTable) rules() (r rules, err error) {
+	if r.turn, err = counted("turn", t.Turn); err != nil {
+		return r, err
+	}
+	if r.attempt, err = counted("attempt", t.Attempt); err != nil {
+		return r, err
+	}
+	if r.expert, err = nonEmpty("expert", t.Expert); err != nil {
+		return r, err
+	}
+	r.contains, err = nonEmpty("contains", t.Contains)
+	return r, err
+}
+
+func counted(key string, n *int) (int, error) {
+	switch {
+	case n == nil:
+		return 0, nil
+	case *n < 1:
+		return 0, fmt.Errorf("%s is %d; counting starts at 1", key, *n)
+	}
+	return *n, nil
+}
+
+func nonEmpty(key string, s *string) (string, error) {
+	switch {
+	case s == nil:
+		return "", nil
+	case *s == "":
+		return "", fmt.Errorf("%s is empty; leave it out if it does not matter", key)
+	}
+	return *s, nil
+}
+
+func (t turnTable) finish() (model.Finish, error) {
+	switch {
+	case t.Finish != nil && !slices.Contains(finishes, model.Finish(*t.Finish)):
+		return "", fmt.Errorf("unknown finish %q; use stop, tool-calls, length, content-filter or other", *t.Finish)
+	case t.Finish != nil:
+		return model.Finish(*t.Finish), nil
+	case len(t.Call) > 0:
+		return model.FinishToolCalls, nil
+	}
+	return model.FinishStop, nil
+}
+
+func (t turnTable) failure() (*failure, error) {
+	e := t.Error
+	if e == nil {
+		return nil, nil
+	}
+	if e.Name == "" {
+		return nil, errors.New(`the error has no name; give it one like "RateLimitError"`)
+	}
+	if t.Call != nil || t.Finish != nil || t.Usage != nil {
+		return nil, errors.New("an error stands in the place of an answer; remove call, finish and usage")
+	}
+	wait, err := duration("retryAfter", e.RetryAfter)
+	if err != nil {
+		return nil, err
+	}
+	f := &failure{Error: model.Error{
+		Name: e.Name, Message: e.Message, StatusCode: e.Status, Retryable: retryableStatus(e.Status), RetryAfter: wait,
+	}}
+	if f.Message == "" {
+		f.Message = "the cassette has an error here"
+	}
+	if e.Retryable != nil {
+		f.Retryable = *e.Retryable
+	}
+	if e.After != nil {
+		f.after = *e.After
+	}
+	hasText := t.Text != nil && *t.Text != ""
+	switch {
+	case e.After != nil && f.after != afterReasoning && f.after != afterText:
+		return nil, fmt.Errorf(`after is %q; use "reasoning" or "text", or leave it out to fail at once`, f.after)
+	case f.after == afterReasoning && t.Reasoning == "", f.after == afterText && !hasText:
+		return nil, fmt.Errorf("the error comes after the %s, but there is none", f.after)
+	case f.after == "" && t.Reasoning != "", f.after != afterText && t.Text != nil:
+		return nil, errors.New(`an error stands in the place of an answer; to fail in the middle of one, set after = "text"`)
+	}
+	return f, nil
+}
+
+// What a stream delivers before it is cut.
+const (
+	afterReasoning = "reasoning"
+	afterText      = "text"
+)
+
+// retryableStatus says what a provider's client would make of an HTTP status.
+func retryableStatus(status int) bool {
+	return status == 429 || status == 500 || status >= 502 && status <= 504
+}
+
+func (u *usageTable) usage() (event.Usage, error) {
+	if u == nil {
+		return event.Usage{}, nil
+	}
+	const most = 1 << 40 // of tokens; sums of them stay far from overflowing
+	for _, n := range []int{u.Input, u.Output, u.Reasoning, u.Cached} {
+		if n < 0 || n > most {
+			return event.Usage{}, fmt.Errorf("usage has %d tokens; use numbers from 0 to %d", n, most)
+		}
+	}
+	return event.Usage{
+		InputTokens:       u.Input,
+		OutputTokens:      u.Output,
+		ReasoningTokens:   u.Reasoning,
+		TotalTokens:       u.Input + u.Output,
+		CachedInputTokens: u.Cached,
+	}, nil
+}
+
+func duration(key string, s *string) (time.Duration, error) {
+	if s == nil {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(*s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s is %q; write a time like 20ms or 1.5s", key, *s)
+	}
+	return d, nil
+}
