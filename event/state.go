@@ -86,7 +86,7 @@ type StartToolCall struct {
 // EndToolCall holds the result of one call, written as soon as it came.
 type EndToolCall struct {
 	ToolResult ToolResult     `json:"toolResult"`
-	Memory     jsontext.Value `json:"memory,omitzero"` // see [ToolResult.Memory]
+	Memory     jsontext.Value `json:"memory,omitzero"` // what the skill wants to find again when this conversation is resumed
 	Unknown    jsontext.Value `json:",embed"`
 }
 

@@ -31,11 +31,6 @@ type ToolResult struct {
 	Result    []Part         `json:"result"` // text, inline image and inline file parts
 	IsError   bool           `json:"isError,omitzero"`
 	Unknown   jsontext.Value `json:",embed"`
-
-	// Memory is what the skill wants to find again when this conversation is
-	// resumed (a todo list, say). It travels from the skill to the engine, which
-	// records it beside the result.
-	Memory jsontext.Value `json:"-"`
 }
 
 // ErrorText returns what went wrong according to the result, or "". Tools say so

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// apply returns s after e. It is pure and total: the same state and event give the
+// same state, and an event that does not concern the state leaves it as it is. Only
+// the lean fields of e are read, so it makes no difference whether e came from the
+// journal or from the loop.
+func (s State) apply(e event.Event) State {
+	switch b := e.Body.(type) {
+	case event.StartRun:
+		return s.start(e, b)
+	case event.StartGeneration:
+		s.Phase, s.Step = GeneratingToolCall, Step{StartedAt: e.Timestamp}
+	case event.ResumeToolCalls:
+		s.Phase, s.Step = CallingTool, Step{StartedAt: e.Timestamp, Calls: s.Step.Calls}
+	case event.FinishAllToolCalls:
+		s.Step = Step{StartedAt: e.Timestamp, Calls: s.Step.Calls}
+		s = s.answer(b.ToolMessage)
+		s.Phase = FinishingStep
+	case event.CallTools:
+		s.Phase = CallingTool
+		s = s.say(b.NewMessage).spend(b.Usage)
+		s.Step.Calls = callsOf(b)
+		s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
+		s.Turn++
+	case event.StartToolCall:
+		s.Step.Calls = withCall(s.Step.Calls, b.ToolCallID, func(c *Call) { c.Started = true })
+	case event.EndToolCall:
+		result := b.ToolResult
+		s.Step.Calls = withCall(s.Step.Calls, result.ID, func(c *Call) { c.Result = &result })
+		s.Memory = withMemory(s.Memory, result.SkillName, b.Memory)
+	case event.ResolveToolResults:
+		s.Phase = ResolvingToolResult
+	case event.FinishToolCall:
+		s = s.answer(b.ToolMessage)
+		s.Phase = FinishingStep
+	case event.AttemptCompletion:
+		s.Phase = GeneratingRunResult
+	case event.CallInteractiveTool:
+		s.Phase = CallingInteractiveTool
+	case event.Retry:
+		s.RetryCount++
+		s.Attempt++
+		s.RetryDelayMS = b.DelayMS
+		if !b.Transport {
+			s.Phase, s.Attempt = FinishingStep, 0
+			s = s.say(b.NewMessages...).spend(b.Usage)
+			s.Turn++
+		}
+	case event.ContinueToNextStep:
+		s.Phase, s.CheckpointID = PreparingForStep, b.NextCheckpointID
+		s.Step = Step{StartedAt: e.Timestamp}
+		s.StepNumber++
+	case event.CompleteRun:
+		if b.ToolMessage != nil {
+			s = s.answer(b.ToolMessage)
+		}
+		s = s.say(b.NewMessage).spend(b.Usage)
+		s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
+		if s.Phase != CallingTool { // there the answer came with the calls, from one generation
+			s.Turn++
+		}
+	case event.StopRunByError:
+		s = s.spend(b.Usage)
+		failure := b.Error
+		s.Failure = &failure
+	case event.StopRunByLimit:
+		s.StopReason = b.Limit
+	case event.StopRunByInterrupt:
+		s.StopReason = b.Reason
+	}
+	if status, ok := e.EndStatus(); ok {
+		s.Phase, s.Status = Stopped, status
+		s.Step.FinishedAt = e.Timestamp
+	}
+	return s
+}
+
+// start opens a Run on s, which is the zero State for a new conversation and the
+// state at the origin otherwise.
+func (s State) start(e event.Event, b event.StartRun) State {
+	s.Phase, s.Status = PreparingForStep, event.StatusProceeding
+	s.JobID, s.RunID, s.CheckpointID, s.StepNumber = e.JobID, e.RunID, b.CheckpointID, e.StepNumber
+	s.Expert, s.Definition, s.DelegatedBy = b.Expert, b.Definition, b.DelegatedBy
+	s.ContextWindow = b.ContextWindow
+	// What ended the previous stretch must not be carried into this one.
+	s.Failure, s.StopReason = nil, ""
+	s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
+	if len(b.InputMessages) > 0 {
+		// New input comes with a tool message for calls that were still open.
+		s.Step = Step{}
+	}
+	for _, m := range b.InputMessages {
+		if m.Type == event.InstructionMessage {
+			s.Instruction = m
+		} else {
+			s.Thread = s.Thread.Append(m)
+		}
+	}
+	for _, answer := range b.Answers {
+		s.Step.Calls = withCall(s.Step.Calls, answer.ID, func(c *Call) { c.Result = &answer })
+	}
+	return s
+}
+
+// say adds messages of the current step to the conversation.
+func (s State) say(messages ...*event.Message) State {
+	s.Thread = s.Thread.Append(messages...)
+	s.Step.Messages = append(slices.Clip(s.Step.Messages), messages...)
+	return s
+}
+
+// answer adds the tool message that ref stands for, made of the step's results.
+func (s State) answer(ref *event.ToolMessageRef) State {
+	s = s.say(toolMessage(ref, s.Step.Calls))
+	s.Step.Answered = true
+	return s
+}
+
+func (s State) spend(u event.Usage) State {
+	s.Usage, s.Step.Usage = s.Usage.Add(u), s.Step.Usage.Add(u)
+	if u.TotalTokens > 0 || u.InputTokens > 0 {
+		s.LastUsage = u
+	}
+	return s
+}
+
+// toolMessage builds a tool message from recorded results, in call order.
+func toolMessage(ref *event.ToolMessageRef, calls []Call) *event.Message {
+	if ref == nil {
+		ref = &event.ToolMessageRef{}
+	}
+	m := &event.Message{ID: ref.ID, Type: event.ToolMessage, Contents: []event.Part{}}
+	for _, c := range calls {
+		if c.Result == nil {
+			continue
+		}
+		part := event.Part{
+			Type:       event.ToolResultPart,
+			ToolCallID: c.ID,
+			ToolName:   c.ToolName,
+			Contents:   c.Result.Result,
+			IsError:    c.Result.IsError,
+		}
+		if i := len(m.Contents); i < len(ref.PartIDs) {
+			part.ID = ref.PartIDs[i]
+		}
+		m.Contents = append(m.Contents, part)
+	}
+	return m
+}
+
+// callsOf joins the calls of a turn with their arguments, which stand in the message.
+func callsOf(b event.CallTools) []Call {
+	args := make(map[string]jsontext.Value)
+	if b.NewMessage != nil {
+		for _, p := range b.NewMessage.Contents {
+			if p.Type == event.ToolCallPart {
+				args[p.ToolCallID] = p.Args
+			}
+		}
+	}
+	calls := make([]Call, len(b.ToolCalls))
+	for i, c := range b.ToolCalls {
+		if c.Args == nil {
+			c.Args = args[c.ID]
+		}
+		calls[i] = Call{ToolCall: c}
+	}
+	return calls
+}
+
+// withCall returns calls with change made to a copy of the one that id names.
+func withCall(calls []Call, id string, change func(*Call)) []Call {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		if calls[i].ID == id {
+			change(&calls[i])
+		}
+	}
+	return calls
+}
+
+func withMemory(memory map[string]jsontext.Value, skillName string, value jsontext.Value) map[string]jsontext.Value {
+	if value == nil {
+		return memory
+	}
+	memory = maps.Clone(memory)
+	if memory == nil {
+		memory = make(map[string]jsontext.Value)
+	}
+	memory[skillName] = value
+	return memory
+}

@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// noSkill stands as the skill of a call whose tool does not exist.
+const noSkill = "unknown"
+
+// calls turns the model's tool calls into the event that records them. Calls are
+// answered in the order plain, delegate, interactive; within a kind, as the model
+// wrote them.
+func (r *run) calls(answer *model.Answer) event.CallTools {
+	ordered := slices.Clone(answer.Calls)
+	slices.SortStableFunc(ordered, func(a, b model.Call) int { return int(r.kind(a.Tool)) - int(r.kind(b.Tool)) })
+
+	parts := r.thinkingParts(answer)
+	if answer.Text != "" {
+		parts = append(parts, r.textPart(answer.Text))
+	}
+	var calls []event.ToolCall
+	for _, c := range ordered {
+		id := uniqueID(c.ID, calls)
+		_, skillName, ok := r.toolbox.Lookup(c.Tool)
+		if !ok {
+			skillName = noSkill
+		}
+		calls = append(calls, event.ToolCall{ID: id, SkillName: skillName, ToolName: c.Tool})
+		parts = append(parts, event.Part{
+			ID: r.Source.NewID(), Type: event.ToolCallPart,
+			ToolCallID: id, ToolName: c.Tool, Args: arguments(c.Args),
+		})
+	}
+	message := &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: parts}
+	return event.CallTools{NewMessage: message, ToolCalls: calls, Usage: answer.Usage}
+}
+
+func (r *run) kind(tool string) skill.Kind {
+	t, _, _ := r.toolbox.Lookup(tool)
+	return t.Kind
+}
+
+// uniqueID makes sure that a result can be matched to its call, whatever ids the
+// model made up.
+func uniqueID(id string, taken []event.ToolCall) string {
+	if id == "" {
+		id = "call"
+	}
+	unique := id
+	for n := 2; slices.ContainsFunc(taken, func(c event.ToolCall) bool { return c.ID == unique }); n++ {
+		unique = fmt.Sprintf("%s-%d", id, n)
+	}
+	return unique
+}
+
+// invalidArgs is the member under which arguments that are no JSON object are kept,
+// so that the model can see what it wrote.
+const invalidArgs = "_invalidArguments"
+
+// arguments returns a call's arguments as a JSON object, whatever the model wrote.
+func arguments(raw []byte) jsontext.Value {
+	v := jsontext.Value(raw)
+	if len(strings.TrimSpace(string(raw))) == 0 {
+		return jsontext.Value("{}")
+	}
+	if v.IsValid() && v.Kind() == '{' {
+		v = v.Clone()
+		if err := v.Compact(); err == nil {
+			return v
+		}
+	}
+	wrapped, err := json.Marshal(map[string]string{invalidArgs: string(raw)}, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return jsontext.Value("{}")
+	}
+	return wrapped
+}
+
+// hasInvalidArgs reports whether arguments wrapped what the model wrote.
+func hasInvalidArgs(args jsontext.Value) bool {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(args, &members); err != nil {
+		return true
+	}
+	_, wrapped := members[invalidArgs]
+	return wrapped && len(members) == 1
+}
+
+// callTools brings the calls of the turn forward by one event.
+func (r *run) callTools(ctx context.Context) (event.Body, error) {
+	calls := r.state.Step.Calls
+	for _, c := range calls {
+		if result, ok := r.answerUnrun(c); ok {
+			return event.EndToolCall{ToolResult: result}, nil
+		}
+	}
+	if wave := r.wave(calls); len(wave) > 0 {
+		for _, c := range wave {
+			if !c.Started {
+				r.flight.announced = append(r.flight.announced, c.ID)
+				return event.StartToolCall{ToolCallID: c.ID}, nil
+			}
+		}
+		if err := r.launch(ctx, wave); err != nil {
+			return nil, err
+		}
+	}
+	if r.flight.running > 0 {
+		return r.await(ctx), nil
+	}
+	return r.afterCalls(calls), nil
+}
+
+// answerUnrun answers a call that must not or cannot be carried out.
+func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
+	if c.Result != nil || r.flight.hasAnnounced(c.ID) || r.flight.hasLaunched(c.ID) {
+		return event.ToolResult{}, false
+	}
+	tool, _, ok := r.toolbox.Lookup(c.ToolName)
+	switch {
+	case !ok:
+		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: there is no tool named %q.", c.ToolName)), true
+	case hasInvalidArgs(c.Args):
+		return r.errorResult(c.ToolCall, "Error: the arguments are not a valid JSON object."), true
+	case isCompletion(c.ToolCall) && r.hasQuestions():
+		return r.errorResult(c.ToolCall, "Error: not yet. Other calls of this turn are still open; complete when you have their results."), true
+	case c.Started && !tool.Repeatable:
+		return r.errorResult(c.ToolCall, unknownOutcome), true
+	}
+	return event.ToolResult{}, false
+}
+
+// hasQuestions reports whether the turn has calls that others than tools answer.
+func (r *run) hasQuestions() bool {
+	return slices.ContainsFunc(r.state.Step.Calls, func(c Call) bool { return r.kind(c.ToolName) != skill.Plain })
+}
+
+// wave returns the calls to start next: as many as may run at once. Completion is
+// judged last, when everything else has its result.
+func (r *run) wave(calls []Call) []Call {
+	var wave []Call
+	room := r.Parallel - r.flight.running
+	for _, c := range calls {
+		if c.Result != nil || r.flight.hasLaunched(c.ID) || r.kind(c.ToolName) != skill.Plain || isCompletion(c.ToolCall) {
+			continue
+		}
+		if len(wave) < room {
+			wave = append(wave, c)
+		}
+	}
+	if len(wave) > 0 || r.flight.running > 0 {
+		return wave
+	}
+	for _, c := range calls {
+		if c.Result == nil && isCompletion(c.ToolCall) && !r.flight.hasLaunched(c.ID) {
+			return []Call{c}
+		}
+	}
+	return nil
+}
+
+// afterCalls says how the turn goes on once every tool has answered.
+func (r *run) afterCalls(calls []Call) event.Body {
+	for _, c := range calls {
+		if c.Result == nil {
+			return event.CallInteractiveTool{ToolCallID: c.ID}
+		}
+	}
+	for _, c := range calls {
+		if !isCompletion(c.ToolCall) || !isAccepted(*c.Result) {
+			continue
+		}
+		said := strings.TrimSpace(r.state.lastExpertMessage().Text())
+		if said == "" {
+			return event.AttemptCompletion{}
+		}
+		// The answer came along with the call: no second generation is needed.
+		return event.CompleteRun{
+			ToolMessage: r.toolMessageRef(calls),
+			NewMessage:  &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: []event.Part{r.textPart(said)}},
+		}
+	}
+	return event.ResolveToolResults{}
+}
+
+func isCompletion(c event.ToolCall) bool {
+	return c.SkillName == event.BaseSkill && c.ToolName == event.CompletionTool
+}
+
+// isAccepted reports whether a completion went through: no failure, no open todos.
+func isAccepted(result event.ToolResult) bool {
+	if result.IsError {
+		return false
+	}
+	var answer struct {
+		RemainingTodos []jsontext.Value `json:"remainingTodos"`
+	}
+	text := event.FirstText(result.Result)
+	return json.Unmarshal([]byte(text), &answer) == nil && len(answer.RemainingTodos) == 0
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// decide does the work of the current phase and returns what came of it. This is the
+// only place where a run has effects.
+func (r *run) decide(ctx context.Context) (body event.Body, err error) {
+	defer func() {
+		// A bug must not cost the user the end of the journal.
+		if p := recover(); p != nil {
+			r.Log.Error("panic", "value", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("internal error: %v; please report it", p)
+		}
+	}()
+	if reason, stop := r.interrupted(ctx); stop {
+		return r.settle(reason), nil
+	}
+	switch r.state.Phase {
+	case PreparingForStep:
+		return r.prepare(), nil
+	case GeneratingToolCall:
+		return r.generateToolCall(ctx)
+	case CallingTool:
+		return r.callTools(ctx)
+	case ResolvingToolResult:
+		return event.FinishToolCall{ToolMessage: r.toolMessageRef(r.state.Step.Calls)}, nil
+	case GeneratingRunResult:
+		return r.generateRunResult(ctx)
+	case CallingInteractiveTool:
+		return event.StopRunByInteractiveTool{}, nil
+	case FinishingStep:
+		return r.finishStep(), nil
+	}
+	return nil, fmt.Errorf("internal error: nothing to do in phase %d; please report it", r.state.Phase)
+}
+
+// prepare opens a step: with the calls that are still open, or by asking the model.
+func (r *run) prepare() event.Body {
+	r.flight = flight{} // models may use an id again in another turn
+	calls := r.state.open()
+	switch {
+	case len(calls) == 0:
+		return event.StartGeneration{}
+	case len(r.state.Pending()) > 0:
+		return event.ResumeToolCalls{}
+	}
+	return event.FinishAllToolCalls{ToolMessage: r.toolMessageRef(calls)}
+}
+
+func (r *run) finishStep() event.Body {
+	if r.history.Job.TotalSteps >= r.job.MaxSteps {
+		return event.StopRunByExceededMaxSteps{}
+	}
+	return event.ContinueToNextStep{NextCheckpointID: r.Source.NewID()}
+}
+
+// toolMessageRef makes the ids of a tool message for the results of calls.
+func (r *run) toolMessageRef(calls []Call) *event.ToolMessageRef {
+	ref := &event.ToolMessageRef{ID: r.Source.NewID(), PartIDs: []string{}}
+	for range results(calls) {
+		ref.PartIDs = append(ref.PartIDs, r.Source.NewID())
+	}
+	return ref
+}

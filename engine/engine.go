@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/store"
+)
+
+// A Job is what the engine is asked to do.
+type Job struct {
+	ID     string // of a new job, or of the one to go on with
+	Expert *expert.Expert
+	Input  Input
+
+	MaxSteps   int           // of all Runs of the job together
+	MaxRetries int           // consecutive failures of one generation
+	Timeout    time.Duration // of one generation; 0 for none
+	Reasoning  expert.ReasoningBudget
+
+	// What follows is recorded and shown, and changes nothing else.
+	Experts       []string // keys of all Experts at hand
+	ModelName     string
+	ContextWindow int    // tokens; 0 when unknown
+	Runtime       string // local, docker, ...
+	Version       string // of perstack
+	Workspace     string // as the model is told
+}
+
+// An Input says what the user wants from the job now.
+type Input struct {
+	// Query is a new task, for a new job or for one that goes on.
+	Query string
+	// Continue goes on with the recorded job. Without a query and an answer, the Run
+	// that was left unfinished is resumed.
+	Continue bool
+	// From is the checkpoint to go on from. Empty means the newest.
+	From string
+	// Answer is what the user says to a waiting interactive tool. Without a
+	// ToolCallID it answers the first one that waits.
+	Answer *event.ToolAnswer
+}
+
+// Parts are what the engine works with.
+type Parts struct {
+	Model model.Model
+	// Skills starts the Expert's skills. It is called when the run has been
+	// announced, and reports what happens to them meanwhile.
+	Skills func(ctx context.Context, report func(event.Body)) (*skill.Toolbox, error)
+	Store  store.Store
+	Source Source
+
+	Listener
+
+	// Parallel is how many tool calls of one turn run at once; 0 means 16.
+	Parallel int
+	Log      *slog.Logger
+}
+
+// A Listener is told what happens. All its functions are called from one goroutine, in
+// the order of the events. An error of any means that nobody listens any more: the
+// run is stopped and saved.
+type Listener struct {
+	// Emit receives every event, once it is recorded if it is one of those that are.
+	Emit func(event.Event) error
+	// Full says that Emit wants events in their full form.
+	Full bool
+	// Record receives every record of the journal.
+	Record func(store.Record) error
+}
+
+// A Result says how a job was left.
+type Result struct {
+	JobID        string
+	RunID        string
+	CheckpointID string
+	Status       event.Status
+	StepNumber   int
+	Text         string           // the answer, when completed
+	Pending      []event.ToolCall // what waits for the user
+	Failure      *event.Failure   // why it was stopped, when by an error
+	Reason       string           // why it was stopped, when interrupted
+	Usage        event.Usage
+}
+
+// An Error is a failure of the engine's caller or surroundings, by kind.
+type Error struct {
+	Kind Kind
+	Err  error
+}
+
+// Kind sorts errors by who can do something about them.
+type Kind string
+
+// The kinds of [Error].
+const (
+	KindInput Kind = "input" // what was asked for cannot be done; nothing was started
+	KindStore Kind = "store" // the history could not be read or written
+)
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+func inputError(format string, args ...any) error {
+	return &Error{KindInput, fmt.Errorf(format, args...)}
+}
+
+// Execute runs a job until it completes, waits for the user or is stopped. However
+// it ends, the end is recorded and told by the Result; an error means that nothing was
+// started, or that the end itself could not be recorded.
+//
+// Cancelling ctx stops the run: the call under way is given up, the state is saved, and
+// the cause of the cancellation is recorded as the reason.
+func Execute(ctx context.Context, job Job, parts Parts) (Result, error) {
+	if parts.Parallel == 0 {
+		parts.Parallel = 16
+	}
+	history := NewHistory()
+	if job.Input.Continue {
+		// Without this look, opening an unknown job would create it.
+		if err := exists(ctx, parts.Store, job.ID); err != nil {
+			return Result{}, err
+		}
+	}
+	journal, err := parts.Store.Open(ctx, job.ID)
+	if err != nil {
+		return Result{}, storeError(err)
+	}
+	r := &run{job: job, Parts: parts, journal: journal, history: history}
+	result, err := r.execute(ctx)
+	if closeErr := journal.Close(); closeErr != nil && err == nil {
+		err = storeError(closeErr)
+	}
+	return result, err
+}
+
+// exists reports an unknown or unreadable job.
+func exists(ctx context.Context, s store.Store, jobID string) error {
+	for _, err := range s.Read(ctx, jobID, 0) {
+		if err != nil {
+			return storeError(err)
+		}
+		return nil
+	}
+	return inputError("job %s has no records; start it with --job-id", jobID)
+}
+
+// storeError gives an error of the store its kind.
+func storeError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return inputError("%w; perstack log lists the jobs", err)
+	case errors.Is(err, store.ErrBadID), errors.Is(err, store.ErrLocked):
+		return &Error{KindInput, err}
+	}
+	return &Error{KindStore, err}
+}

@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+)
+
+// generateToolCall asks the model what to do next.
+func (r *run) generateToolCall(ctx context.Context) (event.Body, error) {
+	req := r.request(r.state.Messages())
+	for _, t := range r.toolbox.Tools() {
+		req.Tools = append(req.Tools, model.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
+	}
+	answer, err := r.generate(ctx, req, false)
+	switch {
+	case err != nil:
+		return r.failedGeneration(ctx, err), nil
+	case answer.Finish == model.FinishContentFilter:
+		failure := event.Failure{Name: "ContentFilter", Message: "the provider's content filter stopped the answer; change the query or the instruction"}
+		return event.StopRunByError{Error: failure, Usage: answer.Usage}, nil
+	case len(answer.Calls) > 0 && answer.Finish != model.FinishToolCalls && answer.Finish != model.FinishStop:
+		return r.cutOff(answer), nil
+	case len(answer.Calls) > 0:
+		return r.calls(answer), nil
+	case answer.Text != "":
+		return event.CompleteRun{NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}, nil
+	}
+	return r.uselessAnswer(answer.Usage, "EmptyGeneration", "The answer held neither a tool call nor text. Call a tool, or answer with text.", nil), nil
+}
+
+// generateRunResult asks the model for its final answer, after it declared itself done.
+func (r *run) generateRunResult(ctx context.Context) (event.Body, error) {
+	calls := r.state.Step.Calls
+	ref := r.toolMessageRef(calls)
+	req := r.request(r.state.Thread.Append(toolMessage(ref, calls)).messagesAfter(r.state.Instruction))
+	answer, err := r.generate(ctx, req, true)
+	if err != nil {
+		return r.failedGeneration(ctx, err), nil
+	}
+	return event.CompleteRun{ToolMessage: ref, NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}, nil
+}
+
+func (r *run) request(messages []*event.Message) *model.Request {
+	return &model.Request{
+		Expert:    r.job.Expert.Key,
+		Messages:  messages,
+		Reasoning: r.job.Reasoning,
+		Turn:      r.state.Turn,
+		Attempt:   r.state.Attempt,
+	}
+}
+
+// generate asks the model once and publishes the stream of its answer. The journal is
+// committed meanwhile.
+func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (*model.Answer, error) {
+	r.commitBeside()
+	if d := r.state.RetryDelayMS; d > 0 {
+		if err := r.Source.Sleep(ctx, time.Duration(d)*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	if r.job.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.job.Timeout)
+		defer cancel()
+	}
+	stream := stream{publish: r.publish, result: isResult}
+	for chunk, err := range r.Model.Generate(ctx, req) {
+		switch {
+		case err != nil:
+			return nil, err
+		case r.silent != nil:
+			return nil, r.silent
+		case chunk.Answer != nil:
+			stream.finish(chunk.Answer)
+			return chunk.Answer, nil
+		case chunk.Reasoning != "":
+			stream.reason(chunk.Reasoning)
+		case chunk.Text != "":
+			stream.say(chunk.Text)
+		}
+	}
+	return nil, &model.Error{Name: "IncompleteAnswer", Message: "the model's answer broke off", Retryable: true}
+}
+
+// failedGeneration decides between trying again and giving up. Trying again stays
+// within the step: the conversation does not learn of trouble on the line.
+func (r *run) failedGeneration(ctx context.Context, err error) event.Body {
+	if reason, stop := r.interrupted(ctx); stop {
+		return event.StopRunByInterrupt{Reason: reason}
+	}
+	e := model.AsError(err)
+	failure := event.Failure{Name: e.Name, Message: e.Message, StatusCode: e.StatusCode, IsRetryable: e.Retryable}
+	if !e.Retryable {
+		return event.StopRunByError{Error: failure}
+	}
+	if r.state.RetryCount >= r.job.MaxRetries {
+		failure.Message = fmt.Sprintf("Max retries (%d) exceeded: %s", r.job.MaxRetries, e.Message)
+		return event.StopRunByError{Error: failure}
+	}
+	return event.Retry{
+		Reason:      reason(e.Name, e.Message),
+		NewMessages: []*event.Message{},
+		Transport:   true,
+		DelayMS:     r.delay(e.RetryAfter).Milliseconds(),
+	}
+}
+
+const (
+	firstDelay = 500 * time.Millisecond
+	maxDelay   = 30 * time.Second
+)
+
+// delay says how long to wait before the next try: what the provider asked for, else
+// twice as long each time, spread so that many runs do not come back at once.
+func (r *run) delay(asked time.Duration) time.Duration {
+	if asked > 0 {
+		return asked
+	}
+	d := min(firstDelay<<min(r.state.RetryCount, 10), maxDelay)
+	return d/2 + time.Duration(r.Source.Fraction()*float64(d/2))
+}
+
+// uselessAnswer makes the model try again, with a message that says what was wrong.
+func (r *run) uselessAnswer(usage event.Usage, name, message string, pair *exchange) event.Body {
+	if r.state.RetryCount >= r.job.MaxRetries {
+		failure := event.Failure{Name: "MaxRetriesExceeded", Message: fmt.Sprintf("Max retries (%d) exceeded: %s", r.job.MaxRetries, message)}
+		return event.StopRunByError{Error: failure, Usage: usage}
+	}
+	retry := event.Retry{Reason: reason(name, message), Usage: usage}
+	if pair == nil {
+		retry.NewMessages = []*event.Message{r.userMessage(retry.Reason)}
+		return retry
+	}
+	retry.NewMessages = pair.messages
+	retry.ToolCalls, retry.ToolResults = []event.ToolCall{pair.call}, []event.ToolResult{pair.result}
+	return retry
+}
+
+// An exchange is a tool call and its answer, made up to show the model its mistake.
+type exchange struct {
+	call     event.ToolCall
+	result   event.ToolResult
+	messages []*event.Message
+}
+
+// cutOff answers a turn that ended in the middle of its calls: their arguments cannot
+// be trusted, so none is carried out, and the first is answered with the reason.
+func (r *run) cutOff(answer *model.Answer) event.Body {
+	message := "The answer was cut off before the tool calls were complete, so none was carried out. Make smaller calls."
+	if answer.Finish != model.FinishLength {
+		message = fmt.Sprintf("The answer ended for the reason %q before its tool calls were complete, so none was carried out. Try again.", answer.Finish)
+	}
+	only := *answer
+	only.Calls, only.Text = answer.Calls[:1], ""
+	called := r.calls(&only)
+	call := callsOf(called)[0]
+	result := r.errorResult(call.ToolCall, reason("CutOff", message))
+	call.Result = &result
+	answered := toolMessage(r.toolMessageRef([]Call{call}), []Call{call})
+	return r.uselessAnswer(answer.Usage, "CutOff", message, &exchange{
+		call.ToolCall, result, []*event.Message{called.NewMessage, answered},
+	})
+}
+
+// expertMessage is the model's turn as a message: thinking first, then text.
+func (r *run) expertMessage(answer *model.Answer, text string) *event.Message {
+	return &event.Message{
+		ID:       r.Source.NewID(),
+		Type:     event.ExpertMessage,
+		Contents: append(r.thinkingParts(answer), r.textPart(text)),
+	}
+}
+
+func (r *run) thinkingParts(answer *model.Answer) []event.Part {
+	var parts []event.Part
+	for _, t := range answer.Thinking {
+		parts = append(parts, event.Part{ID: r.Source.NewID(), Type: event.ThinkingPart, Thinking: t.Text, Signature: t.Signature})
+	}
+	return parts
+}
+
+// reason is the JSON text by which a failure is described to model and observers.
+func reason(name, message string) string {
+	text, err := json.Marshal(struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}{name, strings.ToValidUTF8(message, "�")})
+	if err != nil {
+		return name
+	}
+	return string(text)
+}

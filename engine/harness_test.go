@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/memory"
+)
+
+// A turn is one scripted generation: failures by attempt, then an answer.
+type turn struct {
+	fail   []error
+	answer *model.Answer
+	block  bool // wait until the context is done
+}
+
+// A script is a model that answers by turn number. Like a provider it keeps no
+// conversation, so a resumed run finds its place.
+type script struct {
+	turns    []turn
+	mu       sync.Mutex
+	requests []*model.Request
+}
+
+func (s *script) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		s.mu.Lock()
+		s.requests = append(s.requests, req)
+		s.mu.Unlock()
+		if req.Turn >= len(s.turns) {
+			yield(model.Chunk{}, fmt.Errorf("script has no turn %d", req.Turn))
+			return
+		}
+		t := s.turns[req.Turn]
+		switch {
+		case t.block:
+			<-ctx.Done()
+			yield(model.Chunk{}, ctx.Err())
+		case req.Attempt < len(t.fail):
+			yield(model.Chunk{}, t.fail[req.Attempt])
+		default:
+			if t.answer.Text != "" && !yield(model.Chunk{Text: t.answer.Text}, nil) {
+				return
+			}
+			yield(model.Chunk{Answer: t.answer}, nil)
+		}
+	}
+}
+
+func says(text string) turn {
+	return turn{answer: &model.Answer{Text: text, Finish: model.FinishStop, Usage: spent(10)}}
+}
+
+// does is a turn of tool calls, each "tool" or "tool {json}".
+func does(calls ...string) turn {
+	answer := &model.Answer{Finish: model.FinishToolCalls, Usage: spent(5)}
+	for i, c := range calls {
+		tool, args, _ := strings.Cut(c, " ")
+		answer.Calls = append(answer.Calls, model.Call{ID: fmt.Sprintf("c%d", i+1), Tool: tool, Args: []byte(args)})
+	}
+	return turn{answer: answer}
+}
+
+func (t turn) with(change func(*model.Answer)) turn {
+	a := *t.answer
+	change(&a)
+	t.answer = &a
+	return t
+}
+
+func spent(n int) event.Usage {
+	return event.Usage{InputTokens: n, OutputTokens: 1, TotalTokens: n + 1}
+}
+
+// tools is a skill whose tools misbehave in every way the engine must stand.
+type tools struct {
+	name    string
+	mu      sync.Mutex
+	ran     []string // ids of the calls that were carried out
+	todos   string
+	onWait  func() // called when "wait" has begun to wait
+	onSleep func() // what "sleep" does, stubbornly
+}
+
+func (s *tools) Name() string { return s.name }
+func (s *tools) Close() error { return nil }
+
+func (s *tools) Tools(context.Context) ([]skill.Tool, error) {
+	if s.name == event.BaseSkill {
+		return []skill.Tool{
+			{Name: "attemptCompletion", Repeatable: true},
+			{Name: "todo"},
+		}, nil
+	}
+	return []skill.Tool{
+		{Name: "read", Repeatable: true}, {Name: "act"}, {Name: "fail"}, {Name: "boom"}, {Name: "broken"}, {Name: "nothing"}, {Name: "wait"}, {Name: "sleep"},
+	}, nil
+}
+
+func (s *tools) Memory() jsontext.Value {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.todos == "" {
+		return nil
+	}
+	return jsontext.Value(s.todos)
+}
+
+func (s *tools) Recall(memory jsontext.Value) error {
+	s.todos = string(memory)
+	return nil
+}
+
+func (s *tools) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
+	s.mu.Lock()
+	s.ran = append(s.ran, call.ID)
+	switch call.ToolName {
+	case "wait":
+		s.mu.Unlock()
+		s.onWait()
+		<-ctx.Done()
+		s.mu.Lock()
+	case "sleep":
+		s.mu.Unlock()
+		s.onSleep()
+		s.mu.Lock()
+	}
+	defer s.mu.Unlock()
+	text := func(t string) event.ToolResult {
+		return event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: t}}}
+	}
+	switch call.ToolName {
+	case "attemptCompletion":
+		if s.todos != "" && s.todos != "null" {
+			return text(`{"remainingTodos":[{"id":0,"title":"x","completed":false}]}`), nil
+		}
+		return text("{}"), nil
+	case "todo":
+		s.todos = string(call.Args)
+		if s.todos == "{}" {
+			s.todos = "null"
+		}
+		return text(`{"todos":[]}`), nil
+	case "fail":
+		r := text(`{"error":"no such thing"}`)
+		r.IsError = true
+		return r, nil
+	case "boom":
+		panic("boom")
+	case "broken":
+		return event.ToolResult{}, errors.New("transport closed")
+	case "nothing":
+		return event.ToolResult{}, nil
+	case "wait":
+		r := text("stopped")
+		r.IsError = true
+		return r, nil
+	}
+	return text("did " + call.ToolName), nil
+}
+
+// questions is an interactive skill.
+type questions struct{}
+
+func (questions) Name() string { return "user" }
+func (questions) Close() error { return nil }
+func (questions) Tools(context.Context) ([]skill.Tool, error) {
+	return []skill.Tool{{Name: "ask", Kind: skill.Interactive}, {Name: "confirm", Kind: skill.Interactive}}, nil
+}
+func (questions) Call(context.Context, event.ToolCall) (event.ToolResult, error) {
+	return event.ToolResult{}, errors.New("interactive tools are not called")
+}
+
+// A bench is one job in memory that can be run, stopped and continued.
+type bench struct {
+	t      testing.TB
+	store  store.Store
+	script *script
+	tools  *tools
+	base   *tools
+	source Source
+	expert *expert.Expert
+
+	maxSteps, maxRetries int
+	parallel             int
+	timeout              time.Duration
+	emit                 func(event.Event) error
+	events               []event.Event // of the newest run
+}
+
+func newBench(t testing.TB, turns ...turn) *bench {
+	return &bench{
+		t:          t,
+		store:      memory.New(),
+		script:     &script{turns: turns},
+		tools:      &tools{name: "tools"},
+		base:       &tools{name: event.BaseSkill},
+		source:     FixedSource(time.UnixMilli(1_767_000_000_000)),
+		expert:     &expert.Expert{Key: "writer", Name: "writer", Version: "1.0.0", Instruction: "Write."},
+		maxSteps:   100,
+		maxRetries: 5,
+	}
+}
+
+func (b *bench) run(ctx context.Context, in Input) (Result, error) {
+	b.t.Helper()
+	b.events = nil
+	// A new process has new skills; what they remember comes from the journal.
+	b.base = &tools{name: event.BaseSkill, ran: b.base.ran}
+	job := Job{ID: "job", Expert: b.expert, Input: in, MaxSteps: b.maxSteps, MaxRetries: b.maxRetries, Timeout: b.timeout, Workspace: "/ws"}
+	return Execute(ctx, job, Parts{
+		Model:  b.script,
+		Store:  b.store,
+		Source: b.source,
+		Log:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Skills: func(ctx context.Context, _ func(event.Body)) (*skill.Toolbox, error) {
+			return skill.NewToolbox(ctx, []skill.Skill{b.base, b.tools, questions{}}, nil)
+		},
+		Listener: Listener{Full: true, Emit: func(e event.Event) error {
+			b.events = append(b.events, e)
+			if b.emit != nil {
+				return b.emit(e)
+			}
+			return nil
+		}},
+		Parallel: b.parallel,
+	})
+}
+
+// must runs and fails the test on an error.
+func (b *bench) must(in Input) Result {
+	b.t.Helper()
+	r, err := b.run(b.t.Context(), in)
+	if err != nil {
+		b.t.Fatalf("run: %v", err)
+	}
+	return r
+}
+
+// trace lists the state events of the newest run as type@step.
+func (b *bench) trace() string {
+	var all []string
+	for _, e := range b.events {
+		if !e.IsRuntime() && e.IsKept() && !e.IsRecordOnly() {
+			all = append(all, fmt.Sprintf("%s@%d", e.Type(), e.StepNumber))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// last returns the body of the newest event of its type.
+func last[B event.Body](b *bench) B {
+	b.t.Helper()
+	for i := len(b.events) - 1; i >= 0; i-- {
+		if body, ok := b.events[i].Body.(B); ok {
+			return body
+		}
+	}
+	var none B
+	b.t.Fatalf("no %T among the events: %s", none, b.trace())
+	return none
+}

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/store"
+)
+
+// A History is the fold of a job's journal: where each of its Runs stands, and every
+// checkpoint that one can go back to. The engine drives a live job through the same
+// fold, so that a resumed job cannot differ from one that never stopped.
+type History struct {
+	Job event.Job
+
+	runs   map[string]State // newest state of each Run
+	points map[string]Point // by checkpoint id
+	head   Point            // the newest point of the job's own Expert
+	last   int64            // number of the newest record
+}
+
+// A Point is a checkpoint's address: the state there, and the record it stands after.
+type Point struct {
+	State State
+	Seq   int64
+}
+
+// NewHistory returns the history of a job of which nothing is recorded yet.
+func NewHistory() *History {
+	return &History{runs: make(map[string]State), points: make(map[string]Point)}
+}
+
+// Load folds the journal of a job.
+func Load(ctx context.Context, s store.Store, jobID string) (*History, error) {
+	h := NewHistory()
+	for record, err := range s.Read(ctx, jobID, 0) {
+		if err != nil {
+			return nil, err
+		}
+		h.Apply(record)
+	}
+	return h, nil
+}
+
+// Apply folds one more record in, and returns the states of its Run before and after.
+func (h *History) Apply(r store.Record) (before, after State) {
+	e := r.Event
+	before = h.runs[e.RunID]
+	if b, ok := e.Body.(event.StartRun); ok && b.From != nil {
+		before = h.points[b.From.CheckpointID].State
+	}
+	after = before
+	if !e.IsRuntime() {
+		after = before.apply(e)
+		h.runs[e.RunID] = after
+	}
+	h.Job = h.Job.Apply(e)
+	h.last = r.Seq
+
+	switch {
+	case e.IsTerminal():
+		h.mark(Point{after, r.Seq})
+	case e.Type() == event.ContinueToNextStep{}.Type():
+		h.mark(Point{before, r.Seq})
+	}
+	return before, after
+}
+
+// mark remembers a checkpoint. "Latest" is what was recorded last, not the highest
+// step number: after going back to an earlier checkpoint, the new branch is the head.
+func (h *History) mark(p Point) {
+	h.points[p.State.CheckpointID] = p
+	if p.State.DelegatedBy == nil {
+		h.head = p
+	}
+}
+
+// Expand returns a record's event in its full form and folds the record in.
+func (h *History) Expand(r store.Record) event.Event {
+	before, after := h.Apply(r)
+	return expand(before, after, r.Event)
+}
+
+// At returns the checkpoint of that id.
+func (h *History) At(checkpointID string) (Point, bool) {
+	p, ok := h.points[checkpointID]
+	return p, ok
+}
+
+// Head returns the checkpoint that continuing the job goes on from. It is false for
+// a job that has not finished a step yet.
+func (h *History) Head() (Point, bool) { return h.head, h.head.Seq > 0 }
+
+// Open returns the Run that was under way when the journal ends: its process died,
+// or is still at work.
+func (h *History) Open() (State, bool) {
+	for _, s := range h.runs {
+		if s.Phase != Stopped && s.Phase != Init && s.DelegatedBy == nil {
+			return s, true
+		}
+	}
+	return State{}, false
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+//go:embed instruction.md
+var loopRules string
+
+// instruction writes the message that tells the model who it is. Its blocks come
+// from different hands, so each is announced by a remark, and they are joined as they
+// are: nothing in them is expanded or interpreted.
+func (r *run) instruction() *event.Message {
+	e := r.job.Expert
+	var b strings.Builder
+	block := func(remark, text string) {
+		if b.Len() > 0 {
+			b.WriteString("\n\n---\n\n")
+		}
+		b.WriteString(remark + "\n\n" + strings.TrimSpace(text))
+	}
+	identity, rules, _ := strings.Cut(loopRules, "\n\n")
+	block("This block says who you are.", identity)
+	block("This block says how you work.", strings.TrimSpace(rules)+
+		"\n\nCurrent time: "+r.Source.Now().UTC().Format("2006-01-02T15:04:05.000Z")+
+		"\nWorking directory: "+r.job.Workspace)
+	block("This block is your expertise.", e.Instruction)
+
+	var skills strings.Builder
+	for _, s := range e.Skills {
+		if s.Rule != "" {
+			skills.WriteString("Rules for the skill \"" + s.Name + "\":\n" + s.Rule + "\n\n")
+		}
+	}
+	block("This block has the rules of your skills.", skills.String())
+	block("This block lists the Experts that you can call as tools, by name.", "")
+
+	return &event.Message{
+		ID:       r.Source.NewID(),
+		Type:     event.InstructionMessage,
+		Contents: []event.Part{r.textPart(b.String())},
+		Cache:    true,
+	}
+}
+
+func (r *run) userMessage(text string) *event.Message {
+	return &event.Message{ID: r.Source.NewID(), Type: event.UserMessage, Contents: []event.Part{r.textPart(text)}}
+}
+
+func (r *run) textPart(text string) event.Part {
+	return event.Part{ID: r.Source.NewID(), Type: event.TextPart, Text: text}
+}

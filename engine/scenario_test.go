@@ -1,0 +1,380 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+)
+
+var busy = &model.Error{Name: "Overloaded", Message: "overloaded", StatusCode: 529, Retryable: true}
+
+// TestTraces pins the sequences of runtime.md §13, by their letters.
+func TestTraces(t *testing.T) {
+	const oneTool = "startRun@1 startGeneration@1 callTools@1 resolveToolResults@1 finishToolCall@1 "
+	tests := []struct {
+		name     string
+		turns    []turn
+		maxSteps int
+		status   event.Status
+		want     string
+	}{
+		{"A text answer", []turn{says("hi")}, 100, event.StatusCompleted,
+			"startRun@1 startGeneration@1 completeRun@1"},
+		{"B one tool then text", []turn{does("read"), says("hi")}, 100, event.StatusCompleted,
+			oneTool + "continueToNextStep@1 startGeneration@2 completeRun@2"},
+		{"B several tools in one turn", []turn{does("read", "act", "fail"), says("hi")}, 100, event.StatusCompleted,
+			oneTool + "continueToNextStep@1 startGeneration@2 completeRun@2"},
+		{"C completion", []turn{does("attemptCompletion"), says("done")}, 100, event.StatusCompleted,
+			"startRun@1 startGeneration@1 callTools@1 attemptCompletion@1 completeRun@1"},
+		{"D completion with open todos", []turn{does("todo {\"newTodos\":[\"x\"]}"), does("attemptCompletion"), says("later")}, 100, event.StatusCompleted,
+			oneTool + "continueToNextStep@1 startGeneration@2 callTools@2 resolveToolResults@2 finishToolCall@2 continueToNextStep@2 startGeneration@3 completeRun@3"},
+		{"E completion with text", []turn{does("attemptCompletion").with(func(a *model.Answer) { a.Text = " all done \n" })}, 100, event.StatusCompleted,
+			"startRun@1 startGeneration@1 callTools@1 completeRun@1"},
+		{"F interactive stop", []turn{does("ask", "read")}, 100, event.StatusStoppedByInteractiveTool,
+			"startRun@1 startGeneration@1 callTools@1 callInteractiveTool@1 stopRunByInteractiveTool@1"},
+		{"L retry of an empty answer", []turn{says(""), says("hi")}, 100, event.StatusCompleted,
+			"startRun@1 startGeneration@1 retry@1 continueToNextStep@1 startGeneration@2 completeRun@2"},
+		{"L retry of a cut answer", []turn{does("act").with(func(a *model.Answer) { a.Finish = model.FinishLength }), says("hi")}, 100, event.StatusCompleted,
+			"startRun@1 startGeneration@1 retry@1 continueToNextStep@1 startGeneration@2 completeRun@2"},
+		{"transport retry stays within the step", []turn{{fail: []error{busy, busy}, answer: says("hi").answer}}, 100, event.StatusCompleted,
+			"startRun@1 startGeneration@1 retry@1 retry@1 completeRun@1"},
+		{"M fatal error", []turn{{fail: []error{&model.Error{Name: "Unauthorized", Message: "bad key", StatusCode: 401}}}}, 100, event.StatusStoppedByError,
+			"startRun@1 startGeneration@1 stopRunByError@1"},
+		{"N max steps", []turn{does("read")}, 1, event.StatusStoppedByExceededMaxSteps,
+			oneTool + "stopRunByExceededMaxSteps@1"},
+		{"content filter", []turn{says("x").with(func(a *model.Answer) { a.Finish = model.FinishContentFilter })}, 100, event.StatusStoppedByError,
+			"startRun@1 startGeneration@1 stopRunByError@1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, tt.turns...)
+			b.maxSteps = tt.maxSteps
+			result := b.must(Input{Query: "go"})
+			if got := b.trace(); got != tt.want {
+				t.Errorf("trace\n got %s\nwant %s", got, tt.want)
+			}
+			if result.Status != tt.status {
+				t.Errorf("status = %s, want %s", result.Status, tt.status)
+			}
+			b.checkJournal()
+		})
+	}
+}
+
+// G: the user's answer continues the same Run.
+func TestAnswerContinuesTheRun(t *testing.T) {
+	b := newBench(t, does("read", "ask {\"q\":1}", "confirm"), says("thanks"))
+	first := b.must(Input{Query: "plan"})
+	if n := len(first.Pending); n != 2 {
+		t.Fatalf("%d calls wait, want 2", n)
+	}
+	second := b.must(Input{Continue: true, Answer: &event.ToolAnswer{Text: "Tuesday"}})
+	if got, want := b.trace(), "startRun@2 resumeToolCalls@2 callInteractiveTool@2 stopRunByInteractiveTool@2"; got != want {
+		t.Errorf("trace\n got %s\nwant %s", got, want)
+	}
+	if initial := last[event.StartRun](b).InitialCheckpoint; initial.Status != event.StatusStoppedByInteractiveTool {
+		t.Errorf("initial status = %s", initial.Status)
+	}
+	if second.RunID != first.RunID {
+		t.Errorf("run id changed from %s to %s", first.RunID, second.RunID)
+	}
+	b.must(Input{Continue: true, Answer: &event.ToolAnswer{ToolCallID: second.Pending[0].ID, Text: "yes"}})
+	if got, want := b.trace(), "startRun@3 finishAllToolCalls@3 continueToNextStep@3 startGeneration@4 completeRun@4"; got != want {
+		t.Errorf("trace\n got %s\nwant %s", got, want)
+	}
+	// The tool message holds the results in call order.
+	message := last[event.FinishAllToolCalls](b).NewMessages[0]
+	var texts []string
+	for _, p := range message.Contents {
+		texts = append(texts, event.FirstText(p.Contents))
+	}
+	if got := strings.Join(texts, ","); got != "did read,Tuesday,yes" {
+		t.Errorf("results = %s", got)
+	}
+	b.checkJournal()
+}
+
+// O and Q: a new query starts a new Run, from the head or from an earlier checkpoint.
+func TestContinueAndBranch(t *testing.T) {
+	b := newBench(t, does("read"), does("act"), says("first"), says("second"))
+	first := b.must(Input{Query: "go"})
+	b.must(Input{Continue: true, Query: "more"})
+	if got, want := b.trace(), "startRun@4 startGeneration@4 completeRun@4"; got != want {
+		t.Errorf("continue: trace\n got %s\nwant %s", got, want)
+	}
+	if start := last[event.StartRun](b); start.InitialCheckpoint.Status != event.StatusCompleted || start.From.CheckpointID != first.CheckpointID {
+		t.Errorf("continue: started from %+v with status %s", start.From, start.InitialCheckpoint.Status)
+	}
+
+	history, err := Load(t.Context(), b.store, "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var early string
+	for id, p := range history.points {
+		if p.State.StepNumber == 1 {
+			early = id
+		}
+	}
+	branch := b.must(Input{Continue: true, From: early, Query: "another way"})
+	if got, want := b.trace(), "startRun@2 startGeneration@2 callTools@2 resolveToolResults@2 finishToolCall@2 continueToNextStep@2 startGeneration@3 completeRun@3"; got != want {
+		t.Errorf("branch: trace\n got %s\nwant %s", got, want)
+	}
+	if branch.RunID == first.RunID {
+		t.Error("branch kept the run id")
+	}
+	messages := last[event.CompleteRun](b).Checkpoint.Messages
+	for _, m := range messages {
+		if strings.Contains(m.Text(), "more") {
+			t.Errorf("message of the old branch in the new one: %q", m.Text())
+		}
+	}
+	// The newest record is the head, although an older branch has a higher step.
+	b.must(Input{Continue: true, Query: "on the branch"})
+	if got := last[event.StartRun](b).From.CheckpointID; got != branch.CheckpointID {
+		t.Errorf("head = %s, want the branch %s", got, branch.CheckpointID)
+	}
+	b.checkJournal()
+}
+
+func TestRetriesAreLimited(t *testing.T) {
+	tests := []struct {
+		name       string
+		turns      []turn
+		maxRetries int
+		retries    int
+		failure    string
+	}{
+		{"transport", []turn{{fail: []error{busy, busy, busy}}}, 2, 2, "Max retries (2) exceeded: overloaded"},
+		{"none allowed", []turn{{fail: []error{busy}}}, 0, 0, "Max retries (0) exceeded: overloaded"},
+		{"empty answers", []turn{says(""), says(""), says("")}, 2, 2, "Max retries (2) exceeded: The answer held neither"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, tt.turns...)
+			b.maxRetries = tt.maxRetries
+			result := b.must(Input{Query: "go"})
+			if got := strings.Count(b.trace(), "retry@"); got != tt.retries {
+				t.Errorf("%d retries, want %d: %s", got, tt.retries, b.trace())
+			}
+			if result.Failure == nil || !strings.HasPrefix(result.Failure.Message, tt.failure) {
+				t.Errorf("failure = %+v, want %q", result.Failure, tt.failure)
+			}
+			if cp := last[event.StopRunByError](b).Checkpoint; cp.Error == nil || cp.Error.Message != result.Failure.Message {
+				t.Errorf("the checkpoint lacks the error: %+v", cp.Error)
+			}
+			b.checkJournal()
+		})
+	}
+}
+
+// A call that cannot be carried out gets an error result, and the run goes on.
+func TestToolTrouble(t *testing.T) {
+	tests := []struct{ call, want string }{
+		{"nope", `there is no tool named "nope"`},
+		{"read {broken", "not a valid JSON object"},
+		{`read {"a":1,"a":2}`, "not a valid JSON object"},
+		{"read [1]", "not a valid JSON object"},
+		{"fail", "no such thing"},
+		{"boom", "failed inside: boom"},
+		{"broken", "transport closed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.call, func(t *testing.T) {
+			b := newBench(t, does(tt.call), says("ok"))
+			if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted {
+				t.Fatalf("status = %s, %+v", r.Status, r.Failure)
+			}
+			result := last[event.ResolveToolResults](b).ToolResults[0]
+			if text := event.FirstText(result.Result); !result.IsError || !strings.Contains(text, tt.want) {
+				t.Errorf("result = %v %q, want an error with %q", result.IsError, text, tt.want)
+			}
+			b.checkJournal()
+		})
+	}
+}
+
+func TestDuplicateCallIDs(t *testing.T) {
+	same := does("read", "act", "read").with(func(a *model.Answer) {
+		for i := range a.Calls {
+			a.Calls[i].ID = "x"
+		}
+	})
+	b := newBench(t, same, says("ok"))
+	b.must(Input{Query: "go"})
+	if got := len(last[event.ResolveToolResults](b).ToolResults); got != 3 {
+		t.Errorf("%d results, want 3", got)
+	}
+	b.checkJournal()
+}
+
+// Completion beside other calls answers all of them, and is judged last.
+func TestCompletionBesideOtherCalls(t *testing.T) {
+	b := newBench(t, does("attemptCompletion", "act", "read"), says("done"))
+	if r := b.must(Input{Query: "go"}); r.Text != "done" {
+		t.Errorf("text = %q", r.Text)
+	}
+	messages := last[event.CompleteRun](b).Checkpoint.Messages
+	if got := len(messages[len(messages)-2].Contents); got != 3 {
+		t.Errorf("%d results in the tool message, want 3", got)
+	}
+	if len(b.base.ran) != 1 || len(b.tools.ran) != 2 {
+		t.Errorf("ran %v and %v", b.base.ran, b.tools.ran)
+	}
+
+	b = newBench(t, does("attemptCompletion", "ask"), says("done"))
+	b.must(Input{Query: "go"})
+	b.must(Input{Continue: true, Answer: &event.ToolAnswer{Text: "yes"}})
+	result := last[event.FinishAllToolCalls](b).NewMessages[0].Contents[0]
+	if !result.IsError || !strings.Contains(event.FirstText(result.Contents), "not yet") {
+		t.Errorf("completion beside a question gave %q", event.FirstText(result.Contents))
+	}
+	b.checkJournal()
+}
+
+// What a skill remembers is there again when the conversation is resumed.
+func TestMemorySurvivesResume(t *testing.T) {
+	b := newBench(t, does(`todo {"newTodos":["x"]}`), says("paused"), does("attemptCompletion"), says("still open"))
+	b.must(Input{Query: "go"})
+	b.must(Input{Continue: true, Query: "finish"})
+	if strings.Contains(b.trace(), "attemptCompletion@") {
+		t.Errorf("completion was accepted although a todo is open: %s", b.trace())
+	}
+	if cp := last[event.CompleteRun](b).Checkpoint; string(cp.Metadata[event.BaseSkill]) != `{"newTodos":["x"]}` {
+		t.Errorf("metadata = %s", cp.Metadata)
+	}
+}
+
+func TestWrongInput(t *testing.T) {
+	b := newBench(t, does("ask"), says("done"), says("more"))
+	if _, err := b.run(t.Context(), Input{Continue: true, Query: "x"}); !isInput(err) {
+		t.Errorf("unknown job: %v", err)
+	}
+	b.must(Input{Query: "go"})
+	for name, in := range map[string]Input{
+		"existing job":       {Query: "again"},
+		"query while asked":  {Continue: true, Query: "x"},
+		"resume while asked": {Continue: true},
+		"unknown call":       {Continue: true, Answer: &event.ToolAnswer{ToolCallID: "zz", Text: "x"}},
+		"unknown checkpoint": {Continue: true, From: "zz", Query: "x"},
+	} {
+		if _, err := b.run(t.Context(), in); !isInput(err) {
+			t.Errorf("%s: error = %v, want one of input", name, err)
+		}
+	}
+	b.must(Input{Continue: true, Answer: &event.ToolAnswer{Text: "ok"}})
+	for name, in := range map[string]Input{
+		"resume completed": {Continue: true},
+		"answer completed": {Continue: true, Answer: &event.ToolAnswer{Text: "x"}},
+	} {
+		if _, err := b.run(t.Context(), in); !isInput(err) {
+			t.Errorf("%s: error = %v, want one of input", name, err)
+		}
+	}
+	b.expert.Key = "other"
+	if _, err := b.run(t.Context(), Input{Continue: true, Query: "x"}); !isInput(err) || !strings.Contains(err.Error(), "does not match") {
+		t.Errorf("other expert: %v", err)
+	}
+	b.checkJournal()
+}
+
+func isInput(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Kind == KindInput
+}
+
+// A changed definition is stated, and the instruction is the new one.
+func TestDefinitionChanged(t *testing.T) {
+	b := newBench(t, says("one"), says("two"))
+	b.must(Input{Query: "go"})
+	b.expert.Instruction = "Write well."
+	b.must(Input{Continue: true, Query: "more"})
+	if changed := last[event.DefinitionChanged](b); changed.Before == changed.After || changed.Before == "" {
+		t.Errorf("changed = %+v", changed)
+	}
+	cp := last[event.CompleteRun](b).Checkpoint
+	if text := cp.Messages[0].Text(); !strings.Contains(text, "Write well.") {
+		t.Errorf("instruction = %q", text)
+	}
+	for _, m := range cp.Messages[1:] {
+		if m.Type == event.InstructionMessage {
+			t.Error("the conversation has two instructions")
+		}
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	stopped := errors.New("received interrupt")
+	tests := []struct {
+		name  string
+		turns []turn
+		at    event.Type // the event at which the user stops the run; none: when a tool waits
+		want  string     // the trace of the resumed run
+		ran   int        // how often tools ran in the end
+	}{
+		{"while the model thinks", []turn{{block: true, answer: says("hi").answer}}, "startGeneration", "startRun@2 startGeneration@2 completeRun@2", 0},
+		{"while a tool runs", []turn{does("wait", "read"), says("hi")}, "", "startRun@2 finishAllToolCalls@2 continueToNextStep@2 startGeneration@3 completeRun@3", 2},
+		{"before the tools run", []turn{does("act", "read"), says("hi")}, "callTools", "startRun@2 resumeToolCalls@2 resolveToolResults@2 finishToolCall@2 continueToNextStep@2 startGeneration@3 completeRun@3", 2},
+		{"between results and message", []turn{does("act"), says("hi")}, "resolveToolResults", "startRun@2 finishAllToolCalls@2 continueToNextStep@2 startGeneration@3 completeRun@3", 1},
+		{"between steps", []turn{does("act"), says("hi")}, "continueToNextStep", "startRun@3 startGeneration@3 completeRun@3", 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, tt.turns...)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			b.tools.onWait = func() { cancel(stopped) }
+			b.emit = func(e event.Event) error {
+				if e.Type() == tt.at {
+					cancel(stopped)
+				}
+				return nil
+			}
+			first, err := b.run(ctx, Input{Query: "go"})
+			if err != nil || first.Status != event.StatusStoppedByInterrupt || first.Reason != stopped.Error() {
+				t.Fatalf("first run: %+v, %v", first, err)
+			}
+			if !strings.HasSuffix(b.trace(), "stopRunByInterrupt@1") && !strings.HasSuffix(b.trace(), "stopRunByInterrupt@2") {
+				t.Errorf("first trace: %s", b.trace())
+			}
+			b.emit = nil
+			for i := range b.script.turns {
+				b.script.turns[i].block = false
+			}
+			second := b.must(Input{Continue: true})
+			if got := b.trace(); got != tt.want {
+				t.Errorf("resumed trace\n got %s\nwant %s", got, tt.want)
+			}
+			if second.RunID != first.RunID || second.Status != event.StatusCompleted {
+				t.Errorf("resumed: %+v", second)
+			}
+			if len(b.tools.ran) != tt.ran {
+				t.Errorf("tools ran %v, want %d calls", b.tools.ran, tt.ran)
+			}
+			b.checkJournal()
+		})
+	}
+}
+
+// When nobody reads the output any more, the run ends saved.
+func TestClosedOutput(t *testing.T) {
+	b := newBench(t, does("act"), says("hi"))
+	b.emit = func(e event.Event) error {
+		if e.Type() == "callTools" {
+			return errors.New("broken pipe")
+		}
+		return nil
+	}
+	result := b.must(Input{Query: "go"})
+	if result.Status != event.StatusStoppedByInterrupt || !strings.Contains(result.Reason, "broken pipe") {
+		t.Errorf("result = %+v", result)
+	}
+	b.emit = nil
+	if r := b.must(Input{Continue: true}); r.Status != event.StatusCompleted {
+		t.Errorf("resumed: %+v", r)
+	}
+	b.checkJournal()
+}

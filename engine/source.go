@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"sync"
+	"time"
+)
+
+// A Source gives the engine what its input does not determine: time, ids and chance.
+// Everything else about a run follows from the Expert, the query and the answers of
+// model and tools.
+type Source interface {
+	Now() time.Time
+	// Sleep waits for d or until ctx is done, whichever is first.
+	Sleep(ctx context.Context, d time.Duration) error
+	// NewID returns an id that was not returned before.
+	NewID() string
+	// Fraction returns a number in [0,1), by which waiting times are spread.
+	Fraction() float64
+}
+
+// SystemSource returns the Source of real runs.
+func SystemSource() Source { return system{} }
+
+type system struct{}
+
+func (system) Now() time.Time { return time.Now() }
+
+func (system) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (system) Fraction() float64 { return mathrand.Float64() }
+
+const (
+	idLetters = "abcdefghijklmnopqrstuvwxyz"
+	idDigits  = "0123456789abcdefghijklmnopqrstuvwxyz"
+	idLength  = 24
+)
+
+// NewID returns 24 characters of which the first is a letter, the shape that other
+// programs of the Perstack family expect.
+func (system) NewID() string {
+	random := make([]byte, 2*idLength) // two bytes a character keep the bias below 1 in 1,000
+	rand.Read(random)                  // never fails: the program ends first
+	id := make([]byte, idLength)
+	for i := range id {
+		n := int(random[2*i])<<8 | int(random[2*i+1])
+		if i == 0 {
+			id[i] = idLetters[n%len(idLetters)]
+		} else {
+			id[i] = idDigits[n%len(idDigits)]
+		}
+	}
+	return string(id)
+}
+
+// FixedSource returns a Source for reproducible runs: its clock starts at start and
+// moves only by sleeping, and its ids count up.
+func FixedSource(start time.Time) Source { return &fixed{now: start} }
+
+type fixed struct {
+	mu  sync.Mutex
+	now time.Time
+	ids int
+}
+
+func (f *fixed) Fraction() float64 { return 0 }
+
+func (f *fixed) Now() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+func (f *fixed) NewID() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ids++
+	return fmt.Sprintf("id%022d", f.ids)
+}
+
+func (f *fixed) Sleep(ctx context.Context, d time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
+	return ctx.Err()
+}

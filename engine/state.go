@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"maps"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// Phase is the place of a Run in the circle. Each phase is left by an event.
+type Phase int
+
+// The phases, with the events that lead out of each.
+const (
+	Init                   Phase = iota // startRun
+	PreparingForStep                    // startGeneration, resumeToolCalls, finishAllToolCalls
+	GeneratingToolCall                  // callTools, completeRun, retry, stopRunByError
+	CallingTool                         // resolveToolResults, attemptCompletion, callInteractiveTool, completeRun
+	ResolvingToolResult                 // finishToolCall
+	GeneratingRunResult                 // completeRun, retry (transport), stopRunByError
+	CallingInteractiveTool              // stopRunByInteractiveTool
+	FinishingStep                       // continueToNextStep, stopRunByExceededMaxSteps
+	Stopped
+)
+
+// A State is where a Run stands: the fold of its events. States are values that share
+// what they have in common; none is changed after it was made.
+type State struct {
+	Phase        Phase
+	Status       event.Status
+	JobID        string
+	RunID        string
+	CheckpointID string // of the checkpoint that the current step will leave
+	StepNumber   int
+	Expert       event.ExpertRef
+	Definition   string // digest of the Expert's definition
+	DelegatedBy  *event.Parent
+
+	Instruction *event.Message
+	Thread      Thread
+
+	Step          Step
+	Usage         event.Usage // accumulated along the path
+	LastUsage     event.Usage // of the newest generation
+	ContextWindow int
+	Turn          int // generations so far in this conversation
+	RetryCount    int // consecutive generations that failed, for whatever reason
+	Attempt       int // how often the current generation failed in transport
+	RetryDelayMS  int64
+	Failure       *event.Failure
+	StopReason    string                    // why it was interrupted, or which limit it met
+	Memory        map[string]jsontext.Value // what skills want to find again, by skill name
+}
+
+// A Step is the turn that a Run is in.
+type Step struct {
+	Messages   []*event.Message // produced in this step
+	Calls      []Call           // of the generation, in the order in which they are answered
+	Answered   bool             // the results of Calls are in the conversation
+	Usage      event.Usage
+	StartedAt  int64
+	FinishedAt int64
+}
+
+// A Call is a tool call and how far it is.
+type Call struct {
+	event.ToolCall
+	Started bool // its tool may have had an effect
+	Result  *event.ToolResult
+}
+
+// open returns the calls of the current step that the conversation has no results
+// for yet; nil when there are none.
+func (s State) open() []Call {
+	if s.Step.Answered {
+		return nil
+	}
+	return s.Step.Calls
+}
+
+// Pending returns the calls that have no result yet.
+func (s State) Pending() []event.ToolCall {
+	var pending []event.ToolCall
+	for _, c := range s.open() {
+		if c.Result == nil {
+			pending = append(pending, c.ToolCall)
+		}
+	}
+	return pending
+}
+
+// results returns the results so far, in call order.
+func results(calls []Call) []event.ToolResult {
+	var done []event.ToolResult
+	for _, c := range calls {
+		if c.Result != nil {
+			done = append(done, *c.Result)
+		}
+	}
+	return done
+}
+
+func toolCalls(calls []Call) []event.ToolCall {
+	var all []event.ToolCall
+	for _, c := range calls {
+		all = append(all, c.ToolCall)
+	}
+	return all
+}
+
+// Messages returns the whole conversation, instruction first.
+func (s State) Messages() []*event.Message {
+	if s.Instruction == nil {
+		return s.Thread.messagesAfter()
+	}
+	return s.Thread.messagesAfter(s.Instruction)
+}
+
+// lastExpertMessage returns the message that the current step's generation produced.
+func (s State) lastExpertMessage() *event.Message {
+	for l := s.Thread.last; l != nil; l = l.prev {
+		if l.message.Type == event.ExpertMessage {
+			return l.message
+		}
+	}
+	return nil
+}
+
+// Checkpoint returns s in the shape that programs outside read.
+func (s State) Checkpoint() *event.Checkpoint {
+	cp := &event.Checkpoint{
+		ID:          s.CheckpointID,
+		JobID:       s.JobID,
+		RunID:       s.RunID,
+		Status:      s.Status,
+		StepNumber:  s.StepNumber,
+		Messages:    s.Messages(),
+		Expert:      s.Expert,
+		DelegatedBy: s.DelegatedBy,
+		Usage:       s.Usage,
+		Metadata:    maps.Clone(s.Memory),
+		Error:       s.Failure,
+		RetryCount:  s.RetryCount,
+	}
+	if s.ContextWindow > 0 {
+		// The size of the last prompt and its answer. Accumulated usage would
+		// pass the window after a few steps and mean nothing.
+		share := float64(s.LastUsage.InputTokens+s.LastUsage.OutputTokens) / float64(s.ContextWindow)
+		cp.ContextWindow, cp.ContextWindowUsage = s.ContextWindow, &share
+	}
+	if calls := s.open(); len(calls) > 0 {
+		cp.PendingToolCalls, cp.PartialToolResults = s.Pending(), results(calls)
+	}
+	return cp
+}
+
+// stepView returns the current step in the shape that programs outside read.
+func (s State) stepView() *event.Step {
+	step := &event.Step{
+		StepNumber:  s.StepNumber,
+		NewMessages: s.Step.Messages,
+		ToolCalls:   toolCalls(s.Step.Calls),
+		ToolResults: results(s.Step.Calls),
+		Usage:       s.Step.Usage,
+		StartedAt:   s.Step.StartedAt,
+		FinishedAt:  s.Step.FinishedAt,
+	}
+	if calls := s.open(); len(calls) > 0 {
+		step.PendingToolCalls, step.PartialToolResults = s.Pending(), results(calls)
+	}
+	return step
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+)
+
+// The calls of one turn run side by side, 16 at the most.
+func TestParallelCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := make([]string, 40)
+		for i := range calls {
+			calls[i] = "sleep"
+		}
+		turn := does(calls...)
+		for i := range turn.answer.Calls {
+			turn.answer.Calls[i].ID = string(rune('A' + i))
+		}
+		b := newBench(t, turn, says("done"))
+		var running, most atomic.Int64
+		b.tools.onSleep = func() {
+			if n := running.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			time.Sleep(time.Second) // of the bubble's clock
+			running.Add(-1)
+		}
+		b.must(Input{Query: "go"})
+		if got := most.Load(); got != 16 {
+			t.Errorf("%d calls ran at once, want 16", got)
+		}
+		if got := len(b.tools.ran); got != 40 {
+			t.Errorf("%d calls ran, want 40", got)
+		}
+		b.checkJournal()
+	})
+}
+
+// A tool that does not stop when the run is interrupted holds it up for 5 seconds, no
+// longer. Its outcome is unknown, and on resume it is not run again.
+func TestStubbornTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, does("sleep"), says("done"))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		began := time.Now()
+		b.tools.onSleep = func() {
+			cancel(errors.New("stop"))
+			time.Sleep(time.Hour)
+		}
+		r, err := b.run(ctx, Input{Query: "go"})
+		if err != nil || r.Status != event.StatusStoppedByInterrupt {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if took := time.Since(began); took != grace {
+			t.Errorf("the run ended after %v, want %v", took, grace)
+		}
+		b.must(Input{Continue: true})
+		result := last[event.ResolveToolResults](b).ToolResults[0]
+		if text := event.FirstText(result.Result); text != unknownOutcome || !result.IsError {
+			t.Errorf("result = %q", text)
+		}
+		if len(b.tools.ran) != 1 {
+			t.Errorf("ran %v", b.tools.ran)
+		}
+		b.checkJournal()
+		time.Sleep(2 * time.Hour) // let it end: a bubble waits for its goroutines
+	})
+}
+
+// The wait before a transport retry doubles and is spread; a provider's wish wins.
+func TestDelay(t *testing.T) {
+	r := &run{Parts: Parts{Source: FixedSource(time.Time{})}} // its fraction is 0: half of the wait
+	for retries, want := range []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 15 * time.Second} {
+		r.state.RetryCount = retries
+		if got := r.delay(0); got != want {
+			t.Errorf("after %d retries: %v, want %v", retries, got, want)
+		}
+	}
+	if got := r.delay(7 * time.Second); got != 7*time.Second {
+		t.Errorf("asked for 7s, waits %v", got)
+	}
+	b := newBench(t, turn{fail: []error{busy, busy}, answer: says("hi").answer})
+	began := b.source.Now()
+	b.must(Input{Query: "go"})
+	if took, want := b.source.Now().Sub(began), 750*time.Millisecond; took != want {
+		t.Errorf("two retries took %v, want %v", took, want)
+	}
+}
+
+// A generation that takes too long is given up and tried again.
+func TestGenerationTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, turn{block: true})
+		b.maxRetries = 1
+		b.timeout = time.Minute
+		r := b.must(Input{Query: "go"})
+		if r.Failure == nil || r.Failure.Name != "TimeoutError" {
+			t.Fatalf("%+v", r)
+		}
+		if got := len(b.script.requests); got != 2 {
+			t.Errorf("the model was asked %d times, want 2", got)
+		}
+	})
+}
+
+// The attempt counts failures in transport only: a content retry is a new turn.
+func TestAttempt(t *testing.T) {
+	b := newBench(t, says(""), turn{fail: []error{busy}, answer: says("hi").answer})
+	b.must(Input{Query: "go"})
+	var got []model.Request
+	for _, r := range b.script.requests {
+		got = append(got, model.Request{Turn: r.Turn, Attempt: r.Attempt})
+	}
+	for i, want := range []model.Request{{Turn: 0}, {Turn: 1}, {Turn: 1, Attempt: 1}} {
+		if i >= len(got) || got[i].Turn != want.Turn || got[i].Attempt != want.Attempt {
+			t.Errorf("request %d: %+v, want %+v", i, got, want)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+)
+
+// A Code names a kind of failure. Codes are a contract: models and programs read them.
+type Code string
+
+// The codes.
+const (
+	OutsideWorkspace Code = "outside_workspace"
+	Protected        Code = "protected"
+	NotFound         Code = "not_found"
+	NotReadable      Code = "not_readable"
+	NotWritable      Code = "not_writable"
+	TooLarge         Code = "too_large"
+	NotADirectory    Code = "not_a_directory"
+	IsADirectory     Code = "is_a_directory"
+	NotRegular       Code = "not_regular"
+	InvalidPath      Code = "invalid_path"
+	NoSpace          Code = "no_space"
+	Changed          Code = "changed"
+	IO               Code = "io"
+)
+
+// An Error is a refusal or a failure, worded for the model: it has the name as the
+// model gave it, and no path of the machine.
+type Error struct {
+	Code    Code
+	Message string
+	cause   error // nil for a refusal
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func (e *Error) Unwrap() error { return e.cause }
+
+// fail makes an Error about the file that was given as name.
+func fail(code Code, name, format string, args ...any) *Error {
+	return &Error{Code: code, Message: quote(name) + " " + fmt.Sprintf(format, args...)}
+}
+
+func outside(name string) *Error {
+	return &Error{Code: OutsideWorkspace,
+		Message: "path outside allowed directories: " + quote(name) + "; use a path inside the workspace"}
+}
+
+// outsideLink has one text for every link that is not followed, so that a model
+// cannot learn from it whether something exists outside.
+func outsideLink(name string) *Error {
+	return &Error{Code: OutsideWorkspace, Message: "path outside allowed directories: " + quote(name) +
+		" goes through a symbolic link that is absolute or leaves the workspace"}
+}
+
+// maxShown bounds the part of a name that an error repeats.
+const maxShown = 200
+
+// quote makes a name fit for a message: short, and without control characters.
+func quote(name string) string {
+	if len(name) > maxShown {
+		cut := maxShown
+		for cut > 0 && !utf8.RuneStart(name[cut]) {
+			cut--
+		}
+		name = name[:cut] + "…"
+	}
+	return strconv.Quote(name)
+}
+
+// translate words an error of the operating system. Its path is dropped: it can name
+// a place that the model did not ask for.
+func translate(name string, err error, writing bool) error {
+	var known *Error
+	if err == nil || errors.As(err, &known) || errors.Is(err, errChanged) {
+		return err
+	}
+	e := classify(name, err, writing)
+	e.cause = err
+	return e
+}
+
+func classify(name string, err error, writing bool) *Error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fail(NotFound, name, "does not exist")
+	case errors.Is(err, syscall.ENOTDIR):
+		return fail(NotADirectory, name, "is not a directory")
+	case errors.Is(err, syscall.EISDIR):
+		return fail(IsADirectory, name, "is a directory")
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return fail(InvalidPath, name, "is not a valid path: a name in it is too long")
+	case errors.Is(err, syscall.ELOOP):
+		return fail(InvalidPath, name, "is not a valid path: too many symbolic links")
+	case errors.Is(err, syscall.ENOSPC):
+		return fail(NoSpace, name, "could not be written: no space left on the device")
+	case writing && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)):
+		return fail(NotWritable, name, "is not writable")
+	case errors.Is(err, fs.ErrPermission):
+		return fail(NotReadable, name, "is not readable: permission denied")
+	case strings.Contains(err.Error(), "path escapes from parent"): // os keeps this error to itself
+		return outsideLink(name)
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return fail(IO, name, "failed: %s", errno.Error())
+	}
+	return fail(IO, name, "failed: input/output error")
+}

@@ -1,0 +1,37 @@
+package workspace
+
+import "testing"
+
+func TestIsEnvName(t *testing.T) {
+	tests := map[string]bool{
+		".env": true, ".ENV": true, ".Env.Local": true, ".env.": true, ".env. .": true, ".env ": true,
+		".env.production": true, ".env.example.bak": true, "．env": true, ".eⓝv": true, ".en\u200dv": true, ".env\ufe0f": true,
+		".env.example": false, ".env.SAMPLE": false, ".env.prod.template": false,
+		".envrc": false, "env": false, "x.env": false, ".environment": false, "": false, "..": false,
+	}
+	for name, want := range tests {
+		if got := isEnvName(name); got != want {
+			t.Errorf("isEnvName(%q) = %t", name, got)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	tests := [][2]string{
+		{"PERSTACK", "perstack"}, {"per\u200bstack", "perstack"}, {"perſtack", "perstack"}, {"perstac\u212a", "perstack"},
+		{"STRASSE", "straße"}, {"e\u0301", "\u00c9"}, {"perstack. ", "perstack"},
+	}
+	for _, tt := range tests {
+		if fold(tt[0]) != fold(tt[1]) {
+			t.Errorf("fold(%q) = %q, fold(%q) = %q", tt[0], fold(tt[0]), tt[1], fold(tt[1]))
+		}
+	}
+}
+
+func TestLooksShort(t *testing.T) {
+	for name, want := range map[string]bool{"PERSTA~1": true, "ENV~1.LOC": true, "~x": false, "a~": false, "a~b": false} {
+		if looksShort(name) != want {
+			t.Errorf("looksShort(%q) = %t", name, !want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+const (
+	maxPath  = 4096 // bytes of a name; PATH_MAX of Linux
+	maxDepth = 128  // directories held open at once on the way to a file
+)
+
+// A step is one component of a path that is being walked.
+type step struct {
+	name string
+	link bool // it came out of a symbolic link, not from the caller
+}
+
+// split translates a name into steps from the root. The translation is lexical and
+// decides nothing: ".." stays a step, and the walk finds out where the steps lead.
+// wantDir says that the name ended in a separator.
+func (w *Workspace) split(name string) (steps []step, wantDir bool, err error) {
+	switch {
+	case strings.ContainsRune(name, 0):
+		return nil, false, fail(InvalidPath, name, "is not a valid path: it contains a NUL character")
+	case len(name) > maxPath:
+		return nil, false, fail(InvalidPath, name, "is not a valid path: it is longer than %d bytes", maxPath)
+	case name == "~" || len(name) > 1 && name[0] == '~' && os.IsPathSeparator(name[1]):
+		// Nothing expands "~"; a file of that name would only surprise its reader.
+		return nil, false, &Error{Code: OutsideWorkspace, Message: "path outside allowed directories: " + quote(name) +
+			`; "~" is not expanded, use a path inside the workspace`}
+	}
+	rest := name
+	if filepath.IsAbs(name) {
+		var ok bool
+		if rest, ok = below(w.real, name); !ok {
+			if rest, ok = below(w.dir, name); !ok {
+				return nil, false, outside(name)
+			}
+		}
+	} else if filepath.VolumeName(name) != "" || name != "" && os.IsPathSeparator(name[0]) {
+		return nil, false, outside(name) // C:x and \x on Windows
+	}
+	for _, part := range components(rest) {
+		if runtime.GOOS == "windows" && looksShort(part) {
+			return nil, false, fail(InvalidPath, name, "is not a valid path: use the long form of the name %q", part)
+		}
+		// Known before anything is opened or created: a write to new/.env must not
+		// leave the directory behind.
+		if isEnvName(part) {
+			return nil, false, secret(name)
+		}
+		steps = append(steps, step{name: part})
+	}
+	return steps, rest != "" && os.IsPathSeparator(rest[len(rest)-1]), nil
+}
+
+// components splits at separators and drops what means "here".
+func components(path string) []string {
+	parts := strings.FieldsFunc(path, isSeparator)
+	return slices.DeleteFunc(parts, func(p string) bool { return p == "." })
+}
+
+func isSeparator(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) }
+
+// below returns what follows root in name, if name starts with its components.
+func below(root, name string) (string, bool) {
+	vol := filepath.VolumeName(name)
+	if !strings.EqualFold(vol, filepath.VolumeName(root)) {
+		return "", false
+	}
+	rest := name[len(vol):]
+	for _, want := range components(root[len(vol):]) {
+		rest = strings.TrimLeftFunc(rest, isSeparator)
+		end := strings.IndexFunc(rest, isSeparator)
+		if end < 0 {
+			end = len(rest)
+		}
+		got := rest[:end]
+		if got != want && (runtime.GOOS != "windows" || !strings.EqualFold(got, want)) {
+			return "", false
+		}
+		rest = rest[end:]
+	}
+	return rest, true
+}
+
+// looksShort recognises the second, generated name that Windows keeps for a file
+// (PERSTA~1): by it a protected name would go unrecognised.
+func looksShort(part string) bool {
+	i := strings.LastIndexByte(part, '~')
+	return i >= 0 && i+1 < len(part) && part[i+1] >= '0' && part[i+1] <= '9'
+}

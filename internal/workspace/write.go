@@ -1,0 +1,97 @@
+package workspace
+
+import (
+	"crypto/rand"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// WriteFile makes name hold data. Missing directories are created. The file appears
+// or is replaced in one instant: a reader sees the old content or the new, and a
+// failed write leaves the old. An existing file keeps its permissions and owner.
+//
+// A link to a file of the workspace leads to that file. Other names of the same file
+// (hard links) keep the old content: they may be outside.
+func (w *Workspace) WriteFile(name string, data []byte) (Info, error) {
+	var out Info
+	err := w.at(name, true, func(p *place) error {
+		if p.name == "" {
+			return fail(IsADirectory, name, "is a directory")
+		}
+		if p.info != nil {
+			if err := p.regular(name); err != nil {
+				return err
+			}
+			if !writable(p.info) {
+				return fail(NotWritable, name, "is not writable")
+			}
+		}
+		if err := writableDir(p.dir(), name); err != nil {
+			return err
+		}
+		info, err := p.replace(data)
+		if err != nil {
+			return err
+		}
+		out = w.describe(p.path(), info)
+		return nil
+	})
+	return out, err
+}
+
+// replace writes beside the file and then takes its name. The rename acts on the name
+// itself: a link that was put there since the walk is replaced, not followed.
+func (p *place) replace(data []byte) (info fs.FileInfo, err error) {
+	tmp := ".perstack-" + strings.ToLower(rand.Text()[:12]) + ".tmp"
+	mode := fs.FileMode(0o666) // minus the user's umask
+	if p.info != nil {
+		// Permission bits only: what a model wrote must not run with the rights of
+		// another user, so setuid and setgid are not carried over.
+		mode = p.info.Mode().Perm()
+	}
+	f, err := p.dir().OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			p.dir().Remove(tmp)
+		}
+	}()
+	if p.info != nil {
+		// Both are courtesies. Where the file system has no owners or modes the file
+		// was created with mode minus umask, which is never wider than before.
+		keepOwner(f, p.info)
+		_ = f.Chmod(mode)
+	}
+	if _, err = f.Write(data); err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if err = f.Close(); err != nil {
+		return nil, err
+	}
+	if err = p.dir().Rename(tmp, p.name); err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+// writable looks at the owner's bit, whoever runs the process: root, too, respects
+// that a user marked a file as not to be changed.
+func writable(info fs.FileInfo) bool { return info.Mode().Perm()&0o200 != 0 }
+
+func writableDir(dir *os.Root, given string) error {
+	info, err := dir.Stat(".")
+	if err != nil {
+		return err
+	}
+	if !writable(info) {
+		return fail(NotWritable, given, "cannot be created: its parent directory is not writable")
+	}
+	return nil
+}

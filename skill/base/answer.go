@@ -1,0 +1,70 @@
+package base
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/workspace"
+)
+
+// An answer is what a tool has to say: a body that becomes compact JSON, and whether it
+// is bad news.
+type answer struct {
+	body   any
+	failed bool
+}
+
+// Codes of failures that are not about paths; those are in internal/workspace.
+const (
+	codeInvalidArguments = "invalid_arguments"
+	codeBinary           = "binary"
+	codeTooLarge         = string(workspace.TooLarge)
+	codeIO               = string(workspace.IO)
+)
+
+// A failure is the body of a failed call. The message is in "error", where the
+// activity log looks for it.
+type failure struct {
+	Error string `json:"error"`
+	Code  string `json:"code"`
+}
+
+func refuse(code, message string) answer {
+	return answer{body: failure{Error: clean(message), Code: code}, failed: true}
+}
+
+// refuseError turns an error into a failed answer.
+func refuseError(err error) answer {
+	var bad *argumentError
+	if errors.As(err, &bad) {
+		return refuse(codeInvalidArguments, bad.Error())
+	}
+	var path *workspace.Error
+	if errors.As(err, &path) {
+		return refuse(string(path.Code), path.Message)
+	}
+	return refuse(codeIO, err.Error())
+}
+
+// result wraps an answer for the model.
+func result(call event.ToolCall, a answer) event.ToolResult {
+	text, err := json.Marshal(a.body, json.Deterministic(true))
+	if err != nil {
+		// Only text that is not UTF-8 could do it, and all of it was cleaned.
+		a.failed = true
+		text = []byte(`{"error":"the result could not be encoded","code":"io"}`)
+	}
+	return event.ToolResult{
+		ID:        call.ID,
+		SkillName: event.BaseSkill,
+		ToolName:  call.ToolName,
+		Result:    []event.Part{{Type: event.TextPart, Text: string(text)}},
+		IsError:   a.failed,
+	}
+}
+
+// clean makes text fit for JSON: bytes that are not UTF-8 become U+FFFD.
+func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

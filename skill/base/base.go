@@ -1,0 +1,109 @@
+// Package base is the skill that every Expert has: it says when the work is done,
+// keeps a todo list, notes thoughts, reads, writes and lists files of the workspace,
+// and runs commands.
+//
+// The callers of these tools are models, which may have read something hostile a
+// moment ago. So arguments are decoded strictly, every path goes through
+// internal/workspace and every command through internal/sandbox; this package opens
+// no file and starts no process itself, and takes nothing from the environment of the
+// runtime but what it is given. What a tool cannot do is a result that says so, not an
+// error of the skill.
+//
+// A tool is a Go file and a Markdown file of the same name: the code, and what the
+// model is told. Start reading at [New], then at any of them.
+package base
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// Options are what the tools work with.
+type Options struct {
+	// Workspace is where files are read and written and commands start. The skill
+	// does not close it.
+	Workspace *workspace.Workspace
+	// Environ is the environment of the runtime, "NAME=value" each. Commands get the
+	// safe variables of it.
+	Environ []string
+	// Now is the clock of the durations in results; nil means time.Now. It may be
+	// called from several goroutines.
+	Now func() time.Time
+}
+
+// A Skill is the base skill of one run: its todo list belongs to one conversation, so
+// delegates and later runs need a Skill of their own.
+type Skill struct {
+	opts  Options
+	tools []tool
+	notes notebook
+}
+
+var (
+	_ skill.Skill      = (*Skill)(nil)
+	_ skill.Rememberer = (*Skill)(nil)
+)
+
+// A tool is what the model is shown, and the code that answers a call.
+type tool struct {
+	skill.Tool
+	run func(context.Context, event.ToolCall) answer
+}
+
+// New returns the base skill.
+func New(opts Options) *Skill {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	s := &Skill{opts: opts}
+	s.tools = []tool{
+		s.attemptCompletion(),
+		s.think(),
+		s.todo(),
+		s.clearTodo(),
+		s.exec(),
+		s.readTextFile(),
+		s.writeTextFile(),
+		s.listDirectory(),
+	}
+	return s
+}
+
+// Name returns the key of the base skill.
+func (s *Skill) Name() string { return event.BaseSkill }
+
+// Tools lists the tools.
+func (s *Skill) Tools(context.Context) ([]skill.Tool, error) {
+	list := make([]skill.Tool, len(s.tools))
+	for i, t := range s.tools {
+		list[i] = t.Tool
+		list[i].InputSchema = list[i].InputSchema.Clone()
+	}
+	return list, nil
+}
+
+// Call runs a tool.
+func (s *Skill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
+	for _, t := range s.tools {
+		if t.Name == call.ToolName {
+			return result(call, t.run(ctx, call)), nil
+		}
+	}
+	return event.ToolResult{}, fmt.Errorf("skill %q: %w %q", event.BaseSkill, skill.ErrUnknownTool, call.ToolName)
+}
+
+// Memory returns the todo list and the count of thoughts, for the record.
+func (s *Skill) Memory() jsontext.Value { return s.notes.memory() }
+
+// Recall restores the todo list and the count of thoughts.
+func (s *Skill) Recall(memory jsontext.Value) error { return s.notes.recall(memory) }
+
+// Close does nothing: commands end with the call that started them.
+func (s *Skill) Close() error { return nil }

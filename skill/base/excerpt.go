@@ -1,0 +1,136 @@
+package base
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// Limits of one answer of readTextFile.
+const (
+	maxLines = 2000
+	maxBytes = 256 << 10
+)
+
+var (
+	errBinary  = errors.New("binary")
+	errTooLong = errors.New("too long")
+)
+
+// An excerpt is a range of the lines of a text, cut to a size. Lines are what "\n"
+// separates, so an empty text has one line, and a final newline adds an empty one.
+type excerpt struct {
+	from, to int64 // to is -1 for "up to the end"
+	maxLines int64
+	maxBytes int
+
+	text      []byte
+	line      int64 // the line being read; the last one, when done
+	next      int64 // the first line that is not in text; where to go on
+	truncated bool  // lines of the range were left out for their size
+	lineCut   bool  // the last line of text lacks its end
+}
+
+// read goes through all of r, in bounded memory: the number of lines is wanted, and
+// whether all of it is text.
+func (e *excerpt) read(r io.Reader, limit int64) error {
+	buf := make([]byte, 64<<10)
+	e.next = e.from
+	var total int64
+	for {
+		n, err := r.Read(buf)
+		chunk := buf[:n]
+		if total += int64(n); total > limit {
+			return errTooLong // it grew since it was opened, or its size was a lie
+		}
+		if bytes.IndexByte(chunk, 0) >= 0 {
+			return errBinary
+		}
+		e.add(chunk)
+		if errors.Is(err, io.EOF) {
+			e.finish()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (e *excerpt) wanted() bool {
+	return e.line >= e.from && (e.to < 0 || e.line < e.to)
+}
+
+// add takes the next piece of the text, line by line. A newline belongs to the text if
+// the line after it is in the range too; it is written before that line.
+func (e *excerpt) add(chunk []byte) {
+	for len(chunk) > 0 {
+		end := bytes.IndexByte(chunk, '\n')
+		piece := chunk
+		if end >= 0 {
+			piece = chunk[:end]
+		}
+		e.take(piece)
+		if end < 0 {
+			return
+		}
+		e.finish()
+		e.line++
+		if e.wanted() && e.line > e.from {
+			e.begin()
+		}
+		chunk = chunk[end+1:]
+	}
+}
+
+// begin separates the line from the one before.
+func (e *excerpt) begin() {
+	if e.truncated {
+		return
+	}
+	if e.line-e.from >= e.maxLines || len(e.text)+1 > e.maxBytes {
+		e.truncated = true
+		return
+	}
+	e.text = append(e.text, '\n')
+}
+
+// take adds a piece of the current line. A line that does not fit is left out, unless
+// it is the first: then there is no other way to show any of it.
+func (e *excerpt) take(piece []byte) {
+	if !e.wanted() || e.truncated {
+		return
+	}
+	room := e.maxBytes - len(e.text)
+	if len(piece) <= room {
+		e.text = append(e.text, piece...)
+		return
+	}
+	e.truncated = true
+	if e.line == e.from {
+		e.text = append(e.text, piece[:room]...)
+		e.lineCut = true
+		e.next = e.line + 1
+		return
+	}
+	e.text = e.text[:bytes.LastIndexByte(e.text, '\n')]
+}
+
+// finish ends the current line.
+func (e *excerpt) finish() {
+	if e.wanted() && !e.truncated {
+		e.next = e.line + 1
+	}
+}
+
+// end is the "to" of the answer: what was asked for or the end of the text, or, when
+// the answer was cut, the line to go on with.
+func (e *excerpt) end() int64 {
+	switch {
+	case e.truncated:
+		return e.next
+	case e.to >= 0:
+		return e.to
+	}
+	return e.line + 1
+}

@@ -1,0 +1,189 @@
+package base
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/skill"
+)
+
+//go:embed exec.md
+var execText string
+
+const execSchema = `{
+	"type": "object",
+	"properties": {
+		"command": {"type": "string", "minLength": 1, "description": "program to run"},
+		"args": {"type": "array", "items": {"type": "string"}, "description": "its arguments, passed as they are"},
+		"env": {"type": "object", "additionalProperties": {"type": "string"}, "description": "variables to add to its environment"},
+		"cwd": {"type": "string", "description": "directory inside the workspace to start in; its root if left out"},
+		"stdout": {"type": "boolean", "description": "whether to return standard output; true if left out"},
+		"stderr": {"type": "boolean", "description": "whether to return standard error; true if left out"},
+		"timeout": {"type": "integer", "minimum": 0, "description": "milliseconds; 60000 if left out, 0 for none"}
+	},
+	"required": ["command"],
+	"additionalProperties": false
+}`
+
+type execArgs struct {
+	Command *string           `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+	Cwd     *string           `json:"cwd"`
+	Stdout  *bool             `json:"stdout"`
+	Stderr  *bool             `json:"stderr"`
+	Timeout *int64            `json:"timeout"`
+}
+
+const defaultTimeout = 60_000 // ms
+
+func (s *Skill) exec() tool {
+	return tool{
+		Tool: skill.Tool{
+			Name:        "exec",
+			Title:       "Run a command",
+			Description: strings.TrimSpace(execText),
+			InputSchema: jsontext.Value(execSchema),
+			Repeatable:  false, // nobody knows what a program does
+		},
+		run: s.runExec,
+	}
+}
+
+func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
+	args, err := decode[execArgs](call.Args)
+	if err != nil {
+		return refuseError(err)
+	}
+	command, err := required("command", args.Command)
+	if err != nil {
+		return refuseError(err)
+	}
+	if command == "" {
+		return refuseError(wrong("command", "must not be empty"))
+	}
+	timeout, err := natural("timeout", args.Timeout, defaultTimeout)
+	if err != nil {
+		return refuseError(err)
+	}
+	cwd := "."
+	if args.Cwd != nil {
+		cwd = *args.Cwd
+	}
+	dir, err := s.opts.Workspace.OpenDir(cwd)
+	if err != nil {
+		return refuseError(err)
+	}
+	defer dir.Close()
+	// Progress goes by the real clock: it is shown and not recorded.
+	notes := &progress{now: time.Now, report: func(note string) { skill.Report(ctx, call.ID, note) }}
+	outcome, err := sandbox.Run(ctx, sandbox.Command{
+		Program: command,
+		Args:    args.Args,
+		Dir:     dir.ForChild(),
+		Environ: s.opts.Environ,
+		Env:     args.Env,
+		Timeout: time.Duration(min(timeout, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond,
+		Watch:   notes.write,
+		Now:     s.opts.Now,
+	})
+	if err != nil {
+		return refuseStart(command, err)
+	}
+	return describe(outcome, timeout, isTrue(args.Stdout), isTrue(args.Stderr))
+}
+
+// isTrue reads a flag that is on unless it is switched off.
+func isTrue(flag *bool) bool { return flag == nil || *flag }
+
+func refuseStart(command string, err error) answer {
+	name := clip(command, 200)
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound):
+		return refuse("command_not_found", fmt.Sprintf("command %q does not exist: it is not in PATH or not in the directory", name))
+	case errors.Is(err, sandbox.ErrPermission):
+		return refuse("command_not_executable", fmt.Sprintf("command %q is not executable", name))
+	case errors.Is(err, sandbox.ErrInvalid):
+		return refuse(codeInvalidArguments, fmt.Sprintf("command %q cannot be run: batch files and NUL characters are not accepted", name))
+	}
+	return refuse("start_failed", fmt.Sprintf("command %q could not be started: %v", name, err))
+}
+
+// An execSuccess is the answer for exit code 0.
+type execSuccess struct {
+	Output     string   `json:"output"`
+	ExitCode   int      `json:"exitCode"`
+	DurationMs int64    `json:"durationMs"`
+	DroppedEnv []string `json:"droppedEnv,omitempty"`
+}
+
+// An execFailure is the answer for everything else.
+type execFailure struct {
+	Error      string   `json:"error"`
+	Code       string   `json:"code"`
+	ExitCode   *int     `json:"exitCode,omitzero"`
+	Signal     string   `json:"signal,omitzero"`
+	TimedOut   bool     `json:"timedOut,omitzero"`
+	DurationMs int64    `json:"durationMs"`
+	Stdout     string   `json:"stdout,omitzero"`
+	Stderr     string   `json:"stderr,omitzero"`
+	DroppedEnv []string `json:"droppedEnv,omitempty"`
+}
+
+const noOutput = "(the command succeeded and there is no output to show)"
+
+func describe(o sandbox.Outcome, timeout int64, stdout, stderr bool) answer {
+	var out, errs string
+	if stdout {
+		out = clean(o.Stdout.String())
+	}
+	if stderr {
+		errs = clean(o.Stderr.String())
+	}
+	dropped := droppedNames(o.DroppedEnv)
+	if o.ExitCode == 0 && !o.TimedOut && !o.Cancelled {
+		output := out + errs
+		if strings.TrimSpace(output) == "" {
+			output = noOutput
+		}
+		return answer{body: execSuccess{output, 0, o.DurationMs, dropped}}
+	}
+	f := execFailure{
+		Signal: o.Signal, TimedOut: o.TimedOut, DurationMs: o.DurationMs,
+		Stdout: out, Stderr: errs, DroppedEnv: dropped,
+	}
+	if o.Signal == "" && o.ExitCode >= 0 {
+		f.ExitCode = &o.ExitCode
+	}
+	// Only our own timer says "timed out"; the texts of the program have no say.
+	switch {
+	case o.TimedOut:
+		f.Code, f.Error = "timeout", fmt.Sprintf("command timed out after %dms and was killed with all it started", timeout)
+	case o.Cancelled:
+		f.Code, f.Error = "interrupted", "command was stopped because the run was interrupted"
+	case o.Signal != "":
+		f.Code, f.Error = "signal", "command was ended by "+o.Signal
+	default:
+		f.Code, f.Error = "exit_code", fmt.Sprintf("command failed with exit code %d", o.ExitCode)
+	}
+	return answer{body: f, failed: true}
+}
+
+// droppedNames bounds what a call can make us repeat.
+func droppedNames(names []string) []string {
+	const most = 50
+	var shown []string
+	for _, n := range names[:min(len(names), most)] {
+		shown = append(shown, clean(clip(n, 100)))
+	}
+	return shown
+}

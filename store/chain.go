@@ -1,0 +1,164 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// MaxLine is the longest line of a journal: the largest event and its head.
+const MaxLine = event.MaxSize + 256
+
+// EncodeRecord makes the record of an event:
+//
+//	{"seq":1,"prev":"<64 hex digits>","event":{…}}
+//
+// The line has room for one more byte, so that a writer can append the newline
+// without copying it.
+func EncodeRecord(seq int64, prev Digest, e event.Event) (Record, error) {
+	body, err := event.Marshal(e)
+	if err != nil {
+		return Record{}, fmt.Errorf("record %d: %w", seq, err)
+	}
+	if len(body) > event.MaxSize {
+		return Record{}, fmt.Errorf("record %d: an event of %d bytes is larger than the limit of %d", seq, len(body), event.MaxSize)
+	}
+	line := make([]byte, 0, len(body)+128)
+	line = append(line, `{"seq":`...)
+	line = strconv.AppendInt(line, seq, 10)
+	line = append(line, `,"prev":"`...)
+	line = hex.AppendEncode(line, prev[:])
+	line = append(line, `","event":`...)
+	line = append(line, body...)
+	line = append(line, '}')
+	if bytes.IndexByte(line, '\n') >= 0 {
+		// A newline ends a record. The encoder writes none; if it ever did, the
+		// journal would be broken from here on.
+		return Record{}, fmt.Errorf("record %d: the encoded event holds a line break", seq)
+	}
+	return Record{Seq: seq, Prev: prev, Event: e, Line: line}, nil
+}
+
+// DecodeRecord reads one line of a journal, without its newline. It does not know the
+// line's neighbours: see [Chain]. A line that is sound except that its event type is
+// not known gives the record without the event, and an error that wraps
+// [event.ErrUnknownType].
+func DecodeRecord(line []byte) (Record, error) {
+	r, body, err := decodeHead(line)
+	if err != nil {
+		return Record{}, err
+	}
+	r.Event, err = event.Unmarshal(body)
+	switch {
+	case errors.Is(err, event.ErrUnknownType):
+		return r, fmt.Errorf("record %d has an event type that this version of perstack does not know; use a newer one (%w)", r.Seq, err)
+	case err != nil:
+		return Record{}, err
+	}
+	return r, nil
+}
+
+// decodeHead reads what stands around the event, which stays encoded.
+func decodeHead(line []byte) (Record, jsontext.Value, error) {
+	if len(line) > MaxLine {
+		return Record{}, nil, fmt.Errorf("a line of %d bytes is longer than the limit of %d", len(line), MaxLine)
+	}
+	var head struct {
+		Seq   int64          `json:"seq"`
+		Prev  *Digest        `json:"prev"` // a pointer tells missing from zero
+		Event jsontext.Value `json:"event"`
+	}
+	if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
+		return Record{}, nil, fmt.Errorf("decode record: %w", err)
+	}
+	switch {
+	case head.Seq < 1:
+		return Record{}, nil, errors.New("decode record: it has no number")
+	case head.Prev == nil:
+		return Record{}, nil, errors.New("decode record: it has no digest of the one before")
+	case head.Event.Kind() != '{':
+		return Record{}, nil, errors.New("decode record: it has no event")
+	}
+	return Record{Seq: head.Seq, Prev: *head.Prev, Line: line}, head.Event, nil
+}
+
+// A Head is an address in a journal: the number of a record and its digest. The zero
+// Head stands before the first record.
+type Head struct {
+	Seq    int64
+	Digest Digest
+}
+
+// A Chain walks along the records of one job and checks that each follows from the
+// one before. The zero Chain with a JobID stands before the first record.
+type Chain struct {
+	JobID string
+	Head  Head // the last record
+}
+
+// Next makes the record of e that follows. The chain moves on only when the record
+// is handed to [Chain.Accept], after it has been written.
+func (c *Chain) Next(e event.Event) (Record, error) {
+	if e.Body != nil && e.JobID != c.JobID {
+		return Record{}, fmt.Errorf("an event of job %q does not belong in the journal of job %q", e.JobID, c.JobID)
+	}
+	return EncodeRecord(c.Head.Seq+1, c.Head.Digest, e)
+}
+
+// Accept checks that r follows, and moves on. A failure is a [*DamageError].
+func (c *Chain) Accept(r Record) error {
+	if r.Event.Body != nil && r.Event.JobID != c.JobID {
+		return c.Damage("it belongs to job %q", r.Event.JobID)
+	}
+	return c.accept(r)
+}
+
+// Skip is [Chain.Accept] for a line whose event is not asked for, and is not decoded.
+func (c *Chain) Skip(line []byte) error {
+	r, _, err := decodeHead(line)
+	if err != nil {
+		return c.Damage("%v", err)
+	}
+	return c.accept(r)
+}
+
+func (c *Chain) accept(r Record) error {
+	if want := c.Head.Seq + 1; r.Seq != want {
+		return c.Damage("it has the number %d", r.Seq)
+	}
+	if r.Prev != c.Head.Digest {
+		return c.Damage("it does not follow from the record before, which was changed or replaced")
+	}
+	c.Head = Head{Seq: r.Seq, Digest: sha256.Sum256(r.Line)}
+	return nil
+}
+
+// Decode reads the line that follows, checks it and moves on. The error is a
+// [*DamageError], or wraps [event.ErrUnknownType] when only the event is unknown.
+func (c *Chain) Decode(line []byte) (Record, error) {
+	r, err := DecodeRecord(line)
+	unknown := errors.Is(err, event.ErrUnknownType)
+	if err != nil && !unknown {
+		return Record{}, c.Damage("%v", err)
+	}
+	if damage := c.Accept(r); damage != nil {
+		return Record{}, damage
+	}
+	if unknown {
+		return r, fmt.Errorf("job %s: %w", c.JobID, err)
+	}
+	return r, nil
+}
+
+// Damage returns the error for a next record that is not what was written.
+func (c *Chain) Damage(format string, args ...any) *DamageError {
+	return &DamageError{JobID: c.JobID, Seq: c.Head.Seq + 1, Reason: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,42 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of a store, to be matched with errors.Is.
+var (
+	ErrNotFound = errors.New("no such job")
+	ErrLocked   = errors.New("job is being written by another process")
+	ErrFull     = errors.New("no space left for the journal")
+	ErrBadID    = errors.New("invalid id")
+	ErrClosed   = errors.New("journal is closed")
+)
+
+// NotFound returns the error for a job that a store does not have.
+func NotFound(jobID string) error { return fmt.Errorf("%w: %s", ErrNotFound, jobID) }
+
+// A DamageError says that a journal is not what was written.
+type DamageError struct {
+	JobID  string
+	Seq    int64 // the first bad record
+	Reason string
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("journal of job %s is damaged at record %d: %s", e.JobID, e.Seq, e.Reason)
+}
+
+// A LockedError says who writes a job. It matches [ErrLocked].
+type LockedError struct {
+	JobID string
+	// Holder describes the writer, "another process (pid 123)" for instance.
+	Holder string
+}
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("job %s is being written by %s: wait for it or stop it", e.JobID, e.Holder)
+}
+
+func (e *LockedError) Unwrap() error { return ErrLocked }

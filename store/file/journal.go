@@ -1,0 +1,201 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/store"
+)
+
+// A journal is a job opened for writing. Two mutexes let records be appended while
+// others wait for the disk: syncing is taken before mu where both are needed.
+type journal struct {
+	id      string
+	dir     *os.Root
+	parents []string // directories to sync with the first record of a new journal
+	log     *slog.Logger
+	sync    func(*os.File) error
+	f       *os.File
+	owner   owner
+
+	mu      sync.Mutex
+	now     position // behind the last record
+	room    reserve
+	broken  error // why nothing can be written any more
+	closed  bool
+	summary bool // job.json is due with the next commit
+
+	syncing sync.Mutex
+	durable position // survives a power cut
+}
+
+// Append implements [store.Journal].
+func (j *journal) Append(_ context.Context, e event.Event) (store.Record, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.usable(); err != nil {
+		return store.Record{}, err
+	}
+	chain := store.Chain{JobID: j.id, Head: j.now.head}
+	rec, err := chain.Next(e)
+	if err != nil {
+		return store.Record{}, fmt.Errorf("append to job %s: %w", j.id, err)
+	}
+	if err := j.write(rec.Line, e.IsTerminal()); err != nil {
+		return store.Record{}, fmt.Errorf("append to job %s: %w", j.id, orFull(err))
+	}
+	if err := chain.Accept(rec); err != nil {
+		return store.Record{}, err // cannot happen: the chain made the record
+	}
+	j.now = position{chain.Head, j.now.length + int64(len(rec.Line)) + 1, j.now.job.Apply(e)}
+	j.summary = j.summary || e.IsTerminal()
+	return rec, nil
+}
+
+// write puts a line behind the last record, with one system call. If that fails, the
+// file is as it was.
+func (j *journal) write(line []byte, terminal bool) error {
+	line = append(line, '\n') // it was made with room for this
+	err := j.room.ensure(j.now.length + int64(len(line)))
+	if err != nil && !(terminal && isFull(err)) {
+		return err // an ordinary record must leave the reserve alone
+	}
+	_, err = j.f.WriteAt(line, j.now.length)
+	if err == nil {
+		return nil
+	}
+	if cut := j.room.cut(j.now.length); cut != nil {
+		j.broken = fmt.Errorf("job %s: an incomplete record could not be taken back (%w); open the job again", j.id, cut)
+		return errors.Join(err, j.broken)
+	}
+	// Cutting gave the reserve away as well. Without it the journal is still right.
+	if again := j.room.ensure(j.now.length); again != nil {
+		j.log.Warn("no room is kept for the end of the journal", "error", again)
+	}
+	return err
+}
+
+// Commit implements [store.Journal].
+func (j *journal) Commit(context.Context) error {
+	j.mu.Lock()
+	target, err := j.now.length, j.usable()
+	j.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	return j.commit(target)
+}
+
+// commit makes the journal durable up to target at least. Whoever waited for another
+// commit finds that it has served for both. The caller holds syncing.
+func (j *journal) commit(target int64) error {
+	if j.durable.length >= target {
+		return nil
+	}
+	j.mu.Lock()
+	upTo, due, err := j.now, j.summary, j.broken
+	j.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	err = j.sync(j.f)
+	if err == nil && j.durable.length == 0 {
+		err = j.syncParents()
+	}
+	if err != nil {
+		// After a failed sync the kernel forgets which pages it could not write, and
+		// the next sync succeeds without them. Only a new reading of the file, in a
+		// new Open, tells what is there.
+		err = fmt.Errorf("job %s: the journal could not be made durable (%w); check the disk, then continue the job", j.id, orFull(err))
+		j.mu.Lock()
+		j.broken = err
+		j.mu.Unlock()
+		return err
+	}
+	j.durable = upTo
+	if due {
+		j.writeSummary(&j.owner)
+	}
+	return nil
+}
+
+// syncParents makes a new journal findable after a power cut.
+func (j *journal) syncParents() error {
+	for i, name := range j.parents {
+		err := syncDir(name, j.sync)
+		if i > 2 && errors.Is(err, fs.ErrPermission) {
+			err = nil // above the storage there are directories that we may not read
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSummary updates job.json. It is a cache: a failure, on a full disk for
+// instance, leaves an older one, which is true as well. The caller holds syncing.
+func (j *journal) writeSummary(o *owner) {
+	if j.durable.head.Seq == 0 {
+		return // there is no job yet
+	}
+	if err := writeSummary(j.dir, j.durable, o, j.sync); err != nil {
+		j.log.Warn("the summary of the job could not be written; it will be rebuilt when needed", "error", err)
+		return
+	}
+	j.mu.Lock()
+	j.summary = j.now.head != j.durable.head && j.summary
+	j.mu.Unlock()
+}
+
+// Close implements [store.Journal].
+func (j *journal) Close() error {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return nil
+	}
+	j.closed = true
+	target := j.now.length
+	j.summary = false // written below, without the owner
+	j.mu.Unlock()
+
+	err := j.commit(target)
+	if err == nil && j.room.end > target {
+		if cut := j.room.cut(target); cut != nil {
+			j.log.Warn("the room behind the journal could not be given back", "error", cut)
+		}
+	}
+	j.writeSummary(nil)
+	if gone := j.dir.Remove(lockName); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+		j.log.Warn("the owner's note could not be removed", "error", gone)
+	}
+	return errors.Join(err, j.abandon())
+}
+
+// abandon gives the files and the lock back, without another word to the disk.
+func (j *journal) abandon() error {
+	var err error
+	if j.f != nil {
+		err = j.f.Close() // and with it the lock
+	}
+	return errors.Join(err, j.dir.Close())
+}
+
+// usable says why nothing can be written, if so. The caller holds mu.
+func (j *journal) usable() error {
+	if j.closed {
+		return fmt.Errorf("job %s: %w", j.id, store.ErrClosed)
+	}
+	return j.broken
+}

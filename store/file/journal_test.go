@@ -1,0 +1,147 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/storetest"
+)
+
+// After a sync that failed nobody knows what is on the disk. The journal says so from then on.
+func TestFailedSyncPoisons(t *testing.T) {
+	s, _, _ := sampleJob(t)
+	j := mustOpen(t, s)
+	mustAppend(t, j, storetest.Note("job1", 1, "x"))
+	j.sync = func(*os.File) error { return errors.New("input/output error") }
+	first := j.Commit(t.Context())
+	if first == nil || !strings.Contains(first.Error(), "could not be made durable") {
+		t.Fatalf("Commit: %v", first)
+	}
+	j.sync = datasync // the disk is well again, but it is too late
+	if err := j.Commit(t.Context()); err != first {
+		t.Errorf("second Commit: %v", err)
+	}
+	if _, err := j.Append(t.Context(), storetest.Note("job1", 2, "x")); err != first {
+		t.Errorf("Append: %v", err)
+	}
+	if err := j.Close(); !errors.Is(err, first) {
+		t.Errorf("Close: %v", err)
+	}
+	if head, err := s.RecordedHead(t.Context(), "job1"); err != nil || head.Seq != 11 {
+		t.Errorf("the recorded head is %d (%v), want 11, the last that is known to be durable", head.Seq, err)
+	}
+	mustClose(t, mustOpen(t, s)) // a new reading of the file starts afresh
+	if n := count(t, s); n != 12 {
+		t.Errorf("%d records, want 12", n)
+	}
+}
+
+// A write that fails leaves the file as it was, and the journal usable.
+func TestFailedWriteIsTakenBack(t *testing.T) {
+	s, name, whole := sampleJob(t)
+	j := mustOpen(t, s)
+	good := j.f
+	readOnly, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer readOnly.Close()
+	j.f = readOnly // writes fail; cutting, through j.room, does not
+	if _, err := j.Append(t.Context(), storetest.Note("job1", 1, "x")); err == nil {
+		t.Fatal("a write to a file that is open for reading succeeded")
+	}
+	j.f = good
+	if got := readFile(t, name); !bytes.Equal(got, whole) {
+		t.Error("the file was changed")
+	}
+	mustAppend(t, j, storetest.Note("job1", 1, "x"))
+	mustClose(t, j)
+	if n := count(t, s); n != 12 {
+		t.Errorf("%d records, want 12", n)
+	}
+}
+
+// The room behind the end does not show in the length of the file, and is given back.
+func TestReserve(t *testing.T) {
+	s, name, whole := sampleJob(t)
+	j := mustOpen(t, s)
+	if j.room.unsupported {
+		t.Skip("this file system cannot take room in advance")
+	}
+	for i := range 200 {
+		mustAppend(t, j, storetest.Note("job1", i, strings.Repeat("x", 10_000)))
+		if j.room.end < j.now.length+reserveSize {
+			t.Fatalf("%d bytes are kept, want %d", j.room.end-j.now.length, reserveSize)
+		}
+	}
+	if info, err := os.Stat(name); err != nil || info.Size() != j.now.length {
+		t.Errorf("the file has %d bytes, want %d (%v)", info.Size(), j.now.length, err)
+	}
+	mustClose(t, j)
+	if got := readFile(t, name); !bytes.HasPrefix(got, whole) || got[len(got)-1] != '\n' {
+		t.Error("closing changed the records")
+	}
+}
+
+// Whoever waits while another commits is served by the commit that follows, together
+// with all who wait.
+func TestGroupCommit(t *testing.T) {
+	s, _, _ := sampleJob(t)
+	j := mustOpen(t, s)
+	j.syncing.Lock() // a commit is under way
+	var wg sync.WaitGroup
+	for i := range 8 {
+		mustAppend(t, j, storetest.Note("job1", i, "x"))
+		wg.Go(func() {
+			if err := j.Commit(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	mustAppend(t, j, storetest.Note("job1", 9, "nobody waits for this one"))
+	if err := j.commit(j.now.length - 1); err != nil {
+		t.Fatal(err)
+	}
+	if j.durable.head != j.now.head {
+		t.Error("a commit left out what was appended before it")
+	}
+	j.sync = func(*os.File) error { t.Error("a second sync"); return nil }
+	j.syncing.Unlock()
+	wg.Wait()
+	j.sync = datasync
+	mustClose(t, j)
+}
+
+// A repair is told to whoever listens.
+func TestRepairIsLogged(t *testing.T) {
+	s, name, whole := sampleJob(t)
+	writeFile(t, name, append(whole, `{"seq":12,`...))
+	var log bytes.Buffer
+	loud := New(s.dir, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	mustClose(t, mustOpen(t, loud))
+	if want := `msg="cut off a record that was not written to its end" job=job1 after=11 bytes=10`; !strings.Contains(log.String(), want) {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+// The same process is told that it is itself who writes.
+func TestLockedByThisProcess(t *testing.T) {
+	s, _, _ := sampleJob(t)
+	j := mustOpen(t, s)
+	defer j.Close()
+	_, err := s.Open(t.Context(), "job1")
+	if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), "job job1 is being written by this process already, since 2") {
+		t.Error(err)
+	}
+	// Removing the note does not break the lock.
+	os.Remove(s.path(lockName))
+	if _, err := s.Open(t.Context(), "job1"); err == nil || err.Error() != "job job1 is being written by another process: wait for it or stop it" {
+		t.Error(err)
+	}
+}

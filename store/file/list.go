@@ -1,0 +1,183 @@
+package file
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/store"
+)
+
+// Jobs implements [store.Store]. It reads the summaries, and of a journal only what
+// was written since.
+func (s *Store) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
+	return func(yield func(store.JobInfo, error) bool) {
+		type entry struct {
+			info store.JobInfo
+			err  error
+		}
+		names, err := s.names()
+		if err != nil {
+			yield(store.JobInfo{}, fmt.Errorf("list jobs: %w", err))
+			return
+		}
+		var entries []entry
+		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				yield(store.JobInfo{}, fmt.Errorf("list jobs: %w", err))
+				return
+			}
+			info, err := s.FindJob(ctx, name)
+			if errors.Is(err, store.ErrNotFound) {
+				continue // it was opened and nothing has been recorded yet
+			}
+			info.ID = name
+			entries = append(entries, entry{info, err})
+		}
+		slices.SortStableFunc(entries, func(a, b entry) int {
+			return cmp.Or(cmp.Compare(b.info.StartedAt, a.info.StartedAt), cmp.Compare(a.info.ID, b.info.ID))
+		})
+		for _, e := range entries {
+			if !yield(e.info, e.err) {
+				return
+			}
+		}
+	}
+}
+
+// names returns the entries of the directory of jobs. Hidden ones are not ours: file
+// managers and version control leave them everywhere.
+func (s *Store) names() ([]string, error) {
+	root, err := os.OpenRoot(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), jobsName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// FindJob implements [store.JobFinder]. With an error about a damaged journal comes
+// what job.json says.
+func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error) {
+	if err := store.CheckID(jobID); err != nil {
+		return store.JobInfo{}, err
+	}
+	dir, err := s.openJob(jobID)
+	if err != nil {
+		return store.JobInfo{}, err
+	}
+	defer dir.Close()
+	p, err := readSummary(dir, jobID)
+	if err != nil {
+		s.log.Warn("the summary of the job is not readable", "job", jobID, "error", err)
+	}
+	info := store.JobInfo{Job: p.job}
+	f, err := openRegular(dir, journalName)
+	if errors.Is(err, fs.ErrNotExist) {
+		if p.head.Seq > 0 {
+			return info, (&store.Chain{JobID: jobID}).CheckEnd(p.head)
+		}
+		return info, store.NotFound(jobID)
+	}
+	if err != nil {
+		return info, fmt.Errorf("read job %s: %w", jobID, err)
+	}
+	defer f.Close()
+	if info.Job, err = fold(ctx, f, jobID, p); err != nil {
+		return info, err
+	}
+	if info.Job.ID == "" {
+		return info, store.NotFound(jobID)
+	}
+	if info.Status != event.JobRunning {
+		return info, nil
+	}
+	alive, err := held(f)
+	if err != nil {
+		return info, fmt.Errorf("read job %s: look at its lock: %w", jobID, err)
+	}
+	if !alive {
+		// Its writer may have come to the end just before the lock was looked at.
+		info.Job, err = fold(ctx, f, jobID, p)
+		info.Interrupted = info.Status == event.JobRunning
+	}
+	return info, err
+}
+
+// fold brings a summary up to date with the journal. It reads what is new. Only if that
+// does not fit does it read the whole journal, which then decides who is wrong.
+func fold(ctx context.Context, f *os.File, jobID string, recorded position) (event.Job, error) {
+	stat, err := f.Stat()
+	if err != nil {
+		return recorded.job, err
+	}
+	damage := (*store.DamageError)(nil)
+	if stat.Size() >= recorded.length {
+		if job, err := foldFrom(ctx, f, jobID, recorded, recorded.head); !errors.As(err, &damage) {
+			return job, err
+		}
+	}
+	return foldFrom(ctx, f, jobID, position{}, recorded.head)
+}
+
+// foldFrom folds the records behind p, and compares them with the recorded head.
+func foldFrom(ctx context.Context, f *os.File, jobID string, p position, recorded store.Head) (event.Job, error) {
+	r := reader{f: f, chain: store.Chain{JobID: jobID, Head: p.head}, end: p.length}
+	for {
+		if err := ctx.Err(); err != nil {
+			return p.job, fmt.Errorf("read job %s: %w", jobID, err)
+		}
+		rec, err := r.next(0)
+		switch {
+		case errors.Is(err, io.EOF):
+			return p.job, r.chain.CheckEnd(recorded)
+		case errors.Is(err, event.ErrUnknownType):
+			// The sums of what is known are better than none.
+		case err != nil:
+			return p.job, err
+		default:
+			p.job = p.job.Apply(rec.Event)
+		}
+		if err := r.chain.CheckHead(recorded); err != nil {
+			return p.job, err
+		}
+	}
+}
+
+// RecordedHead implements [store.HeadKeeper].
+func (s *Store) RecordedHead(_ context.Context, jobID string) (store.Head, error) {
+	if err := store.CheckID(jobID); err != nil {
+		return store.Head{}, err
+	}
+	dir, err := s.openJob(jobID)
+	if err != nil {
+		return store.Head{}, err
+	}
+	defer dir.Close()
+	p, err := readSummary(dir, jobID)
+	if err != nil {
+		s.log.Warn("the summary of the job is not readable", "job", jobID, "error", err)
+	}
+	return p.head, nil
+}

@@ -1,0 +1,107 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/store"
+)
+
+// The lock of a job is the kernel's lock on its journal, so it cannot outlive its
+// owner and removing a file does not break it. The file "lock" beside it only says
+// who the owner is.
+
+// An owner identifies a process among all that ever ran.
+type owner struct {
+	PID       int       `json:"pid"`
+	StartTime string    `json:"startTime,omitzero"` // when the process started, in a unit of the system's
+	BootID    string    `json:"bootId,omitzero"`
+	Host      string    `json:"host,omitzero"`
+	Since     time.Time `json:"since"` // when it opened the job
+}
+
+func thisProcess() owner {
+	o := owner{PID: os.Getpid(), Since: time.Now().UTC().Truncate(time.Millisecond)}
+	o.BootID, o.StartTime = processStart()
+	o.Host, _ = os.Hostname()
+	return o
+}
+
+// probeLimit bounds how long a writer waits for readers that look at the lock.
+const probeLimit = time.Second
+
+// acquire makes this open file the only writer of the journal. It does not wait for
+// another writer. It does wait for [held], which a reader calls to see whether a job
+// is alive, and which has the lock for a moment.
+func acquire(ctx context.Context, f *os.File) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	for {
+		if ok, err := tryLock(f, true); ok || err != nil {
+			return ok, err
+		}
+		// A writer excludes a shared lock, a reader's probe does not.
+		if ok, err := tryLock(f, false); !ok || err != nil {
+			return false, err
+		}
+		if err := unlock(f); err != nil {
+			return false, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// held reports whether someone writes the journal.
+func held(f *os.File) (bool, error) {
+	ok, err := tryLock(f, false)
+	if !ok || err != nil {
+		return !ok, err
+	}
+	return false, unlock(f)
+}
+
+// locked returns the error of a second writer, with what is known about the first.
+func locked(dir *os.Root, jobID string) error {
+	e := &store.LockedError{JobID: jobID, Holder: "another process"}
+	o, ok := readOwner(dir)
+	me := thisProcess()
+	switch {
+	case !ok: // the first has not come to introduce itself
+	case o.PID == me.PID && o.StartTime == me.StartTime && o.BootID == me.BootID && o.Host == me.Host:
+		e.Holder = fmt.Sprintf("this process already, since %s", o.Since.Format(time.RFC3339))
+	case o.Host != "" && o.Host != me.Host:
+		e.Holder += fmt.Sprintf(" (pid %d on %s, since %s)", o.PID, o.Host, o.Since.Format(time.RFC3339))
+	default:
+		e.Holder += fmt.Sprintf(" (pid %d, since %s)", o.PID, o.Since.Format(time.RFC3339))
+	}
+	return e
+}
+
+func readOwner(dir *os.Root) (owner, bool) {
+	var o owner
+	f, err := openRegular(dir, lockName)
+	if err != nil {
+		return o, false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, 4<<10))
+	return o, err == nil && json.Unmarshal(data, &o) == nil && o.PID > 0
+}
+
+// announce writes who has the lock. It is a courtesy to the next who wants it.
+func announce(dir *os.Root, o owner) error {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return replace(dir, lockName, append(data, '\n'), nil)
+}

@@ -1,0 +1,34 @@
+package file
+
+import (
+	"errors"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// allocate takes room on the disk for the bytes between from and to, without
+// changing the length of the file. The system counts from the end of what is
+// allocated already.
+func allocate(f *os.File, from, to int64) error {
+	room := unix.Fstore_t{Flags: unix.F_ALLOCATEALL, Posmode: unix.F_PEOFPOSMODE, Length: to - from}
+	err := unix.FcntlFstore(f.Fd(), unix.F_PREALLOCATE, &room)
+	if errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
+		return errors.ErrUnsupported
+	}
+	return os.NewSyscallError("fcntl", err)
+}
+
+// datasync makes what was written durable. Sync asks the drive to empty its cache,
+// which fsync alone does not on macOS.
+func datasync(f *os.File) error { return f.Sync() }
+
+// processStart tells this process from others with the same number.
+func processStart() (bootID, start string) {
+	bootID, _ = unix.Sysctl("kern.bootsessionuuid")
+	if p, err := unix.SysctlKinfoProc("kern.proc.pid", os.Getpid()); err == nil {
+		start = strconv.FormatInt(p.Proc.P_starttime.Nano(), 10)
+	}
+	return bootID, start
+}

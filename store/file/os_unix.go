@@ -1,0 +1,74 @@
+//go:build unix
+
+package file
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// nonblock keeps the opening of a pipe from waiting for its other end.
+const nonblock = unix.O_NONBLOCK
+
+// private reports whether a file has exactly the wanted permissions.
+func private(mode, want fs.FileMode) bool { return mode.Perm() == want }
+
+// isFull reports whether err says that there is no room: on the disk, in the quota,
+// or under the limit of the process for the size of a file.
+func isFull(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}
+
+// errTooLarge is what the system says about a file beyond [sizeLimit].
+const errTooLarge = unix.EFBIG
+
+// sizeLimit returns how long a file of this process may grow (ulimit -f), or 0.
+func sizeLimit() int64 {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil || uint64(limit.Cur) > math.MaxInt64 {
+		return 0
+	}
+	return int64(limit.Cur)
+}
+
+// syncDir makes the entries of a directory durable, where the file system can.
+func syncDir(name string, sync func(*os.File) error) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := sync(d); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
+		return err
+	}
+	return nil
+}
+
+// tryLock takes the lock of an open file, shared or exclusive, and reports whether it
+// got it. The lock belongs to the open file, not to the process: two opens in one
+// process exclude each other. The kernel releases it when the process dies.
+func tryLock(f *os.File, exclusive bool) (bool, error) {
+	how := unix.LOCK_SH | unix.LOCK_NB
+	if exclusive {
+		how = unix.LOCK_EX | unix.LOCK_NB
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), how)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, unix.EINTR):
+			return false, os.NewSyscallError("flock", err)
+		}
+	}
+}
+
+func unlock(f *os.File) error {
+	return os.NewSyscallError("flock", unix.Flock(int(f.Fd()), unix.LOCK_UN))
+}

@@ -1,0 +1,75 @@
+package file
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+const nonblock = 0
+
+// private: Windows has no permission bits; files inherit the access list of the
+// user's directory.
+func private(fs.FileMode, fs.FileMode) bool { return true }
+
+func isFull(err error) bool {
+	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
+		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
+}
+
+// Windows has no limit for the size of a process's files.
+const errTooLarge = windows.ERROR_DISK_QUOTA_EXCEEDED
+
+func sizeLimit() int64 { return 0 }
+
+// syncDir: Windows keeps directory entries in its own log, and cannot flush them by handle.
+func syncDir(string, func(*os.File) error) error { return nil }
+
+// lockedByte lies far behind every journal. Windows locks are mandatory, and readers
+// must not be kept from the contents.
+func lockedByte() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
+
+// tryLock takes the lock of an open file, shared or exclusive, and reports whether it
+// got it. The system releases it when the process dies.
+func tryLock(f *os.File, exclusive bool) (bool, error) {
+	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if exclusive {
+		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, lockedByte())
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
+		return false, nil
+	}
+	return err == nil, os.NewSyscallError("LockFileEx", err)
+}
+
+func unlock(f *os.File) error {
+	err := windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, lockedByte())
+	return os.NewSyscallError("UnlockFileEx", err)
+}
+
+// processStart tells this process from others with the same number. Windows has no id
+// of a boot.
+func processStart() (bootID, start string) {
+	var created, exited, kernel, user windows.Filetime
+	if err := windows.GetProcessTimes(windows.CurrentProcess(), &created, &exited, &kernel, &user); err != nil {
+		return "", ""
+	}
+	return "", strconv.FormatInt(created.Nanoseconds(), 10)
+}
+
+// allocate sets how much room the file has on the disk. Its length stays.
+func allocate(f *os.File, _, to int64) error {
+	err := windows.SetFileInformationByHandle(windows.Handle(f.Fd()), windows.FileAllocationInfo, (*byte)(unsafe.Pointer(&to)), uint32(unsafe.Sizeof(to)))
+	if errors.Is(err, windows.ERROR_INVALID_PARAMETER) || errors.Is(err, windows.ERROR_NOT_SUPPORTED) {
+		return errors.ErrUnsupported
+	}
+	return os.NewSyscallError("SetFileInformationByHandle", err)
+}
+
+// datasync makes what was written durable.
+func datasync(f *os.File) error { return f.Sync() }

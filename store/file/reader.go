@@ -1,0 +1,86 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"os"
+
+	"github.com/perstack-go/perstack/store"
+)
+
+// chunk is how much is read at a time.
+const chunk = 128 << 10
+
+// A reader walks along the complete records of a journal, beside a writer or alone.
+type reader struct {
+	f     *os.File
+	chain store.Chain
+	end   int64 // of the last record that was read
+	torn  int64 // bytes behind it, when the end was reached
+
+	buf *bufio.Reader
+}
+
+// next returns the record that follows, or io.EOF behind the last complete one. A
+// record numbered up to after is checked, but its event is not decoded.
+func (r *reader) next(after int64) (store.Record, error) {
+	line, err := r.line()
+	if err != nil {
+		return store.Record{}, err
+	}
+	before := r.chain.Head.Seq
+	rec, err := r.accept(line, after)
+	if damage := (*store.DamageError)(nil); errors.As(err, &damage) {
+		// A writer that failed in the middle of a record cuts it off and writes
+		// another in its place. A reader that came in between holds half of each;
+		// what is really damaged reads the same again.
+		r.buf = nil
+		again, errAgain := r.line()
+		if errAgain != nil {
+			return store.Record{}, errAgain
+		}
+		if bytes.Equal(line, again) {
+			return store.Record{}, err
+		}
+		line = again
+		rec, err = r.accept(line, after)
+	}
+	if r.chain.Head.Seq > before {
+		r.end += int64(len(line)) + 1
+	}
+	return rec, err
+}
+
+func (r *reader) accept(line []byte, after int64) (store.Record, error) {
+	if r.chain.Head.Seq < after {
+		err := r.chain.Skip(line)
+		return store.Record{Seq: r.chain.Head.Seq, Line: line}, err
+	}
+	return r.chain.Decode(line)
+}
+
+// line returns the bytes up to the next newline, or io.EOF if there is none.
+func (r *reader) line() ([]byte, error) {
+	if r.buf == nil {
+		r.buf = bufio.NewReaderSize(io.NewSectionReader(r.f, r.end, math.MaxInt64-r.end), chunk)
+	}
+	var line []byte
+	for {
+		part, err := r.buf.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line[:len(line)-1], nil
+		case errors.Is(err, io.EOF):
+			r.torn = int64(len(line))
+			return nil, io.EOF
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		case len(line) > store.MaxLine:
+			return nil, r.chain.Damage("it is longer than %d bytes, the limit of a record", store.MaxLine)
+		}
+	}
+}

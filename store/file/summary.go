@@ -1,0 +1,104 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/store"
+)
+
+// A position is a place in a journal, and what its records up to there add up to.
+type position struct {
+	head   store.Head
+	length int64 // bytes up to there
+	job    event.Job
+}
+
+// A summary is the content of job.json. Everything in it can be found again in the
+// journal, with one exception: that the journal once reached the head. So the head
+// is only ever one that is durable; otherwise a power cut would look like a journal
+// that someone cut.
+type summary struct {
+	Job  event.Job `json:",embed"`
+	Head struct {
+		Seq    int64        `json:"seq"`
+		Digest store.Digest `json:"digest"`
+		Length int64        `json:"length"`
+	} `json:"head"`
+	Owner *owner `json:"owner,omitzero"` // the writer, while there is one
+}
+
+// maxSummary is far more than a summary needs.
+const maxSummary = 1 << 20
+
+// readSummary returns what job.json says. A file that is missing gives the position
+// before the first record; one that makes no sense gives that and an error.
+func readSummary(dir *os.Root, jobID string) (position, error) {
+	f, err := openRegular(dir, summaryName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return position{}, nil
+	}
+	if err != nil {
+		return position{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSummary))
+	if err != nil {
+		return position{}, err
+	}
+	var s summary
+	if err := json.Unmarshal(data, &s); err != nil {
+		return position{}, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	if s.Job.ID != jobID || s.Head.Seq < 1 || s.Head.Length < 1 {
+		return position{}, fmt.Errorf("read %s: it is not the summary of job %s", f.Name(), jobID)
+	}
+	return position{store.Head{Seq: s.Head.Seq, Digest: s.Head.Digest}, s.Head.Length, s.Job}, nil
+}
+
+// writeSummary puts p, which must be durable, into job.json.
+func writeSummary(dir *os.Root, p position, o *owner, sync func(*os.File) error) error {
+	s := summary{Job: p.job, Owner: o}
+	s.Head.Seq, s.Head.Digest, s.Head.Length = p.head.Seq, p.head.Digest, p.length
+	data, err := json.Marshal(s, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	return replace(dir, summaryName, append(data, '\n'), sync)
+}
+
+// replace writes a file so that a reader sees the old content or the new one. With
+// sync, so does whoever reads it after a power cut. The directory is not synced: an
+// older file in its place is as true.
+func replace(dir *os.Root, name string, data []byte, sync func(*os.File) error) error {
+	temp := name + ".tmp"
+	// Only the owner of the lock comes here; a file of that name was left by a crash.
+	if err := dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = makePrivate(f)
+	}
+	if err == nil && sync != nil {
+		err = sync(f)
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = dir.Rename(temp, name)
+	}
+	if err != nil {
+		_ = dir.Remove(temp) // best effort: it is in nobody's way
+	}
+	return err
+}

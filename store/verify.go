@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// A Report is what [Verify] found out about a journal.
+type Report struct {
+	Records  int64 // the sound ones, from the first on
+	Unknown  int64 // among them, those of a type that this version does not know
+	Last     Head  // the last sound record
+	Recorded Head  // where a journal of this job is known to have reached; zero if that is not on record
+}
+
+// A HeadKeeper is a [Store] that remembers, apart from the journal, how far a journal
+// has durably grown. Without it, a journal that was cut between two records looks whole.
+type HeadKeeper interface {
+	// RecordedHead returns the zero Head when nothing is on record.
+	RecordedHead(ctx context.Context, jobID string) (Head, error)
+}
+
+// Verify reads the journal of a job and checks every record, the chain that links
+// them, and the recorded head. Damage is returned as a [*DamageError] that names the
+// first bad record; the report covers the records before it.
+func Verify(ctx context.Context, s Store, jobID string) (Report, error) {
+	var report Report
+	if keeper, ok := s.(HeadKeeper); ok {
+		// The head is asked for first: a writer may be at work, and the journal only grows.
+		var err error
+		if report.Recorded, err = keeper.RecordedHead(ctx, jobID); err != nil {
+			return report, err
+		}
+	}
+	chain := Chain{JobID: jobID}
+	for r, err := range s.Read(ctx, jobID, 0) {
+		unknown := errors.Is(err, event.ErrUnknownType)
+		if err != nil && !unknown {
+			return report, err
+		}
+		// The back end has checked the chain already. Doing it here again makes this
+		// function right for every back end.
+		if err := chain.Accept(r); err != nil {
+			return report, err
+		}
+		if err := chain.CheckHead(report.Recorded); err != nil {
+			return report, err
+		}
+		report.Records, report.Last = r.Seq, chain.Head
+		if unknown {
+			report.Unknown++
+		}
+	}
+	return report, chain.CheckEnd(report.Recorded)
+}
+
+// CheckHead compares the record that the chain stands at with the head on record.
+func (c *Chain) CheckHead(recorded Head) error {
+	if c.Head.Seq != recorded.Seq || c.Head.Digest == recorded.Digest {
+		return nil
+	}
+	return &DamageError{JobID: c.JobID, Seq: recorded.Seq,
+		Reason: "it is not the record that was written; restore the journal from a backup"}
+}
+
+// CheckEnd is called behind the last record. It reports a journal that is shorter
+// than the head on record.
+func (c *Chain) CheckEnd(recorded Head) error {
+	if c.Head.Seq >= recorded.Seq {
+		return nil
+	}
+	return c.Damage("the journal ends at record %d, but %d were recorded; restore the journal from a backup", c.Head.Seq, recorded.Seq)
+}
+
+// A JobFinder is a [Store] that finds one job without listing all.
+type JobFinder interface {
+	FindJob(ctx context.Context, jobID string) (JobInfo, error)
+}
+
+// FindJob returns the summary of one job. An unknown job gives [ErrNotFound].
+func FindJob(ctx context.Context, s Store, jobID string) (JobInfo, error) {
+	if err := CheckID(jobID); err != nil {
+		return JobInfo{}, err
+	}
+	if finder, ok := s.(JobFinder); ok {
+		return finder.FindJob(ctx, jobID)
+	}
+	for info, err := range s.Jobs(ctx) {
+		if info.ID == jobID {
+			return info, err
+		}
+		if err := ctx.Err(); err != nil {
+			return JobInfo{}, fmt.Errorf("look for job %s: %w", jobID, err)
+		}
+	}
+	return JobInfo{}, NotFound(jobID)
+}
