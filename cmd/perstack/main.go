@@ -1,0 +1,20 @@
+// Command perstack runs AI agents and explains what they did.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/perstack-go/perstack/internal/cli"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/sandbox"
+)
+
+func main() {
+	if err := sandbox.Shield(); err != nil { // before any secret is read
+		fmt.Fprintln(os.Stderr, "perstack:", err)
+		os.Exit(host.ExitFailure)
+	}
+	os.Exit(cli.Main(context.Background(), host.System(), os.Args[1:]))
+}

@@ -1,0 +1,48 @@
+// Package complete offers the shell what a command can be given: Experts and jobs.
+//
+// What cannot be read offers nothing. A completion is no place for an error; the
+// command itself will tell.
+package complete
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/store"
+)
+
+// Experts returns the Experts of the configuration, in file order.
+func Experts(h *host.Host, config string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	path, err := expert.Locate(h.Dir, config)
+	if err != nil {
+		return nil, directive
+	}
+	c, _, err := expert.Load(path)
+	if err != nil || c == nil {
+		return nil, directive
+	}
+	var keys []cobra.Completion
+	for _, e := range c.Experts {
+		keys = append(keys, cobra.CompletionWithDesc(e.Key, host.CleanLine(e.Description)))
+	}
+	return keys, directive
+}
+
+// Jobs returns the recorded jobs, newest first.
+func Jobs(cmd *cobra.Command, s store.Store) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	ctx := cmd.Context()
+	if ctx == nil { // cobra sets none when a test asks directly
+		return nil, directive
+	}
+	var ids []cobra.Completion
+	for job, err := range s.Jobs(ctx) {
+		if err == nil {
+			description := string(job.CurrentStatus()) + ", " + job.CoordinatorExpertKey
+			ids = append(ids, cobra.CompletionWithDesc(job.ID, host.CleanLine(description)))
+		}
+	}
+	return ids, directive
+}

@@ -1,0 +1,126 @@
+// Package demo is the command perstack demo: a real Expert at work in a scratch
+// directory, without any key.
+//
+// Engine, tools and journal are the real ones. Only the model is played from a
+// cassette that is part of the binary. Start reading at [New].
+package demo
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/run"
+)
+
+// files is the scratch workspace: an Expert, its notes, and the cassette.
+//
+//go:embed all:files
+var files embed.FS
+
+// Options are what the demo can be told.
+type Options struct {
+	Host *host.Host
+	Dir  string // where to work; empty makes a new directory
+}
+
+// New returns the command. runF, if set, is called instead of running the demo.
+func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch an Expert at work, without any key",
+		Long: `Run a real Expert in a scratch directory. It reads a few notes, keeps a todo
+list and writes a report. The model's answers are prepared; the engine, the tools
+and the history are the real ones.`,
+		Example: `  perstack demo
+  perstack demo --dir /tmp/my-demo`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return host.Usagef("perstack demo takes no arguments; --dir chooses where it works")
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return demo(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Dir, "dir", "", "new directory to work in (default: made up, below the temporary directory)")
+	return cmd
+}
+
+func demo(ctx context.Context, opts *Options) error {
+	h := opts.Host
+	dir, err := scratch(opts)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(h.Stdout, "An Expert called reporter works in %s\n\n", dir)
+
+	job := h.Source.NewID()
+	storage := filepath.Join(dir, "perstack")
+	err = run.Run(ctx, &run.Options{
+		Host:      h,
+		Expert:    "reporter",
+		Query:     "Write the report of this week.",
+		HasQuery:  true,
+		Config:    filepath.Join(dir, "perstack.toml"),
+		Workspace: dir,
+		Storage:   storage,
+		JobID:     job,
+		MaxSteps:  -1, MaxRetries: -1, TimeoutMS: -1,
+		Output: "progress",
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(h.Stdout, closing(h.Command, dir, storage, job))
+	return nil
+}
+
+// scratch lays out the workspace. An existing directory is never written to.
+func scratch(opts *Options) (string, error) {
+	dir := opts.Dir
+	var err error
+	if dir == "" {
+		dir, err = os.MkdirTemp("", "perstack-demo-")
+	} else {
+		dir = opts.Host.Path(dir)
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil {
+		return "", host.Usagef("make the directory of the demo: %w; choose another with --dir", err)
+	}
+	source, err := fs.Sub(files, "files")
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(dir, source); err != nil {
+		return "", fmt.Errorf("lay out the demo: %w", err)
+	}
+	return dir, nil
+}
+
+// closing says where things are, and what to try next.
+func closing(command, dir, storage, job string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nResult:  %s\n", filepath.Join(dir, "report.md"))
+	fmt.Fprintf(&b, "History: %s\n\n", filepath.Join(storage, "jobs", job))
+	fmt.Fprintf(&b, "Try next:\n")
+	fmt.Fprintf(&b, "  %s log %s --storage %s\n", command, job, storage)
+	fmt.Fprintf(&b, "  %s log %s --verify --storage %s\n", command, job, storage)
+	fmt.Fprintf(&b, "  %s run reporter \"What is most urgent?\" --continue --config %s --workspace %s --storage %s\n",
+		command, filepath.Join(dir, "perstack.toml"), dir, storage)
+	return b.String()
+}

@@ -1,0 +1,73 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/store"
+)
+
+// The exit codes of perstack. They are a promise to scripts.
+const (
+	ExitOK        = 0   // completed
+	ExitFailure   = 1   // stopped by an error: provider, tool, sandbox, store, internal
+	ExitUsage     = 2   // wrong usage or configuration; nothing was started
+	ExitLimit     = 3   // a limit was reached
+	ExitWaiting   = 4   // waiting for the user
+	ExitHangup    = 129 // by SIGHUP, after the state was saved
+	ExitInterrupt = 130 // by SIGINT, after the state was saved
+	ExitTerminate = 143 // by SIGTERM, after the state was saved
+)
+
+// An ExitError is an error with the exit code it leads to. An empty Err means that
+// everything has been said already.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return ""
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Usagef returns an error about how the command was called.
+func Usagef(format string, args ...any) error {
+	return &ExitError{ExitUsage, fmt.Errorf(format, args...)}
+}
+
+// Exit returns an error that ends the command with code and says nothing.
+func Exit(code int) error { return &ExitError{Code: code} }
+
+// ExitCode returns the code that err leads to.
+func ExitCode(err error) int {
+	var exit *ExitError
+	var engineErr *engine.Error
+	var problems expert.Problems
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &exit):
+		return exit.Code
+	case errors.As(err, &engineErr) && engineErr.Kind == engine.KindInput:
+		return ExitUsage
+	case errors.As(err, &problems), errors.Is(err, expert.ErrNotFound),
+		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrBadID), errors.Is(err, store.ErrLocked):
+		return ExitUsage
+	}
+	return ExitFailure
+}
+
+// Describe returns what to tell the user about err; "" if there is nothing to say.
+func Describe(err error) string {
+	if err == nil {
+		return ""
+	}
+	return Clean(err.Error())
+}

@@ -1,0 +1,57 @@
+package host
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// A Signal is the cause of a context that a signal cancelled.
+type Signal struct{ os.Signal }
+
+func (s Signal) Error() string { return "received " + s.Signal.String() }
+
+// ExitCode returns the code that a program ends with after the signal.
+func (s Signal) ExitCode() int {
+	switch s.Signal {
+	case syscall.SIGTERM:
+		return ExitTerminate
+	case syscall.SIGHUP:
+		return ExitHangup
+	}
+	return ExitInterrupt
+}
+
+// Interruptible returns a context that the first signal cancels, with a [Signal] as
+// its cause, so that a run can save. A second SIGINT ends the program at once: the
+// journal is valid at any instant.
+func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+
+	// A closed output is an error of the write, which ends the run saved. Without
+	// a handler it would kill the process; ignoring the signal would be passed on
+	// to the commands that tools start.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, brokenPipe...)
+
+	go func() {
+		interrupts := 0
+		for s := range signals {
+			if s == os.Interrupt {
+				if interrupts++; interrupts > 1 {
+					os.Exit(ExitInterrupt)
+				}
+			}
+			cancel(Signal{s})
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		signal.Stop(pipe)
+		close(signals)
+		cancel(nil)
+	}
+}

@@ -1,0 +1,147 @@
+package log
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// Lengths after which texts are cut, in characters.
+const (
+	queryCut   = 60
+	resultCut  = 40
+	answerCut  = 80
+	messageCut = 100
+)
+
+// event prints one event, in full form, and the tool results that it brought.
+func (p *printer) event(e event.Event, fresh []event.ToolResult) {
+	where := fmt.Sprintf("[Step %d]", e.StepNumber)
+	if e.IsRuntime() {
+		where = "[Runtime]"
+	}
+	p.w.WriteString(fmt.Sprintf("%s %-23s %s\n", where, e.Type(), e.Time().Format(time.TimeOnly)))
+	p.details(e)
+	for _, r := range fresh {
+		p.result(r)
+	}
+	if end, ok := endOf(e.Body); ok && end.Checkpoint != nil {
+		p.field("  Checkpoint", end.Checkpoint.ID)
+	}
+	p.blank()
+}
+
+func (p *printer) details(e event.Event) {
+	switch b := e.Body.(type) {
+	case event.StartRun:
+		p.startRun(e, b)
+	case event.CallTools:
+		p.calls(b.ToolCalls)
+	case event.CallDelegate:
+		for _, c := range b.ToolCalls {
+			p.field("  Delegate to", c.SkillName)
+			if p.verbose {
+				p.text("    ", "Args: ", "", string(c.Args), 0)
+			}
+		}
+	case event.CallInteractiveTool:
+		if b.ToolCall != nil {
+			p.line("  Question: [" + b.ToolCall.SkillName + "] " + b.ToolCall.ToolName)
+			p.text("    ", "Args: ", "", string(b.ToolCall.Args), answerCut)
+		}
+	case event.Retry:
+		p.text("  ", "Reason: ", "", reason(b.Reason), answerCut)
+		if b.DelayMS > 0 {
+			p.field("  Delay", (time.Duration(b.DelayMS) * time.Millisecond).String())
+		}
+	case event.CompleteRun:
+		if b.Text != nil {
+			p.text("  ", "Result: ", "", *b.Text, answerCut)
+		}
+	case event.StopRunByError:
+		p.field("  Error", b.Error.Name)
+		p.field("  Message", b.Error.Message)
+		p.field("  Retryable", fmt.Sprint(b.Error.IsRetryable))
+	default:
+		p.notes(e.Body)
+	}
+}
+
+// notes prints the events of which a line says all.
+func (p *printer) notes(body event.Body) {
+	switch b := body.(type) {
+	case event.StopRunByLimit:
+		p.field("  Limit", b.Limit)
+	case event.StopRunByInterrupt:
+		p.field("  Reason", b.Reason)
+	case event.LimitWarning:
+		p.field("  Limit", fmt.Sprintf("%s, %g of %g used", b.Limit, b.Used, b.Max))
+	case event.DefinitionChanged:
+		p.field("  Expert", fmt.Sprintf("%s, %s → %s", b.Expert, cut(b.Before, 12), cut(b.After, 12)))
+	case event.ModelFallback:
+		p.field("  Model", fmt.Sprintf("%s → %s (%s)", b.From, b.To, b.Reason))
+	case event.ProxyAccess:
+		p.field("  Access", strings.TrimSpace(fmt.Sprintf("%s %s:%d %s", b.Action, b.Domain, b.Port, b.Reason)))
+	case event.SandboxCheck:
+		p.field("  Check", fmt.Sprintf("%s, ok: %t", b.Check, b.OK))
+	case event.DockerBuildProgress:
+		p.field("  Image", fmt.Sprintf("%s %s %s", b.Service, b.Stage, b.Message))
+	case event.DockerContainerStatus:
+		p.field("  Container", fmt.Sprintf("%s %s %s", b.Service, b.Status, b.Message))
+	}
+}
+
+func (p *printer) startRun(e event.Event, b event.StartRun) {
+	for _, m := range b.InputMessages {
+		if m.Type == event.UserMessage {
+			p.text("  ", "Query: ", `"`, m.Text(), queryCut)
+			break
+		}
+	}
+	if b.From != nil && b.From.RunID == e.RunID {
+		p.field("  Resumes", "checkpoint "+b.From.CheckpointID)
+	}
+}
+
+func (p *printer) calls(calls []event.ToolCall) {
+	if !p.verbose {
+		var names []string
+		for _, c := range calls {
+			names = append(names, c.ToolName)
+		}
+		p.field("  Tools", strings.Join(names, ", "))
+		return
+	}
+	for _, c := range calls {
+		p.line("  [" + c.SkillName + "] " + c.ToolName)
+		p.text("    ", "Args: ", "", string(c.Args), 0)
+	}
+}
+
+func (p *printer) result(r event.ToolResult) {
+	mark := "✓ "
+	if r.ErrorText() != "" {
+		mark = "✗ "
+	}
+	text := event.FirstText(r.Result)
+	if text == "" && len(r.Result) > 0 {
+		text = "(" + string(r.Result[0].Type) + ")"
+	}
+	p.text("  ", mark+r.ToolName+": ", "", text, resultCut)
+}
+
+// reason shows the JSON text of a retry as words.
+func reason(text string) string {
+	var r struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal([]byte(text), &r) != nil || r.Error == "" {
+		return text
+	}
+	return strings.TrimSuffix(r.Error+": "+r.Message, ": ")
+}

@@ -1,0 +1,175 @@
+package log
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/store"
+)
+
+// explain prints what happened in a job, as text or as full events.
+func explain(ctx context.Context, opts *Options, s store.Store, jobID string) error {
+	v, err := look(ctx, opts, s, jobID)
+	if err != nil {
+		return err
+	}
+	if v.last == 0 {
+		return v.end(opts)
+	}
+	out := bufio.NewWriter(opts.Host.Stdout)
+	if opts.JSON {
+		err = v.printEvents(ctx, opts, s, jobID, out)
+	} else {
+		err = v.printText(ctx, opts, s, jobID, out)
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	if err == nil {
+		err = v.end(opts)
+	}
+	return err
+}
+
+func (v *survey) printEvents(ctx context.Context, opts *Options, s store.Store, jobID string, w io.Writer) error {
+	out := event.NewWriter(w)
+	return v.walk(ctx, opts, s, jobID, func(e event.Event, shown bool) error {
+		if !shown {
+			return nil
+		}
+		return out.Write(e)
+	})
+}
+
+const ruler = "──────────────────────────────────────────────────"
+
+// printText prints the job, then its Runs, each with its events. A Run that waited
+// for delegates stands in one piece, before theirs.
+func (v *survey) printText(ctx context.Context, opts *Options, s store.Store, jobID string, w *bufio.Writer) error {
+	p := &printer{w: w, verbose: opts.Verbose}
+	if opts.Latest {
+		p.line("(showing latest job)")
+		p.blank()
+	}
+	v.printJob(p)
+	if opts.Summary {
+		v.printSummary(p)
+	}
+	runs := make(map[string]*strings.Builder)
+	results := make(results)
+	shown := 0
+	err := v.walk(ctx, opts, s, jobID, func(e event.Event, show bool) error {
+		fresh := results.of(e)
+		if !show {
+			return nil
+		}
+		shown++
+		if runs[e.RunID] == nil {
+			runs[e.RunID] = &strings.Builder{}
+		}
+		section := &printer{w: runs[e.RunID], verbose: opts.Verbose}
+		section.event(e, fresh)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, head := range v.runs {
+		if section := runs[head.id]; section != nil {
+			head.print(p)
+			w.WriteString(section.String())
+			p.line(ruler)
+			p.blank()
+		}
+	}
+	v.printOpen(p, opts)
+	v.printFooter(p, shown)
+	return nil
+}
+
+func (v *survey) printJob(p *printer) {
+	job := v.history.Job
+	p.field("Job", job.ID+" ("+v.status()+")")
+	p.field("Expert", job.CoordinatorExpertKey)
+	p.field("Started", timestamp(job.StartedAt)+" UTC")
+	p.field("Steps", fmt.Sprint(job.TotalSteps))
+	if job.FinishedAt > 0 {
+		p.field("Finished", timestamp(job.FinishedAt)+" UTC")
+	}
+	p.field("Usage", usage(job.Usage))
+	p.blank()
+}
+
+func usage(u event.Usage) string {
+	return fmt.Sprintf("%d tokens (input %d, of which cached %d; output %d, of which reasoning %d)",
+		u.TotalTokens, u.InputTokens, u.CachedInputTokens, u.OutputTokens, u.ReasoningTokens)
+}
+
+func (v *survey) printSummary(p *printer) {
+	c := v.counts
+	p.line("Summary:")
+	p.field("  Total Events", fmt.Sprint(c.events))
+	p.field("  Errors", fmt.Sprint(c.errors))
+	p.field("  Tool Calls", fmt.Sprint(c.calls))
+	p.field("  Delegations", fmt.Sprint(c.delegations))
+	p.field("  Step Range", fmt.Sprintf("%d - %d", c.firstStep, c.lastStep))
+	p.blank()
+}
+
+func (h *runHead) print(p *printer) {
+	p.field("Run", h.id)
+	if h.expert.Key != "" {
+		p.field("Expert", strings.TrimSpace(h.expert.Key+" "+h.expert.Version))
+	}
+	if h.model != "" {
+		p.field("Model", h.model)
+	}
+	if h.version != "" {
+		p.field("Perstack", h.version)
+	}
+	p.field("Started", timestamp(h.started)+" UTC")
+	if h.delegatedBy != nil {
+		p.field("Delegated by", h.delegatedBy.Expert.Key+", run "+h.delegatedBy.RunID)
+	}
+	if h.origin != nil {
+		p.field("Origin", fmt.Sprintf("branch from checkpoint %s of run %s", h.origin.CheckpointID, h.origin.RunID))
+	}
+	p.line(ruler)
+}
+
+// printOpen shows what was under way when the journal ends.
+func (v *survey) printOpen(p *printer, opts *Options) {
+	state, ok := v.history.Open()
+	if !ok || opts.Run != "" && opts.Run != state.RunID {
+		return
+	}
+	p.field("Under way", fmt.Sprintf("step %d of run %s", state.StepNumber, state.RunID))
+	for _, c := range state.Step.Calls {
+		switch {
+		case c.Result != nil:
+		case !c.Started:
+			p.line("  - " + c.ToolName + ": not started")
+		case v.status() == string(event.JobRunning):
+			p.line("  - " + c.ToolName + ": running")
+		default:
+			p.line("  - " + c.ToolName + ": started, outcome unknown")
+		}
+	}
+	p.blank()
+}
+
+func (v *survey) printFooter(p *printer, shown int) {
+	switch {
+	case v.total == 0:
+		p.line("(no event matches)")
+	case shown == 0:
+		p.line(fmt.Sprintf("(%d events available, use --offset to view)", v.total))
+	case shown < v.total:
+		p.line(fmt.Sprintf("(showing %d of %d matched events)", shown, v.total))
+		p.line("--take <n> shows more, --offset <n> skips the newest, --take 0 shows all")
+	}
+}

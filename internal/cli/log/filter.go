@@ -1,0 +1,128 @@
+package log
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// A Filter selects events of a job.
+type Filter struct {
+	Steps Steps
+	// What follows selects by type; an event is shown that any of them selects.
+	Types                      []string
+	Errors, Tools, Delegations bool
+}
+
+// match reports whether e is selected. Events about the runtime have no step, so they
+// are not among those of certain steps.
+func (f *Filter) match(e event.Event) bool {
+	if f.Steps.set && (e.IsRuntime() || e.StepNumber < f.Steps.min || e.StepNumber > f.Steps.max) {
+		return false
+	}
+	if f.allTypes() {
+		return true
+	}
+	return slices.Contains(f.Types, string(e.Type())) ||
+		f.Errors && isError(e) || f.Tools && isTool(e) || f.Delegations && isDelegation(e)
+}
+
+func (f *Filter) allTypes() bool {
+	return len(f.Types) == 0 && !f.Errors && !f.Tools && !f.Delegations
+}
+
+// all reports whether everything is selected.
+func (f *Filter) all() bool { return !f.Steps.set && f.allTypes() }
+
+func isError(e event.Event) bool {
+	switch e.Body.(type) {
+	case event.StopRunByError, event.Retry:
+		return true
+	}
+	return false
+}
+
+func isTool(e event.Event) bool {
+	switch e.Body.(type) {
+	case event.CallTools, event.ResolveToolResults, event.CallInteractiveTool, event.StartToolCall, event.EndToolCall:
+		return true
+	}
+	return false
+}
+
+func isDelegation(e event.Event) bool {
+	switch e.Body.(type) {
+	case event.CallDelegate, event.StopRunByDelegate:
+		return true
+	}
+	return false
+}
+
+// Steps is a range of step numbers, written as N, >N, >=N, <N, <=N or A-B. The zero
+// value selects all.
+type Steps struct {
+	set      bool
+	min, max int
+	text     string
+}
+
+// Set implements the value of a flag.
+func (s *Steps) Set(text string) error {
+	expr := strings.TrimSpace(text)
+	for _, op := range []string{">=", "<=", ">", "<"} { // the longer ones first
+		if rest, ok := strings.CutPrefix(expr, op); ok {
+			return s.compare(text, op, rest)
+		}
+	}
+	from, to, isRange := strings.Cut(expr, "-")
+	if !isRange {
+		to = from
+	}
+	low, ok := number(from)
+	high, ok2 := number(to)
+	if !ok || !ok2 {
+		return badSteps(text)
+	}
+	if low > high {
+		return fmt.Errorf("invalid step range %q: %d is greater than %d", text, low, high)
+	}
+	*s = Steps{true, low, high, text}
+	return nil
+}
+
+func (s *Steps) compare(text, op, rest string) error {
+	n, ok := number(rest)
+	if !ok {
+		return badSteps(text)
+	}
+	switch op {
+	case ">=":
+		*s = Steps{true, n, math.MaxInt, text}
+	case ">":
+		*s = Steps{true, n + 1, math.MaxInt, text}
+	case "<=":
+		*s = Steps{true, 0, n, text}
+	case "<":
+		*s = Steps{true, 0, n - 1, text}
+	}
+	return nil
+}
+
+func badSteps(text string) error {
+	return fmt.Errorf("invalid step filter %q; use N, >N, >=N, <N, <=N or A-B", text)
+}
+
+// number reads digits, and nothing but digits.
+func number(text string) (int, bool) {
+	text = strings.TrimSpace(text)
+	n, err := strconv.ParseUint(text, 10, 31)
+	return int(n), err == nil && !strings.HasPrefix(text, "+")
+}
+
+// String and Type implement the value of a flag.
+func (s *Steps) String() string { return s.text }
+func (s *Steps) Type() string   { return "steps" }

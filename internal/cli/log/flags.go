@@ -1,0 +1,126 @@
+package log
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/store"
+)
+
+// A mode is one of the things that the command does. Each has the flags that mean
+// something to it; any other is refused, so that none is ignored in silence.
+type mode struct {
+	name  string // as in "does not go with ..."
+	flags []string
+}
+
+var (
+	listJobs       = &mode{"the list of jobs", []string{"take", "offset", "json"}}
+	explainJob     = &mode{"the explanation of a job", append([]string{"verbose", "summary"}, selecting...)}
+	printEvents    = &mode{"--json", append([]string{"json"}, selecting...)}
+	printRecords   = &mode{"--records", append([]string{"records"}, selecting...)}
+	showCheckpoint = &mode{"--checkpoint", []string{"checkpoint", "messages", "verbose", "json"}}
+	verifyJournal  = &mode{"--verify", []string{"verify"}}
+)
+
+// selecting are the flags that choose events, locating those that choose a job.
+var (
+	selecting = []string{"run", "step", "type", "errors", "tools", "delegations", "take", "offset"}
+	locating  = []string{"storage", "job", "latest"}
+)
+
+func (o *Options) mode() *mode {
+	switch {
+	case o.Verify:
+		return verifyJournal
+	case o.Checkpoint != "":
+		return showCheckpoint
+	case o.Job == "" && !o.Latest && o.Run == "":
+		return listJobs
+	case o.Records:
+		return printRecords
+	case o.JSON:
+		return printEvents
+	}
+	return explainJob
+}
+
+// parse completes the options from the arguments and checks that they fit together.
+// changed reports whether a flag was given.
+func (o *Options) parse(changed func(flag string) bool, args []string) error {
+	if len(args) > 0 {
+		if o.Job != "" && o.Job != args[0] {
+			return host.Usagef("two jobs are named, %q and %q; log explains one at a time", args[0], o.Job)
+		}
+		o.Job = args[0]
+	}
+	if len(args) > 0 || changed("job") {
+		if err := store.CheckID(o.Job); err != nil {
+			return host.Usagef("%w; %s log lists the jobs", err, o.command())
+		}
+		if o.Latest {
+			return host.Usagef("--latest and a job exclude each other")
+		}
+	}
+	if err := store.CheckID(o.Run); changed("run") && err != nil {
+		return host.Usagef("--run: %w", err)
+	}
+	if err := store.CheckID(o.Checkpoint); changed("checkpoint") && err != nil {
+		return host.Usagef("--checkpoint: %w", err)
+	}
+	if o.Take < 0 || o.Offset < 0 {
+		return host.Usagef("--take and --offset must not be negative")
+	}
+	if (o.JSON || o.Records) && !changed("take") {
+		o.Take = 0 // a program wants everything, or says what it wants
+	}
+	return o.checkFlags(changed)
+}
+
+func (o *Options) checkFlags(changed func(flag string) bool) error {
+	mode := o.mode()
+	if mode == verifyJournal && o.Job == "" && !o.Latest {
+		return host.Usagef("--verify needs a job: %s log <job> --verify", o.command())
+	}
+	all := slices.Concat(selecting, []string{"checkpoint", "messages", "verbose", "summary", "json", "records", "verify"})
+	for _, flag := range all {
+		if !changed(flag) || slices.Contains(mode.flags, flag) {
+			continue
+		}
+		switch {
+		case flag == "messages":
+			return host.Usagef("--messages lists those of a checkpoint; add --checkpoint <id>")
+		case mode == listJobs:
+			return host.Usagef("--%s is about one job: %s log <job> --%s, or --latest for the newest", flag, o.command(), flag)
+		}
+		return host.Usagef("--%s does not go with %s", flag, mode.name)
+	}
+	return nil
+}
+
+// command is how the user calls this program.
+func (o *Options) command() string {
+	if o.Host == nil || o.Host.Command == "" {
+		return "perstack"
+	}
+	return o.Host.Command
+}
+
+// nothing says that there is no job at all.
+func (o *Options) nothing() error {
+	if o.JSON || o.Records {
+		return nil
+	}
+	_, err := fmt.Fprintln(o.Host.Stdout, "No data found")
+	return err
+}
+
+// unknownJob adds the way out to an error about a job that does not exist.
+func (o *Options) unknownJob(jobID string, err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return host.Usagef("%w %s; %s log lists them", store.ErrNotFound, jobID, o.command())
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+package log
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/store"
+)
+
+// list prints the jobs, newest first. Jobs that cannot be read are named in their
+// place, and the reasons are the error in the end.
+func list(ctx context.Context, opts *Options, s store.Store) error {
+	var jobs []store.JobInfo
+	var unreadable []error
+	total := 0
+	for info, err := range s.Jobs(ctx) {
+		if err != nil && info.ID == "" {
+			return err
+		}
+		if err != nil {
+			info.Status, info.Interrupted = unreadableStatus, false
+			unreadable = append(unreadable, err)
+		}
+		if total++; total > opts.Offset && (opts.Take == 0 || len(jobs) < opts.Take) {
+			jobs = append(jobs, info)
+		}
+	}
+	var err error
+	switch {
+	case opts.JSON:
+		err = listJSON(opts.Host.Stdout, jobs)
+	case total == 0:
+		err = opts.nothing()
+	default:
+		err = listText(opts.Host.Stdout, jobs, opts.Host.Source.Now(), total)
+	}
+	if err == nil && len(unreadable) > 0 {
+		err = &host.ExitError{Code: host.ExitFailure, Err: errors.Join(unreadable...)}
+	}
+	return err
+}
+
+// unreadableStatus stands for the status of a job whose journal says nothing.
+const unreadableStatus event.JobStatus = "unreadable"
+
+// listJSON prints one job a line. A job that cannot be read is left to the error.
+func listJSON(w io.Writer, jobs []store.JobInfo) error {
+	out := event.NewWriter(w)
+	for _, info := range jobs {
+		if info.Status == unreadableStatus {
+			continue
+		}
+		info.Status = info.CurrentStatus()
+		line, err := json.Marshal(info.Job, json.Deterministic(true))
+		if err == nil {
+			err = out.WriteLine(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listText(w io.Writer, jobs []store.JobInfo, now time.Time, total int) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "JOB\tSTATUS\tEXPERT\tSTEPS\tSTARTED (UTC)\tDURATION\tTOKENS")
+	for _, info := range jobs {
+		cells := []string{info.ID, string(info.CurrentStatus()), info.CoordinatorExpertKey, "-", "-", duration(info, now), "-"}
+		if info.StartedAt > 0 {
+			cells[3] = strconv.Itoa(info.TotalSteps)
+			cells[4] = timestamp(info.StartedAt)
+			cells[6] = strconv.Itoa(info.Usage.TotalTokens)
+		}
+		for i := range cells {
+			if cells[i] = host.CleanLine(cells[i]); cells[i] == "" {
+				cells[i] = "-"
+			}
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if len(jobs) < total {
+		_, err := fmt.Fprintf(w, "\n(showing %d of %d jobs; --take 0 shows all, --offset skips the newest)\n", len(jobs), total)
+		return err
+	}
+	return nil
+}
+
+// duration says how long a job took, or has been running. For one that is neither
+// finished nor alive, the newest event is the last that is known.
+func duration(info store.JobInfo, now time.Time) string {
+	end := time.UnixMilli(info.UpdatedAt)
+	switch {
+	case info.StartedAt == 0:
+		return "-"
+	case info.FinishedAt > 0:
+		end = time.UnixMilli(info.FinishedAt)
+	case info.Status == event.JobRunning && !info.Interrupted:
+		end = now
+	}
+	d := end.Sub(time.UnixMilli(info.StartedAt))
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// timestamp writes a time of the journal for people.
+func timestamp(ms int64) string {
+	return time.UnixMilli(ms).UTC().Format(time.DateTime)
+}

@@ -1,0 +1,212 @@
+package log
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/memory"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// perstackLog runs the command on a store.
+func perstackLog(t *testing.T, s store.Store, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	h := &host.Host{Stdout: &out, Stderr: &errOut, Dir: t.TempDir(), Command: "perstack",
+		Source: engine.FixedSource(noon.Add(24*time.Hour + time.Minute))}
+	cmd := New(h, func(ctx context.Context, opts *Options) error {
+		if s != nil {
+			opts.Store = func(string) store.Store { return s }
+		}
+		return run(ctx, opts)
+	})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(append([]string{}, args...)) // nil would stand for those of the test
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), errOut.String() + host.Describe(err), host.ExitCode(err)
+}
+
+// Each case prints to testdata/<name>.golden.
+func TestGolden(t *testing.T) {
+	s := memory.New()
+	tellLong(t, s)
+	tellBroken(t, s).end()
+	for _, test := range []struct{ name, args string }{
+		{"list", ""},
+		{"list_take", "--take 1 --offset 1"},
+		{"job", "longjob"},
+		{"job_verbose", "longjob --verbose --run run1"},
+		{"job_interrupted", "brokenjob"},
+		{"job_summary", "longjob --summary --take 1"},
+		{"latest", "--latest --type startRun"},
+		{"run", "--run run2"},
+		{"step", "longjob --step 2-3"},
+		{"errors", "longjob --errors"},
+		{"errors_tools", "longjob --errors --tools"},
+		{"type", "longjob --type startRun --type completeRun"},
+		{"take", "longjob --take 2 --offset 3"},
+		{"offset_beyond", "longjob --offset 1000"},
+		{"no_match", "longjob --delegations"},
+		{"checkpoint", "longjob --checkpoint cp2"},
+		{"checkpoint_messages", "--checkpoint cp1 --messages"},
+		{"checkpoint_verbose", "--checkpoint cp1 --messages --verbose"},
+		{"verify", "longjob --verify"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out, errOut, code := perstackLog(t, s, strings.Fields(test.args)...)
+			if errOut != "" || code != 0 {
+				t.Errorf("log %s: code %d, stderr %q", test.args, code, errOut)
+			}
+			golden(t, test.name+".golden", out)
+		})
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	s := memory.New()
+	tellLong(t, s)
+	for _, test := range []struct{ args, want string }{
+		{"nojob", "no such job nojob; perstack log lists them"},
+		{"nojob --json", "no such job nojob; perstack log lists them"},
+		{"nojob --verify", "no such job nojob; perstack log lists them"},
+		{"nojob --checkpoint cp1", "no such job nojob; perstack log lists them"},
+		{"../longjob", `invalid id "../longjob"`},
+		{"--job /etc/passwd", `invalid id "/etc/passwd"`},
+		{"--job=", `invalid id ""`},
+		{"a b", "one job at a time"},
+		{"longjob --job other", "two jobs are named"},
+		{"longjob --latest", "--latest and a job exclude each other"},
+		{"longjob --run ../x", `--run: invalid id "../x"`},
+		{"longjob --run norun", "no run norun in job longjob; perstack log longjob shows its runs"},
+		{"--run norun", "no job has a run norun"},
+		{"longjob --checkpoint nocp", "checkpoint not found: nocp"},
+		{"--checkpoint nocp", "no job has a checkpoint nocp"},
+		{"longjob --take -1", "must not be negative"},
+		{"longjob --messages", "add --checkpoint <id>"},
+		{"longjob --json --records", "--json does not go with --records"},
+		{"longjob --json --summary", "--summary does not go with --json"},
+		{"longjob --json --verbose", "--verbose does not go with --json"},
+		{"longjob --verify --json", "--json does not go with --verify"},
+		{"longjob --checkpoint cp1 --step 3", "--step does not go with --checkpoint"},
+		{"--verify", "--verify needs a job"},
+		{"--errors", "--errors is about one job: perstack log <job> --errors, or --latest"},
+		{"--step 3", "--step is about one job"},
+	} {
+		out, errOut, code := perstackLog(t, s, strings.Fields(test.args)...)
+		if code != host.ExitUsage || out != "" || !strings.Contains(errOut, test.want) {
+			t.Errorf("log %s: code %d, stdout %q, stderr %q, want %q", test.args, code, out, errOut, test.want)
+		}
+	}
+}
+
+func TestNothing(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                "No data found\n",
+		"--latest":        "No data found\n",
+		"--run r":         "No data found\n",
+		"--json":          "",
+		"--latest --json": "",
+	} {
+		// A storage directory that does not exist is like an empty one.
+		for _, s := range []store.Store{memory.New(), nil} {
+			out, errOut, code := perstackLog(t, s, strings.Fields(args)...)
+			if out != want || errOut != "" || code != 0 {
+				t.Errorf("log %s: stdout %q, stderr %q, code %d, want %q", args, out, errOut, code, want)
+			}
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		want Options
+	}{
+		{"", Options{Take: 100}},
+		{"j", Options{Job: "j", Take: 100}},
+		{"--job j", Options{Job: "j", Take: 100}},
+		{"j --job j --verbose --summary", Options{Job: "j", Take: 100, Verbose: true, Summary: true}},
+		{"j --json", Options{Job: "j", JSON: true}},
+		{"j --json --take 5 --offset 2", Options{Job: "j", JSON: true, Take: 5, Offset: 2}},
+		{"j --records", Options{Job: "j", Records: true}},
+		{"--latest --verify --storage dir", Options{Latest: true, Verify: true, Storage: "dir", Take: 100}},
+		{"--checkpoint c --messages", Options{Checkpoint: "c", Messages: true, Take: 100}},
+		{"j --type a --type b --errors --tools --delegations", Options{Job: "j", Take: 100,
+			Filter: Filter{Types: []string{"a", "b"}, Errors: true, Tools: true, Delegations: true}}},
+	} {
+		var got Options
+		cmd := New(nil, func(_ context.Context, opts *Options) error { got = *opts; return nil })
+		cmd.SetArgs(strings.Fields(test.args))
+		if err := cmd.Execute(); err != nil {
+			t.Errorf("log %s: %v", test.args, err)
+		}
+		got.Store = nil
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Steps{})); diff != "" {
+			t.Errorf("log %s (-want +got):\n%s", test.args, diff)
+		}
+	}
+}
+
+func TestSteps(t *testing.T) {
+	for _, test := range []struct {
+		expr     string
+		min, max int
+		err      string
+	}{
+		{"3", 3, 3, ""},
+		{" 3 - 5 ", 3, 5, ""},
+		{">3", 4, 1<<63 - 1, ""},
+		{">= 3", 3, 1<<63 - 1, ""},
+		{"<3", 0, 2, ""},
+		{"<=3", 0, 3, ""},
+		{"5-3", 0, 0, "5 is greater than 3"},
+		{"", 0, 0, "invalid step filter"},
+		{"x", 0, 0, "invalid step filter"},
+		{"-3", 0, 0, "invalid step filter"},
+		{"+3", 0, 0, "invalid step filter"},
+		{"=>3", 0, 0, "invalid step filter"},
+		{"3-", 0, 0, "invalid step filter"},
+		{"99999999999999999999", 0, 0, "invalid step filter"},
+	} {
+		var s Steps
+		err := s.Set(test.expr)
+		switch {
+		case test.err != "":
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("Set(%q) = %v, want %q", test.expr, err, test.err)
+			}
+		case err != nil || s.min != test.min || s.max != test.max:
+			t.Errorf("Set(%q) = %d to %d, %v, want %d to %d", test.expr, s.min, s.max, err, test.min, test.max)
+		}
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; go test -update writes it", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}

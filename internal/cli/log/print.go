@@ -1,0 +1,44 @@
+package log
+
+import (
+	"io"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// A printer writes text for people. All of it is cleaned here: ids, names and texts
+// of the journal came from models, tools and files.
+type printer struct {
+	w       io.StringWriter
+	verbose bool
+}
+
+// line writes one line, with the blanks that it begins with.
+func (p *printer) line(text string) {
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	p.w.WriteString(indent + host.CleanLine(text) + "\n")
+}
+
+func (p *printer) blank()                   { p.w.WriteString("\n") }
+func (p *printer) field(name, value string) { p.line(name + ": " + value) }
+
+// text writes a longer text behind a name: cut to n characters and put between the
+// marks, or, when everything is asked for, as it is.
+func (p *printer) text(indent, name, mark, value string, n int) {
+	if !p.verbose {
+		p.line(indent + name + mark + cut(host.CleanLine(value), n) + mark)
+		return
+	}
+	clean := strings.TrimRight(host.Clean(value), "\n")
+	p.w.WriteString(indent + host.CleanLine(name) + " " + mark +
+		strings.ReplaceAll(clean, "\n", "\n"+indent+"  ") + mark + "\n")
+}
+
+// cut returns the first n characters of text and "..." if there are more.
+func cut(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n]) + "..."
+	}
+	return text
+}

@@ -1,0 +1,201 @@
+package log
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/store"
+)
+
+// A survey is a first look at a journal, from its beginning to its end or to the
+// first record that cannot be read. The newest events are known only after it; a
+// second look prints them. Two looks cost less than keeping what may be a long
+// conversation in memory, in the fullness of each of its events.
+type survey struct {
+	info    store.JobInfo
+	history *engine.History
+	runs    []*runHead // in the order of their first event
+	last    int64      // number of the last sound record
+	damage  error      // why there is nothing behind it
+	unknown int        // records left out, since this version does not know their types
+	total   int        // events that the filter selects
+	counts  counts
+}
+
+// A runHead is what there is to say about a Run before its events.
+type runHead struct {
+	id          string
+	expert      event.ExpertRef
+	model       string
+	version     string // of perstack
+	started     int64
+	origin      *event.Origin
+	delegatedBy *event.Parent
+}
+
+// counts are the numbers of the summary, of the whole job.
+type counts struct {
+	events, errors, calls, delegations int
+	firstStep, lastStep                int
+}
+
+// look surveys a job. The error is about a job that is not there; damage is part of
+// the survey.
+func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*survey, error) {
+	v := &survey{history: engine.NewHistory()}
+	info, err := store.FindJob(ctx, s, jobID)
+	damage := (*store.DamageError)(nil)
+	if err != nil && !errors.As(err, &damage) {
+		return nil, err
+	}
+	v.info = info
+	heads := make(map[string]*runHead)
+	for r, err := range s.Read(ctx, jobID, 0) {
+		if errors.Is(err, event.ErrUnknownType) {
+			v.last = r.Seq
+			if opts.showsUnknown() {
+				v.total++
+			} else {
+				v.unknown++
+			}
+			continue
+		}
+		if err != nil {
+			v.damage = err
+			break
+		}
+		v.last = r.Seq
+		v.history.Apply(r)
+		e := r.Event
+		if heads[e.RunID] == nil {
+			heads[e.RunID] = &runHead{id: e.RunID, started: e.Timestamp}
+			v.runs = append(v.runs, heads[e.RunID])
+		}
+		heads[e.RunID].learn(e)
+		v.counts.add(e)
+		if opts.selects(e) {
+			v.total++
+		}
+	}
+	if v.damage == nil && damage != nil {
+		v.damage = damage // a journal that was cut: sound, but too short
+	}
+	if opts.Run != "" && heads[opts.Run] == nil && v.damage == nil {
+		return nil, host.Usagef("no run %s in job %s; %s log %s shows its runs", opts.Run, jobID, opts.command(), jobID)
+	}
+	return v, ctx.Err()
+}
+
+// learn takes what the first startRun of a Run says. Later ones resume it.
+func (h *runHead) learn(e event.Event) {
+	b, ok := e.Body.(event.StartRun)
+	if !ok || h.expert.Key != "" {
+		return
+	}
+	h.expert = b.Expert
+	if h.expert.Key == "" {
+		h.expert.Key = e.ExpertKey
+	}
+	h.model, h.version = b.Model, b.RuntimeVersion
+	h.origin, h.delegatedBy = b.From, b.DelegatedBy
+}
+
+// selects reports whether e is one of those that the user asked for. What exists for
+// the journal alone shows up among its records only.
+func (o *Options) selects(e event.Event) bool {
+	if e.IsRecordOnly() && !o.Records || o.Run != "" && e.RunID != o.Run {
+		return false
+	}
+	return o.Filter.match(e)
+}
+
+// showsUnknown reports whether records of types that this version does not know are
+// among those that the user asked for. Nothing can be said about them but their line.
+func (o *Options) showsUnknown() bool {
+	return o.Records && o.Run == "" && o.Filter.all()
+}
+
+func (c *counts) add(e event.Event) {
+	if e.IsRecordOnly() {
+		return
+	}
+	c.events++
+	if isError(e) {
+		c.errors++
+	}
+	switch b := e.Body.(type) {
+	case event.CallTools:
+		c.calls += len(b.ToolCalls)
+	case event.CallDelegate:
+		c.delegations += len(b.ToolCalls)
+	}
+	if !e.IsRuntime() {
+		if c.firstStep == 0 {
+			c.firstStep = e.StepNumber
+		}
+		c.firstStep, c.lastStep = min(c.firstStep, e.StepNumber), max(c.lastStep, e.StepNumber)
+	}
+}
+
+// window returns which of the selected events are shown, counted from 0.
+func (o *Options) window(total int) (from, to int) {
+	to = max(total-o.Offset, 0)
+	if o.Take > 0 {
+		from = max(to-o.Take, 0)
+	}
+	return from, to
+}
+
+// status is how the job is. A damaged journal does not say.
+func (v *survey) status() string {
+	if v.damage != nil {
+		return "damaged"
+	}
+	info := store.JobInfo{Job: v.history.Job}
+	info.Interrupted = v.info.Interrupted && info.Status == event.JobRunning
+	return string(info.CurrentStatus())
+}
+
+// walk takes the second look: it yields each selected event that is in the window, in
+// its full form. seen is told about every event, shown or not.
+func (v *survey) walk(ctx context.Context, opts *Options, s store.Store, jobID string, seen func(e event.Event, shown bool) error) error {
+	from, to := opts.window(v.total)
+	history := engine.NewHistory()
+	index := 0
+	for r, err := range s.Read(ctx, jobID, 0) {
+		if r.Seq > v.last {
+			break // the job has grown since
+		}
+		if errors.Is(err, event.ErrUnknownType) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		e := history.Expand(r)
+		shown := opts.selects(e)
+		if shown {
+			shown = index >= from && index < to
+			index++
+		}
+		if err := seen(e, shown); err != nil {
+			return err
+		}
+		if r.Seq == v.last {
+			break
+		}
+	}
+	return nil
+}
+
+// end says what kept the command from showing everything.
+func (v *survey) end(opts *Options) error {
+	if v.unknown > 0 {
+		fmt.Fprintf(opts.Host.Stderr, "%d records have types that this version of perstack does not know; they are left out\n", v.unknown)
+	}
+	return v.damage
+}

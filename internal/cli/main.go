@@ -1,0 +1,94 @@
+// Package cli is the command line: one package a command, put together here.
+//
+// [Main] is the whole program as a function. It prints an error once, in one place,
+// and turns it into the exit code that package host documents. Start reading there.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/internal/cli/demo"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/log"
+	"github.com/perstack-go/perstack/internal/cli/run"
+	"github.com/perstack-go/perstack/internal/cli/validate"
+	"github.com/perstack-go/perstack/internal/version"
+)
+
+// Main runs perstack with args and returns its exit code.
+func Main(ctx context.Context, h *host.Host, args []string) int {
+	ctx, stop := host.Interruptible(ctx)
+	defer stop()
+
+	root := newRoot(h)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if message := host.Describe(err); message != "" {
+		fmt.Fprintln(h.Stderr, "perstack: "+message)
+	}
+	return host.ExitCode(err)
+}
+
+func newRoot(h *host.Host) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "perstack",
+		Short: "Run AI agents that you can trust with your files",
+		Long: `Perstack runs Experts: small agents, each described in perstack.toml by an
+instruction, skills and delegates. Every run is recorded, can be explained
+afterwards and continued at any point.`,
+		Example: `  perstack demo                             try it, without any key
+  perstack run writer "Draft the notes"     run an Expert of perstack.toml
+  perstack log                              list what was run`,
+		Version:       version.String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+
+		SuggestionsMinimumDistance: 2,
+		Args:                       cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			cmd.SetOut(h.Stderr)
+			if err := cmd.Help(); err != nil {
+				return err
+			}
+			return host.Exit(host.ExitUsage)
+		},
+	}
+	root.SetIn(h.Stdin)
+	root.SetOut(h.Stdout)
+	root.SetErr(h.Stderr)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().BoolP("version", "V", false, "print the version")
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(
+		demo.New(h, nil),
+		log.New(h, nil),
+		run.New(h, nil),
+		validate.New(h, nil),
+	)
+	return root
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	hint := "perstack --help lists the commands"
+	if similar := root.SuggestionsFor(name); len(similar) > 0 {
+		hint = "did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return host.Usagef("unknown command %q; %s", name, hint)
+}
+
+// flagError gives errors about flags their exit code and a way out.
+func flagError(cmd *cobra.Command, err error) error {
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		return err
+	}
+	return host.Usagef("%w; %s --help lists the flags", err, cmd.CommandPath())
+}

@@ -1,0 +1,163 @@
+package progress
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// Lengths after which texts are cut, in characters.
+const (
+	pathCut        = 60
+	cwdCut         = 40
+	destinationCut = 30
+	commandCut     = 100
+	argsCut        = 80
+	listed         = 3 // todos of a kind
+)
+
+// activity returns the row of a.
+func (p *Printer) activity(a event.Activity) row {
+	switch a.Type {
+	case event.ActivityQuery:
+		return row{bullet: cyan, label: "Query", body: p.head(a.Text, plain)}
+	case event.ActivityRetry:
+		return row{bullet: yellow, label: "Retry", body: p.head(cmp.Or(a.Message, a.Error), plain)}
+	case event.ActivityComplete:
+		if a.DelegatedBy != nil {
+			return row{bullet: green, label: "Run Results", body: p.head(a.Text, plain)}
+		}
+		return row{bullet: green, label: "Run Results", body: whole(a.Text, plain), whole: true}
+	case event.ActivityError:
+		return row{bullet: red, label: cmp.Or(a.ErrorName, "Error"),
+			body: whole(cmp.Or(a.Error, "Unknown error"), plain), whole: true}
+	case event.ActivityStopped:
+		return row{bullet: yellow, label: "Stopped", body: whole(stopped(a), plain), whole: true}
+	case event.ActivityDelegate:
+		query, _ := json.Marshal(map[string]string{"query": cut(a.Query, argsCut)}, jsontext.AllowInvalidUTF8(true))
+		return row{bullet: yellow, label: a.DelegateExpertKey, body: []line{{string(query), plain}}}
+	case event.ActivityDelegationComplete:
+		return row{bullet: green, label: "Delegation Complete", summary: "(" + plural(a.Count, "delegate") + " returned)"}
+	case event.ActivityInteractiveTool:
+		return row{bullet: yellow, label: "Interactive: " + a.ToolName, body: question(a.Args), whole: true}
+	}
+	return p.tool(a)
+}
+
+func stopped(a event.Activity) string {
+	switch a.Reason {
+	case event.StoppedByMaxSteps:
+		return "The step limit was reached."
+	case event.StoppedByLimit:
+		return "The limit was reached: " + cmp.Or(a.Message, "unknown")
+	}
+	return cmp.Or(a.Message, "interrupted")
+}
+
+// tool returns the row of a tool call. A failure takes the place of the body: what was
+// not read or written is of no interest.
+func (p *Printer) tool(a event.Activity) row {
+	r := p.toolRow(a)
+	if a.Error == "" {
+		r.bullet = cmp.Or(r.bullet, green)
+		return r
+	}
+	r.bullet = red
+	message := a.Error
+	if !strings.HasPrefix(strings.ToLower(message), "error") {
+		message = "Error: " + message // the colour alone must not say so
+	}
+	failure := p.head(message, red)
+	if a.Type == event.ActivityGeneralTool {
+		r.body = append(r.body, failure...) // its arguments tell what failed
+	} else {
+		r.body = failure
+	}
+	return r
+}
+
+func (p *Printer) toolRow(a event.Activity) row {
+	file := shortPath(a.Path, pathCut)
+	switch a.Type {
+	case event.ActivityAttemptCompletion:
+		switch {
+		case a.Error != "":
+			return row{label: "Completion Failed"}
+		case len(a.RemainingTodos) > 0:
+			return row{bullet: yellow, label: "Completion Blocked",
+				body: []line{{plural(len(a.RemainingTodos), "remaining task"), plain}}}
+		}
+		return row{label: "Completion Accepted"}
+	case event.ActivityTodo:
+		return p.todo(a)
+	case event.ActivityClearTodo:
+		return row{label: "Todo", summary: "Cleared"}
+	case event.ActivityReadTextFile:
+		r := row{label: "Read Text File", summary: file}
+		if a.From != nil && a.To != nil {
+			r.summary += lineRange(*a.From, *a.To)
+		}
+		if a.Content != nil {
+			r.body = p.head(*a.Content, plain)
+		}
+		return r
+	case event.ActivityWriteTextFile:
+		return row{label: "Write Text File", summary: file, body: p.marked("+", a.Text, green)}
+	case event.ActivityAppendTextFile:
+		return row{label: "Append Text File", summary: file, body: p.marked("+", a.Text, green)}
+	case event.ActivityEditTextFile:
+		return row{label: "Edit Text File", summary: file,
+			body: append(p.marked("-", a.OldText, red), p.marked("+", a.NewText, green)...)}
+	case event.ActivityDeleteFile:
+		return row{label: "Delete", summary: file, body: []line{{"Removed", plain}}}
+	case event.ActivityDeleteDirectory:
+		r := row{label: "Delete Dir", summary: file, body: []line{{"Removed", plain}}}
+		if a.Recursive != nil && *a.Recursive {
+			r.body[0].text += " (recursive)"
+		}
+		return r
+	case event.ActivityMoveFile:
+		return row{label: "Move", summary: shortPath(a.Source, pathCut),
+			body: []line{{"→ " + shortPath(a.Destination, destinationCut), plain}}}
+	case event.ActivityCreateDirectory:
+		return row{label: "Mkdir", summary: file, body: []line{{"Created", plain}}}
+	case event.ActivityListDirectory:
+		return row{label: "List", summary: file, body: p.entries(a.Items)}
+	case event.ActivityGetFileInfo:
+		return row{label: "Info", summary: file, body: []line{{"Fetched", plain}}}
+	case event.ActivityReadPDFFile:
+		return row{label: "PDF", summary: file, body: []line{{"Read", plain}}}
+	case event.ActivityReadImageFile:
+		return row{label: "Image", summary: file, body: []line{{"Read", plain}}}
+	case event.ActivityExec:
+		return p.exec(a)
+	}
+	return p.general(a)
+}
+
+func (p *Printer) general(a event.Activity) row {
+	r := row{label: cmp.Or(a.ToolName, string(a.Type)), body: []line{{cut(compact(a.Args), argsCut), plain}}}
+	if p.opts.Verbose {
+		r.summary = a.SkillName
+	}
+	return r
+}
+
+func (p *Printer) exec(a event.Activity) row {
+	command := append([]string{a.Command}, a.CommandArgs...)
+	if a.CWD != "" {
+		command = append(command, shortPath(a.CWD, cwdCut))
+	}
+	r := row{label: "Bash", summary: cut(clean(strings.Join(command, " ")), commandCut)}
+	for _, out := range []*string{a.Output, a.Stdout, a.Stderr} {
+		if out != nil && *out != "" {
+			r.body = p.output(*out)
+			break
+		}
+	}
+	return r
+}

@@ -1,0 +1,82 @@
+package progress
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// notes returns the rows of events that are no activity: the start of the job, what
+// concerns the run's safety or budget, and, when asked for, the runtime's doings.
+func (p *Printer) notes(e event.Event) []row {
+	switch b := e.Body.(type) {
+	case event.InitializeRuntime:
+		return p.start(e, b)
+	case event.LimitWarning:
+		return note(yellow, "Limit", b.Limit, fmt.Sprintf("%g of %g used", b.Used, b.Max))
+	case event.DefinitionChanged:
+		return note(yellow, "Definition Changed", b.Expert, "The Run goes on with the new definition.")
+	case event.ModelFallback:
+		return note(yellow, "Model", b.From+" → "+b.To, b.Reason)
+	case event.ProxyAccess:
+		if p.opts.Verbose || b.Action != "allowed" {
+			return note(outcome(b.Action == "allowed"), "Network", fmt.Sprintf("%s %s:%d", b.Action, b.Domain, b.Port), b.Reason)
+		}
+	case event.SandboxCheck:
+		if !b.OK {
+			return note(red, "Sandbox", b.Check, "The check failed.")
+		}
+		if p.opts.Verbose {
+			return note(green, "Sandbox", b.Check, "")
+		}
+	}
+	if p.opts.Verbose {
+		return p.verbose(e)
+	}
+	return nil
+}
+
+// start announces the job once. Every Run of it, and every resume, says the same again.
+func (p *Printer) start(e event.Event, b event.InitializeRuntime) []row {
+	if p.job == e.JobID {
+		return nil
+	}
+	p.job = e.JobID
+	return note(cyan, "Run "+b.ExpertName, b.Model+", job "+e.JobID, "")
+}
+
+func (p *Printer) verbose(e event.Event) []row {
+	switch b := e.Body.(type) {
+	case event.SkillStarting:
+		return note(plain, "Skill Starting", b.SkillName, strings.Join(append([]string{b.Command}, b.Args...), " "))
+	case event.SkillConnected:
+		return note(plain, "Skill Connected", b.SkillName, "")
+	case event.SkillDisconnected:
+		return note(plain, "Skill Disconnected", b.SkillName, "")
+	case event.SkillStderr:
+		return []row{{label: "Skill Output", summary: b.SkillName, body: p.head(b.Message, dim)}}
+	case event.ToolProgress:
+		return note(plain, "Progress", b.ToolCallID, b.Message)
+	case event.DockerBuildProgress:
+		return note(outcome(b.Stage != "error"), "Image", b.Service+" "+b.Stage, b.Message)
+	case event.DockerContainerStatus:
+		return note(outcome(b.Status != "error" && b.Status != "unhealthy"), "Container", b.Service+" "+b.Status, b.Message)
+	}
+	return nil
+}
+
+func outcome(ok bool) colour {
+	if ok {
+		return green
+	}
+	return red
+}
+
+func note(bullet colour, label, summary, text string) []row {
+	r := row{bullet: bullet, label: label, summary: summary}
+	if text != "" {
+		r.body = []line{{text, plain}}
+	}
+	return []row{r}
+}

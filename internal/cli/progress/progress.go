@@ -1,0 +1,111 @@
+// Package progress shows a run as it happens, as lines for a person at a terminal.
+//
+// A [Printer] receives the events of a job, derives from them what a person cares
+// about ([event.Timeline]) and prints each finding once; nothing is redrawn, so the
+// output may be scrolled, copied and redirected. It never decides about a run, reads
+// no clock and keeps no text after it was printed. Start reading at [New].
+package progress
+
+// The rules of the output:
+//
+//  1. A row is a bullet, a label and a summary. Its body stands below, the first line
+//     behind "└ ". Rows are written whole, one Write an event.
+//  2. Everything that came from a model, a tool, a file or a user is cleaned where it
+//     is drawn (row.go), so no row can forget it: control sequences and marks that
+//     reorder text never reach the terminal, and a body cannot leave its indentation.
+//  3. Bodies are cut: to Options.Lines lines, and lines to the width. What ends the
+//     run is never cut, since the user has to read it: the answer, the question of an
+//     interactive tool, the error.
+//  4. Rows of a delegate are indented by 2 a level, below a line that names it.
+//  5. Colours help and never carry the meaning alone: without them, nothing is lost.
+//  6. A failed write is returned at once. Nobody watches any more, and the run stops.
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// Options change how a [Printer] prints.
+type Options struct {
+	// Color allows colours. The caller knows whether there is a terminal and what
+	// NO_COLOR says.
+	Color bool
+	// Width is the number of columns of the terminal; 0 if there is none to ask.
+	Width int
+	// Lines is how many lines of a body are shown; 0 means 4.
+	Lines int
+	// Verbose adds rows about skills, containers and the network.
+	Verbose bool
+}
+
+// A Printer prints the events of a job, for one goroutine.
+type Printer struct {
+	w        io.Writer
+	opts     Options
+	timeline event.Timeline
+	job      string         // the job that was announced
+	depth    map[string]int // of Runs, in levels of delegation
+	delegate string         // the delegated Run that the last row belongs to
+	out      bytes.Buffer   // the rows of the current event
+}
+
+const defaultLines = 4
+
+// New returns a Printer that prints to w.
+func New(w io.Writer, opts Options) *Printer {
+	if opts.Lines <= 0 {
+		opts.Lines = defaultLines
+	}
+	return &Printer{w: w, opts: opts, depth: make(map[string]int)}
+}
+
+// Emit prints what e has to tell a person, which is often nothing. The events may be
+// in either density.
+func (p *Printer) Emit(e event.Event) error {
+	if e.Body == nil {
+		return nil
+	}
+	p.out.Reset()
+	for _, r := range p.notes(e) {
+		p.draw(p.depth[e.RunID], r)
+	}
+	for _, a := range p.timeline.Apply(e) {
+		depth := p.enter(a)
+		if a.Reasoning != "" {
+			p.draw(depth, row{label: "Reasoning", body: p.head(a.Reasoning, dim)})
+		}
+		p.draw(depth, p.activity(a))
+	}
+	if p.out.Len() == 0 {
+		return nil
+	}
+	if _, err := p.w.Write(p.out.Bytes()); err != nil {
+		return fmt.Errorf("print progress: %w", err)
+	}
+	return nil
+}
+
+// maxDepth keeps rows of a deep delegation on the screen.
+const maxDepth = 8
+
+// enter returns the level of the Run that a belongs to. Rows of a delegate get a line
+// that says whose they are, again when those of another delegate came in between.
+func (p *Printer) enter(a event.Activity) int {
+	if a.DelegatedBy == nil {
+		p.delegate = ""
+		return 0
+	}
+	depth, known := p.depth[a.RunID]
+	if !known {
+		depth = min(p.depth[a.DelegatedBy.RunID]+1, maxDepth)
+		p.depth[a.RunID] = depth
+	}
+	if p.delegate != a.RunID {
+		p.delegate = a.RunID
+		p.title(depth, "["+a.ExpertKey+"] Delegated by ["+a.DelegatedBy.ExpertKey+"]")
+	}
+	return depth
+}

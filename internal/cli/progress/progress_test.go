@@ -1,0 +1,219 @@
+package progress
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+func at(run, expert string, body event.Body) event.Event {
+	return event.Event{ID: "e", JobID: "job1", RunID: run, ExpertKey: expert, StepNumber: 1, Body: body}
+}
+
+func message(typ event.MessageType, parts ...event.Part) *event.Message {
+	return &event.Message{ID: "m", Type: typ, Contents: parts}
+}
+
+func text(s string) event.Part { return event.Part{ID: "p", Type: event.TextPart, Text: s} }
+
+// call returns the events of a turn with one call and its result.
+func call(run, expert, skill, tool, args, result string) []event.Event {
+	c := event.ToolCall{ID: "c-" + tool, SkillName: skill, ToolName: tool}
+	return []event.Event{
+		at(run, expert, event.StartGeneration{}),
+		at(run, expert, event.CallTools{
+			NewMessage: message(event.ExpertMessage,
+				event.Part{Type: event.ThinkingPart, Thinking: "I should use " + tool},
+				event.Part{Type: event.ToolCallPart, ToolCallID: c.ID, ToolName: tool, Args: jsontext.Value(args)}),
+			ToolCalls: []event.ToolCall{c},
+		}),
+		at(run, expert, event.StartToolCall{ToolCallID: c.ID}),
+		at(run, expert, event.EndToolCall{ToolResult: event.ToolResult{
+			ID: c.ID, SkillName: skill, ToolName: tool, Result: []event.Part{text(result)}}}),
+	}
+}
+
+// job is the life of a job with a delegate, in lean events.
+func job() []event.Event {
+	query := func(s string) []*event.Message {
+		return []*event.Message{message(event.UserMessage, text(s))}
+	}
+	delegate := event.ToolCall{ID: "d1", SkillName: "writer", ToolName: "writer", Args: jsontext.Value(`{"query":"write it"}`)}
+	parent := &event.Parent{Expert: event.ExpertRef{Key: "lead"}, RunID: "r1"}
+	events := []event.Event{
+		{JobID: "job1", RunID: "r1", Body: event.InitializeRuntime{ExpertName: "lead", Model: "replay"}},
+		{JobID: "job1", RunID: "r1", Body: event.SkillConnected{SkillName: "@perstack/base"}},
+		at("r1", "lead", event.StartRun{InputMessages: query("ship it")}),
+	}
+	events = append(events, call("r1", "lead", event.BaseSkill, "readTextFile", `{"path":"plan.md"}`, `{"content":"plan"}`)...)
+	events = append(events,
+		at("r1", "lead", event.LimitWarning{Limit: "tokens", Used: 80, Max: 100}),
+		at("r1", "lead", event.CallTools{ToolCalls: []event.ToolCall{delegate}}),
+		at("r1", "lead", event.CallDelegate{ToolCalls: []event.ToolCall{delegate}}),
+		at("r1", "lead", event.StopRunByDelegate{}),
+		event.Event{JobID: "job1", RunID: "r2", Body: event.InitializeRuntime{ExpertName: "writer", Model: "replay"}},
+		at("r2", "writer", event.StartRun{InputMessages: query("write it"), DelegatedBy: parent}),
+	)
+	events = append(events, call("r2", "writer", event.BaseSkill, "writeTextFile", `{"path":"a.md","text":"hello"}`, `{}`)...)
+	return append(events,
+		event.Event{JobID: "job1", RunID: "r2", Body: event.ProxyAccess{Action: "blocked", Domain: "example.com", Port: 443, Reason: "not allowed"}},
+		event.Event{JobID: "job1", RunID: "r2", Body: event.ProxyAccess{Action: "allowed", Domain: "ok.example", Port: 443}},
+		at("r2", "writer", event.CompleteRun{NewMessage: message(event.ExpertMessage, text("1\n2\n3\n4\n5\n6"))}),
+		at("r1", "lead", event.FinishAllToolCalls{}),
+		at("r1", "lead", event.Retry{Reason: `{"error":"Busy","message":"the provider is busy"}`}),
+		at("r1", "lead", event.CompleteRun{NewMessage: message(event.ExpertMessage, text("All\ndone,\nin\nmore\nthan\nfour lines."))}),
+		event.Event{JobID: "job1", RunID: "r1", Body: event.SkillDisconnected{SkillName: "@perstack/base"}},
+	)
+}
+
+func TestRun(t *testing.T) {
+	for name, opts := range map[string]Options{
+		"run.golden":         {},
+		"run.colour.golden":  {Color: true},
+		"run.verbose.golden": {Verbose: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			p := New(&out, opts)
+			for _, e := range job() {
+				if err := p.Emit(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			golden(t, name, out.String())
+		})
+	}
+}
+
+// hostile holds the ways in which text can act on a terminal.
+const hostile = "a\x1b[31mred\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil\x1b\\link\x1bPq\x1b\\" +
+	"\u009b31m\u009d0;t\u009c\x7f\x08\x08\rover\u202e\u2066txt.exe\u2069\u200f\u061c\u2028\ufeff\xff\xc2\n\x1b[1A● Run Results\n  └ forged"
+
+func TestHostileText(t *testing.T) {
+	events := hostileEvents()
+	for _, opts := range []Options{{}, {Verbose: true}, {Verbose: true, Width: 30}} {
+		var out bytes.Buffer
+		p := New(&out, opts)
+		for _, e := range events {
+			if err := p.Emit(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, a := range hostileActivities() {
+			p.out.Reset()
+			p.draw(0, p.activity(a))
+			out.Write(p.out.Bytes())
+		}
+		checkHarmless(t, out.String())
+	}
+}
+
+func checkHarmless(t *testing.T, out string) {
+	t.Helper()
+	if !strings.Contains(out, "over") {
+		t.Fatal("the text is missing altogether")
+	}
+	for i, r := range out {
+		if r != '\n' && (unicode.IsControl(r) && r != '\t' || unicode.Is(unicode.Bidi_Control, r) || strings.ContainsRune("\u2028\u2029\ufeff", r)) {
+			t.Fatalf("%U reached the output: %q", r, out[max(0, i-40):min(len(out), i+40)])
+		}
+	}
+	for l := range strings.Lines(out) {
+		if strings.HasPrefix(l, "● Run Results") && l != "● Run Results\n" {
+			t.Errorf("a forged row: %q", l)
+		}
+		if strings.HasPrefix(l, "  └ forged") {
+			t.Errorf("a body left its indentation: %q", l)
+		}
+	}
+}
+
+func hostileEvents() []event.Event {
+	quoted, _ := jsontext.AppendQuote(nil, hostile)
+	args := `{"path":` + string(quoted) + `,"text":` + string(quoted) + `}`
+	in := []*event.Message{message(event.UserMessage, text(hostile))}
+	events := []event.Event{
+		{JobID: "j" + hostile, RunID: "r", Body: event.InitializeRuntime{ExpertName: hostile, Model: hostile}},
+		at("r", hostile, event.StartRun{InputMessages: in, DelegatedBy: &event.Parent{Expert: event.ExpertRef{Key: hostile}}}),
+		at("r", hostile, event.CompleteStreamingReasoning{Text: hostile}),
+		at("r", hostile, event.Retry{Reason: hostile}),
+		at("r", hostile, event.DefinitionChanged{Expert: hostile}),
+		at("r", hostile, event.ModelFallback{From: hostile, To: hostile, Reason: hostile}),
+		at("r", hostile, event.LimitWarning{Limit: hostile}),
+		at("r", hostile, event.StopRunByError{Error: event.Failure{Name: hostile, Message: hostile}}),
+		at("r", hostile, event.StopRunByInterrupt{Reason: hostile}),
+		at("r", hostile, event.StopRunByLimit{Limit: hostile}),
+		{Body: event.SkillStarting{SkillName: hostile, Command: hostile, Args: []string{hostile}}},
+		{Body: event.SkillConnected{SkillName: hostile}},
+		{Body: event.SkillStderr{SkillName: hostile, Message: hostile}},
+		{Body: event.ToolProgress{ToolCallID: hostile, Message: hostile}},
+		{Body: event.DockerBuildProgress{Stage: hostile, Service: hostile, Message: hostile}},
+		{Body: event.DockerContainerStatus{Status: hostile, Service: hostile, Message: hostile}},
+		{Body: event.ProxyAccess{Action: hostile, Domain: hostile, Reason: hostile}},
+		{Body: event.SandboxCheck{Check: hostile}},
+	}
+	for _, tool := range []string{"writeTextFile", "readTextFile", "other"} {
+		events = append(events, call("r3", hostile, event.BaseSkill, tool, args, hostile)...)
+	}
+	return append(events, at("r3", "x", event.CompleteRun{NewMessage: message(event.ExpertMessage, text(hostile))}))
+}
+
+// hostileActivities has each type with every text field hostile.
+func hostileActivities() []event.Activity {
+	quoted, _ := jsontext.AppendQuote(nil, hostile)
+	var all []event.Activity
+	for _, a := range activities {
+		s := hostile
+		all = append(all, event.Activity{Type: a.Type, Text: s, Error: a.Error, Message: s, ErrorName: s, Reason: s,
+			NewTodos: []string{s}, CompletedTodos: []int64{1}, Todos: []event.TodoItem{{ID: 1, Title: s}}, RemainingTodos: a.RemainingTodos,
+			Path: s, Content: &s, NewText: s, OldText: s, Source: s, Destination: s, Items: []event.DirectoryItem{{Name: s}},
+			Command: s, CommandArgs: []string{s}, CWD: s, Output: &s, DelegateExpertKey: s, Query: s, SkillName: s, ToolName: s,
+			Args: jsontext.Value(`{` + string(quoted) + `:` + string(quoted) + `}`)})
+		all = append(all, event.Activity{Type: a.Type, Error: s, ToolName: s, Args: jsontext.Value(s)})
+	}
+	return all
+}
+
+type closed struct{ err error }
+
+func (c closed) Write([]byte) (int, error) { return 0, c.err }
+
+func TestWriteErrorStops(t *testing.T) {
+	gone := errors.New("terminal is gone")
+	p := New(closed{gone}, Options{})
+	if err := p.Emit(at("r", "x", event.StartGeneration{})); err != nil {
+		t.Errorf("an event without a row was written: %v", err)
+	}
+	e := at("r", "x", event.StartRun{InputMessages: []*event.Message{message(event.UserMessage, text("q"))}})
+	if err := p.Emit(e); !errors.Is(err, gone) {
+		t.Errorf("Emit = %v, want %v", err, gone)
+	}
+}
+
+func TestParallelDelegatesAreNamedAgain(t *testing.T) {
+	var out bytes.Buffer
+	p := New(&out, Options{})
+	parent := &event.Parent{Expert: event.ExpertRef{Key: "lead"}, RunID: "r1"}
+	for _, run := range []string{"a", "b"} {
+		p.Emit(at(run, run, event.StartRun{DelegatedBy: parent}))
+	}
+	for _, run := range []string{"a", "a", "b", "a"} {
+		p.Emit(at(run, run, event.Retry{Reason: "again"}))
+	}
+	var titles []string
+	for l := range strings.Lines(out.String()) {
+		if strings.Contains(l, "Delegated by") {
+			titles = append(titles, strings.TrimSpace(l))
+		}
+	}
+	want := "[a] Delegated by [lead],[b] Delegated by [lead],[a] Delegated by [lead]"
+	if got := strings.Join(titles, ","); got != want {
+		t.Errorf("titles = %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,44 @@
+package run
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/internal/cli/complete"
+	"github.com/perstack-go/perstack/store/file"
+)
+
+// completeExpert offers the Experts of perstack.toml for the first argument.
+func (o *Options) completeExpert(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return complete.Experts(o.Host, o.Config)
+}
+
+func (o *Options) completeJob(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return complete.Jobs(cmd, file.New(o.Host.StoragePath(o.Storage), nil))
+}
+
+// registerCompletions tells the shell what the flags take.
+func registerCompletions(cmd *cobra.Command, o *Options) {
+	fixed := map[string][]cobra.Completion{
+		"output":   {outputJSON, outputText, outputProgress},
+		"events":   {eventsFull, eventsLean},
+		"provider": {"replay"},
+	}
+	for flag, values := range fixed {
+		must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
+	}
+	must(cmd.RegisterFlagCompletionFunc("continue-job", o.completeJob))
+	must(cmd.MarkFlagFilename("config", "toml"))
+	must(cmd.MarkFlagFilename("cassette", "toml"))
+	must(cmd.MarkFlagDirname("workspace"))
+	must(cmd.MarkFlagDirname("storage"))
+}
+
+// must stops a program that registers a completion for a flag it does not have.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,65 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// close shows the final answer if only that was asked for, and says how the run
+// ended: by exit code, and in words on standard error when it did not complete.
+func (o *output) close(ctx context.Context, r engine.Result) error {
+	h := o.opts.Host
+	again := fmt.Sprintf("%s run --continue-job %s", h.Command, r.JobID)
+	switch r.Status {
+	case event.StatusCompleted:
+		if o.mode == outputText {
+			if _, err := fmt.Fprintln(h.Stdout, host.Clean(r.Text)); err != nil {
+				return fmt.Errorf("write the answer: %w; read it with: %s log %s", err, h.Command, r.JobID)
+			}
+		}
+		return nil
+	case event.StatusStoppedByInteractiveTool:
+		return &host.ExitError{Code: host.ExitWaiting, Err: fmt.Errorf("waiting for your answer to %s; give it with: %s run %s \"<answer>\" --continue-job %s -i",
+			question(r.Pending), h.Command, o.opts.expertOr("<expert>"), r.JobID)}
+	case event.StatusStoppedByExceededMaxSteps:
+		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("stopped: the job used up its steps; go on with: %s --max-steps %d", again, 2*r.StepNumber)}
+	case event.StatusStoppedByLimit:
+		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("stopped by the limit on %s; go on with: %s", r.Reason, again)}
+	case event.StatusStoppedByInterrupt:
+		return &host.ExitError{Code: interruptCode(ctx), Err: fmt.Errorf("stopped (%s), everything is saved; go on with: %s", r.Reason, again)}
+	case event.StatusStoppedByError:
+		return fmt.Errorf("%s: %s; go on with: %s", r.Failure.Name, r.Failure.Message, again)
+	}
+	return fmt.Errorf("the run ended in the unknown status %q; please report it", r.Status)
+}
+
+// interruptCode is that of the signal, or of a failure when the output was closed.
+func interruptCode(ctx context.Context) int {
+	var s host.Signal
+	if errors.As(context.Cause(ctx), &s) {
+		return s.ExitCode()
+	}
+	return host.ExitFailure
+}
+
+// question shows what the Expert wants to know.
+func question(pending []event.ToolCall) string {
+	var all []string
+	for _, c := range pending {
+		all = append(all, fmt.Sprintf("%s %s", c.ToolName, c.Args))
+	}
+	return strings.Join(all, ", then ")
+}
+
+func (o *Options) expertOr(otherwise string) string {
+	if o.Expert != "" {
+		return o.Expert
+	}
+	return otherwise
+}

@@ -1,0 +1,82 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/progress"
+	"github.com/perstack-go/perstack/store"
+)
+
+// An output shows a run on standard output in the form that was asked for:
+//
+//   - json: one event a line and nothing else; full events, or the journal's records;
+//   - text: the final answer and nothing else;
+//   - progress: lines for a person.
+//
+// What is to be said about the end of the run goes to standard error.
+type output struct {
+	opts *Options
+	mode string
+	json *event.Writer
+	rows *progress.Printer
+}
+
+func newOutput(o *Options) (*output, error) {
+	out := &output{opts: o, mode: o.Output}
+	if out.mode == "" {
+		out.mode = outputJSON
+		if o.Host.StdoutIsTerminal {
+			out.mode = outputProgress
+		}
+	}
+	switch out.mode {
+	case outputJSON:
+		out.json = event.NewWriter(o.Host.Stdout)
+	case outputProgress:
+		out.rows = progress.New(o.Host.Stdout, progress.Options{
+			Color:   o.Host.StdoutIsTerminal && o.Host.Getenv("NO_COLOR") == "",
+			Width:   o.Host.Width,
+			Verbose: o.Verbose,
+		})
+	}
+	return out, nil
+}
+
+func (o *output) listener() engine.Listener {
+	switch {
+	case o.mode == outputJSON && o.opts.Events == eventsLean:
+		return engine.Listener{Emit: o.note, Record: o.record}
+	case o.mode == outputJSON:
+		return engine.Listener{Emit: o.event, Full: true}
+	case o.mode == outputProgress:
+		return engine.Listener{Emit: o.rows.Emit}
+	}
+	return engine.Listener{Emit: o.note}
+}
+
+func (o *output) event(e event.Event) error {
+	if e.IsRecordOnly() {
+		return nil
+	}
+	return errors.Join(o.note(e), o.json.Write(e))
+}
+
+func (o *output) record(r store.Record) error { return o.json.WriteLine(r.Line) }
+
+// note prints what --verbose promises.
+func (o *output) note(e event.Event) error {
+	if !o.opts.Verbose {
+		return nil
+	}
+	switch b := e.Body.(type) {
+	case event.Retry:
+		fmt.Fprintf(o.opts.Host.Stderr, "retry: %s\n", host.CleanLine(b.Reason))
+	case event.SkillStderr:
+		fmt.Fprintf(o.opts.Host.Stderr, "%s: %s\n", host.CleanLine(b.SkillName), host.CleanLine(b.Message))
+	}
+	return nil
+}

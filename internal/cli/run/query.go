@@ -1,0 +1,73 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// maxQuery bounds a query: more than this is a mistaken file, not a task.
+const maxQuery = 4 << 20
+
+// input turns flags and query into what the engine is asked for.
+func (o *Options) input(t target) (engine.Input, error) {
+	query, err := o.query()
+	if err != nil {
+		return engine.Input{}, err
+	}
+	in := engine.Input{Query: query, Continue: o.continues(), From: t.checkpointID}
+	switch {
+	case o.IsAnswer && query == "":
+		return engine.Input{}, host.Usagef("-i needs the answer as the query")
+	case o.IsAnswer:
+		in.Query, in.Answer = "", answer(query)
+	case !in.Continue && query == "":
+		return engine.Input{}, host.Usagef("no query given; pass it as the second argument, with --query-file, or on standard input")
+	}
+	return in, nil
+}
+
+// query reads the query from where the user put it.
+func (o *Options) query() (string, error) {
+	switch {
+	case o.QueryFile != "":
+		f, err := os.Open(o.Host.Path(o.QueryFile))
+		if err != nil {
+			return "", host.Usagef("read the query: %w", err)
+		}
+		defer f.Close()
+		return readQuery(f, o.QueryFile)
+	case o.Query == "-", !o.HasQuery && !o.continues() && !o.Host.StdinIsTerminal:
+		return readQuery(o.Host.Stdin, "standard input")
+	}
+	return strings.TrimSpace(o.Query), nil
+}
+
+func readQuery(r io.Reader, from string) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxQuery+1))
+	if err != nil {
+		return "", fmt.Errorf("read the query from %s: %w", from, err)
+	}
+	if len(data) > maxQuery {
+		return "", host.Usagef("the query from %s is longer than %d MiB; put it into a file of the workspace and name the file", from, maxQuery>>20)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// answer reads the answer to a question: the JSON form names the question, plain text
+// answers the first that is open.
+func answer(text string) *event.ToolAnswer {
+	var full event.ToolAnswer
+	err := json.Unmarshal([]byte(text), &full)
+	if err == nil && full.ToolCallID != "" && full.ToolName != "" && full.SkillName != "" {
+		return &full
+	}
+	return &event.ToolAnswer{Text: text}
+}

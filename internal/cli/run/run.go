@@ -1,0 +1,193 @@
+// Package run is the command perstack run: it runs an Expert and shows what happens.
+//
+// Options are read from flags by [New]; [Run] loads the configuration, puts a runtime
+// together and hands the job to it. The other files each do one part: which query
+// (query.go), which job (target.go), which settings (setup.go), how it is shown
+// (output.go), how it ended (outcome.go).
+package run
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/local"
+	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/store/file"
+)
+
+// Options are what a run can be told. Numbers are negative when not given.
+type Options struct {
+	Host *host.Host
+
+	Expert    string
+	Query     string
+	HasQuery  bool // an argument was given, if only "" or "-"
+	QueryFile string
+
+	Config    string
+	EnvPath   []string
+	Workspace string
+	Storage   string
+	Provider  string
+	Cassette  string
+
+	MaxSteps, MaxRetries, TimeoutMS int
+
+	JobID       string
+	Continue    bool
+	ContinueJob string
+	ResumeFrom  string
+	IsAnswer    bool
+
+	Output  string // json, text or progress; empty chooses by the terminal
+	Events  string // full or lean
+	Verbose bool
+}
+
+// New returns the command. runF, if set, is called instead of [Run].
+func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "run <expert> [query]",
+		Short: "Run an Expert",
+		Long: `Run an Expert of perstack.toml.
+
+The query is the second argument; "-" or no argument reads it from standard
+input, --query-file from a file. On a terminal you see what the Expert does as it
+happens; in a pipe every event is one line of JSON.
+
+A run is recorded below ./perstack and can be continued: with a new query, with
+the answer to a question, from an earlier checkpoint, or where it was interrupted.
+
+Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waits for an
+answer, 129, 130 and 143 stopped by a signal after the state was saved.`,
+		Example: `  perstack run writer "Summarise notes.txt"
+  perstack run writer --query-file task.md --output text
+  perstack run writer "Shorter, please" --continue
+  perstack run planner "Tuesday" --continue -i
+  perstack run writer "Another way" --continue-job JOB --resume-from CHECKPOINT
+  perstack run --continue-job JOB            go on after an interruption
+  perstack run writer "Try it" --provider replay --cassette answers.toml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return host.Usagef("too many arguments: expected an Expert and a query, got %d; put the query in quotes", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: opts.completeExpert,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				opts.Expert = args[0]
+			}
+			if len(args) > 1 {
+				opts.Query, opts.HasQuery = args[1], true
+			}
+			if asJSON {
+				if opts.Output != "" && opts.Output != outputJSON {
+					return host.Usagef("--json and --output %s exclude each other; give one", opts.Output)
+				}
+				opts.Output = outputJSON
+			}
+			if runF != nil {
+				return runF(cmd.Context(), opts)
+			}
+			return Run(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.QueryFile, "query-file", "", "read the query from this file")
+	flags.StringVar(&opts.Config, "config", "", "perstack.toml to use (default: searched for upwards from here)")
+	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read, may be repeated (default: .env, .env.local)")
+	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: here)")
+	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
+	flags.StringVar(&opts.Provider, "provider", "", "who runs the model (default: as perstack.toml says)")
+	flags.StringVar(&opts.Cassette, "cassette", "", "answers to play, with --provider replay")
+	flags.IntVar(&opts.MaxSteps, "max-steps", -1, "steps of the whole job (default 100)")
+	flags.IntVar(&opts.MaxRetries, "max-retries", -1, "retries of one generation (default 5)")
+	flags.IntVar(&opts.TimeoutMS, "timeout", -1, "milliseconds for one generation, 0 for no limit (default 300000)")
+	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: made up)")
+	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
+	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
+	flags.StringVar(&opts.ResumeFrom, "resume-from", "", "go on from this checkpoint, as a new branch")
+	flags.BoolVarP(&opts.IsAnswer, "interactive-tool-call-result", "i", false, "the query answers the question that the job waits with")
+	flags.StringVar(&opts.Output, "output", "", "json (events), text (the final answer only) or progress (default: progress on a terminal, else json)")
+	flags.BoolVar(&asJSON, "json", false, "print events as JSON lines, also on a terminal")
+	flags.StringVar(&opts.Events, "events", eventsFull, "full events, or lean: the journal's own records")
+	flags.BoolVar(&opts.Verbose, "verbose", false, "print debug log, skill output and retries to standard error")
+	registerCompletions(cmd, opts)
+	return cmd
+}
+
+// Run runs the Expert to its end. The error carries the exit code.
+func Run(ctx context.Context, opts *Options) error {
+	h := opts.Host
+	if err := opts.check(); err != nil {
+		return err
+	}
+	setup, err := loadSetup(opts)
+	if err != nil {
+		return err
+	}
+	history := file.New(h.StoragePath(opts.Storage), nil)
+	target, err := findTarget(ctx, opts, history)
+	if err != nil {
+		return err
+	}
+	e, err := setup.expert(target.expertKey)
+	if err != nil {
+		return err
+	}
+	player, err := setup.model()
+	if err != nil {
+		return err
+	}
+	input, err := opts.input(target)
+	if err != nil {
+		return err
+	}
+	out, err := newOutput(opts)
+	if err != nil {
+		return err
+	}
+	runtime := &local.Runtime{
+		Model:     player,
+		Store:     history,
+		Source:    h.Source,
+		Log:       opts.logger(),
+		Workspace: setup.workspace,
+		Protected: append(setup.envFiles, h.StoragePath(opts.Storage)),
+		Environ:   h.Environ,
+
+		OneCallAtATime: h.Reproducible,
+	}
+	result, err := runtime.Run(ctx, engine.Job{
+		ID:         target.jobID,
+		Expert:     e,
+		Input:      input,
+		MaxSteps:   setup.maxSteps,
+		MaxRetries: setup.maxRetries,
+		Timeout:    setup.timeout,
+		Reasoning:  setup.reasoning,
+		Experts:    setup.expertKeys(),
+		ModelName:  setup.modelName,
+		Version:    version.String(),
+	}, out.listener())
+	if err != nil {
+		return err
+	}
+	return out.close(ctx, result)
+}
+
+// logger writes warnings to standard error, and everything with --verbose.
+func (o *Options) logger() *slog.Logger {
+	level := slog.LevelWarn
+	if o.Verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(o.Host.Stderr, &slog.HandlerOptions{Level: level}))
+}

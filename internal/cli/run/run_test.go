@@ -1,0 +1,158 @@
+package run
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// parse returns the options that a command line gives.
+func parse(t *testing.T, args ...string) (*Options, error) {
+	t.Helper()
+	var got *Options
+	cmd := New(&host.Host{}, func(_ context.Context, o *Options) error {
+		got = o
+		return nil
+	})
+	cmd.SetArgs(args)
+	cmd.SetOut(io.Discard)
+	cmd.SetErr(io.Discard)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(t.Context())
+	return got, err
+}
+
+func TestFlags(t *testing.T) {
+	none := Options{MaxSteps: -1, MaxRetries: -1, TimeoutMS: -1, Events: eventsFull}
+	with := func(change func(*Options)) Options {
+		o := none
+		change(&o)
+		return o
+	}
+	tests := []struct {
+		args string
+		want Options
+	}{
+		{"writer", with(func(o *Options) { o.Expert = "writer" })},
+		{"writer hello", with(func(o *Options) { o.Expert, o.Query, o.HasQuery = "writer", "hello", true })},
+		{"writer -", with(func(o *Options) { o.Expert, o.Query, o.HasQuery = "writer", "-", true })},
+		{"writer --json", with(func(o *Options) { o.Expert, o.Output = "writer", outputJSON })},
+		{"--max-steps 3 writer --max-retries 0 --timeout=0", with(func(o *Options) { o.Expert, o.MaxSteps, o.MaxRetries, o.TimeoutMS = "writer", 3, 0, 0 })},
+		{"writer --env-path a --env-path b q", with(func(o *Options) {
+			o.Expert, o.Query, o.HasQuery, o.EnvPath = "writer", "q", true, []string{"a", "b"}
+		})},
+		{"--continue-job j --resume-from c -i", with(func(o *Options) { o.ContinueJob, o.ResumeFrom, o.IsAnswer = "j", "c", true })},
+	}
+	for _, tt := range tests {
+		got, err := parse(t, strings.Fields(tt.args)...)
+		if err != nil {
+			t.Errorf("%s: %v", tt.args, err)
+			continue
+		}
+		if diff := cmp.Diff(tt.want, *got, cmpopts.IgnoreFields(Options{}, "Host")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.args, diff)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"", "no Expert given"},
+		{"w q --output xml", "--output"},
+		{"w q --events none", "--events"},
+		{"w q --max-steps 0", "--max-steps"},
+		{"w q --max-retries -2", "--max-retries"},
+		{"w q --timeout -5", "--timeout"},
+		{"w q --query-file f", "twice"},
+		{"w q --continue --continue-job j", "exclude each other"},
+		{"w q --continue --job-id j", "--job-id"},
+		{"w q -i", "--continue"},
+		{"w q --job-id a/b", "invalid id"},
+		{"w q --continue-job ..", "invalid id"},
+		{"w q --resume-from .x", "invalid id"},
+	}
+	for _, tt := range tests {
+		o, err := parse(t, strings.Fields(tt.args)...)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.args, err)
+		}
+		err = o.check()
+		if err == nil || !strings.Contains(err.Error(), tt.want) || host.ExitCode(err) != host.ExitUsage {
+			t.Errorf("%s: error %v, want a usage error about %q", tt.args, err, tt.want)
+		}
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	full := event.ToolAnswer{ToolCallID: "t1", ToolName: "ask", SkillName: "user", Text: "Tuesday"}
+	tests := []struct {
+		text string
+		want event.ToolAnswer
+	}{
+		{"Tuesday", event.ToolAnswer{Text: "Tuesday"}},
+		{`{"toolCallId":"t1","toolName":"ask","skillName":"user","text":"Tuesday"}`, full},
+		{`{"day":"Tuesday"}`, event.ToolAnswer{Text: `{"day":"Tuesday"}`}},
+		{`{"toolCallId":"t1"}`, event.ToolAnswer{Text: `{"toolCallId":"t1"}`}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, *answer(tt.text)); diff != "" {
+			t.Errorf("answer(%s) (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestQueryLimit(t *testing.T) {
+	o := &Options{Host: &host.Host{Stdin: strings.NewReader(strings.Repeat("x", maxQuery))}, Query: "-", HasQuery: true}
+	if q, err := o.query(); err != nil || len(q) != maxQuery {
+		t.Errorf("a query of %d bytes: %d bytes, %v", maxQuery, len(q), err)
+	}
+	o.Host.Stdin = strings.NewReader(strings.Repeat("x", maxQuery+1))
+	if _, err := o.query(); host.ExitCode(err) != host.ExitUsage {
+		t.Errorf("a longer query: %v, want a usage error", err)
+	}
+}
+
+// What holds is the flag, else the file, else the default.
+func TestDefaults(t *testing.T) {
+	dir := t.TempDir()
+	load := func(toml string, change func(*Options)) *setup {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(toml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := &Options{Host: &host.Host{Dir: dir, Stderr: io.Discard}, MaxSteps: -1, MaxRetries: -1, TimeoutMS: -1}
+		change(o)
+		s, err := loadSetup(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	type limits struct {
+		steps, retries int
+		timeout        time.Duration
+	}
+	of := func(s *setup) limits { return limits{s.maxSteps, s.maxRetries, s.timeout} }
+	none := func(*Options) {}
+	file := "maxSteps = 7\nmaxRetries = 0\ntimeout = 0\n"
+	if got, want := of(load("", none)), (limits{100, 5, 300 * time.Second}); got != want {
+		t.Errorf("defaults: %+v, want %+v", got, want)
+	}
+	if got, want := of(load(file, none)), (limits{7, 0, 0}); got != want {
+		t.Errorf("file: %+v, want %+v", got, want)
+	}
+	flags := func(o *Options) { o.MaxSteps, o.MaxRetries, o.TimeoutMS = 3, 2, 10 }
+	if got, want := of(load(file, flags)), (limits{3, 2, 10 * time.Millisecond}); got != want {
+		t.Errorf("flags: %+v, want %+v", got, want)
+	}
+}

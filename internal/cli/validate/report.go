@@ -1,0 +1,119 @@
+package validate
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+)
+
+// A report is everything there is to say about a file.
+type report struct {
+	problems         expert.Problems
+	errors, warnings int
+	notes            expert.Problems // what this version cannot do, whichever Expert runs
+	experts          []listing
+}
+
+// A listing is an Expert of the file, with what this version cannot do of it.
+type listing struct {
+	*expert.Expert
+	notes expert.Problems
+}
+
+// newReport sorts what was found. Config is nil if the file cannot be used. File names
+// are printed as shorten writes them.
+func newReport(config *expert.Config, problems expert.Problems, shorten func(string) string) *report {
+	r := &report{}
+	for _, p := range problems {
+		p.File = shorten(p.File)
+		r.problems = append(r.problems, p)
+		if p.Warning {
+			r.warnings++
+		} else {
+			r.errors++
+		}
+	}
+	if config == nil {
+		return r
+	}
+	seen := make(map[expert.Problem]bool)
+	for _, e := range config.Experts {
+		entry := listing{Expert: e}
+		for _, n := range config.Unsupported(e, "", "") {
+			n.File = shorten(n.File)
+			switch {
+			case strings.HasPrefix(n.Path, "experts."):
+				entry.notes = append(entry.notes, n)
+			case !seen[n]: // the provider, for instance: the same for all Experts
+				seen[n] = true
+				r.notes = append(r.notes, n)
+			}
+		}
+		r.experts = append(r.experts, entry)
+	}
+	return r
+}
+
+// verdict sums the problems up.
+func (r *report) verdict() string {
+	switch {
+	case r.errors == 0 && r.warnings == 0:
+		return "no problems"
+	case r.errors == 0:
+		return count(r.warnings, "warning")
+	case r.warnings == 0:
+		return count(r.errors, "error")
+	}
+	return count(r.errors, "error") + ", " + count(r.warnings, "warning")
+}
+
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// finding is a problem as JSON has it.
+type finding struct {
+	File     string `json:"file"`
+	Line     int    `json:"line,omitzero"`
+	Column   int    `json:"column,omitzero"`
+	Path     string `json:"path,omitzero"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitzero"`
+	Severity string `json:"severity"`
+}
+
+// printJSON writes all findings as one array, which is empty when there are none.
+func (r *report) printJSON(w io.Writer) error {
+	all := []finding{}
+	add := func(problems expert.Problems, severity func(expert.Problem) string) {
+		for _, p := range problems {
+			all = append(all, finding{p.File, p.Line, p.Column, p.Path, p.Message, p.Hint, severity(p)})
+		}
+	}
+	note := func(expert.Problem) string { return "note" }
+	add(r.problems, func(p expert.Problem) string {
+		if p.Warning {
+			return "warning"
+		}
+		return "error"
+	})
+	add(r.notes, note)
+	for _, e := range r.experts {
+		add(e.notes, note)
+	}
+	data, err := json.Marshal(all, jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return err
+	}
+	// The writer of events escapes what would act on a terminal; so must we.
+	return event.NewWriter(w).WriteLine(data)
+}

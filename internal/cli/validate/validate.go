@@ -1,0 +1,124 @@
+// Package validate is the command that checks a perstack.toml and says everything
+// that is wrong with it at once.
+//
+// It reads the file and nothing else: no environment, no network, no skill is started.
+// Start reading at [Options], then [New].
+package validate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// Options are what the command works with.
+type Options struct {
+	Host *host.Host
+
+	Config string // path of the file; empty means to look for it
+	JSON   bool
+}
+
+// New returns the command. Tests hand in a runF to see the options.
+func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	if runF == nil {
+		runF = run
+	}
+	cmd := &cobra.Command{
+		Use:   "validate",
+		Short: "Check perstack.toml",
+		Long: `Check perstack.toml and list all problems at once, each with its line and a hint.
+
+Problems and warnings go to stderr, one a line. The exit code is 0 if the file can
+be used and 2 if it cannot. Notes name what the file asks for and this version
+cannot do yet; they are no mistakes.
+
+--json prints an array of {file, line, column, path, message, hint, severity} to
+stdout instead; severity is error, warning or note.`,
+		Example: `  perstack validate
+  perstack validate --config experts/perstack.toml
+  perstack validate --json | jq -r '.[].message'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return host.Usagef("validate takes no arguments, but got %q; name the file with --config", args[0])
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runF(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Config, "config", "", "path of the file (default: perstack.toml here or in a parent directory)")
+	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the problems as JSON")
+	return cmd
+}
+
+func run(_ context.Context, opts *Options) error {
+	h := opts.Host
+	path, err := expert.Locate(h.Dir, opts.Config)
+	if err != nil {
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	config, problems, err := expert.Load(path)
+	if err != nil {
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	r := newReport(config, problems, func(name string) string { return shorten(h.Dir, name) })
+	if opts.JSON {
+		err = r.printJSON(h.Stdout)
+	} else {
+		err = r.print(h.Stdout, h.Stderr, shorten(h.Dir, path))
+	}
+	if err == nil && problems.Err() != nil {
+		err = host.Exit(host.ExitUsage) // all has been said
+	}
+	return err
+}
+
+// shorten writes a path below the working directory the way a user would type it.
+func shorten(dir, path string) string {
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return path
+	}
+	return rel
+}
+
+// print writes problems to stderr, and to stdout what is in a file that can be used.
+func (r *report) print(stdout, stderr io.Writer, file string) error {
+	var problems, text strings.Builder
+	for _, p := range r.problems {
+		fmt.Fprintln(&problems, host.CleanLine(p.String()))
+	}
+	if r.errors == 0 {
+		fmt.Fprintf(&text, "%s: %s, %s\n", host.CleanLine(file), count(len(r.experts), "expert"), r.verdict())
+		printNotes(&text, "  ", r.notes)
+		for _, e := range r.experts {
+			fmt.Fprintf(&text, "  %s\n", host.CleanLine(e.Name+" "+e.Version))
+			printNotes(&text, "    ", e.notes)
+		}
+	} else {
+		fmt.Fprintf(&problems, "%s: %s\n", host.CleanLine(file), r.verdict())
+	}
+	if _, err := io.WriteString(stderr, problems.String()); err != nil {
+		return err
+	}
+	_, err := io.WriteString(stdout, text.String())
+	return err
+}
+
+func printNotes(w io.Writer, indent string, notes expert.Problems) {
+	for _, n := range notes {
+		n.Warning = false // a note is less than that
+		fmt.Fprintf(w, "%snote: %s\n", indent, host.CleanLine(n.String()))
+	}
+}

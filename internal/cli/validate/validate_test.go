@@ -1,0 +1,193 @@
+package validate
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestOptions(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want Options
+		err  string
+	}{
+		{args: nil},
+		{args: []string{"--config", "a.toml"}, want: Options{Config: "a.toml"}},
+		{args: []string{"--json"}, want: Options{JSON: true}},
+		{args: []string{"a.toml"}, err: `validate takes no arguments, but got "a.toml"; name the file with --config`},
+	} {
+		var got *Options
+		cmd := New(nil, func(_ context.Context, opts *Options) error { got = opts; return nil })
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs(append([]string{}, test.args...)) // nil would stand for those of the test
+		err := cmd.Execute()
+		if test.err != "" {
+			if err == nil || err.Error() != test.err || host.ExitCode(err) != host.ExitUsage {
+				t.Errorf("%q: error = %v, want usage error %q", test.args, err, test.err)
+			}
+			continue
+		}
+		if err != nil || *got != test.want {
+			t.Errorf("%q: options = %+v, %v, want %+v", test.args, got, err, test.want)
+		}
+	}
+}
+
+func TestPrint(t *testing.T) {
+	writer := &expert.Expert{Name: "@acme/writer", Version: "1.2.0"}
+	editor := &expert.Expert{Name: "editor", Version: "1.0.0"}
+	missing := expert.Problem{File: "perstack.toml", Line: 7, Column: 10, Path: "experts.a.instruction", Message: "is required", Hint: "tell it what to do"}
+	syntax := expert.Problem{File: "perstack.toml", Line: 9, Column: 1, Message: "a \x1b[31mhostile\u202e\nmessage"}
+	unused := expert.Problem{File: "perstack.toml", Line: 3, Column: 1, Path: "model", Message: "is not used", Warning: true}
+	provider := expert.Problem{File: "perstack.toml", Path: "provider.providerName", Message: "cannot be used yet"}
+	delegates := expert.Problem{File: "perstack.toml", Line: 4, Column: 1, Path: "experts.editor.delegates", Message: "cannot be run yet", Warning: true}
+	for name, r := range map[string]*report{
+		"good":    {experts: []listing{{Expert: writer}, {Expert: editor}}},
+		"empty":   {},
+		"warning": {problems: expert.Problems{unused}, warnings: 1, experts: []listing{{Expert: writer}}},
+		"notes": {notes: expert.Problems{provider},
+			experts: []listing{{Expert: writer}, {Expert: editor, notes: expert.Problems{delegates}}}},
+		"bad": {problems: expert.Problems{unused, missing, syntax}, errors: 2, warnings: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errOut, jsonOut bytes.Buffer
+			if err := r.print(&out, &errOut, "perstack.toml"); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.printJSON(&jsonOut); err != nil {
+				t.Fatal(err)
+			}
+			got := "-- stdout --\n" + out.String() + "-- stderr --\n" + errOut.String() + "-- json --\n" + jsonOut.String()
+			golden(t, name+".golden", got)
+			if strings.ContainsAny(got, "\x1b\u202e") {
+				t.Errorf("control characters reached the output: %q", got)
+			}
+		})
+	}
+}
+
+func TestFiles(t *testing.T) {
+	for name, test := range map[string]struct {
+		file           string
+		stdout, stderr string // parts of the output
+		code           int
+	}{
+		"good":        {"[experts.a]\ninstruction = 'x'\n[experts.b]\nversion = '2.0.0'\ninstruction = 'x'", "perstack.toml: 2 experts, no problems\n", "", 0},
+		"unknown key": {"[experts.a]\ninstruction = 'x'\nmaxStep = 3", "", "perstack.toml:3:1: experts.a.maxStep: ", 2},
+		"two at once": {"[experts.a]\ninstruction = 1\nmaxStep = 3", "", "perstack.toml: 2 errors\n", 2},
+		"syntax":      {"[experts.a", "", "perstack.toml:1:", 2},
+		"later":       {"runtime = 'docker'\n[experts.a]\ninstruction = 'x'\nminRuntimeVersion = 'v1.0'", "  a 1.0.0\n", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(test.file), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{{}, {"--config", "perstack.toml"}} {
+				out, errOut, code := validate(t, dir, args...)
+				if code != test.code || !strings.Contains(out, test.stdout) || !strings.Contains(errOut, test.stderr) {
+					t.Errorf("code %d, stdout %q, stderr %q, want %+v", code, out, errOut, test)
+				}
+				if (code == 0) != (errOut == "") || (code == 0) != (out != "") {
+					t.Errorf("code %d, but stdout %q and stderr %q", code, out, errOut)
+				}
+			}
+			out, errOut, code := validate(t, dir, "--json")
+			var findings []finding
+			if err := json.Unmarshal([]byte(out), &findings); err != nil || errOut != "" || code != test.code {
+				t.Errorf("--json: %v, stdout %q, stderr %q, code %d", err, out, errOut, code)
+			}
+		})
+	}
+}
+
+// What this version cannot do is told once for the file, or with the Expert.
+func TestNotesComeFromTheTable(t *testing.T) {
+	file := "runtime = 'docker'\n[experts.a]\ninstruction = 'x'\nminRuntimeVersion = 'v1.0'\n[experts.b]\ninstruction = 'x'"
+	config, problems := expert.Parse("perstack.toml", []byte(file))
+	r := newReport(config, problems, func(name string) string { return name })
+	all := make(map[expert.Problem]int)
+	for _, e := range config.Experts {
+		for _, n := range config.Unsupported(e, "", "") {
+			all[n]++
+		}
+	}
+	told := len(r.notes)
+	for _, e := range r.experts {
+		told += len(e.notes)
+	}
+	if told != len(all) {
+		t.Errorf("%d notes, want %d", told, len(all))
+	}
+}
+
+func TestNoFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{}, {"--config", "gone.toml"}, {"--config", "https://example.com/perstack.toml"}} {
+		out, errOut, code := validate(t, dir, args...)
+		if out != "" || code != host.ExitUsage || errOut == "" {
+			t.Errorf("%q: stdout %q, stderr %q, code %d", args, out, errOut, code)
+		}
+	}
+}
+
+func TestFindsFileInParent(t *testing.T) {
+	dir := t.TempDir()
+	sub := filepath.Join(dir, "a", "b")
+	if err := os.MkdirAll(sub, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := "[experts.a]\ninstruction = \"x\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, _, code := validate(t, sub)
+	if !strings.HasPrefix(out, filepath.Join(dir, "perstack.toml")+": 1 expert, no problems\n") || code != 0 {
+		t.Errorf("stdout %q, code %d", out, code)
+	}
+}
+
+func validate(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut bytes.Buffer
+	cmd := New(&host.Host{Stdout: &out, Stderr: &errOut, Dir: dir}, nil)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(append([]string{}, args...)) // nil would stand for those of the test
+	err = cmd.Execute()
+	return out.String(), errOut.String() + host.Describe(err), host.ExitCode(err)
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; go test -update writes it", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
