@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/file"
+)
+
+const steps = 1000
+
+// longJob runs a job of 1,000 steps with one tool call each and measures what a step
+// costs at its beginning and at its end.
+func longJob(ctx context.Context, dir string) ([]figure, error) {
+	counting := &countingStore{Store: file.New(dir, nil)}
+	var marks []uint64 // bytes allocated so far, after each step
+	_, err := engine.Execute(ctx, engine.Job{
+		ID:       "long",
+		Expert:   &expert.Expert{Key: "bench", Name: "bench", Version: "1.0.0", Instruction: "Work."},
+		Input:    engine.Input{Query: "go"},
+		MaxSteps: steps + 1,
+	}, engine.Parts{
+		Model:  caller{},
+		Store:  counting,
+		Source: engine.SystemSource(),
+		Log:    slog.New(slog.DiscardHandler),
+		Skills: func(ctx context.Context, _ func(event.Body)) (*skill.Toolbox, error) {
+			return skill.NewToolbox(ctx, []skill.Skill{noop{}}, nil)
+		},
+		Listener: engine.Listener{Emit: func(e event.Event) error {
+			if e.Type() == "continueToNextStep" {
+				var stats runtime.MemStats
+				runtime.ReadMemStats(&stats)
+				marks = append(marks, stats.TotalAlloc)
+			}
+			return nil
+		}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(filepath.Join(dir, "jobs", "long", "journal.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	if len(marks) != steps {
+		return nil, fmt.Errorf("the job took %d steps, want %d", len(marks), steps)
+	}
+	return []figure{
+		{"journal bytes a step, 1,000 steps", float64(info.Size()) / steps, 4096, "%.0f"},
+		{"commits to disk a step", float64(counting.commits) / steps, 2.01, "%.2f"},
+		// The request that the provider is sent is part of it, as a list of pointers.
+		{"bytes allocated a step, last 200 to first 200", median(marks[steps-200:]) / median(marks[:200]), 2, "%.2f"},
+	}, nil
+}
+
+// median returns the median distance of marks, which a buffer that grows now and then
+// does not disturb.
+func median(marks []uint64) float64 {
+	var steps []uint64
+	for i := 1; i < len(marks); i++ {
+		steps = append(steps, marks[i]-marks[i-1])
+	}
+	slices.Sort(steps)
+	return float64(steps[len(steps)/2])
+}
+
+// caller is a model that calls a tool in every turn but the last.
+type caller struct{}
+
+func (caller) Generate(_ context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		answer := &model.Answer{Finish: model.FinishStop, Text: "Done."}
+		if req.Turn < steps {
+			answer = &model.Answer{Finish: model.FinishToolCalls, Calls: []model.Call{{
+				ID: fmt.Sprintf("call_%d", req.Turn), Tool: "note", Args: []byte(`{"text":"a line of an ordinary length, as tools have them"}`),
+			}}}
+		}
+		yield(model.Chunk{Answer: answer}, nil)
+	}
+}
+
+// noop is a skill with one tool that does nothing.
+type noop struct{}
+
+func (noop) Name() string { return "noop" }
+func (noop) Close() error { return nil }
+func (noop) Tools(context.Context) ([]skill.Tool, error) {
+	return []skill.Tool{{Name: "note", InputSchema: jsontext.Value(`{"type":"object"}`)}}, nil
+}
+func (noop) Call(context.Context, event.ToolCall) (event.ToolResult, error) {
+	return event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: `{"ok":true}`}}}, nil
+}
+
+// countingStore counts commits that had something to write.
+type countingStore struct {
+	store.Store
+	commits int
+}
+
+func (s *countingStore) Open(ctx context.Context, id string) (store.Journal, error) {
+	j, err := s.Store.Open(ctx, id)
+	return &countingJournal{Journal: j, store: s}, err
+}
+
+type countingJournal struct {
+	store.Journal
+	store *countingStore
+	dirty bool
+}
+
+func (j *countingJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
+	j.dirty = true
+	return j.Journal.Append(ctx, e)
+}
+
+func (j *countingJournal) Commit(ctx context.Context) error {
+	if j.dirty {
+		j.store.commits++
+	}
+	j.dirty = false
+	return j.Journal.Commit(ctx)
+}

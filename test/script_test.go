@@ -1,0 +1,126 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden parts of the scripts")
+
+// fixedSource is set in the environment of a script that wants reproducible runs.
+const fixedSource = "PERSTACK_TEST_FIXED"
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"perstack": func() {
+			h := host.System()
+			h.Command = "perstack"
+			if os.Getenv(fixedSource) != "" {
+				h.Source = engine.FixedSource(time.UnixMilli(1_767_000_000_000))
+				h.Reproducible = true
+			}
+			os.Exit(cli.Main(context.Background(), h, os.Args[1:]))
+		},
+	})
+}
+
+// TestScripts runs the scripts. Beside the usual commands they have:
+//
+//	trace 'startRun@1 …'      the state events on the last standard output are these
+//	checkpoint NAME STEP      sets $NAME to the id of the checkpoint that ended the step
+//	exitcode N perstack …     the command ends with this exit code
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata/script",
+		RequireUniqueNames: true,
+		UpdateScripts:      *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"trace":      trace,
+			"checkpoint": checkpoint,
+			"exitcode":   exitcode,
+		},
+	})
+}
+
+// events decodes the last standard output.
+func events(ts *testscript.TestScript) []event.Event {
+	var all []event.Event
+	for line := range bytes.Lines([]byte(ts.ReadFile("stdout"))) {
+		e, err := event.Unmarshal(bytes.TrimSuffix(line, []byte("\n")))
+		ts.Check(err)
+		all = append(all, e)
+	}
+	return all
+}
+
+func trace(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: trace 'type@step …'")
+	}
+	var got []string
+	for _, e := range events(ts) {
+		if !e.IsRuntime() && e.IsKept() {
+			got = append(got, fmt.Sprintf("%s@%d", e.Type(), e.StepNumber))
+		}
+	}
+	want := strings.Fields(args[0])
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		ts.Fatalf("trace\n got %s\nwant %s", strings.Join(got, " "), strings.Join(want, " "))
+	}
+}
+
+func checkpoint(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: checkpoint NAME STEP")
+	}
+	for _, e := range events(ts) {
+		var cp *event.Checkpoint
+		switch b := e.Body.(type) {
+		case event.ContinueToNextStep:
+			cp = b.Checkpoint
+		case event.CompleteRun:
+			cp = b.Checkpoint
+		}
+		if cp != nil && fmt.Sprint(cp.StepNumber) == args[1] {
+			ts.Setenv(args[0], cp.ID)
+			return
+		}
+	}
+	ts.Fatalf("no checkpoint of step %s on standard output", args[1])
+}
+
+func exitcode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exitcode N perstack …")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit interface{ ExitCode() int }
+	if err != nil {
+		var ok bool
+		if exit, ok = err.(interface{ ExitCode() int }); !ok {
+			ts.Fatalf("%v", err)
+		}
+		code = exit.ExitCode()
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
