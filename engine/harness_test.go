@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"log/slog"
 	"strings"
@@ -227,7 +226,7 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 		Model:  b.script,
 		Store:  b.store,
 		Source: b.source,
-		Log:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log:    slog.New(slog.DiscardHandler),
 		Skills: func(ctx context.Context, _ func(event.Body)) (*skill.Toolbox, error) {
 			return skill.NewToolbox(ctx, []skill.Skill{b.base, b.tools, questions{}}, nil)
 		},

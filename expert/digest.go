@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// meaning is what a digest covers. Its JSON is canonical: encoding/json writes
+// meaning is what a digest covers. Its JSON is canonical: the encoder writes
 // fields in the order of the struct, and everything whose order has no meaning
 // is sorted first. Changing it changes every digest, so fields are only added,
 // and added ones are left out when zero.
@@ -18,38 +18,38 @@ type meaning struct {
 	Format              int                  `json:"format"`
 	Name                string               `json:"name"`
 	Version             string               `json:"version"`
-	MinRuntimeVersion   string               `json:"minRuntimeVersion,omitempty"`
-	Description         string               `json:"description,omitempty"`
+	MinRuntimeVersion   string               `json:"minRuntimeVersion,omitzero"`
+	Description         string               `json:"description,omitzero"`
 	Instruction         string               `json:"instruction"`
 	Skills              []skillMeaning       `json:"skills,omitempty"`
 	Delegates           []string             `json:"delegates,omitempty"`
 	Tags                []string             `json:"tags,omitempty"`
 	ProviderTools       []string             `json:"providerTools,omitempty"`
 	ProviderSkills      []ProviderSkill      `json:"providerSkills,omitempty"`
-	ProviderToolOptions *ProviderToolOptions `json:"providerToolOptions,omitempty"`
+	ProviderToolOptions *ProviderToolOptions `json:"providerToolOptions,omitzero"`
 }
 
 type skillMeaning struct {
 	Name                 string        `json:"name"`
 	Type                 SkillType     `json:"type"`
-	Description          string        `json:"description,omitempty"`
-	Rule                 string        `json:"rule,omitempty"`
+	Description          string        `json:"description,omitzero"`
+	Rule                 string        `json:"rule,omitzero"`
 	Pick                 []string      `json:"pick,omitempty"`
 	Omit                 []string      `json:"omit,omitempty"`
 	AllowedDomains       []string      `json:"allowedDomains,omitempty"`
-	Command              string        `json:"command,omitempty"`
-	PackageName          string        `json:"packageName,omitempty"`
+	Command              string        `json:"command,omitzero"`
+	PackageName          string        `json:"packageName,omitzero"`
 	Args                 []string      `json:"args,omitempty"`
 	RequiredEnv          []string      `json:"requiredEnv,omitempty"`
-	LazyInit             bool          `json:"lazyInit,omitempty"`
-	Endpoint             string        `json:"endpoint,omitempty"`
-	AllowPrivateEndpoint bool          `json:"allowPrivateEndpoint,omitempty"`
+	LazyInit             bool          `json:"lazyInit,omitzero"`
+	Endpoint             string        `json:"endpoint,omitzero"`
+	AllowPrivateEndpoint bool          `json:"allowPrivateEndpoint,omitzero"`
 	Tools                []toolMeaning `json:"tools,omitempty"`
 }
 
 type toolMeaning struct {
 	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+	Description string `json:"description,omitzero"`
 	InputSchema string `json:"inputSchema"`
 }
 

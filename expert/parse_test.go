@@ -180,7 +180,7 @@ func TestTopLevelValues(t *testing.T) {
 func TestKeyListsAreComplete(t *testing.T) {
 	r := &reader{doc: newDocument(nil), positions: map[string]Position{}}
 	var b builder
-	top := &table{r: r, n: newTable(0)}
+	top := &table{n: newTable(0)}
 	for _, k := range topKeys {
 		b.set(top.n, k, newTable(0))
 	}

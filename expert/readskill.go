@@ -208,7 +208,7 @@ func jsonObject(s string) (string, string) {
 		case d.StackDepth() > 0:
 			continue
 		}
-		if _, err := d.ReadToken(); err != io.EOF {
+		if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 			return "has text after the JSON object", hint
 		}
 		return "", ""

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/testkit"
 )
 
 // The test program plays the commands: with this variable as its first argument's
@@ -218,9 +220,7 @@ func alive(pid int) bool {
 
 // A process that leaves the group can hold the pipe, but not the call.
 func TestRunEscapedHolder(t *testing.T) {
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("no setsid here")
-	}
+	testkit.Need(t, "setsid")
 	o := run(t, shell(t, `setsid sleep 3600 & echo $!`))
 	if o.ExitCode != 0 {
 		t.Errorf("outcome %+v", o)
@@ -296,7 +296,7 @@ func TestRunCannotStart(t *testing.T) {
 // becomes somebody else.
 func TestShield(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("no /proc here")
+		testkit.Missing(t, "/proc")
 	}
 	c := self(t, "shielded")
 	cmd := exec.Command(c.Program, c.Args...)

@@ -57,7 +57,7 @@ func (p *place) replace(data []byte) (info fs.FileInfo, err error) {
 	defer func() {
 		if err != nil {
 			f.Close()
-			p.dir().Remove(tmp)
+			_ = p.dir().Remove(tmp) // best effort: the error that counts is returned
 		}
 	}()
 	if p.info != nil {

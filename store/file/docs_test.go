@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -61,11 +62,7 @@ func TestDocumentedJournal(t *testing.T) {
 
 // The check with standard tools finds what ours finds.
 func TestDocumentedCheck(t *testing.T) {
-	for _, tool := range []string{"bash", "sha256sum", "cut"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
-		}
-	}
+	testkit.Need(t, "bash", "sha256sum", "cut")
 	_, dir := example(t)
 	run := func() string {
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", block(t, "sh"))

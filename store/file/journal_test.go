@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/storetest"
 )
@@ -72,7 +73,7 @@ func TestReserve(t *testing.T) {
 	s, name, whole := sampleJob(t)
 	j := mustOpen(t, s)
 	if j.room.unsupported {
-		t.Skip("this file system cannot take room in advance")
+		testkit.Missing(t, "a file system that can take room in advance")
 	}
 	for i := range 200 {
 		mustAppend(t, j, storetest.Note("job1", i, strings.Repeat("x", 10_000)))

@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func testOrder(t *testing.T, s store.Store) {
 		if r.Seq != int64(i)+1 || r.Prev != prev {
 			t.Errorf("record %d has the number %d and the link %v, want %v", i+1, r.Seq, r.Prev, prev)
 		}
-		if string(r.Line) != string(written[i].Line) || r.Seq != written[i].Seq {
+		if !bytes.Equal(r.Line, written[i].Line) || r.Seq != written[i].Seq {
 			t.Errorf("record %d reads otherwise than Append said:\n%s\n%s", i+1, r.Line, written[i].Line)
 		}
 		if diff := cmp.Diff(events[i], r.Event); diff != "" {

@@ -24,7 +24,7 @@ func (p *printer) event(e event.Event, fresh []event.ToolResult) {
 	if e.IsRuntime() {
 		where = "[Runtime]"
 	}
-	p.w.WriteString(fmt.Sprintf("%s %-23s %s\n", where, e.Type(), e.Time().Format(time.TimeOnly)))
+	p.write(fmt.Sprintf("%s %-23s %s\n", where, e.Type(), e.Time().Format(time.TimeOnly)))
 	p.details(e)
 	for _, r := range fresh {
 		p.result(r)

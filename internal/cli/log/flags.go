@@ -25,11 +25,8 @@ var (
 	verifyJournal  = &mode{"--verify", []string{"verify"}}
 )
 
-// selecting are the flags that choose events, locating those that choose a job.
-var (
-	selecting = []string{"run", "step", "type", "errors", "tools", "delegations", "take", "offset"}
-	locating  = []string{"storage", "job", "latest"}
-)
+// selecting are the flags that choose events.
+var selecting = []string{"run", "step", "type", "errors", "tools", "delegations", "take", "offset"}
 
 func (o *Options) mode() *mode {
 	switch {

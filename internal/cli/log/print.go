@@ -14,13 +14,17 @@ type printer struct {
 	verbose bool
 }
 
+// write needs no error: a builder has none, and a buffered writer keeps its own until
+// it is flushed.
+func (p *printer) write(text string) { _, _ = p.w.WriteString(text) }
+
 // line writes one line, with the blanks that it begins with.
 func (p *printer) line(text string) {
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
-	p.w.WriteString(indent + host.CleanLine(text) + "\n")
+	p.write(indent + host.CleanLine(text) + "\n")
 }
 
-func (p *printer) blank()                   { p.w.WriteString("\n") }
+func (p *printer) blank()                   { p.write("\n") }
 func (p *printer) field(name, value string) { p.line(name + ": " + value) }
 
 // text writes a longer text behind a name: cut to n characters and put between the
@@ -31,7 +35,7 @@ func (p *printer) text(indent, name, mark, value string, n int) {
 		return
 	}
 	clean := strings.TrimRight(host.Clean(value), "\n")
-	p.w.WriteString(indent + host.CleanLine(name) + " " + mark +
+	p.write(indent + host.CleanLine(name) + " " + mark +
 		strings.ReplaceAll(clean, "\n", "\n"+indent+"  ") + mark + "\n")
 }
 

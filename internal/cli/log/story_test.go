@@ -28,7 +28,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func begin(t *testing.T, s store.Store, job, run, expert string, at time.Time) *story {
 	t.Helper()
-	journal, err := s.Open(context.Background(), job)
+	journal, err := s.Open(t.Context(), job)
 	if err != nil {
 		t.Fatal(err)
 	}

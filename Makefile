@@ -1,0 +1,69 @@
+# The one place that knows how perstack is built and checked. It needs Go and make;
+# with a C compiler the tests also run under the race detector.
+
+GOLANGCI_VERSION := v2.12.2
+GOLANGCI         := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
+FUZZTIME         ?= 10s
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help build test test-root check race lint fuzz bench demo clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: ## build bin/perstack: one static file, no paths of this machine inside
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/perstack
+
+test: check race ## run everything that needs neither root nor a linter
+
+# The cross vet compiles every package for the other systems: the fence around the
+# workspace has code of its own for each, which no test on this machine would build.
+check: ## check formatting, and vet for Linux, macOS and Windows
+	@unformatted=$$(gofmt -l .); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change these files (run gofmt -w .):"; echo "$$unformatted"; exit 1; fi
+	go vet -tags root ./...
+	GOOS=darwin go vet ./...
+	GOOS=windows go vet ./...
+
+# Go turns cgo off by itself where there is no C compiler. That is fine for a user,
+# but a check that CI leaves out would never be missed.
+race:
+	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then \
+		echo "go test -race ./..."; go test -race ./...; \
+	elif [ -n "$$CI" ]; then \
+		echo "make test: CI needs a C compiler for the race detector; install gcc"; exit 1; \
+	else \
+		echo "go test ./...   (no C compiler: without the race detector)"; go test ./...; \
+	fi
+
+# Only the packages with such tests are compiled: a second build of everything buys nothing.
+test-root: ## run the tests that need root (build tag root, names TestRoot...)
+	@if [ "$$(id -u)" != 0 ]; then echo "make test-root: these tests need root; run it as root"; exit 1; fi
+	@packages=$$(grep -rl --include='*_test.go' '^//go:build.*\<root\>' . | xargs -r -n1 dirname | sort -u); \
+	if [ -z "$$packages" ]; then echo "no test needs root"; exit 0; fi; \
+	echo "go test -tags root -run '^TestRoot'" $$packages; go test -tags root -run '^TestRoot' $$packages
+
+lint: $(GOLANGCI) ## run the linters of .golangci.yml (the first time, build them: minutes)
+	$(GOLANGCI) run ./...
+
+$(GOLANGCI):
+	GOBIN=$(CURDIR)/.tools/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv .tools/bin/golangci-lint $@
+
+fuzz: ## run every fuzz target for FUZZTIME (10s); make test runs their seeds
+	@grep -r --include='*_test.go' '^func Fuzz' . | sed -E 's,^(.*)/[^/]*:func (Fuzz[A-Za-z0-9_]*).*,\1 \2,' | sort | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" || exit 1; \
+	done
+
+bench: ## measure the promises of SPECIFICATION.md, and run the benchmarks
+	go run ./bench
+	go test -run '^$$' -bench . -benchmem ./...
+
+demo: build ## show a run from start to end, without any key
+	bin/perstack demo
+
+clean: ## remove what make built; the linter in .tools stays
+	rm -rf bin

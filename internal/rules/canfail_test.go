@@ -1,0 +1,183 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// files is a small repository.
+type files map[string]string
+
+func (f files) load(t *testing.T) *tree {
+	t.Helper()
+	fsys := fstest.MapFS{}
+	for name, text := range f {
+		fsys[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	tree, err := load(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// importing returns a Go file of a package that imports something and does nothing.
+func importing(name, target string) string {
+	return "// Package " + name + " is here for a test.\npackage " + name + "\n\nimport _ \"" + target + "\"\n"
+}
+
+// inside returns a Go file with imports and a body at package level.
+func inside(name, imports, body string) string {
+	var b strings.Builder
+	b.WriteString("// Package " + name + " is here for a test.\npackage " + name + "\n")
+	for target := range strings.FieldsSeq(imports) {
+		b.WriteString("import \"" + target + "\"\n")
+	}
+	return b.String() + body + "\n"
+}
+
+// Every tree here breaks the rule that it stands under, in the way that is wanted.
+var broken = []struct {
+	rule string
+	tree files
+	want string // a part of the finding
+}{
+	{"arrows", files{"event/event.go": importing("event", module+"/expert")}, "event must not import expert"},
+	{"arrows", files{"expert/expert.go": importing("expert", module+"/event")}, "expert must not import event"},
+	{"arrows", files{"engine/run.go": importing("engine", module+"/model/anthropic")}, "engine must not import model/anthropic"},
+	{"arrows", files{"engine/run.go": importing("engine", module+"/store/file")}, "engine must not import store/file"},
+	{"arrows", files{"engine/run.go": importing("engine", module+"/internal/workspace")}, "engine must not import internal/workspace"},
+	{"arrows", files{"model/chat/chat.go": importing("chat", module+"/model/gemini")}, "model/chat must not import model/gemini"},
+	{"arrows", files{"skill/base/base.go": importing("base", module+"/skill/mcp")}, "skill/base must not import skill/mcp"},
+	{"arrows", files{"store/store.go": importing("store", module+"/skill")}, "store must not import skill"},
+	{"arrows", files{"internal/runtimes/local/local.go": importing("local", module+"/internal/cli/host")}, "must not import internal/cli/host"},
+	{"arrows", files{"internal/runtimes/docker/docker.go": importing("docker", module+"/internal/runtimes/local")}, "must not import internal/runtimes/local"},
+	{"arrows", files{"cmd/perstack/main.go": importing("main", module+"/engine")}, "cmd/perstack must not import engine"},
+	{"arrows", files{"skill/skill.go": importing("skill", module)}, "skill must not import ."},
+	{"arrows", files{"attic/attic.go": importing("attic", "fmt")}, "attic is a room that the plan does not know"},
+	{"arrows", files{"engine/run_plan9.go": importing("engine", module+"/store/s3")}, "engine must not import store/s3"},
+
+	{"test-packages", files{"engine/run.go": importing("engine", module+"/internal/testkit/llm")}, "is not a test"},
+	{"test-packages", files{"store/file/file.go": importing("file", module+"/store/storetest")}, "is not a test"},
+	{"test-packages", files{"store/file/file.go": importing("file", "testing/fstest")}, "is not a test"},
+
+	{"reserved-imports", files{"skill/mcp/stdio.go": importing("mcp", "os/exec")}, "only internal/sandbox starts processes"},
+	{"reserved-imports", files{"engine/run.go": importing("engine", "net/http")}, "nothing to say on a network"},
+	{"reserved-imports", files{"store/file/file.go": importing("file", "net")}, "nothing to say on a network"},
+	{"reserved-imports", files{"engine/run.go": importing("engine", "os")}, "knows no file system"},
+	{"reserved-imports", files{"skill/base/read.go": importing("base", "os")}, "only internal/workspace opens paths"},
+	{"reserved-imports", files{"skill/base/read.go": importing("base", "golang.org/x/sys/unix")}, "only internal/workspace opens paths"},
+	{"reserved-imports", files{"internal/cli/run/run.go": importing("run", "encoding/json")}, "ignores letter case"},
+	{"reserved-imports", files{"internal/cli/run/run.go": importing("run", "log")}, "log/slog"},
+	{"reserved-imports", files{"internal/sandbox/sandbox.go": importing("sandbox", "C")}, "one static file"},
+
+	{"reserved-names", files{"internal/cli/run/run.go": inside("run", "os", `var key = os.Getenv("KEY")`)}, "os.Getenv: only internal/cli/host"},
+	{"reserved-names", files{"internal/cli/run/run.go": "package run\n\nimport sys \"os\"\n\nvar key = sys.Getenv(\"KEY\")\n"}, "os.Getenv: only internal/cli/host"},
+	{"reserved-names", files{"store/file/file.go": inside("file", "os", `var out = os.Stdout`)}, "the process belongs to main"},
+	{"reserved-names", files{"engine/run.go": inside("engine", "context", `var ctx = context.Background()`)}, "take it from the caller"},
+	{"reserved-names", files{"internal/workspace/open.go": inside("workspace", "os", `var start = os.StartProcess`)}, "only internal/sandbox starts processes"},
+	{"reserved-names", files{"skill/base/list.go": inside("base", "path/filepath", `var glob = filepath.Glob`)}, "behind the back of internal/workspace"},
+	{"reserved-names", files{"registry/client.go": inside("registry", "net/http", `var client = &http.Client{}`)}, "a client is handed in"},
+	{"reserved-names", files{"skill/mcp/http.go": inside("mcp", "net", `var dial = net.Dialer{}`)}, "only internal/egress and model/* dial out"},
+
+	{"libraries", files{"event/event.go": importing("event", "github.com/spf13/cobra")}, "event must not import github.com/spf13/cobra"},
+	{"libraries", files{"engine/run.go": importing("engine", "pgregory.net/rapid")}, "engine must not import pgregory.net/rapid"},
+	{"libraries", files{"engine/run_test.go": importing("engine", "example.com/left-pad")}, "not among the libraries we chose"},
+
+	{"package-names", files{"internal/util/util.go": importing("util", "fmt")}, "says nothing"},
+	{"package-names", files{"event/types/types_test.go": "package types_test\n"}, "says nothing"},
+
+	{"package-comments", files{"event/event.go": "package event\n"}, `begins with "Package event "`},
+	{"package-comments", files{"event/event.go": "// Things that happened.\npackage event\n"}, `begins with "Package event "`},
+	{"package-comments", files{"cmd/perstack/main.go": "package main\n"}, `begins with "Command perstack "`},
+
+	{"file-length", files{"event/event.go": "package event\n" + strings.Repeat("\n", maxLines)}, "601 lines"},
+
+	{"no-init", files{"event/event.go": "package event\n\nfunc init() {}\n"}, "init function"},
+
+	{"no-shared-state", files{"event/event.go": "package event\n\nvar n int\n\nfunc next() int { n++; return n }\n"}, "n is changed"},
+	{"no-shared-state", files{"event/a.go": "package event\n\nvar seen = map[string]bool{}\n", "event/b.go": "package event\n\nfunc see(s string) { seen[s] = true }\n"}, "seen is changed"},
+	{"no-shared-state", files{"event/event.go": inside("event", "sync", "var mu sync.Mutex")}, "mu is made for being changed"},
+
+	{"no-sleep-in-tests", files{"event/event_test.go": inside("event", "time", "func wait() { time.Sleep(1) }")}, "time.Sleep"},
+
+	{"links", files{"docs/a.md": "see [b](b.md)\n"}, "link to b.md, which is not there"},
+	{"links", files{"docs/a.md": "see [`code`](../LICENSE)\n"}, "link to ../LICENSE, which is not there"},
+	{"links", files{"a.md": "# One\n\n[two](#two)\n"}, "no such heading"},
+	{"links", files{"a.md": "[two](b.md#two)\n", "b.md": "# One\n"}, "b.md has no such heading"},
+
+	{"toml-snippets", files{"a.md": "```toml\n[experts\n```\n"}, "a.md:1"},
+
+	{"documented-commands", files{
+		"README.md":            "```sh\nperstack fly me # to the moon\n```\n",
+		"internal/cli/main.go": "package cli\n\nfunc f() { root.AddCommand(run.New(h, nil)) }\n",
+	}, "perstack fly is not a command"},
+	{"documented-commands", files{"README.md": "Run `make love`.\n", "Makefile": "build:\n\tgo build\n"}, "make love is not a target"},
+
+	{"documented-tests", files{"SECURITY.md": "proved by `TestFence`\n"}, "there is no test TestFence"},
+	{"documented-tests", files{"SECURITY.md": "`skill/base.TestFence`\n", "skill/mcp/a_test.go": "package mcp\n\nfunc TestFence() {}\n"}, "there is no test skill/base.TestFence"},
+}
+
+func TestRulesCanFail(t *testing.T) {
+	for _, rule := range rules {
+		t.Run(rule.name, func(t *testing.T) {
+			tried := 0
+			for _, b := range broken {
+				if b.rule != rule.name {
+					continue
+				}
+				tried++
+				found := rule.find(b.tree.load(t))
+				if !slices.ContainsFunc(found, func(f finding) bool { return strings.Contains(f.String(), b.want) }) {
+					t.Errorf("%v\n\tfindings: %v\n\twanted one with %q", b.tree, found, b.want)
+				}
+			}
+			if tried == 0 {
+				t.Error("no tree breaks this rule: add one to broken")
+			}
+		})
+	}
+}
+
+// What looks like a breach and is none.
+var sound = files{
+	"LICENSE":  "text\n",
+	"Makefile": "test: ## run the tests\n",
+	"README.md": "# Read me\n\n[licence](LICENSE) [here](#read-me) [there](docs/a.md#a-heading) [out](https://example.com/a.md)\n" +
+		"`[not](a-link.md)` `TestRoot...` `engine.TestRun/case`\n\n" +
+		"```sh\n$ go run ./cmd/perstack run x   # or perstack fly\nmake test\n```\n\n```toml\na = 1\n```\n\n```text\n[experts\n```\n",
+	"docs/a.md":                   "## A heading\n",
+	"perstack/jobs/x.md":          "[history](of-a-run.md)\n",
+	"event/event.go":              inside("event", "fmt", "var ErrX = fmt.Errorf(`x`)\n\nvar _ error = ErrX\n\nfunc f() { _ = ErrX; ErrX := 1; ErrX++; os := struct{ Stdout int }{}; _ = os.Stdout }"),
+	"engine/run.go":               importing("engine", module+"/event"),
+	"engine/run_test.go":          inside("engine", "os/exec encoding/json "+module+"/store/file", "func TestRun() {}"),
+	"cmd/perstack/main.go":        "// Command perstack is here for a test.\npackage main\n\nimport \"context\"\n\nvar ctx = context.Background()\n",
+	"internal/cli/main.go":        inside("cli", "", "func f() { root.AddCommand(run.New(h, nil)) }"),
+	"internal/cli/host/host.go":   inside("host", "os", "var env = os.Environ()"),
+	"internal/sandbox/sandbox.go": importing("sandbox", "os/exec"),
+	"registry/client.go":          inside("registry", "net/http", "type Client struct{ HTTP *http.Client }"),
+	"internal/testkit/pty.go":     importing("testkit", "os/exec"),
+	"store/storetest/suite.go":    importing("storetest", "testing"),
+	"test/oracle/go.mod":          "module oracle\n",
+	"test/oracle/oracle.go":       "package util\n\nfunc init() {}\n",
+	"event/testdata/broken.go":    "not Go",
+}
+
+func TestRulesCanPass(t *testing.T) {
+	tree := sound.load(t)
+	for _, rule := range rules {
+		for _, found := range rule.find(tree) {
+			t.Errorf("%s: %s", rule.name, found)
+		}
+	}
+}
+
+func TestBrokenTreesNameARule(t *testing.T) {
+	for _, b := range broken {
+		if !slices.ContainsFunc(rules, func(r rule) bool { return r.name == b.rule }) {
+			t.Errorf("there is no rule %q", b.rule)
+		}
+	}
+}

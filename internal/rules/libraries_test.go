@@ -1,0 +1,52 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+)
+
+// libraries lists every library that we import, with the rooms that may import it
+// outside tests. A library for tests alone has no room.
+var libraries = []struct {
+	path  string
+	rooms string
+	job   string
+}{
+	{"github.com/go-json-experiment/json", "...", "strict JSON"},
+	{"github.com/pelletier/go-toml/v2", "expert model/replay", "TOML"},
+	{"golang.org/x/text", "expert internal/workspace", "Unicode forms of names"},
+	{"golang.org/x/sys", "internal/workspace internal/sandbox/... store/file internal/cli/host", "system calls"},
+	{"golang.org/x/term", "internal/cli/host internal/tui/...", "is a person at the other end"},
+	{"github.com/google/jsonschema-go", "skill/... model/...", "JSON Schema of tools"},
+	{"github.com/spf13/cobra", "internal/cli/...", "commands"},
+	{"github.com/spf13/pflag", "internal/cli/...", "flags"},
+
+	{"github.com/google/go-cmp", "", "differences in tests"},
+	{"github.com/rogpeppe/go-internal", "", "test scripts"},
+	{"pgregory.net/rapid", "", "property tests"},
+}
+
+func strayLibraries(t *tree) (found []finding) {
+	for _, f := range t.sources(true) {
+		for _, i := range f.imports {
+			first, _, _ := strings.Cut(i.path, "/")
+			if _, ours := ownDir(i.path); ours || !strings.Contains(first, ".") {
+				continue // the standard library has no dot in the first part
+			}
+			known, allowed := false, f.test || matches(forTests, f.dir)
+			for _, l := range libraries {
+				if matches(l.path+"/...", i.path) {
+					known = true
+					allowed = allowed || matches(l.rooms, f.dir)
+				}
+			}
+			switch {
+			case !known:
+				found = append(found, finding{f.path, i.line, i.path + " is not among the libraries we chose"})
+			case !allowed:
+				found = append(found, finding{f.path, i.line, fmt.Sprintf("%s must not import %s", f.dir, i.path)})
+			}
+		}
+	}
+	return found
+}

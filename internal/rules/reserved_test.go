@@ -1,0 +1,156 @@
+package rules
+
+import (
+	"fmt"
+	"go/ast"
+	"strings"
+)
+
+// A reservation gives packages, or names of packages, to some rooms. Tests and the
+// packages made for them are exempt: they play the other side.
+type reservation struct {
+	what  string // patterns of import paths, or names such as os.Getenv
+	only  string // the rooms that may; when empty, all but those of never
+	never string
+	why   string
+}
+
+var importReservations = []reservation{
+	{
+		what: "os/exec golang.org/x/sys/execabs",
+		only: "internal/sandbox/...",
+		why:  "only internal/sandbox starts processes",
+	},
+	{
+		what: "net net/http/... net/rpc/... net/smtp crypto/tls golang.org/x/net/...",
+		only: "internal/egress model/... skill/mcp registry/... internal/runtimes/...",
+		why:  "this room has nothing to say on a network",
+	},
+	{
+		what:  "os io/ioutil syscall golang.org/x/sys/...",
+		never: "event model skill/... store engine",
+		why:   "this room knows no file system; only internal/workspace opens paths that a model or a skill chose",
+	},
+	{
+		what:  "encoding/json",
+		never: "...",
+		why:   "it ignores letter case and lets the last of two equal names win; github.com/go-json-experiment/json is strict",
+	},
+	{
+		what:  "log math/rand io/ioutil",
+		never: "...",
+		why:   "use log/slog handed in, crypto/rand or math/rand/v2, io and os",
+	},
+	{
+		what:  "C plugin",
+		never: "...",
+		why:   "perstack is one static file",
+	},
+}
+
+var nameReservations = []reservation{
+	{
+		what: "os.StartProcess syscall.StartProcess syscall.ForkExec syscall.Exec unix.Exec",
+		only: "internal/sandbox/...",
+		why:  "only internal/sandbox starts processes",
+	},
+	{
+		what: "net.Dial net.DialTimeout net.DialTCP net.DialUDP net.DialIP net.DialUnix net.Dialer tls.Dial tls.DialWithDialer tls.Dialer " +
+			"net.LookupHost net.LookupIP net.LookupAddr net.LookupTXT net.DefaultResolver net.Resolver " +
+			"http.Get http.Head http.Post http.PostForm http.DefaultClient http.DefaultTransport http.Transport http.Client{}",
+		only: "internal/egress model/...",
+		why:  "only internal/egress and model/* dial out; a client is handed in",
+	},
+	{
+		what:  "filepath.Walk filepath.WalkDir filepath.Glob filepath.EvalSymlinks filepath.Abs",
+		never: "event model skill/... store engine",
+		why:   "it reads the file system behind the back of internal/workspace",
+	},
+	{
+		what: "os.Getenv os.LookupEnv os.Environ os.ExpandEnv os.Setenv os.Unsetenv os.Clearenv syscall.Getenv syscall.Environ",
+		only: "internal/cli/host",
+		why:  "only internal/cli/host reads the environment of the process, so that a secret has one way in",
+	},
+	{
+		what: "os.Stdin os.Stdout os.Stderr os.Args os.Exit os.Getwd os.Chdir fmt.Print fmt.Printf fmt.Println slog.Default",
+		only: "cmd/... internal/cli/host",
+		why:  "the process belongs to main; streams, directory and logger are handed in",
+	},
+	{
+		what: "context.Background context.TODO",
+		only: "cmd/...",
+		why:  "a context that nobody can cancel outlives its run; take it from the caller",
+	},
+}
+
+func (r reservation) broken(dir string) bool {
+	if r.only != "" {
+		return !matches(r.only, dir)
+	}
+	return matches(r.never, dir)
+}
+
+func reservedImports(t *tree) (found []finding) {
+	for _, f := range t.program() {
+		for _, i := range f.imports {
+			for _, r := range importReservations {
+				if matches(r.what, i.path) && r.broken(f.dir) {
+					found = append(found, finding{f.path, i.line, fmt.Sprintf("%s imports %s: %s", f.dir, i.path, r.why)})
+				}
+			}
+		}
+	}
+	return found
+}
+
+func reservedNames(t *tree) (found []finding) {
+	for _, f := range t.program() {
+		for _, r := range nameReservations {
+			if !r.broken(f.dir) {
+				continue
+			}
+			for _, use := range f.uses(f.syntax, r.what) {
+				found = append(found, f.at(use, "%s: %s", f.text(use), r.why))
+			}
+		}
+	}
+	return found
+}
+
+// uses finds the places below a node that say package.Name, whatever the file calls the
+// package.
+// A name that ends in {} means values written out: http.Client{}, not *http.Client.
+func (f *source) uses(in ast.Node, names string) (found []*ast.SelectorExpr) {
+	wanted := strings.Fields(names)
+	literal := map[ast.Expr]bool{}
+	ast.Inspect(in, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			literal[n.Type] = true
+		case *ast.SelectorExpr:
+			name := f.text(n)
+			for _, w := range wanted {
+				bare, onlyLiteral := strings.CutSuffix(w, "{}")
+				if name == bare && (!onlyLiteral || literal[n]) {
+					found = append(found, n)
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// text returns package.Name for a selector on an imported package, else "".
+func (f *source) text(n *ast.SelectorExpr) string {
+	x, ok := n.X.(*ast.Ident)
+	if !ok || x.Obj != nil { // a variable that has the name of a package
+		return ""
+	}
+	for _, i := range f.imports {
+		if i.name == x.Name {
+			return importName(i.path) + "." + n.Sel.Name
+		}
+	}
+	return ""
+}

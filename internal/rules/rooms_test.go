@@ -1,0 +1,114 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A room is a package, or a package and all below it, with the packages of this module
+// that it may import. What lies below a package it may always import.
+type room struct {
+	packages string
+	may      string
+}
+
+// rooms is the plan of the house, from the cellar up. The first line that names a
+// package counts.
+var rooms = []room{
+	// What is known. These two import nothing of ours, so that everything may import them.
+	{"event", ""},
+	{"expert", ""},
+
+	// What guards the machine. Nothing here knows of models, skills or runs.
+	{"internal/version", ""},
+	{"internal/workspace", ""},
+	{"internal/egress", "event expert"},
+	{"internal/sandbox/...", "event expert internal/egress"},
+
+	// Who thinks, what can be done, where history lives. They do not know each other.
+	{"model", "event expert"},
+	{"model/...", "event expert model internal/version"},
+	{"skill/...", "event expert skill internal/version internal/workspace internal/sandbox internal/egress"},
+	{"store", "event expert"},
+	{"store/...", "event expert store"},
+
+	// How an Expert runs: with interfaces only, never with a provider or a back end.
+	{"engine", "event expert model skill store"},
+
+	// Where it runs. A runtime puts the parts together; runtimes do not know each other.
+	{"internal/runtimes/...", "event expert model/... skill/... store/... engine internal/runtimes " +
+		"internal/version internal/workspace internal/sandbox/... internal/egress"},
+
+	// Where Experts are shared.
+	{"registry", "event expert internal/version internal/egress"},
+	{"registry/...", "event expert registry/... internal/version internal/egress"},
+
+	// Who uses it: terminals, commands, programs.
+	{"internal/tui/...", "event expert model skill store engine internal/runtimes internal/tui/... internal/version"},
+	{"internal/cli/...", "event expert model/... skill/... store/... engine registry/... internal/cli/... internal/tui/... " +
+		"internal/runtimes/... internal/version internal/workspace internal/sandbox/... internal/egress"},
+	{".", "event expert model/... skill/... store/... engine internal/runtimes/... internal/version"},
+	{"cmd/...", "internal/cli/... internal/sandbox"}, // it shields itself before anything else,
+
+	// Who checks it.
+	{"internal/rules", ""},
+	{"internal/testkit/...", "..."},
+	{"test/...", "..."},
+	{"bench/...", "..."},
+	{"examples/...", "..."},
+}
+
+// forTests names packages outside _test.go files that are made for tests.
+const forTests = "internal/testkit/... store/storetest test/... bench/..."
+
+func findRoom(dir string) (room, bool) {
+	for _, r := range rooms {
+		if matches(r.packages, dir) {
+			return r, true
+		}
+	}
+	return room{}, false
+}
+
+func forbiddenArrows(t *tree) (found []finding) {
+	for _, f := range t.sources(false) {
+		room, ok := findRoom(f.dir)
+		if !ok {
+			found = append(found, f.at(f.syntax.Name, "%s is a room that the plan does not know", f.dir))
+			continue
+		}
+		for _, i := range f.imports {
+			dir, ours := ownDir(i.path)
+			if ours && !matches(room.may, dir) && !strings.HasPrefix(dir, f.dir+"/") {
+				found = append(found, finding{f.path, i.line, fmt.Sprintf("%s must not import %s", f.dir, dir)})
+			}
+		}
+	}
+	return found
+}
+
+// program lists the files that a user runs: no tests, and no packages made for them.
+func (t *tree) program() []*source {
+	return slices.DeleteFunc(t.sources(false), func(f *source) bool { return matches(forTests, f.dir) })
+}
+
+func testPackagesInProgram(t *tree) (found []finding) {
+	for _, f := range t.program() {
+		for _, i := range f.imports {
+			dir, ours := ownDir(i.path)
+			if ours && matches(forTests, dir) || matches("testing/...", i.path) {
+				found = append(found, finding{f.path, i.line, i.path + " is imported by a file that is not a test"})
+			}
+		}
+	}
+	return found
+}
+
+// ownDir turns an import path of this module into a directory.
+func ownDir(target string) (string, bool) {
+	if target == module {
+		return ".", true
+	}
+	return strings.CutPrefix(target, module+"/")
+}

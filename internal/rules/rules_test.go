@@ -1,0 +1,127 @@
+package rules
+
+import (
+	"os"
+	"testing"
+)
+
+// A rule looks at the whole tree and returns what breaks it.
+type rule struct {
+	name string
+	says string // what must hold, and why
+	fix  string // what to do about a finding
+	find func(*tree) []finding
+}
+
+var rules = []rule{
+	{
+		name: "arrows",
+		says: "imports go down: cli, tui -> runtimes -> engine -> model, skill, store -> event, expert",
+		fix:  "move the code to the room it belongs to, or let the caller hand in what is needed through a small interface; a new room or arrow goes into the plan (docs/architecture.md) and into rooms_test.go",
+		find: forbiddenArrows,
+	},
+	{
+		name: "test-packages",
+		says: "packages made for tests are imported by tests alone",
+		fix:  "import it from a _test.go file, or move what the program needs to a package of its own",
+		find: testPackagesInProgram,
+	},
+	{
+		name: "reserved-imports",
+		says: "what can do harm has a room of its own, where one reader can check what is done with it",
+		fix:  "call the room that owns it; what no room owns has a replacement, named above",
+		find: reservedImports,
+	},
+	{
+		name: "reserved-names",
+		says: "some functions reach past the room that owns what they touch",
+		fix:  "take the value from the caller, or call the room that owns it",
+		find: reservedNames,
+	},
+	{
+		name: "libraries",
+		says: "a library is used in the rooms that were given it, so that it can be replaced and its reach can be seen",
+		fix:  "use the room that wraps the library; a new library goes into libraries_test.go with its rooms, and its reason into the commit",
+		find: strayLibraries,
+	},
+	{
+		name: "package-names",
+		says: "a package is named after what it is",
+		fix:  "name it after its one idea; if there is none, its parts belong to their callers",
+		find: emptyNames,
+	},
+	{
+		name: "package-comments",
+		says: "each package says what it is for, what it never does and where to start reading",
+		fix:  "add a comment that begins with \"Package <name>\" (or \"Command <name>\") above the package clause, in doc.go when it is long",
+		find: missingPackageComments,
+	},
+	{
+		name: "file-length",
+		says: "no Go file has more than 600 lines",
+		fix:  "a file holds one idea: find the second one and move it out",
+		find: longFiles,
+	},
+	{
+		name: "no-init",
+		says: "nothing happens before main: no init functions",
+		fix:  "make it a function that someone calls, or the value of a variable",
+		find: initFunctions,
+	},
+	{
+		name: "no-shared-state",
+		says: "package variables never change: two jobs in one process do not know of each other",
+		fix:  "put the variable into a struct that is handed down",
+		find: sharedState,
+	},
+	{
+		name: "no-sleep-in-tests",
+		says: "tests do not wait for the clock: a sleep is too short on a busy machine and too long on every other",
+		fix:  "wait for the event itself, or run the test in a testing/synctest bubble, where a sleep takes no time",
+		find: sleepingTests,
+	},
+	{
+		name: "links",
+		says: "links between our pages and files lead somewhere",
+		fix:  "correct the path or the #heading",
+		find: deadLinks,
+	},
+	{
+		name: "toml-snippets",
+		says: "every TOML snippet in our pages can be parsed",
+		fix:  "correct the snippet; if it is not TOML on purpose, mark its fence as text",
+		find: brokenTOML,
+	},
+	{
+		name: "documented-commands",
+		says: "every perstack command and make target that a page shows exists",
+		fix:  "correct the page",
+		find: unknownCommands,
+	},
+	{
+		name: "documented-tests",
+		says: "every test that a page names exists: a promise without a test is not a promise",
+		fix:  "name the test that proves the sentence, or take the sentence back",
+		find: unknownTests,
+	},
+}
+
+func TestRules(t *testing.T) {
+	tree, err := load(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A loader that finds nothing would pass every rule.
+	for _, dir := range []string{"event", "engine", "internal/rules"} {
+		if len(tree.packages[dir]) == 0 {
+			t.Fatalf("no Go files were found in %s", dir)
+		}
+	}
+	for _, rule := range rules {
+		t.Run(rule.name, func(t *testing.T) {
+			for _, found := range rule.find(tree) {
+				t.Errorf("%s\n\trule: %s\n\tfix:  %s", found, rule.says, rule.fix)
+			}
+		})
+	}
+}
