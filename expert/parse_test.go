@@ -1,16 +1,15 @@
 package expert
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"github.com/perstack-go/perstack/internal/testkit"
+)
 
 // lines are problems as they are printed.
 func lines(ps Problems) []string {
@@ -48,19 +47,7 @@ func TestManyProblemsAtOnce(t *testing.T) {
 		t.Error("a file with errors gives a config")
 	}
 	got := strings.Join(lines(ps), "\n") + "\n"
-	golden := filepath.Join("testdata", "dozen.golden")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	testkit.Golden(t, "dozen.golden", got)
 	if n := len(ps.Err().(Problems)) + len(ps.Warnings()); n != len(ps) || n < 12 {
 		t.Errorf("%d problems, of which %d are errors or warnings", len(ps), n)
 	}

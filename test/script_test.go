@@ -3,7 +3,6 @@ package test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -16,9 +15,8 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden parts of the scripts")
 
 // fixedSource is set in the environment of a script that wants reproducible runs.
 const fixedSource = "PERSTACK_TEST_FIXED"
@@ -46,7 +44,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
-		UpdateScripts:      *update,
+		UpdateScripts:      *testkit.Update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			return nil

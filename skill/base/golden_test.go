@@ -1,23 +1,18 @@
 package base_test
 
 import (
-	"bytes"
-	"flag"
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/skill/base"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // What the models are shown. A change here is a change of prompts: read it as one.
 func TestToolsGolden(t *testing.T) {
@@ -48,19 +43,7 @@ func TestToolsGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = append(got, '\n')
-	const golden = "testdata/tools.golden.json"
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("the tools changed; run with -update if that was meant\n%s", cmp.Diff(string(want), string(got)))
-	}
+	testkit.Golden(t, "tools.golden.json", string(got))
 }
 
 // The schemas say what the decoders do.

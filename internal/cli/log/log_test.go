@@ -3,9 +3,6 @@ package log
 import (
 	"bytes"
 	"context"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,11 +11,10 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // perstackLog runs the command on a store.
 func perstackLog(t *testing.T, s store.Store, args ...string) (stdout, stderr string, code int) {
@@ -69,7 +65,7 @@ func TestGolden(t *testing.T) {
 			if errOut != "" || code != 0 {
 				t.Errorf("log %s: code %d, stderr %q", test.args, code, errOut)
 			}
-			golden(t, test.name+".golden", out)
+			testkit.Golden(t, test.name+".golden", out)
 		})
 	}
 }
@@ -190,23 +186,5 @@ func TestSteps(t *testing.T) {
 		case err != nil || s.min != test.min || s.max != test.max:
 			t.Errorf("Set(%q) = %d to %d, %v, want %d to %d", test.expr, s.min, s.max, err, test.min, test.max)
 		}
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; go test -update writes it", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }

@@ -3,20 +3,17 @@ package validate
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestOptions(t *testing.T) {
 	for _, test := range []struct {
@@ -71,7 +68,7 @@ func TestPrint(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := "-- stdout --\n" + out.String() + "-- stderr --\n" + errOut.String() + "-- json --\n" + jsonOut.String()
-			golden(t, name+".golden", got)
+			testkit.Golden(t, name+".golden", got)
 			if strings.ContainsAny(got, "\x1b\u202e") {
 				t.Errorf("control characters reached the output: %q", got)
 			}
@@ -172,22 +169,4 @@ func validate(t *testing.T, dir string, args ...string) (stdout, stderr string, 
 	cmd.SetArgs(append([]string{}, args...)) // nil would stand for those of the test
 	err = cmd.Execute()
 	return out.String(), errOut.String() + host.Describe(err), host.ExitCode(err)
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; go test -update writes it", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
 }

@@ -1,0 +1,62 @@
+//go:build root && linux
+
+package test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/file"
+)
+
+// A full disk ends the run with exit code 1 and a recorded end. When there is room
+// again, the job goes on where it was.
+func TestRootFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	disk := filepath.Join(dir, "perstack")
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+
+	// Twenty turns of 100 KB each do not fit into 1 MB.
+	var cassette strings.Builder
+	for range 20 {
+		fmt.Fprintf(&cassette, "[[turn]]\n[[turn.call]]\ntool = \"writeTextFile\"\nargs = { path = \"out.txt\", text = %q }\n", strings.Repeat("x", 100_000))
+	}
+	cassette.WriteString("[[turn]]\ntext = \"Worked.\"\n")
+	for name, text := range map[string]string{"perstack.toml": slow["perstack.toml"], "cassette.toml": cassette.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("perstack", "run", "writer", "go", "--job-id", "job", "--output", "text")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if code := exitCode(t, err); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	if !strings.Contains(string(out), store.ErrFull.Error()) {
+		t.Errorf("output %q does not say %q", out, store.ErrFull)
+	}
+	checkEnd(t, dir, event.StatusStoppedByError)
+	if _, err := store.Verify(t.Context(), file.New(disk, nil), "job"); err != nil {
+		t.Error(err)
+	}
+
+	if err := syscall.Mount("none", disk, "tmpfs", syscall.MS_REMOUNT, "size=16m"); err != nil {
+		t.Fatal(err)
+	}
+	perstack(t, dir, "run", "--continue-job", "job")
+	checkEnd(t, dir, event.StatusCompleted)
+}
