@@ -55,6 +55,8 @@ func (s State) apply(e event.Event) State {
 			s = s.say(b.NewMessages...).spend(b.Usage)
 			s.Turn++
 		}
+	case event.LimitWarning:
+		s.ContextWarned = s.ContextWarned || b.Limit == event.LimitContext
 	case event.ContinueToNextStep:
 		s.Phase, s.CheckpointID = PreparingForStep, b.NextCheckpointID
 		s.Step = Step{StartedAt: e.Timestamp}

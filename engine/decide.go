@@ -43,6 +43,9 @@ func (r *run) decide(ctx context.Context) (body event.Body, err error) {
 // prepare opens a step: with the calls that are still open, or by asking the model.
 func (r *run) prepare() event.Body {
 	r.flight = flight{} // models may use an id again in another turn
+	if warning, due := r.contextWarning(); due {
+		return warning
+	}
 	calls := r.state.open()
 	switch {
 	case len(calls) == 0:
@@ -51,6 +54,16 @@ func (r *run) prepare() event.Body {
 		return event.ResumeToolCalls{}
 	}
 	return event.FinishAllToolCalls{ToolMessage: r.toolMessageRef(calls)}
+}
+
+// contextWarning says once that the conversation fills most of the model's window:
+// behind its end the provider refuses every further request.
+func (r *run) contextWarning() (event.LimitWarning, bool) {
+	const most = 0.8
+	s := r.state
+	used := s.LastUsage.InputTokens + s.LastUsage.OutputTokens
+	due := s.ContextWindow > 0 && !s.ContextWarned && float64(used) >= most*float64(s.ContextWindow)
+	return event.LimitWarning{Limit: event.LimitContext, Used: float64(used), Max: float64(s.ContextWindow)}, due
 }
 
 func (r *run) finishStep() event.Body {

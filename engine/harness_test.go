@@ -198,6 +198,7 @@ type bench struct {
 	maxSteps, maxRetries int
 	parallel             int
 	timeout              time.Duration
+	window               int
 	emit                 func(event.Event) error
 	events               []event.Event // of the newest run
 }
@@ -221,7 +222,7 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 	b.events = nil
 	// A new process has new skills; what they remember comes from the journal.
 	b.base = &tools{name: event.BaseSkill, ran: b.base.ran}
-	job := Job{ID: "job", Expert: b.expert, Input: in, MaxSteps: b.maxSteps, MaxRetries: b.maxRetries, Timeout: b.timeout, Workspace: "/ws"}
+	job := Job{ID: "job", Expert: b.expert, Input: in, MaxSteps: b.maxSteps, MaxRetries: b.maxRetries, Timeout: b.timeout, ContextWindow: b.window, Workspace: "/ws"}
 	return Execute(ctx, job, Parts{
 		Model:  b.script,
 		Store:  b.store,

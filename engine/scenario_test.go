@@ -287,6 +287,23 @@ func isInput(err error) bool {
 	return errors.As(err, &e) && e.Kind == KindInput
 }
 
+// A conversation that nearly fills the model's window is announced, once.
+func TestContextWarning(t *testing.T) {
+	b := newBench(t, does("read"), does("read"), does("read").with(func(a *model.Answer) { a.Usage = spent(84) }), does("read").with(func(a *model.Answer) { a.Usage = spent(90) }), says("done"))
+	b.window = 100
+	b.must(Input{Query: "go"})
+	if got := strings.Count(b.trace(), "limitWarning@"); got != 1 || !strings.Contains(b.trace(), "continueToNextStep@3 limitWarning@4 startGeneration@4") {
+		t.Errorf("trace = %s", b.trace())
+	}
+	if w := last[event.LimitWarning](b); w.Limit != "context" || w.Used != 85 || w.Max != 100 {
+		t.Errorf("warning = %+v", w)
+	}
+	if share := last[event.CompleteRun](b).Checkpoint.ContextWindowUsage; share == nil || *share != 0.11 {
+		t.Errorf("share of the window = %v, want that of the last generation", share)
+	}
+	b.checkJournal()
+}
+
 // A changed definition is stated, and the instruction is the new one.
 func TestDefinitionChanged(t *testing.T) {
 	b := newBench(t, says("one"), says("two"))

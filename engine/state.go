@@ -44,9 +44,10 @@ type State struct {
 	Usage         event.Usage // accumulated along the path
 	LastUsage     event.Usage // of the newest generation
 	ContextWindow int
-	Turn          int // generations so far in this conversation
-	RetryCount    int // consecutive generations that failed, for whatever reason
-	Attempt       int // how often the current generation failed in transport
+	ContextWarned bool // it was said that the window is nearly full
+	Turn          int  // generations so far in this conversation
+	RetryCount    int  // consecutive generations that failed, for whatever reason
+	Attempt       int  // how often the current generation failed in transport
 	RetryDelayMS  int64
 	Failure       *event.Failure
 	StopReason    string                    // why it was interrupted, or which limit it met

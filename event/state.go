@@ -201,6 +201,9 @@ const (
 	LimitWorkspace = "workspace"
 )
 
+// LimitContext is what [LimitWarning] calls the model's context window, in tokens.
+const LimitContext = "context"
+
 // StopRunByLimit ends a Run by a limit other than the number of steps.
 type StopRunByLimit struct {
 	End
