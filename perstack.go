@@ -58,6 +58,9 @@ type Options struct {
 	Timeout    time.Duration // of one generation; default 5 minutes, negative for none
 	Reasoning  expert.ReasoningBudget
 
+	ModelName     string // recorded and shown
+	ContextWindow int    // of the model, in tokens; 0 when unknown
+
 	Protected []string      // paths that the file tools may not reach
 	Environ   []string      // commands get the harmless part of it
 	Source    engine.Source // default: the system's clock and random ids
@@ -76,9 +79,6 @@ func Run(ctx context.Context, opts Options) iter.Seq2[event.Event, error] {
 		}
 		stopped := false
 		emit := func(e event.Event) error {
-			if e.IsRecordOnly() {
-				return nil
-			}
 			if !yield(e, nil) {
 				stopped = true
 				return errors.New("the program that embeds perstack stopped listening")
@@ -100,7 +100,11 @@ func Run(ctx context.Context, opts Options) iter.Seq2[event.Event, error] {
 			Timeout:    max(opts.Timeout, 0),
 			Reasoning:  opts.Reasoning,
 			Experts:    []string{opts.Expert.Key},
-			Version:    version.String(),
+			ModelName:  opts.ModelName,
+
+			ContextWindow: opts.ContextWindow,
+
+			Version: version.String(),
 		}, engine.Listener{Emit: emit, Full: true})
 		if err != nil && !stopped {
 			yield(event.Event{}, err)

@@ -38,7 +38,7 @@ func longJob(ctx context.Context, dir string) ([]figure, error) {
 		Store:  counting,
 		Source: engine.SystemSource(),
 		Log:    slog.New(slog.DiscardHandler),
-		Skills: func(ctx context.Context, _ func(event.Body)) (*skill.Toolbox, error) {
+		Skills: func(ctx context.Context, _ *expert.Expert, _ func(event.Body)) (*skill.Toolbox, error) {
 			return skill.NewToolbox(ctx, []skill.Skill{noop{}}, nil)
 		},
 		Listener: engine.Listener{Emit: func(e event.Event) error {

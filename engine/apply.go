@@ -18,11 +18,10 @@ func (s State) apply(e event.Event) State {
 	case event.StartRun:
 		return s.start(e, b)
 	case event.StartGeneration:
-		s.Phase, s.Step = GeneratingToolCall, Step{StartedAt: e.Timestamp}
+		s.Phase, s.Step = GeneratingToolCall, Step{StartedAt: e.Timestamp, Input: s.Step.Input}
 	case event.ResumeToolCalls:
-		s.Phase, s.Step = CallingTool, Step{StartedAt: e.Timestamp, Calls: s.Step.Calls}
+		s.Phase = CallingTool
 	case event.FinishAllToolCalls:
-		s.Step = Step{StartedAt: e.Timestamp, Calls: s.Step.Calls}
 		s = s.answer(b.ToolMessage)
 		s.Phase = FinishingStep
 	case event.CallTools:
@@ -53,6 +52,7 @@ func (s State) apply(e event.Event) State {
 		if !b.Transport {
 			s.Phase, s.Attempt = FinishingStep, 0
 			s = s.say(b.NewMessages...).spend(b.Usage)
+			s.Step.Calls, s.Step.Answered = answeredCalls(b), true
 			s.Turn++
 		}
 	case event.LimitWarning:
@@ -92,20 +92,19 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	s.Phase, s.Status = PreparingForStep, event.StatusProceeding
 	s.JobID, s.RunID, s.CheckpointID, s.StepNumber = e.JobID, e.RunID, b.CheckpointID, e.StepNumber
 	s.Expert, s.Definition, s.DelegatedBy = b.Expert, b.Definition, b.DelegatedBy
-	s.ContextWindow = b.ContextWindow
+	s.Runtime, s.ContextWindow = b.Runtime, b.ContextWindow
 	// What ended the previous stretch must not be carried into this one.
 	s.Failure, s.StopReason = nil, ""
 	s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
-	if len(b.InputMessages) > 0 {
-		// New input comes with a tool message for calls that were still open.
-		s.Step = Step{}
-	}
+	// Calls that are still open go on, unless new input answers them.
+	s.Step = Step{StartedAt: e.Timestamp, Input: b.InputMessages, Calls: s.open()}
 	for _, m := range b.InputMessages {
 		if m.Type == event.InstructionMessage {
 			s.Instruction = m
-		} else {
-			s.Thread = s.Thread.Append(m)
+			continue
 		}
+		s.Thread = s.Thread.Append(m)
+		s.Step.Calls = nil
 	}
 	for _, answer := range b.Answers {
 		s.Step.Calls = withCall(s.Step.Calls, answer.ID, func(c *Call) { c.Result = &answer })
@@ -176,6 +175,19 @@ func callsOf(b event.CallTools) []Call {
 			c.Args = args[c.ID]
 		}
 		calls[i] = Call{ToolCall: c}
+	}
+	return calls
+}
+
+// answeredCalls are the calls of an exchange that was made up to show the model its mistake.
+func answeredCalls(b event.Retry) []Call {
+	var calls []Call
+	for i, c := range b.ToolCalls {
+		call := Call{ToolCall: c}
+		if i < len(b.ToolResults) {
+			call.Result = &b.ToolResults[i]
+		}
+		calls = append(calls, call)
 	}
 	return calls
 }

@@ -21,28 +21,32 @@ const noSkill = "unknown"
 // answered in the order plain, delegate, interactive; within a kind, as the model
 // wrote them.
 func (r *run) calls(answer *model.Answer) event.CallTools {
-	ordered := slices.Clone(answer.Calls)
-	slices.SortStableFunc(ordered, func(a, b model.Call) int { return int(r.kind(a.Tool)) - int(r.kind(b.Tool)) })
-
+	ordered := r.inOrder(answer.Calls)
 	parts := r.thinkingParts(answer)
 	if answer.Text != "" {
 		parts = append(parts, r.textPart(answer.Text))
 	}
 	var calls []event.ToolCall
 	for _, c := range ordered {
-		id := uniqueID(c.ID, calls)
-		_, skillName, ok := r.toolbox.Lookup(c.Tool)
+		id, tool := uniqueID(validText(c.ID), calls), validText(c.Tool)
+		_, skillName, ok := r.toolbox.Lookup(tool)
 		if !ok {
 			skillName = noSkill
 		}
-		calls = append(calls, event.ToolCall{ID: id, SkillName: skillName, ToolName: c.Tool})
+		calls = append(calls, event.ToolCall{ID: id, SkillName: skillName, ToolName: tool})
 		parts = append(parts, event.Part{
 			ID: r.Source.NewID(), Type: event.ToolCallPart,
-			ToolCallID: id, ToolName: c.Tool, Args: arguments(c.Args),
+			ToolCallID: id, ToolName: tool, Args: arguments(c.Args), ProviderData: c.ProviderData,
 		})
 	}
-	message := &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: parts}
+	message := &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: parts, Author: r.job.ModelName}
 	return event.CallTools{NewMessage: message, ToolCalls: calls, Usage: answer.Usage}
+}
+
+func (r *run) inOrder(calls []model.Call) []model.Call {
+	calls = slices.Clone(calls)
+	slices.SortStableFunc(calls, func(a, b model.Call) int { return int(r.kind(a.Tool)) - int(r.kind(b.Tool)) })
+	return calls
 }
 
 func (r *run) kind(tool string) skill.Kind {
@@ -172,25 +176,29 @@ func (r *run) wave(calls []Call) []Call {
 // afterCalls says how the turn goes on once every tool has answered.
 func (r *run) afterCalls(calls []Call) event.Body {
 	for _, c := range calls {
-		if c.Result == nil {
+		if c.Result == nil && r.kind(c.ToolName) == skill.Interactive {
 			return event.CallInteractiveTool{ToolCallID: c.ID}
 		}
 	}
-	for _, c := range calls {
-		if !isCompletion(c.ToolCall) || !isAccepted(*c.Result) {
-			continue
-		}
-		said := strings.TrimSpace(r.state.lastExpertMessage().Text())
-		if said == "" {
-			return event.AttemptCompletion{}
-		}
-		// The answer came along with the call: no second generation is needed.
-		return event.CompleteRun{
-			ToolMessage: r.toolMessageRef(calls),
-			NewMessage:  &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: []event.Part{r.textPart(said)}},
-		}
+	if !completed(calls) {
+		return event.ResolveToolResults{}
 	}
-	return event.ResolveToolResults{}
+	said := strings.TrimSpace(r.state.lastExpertMessage().Text())
+	if said == "" {
+		return event.AttemptCompletion{}
+	}
+	// The answer came along with the call: no second generation is needed.
+	return event.CompleteRun{
+		ToolMessage: r.toolMessageRef(calls),
+		NewMessage:  &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: []event.Part{r.textPart(said)}},
+	}
+}
+
+// completed reports whether the Expert declared itself done and was believed.
+func completed(calls []Call) bool {
+	return slices.ContainsFunc(calls, func(c Call) bool {
+		return isCompletion(c.ToolCall) && c.Result != nil && isAccepted(*c.Result)
+	})
 }
 
 func isCompletion(c event.ToolCall) bool {

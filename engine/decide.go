@@ -3,21 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/perstack-go/perstack/event"
 )
 
 // decide does the work of the current phase and returns what came of it. This is the
 // only place where a run has effects.
-func (r *run) decide(ctx context.Context) (body event.Body, err error) {
-	defer func() {
-		// A bug must not cost the user the end of the journal.
-		if p := recover(); p != nil {
-			r.Log.Error("panic", "value", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("internal error: %v; please report it", p)
-		}
-	}()
+func (r *run) decide(ctx context.Context) (event.Body, error) {
 	if reason, stop := r.interrupted(ctx); stop {
 		return r.settle(reason), nil
 	}
@@ -25,13 +17,13 @@ func (r *run) decide(ctx context.Context) (body event.Body, err error) {
 	case PreparingForStep:
 		return r.prepare(), nil
 	case GeneratingToolCall:
-		return r.generateToolCall(ctx)
+		return r.generateToolCall(ctx), nil
 	case CallingTool:
 		return r.callTools(ctx)
 	case ResolvingToolResult:
 		return event.FinishToolCall{ToolMessage: r.toolMessageRef(r.state.Step.Calls)}, nil
 	case GeneratingRunResult:
-		return r.generateRunResult(ctx)
+		return r.generateRunResult(ctx), nil
 	case CallingInteractiveTool:
 		return event.StopRunByInteractiveTool{}, nil
 	case FinishingStep:
@@ -42,7 +34,7 @@ func (r *run) decide(ctx context.Context) (body event.Body, err error) {
 
 // prepare opens a step: with the calls that are still open, or by asking the model.
 func (r *run) prepare() event.Body {
-	r.flight = flight{} // models may use an id again in another turn
+	r.flight.clear() // models may use an id again in another turn
 	if warning, due := r.contextWarning(); due {
 		return warning
 	}
@@ -50,7 +42,7 @@ func (r *run) prepare() event.Body {
 	switch {
 	case len(calls) == 0:
 		return event.StartGeneration{}
-	case len(r.state.Pending()) > 0:
+	case len(r.state.Pending()) > 0, completed(calls):
 		return event.ResumeToolCalls{}
 	}
 	return event.FinishAllToolCalls{ToolMessage: r.toolMessageRef(calls)}
@@ -67,7 +59,7 @@ func (r *run) contextWarning() (event.LimitWarning, bool) {
 }
 
 func (r *run) finishStep() event.Body {
-	if r.history.Job.TotalSteps >= r.job.MaxSteps {
+	if r.totalSteps() >= r.job.MaxSteps {
 		return event.StopRunByExceededMaxSteps{}
 	}
 	return event.ContinueToNextStep{NextCheckpointID: r.Source.NewID()}

@@ -27,11 +27,11 @@ type Job struct {
 
 	// What follows is recorded and shown, and changes nothing else.
 	Experts       []string // keys of all Experts at hand
-	ModelName     string
-	ContextWindow int    // tokens; 0 when unknown
-	Runtime       string // local, docker, ...
-	Version       string // of perstack
-	Workspace     string // as the model is told
+	ModelName     string   // provider and model
+	ContextWindow int      // tokens; 0 when unknown
+	Runtime       string   // local, docker, ...
+	Version       string   // of perstack
+	Workspace     string   // as the model is told
 }
 
 // An Input says what the user wants from the job now.
@@ -51,9 +51,9 @@ type Input struct {
 // Parts are what the engine works with.
 type Parts struct {
 	Model model.Model
-	// Skills starts the Expert's skills. It is called when the run has been
-	// announced, and reports what happens to them meanwhile.
-	Skills func(ctx context.Context, report func(event.Body)) (*skill.Toolbox, error)
+	// Skills starts an Expert's skills. It is called when the run has been announced,
+	// and reports what happens to them meanwhile.
+	Skills func(ctx context.Context, e *expert.Expert, report func(event.Body)) (*skill.Toolbox, error)
 	Store  store.Store
 	Source Source
 
@@ -82,11 +82,11 @@ type Result struct {
 	RunID        string
 	CheckpointID string
 	Status       event.Status
-	StepNumber   int
+	TotalSteps   int              // of all Runs of the job
 	Text         string           // the answer, when completed
 	Pending      []event.ToolCall // what waits for the user
 	Failure      *event.Failure   // why it was stopped, when by an error
-	Reason       string           // why it was stopped, when interrupted
+	Reason       string           // why it was interrupted, or which limit it met
 	Usage        event.Usage
 }
 
@@ -122,42 +122,62 @@ func Execute(ctx context.Context, job Job, parts Parts) (Result, error) {
 	if parts.Parallel == 0 {
 		parts.Parallel = 16
 	}
-	history := NewHistory()
-	if job.Input.Continue {
-		// Without this look, opening an unknown job would create it.
-		if err := exists(ctx, parts.Store, job.ID); err != nil {
-			return Result{}, err
-		}
+	// Opening an unknown job would create it, so look first.
+	known, err := exists(ctx, parts.Store, job.ID)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case job.Input.Continue && !known:
+		return Result{}, inputError("no such job: %s; perstack log lists the jobs", job.ID)
+	case !job.Input.Continue && known:
+		return Result{}, inputError("job %s exists already; continue it with --continue-job %s", job.ID, job.ID)
 	}
 	journal, err := parts.Store.Open(ctx, job.ID)
 	if err != nil {
 		return Result{}, storeError(err)
 	}
-	r := &run{job: job, Parts: parts, journal: journal, history: history}
-	result, err := r.execute(ctx)
+	result, err := executeIn(ctx, journal, job, parts)
 	if closeErr := journal.Close(); closeErr != nil && err == nil {
 		err = storeError(closeErr)
 	}
 	return result, err
 }
 
-// exists reports an unknown or unreadable job.
-func exists(ctx context.Context, s store.Store, jobID string) error {
-	for _, err := range s.Read(ctx, jobID, 0) {
-		if err != nil {
-			return storeError(err)
+// executeIn runs a job in its open journal.
+func executeIn(ctx context.Context, journal store.Journal, job Job, parts Parts) (Result, error) {
+	history := NewHistory()
+	if job.Input.Continue {
+		var err error
+		if history, err = Load(ctx, parts.Store, job.ID); err != nil {
+			return Result{}, storeError(err)
 		}
-		return nil
 	}
-	return inputError("job %s has no records; start it with --job-id", jobID)
+	r := &run{job: job, Parts: parts, recorder: &recorder{
+		Listener: parts.Listener,
+		journal:  journal,
+		saving:   context.WithoutCancel(ctx),
+		history:  history,
+	}}
+	return r.execute(ctx)
+}
+
+// exists reports whether a job has any record.
+func exists(ctx context.Context, s store.Store, jobID string) (bool, error) {
+	for _, err := range s.Read(ctx, jobID, 0) {
+		if errors.Is(err, store.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, storeError(err)
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // storeError gives an error of the store its kind.
 func storeError(err error) error {
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return inputError("%w; perstack log lists the jobs", err)
-	case errors.Is(err, store.ErrBadID), errors.Is(err, store.ErrLocked):
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrBadID) || errors.Is(err, store.ErrLocked) {
 		return &Error{KindInput, err}
 	}
 	return &Error{KindStore, err}

@@ -15,6 +15,10 @@ func expand(before, after State, e event.Event) event.Event {
 			initial.Status = event.StatusInit
 		}
 		initial.Thread, initial.Instruction = before.Thread, before.Instruction
+		initial.Step.Calls = before.open()
+		for _, answer := range b.Answers {
+			initial.Step.Calls = withCall(initial.Step.Calls, answer.ID, func(c *Call) { c.Result = &answer })
+		}
 		b.InitialCheckpoint = initial.Checkpoint()
 		e.Body = b
 	case event.StartGeneration:
@@ -24,7 +28,7 @@ func expand(before, after State, e event.Event) event.Event {
 		b.PendingToolCalls, b.PartialToolResults = after.Pending(), results(after.Step.Calls)
 		e.Body = b
 	case event.FinishAllToolCalls:
-		b.NewMessages = after.Step.Messages
+		b.NewMessages = []*event.Message{after.Thread.Last()}
 		e.Body = b
 	case event.CallTools:
 		b.ToolCalls = toolCalls(after.Step.Calls)

@@ -12,58 +12,73 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// A flight is the tool calls that run right now. The tools run on goroutines of
-// their own; what they report comes through one channel, so that the loop remains the
-// only one that records and publishes.
+// grace is how long an interrupted run waits for its tools to stop.
+const grace = 5 * time.Second
+
+// A flight is the tool calls of one turn that this process carries out. The tools run
+// on goroutines of their own; what they report comes through channels, so that the
+// loop remains the only one that records.
 type flight struct {
-	running   int
 	announced []string // ids of calls whose start this process has recorded
 	launched  []string // ids of calls that it has started
-	reports   chan report
-	cancels   []context.CancelFunc
+	running   int
+
+	results  chan event.ToolResult // with room for all: a tool is never held up
+	notes    chan note
+	stop     context.CancelFunc // of all calls
+	deadline *time.Timer        // set when they were told to stop
 }
 
-// A report is a note of progress, or a result.
-type report struct {
-	callID string
-	note   string
-	result *event.ToolResult
-}
+// A note is a tool's progress.
+type note struct{ callID, text string }
 
 func (f *flight) hasAnnounced(callID string) bool { return slices.Contains(f.announced, callID) }
 func (f *flight) hasLaunched(callID string) bool  { return slices.Contains(f.launched, callID) }
 
+// clear makes room for the calls of another turn.
+func (f *flight) clear() {
+	if f.stop != nil {
+		f.stop()
+	}
+	*f = flight{}
+}
+
 // launch starts calls whose start is recorded. Before a call with effects starts, the
 // record is made to survive a power cut.
 func (r *run) launch(ctx context.Context, calls []Call) error {
-	for _, c := range calls {
-		if tool, _, _ := r.toolbox.Lookup(c.ToolName); !tool.Repeatable {
-			if err := r.commit(); err != nil {
-				return err
-			}
-			break
+	effects := slices.ContainsFunc(calls, func(c Call) bool {
+		tool, _, _ := r.toolbox.Lookup(c.ToolName)
+		return !tool.Repeatable
+	})
+	if effects {
+		if err := r.commit(); err != nil {
+			return err
 		}
 	}
-	if r.flight.reports == nil {
-		r.flight.reports = make(chan report, 64)
+	f := &r.flight
+	if f.results == nil {
+		f.results = make(chan event.ToolResult, len(r.state.Step.Calls))
+		f.notes = make(chan note, 64)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r.flight.cancels = append(r.flight.cancels, cancel)
-	reports := r.flight.reports
-	ctx = skill.WithProgress(ctx, func(callID, note string) {
+	earlier := f.stop
+	f.stop = func() {
+		cancel()
+		if earlier != nil {
+			earlier()
+		}
+	}
+	results, notes := f.results, f.notes
+	ctx = skill.WithProgress(ctx, func(callID, text string) {
 		select {
-		case reports <- report{callID: callID, note: note}:
-		default: // nobody is waiting: a note may be lost, a tool may not be held up
+		case notes <- note{callID, text}:
+		default: // nobody reads: a note may be lost, a tool may not be held up
 		}
 	})
 	for _, c := range calls {
-		r.flight.launched = append(r.flight.launched, c.ID)
-		r.flight.running++
-		call := c.ToolCall
-		go func() {
-			result := r.call(ctx, call)
-			reports <- report{callID: call.ID, result: &result}
-		}()
+		f.launched = append(f.launched, c.ID)
+		f.running++
+		go func() { results <- r.call(ctx, c.ToolCall) }()
 	}
 	return nil
 }
@@ -100,20 +115,21 @@ func (r *run) await(ctx context.Context) event.Body {
 		}
 		select {
 		case <-ctx.Done():
-		case rep := <-r.flight.reports:
-			if rep.result != nil {
-				r.flight.running--
-				return r.landed(*rep.result)
-			}
-			r.publish(event.ToolProgress{ToolCallID: rep.callID, Message: rep.note})
+		case result := <-r.flight.results:
+			r.flight.running--
+			return r.landed(result)
+		case n := <-r.flight.notes:
+			r.show(event.ToolProgress{ToolCallID: n.callID, Message: validText(n.text)})
 		}
 	}
 }
 
-// landed takes a result from its tool and gives its parts their ids.
+// landed takes a result from its tool: its parts get their ids, its text is made fit
+// for the journal, and what the skill remembers now goes along.
 func (r *run) landed(result event.ToolResult) event.EndToolCall {
 	for i := range result.Result {
 		result.Result[i].ID = r.Source.NewID()
+		result.Result[i].Text = validText(result.Result[i].Text)
 	}
 	// The memory of now, not of when the tool ended: of two calls that ran side by
 	// side, the one recorded last must not bring back the older state.
@@ -123,9 +139,6 @@ func (r *run) landed(result event.ToolResult) event.EndToolCall {
 	}
 	return event.EndToolCall{ToolResult: result, Memory: memory}
 }
-
-// grace is how long an interrupted run waits for its tools to stop.
-const grace = 5 * time.Second
 
 // settle takes the results of tools that stop because the run is interrupted. What
 // does not stop in time is left without a result: its outcome is unknown.
@@ -137,26 +150,23 @@ func (r *run) settle(reason string) event.Body {
 }
 
 // stopOne tells the running tools to stop and returns the result of the next one that
-// does. It is false when none runs any more, or none stops in time.
+// does. It is false when none runs any more, or the grace is over.
 func (f *flight) stopOne() (event.ToolResult, bool) {
-	for _, cancel := range f.cancels {
-		cancel()
+	if f.running == 0 {
+		return event.ToolResult{}, false
 	}
-	f.cancels = nil
-	timeout := time.NewTimer(grace)
-	defer timeout.Stop()
-	for f.running > 0 {
-		select {
-		case rep := <-f.reports:
-			if rep.result != nil {
-				f.running--
-				return *rep.result, true
-			}
-		case <-timeout.C:
-			f.running = 0
-		}
+	f.stop()
+	if f.deadline == nil {
+		f.deadline = time.NewTimer(grace)
 	}
-	return event.ToolResult{}, false
+	select {
+	case result := <-f.results:
+		f.running--
+		return result, true
+	case <-f.deadline.C:
+		f.running = 0
+		return event.ToolResult{}, false
+	}
 }
 
 // textResult is a result made by the engine itself.

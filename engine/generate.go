@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strings"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -13,7 +13,7 @@ import (
 )
 
 // generateToolCall asks the model what to do next.
-func (r *run) generateToolCall(ctx context.Context) (event.Body, error) {
+func (r *run) generateToolCall(ctx context.Context) event.Body {
 	req := r.request(r.state.Messages())
 	for _, t := range r.toolbox.Tools() {
 		req.Tools = append(req.Tools, model.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
@@ -21,30 +21,40 @@ func (r *run) generateToolCall(ctx context.Context) (event.Body, error) {
 	answer, err := r.generate(ctx, req, false)
 	switch {
 	case err != nil:
-		return r.failedGeneration(ctx, err), nil
+		return r.failedGeneration(ctx, err)
 	case answer.Finish == model.FinishContentFilter:
-		failure := event.Failure{Name: "ContentFilter", Message: "the provider's content filter stopped the answer; change the query or the instruction"}
-		return event.StopRunByError{Error: failure, Usage: answer.Usage}, nil
+		return filtered(answer)
 	case len(answer.Calls) > 0 && answer.Finish != model.FinishToolCalls && answer.Finish != model.FinishStop:
-		return r.cutOff(answer), nil
+		return r.cutOff(answer)
 	case len(answer.Calls) > 0:
-		return r.calls(answer), nil
+		return r.calls(answer)
 	case answer.Text != "":
-		return event.CompleteRun{NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}, nil
+		return event.CompleteRun{NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}
 	}
-	return r.uselessAnswer(answer.Usage, "EmptyGeneration", "The answer held neither a tool call nor text. Call a tool, or answer with text.", nil), nil
+	return r.uselessAnswer(answer.Usage, "EmptyGeneration", "The answer held neither a tool call nor text. Call a tool, or answer with text.", nil)
 }
 
 // generateRunResult asks the model for its final answer, after it declared itself done.
-func (r *run) generateRunResult(ctx context.Context) (event.Body, error) {
+func (r *run) generateRunResult(ctx context.Context) event.Body {
 	calls := r.state.Step.Calls
 	ref := r.toolMessageRef(calls)
 	req := r.request(r.state.Thread.Append(toolMessage(ref, calls)).messagesAfter(r.state.Instruction))
 	answer, err := r.generate(ctx, req, true)
-	if err != nil {
-		return r.failedGeneration(ctx, err), nil
+	switch {
+	case err != nil:
+		return r.failedGeneration(ctx, err)
+	case answer.Finish == model.FinishContentFilter:
+		return filtered(answer)
 	}
-	return event.CompleteRun{ToolMessage: ref, NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}, nil
+	return event.CompleteRun{ToolMessage: ref, NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}
+}
+
+// filtered ends a run whose answer the provider withheld.
+func filtered(answer *model.Answer) event.Body {
+	return event.StopRunByError{Usage: answer.Usage, Error: event.Failure{
+		Name:    "ContentFilter",
+		Message: "the provider's content filter stopped the answer; change the query or the instruction",
+	}}
 }
 
 func (r *run) request(messages []*event.Message) *model.Request {
@@ -59,7 +69,19 @@ func (r *run) request(messages []*event.Message) *model.Request {
 
 // generate asks the model once and publishes the stream of its answer. The journal is
 // committed meanwhile.
-func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (*model.Answer, error) {
+func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (answer *model.Answer, err error) {
+	defer func() {
+		// A bug in a provider's client must not cost the user the end of the journal.
+		p := recover()
+		switch {
+		case p == nil:
+		case r.telling: // it is the listener's own
+			panic(p)
+		default:
+			r.Log.Error("panic in the model", "value", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the model's client failed inside: %v; please report it", p)
+		}
+	}()
 	r.commitBeside()
 	if d := r.state.RetryDelayMS; d > 0 {
 		if err := r.Source.Sleep(ctx, time.Duration(d)*time.Millisecond); err != nil {
@@ -71,16 +93,16 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 		ctx, cancel = context.WithTimeout(ctx, r.job.Timeout)
 		defer cancel()
 	}
-	stream := stream{publish: r.publish, result: isResult}
+	stream := stream{publish: r.show, result: isResult}
 	for chunk, err := range r.Model.Generate(ctx, req) {
 		switch {
 		case err != nil:
 			return nil, err
-		case r.silent != nil:
-			return nil, r.silent
-		case chunk.Answer != nil:
+		case chunk.Answer != nil: // paid for, so it is taken even if nobody listens
 			stream.finish(chunk.Answer)
 			return chunk.Answer, nil
+		case r.closed() != nil:
+			return nil, r.closed()
 		case chunk.Reasoning != "":
 			stream.reason(chunk.Reasoning)
 		case chunk.Text != "":
@@ -97,7 +119,7 @@ func (r *run) failedGeneration(ctx context.Context, err error) event.Body {
 		return event.StopRunByInterrupt{Reason: reason}
 	}
 	e := model.AsError(err)
-	failure := event.Failure{Name: e.Name, Message: e.Message, StatusCode: e.StatusCode, IsRetryable: e.Retryable}
+	failure := event.Failure{Name: e.Name, Message: validText(e.Message), StatusCode: e.StatusCode, IsRetryable: e.Retryable}
 	if !e.Retryable {
 		return event.StopRunByError{Error: failure}
 	}
@@ -116,13 +138,14 @@ func (r *run) failedGeneration(ctx context.Context, err error) event.Body {
 const (
 	firstDelay = 500 * time.Millisecond
 	maxDelay   = 30 * time.Second
+	maxAsked   = 10 * time.Minute // what a provider can make a run wait
 )
 
 // delay says how long to wait before the next try: what the provider asked for, else
 // twice as long each time, spread so that many runs do not come back at once.
 func (r *run) delay(asked time.Duration) time.Duration {
 	if asked > 0 {
-		return asked
+		return min(asked, maxAsked)
 	}
 	d := min(firstDelay<<min(r.state.RetryCount, 10), maxDelay)
 	return d/2 + time.Duration(r.Source.Fraction()*float64(d/2))
@@ -159,7 +182,7 @@ func (r *run) cutOff(answer *model.Answer) event.Body {
 		message = fmt.Sprintf("The answer ended for the reason %q before its tool calls were complete, so none was carried out. Try again.", answer.Finish)
 	}
 	only := *answer
-	only.Calls, only.Text = answer.Calls[:1], ""
+	only.Calls, only.Text = r.inOrder(answer.Calls)[:1], ""
 	called := r.calls(&only)
 	call := callsOf(called)[0]
 	result := r.errorResult(call.ToolCall, reason("CutOff", message))
@@ -176,13 +199,14 @@ func (r *run) expertMessage(answer *model.Answer, text string) *event.Message {
 		ID:       r.Source.NewID(),
 		Type:     event.ExpertMessage,
 		Contents: append(r.thinkingParts(answer), r.textPart(text)),
+		Author:   r.job.ModelName,
 	}
 }
 
 func (r *run) thinkingParts(answer *model.Answer) []event.Part {
 	var parts []event.Part
 	for _, t := range answer.Thinking {
-		parts = append(parts, event.Part{ID: r.Source.NewID(), Type: event.ThinkingPart, Thinking: t.Text, Signature: t.Signature})
+		parts = append(parts, event.Part{ID: r.Source.NewID(), Type: event.ThinkingPart, Thinking: validText(t.Text), Signature: t.Signature, ProviderData: t.ProviderData})
 	}
 	return parts
 }
@@ -192,7 +216,7 @@ func reason(name, message string) string {
 	text, err := json.Marshal(struct {
 		Error   string `json:"error"`
 		Message string `json:"message"`
-	}{name, strings.ToValidUTF8(message, "�")})
+	}{name, validText(message)})
 	if err != nil {
 		return name
 	}

@@ -228,7 +228,7 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 		Store:  b.store,
 		Source: b.source,
 		Log:    slog.New(slog.DiscardHandler),
-		Skills: func(ctx context.Context, _ func(event.Body)) (*skill.Toolbox, error) {
+		Skills: func(ctx context.Context, _ *expert.Expert, _ func(event.Body)) (*skill.Toolbox, error) {
 			return skill.NewToolbox(ctx, []skill.Skill{b.base, b.tools, questions{}}, nil)
 		},
 		Listener: Listener{Full: true, Emit: func(e event.Event) error {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/store"
@@ -91,13 +93,30 @@ func (h *History) At(checkpointID string) (Point, bool) {
 // a job that has not finished a step yet.
 func (h *History) Head() (Point, bool) { return h.head, h.head.Seq > 0 }
 
-// Open returns the Run that was under way when the journal ends: its process died,
-// or is still at work.
-func (h *History) Open() (State, bool) {
+// Open returns the Runs that were under way when the journal ends, the job's own first:
+// their process died, or is still at work.
+func (h *History) Open() []State {
+	var open []State
 	for _, s := range h.runs {
-		if s.Phase != Stopped && s.Phase != Init && s.DelegatedBy == nil {
-			return s, true
+		if s.Phase != Stopped && s.Phase != Init {
+			open = append(open, s)
 		}
 	}
-	return State{}, false
+	slices.SortFunc(open, func(a, b State) int {
+		if (a.DelegatedBy == nil) != (b.DelegatedBy == nil) {
+			if a.DelegatedBy == nil {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.RunID, b.RunID)
+	})
+	return open
+}
+
+// crashPoint is the checkpoint that closing an open Run will leave. The closing record
+// is the next one.
+func (h *History) crashPoint(s State) Point {
+	s.Phase, s.Status = Stopped, event.StatusStoppedByInterrupt
+	return Point{s, h.last + 1}
 }

@@ -51,5 +51,9 @@ func (r *run) userMessage(text string) *event.Message {
 }
 
 func (r *run) textPart(text string) event.Part {
-	return event.Part{ID: r.Source.NewID(), Type: event.TextPart, Text: text}
+	return event.Part{ID: r.Source.NewID(), Type: event.TextPart, Text: validText(text)}
 }
+
+// validText replaces bytes that are no UTF-8. JSON cannot hold them, and the live state
+// must be the one that is folded from the journal.
+func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

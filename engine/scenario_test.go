@@ -244,7 +244,7 @@ func TestMemorySurvivesResume(t *testing.T) {
 	if strings.Contains(b.trace(), "attemptCompletion@") {
 		t.Errorf("completion was accepted although a todo is open: %s", b.trace())
 	}
-	if cp := last[event.CompleteRun](b).Checkpoint; string(cp.Metadata[event.BaseSkill]) != `{"newTodos":["x"]}` {
+	if cp := last[event.CompleteRun](b).Checkpoint; string(cp.Metadata["skills"]) != `{"@perstack/base":{"newTodos":["x"]}}` {
 		t.Errorf("metadata = %s", cp.Metadata)
 	}
 }

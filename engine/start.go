@@ -2,68 +2,83 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/perstack-go/perstack/event"
 )
 
-// unknownOutcome is what the model is told about a call that was under way when the
-// process died. Running it again could do its work twice.
-const unknownOutcome = "Error: perstack stopped while this call was running, so its outcome is unknown. Check what it did before you repeat it."
-
-// notRun is what the model is told about a call that a new query overtook.
-const notRun = "Error: this call was not carried out, because the user went on with a new request."
+const (
+	// crashed is the reason recorded for a Run whose process ended without a word.
+	crashed = "the process ended before it could save"
+	// unknownOutcome is what the model is told about a call that was under way when
+	// the process died. Running it again could do its work twice.
+	unknownOutcome = "Error: perstack stopped while this call was running, so its outcome is unknown. Check what it did before you repeat it."
+	// notRun is what the model is told about a call that a new query overtook.
+	notRun = "Error: this call was not carried out, because the user went on with a new request."
+)
 
 // A beginning is the startRun event that a job begins with, and the Run it opens.
 type beginning struct {
-	runID string
-	step  int
-	body  event.StartRun
+	runID  string
+	step   int
+	body   event.StartRun
+	origin State             // where it goes on from; zero for a new job
+	answer *event.ToolAnswer // the user's answer, with the names of its question
+}
+
+// definitionChanged reports that the Expert is not what the conversation was last run with.
+func (b beginning) definitionChanged() (event.DefinitionChanged, bool) {
+	changed := event.DefinitionChanged{Expert: b.body.Expert.Key, Before: b.origin.Definition, After: b.body.Definition}
+	return changed, changed.Before != "" && changed.Before != changed.After
 }
 
 // begin works out how the job starts: afresh, with a new query on top of a
-// conversation, with an answer, or where it was left.
+// conversation, with an answer, or where it was left. Nothing is written yet.
 func (r *run) begin() (beginning, error) {
 	e := r.job.Expert
 	b := beginning{runID: r.Source.NewID(), step: 1, body: event.StartRun{
-		InputMessages: []*event.Message{},
-		CheckpointID:  r.Source.NewID(),
-		Expert:        event.ExpertRef{Key: e.Key, Name: e.Name, Version: e.Version},
-		Definition:    e.Digest(),
-		ContextWindow: r.job.ContextWindow,
-
+		InputMessages:  []*event.Message{},
+		CheckpointID:   r.Source.NewID(),
+		Expert:         event.ExpertRef{Key: e.Key, Name: e.Name, Version: e.Version},
+		Definition:     e.Digest(),
+		ContextWindow:  r.job.ContextWindow,
 		Model:          r.job.ModelName,
-		MaxSteps:       r.job.MaxSteps,
+		Runtime:        r.job.Runtime,
 		RuntimeVersion: r.job.Version,
+		MaxSteps:       r.job.MaxSteps,
 	}}
 	if !r.job.Input.Continue {
 		b.body.InputMessages = []*event.Message{r.instruction(), r.userMessage(r.job.Input.Query)}
 		return b, nil
 	}
-
 	origin, err := r.origin()
 	if err != nil {
 		return beginning{}, err
 	}
 	s := origin.State
-	b.step = s.StepNumber + 1
+	b.origin, b.step = s, s.StepNumber+1
 	b.body.From = &event.Origin{RunID: s.RunID, CheckpointID: s.CheckpointID, Seq: origin.Seq}
 	b.body.DelegatedBy = s.DelegatedBy
 
 	if r.job.Input.Query != "" {
-		return b, r.beginQuery(&b, s)
+		return b, r.beginQuery(&b)
 	}
 	// The Run goes on. It keeps its id, unless it has gone on from here before.
 	if newest := r.history.runs[s.RunID]; newest.CheckpointID == s.CheckpointID {
 		b.runID = s.RunID
 	}
-	return b, r.beginResume(&b, s)
+	return b, r.beginResume(&b)
 }
 
-// origin finds the checkpoint to go on from.
+// origin finds the checkpoint to go on from. A Run that a crash left open counts as
+// stopped where its journal ends.
 func (r *run) origin() (Point, error) {
 	from := r.job.Input.From
 	point, ok := r.history.Head()
-	if from != "" {
+	if open := r.history.Open(); len(open) > 0 {
+		point, ok = r.history.crashPoint(open[0]), true
+	}
+	if from != "" && from != point.State.CheckpointID {
 		point, ok = r.history.At(from)
 	}
 	switch {
@@ -72,24 +87,33 @@ func (r *run) origin() (Point, error) {
 	case !ok:
 		return Point{}, inputError("job %s has no checkpoint to continue from", r.job.ID)
 	case point.State.Expert.Key != r.job.Expert.Key:
-		return Point{}, mismatch(point.State.Expert.Key, r.job.Expert.Key)
+		return Point{}, inputError("checkpoint expert key %s does not match input expert key %s; run %s, or leave the expert out",
+			point.State.Expert.Key, r.job.Expert.Key, point.State.Expert.Key)
 	}
 	return point, nil
 }
 
-func mismatch(recorded, given string) error {
-	return inputError("checkpoint expert key %s does not match input expert key %s; run %s, or leave the expert out", recorded, given, recorded)
+// closeCrashed records the end of Runs that a crash left open.
+func (r *run) closeCrashed() error {
+	for _, open := range r.history.Open() {
+		r.runID, r.state = open.RunID, open
+		if err := r.recordEarlier(r.stamp(event.StopRunByInterrupt{Reason: crashed})); err != nil {
+			return err
+		}
+	}
+	r.state = State{}
+	return nil
 }
 
 // beginQuery puts a new query behind the conversation. The instruction is made anew,
 // since its date and the Expert's definition may have changed; calls that are still
 // open get an answer first, because providers refuse a conversation without one.
-func (r *run) beginQuery(b *beginning, s State) error {
-	if s.Status == event.StatusStoppedByInteractiveTool {
-		return r.waits(s)
+func (r *run) beginQuery(b *beginning) error {
+	if b.origin.Status == event.StatusStoppedByInteractiveTool {
+		return r.waits(b.origin)
 	}
 	b.body.InputMessages = append(b.body.InputMessages, r.instruction())
-	if calls := slices.Clone(s.open()); len(calls) > 0 {
+	if calls := slices.Clone(b.origin.open()); len(calls) > 0 {
 		for i, c := range calls {
 			if c.Result != nil {
 				continue
@@ -108,9 +132,13 @@ func (r *run) beginQuery(b *beginning, s State) error {
 }
 
 // beginResume goes on without a new query: with the user's answer, or where an
-// unfinished Run was left.
-func (r *run) beginResume(b *beginning, s State) error {
-	answer := r.job.Input.Answer
+// unfinished Run was left. The instruction stays as it was, so that a provider's
+// prompt cache still fits, unless the Expert is another by now.
+func (r *run) beginResume(b *beginning) error {
+	if _, changed := b.definitionChanged(); changed {
+		b.body.InputMessages = append(b.body.InputMessages, r.instruction())
+	}
+	s, answer := b.origin, r.job.Input.Answer
 	switch {
 	case answer == nil && s.Status == event.StatusStoppedByInteractiveTool:
 		return r.waits(s)
@@ -119,7 +147,7 @@ func (r *run) beginResume(b *beginning, s State) error {
 	case answer == nil:
 		return nil
 	case s.Status != event.StatusStoppedByInteractiveTool:
-		return inputError("job %s does not wait for an answer; leave out -i to continue it with a query", r.job.ID)
+		return inputError("job %s does not wait for an answer; leave out -i and the answer to resume it, or -i to continue it with a query", r.job.ID)
 	}
 	pending := s.Pending()
 	i := 0
@@ -129,7 +157,9 @@ func (r *run) beginResume(b *beginning, s State) error {
 	if i < 0 {
 		return inputError("no tool call %q waits for an answer in job %s; these do: %s", answer.ToolCallID, r.job.ID, callList(pending))
 	}
-	b.body.Answers = []event.ToolResult{r.textResult(pending[i], answer.Text)}
+	call := pending[i]
+	b.answer = &event.ToolAnswer{ToolCallID: call.ID, ToolName: call.ToolName, SkillName: call.SkillName, Text: answer.Text}
+	b.body.Answers = []event.ToolResult{r.textResult(call, answer.Text)}
 	return nil
 }
 
@@ -140,12 +170,9 @@ func (r *run) waits(s State) error {
 }
 
 func callList(calls []event.ToolCall) string {
-	var list string
-	for i, c := range calls {
-		if i > 0 {
-			list += ", "
-		}
-		list += c.ToolName + " (" + c.ID + ")"
+	var names []string
+	for _, c := range calls {
+		names = append(names, c.ToolName+" ("+c.ID+")")
 	}
-	return list
+	return strings.Join(names, ", ")
 }

@@ -1,8 +1,7 @@
 package engine
 
 import (
-	"maps"
-
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
@@ -36,6 +35,7 @@ type State struct {
 	Expert       event.ExpertRef
 	Definition   string // digest of the Expert's definition
 	DelegatedBy  *event.Parent
+	Runtime      string
 
 	Instruction *event.Message
 	Thread      Thread
@@ -56,6 +56,7 @@ type State struct {
 
 // A Step is the turn that a Run is in.
 type Step struct {
+	Input      []*event.Message // what the Run started with, in its first step
 	Messages   []*event.Message // produced in this step
 	Calls      []Call           // of the generation, in the order in which they are answered
 	Answered   bool             // the results of Calls are in the conversation
@@ -93,7 +94,7 @@ func (s State) Pending() []event.ToolCall {
 
 // results returns the results so far, in call order.
 func results(calls []Call) []event.ToolResult {
-	var done []event.ToolResult
+	done := []event.ToolResult{}
 	for _, c := range calls {
 		if c.Result != nil {
 			done = append(done, *c.Result)
@@ -140,7 +141,7 @@ func (s State) Checkpoint() *event.Checkpoint {
 		Expert:      s.Expert,
 		DelegatedBy: s.DelegatedBy,
 		Usage:       s.Usage,
-		Metadata:    maps.Clone(s.Memory),
+		Metadata:    s.metadata(),
 		Error:       s.Failure,
 		RetryCount:  s.RetryCount,
 	}
@@ -156,16 +157,38 @@ func (s State) Checkpoint() *event.Checkpoint {
 	return cp
 }
 
+// metadata is what a checkpoint says beyond the fields that all runtimes have.
+func (s State) metadata() map[string]jsontext.Value {
+	all := make(map[string]jsontext.Value)
+	if s.Runtime != "" {
+		all["runtime"] = mustEncode(s.Runtime)
+	}
+	if len(s.Memory) > 0 {
+		all["skills"] = mustEncode(s.Memory)
+	}
+	return all
+}
+
+// mustEncode encodes a value of strings and valid JSON, which cannot fail.
+func mustEncode(v any) jsontext.Value {
+	data, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic("engine: " + err.Error())
+	}
+	return data
+}
+
 // stepView returns the current step in the shape that programs outside read.
 func (s State) stepView() *event.Step {
 	step := &event.Step{
-		StepNumber:  s.StepNumber,
-		NewMessages: s.Step.Messages,
-		ToolCalls:   toolCalls(s.Step.Calls),
-		ToolResults: results(s.Step.Calls),
-		Usage:       s.Step.Usage,
-		StartedAt:   s.Step.StartedAt,
-		FinishedAt:  s.Step.FinishedAt,
+		StepNumber:    s.StepNumber,
+		InputMessages: append([]*event.Message{}, s.Step.Input...),
+		NewMessages:   append([]*event.Message{}, s.Step.Messages...),
+		ToolCalls:     toolCalls(s.Step.Calls),
+		ToolResults:   results(s.Step.Calls),
+		Usage:         s.Step.Usage,
+		StartedAt:     s.Step.StartedAt,
+		FinishedAt:    s.Step.FinishedAt,
 	}
 	if calls := s.open(); len(calls) > 0 {
 		step.PendingToolCalls, step.PartialToolResults = s.Pending(), results(calls)

@@ -19,7 +19,8 @@ type Message struct {
 	ID       string         `json:"id"`
 	Type     MessageType    `json:"type"`
 	Contents []Part         `json:"contents"`
-	Cache    bool           `json:"cache,omitzero"` // a prompt-cache breakpoint follows this message
+	Cache    bool           `json:"cache,omitzero"`  // a prompt-cache breakpoint follows this message
+	Author   string         `json:"author,omitzero"` // the model that wrote it; marks of one are not sent to another
 	Unknown  jsontext.Value `json:",embed"`
 }
 

@@ -12,15 +12,15 @@ type PartType string
 
 // The part types. The comment names the fields that each one uses beside ID and Type.
 const (
-	TextPart        PartType = "textPart"        // Text
+	TextPart        PartType = "textPart"        // Text, ProviderData
 	ImageURLPart    PartType = "imageUrlPart"    // URL, MIMEType
 	ImageInlinePart PartType = "imageInlinePart" // EncodedData, MIMEType
 	ImageBinaryPart PartType = "imageBinaryPart" // Data, MIMEType
 	FileURLPart     PartType = "fileUrlPart"     // URL, MIMEType
 	FileInlinePart  PartType = "fileInlinePart"  // EncodedData, MIMEType
 	FileBinaryPart  PartType = "fileBinaryPart"  // Data, MIMEType
-	ToolCallPart    PartType = "toolCallPart"    // ToolCallID, ToolName, Args
-	ThinkingPart    PartType = "thinkingPart"    // Thinking, Signature
+	ToolCallPart    PartType = "toolCallPart"    // ToolCallID, ToolName, Args, ProviderData
+	ThinkingPart    PartType = "thinkingPart"    // Thinking, Signature, ProviderData
 	ToolResultPart  PartType = "toolResultPart"  // ToolCallID, ToolName, Contents, IsError
 )
 
@@ -42,17 +42,23 @@ type Part struct {
 	Signature   string         `json:"signature"`
 	Contents    []Part         `json:"contents"`
 	IsError     bool           `json:"isError"`
-	Unknown     jsontext.Value `json:",embed"`
+
+	// ProviderData is what the provider wants to see again with this part of its
+	// answer, and only it understands: an encrypted thought, an item id.
+	ProviderData jsontext.Value `json:"providerData"`
+
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // The shapes are what a part of each type looks like in JSON. Go's zero value cannot
 // tell "required and empty" from "absent", so each type lists its own members.
 type (
 	textShape struct {
-		ID      string         `json:"id"`
-		Type    PartType       `json:"type"`
-		Text    string         `json:"text"`
-		Unknown jsontext.Value `json:",embed"`
+		ID           string         `json:"id"`
+		Type         PartType       `json:"type"`
+		Text         string         `json:"text"`
+		ProviderData jsontext.Value `json:"providerData,omitzero"`
+		Unknown      jsontext.Value `json:",embed"`
 	}
 	urlShape struct {
 		ID       string         `json:"id"`
@@ -76,19 +82,21 @@ type (
 		Unknown  jsontext.Value `json:",embed"`
 	}
 	toolCallShape struct {
-		ID         string         `json:"id"`
-		Type       PartType       `json:"type"`
-		ToolCallID string         `json:"toolCallId"`
-		ToolName   string         `json:"toolName"`
-		Args       jsontext.Value `json:"args"`
-		Unknown    jsontext.Value `json:",embed"`
+		ID           string         `json:"id"`
+		Type         PartType       `json:"type"`
+		ToolCallID   string         `json:"toolCallId"`
+		ToolName     string         `json:"toolName"`
+		Args         jsontext.Value `json:"args"`
+		ProviderData jsontext.Value `json:"providerData,omitzero"`
+		Unknown      jsontext.Value `json:",embed"`
 	}
 	thinkingShape struct {
-		ID        string         `json:"id"`
-		Type      PartType       `json:"type"`
-		Thinking  string         `json:"thinking"`
-		Signature string         `json:"signature,omitzero"`
-		Unknown   jsontext.Value `json:",embed"`
+		ID           string         `json:"id"`
+		Type         PartType       `json:"type"`
+		Thinking     string         `json:"thinking"`
+		Signature    string         `json:"signature,omitzero"`
+		ProviderData jsontext.Value `json:"providerData,omitzero"`
+		Unknown      jsontext.Value `json:",embed"`
 	}
 	toolResultShape struct {
 		ID         string         `json:"id"`
@@ -105,7 +113,7 @@ type (
 func (p Part) MarshalJSONTo(enc *jsontext.Encoder) error {
 	switch p.Type {
 	case TextPart:
-		return json.MarshalEncode(enc, textShape{p.ID, p.Type, p.Text, p.Unknown})
+		return json.MarshalEncode(enc, textShape{p.ID, p.Type, p.Text, p.ProviderData, p.Unknown})
 	case ImageURLPart, FileURLPart:
 		return json.MarshalEncode(enc, urlShape{p.ID, p.Type, p.URL, p.MIMEType, p.Unknown})
 	case ImageInlinePart, FileInlinePart:
@@ -113,9 +121,9 @@ func (p Part) MarshalJSONTo(enc *jsontext.Encoder) error {
 	case ImageBinaryPart, FileBinaryPart:
 		return json.MarshalEncode(enc, binaryShape{p.ID, p.Type, p.Data, p.MIMEType, p.Unknown})
 	case ToolCallPart:
-		return json.MarshalEncode(enc, toolCallShape{p.ID, p.Type, p.ToolCallID, p.ToolName, orEmptyObject(p.Args), p.Unknown})
+		return json.MarshalEncode(enc, toolCallShape{p.ID, p.Type, p.ToolCallID, p.ToolName, orEmptyObject(p.Args), p.ProviderData, p.Unknown})
 	case ThinkingPart:
-		return json.MarshalEncode(enc, thinkingShape{p.ID, p.Type, p.Thinking, p.Signature, p.Unknown})
+		return json.MarshalEncode(enc, thinkingShape{p.ID, p.Type, p.Thinking, p.Signature, p.ProviderData, p.Unknown})
 	case ToolResultPart:
 		return json.MarshalEncode(enc, toolResultShape{p.ID, p.Type, p.ToolCallID, p.ToolName, p.Contents, p.IsError, p.Unknown})
 	}

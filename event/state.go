@@ -19,6 +19,7 @@ type StartRun struct {
 	ContextWindow     int            `json:"contextWindow,omitzero"` // lean
 	Model             string         `json:"model,omitzero"`
 	MaxSteps          int            `json:"maxSteps,omitzero"` // of the job
+	Runtime           string         `json:"runtime,omitzero"`
 	RuntimeVersion    string         `json:"runtimeVersion,omitzero"`
 	Unknown           jsontext.Value `json:",embed"`
 }

@@ -64,15 +64,17 @@ type Answer struct {
 
 // Thinking is a block of reasoning, with the mark by which its provider recognises it.
 type Thinking struct {
-	Text      string
-	Signature string
+	Text         string
+	Signature    string
+	ProviderData jsontext.Value // see [event.Part.ProviderData]
 }
 
 // A Call is a tool call as the model wrote it. Args is what it wrote, valid or not.
 type Call struct {
-	ID   string
-	Tool string
-	Args []byte
+	ID           string
+	Tool         string
+	Args         []byte
+	ProviderData jsontext.Value // see [event.Part.ProviderData]
 }
 
 // Finish says why a turn ended.

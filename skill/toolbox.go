@@ -44,26 +44,34 @@ var ErrUnknownTool = errors.New("unknown tool")
 
 // NewToolbox lists the tools of skills, in order, each narrowed by its filter. Two
 // tools of one name are an error, since a call could not be told apart.
+// The box owns the skills from then on: it closes them, also when it cannot be made.
 func NewToolbox(ctx context.Context, skills []Skill, filters map[string]Filter) (*Toolbox, error) {
 	box := &Toolbox{skills: skills, byName: make(map[string]int)}
-	for _, s := range skills {
+	if err := box.fill(ctx, filters); err != nil {
+		return nil, errors.Join(err, box.Close())
+	}
+	return box, nil
+}
+
+func (b *Toolbox) fill(ctx context.Context, filters map[string]Filter) error {
+	for _, s := range b.skills {
 		tools, err := s.Tools(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("skill %q: list tools: %w", s.Name(), err)
+			return fmt.Errorf("skill %q: list tools: %w", s.Name(), err)
 		}
 		for _, t := range tools {
 			if !filters[s.Name()].Allows(t.Name) {
 				continue
 			}
-			if i, taken := box.byName[t.Name]; taken {
-				return nil, fmt.Errorf("skills %q and %q both offer a tool named %q; leave one out with omit",
-					box.rows[i].skill.Name(), s.Name(), t.Name)
+			if i, taken := b.byName[t.Name]; taken {
+				return fmt.Errorf("skills %q and %q both offer a tool named %q; leave one out with omit",
+					b.rows[i].skill.Name(), s.Name(), t.Name)
 			}
-			box.byName[t.Name] = len(box.rows)
-			box.rows = append(box.rows, row{t, s})
+			b.byName[t.Name] = len(b.rows)
+			b.rows = append(b.rows, row{t, s})
 		}
 	}
-	return box, nil
+	return nil
 }
 
 // Tools returns the tools in the order of the table.

@@ -31,6 +31,16 @@ func Main(ctx context.Context, h *host.Host, args []string) int {
 	if message := host.Describe(err); message != "" {
 		fmt.Fprintln(h.Stderr, "perstack: "+message)
 	}
+	return exitCode(ctx, err)
+}
+
+// exitCode is that of the error, unless a signal was its cause: a command that was
+// stopped before there was anything to save ends like one that was stopped later.
+func exitCode(ctx context.Context, err error) int {
+	var s host.Signal
+	if errors.As(err, &s) || errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &s) {
+		return s.ExitCode()
+	}
 	return host.ExitCode(err)
 }
 

@@ -79,8 +79,7 @@ func demo(ctx context.Context, opts *Options) error {
 		Workspace: dir,
 		Storage:   storage,
 		JobID:     job,
-		MaxSteps:  -1, MaxRetries: -1, TimeoutMS: -1,
-		Output: "progress",
+		Output:    "progress",
 	})
 	if err != nil {
 		return err

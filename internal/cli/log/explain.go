@@ -143,23 +143,24 @@ func (h *runHead) print(p *printer) {
 
 // printOpen shows what was under way when the journal ends.
 func (v *survey) printOpen(p *printer, opts *Options) {
-	state, ok := v.history.Open()
-	if !ok || opts.Run != "" && opts.Run != state.RunID {
-		return
-	}
-	p.field("Under way", fmt.Sprintf("step %d of run %s", state.StepNumber, state.RunID))
-	for _, c := range state.Step.Calls {
-		switch {
-		case c.Result != nil:
-		case !c.Started:
-			p.line("  - " + c.ToolName + ": not started")
-		case v.status() == string(event.JobRunning):
-			p.line("  - " + c.ToolName + ": running")
-		default:
-			p.line("  - " + c.ToolName + ": started, outcome unknown")
+	for _, state := range v.history.Open() {
+		if opts.Run != "" && opts.Run != state.RunID {
+			continue
 		}
+		p.field("Under way", fmt.Sprintf("step %d of run %s", state.StepNumber, state.RunID))
+		for _, c := range state.Step.Calls {
+			switch {
+			case c.Result != nil:
+			case !c.Started:
+				p.line("  - " + c.ToolName + ": not started")
+			case v.status() == string(event.JobRunning):
+				p.line("  - " + c.ToolName + ": running")
+			default:
+				p.line("  - " + c.ToolName + ": started, outcome unknown")
+			}
+		}
+		p.blank()
 	}
-	p.blank()
 }
 
 func (v *survey) printFooter(p *printer, shown int) {

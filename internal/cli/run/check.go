@@ -27,12 +27,6 @@ func (o *Options) check() error {
 		return host.Usagef("--events %q is unknown; use full or lean", o.Events)
 	}
 	switch {
-	case o.MaxSteps != -1 && o.MaxSteps < 1:
-		return host.Usagef("--max-steps %d is too small; give 1 or more", o.MaxSteps)
-	case o.MaxRetries < -1:
-		return host.Usagef("--max-retries %d is negative; give 0 or more", o.MaxRetries)
-	case o.TimeoutMS < -1:
-		return host.Usagef("--timeout %d is negative; give milliseconds, or 0 for no limit", o.TimeoutMS)
 	case o.HasQuery && o.QueryFile != "":
 		return host.Usagef("the query is given twice; leave out the argument or --query-file")
 	case o.Continue && o.ContinueJob != "":

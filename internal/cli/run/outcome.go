@@ -11,30 +11,31 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 )
 
-// close shows the final answer if only that was asked for, and says how the run
-// ended: by exit code, and in words on standard error when it did not complete.
-func (o *output) close(ctx context.Context, r engine.Result) error {
+// end shows the final answer if only that was asked for, and says how the run ended: by
+// exit code, and in words on standard error when it did not complete.
+func (o *output) end(ctx context.Context, r engine.Result) error {
 	h := o.opts.Host
 	again := fmt.Sprintf("%s run --continue-job %s", h.Command, r.JobID)
 	switch r.Status {
 	case event.StatusCompleted:
 		if o.mode == outputText {
-			if _, err := fmt.Fprintln(h.Stdout, host.Clean(r.Text)); err != nil {
-				return fmt.Errorf("write the answer: %w; read it with: %s log %s", err, h.Command, r.JobID)
-			}
+			fmt.Fprintln(o.to, host.Clean(r.Text)) // its error is the writer's, below
+		}
+		if err := o.to.err; err != nil {
+			return fmt.Errorf("the run is complete, but its output could not be written: %w; see: %s log %s", err, h.Command, r.JobID)
 		}
 		return nil
 	case event.StatusStoppedByInteractiveTool:
 		return &host.ExitError{Code: host.ExitWaiting, Err: fmt.Errorf("waiting for your answer to %s; give it with: %s run %s \"<answer>\" --continue-job %s -i",
 			question(r.Pending), h.Command, o.opts.expertOr("<expert>"), r.JobID)}
 	case event.StatusStoppedByExceededMaxSteps:
-		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("stopped: the job used up its steps; go on with: %s --max-steps %d", again, 2*r.StepNumber)}
+		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("stopped: the job used up its steps; go on with: %s --max-steps %d", again, 2*r.TotalSteps)}
 	case event.StatusStoppedByLimit:
 		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("stopped by the limit on %s; go on with: %s", r.Reason, again)}
 	case event.StatusStoppedByInterrupt:
 		return &host.ExitError{Code: interruptCode(ctx), Err: fmt.Errorf("stopped (%s), everything is saved; go on with: %s", r.Reason, again)}
 	case event.StatusStoppedByError:
-		return fmt.Errorf("%s: %s; go on with: %s", r.Failure.Name, r.Failure.Message, again)
+		return fmt.Errorf("%s: %s; go on with: %s", host.CleanLine(r.Failure.Name), host.CleanLine(r.Failure.Message), again)
 	}
 	return fmt.Errorf("the run ended in the unknown status %q; please report it", r.Status)
 }
@@ -52,7 +53,7 @@ func interruptCode(ctx context.Context) int {
 func question(pending []event.ToolCall) string {
 	var all []string
 	for _, c := range pending {
-		all = append(all, fmt.Sprintf("%s %s", c.ToolName, c.Args))
+		all = append(all, host.CleanLine(fmt.Sprintf("%s %s", c.ToolName, c.Args)))
 	}
 	return strings.Join(all, ", then ")
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -21,12 +22,13 @@ import (
 type output struct {
 	opts *Options
 	mode string
+	to   *patientWriter
 	json *event.Writer
 	rows *progress.Printer
 }
 
-func newOutput(o *Options) (*output, error) {
-	out := &output{opts: o, mode: o.Output}
+func newOutput(ctx context.Context, o *Options) *output {
+	out := &output{opts: o, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
 	if out.mode == "" {
 		out.mode = outputJSON
 		if o.Host.StdoutIsTerminal {
@@ -35,16 +37,18 @@ func newOutput(o *Options) (*output, error) {
 	}
 	switch out.mode {
 	case outputJSON:
-		out.json = event.NewWriter(o.Host.Stdout)
+		out.json = event.NewWriter(out.to)
 	case outputProgress:
-		out.rows = progress.New(o.Host.Stdout, progress.Options{
+		out.rows = progress.New(out.to, progress.Options{
 			Color:   o.Host.StdoutIsTerminal && o.Host.Getenv("NO_COLOR") == "",
 			Width:   o.Host.Width,
 			Verbose: o.Verbose,
 		})
 	}
-	return out, nil
+	return out
 }
+
+func (o *output) close() { o.to.Close() }
 
 func (o *output) listener() engine.Listener {
 	switch {
@@ -59,9 +63,6 @@ func (o *output) listener() engine.Listener {
 }
 
 func (o *output) event(e event.Event) error {
-	if e.IsRecordOnly() {
-		return nil
-	}
 	return errors.Join(o.note(e), o.json.Write(e))
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -17,8 +18,8 @@ import (
 const maxQuery = 4 << 20
 
 // input turns flags and query into what the engine is asked for.
-func (o *Options) input(t target) (engine.Input, error) {
-	query, err := o.query()
+func (o *Options) input(ctx context.Context, t target) (engine.Input, error) {
+	query, err := o.query(ctx)
 	if err != nil {
 		return engine.Input{}, err
 	}
@@ -35,7 +36,7 @@ func (o *Options) input(t target) (engine.Input, error) {
 }
 
 // query reads the query from where the user put it.
-func (o *Options) query() (string, error) {
+func (o *Options) query(ctx context.Context) (string, error) {
 	switch {
 	case o.QueryFile != "":
 		f, err := os.Open(o.Host.Path(o.QueryFile))
@@ -43,15 +44,27 @@ func (o *Options) query() (string, error) {
 			return "", host.Usagef("read the query: %w", err)
 		}
 		defer f.Close()
-		return readQuery(f, o.QueryFile)
+		return readQuery(ctx, f, o.QueryFile)
 	case o.Query == "-", !o.HasQuery && !o.continues() && !o.Host.StdinIsTerminal:
-		return readQuery(o.Host.Stdin, "standard input")
+		return readQuery(ctx, o.Host.Stdin, "standard input")
 	}
 	return strings.TrimSpace(o.Query), nil
 }
 
-func readQuery(r io.Reader, from string) (string, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxQuery+1))
+// readQuery reads until the end of r, or until the user gives up.
+func readQuery(ctx context.Context, r io.Reader, from string) (string, error) {
+	var data []byte
+	var err error
+	done := make(chan struct{})
+	go func() {
+		data, err = io.ReadAll(io.LimitReader(r, maxQuery+1))
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 	if err != nil {
 		return "", fmt.Errorf("read the query from %s: %w", from, err)
 	}
@@ -64,10 +77,15 @@ func readQuery(r io.Reader, from string) (string, error) {
 // answer reads the answer to a question: the JSON form names the question, plain text
 // answers the first that is open.
 func answer(text string) *event.ToolAnswer {
-	var full event.ToolAnswer
-	err := json.Unmarshal([]byte(text), &full)
-	if err == nil && full.ToolCallID != "" && full.ToolName != "" && full.SkillName != "" {
-		return &full
+	var full struct {
+		ToolCallID string  `json:"toolCallId"`
+		ToolName   string  `json:"toolName"`
+		SkillName  string  `json:"skillName"`
+		Text       *string `json:"text"`
 	}
-	return &event.ToolAnswer{Text: text}
+	err := json.Unmarshal([]byte(text), &full)
+	if err != nil || full.ToolCallID == "" || full.ToolName == "" || full.SkillName == "" || full.Text == nil {
+		return &event.ToolAnswer{Text: text}
+	}
+	return &event.ToolAnswer{ToolCallID: full.ToolCallID, ToolName: full.ToolName, SkillName: full.SkillName, Text: *full.Text}
 }

@@ -9,6 +9,7 @@ package run
 import (
 	"context"
 	"log/slog"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ import (
 	"github.com/perstack-go/perstack/store/file"
 )
 
-// Options are what a run can be told. Numbers are negative when not given.
+// Options are what a run can be told.
 type Options struct {
 	Host *host.Host
 
@@ -35,7 +36,7 @@ type Options struct {
 	Provider  string
 	Cassette  string
 
-	MaxSteps, MaxRetries, TimeoutMS int
+	MaxSteps, MaxRetries, TimeoutMS *int // nil when not given
 
 	JobID       string
 	Continue    bool
@@ -52,13 +53,16 @@ type Options struct {
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{Host: h}
 	asJSON := false
+	maxSteps := &optionalInt{min: 1, max: math.MaxInt32}
+	maxRetries := &optionalInt{max: math.MaxInt32}
+	timeout := &optionalInt{max: math.MaxInt32}
 	cmd := &cobra.Command{
 		Use:   "run <expert> [query]",
 		Short: "Run an Expert",
 		Long: `Run an Expert of perstack.toml.
 
-The query is the second argument; "-" or no argument reads it from standard
-input, --query-file from a file. On a terminal you see what the Expert does as it
+The query is the second argument; "-" reads it from standard input (so does no
+argument, unless a job is continued), --query-file from a file. On a terminal you see what the Expert does as it
 happens; in a pipe every event is one line of JSON.
 
 A run is recorded below ./perstack and can be continued: with a new query, with
@@ -87,6 +91,7 @@ answer, 129, 130 and 143 stopped by a signal after the state was saved.`,
 			if len(args) > 1 {
 				opts.Query, opts.HasQuery = args[1], true
 			}
+			opts.MaxSteps, opts.MaxRetries, opts.TimeoutMS = maxSteps.value, maxRetries.value, timeout.value
 			if asJSON {
 				if opts.Output != "" && opts.Output != outputJSON {
 					return host.Usagef("--json and --output %s exclude each other; give one", opts.Output)
@@ -107,9 +112,9 @@ answer, 129, 130 and 143 stopped by a signal after the state was saved.`,
 	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
 	flags.StringVar(&opts.Provider, "provider", "", "who runs the model (default: as perstack.toml says)")
 	flags.StringVar(&opts.Cassette, "cassette", "", "answers to play, with --provider replay")
-	flags.IntVar(&opts.MaxSteps, "max-steps", -1, "steps of the whole job (default 100)")
-	flags.IntVar(&opts.MaxRetries, "max-retries", -1, "retries of one generation (default 5)")
-	flags.IntVar(&opts.TimeoutMS, "timeout", -1, "milliseconds for one generation, 0 for no limit (default 300000)")
+	flags.Var(maxSteps, "max-steps", "steps of the whole job (default 100)")
+	flags.Var(maxRetries, "max-retries", "retries of one generation (default 5)")
+	flags.Var(timeout, "timeout", "milliseconds for one generation, 0 for no limit (default 300000)")
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: made up)")
 	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
 	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
@@ -133,7 +138,7 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	history := file.New(h.StoragePath(opts.Storage), nil)
+	history := file.New(h.StoragePath(opts.Storage), &file.Options{Logger: opts.logger()})
 	target, err := findTarget(ctx, opts, history)
 	if err != nil {
 		return err
@@ -146,14 +151,12 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	input, err := opts.input(target)
+	input, err := opts.input(ctx, target)
 	if err != nil {
 		return err
 	}
-	out, err := newOutput(opts)
-	if err != nil {
-		return err
-	}
+	out := newOutput(ctx, opts)
+	defer out.close()
 	runtime := &local.Runtime{
 		Model:     player,
 		Store:     history,
@@ -180,7 +183,7 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return out.close(ctx, result)
+	return out.end(ctx, result)
 }
 
 // logger writes warnings to standard error, and everything with --verbose.

@@ -33,7 +33,7 @@ func parse(t *testing.T, args ...string) (*Options, error) {
 }
 
 func TestFlags(t *testing.T) {
-	none := Options{MaxSteps: -1, MaxRetries: -1, TimeoutMS: -1, Events: eventsFull}
+	none := Options{Events: eventsFull}
 	with := func(change func(*Options)) Options {
 		o := none
 		change(&o)
@@ -47,7 +47,7 @@ func TestFlags(t *testing.T) {
 		{"writer hello", with(func(o *Options) { o.Expert, o.Query, o.HasQuery = "writer", "hello", true })},
 		{"writer -", with(func(o *Options) { o.Expert, o.Query, o.HasQuery = "writer", "-", true })},
 		{"writer --json", with(func(o *Options) { o.Expert, o.Output = "writer", outputJSON })},
-		{"--max-steps 3 writer --max-retries 0 --timeout=0", with(func(o *Options) { o.Expert, o.MaxSteps, o.MaxRetries, o.TimeoutMS = "writer", 3, 0, 0 })},
+		{"--max-steps 3 writer --max-retries 0 --timeout=0", with(func(o *Options) { o.Expert, o.MaxSteps, o.MaxRetries, o.TimeoutMS = "writer", new(3), new(0), new(0) })},
 		{"writer --env-path a --env-path b q", with(func(o *Options) {
 			o.Expert, o.Query, o.HasQuery, o.EnvPath = "writer", "q", true, []string{"a", "b"}
 		})},
@@ -65,14 +65,20 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+func TestNumbers(t *testing.T) {
+	for _, args := range []string{"--max-steps 0", "--max-steps -1", "--max-steps x", "--max-retries -1", "--timeout -1", "--timeout 9223372036854775807", "--timeout 12abc"} {
+		flag, _, _ := strings.Cut(args, " ")
+		if _, err := parse(t, append([]string{"w", "q"}, strings.Fields(args)...)...); err == nil || !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s: error %v, want one about %s", args, err, flag)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"", "no Expert given"},
 		{"w q --output xml", "--output"},
 		{"w q --events none", "--events"},
-		{"w q --max-steps 0", "--max-steps"},
-		{"w q --max-retries -2", "--max-retries"},
-		{"w q --timeout -5", "--timeout"},
 		{"w q --query-file f", "twice"},
 		{"w q --continue --continue-job j", "exclude each other"},
 		{"w q --continue --job-id j", "--job-id"},
@@ -102,6 +108,7 @@ func TestAnswer(t *testing.T) {
 		{"Tuesday", event.ToolAnswer{Text: "Tuesday"}},
 		{`{"toolCallId":"t1","toolName":"ask","skillName":"user","text":"Tuesday"}`, full},
 		{`{"day":"Tuesday"}`, event.ToolAnswer{Text: `{"day":"Tuesday"}`}},
+		{`{"toolCallId":"t1","toolName":"ask","skillName":"user"}`, event.ToolAnswer{Text: `{"toolCallId":"t1","toolName":"ask","skillName":"user"}`}},
 		{`{"toolCallId":"t1"}`, event.ToolAnswer{Text: `{"toolCallId":"t1"}`}},
 	}
 	for _, tt := range tests {
@@ -113,11 +120,11 @@ func TestAnswer(t *testing.T) {
 
 func TestQueryLimit(t *testing.T) {
 	o := &Options{Host: &host.Host{Stdin: strings.NewReader(strings.Repeat("x", maxQuery))}, Query: "-", HasQuery: true}
-	if q, err := o.query(); err != nil || len(q) != maxQuery {
+	if q, err := o.query(t.Context()); err != nil || len(q) != maxQuery {
 		t.Errorf("a query of %d bytes: %d bytes, %v", maxQuery, len(q), err)
 	}
 	o.Host.Stdin = strings.NewReader(strings.Repeat("x", maxQuery+1))
-	if _, err := o.query(); host.ExitCode(err) != host.ExitUsage {
+	if _, err := o.query(t.Context()); host.ExitCode(err) != host.ExitUsage {
 		t.Errorf("a longer query: %v, want a usage error", err)
 	}
 }
@@ -130,7 +137,7 @@ func TestDefaults(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(toml), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		o := &Options{Host: &host.Host{Dir: dir, Stderr: io.Discard}, MaxSteps: -1, MaxRetries: -1, TimeoutMS: -1}
+		o := &Options{Host: &host.Host{Dir: dir, Stderr: io.Discard}}
 		change(o)
 		s, err := loadSetup(o)
 		if err != nil {
@@ -151,7 +158,7 @@ func TestDefaults(t *testing.T) {
 	if got, want := of(load(file, none)), (limits{7, 0, 0}); got != want {
 		t.Errorf("file: %+v, want %+v", got, want)
 	}
-	flags := func(o *Options) { o.MaxSteps, o.MaxRetries, o.TimeoutMS = 3, 2, 10 }
+	flags := func(o *Options) { o.MaxSteps, o.MaxRetries, o.TimeoutMS = new(3), new(2), new(10) }
 	if got, want := of(load(file, flags)), (limits{3, 2, 10 * time.Millisecond}); got != want {
 		t.Errorf("flags: %+v, want %+v", got, want)
 	}

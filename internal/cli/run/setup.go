@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/expert"
@@ -57,18 +58,18 @@ func loadSetup(o *Options) (*setup, error) {
 	if config.Timeout != nil {
 		s.timeout = *config.Timeout
 	}
-	if o.TimeoutMS >= 0 {
-		s.timeout = time.Duration(o.TimeoutMS) * time.Millisecond
+	if o.TimeoutMS != nil {
+		s.timeout = time.Duration(*o.TimeoutMS) * time.Millisecond
 	}
 	s.modelName = cmp.Or(config.Model, expert.DefaultModel(s.provider))
 	return s, s.loadEnv()
 }
 
 // choose returns the flag if it was given, else the file's value, else the default.
-func choose(flag int, file *int, otherwise int) int {
+func choose(flag, file *int, otherwise int) int {
 	switch {
-	case flag >= 0:
-		return flag
+	case flag != nil:
+		return *flag
 	case file != nil:
 		return *file
 	}
@@ -117,14 +118,7 @@ func (s *setup) expertKeys() []string {
 }
 
 func (s *setup) expertList() string {
-	var list string
-	for _, key := range s.expertKeys() {
-		if list != "" {
-			list += ", "
-		}
-		list += key
-	}
-	return cmp.Or(list, "no experts")
+	return cmp.Or(strings.Join(s.expertKeys(), ", "), "no experts")
 }
 
 // model returns the model that thinks for the run.

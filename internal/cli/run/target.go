@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -47,7 +49,12 @@ func findTarget(ctx context.Context, o *Options, s store.Store) (target, error) 
 func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 	var newest store.JobInfo
 	for job, err := range s.Jobs(ctx) {
-		if err == nil && job.UpdatedAt > newest.UpdatedAt {
+		if err != nil {
+			// It may be the one that is meant, so going on with another is no guess
+			// for a program to make.
+			return newest, fmt.Errorf("which job is the newest cannot be told: %w; name one with --continue-job", err)
+		}
+		if job.UpdatedAt > newest.UpdatedAt {
 			newest = job
 		}
 	}
@@ -59,12 +66,14 @@ func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 
 // jobWithCheckpoint finds the job that a checkpoint belongs to.
 func jobWithCheckpoint(ctx context.Context, o *Options, s store.Store) (target, error) {
+	var unread error
 	for job, err := range s.Jobs(ctx) {
-		if err != nil {
-			continue // a damaged job has its own message when it is asked for
+		var history *engine.History
+		if err == nil {
+			history, err = engine.Load(ctx, s, job.ID)
 		}
-		history, err := engine.Load(ctx, s, job.ID)
 		if err != nil {
+			unread = cmp.Or(unread, err)
 			continue
 		}
 		if point, ok := history.At(o.ResumeFrom); ok {
@@ -74,6 +83,9 @@ func jobWithCheckpoint(ctx context.Context, o *Options, s store.Store) (target, 
 			}
 			return target{job.ID, key, o.ResumeFrom}, nil
 		}
+	}
+	if unread != nil {
+		return target{}, fmt.Errorf("checkpoint %s not found, and not every job can be read: %w", o.ResumeFrom, unread)
 	}
 	return target{}, host.Usagef("checkpoint %s not found in any job; perstack log <job> lists the checkpoints", o.ResumeFrom)
 }

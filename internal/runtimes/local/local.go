@@ -72,8 +72,8 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 		Source:   r.Source,
 		Log:      r.Log,
 		Listener: listener,
-		Skills: func(ctx context.Context, report func(event.Body)) (*skill.Toolbox, error) {
-			return r.skills(ctx, job.Expert, files, report)
+		Skills: func(ctx context.Context, e *expert.Expert, report func(event.Body)) (*skill.Toolbox, error) {
+			return r.skills(ctx, e, files, report)
 		},
 	}
 	if r.OneCallAtATime {
