@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -73,21 +76,36 @@ const invalidArgs = "_invalidArguments"
 
 // arguments returns a call's arguments as a JSON object, whatever the model wrote.
 func arguments(raw []byte) jsontext.Value {
-	v := jsontext.Value(raw)
-	if len(strings.TrimSpace(string(raw))) == 0 {
+	v := jsontext.Value(bytes.TrimSpace(raw)).Clone()
+	if len(v) == 0 {
 		return jsontext.Value("{}")
 	}
-	if v.IsValid() && v.Kind() == '{' {
-		v = v.Clone()
-		if err := v.Compact(); err == nil {
-			return v
-		}
+	if v.Kind() == '{' && isShallow(v) && v.Compact() == nil {
+		return v
 	}
 	wrapped, err := json.Marshal(map[string]string{invalidArgs: string(raw)}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return jsontext.Value("{}")
 	}
 	return wrapped
+}
+
+// maxArgsDepth bounds how deep arguments may be nested. No tool needs more, and what is
+// near the limit of a decoder could be written but not read back.
+const maxArgsDepth = 100
+
+// isShallow reports whether v is valid JSON of a sensible depth.
+func isShallow(v jsontext.Value) bool {
+	dec := jsontext.NewDecoder(bytes.NewReader(v))
+	for {
+		_, err := dec.ReadToken()
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		if dec.StackDepth() > maxArgsDepth {
+			return false
+		}
+	}
 }
 
 // hasInvalidArgs reports whether arguments wrapped what the model wrote.

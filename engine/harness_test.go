@@ -26,6 +26,9 @@ type turn struct {
 	fail   []error
 	answer *model.Answer
 	block  bool // wait until the context is done
+	panics bool
+	chunks []model.Chunk // streamed before the answer
+	cut    bool          // the first attempt ends after the chunks
 }
 
 // A script is a model that answers by turn number. Like a provider it keeps no
@@ -34,6 +37,8 @@ type script struct {
 	turns    []turn
 	mu       sync.Mutex
 	requests []*model.Request
+
+	onRequest func()
 }
 
 func (s *script) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
@@ -41,19 +46,30 @@ func (s *script) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 		s.mu.Lock()
 		s.requests = append(s.requests, req)
 		s.mu.Unlock()
+		if s.onRequest != nil {
+			s.onRequest()
+		}
 		if req.Turn >= len(s.turns) {
 			yield(model.Chunk{}, fmt.Errorf("script has no turn %d", req.Turn))
 			return
 		}
 		t := s.turns[req.Turn]
+		for _, c := range t.chunks {
+			if !yield(c, nil) {
+				return
+			}
+		}
 		switch {
+		case t.panics:
+			panic("a bug in a client")
+		case t.cut && req.Attempt == 0:
 		case t.block:
 			<-ctx.Done()
 			yield(model.Chunk{}, ctx.Err())
 		case req.Attempt < len(t.fail):
 			yield(model.Chunk{}, t.fail[req.Attempt])
 		default:
-			if t.answer.Text != "" && !yield(model.Chunk{Text: t.answer.Text}, nil) {
+			if t.answer.Text != "" && len(t.chunks) == 0 && !yield(model.Chunk{Text: t.answer.Text}, nil) {
 				return
 			}
 			yield(model.Chunk{Answer: t.answer}, nil)

@@ -38,6 +38,16 @@ func (b *bench) checkJournal() {
 			for _, a := range body.Answers {
 				results[run+" "+a.ID]++
 			}
+			for _, m := range body.InputMessages { // what a new query settled
+				for _, p := range m.Contents {
+					if key := run + " " + p.ToolCallID; p.Type == event.ToolResultPart {
+						if body.From != nil {
+							key = body.From.RunID + " " + p.ToolCallID
+						}
+						results[key] = 1
+					}
+				}
+			}
 		case event.CallTools:
 			usage = usage.Add(body.Usage)
 			for _, c := range body.ToolCalls {
@@ -65,6 +75,13 @@ func (b *bench) checkJournal() {
 	for run, isOpen := range open {
 		if isOpen {
 			b.t.Errorf("run %s has no end", run)
+		}
+	}
+	if job.Status == event.JobCompleted {
+		for call, n := range results {
+			if n != 1 {
+				b.t.Errorf("call %s has %d results", call, n)
+			}
 		}
 	}
 	if diff := cmp.Diff(usage, job.Usage); diff != "" {

@@ -139,7 +139,7 @@ func TestRandomKills(t *testing.T) {
 		}
 		b.checkJournal()
 		b.checkFold()
-		ran := map[string]int{}
+		ran, generated := map[string]int{}, map[string]int{}
 		for _, id := range b.tools.ran {
 			ran[id]++
 		}
@@ -152,6 +152,9 @@ func TestRandomKills(t *testing.T) {
 				continue
 			}
 			for _, c := range calls.ToolCalls {
+				if generated[c.ID]++; generated[c.ID] > 1 {
+					rt.Errorf("the turn of call %s was generated again", c.ID)
+				}
 				if c.ToolName != "read" && ran[c.ID] > 1 {
 					rt.Errorf("call %s of %s ran %d times", c.ID, c.ToolName, ran[c.ID])
 				}

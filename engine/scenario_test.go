@@ -179,12 +179,15 @@ func TestToolTrouble(t *testing.T) {
 		{"read {broken", "not a valid JSON object"},
 		{`read {"a":1,"a":2}`, "not a valid JSON object"},
 		{"read [1]", "not a valid JSON object"},
+		{"read " + strings.Repeat(`{"a":`, 101) + "1" + strings.Repeat("}", 101), "not a valid JSON object"},
+		{"read " + strings.Repeat(`{"a":`, 9996) + "1" + strings.Repeat("}", 9996), "not a valid JSON object"},
+		{"read {} {}", "not a valid JSON object"},
 		{"fail", "no such thing"},
 		{"boom", "failed inside: boom"},
 		{"broken", "transport closed"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.call, func(t *testing.T) {
+		t.Run(tt.call[:min(len(tt.call), 30)], func(t *testing.T) {
 			b := newBench(t, does(tt.call), says("ok"))
 			if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted {
 				t.Fatalf("status = %s, %+v", r.Status, r.Failure)
@@ -284,7 +287,8 @@ func TestWrongInput(t *testing.T) {
 
 func isInput(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Kind == KindInput
+	var waiting *WaitingError
+	return errors.As(err, &waiting) || errors.As(err, &e) && e.Kind == KindInput
 }
 
 // A conversation that nearly fills the model's window is announced, once.

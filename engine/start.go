@@ -43,6 +43,7 @@ func (r *run) begin() (beginning, error) {
 		Definition:     e.Digest(),
 		ContextWindow:  r.job.ContextWindow,
 		Model:          r.job.ModelName,
+		Workspace:      r.job.Workspace,
 		Runtime:        r.job.Runtime,
 		RuntimeVersion: r.job.Version,
 		MaxSteps:       r.job.MaxSteps,
@@ -110,7 +111,7 @@ func (r *run) closeCrashed() error {
 // open get an answer first, because providers refuse a conversation without one.
 func (r *run) beginQuery(b *beginning) error {
 	if b.origin.Status == event.StatusStoppedByInteractiveTool {
-		return r.waits(b.origin)
+		return &WaitingError{r.job.ID, b.origin.Pending()}
 	}
 	b.body.InputMessages = append(b.body.InputMessages, r.instruction())
 	if calls := slices.Clone(b.origin.open()); len(calls) > 0 {
@@ -140,8 +141,11 @@ func (r *run) beginResume(b *beginning) error {
 	}
 	s, answer := b.origin, r.job.Input.Answer
 	switch {
+	case s.Workspace != "" && s.Workspace != r.job.Workspace:
+		// What the model knows of its files would not be true any more.
+		return inputError("job %s works in %s, not in %s; add --workspace, or give a query to go on here", r.job.ID, s.Workspace, r.job.Workspace)
 	case answer == nil && s.Status == event.StatusStoppedByInteractiveTool:
-		return r.waits(s)
+		return &WaitingError{r.job.ID, s.Pending()}
 	case answer == nil && s.Status == event.StatusCompleted:
 		return inputError("job %s is completed; give a query to continue it", r.job.ID)
 	case answer == nil:
@@ -163,10 +167,14 @@ func (r *run) beginResume(b *beginning) error {
 	return nil
 }
 
-// waits says which question is open and how to answer it.
-func (r *run) waits(s State) error {
-	return inputError("job %s waits for an answer to %s; give it with: perstack run %s \"<answer>\" --continue-job %s -i",
-		r.job.ID, callList(s.Pending()), r.job.Expert.Key, r.job.ID)
+// A WaitingError says that a job cannot go on before a question is answered.
+type WaitingError struct {
+	JobID   string
+	Pending []event.ToolCall
+}
+
+func (e *WaitingError) Error() string {
+	return "job " + e.JobID + " waits for an answer to " + callList(e.Pending)
 }
 
 func callList(calls []event.ToolCall) string {

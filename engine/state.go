@@ -36,6 +36,7 @@ type State struct {
 	Definition   string // digest of the Expert's definition
 	DelegatedBy  *event.Parent
 	Runtime      string
+	Workspace    string
 
 	Instruction *event.Message
 	Thread      Thread

@@ -18,7 +18,8 @@ type StartRun struct {
 	DelegatedBy       *Parent        `json:"delegatedBy,omitzero"`   // lean
 	ContextWindow     int            `json:"contextWindow,omitzero"` // lean
 	Model             string         `json:"model,omitzero"`
-	MaxSteps          int            `json:"maxSteps,omitzero"` // of the job
+	MaxSteps          int            `json:"maxSteps,omitzero"`  // of the job
+	Workspace         string         `json:"workspace,omitzero"` // directory that the file tools work in
 	Runtime           string         `json:"runtime,omitzero"`
 	RuntimeVersion    string         `json:"runtimeVersion,omitzero"`
 	Unknown           jsontext.Value `json:",embed"`

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -54,20 +56,23 @@ func (w *Writer) message(enc *jsontext.Encoder, m *Message) error {
 	return enc.WriteValue(raw)
 }
 
-// escapeInvisible writes characters that act on a terminal, or that reorder what a
-// person reads, as JSON escapes. JSON itself only demands that for the first 32
-// characters. Such characters stand in strings only, so the meaning stays the same.
+// escapeInvisible writes characters that act on a terminal, that reorder what a person
+// reads, or that nobody can see, as JSON escapes. JSON itself only demands that for the
+// first 32 characters. Such characters stand in strings only, so the meaning stays.
 func escapeInvisible(line []byte) []byte {
-	clean := func(r rune) bool { return !actsOnTerminal(r) }
-	if i := bytes.IndexFunc(line, actsOnTerminal); i < 0 {
+	if bytes.IndexFunc(line, isInvisible) < 0 {
 		return bytes.Clone(line)
 	}
 	out := make([]byte, 0, len(line)+64)
 	for len(line) > 0 {
 		r, n := utf8.DecodeRune(line)
-		if clean(r) {
+		switch {
+		case !isInvisible(r):
 			out = append(out, line[:n]...)
-		} else {
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
 			out = fmt.Appendf(out, `\u%04x`, r)
 		}
 		line = line[n:]
@@ -75,18 +80,14 @@ func escapeInvisible(line []byte) []byte {
 	return out
 }
 
-// actsOnTerminal reports whether r is a control character or a mark that changes the
-// direction of text.
-func actsOnTerminal(r rune) bool {
+// isInvisible reports whether r is a control or format character (direction marks,
+// zero-width characters, tags), or a line separator that JSON allows.
+func isInvisible(r rune) bool {
 	switch {
-	case r == 0x7f, r >= 0x80 && r <= 0x9f: // DEL and the C1 controls
-		return true
-	case r == 0x061c, r == 0x200e, r == 0x200f: // direction marks
-		return true
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // embeddings, overrides, isolates
-		return true
-	case r == 0x2028, r == 0x2029, r == 0xfeff:
+	case r < 0x7f:
+		return false // JSON has escaped what is below a space
+	case r == 0x2028, r == 0x2029, r == 0x7f:
 		return true
 	}
-	return false
+	return unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r)
 }

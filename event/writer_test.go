@@ -102,7 +102,7 @@ func TestWriterEscapesEverywhere(t *testing.T) {
 	if err := NewWriter(&out).Write(e); err != nil {
 		t.Fatal(err)
 	}
-	if i := strings.IndexFunc(strings.TrimSuffix(out.String(), "\n"), actsOnTerminal); i >= 0 {
+	if i := strings.IndexFunc(strings.TrimSuffix(out.String(), "\n"), isInvisible); i >= 0 {
 		t.Errorf("at %d of %+q", i, out.String())
 	}
 }

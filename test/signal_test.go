@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/store/file"
@@ -36,7 +39,7 @@ text = "Worked."
 }
 
 // start runs perstack in a project and waits for the record of that type.
-func start(t *testing.T, project map[string]string, until event.Type) (*exec.Cmd, *bytes.Buffer) {
+func start(t *testing.T, project map[string]string, until event.Type) (*exec.Cmd, *lines) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range project {
@@ -46,7 +49,7 @@ func start(t *testing.T, project map[string]string, until event.Type) (*exec.Cmd
 	}
 	cmd := exec.Command("perstack", "run", "writer", "go", "--job-id", "job", "--events", "lean")
 	cmd.Dir = dir
-	var stderr bytes.Buffer
+	var stderr lines
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -55,15 +58,54 @@ func start(t *testing.T, project map[string]string, until event.Type) (*exec.Cmd
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), `"type":"`+string(until)+`"`) {
+	scanner := bufio.NewScanner(out)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		if strings.Contains(scanner.Text(), `"type":"`+string(until)+`"`) {
 			return cmd, &stderr
 		}
 	}
 	t.Fatalf("perstack ended before %s: %s", until, stderr.String())
 	return nil, nil
+}
+
+// lines collects what a process writes, while it is read.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+	seen int
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// wait returns when text has been written once more than at the last call.
+func (l *lines) wait(t *testing.T, text string) {
+	t.Helper()
+	l.seen++
+	waitFor(t, func() bool { return strings.Count(l.String(), text) >= l.seen })
+}
+
+// waitFor waits until a condition holds. The deadline is far beyond what a busy machine
+// needs: it only keeps a broken test from waiting for ever.
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatal("it never came to hold")
+		}
+		runtime.Gosched()
+	}
 }
 
 // A signal stops the command under way, saves, and ends with the signal's exit code.
@@ -95,7 +137,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A second SIGINT ends perstack at once, and the journal is valid all the same.
+// A second signal ends perstack at once, and the journal is valid all the same.
 func TestSecondInterrupt(t *testing.T) {
 	project := map[string]string{"perstack.toml": slow["perstack.toml"], "cassette.toml": `[[turn]]
 [[turn.call]]
@@ -104,18 +146,97 @@ args = { command = "sh", args = ["-c", "trap '' TERM; while :; do sleep 1; done"
 [[turn]]
 text = "Worked."
 `}
-	cmd, _ := start(t, project, "startToolCall")
+	cmd, stderr := start(t, project, "startToolCall")
 	for range 2 {
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
+		stderr.wait(t, "perstack: ") // or two signals could be taken for one
 	}
 	if code := exitCode(t, cmd.Wait()); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}
+	if !strings.Contains(stderr.String(), "quit at once; a command may still be running") {
+		t.Errorf("stderr = %q", stderr)
+	}
+	for r, err := range file.New(filepath.Join(cmd.Dir, "perstack"), nil).Read(t.Context(), "job", 0) {
+		if err != nil || r.Event.IsTerminal() {
+			t.Errorf("record %d: %v, %v; the run was not left in the middle", r.Seq, r.Event.Type(), err)
+		}
+	}
 	perstack(t, cmd.Dir, "log", "job", "--verify")
 	perstack(t, cmd.Dir, "run", "--continue-job", "job")
 	checkEnd(t, cmd.Dir, event.StatusCompleted)
+}
+
+// A reader that has stopped reading cannot keep a run from ending.
+func TestStalledReader(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range slow {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := "[[turn]]\ntext = \"" + strings.Repeat("word ", 100_000) + "\"\n" // more than a pipe holds
+	if err := os.WriteFile(filepath.Join(dir, "cassette.toml"), []byte(long), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() // open, and never read
+	cmd := exec.Command("perstack", "run", "writer", "go", "--job-id", "job")
+	cmd.Dir, cmd.Stdout = dir, w
+	var stderr lines
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	waitFor(t, func() bool { // until the pipe is full
+		data, err := os.ReadFile(filepath.Join(dir, "perstack", "jobs", "job", "journal.jsonl"))
+		return err == nil && bytes.Contains(data, []byte("completeRun"))
+	})
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	exitCode(t, cmd.Wait()) // that it returns at all is the point
+	checkEnd(t, dir, event.StatusCompleted)
+}
+
+// A query that never ends can be given up.
+func TestInterruptWhileReadingTheQuery(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range slow {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"-"}, {"--query-file", "pipe"}} {
+		cmd := exec.Command("perstack", append([]string{"run", "writer", "--verbose"}, args...)...)
+		cmd.Dir = dir
+		stdin, err := cmd.StdinPipe() // open, and never written to
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stdin.Close()
+		var stderr lines
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		stderr.wait(t, "waiting for the query")
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code := exitCode(t, cmd.Wait()); code != 143 {
+			t.Errorf("%v: exit code %d, want 143; %s", args, code, stderr.String())
+		}
+	}
 }
 
 // When the reader of standard output goes away, the run ends saved.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/perstack-go/perstack/internal/cli/demo"
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -22,7 +23,7 @@ import (
 
 // Main runs perstack with args and returns its exit code.
 func Main(ctx context.Context, h *host.Host, args []string) int {
-	ctx, stop := host.Interruptible(ctx)
+	ctx, stop := host.Interruptible(ctx, h.Stderr)
 	defer stop()
 
 	root := newRoot(h)
@@ -77,13 +78,42 @@ afterwards and continued at any point.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().BoolP("version", "V", false, "print the version")
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(
 		demo.New(h, nil),
 		log.New(h, nil),
 		run.New(h, nil),
 		validate.New(h, nil),
 	)
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, unknownShell
+		}
+	}
 	return root
+}
+
+// newHelp is the help command, with an error for a command that does not exist.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Explain a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(cmd.Root(), strings.Join(args, " "))
+			}
+			return found.Help()
+		},
+	}
+}
+
+func unknownShell(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return host.Usagef("there is no completion for %q; use bash, zsh, fish or powershell", args[0])
 }
 
 func unknownCommand(root *cobra.Command, name string) error {
@@ -100,5 +130,21 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &exit) {
 		return err
 	}
-	return host.Usagef("%w; %s --help lists the flags", err, cmd.CommandPath())
+	hint := cmd.CommandPath() + " --help lists the flags"
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if similar := similarFlags(cmd, unknown.GetSpecifiedName()); len(similar) > 0 {
+			hint = "did you mean " + strings.Join(similar, " or ") + "?"
+		}
+	}
+	return host.Usagef("%w; %s", err, hint)
+}
+
+// similarFlags lets cobra, which knows how to compare names of commands, compare flags.
+func similarFlags(cmd *cobra.Command, name string) []string {
+	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		names.AddCommand(&cobra.Command{Use: "--" + f.Name, Run: func(*cobra.Command, []string) {}})
+	})
+	return names.SuggestionsFor("--" + name)
 }

@@ -28,11 +28,8 @@ func newGuard(root *os.Root, dir string, protected []string) (guard, error) {
 	if err != nil {
 		return guard{}, err
 	}
-	// A hard link to the env file of the workspace must be recognised even if nobody
-	// named that file. Its own name is refused anyway.
-	paths := append([]string{filepath.Join(dir, ".env"), filepath.Join(dir, ".env.local")}, protected...)
 	var g guard
-	for _, path := range paths {
+	for _, path := range protected {
 		if !filepath.IsAbs(path) {
 			return guard{}, fmt.Errorf("protected path %q is not absolute", path)
 		}
@@ -124,6 +121,21 @@ func (w *watch) refuse(given string, trail []string, info fs.FileInfo) error {
 		}
 	}
 	return nil
+}
+
+// covers reports whether what is at trail is one of the guard's files. info is nil when
+// nothing is there.
+func (g *guard) covers(trail []string, info fs.FileInfo) bool {
+	place := foldPlace(trail)
+	for _, e := range g.entries {
+		if e.place != "" && e.place == place {
+			return true
+		}
+		if now, err := os.Stat(e.path); err == nil && info != nil && os.SameFile(now, info) {
+			return true
+		}
+	}
+	return false
 }
 
 func protectedBy(given, path string) error {

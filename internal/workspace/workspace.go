@@ -25,6 +25,10 @@ type Options struct {
 	// Protected are absolute paths of directories and files that no tool may reach:
 	// the storage directory and the env files. They need not exist yet.
 	Protected []string
+
+	// ReadOnly are absolute paths of files that tools may read but not change: what
+	// says which tools an Expert has must not be written with one of them.
+	ReadOnly []string
 }
 
 // A Workspace is an open directory tree. Its methods may be called from several
@@ -34,6 +38,7 @@ type Workspace struct {
 	dir   string // as given, absolute
 	real  string // with links resolved; what is shown and what children start in
 	guard guard
+	fixed guard // files that are read only
 }
 
 // Open opens the workspace at dir.
@@ -51,7 +56,14 @@ func Open(dir string, opts Options) (*Workspace, error) {
 		return nil, fmt.Errorf("open workspace: %w; choose an existing directory", err)
 	}
 	w := &Workspace{root: root, dir: abs, real: resolved}
-	if w.guard, err = newGuard(root, resolved, opts.Protected); err != nil {
+	// A hard link to the env file of the workspace must be recognised even if nobody
+	// named that file. Its own name is refused anyway.
+	protected := append([]string{filepath.Join(resolved, ".env"), filepath.Join(resolved, ".env.local")}, opts.Protected...)
+	w.guard, err = newGuard(root, resolved, protected)
+	if err == nil {
+		w.fixed, err = newGuard(root, resolved, opts.ReadOnly)
+	}
+	if err != nil {
 		root.Close()
 		return nil, fmt.Errorf("open workspace %q: %w", dir, err)
 	}

@@ -19,6 +19,9 @@ func (w *Workspace) WriteFile(name string, data []byte) (Info, error) {
 		if p.name == "" {
 			return fail(IsADirectory, name, "is a directory")
 		}
+		if w.fixed.covers(p.path(), p.info) {
+			return fail(NotWritable, name, "is not writable: it says what this Expert may do, so only the user changes it")
+		}
 		if p.info != nil {
 			if err := p.regular(name); err != nil {
 				return err

@@ -117,9 +117,13 @@ func closing(command, dir, storage, job string) string {
 	fmt.Fprintf(&b, "\nResult:  %s\n", filepath.Join(dir, "report.md"))
 	fmt.Fprintf(&b, "History: %s\n\n", filepath.Join(storage, "jobs", job))
 	fmt.Fprintf(&b, "Try next:\n")
-	fmt.Fprintf(&b, "  %s log %s --storage %s\n", command, job, storage)
-	fmt.Fprintf(&b, "  %s log %s --verify --storage %s\n", command, job, storage)
-	fmt.Fprintf(&b, "  %s run reporter \"What is most urgent?\" --continue --config %s --workspace %s --storage %s\n",
-		command, filepath.Join(dir, "perstack.toml"), dir, storage)
+	for _, words := range [][]string{
+		{"log", job, "--storage", storage},
+		{"log", job, "--verify", "--storage", storage},
+		{"run", "reporter", "What is most urgent?", "--continue-job", job,
+			"--config", filepath.Join(dir, "perstack.toml"), "--workspace", dir, "--storage", storage},
+	} {
+		fmt.Fprintf(&b, "  %s %s\n", command, host.ShellJoin(words...))
+	}
 	return b.String()
 }

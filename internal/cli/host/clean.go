@@ -17,6 +17,8 @@ func Clean(text string) string {
 			return -1
 		case unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufeff':
 			return -1
+		case r >= 0xe0000 && r <= 0xe007f: // tags: text that only a model reads
+			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(text, "�"))

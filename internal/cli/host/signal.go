@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,9 +26,9 @@ func (s Signal) ExitCode() int {
 }
 
 // Interruptible returns a context that the first signal cancels, with a [Signal] as
-// its cause, so that a run can save. A second SIGINT ends the program at once: the
-// journal is valid at any instant.
-func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+// its cause, so that a run can save. A second one ends the program at once: the
+// journal is valid at any instant. What that means is said on stderr.
+func Interruptible(ctx context.Context, stderr io.Writer) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -38,13 +40,16 @@ func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	signal.Notify(pipe, brokenPipe...)
 
 	go func() {
-		interrupts := 0
-		for s := range signals {
-			if s == os.Interrupt {
-				if interrupts++; interrupts > 1 {
-					os.Exit(ExitInterrupt)
-				}
+		for n := 1; ; n++ {
+			s, ok := <-signals
+			if !ok {
+				return
 			}
+			if n > 1 {
+				fmt.Fprintln(stderr, "perstack: quit at once; a command may still be running, and its outcome is not recorded")
+				os.Exit(Signal{s}.ExitCode())
+			}
+			fmt.Fprintln(stderr, "perstack: stopping and saving; interrupt again to quit at once")
 			cancel(Signal{s})
 		}
 	}()

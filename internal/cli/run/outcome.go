@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
@@ -15,7 +16,7 @@ import (
 // exit code, and in words on standard error when it did not complete.
 func (o *output) end(ctx context.Context, r engine.Result) error {
 	h := o.opts.Host
-	again := fmt.Sprintf("%s run --continue-job %s", h.Command, r.JobID)
+	again := o.opts.again(r.JobID)
 	switch r.Status {
 	case event.StatusCompleted:
 		if o.mode == outputText {
@@ -26,8 +27,8 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 		}
 		return nil
 	case event.StatusStoppedByInteractiveTool:
-		return &host.ExitError{Code: host.ExitWaiting, Err: fmt.Errorf("waiting for your answer to %s; give it with: %s run %s \"<answer>\" --continue-job %s -i",
-			question(r.Pending), h.Command, o.opts.expertOr("<expert>"), r.JobID)}
+		return &host.ExitError{Code: host.ExitWaiting, Err: fmt.Errorf("waiting for your answer to %s; give it with: %s",
+			question(r.Pending), o.opts.answerHint(r.JobID, o.expertKey))}
 	case event.StatusStoppedByExceededMaxSteps:
 		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("stopped: the job used up its steps; go on with: %s --max-steps %d", again, 2*r.TotalSteps)}
 	case event.StatusStoppedByLimit:
@@ -38,6 +39,18 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 		return fmt.Errorf("%s: %s; go on with: %s", host.CleanLine(r.Failure.Name), host.CleanLine(r.Failure.Message), again)
 	}
 	return fmt.Errorf("the run ended in the unknown status %q; please report it", r.Status)
+}
+
+// explain adds to an error of the engine what the user can do about it.
+func (o *output) explain(err error) error {
+	var waiting *engine.WaitingError
+	switch {
+	case errors.As(err, &waiting):
+		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expertKey))
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; choose another directory with --storage", err)
+	}
+	return err
 }
 
 // interruptCode is that of the signal, or of a failure when the output was closed.
@@ -56,11 +69,4 @@ func question(pending []event.ToolCall) string {
 		all = append(all, host.CleanLine(fmt.Sprintf("%s %s", c.ToolName, c.Args)))
 	}
 	return strings.Join(all, ", then ")
-}
-
-func (o *Options) expertOr(otherwise string) string {
-	if o.Expert != "" {
-		return o.Expert
-	}
-	return otherwise
 }

@@ -20,15 +20,16 @@ import (
 //
 // What is to be said about the end of the run goes to standard error.
 type output struct {
-	opts *Options
-	mode string
-	to   *patientWriter
-	json *event.Writer
-	rows *progress.Printer
+	opts      *Options
+	expertKey string
+	mode      string
+	to        *patientWriter
+	json      *event.Writer
+	rows      *progress.Printer
 }
 
-func newOutput(ctx context.Context, o *Options) *output {
-	out := &output{opts: o, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
+func newOutput(ctx context.Context, o *Options, expertKey string) *output {
+	out := &output{opts: o, expertKey: expertKey, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
 	if out.mode == "" {
 		out.mode = outputJSON
 		if o.Host.StdoutIsTerminal {
@@ -40,7 +41,7 @@ func newOutput(ctx context.Context, o *Options) *output {
 		out.json = event.NewWriter(out.to)
 	case outputProgress:
 		out.rows = progress.New(out.to, progress.Options{
-			Color:   o.Host.StdoutIsTerminal && o.Host.Getenv("NO_COLOR") == "",
+			Color:   o.Host.StdoutIsTerminal && o.Host.Getenv("NO_COLOR") == "" && o.Host.Getenv("TERM") != "dumb",
 			Width:   o.Host.Width,
 			Verbose: o.Verbose,
 		})

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -39,26 +38,28 @@ func (o *Options) input(ctx context.Context, t target) (engine.Input, error) {
 func (o *Options) query(ctx context.Context) (string, error) {
 	switch {
 	case o.QueryFile != "":
-		f, err := os.Open(o.Host.Path(o.QueryFile))
-		if err != nil {
-			return "", host.Usagef("read the query: %w", err)
-		}
-		defer f.Close()
-		return readQuery(ctx, f, o.QueryFile)
+		return o.readQuery(ctx, o.QueryFile, func() (io.ReadCloser, error) { return os.Open(o.Host.Path(o.QueryFile)) })
 	case o.Query == "-", !o.HasQuery && !o.continues() && !o.Host.StdinIsTerminal:
-		return readQuery(ctx, o.Host.Stdin, "standard input")
+		return o.readQuery(ctx, "standard input", func() (io.ReadCloser, error) { return io.NopCloser(o.Host.Stdin), nil })
 	}
 	return strings.TrimSpace(o.Query), nil
 }
 
-// readQuery reads until the end of r, or until the user gives up.
-func readQuery(ctx context.Context, r io.Reader, from string) (string, error) {
+// readQuery reads to the end, or until the user gives up: opening and reading a pipe
+// can take for ever.
+func (o *Options) readQuery(ctx context.Context, from string, open func() (io.ReadCloser, error)) (string, error) {
+	o.logger().Debug("waiting for the query", "from", from)
 	var data []byte
 	var err error
 	done := make(chan struct{})
 	go func() {
+		defer close(done)
+		var r io.ReadCloser
+		if r, err = open(); err != nil {
+			return
+		}
+		defer r.Close()
 		data, err = io.ReadAll(io.LimitReader(r, maxQuery+1))
-		close(done)
 	}()
 	select {
 	case <-done:
@@ -66,7 +67,7 @@ func readQuery(ctx context.Context, r io.Reader, from string) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the query from %s: %w", from, err)
+		return "", host.Usagef("read the query from %s: %w", from, err)
 	}
 	if len(data) > maxQuery {
 		return "", host.Usagef("the query from %s is longer than %d MiB; put it into a file of the workspace and name the file", from, maxQuery>>20)

@@ -91,6 +91,9 @@ answer, 129, 130 and 143 stopped by a signal after the state was saved.`,
 			if len(args) > 1 {
 				opts.Query, opts.HasQuery = args[1], true
 			}
+			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
+				return err
+			}
 			opts.MaxSteps, opts.MaxRetries, opts.TimeoutMS = maxSteps.value, maxRetries.value, timeout.value
 			if asJSON {
 				if opts.Output != "" && opts.Output != outputJSON {
@@ -155,7 +158,7 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	out := newOutput(ctx, opts)
+	out := newOutput(ctx, opts, e.Key)
 	defer out.close()
 	runtime := &local.Runtime{
 		Model:     player,
@@ -164,6 +167,7 @@ func Run(ctx context.Context, opts *Options) error {
 		Log:       opts.logger(),
 		Workspace: setup.workspace,
 		Protected: append(setup.envFiles, h.StoragePath(opts.Storage)),
+		ReadOnly:  setup.rules(),
 		Environ:   h.Environ,
 
 		OneCallAtATime: h.Reproducible,
@@ -181,7 +185,7 @@ func Run(ctx context.Context, opts *Options) error {
 		Version:    version.String(),
 	}, out.listener())
 	if err != nil {
-		return err
+		return out.explain(err)
 	}
 	return out.end(ctx, result)
 }

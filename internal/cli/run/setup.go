@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -93,6 +94,26 @@ func (s *setup) loadEnv() error {
 	return nil
 }
 
+// rules are the files that say what the Expert may do. No tool may change them.
+func (s *setup) rules() []string {
+	files := []string{s.config.Path, filepath.Join(s.config.Dir, "perstack.lock")}
+	if path := s.cassettePath(); path != "" {
+		files = append(files, path)
+	}
+	return files
+}
+
+// cassettePath is where the answers of the replay model are; empty when nobody said.
+func (s *setup) cassettePath() string {
+	switch {
+	case s.opts.Cassette != "":
+		return s.opts.Host.Path(s.opts.Cassette)
+	case s.config.Provider.Name == "replay": // settings belong to the provider they stand with
+		return s.config.Provider.Setting.Cassette
+	}
+	return ""
+}
+
 // expert finds the Expert to run.
 func (s *setup) expert(key string) (*expert.Expert, error) {
 	if _, err := expert.ParseKey(key); err != nil {
@@ -123,15 +144,10 @@ func (s *setup) expertList() string {
 
 // model returns the model that thinks for the run.
 func (s *setup) model() (model.Model, error) {
-	path := s.opts.Cassette
-	switch {
-	case path != "" && s.provider != "replay":
+	if s.opts.Cassette != "" && s.provider != "replay" {
 		return nil, host.Usagef("--cassette goes with --provider replay, not %s", s.provider)
-	case path != "":
-		path = s.opts.Host.Path(path)
-	case s.config.Provider.Name == "replay": // settings belong to the provider they stand with
-		path = s.config.Provider.Setting.Cassette
 	}
+	path := s.cassettePath()
 	if path == "" {
 		return nil, host.Usagef("the replay provider needs a cassette; give it with --cassette or as cassette in [provider.setting]")
 	}

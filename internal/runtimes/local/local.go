@@ -33,6 +33,7 @@ type Runtime struct {
 
 	Workspace string   // directory that the file tools work in
 	Protected []string // paths that no file tool may reach, beside the usual ones
+	ReadOnly  []string // files that no file tool may change
 	Environ   []string // of this process; commands get the harmless part of it
 
 	// OneCallAtATime makes the calls of a turn run in order, for reproducible journals.
@@ -54,7 +55,7 @@ func (r *Runtime) Check(context.Context) error {
 }
 
 func (r *Runtime) open() (*workspace.Workspace, error) {
-	return workspace.Open(r.Workspace, workspace.Options{Protected: r.Protected})
+	return workspace.Open(r.Workspace, workspace.Options{Protected: r.Protected, ReadOnly: r.ReadOnly})
 }
 
 // Run runs a job.

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/model"
+)
+
+// TestFullEvents pins, field by field, what programs read on standard output. The
+// goldens are compared by eye with the shapes that other programs of the Perstack
+// family use; ids count up and the clock stands still.
+func TestFullEvents(t *testing.T) {
+	thinking := func(a *model.Answer) {
+		a.Thinking = []model.Thinking{{Text: "Hm.", Signature: "sig"}}
+		a.Text = "I look."
+	}
+	tests := []struct {
+		name   string
+		turns  []turn
+		inputs []Input
+	}{
+		{"a_text", []turn{says("Hi.").with(thinking)}, []Input{{Query: "go"}}},
+		{"b_tools", []turn{does(`read {"path":"a"}`, "fail").with(thinking), says("Done.")}, []Input{{Query: "go"}}},
+		{"c_completion", []turn{does("attemptCompletion"), says("Done.")}, []Input{{Query: "go"}}},
+		{"e_completion_with_text", []turn{does("attemptCompletion").with(func(a *model.Answer) { a.Text = "Done." })}, []Input{{Query: "go"}}},
+		{"f_g_interactive", []turn{does("read", `ask {"q":1}`, "confirm"), says("Done.")}, []Input{
+			{Query: "go"},
+			{Continue: true, Answer: &event.ToolAnswer{Text: "one"}},
+			{Continue: true, Answer: &event.ToolAnswer{ToolCallID: "c3", Text: "two"}},
+		}},
+		{"l_retry", []turn{does("ask", "act").with(func(a *model.Answer) { a.Finish = model.FinishLength }), {fail: []error{busy}, answer: says("Done.").answer}}, []Input{{Query: "go"}}},
+		{"m_error", []turn{{fail: []error{&model.Error{Name: "Unauthorized", Message: "bad key", StatusCode: 401}}}}, []Input{{Query: "go"}}},
+		{"o_continue", []turn{says("One."), says("Two.")}, []Input{{Query: "go"}, {Continue: true, Query: "more"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, tt.turns...)
+			b.parallel = 1 // results in a fixed order
+			b.window = 1000
+			var out bytes.Buffer
+			w := event.NewWriter(&out)
+			b.emit = w.Write
+			for _, in := range tt.inputs {
+				b.must(in)
+			}
+			testkit.Golden(t, "full_"+tt.name+".json", readable(t, out.Bytes()))
+		})
+	}
+}
+
+// readable indents JSON lines, and shortens the instruction, which has its own golden.
+func readable(t *testing.T, lines []byte) string {
+	t.Helper()
+	var all strings.Builder
+	for line := range bytes.Lines(lines) {
+		v := jsontext.Value(line)
+		if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
+			t.Fatal(err)
+		}
+		all.Write(append(v, '\n'))
+	}
+	text := all.String()
+	for {
+		start := strings.Index(text, `"This block says who you are.`)
+		if start < 0 {
+			return text
+		}
+		length := strings.Index(text[start+1:], `"`) + 2
+		text = text[:start] + `"<instruction>"` + text[start+length:]
+	}
+}
+
+// TestInstruction pins exactly what the model is told.
+func TestInstruction(t *testing.T) {
+	b := newBench(t, says("ok"))
+	b.must(Input{Query: "go"})
+	testkit.Golden(t, "instruction.txt", b.script.requests[0].Messages[0].Text()+"\n")
+}

@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/store"
+)
+
+// A diary is a store that writes down in which order things happen.
+type diary struct {
+	store.Store
+	lines []string
+}
+
+func (d *diary) note(format string, args ...any) {
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) Open(ctx context.Context, id string) (store.Journal, error) {
+	j, err := d.Store.Open(ctx, id)
+	return &diaryJournal{j, d}, err
+}
+
+type diaryJournal struct {
+	store.Journal
+	d *diary
+}
+
+func (j *diaryJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
+	j.d.note("append %s", e.Type())
+	return j.Journal.Append(ctx, e)
+}
+
+func (j *diaryJournal) Commit(ctx context.Context) error {
+	j.d.note("commit")
+	return j.Journal.Commit(ctx)
+}
+
+// before reports whether a comes before b, and nothing of between lies in between.
+func (d *diary) before(t *testing.T, a, b string) {
+	t.Helper()
+	i, j := slices.Index(d.lines, a), slices.Index(d.lines, b)
+	if i < 0 || j < 0 || i > j {
+		t.Errorf("%q does not come before %q:\n%s", a, b, strings.Join(d.lines, "\n"))
+	}
+}
+
+// Nothing is shown before it is written, a call with effects starts after its record
+// would survive a power cut, and so is the end of a run before it is shown.
+func TestOrder(t *testing.T) {
+	b := newBench(t, does("sleep"), says("done"))
+	d := &diary{Store: b.store}
+	b.store = d
+	b.tools.onSleep = func() { d.note("tool runs") }
+	b.emit = func(e event.Event) error {
+		if e.IsKept() {
+			d.note("show %s", e.Type())
+		}
+		return nil
+	}
+	// The commit beside the model call would blur the order of the others.
+	b.script.onRequest = func() { d.note("model asked") }
+	b.must(Input{Query: "go"})
+
+	for _, name := range []string{"startRun", "callTools", "resolveToolResults", "completeRun"} {
+		d.before(t, "append "+name, "show "+name)
+	}
+	d.before(t, "append startToolCall", "tool runs")
+	started := slices.Index(d.lines, "append startToolCall")
+	if next := d.lines[started+1:]; next[0] != "commit" || next[1] != "tool runs" {
+		t.Errorf("between the record of a call and its start: %v", next[:3])
+	}
+	done := slices.Index(d.lines, "append completeRun")
+	if next := d.lines[done+1:]; next[0] != "commit" || next[1] != "show completeRun" {
+		t.Errorf("between the record of the end and its show: %v", next)
+	}
+}
+
+// Steps count over all Runs of the job, branches included.
+func TestMaxStepsCountsBranches(t *testing.T) {
+	b := newBench(t, does("read"), does("read"), says("done"))
+	b.must(Input{Query: "go"}) // 3 steps
+	history, err := Load(t.Context(), b.store, "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var early string
+	for id, p := range history.points {
+		if p.State.StepNumber == 1 {
+			early = id
+		}
+	}
+	b.maxSteps = 4
+	r := b.must(Input{Continue: true, From: early, Query: "again"})
+	if r.Status != event.StatusStoppedByExceededMaxSteps || r.TotalSteps != 4 {
+		t.Errorf("%+v; the branch is at step 2, but the job has used 4", r)
+	}
+	b.checkJournal()
+}
+
+// A run that was killed while its final answer was written completes on resume, even
+// at its last step.
+func TestKilledDuringTheFinalAnswer(t *testing.T) {
+	b := newBench(t, does("act", "attemptCompletion"), says("done"))
+	b.maxSteps = 2
+	inner := b.store
+	b.store = &mortal{inner, 7} // up to attemptCompletion
+	if _, err := b.run(t.Context(), Input{Query: "go"}); err == nil {
+		t.Fatal("the run was not killed")
+	}
+	b.store = inner
+	b.must(Input{Continue: true})
+	if got, want := b.trace(), "startRun@2 resumeToolCalls@2 attemptCompletion@2 completeRun@2"; got != want {
+		t.Errorf("trace\n got %s\nwant %s", got, want)
+	}
+	b.checkJournal()
+}
+
+// A new query after a crash first settles what was open: the model is told which
+// calls were not carried out, and of which nobody knows.
+func TestQueryAfterCrash(t *testing.T) {
+	b := newBench(t, does("act", "wait", "read"), says("done"))
+	b.parallel = 1
+	b.tools.onWait = func() {}
+	inner := b.store
+	b.store = &mortal{inner, 6} // startRun startGeneration callTools start end(act) start(wait)
+	ctx, cancel := context.WithCancel(t.Context())
+	b.tools.onWait = cancel
+	if _, err := b.run(ctx, Input{Query: "go"}); err == nil {
+		t.Fatal("the run was not killed")
+	}
+	b.store = inner
+	r := b.must(Input{Continue: true, Query: "never mind"})
+	if r.Status != event.StatusCompleted {
+		t.Fatalf("%+v", r)
+	}
+	request := b.script.requests[len(b.script.requests)-1]
+	if problem := unanswered(request.Messages); problem != "" {
+		t.Error(problem)
+	}
+	var texts []string
+	for _, m := range request.Messages {
+		for _, p := range m.Contents {
+			if p.Type == event.ToolResultPart {
+				texts = append(texts, event.FirstText(p.Contents))
+			}
+		}
+	}
+	if diff := strings.Join(texts, "|"); diff != "did act|"+unknownOutcome+"|"+notRun {
+		t.Errorf("results = %s", diff)
+	}
+	if last := request.Messages[len(request.Messages)-1].Text(); last != "never mind" {
+		t.Errorf("last message = %q", last)
+	}
+	b.checkJournal()
+}
+
+// Reasoning is shown as it comes, and completed before the answer starts.
+func TestStreamedEvents(t *testing.T) {
+	answer := &model.Answer{Text: "All done.", Thinking: []model.Thinking{{Text: "Let me see."}}, Finish: model.FinishStop}
+	b := newBench(t, does("attemptCompletion"), turn{answer: answer, chunks: []model.Chunk{{Reasoning: "Let "}, {Reasoning: "me see."}, {Text: "All "}, {Text: "done."}}})
+	b.must(Input{Query: "go"})
+	var got []string
+	for _, e := range b.events {
+		switch body := e.Body.(type) {
+		case event.StreamReasoning:
+			got = append(got, "reasoning "+body.Delta)
+		case event.CompleteStreamingReasoning:
+			got = append(got, "reasoned "+body.Text)
+		case event.StreamRunResult:
+			got = append(got, "result "+body.Delta)
+		case event.CompleteStreamingRunResult:
+			got = append(got, "resulted "+body.Text)
+		case event.StartStreamingReasoning, event.StartStreamingRunResult, event.CompleteRun:
+			got = append(got, string(e.Type()))
+		}
+	}
+	want := "startStreamingReasoning|reasoning Let |reasoning me see.|reasoned Let me see.|startStreamingRunResult|result All |result done.|resulted All done.|completeRun"
+	if strings.Join(got, "|") != want {
+		t.Errorf("stream\n got %s\nwant %s", strings.Join(got, "|"), want)
+	}
+}
+
+// A stream that breaks after some text is a failure of the line, not an answer.
+func TestBrokenStream(t *testing.T) {
+	b := newBench(t, turn{chunks: []model.Chunk{{Text: "All "}}, cut: true, fail: nil, answer: says("All done.").answer})
+	r := b.must(Input{Query: "go"})
+	if r.Text != "All done." || !strings.Contains(b.trace(), "retry@1") {
+		t.Errorf("%q after %s", r.Text, b.trace())
+	}
+}
+
+// A client that panics does not cost the end of the journal, and a listener that
+// panics is not mistaken for one.
+func TestPanics(t *testing.T) {
+	b := newBench(t, turn{panics: true})
+	if r := b.must(Input{Query: "go"}); r.Failure == nil || !strings.Contains(r.Failure.Message, "failed inside") {
+		t.Errorf("%+v", r)
+	}
+	b.checkJournal()
+
+	b = newBench(t, turn{chunks: []model.Chunk{{Reasoning: "x"}}, answer: says("hi").answer})
+	b.emit = func(e event.Event) error {
+		if e.Type() == "streamReasoning" {
+			panic("the listener's own")
+		}
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != "the listener's own" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	b.must(Input{Query: "go"})
+	t.Error("the panic was swallowed")
+}

@@ -1,0 +1,37 @@
+package run
+
+import (
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// again is the command that goes on with a job, ready to be pasted into a shell: it
+// repeats the flags by which this run found its files. args come first.
+func (o *Options) again(jobID string, args ...string) string {
+	words := append([]string{"run"}, args...)
+	words = append(words, "--continue-job", jobID)
+	add := func(flag, value string) {
+		if value != "" {
+			words = append(words, flag, value)
+		}
+	}
+	add("--config", o.Config)
+	add("--workspace", o.Workspace)
+	add("--storage", o.Storage)
+	add("--provider", o.Provider)
+	add("--cassette", o.Cassette)
+	for _, path := range o.EnvPath {
+		add("--env-path", path)
+	}
+	return o.Host.Command + " " + host.ShellJoin(words...)
+}
+
+// answerHint is the command that answers a waiting job.
+func (o *Options) answerHint(jobID, expertKey string) string {
+	hint := o.again(jobID, expertKey, "ANSWER") + " -i"
+	if o.ResumeFrom != "" {
+		hint += " --resume-from " + o.ResumeFrom
+	}
+	return strings.Replace(hint, "ANSWER", `"your answer"`, 1)
+}
