@@ -13,11 +13,13 @@ import (
 type EnvFile struct {
 	Path     string
 	Explicit bool
+	NoHome   bool // Path begins with ~ still, since nobody knows where home is
 }
 
 // EnvFiles lists the env files of a run: those of the flag --env-path, relative
 // to cwd; else those of envPath in the file, relative to the file; else .env and
-// .env.local in cwd. A leading ~ is home. The Config may be nil.
+// .env.local in cwd. A leading ~ is home; if that is empty, LoadEnv reports the
+// file. The Config may be nil.
 func EnvFiles(cwd, home string, flags []string, c *Config) []EnvFile {
 	dir, paths, explicit := cwd, []string{".env", ".env.local"}, false
 	switch {
@@ -28,12 +30,17 @@ func EnvFiles(cwd, home string, flags []string, c *Config) []EnvFile {
 	}
 	files := make([]EnvFile, 0, len(paths))
 	for _, p := range paths {
-		if rest, ok := strings.CutPrefix(p, "~"); ok && home != "" && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator) {
-			p = filepath.Join(home, rest)
-		} else if !filepath.IsAbs(p) {
-			p = filepath.Join(dir, p)
+		f := EnvFile{Path: p, Explicit: explicit}
+		rest, tilde := strings.CutPrefix(p, "~")
+		switch {
+		case tilde && (rest == "" || rest[0] == '/' || rest[0] == filepath.Separator):
+			if f.NoHome = home == ""; !f.NoHome {
+				f.Path = filepath.Join(home, rest)
+			}
+		case !filepath.IsAbs(p):
+			f.Path = filepath.Join(dir, p)
 		}
-		files = append(files, EnvFile{Path: p, Explicit: explicit})
+		files = append(files, f)
 	}
 	return files
 }
@@ -72,13 +79,17 @@ func LoadEnv(process []string, files []EnvFile) (Env, error) {
 	vars := &envVars{values: map[string]envValue{}}
 	var errs []error
 	for _, f := range files {
-		data, err := readRegular(f.Path)
+		if f.NoHome {
+			errs = append(errs, fmt.Errorf("cannot find env file %q: HOME is not set; set it, or write the whole path", f.Path))
+			continue
+		}
+		data, err := ReadFile(f.Path, maxFile)
 		if err != nil {
 			switch {
 			case !absent(err):
-				errs = append(errs, fmt.Errorf("cannot read env file %s: %w", quote(f.Path), reason(err)))
+				errs = append(errs, fmt.Errorf("cannot read env file %q: %w", f.Path, err))
 			case f.Explicit:
-				errs = append(errs, fmt.Errorf("env file %s not found; create it, or correct --env-path or envPath", quote(f.Path)))
+				errs = append(errs, fmt.Errorf("env file %q not found; create it, or correct --env-path or envPath", f.Path))
 			}
 			continue
 		}

@@ -86,18 +86,36 @@ func TestEnvFiles(t *testing.T) {
 		"file":    EnvFiles("/cwd", "/home", nil, c),
 		"flags":   EnvFiles("/cwd", "/home", []string{"f.env", "~"}, c),
 		"empty":   EnvFiles("/cwd", "/home", nil, none),
-		"no home": EnvFiles("/cwd", "", []string{"~/x"}, nil),
+		"no home": EnvFiles("/cwd", "", []string{"~/x", "~other"}, nil),
 	} {
 		want := map[string][]EnvFile{
-			"default": {{"/cwd/.env", false}, {"/cwd/.env.local", false}},
-			"silent":  {{"/cwd/.env", false}, {"/cwd/.env.local", false}},
-			"file":    {{"/proj/a.env", true}, {"/abs.env", true}, {"/home/h.env", true}, {"/proj/~other", true}},
-			"flags":   {{"/cwd/f.env", true}, {"/home", true}},
+			"default": {{Path: "/cwd/.env"}, {Path: "/cwd/.env.local"}},
+			"silent":  {{Path: "/cwd/.env"}, {Path: "/cwd/.env.local"}},
+			"file":    {{Path: "/proj/a.env", Explicit: true}, {Path: "/abs.env", Explicit: true}, {Path: "/home/h.env", Explicit: true}, {Path: "/proj/~other", Explicit: true}},
+			"flags":   {{Path: "/cwd/f.env", Explicit: true}, {Path: "/home", Explicit: true}},
 			"empty":   {},
-			"no home": {{"/cwd/~/x", true}},
+			"no home": {{Path: "~/x", Explicit: true, NoHome: true}, {Path: "/cwd/~other", Explicit: true}},
 		}[name]
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s (-want +got)\n%s", name, d)
+		}
+	}
+}
+
+// A directory called ~ is not what anybody means by it.
+func TestLoadEnvWithoutHome(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "~", "x.env"), "A=1\n")
+	t.Chdir(dir)
+	for _, c := range []*Config{nil, {Dir: dir, EnvPath: []string{"~/x.env"}}} {
+		var flags []string
+		if c == nil {
+			flags = []string{"~/x.env"}
+		}
+		_, err := LoadEnv(nil, EnvFiles(dir, "", flags, c))
+		const want = `cannot find env file "~/x.env": HOME is not set; set it, or write the whole path`
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
 }

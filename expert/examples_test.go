@@ -32,44 +32,6 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
-func TestDocumentedSnippetsAreValid(t *testing.T) {
-	for _, file := range []string{"../docs/perstack-toml.md", "../README.md"} {
-		data, err := os.ReadFile(file)
-		if os.IsNotExist(err) && strings.HasSuffix(file, "README.md") {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		blocks := tomlBlocks(string(data))
-		if len(blocks) == 0 && strings.HasSuffix(file, "perstack-toml.md") {
-			t.Errorf("%s has no examples", file)
-		}
-		for line, text := range blocks {
-			_, ps := Parse(file, []byte(strings.Repeat("\n", line)+text)) // so that positions are those of the page
-			if len(ps) > 0 {
-				t.Errorf("%v", ps.Error())
-			}
-		}
-	}
-}
-
-// tomlBlocks finds the fenced blocks marked toml, by the line of their fence.
-func tomlBlocks(page string) map[int]string {
-	blocks := map[int]string{}
-	lines := strings.Split(page, "\n")
-	for i := 0; i < len(lines); i++ {
-		if strings.TrimSpace(lines[i]) != "```toml" {
-			continue
-		}
-		start := i + 1
-		for i++; i < len(lines) && strings.TrimSpace(lines[i]) != "```"; i++ {
-		}
-		blocks[start] = strings.Join(lines[start:i], "\n")
-	}
-	return blocks
-}
-
 // The reference mentions every key and every word that the code knows.
 func TestReferenceIsComplete(t *testing.T) {
 	data, err := os.ReadFile("../docs/perstack-toml.md")

@@ -2,6 +2,7 @@ package expert
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -9,8 +10,6 @@ import (
 
 // errNotRegular is returned for directories, pipes and devices.
 var errNotRegular = errors.New("not a regular file")
-
-var errTooLarge = errors.New("larger than 1 MiB")
 
 // openRegular opens a file for reading. The type is asked of the open handle,
 // so it cannot change between the question and the reading; O_NONBLOCK keeps
@@ -31,19 +30,22 @@ func openRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
-// readRegular reads a whole file of at most maxFile bytes.
-func readRegular(path string) ([]byte, error) {
+// ReadFile reads a whole file that the user named: a regular one of at most
+// limit bytes. A pipe, a device or a directory is refused at once, and nothing
+// is waited for. The error is the bare cause; the caller says which file it is
+// and what it is for.
+func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := openRegular(path)
 	if err != nil {
-		return nil, err
+		return nil, reason(err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, err
+		return nil, reason(err)
 	}
-	if len(data) > maxFile {
-		return nil, errTooLarge
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("larger than %d MiB", limit>>20)
 	}
 	return data, nil
 }

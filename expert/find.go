@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -34,7 +35,10 @@ func Find(dir string) (string, error) {
 			f.Close()
 			return relativeLike(dir, start, path), nil
 		}
-		if !absent(err) {
+		if absent(err) {
+			err = danglingLink(path)
+		}
+		if err != nil {
 			return "", fmt.Errorf("cannot read %s: %w; mend it or pass --config <path>", path, reason(err))
 		}
 		if at == filepath.Dir(at) {
@@ -46,6 +50,16 @@ func Find(dir string) (string, error) {
 // absent tells "there is no such file" from "it cannot be read".
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// danglingLink tells a link that leads nowhere from no file at all: somebody put
+// it there, and meant a file.
+func danglingLink(path string) error {
+	target, err := os.Readlink(path)
+	if err != nil {
+		return nil // not a link
+	}
+	return fmt.Errorf("it is a link to %q, which does not exist", target)
 }
 
 // relativeLike writes path the way dir was written, which reads better in messages.
@@ -90,13 +104,16 @@ func Load(path string) (*Config, Problems, error) {
 	if isRemote(path) {
 		return nil, nil, errRemote(path)
 	}
-	data, err := readRegular(path)
+	data, err := ReadFile(path, maxFile)
 	switch {
 	case err == nil:
 	case absent(err):
-		return nil, nil, fmt.Errorf("config file %s not found: %w; check the path given to --config", quote(path), reason(err))
+		if link := danglingLink(path); link != nil {
+			err = link
+		}
+		return nil, nil, fmt.Errorf("config file %q not found: %w; check the path given to --config", path, err)
 	default:
-		return nil, nil, fmt.Errorf("cannot read config file %s: %w", quote(path), reason(err))
+		return nil, nil, fmt.Errorf("cannot read config file %q: %w", path, err)
 	}
 	c, problems := Parse(path, data)
 	if c != nil {

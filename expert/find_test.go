@@ -82,6 +82,49 @@ func TestFindStopsAtUnreadable(t *testing.T) {
 	}
 }
 
+// A link that leads nowhere was put there by somebody: it is not the same as no file.
+func TestFindStopsAtDanglingLink(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, FileName), "")
+	link := filepath.Join(root, "a", FileName)
+	if err := os.Mkdir(filepath.Dir(link), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("gone.toml", link); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	_, err := Find(filepath.Dir(link))
+	want := "cannot read " + link + `: it is a link to "gone.toml", which does not exist; mend it or pass --config <path>`
+	if err == nil || err.Error() != want || errors.Is(err, ErrNotFound) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	_, _, err = Load(link)
+	want = `config file "` + link + `" not found: it is a link to "gone.toml", which does not exist; check the path given to --config`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	write(t, filepath.Join(root, "a", "gone.toml"), "")
+	if got, err := Find(filepath.Dir(link)); err != nil || got != link {
+		t.Errorf("a link to a file: %q, %v", got, err)
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "f"), strings.Repeat("x", 1<<20))
+	if data, err := ReadFile(path, 1<<20); err != nil || len(data) != 1<<20 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	for path, want := range map[string]string{
+		write(t, path+"2", strings.Repeat("x", 1<<20+1)): "larger than 1 MiB",
+		filepath.Dir(path): "not a regular file",
+		path + "3":         "no such file or directory",
+	} {
+		if _, err := ReadFile(path, 1<<20); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", path, err, want)
+		}
+	}
+}
+
 func TestLocate(t *testing.T) {
 	for config, want := range map[string]string{
 		"x.toml":      filepath.Join("dir", "x.toml"),

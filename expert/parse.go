@@ -45,7 +45,7 @@ func Parse(path string, data []byte) (*Config, Problems) {
 	r.decode(data)
 
 	cfg := r.config(root)
-	r.problems.sort()
+	r.problems.Sort()
 	if r.problems.Err() != nil {
 		return nil, r.problems
 	}
@@ -138,7 +138,7 @@ func (r *reader) missing(at int, path, message, hint string) {
 	}
 }
 
-// mark remembers where something is declared, for Config.Unsupported.
+// mark remembers where something is declared, for Config.Problem.
 func (r *reader) mark(path string, n *node) {
 	r.positions[path] = r.doc.position(n.keyAt)
 }

@@ -176,7 +176,7 @@ func TestKeyListsAreComplete(t *testing.T) {
 	for _, k := range expertKeys {
 		b.set(e.n, k, newTable(0))
 	}
-	r.expert("e", e, "")
+	r.expert("e", e, &Config{})
 	for _, p := range Providers() {
 		s := &table{r: r, n: newTable(0)}
 		for _, ps := range providerSettings {

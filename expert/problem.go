@@ -16,7 +16,7 @@ type Position struct {
 
 // Problem is one thing that is wrong, or worth a warning, in a file.
 type Problem struct {
-	File         string
+	File         string // empty when it is about a flag
 	Line, Column int    // 0 when the problem has no place in the file
 	Path         string // dotted, such as experts.a.instruction; empty for syntax errors
 	Message      string
@@ -33,7 +33,9 @@ func (p Problem) String() string {
 	if p.Line > 0 {
 		b.WriteString(":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column))
 	}
-	b.WriteString(": ")
+	if p.File != "" {
+		b.WriteString(": ")
+	}
 	if p.Warning {
 		b.WriteString("warning: ")
 	}
@@ -81,7 +83,8 @@ func (ps Problems) pick(warning bool) Problems {
 	return out
 }
 
-func (ps Problems) sort() {
+// Sort puts the findings into the order of the file.
+func (ps Problems) Sort() {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})

@@ -47,7 +47,7 @@ func (r *reader) config(root *node) *Config {
 
 	if experts != nil {
 		experts.each(func(name string, entry *table) {
-			c.Experts = append(c.Experts, r.expert(name, entry, c.Provider.Name))
+			c.Experts = append(c.Experts, r.expert(name, entry, c))
 		})
 	}
 	r.checkDelegates(c)

@@ -9,7 +9,8 @@ import (
 
 const maxDelegates = 255
 
-func (r *reader) expert(name string, t *table, provider string) *Expert {
+func (r *reader) expert(name string, t *table, c *Config) *Expert {
+	provider := c.Provider.Name
 	r.expertName(name, t)
 	r.mark(t.path, t.n)
 	e := &Expert{Key: name, Name: name, Version: DefaultVersion}
@@ -30,7 +31,7 @@ func (r *reader) expert(name string, t *table, provider string) *Expert {
 	if _, declared := e.Skill(BaseSkill); !declared {
 		e.Skills = slices.Insert(e.Skills, 0, implicitBase())
 	}
-	r.toolNames(t, e)
+	r.toolNames(t, e, c)
 	for _, key := range []string{"minRuntimeVersion", "delegates", "providerTools", "providerSkills", "providerToolOptions"} {
 		if n := t.n.fields[key]; n != nil {
 			r.mark(t.at(key), n)
@@ -129,22 +130,33 @@ func (r *reader) checkDelegates(c *Config) {
 // toolNames finds two tools that the model would see under one name. Delegates
 // show as the last part of their name. Tools of MCP skills are known only when
 // the skills run; the toolbox checks those.
-func (r *reader) toolNames(t *table, e *Expert) {
-	taken := map[string]string{}
-	claim := func(name, by string, at int, path string) {
-		if first, ok := taken[name]; ok {
-			r.fault(at, path, fmt.Sprintf("the tool name %s is already taken by %s", quote(name), first), "tools of one expert need different names")
+func (r *reader) toolNames(t *table, e *Expert, c *Config) {
+	type owner struct{ name, hint string }
+	taken := map[string]owner{}
+	claim := func(tool, by string, at int, path string) {
+		if first, ok := taken[tool]; ok {
+			r.fault(at, path, fmt.Sprintf("the tool name %s is already taken by %s", quote(tool), first.name), first.hint)
 			return
 		}
-		taken[name] = by
+		taken[tool] = owner{by, "tools of one expert need different names"}
 	}
-	if skills := t.n.fields["skills"]; skills != nil {
-		for _, s := range e.Skills {
-			for _, tool := range s.Tools {
-				n := skills.fields[s.Name].fields["tools"].fields[tool.Name]
-				path := pathTo(pathTo(pathTo(t.at("skills"), s.Name), "tools"), tool.Name)
-				claim(tool.Name, "skill "+quote(s.Name), n.keyAt, path)
+	skills := t.n.fields["skills"]
+	if s, ok := e.Skill(BaseSkill); ok && c.BuiltIn(s) {
+		if !s.Implicit {
+			r.baseToolNames(t, s)
+		}
+		// Those that come later count too: the file is to work then as it does now.
+		for _, tool := range BaseTools() {
+			if s.offers(tool) {
+				taken[tool] = owner{"the base skill", "choose another name, or take the tool of the base skill away with omit"}
 			}
+		}
+	}
+	for _, s := range e.Skills {
+		for _, tool := range s.Tools {
+			n := skills.fields[s.Name].fields["tools"].fields[tool.Name]
+			path := pathTo(pathTo(pathTo(t.at("skills"), s.Name), "tools"), tool.Name)
+			claim(tool.Name, "skill "+quote(s.Name), n.keyAt, path)
 		}
 	}
 	n := t.n.fields["delegates"]

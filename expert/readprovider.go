@@ -37,10 +37,12 @@ func (r *reader) provider(top *table) Provider {
 		return Provider{}
 	}
 	p := Provider{Name: t.require("providerName", `write providerName = "anthropic"`, oneOf(Providers()...))}
+	r.mark(t.path, t.n)
 	if n := t.n.fields["providerName"]; n != nil {
-		r.mark("provider.providerName", n)
+		r.mark(t.at("providerName"), n)
 	}
 	if s := t.sub("setting"); s != nil {
+		r.mark(s.path, s.n)
 		p.Setting = r.setting(s, p.Name)
 	}
 	t.finish(func(key string) string {
@@ -83,6 +85,9 @@ func (r *reader) setting(t *table, provider string) Setting {
 	s.Region = str("region", hostLabel)
 	s.Location = str("location", hostLabel)
 	s.Cassette = str("cassette", length(1, 4096), noNUL)
+	if n := t.n.fields["cassette"]; n != nil {
+		r.mark(t.at("cassette"), n)
+	}
 	t.finish(func(key string) string {
 		if owners := settingOwners(key); len(owners) > 0 {
 			return "it is a setting of " + orList(owners)

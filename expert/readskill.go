@@ -1,14 +1,12 @@
 package expert
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
+
+// maxTools bounds the tools of a skill, and those that pick and omit name.
+const maxTools = 255
 
 // skillKeys lists the types of skills, each with its keys beside type,
 // description and rule.
@@ -88,8 +86,8 @@ func skillKeyOwner(key string) string {
 
 // mcpSkill reads what all MCP skills have.
 func (r *reader) mcpSkill(t *table, s *Skill) {
-	s.Pick = t.strs("pick", 255, length(1, 255))
-	s.Omit = t.strs("omit", 255, length(1, 255))
+	s.Pick = t.strs("pick", maxTools, length(1, 255))
+	s.Omit = t.strs("omit", maxTools, length(1, 255))
 	s.AllowedDomains = t.strs("allowedDomains", 0, domainPattern)
 	if n := t.n.fields["allowedDomains"]; n != nil {
 		r.mark(t.at("allowedDomains"), n)
@@ -174,55 +172,17 @@ func (r *reader) interactiveSkill(t *table, s *Skill) {
 		}
 		return
 	}
-	r.atMost(tools.n, tools.path, len(tools.n.keys), 255, "tools")
+	r.atMost(tools.n, tools.path, len(tools.n.keys), maxTools, "tools")
 	tools.each(func(name string, entry *table) {
-		for _, ok := range []rule{length(1, 255), printable} {
-			if message, hint := ok(name); message != "" {
-				r.fault(entry.n.keyAt, entry.path, "the name "+message, hint)
-			}
+		if !toolGrammar.MatchString(name) {
+			r.fault(entry.n.keyAt, entry.path, "is not a tool name that providers accept", "use letters, digits, _ and -, at most 64 of them")
 		}
 		entry.older = []string{"name"} // the table key counts
 		s.Tools = append(s.Tools, InteractiveTool{
 			Name:        name,
 			Description: entry.str("description", length(0, 2048)),
-			InputSchema: []byte(entry.require("inputJsonSchema", "give a JSON Schema as text", length(1, 20480), jsonObject)),
+			InputSchema: []byte(entry.require("inputJsonSchema", "give a JSON Schema as text", length(1, 20480), jsonObject, argumentSchema)),
 		})
 		entry.finish()
 	})
-}
-
-// jsonObject accepts the text of one JSON object without repeated names.
-func jsonObject(s string) (string, string) {
-	const hint = `write a JSON Schema between ''' and ''', like '{"type": "object"}'`
-	d := jsontext.NewDecoder(strings.NewReader(s))
-	if kind := d.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindInvalid {
-		return "is not a JSON object", hint
-	}
-	for {
-		_, err := d.ReadToken()
-		switch {
-		case err != nil:
-			return fmt.Sprintf("is not JSON: %s", visible(jsonFault(err))), hint
-		case d.StackDepth() > 2*maxDepth:
-			return fmt.Sprintf("is nested more than %d deep", 2*maxDepth), "simplify the schema"
-		case d.StackDepth() > 0:
-			continue
-		}
-		if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-			return "has text after the JSON object", hint
-		}
-		return "", ""
-	}
-}
-
-// jsonFault says what is wrong and where, without the prefix of the library.
-func jsonFault(err error) string {
-	var syntax *jsontext.SyntacticError
-	switch {
-	case errors.As(err, &syntax) && syntax.Err != nil:
-		return fmt.Sprintf("%v at byte %d", syntax.Err, syntax.ByteOffset)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "it ends too early"
-	}
-	return err.Error()
 }

@@ -51,6 +51,10 @@ func TestSkillProblems(t *testing.T) {
 		{skillWith("interactiveSkill", "pick = []\ntools = {}"), `p.toml:5:1: ` + at + `.pick: unknown key; it is a key of mcpStdioSkill, mcpSseSkill or mcpHttpSkill`},
 		{skillWith("interactiveSkill", "tools.t = {}"), `p.toml:5:7: ` + at + `.tools.t.inputJsonSchema: is required; give a JSON Schema as text`},
 		{skillWith("interactiveSkill", "tools.t = {inputJsonSchema = {}}"), `p.toml:5:30: ` + at + `.tools.t.inputJsonSchema: must be a string, not a table`},
+		{skillWith("interactiveSkill", "tools.'ask me' = {inputJsonSchema = '{}'}"), `p.toml:5:7: ` + at + `.tools."ask me": is not a tool name that providers accept; use letters, digits, _ and -, at most 64 of them`},
+		{skillWith("interactiveSkill", "tools.'' = {inputJsonSchema = '{}'}"), `p.toml:5:7: ` + at + `.tools."": is not a tool name that providers accept; use letters, digits, _ and -, at most 64 of them`},
+		{skillWith("interactiveSkill", "tools."+strings.Repeat("a", 65)+" = {inputJsonSchema = '{}'}"), `p.toml:5:7: ` + at + `.tools.` + strings.Repeat("a", 65) + `: is not a tool name that providers accept; use letters, digits, _ and -, at most 64 of them`},
+		{skillWith("interactiveSkill", `tools.t = {inputJsonSchema = '{"type":"objekt"}'}`), `p.toml:5:30: ` + at + `.tools.t.inputJsonSchema: type must be "object", not "objekt"; the arguments of a tool have names`},
 		{skillWith("interactiveSkill", "tools.t = {inputJsonSchema = '{}', desc = 'x'}"), `p.toml:5:36: ` + at + `.tools.t.desc: unknown key; did you mean "description"?`},
 	} {
 		check(t, c.text, c.want)
@@ -58,6 +62,77 @@ func TestSkillProblems(t *testing.T) {
 	check(t, skillWith("interactiveSkill", "tools.w = {inputJsonSchema='{}'}\n[experts.a.skills.u]\ntype='interactiveSkill'\ntools.w={inputJsonSchema='{}'}\n"),
 		`p.toml:8:7: experts.a.skills.u.tools.w: the tool name "w" is already taken by skill "s"; tools of one expert need different names`)
 	check(t, "provider.providerName='openai'\n"+skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrequiredEnv = ['ANTHROPIC_API_KEY']"))
+}
+
+// Two tools of one name would fail when the run starts; the file says so before.
+func TestToolNames(t *testing.T) {
+	const base = "[experts.a.skills.\"@perstack/base\"]\ntype = 'mcpStdioSkill'\n"
+	ask := func(name string) string {
+		return "[experts.a.skills.user]\ntype = 'interactiveSkill'\ntools." + name + " = {inputJsonSchema = '{}'}\n"
+	}
+	const byBase = "is already taken by the base skill; choose another name, or take the tool of the base skill away with omit"
+	const path = "experts.a.skills.user.tools."
+	check(t, expertWith(ask("readTextFile")), `p.toml:5:7: `+path+`readTextFile: the tool name "readTextFile" `+byBase)
+	check(t, expertWith(ask("moveFile")), `p.toml:5:7: `+path+`moveFile: the tool name "moveFile" `+byBase)
+	check(t, expertWith(base+"omit = ['exec']\n"+ask("readTextFile")), `p.toml:8:7: `+path+`readTextFile: the tool name "readTextFile" `+byBase)
+	check(t, expertWith(base+"omit = ['readTextFile']\n"+ask("readTextFile")))
+	check(t, expertWith(base+"pick = ['think']\n"+ask("readTextFile")))
+	check(t, expertWith(base+"pick = ['think']\nomit = ['think']\n"+ask("think")))
+	check(t, expertWith("delegates = ['@acme/todo']"), `p.toml:3:14: experts.a.delegates.0: the tool name "todo" `+byBase)
+	check(t, expertWith("delegates = ['@acme/w']\n"+ask("w")),
+		`p.toml:3:14: experts.a.delegates.0: the tool name "w" is already taken by skill "user"; tools of one expert need different names`)
+	// What another program offers is known only when it runs.
+	check(t, "perstackBaseSkillCommand = ['node', 'x']\n"+expertWith(ask("readTextFile")))
+	check(t, expertWith(base+"command = 'npx'\npackageName = '@perstack/base@0.0.34'\nomit = ['exce']\n"+ask("readTextFile")))
+}
+
+// A typo in omit would leave the tool with the Expert.
+func TestBaseToolNames(t *testing.T) {
+	base := func(keys string) string {
+		return expertWith("[experts.a.skills.\"@perstack/base\"]\ntype = 'mcpStdioSkill'\n" + keys)
+	}
+	const path = `experts.a.skills."@perstack/base"`
+	all := strings.Join(BaseTools()[:17], ", ") + " or deleteDirectory"
+	check(t, base("omit = ['exce']"), `p.toml:5:9: `+path+`.omit.0: the base skill has no tool "exce"; did you mean "exec"?`)
+	check(t, base("omit = ['exec', 'rm']"), `p.toml:5:17: `+path+`.omit.1: the base skill has no tool "rm"; use `+all)
+	check(t, base("pick = ['Exec']"), `p.toml:5:9: `+path+`.pick.0: the base skill has no tool "Exec"; did you mean "exec"?`)
+	check(t, base("pick = ['editTextFile', 'think']"), `p.toml:5:9: warning: `+path+`.pick.0: "editTextFile" is not offered by this version yet`)
+	check(t, base("omit = ['editTextFile', 'deleteFile']"))
+	check(t, base("omit = [' ', 1]"), `p.toml:5:9: `+path+`.omit.0: is empty; write something or remove the key`,
+		`p.toml:5:14: `+path+`.omit.1: must be a string, not an integer; put it in quotes`)
+}
+
+func TestArgumentSchema(t *testing.T) {
+	const types = "use string, number, integer, boolean, object, array or null"
+	for schema, want := range map[string]string{
+		`{}`:                                "",
+		`{"type": "object"}`:                "",
+		`{"type":"object","properties":{}}`: "",
+		`{"properties": {"a": {"type": "string"}, "b": {"type": ["integer", "null"]}, "c": {}, "d": true}, "required": ["a"]}`: "",
+		`{"type": "objekt"}`:                                       `type must be "object", not "objekt"; the arguments of a tool have names`,
+		`{"type": "string"}`:                                       `type must be "object", not "string"; the arguments of a tool have names`,
+		`{"type": ["object"]}`:                                     `type must be "object", not an array; the arguments of a tool have names`,
+		`{"type": null}`:                                           `type must be "object", not null; the arguments of a tool have names`,
+		`{"properties": []}`:                                       `properties must be an object, not an array`,
+		`{"properties": "a"}`:                                      `properties must be an object, not "a"`,
+		`{"required": "a"}`:                                        `required must be an array of names, not "a"`,
+		`{"required": {}}`:                                         `required must be an array of names, not an object`,
+		`{"required": ["a", 1]}`:                                   `required must hold names, not a number`,
+		`{"properties": {"a": "string"}}`:                          `properties.a must be an object, not "string"`,
+		`{"properties": {"a": {"type": "strng"}}}`:                 `properties.a.type: unknown type "strng"; did you mean "string"?`,
+		`{"properties": {"a": {"type": "date"}}}`:                  `properties.a.type: unknown type "date"; ` + types,
+		`{"properties": {"a b": {"type": ["int"]}}}`:               `properties."a b".type: unknown type "int"; did you mean "integer"?`,
+		`{"properties": {"a": {"type": true}}}`:                    `properties.a.type must be a name, not a boolean; ` + types,
+		`{"properties": {"b": {"type": "x"}, "a": {"type": "y"}}}`: `properties.a.type: unknown type "y"; ` + types,
+	} {
+		message, hint := argumentSchema(schema)
+		if hint != "" {
+			message += "; " + hint
+		}
+		if d := cmp.Diff(want, message); d != "" {
+			t.Errorf("%s (-want +got)\n%s", schema, d)
+		}
+	}
 }
 
 func TestInputSchema(t *testing.T) {

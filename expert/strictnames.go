@@ -32,6 +32,7 @@ func command(s string) (string, string) {
 var (
 	domainGrammar  = regexp.MustCompile(`^(\*\.)?[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*$`)
 	envNameGrammar = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]*$`)
+	toolGrammar    = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) // what all providers accept
 )
 
 // domainPattern accepts a host name, or *. before one for its subdomains.

@@ -1,6 +1,12 @@
 package expert
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+const yet = " cannot be used by this version yet"
 
 // later lists what the file may say and this version cannot do yet. One row is
 // one feature; the part that brings the feature deletes its row.
@@ -8,45 +14,60 @@ import "cmp"
 // Each row finds its uses in the run that is about to start and reports them.
 var later = []func(u *use){
 	func(u *use) { // providers
-		if u.provider != "replay" {
-			u.report("provider.providerName", u.provider == u.config.Provider.Name,
-				"provider "+quote(u.provider)+" cannot be used by this version yet", `only "replay" can`)
+		const key = "provider.providerName"
+		named := "provider " + quote(u.provider)
+		switch {
+		case u.provider == "replay":
+		case !slices.Contains(Providers(), u.provider):
+			u.reportFlag(named+" is unknown", didYouMean(u.provider, Providers()))
+		case u.providerFlag:
+			u.reportFlag(named+yet, "only replay can")
+		case u.config.Provider.Name == "":
+			u.report(key, named+", the default,"+yet, "only replay can")
+		default:
+			u.report(key, named+yet, "only replay can")
 		}
 	},
 	func(u *use) { // runtimes
-		if u.runtime != "local" {
-			u.report("runtime", u.runtime == u.config.Runtime,
-				"runtime "+quote(u.runtime)+" cannot be used by this version yet", `only "local" can`)
+		named := "runtime " + quote(u.runtime)
+		switch {
+		case u.runtime == "local":
+		case !slices.Contains(runtimeNames, u.runtime):
+			u.reportFlag(named+" is unknown", didYouMean(u.runtime, runtimeNames))
+		case u.runtimeFlag:
+			u.reportFlag(named+yet, "only local can")
+		default:
+			u.report("runtime", named+yet, "only local can")
 		}
 	},
 	func(u *use) { // another base skill
 		if len(u.config.BaseSkillCommand) > 0 {
-			u.report("perstackBaseSkillCommand", true, "another base skill cannot be started by this version yet", "remove it")
+			u.report("perstackBaseSkillCommand", "another base skill cannot be started by this version yet", "remove it")
 		}
 	},
 	func(u *use) { // MCP skills
 		for _, s := range u.expert.Skills {
 			replaced := s.IsBase() && len(u.config.BaseSkillCommand) > 0 // reported above
 			if s.Type != InteractiveSkill && !u.config.BuiltIn(s) && !replaced {
-				u.report(u.skill(s), true, "skills of type "+string(s.Type)+" cannot be started by this version yet", "")
+				u.report(u.skill(s), "skills of type "+string(s.Type)+" cannot be started by this version yet", "")
 			}
 		}
 	},
 	func(u *use) { // delegation
 		if len(u.expert.Delegates) > 0 {
-			u.report(u.path("delegates"), true, "delegates cannot be run by this version yet", "")
+			u.report(u.path("delegates"), "delegates cannot be run by this version yet", "")
 		}
 	},
 	func(u *use) { // what the provider runs itself
 		const message = "tools and skills of the provider cannot be used by this version yet"
 		if len(u.expert.ProviderTools) > 0 {
-			u.report(u.path("providerTools"), true, message, "")
+			u.report(u.path("providerTools"), message, "")
 		}
 		if len(u.expert.ProviderSkills) > 0 {
-			u.report(u.path("providerSkills"), true, message, "")
+			u.report(u.path("providerSkills"), message, "")
 		}
 		if u.expert.ProviderToolOptions != nil {
-			u.report(u.path("providerToolOptions"), true, message, "")
+			u.report(u.path("providerToolOptions"), message, "")
 		}
 	},
 	func(u *use) { // minimum version
@@ -71,46 +92,62 @@ var later = []func(u *use){
 // Unsupported lists what keeps this version from running e, and, as warnings,
 // what it will not do although the file says so. Such keys are no mistakes:
 // they are valid, and reported only when they are used. Provider and runtime
-// are those of the run, after flags; empty means what the file or the default
-// says.
+// are what flags say; empty means what the file or the default says. What a flag
+// says may be no such thing at all, and is not blamed on the file.
 func (c *Config) Unsupported(e *Expert, provider, runtime string) Problems {
 	u := &use{
 		config: c, expert: e,
-		provider: cmp.Or(provider, c.Provider.Name, DefaultProvider),
-		runtime:  cmp.Or(runtime, c.Runtime, DefaultRuntime),
+		provider:     cmp.Or(provider, c.Provider.Name, DefaultProvider),
+		providerFlag: provider != "" && provider != c.Provider.Name,
+		runtime:      cmp.Or(runtime, c.Runtime, DefaultRuntime),
+		runtimeFlag:  runtime != "" && runtime != c.Runtime,
 	}
 	for _, row := range later {
 		row(u)
 	}
-	u.problems.sort()
+	u.problems.Sort()
 	return u.problems
+}
+
+// Problem is a finding about a key of the file. It stands where the key does, or
+// where the table begins that could hold it, or has no place.
+func (c *Config) Problem(path, message, hint string) Problem {
+	p := Problem{File: cmp.Or(c.file, FileName), Path: path, Message: message, Hint: hint}
+	for at, more := path, true; more; {
+		if pos, ok := c.positions[at]; ok {
+			p.Line, p.Column = pos.Line, pos.Column
+			break
+		}
+		end := strings.LastIndexByte(at, '.')
+		at, more = at[:max(end, 0)], end > 0
+	}
+	return p
 }
 
 // use is a run that is about to start.
 type use struct {
-	config            *Config
-	expert            *Expert
-	provider, runtime string
-	problems          Problems
+	config                    *Config
+	expert                    *Expert
+	provider, runtime         string
+	providerFlag, runtimeFlag bool // named by a flag, and other than in the file
+	problems                  Problems
 }
 
 func (u *use) path(key string) string { return pathTo(pathTo("experts", u.expert.Name), key) }
 
 func (u *use) skill(s *Skill) string { return pathTo(u.path("skills"), s.Name) }
 
-// report adds an error. What comes from a flag or a default has no place in
-// the file.
-func (u *use) report(path string, fromFile bool, message, hint string) {
-	var pos Position
-	if fromFile {
-		pos = u.config.positions[path]
-	}
-	u.problems = append(u.problems, Problem{
-		File: cmp.Or(u.config.file, FileName), Line: pos.Line, Column: pos.Column, Path: path, Message: message, Hint: hint,
-	})
+// report adds an error about a key of the file.
+func (u *use) report(path, message, hint string) {
+	u.problems = append(u.problems, u.config.Problem(path, message, hint))
+}
+
+// reportFlag adds an error about what a flag says.
+func (u *use) reportFlag(message, hint string) {
+	u.problems = append(u.problems, Problem{Message: message, Hint: hint})
 }
 
 func (u *use) note(path, message string) {
-	u.report(path, true, message, "")
+	u.report(path, message, "")
 	u.problems[len(u.problems)-1].Warning = true
 }

@@ -15,9 +15,9 @@ func TestUnsupported(t *testing.T) {
 	got := lines(c.Unsupported(e, "", ""))
 	const message = "tools and skills of the provider cannot be used by this version yet"
 	want := []string{
-		`p.toml:4:1: runtime: runtime "docker" cannot be used by this version yet; only "local" can`,
+		`p.toml:4:1: runtime: runtime "docker" cannot be used by this version yet; only local can`,
 		`p.toml:9:1: perstackBaseSkillCommand: another base skill cannot be started by this version yet; remove it`,
-		`p.toml:13:1: provider.providerName: provider "anthropic" cannot be used by this version yet; only "replay" can`,
+		`p.toml:13:1: provider.providerName: provider "anthropic" cannot be used by this version yet; only replay can`,
 		`p.toml:17:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
 		`p.toml:22:1: experts.zoe.delegates: delegates cannot be run by this version yet`,
 		`p.toml:24:1: experts.zoe.providerTools: ` + message,
@@ -32,20 +32,49 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// What comes from a flag or a default has no place in the file.
+// What comes from a default has no place in the file, and what comes from a flag
+// is not blamed on the file.
 func TestUnsupportedWithoutPlace(t *testing.T) {
-	c := check(t, expertWith(""))
-	want := []string{`p.toml: provider.providerName: provider "anthropic" cannot be used by this version yet; only "replay" can`}
-	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], "", ""))); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
+	plain := check(t, expertWith(""))
+	named := check(t, "runtime = 'docker'\nprovider.providerName = 'openai'\n"+expertWith(""))
+	const all = "anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex, deepseek or replay"
+	for _, c := range []struct {
+		config            *Config
+		provider, runtime string
+		want              []string
+	}{
+		{plain, "", "", []string{`p.toml: provider.providerName: provider "anthropic", the default, cannot be used by this version yet; only replay can`}},
+		{plain, "anthropic", "", []string{`provider "anthropic" cannot be used by this version yet; only replay can`}},
+		{plain, "openai", "", []string{`provider "openai" cannot be used by this version yet; only replay can`}},
+		{plain, "foo", "", []string{`provider "foo" is unknown; use ` + all}},
+		{plain, "opnai", "", []string{`provider "opnai" is unknown; did you mean "openai"?`}},
+		{plain, "\x1b[31m", "", []string{`provider "\x1b[31m" is unknown; use ` + all}},
+		{plain, "replay", "", nil},
+		{named, "replay", "local", nil},
+		{named, "openai", "docker", []string{
+			`p.toml:1:1: runtime: runtime "docker" cannot be used by this version yet; only local can`,
+			`p.toml:2:10: provider.providerName: provider "openai" cannot be used by this version yet; only replay can`,
+		}},
+		{named, "replay", "cursor", []string{`runtime "cursor" cannot be used by this version yet; only local can`}},
+		{named, "replay", "dokcer", []string{`runtime "dokcer" is unknown; did you mean "docker"?`}},
+	} {
+		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], c.provider, c.runtime))); d != "" {
+			t.Errorf("provider %q, runtime %q (-want +got)\n%s", c.provider, c.runtime, d)
+		}
 	}
-	c = check(t, "runtime = 'docker'\nprovider.providerName = 'openai'\n"+expertWith(""))
-	if ps := c.Unsupported(c.Experts[0], "replay", "local"); ps != nil {
-		t.Errorf("flags do not count: %v", ps)
-	}
-	want = []string{`p.toml: runtime: runtime "cursor" cannot be used by this version yet; only "local" can`}
-	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], "replay", "cursor"))); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
+}
+
+// A finding of somebody else about the file stands where the key does.
+func TestProblemHasAPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"[provider]\nproviderName='replay'\n[provider.setting]\ncassette='x'": "p.toml:4:1: provider.setting.cassette: m; h",
+		"[provider]\nproviderName='replay'\n[provider.setting]\n":             "p.toml:3:11: provider.setting.cassette: m; h",
+		"\n[provider]\nproviderName='replay'":                                 "p.toml:2:2: provider.setting.cassette: m; h",
+		"":                                                                    "p.toml: provider.setting.cassette: m; h",
+	} {
+		if got := check(t, text).Problem("provider.setting.cassette", "m", "h").String(); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -50,6 +52,16 @@ type call struct {
 type failure struct {
 	model.Error
 	after string // what is streamed before: nothing, reasoning or text
+}
+
+// Load reads the cassette at path, which must be a regular file of at most [MaxSize]
+// bytes. It never waits, also not for a pipe. Errors name the path.
+func Load(path string) (*Cassette, error) {
+	data, err := expert.ReadFile(path, MaxSize)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the cassette %q: %w", path, err)
+	}
+	return Parse(path, data)
 }
 
 // Parse reads a cassette. Its name stands in errors, which also say the line.
@@ -120,7 +132,7 @@ func located(name string, err error) error {
 	var at *toml.DecodeError
 	if errors.As(err, &at) {
 		line, _ := at.Position()
-		return fmt.Errorf("%s:%d: %w", name, line, err)
+		return fmt.Errorf("%s:%d: %s", name, line, strings.TrimPrefix(err.Error(), "toml: "))
 	}
 	var unknown *nameError
 	if errors.As(err, &unknown) {

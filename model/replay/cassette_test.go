@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 func mustParse(t testing.TB, text string) *Cassette {
@@ -34,16 +36,23 @@ func TestParseRefuses(t *testing.T) {
 		{"an unknown key in a list", "turn = [\n{ text = \"a\" },\n{ txt = \"a\" } ]", `demo.toml:3: unknown key "txt"`},
 		{"another letter case", "[[turn]]\nText = \"a\"", `demo.toml:2: unknown key "Text"`},
 		{"another letter case in a header", "[[Turn]]\ntext = \"a\"", `demo.toml:1: unknown key "Turn"`},
-		{"a wrong type", "[[turn]]\ntext = 1", "demo.toml:2:"},
+		{"a wrong type", "[[turn]]\ntext = 5", "demo.toml:2: text must be a string, not an integer"},
+		{"a wrong type inside", "[[turn]]\ntext = \"a\"\nusage = {\n  input = 1,\n  output = \"2\" }", "demo.toml:5: output must be an integer, not a string"},
+		{"turns that are no tables", "turn = [1]", "demo.toml:1: each turn must be a table, not an integer"},
+		{"calls that are no tables", "[[turn]]\ncall = [\"exec\"]", "demo.toml:2: each turn.call must be a table, not a string"},
+		{"a number that does not fit", "[[turn]]\ntext = \"\"\nturn = 99999999999999999999", "demo.toml:3: decimal number is too large"},
 		{"a table for the turns", "[turn]\ntext = \"a\"", "demo.toml:1: there may be several of turn; write [[turn]]"},
 		{"an inline table for the turns", "turn = { text = \"a\" }", "demo.toml:1: there may be several of turn"},
 		{"a dotted key for the turns", "turn.text = \"a\"", "demo.toml"},
 		{"a table for the calls", "[[turn]]\n[turn.call]\ntool = \"a\"", "demo.toml:2: there may be several of turn.call; write [[turn.call]]"},
 		{"an inline table for the calls", "[[turn]]\ncall = { tool = \"a\" }", "demo.toml:2: there may be several of turn.call"},
 		{"a dotted key for the calls", "[[turn]]\ncall.tool = \"a\"", "demo.toml"},
-		{"several errors", "[[turn]]\n[[turn.error]]\nname = \"a\"", "demo.toml"},
-		{"several args", "[[turn]]\n[[turn.call]]\ntool = \"a\"\n[[turn.call.args]]\na = 1", "demo.toml"},
-		{"a table for a text", "[[turn]]\ntext.x = \"a\"", "demo.toml"},
+		{"several errors", "[[turn]]\n[[turn.error]]\nname = \"a\"", "demo.toml:2: error must be a table, not an array"},
+		{"several args", "[[turn]]\n[[turn.call]]\ntool = \"a\"\n[[turn.call.args]]\na = 1", "demo.toml:4: args must be a table, not an array"},
+		{"a dotted key for a text", "[[turn]]\ntext.x = \"a\"", "demo.toml:2: text must be a string, not a table"},
+		{"a table for a text", "[[turn]]\n[turn.text]\nx = 1", "demo.toml:2: text must be a string, not a table"},
+		{"a table below a text", "[[turn]]\n[turn.text.x]\ny = 1", "demo.toml:2: text must be a string, not a table"},
+		{"several texts", "[[turn]]\n[[turn.text]]\nx = 1", "demo.toml:2: text must be a string, not an array"},
 		{"an empty turn", "[[turn]]\ntext = \"a\"\n[[turn]]\nturn = 2", "the [[turn]] in line 3: it answers nothing"},
 		{"an empty turn in a list", `turn = [{ text = "a" }, {}]`, "the 2nd [[turn]]: it answers nothing"},
 		{"turn 0", "[[turn]]\nturn = 0\ntext = \"\"", "turn is 0; counting starts at 1"},
@@ -97,6 +106,67 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// Whatever kind of value stands at a key, the message is about the file and not about
+// our structs.
+func TestParseRefusesWrongKinds(t *testing.T) {
+	values := map[string]string{
+		aString: `"a"`, anInteger: "7", "a floating-point number": "7.5", aBoolean: "true",
+		"a date or time": "2026-01-02", aList: "[]", aTable: "{ }",
+	}
+	for table, fields := range known {
+		for _, f := range fields {
+			for kind, value := range values {
+				if kind == f.holds || f.holds == aList && kind == aTable {
+					continue // that one has a message of its own
+				}
+				head := map[string]string{"": "\n", "turn": "[[turn]]\n", "turn.call": "[[turn]]\n[[turn.call]]\n"}[table]
+				if head == "" {
+					head = "[[turn]]\n[" + table + "]\n"
+				}
+				want := fmt.Sprintf("demo.toml:%d: %s must be %s, not %s", strings.Count(head, "\n")+1, f.name, f.holds, kind)
+				if _, err := Parse("demo.toml", []byte(head+f.name+" = "+value)); err == nil || err.Error() != want {
+					t.Errorf("%s%s = %s\ngot  %v\nwant %s", head, f.name, value, err, want)
+				}
+			}
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if c, err := Load(file("good.toml", "[[turn]]\ntext = \"a\"")); err != nil || len(c.turns) != 1 {
+		t.Errorf("%v, %v", c, err)
+	}
+	tests := map[string]string{
+		file("bad.toml", "[[turn]]\ntext = 5"):             "DIR/bad.toml:2: text must be a string, not an integer",
+		file("large.toml", strings.Repeat("#", MaxSize+1)): `cannot read the cassette "DIR/large.toml": larger than 8 MiB`,
+		filepath.Join(dir, "gone.toml"):                    `cannot read the cassette "DIR/gone.toml": no such file or directory`,
+		dir:                                                `cannot read the cassette "DIR": not a regular file`,
+	}
+	if pipe := filepath.Join(dir, "pipe.toml"); mkfifo(t, pipe) {
+		tests[pipe] = `cannot read the cassette "DIR/pipe.toml": not a regular file`
+	}
+	for path, want := range tests {
+		done := make(chan error, 1)
+		go func() { _, err := Load(path); done <- err }()
+		select {
+		case err := <-done:
+			if err == nil || strings.ReplaceAll(err.Error(), dir, "DIR") != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: still waiting", path)
+		}
+	}
+}
+
 func manyKeys(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -143,8 +213,8 @@ func TestDocumentation(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for table, keys := range known {
-		for _, key := range keys {
+	for table, fields := range known {
+		for _, key := range keys(fields) {
 			if table != "" && !bytes.Contains(data, []byte(key)) {
 				t.Errorf("key %s of [%s] is not explained", key, table)
 			}

@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -123,7 +122,7 @@ func (s *setup) expert(key string) (*expert.Expert, error) {
 	if !ok {
 		return nil, host.Usagef("expert %q not found in %s; it has: %s", key, s.config.Path, s.expertList())
 	}
-	problems := s.config.Unsupported(e, s.provider, "")
+	problems := s.config.Unsupported(e, s.opts.Provider, "")
 	for _, w := range problems.Warnings() {
 		fmt.Fprintln(s.opts.Host.Stderr, "perstack: "+host.Clean(w.String()))
 	}
@@ -151,11 +150,7 @@ func (s *setup) model() (model.Model, error) {
 	if path == "" {
 		return nil, host.Usagef("the replay provider needs a cassette; give it with --cassette or as cassette in [provider.setting]")
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, host.Usagef("read the cassette: %w", err)
-	}
-	cassette, err := replay.Parse(path, data)
+	cassette, err := replay.Load(path)
 	if err != nil {
 		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}

@@ -1,7 +1,8 @@
 // Package validate is the command that checks a perstack.toml and says everything
 // that is wrong with it at once.
 //
-// It reads the file and nothing else: no environment, no network, no skill is started.
+// It reads the file and the cassette that it names, and nothing else: no environment, no
+// network, no skill is started.
 // Start reading at [Options], then [New].
 package validate
 
@@ -36,6 +37,7 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Use:   "validate",
 		Short: "Check perstack.toml",
 		Long: `Check perstack.toml and list all problems at once, each with its line and a hint.
+With the provider replay, the cassette that the file names is checked as well.
 
 Problems and warnings go to stderr, one a line. The exit code is 0 if the file can
 be used and 2 if it cannot. Notes name what the file asks for and this version
@@ -72,7 +74,10 @@ func run(_ context.Context, opts *Options) error {
 	if err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
-	r := newReport(config, problems, func(name string) string { return shorten(h.Dir, name) })
+	short := func(name string) string { return shorten(h.Dir, name) }
+	problems = append(problems, cassetteProblems(config, short)...)
+	problems.Sort()
+	r := newReport(config, problems, short)
 	if opts.JSON {
 		err = r.printJSON(h.Stdout)
 	} else {

@@ -111,6 +111,45 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// The answers of the replay provider are part of what a file needs to work.
+func TestCassette(t *testing.T) {
+	const file = "[provider]\nproviderName = 'replay'\n[provider.setting]\n"
+	const experts = "\n[experts.a]\ninstruction = 'x'\n"
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"good.toml": "[[turn]]\ntext = 'a'", "bad.toml": "[[turn]]\n\ntext = 5",
+		"set.toml":  file + "cassette = 'good.toml'" + experts,
+		"none.toml": file + experts, "short.toml": "provider.providerName = 'replay'" + experts,
+		"gone.toml": file + "cassette = 'sub/no.toml'" + experts,
+		"dir.toml":  file + "cassette = '.'" + experts,
+		"type.toml": file + "cassette = 'bad.toml'" + experts + "delegates = ['wirter']\n[experts.writer]\ninstruction = 'x'",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const at = "provider.setting.cassette: "
+	const hint = "is not set; name the file with the answers, or give it to perstack run with --cassette\n"
+	tests := map[string]struct {
+		stderr string
+		code   int
+	}{
+		"set.toml":   {"", 0},
+		"none.toml":  {"none.toml:3:11: warning: " + at + hint, 0},
+		"short.toml": {"short.toml:1:1: warning: " + at + hint, 0},
+		"gone.toml":  {"gone.toml:4:1: " + at + `cannot read the cassette "sub/no.toml": no such file or directory` + "\ngone.toml: 1 error\n", 2},
+		"dir.toml":   {"dir.toml:4:1: " + at + `cannot read the cassette ".": not a regular file` + "\ndir.toml: 1 error\n", 2},
+		"type.toml": {"type.toml:4:1: " + at + "bad.toml:3: text must be a string, not an integer\n" +
+			"type.toml:7:14: warning: experts.a.delegates.0: this file has no expert \"wirter\"; did you mean \"writer\"?\ntype.toml: 1 error, 1 warning\n", 2},
+	}
+	for name, want := range tests {
+		out, errOut, code := validate(t, dir, "--config", name)
+		if errOut != want.stderr || code != want.code || (code == 0) != (out != "") {
+			t.Errorf("%s: code %d, stdout %q, stderr\n%s\nwant %d\n%s", name, code, out, errOut, want.code, want.stderr)
+		}
+	}
+}
+
 // What this version cannot do is told once for the file, or with the Expert.
 func TestNotesComeFromTheTable(t *testing.T) {
 	file := "runtime = 'docker'\n[experts.a]\ninstruction = 'x'\nminRuntimeVersion = 'v1.0'\n[experts.b]\ninstruction = 'x'"

@@ -1,0 +1,104 @@
+package examples_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// A played command is one that an example shows in its first comment.
+type played struct {
+	code int
+	says string // a part of its output
+}
+
+// What the commands of each example do, in their order. Those that need a real model
+// are refused, and say so; when a version can run them, this table is to be mended
+// together with the comment.
+var commands = map[string][]played{
+	"notes": {
+		{host.ExitUsage, `provider "anthropic" cannot be used by this version yet`},
+		{host.ExitOK, "I wrote it down in notes/meetings.md."},
+	},
+	"ask-user": {
+		{host.ExitUsage, `provider "anthropic" cannot be used by this version yet`},
+		{host.ExitUsage, "no job to continue"},
+		{host.ExitWaiting, "How do you want to travel"},
+		{host.ExitOK, "Your trip by train is in plan.md."},
+	},
+	"team": {
+		{host.ExitUsage, "delegates cannot be run by this version yet"},
+		{host.ExitOK, "3 experts, no problems"},
+	},
+}
+
+// What the examples leave behind.
+var files = map[string]string{
+	"notes":    "notes/meetings.md",
+	"ask-user": "plan.md",
+}
+
+// Every command that an example tells its reader to type does what is said here.
+func TestExamplesPlay(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("*", expert.FileName))
+	if err != nil || len(paths) != len(commands) {
+		t.Fatalf("%d examples, but %d are known here (%v)", len(paths), len(commands), err)
+	}
+	for _, path := range paths {
+		name := filepath.Dir(path)
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(name)); err != nil {
+				t.Fatal(err)
+			}
+			shown := shownCommands(t, path)
+			if len(shown) != len(commands[name]) {
+				t.Fatalf("%s shows %d commands, but %d are known here", path, len(shown), len(commands[name]))
+			}
+			for i, want := range commands[name] {
+				var out bytes.Buffer
+				code := cli.Main(t.Context(), &host.Host{
+					Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
+					Dir: dir, Command: "perstack", Source: engine.SystemSource(),
+				}, shown[i])
+				if code != want.code || !strings.Contains(out.String(), want.says) {
+					t.Errorf("perstack %q ended with %d, want %d and %q:\n%s", shown[i], code, want.code, want.says, out.String())
+				}
+			}
+			if file := files[name]; file != "" {
+				if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// shownCommands are the arguments of each "#   perstack …" line at the top of a file.
+func shownCommands(t *testing.T, path string) (all [][]string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "#   perstack ")
+		if !ok {
+			continue
+		}
+		var args []string
+		for _, word := range regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(command, -1) {
+			args = append(args, strings.Trim(word, `"`))
+		}
+		all = append(all, args)
+	}
+	return all
+}

@@ -1,0 +1,198 @@
+package expert_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model/replay"
+	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/skill/base"
+)
+
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A block is a fenced part of a page.
+type block struct {
+	language, text string
+	line           int // of its fence
+}
+
+func blocks(page string) (all []block) {
+	open := false
+	for i, line := range strings.Split(page, "\n") {
+		language, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case fence && !open:
+			all = append(all, block{language: language, line: i + 1})
+		case !fence && open:
+			all[len(all)-1].text += line + "\n"
+		}
+		open = open != fence
+	}
+	return all
+}
+
+// Everything that a user is invited to copy is a file without a problem.
+func TestDocumentedSnippetsAreValid(t *testing.T) {
+	for page, atLeast := range map[string]int{"docs/perstack-toml.md": 10, "README.md": 2} {
+		count := 0
+		for _, b := range blocks(readPage(t, page)) {
+			if b.language != "toml" {
+				continue
+			}
+			count++
+			text := strings.Repeat("\n", b.line) + b.text // so that positions are those of the page
+			if strings.Contains(text, "[[turn]]") {
+				if _, err := replay.Parse(page, []byte(text)); err != nil {
+					t.Error(err)
+				}
+				continue
+			}
+			if _, ps := expert.Parse(page, []byte(text)); len(ps) > 0 {
+				t.Errorf("%v", ps.Error())
+			}
+		}
+		if count < atLeast {
+			t.Errorf("%s has %d TOML blocks", page, count)
+		}
+	}
+}
+
+// The first steps in the README are those that a script runs.
+func TestReadmeScript(t *testing.T) {
+	_, section, _ := strings.Cut(readPage(t, "README.md"), "\n## Your first Expert\n")
+	section, _, found := strings.Cut(section, "\n## ")
+	if !found {
+		t.Fatal("the README has no section \"Your first Expert\"")
+	}
+	names := regexp.MustCompile("(?m)`([a-z]+\\.toml)`, .*:$").FindAllStringSubmatch(section, -1)
+	comment := regexp.MustCompile(` +#.*$`)
+	note := regexp.MustCompile(`^echo "([^"$]*)" > (\S+)$`)
+	files, commands := map[string]string{}, []string{}
+	for _, b := range blocks(section) {
+		switch b.language {
+		case "toml":
+			if len(names) == 0 {
+				t.Fatal("a TOML block does not say which file it is")
+			}
+			files[names[0][1]], names = b.text, names[1:]
+		case "sh":
+			for line := range strings.Lines(b.text) {
+				line = comment.ReplaceAllString(strings.TrimSpace(line), "")
+				if m := note.FindStringSubmatch(line); m != nil {
+					files[m[2]] = m[1] + "\n"
+				} else {
+					commands = append(commands, strings.ReplaceAll(line, `"`, `'`))
+				}
+			}
+		}
+	}
+
+	script := txtar.Parse([]byte(readPage(t, "test/testdata/script/readme_first_expert.txtar")))
+	scriptFiles, scriptCommands := map[string]string{}, []string{}
+	for _, f := range script.Files {
+		scriptFiles[f.Name] = string(f.Data)
+	}
+	for line := range strings.Lines(string(script.Comment)) {
+		if strings.HasPrefix(line, "perstack ") {
+			scriptCommands = append(scriptCommands, strings.TrimSpace(line))
+		}
+	}
+	if d := cmp.Diff(scriptFiles, files); d != "" {
+		t.Errorf("files (-script +README)\n%s", d)
+	}
+	if d := cmp.Diff(scriptCommands, commands); d != "" {
+		t.Errorf("commands (-script +README)\n%s", d)
+	}
+}
+
+func offered(t *testing.T) []skill.Tool {
+	t.Helper()
+	tools, err := base.New(base.Options{}).Tools(t.Context())
+	if err != nil || len(tools) == 0 {
+		t.Fatalf("%d tools, %v", len(tools), err)
+	}
+	return tools
+}
+
+// The list of names that a file may pick is the list of tools there are.
+func TestBaseToolsAreKnown(t *testing.T) {
+	tools := offered(t)
+	for _, tool := range tools {
+		if !slices.Contains(expert.BaseTools(), tool.Name) {
+			t.Errorf("the base skill offers %s, which pick and omit do not know", tool.Name)
+		}
+	}
+	for _, name := range expert.BaseTools() {
+		text := fmt.Sprintf("[experts.a]\ninstruction = 'x'\n[experts.a.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\npick = ['%s']", name)
+		_, problems := expert.Parse("p.toml", []byte(text))
+		now := slices.ContainsFunc(tools, func(tool skill.Tool) bool { return tool.Name == name })
+		if problems.Err() != nil || now != (len(problems) == 0) {
+			t.Errorf("%s is offered: %v, but picking it says %v", name, now, problems)
+		}
+	}
+}
+
+// The page has a section for each tool that is offered, with a row for each argument,
+// and names those that are not.
+func TestBaseToolsPage(t *testing.T) {
+	page := readPage(t, "docs/base-tools.md")
+	tools := offered(t)
+	for _, tool := range tools {
+		_, section, found := strings.Cut(page, "\n### `"+tool.Name+"`\n")
+		if !found {
+			t.Errorf("%s has no section", tool.Name)
+			continue
+		}
+		if end := regexp.MustCompile(`\n##`).FindStringIndex(section); end != nil {
+			section = section[:end[0]]
+		}
+		var schema struct {
+			Properties map[string]jsontext.Value `json:"properties"`
+		}
+		if err := json.Unmarshal(tool.InputSchema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		var described []string
+		_, arguments, _ := strings.Cut(section, "\n| argument |")
+		arguments, _, _ = strings.Cut(arguments, "\n\n")
+		for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(arguments, -1) {
+			described = append(described, m[1])
+		}
+		for name := range schema.Properties {
+			if !slices.Contains(described, name) {
+				t.Errorf("%s: the argument %s is not described", tool.Name, name)
+			}
+		}
+		for _, name := range described {
+			if _, ok := schema.Properties[name]; !ok {
+				t.Errorf("%s has no argument %s", tool.Name, name)
+			}
+		}
+	}
+	_, later, _ := strings.Cut(page, "\n## What comes later\n")
+	for _, name := range expert.BaseTools() {
+		now := slices.ContainsFunc(tools, func(tool skill.Tool) bool { return tool.Name == name })
+		if now == strings.Contains(later, "`"+name+"`") {
+			t.Errorf("%s is offered: %v, but the page says otherwise", name, now)
+		}
+	}
+}
