@@ -14,6 +14,8 @@ const (
 	ActivityComplete ActivityType = "complete" // Text
 	ActivityError    ActivityType = "error"    // Error, ErrorName, IsRetryable
 	ActivityStopped  ActivityType = "stopped"  // Reason, Message
+	ActivityRemark   ActivityType = "remark"   // Text
+	ActivityAnswer   ActivityType = "answer"   // SkillName, ToolName, Text
 
 	ActivityAttemptCompletion ActivityType = "attemptCompletion" // RemainingTodos
 	ActivityTodo              ActivityType = "todo"              // NewTodos, CompletedTodos, Todos
@@ -38,8 +40,12 @@ const (
 	ActivityGeneralTool        ActivityType = "generalTool"        // SkillName, ToolName, Args, Result, Error
 )
 
-// Reasons of an [ActivityStopped]. The type is ours: a Run that reached a limit or
-// was interrupted did not fail, and a person should see the difference.
+// Three types are ours and unknown to earlier releases: [ActivityRemark] is what the
+// model said together with its calls, [ActivityAnswer] what the user answered to an
+// interactive tool, and [ActivityStopped] the end of a Run that reached a limit or was
+// interrupted: it did not fail, and a person should see the difference.
+
+// Reasons of an [ActivityStopped].
 const (
 	StoppedByMaxSteps  = "maxSteps"
 	StoppedByLimit     = "limit"     // Message names the limit

@@ -7,6 +7,9 @@ import "strings"
 // RunID are left to the caller, who knows where the step stands.
 func FromCheckpoint(cp Checkpoint, step Step) []Activity {
 	activities := stepActivities(cp, step)
+	if text := stepRemark(step); text != "" && cp.Status != StatusCompleted { // there it is the answer
+		activities = append([]Activity{{Type: ActivityRemark, Text: text}}, activities...)
+	}
 	reasoning := stepReasoning(step)
 	for i := range activities {
 		activities[i].Reasoning = reasoning
@@ -127,6 +130,16 @@ func stepReasoning(step Step) string {
 		}
 	}
 	return strings.Join(all, "\n\n")
+}
+
+// stepRemark returns what the model said together with the calls of the step.
+func stepRemark(step Step) string {
+	for _, m := range step.NewMessages {
+		if text := strings.TrimSpace(m.Text()); text != "" && m.Type == ExpertMessage && m.hasCalls() {
+			return text
+		}
+	}
+	return ""
 }
 
 // emptyStep stands for a step that has nothing to show, as one that was repeated.

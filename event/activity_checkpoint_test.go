@@ -72,6 +72,18 @@ func TestFromCheckpoint(t *testing.T) {
 			[]string{"readTextFile | a.txt (one\n\ntwo)"},
 		},
 		{
+			"a remark beside the calls",
+			Checkpoint{Status: StatusProceeding},
+			Step{NewMessages: []*Message{expertSays("two", " Let me look. ", readCall)}, ToolCalls: []ToolCall{readCall}, ToolResults: []ToolResult{read}},
+			[]string{"remark | Let me look. (two)", "readTextFile | a.txt (two)"},
+		},
+		{
+			"a remark that became the answer",
+			Checkpoint{Status: StatusCompleted},
+			Step{NewMessages: []*Message{expertSays("", "Bye.", doneCall), expertSays("", "Bye.")}},
+			[]string{"complete | Bye."},
+		},
+		{
 			"nothing",
 			Checkpoint{Status: StatusProceeding},
 			Step{NewMessages: []*Message{userSays("try again")}},

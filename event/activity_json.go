@@ -41,7 +41,7 @@ func (a *Activity) shape() any {
 	h := head{a.Type, a.ID, a.ExpertKey, a.RunID, a.PreviousActivityID, a.DelegatedBy, a.Reasoning}
 	t := tail{a.Error}
 	switch a.Type {
-	case ActivityQuery, ActivityComplete:
+	case ActivityQuery, ActivityComplete, ActivityRemark:
 		return struct {
 			head `json:",embed"`
 			Text string `json:"text"`
@@ -65,6 +65,13 @@ func (a *Activity) shape() any {
 			Reason  string `json:"reason"`
 			Message string `json:"message,omitzero"`
 		}{h, a.Reason, a.Message}
+	case ActivityAnswer:
+		return struct {
+			head      `json:",embed"`
+			SkillName string `json:"skillName"`
+			ToolName  string `json:"toolName"`
+			Text      string `json:"text"`
+		}{h, a.SkillName, a.ToolName, a.Text}
 	case ActivityDelegate:
 		return struct {
 			head              `json:",embed"`

@@ -1,6 +1,9 @@
 package event
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A note collects the activities of one event.
 type note struct {
@@ -29,6 +32,9 @@ func (n *note) startRun(b StartRun) {
 		run.delegatedBy = &ActivityParent{ExpertKey: parent.Expert.Key, RunID: parent.RunID}
 	}
 	run.waiting = false
+	run.recall(b)
+	n.answers(b)
+	n.settled(b)
 	// A Run that resumes answers a call. Another Run may go on from the same
 	// checkpoint with a question of its own.
 	if run.asked || resumes(b) && (b.From == nil || b.From.RunID == n.event.RunID) {
@@ -89,7 +95,11 @@ func (n *note) results(results []ToolResult) {
 // result shows the outcome of a call that is known and was not shown before.
 func (n *note) result(r ToolResult) {
 	if call, ok := n.run.take(r.ID); ok {
-		n.addThought(toolActivity(call, r), "action-"+r.ID)
+		a := toolActivity(call, r)
+		if a.isRefused() {
+			n.say()
+		}
+		n.addThought(a, "action-"+r.ID)
 	}
 }
 
@@ -182,6 +192,10 @@ func (n *note) completeRun(b CompleteRun) {
 	if b.Text != nil {
 		text = *b.Text
 	}
+	if n.run.remark == strings.TrimSpace(text) {
+		n.run.remark = "" // it was the answer
+	}
+	n.say()
 	n.addThought(Activity{Type: ActivityComplete, Text: text}, "completion-"+n.event.RunID)
 }
 
@@ -196,26 +210,4 @@ func interactiveActivity(c ToolCall) Activity {
 func errorActivity(f Failure) Activity {
 	retryable := f.IsRetryable
 	return Activity{Type: ActivityError, Error: f.Message, ErrorName: f.Name, IsRetryable: &retryable}
-}
-
-// callArgs returns the arguments of the call with that id, or nil.
-func (m *Message) callArgs(id string) []byte {
-	if m == nil {
-		return nil
-	}
-	for i := range m.Contents {
-		if p := &m.Contents[i]; p.Type == ToolCallPart && p.ToolCallID == id {
-			return p.Args
-		}
-	}
-	return nil
-}
-
-func lastExpertMessage(messages []*Message) *Message {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Type == ExpertMessage {
-			return messages[i]
-		}
-	}
-	return nil
 }

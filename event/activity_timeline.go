@@ -19,8 +19,10 @@ type runView struct {
 	asked       bool // the query was shown
 	answered    bool // the completion was shown
 	waiting     bool // for delegates or the user
+	resumed     bool // calls may stand in a stretch that was not seen
 	last        string
 	reasoning   string // not shown yet
+	remark      string // not shown yet
 	calls       map[string]*callView
 	delegates   []string   // ids of the calls that delegates work on
 	held        []ToolCall // delegate calls whose Expert keys come with the next event
@@ -44,6 +46,9 @@ func (t *Timeline) Apply(e Event) []Activity {
 	if _, ok := e.Body.(StopRunByDelegate); !ok {
 		n.delegate(nil)
 	}
+	if e.closesTurn() {
+		n.say()
+	}
 	switch b := e.Body.(type) {
 	case StartRun:
 		n.startRun(b)
@@ -57,7 +62,9 @@ func (t *Timeline) Apply(e Event) []Activity {
 	case CallTools:
 		n.run.learn(b.ToolCalls, b.NewMessage, true)
 		n.run.think(b.NewMessage)
+		n.remark(b)
 	case EndToolCall:
+		n.run.meet(b.ToolResult)
 		n.result(b.ToolResult)
 	case ResolveToolResults:
 		n.results(b.ToolResults)
@@ -108,6 +115,18 @@ func (t *Timeline) Apply(e Event) []Activity {
 	return n.out
 }
 
+// closesTurn reports whether the calls of a turn have led to something else than the
+// end of the Run.
+func (e Event) closesTurn() bool {
+	switch e.Body.(type) {
+	case CallDelegate, CallInteractiveTool, ResolveToolResults, AttemptCompletion, ContinueToNextStep:
+		return true
+	case CompleteRun:
+		return false
+	}
+	return e.IsTerminal()
+}
+
 // view finds the Run that e belongs to.
 func (t *Timeline) view(e Event) *runView {
 	if v, ok := t.runs[e.RunID]; ok {
@@ -156,17 +175,4 @@ func (t *Timeline) earlier(e Event) *runView {
 func resumes(b StartRun) bool {
 	cp := b.InitialCheckpoint
 	return cp != nil && (cp.Status == StatusStoppedByDelegate || cp.Status == StatusStoppedByInteractiveTool)
-}
-
-// lastCalls returns the ids of the calls in the last message that has any.
-func lastCalls(messages []*Message) []string {
-	var ids []string
-	for i := len(messages) - 1; i >= 0 && ids == nil; i-- {
-		for _, p := range messages[i].Contents {
-			if p.Type == ToolCallPart {
-				ids = append(ids, p.ToolCallID)
-			}
-		}
-	}
-	return ids
 }

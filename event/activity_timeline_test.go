@@ -102,7 +102,8 @@ func TestTimelineOfAJournal(t *testing.T) {
 		"r delegate-call_3 after action-call_1 | @acme/flight-finder | Flights to Lisbon, May 3-9",
 		"r delegation-complete-e8 after delegate-call_3 | 1",
 		`r interactive-call_2 after delegation-complete-e8 | askUser | {"question":"Budget?"}`,
-		`r retry-e15 after interactive-call_2 | {"error":"RateLimitError","message":"busy"} | busy`,
+		"r answer-call_2 after interactive-call_2 | 500 EUR | askUser",
+		`r retry-e15 after answer-call_2 | {"error":"RateLimitError","message":"busy"} | busy`,
 		"r completion-r after retry-e15 | Your trip is planned. (First the dates.)",
 	)
 	if !tl.Complete() {

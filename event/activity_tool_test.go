@@ -178,7 +178,7 @@ func TestEveryActivityTypeHasAShape(t *testing.T) {
 		}
 		return true
 	})
-	if count != 25 {
+	if count != 27 {
 		t.Errorf("found %d activity types", count)
 	}
 	if _, err := marshal(Activity{Type: "nap"}); err == nil {

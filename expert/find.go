@@ -32,7 +32,11 @@ func Find(dir string) (string, error) {
 		path := filepath.Join(at, FileName)
 		f, err := openRegular(path)
 		if err == nil {
+			foreign := at != start && isForeign(f)
 			f.Close()
+			if foreign {
+				return "", fmt.Errorf("%s belongs to another user; if you trust it, pass --config %s", path, path)
+			}
 			return relativeLike(dir, start, path), nil
 		}
 		if absent(err) {

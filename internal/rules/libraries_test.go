@@ -14,7 +14,7 @@ var libraries = []struct {
 }{
 	{"github.com/go-json-experiment/json", "...", "strict JSON"},
 	{"github.com/pelletier/go-toml/v2", "expert model/replay", "TOML"},
-	{"golang.org/x/text", "expert internal/workspace", "Unicode forms of names"},
+	{"golang.org/x/text", "expert internal/workspace internal/cli/progress", "Unicode forms of names, widths of characters"},
 	{"golang.org/x/sys", "internal/workspace internal/sandbox/... store/file internal/cli/host", "system calls"},
 	{"golang.org/x/term", "internal/cli/host internal/tui/...", "is a person at the other end"},
 	{"github.com/google/jsonschema-go", "skill/... model/...", "JSON Schema of tools"},

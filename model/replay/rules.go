@@ -63,7 +63,15 @@ func (r rules) covers(other rules) bool {
 // checkReachable finds turns that can never be played. They are a mistake that would
 // otherwise show as a wrong answer at another place.
 func (c *Cassette) checkReachable() error {
+	const most = 500 // each text is compared with all others
+	texts := 0
 	for i := range c.turns {
+		if c.turns[i].contains != "" {
+			texts++
+		}
+		if texts > most {
+			return fmt.Errorf("more than %d turns have the rule contains; use turn instead", most)
+		}
 		for j := range i {
 			if c.turns[j].covers(c.turns[i].rules) {
 				return fmt.Errorf("%s is never reached, since %s answers first; give it other rules or put it before",

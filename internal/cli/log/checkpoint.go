@@ -69,13 +69,16 @@ func (p *printer) checkpoint(cp *event.Checkpoint) {
 	p.blank()
 }
 
-// message prints a message: its text, or else what its parts are.
+// message prints a message: its text, or else what its parts are. What the model thought
+// has a line of its own: it would leave no room for what it said and did.
 func (p *printer) message(m *event.Message) {
-	var all []string
+	var all, thoughts []string
 	for _, part := range m.Contents {
 		switch part.Type {
 		case event.TextPart:
 			all = append(all, part.Text)
+		case event.ThinkingPart:
+			thoughts = append(thoughts, part.Thinking)
 		case event.ToolCallPart:
 			all = append(all, part.ToolName+" "+string(part.Args))
 		case event.ToolResultPart:
@@ -85,4 +88,7 @@ func (p *printer) message(m *event.Message) {
 		}
 	}
 	p.text("  ", "["+string(m.Type)+"] ", "", strings.Join(all, "\n"), messageCut)
+	if thought := strings.TrimSpace(strings.Join(thoughts, "\n\n")); thought != "" {
+		p.text("    ", "Reasoning: ", "", thought, messageCut)
+	}
 }

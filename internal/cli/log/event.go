@@ -19,14 +19,14 @@ const (
 )
 
 // event prints one event, in full form, and the tool results that it brought.
-func (p *printer) event(e event.Event, fresh []event.ToolResult) {
+func (p *printer) event(e event.Event, brought []event.ToolResult) {
 	where := fmt.Sprintf("[Step %d]", e.StepNumber)
 	if e.IsRuntime() {
 		where = "[Runtime]"
 	}
 	p.write(fmt.Sprintf("%s %-23s %s\n", where, e.Type(), e.Time().Format(time.TimeOnly)))
 	p.details(e)
-	for _, r := range fresh {
+	for _, r := range brought {
 		p.result(r)
 	}
 	if end, ok := endOf(e.Body); ok && end.Checkpoint != nil {
@@ -40,6 +40,7 @@ func (p *printer) details(e event.Event) {
 	case event.StartRun:
 		p.startRun(e, b)
 	case event.CallTools:
+		p.said(b.NewMessage)
 		p.calls(b.ToolCalls)
 	case event.CallDelegate:
 		for _, c := range b.ToolCalls {
@@ -122,16 +123,38 @@ func (p *printer) calls(calls []event.ToolCall) {
 	}
 }
 
-func (p *printer) result(r event.ToolResult) {
-	mark := "✓ "
-	if r.ErrorText() != "" {
-		mark = "✗ "
+// said prints what the model said together with its calls, and when everything is
+// asked for, what it thought.
+func (p *printer) said(m *event.Message) {
+	if thought := m.Thinking(); thought != "" && p.verbose {
+		p.text("  ", "Reasoning: ", "", thought, 0)
 	}
-	text := event.FirstText(r.Result)
-	if text == "" && len(r.Result) > 0 {
-		text = "(" + string(r.Result[0].Type) + ")"
+	if text := m.Text(); strings.TrimSpace(text) != "" {
+		p.text("  ", "Message: ", `"`, strings.TrimSpace(text), answerCut)
 	}
-	p.text("  ", mark+r.ToolName+": ", "", text, resultCut)
+}
+
+// endOf returns what the events at the end of a step have in common.
+func endOf(body event.Body) (event.End, bool) {
+	switch b := body.(type) {
+	case event.ContinueToNextStep:
+		return b.End, true
+	case event.CompleteRun:
+		return b.End, true
+	case event.StopRunByInteractiveTool:
+		return b.End, true
+	case event.StopRunByDelegate:
+		return b.End, true
+	case event.StopRunByExceededMaxSteps:
+		return b.End, true
+	case event.StopRunByError:
+		return b.End, true
+	case event.StopRunByLimit:
+		return b.End, true
+	case event.StopRunByInterrupt:
+		return b.End, true
+	}
+	return event.End{}, false
 }
 
 // reason shows the JSON text of a retry as words.

@@ -37,12 +37,7 @@ func explain(ctx context.Context, opts *Options, s store.Store, jobID string) er
 
 func (v *survey) printEvents(ctx context.Context, opts *Options, s store.Store, jobID string, w io.Writer) error {
 	out := event.NewWriter(w)
-	return v.walk(ctx, opts, s, jobID, func(e event.Event, shown bool) error {
-		if !shown {
-			return nil
-		}
-		return out.Write(e)
-	})
+	return v.walk(ctx, opts, s, jobID, func(e event.Event, _ []event.ToolResult) error { return out.Write(e) })
 }
 
 const ruler = "──────────────────────────────────────────────────"
@@ -60,19 +55,14 @@ func (v *survey) printText(ctx context.Context, opts *Options, s store.Store, jo
 		v.printSummary(p)
 	}
 	runs := make(map[string]*strings.Builder)
-	results := make(results)
 	shown := 0
-	err := v.walk(ctx, opts, s, jobID, func(e event.Event, show bool) error {
-		fresh := results.of(e)
-		if !show {
-			return nil
-		}
+	err := v.walk(ctx, opts, s, jobID, func(e event.Event, brought []event.ToolResult) error {
 		shown++
 		if runs[e.RunID] == nil {
 			runs[e.RunID] = &strings.Builder{}
 		}
 		section := &printer{w: runs[e.RunID], verbose: opts.Verbose}
-		section.event(e, fresh)
+		section.event(e, brought)
 		return nil
 	})
 	if err != nil {
@@ -87,6 +77,7 @@ func (v *survey) printText(ctx context.Context, opts *Options, s store.Store, jo
 		}
 	}
 	v.printOpen(p, opts)
+	v.printWaiting(p, opts)
 	v.printFooter(p, shown)
 	return nil
 }
@@ -135,8 +126,12 @@ func (h *runHead) print(p *printer) {
 	if h.delegatedBy != nil {
 		p.field("Delegated by", h.delegatedBy.Expert.Key+", run "+h.delegatedBy.RunID)
 	}
-	if h.origin != nil {
+	switch {
+	case h.origin == nil:
+	case h.branches:
 		p.field("Origin", fmt.Sprintf("branch from checkpoint %s of run %s", h.origin.CheckpointID, h.origin.RunID))
+	default:
+		p.field("Origin", fmt.Sprintf("continues run %s after checkpoint %s", h.origin.RunID, h.origin.CheckpointID))
 	}
 	p.line(ruler)
 }

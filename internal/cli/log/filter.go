@@ -18,9 +18,9 @@ type Filter struct {
 	Errors, Tools, Delegations bool
 }
 
-// match reports whether e is selected. Events about the runtime have no step, so they
-// are not among those of certain steps.
-func (f *Filter) match(e event.Event) bool {
+// match reports whether e, which brings those results, is selected. Events about the
+// runtime have no step, so they are not among those of certain steps.
+func (f *Filter) match(e event.Event, brought []event.ToolResult) bool {
 	if f.Steps.set && (e.IsRuntime() || e.StepNumber < f.Steps.min || e.StepNumber > f.Steps.max) {
 		return false
 	}
@@ -28,7 +28,7 @@ func (f *Filter) match(e event.Event) bool {
 		return true
 	}
 	return slices.Contains(f.Types, string(e.Type())) ||
-		f.Errors && isError(e) || f.Tools && isTool(e) || f.Delegations && isDelegation(e)
+		f.Errors && isError(e, brought) || f.Tools && isTool(e, brought) || f.Delegations && isDelegation(e)
 }
 
 func (f *Filter) allTypes() bool {
@@ -38,20 +38,23 @@ func (f *Filter) allTypes() bool {
 // all reports whether everything is selected.
 func (f *Filter) all() bool { return !f.Steps.set && f.allTypes() }
 
-func isError(e event.Event) bool {
+func isError(e event.Event, brought []event.ToolResult) bool {
 	switch e.Body.(type) {
 	case event.StopRunByError, event.Retry:
 		return true
 	}
-	return false
+	return anyFailed(brought)
 }
 
-func isTool(e event.Event) bool {
+// isTool reports whether e is about tools. Any event may be that brings results: of a
+// completion, of the user, of a turn that was interrupted.
+func isTool(e event.Event, brought []event.ToolResult) bool {
 	switch e.Body.(type) {
-	case event.CallTools, event.ResolveToolResults, event.CallInteractiveTool, event.StartToolCall, event.EndToolCall:
+	case event.CallTools, event.ResolveToolResults, event.CallInteractiveTool, event.AttemptCompletion,
+		event.StartToolCall, event.EndToolCall:
 		return true
 	}
-	return false
+	return len(brought) > 0
 }
 
 func isDelegation(e event.Event) bool {

@@ -73,7 +73,10 @@ func (o *Options) parse(changed func(flag string) bool, args []string) error {
 	if (o.JSON || o.Records) && !changed("take") {
 		o.Take = 0 // a program wants everything, or says what it wants
 	}
-	return o.checkFlags(changed)
+	if err := o.checkFlags(changed); err != nil {
+		return err
+	}
+	return checkTypes(o.Filter.Types)
 }
 
 func (o *Options) checkFlags(changed func(flag string) bool) error {
@@ -105,19 +108,20 @@ func (o *Options) command() string {
 	return o.Host.Command
 }
 
-// nothing says that there is no job at all.
+// nothing says that there is no job at all, and where: in another directory, the history
+// is another.
 func (o *Options) nothing() error {
 	if o.JSON || o.Records {
 		return nil
 	}
-	_, err := fmt.Fprintln(o.Host.Stdout, "No data found")
+	_, err := fmt.Fprintln(o.Host.Stdout, "No data found in "+host.CleanLine(o.Host.StoragePath(o.Storage)))
 	return err
 }
 
 // unknownJob adds the way out to an error about a job that does not exist.
 func (o *Options) unknownJob(jobID string, err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return host.Usagef("%w %s; %s log lists them", store.ErrNotFound, jobID, o.command())
+		return host.Usagef("%w; %s log lists the jobs", store.NotFound(jobID), o.command())
 	}
 	return err
 }

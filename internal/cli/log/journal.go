@@ -28,11 +28,12 @@ func records(ctx context.Context, opts *Options, s store.Store, jobID string) er
 	}
 	from, to := opts.window(v.total)
 	index := 0
+	results := newResults(opts)
 	for r, err := range s.Read(ctx, jobID, 0) {
 		if r.Seq > v.last || err != nil && !errors.Is(err, event.ErrUnknownType) {
 			break // the survey has met it
 		}
-		if err != nil && !opts.showsUnknown() || err == nil && !opts.selects(r.Event) {
+		if err != nil && !opts.showsUnknown() || err == nil && !opts.selects(r.Event, results.of(r.Event)) {
 			continue
 		}
 		if index >= from && index < to {

@@ -74,21 +74,30 @@ func TestEventsAsJSON(t *testing.T) {
 func TestRecordsAreVerbatim(t *testing.T) {
 	s := memory.New()
 	tellLong(t, s)
-	var all, calls []string
+	var all, calls, failed []string
+	results := newResults(&Options{Records: true})
 	for r, err := range s.Read(t.Context(), "longjob", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, string(r.Line))
-		if isTool(r.Event) {
+		brought := results.of(r.Event)
+		if isTool(r.Event, brought) {
 			calls = append(calls, string(r.Line))
 		}
+		if isError(r.Event, brought) {
+			failed = append(failed, string(r.Line))
+		}
+	}
+	if len(calls) != 15 || len(failed) != 4 { // a retry, two results, the end
+		t.Errorf("%d records are about tools, %d about errors", len(calls), len(failed))
 	}
 	for args, want := range map[string][]string{
 		"longjob --records":                     all,
 		"longjob --records --tools":             calls,
 		"longjob --records --take 3 --offset 1": all[len(all)-4 : len(all)-1],
-		"longjob --records --type none":         nil,
+		"longjob --records --errors":            failed,
+		"longjob --records --type proxyAccess":  nil,
 	} {
 		out, errOut, code := perstackLog(t, s, strings.Fields(args)...)
 		if got := lines(out); !slices.Equal(got, want) || errOut != "" || code != 0 {

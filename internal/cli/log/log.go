@@ -63,9 +63,14 @@ Of a long job, the newest 100 events are shown; --take and --offset show others.
 Several of --type, --errors, --tools and --delegations show what any of them
 selects. Times are UTC.
 
+Two statuses look alike:
+  interrupted         its process is gone and saved no end: a crash, a kill
+  stoppedByInterrupt  it was told to stop, by Ctrl+C or a signal, and saved
+
 --json prints JSON lines: one job a line, or one event a line in the form that
-perstack run prints. --records prints the records of the journal as they are
-stored. Both print everything unless --take is given, and no line at all when
+perstack run prints, which repeats the conversation at each step: gigabytes for
+a job of 1,000 steps. --records is the compact form: the records of the journal
+as they are stored. Both print everything unless --take is given, and no line at all when
 there is nothing. Exit codes: 0, also when there is nothing to show; 1 for a
 damaged journal; 2 for a job, run or checkpoint that does not exist.`,
 		Example: `  perstack log                            list jobs
@@ -98,16 +103,19 @@ damaged journal; 2 for a job, run or checkpoint that does not exist.`,
 	flags.BoolVar(&opts.Messages, "messages", false, "with --checkpoint: list its messages")
 	flags.Var(&opts.Filter.Steps, "step", "only these steps: N, >N, >=N, <N, <=N or A-B")
 	flags.StringArrayVar(&opts.Filter.Types, "type", nil, "only events of this type; may be repeated")
-	flags.BoolVar(&opts.Filter.Errors, "errors", false, "only errors and retries")
+	flags.BoolVar(&opts.Filter.Errors, "errors", false, "only errors, retries and failed tool calls")
 	flags.BoolVar(&opts.Filter.Tools, "tools", false, "only tool calls and their results")
 	flags.BoolVar(&opts.Filter.Delegations, "delegations", false, "only delegations")
 	flags.IntVar(&opts.Take, "take", defaultTake, "how many of the newest events or jobs; 0 means all")
 	flags.IntVar(&opts.Offset, "offset", 0, "how many of the newest events or jobs to skip")
 	flags.BoolVar(&opts.Verbose, "verbose", false, "show arguments of tools and whole texts")
 	flags.BoolVar(&opts.Summary, "summary", false, "add a summary of the whole job")
-	flags.BoolVar(&opts.JSON, "json", false, "print JSON lines")
-	flags.BoolVar(&opts.Records, "records", false, "print the records of the journal")
+	flags.BoolVar(&opts.JSON, "json", false, "print JSON lines, each event with all its data; see --records")
+	flags.BoolVar(&opts.Records, "records", false, "print the records of the journal: JSON lines, and compact")
 	flags.BoolVar(&opts.Verify, "verify", false, "check that the journal is what was written")
+	if err := cmd.RegisterFlagCompletionFunc("type", completeType); err != nil {
+		panic(err) // only for a flag that is not there
+	}
 	return cmd
 }
 

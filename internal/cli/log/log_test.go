@@ -38,6 +38,7 @@ func perstackLog(t *testing.T, s store.Store, args ...string) (stdout, stderr st
 func TestGolden(t *testing.T) {
 	s := memory.New()
 	tellLong(t, s)
+	tellTalk(t, s)
 	tellBroken(t, s).end()
 	for _, test := range []struct{ name, args string }{
 		{"list", ""},
@@ -46,6 +47,13 @@ func TestGolden(t *testing.T) {
 		{"job_verbose", "longjob --verbose --run run1"},
 		{"job_interrupted", "brokenjob"},
 		{"job_summary", "longjob --summary --take 1"},
+		{"job_talk", "talkjob"},
+		{"job_talk_verbose", "talkjob --verbose"},
+		{"talk_errors", "talkjob --errors --summary"},
+		{"talk_tools", "talkjob --tools"},
+		{"talk_messages", "--checkpoint t1 --messages"},
+		{"talk_messages_verbose", "--checkpoint t1 --messages --verbose"},
+		{"tools", "longjob --tools"},
 		{"latest", "--latest --type startRun"},
 		{"run", "--run run2"},
 		{"step", "longjob --step 2-3"},
@@ -74,10 +82,10 @@ func TestUsageErrors(t *testing.T) {
 	s := memory.New()
 	tellLong(t, s)
 	for _, test := range []struct{ args, want string }{
-		{"nojob", "no such job nojob; perstack log lists them"},
-		{"nojob --json", "no such job nojob; perstack log lists them"},
-		{"nojob --verify", "no such job nojob; perstack log lists them"},
-		{"nojob --checkpoint cp1", "no such job nojob; perstack log lists them"},
+		{"nojob", "no such job: nojob; perstack log lists the jobs"},
+		{"nojob --json", "no such job: nojob; perstack log lists the jobs"},
+		{"nojob --verify", "no such job: nojob; perstack log lists the jobs"},
+		{"nojob --checkpoint cp1", "no such job: nojob; perstack log lists the jobs"},
 		{"../longjob", `invalid id "../longjob"`},
 		{"--job /etc/passwd", `invalid id "/etc/passwd"`},
 		{"--job=", `invalid id ""`},
@@ -99,6 +107,11 @@ func TestUsageErrors(t *testing.T) {
 		{"--verify", "--verify needs a job"},
 		{"--errors", "--errors is about one job: perstack log <job> --errors, or --latest"},
 		{"--step 3", "--step is about one job"},
+		{"longjob --type callTool", `there is no event type "callTool"; did you mean callTools?`},
+		{"longjob --type CALLTOOLS", "did you mean callTools?"},
+		{"longjob --type startRun --type sandbox", "did you mean sandboxCheck?"},
+		{"longjob --type foo --json", `there is no event type "foo"; press tab`},
+		{"longjob --type=", `there is no event type ""`},
 	} {
 		out, errOut, code := perstackLog(t, s, strings.Fields(test.args)...)
 		if code != host.ExitUsage || out != "" || !strings.Contains(errOut, test.want) {
@@ -109,11 +122,11 @@ func TestUsageErrors(t *testing.T) {
 
 func TestNothing(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                "No data found\n",
-		"--latest":        "No data found\n",
-		"--run r":         "No data found\n",
-		"--json":          "",
-		"--latest --json": "",
+		"--storage /nowhere":          "No data found in /nowhere\n",
+		"--storage /nowhere --latest": "No data found in /nowhere\n",
+		"--storage /nowhere --run r":  "No data found in /nowhere\n",
+		"--json":                      "",
+		"--latest --json":             "",
 	} {
 		// A storage directory that does not exist is like an empty one.
 		for _, s := range []store.Store{memory.New(), nil} {
@@ -139,8 +152,8 @@ func TestOptions(t *testing.T) {
 		{"j --records", Options{Job: "j", Records: true}},
 		{"--latest --verify --storage dir", Options{Latest: true, Verify: true, Storage: "dir", Take: 100}},
 		{"--checkpoint c --messages", Options{Checkpoint: "c", Messages: true, Take: 100}},
-		{"j --type a --type b --errors --tools --delegations", Options{Job: "j", Take: 100,
-			Filter: Filter{Types: []string{"a", "b"}, Errors: true, Tools: true, Delegations: true}}},
+		{"j --type retry --type startRun --errors --tools --delegations", Options{Job: "j", Take: 100,
+			Filter: Filter{Types: []string{"retry", "startRun"}, Errors: true, Tools: true, Delegations: true}}},
 	} {
 		var got Options
 		cmd := New(nil, func(_ context.Context, opts *Options) error { got = *opts; return nil })

@@ -1,74 +1,95 @@
 package log
 
-import "github.com/perstack-go/perstack/event"
+import (
+	"slices"
 
-// results remembers, by Run, the calls of the current turn whose results have been
-// shown. A turn that also asks the user or a delegate has no event that lists its
-// results; they come with the one that ends the step, beside others.
-type results map[string]map[string]bool
+	"github.com/perstack-go/perstack/event"
+)
 
-// of returns the results that e is the first to bring. It must see every event.
-func (r results) of(e event.Event) []event.ToolResult {
+// results says which event brings which tool results. The journal has a record of its
+// own for each; the events that people see come later, and one brings all results of
+// its turn that no earlier one has brought. It must be told of every record, in order,
+// in its lean form.
+type results struct {
+	asRecords bool             // show each result where its own record stands
+	turns     map[string]*turn // the current one of each Run
+}
+
+// A turn is the calls that a model made at once.
+type turn struct {
+	order   []string           // ids of the calls
+	waiting []event.ToolResult // not brought yet
+	known   map[string]bool    // calls that have a result
+}
+
+func newResults(o *Options) *results {
+	return &results{asRecords: o.Records, turns: make(map[string]*turn)}
+}
+
+// of returns the results that e brings.
+func (r *results) of(e event.Event) []event.ToolResult {
 	switch b := e.Body.(type) {
 	case event.StartRun:
-		// What was answered before this stretch is not news, even in a new Run.
-		var earlier []event.ToolResult
-		if b.InitialCheckpoint != nil {
-			earlier = b.InitialCheckpoint.PartialToolResults
-		}
-		r[e.RunID] = make(map[string]bool)
-		fresh := r.fresh(e.RunID, b.Answers)
-		r.fresh(e.RunID, earlier)
-		return fresh
+		return append(r.settled(b), b.Answers...)
 	case event.CallTools:
-		delete(r, e.RunID) // models may use an id again
-	case event.ResolveToolResults:
-		return r.fresh(e.RunID, b.ToolResults)
-	case event.AttemptCompletion:
-		if b.ToolResult != nil {
-			return r.fresh(e.RunID, []event.ToolResult{*b.ToolResult})
+		t := &turn{known: make(map[string]bool)} // models may use an id again
+		for _, c := range b.ToolCalls {
+			t.order = append(t.order, c.ID)
 		}
+		r.turns[e.RunID] = t
+	case event.EndToolCall:
+		t := r.turn(e.RunID)
+		t.known[b.ToolResult.ID] = true
+		if r.asRecords {
+			return []event.ToolResult{b.ToolResult}
+		}
+		t.waiting = append(t.waiting, b.ToolResult)
+	case event.ResolveToolResults, event.AttemptCompletion, event.ContinueToNextStep:
+		return r.turn(e.RunID).bring()
 	default:
-		if end, ok := endOf(b); ok && end.Step != nil {
-			return r.fresh(e.RunID, end.Step.ToolResults)
+		if e.IsTerminal() {
+			return r.turn(e.RunID).bring()
 		}
 	}
 	return nil
 }
 
-func (r results) fresh(runID string, all []event.ToolResult) []event.ToolResult {
-	if r[runID] == nil {
-		r[runID] = make(map[string]bool)
+func (r *results) turn(runID string) *turn {
+	if r.turns[runID] == nil {
+		r.turns[runID] = &turn{known: make(map[string]bool)}
 	}
-	var fresh []event.ToolResult
-	for _, result := range all {
-		if !r[runID][result.ID] {
-			r[runID][result.ID] = true
-			fresh = append(fresh, result)
-		}
-	}
-	return fresh
+	return r.turns[runID]
 }
 
-// endOf returns what the events at the end of a step have in common.
-func endOf(body event.Body) (event.End, bool) {
-	switch b := body.(type) {
-	case event.ContinueToNextStep:
-		return b.End, true
-	case event.CompleteRun:
-		return b.End, true
-	case event.StopRunByInteractiveTool:
-		return b.End, true
-	case event.StopRunByDelegate:
-		return b.End, true
-	case event.StopRunByExceededMaxSteps:
-		return b.End, true
-	case event.StopRunByError:
-		return b.End, true
-	case event.StopRunByLimit:
-		return b.End, true
-	case event.StopRunByInterrupt:
-		return b.End, true
+// bring returns what is waiting, in the order of the calls.
+func (t *turn) bring() []event.ToolResult {
+	brought := t.waiting
+	t.waiting = nil
+	slices.SortStableFunc(brought, func(a, b event.ToolResult) int {
+		return slices.Index(t.order, a.ID) - slices.Index(t.order, b.ID)
+	})
+	return brought
+}
+
+// settled returns the results that were made up for calls which a new query overtook:
+// they stand in a message before it.
+func (r *results) settled(b event.StartRun) []event.ToolResult {
+	if b.From == nil {
+		return nil
 	}
-	return event.End{}, false
+	known := r.turn(b.From.RunID).known
+	var settled []event.ToolResult
+	for _, m := range b.InputMessages {
+		for _, p := range m.Contents {
+			if p.Type == event.ToolResultPart && !known[p.ToolCallID] {
+				settled = append(settled, event.ToolResult{ID: p.ToolCallID, ToolName: p.ToolName, Result: p.Contents, IsError: p.IsError})
+			}
+		}
+	}
+	return settled
+}
+
+// anyFailed reports whether a tool failed.
+func anyFailed(results []event.ToolResult) bool {
+	return slices.ContainsFunc(results, func(r event.ToolResult) bool { return r.ErrorText() != "" })
 }

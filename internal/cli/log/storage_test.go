@@ -193,7 +193,9 @@ func TestHostileText(t *testing.T) {
 	st := begin(t, s, "job1", "r"+hostile, hostile, noon)
 	c := tool(hostile, hostile, hostile)
 	st.start(hostile, "cp"+hostile, nil)
-	st.tell(event.StartGeneration{}, event.Retry{Reason: hostile}, call(`{"a":"`+"\u202e\u009b"+`"}`, c))
+	turn := call(`{"a":"`+"\u202e\u009b"+`"}`, c)
+	turn.NewMessage.Contents = append(turn.NewMessage.Contents, event.Part{Type: event.ThinkingPart, Thinking: hostile}, event.Part{Type: event.TextPart, Text: hostile})
+	st.tell(event.StartGeneration{}, event.Retry{Reason: hostile}, turn)
 	st.answer(c, hostile)
 	st.tell(event.ResolveToolResults{}, event.CallDelegate{ToolCalls: []event.ToolCall{c}}, event.CallInteractiveTool{ToolCallID: hostile},
 		event.LimitWarning{Limit: hostile}, event.DefinitionChanged{Expert: hostile, Before: hostile, After: hostile},
@@ -205,7 +207,11 @@ func TestHostileText(t *testing.T) {
 		event.StopRunByError{Error: event.Failure{Name: hostile, Message: hostile}},
 		event.CompleteRun{NewMessage: say(event.ExpertMessage, hostile)})
 	st.end()
-	for _, args := range []string{"", "job1", "job1 --verbose --summary", "job1 --checkpoint cp2 --messages", "job1 --checkpoint cp2 --messages --verbose", "--json", "job1 --json", "job1 --records"} {
+	st = begin(t, s, "job2", "r"+hostile, hostile, noon)
+	st.start(hostile, "cp3", nil)
+	st.tell(event.StartGeneration{}, call(`{"a":"`+"\u202e\u009b"+`"}`, c), event.CallInteractiveTool{ToolCallID: hostile}, event.StopRunByInteractiveTool{})
+	st.end()
+	for _, args := range []string{"", "job2", "job2 --verbose", "job1", "job1 --verbose --summary", "job1 --checkpoint cp2 --messages", "job1 --checkpoint cp2 --messages --verbose", "--json", "job1 --json", "job1 --records"} {
 		out, errOut, code := terminalLog(t, s, strings.Fields(args)...)
 		if code != 0 || !strings.Contains(out, "red") {
 			t.Errorf("log %s: code %d, stderr %q, stdout %q", args, code, errOut, out)

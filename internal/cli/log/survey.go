@@ -34,6 +34,7 @@ type runHead struct {
 	version     string // of perstack
 	started     int64
 	origin      *event.Origin
+	branches    bool // the origin was not the newest checkpoint
 	delegatedBy *event.Parent
 }
 
@@ -54,6 +55,7 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 	}
 	v.info = info
 	heads := make(map[string]*runHead)
+	results := newResults(opts)
 	for r, err := range s.Read(ctx, jobID, 0) {
 		if errors.Is(err, event.ErrUnknownType) {
 			v.last = r.Seq
@@ -69,15 +71,17 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 			break
 		}
 		v.last = r.Seq
+		newest, _ := v.history.Head() // before this record
 		v.history.Apply(r)
 		e := r.Event
+		brought := results.of(e)
 		if heads[e.RunID] == nil {
 			heads[e.RunID] = &runHead{id: e.RunID, started: e.Timestamp}
 			v.runs = append(v.runs, heads[e.RunID])
 		}
-		heads[e.RunID].learn(e)
-		v.counts.add(e)
-		if opts.selects(e) {
+		heads[e.RunID].learn(e, newest)
+		v.counts.add(e, brought)
+		if opts.selects(e, brought) {
 			v.total++
 		}
 	}
@@ -90,8 +94,9 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 	return v, ctx.Err()
 }
 
-// learn takes what the first startRun of a Run says. Later ones resume it.
-func (h *runHead) learn(e event.Event) {
+// learn takes what the first startRun of a Run says. Later ones resume it. Going on from
+// the newest checkpoint of the job is no branch; a delegate has a line of its own.
+func (h *runHead) learn(e event.Event, newest engine.Point) {
 	b, ok := e.Body.(event.StartRun)
 	if !ok || h.expert.Key != "" {
 		return
@@ -102,15 +107,16 @@ func (h *runHead) learn(e event.Event) {
 	}
 	h.model, h.version = b.Model, b.RuntimeVersion
 	h.origin, h.delegatedBy = b.From, b.DelegatedBy
+	h.branches = b.From != nil && b.DelegatedBy == nil && b.From.CheckpointID != newest.State.CheckpointID
 }
 
-// selects reports whether e is one of those that the user asked for. What exists for
-// the journal alone shows up among its records only.
-func (o *Options) selects(e event.Event) bool {
+// selects reports whether e, which brings those results, is one of those that the user
+// asked for. What exists for the journal alone shows up among its records only.
+func (o *Options) selects(e event.Event, brought []event.ToolResult) bool {
 	if e.IsRecordOnly() && !o.Records || o.Run != "" && e.RunID != o.Run {
 		return false
 	}
-	return o.Filter.match(e)
+	return o.Filter.match(e, brought)
 }
 
 // showsUnknown reports whether records of types that this version does not know are
@@ -119,12 +125,12 @@ func (o *Options) showsUnknown() bool {
 	return o.Records && o.Run == "" && o.Filter.all()
 }
 
-func (c *counts) add(e event.Event) {
+func (c *counts) add(e event.Event, brought []event.ToolResult) {
 	if e.IsRecordOnly() {
 		return
 	}
 	c.events++
-	if isError(e) {
+	if isError(e, brought) {
 		c.errors++
 	}
 	switch b := e.Body.(type) {
@@ -141,15 +147,6 @@ func (c *counts) add(e event.Event) {
 	}
 }
 
-// window returns which of the selected events are shown, counted from 0.
-func (o *Options) window(total int) (from, to int) {
-	to = max(total-o.Offset, 0)
-	if o.Take > 0 {
-		from = max(to-o.Take, 0)
-	}
-	return from, to
-}
-
 // status is how the job is. A damaged journal does not say.
 func (v *survey) status() string {
 	if v.damage != nil {
@@ -158,38 +155,6 @@ func (v *survey) status() string {
 	info := store.JobInfo{Job: v.history.Job}
 	info.Interrupted = v.info.Interrupted && info.Status == event.JobRunning
 	return string(info.CurrentStatus())
-}
-
-// walk takes the second look: it yields each selected event that is in the window, in
-// its full form. seen is told about every event, shown or not.
-func (v *survey) walk(ctx context.Context, opts *Options, s store.Store, jobID string, seen func(e event.Event, shown bool) error) error {
-	from, to := opts.window(v.total)
-	history := engine.NewHistory()
-	index := 0
-	for r, err := range s.Read(ctx, jobID, 0) {
-		if r.Seq > v.last {
-			break // the job has grown since
-		}
-		if errors.Is(err, event.ErrUnknownType) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		e := history.Expand(r)
-		shown := opts.selects(e)
-		if shown {
-			shown = index >= from && index < to
-			index++
-		}
-		if err := seen(e, shown); err != nil {
-			return err
-		}
-		if r.Seq == v.last {
-			break
-		}
-	}
-	return nil
 }
 
 // end says what kept the command from showing everything.

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -24,17 +25,21 @@ const (
 func (p *Printer) activity(a event.Activity) row {
 	switch a.Type {
 	case event.ActivityQuery:
-		return row{bullet: cyan, label: "Query", body: p.head(a.Text, plain)}
+		return p.prose(row{bullet: cyan, label: "Query"}, a.Text, plain)
 	case event.ActivityRetry:
 		return row{bullet: yellow, label: "Retry", body: p.head(cmp.Or(a.Message, a.Error), plain)}
 	case event.ActivityComplete:
 		if a.DelegatedBy != nil {
-			return row{bullet: green, label: "Run Results", body: p.head(a.Text, plain)}
+			return p.prose(row{bullet: green, label: "Run Results"}, a.Text, plain)
 		}
 		return row{bullet: green, label: "Run Results", body: whole(a.Text, plain), whole: true}
 	case event.ActivityError:
 		return row{bullet: red, label: cmp.Or(a.ErrorName, "Error"),
 			body: whole(cmp.Or(a.Error, "Unknown error"), plain), whole: true}
+	case event.ActivityRemark:
+		return p.prose(row{label: "Message"}, a.Text, plain)
+	case event.ActivityAnswer:
+		return p.prose(row{bullet: cyan, label: "Answer", summary: a.ToolName}, a.Text, plain)
 	case event.ActivityStopped:
 		return row{bullet: yellow, label: "Stopped", body: whole(stopped(a), plain), whole: true}
 	case event.ActivityDelegate:
@@ -59,12 +64,15 @@ func stopped(a event.Activity) string {
 }
 
 // tool returns the row of a tool call. A failure takes the place of the body: what was
-// not read or written is of no interest.
+// not read or written is of no interest. Only a command says itself why it failed.
 func (p *Printer) tool(a event.Activity) row {
 	r := p.toolRow(a)
 	if a.Error == "" {
 		r.bullet = cmp.Or(r.bullet, green)
 		return r
+	}
+	if a.HasUnknownOutcome() {
+		return unknown(a, r)
 	}
 	r.bullet = red
 	message := a.Error
@@ -72,12 +80,25 @@ func (p *Printer) tool(a event.Activity) row {
 		message = "Error: " + message // the colour alone must not say so
 	}
 	failure := p.head(message, red)
-	if a.Type == event.ActivityGeneralTool {
+	switch a.Type {
+	case event.ActivityGeneralTool:
 		r.body = append(r.body, failure...) // its arguments tell what failed
-	} else {
+	case event.ActivityExec:
+		r.body = slices.Concat(failure, p.tail(a))
+	default:
 		r.body = failure
 	}
 	return r
+}
+
+// unknown turns r into the row of a call whose outcome nobody knows. The label says so,
+// since a person may have to look before the run goes on.
+func unknown(a event.Activity, r row) row {
+	body := whole(a.Error, plain)
+	if a.Type == event.ActivityGeneralTool && len(a.Args) > len("{}") {
+		body = append(r.body, body...)
+	}
+	return row{bullet: yellow, label: r.label + " (outcome unknown)", summary: r.summary, body: body, whole: true}
 }
 
 func (p *Printer) toolRow(a event.Activity) row {
@@ -140,24 +161,12 @@ func (p *Printer) toolRow(a event.Activity) row {
 }
 
 func (p *Printer) general(a event.Activity) row {
+	if a.ToolName == "think" && strings.HasPrefix(a.SkillName, event.BaseSkill) && a.Error == "" {
+		return p.prose(row{label: "Think"}, thought(a.Args), dim)
+	}
 	r := row{label: cmp.Or(a.ToolName, string(a.Type)), body: []line{{cut(compact(a.Args), argsCut), plain}}}
 	if p.opts.Verbose {
 		r.summary = a.SkillName
-	}
-	return r
-}
-
-func (p *Printer) exec(a event.Activity) row {
-	command := append([]string{a.Command}, a.CommandArgs...)
-	if a.CWD != "" {
-		command = append(command, shortPath(a.CWD, cwdCut))
-	}
-	r := row{label: "Bash", summary: cut(clean(strings.Join(command, " ")), commandCut)}
-	for _, out := range []*string{a.Output, a.Stdout, a.Stderr} {
-		if out != nil && *out != "" {
-			r.body = p.output(*out)
-			break
-		}
 	}
 	return r
 }

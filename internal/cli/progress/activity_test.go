@@ -15,6 +15,9 @@ func ptr[T any](v T) *T { return &v }
 
 const deep = "src/components/some/very/deep/directory/structure/with/many/levels/file.go"
 
+// lost is what the engine records for a call that was running when perstack died.
+const lost = "Error: perstack stopped while this call was running, so its outcome is unknown. Check what it did before you repeat it."
+
 // activities holds every type, and the variants of those that have some.
 var activities = []event.Activity{
 	{Type: event.ActivityQuery, Text: "Summarise the report\nin three lines"},
@@ -22,6 +25,12 @@ var activities = []event.Activity{
 	{Type: event.ActivityRetry, Error: `{"error":"RateLimit","message":"slow down"}`, Message: "slow down"},
 	{Type: event.ActivityRetry, Error: "EmptyGeneration"},
 	{Type: event.ActivityComplete, Text: "Done.\n\n- one\n- two\n- three\n- four\n- five\n"},
+	{Type: event.ActivityComplete, Text: "A sentence that is longer than forty columns breaks between words.\n\n" +
+		"  - an item of a list keeps its indentation on the lines that follow\n" +
+		"日本語の文章は単語の間に空白がないので、どの文字の間でも折り返すことができます。\n" +
+		"see https://example.com/an/address/that/is/longer/than/the/line for more"},
+	{Type: event.ActivityRemark, Text: "I will read the plan first, then write the summary, then check that it says what the plan says, and nothing else that anybody might not expect."},
+	{Type: event.ActivityAnswer, SkillName: "user", ToolName: "ask", Text: "Tuesday"},
 	{Type: event.ActivityError, ErrorName: "Unauthorized", Error: "the key was refused"},
 	{Type: event.ActivityError},
 	{Type: event.ActivityStopped, Reason: event.StoppedByMaxSteps},
@@ -51,6 +60,11 @@ var activities = []event.Activity{
 		{Name: "docs", Type: "directory"}, {Name: "a", Type: "file"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}},
 	{Type: event.ActivityExec, Command: "go", CommandArgs: []string{"test", "./..."}, CWD: "/work/a", Output: ptr("ok a\n\n \nok b\nok c\nok d\nok e\n")},
 	{Type: event.ActivityExec, Command: "make", Stdout: ptr(""), Stderr: ptr(strings.Repeat("x", 120))},
+	{Type: event.ActivityExec, Command: "make", Error: "command failed with exit code 2", Stdout: ptr("building\n"),
+		Stderr: ptr("one\ntwo\n\nthree\n   \nfour\nmake: *** [all] Error 1\n")},
+	{Type: event.ActivityExec, Command: "test", CommandArgs: []string{"-f", "x"}, Error: "command failed with exit code 1", Stdout: ptr("only this\n"), Stderr: ptr(" \n")},
+	{Type: event.ActivityExec, Command: "false", Error: "command failed with exit code 1"},
+	{Type: event.ActivityExec, Command: "make", CommandArgs: []string{"deploy"}, Error: lost},
 	{Type: event.ActivityDelegate, DelegateExpertKey: "@acme/writer", Query: "Write about " + strings.Repeat("w", 80)},
 	{Type: event.ActivityDelegationComplete, Count: 1},
 	{Type: event.ActivityDelegationComplete, Count: 2},
@@ -58,6 +72,10 @@ var activities = []event.Activity{
 		Args: jsontext.Value(`{"question":"Which day?\nPick one.","options":["Mon", "Tue"],"urgent":true}`)},
 	{Type: event.ActivityInteractiveTool, ToolName: "confirm", Args: jsontext.Value(`{}`)},
 	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "search", Args: jsontext.Value(`{"q": "perstack"}`)},
+	{Type: event.ActivityGeneralTool, SkillName: event.BaseSkill, ToolName: "think", Args: jsontext.Value(`{"thought":"The plan\nhas two parts.","nextThoughtNeeded":true}`)},
+	{Type: event.ActivityGeneralTool, SkillName: event.BaseSkill, ToolName: "think", Args: jsontext.Value(`{"thought":1}`)},
+	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "post", Args: jsontext.Value(`{"q":"a"}`), Error: lost},
+	{Type: event.ActivityGeneralTool, ToolName: "post", Args: jsontext.Value(`{}`), Error: lost},
 	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "fetch", Args: jsontext.Value(`{"url":"https://example.com/` + strings.Repeat("p", 80) + `"}`), Error: "HTTP 404"},
 }
 

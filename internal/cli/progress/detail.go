@@ -80,6 +80,18 @@ func question(args jsontext.Value) []line {
 	return lines
 }
 
+// thought returns what the think tool was called with: text, in a wrapping that is of
+// no interest.
+func thought(args jsontext.Value) string {
+	var a struct {
+		Thought string `json:"thought"`
+	}
+	if json.Unmarshal(args, &a, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil || a.Thought == "" {
+		return compact(args)
+	}
+	return a.Thought
+}
+
 // compact returns JSON on one line. What is none is shown as it is.
 func compact(v jsontext.Value) string {
 	v = v.Clone()

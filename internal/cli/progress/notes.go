@@ -56,8 +56,6 @@ func (p *Printer) verbose(e event.Event) []row {
 		return note(plain, "Skill Disconnected", b.SkillName, "")
 	case event.SkillStderr:
 		return []row{{label: "Skill Output", summary: b.SkillName, body: p.head(b.Message, dim)}}
-	case event.ToolProgress:
-		return note(plain, "Progress", b.ToolCallID, b.Message)
 	case event.DockerBuildProgress:
 		return note(outcome(b.Stage != "error"), "Image", b.Service+" "+b.Stage, b.Message)
 	case event.DockerContainerStatus:

@@ -1,9 +1,10 @@
 // Package progress shows a run as it happens, as lines for a person at a terminal.
 //
 // A [Printer] receives the events of a job, derives from them what a person cares
-// about ([event.Timeline]) and prints each finding once; nothing is redrawn, so the
-// output may be scrolled, copied and redirected. It never decides about a run, reads
-// no clock and keeps no text after it was printed. Start reading at [New].
+// about ([event.Timeline]) and prints each finding once, as soon as it is known, and a
+// line for a slow call that starts. Nothing is redrawn, so the output may be scrolled,
+// copied and redirected. It never decides about a run, reads no clock and keeps no
+// text after it was printed. Start reading at [New].
 package progress
 
 // The rules of the output:
@@ -13,12 +14,14 @@ package progress
 //  2. Everything that came from a model, a tool, a file or a user is cleaned where it
 //     is drawn (row.go), so no row can forget it: control sequences and marks that
 //     reorder text never reach the terminal, and a body cannot leave its indentation.
-//  3. Bodies are cut: to Options.Lines lines, and lines to the width. What ends the
-//     run is never cut, since the user has to read it: the answer, the question of an
-//     interactive tool, the error.
+//  3. Bodies are cut to Options.Lines lines. Lines of files and commands are cut to
+//     the width, prose is wrapped. What ends the run is wrapped and never cut, since
+//     the user has to read it: the answer, the question of an interactive tool, the
+//     error. Width is counted in columns: 日 takes two.
 //  4. Rows of a delegate are indented by 2 a level, below a line that names it.
 //  5. Colours help and never carry the meaning alone: without them, nothing is lost.
-//  6. A failed write is returned at once. Nobody watches any more, and the run stops.
+//  6. What is under way is a dim line without a bullet (live.go); its row follows.
+//  7. A failed write is returned at once. Nobody watches any more, and the run stops.
 
 import (
 	"bytes"
@@ -46,10 +49,12 @@ type Printer struct {
 	w        io.Writer
 	opts     Options
 	timeline event.Timeline
-	job      string         // the job that was announced
-	depth    map[string]int // of Runs, in levels of delegation
-	delegate string         // the delegated Run that the last row belongs to
-	out      bytes.Buffer   // the rows of the current event
+	job      string             // the job that was announced
+	depth    map[string]int     // of Runs, in levels of delegation
+	delegate string             // the delegated Run that the last row belongs to
+	thought  map[string]bool    // Runs of whose generation the reasoning was shown
+	watches  map[callKey]*watch // of the calls that are running
+	out      bytes.Buffer       // the rows of the current event
 }
 
 const defaultLines = 4
@@ -59,7 +64,8 @@ func New(w io.Writer, opts Options) *Printer {
 	if opts.Lines <= 0 {
 		opts.Lines = defaultLines
 	}
-	return &Printer{w: w, opts: opts, depth: make(map[string]int)}
+	return &Printer{w: w, opts: opts, depth: make(map[string]int),
+		thought: make(map[string]bool), watches: make(map[callKey]*watch)}
 }
 
 // Emit prints what e has to tell a person, which is often nothing. The events may be
@@ -72,13 +78,13 @@ func (p *Printer) Emit(e event.Event) error {
 	for _, r := range p.notes(e) {
 		p.draw(p.depth[e.RunID], r)
 	}
-	for _, a := range p.timeline.Apply(e) {
-		depth := p.enter(a)
-		if a.Reasoning != "" {
-			p.draw(depth, row{label: "Reasoning", body: p.head(a.Reasoning, dim)})
-		}
-		p.draw(depth, p.activity(a))
+	activities := p.timeline.Apply(e)
+	p.live(e)
+	for _, a := range activities {
+		p.reasoning(a, a.Reasoning)
+		p.draw(p.enter(a), p.activity(a))
 	}
+	p.forget(e)
 	if p.out.Len() == 0 {
 		return nil
 	}

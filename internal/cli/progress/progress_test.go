@@ -161,6 +161,9 @@ func hostileEvents() []event.Event {
 	for _, tool := range []string{"writeTextFile", "readTextFile", "other"} {
 		events = append(events, call("r3", hostile, event.BaseSkill, tool, args, hostile)...)
 	}
+	events = append(events, call("r3", hostile, hostile, hostile, hostile, hostile)...)
+	events = append(events, call("r3", hostile, event.BaseSkill, "exec", `{"command":`+string(quoted)+`}`, `{"error":"x","stderr":`+string(quoted)+`}`)...)
+	events = append(events, at("r3", hostile, event.StartRun{Answers: []event.ToolResult{{ID: "a", ToolName: hostile, Result: []event.Part{text(hostile)}}}}))
 	return append(events, at("r3", "x", event.CompleteRun{NewMessage: message(event.ExpertMessage, text(hostile))}))
 }
 
@@ -175,7 +178,8 @@ func hostileActivities() []event.Activity {
 			Path: s, Content: &s, NewText: s, OldText: s, Source: s, Destination: s, Items: []event.DirectoryItem{{Name: s}},
 			Command: s, CommandArgs: []string{s}, CWD: s, Output: &s, DelegateExpertKey: s, Query: s, SkillName: s, ToolName: s,
 			Args: jsontext.Value(`{` + string(quoted) + `:` + string(quoted) + `}`)})
-		all = append(all, event.Activity{Type: a.Type, Error: s, ToolName: s, Args: jsontext.Value(s)})
+		all = append(all, event.Activity{Type: a.Type, Error: s, ToolName: s, Args: jsontext.Value(s), Stderr: &s},
+			event.Activity{Type: a.Type, Error: lost + s, ToolName: s, Args: jsontext.Value(s)})
 	}
 	return all
 }

@@ -26,7 +26,8 @@ type row struct {
 	label   string
 	summary string
 	body    []line
-	whole   bool // the body is not cut to the width
+	whole   bool // lines of the body are wrapped, not cut to the width
+	limit   int  // of lines after wrapping; 0 for none
 }
 
 // A line is one line of a body.
@@ -40,21 +41,40 @@ func (p *Printer) draw(depth int, r row) {
 	margin := strings.Repeat("  ", depth)
 	label := p.fit(r.label, len(margin)+2)
 	p.out.WriteString(margin + p.paint(r.bullet, "●") + " " + p.paint(bold, label))
-	if summary := p.fit(r.summary, len(margin)+3+len([]rune(label))); summary != "" {
+	if summary := p.fit(r.summary, len(margin)+3+columns(label)); summary != "" {
 		p.out.WriteString(" " + p.paint(dim, summary))
 	}
 	p.out.WriteByte('\n')
-	for i, l := range r.body {
-		lead := "    "
+	for i, l := range p.layOut(r, len(margin)+gutter) {
+		lead := strings.Repeat(" ", gutter)
 		if i == 0 {
 			lead = "  └ "
 		}
-		text := clean(l.text)
-		if !r.whole {
-			text = p.fit(text, len(margin)+4)
-		}
-		p.out.WriteString(strings.TrimRight(margin+lead+p.paint(l.colour, text), " ") + "\n")
+		p.out.WriteString(strings.TrimRight(margin+lead+p.paint(l.colour, l.text), " ") + "\n")
 	}
+}
+
+const gutter = 4 // columns before a body
+
+// layOut makes the lines of r fit behind so many columns.
+func (p *Printer) layOut(r row, before int) []line {
+	var lines []line
+	for _, l := range r.body {
+		switch {
+		case !r.whole:
+			lines = append(lines, line{p.fit(l.text, before), l.colour})
+		case p.opts.Width <= 0:
+			lines = append(lines, line{clean(l.text), l.colour})
+		default:
+			for _, text := range wrap(flat(l.text), p.room(before)) {
+				lines = append(lines, line{text, l.colour})
+			}
+		}
+	}
+	if r.limit > 0 && len(lines) > r.limit {
+		lines = more(lines[:r.limit:r.limit], len(lines))
+	}
+	return lines
 }
 
 // title writes a line that stands above rows.
@@ -69,19 +89,23 @@ func clean(text string) string {
 	return strings.ReplaceAll(host.Clean(text), "\n", " ")
 }
 
-// fit cleans text and cuts it to what is left of the width behind that many columns.
+// flat is clean for text whose columns are counted.
+func flat(text string) string { return strings.ReplaceAll(clean(text), "\t", "    ") }
+
+// fit cleans text and cuts it to what is left of the width behind so many columns.
 // Without a width it stays as long as it is.
-func (p *Printer) fit(text string, columns int) string {
-	text = strings.ReplaceAll(clean(text), "\t", "    ")
+func (p *Printer) fit(text string, before int) string {
 	if p.opts.Width <= 0 {
-		return text
+		return flat(text)
 	}
-	const least = 10 // on a tiny terminal, wrapping is better than nothing
-	room := max(p.opts.Width-columns, least)
-	if len([]rune(text)) <= room {
-		return text
-	}
-	return cut(text, room-len("..."))
+	return shorten(flat(text), p.room(before))
+}
+
+// room is what is left of the width. On a tiny terminal, lines that run over are better
+// than nothing.
+func (p *Printer) room(before int) int {
+	const least = 10
+	return max(p.opts.Width-before, least)
 }
 
 // paint colours text that has been cleaned.

@@ -33,6 +33,12 @@ func whole(text string, c colour) []line {
 	return lines
 }
 
+// prose gives r a body that is wrapped, of which the first lines are shown.
+func (p *Printer) prose(r row, text string, c colour) row {
+	r.body, r.whole, r.limit = whole(text, c), true, p.opts.Lines
+	return r
+}
+
 // head returns the first lines of text, and a line that counts the rest.
 func (p *Printer) head(text string, c colour) []line {
 	return p.marked("", text, c)
@@ -48,22 +54,6 @@ func (p *Printer) marked(mark, text string, c colour) []line {
 	for l := range strings.Lines(strings.TrimRight(text, "\r\n")) {
 		if total++; total <= p.opts.Lines {
 			lines = append(lines, line{mark + strings.TrimRight(l, "\r\n"), c})
-		}
-	}
-	return more(lines, total)
-}
-
-// output returns the first lines of what a command printed, without blank ones.
-func (p *Printer) output(text string) []line {
-	var lines []line
-	total := 0
-	for l := range strings.Lines(text) {
-		l = strings.TrimRight(clean(strings.TrimRight(l, "\r\n")), " \t")
-		if l == "" {
-			continue
-		}
-		if total++; total <= p.opts.Lines {
-			lines = append(lines, line{cut(l, commandCut), plain})
 		}
 	}
 	return more(lines, total)
