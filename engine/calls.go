@@ -157,7 +157,7 @@ func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
 	case isCompletion(c.ToolCall) && r.hasQuestions():
 		return r.errorResult(c.ToolCall, "Error: not yet. Other calls of this turn are still open; complete when you have their results."), true
 	case c.Started && !tool.Repeatable:
-		return r.errorResult(c.ToolCall, unknownOutcome), true
+		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
 	}
 	return event.ToolResult{}, false
 }

@@ -152,7 +152,7 @@ func TestQueryAfterCrash(t *testing.T) {
 			}
 		}
 	}
-	if diff := strings.Join(texts, "|"); diff != "did act|"+unknownOutcome+"|"+notRun {
+	if diff := strings.Join(texts, "|"); diff != "did act|"+event.UnknownOutcome+"|"+notRun {
 		t.Errorf("results = %s", diff)
 	}
 	if last := request.Messages[len(request.Messages)-1].Text(); last != "never mind" {

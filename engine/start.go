@@ -10,9 +10,6 @@ import (
 const (
 	// crashed is the reason recorded for a Run whose process ended without a word.
 	crashed = "the process ended before it could save"
-	// unknownOutcome is what the model is told about a call that was under way when
-	// the process died. Running it again could do its work twice.
-	unknownOutcome = "Error: perstack stopped while this call was running, so its outcome is unknown. Check what it did before you repeat it."
 	// notRun is what the model is told about a call that a new query overtook.
 	notRun = "Error: this call was not carried out, because the user went on with a new request."
 )
@@ -121,7 +118,7 @@ func (r *run) beginQuery(b *beginning) error {
 			}
 			text := notRun
 			if c.Started {
-				text = unknownOutcome
+				text = event.UnknownOutcome
 			}
 			result := r.errorResult(c.ToolCall, text)
 			calls[i].Result = &result

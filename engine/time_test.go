@@ -63,7 +63,7 @@ func TestStubbornTool(t *testing.T) {
 		}
 		b.must(Input{Continue: true})
 		result := last[event.ResolveToolResults](b).ToolResults[0]
-		if text := event.FirstText(result.Result); text != unknownOutcome || !result.IsError {
+		if text := event.FirstText(result.Result); text != event.UnknownOutcome || !result.IsError {
 			t.Errorf("result = %q", text)
 		}
 		if len(b.tools.ran) != 1 {

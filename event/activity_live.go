@@ -1,7 +1,5 @@
 package event
 
-import "strings"
-
 // An activity says what is over. This file is for those who also show what is under
 // way: whose event it is, and which call has just started.
 
@@ -27,10 +25,6 @@ func (t *Timeline) Pending(runID, callID string) (Activity, bool) {
 	return a, true
 }
 
-// outcomeUnknown is how the result begins that the engine gives a call which was under
-// way when its process died.
-const outcomeUnknown = "Error: perstack stopped while this call was running"
-
 // HasUnknownOutcome reports whether nobody knows what the call did: perstack ended
 // while it was running. It did not simply fail, and a person should look.
-func (a Activity) HasUnknownOutcome() bool { return strings.HasPrefix(a.Error, outcomeUnknown) }
+func (a Activity) HasUnknownOutcome() bool { return a.Error == UnknownOutcome }

@@ -2,7 +2,7 @@ package event
 
 import "testing"
 
-const unknown = outcomeUnknown + ", so its outcome is unknown. Check what it did before you repeat it."
+const unknown = UnknownOutcome
 
 func TestRemarks(t *testing.T) {
 	done, open := resultOf(doneCall, "{}"), resultOf(doneCall, `{"remainingTodos":[{"id":1}]}`)

@@ -12,6 +12,10 @@ const BaseSkill = "@perstack/base"
 // CompletionTool is the tool of [BaseSkill] by which an Expert says it is done.
 const CompletionTool = "attemptCompletion"
 
+// UnknownOutcome is the result of a call that was under way when the process died.
+// Running it again could do its work twice, so the model is told instead.
+const UnknownOutcome = "Error: perstack stopped while this call was running, so its outcome is unknown. Check what it did before you repeat it."
+
 // A ToolCall is a model's wish to use a tool.
 type ToolCall struct {
 	ID        string `json:"id"`
