@@ -164,8 +164,12 @@ func executeIn(ctx context.Context, journal store.Journal, job Job, parts Parts)
 // exists reports whether a job has any record.
 func exists(ctx context.Context, s store.Store, jobID string) (bool, error) {
 	for _, err := range s.Read(ctx, jobID, 0) {
-		if errors.Is(err, store.ErrNotFound) {
+		var damage *store.DamageError
+		switch {
+		case errors.Is(err, store.ErrNotFound):
 			return false, nil
+		case errors.As(err, &damage) && damage.Torn && damage.Seq == 1:
+			return false, nil // a power cut left nothing of it
 		}
 		if err != nil {
 			return false, storeError(err)

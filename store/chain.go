@@ -22,7 +22,8 @@ const MaxLine = event.MaxSize + 256
 //	{"seq":1,"prev":"<64 hex digits>","event":{…}}
 //
 // The line has room for one more byte, so that a writer can append the newline
-// without copying it.
+// without copying it. It is read again before it is returned: a line that
+// [DecodeRecord] would call damage must never be appended.
 func EncodeRecord(seq int64, prev Digest, e event.Event) (Record, error) {
 	body, err := event.Marshal(e)
 	if err != nil {
@@ -43,6 +44,12 @@ func EncodeRecord(seq int64, prev Digest, e event.Event) (Record, error) {
 		// A newline ends a record. The encoder writes none; if it ever did, the
 		// journal would be broken from here on.
 		return Record{}, fmt.Errorf("record %d: the encoded event holds a line break", seq)
+	}
+	// The encoder proved the event alone. The record puts it one level deeper, which
+	// is one too many for an event at the decoder's limit of nesting. Only the lexer
+	// has to say so: a second decoding of the event would double the cost of a step.
+	if _, _, err := decodeHead(line); err != nil {
+		return Record{}, fmt.Errorf("record %d could not be read again, so it is not written: %w", seq, err)
 	}
 	return Record{Seq: seq, Prev: prev, Event: e, Line: line}, nil
 }

@@ -22,6 +22,9 @@ type DamageError struct {
 	JobID  string
 	Seq    int64 // the first bad record
 	Reason string
+	// Torn says that only records which were never promised to survive a power cut
+	// are lost, and that opening the job for writing sets them aside and goes on.
+	Torn bool
 }
 
 func (e *DamageError) Error() string {

@@ -27,7 +27,8 @@ type Store interface {
 	// Open returns the journal of a job for writing, and creates it when it does not
 	// exist. A job has one writer at a time: a second Open gives [ErrLocked]. An id
 	// that cannot name a job gives [ErrBadID], and a journal that is not what was
-	// written a [*DamageError]; it is left as it is.
+	// written a [*DamageError]; it is left as it is. What a power cut may leave behind
+	// the last record that was promised to survive it is repaired instead.
 	Open(ctx context.Context, jobID string) (Journal, error)
 	// Read yields the records of a job with a number greater than after, in order, up
 	// to the last one that is complete. An unknown job gives [ErrNotFound], a broken
@@ -48,9 +49,9 @@ type Store interface {
 // of a run that was interrupted must still be recorded.
 type Journal interface {
 	// Append writes an event behind all others and returns its record. What was
-	// appended survives the death of the process. On a full disk it gives [ErrFull],
-	// except for a terminal event, for which some room is kept. A failed Append
-	// leaves the journal as it was.
+	// appended survives the death of the process. An event whose record could not be
+	// read again is refused. On a full disk it gives [ErrFull], except for a terminal
+	// event, for which some room is kept. A failed Append leaves the journal as it was.
 	Append(ctx context.Context, e event.Event) (Record, error)
 	// Commit makes everything appended so far survive a power cut.
 	Commit(ctx context.Context) error

@@ -1,20 +1,21 @@
 // Package file keeps journals as files, one directory a job:
 //
-//	<storage>/.gitignore               "*", written with the directory
+//	<storage>/.gitignore               "*"; in jobs, if the directory holds other things too
 //	<storage>/jobs/<jobId>/
 //	    journal.jsonl                  the records, one a line; the truth
 //	    job.json                       a summary and the head; a cache
 //	    lock                           who is writing, while someone is
+//	    journal.torn-1                 what a power cut tore, if one did
 //
 // The journal is only ever appended to, each record by one write at its end. A
 // process that dies in the middle leaves a line without a newline, which readers
 // ignore and the next writer cuts off. A line that is complete and wrong is damage: it
-// is reported and never touched. docs/journal.md describes the files for people who
-// read them with other tools.
+// is reported and never touched, unless it is the work of a power cut (torn.go).
+// docs/journal.md describes the files for people who read them with other tools.
 //
 // Directories are 0700 and files 0600 whatever the umask. Names are resolved beneath
 // the storage directory by [os.Root], and symbolic links, pipes and devices in the
-// place of our files are refused. Nothing is created before the first [Store.Open].
+// place of our files and directories are refused. Nothing is created before the first [Store.Open].
 //
 // Start reading at [Store.Open], then the writer in journal.go.
 package file
@@ -24,7 +25,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"log/slog"
 	"os"
@@ -37,9 +37,10 @@ import (
 // A Store keeps journals beneath one directory. Several Stores, in several processes,
 // may share a directory.
 type Store struct {
-	dir  string
-	log  *slog.Logger
-	sync func(*os.File) error // makes a file durable; tests put something else here
+	dir       string
+	allowLink bool
+	log       *slog.Logger
+	sync      func(*os.File) error // makes a file durable; tests put something else here
 }
 
 // Options change how a [Store] works.
@@ -47,6 +48,10 @@ type Options struct {
 	// Logger is told about repairs and about summaries that could not be written.
 	// Without it, nobody is.
 	Logger *slog.Logger
+	// AllowLink lets the storage directory itself be a symbolic link. That is right
+	// when the user named it. A link in the usual place may have come with a
+	// repository, and would lead conversations into a directory of its author's choice.
+	AllowLink bool
 }
 
 var (
@@ -61,7 +66,11 @@ func New(dir string, opts *Options) *Store {
 	if abs, err := filepath.Abs(dir); err == nil {
 		s.dir = abs // the storage stays where it is if the process changes its directory
 	}
-	if opts != nil && opts.Logger != nil {
+	if opts == nil {
+		return s
+	}
+	s.allowLink = opts.AllowLink
+	if opts.Logger != nil {
 		s.log = opts.Logger
 	}
 	return s
@@ -78,7 +87,7 @@ func (s *Store) Open(ctx context.Context, jobID string) (store.Journal, error) {
 	}
 	dir, parents, err := s.makeJob(jobID)
 	if err != nil {
-		return nil, fmt.Errorf("open job %s: %w", jobID, orFull(err))
+		return nil, fmt.Errorf("open job %s: %w", jobID, orFull(err, s.hasRecords(jobID)))
 	}
 	j := &journal{id: jobID, dir: dir, parents: parents, log: s.log.With("job", jobID), sync: s.sync}
 	if err := j.open(ctx); err != nil {
@@ -103,10 +112,7 @@ func (s *Store) Read(ctx context.Context, jobID string, after int64) iter.Seq2[s
 		defer dir.Close()
 		f, err := openRegular(dir, journalName)
 		if err != nil {
-			if err = fmt.Errorf("read job %s: %w", jobID, err); errors.Is(err, fs.ErrNotExist) {
-				err = store.NotFound(jobID)
-			}
-			yield(store.Record{}, err)
+			yield(store.Record{}, noJournal(dir, jobID, err))
 			return
 		}
 		defer f.Close()
@@ -122,6 +128,10 @@ func (s *Store) Read(ctx context.Context, jobID string, after int64) iter.Seq2[s
 			}
 			if err == nil && rec.Seq <= after {
 				continue
+			}
+			if damage := (*store.DamageError)(nil); errors.As(err, &damage) {
+				recorded, _ := readSummary(dir, jobID) // one that cannot be read explains nothing
+				err = r.explain(err, recorded)
 			}
 			if !yield(rec, err) || err != nil && !errors.Is(err, event.ErrUnknownType) {
 				return

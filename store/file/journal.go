@@ -48,7 +48,7 @@ func (j *journal) Append(_ context.Context, e event.Event) (store.Record, error)
 		return store.Record{}, fmt.Errorf("append to job %s: %w", j.id, err)
 	}
 	if err := j.write(rec.Line, e.IsTerminal()); err != nil {
-		return store.Record{}, fmt.Errorf("append to job %s: %w", j.id, orFull(err))
+		return store.Record{}, fmt.Errorf("append to job %s: %w", j.id, orFull(err, j.begun()))
 	}
 	if err := chain.Accept(rec); err != nil {
 		return store.Record{}, err // cannot happen: the chain made the record
@@ -114,7 +114,7 @@ func (j *journal) commit(target int64) error {
 		// After a failed sync the kernel forgets which pages it could not write, and
 		// the next sync succeeds without them. Only a new reading of the file, in a
 		// new Open, tells what is there.
-		err = fmt.Errorf("job %s: the journal could not be made durable (%w); check the disk, then continue the job", j.id, orFull(err))
+		err = fmt.Errorf("job %s: the journal could not be made durable (%w); check the disk, then continue the job", j.id, orFull(err, true))
 		j.mu.Lock()
 		j.broken = err
 		j.mu.Unlock()

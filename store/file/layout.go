@@ -3,7 +3,6 @@ package file
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -25,7 +24,7 @@ const (
 // openJob opens the directory of a job for reading. It is [store.ErrNotFound] if it
 // does not exist.
 func (s *Store) openJob(jobID string) (*os.Root, error) {
-	root, err := os.OpenRoot(s.dir)
+	root, err := s.openRoot()
 	if err == nil {
 		defer root.Close()
 		var dir *os.Root
@@ -43,15 +42,58 @@ func (s *Store) openJob(jobID string) (*os.Root, error) {
 // the storage: two names of one journal would be two jobs with one history.
 func openDir(root *os.Root, jobID string) (*os.Root, error) {
 	for _, name := range []string{jobsName, path.Join(jobsName, jobID)} {
-		info, err := root.Lstat(name)
-		if err != nil {
+		if _, err := lstatDir(root, name); err != nil {
 			return nil, err
-		}
-		if !info.IsDir() {
-			return nil, fmt.Errorf("%s is not a directory (%s); move it away", filepath.Join(root.Name(), name), kind(info.Mode()))
 		}
 	}
 	return root.OpenRoot(path.Join(jobsName, jobID))
+}
+
+// lstatDir looks at what must be a directory before it is opened, since the opening of
+// a pipe would not return.
+func lstatDir(root *os.Root, name string) (fs.FileInfo, error) {
+	info, err := root.Lstat(name)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a directory (%s); move it away, or choose another storage with --storage", filepath.Join(root.Name(), name), kind(info.Mode()))
+	}
+	return info, err
+}
+
+// jobNames returns the entries of the directory of jobs, none if there is no such
+// directory.
+func (s *Store) jobNames() ([]string, error) {
+	root, err := s.openRoot()
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	defer root.Close()
+	if _, err := lstatDir(root, jobsName); err != nil {
+		return nil, ignoreMissing(err)
+	}
+	jobs, err := root.OpenFile(jobsName, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	defer jobs.Close()
+	return jobs.Readdirnames(-1)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// hasRecords reports whether there is anything to continue.
+func (s *Store) hasRecords(jobID string) bool {
+	dir, err := s.openJob(jobID)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	info, err := dir.Lstat(journalName)
+	return err == nil && info.Size() > 0
 }
 
 // makeJob creates what is missing of <storage>/jobs/<jobID> and opens it. The second
@@ -61,27 +103,19 @@ func (s *Store) makeJob(jobID string) (*os.Root, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	root, err := os.OpenRoot(s.dir)
+	root, err := s.openRoot()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer root.Close()
-	if err := ignoreFile(root); err != nil {
+	if err := s.makeDir(root, jobsName); err != nil {
 		return nil, nil, err
 	}
-	for _, name := range []string{jobsName, path.Join(jobsName, jobID)} {
-		if err := root.Mkdir(name, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, nil, err
-		}
-		info, err := root.Lstat(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		if info.IsDir() && !private(info.Mode(), dirMode) {
-			if err := root.Chmod(name, dirMode); err != nil {
-				return nil, nil, notPrivate(name, err)
-			}
-		}
+	if err := s.ignoreFile(root); err != nil {
+		return nil, nil, err
+	}
+	if err := s.makeDir(root, path.Join(jobsName, jobID)); err != nil {
+		return nil, nil, err
 	}
 	dir, err := openDir(root, jobID)
 	if err != nil {
@@ -91,113 +125,24 @@ func (s *Store) makeJob(jobID string) (*os.Root, []string, error) {
 	return dir, append([]string{filepath.Join(jobs, jobID), jobs, s.dir}, parents...), nil
 }
 
-// makeStorage creates the storage directory, and returns the directories above it that
-// got a new entry; the one that holds the storage always counts, since a process that
-// created it may have died before it was durable. The mode of a directory that the
-// user made is the user's affair: what we put inside is private by itself.
-func makeStorage(dir string) ([]string, error) {
-	var parents []string
-	top := dir
-	for {
-		_, err := os.Lstat(top)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) || top == filepath.Dir(top) {
-			break
-		}
-		top = filepath.Dir(top)
-		parents = append(parents, top)
+// makeDir creates a directory for our eyes only. One that is there already is kept from
+// others, but is never given permissions: an owner who took them away meant it.
+func (s *Store) makeDir(root *os.Root, name string) error {
+	err := root.Mkdir(name, dirMode)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return unwritable(filepath.Join(s.dir, filepath.Dir(name)), err)
 	}
-	if len(parents) == 0 {
-		return []string{filepath.Dir(dir)}, nil
-	}
-	if err := os.MkdirAll(dir, dirMode); err != nil {
-		return nil, err
-	}
-	return parents, os.Chmod(dir, dirMode)
-}
-
-// ignoreFile keeps a new storage out of version control: it holds conversations. Only
-// an empty directory gets the file, lest a storage path that points at a project hide
-// the project.
-func ignoreFile(root *os.Root) error {
-	dir, err := root.Open(".")
+	made := err == nil
+	info, err := lstatDir(root, name)
 	if err != nil {
 		return err
 	}
-	_, err = dir.ReadDir(1)
-	dir.Close()
-	if !errors.Is(err, io.EOF) {
-		return err // nil, if there is something in it
+	mode, ok := privateMode(info.Mode(), dirMode, made)
+	if ok {
+		return nil
 	}
-	f, err := root.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // another process was faster
-	}
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString("*\n")
-	return errors.Join(err, makePrivate(f), f.Close())
-}
-
-// openRegular opens a file for reading. It does not wait on a pipe that someone put
-// in its place, and refuses everything that is no regular file.
-func openRegular(dir *os.Root, name string) (*os.File, error) {
-	return openFile(dir, name, os.O_RDONLY)
-}
-
-func openFile(dir *os.Root, name string, flag int) (*os.File, error) {
-	refuse := func(mode fs.FileMode) error {
-		return fmt.Errorf("%s is not a regular file (%s); move it away", filepath.Join(dir.Name(), name), kind(mode))
-	}
-	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, refuse(info.Mode())
-	}
-	f, err := dir.OpenFile(name, flag|nonblock, fileMode)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat() // it may have been replaced since
-	if err == nil && !info.Mode().IsRegular() {
-		err = refuse(info.Mode())
-	}
-	if err == nil && flag&os.O_CREATE != 0 {
-		err = makePrivate(f)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// makePrivate gives an open file the mode 0600, whatever the umask was and whoever
-// copied it here.
-func makePrivate(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil || private(info.Mode(), fileMode) {
-		return err
-	}
-	if err := f.Chmod(fileMode); err != nil {
-		return notPrivate(f.Name(), err)
+	if err := root.Chmod(name, mode); err != nil {
+		return notPrivate(filepath.Join(s.dir, name), err)
 	}
 	return nil
-}
-
-func notPrivate(name string, err error) error {
-	return fmt.Errorf("%s cannot be kept from other users: %w; use a storage directory of your own, on a file system with permissions", name, err)
-}
-
-// kind names the type of a file in words.
-func kind(mode fs.FileMode) string {
-	switch {
-	case mode&fs.ModeSymlink != 0:
-		return "it is a symbolic link"
-	case mode&fs.ModeNamedPipe != 0:
-		return "it is a pipe"
-	case mode.IsDir():
-		return "it is a directory"
-	case mode.IsRegular():
-		return "it is a file"
-	}
-	return "it is a device or a socket"
 }

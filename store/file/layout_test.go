@@ -97,16 +97,6 @@ func checkModes(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// A storage path that points at a project must not hide the project from git.
-func TestGitignoreOnlyInEmptyDirectory(t *testing.T) {
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "main.go"), nil)
-	mustClose(t, mustOpen(t, New(dir, nil)))
-	if _, err := os.Lstat(filepath.Join(dir, ".gitignore")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("a directory with files in it got a .gitignore")
-	}
-}
-
 // What stands in the place of our files is refused: a pipe without hanging, a link
 // wherever it leads.
 func TestStrangeFiles(t *testing.T) {

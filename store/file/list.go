@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"slices"
@@ -53,28 +52,12 @@ func (s *Store) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
 	}
 }
 
-// names returns the entries of the directory of jobs. Hidden ones are not ours: file
-// managers and version control leave them everywhere.
+// names returns what may be jobs. Hidden entries are not ours: file managers and
+// version control leave them everywhere.
 func (s *Store) names() ([]string, error) {
-	root, err := os.OpenRoot(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	entries, err := fs.ReadDir(root.FS(), jobsName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var names []string
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
+	names, err := s.jobNames()
+	hidden := func(name string) bool { return strings.HasPrefix(name, ".") }
+	return slices.DeleteFunc(names, hidden), err
 }
 
 // FindJob implements [store.JobFinder]. With an error about a damaged journal comes
@@ -94,14 +77,8 @@ func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error
 	}
 	info := store.JobInfo{Job: p.job}
 	f, err := openRegular(dir, journalName)
-	if errors.Is(err, fs.ErrNotExist) {
-		if p.head.Seq > 0 {
-			return info, (&store.Chain{JobID: jobID}).CheckEnd(p.head)
-		}
-		return info, store.NotFound(jobID)
-	}
 	if err != nil {
-		return info, fmt.Errorf("read job %s: %w", jobID, err)
+		return info, noJournal(dir, jobID, err)
 	}
 	defer f.Close()
 	if info.Job, err = fold(ctx, f, jobID, p); err != nil {
@@ -126,7 +103,8 @@ func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error
 }
 
 // fold brings a summary up to date with the journal. It reads what is new. Only if that
-// does not fit does it read the whole journal, which then decides who is wrong.
+// does not fit does it read the whole journal, which then decides who is wrong. A torn
+// end counts as little as an incomplete line: the next writer removes both.
 func fold(ctx context.Context, f *os.File, jobID string, recorded position) (event.Job, error) {
 	stat, err := f.Stat()
 	if err != nil {
@@ -134,16 +112,17 @@ func fold(ctx context.Context, f *os.File, jobID string, recorded position) (eve
 	}
 	damage := (*store.DamageError)(nil)
 	if stat.Size() >= recorded.length {
-		if job, err := foldFrom(ctx, f, jobID, recorded, recorded.head); !errors.As(err, &damage) {
+		if job, err := foldFrom(ctx, f, jobID, recorded, recorded); !errors.As(err, &damage) {
 			return job, err
 		}
 	}
-	return foldFrom(ctx, f, jobID, position{}, recorded.head)
+	return foldFrom(ctx, f, jobID, position{}, recorded)
 }
 
 // foldFrom folds the records behind p, and compares them with the recorded head.
-func foldFrom(ctx context.Context, f *os.File, jobID string, p position, recorded store.Head) (event.Job, error) {
+func foldFrom(ctx context.Context, f *os.File, jobID string, p, recorded position) (event.Job, error) {
 	r := reader{f: f, chain: store.Chain{JobID: jobID, Head: p.head}, end: p.length}
+	whole := p.length == 0 // otherwise job.json may be what is wrong
 	for {
 		if err := ctx.Err(); err != nil {
 			return p.job, fmt.Errorf("read job %s: %w", jobID, err)
@@ -151,15 +130,21 @@ func foldFrom(ctx context.Context, f *os.File, jobID string, p position, recorde
 		rec, err := r.next(0)
 		switch {
 		case errors.Is(err, io.EOF):
-			return p.job, r.chain.CheckEnd(recorded)
+			return p.job, r.chain.CheckEnd(recorded.head)
 		case errors.Is(err, event.ErrUnknownType):
 			// The sums of what is known are better than none.
 		case err != nil:
+			if whole {
+				err = r.explain(err, recorded)
+			}
+			if damage := (*store.DamageError)(nil); errors.As(err, &damage) && damage.Torn {
+				return p.job, nil
+			}
 			return p.job, err
 		default:
 			p.job = p.job.Apply(rec.Event)
 		}
-		if err := r.chain.CheckHead(recorded); err != nil {
+		if err := r.chain.CheckHead(recorded.head); err != nil {
 			return p.job, err
 		}
 	}

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -103,5 +104,5 @@ func announce(dir *os.Root, o owner) error {
 	if err != nil {
 		return err
 	}
-	return replace(dir, lockName, append(data, '\n'), nil)
+	return replace(dir, lockName, bytes.NewReader(append(data, '\n')), nil)
 }

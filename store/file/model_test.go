@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/storetest"
 )
 
@@ -20,6 +22,7 @@ type model struct {
 	lines   []string
 	events  []event.Event
 	durable int
+	torn    bool // a power cut left zeros between the lines and the end of the file
 }
 
 // Whatever happens to a journal, in whatever order, it holds what the model holds.
@@ -55,7 +58,7 @@ func (m *model) open(t *testing.T, rt *rapid.T) {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	m.j, m.durable = j.(*journal), len(m.lines)
+	m.j, m.durable, m.torn = j.(*journal), len(m.lines), false
 }
 
 func (m *model) append(t *testing.T, rt *rapid.T) {
@@ -105,34 +108,55 @@ func (m *model) crash(t *testing.T, rt *rapid.T) {
 	}
 }
 
-// powerCut ends the writer and forgets a part of what it had not committed.
+// powerCut ends the writer and forgets a part of what it had not committed: the end,
+// and pages before it.
 func (m *model) powerCut(t *testing.T, rt *rapid.T) {
 	m.open(t, rt)
 	m.j.abandon()
 	m.j = nil
-	least, most := 0, 0
-	for i, line := range m.lines {
-		if most += len(line) + 1; i < m.durable {
-			least = most
-		}
-	}
-	size := rapid.IntRange(least, most).Draw(rt, "size")
-	if err := os.Truncate(m.s.path(journalName), int64(size)); err != nil {
+	data, err := os.ReadFile(m.s.path(journalName))
+	if err != nil {
 		rt.Fatal(err)
 	}
-	for n := most; n > size; {
-		last := len(m.lines) - 1
-		n -= len(m.lines[last]) + 1
-		m.lines, m.events = m.lines[:last], m.events[:last]
+	least := 0
+	for _, line := range m.lines[:m.durable] {
+		least += len(line) + 1
 	}
+	data = data[:rapid.IntRange(least, len(data)).Draw(rt, "size")]
+	// Smaller than real pages, so that short records meet their borders.
+	page := rapid.SampledFrom([]int{64, 300, 4096}).Draw(rt, "page")
+	for from := least; from < len(data); from = (from/page + 1) * page {
+		if rapid.IntRange(0, 3).Draw(rt, "lost") == 0 {
+			clear(data[from:min((from/page+1)*page, len(data))])
+		}
+	}
+	if err := os.WriteFile(m.s.path(journalName), data, 0o600); err != nil {
+		rt.Fatal(err)
+	}
+	m.forget(data)
+}
+
+// forget drops the lines that are not in the file any more.
+func (m *model) forget(data []byte) {
+	kept, rest := 0, string(data)
+	for kept < len(m.lines) && strings.HasPrefix(rest, m.lines[kept]+"\n") {
+		rest = rest[len(m.lines[kept])+1:]
+		kept++
+	}
+	m.lines, m.events = m.lines[:kept], m.events[:kept]
+	m.torn = strings.Contains(rest, "\n") // otherwise it is one incomplete line
 }
 
 func (m *model) check(t *testing.T, rt *rapid.T) {
 	if _, err := os.Lstat(m.s.path(journalName)); err != nil {
 		return // nothing was opened yet
 	}
-	n := 0
+	n, torn := 0, false
 	for r, err := range m.s.Read(t.Context(), "job1", 0) {
+		if damage := (*store.DamageError)(nil); m.torn && errors.As(err, &damage) && damage.Torn && damage.Seq == int64(n)+1 {
+			torn = true
+			break
+		}
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -141,8 +165,8 @@ func (m *model) check(t *testing.T, rt *rapid.T) {
 		}
 		n++
 	}
-	if n != len(m.lines) {
-		rt.Fatalf("%d records, want %d", n, len(m.lines))
+	if n != len(m.lines) || torn != m.torn {
+		rt.Fatalf("%d records, torn %v, want %d, %v", n, torn, len(m.lines), m.torn)
 	}
 	if head, err := m.s.RecordedHead(t.Context(), "job1"); err != nil || head.Seq > int64(m.durable) {
 		rt.Fatalf("record %d is promised, and %d are durable (%v)", head.Seq, m.durable, err)

@@ -6,18 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/store"
 )
 
-// open takes the lock, reads what there is, repairs a torn end, and says in job.json
-// who writes. The caller abandons j if it fails.
+// open takes the lock, reads what there is, says who writes, and repairs a torn end.
+// The caller abandons j if it fails.
 func (j *journal) open(ctx context.Context) error {
-	var err error
-	if j.f, err = openFile(j.dir, journalName, os.O_RDWR|os.O_CREATE); err != nil {
-		return fmt.Errorf("open job %s: %w", j.id, orFull(err))
+	if err := j.openFile(); err != nil {
+		return err
 	}
 	ok, err := acquire(ctx, j.f)
 	if err != nil {
@@ -26,24 +26,59 @@ func (j *journal) open(ctx context.Context) error {
 	if !ok {
 		return locked(j.dir, j.id)
 	}
-	torn, err := j.load(ctx)
+	rest, err := j.load(ctx)
 	if err != nil {
 		return err
 	}
-	j.room = newReserve(j.f, j.now.length)
-	if torn > 0 {
-		if err := j.room.cut(j.now.length); err != nil {
-			return fmt.Errorf("open job %s: cut off an incomplete record: %w", j.id, err)
+	if err := j.begin(rest); err != nil {
+		_ = j.dir.Remove(lockName) // best effort: the note of a dead process is no lock
+		return err
+	}
+	return nil
+}
+
+// openFile opens the journal, and creates it for a new job. One that has been
+// recorded in job.json is not created anew, lest its loss go unnoticed.
+func (j *journal) openFile() error {
+	_, err := j.dir.Lstat(journalName)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := noJournal(j.dir, j.id, err); !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("open job: %w", err)
 		}
-		j.log.Info("cut off a record that was not written to its end", "after", j.now.head.Seq, "bytes", torn)
+	}
+	if j.f, err = openFile(j.dir, journalName, os.O_RDWR|os.O_CREATE); err != nil {
+		return fmt.Errorf("open job %s: %w", j.id, orFull(err, false))
+	}
+	return nil
+}
+
+// noJournal explains why the journal of a job cannot be opened.
+func noJournal(dir *os.Root, jobID string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read job %s: %w", jobID, err)
+	}
+	if _, err := dir.Lstat(summaryName); errors.Is(err, fs.ErrNotExist) {
+		return store.NotFound(jobID)
+	}
+	return (&store.Chain{JobID: jobID}).Damage("the journal is missing; restore it from a backup")
+}
+
+// begin makes the journal ready for the first record of this process. The owner's note
+// comes first: where it may not be written, nothing may.
+func (j *journal) begin(rest tail) error {
+	j.owner = thisProcess()
+	if err := announce(j.dir, j.owner); errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("open job %s: %w", j.id, unwritable(j.dir.Name(), err))
+	} else if err != nil {
+		j.log.Warn("the owner's note could not be written", "error", err)
+	}
+	j.room = newReserve(j.f, j.now.length)
+	if err := j.cutTail(rest); err != nil {
+		return fmt.Errorf("open job %s: %w", j.id, orFull(err, j.begun()))
 	}
 	// A job that cannot record its end must not begin.
 	if err := j.room.ensure(j.now.length); err != nil {
-		return fmt.Errorf("open job %s: %w", j.id, orFull(err))
-	}
-	j.owner = thisProcess()
-	if err := announce(j.dir, j.owner); err != nil {
-		j.log.Warn("the owner's note could not be written", "error", err)
+		return fmt.Errorf("open job %s: %w", j.id, orFull(err, j.begun()))
 	}
 	j.summary = true
 	if j.now.length == 0 {
@@ -55,21 +90,32 @@ func (j *journal) open(ctx context.Context) error {
 	return j.commit(j.now.length)
 }
 
+// begun reports whether there is a record. The caller holds mu, or is alone.
+func (j *journal) begun() bool { return j.now.head.Seq > 0 }
+
 // load folds the journal and compares it with the head on record. It changes nothing,
-// and returns the number of bytes behind the last complete record.
-func (j *journal) load(ctx context.Context) (torn int64, err error) {
+// and returns what stands behind the last sound record.
+func (j *journal) load(ctx context.Context) (tail, error) {
 	recorded, err := readSummary(j.dir, j.id)
 	if err != nil {
 		j.log.Warn("the summary of the job is not readable and will be rebuilt", "error", err)
 	}
 	var unknown error
+	var rest tail
 	r := reader{f: j.f, chain: store.Chain{JobID: j.id}}
 	for {
 		if err := ctx.Err(); err != nil {
-			return 0, fmt.Errorf("open job %s: %w", j.id, err)
+			return tail{}, fmt.Errorf("open job %s: %w", j.id, err)
 		}
 		rec, err := r.next(0)
 		if errors.Is(err, io.EOF) {
+			rest.bytes = r.torn
+			break
+		}
+		if damage := (*store.DamageError)(nil); errors.As(err, &damage) {
+			if rest, err = r.tornTail(err, recorded); err != nil {
+				return tail{}, fmt.Errorf("open job: %w", err)
+			}
 			break
 		}
 		if errors.Is(err, event.ErrUnknownType) {
@@ -77,10 +123,10 @@ func (j *journal) load(ctx context.Context) (torn int64, err error) {
 			// a newer version would not help.
 			unknown = cmp.Or(unknown, err)
 		} else if err != nil {
-			return 0, fmt.Errorf("open job: %w", err)
+			return tail{}, fmt.Errorf("open job: %w", err)
 		}
 		if err := r.chain.CheckHead(recorded.head); err != nil {
-			return 0, err
+			return tail{}, err
 		}
 		if unknown == nil {
 			j.now.job = j.now.job.Apply(rec.Event)
@@ -88,11 +134,11 @@ func (j *journal) load(ctx context.Context) (torn int64, err error) {
 	}
 	// Before anything is cut: a torn line that was complete once is damage.
 	if err := r.chain.CheckEnd(recorded.head); err != nil {
-		return 0, err
+		return tail{}, err
 	}
 	if unknown != nil {
-		return 0, fmt.Errorf("open job: %w", unknown)
+		return tail{}, fmt.Errorf("open job: %w", unknown)
 	}
 	j.now.head, j.now.length = r.chain.Head, r.end
-	return r.torn, nil
+	return rest, nil
 }

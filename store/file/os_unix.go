@@ -14,8 +14,14 @@ import (
 // nonblock keeps the opening of a pipe from waiting for its other end.
 const nonblock = unix.O_NONBLOCK
 
-// private reports whether a file has exactly the wanted permissions.
-func private(mode, want fs.FileMode) bool { return mode.Perm() == want }
+// privateMode returns the permissions that a file shall have, and whether it has them.
+// What we made gets the wanted ones; from what was there others are shut out.
+func privateMode(mode, want fs.FileMode, made bool) (fs.FileMode, bool) {
+	if !made {
+		want = mode.Perm() &^ 0o077
+	}
+	return want, mode.Perm() == want
+}
 
 // isFull reports whether err says that there is no room: on the disk, in the quota,
 // or under the limit of the process for the size of a file.

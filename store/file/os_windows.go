@@ -12,9 +12,9 @@ import (
 
 const nonblock = 0
 
-// private: Windows has no permission bits; files inherit the access list of the
+// privateMode: Windows has no permission bits; files inherit the access list of the
 // user's directory.
-func private(fs.FileMode, fs.FileMode) bool { return true }
+func privateMode(mode, _ fs.FileMode, _ bool) (fs.FileMode, bool) { return mode, true }
 
 func isFull(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +30,7 @@ const roleVariable = "PERSTACK_TEST_ROLE"
 var roles = map[string]func(s *Store) error{
 	"writer":  endlessWriter,
 	"limited": limitedWriter,
+	"full":    fullOpener,
 }
 
 func TestMain(m *testing.M) {
@@ -202,5 +206,49 @@ func TestFileSizeLimit(t *testing.T) {
 	mustClose(t, j)
 	if n := count(t, s); n != seq+1 {
 		t.Errorf("%d records, want %d", n, seq+1)
+	}
+}
+
+// fullOpener finds no room for anything, and says what Open makes of that.
+func fullOpener(s *Store) error {
+	signal.Ignore(syscall.SIGXFSZ) // or the first write would end the process
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1, Max: 1}); err != nil {
+		return err
+	}
+	_, err := s.Open(context.Background(), "job1")
+	if !errors.Is(err, store.ErrFull) {
+		return fmt.Errorf("%w, want ErrFull", err)
+	}
+	fmt.Println(err)
+	return nil
+}
+
+// What to do about a full disk depends on whether there is a job. Nothing half-written
+// stays behind.
+func TestFullFromTheStart(t *testing.T) {
+	begun, _, _ := sampleJob(t)
+	unnamed := New(filepath.Join(fastDir(t), "history"), nil)
+	empty := New(filepath.Join(fastDir(t), "history"), nil)
+	writeFile(t, filepath.Join(empty.dir, ignoreName), []byte("*\n"))
+	for s, want := range map[*Store]string{
+		begun:   "free some space, then continue the job",
+		unnamed: "free some space and start again",
+		empty:   "free some space and start again",
+	} {
+		cmd, out := child(t, "full", s)
+		var text string
+		for out.Scan() {
+			text += out.Text()
+		}
+		if err := cmd.Wait(); err != nil || !strings.HasSuffix(text, want) {
+			t.Errorf("%s (%v), want %s", text, err, want)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(unnamed.dir, ignoreName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the full disk left an unfinished .gitignore (%v)", err)
+	}
+	mustClose(t, mustOpen(t, unnamed))
+	if got := string(readFile(t, filepath.Join(unnamed.dir, ignoreName))); got != "*\n" {
+		t.Errorf("when there is room again, .gitignore holds %q", got)
 	}
 }

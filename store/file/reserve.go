@@ -63,10 +63,15 @@ func (r *reserve) cut(length int64) error {
 	return nil
 }
 
-// orFull turns the many ways of the system to say "no room" into [store.ErrFull].
-func orFull(err error) error {
+// orFull turns the many ways of the system to say "no room" into [store.ErrFull]. What
+// to do then depends on whether there is a job to continue.
+func orFull(err error, begun bool) error {
 	if !isFull(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w; free some space, then continue the job", store.ErrFull, err)
+	next := "free some space and start again"
+	if begun {
+		next = "free some space, then continue the job"
+	}
+	return fmt.Errorf("%w: %w; %s", store.ErrFull, err, next)
 }

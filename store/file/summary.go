@@ -1,10 +1,12 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
 	"github.com/go-json-experiment/json"
@@ -38,9 +40,22 @@ type summary struct {
 // maxSummary is far more than a summary needs.
 const maxSummary = 1 << 20
 
+// anyLength is the length on record where job.json is there and cannot be read: the
+// journal may have been durable up to anywhere.
+const anyLength = math.MaxInt64
+
 // readSummary returns what job.json says. A file that is missing gives the position
-// before the first record; one that makes no sense gives that and an error.
+// before the first record; one that makes no sense gives that, with [anyLength], and
+// an error.
 func readSummary(dir *os.Root, jobID string) (position, error) {
+	p, err := parseSummary(dir, jobID)
+	if err != nil {
+		p = position{length: anyLength}
+	}
+	return p, err
+}
+
+func parseSummary(dir *os.Root, jobID string) (position, error) {
 	f, err := openRegular(dir, summaryName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return position{}, nil
@@ -71,15 +86,19 @@ func writeSummary(dir *os.Root, p position, o *owner, sync func(*os.File) error)
 	if err != nil {
 		return err
 	}
-	return replace(dir, summaryName, append(data, '\n'), sync)
+	return replace(dir, summaryName, bytes.NewReader(append(data, '\n')), sync)
 }
 
 // replace writes a file so that a reader sees the old content or the new one. With
 // sync, so does whoever reads it after a power cut. The directory is not synced: an
-// older file in its place is as true.
-func replace(dir *os.Root, name string, data []byte, sync func(*os.File) error) error {
-	temp := name + ".tmp"
-	// Only the owner of the lock comes here; a file of that name was left by a crash.
+// older file in its place is as true. Only the owner of the lock may call it.
+func replace(dir *os.Root, name string, content io.Reader, sync func(*os.File) error) error {
+	return replaceBy(dir, name+".tmp", name, content, sync)
+}
+
+// replaceBy is [replace] by way of a temporary file that nobody else uses.
+func replaceBy(dir *os.Root, temp, name string, content io.Reader, sync func(*os.File) error) error {
+	// A file of that name was left by a crash.
 	if err := dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -87,9 +106,9 @@ func replace(dir *os.Root, name string, data []byte, sync func(*os.File) error) 
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	_, err = io.Copy(f, content)
 	if err == nil {
-		err = makePrivate(f)
+		err = makePrivate(f, true)
 	}
 	if err == nil && sync != nil {
 		err = sync(f)

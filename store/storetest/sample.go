@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -58,4 +59,21 @@ func text(id, s string) event.Part { return event.Part{ID: id, Type: event.TextP
 func Note(jobID string, n int, reason string) event.Event {
 	return event.Event{ID: fmt.Sprintf("n%d", n), Timestamp: start + int64(n), JobID: jobID, RunID: "run1",
 		ExpertKey: "reader", StepNumber: 1, Body: event.ModelFallback{From: "a", To: "b", Reason: reason}}
+}
+
+// Call returns an event with a tool call whose arguments are a text, within lists
+// nested as deep as wanted. JSON decoders have a limit for that.
+func Call(jobID string, n, depth int, argument string) event.Event {
+	args, err := jsontext.AppendQuote(nil, argument)
+	if err != nil {
+		args = []byte(`"no text"`)
+	}
+	args = []byte(strings.Repeat("[", depth) + string(args) + strings.Repeat("]", depth))
+	e := Note(jobID, n, "")
+	e.Body = event.CallTools{
+		NewMessage: &event.Message{ID: "m", Type: event.ExpertMessage, Contents: []event.Part{{ID: "p", Type: event.ToolCallPart,
+			ToolCallID: "c", ToolName: "deep", Args: args}}},
+		ToolCalls: []event.ToolCall{{ID: "c", SkillName: event.BaseSkill, ToolName: "deep"}},
+	}
+	return e
 }

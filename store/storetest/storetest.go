@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,7 @@ func Run(t *testing.T, empty func(t *testing.T) store.Store) {
 		{"an unknown job is not found", testUnknown},
 		{"an id that is a path is refused", testBadIDs},
 		{"a failed append leaves the journal as it was", testRefused},
+		{"what was appended can be read, however deep it is nested", testDeep},
 		{"readers see whole records while a writer writes", testReaders},
 		{"goroutines may share a journal", testShared},
 		{"jobs are listed, newest first", testJobs},
@@ -199,6 +201,31 @@ func testRefused(t *testing.T, s store.Store) {
 	}
 	if report, err := store.Verify(t.Context(), s, "job1"); err != nil || report.Records != 2 {
 		t.Errorf("Verify = %+v, %v", report, err)
+	}
+}
+
+// testDeep goes through the limit of the decoder, which counts the record as well.
+func testDeep(t *testing.T, s store.Store) {
+	j := open(t, s, "job1")
+	defer j.Close()
+	var want []store.Record
+	refused := 0
+	for depth := 9985; depth < 10_005; depth++ {
+		r, err := j.Append(t.Context(), Call("job1", depth, depth, "x"))
+		if err == nil {
+			want = append(want, r)
+		} else if refused++; len(err.Error()) > 1000 {
+			t.Errorf("depth %d: an error of %d bytes", depth, len(err.Error()))
+		}
+	}
+	if len(want) == 0 || refused == 0 {
+		t.Errorf("%d events were taken, %d refused; the limit was not met", len(want), refused)
+	}
+	want = append(want, add(t, j, Note("job1", 1, "y")))
+	got := read(t, s, "job1", 0)
+	same := func(a, b store.Record) bool { return bytes.Equal(a.Line, b.Line) }
+	if !slices.EqualFunc(got, want, same) {
+		t.Errorf("%d records were read, and %d appended, or they differ", len(got), len(want))
 	}
 }
 

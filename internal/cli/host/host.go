@@ -92,6 +92,12 @@ func (h *Host) Path(path string) string {
 	return filepath.Join(h.Dir, path)
 }
 
+// ChoseStorage reports whether the user named the directory of the history. Only then
+// may it be a link: one in the usual place may have come with a repository.
+func (h *Host) ChoseStorage(flag string) bool {
+	return flag != "" || h.Getenv("PERSTACK_STORAGE_PATH") != ""
+}
+
 // StoragePath returns the directory of the history: the flag, else
 // PERSTACK_STORAGE_PATH, else perstack in the working directory.
 func (h *Host) StoragePath(flag string) string {

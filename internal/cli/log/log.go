@@ -46,8 +46,10 @@ type Options struct {
 // New returns the command. Tests hand in a runF to see the options.
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{
-		Host:  h,
-		Store: func(dir string) store.Store { return file.New(dir, nil) },
+		Host: h,
+	}
+	opts.Store = func(dir string) store.Store {
+		return file.New(dir, &file.Options{AllowLink: h.ChoseStorage(opts.Storage)})
 	}
 	if runF == nil {
 		runF = run

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/internal/cli/complete"
-	"github.com/perstack-go/perstack/store/file"
 )
 
 // completeExpert offers the Experts of perstack.toml for the first argument.
@@ -16,7 +15,7 @@ func (o *Options) completeExpert(_ *cobra.Command, args []string, _ string) ([]c
 }
 
 func (o *Options) completeJob(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return complete.Jobs(cmd, file.New(o.Host.StoragePath(o.Storage), nil))
+	return complete.Jobs(cmd, o.history())
 }
 
 // registerCompletions tells the shell what the flags take.

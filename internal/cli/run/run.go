@@ -141,7 +141,7 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	history := file.New(h.StoragePath(opts.Storage), &file.Options{Logger: opts.logger()})
+	history := opts.history()
 	target, err := findTarget(ctx, opts, history)
 	if err != nil {
 		return err
@@ -188,6 +188,14 @@ func Run(ctx context.Context, opts *Options) error {
 		return out.explain(err)
 	}
 	return out.end(ctx, result)
+}
+
+// history is where jobs are recorded.
+func (o *Options) history() *file.Store {
+	return file.New(o.Host.StoragePath(o.Storage), &file.Options{
+		Logger:    o.logger(),
+		AllowLink: o.Host.ChoseStorage(o.Storage),
+	})
 }
 
 // logger writes warnings to standard error, and everything with --verbose.
