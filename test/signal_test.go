@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,11 +143,17 @@ func TestSecondInterrupt(t *testing.T) {
 	project := map[string]string{"perstack.toml": slow["perstack.toml"], "cassette.toml": `[[turn]]
 [[turn.call]]
 tool = "exec"
-args = { command = "sh", args = ["-c", "trap '' TERM; while :; do sleep 1; done"], timeout = 0 }
+args = { command = "sh", args = ["-c", "trap '' TERM; echo $$ > pid; while :; do sleep 1; done"], timeout = 0 }
 [[turn]]
 text = "Worked."
 `}
 	cmd, stderr := start(t, project, "startToolCall")
+	var pid int
+	waitFor(t, func() bool {
+		data, err := os.ReadFile(filepath.Join(cmd.Dir, "pid"))
+		_, scanErr := fmt.Sscan(string(data), &pid)
+		return err == nil && scanErr == nil
+	})
 	for range 2 {
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
@@ -156,9 +163,10 @@ text = "Worked."
 	if code := exitCode(t, cmd.Wait()); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}
-	if !strings.Contains(stderr.String(), "quit at once; a command may still be running") {
+	if !strings.Contains(stderr.String(), "quit at once; commands that were running are killed") {
 		t.Errorf("stderr = %q", stderr)
 	}
+	waitFor(t, func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }) // the command is gone
 	for r, err := range file.New(filepath.Join(cmd.Dir, "perstack"), nil).Read(t.Context(), "job", 0) {
 		if err != nil || r.Event.IsTerminal() {
 			t.Errorf("record %d: %v, %v; the run was not left in the middle", r.Seq, r.Event.Type(), err)

@@ -23,7 +23,7 @@ import (
 
 // Main runs perstack with args and returns its exit code.
 func Main(ctx context.Context, h *host.Host, args []string) int {
-	ctx, stop := host.Interruptible(ctx, h.Stderr)
+	ctx, stop := h.Interruptible(ctx)
 	defer stop()
 
 	root := newRoot(h)

@@ -10,8 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes gives the child a process group of its own, numbered like the child.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// attributes gives the child a session of its own, and with it a process group numbered
+// like the child. A group alone would keep the user's terminal: through /dev/tty a
+// command could draw on it, and type (TIOCSTI) into the shell that comes after us.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // A group is a process group.
 type group struct {

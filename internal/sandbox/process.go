@@ -51,7 +51,9 @@ func start(path string, c Command, env []string) (*process, error) {
 	outEnd.Close()
 	errEnd.Close()
 	if err == nil {
-		if err = p.group.adopt(p.cmd.Process); err != nil {
+		if err = p.group.adopt(p.cmd.Process); err == nil {
+			c.Tracker.add(&p.group)
+		} else {
 			_ = p.cmd.Process.Kill()
 			_ = p.cmd.Wait()
 		}

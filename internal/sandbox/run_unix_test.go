@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -59,7 +60,23 @@ func play(role string, args []string) int {
 			return 1
 		}
 		os.Stdout.WriteString(o.Stdout.String() + o.Stderr.String())
+	case "run": // runs its arguments and says what came of it
+		return playRun(args, func() error { return nil })
+	case "shieldAndRun":
+		return playRun(args, Shield)
+	case "sealAndRun": // the way of kernels that cannot do it at once
+		return playRun(args, func() error { sealEach(); return nil })
 	}
+	return 0
+}
+
+func playRun(args []string, prepare func() error) int {
+	err := prepare()
+	var o Outcome
+	if err == nil {
+		o, err = Run(context.Background(), Command{Program: args[0], Args: args[1:], Dir: "/", Environ: os.Environ()})
+	}
+	fmt.Printf("exit %d, error %v\n%s%s", o.ExitCode, err, o.Stdout, o.Stderr)
 	return 0
 }
 

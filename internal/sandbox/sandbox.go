@@ -3,15 +3,19 @@
 //
 // A program is started with an argument vector, never by a shell; with an environment
 // that is rebuilt from a short list of safe variables, never inherited; without input;
-// and in a process group of its own, which is killed as a whole when the program ends,
-// runs out of time or is no longer wanted. Its output is bounded by leaving out the
+// without the terminal of the user or a file that we inherited; and in a process group
+// of its own, which is killed as a whole when the program ends, runs out of time or is
+// no longer wanted, also when this process ends in a hurry ([Tracker]). Its output is bounded by leaving out the
 // middle, never by killing it.
 //
 // The package does not keep a program from reading or writing what the operating
 // system lets the user read and write: the walls that do are the container and the
-// policies of later parts. It does not decide whether a program may run.
+// policies of later parts. So it can write to a terminal that it finds under /dev, and a
+// process that makes a session of its own is not killed with the group. The package does
+// not decide whether a program may run.
 //
-// Start reading at [Run]; [Environment] says what a program gets to see of ours. All
+// Start reading at [Run]; [Environment] says what a program gets to see of ours, and
+// [Shield] is what a main function calls first. All
 // processes come into being in start (process.go).
 package sandbox
 
@@ -38,6 +42,9 @@ type Command struct {
 	// Watch is given the output as it comes, both streams, one call at a time. It
 	// must not keep the slice. It is not called after Run returned.
 	Watch func(chunk []byte)
+	// Tracker is told of the process while it runs, so that it can be killed when ours
+	// ends in a hurry. It may be nil.
+	Tracker *Tracker
 	// Now is the clock for Outcome.DurationMs; nil means time.Now. It does not drive
 	// the timeout.
 	Now func() time.Time
@@ -85,7 +92,7 @@ func Run(ctx context.Context, c Command) (Outcome, error) {
 	}
 	env, dropped := Environment(c.Environ, c.Env)
 	out := Outcome{ExitCode: -1, DroppedEnv: dropped}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || c.Tracker.isOver() {
 		out.Cancelled = true
 		return out, nil
 	}
@@ -99,6 +106,7 @@ func Run(ctx context.Context, c Command) (Outcome, error) {
 		return out, err
 	}
 	out.TimedOut, out.Cancelled = p.supervise(ctx, c.Timeout, c.Grace)
+	c.Tracker.remove(&p.group) // before its number is given back to the system
 	out.ExitCode, out.Signal = p.result()
 	out.Stdout, out.Stderr = p.output()
 	out.DurationMs = max(0, c.Now().Sub(begin).Milliseconds())

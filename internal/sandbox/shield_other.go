@@ -1,7 +1,11 @@
-//go:build !linux
+//go:build unix && !linux
 
 package sandbox
 
-// Shield does nothing here. Windows needs no such thing; macOS has none, and shows the
-// environment that a process was started with to all processes of its user.
-func Shield() error { return nil }
+// Shield keeps commands from the files, pipes and sockets that whoever started us left
+// open. A program calls it first thing. It does not hide our environment: macOS shows
+// the one that a process was started with to all processes of its user.
+func Shield() error {
+	sealEach()
+	return nil
+}

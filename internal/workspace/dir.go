@@ -1,6 +1,9 @@
 package workspace
 
-import "os"
+import (
+	"context"
+	"os"
+)
 
 // A Dir is an open directory for a process to start in.
 type Dir struct {
@@ -9,9 +12,9 @@ type Dir struct {
 }
 
 // OpenDir opens a directory of the workspace.
-func (w *Workspace) OpenDir(name string) (*Dir, error) {
+func (w *Workspace) OpenDir(ctx context.Context, name string) (*Dir, error) {
 	var dir *Dir
-	err := w.at(name, false, func(p *place) error {
+	err := w.at(ctx, name, false, func(p *place) error {
 		switch {
 		case p.name != "" && p.info == nil:
 			return fail(NotFound, name, "does not exist")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,6 +28,7 @@ const (
 	InvalidPath      Code = "invalid_path"
 	NoSpace          Code = "no_space"
 	Changed          Code = "changed"
+	Interrupted      Code = "interrupted"
 	IO               Code = "io"
 )
 
@@ -57,6 +59,33 @@ func outside(name string) *Error {
 func outsideLink(name string) *Error {
 	return &Error{Code: OutsideWorkspace, Message: "path outside allowed directories: " + quote(name) +
 		" goes through a symbolic link that is absolute or leaves the workspace"}
+}
+
+func storage(given string) error {
+	return fail(Protected, given, "is protected: access to the perstack directory is not allowed")
+}
+
+func secret(given string) error {
+	return fail(Protected, given, "is protected: env files may hold secrets and are out of reach of tools")
+}
+
+func gitDirectory(given string) error {
+	return fail(Protected, given, "is protected: what is below .git can run code on your machine")
+}
+
+// protectedBy chooses the words by what is at the protected path.
+func protectedBy(given, path string) error {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return secret(given)
+	}
+	return storage(given)
+}
+
+// interrupted says that the caller's context is done, which is the cause.
+func interrupted(given string, cause error) error {
+	e := fail(Interrupted, given, "was left alone because the call was interrupted")
+	e.cause = cause
+	return e
 }
 
 // maxShown bounds the part of a name that an error repeats.

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,17 +31,17 @@ func (f *File) Close() error { return f.f.Close() }
 
 // OpenFile opens a regular file for reading. Directories, pipes, devices and files of
 // the kernel are refused, and refusing them does not block.
-func (w *Workspace) OpenFile(name string) (*File, error) {
+func (w *Workspace) OpenFile(ctx context.Context, name string) (*File, error) {
 	var file *File
-	err := w.at(name, false, func(p *place) error {
-		if err := p.regular(name); err != nil {
+	err := w.at(ctx, name, false, func(p *place) error {
+		if err := p.regular(); err != nil {
 			return err
 		}
 		f, err := p.dir().OpenFile(p.name, os.O_RDONLY|noBlock, 0)
 		if err != nil {
 			return err
 		}
-		info, err := p.confirm(name, f)
+		info, err := p.confirm(ctx, f)
 		if err != nil {
 			f.Close()
 			return err
@@ -52,20 +53,20 @@ func (w *Workspace) OpenFile(name string) (*File, error) {
 }
 
 // regular refuses, before anything is opened, what is known not to be a file.
-func (p *place) regular(given string) error {
+func (p *place) regular() error {
 	switch {
 	case p.name == "":
-		return fail(IsADirectory, given, "is a directory")
+		return fail(IsADirectory, p.given, "is a directory")
 	case p.info == nil:
-		return fail(NotFound, given, "does not exist")
+		return fail(NotFound, p.given, "does not exist")
 	case !p.info.Mode().IsRegular():
-		return fail(NotRegular, given, "is not a regular file (it is a pipe, a socket or a device)")
+		return fail(NotRegular, p.given, "is not a regular file (it is a pipe, a socket or a device)")
 	}
 	return nil
 }
 
 // confirm looks again, at the open handle.
-func (p *place) confirm(given string, f *os.File) (fs.FileInfo, error) {
+func (p *place) confirm(ctx context.Context, f *os.File) (fs.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -74,31 +75,41 @@ func (p *place) confirm(given string, f *os.File) (fs.FileInfo, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || ofKernel(f) {
-		return nil, fail(NotRegular, given, "is not a regular file")
+		return nil, fail(NotRegular, p.given, "is not a regular file")
 	}
-	if err := p.watch.refuse(given, p.path(), info); err != nil {
+	if err := p.watch.refuse(p.given, info); err != nil {
 		return nil, err
+	}
+	if linkCount(f, info) > 1 {
+		if err := p.refuseTwin(ctx, info); err != nil {
+			return nil, err
+		}
 	}
 	return info, nil
 }
 
 // Stat describes what name leads to.
-func (w *Workspace) Stat(name string) (Info, error) {
+func (w *Workspace) Stat(ctx context.Context, name string) (Info, error) {
 	var out Info
-	err := w.at(name, false, func(p *place) error {
-		info := p.info
-		if p.name == "" {
-			var err error
-			if info, err = p.dir().Stat("."); err != nil {
-				return err
-			}
-		} else if info == nil {
-			return fail(NotFound, name, "does not exist")
+	err := w.at(ctx, name, false, func(p *place) error {
+		info, err := p.stat()
+		if err != nil {
+			return err
 		}
 		out = w.describe(p.path(), info)
 		return nil
 	})
 	return out, err
+}
+
+func (p *place) stat() (fs.FileInfo, error) {
+	switch {
+	case p.name == "":
+		return p.dir().Stat(".")
+	case p.info == nil:
+		return nil, fail(NotFound, p.given, "does not exist")
+	}
+	return p.info, nil
 }
 
 func (w *Workspace) describe(trail []string, info fs.FileInfo) Info {

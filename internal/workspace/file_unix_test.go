@@ -28,11 +28,11 @@ func TestNotRegular(t *testing.T) {
 		for _, name := range []string{"pipe", "sock", "toPipe"} {
 			_, err := h.read(name)
 			wantCode(t, err, workspace.NotRegular, "is not a regular file")
-			_, err = h.WriteFile(name, []byte("x"))
+			_, err = h.WriteFile(t.Context(), name, []byte("x"))
 			wantCode(t, err, workspace.NotRegular, "is not a regular file")
 			_, err = h.read(name + "/x")
 			wantCode(t, err, workspace.NotADirectory, "is not a directory")
-			_, err = h.ReadDir(name, 0, 10)
+			_, err = h.ReadDir(t.Context(), name, 0, 10)
 			wantCode(t, err, workspace.NotADirectory, "is not a directory")
 		}
 	}
@@ -55,12 +55,12 @@ func TestWriteFile(t *testing.T) {
 		return info.Mode()
 	}
 	write := func(name, text string) error {
-		_, err := h.WriteFile(name, []byte(text))
+		_, err := h.WriteFile(t.Context(), name, []byte(text))
 		return err
 	}
 
 	t.Run("new file has the umask", func(t *testing.T) {
-		info, err := h.WriteFile("new/deep/file.txt", []byte("hello"))
+		info, err := h.WriteFile(t.Context(), "new/deep/file.txt", []byte("hello"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestWriteFileParallel(t *testing.T) {
 		wg.Go(func() {
 			text := string(make([]byte, 100_000+i))
 			for range 20 {
-				if _, err := h.WriteFile("x/y/z.txt", []byte(text)); err != nil {
+				if _, err := h.WriteFile(t.Context(), "x/y/z.txt", []byte(text)); err != nil {
 					t.Error(err)
 				}
 				got, err := h.read("x/y/z.txt")

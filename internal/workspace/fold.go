@@ -22,8 +22,23 @@ func fold(name string) string {
 		}
 		return r
 	}, name)
-	name = norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name)))
+	name = norm.NFKC.String(cases.Fold().String(compose(name)))
 	return strings.TrimRight(name, " .")
+}
+
+// maxFolded bounds the form that names are compared in. A name of 255 bytes can grow
+// elevenfold (U+FDFA); a directory full of such names took seconds to list. Spellings
+// of one name are cut at the same place, so they stay equal.
+const maxFolded = 256
+
+// compose returns the Unicode form NFKC of the beginning of a name.
+func compose(name string) string {
+	var out []byte
+	var it norm.Iter
+	for it.InitString(norm.NFKC, name); !it.Done() && len(out) < maxFolded; {
+		out = append(out, it.Next()...)
+	}
+	return string(out)
 }
 
 func isASCII(s string) bool {
@@ -35,20 +50,32 @@ func isASCII(s string) bool {
 	return true
 }
 
-// isEnvName recognises files that by convention hold secrets: .env and .env.*, but
-// not the samples that people commit.
-func isEnvName(name string) bool {
-	name = fold(name)
-	if name == ".env" {
+func foldAll(names []string) []string {
+	folded := make([]string, len(names))
+	for i, name := range names {
+		folded[i] = fold(name)
+	}
+	return folded
+}
+
+// isEnvName recognises, by their folded names, files that by convention hold secrets:
+// .env and .env.*, but not the samples that people commit.
+func isEnvName(folded string) bool {
+	if folded == ".env" {
 		return true
 	}
-	if !strings.HasPrefix(name, ".env.") {
+	if !strings.HasPrefix(folded, ".env.") {
 		return false
 	}
 	for _, harmless := range []string{".example", ".sample", ".template"} {
-		if strings.HasSuffix(name, harmless) {
+		if strings.HasSuffix(folded, harmless) {
 			return false
 		}
 	}
 	return true
 }
+
+// isGitName recognises, by its folded name, the directory of a git repository, or the
+// file that stands for it in a worktree or a submodule. A hook or a line of its config
+// (core.fsmonitor, core.sshCommand) runs with the user's next git command.
+func isGitName(folded string) bool { return folded == ".git" }

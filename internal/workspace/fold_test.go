@@ -1,6 +1,9 @@
 package workspace
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestIsEnvName(t *testing.T) {
 	tests := map[string]bool{
@@ -10,7 +13,7 @@ func TestIsEnvName(t *testing.T) {
 		".envrc": false, "env": false, "x.env": false, ".environment": false, "": false, "..": false,
 	}
 	for name, want := range tests {
-		if got := isEnvName(name); got != want {
+		if got := isEnvName(fold(name)); got != want {
 			t.Errorf("isEnvName(%q) = %t", name, got)
 		}
 	}
@@ -33,5 +36,22 @@ func TestLooksShort(t *testing.T) {
 		if looksShort(name) != want {
 			t.Errorf("looksShort(%q) = %t", name, !want)
 		}
+	}
+}
+
+// A name that grows when it is folded is folded as far as it matters, and is still
+// recognised by its beginning.
+func TestFoldIsBounded(t *testing.T) {
+	for _, name := range []string{strings.Repeat("\ufdfa", 80), ".env." + strings.Repeat("\ufdfa", 80), strings.Repeat("\u3300", 1000)} {
+		if n := len(fold(name)); n > 2*maxFolded {
+			t.Errorf("a name of %d bytes became one of %d", len(name), n)
+		}
+	}
+	if !isEnvName(fold(".ＥＮＶ." + strings.Repeat("\ufdfa", 80))) {
+		t.Error("the beginning was not recognised")
+	}
+	long := strings.Repeat("é", 120)
+	if fold(long) != fold(strings.Repeat("E\u0301", 120)) || fold(long) == fold(long+"x") {
+		t.Error("long names are not told apart, or two spellings are")
 	}
 }

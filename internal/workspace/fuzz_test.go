@@ -31,14 +31,14 @@ func FuzzPath(f *testing.F) {
 		if text, err := h.read(name); err == nil && strings.Contains(text, canary) {
 			t.Fatalf("read a secret through %q", name)
 		}
-		if l, err := h.ReadDir(name, 0, 100); err == nil {
+		if l, err := h.ReadDir(t.Context(), name, 0, 100); err == nil {
 			for _, e := range l.Entries {
 				if e.Name == "secret.txt" || e.Name == "j1" || e.Name == ".env" {
 					t.Fatalf("listed a secret through %q", name)
 				}
 			}
 		}
-		if info, err := h.WriteFile(name, []byte("planted")); err == nil {
+		if info, err := h.WriteFile(t.Context(), name, []byte("planted")); err == nil {
 			if info.Path != h.dir && !strings.HasPrefix(info.Path, h.dir+string(filepath.Separator)) {
 				t.Fatalf("wrote to %q through %q", info.Path, name)
 			}

@@ -46,7 +46,7 @@ func TestReadDir(t *testing.T) {
 	if err := os.Link(filepath.Join(h.dir, ".env"), filepath.Join(h.dir, "hard")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := h.ReadDir(".", 0, 100)
+	got, err := h.ReadDir(t.Context(), ".", 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,14 +67,14 @@ func TestReadDir(t *testing.T) {
 		}
 	}
 
-	if sub, err := h.ReadDir("linkDir", 0, 10); err != nil || !slices.Equal(show(sub), []string{"b.txt file true"}) {
+	if sub, err := h.ReadDir(t.Context(), "linkDir", 0, 10); err != nil || !slices.Equal(show(sub), []string{"b.txt file true"}) {
 		t.Errorf("linked directory: %q, %v", show(sub), err)
 	}
 	for name, code := range map[string]workspace.Code{
 		"perstack": workspace.Protected, "linkStore": workspace.Protected, "linkAbs": workspace.OutsideWorkspace,
 		"..": workspace.OutsideWorkspace, "none": workspace.NotFound, "a.txt": workspace.NotADirectory,
 	} {
-		_, err := h.ReadDir(name, 0, 10)
+		_, err := h.ReadDir(t.Context(), name, 0, 10)
 		wantCode(t, err, code, "")
 	}
 }
@@ -88,7 +88,7 @@ func TestReadDirPages(t *testing.T) {
 		{0, 10, 0, 10}, {20, 10, 20, 5}, {25, 10, 0, 0}, {1 << 30, 10, 0, 0}, {24, 1 << 30, 24, 1}, {-5, 2, 0, 2}, {0, 0, 0, 0}, {0, -1, 0, 0},
 	}
 	for _, tt := range tests {
-		l, err := h.ReadDir("many", tt.offset, tt.limit)
+		l, err := h.ReadDir(t.Context(), "many", tt.offset, tt.limit)
 		if err != nil || l.Total != 25 || len(l.Entries) != tt.n || tt.n > 0 && l.Entries[0].Name != fmt.Sprintf("%02d", tt.first) {
 			t.Errorf("ReadDir(%d, %d) = %+v, %v", tt.offset, tt.limit, l, err)
 		}
@@ -100,13 +100,13 @@ func TestStatAndOpenDir(t *testing.T) {
 	h.link(t, "src", "dir")
 	h.link(t, "../outside", "rel")
 	h.link(t, "perstack/jobs", "jobs")
-	if info, err := h.Stat("dir/b.txt"); err != nil || info.Size != 5 || info.Dir || info.Path != filepath.Join(h.dir, "src", "b.txt") {
+	if info, err := h.Stat(t.Context(), "dir/b.txt"); err != nil || info.Size != 5 || info.Dir || info.Path != filepath.Join(h.dir, "src", "b.txt") {
 		t.Errorf("Stat = %+v, %v", info, err)
 	}
-	if info, err := h.Stat("dir"); err != nil || !info.Dir {
+	if info, err := h.Stat(t.Context(), "dir"); err != nil || !info.Dir {
 		t.Errorf("Stat = %+v, %v", info, err)
 	}
-	d, err := h.OpenDir("dir")
+	d, err := h.OpenDir(t.Context(), "dir")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,11 +121,11 @@ func TestStatAndOpenDir(t *testing.T) {
 		"rel": workspace.OutsideWorkspace, "rel/x": workspace.OutsideWorkspace, "..": workspace.OutsideWorkspace,
 		"perstack": workspace.Protected, "jobs": workspace.Protected, "none": workspace.NotFound,
 	} {
-		_, err := h.Stat(name)
+		_, err := h.Stat(t.Context(), name)
 		wantCode(t, err, code, "")
-		_, err = h.OpenDir(name)
+		_, err = h.OpenDir(t.Context(), name)
 		wantCode(t, err, code, "")
 	}
-	_, err = h.OpenDir("a.txt")
+	_, err = h.OpenDir(t.Context(), "a.txt")
 	wantCode(t, err, workspace.NotADirectory, "is not a directory")
 }

@@ -18,3 +18,11 @@ func keepOwner(f *os.File, old fs.FileInfo) {
 		_ = f.Chown(int(st.Uid), int(st.Gid))
 	}
 }
+
+// linkCount returns how many names a file has.
+func linkCount(_ *os.File, info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Nlink)
+	}
+	return 1
+}

@@ -22,7 +22,7 @@ type step struct {
 // split translates a name into steps from the root. The translation is lexical and
 // decides nothing: ".." stays a step, and the walk finds out where the steps lead.
 // wantDir says that the name ended in a separator.
-func (w *Workspace) split(name string) (steps []step, wantDir bool, err error) {
+func (w *Workspace) split(name string, writing bool) (steps []step, wantDir bool, err error) {
 	switch {
 	case strings.ContainsRune(name, 0):
 		return nil, false, fail(InvalidPath, name, "is not a valid path: it contains a NUL character")
@@ -50,8 +50,12 @@ func (w *Workspace) split(name string) (steps []step, wantDir bool, err error) {
 		}
 		// Known before anything is opened or created: a write to new/.env must not
 		// leave the directory behind.
-		if isEnvName(part) {
+		folded := fold(part)
+		if isEnvName(folded) {
 			return nil, false, secret(name)
+		}
+		if writing && isGitName(folded) {
+			return nil, false, gitDirectory(name)
 		}
 		steps = append(steps, step{name: part})
 	}

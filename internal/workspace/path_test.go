@@ -162,13 +162,13 @@ func TestProtectedComesLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	_, err = w.WriteFile("data/Store/planted", []byte("x"))
+	_, err = w.WriteFile(t.Context(), "data/Store/planted", []byte("x"))
 	wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
 	put(t, filepath.Join(store, "x"), canary)
 	h.link(t, "data/store", "s")
 	_, err = (&house{Workspace: w}).read("s/x")
 	wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
-	if _, err := w.WriteFile("data/storeroom", []byte("x")); err != nil {
+	if _, err := w.WriteFile(t.Context(), "data/storeroom", []byte("x")); err != nil {
 		t.Error(err)
 	}
 }

@@ -63,13 +63,13 @@ func TestSwappedWhileUsed(t *testing.T) {
 			})
 			users.Go(func() {
 				for range rounds {
-					h.WriteFile("d/planted", []byte("x"))
-					h.WriteFile("d/new/planted", []byte("x"))
+					h.WriteFile(t.Context(), "d/planted", []byte("x"))
+					h.WriteFile(t.Context(), "d/new/planted", []byte("x"))
 				}
 			})
 			users.Go(func() {
 				for range rounds {
-					l, err := h.ReadDir("d", 0, 100)
+					l, err := h.ReadDir(t.Context(), "d", 0, 100)
 					if err != nil {
 						continue
 					}
@@ -79,7 +79,7 @@ func TestSwappedWhileUsed(t *testing.T) {
 							return
 						}
 					}
-					if d, err := h.OpenDir("d"); err == nil {
+					if d, err := h.OpenDir(t.Context(), "d"); err == nil {
 						d.Close()
 					}
 				}

@@ -29,13 +29,13 @@ func TestReadOnlyFiles(t *testing.T) {
 	}
 	defer w.Close()
 	for _, name := range []string{"perstack.toml", "Perstack.TOML", "./src/../perstack.toml", "hard.toml", "soft.toml", "perstack.lock"} {
-		_, err := w.WriteFile(name, []byte("exec for all"))
+		_, err := w.WriteFile(t.Context(), name, []byte("exec for all"))
 		var refusal *workspace.Error
 		if !errors.As(err, &refusal) || refusal.Code != workspace.NotWritable {
 			t.Errorf("write %s: %v, want a refusal", name, err)
 		}
 	}
-	f, err := w.OpenFile("perstack.toml")
+	f, err := w.OpenFile(t.Context(), "perstack.toml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestReadOnlyFiles(t *testing.T) {
 	if text, err := io.ReadAll(f); err != nil || string(text) != "rules\n" {
 		t.Errorf("read %q, %v", text, err)
 	}
-	if _, err := w.WriteFile("src/perstack.toml", []byte("another file")); err != nil {
+	if _, err := w.WriteFile(t.Context(), "src/perstack.toml", []byte("another file")); err != nil {
 		t.Errorf("a file of the same name elsewhere: %v", err)
 	}
 }

@@ -1,11 +1,11 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 const (
@@ -18,129 +18,94 @@ const (
 // was looked at: somebody replaced it in between.
 var errChanged = errors.New("changed while it was opened")
 
-// A place is where a path led. Either it is a directory (name is empty, the last of
-// dirs is open on it), or it is a name in the last of dirs: a file that is no link,
-// or nothing yet (info is nil).
-type place struct {
-	dirs  []*os.Root // the way down from the root of the workspace, all open
-	trail []string   // the names of dirs after the first
-	name  string
-	info  fs.FileInfo
-	watch *watch
-}
-
-func (p *place) dir() *os.Root { return p.dirs[len(p.dirs)-1] }
-
-// path returns the names from the root to the place.
-func (p *place) path() []string {
-	if p.name == "" {
-		return p.trail
-	}
-	return append(slices.Clone(p.trail), p.name)
-}
-
-func (p *place) up() {
-	p.dir().Close()
-	p.dirs = p.dirs[:len(p.dirs)-1]
-	p.trail = p.trail[:len(p.trail)-1]
-}
-
-func (p *place) close() {
-	for len(p.trail) > 0 {
-		p.up()
-	}
-}
-
 // at walks to the place of name and calls do with it. When do or the walk find that
 // something was swapped under their hands, all is done again; so do must check before
 // it changes anything.
-func (w *Workspace) at(name string, create bool, do func(*place) error) error {
+func (w *Workspace) at(ctx context.Context, name string, writing bool, do func(*place) error) error {
+	todo, wantDir, err := w.split(name, writing)
+	if err != nil {
+		return err
+	}
 	for range maxRetries {
-		p := &place{dirs: []*os.Root{w.root}, watch: w.guard.watch()}
-		err := w.walk(p, name, create)
+		p := w.start(name, writing)
+		err := p.walk(ctx, todo, wantDir)
 		if err == nil {
 			err = do(p)
 		}
 		p.close()
 		if !errors.Is(err, errChanged) {
-			return translate(name, err, create)
+			return translate(name, err, writing)
 		}
 	}
 	return fail(Changed, name, "is being replaced all the time; try again later")
 }
 
-// walk goes from the root to name, one open directory after the other, and resolves
-// links itself: each name that is met on the way is held against the guard, also
-// those that only a link mentions. With create, missing directories are made.
+// walk takes steps from p, one open directory after the other, and resolves links
+// itself: each name that is met on the way is held against the guard, also those that
+// only a link mentions. For a writer, missing directories are made.
 //
 // No step trusts an earlier look. A directory is opened first and compared with its
 // name afterwards (enter), and ".." goes back to the handle that the walk came from;
 // it is never looked up.
-func (w *Workspace) walk(p *place, given string, create bool) error {
-	todo, wantDir, err := w.split(given)
-	if err != nil {
-		return err
-	}
+func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
 	links := 0
-	for steps := 0; len(todo) > 0; steps++ {
-		if steps >= maxSteps || len(p.trail) >= maxDepth {
-			return fail(InvalidPath, given, "is not a valid path: too many directories or links in it")
+	for len(todo) > 0 {
+		if err := p.spend(ctx, len(todo)); err != nil {
+			return err
 		}
 		next := todo[0]
 		todo = todo[1:]
 		if next.name == ".." {
 			if len(p.trail) == 0 {
 				if next.link {
-					return outsideLink(given)
+					return outsideLink(p.given)
 				}
-				return outside(given)
+				return outside(p.given)
 			}
 			p.up()
 			continue
 		}
-		trail := append(slices.Clone(p.trail), next.name)
+		folded := p.fold(next.name)
 		info, err := p.dir().Lstat(next.name)
-		if err := p.watch.refuse(given, trail, info); err != nil {
+		if err := p.refuse(folded, info); err != nil {
 			return err
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			if next.link {
-				return fail(NotFound, given, "is or contains a symbolic link to something that does not exist")
+				return fail(NotFound, p.given, "is or contains a symbolic link to something that does not exist")
 			}
 			if len(todo) == 0 && !wantDir {
 				p.name = next.name
 				return nil
 			}
-			if len(todo) == 0 || !create {
-				return fail(NotFound, given, "does not exist")
+			if len(todo) == 0 || !p.writing {
+				return fail(NotFound, p.given, "does not exist")
 			}
-			if err := makeDir(p.dir(), given, next.name); err != nil {
+			if err := makeDir(p.dir(), p.given, next.name); err != nil {
 				return err
 			}
+			p.made = true
 			todo = append([]step{next}, todo...)
 		case err != nil:
 			return err
 		case info.Mode()&fs.ModeSymlink != 0:
 			if links++; links > maxLinks {
-				return fail(InvalidPath, given, "is not a valid path: too many symbolic links")
+				return fail(InvalidPath, p.given, "is not a valid path: too many symbolic links")
 			}
-			target, err := p.dir().Readlink(next.name)
-			if err != nil {
-				return errChanged
-			}
-			if filepath.IsAbs(target) || filepath.VolumeName(target) != "" || os.IsPathSeparator(target[0]) {
-				return outsideLink(given)
-			}
-			todo = append(linkSteps(target), todo...)
-		case info.IsDir():
-			sub, err := p.enter(given, next.name, trail)
+			target, err := p.follow(next.name)
 			if err != nil {
 				return err
 			}
-			p.dirs, p.trail = append(p.dirs, sub), trail
+			todo = append(target, todo...)
+		case info.IsDir():
+			sub, err := p.enter(next.name)
+			if err != nil {
+				return err
+			}
+			p.down(sub, next.name, folded)
 		case len(todo) > 0 || wantDir:
-			return fail(NotADirectory, given, "is not a valid path: %q in it is not a directory", next.name)
+			return fail(NotADirectory, p.given, "is not a valid path: %q in it is not a directory", next.name)
 		default:
 			p.name, p.info = next.name, info
 		}
@@ -148,18 +113,26 @@ func (w *Workspace) walk(p *place, given string, create bool) error {
 	return nil
 }
 
-func linkSteps(target string) []step {
+// follow returns the steps to the target of a link, from the directory it is in.
+func (p *place) follow(name string) ([]step, error) {
+	target, err := p.dir().Readlink(name)
+	if err != nil {
+		return nil, errChanged
+	}
+	if target == "" || filepath.IsAbs(target) || filepath.VolumeName(target) != "" || os.IsPathSeparator(target[0]) {
+		return nil, outsideLink(p.given)
+	}
 	var steps []step
 	for _, part := range components(target) {
 		steps = append(steps, step{name: part, link: true})
 	}
-	return steps
+	return steps, nil
 }
 
 // enter opens a directory. os.Root would follow a link that was put there since the
 // look, past the guard; so afterwards the name must still be a directory, and the one
 // that was opened.
-func (p *place) enter(given, name string, trail []string) (*os.Root, error) {
+func (p *place) enter(name string) (*os.Root, error) {
 	// With "/." the name is opened as a directory or not at all. Without it a pipe
 	// that was put there would block the call for good.
 	sub, err := p.dir().OpenRoot(name + "/.")
@@ -174,7 +147,7 @@ func (p *place) enter(given, name string, trail []string) (*os.Root, error) {
 		err = p.same(name, opened)
 	}
 	if err == nil {
-		err = p.watch.refuse(given, trail, opened)
+		err = p.watch.refuse(p.given, opened)
 	}
 	if err != nil {
 		sub.Close()

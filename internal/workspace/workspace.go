@@ -4,12 +4,35 @@
 // The directory is opened once, as an [os.Root]. Every later step goes from an open
 // directory to a name in it, so the kernel decides where a path leads; no decision is
 // taken on the text of a path, and what was checked is the very handle that is used.
-// Three things are out of reach in any spelling: what lies outside, the paths of
-// [Options.Protected] (the runtime's storage, the user's env files), and .env files.
+//
+// Out of reach, in any spelling (letter case, Unicode form, links) and whether it
+// exists yet or not:
+//
+//   - what lies outside the workspace;
+//   - the paths of [Options.Protected]: the runtime's storage, the user's env files;
+//   - "perstack" in the root of the workspace, wherever the storage is (not deeper down);
+//   - .env and .env.* at any depth, apart from the samples that people commit.
+//
+// What was seen as a protected directory, or as the directory "jobs" in one, stays out
+// of reach when a command renames it. A job's own directory that is moved out of there,
+// and a copy of anything, are ordinary files: commands run as the user.
+//
+// A file with several names (hard links) is not read if one of them is a path of
+// [Options.Protected], the journal or the summary of a job, or an env file that lies in
+// a directory on the way to it or is among the first 10,000 names of the workspace,
+// breadth first. An env file elsewhere, or outside, goes unrecognised. With more than
+// 10,000 jobs no such file is read. Names, sizes and times are not kept secret so.
+//
+// Two things can be read and not written: the files of [Options.ReadOnly], and what has
+// ".git" in its path, where hooks and settings run code with the user's next git
+// command. A bare repository, or one that keeps its data under another name, is not
+// recognised, and other files that programs obey (a Makefile, say) are the user's work.
 //
 // The package never follows a link that is absolute or leaves the workspace, never
 // opens a pipe or a device, never writes through a link, and never tells in an error
-// what lies outside. It does not fence in processes: that is internal/sandbox.
+// what lies outside. No call costs more than its bounds: each has a context, a number
+// of steps for its path, and one for all links of a listing together. It does not fence
+// in processes: that is internal/sandbox.
 //
 // Start reading at [Open], then at walk in walk.go, which every method goes through.
 package workspace
@@ -37,8 +60,9 @@ type Workspace struct {
 	root  *os.Root
 	dir   string // as given, absolute
 	real  string // with links resolved; what is shown and what children start in
-	guard guard
-	fixed guard // files that are read only
+	guard *guard
+	fixed *guard       // files that are read only
+	trace func(string) // told what was done; tests count
 }
 
 // Open opens the workspace at dir.
@@ -55,8 +79,8 @@ func Open(dir string, opts Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w; choose an existing directory", err)
 	}
-	w := &Workspace{root: root, dir: abs, real: resolved}
-	// A hard link to the env file of the workspace must be recognised even if nobody
+	w := &Workspace{root: root, dir: abs, real: resolved, trace: func(string) {}}
+	// What an env file of the workspace links to must be recognised even if nobody
 	// named that file. Its own name is refused anyway.
 	protected := append([]string{filepath.Join(resolved, ".env"), filepath.Join(resolved, ".env.local")}, opts.Protected...)
 	w.guard, err = newGuard(root, resolved, protected)
@@ -67,11 +91,21 @@ func Open(dir string, opts Options) (*Workspace, error) {
 		root.Close()
 		return nil, fmt.Errorf("open workspace %q: %w", dir, err)
 	}
+	// Wherever the storage is, the directory that has its name may be that of another
+	// run. A repository can bring a link of that name, which must not decide what else
+	// is protected; so the name itself is, and what it leads to is not.
+	w.guard.add(&entry{path: filepath.Join(resolved, storageName), place: []string{storageName}, plain: true})
+	w.guard.watch() // the directories that exist now are known from now on
 	return w, nil
 }
+
+const storageName = "perstack"
 
 // Path returns the absolute path of the workspace.
 func (w *Workspace) Path() string { return w.real }
 
 // Close gives the directory back. Later calls of other methods fail.
-func (w *Workspace) Close() error { return w.root.Close() }
+func (w *Workspace) Close() error {
+	w.guard.close()
+	return w.root.Close()
+}

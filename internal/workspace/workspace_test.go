@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -69,7 +70,7 @@ func (h *house) link(t testing.TB, target, name string) {
 }
 
 func (h *house) read(name string) (string, error) {
-	f, err := h.OpenFile(name)
+	f, err := h.OpenFile(context.Background(), name)
 	if err != nil {
 		return "", err
 	}

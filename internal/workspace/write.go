@@ -1,9 +1,11 @@
 package workspace
 
 import (
+	"context"
 	"crypto/rand"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -13,9 +15,12 @@ import (
 //
 // A link to a file of the workspace leads to that file. Other names of the same file
 // (hard links) keep the old content: they may be outside.
-func (w *Workspace) WriteFile(name string, data []byte) (Info, error) {
+//
+// When it returns, the file survives a power cut: the journal is about to say for good
+// that it was written.
+func (w *Workspace) WriteFile(ctx context.Context, name string, data []byte) (Info, error) {
 	var out Info
-	err := w.at(name, true, func(p *place) error {
+	err := w.at(ctx, name, true, func(p *place) error {
 		if p.name == "" {
 			return fail(IsADirectory, name, "is a directory")
 		}
@@ -23,7 +28,7 @@ func (w *Workspace) WriteFile(name string, data []byte) (Info, error) {
 			return fail(NotWritable, name, "is not writable: it says what this Expert may do, so only the user changes it")
 		}
 		if p.info != nil {
-			if err := p.regular(name); err != nil {
+			if err := p.regular(); err != nil {
 				return err
 			}
 			if !writable(p.info) {
@@ -32,6 +37,9 @@ func (w *Workspace) WriteFile(name string, data []byte) (Info, error) {
 		}
 		if err := writableDir(p.dir(), name); err != nil {
 			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return interrupted(name, err)
 		}
 		info, err := p.replace(data)
 		if err != nil {
@@ -72,6 +80,11 @@ func (p *place) replace(data []byte) (info fs.FileInfo, err error) {
 	if _, err = f.Write(data); err != nil {
 		return nil, err
 	}
+	// Before the rename: a file system may keep the new name and lose the content, and
+	// after a power cut the old file would have become an empty one.
+	if err = p.sync(f, "file"); err != nil {
+		return nil, err
+	}
 	if info, err = f.Stat(); err != nil {
 		return nil, err
 	}
@@ -81,7 +94,29 @@ func (p *place) replace(data []byte) (info fs.FileInfo, err error) {
 	if err = p.dir().Rename(tmp, p.name); err != nil {
 		return nil, err
 	}
+	p.trace("rename")
+	p.syncDirs()
 	return info, nil
+}
+
+// syncDirs makes the new name survive a power cut too, and the directories that were
+// made for it. It is a best effort: not every system can, and the file is written.
+func (p *place) syncDirs() {
+	dirs := p.dirs[len(p.dirs)-1:]
+	if p.made {
+		dirs = p.dirs
+	}
+	for _, dir := range slices.Backward(dirs) {
+		if d, err := dir.Open("."); err == nil {
+			_ = p.sync(d, "directory")
+			d.Close()
+		}
+	}
+}
+
+func (p *place) sync(f *os.File, what string) error {
+	p.trace("sync " + what)
+	return f.Sync()
 }
 
 // writable looks at the owner's bit, whoever runs the process: root, too, respects

@@ -22,6 +22,7 @@ const (
 	codeInvalidArguments = "invalid_arguments"
 	codeBinary           = "binary"
 	codeTooLarge         = string(workspace.TooLarge)
+	codeInterrupted      = string(workspace.Interrupted)
 	codeIO               = string(workspace.IO)
 )
 

@@ -3,6 +3,7 @@
 package base_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/skill/base"
 )
 
@@ -83,6 +86,23 @@ func TestAttacksOnPaths(t *testing.T) {
 		if data, err := os.ReadFile(filepath.Join(b.dir, name)); err != nil || string(data) != canary {
 			t.Errorf("%s was changed: %q, %v", name, data, err)
 		}
+	}
+}
+
+// What is below .git is read and not written: a hook there runs with the user's next git
+// command.
+func TestGitDirectory(t *testing.T) {
+	b := newBench(t)
+	b.put(".git/config", "[core]\n")
+	b.link(".git", "g")
+	for _, path := range []string{".git/config", ".Git/hooks/pre-commit", "g/hooks/pre-commit", "new/.git/config"} {
+		text, r := b.call("writeTextFile", object{"path": path, "text": "planted"})
+		if !r.IsError || fields(t, text)["code"] != "protected" || !strings.Contains(text, "what is below .git can run code on your machine") {
+			t.Errorf("%s: %s", path, text)
+		}
+	}
+	if text, r := b.call("readTextFile", object{"path": "g/config"}); r.IsError || !strings.Contains(text, "[core]") {
+		t.Error(text)
 	}
 }
 
@@ -254,6 +274,49 @@ func TestN16Isolated(t *testing.T) {
 	}
 	if text, _ := callWith(t.Context(), t, newSkill(ws), "todo", nil); text != `{"todos":[]}` {
 		t.Errorf("another conversation sees %s", text)
+	}
+}
+
+// A call that nobody waits for any more does nothing.
+func TestInterrupted(t *testing.T) {
+	b := newBench(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for tool, args := range map[string]object{
+		"listDirectory": nil,
+		"readTextFile":  {"path": "a.txt"},
+		"writeTextFile": {"path": "a.txt", "text": "late"},
+		"exec":          {"command": "true"},
+	} {
+		text, r := callWith(ctx, t, b.Skill, tool, args)
+		if !r.IsError || fields(t, text)["code"] != "interrupted" {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+	if text, r := b.call("readTextFile", object{"path": "a.txt"}); r.IsError || !strings.Contains(text, "alpha") {
+		t.Error(text)
+	}
+}
+
+// A Tracker ends a command that is running. What it wrote so far is in the answer.
+func TestTracker(t *testing.T) {
+	b := newBench(t)
+	ws, err := workspace.Open(b.dir, workspace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	tracker := new(sandbox.Tracker)
+	s := base.New(base.Options{Workspace: ws, Environ: os.Environ(), Tracker: tracker})
+	ctx := skill.WithProgress(t.Context(), func(_, note string) {
+		if note == "ready" {
+			tracker.KillAll()
+		}
+	})
+	text, r := callWith(ctx, t, s, "exec", object{"command": "sh", "args": []string{"-c", "trap '' TERM; echo why >&2; while :; do echo ready; sleep 0.05; done"}})
+	got := fields(t, text)
+	if !r.IsError || got["signal"] != "SIGKILL" || !strings.HasPrefix(text, `{"error":"command was ended by SIGKILL"`) || !strings.HasPrefix(got["stdout"].(string), "ready\n") || got["stderr"] != "why\n" {
+		t.Error(text)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -33,6 +34,9 @@ type Options struct {
 	// Environ is the environment of the runtime, "NAME=value" each. Commands get the
 	// safe variables of it.
 	Environ []string
+	// Tracker is told of running commands, so that whoever ends the process in a hurry
+	// can kill them; nil means that nobody can.
+	Tracker *sandbox.Tracker
 	// Now is the clock of the durations in results; nil means time.Now. It may be
 	// called from several goroutines.
 	Now func() time.Time

@@ -2,6 +2,7 @@ package base
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 )
@@ -17,8 +18,8 @@ var (
 	errTooLong = errors.New("too long")
 )
 
-// An excerpt is a range of the lines of a text, cut to a size. Lines are what "\n"
-// separates, so an empty text has one line, and a final newline adds an empty one.
+// An excerpt is a range of the lines of a text, cut to a size. Its lines are the pieces
+// that "\n" separates, so an empty text has one, and a final newline adds an empty one.
 type excerpt struct {
 	from, to int64 // to is -1 for "up to the end"
 	maxLines int64
@@ -26,6 +27,7 @@ type excerpt struct {
 
 	text      []byte
 	line      int64 // the line being read; the last one, when done
+	begun     bool  // there is something in that line
 	next      int64 // the first line that is not in text; where to go on
 	truncated bool  // lines of the range were left out for their size
 	lineCut   bool  // the last line of text lacks its end
@@ -33,11 +35,14 @@ type excerpt struct {
 
 // read goes through all of r, in bounded memory: the number of lines is wanted, and
 // whether all of it is text.
-func (e *excerpt) read(r io.Reader, limit int64) error {
+func (e *excerpt) read(ctx context.Context, r io.Reader, limit int64) error {
 	buf := make([]byte, 64<<10)
 	e.next = e.from
 	var total int64
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n, err := r.Read(buf)
 		chunk := buf[:n]
 		if total += int64(n); total > limit {
@@ -72,10 +77,12 @@ func (e *excerpt) add(chunk []byte) {
 		}
 		e.take(piece)
 		if end < 0 {
+			e.begun = true
 			return
 		}
 		e.finish()
 		e.line++
+		e.begun = false
 		if e.wanted() && e.line > e.from {
 			e.begin()
 		}
@@ -133,4 +140,12 @@ func (e *excerpt) end() int64 {
 		return e.to
 	}
 	return e.line + 1
+}
+
+// lines counts as people do: the newline at the end of the last line adds none.
+func (e *excerpt) lines() int64 {
+	if e.begun {
+		return e.line + 1
+	}
+	return e.line
 }

@@ -1,6 +1,8 @@
 package base
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -10,6 +12,7 @@ import (
 
 // An excerpt equals what splitting the whole text would give, however it is read.
 func TestExcerpt(t *testing.T) {
+	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`([a-c]{0,6}\n?){0,12}`).Draw(t, "text")
 		e := excerpt{
@@ -18,12 +21,12 @@ func TestExcerpt(t *testing.T) {
 			maxLines: rapid.Int64Range(1, 6).Draw(t, "maxLines"),
 			maxBytes: rapid.IntRange(1, 30).Draw(t, "maxBytes"),
 		}
-		if err := e.read(iotest.OneByteReader(strings.NewReader(text)), 1000); err != nil {
+		if err := e.read(ctx, iotest.OneByteReader(strings.NewReader(text)), 1000); err != nil {
 			t.Fatal(err)
 		}
 		whole := e
-		whole.text, whole.line, whole.next, whole.truncated, whole.lineCut = nil, 0, 0, false, false
-		if err := whole.read(strings.NewReader(text), 1000); err != nil {
+		whole.text, whole.line, whole.begun, whole.next, whole.truncated, whole.lineCut = nil, 0, false, 0, false, false
+		if err := whole.read(ctx, strings.NewReader(text), 1000); err != nil {
 			t.Fatal(err)
 		}
 		if string(whole.text) != string(e.text) || whole.end() != e.end() || whole.truncated != e.truncated {
@@ -33,6 +36,13 @@ func TestExcerpt(t *testing.T) {
 		lines := strings.Split(text, "\n")
 		if e.line+1 != int64(len(lines)) {
 			t.Fatalf("%d lines, want %d", e.line+1, len(lines))
+		}
+		counted := int64(strings.Count(text, "\n"))
+		if lines[len(lines)-1] != "" {
+			counted++
+		}
+		if e.lines() != counted {
+			t.Fatalf("%q: %d lines, want %d", text, e.lines(), counted)
 		}
 		end := int64(len(lines))
 		if e.to >= 0 {
@@ -61,13 +71,22 @@ func TestExcerpt(t *testing.T) {
 	})
 }
 
+func TestExcerptInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e := excerpt{to: -1, maxLines: 10, maxBytes: 10}
+	if err := e.read(ctx, iotest.ErrReader(errBinary), 10); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestExcerptLimits(t *testing.T) {
 	e := excerpt{to: -1, maxLines: 10, maxBytes: 10}
-	if err := e.read(strings.NewReader("0123456789a"), 10); err != errTooLong {
+	if err := e.read(t.Context(), strings.NewReader("0123456789a"), 10); err != errTooLong {
 		t.Errorf("error %v", err)
 	}
 	e = excerpt{from: 5, to: 6, maxLines: 10, maxBytes: 10}
-	if err := e.read(strings.NewReader("text\n\x00"), 100); err != errBinary {
+	if err := e.read(t.Context(), strings.NewReader("text\n\x00"), 100); err != errBinary {
 		t.Errorf("error %v", err)
 	}
 }

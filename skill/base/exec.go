@@ -79,7 +79,7 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 	if args.Cwd != nil {
 		cwd = *args.Cwd
 	}
-	dir, err := s.opts.Workspace.OpenDir(cwd)
+	dir, err := s.opts.Workspace.OpenDir(ctx, cwd)
 	if err != nil {
 		return refuseError(err)
 	}
@@ -94,6 +94,7 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 		Env:     args.Env,
 		Timeout: time.Duration(min(timeout, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond,
 		Watch:   notes.write,
+		Tracker: s.opts.Tracker,
 		Now:     s.opts.Now,
 	})
 	if err != nil {
@@ -169,7 +170,7 @@ func describe(o sandbox.Outcome, timeout int64, stdout, stderr bool) answer {
 	case o.TimedOut:
 		f.Code, f.Error = "timeout", fmt.Sprintf("command timed out after %dms and was killed with all it started", timeout)
 	case o.Cancelled:
-		f.Code, f.Error = "interrupted", "command was stopped because the run was interrupted"
+		f.Code, f.Error = codeInterrupted, "command was stopped because the run was interrupted"
 	case o.Signal != "":
 		f.Code, f.Error = "signal", "command was ended by "+o.Signal
 	default:

@@ -66,7 +66,7 @@ func (s *Skill) listDirectory() tool {
 	}
 }
 
-func (s *Skill) runListDirectory(_ context.Context, call event.ToolCall) answer {
+func (s *Skill) runListDirectory(ctx context.Context, call event.ToolCall) answer {
 	args, err := decode[listDirectoryArgs](call.Args)
 	if err != nil {
 		return refuseError(err)
@@ -88,7 +88,7 @@ func (s *Skill) runListDirectory(_ context.Context, call event.ToolCall) answer 
 	}
 	// No directory has so many entries; an int may have 32 bits.
 	begin := int(min(offset, 1<<30))
-	listing, err := s.opts.Workspace.ReadDir(path, begin, int(limit))
+	listing, err := s.opts.Workspace.ReadDir(ctx, path, begin, int(limit))
 	if err != nil {
 		return refuseError(err)
 	}

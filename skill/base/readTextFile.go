@@ -34,6 +34,8 @@ type readTextFileArgs struct {
 	To   *int64  `json:"to"`
 }
 
+// A readTextFileBody has pieces in From and To and lines in TotalLines: a final newline
+// ends the last line, and adds an empty piece after it.
 type readTextFileBody struct {
 	Path       string `json:"path"`
 	Content    string `json:"content"`
@@ -60,7 +62,7 @@ func (s *Skill) readTextFile() tool {
 	}
 }
 
-func (s *Skill) runReadTextFile(_ context.Context, call event.ToolCall) answer {
+func (s *Skill) runReadTextFile(ctx context.Context, call event.ToolCall) answer {
 	args, err := decode[readTextFileArgs](call.Args)
 	if err != nil {
 		return refuseError(err)
@@ -77,7 +79,7 @@ func (s *Skill) runReadTextFile(_ context.Context, call event.ToolCall) answer {
 	if err != nil {
 		return refuseError(err)
 	}
-	file, err := s.opts.Workspace.OpenFile(path)
+	file, err := s.opts.Workspace.OpenFile(ctx, path)
 	if err != nil {
 		return refuseError(err)
 	}
@@ -86,12 +88,14 @@ func (s *Skill) runReadTextFile(_ context.Context, call event.ToolCall) answer {
 		return refuse(codeTooLarge, tooLarge(path, file))
 	}
 	ex := excerpt{from: from, to: to, maxLines: maxLines, maxBytes: maxBytes}
-	switch err := ex.read(file, maxTextFile); {
+	switch err := ex.read(ctx, file, maxTextFile); {
 	case err == nil:
 	case errors.Is(err, errBinary):
 		return refuse(codeBinary, fmt.Sprintf("%q is a binary file: it contains NUL bytes", clip(path, 200)))
 	case errors.Is(err, errTooLong):
 		return refuse(codeTooLarge, tooLarge(path, file))
+	case ctx.Err() != nil:
+		return refuse(codeInterrupted, fmt.Sprintf("%q was not read to its end because the call was interrupted", clip(path, 200)))
 	default:
 		return refuse(codeIO, fmt.Sprintf("%q could not be read to its end", clip(path, 200)))
 	}
@@ -100,7 +104,7 @@ func (s *Skill) runReadTextFile(_ context.Context, call event.ToolCall) answer {
 		Content:    clean(string(ex.text)),
 		From:       from,
 		To:         ex.end(),
-		TotalLines: ex.line + 1,
+		TotalLines: ex.lines(),
 		Truncated:  ex.truncated,
 		LineCut:    ex.lineCut,
 	}

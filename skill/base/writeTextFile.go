@@ -42,7 +42,7 @@ func (s *Skill) writeTextFile() tool {
 	}
 }
 
-func (s *Skill) runWriteTextFile(_ context.Context, call event.ToolCall) answer {
+func (s *Skill) runWriteTextFile(ctx context.Context, call event.ToolCall) answer {
 	args, err := decode[writeTextFileArgs](call.Args)
 	if err != nil {
 		return refuseError(err)
@@ -55,7 +55,7 @@ func (s *Skill) runWriteTextFile(_ context.Context, call event.ToolCall) answer 
 	if err != nil {
 		return refuseError(err)
 	}
-	info, err := s.opts.Workspace.WriteFile(path, []byte(text))
+	info, err := s.opts.Workspace.WriteFile(ctx, path, []byte(text))
 	if err != nil {
 		return refuseError(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 
@@ -35,6 +36,9 @@ type Host struct {
 	// Reproducible makes runs carry out one tool call at a time. Together with a
 	// fixed Source, two runs of one cassette write the same journal.
 	Reproducible bool
+
+	mu     sync.Mutex
+	atQuit []func()
 }
 
 // System returns the surroundings of this process.
@@ -72,6 +76,23 @@ func commandName() string {
 		return "go run ./cmd/perstack"
 	}
 	return "perstack"
+}
+
+// AtQuit makes sure that f is called before the program ends at once, by a second signal.
+func (h *Host) AtQuit(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.atQuit = append(h.atQuit, f)
+}
+
+// quit ends the program at once.
+func (h *Host) quit(code int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, f := range h.atQuit {
+		f()
+	}
+	os.Exit(code)
 }
 
 // Getenv returns a variable of the process environment, or "".

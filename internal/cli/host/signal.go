@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -27,8 +26,8 @@ func (s Signal) ExitCode() int {
 
 // Interruptible returns a context that the first signal cancels, with a [Signal] as
 // its cause, so that a run can save. A second one ends the program at once: the
-// journal is valid at any instant. What that means is said on stderr.
-func Interruptible(ctx context.Context, stderr io.Writer) (context.Context, context.CancelFunc) {
+// journal is valid at any instant. What that means is said on standard error.
+func (h *Host) Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -46,10 +45,10 @@ func Interruptible(ctx context.Context, stderr io.Writer) (context.Context, cont
 				return
 			}
 			if n > 1 {
-				fmt.Fprintln(stderr, "perstack: quit at once; a command may still be running, and its outcome is not recorded")
-				os.Exit(Signal{s}.ExitCode())
+				fmt.Fprintln(h.Stderr, "perstack: quit at once; commands that were running are killed, and their outcome is not recorded")
+				h.quit(Signal{s}.ExitCode())
 			}
-			fmt.Fprintln(stderr, "perstack: stopping and saving; interrupt again to quit at once")
+			fmt.Fprintln(h.Stderr, "perstack: stopping and saving; interrupt again to quit at once")
 			cancel(Signal{s})
 		}
 	}()

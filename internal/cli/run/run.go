@@ -172,6 +172,7 @@ func Run(ctx context.Context, opts *Options) error {
 
 		OneCallAtATime: h.Reproducible,
 	}
+	h.AtQuit(runtime.KillCommands)
 	result, err := runtime.Run(ctx, engine.Job{
 		ID:         target.jobID,
 		Expert:     e,

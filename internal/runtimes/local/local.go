@@ -16,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/runtimes"
+	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
@@ -36,6 +37,8 @@ type Runtime struct {
 	ReadOnly  []string // files that no file tool may change
 	Environ   []string // of this process; commands get the harmless part of it
 
+	commands sandbox.Tracker // that run now
+
 	// OneCallAtATime makes the calls of a turn run in order, for reproducible journals.
 	OneCallAtATime bool
 }
@@ -44,6 +47,10 @@ var _ runtimes.Runtime = (*Runtime)(nil)
 
 // Name returns "local".
 func (r *Runtime) Name() string { return "local" }
+
+// KillCommands ends every command that runs now, and lets no other start. It is for a
+// process that is about to end without waiting for them.
+func (r *Runtime) KillCommands() { r.commands.KillAll() }
 
 // Check reports a workspace that cannot be used.
 func (r *Runtime) Check(context.Context) error {
@@ -90,6 +97,7 @@ func (r *Runtime) skills(ctx context.Context, e *expert.Expert, files *workspace
 		Workspace: files,
 		Environ:   r.Environ,
 		Now:       r.Source.Now,
+		Tracker:   &r.commands,
 	})}
 	filters := make(map[string]skill.Filter)
 	for _, s := range e.Skills {
