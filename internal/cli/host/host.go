@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -88,8 +89,9 @@ func (h *Host) AtQuit(f func()) {
 // quit ends the program at once.
 func (h *Host) quit(code int) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, f := range h.atQuit {
+	last := slices.Clone(h.atQuit)
+	h.mu.Unlock()
+	for _, f := range last {
 		f()
 	}
 	os.Exit(code)
