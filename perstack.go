@@ -58,8 +58,9 @@ type Options struct {
 	Timeout    time.Duration // of one generation; default 5 minutes, negative for none
 	Reasoning  expert.ReasoningBudget
 
-	ModelName     string // recorded and shown
-	ContextWindow int    // of the model, in tokens; 0 when unknown
+	Provider      string // recorded and shown, like the next
+	ModelName     string
+	ContextWindow int // of the model, in tokens; 0 when unknown
 
 	Protected []string      // paths that the file tools may not reach
 	Environ   []string      // commands get the harmless part of it
@@ -100,6 +101,7 @@ func Run(ctx context.Context, opts Options) iter.Seq2[event.Event, error] {
 			Timeout:    max(opts.Timeout, 0),
 			Reasoning:  opts.Reasoning,
 			Experts:    []string{opts.Expert.Key},
+			Provider:   opts.Provider,
 			ModelName:  opts.ModelName,
 
 			ContextWindow: opts.ContextWindow,

@@ -42,7 +42,7 @@ func (r *run) calls(answer *model.Answer) event.CallTools {
 			ToolCallID: id, ToolName: tool, Args: arguments(c.Args), ProviderData: c.ProviderData,
 		})
 	}
-	message := &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: parts, Author: r.job.ModelName}
+	message := &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: parts, Author: r.job.author()}
 	return event.CallTools{NewMessage: message, ToolCalls: calls, Usage: answer.Usage}
 }
 

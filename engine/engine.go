@@ -27,11 +27,20 @@ type Job struct {
 
 	// What follows is recorded and shown, and changes nothing else.
 	Experts       []string // keys of all Experts at hand
-	ModelName     string   // provider and model
-	ContextWindow int      // tokens; 0 when unknown
-	Runtime       string   // local, docker, ...
-	Version       string   // of perstack
-	Workspace     string   // as the model is told
+	Provider      string
+	ModelName     string
+	ContextWindow int    // tokens; 0 when unknown
+	Runtime       string // local, docker, ...
+	Version       string // of perstack
+	Workspace     string // as the model is told
+}
+
+// author names the model that writes the Expert's messages.
+func (j Job) author() string {
+	if j.Provider == "" {
+		return j.ModelName
+	}
+	return j.Provider + "/" + j.ModelName
 }
 
 // An Input says what the user wants from the job now.

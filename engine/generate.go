@@ -199,7 +199,7 @@ func (r *run) expertMessage(answer *model.Answer, text string) *event.Message {
 		ID:       r.Source.NewID(),
 		Type:     event.ExpertMessage,
 		Contents: append(r.thinkingParts(answer), r.textPart(text)),
-		Author:   r.job.ModelName,
+		Author:   r.job.author(),
 	}
 }
 

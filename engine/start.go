@@ -39,6 +39,7 @@ func (r *run) begin() (beginning, error) {
 		Expert:         event.ExpertRef{Key: e.Key, Name: e.Name, Version: e.Version},
 		Definition:     e.Digest(),
 		ContextWindow:  r.job.ContextWindow,
+		Provider:       r.job.Provider,
 		Model:          r.job.ModelName,
 		Workspace:      r.job.Workspace,
 		Runtime:        r.job.Runtime,

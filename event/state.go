@@ -17,6 +17,7 @@ type StartRun struct {
 	Answers           []ToolResult   `json:"answers,omitempty"`      // results that came from outside: the user's or a delegate's
 	DelegatedBy       *Parent        `json:"delegatedBy,omitzero"`   // lean
 	ContextWindow     int            `json:"contextWindow,omitzero"` // lean
+	Provider          string         `json:"provider,omitzero"`
 	Model             string         `json:"model,omitzero"`
 	MaxSteps          int            `json:"maxSteps,omitzero"`  // of the job
 	Workspace         string         `json:"workspace,omitzero"` // directory that the file tools work in

@@ -182,6 +182,7 @@ func Run(ctx context.Context, opts *Options) error {
 		Timeout:    setup.timeout,
 		Reasoning:  setup.reasoning,
 		Experts:    setup.expertKeys(),
+		Provider:   setup.provider,
 		ModelName:  setup.modelName,
 		Version:    version.String(),
 	}, out.listener())
