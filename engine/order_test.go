@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
@@ -15,16 +17,35 @@ import (
 // A diary is a store that writes down in which order things happen.
 type diary struct {
 	store.Store
-	lines []string
+	mu      sync.Mutex
+	lines   []string
+	commits int
+	before  int // commits when the model was about to be asked
 }
 
 func (d *diary) note(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
 func (d *diary) Open(ctx context.Context, id string) (store.Journal, error) {
 	j, err := d.Store.Open(ctx, id)
 	return &diaryJournal{j, d}, err
+}
+
+// awaitCommit waits for the commit that runs beside a model call, so that it cannot be
+// taken for a later one.
+func (d *diary) awaitCommit() {
+	for {
+		d.mu.Lock()
+		done := d.commits > d.before
+		d.mu.Unlock()
+		if done {
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 type diaryJournal struct {
@@ -34,16 +55,24 @@ type diaryJournal struct {
 
 func (j *diaryJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
 	j.d.note("append %s", e.Type())
+	if e.Type() == "startGeneration" {
+		j.d.mu.Lock()
+		j.d.before = j.d.commits
+		j.d.mu.Unlock()
+	}
 	return j.Journal.Append(ctx, e)
 }
 
 func (j *diaryJournal) Commit(ctx context.Context) error {
 	j.d.note("commit")
+	j.d.mu.Lock()
+	j.d.commits++
+	j.d.mu.Unlock()
 	return j.Journal.Commit(ctx)
 }
 
-// before reports whether a comes before b, and nothing of between lies in between.
-func (d *diary) before(t *testing.T, a, b string) {
+// ordered checks that a comes before b.
+func (d *diary) ordered(t *testing.T, a, b string) {
 	t.Helper()
 	i, j := slices.Index(d.lines, a), slices.Index(d.lines, b)
 	if i < 0 || j < 0 || i > j {
@@ -64,14 +93,13 @@ func TestOrder(t *testing.T) {
 		}
 		return nil
 	}
-	// The commit beside the model call would blur the order of the others.
-	b.script.onRequest = func() { d.note("model asked") }
+	b.script.onRequest = d.awaitCommit
 	b.must(Input{Query: "go"})
 
 	for _, name := range []string{"startRun", "callTools", "resolveToolResults", "completeRun"} {
-		d.before(t, "append "+name, "show "+name)
+		d.ordered(t, "append "+name, "show "+name)
 	}
-	d.before(t, "append startToolCall", "tool runs")
+	d.ordered(t, "append startToolCall", "tool runs")
 	started := slices.Index(d.lines, "append startToolCall")
 	if next := d.lines[started+1:]; next[0] != "commit" || next[1] != "tool runs" {
 		t.Errorf("between the record of a call and its start: %v", next[:3])

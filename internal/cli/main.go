@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/log"
 	"github.com/perstack-go/perstack/internal/cli/run"
+	"github.com/perstack-go/perstack/internal/cli/schema"
 	"github.com/perstack-go/perstack/internal/cli/validate"
 	"github.com/perstack-go/perstack/internal/version"
 )
@@ -83,6 +84,7 @@ afterwards and continued at any point.`,
 		demo.New(h, nil),
 		log.New(h, nil),
 		run.New(h, nil),
+		schema.New(h, nil),
 		validate.New(h, nil),
 	)
 	root.InitDefaultCompletionCmd()
