@@ -1,0 +1,200 @@
+package expert
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// beyond are the messages about what a schema cannot know: what a name or an address
+// means, and what stands elsewhere in the file.
+var beyond = regexp.MustCompile(strings.Join([]string{
+	"is protected;", "belongs to perstack itself;", "is the key of provider", // requiredEnv
+	"^IP addresses are not allowed",                         // allowedDomains
+	"^must be a public HTTPS URL: (it uses|its host|it is)", // endpoint
+	"^must use https;", "^is not a URL;",                    // baseUrl
+	"^is not JSON", "^is not a JSON object;", // inputJsonSchema
+	"has an invisible character", "a (name|version or tag) has at most", // parts of a text
+	"cannot delegate to itself;", "is already taken by", "^the base skill has no tool", "the base skill under another name;",
+}, "|"))
+
+func encodeTOML(t *testing.T, doc map[string]any) []byte {
+	t.Helper()
+	data, err := toml.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// texts are strings on both sides of every limit and grammar of the parser.
+func texts() (all []string) {
+	all = []string{
+		"", " ", "a", "A", "a b", "a/b c", "a\\b c", "/a b", " a", "-a", "a-", "_a", "a_b", "a.b", "@a/b", "@a", "a/b", "é", "a\tb",
+		"a@1", "a@1.0.0", "a@", "a@B", "@a/b@latest", "1.0.0", "1.0", "01.0.0", "1.0.0-rc.1+b", "v1.0.0", "100", "*.a", "*", "a.", "a_b.c", "a:1",
+		"https://a.example", "HTTPS://a.example", "http://localhost:1", "http://a.example", "ftp://a.example", "//a.example", "{}",
+	}
+	for _, n := range []int{63, 64, 65, 253, 254, 255, 256, 511, 512, 2048, 2049, 4096, 4097, 20480, 20481} {
+		all = append(all, strings.Repeat("a", n))
+		if n == 255 || n == 256 {
+			all = append(all, "1.0.0-"+strings.Repeat("a", n-6))
+		}
+		if n == 2048 || n == 2049 {
+			all = append(all, "https://a.example/"+strings.Repeat("a", n-18))
+		}
+	}
+	return all
+}
+
+// probes are values to try for a key with this schema.
+func probes(schema map[string]any) []any {
+	all := []any{int64(-1), int64(0), int64(1), int64(math.MaxInt32), int64(math.MaxInt32 + 1), 1.5, true, false, []any{}, map[string]any{}}
+	var strs []any
+	for _, s := range texts() {
+		strs = append(strs, s)
+	}
+	item := asObject(schema["items"])
+	for _, s := range []map[string]any{schema, item} {
+		strs = append(strs, asList(s["enum"])...)
+		for _, choice := range asList(s["anyOf"]) {
+			strs = append(append(strs, asList(asObject(choice)["enum"])...), "perstack")
+		}
+	}
+	all = append(all, strs...)
+	if schema["type"] != "array" {
+		return all
+	}
+	for _, s := range strs {
+		all = append(all, []any{s})
+	}
+	for _, n := range []int{8, 9, 255, 256} {
+		many := make([]any, n)
+		for i := range many {
+			many[i] = fmt.Sprintf("n%d", i)
+		}
+		all = append(all, many)
+	}
+	return append(all, []any{int64(1)}, []any{map[string]any{}})
+}
+
+// agree compares the verdicts on a file. Both must accept it or both refuse it,
+// unless the parser refuses it only for reasons beyond a schema.
+func agree(t *testing.T, v *validator, what string, doc map[string]any) {
+	t.Helper()
+	_, ps := Parse(FileName, encodeTOML(t, doc))
+	wrong := v.file(doc)
+	var reasons []string
+	for _, p := range ps {
+		firstEmpty := p.Path == "perstackBaseSkillCommand.0" && p.Message == "is empty" // draft-07 tells entries apart only in tuples
+		if !p.Warning && !beyond.MatchString(p.Message+"; "+p.Hint) && !firstEmpty {
+			reasons = append(reasons, p.String())
+		}
+	}
+	switch {
+	case ps.Err() == nil && len(wrong) > 0:
+		t.Errorf("%.200s: the schema refuses %q, the parser does not", what, wrong)
+	case len(reasons) > 0 && len(wrong) == 0:
+		t.Errorf("%.200s: only the parser refuses: %.300q", what, reasons)
+	}
+}
+
+// For every key of every table, on both sides of every limit, parser and schema say
+// the same. So no number and no grammar of the schema differs from the parser's.
+func TestJSONSchemaAgreesWithTheParser(t *testing.T) {
+	v, files, tried := newValidator(t), richFiles(), map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		t.Run(name, func(t *testing.T) {
+			doc := decodeTOML(t, files[name])
+			tables(v.root, "", maps.Clone(doc), func(path string, schema, is map[string]any) {
+				variant := fmt.Sprint(path, is["type"])
+				if strings.HasPrefix(path, "provider") {
+					variant += name
+				}
+				if tried[variant] {
+					return // other tables of these files are the same
+				}
+				tried[variant] = true
+				for key, s := range asObject(schema["properties"]) {
+					table := lookup(doc, v.root, path)
+					before, had := table[key]
+					values := append(probes(asObject(s)), named(asObject(s), before)...)
+					if !slices.Contains(keysOf(v, doc, path, schema, table), key) {
+						values = values[:1] // a key of another variant, whatever its value
+					}
+					for _, value := range values {
+						table[key] = value
+						agree(t, v, fmt.Sprintf("%s = %v", pathTo(path, key), value), doc)
+					}
+					delete(table, key)
+					agree(t, v, "without "+pathTo(path, key), doc)
+					if had {
+						table[key] = before
+					}
+				}
+			})
+		})
+	}
+}
+
+// named are tables of tables, with an entry under many names.
+func named(schema map[string]any, sample any) (all []any) {
+	if schema["propertyNames"] == nil {
+		return nil
+	}
+	var entry any = "v" // a header
+	for _, name := range slices.Sorted(maps.Keys(asObject(sample))) {
+		entry = asObject(sample)[name]
+	}
+	names := texts()
+	for c := range rune(128) {
+		names = append(names, "a"+string(c)+"a")
+		if entry == "v" {
+			all = append(all, map[string]any{"a": "v" + string(c)})
+		}
+	}
+	for _, name := range names {
+		all = append(all, map[string]any{name: entry})
+	}
+	many := map[string]any{}
+	for i := range 256 {
+		many[fmt.Sprintf("n%d", i)] = entry
+	}
+	return append(all, maps.Clone(many), func() any { delete(many, "n0"); return many }())
+}
+
+// lookup finds the table of doc at a path.
+func lookup(doc, root map[string]any, path string) (found map[string]any) {
+	tables(root, "", doc, func(at string, _, table map[string]any) {
+		if at == path {
+			found = table
+		}
+	})
+	return found
+}
+
+// FuzzJSONSchema checks that the schema never refuses what the parser accepts.
+func FuzzJSONSchema(f *testing.F) {
+	for _, text := range richFiles() {
+		f.Add([]byte(text))
+	}
+	dozen, err := os.ReadFile("testdata/dozen.toml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(dozen)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, ps := Parse(FileName, data); ps.Err() != nil {
+			return
+		}
+		if wrong := newValidator(t).file(decodeTOML(t, string(data))); len(wrong) > 0 {
+			t.Errorf("the schema refuses %q", wrong)
+		}
+	})
+}

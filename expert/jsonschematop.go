@@ -1,0 +1,79 @@
+package expert
+
+// This file describes the top level and the provider.
+
+func topSchema() *jsonSchema {
+	keys := describe(topKeys, topDescriptions())
+	keys = append(keys, property{"temperature", (&jsonSchema{Description: "No longer used; remove it."}).hidden()})
+	return closed("Experts, the model that thinks for them, and what they may use.", keys)
+}
+
+func topDescriptions() map[string]*jsonSchema {
+	return map[string]*jsonSchema{
+		"provider": providerSchema(),
+		"model":    text("Model to ask; each provider has its own default.", 1, 255),
+		"reasoningBudget": (&jsonSchema{
+			Description: "How much the model may think before it answers: a level, or a number of tokens.",
+			AnyOf: []*jsonSchema{
+				words("A named level.", string(ReasoningNone), string(ReasoningMinimal), string(ReasoningLow), string(ReasoningMedium), string(ReasoningHigh)),
+				number("A number of tokens; 0 is none.", 0),
+			},
+		}).or(string(DefaultReasoningBudget)),
+		"runtime": (&jsonSchema{
+			Description: "What carries out the runs; local is the built-in runtime.",
+			AnyOf: []*jsonSchema{
+				words("A runtime.", runtimeNames...),
+				(&jsonSchema{Description: "The older name of local.", Const: "perstack"}).hidden(),
+			},
+		}).or(DefaultRuntime),
+		"maxSteps":           number("Most steps that a whole job may take, delegates included.", 1).or(DefaultMaxSteps),
+		"maxRetries":         number("How often one generation is tried again after it failed.", 0).or(DefaultMaxRetries),
+		"timeout":            number("Milliseconds that one generation may take.", 0).or(DefaultTimeout.Milliseconds()),
+		"experts":            tablesOf("The Experts of this file, by name.", grammar("", nameGrammar, maxName), expertSchema()),
+		"perstackApiBaseUrl": pattern("Address of the registry.", secureURL, 0).or(DefaultAPIBaseURL),
+		"perstackBaseSkillCommand": array("Program and arguments that take the place of the built-in base skill.", 0,
+			anyText("The program, then its arguments.")),
+		"envPath": array("Env files to read, relative to this file; an empty list reads none.", 0, text("Path of an env file.", 1, 4096)),
+	}
+}
+
+// providerSchema knows the settings of all providers, and takes away those of the
+// others once the provider is named.
+func providerSchema() *jsonSchema {
+	var all [][]string
+	var conditions []*jsonSchema
+	for _, p := range providerSettings {
+		all = append(all, p.keys)
+		own := properties{{"setting", &jsonSchema{PropertyNames: &jsonSchema{Enum: p.keys}}}}
+		conditions = append(conditions, when("providerName", p.name, &jsonSchema{Properties: own}))
+	}
+	s := closed("Who runs the model.", properties{
+		{"providerName", words("Name of the provider; replay plays prepared answers and needs no key.", Providers()...)},
+		{"setting", closed("Settings of this provider.", describe(union(all...), settingDescriptions()))},
+	}, "providerName")
+	s.AllOf = conditions
+	return s
+}
+
+func settingDescriptions() map[string]*jsonSchema {
+	headers := &jsonSchema{
+		Description:          "Headers that every request carries; keep keys out of files that others can read.",
+		Type:                 "object",
+		PropertyNames:        &jsonSchema{Pattern: headerName},
+		AdditionalProperties: pattern("Value of the header.", headerValue, 0),
+	}
+	return map[string]*jsonSchema{
+		"baseUrl":                pattern("Address to send requests to; https, or plain http on this machine.", anyURL, 0),
+		"headers":                headers,
+		"allowPrivateEndpoint":   flag("Lets baseUrl be an address of a private network."),
+		"organization":           anyText("Organization that requests are billed to."),
+		"project":                anyText("Project that requests belong to."),
+		"name":                   anyText("Name under which the provider appears."),
+		"resourceName":           pattern("Resource of Azure; it becomes part of the host name.", oneHostLabel, 0),
+		"apiVersion":             anyText("Version of the API of Azure."),
+		"useDeploymentBasedUrls": flag("Puts the name of the deployment into the address."),
+		"region":                 pattern("Region of AWS; it becomes part of the host name.", oneHostLabel, 0),
+		"location":               pattern("Location of Google Cloud; it becomes part of the host name.", oneHostLabel, 0),
+		"cassette":               text("File with the prepared answers, relative to this file.", 1, 4096),
+	}
+}

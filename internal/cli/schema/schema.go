@@ -1,0 +1,57 @@
+// Package schema is the command that prints the JSON Schema of perstack.toml.
+//
+// It reads nothing: the schema is that of the program itself, made by package
+// expert. Start reading at [New].
+package schema
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// Options are what the command works with.
+type Options struct {
+	Host *host.Host
+}
+
+// New returns the command. Tests hand in a runF to see the options.
+func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	if runF == nil {
+		runF = run
+	}
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of perstack.toml",
+		Long: `Print the JSON Schema (draft-07) of perstack.toml, with which editors complete
+keys, explain them and mark mistakes while you type.
+
+Save it beside perstack.toml and name it in the first line of that file:
+
+  #:schema ./perstack.schema.json
+
+Editors with Taplo follow that line; in VS Code it is the extension Even Better
+TOML. perstack itself does not need the schema, and perstack validate finds more
+than it can say.`,
+		Example: `  perstack schema > perstack.schema.json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return host.Usagef("schema takes no arguments, but got %q; perstack validate checks a file", args[0])
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runF(cmd.Context(), opts)
+		},
+	}
+}
+
+func run(_ context.Context, opts *Options) error {
+	_, err := opts.Host.Stdout.Write(expert.JSONSchema())
+	return err
+}
