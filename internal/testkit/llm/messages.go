@@ -1,0 +1,187 @@
+package llm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// What a block of a type may have beside its type.
+var members = map[string][]string{
+	"text":              {"text", "cache_control", "citations"},
+	"image":             {"source", "cache_control"},
+	"document":          {"source", "cache_control", "title", "context", "citations"},
+	"thinking":          {"thinking", "signature"},
+	"redacted_thinking": {"data"},
+	"tool_use":          {"id", "name", "input", "cache_control", "caller"},
+	"tool_result":       {"tool_use_id", "content", "is_error", "cache_control"},
+}
+
+// Who may send a block, where it matters.
+var sender = map[string]string{
+	"tool_use": "assistant", "thinking": "assistant", "redacted_thinking": "assistant",
+	"tool_result": "user", "image": "user", "document": "user",
+}
+
+func (r *Request) checkSystem() *problem {
+	for i, b := range r.System {
+		if b.Type != "text" {
+			return invalid("system.%d.type: Input should be 'text'", i)
+		}
+		if p := checkBlock(fmt.Sprintf("system.%d", i), b); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *Script) checkMessages(messages []Message) *problem {
+	if len(messages) == 0 {
+		return invalid("messages: at least one message is required")
+	}
+	for i, m := range messages {
+		last := i == len(messages)-1
+		switch {
+		case m.Role != "user" && m.Role != "assistant":
+			return invalid("messages.%d.role: Input should be 'user' or 'assistant'", i)
+		case i == 0 && m.Role != "user":
+			return invalid("messages: first message must use the \"user\" role")
+		case i > 0 && m.Role == messages[i-1].Role:
+			return invalid("messages: roles must alternate between \"user\" and \"assistant\", but found multiple %q roles in a row", m.Role)
+		case len(m.Content) == 0 && (!last || m.Role == "user"):
+			return invalid("messages.%d: all messages must have non-empty content except for the optional final assistant message", i)
+		}
+		for j, b := range m.Content {
+			at := fmt.Sprintf("messages.%d.content.%d", i, j)
+			if by := sender[b.Type]; by != "" && by != m.Role {
+				return invalid("messages.%d: `%s` blocks can only be in `%s` messages", i, b.Type, by)
+			}
+			if p := checkBlock(at, b); p != nil {
+				return p
+			}
+			if p := s.checkSeal(at, b); p != nil {
+				return p
+			}
+			if last && m.Role == "assistant" && b.Text != strings.TrimRight(b.Text, " \t\r\n") {
+				return invalid("messages: final assistant content cannot end with trailing whitespace")
+			}
+		}
+	}
+	return checkPairs(messages)
+}
+
+// checkBlock looks at one block, and into the result of a tool.
+func checkBlock(at string, b Block) *problem {
+	allowed, known := members[b.Type]
+	if !known {
+		if b.Type == "server_tool_use" || strings.HasSuffix(b.Type, "_tool_result") || b.Type == "search_result" || b.Type == "container_upload" {
+			return nil // of tools that the provider runs
+		}
+		return invalid("%s: Input tag '%s' found using 'type' does not match any of the expected tags", at, b.Type)
+	}
+	for _, name := range b.names {
+		if name != "type" && !slices.Contains(allowed, name) {
+			return invalid("%s.%s.%s: Extra inputs are not permitted", at, b.Type, name)
+		}
+	}
+	switch {
+	case b.Type == "text" && b.Text == "":
+		return invalid("messages: text content blocks must be non-empty")
+	case b.Type == "text" && strings.TrimSpace(b.Text) == "":
+		return invalid("messages: text content blocks must contain non-whitespace text")
+	case b.Type == "tool_use" && b.Input.Kind() != jsontext.KindBeginObject:
+		return invalid("%s.tool_use.input: Input should be a valid dictionary", at)
+	case b.Type == "tool_use" && !useID.MatchString(b.ID):
+		return invalid("%s.tool_use.id: String should match pattern '%s'", at, useID)
+	case b.Type == "tool_use" && !toolName.MatchString(b.Name):
+		return invalid("%s.tool_use.name: String should match pattern '%s'", at, toolName)
+	case (b.Type == "image" || b.Type == "document") && b.Source.Kind() != jsontext.KindBeginObject:
+		return invalid("%s.%s.source: Field required", at, b.Type)
+	case b.Type == "tool_result":
+		return checkResult(at, b)
+	}
+	return nil
+}
+
+func checkResult(at string, b Block) *problem {
+	parts, err := b.Result()
+	if err != nil {
+		return invalid("%s.tool_result.content: Input should be a valid string or list", at)
+	}
+	if b.Content.Kind() == jsontext.KindString {
+		return nil // which may be empty
+	}
+	for i, part := range parts {
+		inside := fmt.Sprintf("%s.tool_result.content.%d", at, i)
+		if part.Type != "text" && part.Type != "image" && part.Type != "document" && part.Type != "search_result" {
+			return invalid("%s: Input tag '%s' found using 'type' does not match any of the expected tags: 'document', 'image', 'search_result', 'text'", inside, part.Type)
+		}
+		if p := checkBlock(inside, part); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// checkSeal refuses thinking that the script did not give: changed on the way, or
+// another provider's.
+func (s *Script) checkSeal(at string, b Block) *problem {
+	switch b.Type {
+	case "thinking":
+		if !slices.ContainsFunc(s.turns, func(t turn) bool {
+			return b.Signature != "" && t.reasoning == b.Thinking && t.signature == b.Signature
+		}) {
+			return invalid("%s: Invalid `signature` in `thinking` block", at)
+		}
+	case "redacted_thinking":
+		if !slices.ContainsFunc(s.turns, func(t turn) bool { return b.Data != "" && t.redacted == b.Data }) {
+			return invalid("%s: Invalid `data` in `redacted_thinking` block", at)
+		}
+	}
+	return nil
+}
+
+// checkPairs looks for the result of every call, in the message that follows it.
+func checkPairs(messages []Message) *problem {
+	seen := map[string]bool{} // calls, in the whole conversation
+	var open []string         // calls of the message before
+	for i, m := range messages {
+		var answered, uses []string
+		other := false
+		for j, b := range m.Content {
+			switch {
+			case b.Type == "tool_use" && seen[b.ID]:
+				return invalid("messages: `tool_use` ids must be unique")
+			case b.Type == "tool_use":
+				seen[b.ID] = true
+				uses = append(uses, b.ID)
+			case b.Type != "tool_result":
+				other = true
+			case slices.Contains(answered, b.ToolUseID):
+				return invalid("messages.%d.content.%d: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", i, j, b.ToolUseID)
+			case !slices.Contains(open, b.ToolUseID):
+				return invalid("messages.%d.content.%d: unexpected `tool_use_id` found in `tool_result` blocks: %s. "+
+					"Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", i, j, b.ToolUseID)
+			case other:
+				return invalid("messages.%d.content.%d: `tool_result` blocks must come before other content", i, j)
+			default:
+				answered = append(answered, b.ToolUseID)
+			}
+		}
+		if missing := slices.DeleteFunc(open, func(id string) bool { return slices.Contains(answered, id) }); len(missing) > 0 {
+			return unanswered(i-1, missing)
+		}
+		open = uses
+	}
+	if len(open) > 0 {
+		return unanswered(len(messages)-1, open)
+	}
+	return nil
+}
+
+func unanswered(at int, ids []string) *problem {
+	return invalid("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. "+
+		"Each `tool_use` block must have a corresponding `tool_result` block in the next message.", at, strings.Join(ids, ", "))
+}
