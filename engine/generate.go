@@ -28,6 +28,8 @@ func (r *run) generateToolCall(ctx context.Context) event.Body {
 		return r.cutOff(answer)
 	case len(answer.Calls) > 0:
 		return r.calls(answer)
+	case answer.Text != "" && answer.Finish == model.FinishLength:
+		return r.cutText(answer)
 	case answer.Text != "":
 		return event.CompleteRun{NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}
 	}
@@ -45,6 +47,11 @@ func (r *run) generateRunResult(ctx context.Context) event.Body {
 		return r.failedGeneration(ctx, err)
 	case answer.Finish == model.FinishContentFilter:
 		return filtered(answer)
+	case answer.Finish == model.FinishLength:
+		return event.StopRunByError{Usage: answer.Usage, Error: event.Failure{
+			Name:    "LengthExceeded",
+			Message: "the final answer was cut off by the model's output limit; ask for a shorter one",
+		}}
 	}
 	return event.CompleteRun{ToolMessage: ref, NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}
 }
@@ -163,13 +170,15 @@ func (r *run) uselessAnswer(usage event.Usage, name, message string, pair *excha
 		return retry
 	}
 	retry.NewMessages = pair.messages
-	retry.ToolCalls, retry.ToolResults = []event.ToolCall{pair.call}, []event.ToolResult{pair.result}
+	if pair.call.ID != "" {
+		retry.ToolCalls, retry.ToolResults = []event.ToolCall{pair.call}, []event.ToolResult{pair.result}
+	}
 	return retry
 }
 
-// An exchange is a tool call and its answer, made up to show the model its mistake.
+// An exchange is what the model said and an answer, made up to show it its mistake.
 type exchange struct {
-	call     event.ToolCall
+	call     event.ToolCall // none if it said only text
 	result   event.ToolResult
 	messages []*event.Message
 }
@@ -191,6 +200,14 @@ func (r *run) cutOff(answer *model.Answer) event.Body {
 	return r.uselessAnswer(answer.Usage, "CutOff", message, &exchange{
 		call.ToolCall, result, []*event.Message{called.NewMessage, answered},
 	})
+}
+
+// cutText answers a text that ended at the output limit: half an answer must not pass
+// for a whole one.
+func (r *run) cutText(answer *model.Answer) event.Body {
+	const message = "The answer was cut off at the output limit. Answer again, and shorter."
+	pair := []*event.Message{r.expertMessage(answer, answer.Text), r.userMessage(reason("CutOff", message))}
+	return r.uselessAnswer(answer.Usage, "CutOff", message, &exchange{messages: pair})
 }
 
 // expertMessage is the model's turn as a message: thinking first, then text.

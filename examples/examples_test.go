@@ -25,11 +25,11 @@ type played struct {
 // together with the comment.
 var commands = map[string][]played{
 	"notes": {
-		{host.ExitUsage, `provider "anthropic" cannot be used by this version yet`},
+		{host.ExitUsage, "ANTHROPIC_API_KEY is not set"},
 		{host.ExitOK, "I wrote it down in notes/meetings.md."},
 	},
 	"ask-user": {
-		{host.ExitUsage, `provider "anthropic" cannot be used by this version yet`},
+		{host.ExitUsage, "ANTHROPIC_API_KEY is not set"},
 		{host.ExitUsage, "no job to continue"},
 		{host.ExitWaiting, "How do you want to travel"},
 		{host.ExitOK, "Your trip by train is in plan.md."},

@@ -17,15 +17,13 @@ var later = []func(u *use){
 		const key = "provider.providerName"
 		named := "provider " + quote(u.provider)
 		switch {
-		case u.provider == "replay":
+		case u.provider == "anthropic", u.provider == "replay":
 		case !slices.Contains(Providers(), u.provider):
 			u.reportFlag(named+" is unknown", didYouMean(u.provider, Providers()))
 		case u.providerFlag:
-			u.reportFlag(named+yet, "only replay can")
-		case u.config.Provider.Name == "":
-			u.report(key, named+", the default,"+yet, "only replay can")
+			u.reportFlag(named+yet, "only anthropic and replay can")
 		default:
-			u.report(key, named+yet, "only replay can")
+			u.report(key, named+yet, "only anthropic and replay can")
 		}
 	},
 	func(u *use) { // runtimes
@@ -59,6 +57,9 @@ var later = []func(u *use){
 		}
 	},
 	func(u *use) { // what the provider runs itself
+		if u.provider == "anthropic" {
+			return
+		}
 		const message = "tools and skills of the provider cannot be used by this version yet"
 		if len(u.expert.ProviderTools) > 0 {
 			u.report(u.path("providerTools"), message, "")

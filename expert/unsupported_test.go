@@ -13,22 +13,30 @@ func TestUnsupported(t *testing.T) {
 	c := check(t, full)
 	e, _ := c.Lookup("zoe")
 	got := lines(c.Unsupported(e, "", ""))
-	const message = "tools and skills of the provider cannot be used by this version yet"
 	want := []string{
 		`p.toml:4:1: runtime: runtime "docker" cannot be used by this version yet; only local can`,
 		`p.toml:9:1: perstackBaseSkillCommand: another base skill cannot be started by this version yet; remove it`,
-		`p.toml:13:1: provider.providerName: provider "anthropic" cannot be used by this version yet; only replay can`,
 		`p.toml:17:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
 		`p.toml:22:1: experts.zoe.delegates: delegates cannot be run by this version yet`,
-		`p.toml:24:1: experts.zoe.providerTools: ` + message,
-		`p.toml:25:1: experts.zoe.providerSkills: ` + message,
-		`p.toml:27:14: experts.zoe.providerToolOptions: ` + message,
 		`p.toml:39:21: experts.zoe.skills.search: skills of type mcpStdioSkill cannot be started by this version yet`,
 		`p.toml:49:21: experts.zoe.skills.events: skills of type mcpSseSkill cannot be started by this version yet`,
 		`p.toml:53:21: experts.zoe.skills.local: skills of type mcpHttpSkill cannot be started by this version yet`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// What a provider runs itself is used with the one that can do it, and refused with others.
+func TestUnsupportedProviderTools(t *testing.T) {
+	c := check(t, full)
+	e, _ := c.Lookup("zoe")
+	const message = "tools and skills of the provider cannot be used by this version yet"
+	got := strings.Join(lines(c.Unsupported(e, "replay", "")), "\n")
+	for _, key := range []string{"providerTools", "providerSkills", "providerToolOptions"} {
+		if !strings.Contains(got, "experts.zoe."+key+": "+message) {
+			t.Errorf("%s is not refused:\n%s", key, got)
+		}
 	}
 }
 
@@ -43,9 +51,9 @@ func TestUnsupportedWithoutPlace(t *testing.T) {
 		provider, runtime string
 		want              []string
 	}{
-		{plain, "", "", []string{`p.toml: provider.providerName: provider "anthropic", the default, cannot be used by this version yet; only replay can`}},
-		{plain, "anthropic", "", []string{`provider "anthropic" cannot be used by this version yet; only replay can`}},
-		{plain, "openai", "", []string{`provider "openai" cannot be used by this version yet; only replay can`}},
+		{plain, "", "", nil},
+		{plain, "anthropic", "", nil},
+		{plain, "openai", "", []string{`provider "openai" cannot be used by this version yet; only anthropic and replay can`}},
 		{plain, "foo", "", []string{`provider "foo" is unknown; use ` + all}},
 		{plain, "opnai", "", []string{`provider "opnai" is unknown; did you mean "openai"?`}},
 		{plain, "\x1b[31m", "", []string{`provider "\x1b[31m" is unknown; use ` + all}},
@@ -53,7 +61,7 @@ func TestUnsupportedWithoutPlace(t *testing.T) {
 		{named, "replay", "local", nil},
 		{named, "openai", "docker", []string{
 			`p.toml:1:1: runtime: runtime "docker" cannot be used by this version yet; only local can`,
-			`p.toml:2:10: provider.providerName: provider "openai" cannot be used by this version yet; only replay can`,
+			`p.toml:2:10: provider.providerName: provider "openai" cannot be used by this version yet; only anthropic and replay can`,
 		}},
 		{named, "replay", "cursor", []string{`runtime "cursor" cannot be used by this version yet; only local can`}},
 		{named, "replay", "dokcer", []string{`runtime "dokcer" is unknown; did you mean "docker"?`}},

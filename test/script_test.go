@@ -16,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/llm"
 )
 
 // fixedSource is set in the environment of a script that wants reproducible runs.
@@ -40,6 +41,7 @@ func TestMain(m *testing.M) {
 //	trace 'startRun@1 …'      the state events on the last standard output are these
 //	checkpoint NAME STEP      sets $NAME to the id of the checkpoint that ended the step
 //	exitcode N perstack …     the command ends with this exit code
+//	llm FILE                  starts a scripted model server; $ANTHROPIC_BASE_URL and the key lead to it
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
@@ -53,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"trace":      trace,
 			"checkpoint": checkpoint,
 			"exitcode":   exitcode,
+			"llm":        startLLM,
 		},
 	})
 }
@@ -102,6 +105,19 @@ func checkpoint(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("no checkpoint of step %s on standard output", args[1])
+}
+
+// startLLM serves a script of internal/testkit/llm until the test script ends.
+func startLLM(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: llm FILE")
+	}
+	script, err := llm.Parse(args[0], []byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	url, stop := llm.New(script).Serve()
+	ts.Defer(stop)
+	ts.Setenv("ANTHROPIC_BASE_URL", url)
+	ts.Setenv("ANTHROPIC_API_KEY", llm.Key)
 }
 
 func exitcode(ts *testscript.TestScript, neg bool, args []string) {

@@ -28,7 +28,8 @@ var rooms = []room{
 
 	// Who thinks, what can be done, where history lives. They do not know each other.
 	{"model", "event expert"},
-	{"model/...", "event expert model internal/version"},
+	{"model/providers", "expert model/..."},
+	{"model/...", "event expert model model/wire internal/version"},
 	{"skill/...", "event expert skill internal/version internal/workspace internal/sandbox internal/egress"},
 	{"store", "event expert"},
 	{"store/...", "event expert store"},

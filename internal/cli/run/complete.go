@@ -23,7 +23,9 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 	fixed := map[string][]cobra.Completion{
 		"output":   {outputJSON, outputText, outputProgress},
 		"events":   {eventsFull, eventsLean},
-		"provider": {"replay"},
+		"provider": {"anthropic", "replay"},
+
+		"reasoning-budget": {"none", "minimal", "low", "medium", "high"},
 	}
 	for flag, values := range fixed {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))

@@ -20,6 +20,7 @@ func (o *Options) again(jobID string, args ...string) string {
 	add("--workspace", o.Workspace)
 	add("--storage", o.Storage)
 	add("--provider", o.Provider)
+	add("--model", o.Model)
 	add("--cassette", o.Cassette)
 	for _, path := range o.EnvPath {
 		add("--env-path", path)

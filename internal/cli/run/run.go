@@ -34,6 +34,8 @@ type Options struct {
 	Workspace string
 	Storage   string
 	Provider  string
+	Model     string
+	Reasoning string
 	Cassette  string
 
 	MaxSteps, MaxRetries, TimeoutMS *int // nil when not given
@@ -114,6 +116,8 @@ answer, 129, 130 and 143 stopped by a signal after the state was saved.`,
 	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: here)")
 	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
 	flags.StringVar(&opts.Provider, "provider", "", "who runs the model (default: as perstack.toml says)")
+	flags.StringVar(&opts.Model, "model", "", "model to use (default: as perstack.toml says, else the provider's)")
+	flags.StringVar(&opts.Reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default low)")
 	flags.StringVar(&opts.Cassette, "cassette", "", "answers to play, with --provider replay")
 	flags.Var(maxSteps, "max-steps", "steps of the whole job (default 100)")
 	flags.Var(maxRetries, "max-retries", "retries of one generation (default 5)")
@@ -150,7 +154,7 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	player, err := setup.model()
+	thinker, err := setup.model(e)
 	if err != nil {
 		return err
 	}
@@ -161,7 +165,7 @@ func Run(ctx context.Context, opts *Options) error {
 	out := newOutput(ctx, opts, e.Key)
 	defer out.close()
 	runtime := &local.Runtime{
-		Model:     player,
+		Model:     thinker,
 		Store:     history,
 		Source:    h.Source,
 		Log:       opts.logger(),
@@ -184,7 +188,10 @@ func Run(ctx context.Context, opts *Options) error {
 		Experts:    setup.expertKeys(),
 		Provider:   setup.provider,
 		ModelName:  setup.modelName,
-		Version:    version.String(),
+
+		ContextWindow: setup.contextWindow(),
+
+		Version: version.String(),
 	}, out.listener())
 	if err != nil {
 		return out.explain(err)

@@ -9,8 +9,6 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/replay"
 )
 
 // A setup is what flags, perstack.toml and defaults add up to.
@@ -21,6 +19,7 @@ type setup struct {
 	workspace  string
 	provider   string
 	modelName  string
+	env        expert.Env
 	envFiles   []string
 	maxSteps   int
 	maxRetries int
@@ -61,7 +60,15 @@ func loadSetup(o *Options) (*setup, error) {
 	if o.TimeoutMS != nil {
 		s.timeout = time.Duration(*o.TimeoutMS) * time.Millisecond
 	}
-	s.modelName = cmp.Or(config.Model, expert.DefaultModel(s.provider))
+	s.modelName = cmp.Or(o.Model, config.Model, expert.DefaultModel(s.provider))
+	if s.provider == "replay" {
+		s.modelName = expert.DefaultModel(s.provider) // a cassette has no models to choose from
+	}
+	if o.Reasoning != "" {
+		if s.reasoning, err = expert.ParseReasoningBudget(o.Reasoning); err != nil {
+			return nil, host.Usagef("--reasoning-budget: %w", err)
+		}
+	}
 	return s, s.loadEnv()
 }
 
@@ -83,11 +90,11 @@ func (s *setup) loadEnv() error {
 	for _, f := range files {
 		s.envFiles = append(s.envFiles, f.Path)
 	}
-	env, err := expert.LoadEnv(h.Environ, files)
-	if err != nil {
+	var err error
+	if s.env, err = expert.LoadEnv(h.Environ, files); err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
-	for _, notice := range env.Notices() {
+	for _, notice := range s.env.Notices() {
 		s.opts.logger().Debug(notice)
 	}
 	return nil
@@ -96,21 +103,10 @@ func (s *setup) loadEnv() error {
 // rules are the files that say what the Expert may do. No tool may change them.
 func (s *setup) rules() []string {
 	files := []string{s.config.Path, filepath.Join(s.config.Dir, "perstack.lock")}
-	if path := s.cassettePath(); path != "" {
+	if path := s.setting().Cassette; path != "" {
 		files = append(files, path)
 	}
 	return files
-}
-
-// cassettePath is where the answers of the replay model are; empty when nobody said.
-func (s *setup) cassettePath() string {
-	switch {
-	case s.opts.Cassette != "":
-		return s.opts.Host.Path(s.opts.Cassette)
-	case s.config.Provider.Name == "replay": // settings belong to the provider they stand with
-		return s.config.Provider.Setting.Cassette
-	}
-	return ""
 }
 
 // expert finds the Expert to run.
@@ -139,20 +135,4 @@ func (s *setup) expertKeys() []string {
 
 func (s *setup) expertList() string {
 	return cmp.Or(strings.Join(s.expertKeys(), ", "), "no experts")
-}
-
-// model returns the model that thinks for the run.
-func (s *setup) model() (model.Model, error) {
-	if s.opts.Cassette != "" && s.provider != "replay" {
-		return nil, host.Usagef("--cassette goes with --provider replay, not %s", s.provider)
-	}
-	path := s.cassettePath()
-	if path == "" {
-		return nil, host.Usagef("the replay provider needs a cassette; give it with --cassette or as cassette in [provider.setting]")
-	}
-	cassette, err := replay.Load(path)
-	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	return replay.New(cassette), nil
 }

@@ -1,0 +1,44 @@
+package run
+
+import (
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/model/providers"
+)
+
+// model returns the model that thinks for the run.
+func (s *setup) model(e *expert.Expert) (model.Model, error) {
+	if s.opts.Cassette != "" && s.provider != "replay" {
+		return nil, host.Usagef("--cassette goes with --provider replay, not %s", s.provider)
+	}
+	m, err := providers.Open(providers.Choice{
+		Provider: s.provider,
+		Model:    s.modelName,
+		Setting:  s.setting(),
+		Env:      s.env.Get,
+		Expert:   e,
+	})
+	if err != nil {
+		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	return m, nil
+}
+
+// setting is [provider.setting], if it belongs to the provider in use, after flags.
+func (s *setup) setting() expert.Setting {
+	var setting expert.Setting
+	if s.config.Provider.Name == s.provider {
+		setting = s.config.Provider.Setting
+	}
+	if s.opts.Cassette != "" {
+		setting.Cassette = s.opts.Host.Path(s.opts.Cassette)
+	}
+	return setting
+}
+
+// contextWindow is that of the model; 0 when it is not known.
+func (s *setup) contextWindow() int {
+	known, _ := model.Lookup(s.provider, s.modelName)
+	return known.ContextWindow
+}

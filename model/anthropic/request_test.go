@@ -1,0 +1,220 @@
+package anthropic_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/model/anthropic"
+)
+
+const own = "anthropic/claude-sonnet-4-5"
+
+// The first bytes of some files, in base64.
+const (
+	png  = "iVBORw0KGgoAAAAN"
+	pdf  = "JVBERi0xLjcK"
+	bmp  = "Qk0AAAAAAAAA"
+	note = "bm90ZXM=" // notes
+)
+
+func instruction(text string) *event.Message {
+	return &event.Message{Type: event.InstructionMessage, Cache: true, Contents: []event.Part{{Type: event.TextPart, Text: text}}}
+}
+
+func says(author string, parts ...event.Part) *event.Message {
+	return &event.Message{Type: event.ExpertMessage, Author: author, Contents: parts}
+}
+
+func text(s string) event.Part { return event.Part{Type: event.TextPart, Text: s} }
+
+func thinks(s, signature string) event.Part {
+	return event.Part{Type: event.ThinkingPart, Thinking: s, Signature: signature}
+}
+
+func calls(id, tool, args string) event.Part {
+	return event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: tool, Args: jsontext.Value(args)}
+}
+
+func returned(id string, isError bool, parts ...event.Part) event.Part {
+	return event.Part{Type: event.ToolResultPart, ToolCallID: id, IsError: isError, Contents: parts}
+}
+
+func results(parts ...event.Part) *event.Message {
+	return &event.Message{Type: event.ToolMessage, Contents: parts}
+}
+
+func asks(parts ...event.Part) *event.Message {
+	return &event.Message{Type: event.UserMessage, Contents: parts}
+}
+
+var redacted = event.Part{Type: event.ThinkingPart, ProviderData: jsontext.Value(`{"type":"redacted_thinking","data":"abc"}`)}
+
+var tools = []model.Tool{
+	{Name: "read", Description: "Reads a \"file\".", InputSchema: jsontext.Value(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
+	{Name: "think"},
+	{Name: "web_search", Description: "a skill of the same name"},
+}
+
+func cached(m *event.Message) *event.Message { m.Cache = true; return m }
+
+var requests = []struct {
+	name   string
+	change func(*anthropic.Config)
+	req    model.Request
+	betas  string
+}{
+	{name: "text", req: model.Request{Messages: []*event.Message{instruction("Be brief."), user("Hello \"you\"")}}},
+	{name: "thinking", req: model.Request{Reasoning: "low", Tools: tools, Messages: []*event.Message{
+		instruction("Be brief."), user("Read a and b."),
+		says(own, thinks("Two files.", "sig"), redacted, text("I read. \n"), calls("c1", "read", `{"path":"a"}`), calls("c2", "read", `{"path":"b"}`)),
+		results(returned("c1", false, text("A")), returned("c2", true, text("no such file"))),
+		says(own, calls("c3", "read", `{"path":"c"}`)),
+		results(returned("c3", false, text("C"), text("D"))),
+	}}},
+	// Marks of another model are not sent, so the turn is ended without thinking.
+	{name: "foreign", req: model.Request{Reasoning: "low", Messages: []*event.Message{
+		instruction("Be brief."), user("Read."),
+		says("openai/gpt-5", thinks("Hm.", "sig"), redacted, calls("functions.read:0", "re ad", `"broken`)),
+		results(returned("functions.read:0", false)),
+	}}},
+	// In the next turn it thinks again.
+	{name: "foreign_then_user", req: model.Request{Reasoning: "high", Messages: []*event.Message{
+		user("Read."), says("openai/gpt-5", calls("c1", "read", "")), results(returned("c1", true)), user("Again."),
+	}}},
+	{name: "media", req: model.Request{Messages: []*event.Message{
+		asks(
+			text("Look:"),
+			event.Part{Type: event.ImageInlinePart, MIMEType: "image/jpeg", EncodedData: png},
+			event.Part{Type: event.ImageBinaryPart, MIMEType: "image/png", Data: png},
+			event.Part{Type: event.ImageURLPart, MIMEType: "image/png", URL: "https://example.com/a.png"},
+			event.Part{Type: event.ImageURLPart, MIMEType: "image/png", URL: "data:image/png;base64," + png},
+			event.Part{Type: event.FileInlinePart, MIMEType: "application/pdf", EncodedData: pdf},
+			event.Part{Type: event.FileURLPart, MIMEType: "application/pdf", URL: "https://example.com/a.pdf"},
+			event.Part{Type: event.FileInlinePart, MIMEType: "text/markdown; charset=utf-8", EncodedData: note},
+			event.Part{Type: event.ImageInlinePart, MIMEType: "image/bmp", EncodedData: bmp},
+			event.Part{Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: "?"},
+			event.Part{Type: event.FileURLPart, MIMEType: "application/pdf", URL: "file:///etc/passwd"},
+			event.Part{Type: event.FileURLPart, MIMEType: "application/zip", URL: "https://example.com/a.zip"},
+		),
+		says(own, calls("c1", "read", "{}")),
+		results(
+			returned("c1", true, text("look"), event.Part{Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: png}),
+		),
+	}}},
+	{name: "merged", req: model.Request{Messages: []*event.Message{
+		user("One."), user(" "), user("Two."), says(own, text("Yes.")), says(own, text("")), says(own, text("No.")), user("Three."),
+	}}},
+	{name: "marks", req: model.Request{Messages: []*event.Message{
+		instruction("A"), cached(user("B")), cached(says(own, thinks("t", "s"))), cached(says(own, text("C"))),
+		cached(user("D")), cached(user("E")), user("F"), says(own, thinks("last", "s")),
+	}}},
+	{name: "small_budget", req: model.Request{Reasoning: "5", Messages: hello().Messages}},
+	{name: "large_budget", change: func(c *anthropic.Config) { c.MaxTokens = 4096 }, req: model.Request{Reasoning: "9999", Messages: hello().Messages}},
+	{name: "unknown_model", change: func(c *anthropic.Config) { c.Model = "claude-9" }, req: model.Request{Reasoning: "medium", Messages: hello().Messages}},
+	{name: "own_limit", change: func(c *anthropic.Config) { c.MaxTokens = 500 }, req: model.Request{Reasoning: "medium", Messages: hello().Messages}},
+	{name: "old_model", change: func(c *anthropic.Config) { c.Model = "claude-3-5-haiku-latest" }, req: model.Request{Reasoning: "low", Messages: hello().Messages}},
+	{name: "no_thinking", req: model.Request{Reasoning: expert.ReasoningNone, Messages: hello().Messages}},
+	{
+		name: "hosted_tools",
+		change: func(c *anthropic.Config) {
+			c.Tools = []string{"webSearch", "webFetch", "codeExecution", "webFetch"}
+			c.ToolOptions = &expert.ProviderToolOptions{
+				WebSearch: &expert.WebSearchOptions{MaxUses: 3, AllowedDomains: []string{"example.com"}},
+				WebFetch:  &expert.WebFetchOptions{MaxUses: 2},
+			}
+			c.Client.Header = http.Header{"anthropic-beta": {"mine-1"}}
+		},
+		req:   model.Request{Tools: tools, Messages: hello().Messages},
+		betas: "web-fetch-2025-09-10,code-execution-2025-05-22,mine-1",
+	},
+	{
+		name: "hosted_skills",
+		change: func(c *anthropic.Config) {
+			c.Tools = []string{"codeExecution"}
+			c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}, {Type: "builtin", SkillID: "xlsx"}}
+		},
+		req:   model.Request{Tools: tools[:1], Messages: hello().Messages},
+		betas: "code-execution-2025-08-25,skills-2025-10-02,files-api-2025-04-14",
+	},
+}
+
+func TestRequests(t *testing.T) {
+	for _, test := range requests {
+		t.Run(test.name, func(t *testing.T) {
+			var body []byte
+			m := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				body, _ = io.ReadAll(r.Body)
+				if got := strings.Join(r.Header.Values("Anthropic-Beta"), "+"); got != test.betas {
+					t.Errorf("betas %q", got)
+				}
+				if r.URL.Path != "/v1/messages" || r.Header.Get("X-Api-Key") != key || r.Header.Get("Anthropic-Version") != "2023-06-01" {
+					t.Errorf("%s %v", r.URL, r.Header)
+				}
+				streaming(start, end, stop)(w, r)
+			}, test.change)
+			if _, _, err := ask(t.Context(), m, &test.req); err != nil {
+				t.Fatal(err)
+			}
+			v := jsontext.Value(body)
+			if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
+				t.Fatalf("%v in %s", err, body)
+			}
+			if n := strings.Count(string(body), "cache_control"); n > 4 {
+				t.Errorf("%d marks", n)
+			}
+			testkit.Golden(t, test.name+".json", string(v)+"\n")
+		})
+	}
+}
+
+func TestMessagesAreEncodedOnce(t *testing.T) {
+	var bodies []string
+	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		streaming(start, end, stop)(w, r)
+	}, nil)
+	req := &model.Request{Messages: []*event.Message{instruction("Be brief.")}}
+	for i := range 10 {
+		req.Messages = append(req.Messages, user("Question."), says(own, text("Answer.")))
+		if _, _, err := ask(t.Context(), m, req); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := m.Encodings(), int64(len(req.Messages)); got != want {
+			t.Errorf("request %d: %d encodings of %d messages", i, got, want)
+		}
+		if n := strings.Count(bodies[i], "cache_control"); n != 2 {
+			t.Errorf("%d marks in %s", n, bodies[i])
+		}
+	}
+}
+
+func TestConfigurationErrors(t *testing.T) {
+	for want, change := range map[string]func(*anthropic.Config){
+		"no model is named":                     func(c *anthropic.Config) { c.Model = "" },
+		"ANTHROPIC_API_KEY is not set":          func(c *anthropic.Config) { c.Key = "" },
+		"spaces and line ends":                  func(c *anthropic.Config) { c.Key += "\n" },
+		"not https":                             func(c *anthropic.Config) { c.Client.BaseURL = "http://example.com" },
+		"webSearch, webFetch and codeExecution": func(c *anthropic.Config) { c.Tools = []string{"googleMaps"} },
+		"make it a skill of the Expert":         func(c *anthropic.Config) { c.Skills = []expert.ProviderSkill{{Type: "custom", Name: "x"}} },
+		"pdf, docx, pptx and xlsx":              func(c *anthropic.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "mp3"}} },
+		"is negative":                           func(c *anthropic.Config) { c.MaxTokens = -1 },
+		"no HTTP client":                        func(c *anthropic.Config) { c.Client.HTTP = nil },
+	} {
+		cfg := anthropic.Config{Key: key, Model: "m"}
+		cfg.Client.HTTP = &http.Client{}
+		change(&cfg)
+		m, err := anthropic.New(cfg)
+		if m != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), key) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/perstack-go/perstack/model"
+)
+
+// What holds where a [Client] says nothing else. Providers send a sign of life every few
+// seconds; the two waits are long because some think before their first one.
+const (
+	DefaultFirstByte = 2 * time.Minute
+	DefaultIdle      = 2 * time.Minute
+	DefaultMaxEvent  = 8 << 20
+	DefaultMaxStream = 256 << 20
+)
+
+// A Client talks to one provider at one address.
+type Client struct {
+	Provider string // for messages
+	BaseURL  string
+	Header   http.Header // with the key
+	Secrets  []string    // values that no error may show
+	HTTP     *http.Client
+	Accept   string // media type of the stream; text/event-stream if empty
+
+	// FirstByte and Idle bound the wait for the head of an answer and for each further
+	// piece of it. 0 means the default; less than 0 that only the context bounds them.
+	FirstByte, Idle time.Duration
+
+	// MaxEvent and MaxStream bound, in bytes, one event and a whole answer. 0 means the
+	// default.
+	MaxEvent, MaxStream int
+
+	// Explain finds the provider's own words in the body of a failed answer. It may be
+	// nil, and what it is given may be anything.
+	Explain func(status int, body []byte) Problem
+}
+
+// A Problem is a failure in the words of a provider.
+type Problem struct {
+	Message string // empty if there are none
+	Final   bool   // it looks passing but is not, like a used-up quota
+}
+
+// NewHTTPClient returns the client of a run. proxy may be nil.
+func NewHTTPClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:                  proxy,
+			DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+			TLSHandshakeTimeout:    20 * time.Second,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConnsPerHost:    16,
+			IdleConnTimeout:        90 * time.Second,
+			DisableCompression:     true, // a stream gains nothing, and a bomb is not unpacked
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: stay,
+	}
+}
+
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Check says what is wrong with the client's address. A key travels in the clear to
+// this machine only.
+func (c *Client) Check() error {
+	u, err := url.Parse(c.BaseURL)
+	switch {
+	case err != nil || u.Host == "":
+		return fmt.Errorf("%s: the base URL is not a URL; it looks like https://host/path", c.Provider)
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return fmt.Errorf("%s: the base URL of %s has a user, a query or a fragment; give the key as a key, and the rest as headers", c.Provider, u.Host)
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	}
+	return fmt.Errorf("%s: the base URL of %s is not https; only a server on this machine may be reached without", c.Provider, u.Host)
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
+}
+
+// Post sends a body, made of pieces that are written one after another, and returns the
+// stream of its answer. Failures are [*model.Error], or the context's own.
+func (c *Client) Post(ctx context.Context, path string, header http.Header, body ...[]byte) (*Stream, error) {
+	if err := c.Check(); err != nil {
+		return nil, &model.Error{Name: "ConfigurationError", Message: err.Error()}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	watch := &watchdog{cancel: cancel}
+	watch.expect(orDefault(c.FirstByte, DefaultFirstByte), errFirstByte)
+	response, err := c.send(ctx, path, header, body) //nolint:bodyclose // the stream closes it
+	watch.rest()
+	if err != nil {
+		err = c.transportError(ctx, err)
+		cancel(nil)
+		return nil, err
+	}
+	stream := newStream(ctx, c, response.Body, watch)
+	if response.StatusCode/100 != 2 {
+		defer stream.Close()
+		return nil, c.statusError(stream, response)
+	}
+	want := cmp.Or(c.Accept, eventStream)
+	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != want {
+		defer stream.Close()
+		return nil, c.Malformed(fmt.Errorf("an answer of type %.100q instead of %s; check the base URL", kind, want))
+	}
+	return stream, nil
+}
+
+const eventStream = "text/event-stream"
+
+func (c *Client) send(ctx context.Context, path string, header http.Header, body [][]byte) (*http.Response, error) {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(&pieces{rest: body}), nil }
+	reader, _ := open()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.BaseURL, "/")+path, reader)
+	if err != nil {
+		return nil, err
+	}
+	request.GetBody = open
+	for _, piece := range body {
+		request.ContentLength += int64(len(piece))
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", cmp.Or(c.Accept, eventStream))
+	for _, h := range []http.Header{c.Header, header} {
+		for name, values := range h {
+			request.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	if c.HTTP == nil {
+		return nil, fmt.Errorf("no HTTP client was handed in")
+	}
+	client := *c.HTTP // whoever made it, it goes nowhere else with the key
+	client.CheckRedirect, client.Jar = stay, nil
+	return client.Do(request)
+}
+
+// pieces reads byte slices one after another. Unlike net.Buffers it fills what it is
+// given, so that many small pieces do not become as many small frames.
+type pieces struct {
+	rest [][]byte
+	at   int // in the first of rest
+}
+
+func (p *pieces) Read(buf []byte) (n int, err error) {
+	for n < len(buf) && len(p.rest) > 0 {
+		k := copy(buf[n:], p.rest[0][p.at:])
+		n, p.at = n+k, p.at+k
+		if p.at == len(p.rest[0]) {
+			p.rest, p.at = p.rest[1:], 0
+		}
+	}
+	if n == 0 && len(buf) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func orDefault(d, standard time.Duration) time.Duration {
+	if d == 0 {
+		return standard
+	}
+	return d
+}
