@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -9,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -26,29 +29,12 @@ const steps = 1000
 // longJob runs a job of 1,000 steps with one tool call each and measures what a step
 // costs at its beginning and at its end.
 func longJob(ctx context.Context, dir string) ([]figure, error) {
-	counting := &countingStore{Store: file.New(dir, nil)}
 	var marks []uint64 // bytes allocated so far, after each step
-	_, err := engine.Execute(ctx, engine.Job{
-		ID:       "long",
-		Expert:   &expert.Expert{Key: "bench", Name: "bench", Version: "1.0.0", Instruction: "Work."},
-		Input:    engine.Input{Query: "go"},
-		MaxSteps: steps + 1,
-	}, engine.Parts{
-		Model:  caller{},
-		Store:  counting,
-		Source: engine.SystemSource(),
-		Log:    slog.New(slog.DiscardHandler),
-		Skills: func(ctx context.Context, _ *expert.Expert, _ func(event.Body)) (*skill.Toolbox, error) {
-			return skill.NewToolbox(ctx, []skill.Skill{noop{}}, nil)
-		},
-		Listener: engine.Listener{Emit: func(e event.Event) error {
-			if e.Type() == "continueToNextStep" {
-				var stats runtime.MemStats
-				runtime.ReadMemStats(&stats)
-				marks = append(marks, stats.TotalAlloc)
-			}
-			return nil
-		}},
+	counting := &countingStore{Store: file.New(dir, nil)}
+	err := driveIn(ctx, counting, steps, func() {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		marks = append(marks, stats.TotalAlloc)
 	})
 	if err != nil {
 		return nil, err
@@ -62,10 +48,39 @@ func longJob(ctx context.Context, dir string) ([]figure, error) {
 	}
 	return []figure{
 		{"journal bytes a step, 1,000 steps", float64(info.Size()) / steps, 4096, "%.0f"},
-		{"commits to disk a step", float64(counting.commits) / steps, 2.01, "%.2f"},
+		{"commits to disk a step", float64(counting.commits.Load()) / steps, 2.01, "%.2f"},
 		// The request that the provider is sent is part of it, as a list of pointers.
 		{"bytes allocated a step, last 200 to first 200", median(marks[steps-200:]) / median(marks[:200]), 2, "%.2f"},
 	}, nil
+}
+
+// drive runs a job of n steps in a storage directory and calls step after each.
+func drive(ctx context.Context, dir string, n int, step func()) error {
+	return driveIn(ctx, file.New(dir, nil), n, step)
+}
+
+func driveIn(ctx context.Context, s store.Store, n int, step func()) error {
+	_, err := engine.Execute(ctx, engine.Job{
+		ID:       "long",
+		Expert:   &expert.Expert{Key: "bench", Name: "bench", Version: "1.0.0", Instruction: "Work."},
+		Input:    engine.Input{Query: "go"},
+		MaxSteps: n + 1,
+	}, engine.Parts{
+		Model:  caller{n},
+		Store:  s,
+		Source: engine.SystemSource(),
+		Log:    slog.New(slog.DiscardHandler),
+		Skills: func(ctx context.Context, _ *expert.Expert, _ func(event.Body)) (*skill.Toolbox, error) {
+			return skill.NewToolbox(ctx, []skill.Skill{noop{}}, nil)
+		},
+		Listener: engine.Listener{Emit: func(e event.Event) error {
+			if e.Type() == "continueToNextStep" {
+				step()
+			}
+			return nil
+		}},
+	})
+	return err
 }
 
 // median returns the median distance of marks, which a buffer that grows now and then
@@ -80,12 +95,12 @@ func median(marks []uint64) float64 {
 }
 
 // caller is a model that calls a tool in every turn but the last.
-type caller struct{}
+type caller struct{ turns int }
 
-func (caller) Generate(_ context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+func (c caller) Generate(_ context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		answer := &model.Answer{Finish: model.FinishStop, Text: "Done."}
-		if req.Turn < steps {
+		if req.Turn < c.turns {
 			answer = &model.Answer{Finish: model.FinishToolCalls, Calls: []model.Call{{
 				ID: fmt.Sprintf("call_%d", req.Turn), Tool: "note", Args: []byte(`{"text":"a line of an ordinary length, as tools have them"}`),
 			}}}
@@ -109,7 +124,7 @@ func (noop) Call(context.Context, event.ToolCall) (event.ToolResult, error) {
 // countingStore counts commits that had something to write.
 type countingStore struct {
 	store.Store
-	commits int
+	commits atomic.Int64
 }
 
 func (s *countingStore) Open(ctx context.Context, id string) (store.Journal, error) {
@@ -120,18 +135,17 @@ func (s *countingStore) Open(ctx context.Context, id string) (store.Journal, err
 type countingJournal struct {
 	store.Journal
 	store *countingStore
-	dirty bool
+	dirty atomic.Bool
 }
 
 func (j *countingJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
-	j.dirty = true
+	j.dirty.Store(true)
 	return j.Journal.Append(ctx, e)
 }
 
 func (j *countingJournal) Commit(ctx context.Context) error {
-	if j.dirty {
-		j.store.commits++
+	if j.dirty.Swap(false) {
+		j.store.commits.Add(1)
 	}
-	j.dirty = false
 	return j.Journal.Commit(ctx)
 }

@@ -86,6 +86,9 @@ func TestDelay(t *testing.T) {
 	if got := r.delay(7 * time.Second); got != 7*time.Second {
 		t.Errorf("asked for 7s, waits %v", got)
 	}
+	if got := r.delay(time.Hour); got != 10*time.Minute {
+		t.Errorf("asked for an hour, waits %v", got)
+	}
 	b := newBench(t, turn{fail: []error{busy, busy}, answer: says("hi").answer})
 	began := b.source.Now()
 	b.must(Input{Query: "go"})

@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"unicode"
@@ -12,18 +13,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Writer writes events as JSON lines. It encodes each message once and reuses the
-// bytes, since full output repeats the conversation in every checkpoint. A Writer is
-// for one goroutine.
+// A Writer writes events as JSON lines. Full output repeats the conversation in every
+// checkpoint, so each message is encoded once, and an event is encoded around its
+// messages: what is repeated is copied, not encoded again. A Writer is for one goroutine.
 type Writer struct {
 	w        io.Writer
-	messages map[*Message]jsontext.Value
 	options  json.Options
+	messages map[*Message][]byte // encoded and escaped
+
+	mark  []byte     // stands for a message in an encoded event
+	found []*Message // the messages of the current event, in order
+	line  []byte     // the current line; its memory is used again
 }
 
 // NewWriter returns a Writer that writes to w, one Write call a line.
 func NewWriter(w io.Writer) *Writer {
-	out := &Writer{w: w, messages: make(map[*Message]jsontext.Value)}
+	out := &Writer{w: w, messages: make(map[*Message][]byte)}
+	// Nobody can put a text into an event that is taken for the mark.
+	out.mark = []byte(`"` + rand.Text() + `"`)
 	out.options = json.JoinOptions(encoding,
 		json.WithMarshalers(json.MarshalToFunc(out.message)))
 	return out
@@ -31,29 +38,51 @@ func NewWriter(w io.Writer) *Writer {
 
 // Write writes e.
 func (w *Writer) Write(e Event) error {
-	line, err := json.Marshal(e, w.options)
+	w.found = w.found[:0]
+	frame, err := json.Marshal(e, w.options)
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
 	}
-	return w.WriteLine(line)
+	w.line = w.line[:0]
+	frame = escapeInvisible(frame)
+	for _, m := range w.found {
+		before, after, _ := bytes.Cut(frame, w.mark)
+		text, err := w.encoded(m)
+		if err != nil {
+			return fmt.Errorf("encode event: %w", err)
+		}
+		w.line = append(append(w.line, before...), text...)
+		frame = after
+	}
+	w.line = append(append(w.line, frame...), '\n')
+	_, err = w.w.Write(w.line)
+	return err
 }
 
 // WriteLine writes an event that is encoded already.
 func (w *Writer) WriteLine(line []byte) error {
-	_, err := w.w.Write(append(escapeInvisible(line), '\n'))
+	w.line = append(append(w.line[:0], escapeInvisible(line)...), '\n')
+	_, err := w.w.Write(w.line)
 	return err
 }
 
+// message puts the mark where a message belongs.
 func (w *Writer) message(enc *jsontext.Encoder, m *Message) error {
-	raw, ok := w.messages[m]
-	if !ok {
-		var err error
-		if raw, err = json.Marshal(*m, encoding); err != nil {
-			return err
-		}
-		w.messages[m] = raw
+	w.found = append(w.found, m)
+	return enc.WriteValue(w.mark)
+}
+
+func (w *Writer) encoded(m *Message) ([]byte, error) {
+	if text, ok := w.messages[m]; ok {
+		return text, nil
 	}
-	return enc.WriteValue(raw)
+	text, err := json.Marshal(*m, encoding)
+	if err != nil {
+		return nil, err
+	}
+	text = escapeInvisible(text)
+	w.messages[m] = text
+	return text, nil
 }
 
 // escapeInvisible writes characters that act on a terminal, that reorder what a person
@@ -61,7 +90,7 @@ func (w *Writer) message(enc *jsontext.Encoder, m *Message) error {
 // first 32 characters. Such characters stand in strings only, so the meaning stays.
 func escapeInvisible(line []byte) []byte {
 	if bytes.IndexFunc(line, isInvisible) < 0 {
-		return bytes.Clone(line)
+		return line
 	}
 	out := make([]byte, 0, len(line)+64)
 	for len(line) > 0 {

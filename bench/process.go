@@ -1,0 +1,58 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// build compiles a package the way releases are, and returns the binary.
+func build(ctx context.Context, dir, pkg string) (string, error) {
+	path := filepath.Join(dir, filepath.Base(pkg))
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return path, nil
+}
+
+// A cost is what a process used.
+type cost struct {
+	cpu  time.Duration // user and system
+	peak float64       // resident memory in MB
+}
+
+// measured runs a command n times and returns the smallest cost of each kind: whatever
+// else the machine does can only add to it. A code other than the wanted one is an error.
+func (p programs) measured(n, code int, command func() *exec.Cmd) (cost, error) {
+	least := cost{cpu: time.Hour, peak: 1 << 20}
+	for range n {
+		inner := command()
+		cmd := exec.Command(p.meter, inner.Args...)
+		cmd.Dir, cmd.Env = inner.Dir, inner.Env
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return cost{}, fmt.Errorf("%s: %w\n%s", inner, err, stderr.Bytes())
+		}
+		var cpu, kilobytes int64
+		var got int
+		if _, err := fmt.Sscan(string(out), &cpu, &kilobytes, &got); err != nil || got != code {
+			return cost{}, fmt.Errorf("%s ended with %d, want %d (%v)\n%s", inner, got, code, err, stderr.Bytes())
+		}
+		least.cpu = min(least.cpu, time.Duration(cpu))
+		least.peak = min(least.peak, float64(kilobytes)/1024)
+	}
+	return least, nil
+}
+
+// times returns how often b goes into a.
+func (a cost) times(b cost) float64 { return float64(a.cpu) / float64(b.cpu) }

@@ -1,0 +1,94 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/perstack-go/perstack/internal/testkit/llm"
+)
+
+// project is a directory with one Expert.
+func project(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte("maxSteps = 1000\n[experts.bench]\ninstruction = \"Work.\"\n"), 0o644)
+}
+
+// programs are the binaries that are measured and compared with.
+type programs struct{ perstack, oneline, bare, meter string }
+
+func buildAll(ctx context.Context, dir string) (p programs, err error) {
+	for pkg, path := range map[string]*string{"./cmd/perstack": &p.perstack, "./bench/oneline": &p.oneline, "./bench/bare": &p.bare, "./bench/meter": &p.meter} {
+		if *path, err = build(ctx, dir, pkg); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// startUp measures what a user waits for before anything happens.
+func startUp(ctx context.Context, dir string, p programs) ([]figure, error) {
+	line, err := p.measured(30, 0, func() *exec.Cmd { return exec.CommandContext(ctx, p.oneline) })
+	if err != nil {
+		return nil, err
+	}
+	version, err := p.measured(30, 0, func() *exec.Cmd { return exec.CommandContext(ctx, p.perstack, "--version") })
+	if err != nil {
+		return nil, err
+	}
+	// The server refuses the first request for good, so the process ends behind it.
+	refusing, stop, err := serve("[[turn]]\n[turn.error]\nstatus = 400\ntype = \"invalid_request_error\"\nmessage = \"no\"\n")
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	first, err := p.measured(30, 1, run(ctx, dir, p, refusing))
+	if err != nil {
+		return nil, err
+	}
+	answering, stop, err := serve("[[turn]]\ntext = \"Done.\"\n")
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	one, err := p.measured(5, 0, run(ctx, dir, p, answering))
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(p.perstack)
+	if err != nil {
+		return nil, err
+	}
+	return []figure{
+		{"CPU of perstack --version, to a one-line program", version.times(line), 5, "%.1f"},
+		{"CPU up to the first request, to a one-line program", first.times(line), 12, "%.1f"},
+		{"memory of a run of one step, MB", one.peak, 40, "%.0f"},
+		{"size of the stripped static binary, MB", float64(info.Size()) / (1 << 20), 16, "%.1f"},
+	}, nil
+}
+
+// serve starts a scripted model server.
+func serve(script string) (url string, stop func(), err error) {
+	s, err := llm.Parse("bench.toml", []byte(script))
+	if err != nil {
+		return "", nil, err
+	}
+	url, stop = llm.New(s).Serve()
+	return url, stop, nil
+}
+
+// run is a run of the Expert against a model server.
+func run(ctx context.Context, dir string, p programs, url string, flags ...string) func() *exec.Cmd {
+	return func() *exec.Cmd {
+		storage, err := os.MkdirTemp(dir, "storage-")
+		if err != nil {
+			storage = dir // the run says what is wrong
+		}
+		cmd := exec.CommandContext(ctx, p.perstack, append([]string{"run", "bench", "go", "--job-id", "job", "--json", "--storage", storage}, flags...)...)
+		cmd.Dir = dir
+		cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + llm.Key}
+		return cmd
+	}
+}
