@@ -7,7 +7,7 @@ FUZZTIME         ?= 10s
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build test test-root check race lint fuzz bench demo clean
+.PHONY: help build test test-wire test-root check race lint fuzz bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -15,7 +15,7 @@ help: ## list the targets
 build: ## build bin/perstack: one static file, no paths of this machine inside
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/perstack
 
-test: check race ## run everything that needs neither root nor a linter
+test: check race test-wire ## run everything that needs neither root nor a linter
 
 # The cross vet compiles every package for the other systems: the fence around the
 # workspace has code of its own for each, which no test on this machine would build.
@@ -36,6 +36,10 @@ race:
 	else \
 		echo "go test ./...   (no C compiler: without the race detector)"; go test ./...; \
 	fi
+
+# A module of its own: the SDKs that it is held against stay out of go.mod.
+test-wire: ## hold the wires and the scripted server against the providers' own SDKs
+	cd test/wire && go vet ./... && go test ./...
 
 # Only the packages with such tests are compiled: a second build of everything buys nothing.
 test-root: ## run the tests that need root (build tag root, names TestRoot...)
@@ -60,7 +64,7 @@ fuzz: ## run every fuzz target for FUZZTIME (10s); make test runs their seeds
 
 bench: ## measure the promises of SPECIFICATION.md, and run the benchmarks
 	go run ./bench
-	go test -run '^$$' -bench . -benchmem ./...
+	go test -run '^$$' -bench . -benchmem ./store/file
 
 demo: build ## show a run from start to end, without any key
 	bin/perstack demo

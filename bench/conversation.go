@@ -37,7 +37,7 @@ func conversation(ctx context.Context, dir string, p programs) ([]figure, error)
 
 	recorder := llm.New(parsed)
 	url, stop := recorder.Serve()
-	if _, err := p.measured(1, 0, run(ctx, dir, p, url)); err != nil {
+	if _, err := p.measured(ctx, 1, 0, run(ctx, dir, p, url)); err != nil {
 		return nil, err
 	}
 	stop()
@@ -53,7 +53,7 @@ func conversation(ctx context.Context, dir string, p programs) ([]figure, error)
 		if flags == nil {
 			command = func() *exec.Cmd { return exec.CommandContext(ctx, p.bare, append([]string{url, llm.Key}, args...)...) }
 		}
-		if costs[i], err = p.measured(3, 0, command); err != nil {
+		if costs[i], err = p.measured(ctx, 3, 0, command); err != nil {
 			return nil, err
 		}
 		stop()

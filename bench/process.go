@@ -31,11 +31,11 @@ type cost struct {
 
 // measured runs a command n times and returns the smallest cost of each kind: whatever
 // else the machine does can only add to it. A code other than the wanted one is an error.
-func (p programs) measured(n, code int, command func() *exec.Cmd) (cost, error) {
+func (p programs) measured(ctx context.Context, n, code int, command func() *exec.Cmd) (cost, error) {
 	least := cost{cpu: time.Hour, peak: 1 << 20}
 	for range n {
 		inner := command()
-		cmd := exec.Command(p.meter, inner.Args...)
+		cmd := exec.CommandContext(ctx, p.meter, inner.Args...)
 		cmd.Dir, cmd.Env = inner.Dir, inner.Env
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
@@ -46,7 +46,7 @@ func (p programs) measured(n, code int, command func() *exec.Cmd) (cost, error) 
 		var cpu, kilobytes int64
 		var got int
 		if _, err := fmt.Sscan(string(out), &cpu, &kilobytes, &got); err != nil || got != code {
-			return cost{}, fmt.Errorf("%s ended with %d, want %d (%v)\n%s", inner, got, code, err, stderr.Bytes())
+			return cost{}, fmt.Errorf("%s ended with %d, want %d\n%s%s", inner, got, code, out, stderr.Bytes())
 		}
 		least.cpu = min(least.cpu, time.Duration(cpu))
 		least.peak = min(least.peak, float64(kilobytes)/1024)

@@ -30,11 +30,11 @@ func buildAll(ctx context.Context, dir string) (p programs, err error) {
 
 // startUp measures what a user waits for before anything happens.
 func startUp(ctx context.Context, dir string, p programs) ([]figure, error) {
-	line, err := p.measured(30, 0, func() *exec.Cmd { return exec.CommandContext(ctx, p.oneline) })
+	line, err := p.measured(ctx, 30, 0, func() *exec.Cmd { return exec.CommandContext(ctx, p.oneline) })
 	if err != nil {
 		return nil, err
 	}
-	version, err := p.measured(30, 0, func() *exec.Cmd { return exec.CommandContext(ctx, p.perstack, "--version") })
+	version, err := p.measured(ctx, 30, 0, func() *exec.Cmd { return exec.CommandContext(ctx, p.perstack, "--version") })
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func startUp(ctx context.Context, dir string, p programs) ([]figure, error) {
 		return nil, err
 	}
 	defer stop()
-	first, err := p.measured(30, 1, run(ctx, dir, p, refusing))
+	first, err := p.measured(ctx, 30, 1, run(ctx, dir, p, refusing))
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func startUp(ctx context.Context, dir string, p programs) ([]figure, error) {
 		return nil, err
 	}
 	defer stop()
-	one, err := p.measured(5, 0, run(ctx, dir, p, answering))
+	one, err := p.measured(ctx, 5, 0, run(ctx, dir, p, answering))
 	if err != nil {
 		return nil, err
 	}

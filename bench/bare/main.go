@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,7 +26,7 @@ func post(url, key string, files []string) error {
 		if err != nil {
 			return err
 		}
-		request, err := http.NewRequest(http.MethodPost, url+"/messages", bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url+"/messages", bytes.NewReader(body))
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +19,9 @@ import (
 )
 
 func main() {
-	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd := exec.CommandContext(context.Background(), os.Args[1], os.Args[2:]...)
 	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.Discard, &stderr
+	cmd.Stderr = &stderr
 	// io.Discard alone would be the null device: a reader makes it a pipe, as in a script.
 	cmd.Stdout = struct{ io.Writer }{io.Discard}
 	err := cmd.Run()
