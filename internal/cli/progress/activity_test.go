@@ -58,7 +58,7 @@ var activities = []event.Activity{
 	{Type: event.ActivityGetFileInfo, Path: "a.md"},
 	{Type: event.ActivityListDirectory, Path: ".", Items: []event.DirectoryItem{
 		{Name: "docs", Type: "directory"}, {Name: "a", Type: "file"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}},
-	{Type: event.ActivityExec, Command: "go", CommandArgs: []string{"test", "./..."}, CWD: "/work/a", Output: ptr("ok a\n\n \nok b\nok c\nok d\nok e\n")},
+	{Type: event.ActivityExec, Command: "go", CommandArgs: []string{"test", "./..."}, CWD: "/srv/a", Output: ptr("ok a\n\n \nok b\nok c\nok d\nok e\n")},
 	{Type: event.ActivityExec, Command: "make", Stdout: ptr(""), Stderr: ptr(strings.Repeat("x", 120))},
 	{Type: event.ActivityExec, Command: "make", Error: "command failed with exit code 2", Stdout: ptr("building\n"),
 		Stderr: ptr("one\ntwo\n\nthree\n   \nfour\nmake: *** [all] Error 1\n")},
