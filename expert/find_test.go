@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/internal/testkit"
 )
 
 func write(t *testing.T, path, text string) string {
@@ -91,7 +93,7 @@ func TestFindStopsAtDanglingLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("gone.toml", link); err != nil {
-		t.Skip("no symbolic links here:", err)
+		testkit.Missing(t, "symbolic links: "+err.Error())
 	}
 	_, err := Find(filepath.Dir(link))
 	want := "cannot read " + link + `: it is a link to "gone.toml", which does not exist; mend it or pass --config <path>`

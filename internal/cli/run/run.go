@@ -64,14 +64,15 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Long: `Run an Expert of perstack.toml.
 
 The query is the second argument; "-" reads it from standard input (so does no
-argument, unless a job is continued), --query-file from a file. On a terminal you see what the Expert does as it
-happens; in a pipe every event is one line of JSON.
+argument, unless a job is continued), --query-file from a file. On a terminal you
+see what the Expert does as it happens; in a pipe every event is one line of JSON.
 
 A run is recorded below ./perstack and can be continued: with a new query, with
 the answer to a question, from an earlier checkpoint, or where it was interrupted.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waits for an
-answer, 129, 130 and 143 stopped by a signal after the state was saved.`,
+answer, 129, 130 and 143 stopped by a signal. After the first signal the state is
+saved; a second one quits at once, with what the journal has by then.`,
 		Example: `  perstack run writer "Summarise notes.txt"
   perstack run writer --query-file task.md --output text
   perstack run writer "Shorter, please" --continue
