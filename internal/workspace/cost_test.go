@@ -110,6 +110,9 @@ func TestListingClosesDirectories(t *testing.T) {
 		}
 		return len(fds)
 	}
+	if _, err := h.ReadDir(t.Context(), "src", 0, 100); err != nil { // the last way stays open
+		t.Fatal(err)
+	}
 	before := opened()
 	l, err := h.ReadDir(t.Context(), "src", 0, 100)
 	if after := opened(); err != nil || len(l.Entries) != 21 || after > before {

@@ -34,10 +34,10 @@ func (w *Workspace) OpenDir(ctx context.Context, name string) (*Dir, error) {
 // Path returns the absolute path, for showing.
 func (d *Dir) Path() string { return d.path }
 
-// ForChild returns the path to give to a child process as its working directory. On
-// Linux it means the open directory itself, so that swapping the path for a link
-// between now and the start does not send the child elsewhere. It is good until Close.
-func (d *Dir) ForChild() string { return forChild(d) }
+// File returns the open directory itself, for a process to start in: swapping the path
+// for a link between now and the start does not send it elsewhere. It is good until
+// Close.
+func (d *Dir) File() *os.File { return d.f }
 
 // Close closes the directory.
 func (d *Dir) Close() error { return d.f.Close() }

@@ -25,6 +25,8 @@ const (
 	NotADirectory    Code = "not_a_directory"
 	IsADirectory     Code = "is_a_directory"
 	NotRegular       Code = "not_regular"
+	AlreadyExists    Code = "already_exists"
+	NotEmpty         Code = "not_empty"
 	InvalidPath      Code = "invalid_path"
 	NoSpace          Code = "no_space"
 	Changed          Code = "changed"
@@ -106,8 +108,11 @@ func quote(name string) string {
 // translate words an error of the operating system. Its path is dropped: it can name
 // a place that the model did not ask for.
 func translate(name string, err error, writing bool) error {
+	if err == nil {
+		return nil
+	}
 	var known *Error
-	if err == nil || errors.As(err, &known) || errors.Is(err, errChanged) {
+	if errors.As(err, &known) || errors.Is(err, errChanged) {
 		return err
 	}
 	e := classify(name, err, writing)
@@ -119,6 +124,10 @@ func classify(name string, err error, writing bool) *Error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fail(NotFound, name, "does not exist")
+	case errors.Is(err, fs.ErrExist) && !isNotEmpty(err): // Go takes one for the other
+		return fail(AlreadyExists, name, "already exists")
+	case isNotEmpty(err):
+		return fail(NotEmpty, name, "is not empty")
 	case errors.Is(err, syscall.ENOTDIR):
 		return fail(NotADirectory, name, "is not a directory")
 	case errors.Is(err, syscall.EISDIR):

@@ -2,9 +2,10 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -14,13 +15,18 @@ type Info struct {
 	Dir      bool
 	Size     int64
 	Modified time.Time
+	Created  time.Time // zero when it is not known
+	Accessed time.Time // zero when it is not known
 	Mode     fs.FileMode
+	Link     bool // the name that was given is a link to it; only Stat tells
+	Readable bool // it can be opened for reading; only Stat tries
 }
 
 // A File is a regular file that is open for reading.
 type File struct {
 	Info
-	f *os.File
+	f    *reader
+	info fs.FileInfo // of the open file
 }
 
 // Read reads on.
@@ -37,16 +43,11 @@ func (w *Workspace) OpenFile(ctx context.Context, name string) (*File, error) {
 		if err := p.regular(); err != nil {
 			return err
 		}
-		f, err := p.dir().OpenFile(p.name, os.O_RDONLY|noBlock, 0)
+		f, info, err := p.open(ctx)
 		if err != nil {
 			return err
 		}
-		info, err := p.confirm(ctx, f)
-		if err != nil {
-			f.Close()
-			return err
-		}
-		file = &File{Info: w.describe(p.path(), info), f: f}
+		file = &File{Info: w.describe(p.path(), info), f: f, info: info}
 		return nil
 	})
 	return file, err
@@ -65,27 +66,38 @@ func (p *place) regular() error {
 	return nil
 }
 
-// confirm looks again, at the open handle.
-func (p *place) confirm(ctx context.Context, f *os.File) (fs.FileInfo, error) {
-	info, err := f.Stat()
+// errMadeUp says that a file is none: the kernel makes up what is in it.
+var errMadeUp = errors.New("it is made up by the kernel")
+
+// open opens the file at the place for reading.
+func (p *place) open(ctx context.Context) (*reader, fs.FileInfo, error) {
+	f, info, err := p.dir().read(p.name, p.info)
+	if errors.Is(err, errMadeUp) {
+		return nil, nil, fail(NotRegular, p.given, "is not a regular file")
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := p.same(p.name, info); err != nil {
-		return nil, err
+	if err := p.confirm(ctx, f, info); err != nil {
+		f.Close()
+		return nil, nil, err
 	}
-	if !info.Mode().IsRegular() || ofKernel(f) {
-		return nil, fail(NotRegular, p.given, "is not a regular file")
+	return f, info, nil
+}
+
+// confirm refuses a file that is open by what its handle says: it can have become
+// another one, or another name of one, since it was looked at.
+func (p *place) confirm(ctx context.Context, f *reader, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fail(NotRegular, p.given, "is not a regular file")
 	}
 	if err := p.watch.refuse(p.given, info); err != nil {
-		return nil, err
+		return err
 	}
-	if linkCount(f, info) > 1 {
-		if err := p.refuseTwin(ctx, info); err != nil {
-			return nil, err
-		}
+	if f.names(info) > 1 {
+		return p.refuseTwin(ctx, info)
 	}
-	return info, nil
+	return nil
 }
 
 // Stat describes what name leads to.
@@ -97,8 +109,12 @@ func (w *Workspace) Stat(ctx context.Context, name string) (Info, error) {
 			return err
 		}
 		out = w.describe(p.path(), info)
+		p.complete(&out)
 		return nil
 	})
+	if err == nil {
+		out.Link = w.isLink(ctx, name)
+	}
 	return out, err
 }
 
@@ -113,15 +129,28 @@ func (p *place) stat() (fs.FileInfo, error) {
 }
 
 func (w *Workspace) describe(trail []string, info fs.FileInfo) Info {
+	created, accessed := times(info)
 	return Info{
 		Path:     w.absolute(trail),
 		Dir:      info.IsDir(),
 		Size:     info.Size(),
 		Modified: info.ModTime(),
+		Created:  created,
+		Accessed: accessed,
 		Mode:     info.Mode(),
 	}
 }
 
 func (w *Workspace) absolute(trail []string) string {
-	return filepath.Join(append([]string{w.real}, trail...)...)
+	if len(trail) == 0 {
+		return w.real
+	}
+	var path strings.Builder
+	path.Grow(200)
+	path.WriteString(strings.TrimSuffix(w.real, string(filepath.Separator)))
+	for _, name := range trail {
+		path.WriteByte(filepath.Separator)
+		path.WriteString(name)
+	}
+	return path.String()
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,40 +16,53 @@ import (
 // not exist yet, or that only looks like the protected one, is refused by where it
 // would be.
 type guard struct {
+	root    folder
+	dir     string // the path of root
 	entries []*entry
 	inside  []*entry // those of entries that have a place in the workspace
 
 	mu     sync.Mutex
-	held   []hold // directories that were seen at a protected path, now or earlier
+	held   []hold // directories that were seen at a protected path, now or earlier; only replaced
 	closed bool
 }
 
 type entry struct {
 	path  string   // absolute, trusted: the user or the runtime chose it
+	from  folder   // where the looks at it begin,
+	name  string   // and its path from there
+	jobs  string   // and that of the jobs in it
 	place []string // folded names from the root of the workspace; nil when it lies elsewhere
 	plain bool     // a link at path is not followed: a repository could have brought it
 }
 
 // newGuard makes a guard of paths anywhere on the machine.
-func newGuard(root *os.Root, dir string, paths []string) (*guard, error) {
+func newGuard(root folder, dir string, paths []string) (*guard, error) {
 	top, err := root.Stat(".")
 	if err != nil {
 		return nil, err
 	}
-	g := &guard{}
+	g := &guard{root: root, dir: dir}
 	for _, path := range paths {
 		if !filepath.IsAbs(path) {
 			return nil, fmt.Errorf("protected path %q is not absolute", path)
 		}
-		if info, err := os.Stat(path); err == nil && os.SameFile(info, top) {
+		e := &entry{path: filepath.Clean(path), place: placeOf(dir, path)}
+		g.add(e)
+		if id, _, err := e.look(); err == nil && id.is(identify(top)) {
 			return nil, errors.New("the storage directory is the workspace itself; choose another one")
 		}
-		g.add(&entry{path: path, place: placeOf(dir, path)})
 	}
 	return g, nil
 }
 
+// add takes an entry in, unless its path is there already: each costs every operation
+// a look.
 func (g *guard) add(e *entry) {
+	if slices.ContainsFunc(g.entries, func(o *entry) bool { return o.path == e.path && (o.plain == e.plain || !o.plain) }) {
+		return
+	}
+	e.from, e.name = vantage(g.root, g.dir, e.path)
+	e.jobs = e.name + "/" + jobsName
 	g.entries = append(g.entries, e)
 	if e.place != nil {
 		g.inside = append(g.inside, e)
@@ -79,11 +91,8 @@ func placeOf(dir, path string) []string {
 	return foldAll(strings.Split(rel, string(filepath.Separator)))
 }
 
-func (e *entry) look() (fs.FileInfo, error) {
-	if e.plain {
-		return os.Lstat(e.path)
-	}
-	return os.Stat(e.path)
+func (e *entry) look() (id fileID, isDir bool, err error) {
+	return peek(e.from, e.name, !e.plain)
 }
 
 // covers reports whether what is at trail is one of the guard's files. info is nil when
@@ -94,7 +103,7 @@ func (g *guard) covers(trail []string, info fs.FileInfo) bool {
 		if e.place != nil && slices.Equal(e.place, folded) {
 			return true
 		}
-		if now, err := e.look(); err == nil && info != nil && os.SameFile(now, info) {
+		if now, _, err := e.look(); err == nil && now.is(identify(info)) {
 			return true
 		}
 	}

@@ -6,12 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ofKernel recognises files that the kernel makes up. In a workspace that contains
+func ofKernel(f *os.File) bool { return madeUp(int(f.Fd())) }
+
+// madeUp recognises open files that the kernel makes up. In a workspace that contains
 // /proc (the workspace "/", say) /proc/self/environ would give away the secrets of the
 // runtime, and some of these files never end.
-func ofKernel(f *os.File) bool {
+func madeUp(fd int) bool {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+	if err := unix.Fstatfs(fd, &st); err != nil {
 		return true
 	}
 	switch int64(st.Type) {

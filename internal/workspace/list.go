@@ -126,7 +126,11 @@ func (p *place) target(ctx context.Context, link string, left *int) (fs.FileInfo
 	if *left == 0 {
 		return nil, errSpent
 	}
-	steps, err := p.follow(link)
+	target, err := p.dir().Readlink(link)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := p.follow(target)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type step struct {
 
 // split translates a name into steps from the root. The translation is lexical and
 // decides nothing: ".." stays a step, and the walk finds out where the steps lead.
-// wantDir says that the name ended in a separator.
+// wantDir says that the name can only mean a directory.
 func (w *Workspace) split(name string, writing bool) (steps []step, wantDir bool, err error) {
 	switch {
 	case strings.ContainsRune(name, 0):
@@ -44,7 +44,9 @@ func (w *Workspace) split(name string, writing bool) (steps []step, wantDir bool
 	} else if filepath.VolumeName(name) != "" || name != "" && os.IsPathSeparator(name[0]) {
 		return nil, false, outside(name) // C:x and \x on Windows
 	}
-	for _, part := range components(rest) {
+	parts := components(rest)
+	steps = make([]step, 0, len(parts))
+	for _, part := range parts {
 		if runtime.GOOS == "windows" && looksShort(part) {
 			return nil, false, fail(InvalidPath, name, "is not a valid path: use the long form of the name %q", part)
 		}
@@ -59,7 +61,14 @@ func (w *Workspace) split(name string, writing bool) (steps []step, wantDir bool
 		}
 		steps = append(steps, step{name: part})
 	}
-	return steps, rest != "" && os.IsPathSeparator(rest[len(rest)-1]), nil
+	return steps, meansDir(rest), nil
+}
+
+// meansDir reports whether a path can only mean a directory: it ends in a separator, or
+// in "." after one.
+func meansDir(path string) bool {
+	path = strings.TrimSuffix(path, ".")
+	return path != "" && os.IsPathSeparator(path[len(path)-1])
 }
 
 // components splits at separators and drops what means "here".

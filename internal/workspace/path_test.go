@@ -56,6 +56,7 @@ func TestPathsThatAreRefused(t *testing.T) {
 	h.link(t, "../outside/secret.txt", "leak.txt")
 	h.link(t, filepath.Join(h.dir, "a.txt"), "absInside")
 	h.link(t, "perstack", "p")
+	h.link(t, "a.txt/", "slash")
 	h.link(t, "perstack/jobs", "jobs")
 	h.link(t, ".env", "env.txt")
 	h.link(t, "loop", "loop")
@@ -123,6 +124,8 @@ func TestPathsThatAreRefused(t *testing.T) {
 		{"a.txt/", workspace.NotADirectory, "is not a directory"},
 		{"a.txt/b", workspace.NotADirectory, "is not a directory"},
 		{"a.txt/..", workspace.NotADirectory, "is not a directory"},
+		{"a.txt/.", workspace.NotADirectory, "is not a directory"},
+		{"slash", workspace.NotADirectory, "is not a directory"},
 		{"", workspace.IsADirectory, "is a directory"},
 		{".", workspace.IsADirectory, "is a directory"},
 		{h.dir, workspace.IsADirectory, "is a directory"},

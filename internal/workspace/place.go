@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"io/fs"
-	"os"
 	"slices"
 )
 
@@ -13,9 +12,10 @@ import (
 type place struct {
 	given    string     // the path as the caller wrote it, for messages
 	writing  bool       // the caller wants to change something; missing directories are made
-	dirs     []*os.Root // the way down from the root of the workspace, all open
+	dirs     []folder   // the way down from the root of the workspace, all open
 	borrowed int        // how many of dirs belong to somebody else and stay open
 	trail    []string   // the names of dirs after the first
+	ids      []fileID   // and what they are
 	near     [][]*entry // for each of dirs, what is protected there or further down
 	made     bool       // directories were made on the way
 	name     string
@@ -23,54 +23,75 @@ type place struct {
 	watch    *watch
 	left     *int // steps that may still be taken; links of one listing share them
 	trace    func(string)
+	before   *place // the way of the walk before, as far as it was not left
+	taken    int    // how many directories were taken over from it
+
+	// Room for a path of the usual depth, so that it need not be made four times.
+	room struct {
+		dirs  [usualDepth + 1]folder
+		trail [usualDepth]string
+		ids   [usualDepth]fileID
+		near  [usualDepth + 1][]*entry
+		left  int
+		watch watch
+	}
 }
+
+// usualDepth is for how many directories a walk has room from the beginning.
+const usualDepth = 6
 
 // start returns the root of the workspace as a place to walk from.
 func (w *Workspace) start(given string, writing bool) *place {
-	left := maxSteps
 	w.trace("watch")
-	return &place{
-		given: given, writing: writing, dirs: []*os.Root{w.root}, borrowed: 1,
-		near: [][]*entry{w.guard.inside}, watch: w.guard.watch(), left: &left, trace: w.trace,
-	}
+	p := &place{given: given, writing: writing, borrowed: 1, trace: w.trace}
+	p.dirs, p.near = append(p.room.dirs[:0], w.root), append(p.room.near[:0], w.guard.inside)
+	p.trail, p.ids = p.room.trail[:0], p.room.ids[:0]
+	p.left, p.room.left = &p.room.left, maxSteps
+	p.watch = &p.room.watch
+	w.guard.look(p.watch)
+	w.take(p)
+	return p
 }
 
 // beside returns another place in the same directory to walk from, with left steps. It
 // borrows the open directories, so p must be closed after it.
 func (p *place) beside(left *int) *place {
 	return &place{
-		given: p.given, dirs: slices.Clone(p.dirs), borrowed: len(p.dirs), trail: slices.Clone(p.trail),
+		given: p.given, dirs: slices.Clone(p.dirs), borrowed: len(p.dirs), trail: slices.Clone(p.trail), ids: slices.Clone(p.ids),
 		near: slices.Clone(p.near), watch: p.watch, left: left, trace: p.trace,
 	}
 }
 
-func (p *place) dir() *os.Root { return p.dirs[len(p.dirs)-1] }
+func (p *place) dir() folder { return p.dirs[len(p.dirs)-1] }
 
 // path returns the names from the root to the place.
 func (p *place) path() []string {
 	if p.name == "" {
 		return p.trail
 	}
-	return append(slices.Clone(p.trail), p.name)
+	return slices.Concat(p.trail, []string{p.name})
 }
 
 // down goes into a directory that was just opened.
-func (p *place) down(sub *os.Root, name, folded string) {
+func (p *place) down(sub folder, id fileID, name, folded string) {
 	p.near = append(p.near, narrow(p.near[len(p.near)-1], len(p.trail), folded))
 	p.dirs, p.trail = append(p.dirs, sub), append(p.trail, name)
+	p.ids = append(p.ids, id)
 }
 
 func (p *place) up() {
+	p.forget()
 	if len(p.dirs) > p.borrowed {
 		p.dir().Close()
 	}
 	p.dirs = p.dirs[:len(p.dirs)-1]
 	p.borrowed = min(p.borrowed, len(p.dirs)) // what is opened in its stead is ours
 	p.near = p.near[:len(p.near)-1]
-	p.trail = p.trail[:len(p.trail)-1]
+	p.trail, p.ids = p.trail[:len(p.trail)-1], p.ids[:len(p.ids)-1]
 }
 
 func (p *place) close() {
+	p.forget()
 	for len(p.trail) > 0 {
 		p.up()
 	}
@@ -101,6 +122,21 @@ func (p *place) fold(name string) string {
 // refuse returns the refusal for a name in the place's directory, or nil. info is nil
 // when nothing is there, or when it is not known yet.
 func (p *place) refuse(folded string, info fs.FileInfo) error {
+	if err := p.refuseName(folded); err != nil {
+		return err
+	}
+	return p.watch.refuse(p.given, info)
+}
+
+// refuseFound is refuse for what is open.
+func (p *place) refuseFound(folded string, id fileID, isDir bool) error {
+	if err := p.refuseName(folded); err != nil {
+		return err
+	}
+	return p.watch.refuseID(p.given, id, isDir)
+}
+
+func (p *place) refuseName(folded string) error {
 	if isEnvName(folded) {
 		return secret(p.given)
 	}
@@ -112,7 +148,7 @@ func (p *place) refuse(folded string, info fs.FileInfo) error {
 			return protectedBy(p.given, e.path)
 		}
 	}
-	return p.watch.refuse(p.given, info)
+	return nil
 }
 
 // narrow keeps the entries that a directory of that name, so deep, can contain.

@@ -95,7 +95,7 @@ func TestSwappedWhileUsed(t *testing.T) {
 	}
 }
 
-func makePipe(t *testing.T, path string) {
+func makePipe(t testing.TB, path string) {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o666); err != nil {
 		t.Fatal(err)

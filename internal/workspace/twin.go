@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 )
 
@@ -28,21 +27,26 @@ func (p *place) refuseTwin(ctx context.Context, info fs.FileInfo) error {
 	if err := p.refuseJournal(ctx, info); err != nil {
 		return err
 	}
-	for _, dir := range slices.Backward(p.dirs) {
+	for depth := range slices.Backward(p.dirs) {
 		if err := ctx.Err(); err != nil {
 			return interrupted(p.given, err)
 		}
 		left := maxCompared
-		if found, _ := hasTwin(dir, ".", info, &left); found {
+		if found, _ := p.hasTwin(ctx, p.dirs[depth], p.trail[:depth], info, &left); found {
 			return secret(p.given)
 		}
 	}
 	left := maxCompared
-	for queue := []string{"."}; len(queue) > 0 && left > 0; queue = queue[1:] {
+	for queue := [][]string{{}}; len(queue) > 0 && left > 0; queue = queue[1:] {
 		if err := ctx.Err(); err != nil {
 			return interrupted(p.given, err)
 		}
-		found, below := hasTwin(p.dirs[0], queue[0], info, &left)
+		dir, err := descend(p.dirs[0], queue[0])
+		if err != nil {
+			continue
+		}
+		found, below := p.hasTwin(ctx, dir, queue[0], info, &left)
+		dir.Close()
 		if found {
 			return secret(p.given)
 		}
@@ -51,26 +55,55 @@ func (p *place) refuseTwin(ctx context.Context, info fs.FileInfo) error {
 	return nil
 }
 
-// hasTwin looks for info among the env files of a directory, and returns the
-// directories in it. Only identities are compared, so a swap misleads nobody to a file.
-func hasTwin(root *os.Root, dir string, info fs.FileInfo, left *int) (found bool, below []string) {
-	d, err := root.OpenFile(dir, os.O_RDONLY|noBlock, 0)
+// descend goes down from root through directories, and through nothing else. What it
+// returns is open once more, also without names, and belongs to the caller.
+func descend(root folder, trail []string) (folder, error) {
+	dir, err := root.OpenRoot(".")
+	for _, name := range trail {
+		if err != nil {
+			return folder{}, err
+		}
+		above := dir
+		dir, err = above.step(name)
+		above.Close()
+	}
+	return dir, err
+}
+
+// step opens the directory of that name.
+func (d folder) step(name string) (folder, error) {
+	there, err := d.look(name)
+	if err != nil {
+		return folder{}, err
+	}
+	if !there.isDir() {
+		there.drop()
+		return folder{}, errChanged
+	}
+	return there.enter()
+}
+
+// hasTwin looks for info among the env files of a directory, and returns the trails of
+// the directories in it. Only identities are compared, so a swap misleads nobody to a
+// file.
+func (p *place) hasTwin(ctx context.Context, dir folder, trail []string, info fs.FileInfo, left *int) (found bool, below [][]string) {
+	d, err := dir.Open(".")
 	if err != nil {
 		return false, nil
 	}
 	defer d.Close()
 	for *left > 0 {
-		entries, err := d.ReadDir(min(*left, 512))
-		*left -= len(entries)
-		for _, e := range entries {
-			name := path.Join(dir, e.Name())
-			switch {
-			case e.IsDir():
-				below = append(below, name)
-			case isEnvName(fold(e.Name())):
-				if other, err := root.Stat(name); err == nil && os.SameFile(other, info) {
+		names, err := d.Readdirnames(min(*left, 512))
+		*left -= len(names)
+		for _, name := range names {
+			if isEnvName(fold(name)) {
+				if other, err := p.envFile(ctx, dir, trail, name); err == nil && sameFile(other, info) {
 					return true, nil
 				}
+			}
+			// The way down is walked for each directory, so there is a bound to its length.
+			if there, err := dir.Lstat(name); err == nil && there.IsDir() && len(trail) < maxDepth {
+				below = append(below, append(slices.Clip(trail), name))
 			}
 		}
 		if err != nil {
@@ -78,6 +111,37 @@ func hasTwin(root *os.Root, dir string, info fs.FileInfo, left *int) (found bool
 		}
 	}
 	return false, below
+}
+
+// envFile describes an env file; if it is a link, the file that it leads to. That is
+// walked to like any other: a link that leaves the workspace leads nowhere.
+func (p *place) envFile(ctx context.Context, dir folder, trail []string, name string) (fs.FileInfo, error) {
+	info, err := dir.Lstat(name)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return info, err
+	}
+	target, err := dir.Readlink(name)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := p.follow(target)
+	if err != nil {
+		return nil, err
+	}
+	left := maxSteps
+	q := p.beside(&left)
+	defer q.close()
+	for len(q.trail) > 0 {
+		q.up()
+	}
+	var way []step
+	for _, name := range trail {
+		way = append(way, step{name: name})
+	}
+	if err := q.walk(ctx, append(way, steps...), false); err != nil {
+		return nil, err
+	}
+	return q.stat()
 }
 
 // refuseJournal compares a file with those that the storage keeps for its jobs. The
@@ -88,10 +152,10 @@ func (p *place) refuseJournal(ctx context.Context, info fs.FileInfo) error {
 		if !h.jobs {
 			continue
 		}
-		if h.root == nil {
+		if !h.opened {
 			return uncertain(p.given)
 		}
-		d, err := h.root.Open(".")
+		d, err := h.dir.Open(".")
 		if err != nil {
 			return uncertain(p.given)
 		}
@@ -102,10 +166,8 @@ func (p *place) refuseJournal(ctx context.Context, info fs.FileInfo) error {
 			if err := ctx.Err(); err != nil {
 				return interrupted(p.given, err)
 			}
-			for _, name := range []string{"journal.jsonl", "job.json"} {
-				if other, err := h.root.Lstat(path.Join(job, name)); err == nil && os.SameFile(other, info) {
-					return storage(p.given)
-				}
+			if isJournal(h.dir, job, info) {
+				return storage(p.given)
 			}
 			return nil
 		})
@@ -115,6 +177,21 @@ func (p *place) refuseJournal(ctx context.Context, info fs.FileInfo) error {
 		}
 	}
 	return nil
+}
+
+// isJournal compares a file with what the storage keeps for one job.
+func isJournal(jobs folder, job string, info fs.FileInfo) bool {
+	dir, err := jobs.step(job)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	for _, name := range []string{"journal.jsonl", "job.json"} {
+		if other, err := dir.Lstat(name); err == nil && sameFile(other, info) {
+			return true
+		}
+	}
+	return false
 }
 
 func eachName(d *os.File, do func(string) error) error {

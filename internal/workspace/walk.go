@@ -26,13 +26,21 @@ func (w *Workspace) at(ctx context.Context, name string, writing bool, do func(*
 	if err != nil {
 		return err
 	}
+	if !w.lease.use() {
+		return translate(name, fs.ErrClosed, writing)
+	}
+	defer func() {
+		if w.lease.done() {
+			_ = w.release() // nobody waits for the answer
+		}
+	}()
 	for range maxRetries {
 		p := w.start(name, writing)
 		err := p.walk(ctx, todo, wantDir)
 		if err == nil {
 			err = do(p)
 		}
-		p.close()
+		w.leave(p)
 		if !errors.Is(err, errChanged) {
 			return translate(name, err, writing)
 		}
@@ -44,9 +52,10 @@ func (w *Workspace) at(ctx context.Context, name string, writing bool, do func(*
 // itself: each name that is met on the way is held against the guard, also those that
 // only a link mentions. For a writer, missing directories are made.
 //
-// No step trusts an earlier look. A directory is opened first and compared with its
-// name afterwards (enter), and ".." goes back to the handle that the walk came from;
-// it is never looked up.
+// No step trusts an earlier look. What a name stands for is opened, and what is decided
+// is decided on the handle (where the system has no such handles, found.enter compares
+// afterwards); ".." goes back to the handle that the walk came from, it is never looked
+// up.
 func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
 	links := 0
 	for len(todo) > 0 {
@@ -55,6 +64,9 @@ func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
 		}
 		next := todo[0]
 		todo = todo[1:]
+		if next.name == "." {
+			continue
+		}
 		if next.name == ".." {
 			if len(p.trail) == 0 {
 				if next.link {
@@ -66,8 +78,21 @@ func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
 			continue
 		}
 		folded := p.fold(next.name)
-		info, err := p.dir().Lstat(next.name)
-		if err := p.refuse(folded, info); err != nil {
+		if len(todo) == 0 && !wantDir {
+			if arrived, err := p.arrive(next.name, folded); arrived || err != nil {
+				return err
+			}
+		}
+		if sub, id, ok := p.again(next.name); ok {
+			p.down(sub, id, next.name, folded)
+			if err := p.refuseFound(folded, id, true); err != nil {
+				return err
+			}
+			continue
+		}
+		there, err := p.dir().look(next.name)
+		if err := p.refuseFound(folded, there.id(), there.isDir()); err != nil {
+			there.drop()
 			return err
 		}
 		switch {
@@ -89,36 +114,53 @@ func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
 			todo = append([]step{next}, todo...)
 		case err != nil:
 			return err
-		case info.Mode()&fs.ModeSymlink != 0:
+		case there.isLink():
+			target, err := there.target()
+			there.drop()
+			if err != nil {
+				return err
+			}
 			if links++; links > maxLinks {
 				return fail(InvalidPath, p.given, "is not a valid path: too many symbolic links")
 			}
-			target, err := p.follow(next.name)
+			steps, err := p.follow(target)
 			if err != nil {
 				return err
 			}
-			todo = append(target, todo...)
-		case info.IsDir():
-			sub, err := p.enter(next.name)
+			todo = append(steps, todo...)
+		case there.isDir():
+			sub, err := there.enter()
 			if err != nil {
 				return err
 			}
-			p.down(sub, next.name, folded)
+			p.down(sub, there.id(), next.name, folded)
 		case len(todo) > 0 || wantDir:
+			there.drop()
 			return fail(NotADirectory, p.given, "is not a valid path: %q in it is not a directory", next.name)
 		default:
-			p.name, p.info = next.name, info
+			p.name, p.info = next.name, there.info()
+			there.drop()
 		}
 	}
 	return nil
 }
 
-// follow returns the steps to the target of a link, from the directory it is in.
-func (p *place) follow(name string) ([]step, error) {
-	target, err := p.dir().Readlink(name)
-	if err != nil {
-		return nil, errChanged
+// arrive reports whether the last name of a path stands for a file. A file is only
+// described: nobody knows yet for what it is to be opened, and whoever opens it decides
+// on the handle again.
+func (p *place) arrive(name, folded string) (bool, error) {
+	info, err := p.dir().Lstat(name)
+	if err != nil || info.IsDir() || info.Mode()&fs.ModeSymlink != 0 {
+		return false, nil // the walk opens it, and finds out
 	}
+	p.name, p.info = name, info
+	return true, p.refuse(folded, info)
+}
+
+// follow returns the steps to the target of a link, from the directory it is in. What
+// the kernel would do with the link does not count: those in /proc lead to open files
+// and directories of a process, and have a text that leads nowhere or is absolute.
+func (p *place) follow(target string) ([]step, error) {
 	if target == "" || filepath.IsAbs(target) || filepath.VolumeName(target) != "" || os.IsPathSeparator(target[0]) {
 		return nil, outsideLink(p.given)
 	}
@@ -126,47 +168,23 @@ func (p *place) follow(name string) ([]step, error) {
 	for _, part := range components(target) {
 		steps = append(steps, step{name: part, link: true})
 	}
+	if meansDir(target) {
+		steps = append(steps, step{name: ".", link: true}) // as for the kernel
+	}
 	return steps, nil
-}
-
-// enter opens a directory. os.Root would follow a link that was put there since the
-// look, past the guard; so afterwards the name must still be a directory, and the one
-// that was opened.
-func (p *place) enter(name string) (*os.Root, error) {
-	// With "/." the name is opened as a directory or not at all. Without it a pipe
-	// that was put there would block the call for good.
-	sub, err := p.dir().OpenRoot(name + "/.")
-	if err != nil {
-		if info, lerr := p.dir().Lstat(name); lerr != nil || !info.IsDir() {
-			return nil, errChanged
-		}
-		return nil, err
-	}
-	opened, err := sub.Stat(".")
-	if err == nil {
-		err = p.same(name, opened)
-	}
-	if err == nil {
-		err = p.watch.refuse(p.given, opened)
-	}
-	if err != nil {
-		sub.Close()
-		return nil, err
-	}
-	return sub, nil
 }
 
 // same reports errChanged unless name is, itself and not through a link, the file
 // that was opened.
 func (p *place) same(name string, opened fs.FileInfo) error {
 	info, err := p.dir().Lstat(name)
-	if err != nil || info.Mode()&fs.ModeSymlink != 0 || !os.SameFile(info, opened) {
+	if err != nil || info.Mode()&fs.ModeSymlink != 0 || !sameFile(info, opened) {
 		return errChanged
 	}
 	return nil
 }
 
-func makeDir(dir *os.Root, given, name string) error {
+func makeDir(dir folder, given, name string) error {
 	if err := writableDir(dir, given); err != nil {
 		return err
 	}

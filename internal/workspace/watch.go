@@ -2,24 +2,24 @@ package workspace
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 )
 
 // A watch is what a guard saw for one operation.
 type watch struct {
-	infos []fs.FileInfo
-	held  []hold
+	seen []fileID
+	held []hold
+	room [8]fileID // for seen
 }
 
 // A hold keeps a protected directory known after it was renamed: a command can do
 // "mv perstack moved". It is open, so that its number cannot pass to another directory
 // when it is removed, and so that its journals can still be found.
 type hold struct {
-	info fs.FileInfo
-	root *os.Root // nil when it cannot be opened
-	jobs bool     // it is the directory of the jobs
+	id     fileID
+	dir    folder
+	opened bool // false when it cannot be opened
+	jobs   bool // it is the directory of the jobs
 }
 
 const (
@@ -35,55 +35,66 @@ const (
 // than one operation. Directories that were seen once are kept for good.
 func (g *guard) watch() *watch {
 	now := &watch{}
-	for _, e := range g.entries {
-		info, err := e.look()
-		if err != nil {
-			continue
-		}
-		now.infos = append(now.infos, info)
-		if !info.IsDir() {
-			continue
-		}
-		g.hold(e.path, info, false)
-		// Its own look at "jobs": by moving only that, a command would get round us.
-		jobs := filepath.Join(e.path, jobsName)
-		if info, err := os.Lstat(jobs); err == nil && info.IsDir() {
-			g.hold(jobs, info, true)
-			now.infos = append(now.infos, info)
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now.held = slices.Clone(g.held)
+	g.look(now)
 	return now
 }
 
-// hold keeps the directory that was seen at path, if it is a new one.
-func (g *guard) hold(path string, seen fs.FileInfo, jobs bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	known := func(h hold) bool { return os.SameFile(h.info, seen) }
-	if g.closed || len(g.held) >= maxHeld || slices.ContainsFunc(g.held, known) {
-		return
-	}
-	h := hold{info: seen, jobs: jobs}
-	// With "/." a pipe that was put there since does not block us.
-	if root, err := os.OpenRoot(path + "/."); err == nil {
-		if now, err := root.Stat("."); err == nil && os.SameFile(now, seen) {
-			h.root = root
-		} else {
-			root.Close()
+func (g *guard) look(now *watch) {
+	now.seen, now.held = now.room[:0], g.known()
+	for _, e := range g.entries {
+		id, isDir, err := e.look()
+		if err != nil {
+			continue
+		}
+		now.seen = append(now.seen, id)
+		if !isDir {
+			continue
+		}
+		if !holds(now.held, id) {
+			now.held = g.hold(e.from, e.name, id, false)
+		}
+		// Its own look at "jobs": by moving only that, a command would get round us.
+		if id, isDir, err := peek(e.from, e.jobs, false); err == nil && isDir {
+			now.seen = append(now.seen, id)
+			if !holds(now.held, id) {
+				now.held = g.hold(e.from, e.jobs, id, true)
+			}
 		}
 	}
-	g.held = append(g.held, h)
+}
+
+func (g *guard) known() []hold {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held
+}
+
+// hold keeps the directory that was seen at a path, and returns all that are kept.
+func (g *guard) hold(from folder, path string, seen fileID, jobs bool) []hold {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || len(g.held) >= maxHeld || holds(g.held, seen) {
+		return g.held
+	}
+	h := hold{id: seen, jobs: jobs}
+	if dir, err := openAt(from, path); err == nil {
+		if now, err := dir.Stat("."); err == nil && identify(now).is(seen) {
+			h.dir, h.opened = dir, true
+		} else {
+			dir.Close()
+		}
+	}
+	// Watches read the old list without a lock, so it is left as it is.
+	g.held = append(slices.Clip(g.held), h)
+	return g.held
 }
 
 func (g *guard) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, h := range g.held {
-		if h.root != nil {
-			h.root.Close()
+		if h.opened {
+			h.dir.Close()
 		}
 	}
 	g.held, g.closed = nil, true
@@ -94,18 +105,32 @@ func (w *watch) refuse(given string, info fs.FileInfo) error {
 	if info == nil {
 		return nil
 	}
-	for _, known := range w.infos {
-		if os.SameFile(known, info) {
-			if info.IsDir() {
+	return w.refuseID(given, identify(info), info.IsDir())
+}
+
+func (w *watch) refuseID(given string, id fileID, isDir bool) error {
+	for _, known := range w.seen {
+		if known.is(id) {
+			if isDir {
 				return storage(given)
 			}
 			return secret(given)
 		}
 	}
-	for _, h := range w.held {
-		if os.SameFile(h.info, info) {
-			return storage(given)
-		}
+	if holds(w.held, id) {
+		return storage(given)
 	}
 	return nil
 }
+
+func holds(held []hold, id fileID) bool {
+	for _, h := range held {
+		if h.id.is(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameFile reports whether two infos describe one file.
+func sameFile(a, b fs.FileInfo) bool { return identify(a).is(identify(b)) }

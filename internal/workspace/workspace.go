@@ -1,9 +1,9 @@
 // Package workspace is the fence around the user's files. It is the only room of the
 // house that opens paths which a model or a skill chose.
 //
-// The directory is opened once, as an [os.Root]. Every later step goes from an open
-// directory to a name in it, so the kernel decides where a path leads; no decision is
-// taken on the text of a path, and what was checked is the very handle that is used.
+// The directory is opened once. Every later step goes from an open directory to a name
+// in it, so the kernel decides where a path leads; no decision is taken on the text of
+// a path, and what was checked is the very handle that is used.
 //
 // Out of reach, in any spelling (letter case, Unicode form, links) and whether it
 // exists yet or not:
@@ -39,8 +39,8 @@ package workspace
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // Options say what a workspace keeps from its users.
@@ -57,12 +57,15 @@ type Options struct {
 // A Workspace is an open directory tree. Its methods may be called from several
 // goroutines. Names are relative to its root, or absolute and below it.
 type Workspace struct {
-	root  *os.Root
+	root  folder
 	dir   string // as given, absolute
 	real  string // with links resolved; what is shown and what children start in
 	guard *guard
 	fixed *guard       // files that are read only
+	turns turns        // calls that change one file wait for each other
 	trace func(string) // told what was done; tests count
+	lease lease
+	last  atomic.Pointer[place] // the way of the last walk
 }
 
 // Open opens the workspace at dir.
@@ -75,7 +78,7 @@ func Open(dir string, opts Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w; choose an existing directory", err)
 	}
-	root, err := os.OpenRoot(resolved)
+	root, err := openFolder(resolved)
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w; choose an existing directory", err)
 	}
@@ -104,8 +107,20 @@ const storageName = "perstack"
 // Path returns the absolute path of the workspace.
 func (w *Workspace) Path() string { return w.real }
 
-// Close gives the directory back. Later calls of other methods fail.
+// Close gives the directory back. Later calls of other methods fail; those that are
+// under way come to their end.
 func (w *Workspace) Close() error {
+	if _, last := w.lease.end(); last {
+		return w.release()
+	}
+	return nil
+}
+
+func (w *Workspace) release() error {
+	if p := w.last.Swap(nil); p != nil {
+		p.close()
+	}
 	w.guard.close()
+	w.fixed.close()
 	return w.root.Close()
 }

@@ -20,41 +20,48 @@ import (
 // that it was written.
 func (w *Workspace) WriteFile(ctx context.Context, name string, data []byte) (Info, error) {
 	var out Info
-	err := w.at(ctx, name, true, func(p *place) error {
-		if p.name == "" {
-			return fail(IsADirectory, name, "is a directory")
-		}
-		if w.fixed.covers(p.path(), p.info) {
-			return fail(NotWritable, name, "is not writable: it says what this Expert may do, so only the user changes it")
-		}
-		if p.info != nil {
-			if err := p.regular(); err != nil {
+	err := w.sharing(ctx, name, func() error {
+		return w.at(ctx, name, true, func(p *place) error {
+			if p.name == "" {
+				return fail(IsADirectory, name, "is a directory")
+			}
+			return w.inTurn(ctx, p, func() error {
+				info, err := w.write(ctx, p, data)
+				if err == nil {
+					out = w.describe(p.path(), info)
+				}
 				return err
-			}
-			if !writable(p.info) {
-				return fail(NotWritable, name, "is not writable")
-			}
-		}
-		if err := writableDir(p.dir(), name); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return interrupted(name, err)
-		}
-		info, err := p.replace(data)
-		if err != nil {
-			return err
-		}
-		out = w.describe(p.path(), info)
-		return nil
+			})
+		})
 	})
 	return out, err
+}
+
+func (w *Workspace) write(ctx context.Context, p *place, data []byte) (fs.FileInfo, error) {
+	if err := w.refuseChange(p.given, p.path(), p.info); err != nil {
+		return nil, err
+	}
+	if p.info != nil {
+		if err := p.regular(); err != nil {
+			return nil, err
+		}
+		if !writable(p.info) {
+			return nil, fail(NotWritable, p.given, "is not writable")
+		}
+	}
+	if err := writableDir(p.dir(), p.given); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, interrupted(p.given, err)
+	}
+	return p.replace(data)
 }
 
 // replace writes beside the file and then takes its name. The rename acts on the name
 // itself: a link that was put there since the walk is replaced, not followed.
 func (p *place) replace(data []byte) (info fs.FileInfo, err error) {
-	tmp := ".perstack-" + strings.ToLower(rand.Text()[:12]) + ".tmp"
+	tmp := temporary()
 	mode := fs.FileMode(0o666) // minus the user's umask
 	if p.info != nil {
 		// Permission bits only: what a model wrote must not run with the rights of
@@ -99,6 +106,9 @@ func (p *place) replace(data []byte) (info fs.FileInfo, err error) {
 	return info, nil
 }
 
+// temporary returns a name for something that is not finished.
+func temporary() string { return ".perstack-" + strings.ToLower(rand.Text()[:12]) + ".tmp" }
+
 // syncDirs makes the new name survive a power cut too, and the directories that were
 // made for it. It is a best effort: not every system can, and the file is written.
 func (p *place) syncDirs() {
@@ -123,7 +133,7 @@ func (p *place) sync(f *os.File, what string) error {
 // that a user marked a file as not to be changed.
 func writable(info fs.FileInfo) bool { return info.Mode().Perm()&0o200 != 0 }
 
-func writableDir(dir *os.Root, given string) error {
+func writableDir(dir folder, given string) error {
 	info, err := dir.Stat(".")
 	if err != nil {
 		return err

@@ -1,0 +1,98 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// maxRewritten bounds a file with several names that is written anew to append to it.
+const maxRewritten = 64 << 20
+
+// AppendFile adds data to the end of a file, which must exist. A failed call leaves the
+// file as it was. When it returns, the data survives a power cut.
+//
+// Other names of the file (hard links) keep the old content: they may be outside. Such
+// a file is written anew, and so is one that runs with the rights of its owner.
+func (w *Workspace) AppendFile(ctx context.Context, name string, data []byte) (Info, error) {
+	var out Info
+	err := w.changing(ctx, name, func(p *place) error {
+		info, err := p.extend(ctx, data)
+		if errors.Is(err, errShared) {
+			info, err = w.rewrite(ctx, p, data)
+		}
+		if err != nil {
+			return err
+		}
+		out = w.describe(p.path(), info)
+		return nil
+	})
+	return out, err
+}
+
+// errShared says that a file must not be written in place.
+var errShared = errors.New("it has several names or special rights")
+
+// extend writes to the end of the file in place.
+func (p *place) extend(ctx context.Context, data []byte) (info fs.FileInfo, err error) {
+	f, err := p.dir().OpenFile(p.name, os.O_WRONLY|os.O_APPEND|noFollow|noBlock, 0)
+	if err != nil {
+		if now, lerr := p.dir().Lstat(p.name); lerr != nil || !sameFile(now, p.info) {
+			return nil, errChanged
+		}
+		return nil, err
+	}
+	defer f.Close()
+	// All is checked again on the handle: the name may have been swapped since.
+	before, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.same(p.name, before); err != nil {
+		return nil, err
+	}
+	if !sameFile(before, p.info) {
+		return nil, errChanged
+	}
+	if !before.Mode().IsRegular() || ofKernel(f) {
+		return nil, fail(NotRegular, p.given, "is not a regular file")
+	}
+	if err := p.watch.refuse(p.given, before); err != nil {
+		return nil, err
+	}
+	if linkCount(f, before) > 1 || before.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+		return nil, errShared
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, interrupted(p.given, err)
+	}
+	n, err := f.Write(data)
+	if err == nil {
+		err = p.sync(f, "file")
+	}
+	if err != nil {
+		// What a full disk took of the data is taken back, unless another process
+		// has appended to it: its data is not ours to cut.
+		if now, serr := f.Stat(); serr == nil && now.Size() == before.Size()+int64(n) {
+			_ = f.Truncate(before.Size())
+		}
+		return nil, err
+	}
+	return f.Stat()
+}
+
+func (w *Workspace) rewrite(ctx context.Context, p *place, data []byte) (fs.FileInfo, error) {
+	if err := writableDir(p.dir(), p.given); err != nil {
+		return nil, err
+	}
+	old, err := w.content(ctx, p, maxRewritten)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, interrupted(p.given, err)
+	}
+	return p.replace(slices.Concat(old, data))
+}

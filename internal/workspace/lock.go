@@ -1,0 +1,142 @@
+package workspace
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Turns make calls that change the same file wait for each other: the calls of one
+// step run side by side, and an edit that begins before another has ended would undo it.
+//
+// What is locked is a place below the root, after links were resolved. Two hard links
+// of one file are two places, and need no common turn: every change through one of them
+// leaves the other as it was. Spellings that some file system takes for one name share
+// a turn, which costs a wait at worst.
+//
+// A directory that moves takes its files to other places. So whoever moves or empties
+// one has the whole tree for itself.
+//
+// The zero value is ready. Nobody waits longer than their context allows, and a place
+// is forgotten when nobody uses it.
+type turns struct {
+	mu     sync.Mutex
+	places map[string]*turn
+	tree   chan struct{} // holds one token for each call that changes something
+	whole  chan struct{} // holds a token when somebody wants the tree for itself
+}
+
+type turn struct {
+	taken chan struct{} // holds a token while somebody has the turn
+	users int           // who has it or waits for it
+}
+
+// maxChanges bounds the calls that change something at one time.
+const maxChanges = 64
+
+func (t *turns) channels() (tree, whole chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tree == nil {
+		t.tree, t.whole = make(chan struct{}, maxChanges), make(chan struct{}, 1)
+	}
+	return t.tree, t.whole
+}
+
+// share begins a change of single files. It must come before the walk: the place that
+// the walk finds must not move until the change is made.
+func (t *turns) share(ctx context.Context) (done func(), err error) {
+	tree, _ := t.channels()
+	if err := take(ctx, tree); err != nil {
+		return nil, err
+	}
+	return func() { <-tree }, nil
+}
+
+// alone begins a change of a whole directory. It collects all tokens of the tree and
+// keeps each that it got, so calls that come later cannot keep it from its turn.
+func (t *turns) alone(ctx context.Context) (done func(), err error) {
+	tree, whole := t.channels()
+	if err := take(ctx, whole); err != nil { // two that collect would wait for each other
+		return nil, err
+	}
+	got := 0
+	done = func() {
+		for range got {
+			<-tree
+		}
+		<-whole
+	}
+	for range maxChanges {
+		if err := take(ctx, tree); err != nil {
+			done()
+			return nil, err
+		}
+		got++
+	}
+	return done, nil
+}
+
+// claim takes the turns of the places. They are taken in one order by everybody, so
+// that nobody waits for who waits for them.
+func (t *turns) claim(ctx context.Context, places ...[]string) (done func(), err error) {
+	keys := make([]string, len(places))
+	for i, place := range places {
+		keys[i] = strings.Join(foldAll(place), "/")
+	}
+	slices.Sort(keys)
+	var got []string
+	done = func() {
+		for _, key := range got {
+			t.leave(key, true)
+		}
+	}
+	for _, key := range slices.Compact(keys) {
+		turn := t.enter(key)
+		if err := take(ctx, turn.taken); err != nil {
+			t.leave(key, false)
+			done()
+			return nil, err
+		}
+		got = append(got, key)
+	}
+	return done, nil
+}
+
+func (t *turns) enter(key string) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.places == nil {
+		t.places = make(map[string]*turn)
+	}
+	if t.places[key] == nil {
+		t.places[key] = &turn{taken: make(chan struct{}, 1)}
+	}
+	t.places[key].users++
+	return t.places[key]
+}
+
+func (t *turns) leave(key string, had bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	turn := t.places[key]
+	if had {
+		<-turn.taken
+	}
+	if turn.users--; turn.users == 0 {
+		delete(t.places, key)
+	}
+}
+
+func take(ctx context.Context, tokens chan struct{}) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case tokens <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,101 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// MakeDir makes a directory, and the directories on the way to it. It returns the
+// absolute path.
+func (w *Workspace) MakeDir(ctx context.Context, name string) (path string, err error) {
+	err = w.sharing(ctx, name, func() error {
+		return w.fresh(ctx, name, func(p *place) error {
+			if err := p.dir().Mkdir(p.name, 0o777); err != nil { // minus the user's umask
+				return err
+			}
+			p.made = true
+			p.syncDirs()
+			path = w.absolute(p.path())
+			return nil
+		})
+	})
+	return path, err
+}
+
+// fresh calls do with the place of a name that nothing has yet. Directories on the way
+// are made. Something may take the name before do acts, so do must not replace it.
+func (w *Workspace) fresh(ctx context.Context, name string, do func(*place) error) error {
+	// First a look that makes nothing. It also finds links that lead nowhere, which the
+	// walk of a writer takes for a mistake.
+	err := w.atName(ctx, name, func(n *named) error {
+		if n.info != nil {
+			return fail(AlreadyExists, name, "already exists")
+		}
+		return nil
+	})
+	if isRoot(err) {
+		return fail(AlreadyExists, name, "already exists")
+	}
+	var missing *Error
+	if err != nil && (!errors.As(err, &missing) || missing.Code != NotFound) {
+		return err
+	}
+	steps, _, err := w.split(name, true)
+	if err != nil {
+		return err
+	}
+	names := stepNames(steps)
+	if up := lastUp(names); up > 0 {
+		// What ".." leads out of must be there: it is not made only to be left again.
+		back := "./" + strings.Join(names[:up], "/") + "/"
+		err := w.at(ctx, back, false, func(*place) error { return nil })
+		if err != nil {
+			return retitle(err, back, name)
+		}
+	}
+	if depthOf(names) > maxDepth { // the walk would notice after it made the first of them
+		return fail(InvalidPath, name, "is not a valid path: too many directories or links in it")
+	}
+	plain := "./" + strings.Join(names, "/") // no separator at the end: it would ask for a directory
+	err = w.at(ctx, plain, true, func(p *place) error {
+		if p.name == "" || p.info != nil {
+			return fail(AlreadyExists, name, "already exists")
+		}
+		if err := w.refuseChange(name, p.path(), nil); err != nil {
+			return err
+		}
+		if err := writableDir(p.dir(), name); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return interrupted(name, err)
+		}
+		return translate(name, do(p), true)
+	})
+	return retitle(err, plain, name)
+}
+
+// lastUp returns how many names there are up to the last "..", and 0 when there is none.
+func lastUp(names []string) int {
+	for i, name := range slices.Backward(names) {
+		if name == ".." {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// depthOf counts the directories that a path, as it is written, goes down.
+func depthOf(names []string) int {
+	depth := 0
+	for _, name := range names {
+		if name == ".." {
+			depth--
+		} else {
+			depth++
+		}
+	}
+	return depth
+}

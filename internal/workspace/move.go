@@ -1,0 +1,176 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Move gives a file, a directory or a link (itself, not its target) the name
+// destination, which nothing may have. Directories on the way to it are made. It returns
+// both absolute paths.
+//
+// That nothing has the name is not checked and then hoped for: the kernel moves without
+// replacing. To another device things are copied; the source goes when the copy is safe.
+func (w *Workspace) Move(ctx context.Context, source, destination string) (from, to string, err error) {
+	from, to, err = w.move(ctx, source, destination, w.turns.share, false)
+	if errors.Is(err, errWhole) {
+		from, to, err = w.move(ctx, source, destination, w.turns.alone, true)
+	}
+	return from, to, err
+}
+
+// errWhole says that a directory is to be moved, for which the tree must stand still.
+var errWhole = errors.New("it is a directory")
+
+func (w *Workspace) move(ctx context.Context, source, destination string,
+	begin func(context.Context) (func(), error), whole bool,
+) (from, to string, err error) {
+	done, err := begin(ctx)
+	if err != nil {
+		return "", "", interrupted(source, err)
+	}
+	defer done()
+	err = w.atName(ctx, source, func(n *named) error {
+		if err := w.movable(n); err != nil {
+			return err
+		}
+		if n.info.IsDir() {
+			if !whole {
+				return errWhole
+			}
+			if w.isInside(ctx, destination, n) {
+				return intoItself(source)
+			}
+		}
+		changed := false
+		err := w.fresh(ctx, destination, func(p *place) error {
+			if err := w.refuseWay(destination, p.path()); err != nil {
+				return err
+			}
+			err := w.moveTo(ctx, n, p)
+			if changed = errors.Is(err, errChanged); changed {
+				return fail(Changed, source, "was replaced while it was moved")
+			}
+			from, to = w.absolute(n.path()), w.absolute(p.path())
+			return translate(source, err, true)
+		})
+		if changed {
+			return errChanged // the walk to the source begins again, too
+		}
+		return err
+	})
+	if err != nil {
+		return "", "", err
+	}
+	return from, to, nil
+}
+
+// movable refuses what must stay where it is.
+func (w *Workspace) movable(n *named) error {
+	switch {
+	case n.info == nil:
+		return fail(NotFound, n.given, "does not exist")
+	case n.slash && !n.info.IsDir():
+		return fail(NotADirectory, n.given, "is not a directory")
+	}
+	if err := w.refuseWay(n.given, n.path()); err != nil {
+		return err
+	}
+	return n.changeable()
+}
+
+// moveTo moves n to the place p, in the turn of both.
+func (w *Workspace) moveTo(ctx context.Context, n *named, p *place) error {
+	done, err := w.turns.claim(ctx, n.path(), p.path())
+	if err != nil {
+		return interrupted(n.given, err)
+	}
+	defer done()
+	wasDir := n.info.IsDir()
+	if err := n.look(); err != nil {
+		return err
+	}
+	if err := w.movable(n); err != nil {
+		return err
+	}
+	if n.info.IsDir() != wasDir {
+		return errChanged
+	}
+	source, err := n.in.dir().Open(".")
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := p.dir().Open(".")
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	err = renameNew(source, n.name, target, p.name, wasDir)
+	if isOtherDevice(err) {
+		return w.copyTo(ctx, n, p)
+	}
+	if isIntoItself(err) && wasDir {
+		return intoItself(n.given)
+	}
+	if err != nil {
+		return err
+	}
+	// A rename takes what has the name at that instant. If somebody put something else
+	// there since the look, it goes back to where it was.
+	if moved, err := p.dir().Lstat(p.name); err != nil || !sameKind(moved, n.info) {
+		if err == nil {
+			_ = renameNew(target, p.name, source, n.name, moved.IsDir()) // or it stays, inside
+		}
+		return errChanged
+	}
+	p.trace("rename")
+	p.syncDirs()
+	n.in.syncDirs()
+	return nil
+}
+
+func intoItself(given string) error {
+	return fail(InvalidPath, given, "cannot be moved into itself")
+}
+
+// isInside reports whether a path leads into the directory n. The kernel refuses such a
+// move as well, but only after the directories on the way were made.
+func (w *Workspace) isInside(ctx context.Context, destination string, n *named) bool {
+	steps, _, err := w.split(destination, true)
+	if err != nil || len(steps) > 2*maxDepth {
+		return false // refused elsewhere
+	}
+	names := stepNames(steps)
+	for cut := len(names); cut >= 0; cut-- {
+		var where []string
+		err := w.at(ctx, "./"+strings.Join(names[:cut], "/")+"/", false, func(p *place) error {
+			where = slices.Clone(p.path())
+			return nil
+		})
+		var missing *Error
+		if errors.As(err, &missing) && missing.Code == NotFound {
+			continue
+		}
+		return err == nil && w.startsWith(where, n)
+	}
+	return false
+}
+
+// startsWith reports whether the directory n is on the way to a place. Names may have
+// several spellings, so the directory is compared.
+func (w *Workspace) startsWith(where []string, n *named) bool {
+	depth := len(n.path())
+	if len(where) < depth {
+		return false
+	}
+	dir, err := descend(w.root, where[:depth-1])
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	info, err := dir.Lstat(where[depth-1])
+	return err == nil && sameFile(info, n.info)
+}

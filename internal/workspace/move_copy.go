@@ -1,0 +1,232 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// maxCopied bounds what is copied to another device.
+const maxCopied = 4 << 30
+
+// copyTo moves n to the place p on another device. The copy grows under another name and
+// takes its own in one step, on the disk and complete; only then the source goes. If
+// the copy fails it is removed, and the source is as it was.
+func (w *Workspace) copyTo(ctx context.Context, n *named, p *place) error {
+	source, err := w.openParent(n.in, n.in.path())
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := w.openParent(p, p.path()[:len(p.path())-1])
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	t := w.tree(n)
+	t.refuse, t.bytes = t.copyable, n.info.Size()
+	if err := t.check(n.path(), n.info); err != nil {
+		return err
+	}
+	if n.info.IsDir() {
+		dir, err := t.open(source, n.name, n.info)
+		if err != nil {
+			return err
+		}
+		err = t.survey(ctx, dir, n.path())
+		dir.Close()
+		if err != nil {
+			return err
+		}
+	}
+	if t.bytes > maxCopied {
+		return fail(TooLarge, n.given, "is too large to be moved to another device: it has %d bytes, and the limit is %d", t.bytes, int64(maxCopied))
+	}
+	c := &copier{tree: t, left: maxCopied}
+	if err := c.into(ctx, source, n.path(), target, p.name); err != nil {
+		return err
+	}
+	p.syncDirs()
+	// From here on the copy is what counts: whatever goes wrong, it stays.
+	now, err := source.Lstat(n.name)
+	if err != nil || !sameKind(now, n.info) || !n.info.IsDir() && !now.ModTime().Equal(n.info.ModTime()) {
+		return fail(Changed, n.given, "was changed while it was copied to another device; both the old and the new are there")
+	}
+	if err := t.remove(context.WithoutCancel(ctx), source, n.path()); err != nil { // half a source helps nobody
+		return fail(IO, n.given, "was copied to another device, but could not be deleted in the old place")
+	}
+	n.in.syncDirs()
+	return nil
+}
+
+// openParent opens the directory of p, which lies at path, a second time.
+func (w *Workspace) openParent(p *place, path []string) (folder, error) {
+	seen, err := p.dir().Stat(".")
+	if err != nil {
+		return folder{}, err
+	}
+	return w.openSeen(path, seen)
+}
+
+// copyable refuses what has no content to copy, and directories that could not be
+// emptied afterwards.
+func (t *tree) copyable(path []string, info fs.FileInfo) error {
+	switch {
+	case info.Mode().Type()&^(fs.ModeDir|fs.ModeSymlink) != 0:
+		return fail(NotRegular, t.given, "cannot be moved to another device: %s is a pipe, a socket or a device", quote(path[len(path)-1]))
+	case info.IsDir() && !writable(info):
+		return fail(NotWritable, t.given, "cannot be moved to another device: %s is not writable", quote(path[len(path)-1]))
+	}
+	return nil
+}
+
+// A copier copies a tree to another device. It follows no link: a link is copied as one.
+type copier struct {
+	*tree
+	left int64 // bytes that may still be copied; files can grow
+}
+
+// into copies what is at path in from to a name of to that nothing has.
+func (c *copier) into(ctx context.Context, from folder, path []string, to folder, name string) (err error) {
+	tmp := temporary()
+	defer func() {
+		if err != nil {
+			_ = to.RemoveAll(tmp) // it follows no links; the error that counts is returned
+		}
+	}()
+	if err := c.one(ctx, from, path, to, tmp); err != nil {
+		return err
+	}
+	info, err := to.Lstat(tmp)
+	if err != nil {
+		return err
+	}
+	d, err := to.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return renameNew(d, tmp, d, name, info.IsDir())
+}
+
+func (c *copier) one(ctx context.Context, from folder, path []string, to folder, as string) error {
+	if err := ctx.Err(); err != nil {
+		return interrupted(c.given, err)
+	}
+	name := path[len(path)-1]
+	info, err := from.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if err := c.check(path, info); err != nil {
+		return err
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := from.Readlink(name)
+		if err != nil {
+			return err
+		}
+		return to.Symlink(target, as)
+	case info.IsDir():
+		return c.dir(ctx, from, path, info, to, as)
+	}
+	return c.file(ctx, from, name, info, to, as)
+}
+
+func (c *copier) dir(ctx context.Context, from folder, path []string, info fs.FileInfo, to folder, as string) error {
+	if len(path) >= maxDepth {
+		return c.changed()
+	}
+	source, err := c.open(from, path[len(path)-1], info)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if err := to.Mkdir(as, 0o700); err != nil {
+		return err
+	}
+	made, err := to.Lstat(as)
+	if err != nil {
+		return err
+	}
+	target, err := c.open(to, as, made)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	d, err := source.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	err = eachName(d, func(name string) error {
+		return c.one(ctx, source, append(slices.Clone(path), name), target, name)
+	})
+	if err != nil {
+		return err
+	}
+	copied, err := target.Open(".")
+	if err != nil {
+		return err
+	}
+	defer copied.Close()
+	keepOwner(copied, info)
+	_ = copied.Chmod(info.Mode().Perm()) // a courtesy, as are the times: not every file system has them
+	_ = copied.Sync()
+	_ = to.Chtimes(as, info.ModTime(), info.ModTime())
+	return nil
+}
+
+func (c *copier) file(ctx context.Context, from folder, name string, info fs.FileInfo, to folder, as string) error {
+	source, err := from.OpenFile(name, os.O_RDONLY|noFollow|noBlock, 0)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	opened, err := source.Stat()
+	if err != nil {
+		return err
+	}
+	if !sameKind(opened, info) || ofKernel(source) {
+		return c.changed()
+	}
+	// The copy would have one name only, and nothing would tell any more that it is
+	// what some protected file contains.
+	if linkCount(source, opened) > 1 {
+		return fail(Protected, c.given, "cannot be moved to another device: %s has several names (hard links)", quote(name))
+	}
+	target, err := to.OpenFile(as, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	for {
+		if err := ctx.Err(); err != nil {
+			return interrupted(c.given, err)
+		}
+		n, err := io.CopyN(target, source, chunk)
+		if c.left -= n; c.left < 0 {
+			return fail(TooLarge, c.given, "is too large to be moved to another device")
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	keepOwner(target, info)
+	_ = target.Chmod(info.Mode().Perm())
+	if err := target.Sync(); err != nil {
+		return err
+	}
+	if err := target.Close(); err != nil {
+		return err
+	}
+	_ = to.Chtimes(as, info.ModTime(), info.ModTime())
+	return nil
+}

@@ -1,0 +1,183 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+)
+
+// A tree is a directory with all that is in it, on which an operation works. It goes
+// from one open directory to the next and never follows a link, so a directory that is
+// swapped for a link in the meantime leads nowhere.
+type tree struct {
+	given  string
+	watch  *watch
+	fixed  *watch                                      // of what is read only
+	refuse func(path []string, info fs.FileInfo) error // what must not be worked on
+	files  int64                                       // seen by survey
+	bytes  int64
+}
+
+// maxFiles bounds the entries of a tree: a call must end some day.
+const maxFiles = 1_000_000
+
+// survey looks at each entry below dir, which lies at path, and returns the first
+// refusal. It holds one directory of each level open, and few names in memory.
+func (t *tree) survey(ctx context.Context, dir folder, path []string) error {
+	if len(path) >= maxDepth {
+		return fail(InvalidPath, t.given, "contains directories that are nested too deep")
+	}
+	d, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return eachName(d, func(name string) error {
+		if err := ctx.Err(); err != nil {
+			return interrupted(t.given, err)
+		}
+		info, err := dir.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if t.files++; t.files > maxFiles {
+			return fail(TooLarge, t.given, "contains more than %d files", maxFiles)
+		}
+		t.bytes += info.Size()
+		at := append(slices.Clone(path), name)
+		if err := t.check(at, info); err != nil || !info.IsDir() {
+			return err
+		}
+		sub, err := t.open(dir, name, info)
+		if err != nil {
+			return err
+		}
+		defer sub.Close()
+		return t.survey(ctx, sub, at)
+	})
+}
+
+// check refuses what must stay where it is, by what it is and not only by its name.
+func (t *tree) check(path []string, info fs.FileInfo) error {
+	if err := t.watch.refuse(t.given, info); err != nil {
+		return err
+	}
+	if t.fixed.refuse(t.given, info) != nil {
+		return fail(NotWritable, t.given, "contains %s, which is not writable: it says what this Expert may do", quote(path[len(path)-1]))
+	}
+	return t.refuse(path, info)
+}
+
+// keep refuses to delete what is protected by its name, and what the user marked as not
+// to be changed.
+func (t *tree) keep(path []string, info fs.FileInfo) error {
+	name := path[len(path)-1]
+	switch folded := fold(name); {
+	case isEnvName(folded):
+		return fail(Protected, t.given, "is protected: it contains an env file, which may hold secrets and is out of reach of tools")
+	case isGitName(folded):
+		return fail(Protected, t.given, "is protected: it contains a git repository (%s)", quote(name))
+	case info.Mode()&fs.ModeSymlink == 0 && !writable(info):
+		return fail(NotWritable, t.given, "contains %s, which is not writable", quote(name))
+	}
+	return nil
+}
+
+// open opens a directory that was looked at, and nothing else that took its name since.
+func (t *tree) open(dir folder, name string, seen fs.FileInfo) (folder, error) {
+	sub, err := dir.OpenRoot(name + "/.")
+	if err != nil {
+		if now, lerr := dir.Lstat(name); lerr != nil || !sameKind(now, seen) {
+			return folder{}, t.changed()
+		}
+		return folder{}, err
+	}
+	opened, err := sub.Stat(".")
+	if err == nil && !sameFile(opened, seen) {
+		err = t.changed()
+	}
+	if err != nil {
+		sub.Close()
+		return folder{}, err
+	}
+	return sub, nil
+}
+
+// changed is for work that may have begun: errChanged would make the call begin again.
+func (t *tree) changed() error {
+	return fail(Changed, t.given, "was changed by another program at the same time; look at what is left")
+}
+
+// clear deletes what is in dir. Everything was surveyed; what came since is looked at
+// like the rest before it goes.
+func (t *tree) clear(ctx context.Context, dir folder, path []string) error {
+	for {
+		// From the beginning each time: some systems skip names when others are
+		// deleted while they are listed.
+		names, err := someNames(dir)
+		if err != nil {
+			return err
+		}
+		if len(names) == 0 {
+			return nil
+		}
+		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				return interrupted(t.given, err)
+			}
+			if err := t.remove(ctx, dir, append(slices.Clone(path), name)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (t *tree) remove(ctx context.Context, dir folder, path []string) error {
+	name := path[len(path)-1]
+	info, err := dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.check(path, info); err != nil {
+		return err
+	}
+	if info.IsDir() {
+		if len(path) >= maxDepth {
+			return t.changed()
+		}
+		sub, err := t.open(dir, name, info)
+		if err != nil {
+			return err
+		}
+		err = t.clear(ctx, sub, path)
+		sub.Close() // before the name goes: some systems want that
+		if err != nil {
+			return err
+		}
+	}
+	if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func someNames(dir folder) ([]string, error) {
+	d, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(1024)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return names, err
+}

@@ -1,0 +1,29 @@
+package workspace
+
+import (
+	"context"
+)
+
+// Usage returns how many bytes everything below the workspace takes on the disk, apart
+// from what the runtime keeps there. It stops when it has more than max, if that is
+// above 0.
+//
+// A file with several names counts once, and a file with holes as far as it is filled.
+// What cannot be opened is not counted: it can be filled by nobody who runs as we do.
+func (w *Workspace) Usage(ctx context.Context, max int64) (int64, error) {
+	var sum int64
+	err := w.at(ctx, ".", false, func(p *place) error {
+		var err error
+		sum, err = p.usage(ctx, max)
+		return err
+	})
+	return sum, err
+}
+
+const (
+	// maxTwins bounds the files with several names that are remembered. Those beyond it
+	// count once for each name.
+	maxTwins = 100_000
+	// maxPending bounds the directories that are known and not looked into yet.
+	maxPending = 500_000
+)
