@@ -3,7 +3,7 @@ package sandbox
 import (
 	"errors"
 	"os"
-	"os/exec"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -16,8 +16,8 @@ func attributes() *syscall.SysProcAttr {
 
 // A group is a job object: what the child starts is in it too, and cannot leave.
 type group struct {
-	job   windows.Handle
-	state *os.ProcessState
+	mu  sync.Mutex
+	job windows.Handle
 }
 
 func (g *group) adopt(p *os.Process) error {
@@ -47,24 +47,19 @@ func (g *group) adopt(p *os.Process) error {
 	return nil
 }
 
-// terminate does nothing: a program without a console cannot be asked to end.
-func (g *group) terminate() {}
-
-func (g *group) kill() { _ = windows.TerminateJobObject(g.job, 1) }
-
-func (g *group) await(cmd *exec.Cmd) { g.wait(cmd) }
-
-func (g *group) wait(cmd *exec.Cmd) {
-	if g.state == nil {
-		_ = cmd.Wait()
-		g.state = cmd.ProcessState
+// kill and release can come in any order.
+func (g *group) kill() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.job != 0 {
+		_ = windows.TerminateJobObject(g.job, 1)
 	}
 }
 
-func (g *group) reap(cmd *exec.Cmd) *os.ProcessState {
-	g.wait(cmd)
+// release closes the handle, and with it ends what is still in the job.
+func (g *group) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	_ = windows.CloseHandle(g.job)
-	return g.state
+	g.job = 0
 }
-
-func signalName(*os.ProcessState) string { return "" }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"sync"
 	"syscall"
 	"time"
@@ -15,8 +14,7 @@ import (
 
 // A process is a running program and the pipes it writes to.
 type process struct {
-	cmd   *exec.Cmd
-	group group // what belongs to it; see group_*.go
+	*child // the program itself; see link_*.go
 
 	readers []*os.File // our ends of stdout and stderr
 	streams []*stream
@@ -24,42 +22,35 @@ type process struct {
 	watch   watcher
 }
 
-// start brings a process into being. It is the one function of the program that does.
-func start(path string, c Command, env []string) (*process, error) {
+// start brings a program into being that has nothing to read, and collects its output.
+func (s *Supervisor) start(path string, c Command, env []string) (*process, error) {
+	l, err := s.connect()
+	if err != nil {
+		return nil, err
+	}
 	p := &process{watch: watcher{call: c.Watch}}
 	null, err := os.Open(os.DevNull) // a program that reads must see the end, not wait
 	if err != nil {
-		return nil, fmt.Errorf("start %q: %w", c.Program, err)
+		return nil, startError(c.Program, err)
 	}
 	defer null.Close()
-	p.cmd = &exec.Cmd{
-		Path:        path,
-		Args:        append([]string{c.Program}, c.Args...),
-		Dir:         c.Dir,
-		Env:         env,
-		Stdin:       null,
-		SysProcAttr: attributes(),
-	}
 	// The pipes are our own: with those of os/exec, Wait would not return before
 	// everybody who inherited them is gone.
 	outEnd, errEnd, err := p.pipes(c.MaxOutput)
 	if err != nil {
-		return nil, fmt.Errorf("start %q: %w", c.Program, err)
+		return nil, startError(c.Program, err)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = outEnd, errEnd
-	err = p.cmd.Start()
+	p.child, err = l.start(program{
+		path: path, argv: append([]string{c.Program}, c.Args...), env: env,
+		dir: c.Dir, openDir: c.OpenDir, stdin: null, stdout: outEnd, stderr: errEnd,
+	})
 	outEnd.Close()
 	errEnd.Close()
-	if err == nil {
-		if err = p.group.adopt(p.cmd.Process); err == nil {
-			c.Tracker.add(&p.group)
-		} else {
-			_ = p.cmd.Process.Kill()
-			_ = p.cmd.Wait()
-		}
-	}
 	if err != nil {
 		p.closeReaders()
+		if s.isOver() {
+			return nil, errClosed // Close was faster
+		}
 		return nil, startError(c.Program, err)
 	}
 	for i, r := range p.readers {
@@ -67,6 +58,15 @@ func start(path string, c Command, env []string) (*process, error) {
 		p.copying.Go(func() { _, _ = io.Copy(io.MultiWriter(s, &p.watch), r) })
 	}
 	return p, nil
+}
+
+// A program is what a link starts.
+type program struct {
+	path                  string
+	argv, env             []string
+	dir                   string
+	openDir               *os.File // may be nil
+	stdin, stdout, stderr *os.File
 }
 
 func (p *process) pipes(limit int) (outEnd, errEnd *os.File, err error) {
@@ -89,6 +89,8 @@ func (p *process) pipes(limit int) (outEnd, errEnd *os.File, err error) {
 func startError(program string, err error) error {
 	var errno syscall.Errno
 	switch {
+	case errors.Is(err, ErrLost) || errors.Is(err, errSupervisor):
+		return fmt.Errorf("start %q: %w", program, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %q", ErrNotFound, program)
 	case errors.Is(err, fs.ErrPermission):
@@ -99,18 +101,16 @@ func startError(program string, err error) error {
 	return fmt.Errorf("start %q: %w", program, err)
 }
 
+// errSupervisor marks that commands cannot be run at all.
+var errSupervisor = errors.New("commands cannot be supervised")
+
 // supervise returns when the program has ended and its group was killed. A program
 // that overstays is asked to end, given some grace, and then killed with all it
 // started, whether it listens or not.
-func (p *process) supervise(ctx context.Context, timeout, grace time.Duration) (timedOut, cancelled bool) {
+func (p *process) supervise(ctx context.Context, timeout, grace time.Duration) (timedOut, cancelled bool, err error) {
 	if grace <= 0 {
 		grace = defaultGrace
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		p.group.await(p.cmd)
-	}()
 	var expired <-chan time.Time
 	if timeout > 0 {
 		timer := time.NewTimer(timeout)
@@ -118,38 +118,26 @@ func (p *process) supervise(ctx context.Context, timeout, grace time.Duration) (
 		expired = timer.C
 	}
 	select {
-	case <-ended:
+	case <-p.ended:
+		return false, false, p.lost()
 	case <-expired:
 		timedOut = true
 	case <-ctx.Done():
 		cancelled = true
 	}
-	if timedOut || cancelled {
-		p.group.terminate()
-		patience := time.NewTimer(grace)
-		defer patience.Stop()
-		select {
-		case <-ended:
-		case <-patience.C:
-		}
+	p.terminate()
+	patience := time.NewTimer(grace)
+	defer patience.Stop()
+	select {
+	case <-p.ended:
+	case <-patience.C:
+		p.kill()
+		<-p.ended
 	}
-	// Also after a good end: what a program leaves running in the background would
-	// hold the pipe, and outlive the run.
-	p.group.kill()
-	<-ended
-	return timedOut, cancelled
+	return timedOut, cancelled, p.lost()
 }
 
-// result collects the exit status.
-func (p *process) result() (exitCode int, signal string) {
-	state := p.group.reap(p.cmd)
-	if state == nil {
-		return -1, ""
-	}
-	return state.ExitCode(), signalName(state)
-}
-
-// output waits for the last bytes. A process that left the group may still hold the
+// output waits for the last bytes. A process that nobody could find may still hold the
 // pipe; it is not waited for longer than drain.
 func (p *process) output() (stdout, stderr Output) {
 	done := make(chan struct{})

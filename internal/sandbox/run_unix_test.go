@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,7 +25,13 @@ import (
 // prefix it acts instead of testing.
 const act = "act:"
 
+// withoutInit is set in the environment of a program that forgot to call Init.
+const withoutInit = "PERSTACK_TEST_WITHOUT_INIT"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(withoutInit) == "" {
+		Init()
+	}
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], act) {
 		os.Exit(play(strings.TrimPrefix(os.Args[1], act), os.Args[2:]))
 	}
@@ -47,25 +54,18 @@ func play(role string, args []string) int {
 		for ; n > 0; n -= len(chunk) {
 			os.Stdout.Write(chunk[:min(n, len(chunk))])
 		}
-	case "shielded": // row N8, in a process of its own
-		if err := Shield(); err != nil {
-			os.Stderr.WriteString(err.Error())
-			return 1
-		}
-		o, err := Run(context.Background(), Command{
-			Program: "/bin/sh", Args: []string{"-c", "cat /proc/$PPID/environ /proc/$PPID/cmdline"}, Dir: "/", Environ: os.Environ(),
-		})
-		if err != nil {
-			os.Stderr.WriteString(err.Error())
-			return 1
-		}
-		os.Stdout.WriteString(o.Stdout.String() + o.Stderr.String())
 	case "run": // runs its arguments and says what came of it
 		return playRun(args, func() error { return nil })
 	case "shieldAndRun":
 		return playRun(args, Shield)
-	case "sealAndRun": // the way of kernels that cannot do it at once
-		return playRun(args, func() error { sealEach(); return nil })
+	case "exec": // starts its arguments without a supervisor
+		return playExec(args, func() error { return nil })
+	case "shieldAndExec":
+		return playExec(args, Shield)
+	case "sealAndExec": // the way of kernels that cannot do it at once
+		return playExec(args, func() error { sealEach(); return nil })
+	default:
+		return playMore(role, args)
 	}
 	return 0
 }
@@ -73,10 +73,25 @@ func play(role string, args []string) int {
 func playRun(args []string, prepare func() error) int {
 	err := prepare()
 	var o Outcome
+	s := NewSupervisor()
 	if err == nil {
-		o, err = Run(context.Background(), Command{Program: args[0], Args: args[1:], Dir: "/", Environ: os.Environ()})
+		o, err = s.Run(context.Background(), Command{Program: args[0], Args: args[1:], Dir: "/", Environ: os.Environ()})
 	}
 	fmt.Printf("exit %d, error %v\n%s%s", o.ExitCode, err, o.Stdout, o.Stderr)
+	if err := s.Close(); err != nil {
+		fmt.Println("close:", err)
+	}
+	return 0
+}
+
+func playExec(args []string, prepare func() error) int {
+	err := prepare()
+	cmd := exec.Command(args[0], args[1:]...)
+	var out []byte
+	if err == nil {
+		out, err = cmd.CombinedOutput()
+	}
+	fmt.Printf("exit %d, error %v\n%s", cmd.ProcessState.ExitCode(), err, out)
 	return 0
 }
 
@@ -95,9 +110,21 @@ func shell(t *testing.T, script string) Command {
 	return Command{Program: "sh", Args: []string{"-c", script}, Dir: t.TempDir(), Environ: os.Environ()}
 }
 
+// supervisor is one of the test's own, which must come to a good end.
+func supervisor(t *testing.T) *Supervisor {
+	t.Helper()
+	s := NewSupervisor()
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 func run(t *testing.T, c Command) Outcome {
 	t.Helper()
-	o, err := Run(t.Context(), c)
+	o, err := supervisor(t).Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +213,7 @@ func TestRunTerminate(t *testing.T) {
 			cancel()
 		}
 	}
-	o, err := Run(ctx, c)
+	o, err := supervisor(t).Run(ctx, c)
 	if err != nil || !o.Cancelled || o.TimedOut || o.ExitCode != 7 || o.Stdout.String() != "ready\nbye\n" {
 		t.Errorf("outcome %+v, %v", o, err)
 	}
@@ -196,7 +223,7 @@ func TestRunCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := shell(t, "echo ran >ran")
-	o, err := Run(ctx, c)
+	o, err := supervisor(t).Run(ctx, c)
 	if err != nil || !o.Cancelled {
 		t.Errorf("outcome %+v, %v", o, err)
 	}
@@ -238,12 +265,81 @@ func alive(pid int) bool {
 // A process that leaves the group can hold the pipe, but not the call.
 func TestRunEscapedHolder(t *testing.T) {
 	testkit.Need(t, "setsid")
-	o := run(t, shell(t, `setsid sleep 3600 & echo $!`))
-	if o.ExitCode != 0 {
+	o := run(t, shell(t, `setsid sh -c 'echo $$; exec sleep 3600' & while ! [ -s pid ]; do sleep 0.01; echo >pid; done`))
+	pid, err := strconv.Atoi(strings.TrimSpace(o.Stdout.String()))
+	if err != nil || o.ExitCode != 0 {
 		t.Errorf("outcome %+v", o)
 	}
-	if pid, err := strconv.Atoi(strings.TrimSpace(o.Stdout.String())); err == nil {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+	_ = syscall.Kill(pid, syscall.SIGKILL) // where it cannot be found, the test has to end it
+}
+
+// What the system would refuse is refused with its words, and the next command runs.
+func TestRunTooLong(t *testing.T) {
+	s := supervisor(t)
+	for _, args := range [][]string{
+		{strings.Repeat("x", 9<<20)},                             // more than a message may have
+		slices.Repeat([]string{strings.Repeat("x", 1<<16)}, 120), // more than the kernel takes
+	} {
+		_, err := s.Run(t.Context(), Command{Program: "true", Args: args, Dir: "/", Environ: os.Environ()})
+		if !errors.Is(err, syscall.E2BIG) {
+			t.Errorf("error %v", err)
+		}
+		if o, err := s.Run(t.Context(), shell(t, "echo fine")); err != nil || o.Stdout.String() != "fine\n" {
+			t.Errorf("outcome %+v, %v", o, err)
+		}
+	}
+}
+
+// Bytes that are no text arrive as they are.
+func TestRunBytes(t *testing.T) {
+	arg := "\xff\xfe\x80 \u202e"
+	c := self(t, "args", arg)
+	c.Env = map[string]string{"RAW": arg}
+	if o := run(t, c); o.Stdout.String() != arg {
+		t.Errorf("the argument arrived as %q", o.Stdout)
+	}
+}
+
+// A command starts in the directory that was opened, wherever its name leads by now.
+func TestRunOpenDir(t *testing.T) {
+	top := t.TempDir()
+	for _, name := range []string{"mine", "theirs"} {
+		if err := os.Mkdir(filepath.Join(top, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(top, name, "whose"), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := os.Open(filepath.Join(top, "mine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := os.Rename(filepath.Join(top, "mine"), filepath.Join(top, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("theirs", filepath.Join(top, "mine")); err != nil {
+		t.Fatal(err)
+	}
+	c := Command{Program: "cat", Args: []string{"whose"}, Dir: filepath.Join(top, "mine"), OpenDir: dir, Environ: os.Environ()}
+	if o := run(t, c); o.Stdout.String() != "mine" {
+		t.Errorf("outcome %+v", o)
+	}
+	c.OpenDir = nil
+	if o := run(t, c); o.Stdout.String() != "theirs" { // so the test can fail
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+// A program that did not call Init says what is missing, and starts nothing.
+func TestRunWithoutInit(t *testing.T) {
+	c := self(t, "run", "echo", "ran")
+	cmd := exec.Command(c.Program, c.Args...)
+	cmd.Env = append(os.Environ(), withoutInit+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "must call perstack.Init") || strings.Contains(string(out), "ran") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
@@ -297,7 +393,7 @@ func TestRunCannotStart(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o, err := Run(t.Context(), Command{Program: tt.program, Args: tt.args, Dir: dir, Environ: []string{"PATH=" + tt.path}})
+			o, err := supervisor(t).Run(t.Context(), Command{Program: tt.program, Args: tt.args, Dir: dir, Environ: []string{"PATH=" + tt.path}})
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("error %v, want %v", err, tt.want)
 			}
@@ -305,45 +401,5 @@ func TestRunCannotStart(t *testing.T) {
 				t.Errorf("outcome %+v", o)
 			}
 		})
-	}
-}
-
-// Row N8: a child cannot read the environment of a shielded runtime. A child with the
-// rights of root can, until it is started without capabilities; so as root the test
-// becomes somebody else.
-func TestShield(t *testing.T) {
-	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		testkit.Missing(t, "/proc")
-	}
-	c := self(t, "shielded")
-	cmd := exec.Command(c.Program, c.Args...)
-	cmd.Env = append(os.Environ(), "SECRET=canary-of-the-runtime")
-	if os.Getuid() == 0 {
-		dir := t.TempDir()
-		data, err := os.ReadFile(c.Program)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd.Path = filepath.Join(dir, "program")
-		if err := os.WriteFile(cmd.Path, data, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
-			if err := os.Chmod(d, 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-		cmd.Dir = "/"
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if strings.Contains(string(out), "canary-of-the-runtime") {
-		t.Error("the child read the environment of the runtime")
-	}
-	if !strings.Contains(string(out), "shielded") { // its command line, which stays readable
-		t.Errorf("the child did not look at its parent: %q", out)
 	}
 }

@@ -1,27 +1,36 @@
 // Package sandbox starts programs and ends them. It is the only room of the house that
-// imports os/exec.
+// imports os/exec or starts a process in another way.
 //
 // A program is started with an argument vector, never by a shell; with an environment
 // that is rebuilt from a short list of safe variables, never inherited; without input;
-// without the terminal of the user or a file that we inherited; and in a process group
-// of its own, which is killed as a whole when the program ends, runs out of time or is
-// no longer wanted, also when this process ends in a hurry ([Tracker]). Its output is bounded by leaving out the
-// middle, never by killing it.
+// without the terminal of the user or a file that we inherited; in a process group of
+// its own; and on Linux without capabilities, also when we are root, and without a way
+// to get any (no_new_privs): sudo and other set-user-ID programs give a command no
+// rights. Its output is bounded by leaving out the middle, never by killing it.
+//
+// Programs are not children of this process. A second process of the same binary, the
+// supervisor, starts them, and holds one end of a socket as a lease: when this process
+// ends, in whatever way, the supervisor kills all that is below it, grandchildren in
+// sessions of their own too (Linux), and ends. So main calls [Init] first, by which the
+// program can be its own supervisor, and whoever runs commands owns a [Supervisor]. On
+// Windows a job object for each program does the same without a second process.
 //
 // The package does not keep a program from reading or writing what the operating
 // system lets the user read and write: the walls that do are the container and the
-// policies of later parts. So it can write to a terminal that it finds under /dev, and a
-// process that makes a session of its own is not killed with the group. The package does
-// not decide whether a program may run.
+// policies of later parts. So it can write to a terminal that it finds under /dev, and
+// it can kill the supervisor: then this process kills what it finds below itself, and
+// starts another. A command that kills both gets away with what it started. On macOS a
+// process that makes a session of its own is not found. The package does not decide
+// whether a program may run.
 //
-// Start reading at [Run]; [Environment] says what a program gets to see of ours, and
-// [Shield] is what a main function calls first. All
-// processes come into being in start (process.go).
+// Start reading at [Supervisor.Run]; [Environment] says what a program gets to see of
+// ours, and [Shield] is what a main function calls after [Init]. The supervisor's own
+// work is in serve_unix.go.
 package sandbox
 
 import (
-	"context"
 	"errors"
+	"os"
 	"strings"
 	"time"
 )
@@ -31,6 +40,9 @@ type Command struct {
 	Program string   // looked up in PATH of Environ, or relative to Dir if it has a separator
 	Args    []string // without the program's name
 	Dir     string   // working directory; it must exist
+	// OpenDir is that directory, open. Where it is given, the program starts in what
+	// was opened, even if the path leads elsewhere by now. Windows goes by Dir alone.
+	OpenDir *os.File
 
 	Environ []string          // of the runtime; the safe variables are taken from it
 	Env     map[string]string // added, apart from protected names
@@ -42,9 +54,6 @@ type Command struct {
 	// Watch is given the output as it comes, both streams, one call at a time. It
 	// must not keep the slice. It is not called after Run returned.
 	Watch func(chunk []byte)
-	// Tracker is told of the process while it runs, so that it can be killed when ours
-	// ends in a hurry. It may be nil.
-	Tracker *Tracker
 	// Now is the clock for Outcome.DurationMs; nil means time.Now. It does not drive
 	// the timeout.
 	Now func() time.Time
@@ -74,44 +83,16 @@ type Outcome struct {
 	DroppedEnv []string // names of Env that were not passed on, sorted
 }
 
-// Errors of Run, to be told apart with errors.Is. When one is returned, nothing ran.
+// Errors of Run, to be told apart with errors.Is. When one of the first three is
+// returned, nothing ran.
 var (
 	ErrNotFound   = errors.New("program not found")
 	ErrPermission = errors.New("program is not executable")
 	ErrInvalid    = errors.New("invalid command")
+	// ErrLost means that nobody knows how far the program came: the supervisor was
+	// killed while it ran. What could be found of it was killed.
+	ErrLost = errors.New("the supervisor of commands was killed, the outcome is unknown")
 )
-
-// Run runs a command and waits until it and all of its group are gone. The error is
-// about starting it; a command that failed is an Outcome.
-func Run(ctx context.Context, c Command) (Outcome, error) {
-	if err := c.validate(); err != nil {
-		return Outcome{}, err
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	env, dropped := Environment(c.Environ, c.Env)
-	out := Outcome{ExitCode: -1, DroppedEnv: dropped}
-	if ctx.Err() != nil || c.Tracker.isOver() {
-		out.Cancelled = true
-		return out, nil
-	}
-	path, err := lookPath(c.Program, env)
-	if err != nil {
-		return out, err
-	}
-	begin := c.Now()
-	p, err := start(path, c, env)
-	if err != nil {
-		return out, err
-	}
-	out.TimedOut, out.Cancelled = p.supervise(ctx, c.Timeout, c.Grace)
-	c.Tracker.remove(&p.group) // before its number is given back to the system
-	out.ExitCode, out.Signal = p.result()
-	out.Stdout, out.Stderr = p.output()
-	out.DurationMs = max(0, c.Now().Sub(begin).Milliseconds())
-	return out, nil
-}
 
 // validate refuses what an operating system would cut short: the rest of an argument
 // after a NUL would silently be lost.

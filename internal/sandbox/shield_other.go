@@ -1,11 +1,11 @@
-//go:build unix && !linux
+//go:build unix && !linux && !darwin
 
 package sandbox
 
 // Shield keeps commands from the files, pipes and sockets that whoever started us left
-// open. A program calls it first thing. It does not hide our environment: macOS shows
-// the one that a process was started with to all processes of its user.
+// open, and allows no core dumps. A program calls it after [Init]. It does not hide our
+// environment.
 func Shield() error {
 	sealEach()
-	return nil
+	return noCoreDumps()
 }

@@ -86,20 +86,21 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 	defer dir.Close()
 	// Progress goes by the real clock: it is shown and not recorded.
 	notes := &progress{now: time.Now, report: func(note string) { skill.Report(ctx, call.ID, note) }}
-	outcome, err := sandbox.Run(ctx, sandbox.Command{
+	outcome, err := s.opts.Commands.Run(ctx, sandbox.Command{
 		Program: command,
 		Args:    args.Args,
-		Dir:     dir.ForChild(),
+		Dir:     dir.Path(),
+		OpenDir: dir.File(),
 		Environ: s.opts.Environ,
 		Env:     args.Env,
 		Timeout: time.Duration(min(timeout, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond,
 		Watch:   notes.write,
-		Tracker: s.opts.Tracker,
 		Now:     s.opts.Now,
 	})
 	if err != nil {
 		return refuseStart(command, err)
 	}
+	outcome.Stdout, outcome.Stderr = s.redactOutput(outcome.Stdout), s.redactOutput(outcome.Stderr)
 	return describe(outcome, timeout, isTrue(args.Stdout), isTrue(args.Stderr))
 }
 
@@ -115,6 +116,10 @@ func refuseStart(command string, err error) answer {
 		return refuse("command_not_executable", fmt.Sprintf("command %q is not executable", name))
 	case errors.Is(err, sandbox.ErrInvalid):
 		return refuse(codeInvalidArguments, fmt.Sprintf("command %q cannot be run: batch files and NUL characters are not accepted", name))
+	}
+	if errors.Is(err, sandbox.ErrLost) {
+		return refuse(codeIO, fmt.Sprintf("command %q: the process that supervises commands was killed or stopped while it ran; "+
+			"what it had done by then is unknown, and what it had started was killed", name))
 	}
 	return refuse("start_failed", fmt.Sprintf("command %q could not be started: %v", name, err))
 }

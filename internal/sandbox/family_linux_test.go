@@ -1,0 +1,218 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// playMore has the roles of processes that try to outlive us.
+func playMore(role string, args []string) int {
+	switch role {
+	case "brood":
+		return playBrood(args[0], args[1])
+	case "fork": // leaves one in a session of its own and is gone
+		return breed(args[0], args[1], true)
+	case "child":
+		playChild(args[0], args[1])
+	case "lost":
+		return playLost(args[0], args[1])
+	case "probe":
+		return playProbe(args[0] == "run")
+	}
+	return 0
+}
+
+// Ways to be where a group kill does not reach, or a polite one has no effect.
+var broodKinds = []string{"plain", "stubborn", "session", "daemon", "closed", "hidden"}
+
+// playBrood starts one of each kind. When all are up it leaves, or stays, or kills its
+// supervisor.
+func playBrood(dir, then string) int {
+	for _, name := range broodKinds {
+		own := name != "plain" && name != "stubborn"
+		role := "child"
+		if name == "daemon" || name == "closed" {
+			role = "fork"
+		}
+		if err := spawn(role, name, dir, own); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
+	for len(pids(dir)) < len(broodKinds) {
+		time.Sleep(time.Millisecond)
+	}
+	switch then {
+	case "stay":
+		fmt.Println("ready")
+		time.Sleep(time.Hour)
+	case "kill", "stop":
+		_ = syscall.Kill(os.Getppid(), map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}[then])
+		time.Sleep(time.Hour)
+	}
+	fmt.Println("ready")
+	return 0
+}
+
+func breed(name, dir string, own bool) int {
+	if err := spawn("child", name, dir, own); err != nil {
+		return 1
+	}
+	return 0
+}
+
+func spawn(role, name, dir string, own bool) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(exe, act+role, name, dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: own}
+	if name == "plain" || name == "session" { // these hold the pipe
+		cmd.Stdout = os.Stdout
+	}
+	return cmd.Start()
+}
+
+func playChild(name, dir string) {
+	switch name {
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	case "closed":
+		for fd := range 3 {
+			_ = unix.Close(fd)
+		}
+	case "hidden":
+		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	}
+	file := filepath.Join(dir, name)
+	if os.WriteFile(file+".tmp", []byte(strconv.Itoa(os.Getpid())), 0o644) == nil {
+		_ = os.Rename(file+".tmp", file)
+	}
+	time.Sleep(time.Hour)
+}
+
+// pids reads which of the brood are up.
+func pids(dir string) map[string]int {
+	up := make(map[string]int)
+	for _, name := range broodKinds {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if pid, convErr := strconv.Atoi(string(data)); err == nil && convErr == nil {
+			up[name] = pid
+		}
+	}
+	return up
+}
+
+// allUp waits for the whole brood, and fails if one of it is dead already: then its
+// later death would prove nothing.
+func allUp(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	eventually(t, "the brood is up", func() bool { return len(pids(dir)) == len(broodKinds) })
+	for name, pid := range pids(dir) {
+		if !alive(pid) {
+			t.Fatalf("%s was dead before its time", name)
+		}
+	}
+	return pids(dir)
+}
+
+func allGone(t *testing.T, brood map[string]int) {
+	t.Helper()
+	if len(brood) != len(broodKinds) {
+		t.Fatalf("only %v were up", brood)
+	}
+	for name, pid := range brood {
+		eventually(t, name+" is gone", func() bool { return !alive(pid) })
+	}
+}
+
+// eventually asks again and again. The deadline only keeps a broken test from waiting
+// for ever.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// playLost runs a command that kills or stops the supervisor, then one that does not.
+func playLost(dir, how string) int {
+	if err := Shield(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	exe, _ := os.Executable()
+	s := NewSupervisor()
+	c := Command{Program: exe, Args: []string{act + "brood", dir, how}, Dir: "/", Environ: os.Environ(), Grace: time.Millisecond}
+	if how == "stop" {
+		s.patience, c.Timeout = 100*time.Millisecond, time.Second
+	}
+	_, err := s.Run(context.Background(), c)
+	s.patience = defaultPatience
+	fmt.Println("lost:", errors.Is(err, ErrLost))
+	for name, pid := range pids(dir) {
+		if alive(pid) {
+			fmt.Println("survived:", name)
+		}
+	}
+	left, _ := snapshot()
+	for pid := range left {
+		if len(lineage(left, pid, os.Getpid())) > 0 {
+			fmt.Println("left behind:", left[pid])
+		}
+	}
+	o, err := s.Run(context.Background(), Command{Program: "echo", Args: []string{"again"}, Dir: "/", Environ: os.Environ()})
+	fmt.Print("next: ", o.Stdout, err, "\n")
+	fmt.Println("close:", s.Close())
+	return 0
+}
+
+// brood is a command that starts the whole brood below dir.
+func brood(t *testing.T, then string) (c Command, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	return self(t, "brood", dir, then), dir
+}
+
+// begin runs a command in the background and returns when it says so.
+func begin(ctx context.Context, t *testing.T, s *Supervisor, c Command) <-chan Outcome {
+	t.Helper()
+	ready := make(chan struct{}, 1)
+	c.Watch = func(chunk []byte) {
+		if bytes.Contains(chunk, []byte("ready")) {
+			ready <- struct{}{}
+		}
+	}
+	done := make(chan Outcome, 1)
+	go func() {
+		o, err := s.Run(ctx, c)
+		if err != nil && !strings.Contains(err.Error(), "unknown") {
+			t.Error(err)
+		}
+		done <- o
+	}()
+	select {
+	case <-ready:
+	case o := <-done:
+		t.Fatalf("it ended before it was ready: %+v", o)
+	}
+	return done
+}

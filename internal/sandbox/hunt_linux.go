@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	sweepPatience = time.Second
+	huntPause     = 2 * time.Millisecond
+)
+
+// hunt kills the processes that find picks, and those it picks then, until there are
+// none. It reports whether it came so far in time.
+//
+// Processes may multiply as fast as they are killed. So all are stopped first, round
+// by round, until no new one turns up: a stopped process does not multiply, and while it
+// lives it counts against the limit of processes that its kind runs into.
+func hunt(patience time.Duration, find func(map[int]proc) []proc, bury func(map[int]proc)) bool {
+	deadline := time.Now().Add(patience)
+	stopped := make(map[proc]bool)
+	quiet := 0 // rounds that found nobody; one could have missed somebody
+	pause := huntPause
+	for round := 0; time.Now().Before(deadline); round++ {
+		all, err := snapshot()
+		if err != nil {
+			return false
+		}
+		bury(all)
+		found := find(all)
+		if len(found) == 0 {
+			if quiet++; quiet == 2 {
+				return true
+			}
+			continue
+		}
+		quiet = 0
+		fresh := false
+		for _, p := range found {
+			if !stopped[p] {
+				fresh, stopped[p] = true, true
+				p.end(unix.SIGSTOP)
+			}
+		}
+		if fresh && round%4 != 3 { // not for ever: somebody may wake them
+			continue
+		}
+		for _, p := range found {
+			p.end(unix.SIGKILL)
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 50*huntPause)
+	}
+	return false
+}
+
+// end signals a process, and at once all of its group if the process is our child:
+// then the number of the group cannot have gone to strangers.
+func (p proc) end(s unix.Signal) {
+	if p.parent == os.Getpid() && p.group > 1 && p.group != unix.Getpgrp() {
+		_ = unix.Kill(-p.group, s)
+	}
+	p.signal(s)
+}

@@ -1,0 +1,4 @@
+package sandbox
+
+// Init does nothing here: job objects end the commands, and need no second process.
+func Init() {}

@@ -1,0 +1,261 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// startPatience is longer than that with other answers: a program may lie on a slow disk.
+const startPatience = 30 * time.Second
+
+// A link is our end of the connection to a supervisor process.
+type link struct {
+	socket   socket
+	process  *os.Process
+	patience time.Duration
+	since    uint64        // when the process began, as the system counts
+	gone     chan struct{} // closed when the process has ended and was cleaned up after
+
+	sending sync.Mutex // one message at a time
+	closing sync.Once
+
+	mu       sync.Mutex
+	over     bool // no more starts
+	last     uint64
+	children map[uint64]*child
+}
+
+// A child is a program that the supervisor started for us.
+type child struct {
+	link    *link
+	id      uint64
+	started chan error    // told once
+	ended   chan struct{} // closed when it is over
+	err     error         // set before ended is closed: nobody knows how it ended
+	code    int
+	signal  syscall.Signal
+}
+
+// newLink starts a supervisor process and waits until it is ready.
+func newLink(patience time.Duration) (*link, error) {
+	process, end, err := startSupervisor()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
+	}
+	l := &link{
+		socket: socket{end}, process: process, patience: patience, since: startTime(process.Pid),
+		gone: make(chan struct{}), children: make(map[uint64]*child),
+	}
+	_ = end.SetReadDeadline(time.Now().Add(startPatience))
+	m, _, err := l.socket.receive(maxAnswer, 0)
+	_ = end.SetReadDeadline(time.Time{})
+	switch {
+	case err != nil:
+		err = fmt.Errorf("its process did not come up: %w", err)
+	case m.kind != kindHello:
+		err = errProtocol
+	case m.text != "":
+		err = errors.New(m.text)
+	}
+	if err != nil {
+		_ = process.Kill()
+		_, _ = process.Wait()
+		end.Close()
+		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
+	}
+	go l.listen()
+	return l, nil
+}
+
+// listen takes what the supervisor says until it is gone.
+func (l *link) listen() {
+	for {
+		m, _, err := l.socket.receive(maxAnswer, 0)
+		if err != nil || !l.take(m) {
+			break
+		}
+	}
+	// Whether it ended, was killed or talks nonsense: there must be nothing left of it.
+	_ = l.process.Kill()
+	_, _ = l.process.Wait()
+	l.mu.Lock()
+	l.over = true
+	l.mu.Unlock()
+	endOrphans(l.since)
+	l.socket.f.Close()
+	l.mu.Lock()
+	for id, c := range l.children {
+		delete(l.children, id)
+		c.err = ErrLost
+		c.tell(ErrLost)
+		close(c.ended)
+	}
+	l.mu.Unlock()
+	close(l.gone)
+}
+
+// take acts on a message, and reports whether it made sense.
+func (l *link) take(m message) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, known := l.children[m.id]
+	if !known {
+		return false
+	}
+	switch m.kind {
+	case kindStarted:
+		c.tell(nil)
+	case kindFailed:
+		delete(l.children, m.id)
+		c.tell(syscall.Errno(m.errno))
+		close(c.ended)
+	case kindEnded:
+		delete(l.children, m.id)
+		c.code, c.signal = int(m.code), syscall.Signal(m.signal)
+		c.tell(nil)
+		close(c.ended)
+	default:
+		return false
+	}
+	return true
+}
+
+// tell says how the start went, if that was not said before.
+func (c *child) tell(err error) {
+	select {
+	case c.started <- err:
+	default:
+	}
+}
+
+// start has a program started.
+func (l *link) start(p program) (*child, error) {
+	dir := p.openDir
+	if dir == nil {
+		var err error
+		if dir, err = os.OpenFile(p.dir, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
+			return nil, err
+		}
+		defer dir.Close()
+	}
+	c := &child{link: l, started: make(chan error, 1), ended: make(chan struct{})}
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		return nil, ErrLost
+	}
+	l.last++
+	c.id = l.last
+	l.children[c.id] = c
+	l.mu.Unlock()
+	err := l.say(&message{kind: kindStart, id: c.id, path: p.path, argv: p.argv, env: p.env}, dir, p.stdin, p.stdout, p.stderr)
+	if err != nil {
+		l.mu.Lock()
+		delete(l.children, c.id)
+		l.mu.Unlock()
+		if errors.Is(err, unix.E2BIG) {
+			return nil, err // and nothing was said
+		}
+		l.abandon()
+		return nil, ErrLost
+	}
+	patience := time.NewTimer(startPatience)
+	defer patience.Stop()
+	select {
+	case err = <-c.started:
+	case <-patience.C:
+		l.abandon()
+		err = <-c.started
+	}
+	return c, err
+}
+
+func (l *link) say(m *message, files ...*os.File) error {
+	l.sending.Lock()
+	defer l.sending.Unlock()
+	return l.socket.send(m, files...)
+}
+
+// abandon gives up a supervisor that does not do its work; listen does the rest.
+func (l *link) abandon() { _ = l.process.Kill() }
+
+// isLost waits for the end of one that is ending.
+func (l *link) isLost() bool {
+	l.mu.Lock()
+	over := l.over
+	l.mu.Unlock()
+	if over {
+		<-l.gone
+	}
+	return over
+}
+
+// letGo ends the lease.
+func (l *link) letGo() {
+	l.closing.Do(func() {
+		conn, err := l.socket.f.SyscallConn()
+		if err == nil {
+			err = conn.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_WR) })
+		}
+		if err != nil && !errors.Is(err, os.ErrClosed) {
+			l.abandon()
+		}
+	})
+}
+
+// close ends the lease, and waits until everything has ended.
+func (l *link) close() error {
+	l.letGo()
+	patience := time.NewTimer(l.patience)
+	defer patience.Stop()
+	select {
+	case <-l.gone:
+		return nil
+	case <-patience.C:
+	}
+	l.abandon()
+	<-l.gone
+	return errors.New("end the commands: they did not end in time")
+}
+
+// terminate asks all of the group to end.
+func (c *child) terminate() {
+	if c.link.say(&message{kind: kindSignal, id: c.id, signal: uint64(unix.SIGTERM)}) != nil {
+		c.link.abandon()
+	}
+}
+
+// kill ends all of the group, and returns when the supervisor said so or was given up.
+func (c *child) kill() {
+	if c.link.say(&message{kind: kindSignal, id: c.id, signal: uint64(unix.SIGKILL)}) != nil {
+		c.link.abandon()
+	}
+	patience := time.NewTimer(c.link.patience)
+	defer patience.Stop()
+	select {
+	case <-c.ended:
+	case <-patience.C:
+		c.link.abandon()
+	}
+}
+
+// lost says, after the end, that nobody knows what it was like.
+func (c *child) lost() error { return c.err }
+
+func (c *child) status() (exitCode int, signal string) {
+	if c.signal == 0 {
+		return c.code, ""
+	}
+	if name := unix.SignalName(c.signal); name != "" {
+		return -1, name
+	}
+	return -1, c.signal.String()
+}

@@ -1,0 +1,50 @@
+package sandbox
+
+import (
+	"math"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// endOrphans kills what a supervisor that was killed has left to us: [Shield] made this
+// process the one that inherits. The supervisor began at since. Programs run in sessions
+// that are not ours, and no process can join a session; so a child of ours in our
+// session, or older than the supervisor, is none of them.
+//
+// A process that was not shielded inherits nothing, and must not touch children that
+// are not its own.
+func endOrphans(since uint64) {
+	var inherits int32
+	_, _, failed := unix.Syscall(unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&inherits)), 0)
+	if failed != 0 || inherits == 0 {
+		return
+	}
+	self := os.Getpid()
+	session, err := unix.Getsid(0)
+	if err != nil {
+		return
+	}
+	if since == math.MaxUint64 {
+		since = 0 // /proc hid the supervisor; then its session has to do
+	}
+	isOrphan := func(p proc) bool { return p.parent == self && p.session != session && p.begun >= since }
+	find := func(all map[int]proc) (found []proc) {
+		for pid, p := range all {
+			if line := lineage(all, pid, self); len(line) > 0 && !p.zombie && isOrphan(line[len(line)-1]) {
+				found = append(found, p)
+			}
+		}
+		return found
+	}
+	bury := func(all map[int]proc) {
+		for pid, p := range all {
+			if p.zombie && isOrphan(p) {
+				_, _ = syscall.Wait4(pid, nil, unix.WNOHANG, nil)
+			}
+		}
+	}
+	hunt(defaultPatience, find, bury)
+}

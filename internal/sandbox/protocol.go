@@ -1,0 +1,160 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// What perstack and its supervisor say to each other. Strings are carried as they are,
+// with their lengths: an argument or a variable need not be text. Each side treats the
+// other as a stranger: whatever is too long, unknown or left over ends the connection.
+
+// A kind says what a message is about.
+type kind byte
+
+const (
+	kindStart  kind = iota + 1 // to the supervisor: start a program; four descriptors come along
+	kindSignal                 // to the supervisor: send a signal to the group of a program
+
+	kindHello   // from the supervisor: it is ready, or why it is not
+	kindStarted // from the supervisor: the program runs
+	kindFailed  // from the supervisor: it could not be started
+	kindEnded   // from the supervisor: it has ended, and its group is gone
+)
+
+// A message is one thing said. Which fields count is up to its kind; see fields.
+type message struct {
+	kind   kind
+	id     uint64 // the program that is meant
+	path   string
+	argv   []string
+	env    []string
+	signal uint64
+	errno  uint64
+	code   uint64 // exit code, if no signal ended it
+	text   string
+}
+
+const (
+	headerSize = 5 // length of the body, kind
+	// maxMessage is above what Linux takes as arguments and environment (6 MiB at the
+	// utmost), so that what does not fit in here would not fit there either.
+	maxMessage = 8 << 20
+	maxAnswer  = 4 << 10 // of the supervisor, which has little to say
+)
+
+var errProtocol = errors.New("the other side does not follow the protocol")
+
+// fields lists, in order, what a message of its kind consists of.
+func (m *message) fields() ([]any, error) {
+	switch m.kind {
+	case kindStart:
+		return []any{&m.id, &m.path, &m.argv, &m.env}, nil
+	case kindSignal:
+		return []any{&m.id, &m.signal}, nil
+	case kindHello:
+		return []any{&m.text}, nil
+	case kindStarted:
+		return []any{&m.id}, nil
+	case kindFailed:
+		return []any{&m.id, &m.errno}, nil
+	case kindEnded:
+		return []any{&m.id, &m.code, &m.signal}, nil
+	}
+	return nil, fmt.Errorf("%w: message of kind %d", errProtocol, m.kind)
+}
+
+// encode returns header and body.
+func (m *message) encode() (header, body []byte, err error) {
+	fields, err := m.fields()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range fields {
+		switch f := f.(type) {
+		case *uint64:
+			body = binary.AppendUvarint(body, *f)
+		case *string:
+			body = appendString(body, *f)
+		case *[]string:
+			body = binary.AppendUvarint(body, uint64(len(*f)))
+			for _, s := range *f {
+				body = appendString(body, s)
+			}
+		}
+	}
+	header = binary.BigEndian.AppendUint32(nil, uint32(min(len(body), maxMessage+1)))
+	return append(header, byte(m.kind)), body, nil
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// decodeHeader returns the kind of the message that follows and the length of its body.
+func decodeHeader(header []byte, limit int) (kind, int, error) {
+	length := binary.BigEndian.Uint32(header)
+	if uint64(length) > uint64(limit) {
+		return 0, 0, fmt.Errorf("%w: message of %d bytes", errProtocol, length)
+	}
+	return kind(header[4]), int(length), nil
+}
+
+// decode reads a body. All of it must be used up.
+func decode(k kind, body []byte) (message, error) {
+	m := message{kind: k}
+	fields, err := m.fields()
+	if err != nil {
+		return m, err
+	}
+	for _, f := range fields {
+		switch f := f.(type) {
+		case *uint64:
+			*f, body, err = cutNumber(body)
+		case *string:
+			*f, body, err = cutString(body)
+		case *[]string:
+			*f, body, err = cutStrings(body)
+		}
+		if err != nil {
+			return m, err
+		}
+	}
+	if len(body) > 0 {
+		return m, fmt.Errorf("%w: %d bytes left over", errProtocol, len(body))
+	}
+	return m, nil
+}
+
+func cutNumber(b []byte) (uint64, []byte, error) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 {
+		return 0, nil, fmt.Errorf("%w: number cut short", errProtocol)
+	}
+	return n, b[size:], nil
+}
+
+func cutString(b []byte) (string, []byte, error) {
+	n, b, err := cutNumber(b)
+	if err != nil || n > uint64(len(b)) {
+		return "", nil, fmt.Errorf("%w: string cut short", errProtocol)
+	}
+	return string(b[:n]), b[n:], nil
+}
+
+func cutStrings(b []byte) ([]string, []byte, error) {
+	n, b, err := cutNumber(b)
+	if err != nil || n > uint64(len(b)) { // each takes a byte at least
+		return nil, nil, fmt.Errorf("%w: list cut short", errProtocol)
+	}
+	var list []string
+	for range n {
+		var s string
+		if s, b, err = cutString(b); err != nil {
+			return nil, nil, err
+		}
+		list = append(list, s)
+	}
+	return list, b, nil
+}

@@ -1,0 +1,77 @@
+package sandbox
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func samples() []message {
+	return []message{
+		{kind: kindStart, id: 1, path: "/bin/sh", argv: []string{"sh", "", "\x00\xff"}, env: []string{"A=b"}},
+		{kind: kindStart, id: 1<<64 - 1},
+		{kind: kindSignal, id: 2, signal: 15},
+		{kind: kindHello, text: "why not"},
+		{kind: kindStarted, id: 3},
+		{kind: kindFailed, id: 4, errno: 2},
+		{kind: kindEnded, id: 5, code: 7, signal: 9},
+	}
+}
+
+func TestMessages(t *testing.T) {
+	for _, m := range samples() {
+		header, body, err := m.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, n, err := decodeHeader(header, maxMessage)
+		if err != nil || n != len(body) {
+			t.Fatalf("%d, %v", n, err)
+		}
+		got, err := decode(k, body)
+		if diff := cmp.Diff(m, got, cmp.AllowUnexported(message{})); err != nil || diff != "" {
+			t.Errorf("%v\n%s", err, diff)
+		}
+		for cut := range body { // no part of it is a message
+			if _, err := decode(k, body[:cut]); !errors.Is(err, errProtocol) {
+				t.Errorf("%d of %d bytes: %v", cut, len(body), err)
+			}
+		}
+		if _, err := decode(k, append(body, 0)); !errors.Is(err, errProtocol) {
+			t.Errorf("one byte more: %v", err)
+		}
+	}
+	for _, k := range []kind{0, kindEnded + 1, 255} {
+		if _, err := decode(k, nil); !errors.Is(err, errProtocol) {
+			t.Errorf("kind %d: %v", k, err)
+		}
+	}
+	if _, _, err := decodeHeader([]byte{0, 0, 0x10, 1, 1}, maxAnswer); !errors.Is(err, errProtocol) {
+		t.Errorf("a message that is too long: %v", err)
+	}
+}
+
+// Whatever arrives is a message or an error, and takes no more memory than its size.
+func FuzzDecode(f *testing.F) {
+	for _, m := range samples() {
+		_, body, _ := m.encode()
+		f.Add(byte(m.kind), body)
+	}
+	f.Fuzz(func(t *testing.T, k byte, body []byte) {
+		m, err := decode(kind(k), body)
+		if err != nil {
+			return
+		}
+		if len(m.argv) > len(body) || len(m.env) > len(body) {
+			t.Errorf("%d bytes became %d and %d strings", len(body), len(m.argv), len(m.env))
+		}
+		_, again, err := m.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := decode(kind(k), again); err != nil || !cmp.Equal(m, back, cmp.AllowUnexported(message{})) {
+			t.Errorf("%+v came back as %+v, %v", m, back, err)
+		}
+	})
+}

@@ -1,0 +1,98 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// Kill ends what runs, with what it started, whether it listens or not, and keeps more
+// from starting.
+func TestSupervisorKill(t *testing.T) {
+	s := supervisor(t)
+	const n = 3
+	ready := make(chan string, n)
+	outcomes := make(chan Outcome, n)
+	for range n {
+		c := shell(t, `trap "" TERM HUP INT; sleep 3600 & echo $!; sleep 3600`)
+		c.Watch = func(chunk []byte) { ready <- string(bytes.TrimSpace(chunk)) }
+		go func() {
+			o, err := s.Run(t.Context(), c)
+			if err != nil {
+				t.Error(err)
+			}
+			outcomes <- o
+		}()
+	}
+	var pids []int
+	for range n {
+		pid, err := strconv.Atoi(<-ready)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	s.Kill()
+	s.Kill() // again, when some are gone
+	for range n {
+		if o := <-outcomes; o.Signal != "SIGKILL" || o.TimedOut || o.Cancelled {
+			t.Errorf("outcome %+v", o)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %d survived", pid)
+		}
+	}
+	c := shell(t, "echo ran >ran")
+	if o, err := s.Run(t.Context(), c); err != nil || !o.Cancelled || o.ExitCode == 0 {
+		t.Errorf("outcome %+v, %v", o, err)
+	}
+	if _, err := os.Stat(filepath.Join(c.Dir, "ran")); err == nil {
+		t.Error("it ran")
+	}
+}
+
+// Commands that start and end while the supervisor is closed are ended or not started.
+func TestSupervisorRace(t *testing.T) {
+	s := supervisor(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 10 {
+				o, err := s.Run(t.Context(), shell(t, fmt.Sprintf("sleep 0.0%d", i)))
+				if err != nil || !o.Cancelled && o.ExitCode != 0 && o.Signal != "SIGKILL" {
+					t.Errorf("outcome %+v, %v", o, err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Many at once each get their own answer.
+func TestSupervisorParallel(t *testing.T) {
+	s := supervisor(t)
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			o, err := s.Run(t.Context(), shell(t, fmt.Sprintf("echo %d; exit %d", i, i)))
+			if err != nil || o.ExitCode != i || o.Stdout.String() != fmt.Sprintln(i) {
+				t.Errorf("%d: outcome %+v, %v", i, o, err)
+			}
+		})
+	}
+	wg.Wait()
+}
