@@ -13,6 +13,8 @@
 //		}
 //	}
 //
+// A program that lets Experts run commands calls [Init] first thing in main.
+//
 // The package reads no flags, no environment and no configuration of its own.
 package perstack
 
@@ -28,11 +30,23 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
+
+// Init makes the program able to run commands. Call it at the top of main (and of
+// TestMain), before flags are read and anything is started: commands are supervised by a
+// second process of the same program, which does its work inside this call and never
+// returns from it. In all other processes Init does nothing but note that it was called;
+// without it, every command fails with an error that says so.
+//
+// The supervisor ends all commands when the program ends, however it does. The memory
+// and the environment of the program are its own to protect: commands run as its user.
+func Init() { sandbox.Init() }
 
 // Options say what to run. Expert, Model and Workspace are required; everything else
 // has a default.
@@ -58,9 +72,17 @@ type Options struct {
 	Timeout    time.Duration // of one generation; default 5 minutes, negative for none
 	Reasoning  expert.ReasoningBudget
 
+	MaxWorkspaceBytes int64 // what the files of the workspace may take; 0 for no limit
+
 	Provider      string // recorded and shown, like the next
 	ModelName     string
 	ContextWindow int // of the model, in tokens; 0 when unknown
+
+	// Secrets are values by name that must not be seen: what tools and providers say is
+	// recorded, yielded and shown to the model without them. The key of the model
+	// belongs here. Values of fewer than 8 characters are too short to be told from
+	// ordinary text, and are not hidden.
+	Secrets map[string]string
 
 	Protected []string      // paths that the file tools may not reach
 	Environ   []string      // commands get the harmless part of it
@@ -89,6 +111,7 @@ func Run(ctx context.Context, opts Options) iter.Seq2[event.Event, error] {
 		runtime := &local.Runtime{
 			Model: opts.Model, Store: opts.Store, Source: opts.Source, Log: opts.Log,
 			Workspace: opts.Workspace, Protected: opts.Protected, Environ: opts.Environ,
+			MaxWorkspaceBytes: opts.MaxWorkspaceBytes, Redact: opts.redact(),
 		}
 		_, err := runtime.Run(ctx, engine.Job{
 			ID:     opts.JobID,
@@ -141,4 +164,12 @@ func (o *Options) complete() error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return nil
+}
+
+func (o *Options) redact() func(string) string {
+	set := new(secret.Set)
+	for name, value := range o.Secrets {
+		set.Add(name, value)
+	}
+	return set.Redact
 }

@@ -10,8 +10,8 @@ import (
 // decide does the work of the current phase and returns what came of it. This is the
 // only place where a run has effects.
 func (r *run) decide(ctx context.Context) (event.Body, error) {
-	if reason, stop := r.interrupted(ctx); stop {
-		return r.settle(reason), nil
+	if h, stop := r.halted(ctx); stop {
+		return r.settle(h), nil
 	}
 	switch r.state.Phase {
 	case PreparingForStep:

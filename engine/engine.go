@@ -68,6 +68,10 @@ type Parts struct {
 
 	Listener
 
+	// Redact takes secrets out of text that comes in (redact.go); nil leaves it as it
+	// is. It is called from several goroutines.
+	Redact func(string) string
+
 	// Parallel is how many tool calls of one turn run at once; 0 means 16.
 	Parallel int
 	Log      *slog.Logger
@@ -96,6 +100,7 @@ type Result struct {
 	Pending      []event.ToolCall // what waits for the user
 	Failure      *event.Failure   // why it was stopped, when by an error
 	Reason       string           // why it was interrupted, or which limit it met
+	Limit        *LimitError      // the limit it met, when stopped by one
 	Usage        event.Usage
 }
 
@@ -126,10 +131,14 @@ func inputError(format string, args ...any) error {
 // started, or that the end itself could not be recorded.
 //
 // Cancelling ctx stops the run: the call under way is given up, the state is saved, and
-// the cause of the cancellation is recorded as the reason.
+// the cause of the cancellation is recorded as the reason. With a [LimitError] as its
+// cause, the Run is stopped by that limit.
 func Execute(ctx context.Context, job Job, parts Parts) (Result, error) {
 	if parts.Parallel == 0 {
 		parts.Parallel = 16
+	}
+	if parts.Redact == nil {
+		parts.Redact = func(text string) string { return text }
 	}
 	// Opening an unknown job would create it, so look first.
 	known, err := exists(ctx, parts.Store, job.ID)

@@ -110,8 +110,8 @@ func (r *run) call(ctx context.Context, call event.ToolCall) (result event.ToolR
 // the run is told to stop.
 func (r *run) await(ctx context.Context) event.Body {
 	for {
-		if reason, stop := r.interrupted(ctx); stop {
-			return r.settle(reason)
+		if h, stop := r.halted(ctx); stop {
+			return r.settle(h)
 		}
 		select {
 		case <-ctx.Done():
@@ -133,20 +133,11 @@ func (r *run) landed(result event.ToolResult) event.EndToolCall {
 	}
 	// The memory of now, not of when the tool ended: of two calls that ran side by
 	// side, the one recorded last must not bring back the older state.
-	memory := r.toolbox.Memory(result.SkillName)
+	memory := r.redactMemory(r.toolbox.Memory(result.SkillName))
 	if bytes.Equal(memory, r.state.Memory[result.SkillName]) {
 		memory = nil
 	}
 	return event.EndToolCall{ToolResult: result, Memory: memory}
-}
-
-// settle takes the results of tools that stop because the run is interrupted. What
-// does not stop in time is left without a result: its outcome is unknown.
-func (r *run) settle(reason string) event.Body {
-	if result, ok := r.flight.stopOne(); ok {
-		return r.landed(result)
-	}
-	return event.StopRunByInterrupt{Reason: reason}
 }
 
 // stopOne tells the running tools to stop and returns the result of the next one that

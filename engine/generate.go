@@ -16,7 +16,7 @@ import (
 func (r *run) generateToolCall(ctx context.Context) event.Body {
 	req := r.request(r.state.Messages())
 	for _, t := range r.toolbox.Tools() {
-		req.Tools = append(req.Tools, model.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
+		req.Tools = append(req.Tools, model.Tool{Name: t.Name, Description: r.Redact(t.Description), InputSchema: t.InputSchema})
 	}
 	answer, err := r.generate(ctx, req, false)
 	switch {
@@ -122,8 +122,8 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 // failedGeneration decides between trying again and giving up. Trying again stays
 // within the step: the conversation does not learn of trouble on the line.
 func (r *run) failedGeneration(ctx context.Context, err error) event.Body {
-	if reason, stop := r.interrupted(ctx); stop {
-		return event.StopRunByInterrupt{Reason: reason}
+	if h, stop := r.halted(ctx); stop {
+		return r.settle(h)
 	}
 	e := model.AsError(err)
 	failure := event.Failure{Name: e.Name, Message: validText(e.Message), StatusCode: e.StatusCode, IsRetryable: e.Retryable}

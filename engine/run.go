@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/skill"
@@ -17,7 +16,8 @@ type run struct {
 	runID   string
 	state   State
 	toolbox *skill.Toolbox
-	flight  flight // tool calls under way
+	flight  flight      // tool calls under way
+	limit   *LimitError // that was reached and recorded
 
 	connected []string // names of the skills that were announced
 }
@@ -87,7 +87,7 @@ func (r *run) stamp(body event.Body) event.Event {
 		Timestamp: r.Source.Now().UnixMilli(),
 		JobID:     r.job.ID,
 		RunID:     r.runID,
-		Body:      body,
+		Body:      r.redacted(body),
 	}
 	if !e.IsRuntime() {
 		e.ExpertKey, e.StepNumber = r.job.Expert.Key, r.state.StepNumber
@@ -95,23 +95,12 @@ func (r *run) stamp(body event.Body) event.Event {
 	return e
 }
 
-// giveUp turns an error into the event that ends the Run.
+// giveUp turns an error into the event that ends the Run, or leads to its end.
 func (r *run) giveUp(ctx context.Context, err error) event.Body {
-	if reason, stop := r.interrupted(ctx); stop {
-		return event.StopRunByInterrupt{Reason: reason}
+	if h, stop := r.halted(ctx); stop {
+		return r.settle(h)
 	}
 	return event.StopRunByError{Error: event.Failure{Name: "RuntimeError", Message: validText(err.Error())}}
-}
-
-// interrupted reports whether the run was told to stop, and why.
-func (r *run) interrupted(ctx context.Context) (string, bool) {
-	if err := r.closed(); err != nil {
-		return fmt.Sprintf("output closed: %v", err), true
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx).Error(), true
-	}
-	return "", false
 }
 
 // abandon ends a run whose journal takes no more records. One last record is tried:
@@ -179,6 +168,8 @@ func (r *run) result() Result {
 		result.Text = s.Thread.Last().Text()
 	case event.StatusStoppedByInteractiveTool:
 		result.Pending = s.Pending()
+	case event.StatusStoppedByLimit:
+		result.Limit = r.limit
 	}
 	return result
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/demo"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/log"
+	"github.com/perstack-go/perstack/internal/cli/mcp"
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/cli/schema"
 	"github.com/perstack-go/perstack/internal/cli/validate"
@@ -24,6 +25,8 @@ import (
 
 // Main runs perstack with args and returns its exit code.
 func Main(ctx context.Context, h *host.Host, args []string) int {
+	h.HideSecrets(h.Getenv)
+	h.GuardStderr()
 	ctx, stop := h.Interruptible(ctx)
 	defer stop()
 
@@ -83,6 +86,7 @@ afterwards and continued at any point.`,
 	root.AddCommand(
 		demo.New(h, nil),
 		log.New(h, nil),
+		mcp.New(h, nil),
 		run.New(h, nil),
 		schema.New(h, nil),
 		validate.New(h, nil),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -25,7 +26,10 @@ func Experts(h *host.Host, config string) ([]cobra.Completion, cobra.ShellCompDi
 	}
 	var keys []cobra.Completion
 	for _, e := range c.Experts {
-		keys = append(keys, cobra.CompletionWithDesc(e.Key, host.CleanLine(e.Description)))
+		if _, err := expert.ParseKey(e.Key); err != nil {
+			continue // a shell reads this line by line; a key that is none must not reach it
+		}
+		keys = append(keys, cobra.CompletionWithDesc(e.Key, terminal.CleanLine(e.Description)))
 	}
 	return keys, directive
 }
@@ -39,9 +43,9 @@ func Jobs(cmd *cobra.Command, s store.Store) ([]cobra.Completion, cobra.ShellCom
 	}
 	var ids []cobra.Completion
 	for job, err := range s.Jobs(ctx) {
-		if err == nil {
+		if err == nil && store.CheckID(job.ID) == nil {
 			description := string(job.CurrentStatus()) + ", " + job.CoordinatorExpertKey
-			ids = append(ids, cobra.CompletionWithDesc(job.ID, host.CleanLine(description)))
+			ids = append(ids, cobra.CompletionWithDesc(job.ID, terminal.CleanLine(description)))
 		}
 	}
 	return ids, directive

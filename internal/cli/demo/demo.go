@@ -18,6 +18,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/run"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // files is the scratch workspace: an Expert, its notes, and the cassette.
@@ -66,7 +67,7 @@ func demo(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(h.Stdout, "An Expert called reporter works in %s\n\n", dir)
+	fmt.Fprintf(h.Stdout, "An Expert called reporter works in %s\n\n", terminal.CleanLine(dir))
 
 	job := h.Source.NewID()
 	storage := filepath.Join(dir, "perstack")
@@ -84,7 +85,7 @@ func demo(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(h.Stdout, closing(h.Command, dir, storage, job))
+	fmt.Fprint(h.Stdout, terminal.Clean(closing(h.Command, dir, storage, job)))
 	return nil
 }
 

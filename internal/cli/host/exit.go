@@ -6,6 +6,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -69,5 +70,5 @@ func Describe(err error) string {
 	if err == nil {
 		return ""
 	}
-	return Clean(err.Error())
+	return terminal.Clean(err.Error())
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/secret"
 )
 
 // A Host is the surroundings of a command.
@@ -38,17 +39,24 @@ type Host struct {
 	// fixed Source, two runs of one cassette write the same journal.
 	Reproducible bool
 
+	// Secrets are never printed. A command adds those that it comes to know.
+	Secrets secret.Set
+
 	mu     sync.Mutex
 	atQuit []func()
 }
 
-// System returns the surroundings of this process.
+// System returns the surroundings of this process. The environment is read here, once:
+// what could be a secret is then taken out of it, so that nothing else in this process
+// comes by it. Commands go by Environ.
 func System() *Host {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "." // a removed working directory shows when it is used
 	}
 	home, _ := os.UserHomeDir()
+	environ := os.Environ()
+	forget(environ)
 	return &Host{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinIsTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
@@ -56,7 +64,7 @@ func System() *Host {
 		Width:            width(os.Stdout),
 		Dir:              dir,
 		Home:             home,
-		Environ:          os.Environ(),
+		Environ:          environ,
 		Command:          commandName(),
 		Source:           engine.SystemSource(),
 	}

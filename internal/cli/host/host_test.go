@@ -43,28 +43,6 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-func TestClean(t *testing.T) {
-	tests := []struct{ in, want string }{
-		{"plain\n\ttext", "plain\n\ttext"},
-		{"\x1b[31mred\x1b[0m", "[31mred[0m"},
-		{"\x1b]0;title\x07rest", "]0;titlerest"},
-		{"c1 \u009b31m", "c1 31m"},
-		{"back\b\b\r\x7f", "back"},
-		{"left \u202egnp.exe\u202c", "left gnp.exe"},
-		{"\u2066iso\u2069\u200e\u200f\u061c", "iso"},
-		{"bad \xff bytes", "bad � bytes"},
-		{"日本語 ok", "日本語 ok"},
-	}
-	for _, tt := range tests {
-		if got := Clean(tt.in); got != tt.want {
-			t.Errorf("Clean(%q) = %q, want %q", tt.in, got, tt.want)
-		}
-	}
-	if got, want := CleanLine("  a\n\tb\x1b \r c "), "a b c"; got != want {
-		t.Errorf("CleanLine = %q, want %q", got, want)
-	}
-}
-
 func TestStoragePath(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	tests := []struct{ flag, env, want string }{

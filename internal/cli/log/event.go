@@ -2,6 +2,7 @@ package log
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func (p *printer) notes(body event.Body) {
 	case event.StopRunByInterrupt:
 		p.field("  Reason", b.Reason)
 	case event.LimitWarning:
-		p.field("  Limit", fmt.Sprintf("%s, %g of %g used", b.Limit, b.Used, b.Max))
+		p.field("  Limit", fmt.Sprintf("%s, %s of %s used", b.Limit, figure(b.Used), figure(b.Max)))
 	case event.DefinitionChanged:
 		p.field("  Expert", fmt.Sprintf("%s, %s → %s", b.Expert, cut(b.Before, 12), cut(b.After, 12)))
 	case event.ModelFallback:
@@ -95,6 +96,9 @@ func (p *printer) notes(body event.Body) {
 		p.field("  Container", fmt.Sprintf("%s %s %s", b.Service, b.Status, b.Message))
 	}
 }
+
+// figure writes a number without an exponent: bytes run into the millions.
+func figure(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func (p *printer) startRun(e event.Event, b event.StartRun) {
 	for _, m := range b.InputMessages {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -114,7 +115,7 @@ func (o *Options) nothing() error {
 	if o.JSON || o.Records {
 		return nil
 	}
-	_, err := fmt.Fprintln(o.Host.Stdout, "No data found in "+host.CleanLine(o.Host.StoragePath(o.Storage)))
+	_, err := fmt.Fprintln(o.Host.Stdout, "No data found in "+terminal.CleanLine(o.Host.StoragePath(o.Storage)))
 	return err
 }
 

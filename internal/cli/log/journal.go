@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -66,6 +67,6 @@ func verify(ctx context.Context, opts *Options, s store.Store, jobID string) err
 	if report.Unknown > 0 {
 		head += fmt.Sprintf(", %d of types that this version does not know", report.Unknown)
 	}
-	_, err = fmt.Fprintf(opts.Host.Stdout, "job %s: %d records, chain intact, %s\n", jobID, report.Records, head)
+	_, err = fmt.Fprintf(opts.Host.Stdout, "job %s: %d records, chain intact, %s\n", terminal.CleanLine(jobID), report.Records, head)
 	return err
 }

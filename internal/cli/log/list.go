@@ -14,6 +14,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -83,7 +84,7 @@ func listText(w io.Writer, jobs []store.JobInfo, now time.Time, total int) error
 			cells[6] = strconv.Itoa(info.Usage.TotalTokens)
 		}
 		for i := range cells {
-			if cells[i] = host.CleanLine(cells[i]); cells[i] == "" {
+			if cells[i] = terminal.CleanLine(cells[i]); cells[i] == "" {
 				cells[i] = "-"
 			}
 		}

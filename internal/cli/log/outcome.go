@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // result prints what came of a call.
@@ -47,7 +47,7 @@ func lastOutput(r event.ToolResult) []string {
 		return nil
 	}
 	for _, text := range []string{out.Stderr, out.Stdout} {
-		lines := strings.Split(host.Clean(text), "\n")
+		lines := strings.Split(terminal.Clean(text), "\n")
 		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.TrimSpace(l) == "" })
 		if len(lines) > 0 {
 			return lines[max(len(lines)-tailLines, 0):]

@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // A printer writes text for people. All of it is cleaned here: ids, names and texts
@@ -21,7 +21,7 @@ func (p *printer) write(text string) { _, _ = p.w.WriteString(text) }
 // line writes one line, with the blanks that it begins with.
 func (p *printer) line(text string) {
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
-	p.write(indent + host.CleanLine(text) + "\n")
+	p.write(indent + terminal.CleanLine(text) + "\n")
 }
 
 func (p *printer) blank()                   { p.write("\n") }
@@ -31,11 +31,11 @@ func (p *printer) field(name, value string) { p.line(name + ": " + value) }
 // marks, or, when everything is asked for, as it is.
 func (p *printer) text(indent, name, mark, value string, n int) {
 	if !p.verbose {
-		p.line(indent + name + mark + cut(host.CleanLine(value), n) + mark)
+		p.line(indent + name + mark + cut(terminal.CleanLine(value), n) + mark)
 		return
 	}
-	clean := strings.TrimRight(host.Clean(value), "\n")
-	p.write(indent + host.CleanLine(name) + " " + mark +
+	clean := strings.TrimRight(terminal.Clean(value), "\n")
+	p.write(indent + terminal.CleanLine(name) + " " + mark +
 		strings.ReplaceAll(clean, "\n", "\n"+indent+"  ") + mark + "\n")
 }
 

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
@@ -14,7 +15,7 @@ func (p *Printer) notes(e event.Event) []row {
 	case event.InitializeRuntime:
 		return p.start(e, b)
 	case event.LimitWarning:
-		return note(yellow, "Limit", b.Limit, fmt.Sprintf("%g of %g used", b.Used, b.Max))
+		return note(yellow, "Limit", b.Limit, figure(b.Used)+" of "+figure(b.Max)+" used")
 	case event.DefinitionChanged:
 		return note(yellow, "Definition Changed", b.Expert, "The Run goes on with the new definition.")
 	case event.ModelFallback:
@@ -63,6 +64,9 @@ func (p *Printer) verbose(e event.Event) []row {
 	}
 	return nil
 }
+
+// figure writes a number without an exponent: bytes run into the millions.
+func figure(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func outcome(ok bool) colour {
 	if ok {

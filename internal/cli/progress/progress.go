@@ -42,6 +42,9 @@ type Options struct {
 	Lines int
 	// Verbose adds rows about skills, containers and the network.
 	Verbose bool
+	// Redact takes secrets out of text; nil leaves it. Events hold none but those that
+	// a model or the user wrote.
+	Redact func(string) string
 }
 
 // A Printer prints the events of a job, for one goroutine.
@@ -63,6 +66,9 @@ const defaultLines = 4
 func New(w io.Writer, opts Options) *Printer {
 	if opts.Lines <= 0 {
 		opts.Lines = defaultLines
+	}
+	if opts.Redact == nil {
+		opts.Redact = func(text string) string { return text }
 	}
 	return &Printer{w: w, opts: opts, depth: make(map[string]int),
 		thought: make(map[string]bool), watches: make(map[callKey]*watch)}

@@ -221,3 +221,25 @@ func TestParallelDelegatesAreNamedAgain(t *testing.T) {
 		t.Errorf("titles = %s, want %s", got, want)
 	}
 }
+
+// A secret that a model wrote is hidden before text is wrapped or cut: not even half of
+// it is seen, nor one that a control character stood in.
+func TestSecretsAreNotShown(t *testing.T) {
+	const key = "canary-secret-of-some-length"
+	redact := func(text string) string { return strings.ReplaceAll(text, key, "[hidden]") }
+	for _, width := range []int{0, 12, 20, 80} {
+		var out bytes.Buffer
+		p := New(&out, Options{Width: width, Redact: redact})
+		events := call("r1", "lead", "skill", "tool", `{"key":"`+key+`"}`, "it is "+key)
+		events = append(events, at("r1", "lead", event.CompleteRun{NewMessage: message(event.ExpertMessage, text("The key is "+key[:9]+"\x1b[0m"+key[9:]+"."))}))
+		for _, e := range events {
+			if err := p.Emit(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := strings.Join(strings.Fields(out.String()), "")
+		if strings.Contains(got, key[:9]) || !strings.Contains(got, "[hidden]") {
+			t.Errorf("width %d: %s", width, out.String())
+		}
+	}
+}

@@ -3,7 +3,7 @@ package progress
 import (
 	"strings"
 
-	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // A colour is the sequence that switches it on; empty leaves text as it is.
@@ -38,6 +38,7 @@ type line struct {
 
 // draw writes r. It is the only way to the output for text from outside.
 func (p *Printer) draw(depth int, r row) {
+	r.label, r.summary = p.hide(r.label), p.hide(r.summary)
 	margin := strings.Repeat("  ", depth)
 	label := p.fit(r.label, len(margin)+2)
 	p.out.WriteString(margin + p.paint(r.bullet, "●") + " " + p.paint(bold, label))
@@ -60,6 +61,7 @@ const gutter = 4 // columns before a body
 func (p *Printer) layOut(r row, before int) []line {
 	var lines []line
 	for _, l := range r.body {
+		l.text = p.hide(l.text)
 		switch {
 		case !r.whole:
 			lines = append(lines, line{p.fit(l.text, before), l.colour})
@@ -80,13 +82,17 @@ func (p *Printer) layOut(r row, before int) []line {
 // title writes a line that stands above rows.
 func (p *Printer) title(depth int, text string) {
 	margin := strings.Repeat("  ", depth)
-	p.out.WriteString(margin + p.paint(dim, p.fit(text, len(margin))) + "\n")
+	p.out.WriteString(margin + p.paint(dim, p.fit(p.hide(text), len(margin))) + "\n")
 }
 
-// clean makes text safe for one line of a terminal. Unlike [host.CleanLine] it keeps
+// hide takes secrets out of text, before it is wrapped or cut: afterwards a half would
+// not be known. It is cleaned first, since what is removed may stand inside a secret.
+func (p *Printer) hide(text string) string { return p.opts.Redact(clean(text)) }
+
+// clean makes text safe for one line of a terminal. Unlike [terminal.CleanLine] it keeps
 // blanks, since the indentation of code matters.
 func clean(text string) string {
-	return strings.ReplaceAll(host.Clean(text), "\n", " ")
+	return strings.ReplaceAll(terminal.Clean(text), "\n", " ")
 }
 
 // flat is clean for text whose columns are counted.

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // cut returns the first n characters of text and "..." if there are more.
@@ -22,7 +22,7 @@ func cut(text string, n int) string {
 
 // whole returns all lines of text.
 func whole(text string, c colour) []line {
-	text = strings.Trim(host.Clean(text), "\n")
+	text = strings.Trim(terminal.Clean(text), "\n")
 	if text == "" {
 		return nil
 	}

@@ -25,6 +25,7 @@ func (o *Options) again(jobID string, args ...string) string {
 	for _, path := range o.EnvPath {
 		add("--env-path", path)
 	}
+	add("--max-workspace-bytes", o.MaxWorkspaceBytes.String())
 	return o.Host.Command + " " + host.ShellJoin(words...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // end shows the final answer if only that was asked for, and says how the run ended: by
@@ -20,7 +21,7 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 	switch r.Status {
 	case event.StatusCompleted:
 		if o.mode == outputText {
-			fmt.Fprintln(o.to, host.Clean(r.Text)) // its error is the writer's, below
+			fmt.Fprintln(o.to, h.Secrets.Redact(terminal.Clean(r.Text))) // its error is the writer's, below
 		}
 		if err := o.to.err; err != nil {
 			return fmt.Errorf("the run is complete, but its output could not be written: %w; see: %s log %s", err, h.Command, r.JobID)
@@ -32,11 +33,14 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 	case event.StatusStoppedByExceededMaxSteps:
 		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("stopped: the job used up its steps; go on with: %s --max-steps %d", again, 2*r.TotalSteps)}
 	case event.StatusStoppedByLimit:
+		if l := r.Limit; l != nil && l.Limit == event.LimitWorkspace {
+			return &host.ExitError{Code: host.ExitLimit, Err: o.opts.tooLarge(r.JobID, l)}
+		}
 		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("stopped by the limit on %s; go on with: %s", r.Reason, again)}
 	case event.StatusStoppedByInterrupt:
 		return &host.ExitError{Code: interruptCode(ctx), Err: fmt.Errorf("stopped (%s), everything is saved; go on with: %s", r.Reason, again)}
 	case event.StatusStoppedByError:
-		return fmt.Errorf("%s: %s; go on with: %s", host.CleanLine(r.Failure.Name), host.CleanLine(r.Failure.Message), again)
+		return fmt.Errorf("%s: %s; go on with: %s", terminal.CleanLine(r.Failure.Name), terminal.CleanLine(r.Failure.Message), again)
 	}
 	return fmt.Errorf("the run ended in the unknown status %q; please report it", r.Status)
 }
@@ -66,7 +70,7 @@ func interruptCode(ctx context.Context) int {
 func question(pending []event.ToolCall) string {
 	var all []string
 	for _, c := range pending {
-		all = append(all, host.CleanLine(fmt.Sprintf("%s %s", c.ToolName, c.Args)))
+		all = append(all, terminal.CleanLine(fmt.Sprintf("%s %s", c.ToolName, c.Args)))
 	}
 	return strings.Join(all, ", then ")
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/progress"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -44,6 +44,7 @@ func newOutput(ctx context.Context, o *Options, expertKey string) *output {
 			Color:   o.Host.StdoutIsTerminal && o.Host.Getenv("NO_COLOR") == "" && o.Host.Getenv("TERM") != "dumb",
 			Width:   o.Host.Width,
 			Verbose: o.Verbose,
+			Redact:  o.Host.Secrets.Redact,
 		})
 	}
 	return out
@@ -76,9 +77,9 @@ func (o *output) note(e event.Event) error {
 	}
 	switch b := e.Body.(type) {
 	case event.Retry:
-		fmt.Fprintf(o.opts.Host.Stderr, "retry: %s\n", host.CleanLine(b.Reason))
+		fmt.Fprintf(o.opts.Host.Stderr, "retry: %s\n", terminal.CleanLine(b.Reason))
 	case event.SkillStderr:
-		fmt.Fprintf(o.opts.Host.Stderr, "%s: %s\n", host.CleanLine(b.SkillName), host.CleanLine(b.Message))
+		fmt.Fprintf(o.opts.Host.Stderr, "%s: %s\n", terminal.CleanLine(b.SkillName), terminal.CleanLine(b.Message))
 	}
 	return nil
 }

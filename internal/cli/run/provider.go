@@ -1,8 +1,11 @@
 package run
 
 import (
+	"fmt"
+
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/model/providers"
 )
@@ -12,11 +15,17 @@ func (s *setup) model(e *expert.Expert) (model.Model, error) {
 	if s.opts.Cassette != "" && s.provider != "replay" {
 		return nil, host.Usagef("--cassette goes with --provider replay, not %s", s.provider)
 	}
+	setting := s.setting()
+	if setting.BaseURL != "" {
+		fmt.Fprintf(s.opts.Host.Stderr, "perstack: what the Expert sees and your key go to %s, as %s says\n",
+			terminal.CleanLine(setting.BaseURL), terminal.CleanLine(s.config.Path))
+	}
 	m, err := providers.Open(providers.Choice{
 		Provider: s.provider,
 		Model:    s.modelName,
-		Setting:  s.setting(),
+		Setting:  setting,
 		Env:      s.env.Get,
+		EnvFile:  s.env.File,
 		Expert:   e,
 	})
 	if err != nil {

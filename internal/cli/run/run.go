@@ -38,7 +38,8 @@ type Options struct {
 	Reasoning string
 	Cassette  string
 
-	MaxSteps, MaxRetries, TimeoutMS *int // nil when not given
+	MaxSteps, MaxRetries, TimeoutMS *int       // nil when not given
+	MaxWorkspaceBytes               host.Bytes // 0 when not given
 
 	JobID       string
 	Continue    bool
@@ -123,6 +124,7 @@ saved; a second one quits at once, with what the journal has by then.`,
 	flags.Var(maxSteps, "max-steps", "steps of the whole job (default 100)")
 	flags.Var(maxRetries, "max-retries", "retries of one generation (default 5)")
 	flags.Var(timeout, "timeout", "milliseconds for one generation, 0 for no limit (default 300000)")
+	flags.Var(&opts.MaxWorkspaceBytes, "max-workspace-bytes", "bytes that the files of the workspace may take (default: no limit)")
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: made up)")
 	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
 	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
@@ -174,8 +176,10 @@ func Run(ctx context.Context, opts *Options) error {
 		Protected: append(setup.envFiles, h.StoragePath(opts.Storage)),
 		ReadOnly:  setup.rules(),
 		Environ:   h.Environ,
+		Redact:    h.Secrets.Redact,
 
-		OneCallAtATime: h.Reproducible,
+		MaxWorkspaceBytes: setup.maxBytes(),
+		OneCallAtATime:    h.Reproducible,
 	}
 	h.AtQuit(runtime.KillCommands)
 	result, err := runtime.Run(ctx, engine.Job{
@@ -214,5 +218,5 @@ func (o *Options) logger() *slog.Logger {
 	if o.Verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(o.Host.Stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(o.Host.Secrets.Writer(o.Host.Stderr), &slog.HandlerOptions{Level: level}))
 }

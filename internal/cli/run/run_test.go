@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 )
@@ -51,6 +52,9 @@ func TestFlags(t *testing.T) {
 		{"writer --env-path a --env-path b q", with(func(o *Options) {
 			o.Expert, o.Query, o.HasQuery, o.EnvPath = "writer", "q", true, []string{"a", "b"}
 		})},
+		{"writer q --max-workspace-bytes 5000000000", with(func(o *Options) {
+			o.Expert, o.Query, o.HasQuery, o.MaxWorkspaceBytes = "writer", "q", true, 5_000_000_000
+		})},
 		{"--continue-job j --resume-from c -i", with(func(o *Options) { o.ContinueJob, o.ResumeFrom, o.IsAnswer = "j", "c", true })},
 	}
 	for _, tt := range tests {
@@ -66,7 +70,8 @@ func TestFlags(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	for _, args := range []string{"--max-steps 0", "--max-steps -1", "--max-steps x", "--max-retries -1", "--timeout -1", "--timeout 9223372036854775807", "--timeout 12abc"} {
+	for _, args := range []string{"--max-steps 0", "--max-steps -1", "--max-steps x", "--max-retries -1", "--timeout -1", "--timeout 9223372036854775807", "--timeout 12abc",
+		"--max-workspace-bytes 0", "--max-workspace-bytes -1", "--max-workspace-bytes 1GB", "--max-workspace-bytes 9223372036854775808"} {
 		flag, _, _ := strings.Cut(args, " ")
 		if _, err := parse(t, append([]string{"w", "q"}, strings.Fields(args)...)...); err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s: error %v, want one about %s", args, err, flag)
@@ -129,6 +134,23 @@ func TestQueryLimit(t *testing.T) {
 	}
 }
 
+// The hint of a run with a limit keeps the limit; that of one that reached it raises it.
+func TestSizeHints(t *testing.T) {
+	o := &Options{Host: &host.Host{Command: "perstack"}, MaxWorkspaceBytes: 100}
+	if got, want := o.again("j"), "perstack run --continue-job j --max-workspace-bytes 100"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	err := o.tooLarge("j", &engine.LimitError{Limit: event.LimitWorkspace, Used: 150, Max: 100})
+	for _, part := range []string{"takes 150 bytes", "100 are allowed", "perstack run --continue-job j --max-workspace-bytes 300"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v, want %q in it", err, part)
+		}
+	}
+	if o.MaxWorkspaceBytes != 100 {
+		t.Error("the hint changed the options")
+	}
+}
+
 // What holds is the flag, else the file, else the default.
 func TestDefaults(t *testing.T) {
 	dir := t.TempDir()
@@ -148,18 +170,21 @@ func TestDefaults(t *testing.T) {
 	type limits struct {
 		steps, retries int
 		timeout        time.Duration
+		bytes          int64
 	}
-	of := func(s *setup) limits { return limits{s.maxSteps, s.maxRetries, s.timeout} }
+	of := func(s *setup) limits { return limits{s.maxSteps, s.maxRetries, s.timeout, s.maxBytes()} }
 	none := func(*Options) {}
-	file := "maxSteps = 7\nmaxRetries = 0\ntimeout = 0\n"
-	if got, want := of(load("", none)), (limits{100, 5, 300 * time.Second}); got != want {
+	file := "maxSteps = 7\nmaxRetries = 0\ntimeout = 0\nmaxWorkspaceBytes = 9\n"
+	if got, want := of(load("", none)), (limits{100, 5, 300 * time.Second, 0}); got != want {
 		t.Errorf("defaults: %+v, want %+v", got, want)
 	}
-	if got, want := of(load(file, none)), (limits{7, 0, 0}); got != want {
+	if got, want := of(load(file, none)), (limits{7, 0, 0, 9}); got != want {
 		t.Errorf("file: %+v, want %+v", got, want)
 	}
-	flags := func(o *Options) { o.MaxSteps, o.MaxRetries, o.TimeoutMS = new(3), new(2), new(10) }
-	if got, want := of(load(file, flags)), (limits{3, 2, 10 * time.Millisecond}); got != want {
+	flags := func(o *Options) {
+		o.MaxSteps, o.MaxRetries, o.TimeoutMS, o.MaxWorkspaceBytes = new(3), new(2), new(10), 8
+	}
+	if got, want := of(load(file, flags)), (limits{3, 2, 10 * time.Millisecond, 8}); got != want {
 		t.Errorf("flags: %+v, want %+v", got, want)
 	}
 }

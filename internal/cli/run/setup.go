@@ -9,6 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // A setup is what flags, perstack.toml and defaults add up to.
@@ -39,7 +40,7 @@ func loadSetup(o *Options) (*setup, error) {
 		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
 	for _, w := range problems.Warnings() {
-		fmt.Fprintln(h.Stderr, "perstack: "+host.Clean(w.String()))
+		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(w.String()))
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -97,6 +98,7 @@ func (s *setup) loadEnv() error {
 	for _, notice := range s.env.Notices() {
 		s.opts.logger().Debug(notice)
 	}
+	s.hideSecrets()
 	return nil
 }
 
@@ -120,7 +122,7 @@ func (s *setup) expert(key string) (*expert.Expert, error) {
 	}
 	problems := s.config.Unsupported(e, s.opts.Provider, "")
 	for _, w := range problems.Warnings() {
-		fmt.Fprintln(s.opts.Host.Stderr, "perstack: "+host.Clean(w.String()))
+		fmt.Fprintln(s.opts.Host.Stderr, "perstack: "+terminal.Clean(w.String()))
 	}
 	return e, problems.Err()
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // Options are what the command works with.
@@ -102,17 +103,17 @@ func shorten(dir, path string) string {
 func (r *report) print(stdout, stderr io.Writer, file string) error {
 	var problems, text strings.Builder
 	for _, p := range r.problems {
-		fmt.Fprintln(&problems, host.CleanLine(p.String()))
+		fmt.Fprintln(&problems, terminal.CleanLine(p.String()))
 	}
 	if r.errors == 0 {
-		fmt.Fprintf(&text, "%s: %s, %s\n", host.CleanLine(file), count(len(r.experts), "expert"), r.verdict())
+		fmt.Fprintf(&text, "%s: %s, %s\n", terminal.CleanLine(file), count(len(r.experts), "expert"), r.verdict())
 		printNotes(&text, "  ", r.notes)
 		for _, e := range r.experts {
-			fmt.Fprintf(&text, "  %s\n", host.CleanLine(e.Name+" "+e.Version))
+			fmt.Fprintf(&text, "  %s\n", terminal.CleanLine(e.Name+" "+e.Version))
 			printNotes(&text, "    ", e.notes)
 		}
 	} else {
-		fmt.Fprintf(&problems, "%s: %s\n", host.CleanLine(file), r.verdict())
+		fmt.Fprintf(&problems, "%s: %s\n", terminal.CleanLine(file), r.verdict())
 	}
 	if _, err := io.WriteString(stderr, problems.String()); err != nil {
 		return err
@@ -124,6 +125,6 @@ func (r *report) print(stdout, stderr io.Writer, file string) error {
 func printNotes(w io.Writer, indent string, notes expert.Problems) {
 	for _, n := range notes {
 		n.Warning = false // a note is less than that
-		fmt.Fprintf(w, "%snote: %s\n", indent, host.CleanLine(n.String()))
+		fmt.Fprintf(w, "%snote: %s\n", indent, terminal.CleanLine(n.String()))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/perstack-go/perstack/engine"
@@ -22,6 +23,7 @@ import (
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/skill/base"
 	"github.com/perstack-go/perstack/skill/interactive"
+	"github.com/perstack-go/perstack/skill/quota"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -37,7 +39,14 @@ type Runtime struct {
 	ReadOnly  []string // files that no file tool may change
 	Environ   []string // of this process; commands get the harmless part of it
 
-	commands sandbox.Tracker // that run now
+	// Redact takes secrets out of what tools, skills and providers say; nil leaves it.
+	Redact func(string) string
+
+	commands commands // of the jobs that run now
+
+	// MaxWorkspaceBytes is how many bytes the workspace may take; 0 means no limit. A run
+	// that reaches it is stopped with [event.StopRunByLimit].
+	MaxWorkspaceBytes int64
 
 	// OneCallAtATime makes the calls of a turn run in order, for reproducible journals.
 	OneCallAtATime bool
@@ -50,7 +59,7 @@ func (r *Runtime) Name() string { return "local" }
 
 // KillCommands ends every command that runs now, and lets no other start. It is for a
 // process that is about to end without waiting for them.
-func (r *Runtime) KillCommands() { r.commands.KillAll() }
+func (r *Runtime) KillCommands() { r.commands.kill() }
 
 // Check reports a workspace that cannot be used.
 func (r *Runtime) Check(context.Context) error {
@@ -72,7 +81,16 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
 	defer files.Close()
+	supervisor := r.commands.open()
+	defer func() {
+		if err := r.commands.close(supervisor); err != nil {
+			r.Log.Error("commands may be running still", "error", err)
+		}
+	}()
 
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	size := r.limitSize(files, cancel)
 	job.Runtime, job.Workspace = r.Name(), files.Path()
 	parts := engine.Parts{
 		Model:    r.Model,
@@ -80,8 +98,9 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 		Source:   r.Source,
 		Log:      r.Log,
 		Listener: listener,
+		Redact:   r.Redact,
 		Skills: func(ctx context.Context, e *expert.Expert, report func(event.Body)) (*skill.Toolbox, error) {
-			return r.skills(ctx, e, files, report)
+			return r.skills(ctx, e, files, supervisor, size, report)
 		},
 	}
 	if r.OneCallAtATime {
@@ -91,13 +110,15 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 }
 
 // skills starts what the Expert declares, the base skill first.
-func (r *Runtime) skills(ctx context.Context, e *expert.Expert, files *workspace.Workspace, report func(event.Body)) (*skill.Toolbox, error) {
+func (r *Runtime) skills(ctx context.Context, e *expert.Expert, files *workspace.Workspace, commands *sandbox.Supervisor, size *quota.Quota, report func(event.Body)) (*skill.Toolbox, error) {
 	began := r.Source.Now()
 	skills := []skill.Skill{base.New(base.Options{
 		Workspace: files,
 		Environ:   r.Environ,
 		Now:       r.Source.Now,
-		Tracker:   &r.commands,
+		Commands:  commands,
+		Redact:    r.Redact,
+		PID:       os.Getpid(),
 	})}
 	filters := make(map[string]skill.Filter)
 	for _, s := range e.Skills {
@@ -110,7 +131,7 @@ func (r *Runtime) skills(ctx context.Context, e *expert.Expert, files *workspace
 			return nil, fmt.Errorf("skill %q: skills of type %s cannot be started by this version yet", s.Name, s.Type)
 		}
 	}
-	toolbox, err := skill.NewToolbox(ctx, skills, filters)
+	toolbox, err := skill.NewToolbox(ctx, watched(ctx, size, skills), filters)
 	if err != nil {
 		return nil, err
 	}

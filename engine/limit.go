@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// A LimitError is the cause with which a context is cancelled when a limit is reached
+// that somebody else watches. The Run then ends by that limit instead of by an
+// interrupt; everything is saved in the same way.
+type LimitError struct {
+	Limit     string // as [event.StopRunByLimit] names it
+	Used, Max int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the limit on %s is reached: %d used, %d allowed", e.Limit, e.Used, e.Max)
+}
+
+// A halt says why a run was told to stop.
+type halt struct {
+	reason string
+	limit  *LimitError // nil unless a limit was reached
+}
+
+// halted reports whether the run was told to stop, and why.
+func (r *run) halted(ctx context.Context) (halt, bool) {
+	if err := r.closed(); err != nil {
+		return halt{reason: fmt.Sprintf("output closed: %v", err)}, true
+	}
+	if ctx.Err() == nil {
+		return halt{}, false
+	}
+	cause := context.Cause(ctx)
+	h := halt{reason: cause.Error()}
+	errors.As(cause, &h.limit)
+	return h, true
+}
+
+// settle takes the results of tools that stop because the run is told to. What does
+// not stop in time is left without a result: its outcome is unknown. Then the Run
+// ends; of a limit, the numbers are recorded first.
+func (r *run) settle(h halt) event.Body {
+	if result, ok := r.flight.stopOne(); ok {
+		return r.landed(result)
+	}
+	switch l := h.limit; {
+	case l == nil:
+		return event.StopRunByInterrupt{Reason: h.reason}
+	case r.limit == nil:
+		r.limit = l
+		return event.LimitWarning{Limit: l.Limit, Used: float64(l.Used), Max: float64(l.Max)}
+	default:
+		return event.StopRunByLimit{Limit: l.Limit}
+	}
+}

@@ -1,0 +1,178 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/skill/base"
+	"github.com/perstack-go/perstack/skill/mcp/serve"
+	"github.com/perstack-go/perstack/skill/quota"
+)
+
+// Options are what the server of the base tools can be told.
+type Options struct {
+	Host *host.Host
+
+	Workspace  string
+	Storage    string
+	EnvPath    []string
+	Pick, Omit []string
+	MaxBytes   host.Bytes // 0 when not given
+	Verbose    bool
+}
+
+func newBase(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	if runF == nil {
+		runF = Base
+	}
+	cmd := &cobra.Command{
+		Use:   "base",
+		Short: "Serve the built-in tools over standard input and output",
+		Long: `Serve the tools that every Expert has (files, directories, commands, todo list)
+to an MCP client: one JSON message a line on standard input and output, and
+nothing else on the latter.
+
+The tools work in one directory, under the same protections as in a run: no path
+leads out of it, .env files and the history of perstack cannot be reached,
+perstack.toml cannot be changed. Only exec starts programs, and those can do what
+you can do: leave it out if that is too much.
+
+A client is configured like this, in most of them under "mcpServers":
+
+  "perstack": {
+    "command": "perstack",
+    "args": ["mcp", "base", "--workspace", "/path/to/project", "--omit", "exec"]
+  }
+
+The server ends when the client closes its input. Exit codes: 0 closed, 1 failed,
+2 wrong usage, 3 the workspace is too large, 130 and 143 stopped by a signal.`,
+		Example: `  perstack mcp base
+  perstack mcp base --workspace ./project --omit exec
+  perstack mcp base --pick readTextFile,listDirectory
+  perstack mcp base --max-workspace-bytes 1000000000`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return host.Usagef("perstack mcp base takes no arguments, but got %q; --workspace chooses where it works", args[0])
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the tools work in (default: here)")
+	flags.StringVar(&opts.Storage, "storage", "", "directory of the history, which is kept from the tools (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
+	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to keep from the tools, may be repeated (default: .env, .env.local)")
+	flags.StringSliceVar(&opts.Pick, "pick", nil, "tools to serve, separated by commas (default: all)")
+	flags.StringSliceVar(&opts.Omit, "omit", nil, "tools not to serve, separated by commas")
+	flags.Var(&opts.MaxBytes, "max-workspace-bytes", "bytes that the files of the workspace may take (default: no limit)")
+	flags.BoolVar(&opts.Verbose, "verbose", false, "print debug log to standard error")
+	registerCompletions(cmd)
+	return cmd
+}
+
+// Base serves the base skill until the client closes the stream. The error carries the
+// exit code.
+func Base(ctx context.Context, opts *Options) error {
+	h := opts.Host
+	if err := opts.checkNames(); err != nil {
+		return err
+	}
+	rules, err := loadRules(opts)
+	if err != nil {
+		return err
+	}
+	files, err := workspace.Open(rules.workspace, workspace.Options{Protected: rules.protected, ReadOnly: rules.readOnly})
+	if err != nil {
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	defer files.Close()
+
+	commands := sandbox.NewSupervisor()
+	defer func() {
+		if err := commands.Close(); err != nil {
+			opts.logger().Error("commands may be running still", "error", err)
+		}
+	}()
+	h.AtQuit(commands.Kill)
+	var tools skill.Skill = base.New(base.Options{
+		Workspace: files, Environ: h.Environ, Commands: commands, Redact: h.Secrets.Redact, PID: os.Getpid(),
+	})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if rules.maxBytes > 0 {
+		limit := limitSize(files, rules.maxBytes, cancel)
+		if !limit.Check(ctx) {
+			return outcome(context.Cause(ctx))
+		}
+		tools = limit.Watch(tools)
+	}
+	fmt.Fprintf(h.Stderr, "Running %s version %s\n", event.BaseSkill, version.String())
+	if h.StdinIsTerminal {
+		fmt.Fprintln(h.Stderr, "This program speaks MCP with other programs: add it to the configuration of a client (perstack mcp base --help shows how). Ctrl-D ends it.")
+	}
+	return outcome(serve.Run(ctx, tools, serve.Options{
+		Name:    event.BaseSkill,
+		Version: version.String(),
+		In:      h.Stdin,
+		Out:     h.Stdout,
+		Filter:  skill.Filter{Pick: opts.Pick, Omit: opts.Omit},
+		Redact:  h.Secrets.Redact,
+		Log:     opts.logger(),
+	}))
+}
+
+// limitSize returns the watch over the size of the workspace, which cancels the server.
+func limitSize(files *workspace.Workspace, most int64, cancel context.CancelCauseFunc) *quota.Quota {
+	return &quota.Quota{
+		Max:     most,
+		Measure: files.Usage,
+		Exceeded: func(used int64) {
+			cancel(&engine.LimitError{Limit: event.LimitWorkspace, Used: used, Max: most})
+		},
+		Failed: func(err error) { cancel(err) },
+	}
+}
+
+// outcome says how the server ended.
+func outcome(err error) error {
+	var s host.Signal
+	var l *engine.LimitError
+	switch {
+	case errors.As(err, &s):
+		return host.Exit(s.ExitCode())
+	case errors.As(err, &l):
+		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("the workspace takes %d bytes or more, and %d are allowed; delete something, or allow more with --max-workspace-bytes", l.Used, l.Max)}
+	case errors.Is(err, syscall.EPIPE): // the client is gone
+		return nil
+	}
+	return err
+}
+
+// logger writes warnings to standard error, and everything with --verbose.
+func (o *Options) logger() *slog.Logger {
+	level := slog.LevelWarn
+	if o.Verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(o.Host.Secrets.Writer(o.Host.Stderr), &slog.HandlerOptions{Level: level}))
+}

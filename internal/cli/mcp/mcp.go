@@ -1,0 +1,39 @@
+// Package mcp is the command perstack mcp: what perstack offers to programs that speak
+// the Model Context Protocol.
+//
+// Its only command so far is base, which serves the built-in tools over standard input
+// and output. Start reading at [New], then [Base].
+package mcp
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// New returns the command with those below it. baseF, if set, is called instead of
+// [Base].
+func New(h *host.Host, baseF func(context.Context, *Options) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve tools to any MCP client",
+		Long: `Serve what perstack has to any client of the Model Context Protocol: editors,
+desktop assistants, other agents.`,
+		Example: `  perstack mcp base --help`,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return host.Usagef("unknown command %q; perstack mcp --help lists what there is", "mcp "+args[0])
+			}
+			cmd.SetOut(h.Stderr)
+			if err := cmd.Help(); err != nil {
+				return err
+			}
+			return host.Exit(host.ExitUsage)
+		},
+	}
+	cmd.AddCommand(newBase(h, baseF))
+	return cmd
+}

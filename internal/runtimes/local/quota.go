@@ -1,0 +1,41 @@
+package local
+
+import (
+	"context"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/skill/quota"
+)
+
+// limitSize returns the watch that cancels a run when the workspace takes more bytes than
+// it may; nil when there is no limit, so that nothing is measured.
+func (r *Runtime) limitSize(files *workspace.Workspace, cancel context.CancelCauseFunc) *quota.Quota {
+	if r.MaxWorkspaceBytes <= 0 {
+		return nil
+	}
+	return &quota.Quota{
+		Max:     r.MaxWorkspaceBytes,
+		Measure: files.Usage,
+		Exceeded: func(used int64) {
+			cancel(&engine.LimitError{Limit: event.LimitWorkspace, Used: used, Max: r.MaxWorkspaceBytes})
+		},
+		Failed: func(err error) { cancel(err) },
+	}
+}
+
+// watched puts the watch, if there is one, around skills. The workspace is measured
+// once before the first call: one that is too large already stops the run before a
+// model is asked.
+func watched(ctx context.Context, q *quota.Quota, skills []skill.Skill) []skill.Skill {
+	if q == nil {
+		return skills
+	}
+	q.Check(ctx)
+	for i, s := range skills {
+		skills[i] = q.Watch(s)
+	}
+	return skills
+}

@@ -1,0 +1,199 @@
+package secret
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+)
+
+// A pattern is one form of a secret.
+type pattern struct {
+	text    string
+	marker  string
+	wrapped bool // line ends may stand inside, and base64 goes on behind
+}
+
+// A matcher finds all patterns in one pass.
+type matcher struct {
+	patterns []pattern
+	byFirst  [256][]int // patterns that can begin with a byte, longest first
+	pairs    pairs      // the two bytes with which anything that is found begins
+	percent  bool       // some pattern changes when it is written into a URL
+}
+
+// Pairs is a set of two bytes. Most places of a text are not in it, and are passed over
+// without a look at the patterns.
+type pairs [1 << 16 / 64]uint64
+
+func (s *pairs) add(a, b byte)      { s[int(a)<<2|int(b)>>6] |= 1 << (b & 63) }
+func (s *pairs) has(a, b byte) bool { return s[int(a)<<2|int(b)>>6]&(1<<(b&63)) != 0 }
+
+// addStart notes every way in which p can begin in a text.
+func (s *pairs) addStart(p pattern) {
+	first, second := p.text[0], p.text[1]
+	for _, b := range []byte{second, '\\', '%', '+', '\n', '\r'} {
+		s.add(first, b)
+	}
+	s.add('%', "0123456789ABCDEF"[first>>4])
+	s.add('%', "0123456789abcdef"[first>>4])
+	for b := range 256 {
+		if c := byte(b); first == '\\' || c == '\\' || c == 'u' || c == 'U' || c == 'x' || short(c) == first {
+			s.add('\\', c)
+		}
+	}
+}
+
+// newMatcher prepares to look for values.
+func newMatcher(values []named) matcher {
+	var m matcher
+	for _, v := range values {
+		if inMarker(values, v.value) {
+			continue // a key called "redacted", or by its own name, hides nothing
+		}
+		m.patterns = append(m.patterns, pattern{text: v.value, marker: v.marker()})
+		if valid := strings.ToValidUTF8(v.value, "\uFFFD"); valid != v.value {
+			m.patterns = append(m.patterns, pattern{text: valid, marker: v.marker()})
+		}
+		for _, form := range base64Forms(v.value) {
+			m.patterns = append(m.patterns, pattern{text: form, marker: v.marker(), wrapped: true})
+		}
+	}
+	for _, p := range m.patterns {
+		m.percent = m.percent || strings.ContainsFunc(p.text, isReserved)
+	}
+	slices.SortStableFunc(m.patterns, func(a, b pattern) int { return len(b.text) - len(a.text) })
+	for i, p := range m.patterns {
+		m.pairs.addStart(p)
+		for _, first := range []byte{p.text[0], '\\', '%'} {
+			if list := m.byFirst[first]; len(list) == 0 || list[len(list)-1] != i {
+				m.byFirst[first] = append(list, i)
+			}
+		}
+	}
+	return m
+}
+
+func inMarker(values []named, value string) bool {
+	return slices.ContainsFunc(values, func(n named) bool { return strings.Contains(n.marker(), value) })
+}
+
+// isReserved reports whether a character is written as %XX in some part of a URL.
+func isReserved(r rune) bool {
+	return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r == '-' || r == '_' || r == '.' || r == '~')
+}
+
+// base64Forms returns what is always there when a text that contains value is encoded:
+// the whole groups of three bytes, for each of the three places where value can begin.
+// So it does not matter whether a line end or a user name went along.
+func base64Forms(value string) []string {
+	var forms []string
+	for skip := range 3 {
+		rest := value[skip:]
+		whole := rest[:len(rest)/3*3]
+		form := base64.StdEncoding.EncodeToString([]byte(whole))
+		if skip > 0 && len(form) < 16 {
+			continue // too little of the value would decide
+		}
+		forms = append(forms, form)
+		if url := base64.URLEncoding.EncodeToString([]byte(whole)); url != form {
+			forms = append(forms, url)
+		}
+	}
+	return forms
+}
+
+// redact replaces what it finds.
+func (m *matcher) redact(text string) (string, bool) {
+	var out strings.Builder
+	kept := 0 // up to where text was copied
+	if n, marker := m.head(text); n > 0 {
+		if whole, name := m.at(text, 0); whole >= n {
+			n, marker = whole, name
+		}
+		out.WriteString(marker)
+		kept = n
+	}
+	for i := kept; i < len(text)-1; {
+		n, marker := 0, ""
+		if m.pairs.has(text[i], text[i+1]) {
+			n, marker = m.at(text, i)
+		}
+		if n == 0 {
+			i++
+			continue
+		}
+		out.WriteString(text[kept:i])
+		out.WriteString(marker)
+		i += n
+		kept = i
+	}
+	if kept == 0 {
+		return text, false
+	}
+	out.WriteString(text[kept:])
+	return out.String(), true
+}
+
+// at returns how many bytes of text from i on are a secret, or the beginning of one
+// with which the text ends. Of several the one that takes most counts.
+func (m *matcher) at(text string, i int) (most int, marker string) {
+	inRun := i > 0 && text[i] == '\\' && text[i-1] == '\\' // it was read from its first one
+	for _, k := range m.byFirst[text[i]] {
+		p := &m.patterns[k]
+		if inRun && p.text[0] != '\\' {
+			continue
+		}
+		var n int
+		if strings.HasPrefix(text[i:], p.text) {
+			n = len(p.text)
+		} else if !inRun {
+			n = p.match(text[i:], 0, escapes)
+			if n == 0 && m.percent && text[i] != '\\' {
+				n = p.match(text[i:], 0, percents)
+			}
+		}
+		if n > 0 && p.wrapped {
+			n += tail(text[i+n:])
+		}
+		if n > most {
+			most, marker = n, p.marker
+		}
+	}
+	return most, marker
+}
+
+// head returns how many bytes of text are the end of a secret that was cut in two.
+func (m *matcher) head(text string) (most int, marker string) {
+	if len(text) < minLength {
+		return 0, ""
+	}
+	for k := range m.patterns {
+		p := &m.patterns[k]
+		for from := 1; from <= len(p.text)-minLength; from++ {
+			if text[0] != '\\' && text[0] != '%' {
+				skip := strings.IndexByte(p.text[from:], text[0])
+				if skip < 0 || from+skip > len(p.text)-minLength {
+					break
+				}
+				from += skip
+			}
+			if n := p.match(text, from, escapes); n > most {
+				most, marker = n, p.marker
+			}
+		}
+	}
+	return most, marker
+}
+
+// tail counts what base64 may add behind the whole groups of a value.
+func tail(text string) int {
+	n := 0
+	for n < len(text) && n < 4 && (isBase64(text[n]) || text[n] == '=') {
+		n++
+	}
+	return n
+}
+
+func isBase64(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '+' || c == '/' || c == '-' || c == '_'
+}

@@ -1,0 +1,156 @@
+// Package secret knows the secrets of a run and takes them out of text.
+//
+// A [Set] holds values: keys of providers, the key of the registry, what a skill asked
+// for. [Set.Redact] replaces each with its name, also where it was escaped, encoded or
+// cut. It is made for accidents: a program that prints its environment, a provider that
+// repeats the key in an error, a file that was left in the workspace. Whoever may run
+// commands can write a secret in a form that no list foresees, so it is no fence; what
+// must not be read has to be out of reach in the first place.
+//
+// The package opens nothing and prints nothing. Start reading at [Set].
+package secret
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// minLength is the shortest value that is hidden. A shorter one occurs in innocent text,
+// which would become unreadable and tell by that what the secret is.
+const minLength = 8
+
+// A Set is the secrets that must not be seen. The zero Set is empty; a nil one is
+// too, and stays so. It may be used from several goroutines.
+type Set struct {
+	adding sync.Mutex
+	// Behind a pointer, so that printing a struct that holds a Set prints an address.
+	table atomic.Pointer[table]
+}
+
+// A table is the state of a Set. It is never changed after it was made.
+type table struct {
+	values []named
+	matcher
+}
+
+// A named is a value, and what it is called in the place of it.
+type named struct{ name, value string }
+
+func (n named) marker() string { return "[redacted: " + n.name + "]" }
+
+// Add hides a value, unless it is too short to be a secret. Blanks and line ends around
+// it do not count: env files and shells add and lose them.
+func (s *Set) Add(name, value string) {
+	value = strings.TrimSpace(value)
+	s.add(name, append([]string{value}, inside(value)...))
+}
+
+// AddKey is [Set.Add] for the key of a service. Servers that want no key are given a
+// word in its place, like placeholder or not-needed; hiding it would damage every text
+// and file in which it occurs.
+func (s *Set) AddKey(name, value string) {
+	if !isWord(strings.TrimSpace(value)) {
+		s.Add(name, value)
+	}
+}
+
+// AddIfRandom hides what is secret in a value of which nothing is known but the name: all
+// of it if it looks like a key, the password if it is a URL, nothing if it is a word, a
+// path or a number.
+func (s *Set) AddIfRandom(name, value string) {
+	s.add(name, secretsIn(name, value))
+}
+
+func (s *Set) add(name string, values []string) {
+	if s == nil {
+		return
+	}
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	var all []named
+	if t := s.table.Load(); t != nil {
+		all = slices.Clone(t.values)
+	}
+	before := len(all)
+	for _, v := range values {
+		v = strings.TrimSpace(v)
+		known := slices.ContainsFunc(all, func(n named) bool { return n.value == v })
+		if len(v) >= minLength && !known {
+			all = append(all, named{label(name), v})
+		}
+	}
+	if len(all) > before {
+		s.table.Store(&table{all, newMatcher(all)})
+	}
+}
+
+// label makes a name fit for a marker that may stand inside JSON and on a terminal.
+func label(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return -1
+	}, name)
+	if clean == "" {
+		return "secret"
+	}
+	return clean[:min(len(clean), 64)]
+}
+
+// Redact returns text with every secret replaced by "[redacted: NAME]". Text without
+// one is returned as it is, and costs no memory.
+func (s *Set) Redact(text string) string {
+	if s == nil {
+		return text
+	}
+	t := s.table.Load()
+	if t == nil {
+		return text
+	}
+	// What stands around a secret can be one together with the marker. That takes an
+	// odd secret, so one round is nearly always enough, and a few always are.
+	for range 4 {
+		redacted, found := t.redact(text)
+		if !found {
+			break
+		}
+		text = redacted
+	}
+	return text
+}
+
+// Writer returns a writer that redacts each Write by itself, for streams whose writers
+// write whole lines, like logs and messages.
+func (s *Set) Writer(w io.Writer) io.Writer { return &writer{s, w} }
+
+type writer struct {
+	set *Set
+	w   io.Writer
+}
+
+func (w *writer) Write(data []byte) (int, error) {
+	text := string(data)
+	if redacted := w.set.Redact(text); redacted != text {
+		data = []byte(redacted)
+	}
+	if _, err := w.w.Write(data); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// String tells how many secrets there are and nothing about them.
+func (s *Set) String() string {
+	n := 0
+	if s != nil {
+		if t := s.table.Load(); t != nil {
+			n = len(t.values)
+		}
+	}
+	return fmt.Sprintf("%d secrets", n)
+}

@@ -1,0 +1,84 @@
+// Package terminal makes untrusted text safe to print on a terminal. Everything that
+// shows text of a model, a tool, a file or a stranger's configuration to a person calls
+// [Clean] or [CleanLine] on it, and nothing else in the program strips sequences.
+//
+// What a terminal acts upon is removed, and so is what draws nothing: text that a
+// person cannot see must not be able to hide behind text that they read. What a script
+// or an emoji needs to look right stays. The package knows nothing of colours or widths;
+// our own colours are put around text after it was cleaned.
+//
+// Start reading at [Clean].
+package terminal
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clean makes untrusted text safe to print:
+//
+//   - control sequences go, whole: CSI, OSC, DCS, APC, PM and SOS, in the form with ESC
+//     and in the one with a C1 control;
+//   - every other control character goes; line feeds and tabs stay, and whatever else
+//     some program takes for the end of a line becomes a line feed. So a lone carriage
+//     return cannot overwrite what was printed before;
+//   - marks that reorder text go, and so does what draws nothing (see isInvisible);
+//   - bytes that are not UTF-8 become U+FFFD.
+//
+// Clean(Clean(x)) is Clean(x).
+func Clean(text string) string {
+	if isPlain(text) {
+		return text
+	}
+	var out strings.Builder
+	out.Grow(len(text))
+	last := rune(-1) // what was written before
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		rest := text[size:]
+		switch {
+		case r == esc || r >= 0x80 && r <= 0x9f && r != nextLine:
+			text = afterSequence(r, rest)
+			continue
+		case r == '\r' && strings.HasPrefix(rest, "\n"):
+			text = rest
+			continue
+		case endsLine(r):
+			r = '\n'
+		case r == '\t':
+		case unicode.IsControl(r), isInvisible(r) && !isNeeded(last, r, rest):
+			text = rest
+			continue
+		}
+		out.WriteRune(r) // U+FFFD for a byte that is not UTF-8
+		last, text = r, rest
+	}
+	return out.String()
+}
+
+// CleanLine is [Clean] for text that must stay on one line.
+func CleanLine(text string) string {
+	return strings.Join(strings.Fields(Clean(text)), " ")
+}
+
+// isPlain reports whether text is printable ASCII, as most text is.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+const nextLine = '\u0085'
+
+// endsLine reports whether some terminal, editor or reader begins a new line here.
+func endsLine(r rune) bool {
+	switch r {
+	case '\n', '\r', '\v', '\f', nextLine, '\u2028', '\u2029':
+		return true
+	}
+	return false
+}
