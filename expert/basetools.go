@@ -5,39 +5,29 @@ import (
 	"strconv"
 )
 
-// baseTools lists the tools of the base skill, in its order. Later are those
-// that this version does not offer yet; the part that brings one deletes the mark.
-var baseTools = []struct {
-	name  string
-	later bool
-}{
-	{name: "attemptCompletion"},
-	{name: "think"},
-	{name: "todo"},
-	{name: "clearTodo"},
-	{name: "exec"},
-	{name: "getFileInfo", later: true},
-	{name: "healthCheck", later: true},
-	{name: "readTextFile"},
-	{name: "readImageFile", later: true},
-	{name: "readPdfFile", later: true},
-	{name: "writeTextFile"},
-	{name: "appendTextFile", later: true},
-	{name: "editTextFile", later: true},
-	{name: "moveFile", later: true},
-	{name: "deleteFile", later: true},
-	{name: "listDirectory"},
-	{name: "createDirectory", later: true},
-	{name: "deleteDirectory", later: true},
-}
-
-// BaseTools are the names that pick and omit of the built-in base skill accept.
+// BaseTools are the tools of the base skill, in its order: the names that pick and omit
+// of the built-in one accept.
 func BaseTools() []string {
-	names := make([]string, len(baseTools))
-	for i, t := range baseTools {
-		names[i] = t.name
+	return []string{
+		"attemptCompletion",
+		"think",
+		"todo",
+		"clearTodo",
+		"exec",
+		"getFileInfo",
+		"healthCheck",
+		"readTextFile",
+		"readImageFile",
+		"readPdfFile",
+		"writeTextFile",
+		"appendTextFile",
+		"editTextFile",
+		"moveFile",
+		"deleteFile",
+		"listDirectory",
+		"createDirectory",
+		"deleteDirectory",
 	}
-	return names
 }
 
 // baseToolNames checks pick and omit of the built-in base skill, whose tools are
@@ -54,13 +44,9 @@ func (r *reader) baseToolNames(t *table, s *Skill) {
 			if item.kind != kindString || !slices.Contains(accepted, item.text) {
 				continue // reported already
 			}
-			path := pathTo(pathTo(pathTo(t.at("skills"), s.Name), key), strconv.Itoa(i))
-			at := slices.Index(names, item.text)
-			switch {
-			case at < 0:
+			if !slices.Contains(names, item.text) {
+				path := pathTo(pathTo(pathTo(t.at("skills"), s.Name), key), strconv.Itoa(i))
 				r.fault(item.at, path, "the base skill has no tool "+quote(item.text), didYouMean(item.text, names))
-			case key == "pick" && baseTools[at].later:
-				r.warn(item.at, path, quote(item.text)+" is not offered by this version yet", "")
 			}
 		}
 	}

@@ -45,6 +45,8 @@ type Config struct {
 	Timeout         *time.Duration // of one generation
 	APIBaseURL      string         // perstackApiBaseUrl: the registry
 
+	MaxWorkspaceBytes *int64 // how large the workspace may grow; nil means no limit
+
 	// BaseSkillCommand is perstackBaseSkillCommand: a program that takes the
 	// place of the built-in base skill. Empty means the built-in one.
 	BaseSkillCommand []string

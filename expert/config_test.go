@@ -20,6 +20,7 @@ runtime = "docker"
 maxSteps = 50
 maxRetries = 0
 timeout = 60_000
+maxWorkspaceBytes = 5_000_000_000
 perstackApiBaseUrl = "https://registry.example"
 perstackBaseSkillCommand = ["node", "base.js"]
 envPath = [".env", "~/keys.env"]
@@ -94,7 +95,7 @@ func TestFullFile(t *testing.T) {
 	want := &Config{
 		Path: filepath.Join(dir, "p.toml"), Dir: dir,
 		Provider: Provider{Name: "anthropic"}, Model: "claude-sonnet-4-5", ReasoningBudget: "4096", Runtime: "docker",
-		MaxSteps: ptr(50), MaxRetries: ptr(0), Timeout: ptr(time.Minute),
+		MaxSteps: ptr(50), MaxRetries: ptr(0), Timeout: ptr(time.Minute), MaxWorkspaceBytes: ptr(int64(5_000_000_000)),
 		APIBaseURL: "https://registry.example", BaseSkillCommand: []string{"node", "base.js"}, EnvPath: []string{".env", "~/keys.env"},
 		Experts: []*Expert{{
 			Key: "zoe", Name: "zoe", Version: "1.2.3-rc.1", MinRuntimeVersion: "v1.0",
@@ -128,7 +129,7 @@ func TestFullFile(t *testing.T) {
 // Absent is not the same as zero, and no default is filled in.
 func TestAbsentValues(t *testing.T) {
 	c := check(t, "")
-	if c.MaxSteps != nil || c.MaxRetries != nil || c.Timeout != nil || c.EnvPath != nil || c.Provider.Name != "" || c.Runtime != "" || c.ReasoningBudget != "" {
+	if c.MaxSteps != nil || c.MaxRetries != nil || c.MaxWorkspaceBytes != nil || c.Timeout != nil || c.EnvPath != nil || c.Provider.Name != "" || c.Runtime != "" || c.ReasoningBudget != "" {
 		t.Errorf("an empty file says %+v", c)
 	}
 	c = check(t, "maxRetries = 0\ntimeout = 0\nenvPath = []")

@@ -3,6 +3,7 @@ package expert
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -56,10 +57,11 @@ type Env struct {
 
 type envVars struct {
 	values  map[string]envValue
+	files   []assignment // what the files say, also where something else won
 	notices []string
 }
 
-type envValue struct{ value, source string }
+type envValue struct{ value, source, file string }
 
 func (e Env) vars() *envVars {
 	if e.read == nil {
@@ -99,10 +101,11 @@ func LoadEnv(process []string, files []EnvFile) (Env, error) {
 			continue
 		}
 		vars.add(f.Path, list)
+		vars.files = append(vars.files, list...)
 	}
 	for _, entry := range process {
 		if name, value, _ := strings.Cut(entry, "="); name != "" && value != "" {
-			vars.values[name] = envValue{value, processSource}
+			vars.values[name] = envValue{value: value, source: processSource}
 		}
 	}
 	if len(errs) > 0 {
@@ -128,7 +131,7 @@ func (v *envVars) add(path string, list []assignment) {
 		if old, ok := v.values[a.name]; ok && old.value != a.value {
 			v.notices = append(v.notices, fmt.Sprintf("%s: %s replaces the value of %s", source, a.name, old.source))
 		}
-		v.values[a.name] = envValue{a.value, source}
+		v.values[a.name] = envValue{a.value, source, path}
 	}
 }
 
@@ -144,10 +147,28 @@ func (e Env) Lookup(name string) (string, bool) {
 	return v.value, ok
 }
 
+// InFiles yields every variable that the env files set, also those that the process or a
+// later file sets to something else: they are secrets all the same.
+func (e Env) InFiles() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for _, a := range e.vars().files {
+			if !yield(a.name, a.value) {
+				return
+			}
+		}
+	}
+}
+
 // Source says where a variable comes from: file and line, or "process
 // environment"; "" if there is no such variable.
 func (e Env) Source(name string) string {
 	return e.vars().values[name].source
+}
+
+// File is the env file that a variable comes from; "" if it is the process that set it,
+// or nobody.
+func (e Env) File(name string) string {
+	return e.vars().values[name].file
 }
 
 // Notices are remarks for verbose output, such as two files that disagree.

@@ -202,3 +202,21 @@ func TestEnvNeverPrintsValues(t *testing.T) {
 		t.Error("the zero Env is not empty")
 	}
 }
+
+// What files say is listed even where something else won.
+func TestEnvInFiles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, ".env"), "A=1\nB=2\n")
+	write(t, filepath.Join(dir, ".env.local"), "A=3\n")
+	env, err := LoadEnv([]string{"B=process", "C=process"}, EnvFiles(dir, "", nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for name, value := range env.InFiles() {
+		got = append(got, name+"="+value)
+	}
+	if diff := cmp.Diff([]string{"A=1", "B=2", "A=3"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

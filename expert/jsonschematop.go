@@ -29,6 +29,7 @@ func topDescriptions() map[string]*jsonSchema {
 		"maxSteps":           number("Most steps that a whole job may take, delegates included.", 1).or(DefaultMaxSteps),
 		"maxRetries":         number("How often one generation is tried again after it failed.", 0).or(DefaultMaxRetries),
 		"timeout":            number("Milliseconds that one generation may take.", 0).or(DefaultTimeout.Milliseconds()),
+		"maxWorkspaceBytes":  size("Most bytes that the files of the workspace may take on the disk; a run that reaches it is stopped.", 1),
 		"experts":            tablesOf("The Experts of this file, by name.", grammar("", nameGrammar, maxName), expertSchema()),
 		"perstackApiBaseUrl": pattern("Address of the registry.", secureURL, 0).or(DefaultAPIBaseURL),
 		"perstackBaseSkillCommand": array("Program and arguments that take the place of the built-in base skill.", 0,

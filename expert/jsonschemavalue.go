@@ -46,6 +46,11 @@ func number(about string, low int) *jsonSchema {
 	return &jsonSchema{Description: about, Type: "integer", Minimum: &low, Maximum: math.MaxInt32}
 }
 
+// size is a number of bytes, which may be larger than other numbers.
+func size(about string, low int) *jsonSchema {
+	return &jsonSchema{Description: about, Type: "integer", Minimum: &low}
+}
+
 func flag(about string) *jsonSchema {
 	return (&jsonSchema{Description: about, Type: "boolean"}).or(false)
 }

@@ -69,7 +69,7 @@ func TestSyntax(t *testing.T) {
 		"deep array":   {"model = " + strings.Repeat("[", 40) + strings.Repeat("]", 40), `p.toml:1:1: tables and arrays are nested more than 32 deep`},
 		"deep key":     {strings.Repeat("a.", 40) + "a = 1", `p.toml:1:65: tables and arrays are nested more than 32 deep`},
 		"many keys":    {"[experts]\n" + numbered(1025, "x#={}\n"), `p.toml:1026:1: a table has more than 1024 keys`},
-		"hidden text":  {"\"\u202e\" = 1\n['\u202e']", `p.toml:1:1: "\u202e": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxRetries, timeout, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath` + "\n" + `p.toml:2:2: "\u202e": key � should be a table, not a value`},
+		"hidden text":  {"\"\u202e\" = 1\n['\u202e']", `p.toml:1:1: "\u202e": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxRetries, timeout, maxWorkspaceBytes, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath` + "\n" + `p.toml:2:2: "\u202e": key � should be a table, not a value`},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, c.text, strings.Split(c.want, "\n")...) })
 	}
@@ -138,6 +138,10 @@ func TestTopLevelValues(t *testing.T) {
 		"timeout = -1":                                 `p.toml:1:11: timeout: must be between 0 and 2147483647`,
 		"timeout = 2020-01-01":                         `p.toml:1:11: timeout: must be an integer, not a date or time`,
 		"timeout = 9999999999999":                      `p.toml:1:11: timeout: must be between 0 and 2147483647`,
+		"maxWorkspaceBytes = 0":                        `p.toml:1:21: maxWorkspaceBytes: must be at least 1; remove the key for no limit`,
+		"maxWorkspaceBytes = -5":                       `p.toml:1:21: maxWorkspaceBytes: must be at least 1; remove the key for no limit`,
+		"maxWorkspaceBytes = 1e9":                      `p.toml:1:21: maxWorkspaceBytes: must be an integer, not a floating-point number; write a whole number`,
+		"maxWorkspaceBytes = '1 GB'":                   `p.toml:1:21: maxWorkspaceBytes: must be an integer, not a string; remove the quotes`,
 		"reasoningBudget = 'lots'":                     `p.toml:1:19: reasoningBudget: unknown value "lots"; use none, minimal, low, medium, high or a number of tokens`,
 		"reasoningBudget = -1":                         `p.toml:1:19: reasoningBudget: unknown value "-1"; use none, minimal, low, medium, high or a number of tokens`,
 		"reasoningBudget = '100'":                      `p.toml:1:19: reasoningBudget: a number of tokens must be an integer, not a string; remove the quotes`,
@@ -155,9 +159,9 @@ func TestTopLevelValues(t *testing.T) {
 		"perstackApiBaseUrl = 'https://u:p@r.example'": `p.toml:1:22: perstackApiBaseUrl: must not contain a user name or password; use headers or environment variables for keys`,
 		"perstackApiBaseUrl = 'r.example'":             `p.toml:1:22: perstackApiBaseUrl: is not a URL; write it like https://host.example/path`,
 		"   model = true # é":                          `p.toml:1:12: model: must be a string, not a boolean; put it in quotes`,
-		"\"é\".model = 1":                              `p.toml:1:1: "é": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxRetries, timeout, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath`,
+		"\"é\".model = 1":                              `p.toml:1:1: "é": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxRetries, timeout, maxWorkspaceBytes, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath`,
 		"provider = {providerName='öö', setting={}}":   `p.toml:1:26: provider.providerName: unknown value "öö"; use anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex, deepseek or replay`,
-		"x = 'öö'\nmodel = 'm'\nmodels = 'öö'":         "p.toml:1:1: x: unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxRetries, timeout, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath\np.toml:3:1: models: unknown key; did you mean \"model\"?",
+		"x = 'öö'\nmodel = 'm'\nmodels = 'öö'":         "p.toml:1:1: x: unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxRetries, timeout, maxWorkspaceBytes, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath\np.toml:3:1: models: unknown key; did you mean \"model\"?",
 	} {
 		check(t, text, strings.Split(want, "\n")...)
 	}

@@ -10,7 +10,7 @@ import (
 // test compares them with what the code below asks for.
 var (
 	topKeys = []string{
-		"provider", "model", "reasoningBudget", "runtime", "maxSteps", "maxRetries", "timeout", "experts",
+		"provider", "model", "reasoningBudget", "runtime", "maxSteps", "maxRetries", "timeout", "maxWorkspaceBytes", "experts",
 		"perstackApiBaseUrl", "perstackBaseSkillCommand", "envPath",
 	}
 	expertKeys = []string{
@@ -35,6 +35,7 @@ func (r *reader) config(root *node) *Config {
 		d := time.Duration(*ms) * time.Millisecond
 		c.Timeout = &d
 	}
+	c.MaxWorkspaceBytes = t.bytes("maxWorkspaceBytes")
 	experts := t.sub("experts")
 	c.APIBaseURL = t.str("perstackApiBaseUrl", registryURL)
 	c.BaseSkillCommand = r.baseSkillCommand(t)

@@ -145,7 +145,6 @@ func (r *reader) toolNames(t *table, e *Expert, c *Config) {
 		if !s.Implicit {
 			r.baseToolNames(t, s)
 		}
-		// Those that come later count too: the file is to work then as it does now.
 		for _, tool := range BaseTools() {
 			if s.offers(tool) {
 				taken[tool] = owner{"the base skill", "choose another name, or take the tool of the base skill away with omit"}

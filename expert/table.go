@@ -144,6 +144,19 @@ func (t *table) integer(key string, low int64) *int {
 	return &v
 }
 
+// bytes reads a number of bytes, which may be larger than other numbers.
+func (t *table) bytes(key string) *int64 {
+	n := t.want(key, kindInteger)
+	if n == nil || n.unreadable {
+		return nil
+	}
+	if n.number < 1 {
+		t.r.fault(n.at, t.at(key), "must be at least 1", "remove the key for no limit")
+		return nil
+	}
+	return &n.number
+}
+
 // sub reads a table; absent or wrong, it is nil.
 func (t *table) sub(key string) *table {
 	n := t.want(key, kindTable)

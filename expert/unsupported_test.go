@@ -15,12 +15,12 @@ func TestUnsupported(t *testing.T) {
 	got := lines(c.Unsupported(e, "", ""))
 	want := []string{
 		`p.toml:4:1: runtime: runtime "docker" cannot be used by this version yet; only local can`,
-		`p.toml:9:1: perstackBaseSkillCommand: another base skill cannot be started by this version yet; remove it`,
-		`p.toml:17:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
-		`p.toml:22:1: experts.zoe.delegates: delegates cannot be run by this version yet`,
-		`p.toml:39:21: experts.zoe.skills.search: skills of type mcpStdioSkill cannot be started by this version yet`,
-		`p.toml:49:21: experts.zoe.skills.events: skills of type mcpSseSkill cannot be started by this version yet`,
-		`p.toml:53:21: experts.zoe.skills.local: skills of type mcpHttpSkill cannot be started by this version yet`,
+		`p.toml:10:1: perstackBaseSkillCommand: another base skill cannot be started by this version yet; remove it`,
+		`p.toml:18:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
+		`p.toml:23:1: experts.zoe.delegates: delegates cannot be run by this version yet`,
+		`p.toml:40:21: experts.zoe.skills.search: skills of type mcpStdioSkill cannot be started by this version yet`,
+		`p.toml:50:21: experts.zoe.skills.events: skills of type mcpSseSkill cannot be started by this version yet`,
+		`p.toml:54:21: experts.zoe.skills.local: skills of type mcpHttpSkill cannot be started by this version yet`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)

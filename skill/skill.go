@@ -52,6 +52,9 @@ type Tool struct {
 	// its second run changes nothing. After a crash only such calls are repeated;
 	// for the others the model is told that the outcome is unknown.
 	Repeatable bool
+	// ReadOnly says that the tool leaves its surroundings as they are. A tool can be
+	// repeatable and not read-only: writing the same file twice.
+	ReadOnly bool
 }
 
 // A Rememberer is a [Skill] that keeps something for the length of a conversation, like

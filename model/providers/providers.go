@@ -29,6 +29,9 @@ type Choice struct {
 	Setting expert.Setting
 	// Env looks up variables of the environment and the env files.
 	Env func(name string) string
+	// EnvFile says which env file a variable comes from; "" for the environment. It may
+	// be nil if there are no such files.
+	EnvFile func(name string) string
 	// Expert says which tools and skills of the provider itself are used.
 	Expert *expert.Expert
 }
@@ -56,13 +59,14 @@ func openReplay(c Choice) (model.Model, error) {
 }
 
 func openAnthropic(c Choice) (model.Model, error) {
-	client, err := c.client("ANTHROPIC_BASE_URL")
+	const key = "ANTHROPIC_API_KEY"
+	client, err := c.client("ANTHROPIC_BASE_URL", key)
 	if err != nil {
 		return nil, err
 	}
 	m, err := anthropic.New(anthropic.Config{
 		Client:      client,
-		Key:         c.Env("ANTHROPIC_API_KEY"),
+		Key:         c.Env(key),
 		Model:       c.Model,
 		Tools:       c.Expert.ProviderTools,
 		ToolOptions: c.Expert.ProviderToolOptions,
@@ -75,12 +79,15 @@ func openAnthropic(c Choice) (model.Model, error) {
 }
 
 // client is what all providers that are reached over HTTP have in common.
-func (c Choice) client(baseURLVariable string) (wire.Client, error) {
+func (c Choice) client(baseURLVariable, keyVariable string) (wire.Client, error) {
+	if err := c.refuseDetour(baseURLVariable, keyVariable); err != nil {
+		return wire.Client{}, err
+	}
 	proxy := http.ProxyFromEnvironment
-	if address := c.Env("PERSTACK_PROXY_URL"); address != "" {
+	if address := c.Env(proxyVariable); address != "" {
 		u, err := url.Parse(address)
 		if err != nil || u.Host == "" {
-			return wire.Client{}, errors.New("PERSTACK_PROXY_URL is not a URL; write it like http://proxy:3128")
+			return wire.Client{}, errors.New(proxyVariable + " is not a URL; write it like http://proxy:3128")
 		}
 		proxy = http.ProxyURL(u)
 	}
@@ -93,4 +100,23 @@ func (c Choice) client(baseURLVariable string) (wire.Client, error) {
 		Header:  header,
 		HTTP:    wire.NewHTTPClient(proxy),
 	}, nil
+}
+
+const proxyVariable = "PERSTACK_PROXY_URL"
+
+// refuseDetour refuses an env file that says where the user's key goes: it may have come
+// with a repository. Only a key of the same file follows it there.
+func (c Choice) refuseDetour(baseURLVariable, keyVariable string) error {
+	if c.EnvFile == nil {
+		return nil
+	}
+	if file := c.EnvFile(proxyVariable); file != "" {
+		return fmt.Errorf("%s is set in %s, which may have come with a repository; set it in your environment", proxyVariable, file)
+	}
+	file := c.EnvFile(baseURLVariable)
+	if c.Setting.BaseURL == "" && file != "" && file != c.EnvFile(keyVariable) {
+		return fmt.Errorf("%s is set in %s, but %s is not: a file that may have come with a repository does not say where your key goes; "+
+			"set both in that file, or both in your environment", baseURLVariable, file, keyVariable)
+	}
+	return nil
 }

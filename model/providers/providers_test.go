@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,12 +14,25 @@ func TestOpen(t *testing.T) {
 	with := func(name, value string) map[string]string {
 		return map[string]string{"ANTHROPIC_API_KEY": "sk-ant-test", name: value}
 	}
+	inFile := func(names ...string) func(string) string {
+		return func(name string) string {
+			if slices.Contains(names, name) {
+				return ".env"
+			}
+			return ""
+		}
+	}
 	tests := []struct {
 		name   string
 		choice Choice
 		env    map[string]string
 		want   string // in the error; empty: none
 	}{
+		{"base URL and key of one env file", Choice{Provider: "anthropic", Model: "m", EnvFile: inFile("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")}, with("ANTHROPIC_BASE_URL", "https://b.example"), ""},
+		{"base URL of an env file", Choice{Provider: "anthropic", Model: "m", EnvFile: inFile("ANTHROPIC_BASE_URL")}, with("ANTHROPIC_BASE_URL", "https://b.example"), "ANTHROPIC_BASE_URL is set in .env, but ANTHROPIC_API_KEY is not"},
+		{"base URL of an env file that does not count", Choice{Provider: "anthropic", Model: "m", Setting: expert.Setting{BaseURL: "https://a.example"}, EnvFile: inFile("ANTHROPIC_BASE_URL")}, with("ANTHROPIC_BASE_URL", "https://b.example"), ""},
+		{"key of an env file", Choice{Provider: "anthropic", Model: "m", EnvFile: inFile("ANTHROPIC_API_KEY")}, with("ANTHROPIC_BASE_URL", "https://b.example"), ""},
+		{"proxy of an env file", Choice{Provider: "anthropic", Model: "m", EnvFile: inFile("PERSTACK_PROXY_URL")}, with("PERSTACK_PROXY_URL", "http://p.example"), "PERSTACK_PROXY_URL is set in .env"},
 		{"anthropic", Choice{Provider: "anthropic", Model: "claude-sonnet-4-5"}, key, ""},
 		{"no key", Choice{Provider: "anthropic", Model: "claude-sonnet-4-5"}, nil, "ANTHROPIC_API_KEY is not set"},
 		{"no model", Choice{Provider: "anthropic"}, key, "no model is named"},

@@ -10,10 +10,11 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
-// An answer is what a tool has to say: a body that becomes compact JSON, and whether it
-// is bad news.
+// An answer is what a tool has to say: a body that becomes compact JSON, what is handed
+// over with it, and whether it is bad news.
 type answer struct {
 	body   any
+	parts  []event.Part
 	failed bool
 }
 
@@ -21,6 +22,9 @@ type answer struct {
 const (
 	codeInvalidArguments = "invalid_arguments"
 	codeBinary           = "binary"
+	codeUnsupportedType  = "unsupported_type"
+	codeNoMatch          = "no_match"
+	codeAmbiguous        = "ambiguous"
 	codeTooLarge         = string(workspace.TooLarge)
 	codeInterrupted      = string(workspace.Interrupted)
 	codeIO               = string(workspace.IO)
@@ -31,6 +35,11 @@ const (
 type failure struct {
 	Error string `json:"error"`
 	Code  string `json:"code"`
+}
+
+// A pathBody is the answer of a tool that did what it was told to a path.
+type pathBody struct {
+	Path string `json:"path"`
 }
 
 func refuse(code, message string) answer {
@@ -55,14 +64,14 @@ func result(call event.ToolCall, a answer) event.ToolResult {
 	text, err := json.Marshal(a.body, json.Deterministic(true))
 	if err != nil {
 		// Only text that is not UTF-8 could do it, and all of it was cleaned.
-		a.failed = true
+		a.failed, a.parts = true, nil
 		text = []byte(`{"error":"the result could not be encoded","code":"io"}`)
 	}
 	return event.ToolResult{
 		ID:        call.ID,
 		SkillName: event.BaseSkill,
 		ToolName:  call.ToolName,
-		Result:    []event.Part{{Type: event.TextPart, Text: string(text)}},
+		Result:    append([]event.Part{{Type: event.TextPart, Text: string(text)}}, a.parts...),
 		IsError:   a.failed,
 	}
 }

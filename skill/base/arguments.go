@@ -99,6 +99,17 @@ func required[T any](field string, value *T) (T, error) {
 	return *value, nil
 }
 
+// pathOnly reads the arguments of a tool that takes a path and nothing else.
+func pathOnly(args jsontext.Value) (string, error) {
+	decoded, err := decode[struct {
+		Path *string `json:"path"`
+	}](args)
+	if err != nil {
+		return "", err
+	}
+	return required("path", decoded.Path)
+}
+
 // natural returns the value of an optional count.
 func natural(field string, value *int64, fallback int64) (int64, error) {
 	if value == nil {

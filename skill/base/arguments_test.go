@@ -39,6 +39,28 @@ func TestArguments(t *testing.T) {
 		{"readTextFile", `{"path":"a.txt","from":null}`, ""},
 		{"writeTextFile", `{"path":"x"}`, `"text" is required`},
 		{"writeTextFile", `{"text":"x"}`, `"path" is required`},
+		{"getFileInfo", ``, `"path" is required`},
+		{"getFileInfo", `{"path":null}`, `"path" is required`},
+		{"getFileInfo", `{"path":"a.txt","follow":true}`, `"follow" is not an argument`},
+		{"healthCheck", ``, ""},
+		{"healthCheck", `null`, ""},
+		{"healthCheck", `{"path":"x"}`, `"path" is not an argument`},
+		{"readImageFile", `{"path":["a.png"]}`, `"path" must be a string`},
+		{"readPdfFile", `{}`, `"path" is required`},
+		{"appendTextFile", `{"path":"a.txt"}`, `"text" is required`},
+		{"appendTextFile", `{"path":"a.txt","text":["x"]}`, `"text" must be a string`},
+		{"editTextFile", `{"path":"a.txt","newText":"x"}`, `"oldText" is required`},
+		{"editTextFile", `{"path":"a.txt","oldText":"x"}`, `"newText" is required`},
+		{"editTextFile", `{"path":"a.txt","oldText":"","newText":"x"}`, `"oldText" must not be empty`},
+		{"editTextFile", `{"path":"a.txt","oldText":"x","newText":"y","all":true}`, `"all" is not an argument`},
+		{"moveFile", `{"source":"a.txt"}`, `"destination" is required`},
+		{"moveFile", `{"destination":"a.txt"}`, `"source" is required`},
+		{"moveFile", `{"source":"a.txt","destination":"b.txt","overwrite":true}`, `"overwrite" is not an argument`},
+		{"deleteFile", `{}`, `"path" is required`},
+		{"createDirectory", `{}`, `"path" is required`},
+		{"deleteDirectory", `{"recursive":true}`, `"path" is required`},
+		{"deleteDirectory", `{"path":"x","recursive":"yes"}`, `"recursive" must be a boolean`},
+		{"deleteDirectory", `{"path":"x","Recursive":true}`, `"Recursive" is not an argument`},
 		{"listDirectory", `{"limit":0}`, `"limit" must be between`},
 		{"listDirectory", `{"limit":1001}`, `"limit" must be between`},
 		{"listDirectory", `{"offset":-1}`, `"offset" must not be negative`},
@@ -75,16 +97,28 @@ func TestArguments(t *testing.T) {
 // The decoders answer anything at all. exec is left out: it might do as it is told.
 func FuzzArgs(f *testing.F) {
 	b := newBench(f)
-	tools := []string{"attemptCompletion", "think", "todo", "clearTodo", "readTextFile", "writeTextFile", "listDirectory"}
+	all, err := b.Tools(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	var tools []string
+	for _, tool := range all {
+		if tool.Name != "exec" {
+			tools = append(tools, tool.Name)
+		}
+	}
 	for i := range tools {
 		for _, args := range []string{
 			``, `null`, `{}`, `{"path":"a.txt","from":0,"to":9}`, `{"path":"f/x.txt","text":"t"}`, `{"thought":"x"}`, `{"newTodos":["a"],"completedTodos":[0]}`,
-			`{"path":".","offset":1,"limit":2}`, `[`, "\xff", `{"path":"\ud800"}`, `{"path":1e999}`,
+			`{"path":".","offset":1,"limit":2}`, `{"path":"a.txt","oldText":"a","newText":"$&"}`, `{"source":"a.txt","destination":"b/c"}`,
+			`{"path":".","recursive":true}`, `[`, "\xff", `{"path":"\ud800"}`, `{"path":1e999}`,
 		} {
 			f.Add(uint8(i), args)
 		}
 	}
 	f.Fuzz(func(t *testing.T, tool uint8, args string) {
+		b := &bench{Skill: b.Skill, t: t, dir: b.dir}
+		b.put("a.txt", "alpha\nbeta\n") // it may have been deleted
 		text, r := callWith(t.Context(), t, b.Skill, tools[int(tool)%len(tools)], args)
 		got := fields(t, text)
 		if message, _ := got["error"].(string); r.IsError != (message != "") {
@@ -92,6 +126,9 @@ func FuzzArgs(f *testing.F) {
 		}
 		if strings.Contains(text, canary) {
 			t.Fatalf("gave away a secret for %q", args)
+		}
+		for _, name := range []string{".env", "perstack/jobs/j1/journal.jsonl", "../outside/secret.txt"} {
+			b.holds(name, canary)
 		}
 	})
 }

@@ -27,6 +27,7 @@ func (s *Skill) attemptCompletion() tool {
 			Description: strings.TrimSpace(attemptCompletionText),
 			InputSchema: jsontext.Value(nothing),
 			Repeatable:  true, // it only reads the list
+			ReadOnly:    true,
 		},
 		run: s.runAttemptCompletion,
 	}

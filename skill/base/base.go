@@ -1,6 +1,6 @@
 // Package base is the skill that every Expert has: it says when the work is done,
-// keeps a todo list, notes thoughts, reads, writes and lists files of the workspace,
-// and runs commands.
+// keeps a todo list, notes thoughts, reads and changes files and directories of the
+// workspace, and runs commands.
 //
 // The callers of these tools are models, which may have read something hostile a
 // moment ago. So arguments are decoded strictly, every path goes through
@@ -34,20 +34,25 @@ type Options struct {
 	// Environ is the environment of the runtime, "NAME=value" each. Commands get the
 	// safe variables of it.
 	Environ []string
-	// Tracker is told of running commands, so that whoever ends the process in a hurry
-	// can kill them; nil means that nobody can.
-	Tracker *sandbox.Tracker
+	// Commands runs the commands, and can end them all. The skill does not close it.
+	Commands *sandbox.Supervisor
 	// Now is the clock of the durations in results; nil means time.Now. It may be
 	// called from several goroutines.
 	Now func() time.Time
+	// Redact takes secrets out of text that is about to be cut; nil leaves it. The
+	// engine redacts whole results; what a cut left of a secret it could not know.
+	Redact func(string) string
+	// PID is the number of this process, for healthCheck; 0 means that it is not told.
+	PID int
 }
 
 // A Skill is the base skill of one run: its todo list belongs to one conversation, so
 // delegates and later runs need a Skill of their own.
 type Skill struct {
-	opts  Options
-	tools []tool
-	notes notebook
+	opts    Options
+	started time.Time
+	tools   []tool
+	notes   notebook
 }
 
 var (
@@ -66,16 +71,29 @@ func New(opts Options) *Skill {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	s := &Skill{opts: opts}
+	if opts.Redact == nil {
+		opts.Redact = func(text string) string { return text }
+	}
+	s := &Skill{opts: opts, started: opts.Now()}
 	s.tools = []tool{
 		s.attemptCompletion(),
 		s.think(),
 		s.todo(),
 		s.clearTodo(),
 		s.exec(),
+		s.getFileInfo(),
+		s.healthCheck(),
 		s.readTextFile(),
+		s.readImageFile(),
+		s.readPdfFile(),
 		s.writeTextFile(),
+		s.appendTextFile(),
+		s.editTextFile(),
+		s.moveFile(),
+		s.deleteFile(),
 		s.listDirectory(),
+		s.createDirectory(),
+		s.deleteDirectory(),
 	}
 	return s
 }

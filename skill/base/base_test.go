@@ -2,6 +2,8 @@ package base_test
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,7 +36,7 @@ func newBench(t testing.TB) *bench {
 	b := &bench{t: t, dir: filepath.Join(top, "ws"), outside: filepath.Join(top, "outside")}
 	b.put("../outside/secret.txt", canary)
 	b.put("../wsfoo/secret.txt", canary)
-	b.put("perstack/jobs/j1", canary)
+	b.put("perstack/jobs/j1/journal.jsonl", canary)
 	b.put(".env", canary)
 	b.put("a.txt", "alpha\nbeta\n")
 	ws, err := workspace.Open(b.dir, workspace.Options{Protected: []string{filepath.Join(b.dir, "perstack"), filepath.Join(b.dir, ".env")}})
@@ -46,11 +48,21 @@ func newBench(t testing.TB) *bench {
 	return b
 }
 
+// secretNames are variables of the runtime that nobody else may see.
+func secretNames() []string {
+	return []string{"ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK"}
+}
+
 // newSkill has a clock that stands still.
 func newSkill(ws *workspace.Workspace) *base.Skill {
+	environ := os.Environ()
+	for _, name := range secretNames() {
+		environ = append(environ, name+"="+canary)
+	}
 	return base.New(base.Options{
 		Workspace: ws,
-		Environ:   append(os.Environ(), "ANTHROPIC_API_KEY="+canary),
+		Commands:  commands,
+		Environ:   environ,
 		Now:       func() time.Time { return time.Unix(0, 0) },
 	})
 }
@@ -96,10 +108,85 @@ func callWith(ctx context.Context, t testing.TB, s *base.Skill, tool string, arg
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Result) != 1 || r.Result[0].Type != event.TextPart || r.ID != "c1" || r.ToolName != tool || r.SkillName != event.BaseSkill {
+	if len(r.Result) == 0 || r.Result[0].Type != event.TextPart || r.ID != "c1" || r.ToolName != tool || r.SkillName != event.BaseSkill {
 		t.Fatalf("result %+v", r)
 	}
+	if hands := tool == "readImageFile" || tool == "readPdfFile"; (len(r.Result) == 2) != (hands && !r.IsError) || len(r.Result) > 2 {
+		t.Fatalf("%s has %d parts", tool, len(r.Result))
+	}
 	return r.Result[0].Text, r
+}
+
+// mustFail calls a tool and checks that it refuses with a code.
+func (b *bench) mustFail(tool string, args any, code string) object {
+	b.t.Helper()
+	text, r := b.call(tool, args)
+	got := fields(b.t, text)
+	if message, _ := got["error"].(string); !r.IsError || message == "" || got["code"] != code {
+		b.t.Errorf("%s %v: %s; want code %q", tool, args, text, code)
+	}
+	return got
+}
+
+// mustDo calls a tool and checks that it succeeds.
+func (b *bench) mustDo(tool string, args any) object {
+	b.t.Helper()
+	text, r := b.call(tool, args)
+	if r.IsError {
+		b.t.Errorf("%s %v: %s", tool, args, text)
+	}
+	return fields(b.t, text)
+}
+
+// holds checks what is in a file of the workspace.
+func (b *bench) holds(name, want string) {
+	b.t.Helper()
+	if data, err := os.ReadFile(filepath.Join(b.dir, name)); err != nil || string(data) != want {
+		b.t.Errorf("%s holds %.100q, %v; want %.100q", name, data, err, want)
+	}
+}
+
+// lacks checks that nothing has a name in the workspace.
+func (b *bench) lacks(name string) {
+	b.t.Helper()
+	if _, err := os.Lstat(filepath.Join(b.dir, name)); !errors.Is(err, fs.ErrNotExist) {
+		b.t.Errorf("%s is there (%v)", name, err)
+	}
+}
+
+// tree returns everything in the workspace and beside it: what kind of thing each name
+// is, and what it holds.
+func (b *bench) tree() map[string]string {
+	b.t.Helper()
+	all := map[string]string{}
+	top := filepath.Dir(b.dir)
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(top, path)
+		name = filepath.ToSlash(name)
+		all[name] = info.Mode().String()
+		switch {
+		case d.Type().IsRegular():
+			data, err := os.ReadFile(path)
+			all[name] += " " + string(data)
+			return err
+		case d.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(path)
+			all[name] += " " + target
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return all
 }
 
 // fields decodes an answer.

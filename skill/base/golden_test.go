@@ -2,6 +2,8 @@ package base_test
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -28,6 +30,7 @@ func TestToolsGolden(t *testing.T) {
 		Name        string         `json:"name"`
 		Title       string         `json:"title"`
 		Repeatable  bool           `json:"repeatable"`
+		ReadOnly    bool           `json:"readOnly"`
 		Description string         `json:"description"`
 		InputSchema jsontext.Value `json:"inputSchema"`
 	}
@@ -36,7 +39,10 @@ func TestToolsGolden(t *testing.T) {
 		if tool.Kind != skill.Plain {
 			t.Errorf("%s has kind %d", tool.Name, tool.Kind)
 		}
-		list = append(list, shown{tool.Name, tool.Title, tool.Repeatable, tool.Description, tool.InputSchema})
+		list = append(list, shown{tool.Name, tool.Title, tool.Repeatable, tool.ReadOnly, tool.Description, tool.InputSchema})
+		if tool.ReadOnly && !tool.Repeatable {
+			t.Errorf("%s only reads, but must not be repeated", tool.Name)
+		}
 	}
 	got, err := json.Marshal(list, jsontext.WithIndent("  "))
 	if err != nil {
@@ -55,9 +61,30 @@ func TestSchemasAgree(t *testing.T) {
 		"todo":              `{"newTodos":["a"],"completedTodos":[0]}`,
 		"clearTodo":         `{}`,
 		"exec":              `{"command":"true","args":[],"env":{"A":"b"},"cwd":".","stdout":true,"stderr":false,"timeout":1000}`,
+		"getFileInfo":       `{"path":"a.txt"}`,
+		"healthCheck":       `{}`,
 		"readTextFile":      `{"path":"a.txt","from":0,"to":1}`,
+		"readImageFile":     `{"path":"i.png"}`,
+		"readPdfFile":       `{"path":"d.pdf"}`,
 		"writeTextFile":     `{"path":"w.txt","text":""}`,
+		"appendTextFile":    `{"path":"a.txt","text":"x"}`,
+		"editTextFile":      `{"path":"e.txt","oldText":"one","newText":"two"}`,
+		"moveFile":          `{"source":"m.txt","destination":"n.txt"}`,
+		"deleteFile":        `{"path":"x.txt"}`,
 		"listDirectory":     `{"path":".","offset":0,"limit":1}`,
+		"createDirectory":   `{"path":"new"}`,
+		"deleteDirectory":   `{"path":"old","recursive":true}`,
+	}
+	// What a call uses up is put there before each one.
+	prepare := func() {
+		for name, text := range map[string]string{"i.png": "GIF89a", "d.pdf": "%PDF-1.7", "e.txt": "one", "m.txt": "", "x.txt": "", "old/x": ""} {
+			b.put(name, text)
+		}
+		for _, name := range []string{"n.txt", "new", "old/x"} {
+			if err := os.RemoveAll(filepath.Join(b.dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	tools, err := b.Tools(t.Context())
 	if err != nil {
@@ -86,16 +113,19 @@ func TestSchemasAgree(t *testing.T) {
 		if len(example) != len(schema.Properties) {
 			t.Errorf("%s: the schema lacks arguments", tool.Name)
 		}
+		prepare()
 		if text, r := b.call(tool.Name, example); r.IsError {
 			t.Errorf("%s: %s", tool.Name, text)
 		}
 		for name := range schema.Properties {
 			args := maps.Clone(example)
 			delete(args, name)
+			prepare()
 			if text, r := b.call(tool.Name, args); r.IsError != slices.Contains(schema.Required, name) {
 				t.Errorf("%s without %q: %s", tool.Name, name, text)
 			}
 		}
+		prepare()
 		example["unknown"] = 1
 		if text, r := b.call(tool.Name, example); !r.IsError {
 			t.Errorf("%s with an unknown argument: %s", tool.Name, text)

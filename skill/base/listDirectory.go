@@ -61,6 +61,7 @@ func (s *Skill) listDirectory() tool {
 			Description: strings.TrimSpace(listDirectoryText),
 			InputSchema: jsontext.Value(listDirectorySchema),
 			Repeatable:  true, // it only reads
+			ReadOnly:    true,
 		},
 		run: s.runListDirectory,
 	}

@@ -57,6 +57,7 @@ func (s *Skill) readTextFile() tool {
 			Description: strings.TrimSpace(readTextFileText),
 			InputSchema: jsontext.Value(readTextFileSchema),
 			Repeatable:  true, // it only reads
+			ReadOnly:    true,
 		},
 		run: s.runReadTextFile,
 	}
@@ -101,7 +102,7 @@ func (s *Skill) runReadTextFile(ctx context.Context, call event.ToolCall) answer
 	}
 	body := readTextFileBody{
 		Path:       clean(path),
-		Content:    clean(string(ex.text)),
+		Content:    clean(s.opts.Redact(string(ex.text))),
 		From:       from,
 		To:         ex.end(),
 		TotalLines: ex.lines(),

@@ -5,17 +5,23 @@ package base_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/skill/base"
 )
 
 // Answers are pinned to the byte: they are a contract with the run loop, the activity
@@ -35,6 +41,9 @@ func TestAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.link("../../outside/secret.txt", "d/l")
+	b.put("i.png", gifFile)
+	b.put("d.pdf", pdfFile)
+	b.put("e.txt", "one two two")
 	tests := []struct{ tool, args, want string }{
 		{"attemptCompletion", ``, `{}`},
 		{"think", `{"thought":"hm"}`, `{"thoughtHistoryLength":1}`},
@@ -56,6 +65,24 @@ func TestAnswers(t *testing.T) {
 		{"readTextFile", `{"path":"bin"}`, `{"error":"\"bin\" is a binary file: it contains NUL bytes","code":"binary"}`},
 		{"readTextFile", `{"path":"none"}`, `{"error":"\"none\" does not exist","code":"not_found"}`},
 		{"writeTextFile", `{"path":"n/e/w.txt","text":"é"}`, `{"path":"DIR/n/e/w.txt","bytes":2}`},
+		{"appendTextFile", `{"path":"n/e/w.txt","text":"àb"}`, `{"path":"DIR/n/e/w.txt","bytes":3,"size":5}`},
+		{"appendTextFile", `{"path":"none","text":"x"}`, `{"error":"\"none\" does not exist","code":"not_found"}`},
+		{"editTextFile", `{"path":"./e.txt","oldText":"one","newText":"1"}`, `{"path":"DIR/e.txt","sizeBefore":11,"size":9}`},
+		{"editTextFile", `{"path":"e.txt","oldText":"two","newText":"2"}`,
+			`{"error":"oldText occurs 2 times in \"e.txt\"; give more of the text around the place you mean","code":"ambiguous","matches":2}`},
+		{"editTextFile", `{"path":"e.txt","oldText":"three","newText":"3"}`,
+			`{"error":"Could not find exact match of oldText in \"e.txt\"; read the file and copy the text as it is","code":"no_match"}`},
+		{"editTextFile", `{"path":"bin","oldText":"a","newText":"b"}`, `{"error":"\"bin\" is a binary file: it contains NUL bytes","code":"binary"}`},
+		{"readImageFile", `{"path":"i.png"}`, `{"path":"DIR/i.png","mimeType":"image/gif","size":10}`},
+		{"readImageFile", `{"path":"a.txt"}`,
+			`{"error":"\"a.txt\" is not supported: what it contains is not an image (PNG, JPEG, GIF or WebP)","code":"unsupported_type"}`},
+		{"readPdfFile", `{"path":"d.pdf"}`, `{"path":"DIR/d.pdf","mimeType":"application/pdf","size":9}`},
+		{"readPdfFile", `{"path":"a.txt"}`, `{"error":"\"a.txt\" is not supported: what it contains is not a PDF file","code":"unsupported_type"}`},
+		{"moveFile", `{"source":"e.txt","destination":"n/f.txt"}`, `{"source":"DIR/e.txt","destination":"DIR/n/f.txt"}`},
+		{"deleteFile", `{"path":"n/f.txt"}`, `{"path":"DIR/n/f.txt"}`},
+		{"createDirectory", `{"path":"n/m/"}`, `{"path":"DIR/n/m"}`},
+		{"deleteDirectory", `{"path":"n/m"}`, `{"path":"DIR/n/m"}`},
+		{"deleteDirectory", `{"path":"n","recursive":true}`, `{"path":"DIR/n"}`},
 		{"listDirectory", `{"path":"d"}`, `{"path":"DIR/d","items":[{"name":"l","path":"l","type":"file","link":true},` +
 			`{"name":"x","path":"x","type":"file","size":7,"modified":"2026-01-02T03:04:05.678Z"}],"total":2}`},
 		{"listDirectory", `{"path":"d","limit":1}`, `{"path":"DIR/d","items":[{"name":"l","path":"l","type":"file","link":true}],"total":2,"truncated":true}`},
@@ -81,6 +108,61 @@ func TestAnswers(t *testing.T) {
 		if r.IsError != strings.HasPrefix(text, `{"error"`) {
 			t.Errorf("%s %s: isError %t", tt.tool, tt.args, r.IsError)
 		}
+	}
+}
+
+// What getFileInfo says, in the shape that the activity log reads.
+func TestGetFileInfo(t *testing.T) {
+	b := newBench(t)
+	b.put("d/Run.TS", strings.Repeat("x", 1536))
+	path := filepath.Join(b.dir, "d/Run.TS")
+	stamp := time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
+	if err := errors.Join(os.Chmod(path, 0o755), os.Chtimes(path, stamp, stamp)); err != nil {
+		t.Fatal(err)
+	}
+	got := b.mustDo("getFileInfo", object{"path": "d/Run.TS"})
+	created, _ := got["created"].(string)
+	if _, err := time.Parse("2006-01-02T15:04:05.000Z", created); err != nil && created != "" { // not every file system tells
+		t.Error(err)
+	}
+	delete(got, "created")
+	want := object{
+		"exists": true, "path": path, "absolutePath": path, "name": "Run.TS", "directory": filepath.Join(b.dir, "d"), "extension": ".TS",
+		"type": "file", "mimeType": "text/typescript", "size": 1536.0, "sizeFormatted": "1.50 KB",
+		"modified": "2026-01-02T03:04:05.678Z", "accessed": "2026-01-02T03:04:05.678Z",
+		"permissions": object{"readable": true, "writable": true, "executable": true},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	got = b.mustDo("getFileInfo", object{"path": "d"})
+	if got["type"] != "directory" || got["name"] != "d" || got["directory"] != b.dir {
+		t.Error(got)
+	}
+	for _, name := range []string{"extension", "mimeType"} {
+		if value, there := got[name]; value != nil || !there {
+			t.Errorf("%s of a directory is %v", name, value)
+		}
+	}
+}
+
+func TestHealthCheck(t *testing.T) {
+	b := newBench(t)
+	ws, err := workspace.Open(b.dir, workspace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	now := time.Unix(1000, 0)
+	s := base.New(base.Options{Workspace: ws, Now: func() time.Time { return now }, PID: 123})
+	now = now.Add(42*time.Second + 900*time.Millisecond)
+	text, r := callWith(t.Context(), t, s, "healthCheck", nil)
+	pattern := `^{"status":"ok","workspace":"` + regexp.QuoteMeta(b.dir) + `","uptime":"42s","memory":{"heapUsed":"\d+MB","heapTotal":"\d+MB"},"pid":123}$`
+	if r.IsError || !regexp.MustCompile(pattern).MatchString(text) {
+		t.Error(text)
+	}
+	if got := b.mustDo("healthCheck", nil); got["pid"] != nil || got["uptime"] != "0s" {
+		t.Error(got)
 	}
 }
 
@@ -231,11 +313,15 @@ func TestTodoLimits(t *testing.T) {
 // Calls of one step run side by side.
 func TestParallelCalls(t *testing.T) {
 	b := newBench(t)
+	b.put("log.txt", "")
+	b.put("slots.txt", "<0><1><2><3><4><5><6><7>")
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			b.call("todo", object{"newTodos": []string{"x"}})
 			b.call("writeTextFile", object{"path": "p/x.txt", "text": strings.Repeat(fmt.Sprint(i), 1000)})
+			b.call("appendTextFile", object{"path": "log.txt", "text": fmt.Sprintf("%d\n", i)})
+			b.call("editTextFile", object{"path": "slots.txt", "oldText": fmt.Sprintf("<%d>", i), "newText": "done"})
 			b.call("think", object{"thought": "x"})
 			b.call("exec", object{"command": "true"})
 			b.call("listDirectory", nil)
@@ -248,5 +334,48 @@ func TestParallelCalls(t *testing.T) {
 	}
 	if text, _ := b.call("todo", nil); strings.Count(text, `"id"`) != 8 {
 		t.Error(text)
+	}
+	// No append and no edit is lost to another.
+	b.holds("slots.txt", strings.Repeat("done", 8))
+	if got := b.mustDo("readTextFile", object{"path": "log.txt"}); got["totalLines"] != 8.0 {
+		t.Error(got)
+	}
+}
+
+// A call that nobody waits for any more does nothing.
+func TestInterrupted(t *testing.T) {
+	b := newBench(t)
+	b.put("i.png", pngFile)
+	b.put("d.pdf", pdfFile)
+	b.put("d/x", "")
+	before := b.tree()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for tool, args := range map[string]object{
+		"exec":            {"command": "true"},
+		"getFileInfo":     {"path": "a.txt"},
+		"readTextFile":    {"path": "a.txt"},
+		"readImageFile":   {"path": "i.png"},
+		"readPdfFile":     {"path": "d.pdf"},
+		"writeTextFile":   {"path": "a.txt", "text": "late"},
+		"appendTextFile":  {"path": "a.txt", "text": "late"},
+		"editTextFile":    {"path": "a.txt", "oldText": "alpha", "newText": "late"},
+		"moveFile":        {"source": "a.txt", "destination": "late.txt"},
+		"deleteFile":      {"path": "a.txt"},
+		"listDirectory":   nil,
+		"createDirectory": {"path": "late"},
+		"deleteDirectory": {"path": "d", "recursive": true},
+	} {
+		text, r := callWith(ctx, t, b.Skill, tool, args)
+		if !r.IsError || fields(t, text)["code"] != "interrupted" {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+	b.unchanged(before)
+}
+
+func TestUnknownTool(t *testing.T) {
+	if _, err := base.New(base.Options{}).Call(t.Context(), event.ToolCall{ToolName: "deleteEverything"}); err == nil {
+		t.Error("no error")
 	}
 }
