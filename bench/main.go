@@ -1,8 +1,9 @@
 //go:build unix
 
 // Command bench measures what SPECIFICATION.md promises and prints a table with the
-// promise beside each figure. Figures are counts, or ratios of two measurements of one
-// run, so that they mean the same on every machine.
+// promise beside each figure. What is promised are counts, or ratios of two measurements
+// of one run, so that it means the same on every machine. Figures without a promise tell
+// how fast this machine is.
 //
 //	make bench
 //	BENCH_STRICT=1 make bench    fail when a promise is not kept
@@ -15,12 +16,12 @@ import (
 	"text/tabwriter"
 )
 
-// A figure is one measured promise.
+// A figure is one measurement, with what is promised of it.
 type figure struct {
 	name   string
 	value  float64
-	limit  float64
-	format string // of both numbers
+	limit  float64 // 0 when nothing is promised
+	format string  // of both numbers
 }
 
 func main() {
@@ -33,11 +34,14 @@ func main() {
 	fmt.Fprintln(w, "FIGURE\tMEASURED\tPROMISE\t")
 	missed := 0
 	for _, f := range figures {
-		verdict := ""
-		if f.value > f.limit {
-			verdict, missed = "missed", missed+1
+		verdict, promise := "", ""
+		if f.limit > 0 {
+			promise = fmt.Sprintf("at most "+f.format, f.limit)
+			if f.value > f.limit {
+				verdict, missed = "missed", missed+1
+			}
 		}
-		fmt.Fprintf(w, "%s\t"+f.format+"\tat most "+f.format+"\t%s\n", f.name, f.value, f.limit, verdict)
+		fmt.Fprintf(w, "%s\t"+f.format+"\t%s\t%s\n", f.name, f.value, promise, verdict)
 	}
 	w.Flush()
 	if missed > 0 && os.Getenv("BENCH_STRICT") == "1" {
@@ -64,6 +68,8 @@ func measure(ctx context.Context) ([]figure, error) {
 		func() ([]figure, error) { return conversation(ctx, dir, binaries) },
 		func() ([]figure, error) { return flatCost(ctx, dir) },
 		func() ([]figure, error) { return longJob(ctx, dir) },
+		func() ([]figure, error) { return fence(ctx, dir) },
+		func() ([]figure, error) { return tools(ctx, dir, binaries) },
 	} {
 		figures, err := measure()
 		if err != nil {

@@ -1,0 +1,124 @@
+package serve
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// A desk takes calls from the client to the toolbox and brings back what came of them.
+type desk struct {
+	box    *skill.Toolbox
+	redact func(string) string
+	log    *slog.Logger
+	count  atomic.Int64
+	room   chan struct{} // takes as many values as calls may run
+}
+
+// parallel is how many calls run at once, as in a run: results can be large.
+const parallel = 16
+
+// call carries out a call. Whatever happens becomes a result that a model can read.
+func (d *desk) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.log.Error("panic in a tool", "tool", req.Params.Name, "value", p, "stack", string(debug.Stack()))
+			result, err = d.failed(fmt.Sprintf("the tool %s failed inside: %v", req.Params.Name, p)), nil
+		}
+	}()
+	select {
+	case d.room <- struct{}{}:
+		defer func() { <-d.room }()
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return d.failed("the call was stopped before it began"), nil
+	}
+	call := event.ToolCall{
+		ID:       fmt.Sprintf("call-%d", d.count.Add(1)),
+		ToolName: req.Params.Name,
+		Args:     jsontext.Value(req.Params.Arguments),
+	}
+	if len(call.Args) == 0 {
+		call.Args = jsontext.Value("{}")
+	}
+	if token := req.Params.GetProgressToken(); token != nil {
+		ctx = skill.WithProgress(ctx, (&notes{session: req.Session, token: token, redact: d.redact}).send(ctx))
+	}
+	answer, callErr := d.box.Call(ctx, call)
+	if callErr != nil {
+		return d.failed(callErr.Error()), nil
+	}
+	return d.translate(answer), nil
+}
+
+func (d *desk) failed(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: d.redact("Error: " + text)}}, IsError: true}
+}
+
+// notes tells the client how a call is going.
+type notes struct {
+	session *mcp.ServerSession
+	token   any
+	redact  func(string) string
+	mu      sync.Mutex
+	sent    float64 // must grow from note to note
+}
+
+func (n *notes) send(ctx context.Context) skill.Progress {
+	return func(_, message string) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.sent++
+		// A note that does not get through is no reason to stop the tool.
+		_ = n.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: n.token, Message: n.redact(message), Progress: n.sent})
+	}
+}
+
+// translate turns the parts of a result into contents, one for one.
+func (d *desk) translate(r event.ToolResult) *mcp.CallToolResult {
+	result := &mcp.CallToolResult{Content: []mcp.Content{}, IsError: r.IsError}
+	for i, p := range r.Result {
+		content, err := d.contentOf(p, i)
+		if err != nil {
+			return d.failed(err.Error())
+		}
+		result.Content = append(result.Content, content)
+	}
+	return result
+}
+
+func (d *desk) contentOf(p event.Part, place int) (mcp.Content, error) {
+	if d.redact(p.EncodedData) != p.EncodedData { // of a file, no part can be replaced
+		return nil, errors.New("a part of the result was left out, because its data contains a secret")
+	}
+	switch p.Type {
+	case event.TextPart:
+		return &mcp.TextContent{Text: d.redact(p.Text)}, nil
+	case event.ImageInlinePart, event.FileInlinePart:
+		data, err := base64.StdEncoding.DecodeString(p.EncodedData)
+		if err != nil {
+			return nil, fmt.Errorf("the result holds a damaged %s: %w", p.Type, err)
+		}
+		if p.Type == event.ImageInlinePart {
+			return &mcp.ImageContent{Data: data, MIMEType: p.MIMEType}, nil
+		}
+		// A resource needs an address. It names a place in this result and nothing
+		// that could be fetched: the bytes are here.
+		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{
+			URI: fmt.Sprintf("urn:perstack:part:%d", place), MIMEType: p.MIMEType, Blob: data,
+		}}, nil
+	}
+	return nil, fmt.Errorf("the result holds a %s, which cannot be sent", p.Type)
+}

@@ -1,0 +1,239 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	maxOpen      = 64       // requests that wait for their answers
+	maxOpenBytes = 64 << 20 // of their messages together
+)
+
+// A connection carries messages over two streams, one a line. It is the transport and
+// the connection of the protocol library at once: there is one session.
+//
+// The library takes any error of a read for the end of the session. So a bad frame is
+// answered here and skipped. The library also gives up all calls when the stream ends,
+// or it is told to close; here the end is reported only after the last answers are
+// written, so that a script which writes its requests and closes the stream gets them.
+type connection struct {
+	frames chan frame
+	closed chan struct{}   // by the library
+	halt   <-chan struct{} // by whoever runs the server
+	over   chan struct{}   // the end has been reported to the library
+	reason error           // of that end; nil when the client closed the stream, or halt
+	stop   func()          // stops all calls
+
+	writing sync.Mutex
+	out     io.Writer
+
+	mu     sync.Mutex
+	open   map[jsonrpc.ID]request // that have no answer yet
+	bytes  int                    // of all of them
+	awaits int                    // how many of them will be answered by themselves
+	idle   chan struct{}          // has a value when the last of those was
+	once   sync.Once
+}
+
+type request struct {
+	size    int
+	endless bool // it ends only when it is stopped
+}
+
+type frame struct {
+	data []byte
+	err  error
+}
+
+func newConnection(in io.Reader, out io.Writer, halt <-chan struct{}, stop func()) *connection {
+	c := &connection{
+		frames: make(chan frame),
+		closed: make(chan struct{}),
+		halt:   halt,
+		over:   make(chan struct{}),
+		stop:   stop,
+		out:    out,
+		open:   make(map[jsonrpc.ID]request),
+		idle:   make(chan struct{}, 1),
+	}
+	go c.readAll(bufio.NewReaderSize(in, 64<<10))
+	return c
+}
+
+// readAll reads frames until the stream ends. A read of standard input cannot be called
+// off, so it has a goroutine of its own, which a process may leave behind.
+func (c *connection) readAll(in *bufio.Reader) {
+	for {
+		data, err := readFrame(in)
+		select {
+		case c.frames <- frame{data, err}:
+		case <-c.closed:
+			return
+		}
+		var bad *frameError
+		if err != nil && !errors.As(err, &bad) {
+			return
+		}
+	}
+}
+
+// Connect returns c itself.
+func (c *connection) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+
+// SessionID is empty: there is one session.
+func (c *connection) SessionID() string { return "" }
+
+// Read returns the next good message.
+func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.closed:
+			return nil, io.EOF
+		case <-c.halt:
+			return nil, c.end(0, io.EOF)
+		case f := <-c.frames:
+			message, err := c.accept(f)
+			if bad, ok := errors.AsType[*frameError](err); ok {
+				if err := c.writeLine(bad.answer()); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			if err != nil {
+				return nil, c.end(patience, err)
+			}
+			return message, nil
+		}
+	}
+}
+
+// accept turns a frame into a message, if there is room for it.
+func (c *connection) accept(f frame) (jsonrpc.Message, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	message, err := parse(f.data)
+	if err != nil {
+		return nil, err
+	}
+	call, ok := message.(*jsonrpc.Request)
+	if !ok || !call.IsCall() {
+		return message, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) >= maxOpen || c.bytes+len(f.data) > maxOpenBytes {
+		return nil, &frameError{id: idOf(f.data), code: codeBusy, message: fmt.Sprintf("too many requests at once: %d wait for their answers; wait for some of them", len(c.open))}
+	}
+	if _, twice := c.open[call.ID]; !twice { // the library refuses an id that is in use
+		r := request{size: len(f.data), endless: call.Method == listenMethod}
+		c.open[call.ID] = r
+		c.bytes += r.size
+		if !r.endless {
+			c.awaits++
+		}
+	}
+	return message, nil
+}
+
+// codeBusy is among the codes that JSON-RPC leaves to servers.
+const codeBusy = -32000
+
+// end waits for the answers to what the client has asked so far. What takes longer than
+// first is stopped, and answered as such. Then err, the end, goes to the library.
+func (c *connection) end(first time.Duration, err error) error {
+	c.await(first)
+	c.stop()
+	c.await(grace)
+	if !errors.Is(err, io.EOF) {
+		c.reason = fmt.Errorf("read from the client: %w", err)
+	}
+	close(c.over)
+	return err
+}
+
+func (c *connection) isOver() bool {
+	select {
+	case <-c.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// await waits until every request that has an end is answered, or the time is over.
+func (c *connection) await(limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		awaits := c.awaits
+		c.mu.Unlock()
+		if awaits == 0 {
+			return
+		}
+		select {
+		case <-c.idle:
+		case <-c.closed:
+			return
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+// Write sends a message.
+func (c *connection) Write(_ context.Context, message jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return err
+	}
+	err = c.writeLine(data)
+	if response, ok := message.(*jsonrpc.Response); ok {
+		c.answered(response.ID)
+	}
+	return err
+}
+
+func (c *connection) writeLine(line []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if _, err := c.out.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write to the client: %w", err)
+	}
+	return nil
+}
+
+func (c *connection) answered(id jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, ok := c.open[id]
+	delete(c.open, id)
+	c.bytes -= r.size
+	if !ok || r.endless {
+		return
+	}
+	if c.awaits--; c.awaits == 0 {
+		select {
+		case c.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Close ends the session. The streams belong to the caller.
+func (c *connection) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}

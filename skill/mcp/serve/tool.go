@@ -1,0 +1,81 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perstack-go/perstack/skill"
+)
+
+// describe shows a tool in the words of the protocol.
+func describe(t skill.Tool) *mcp.Tool {
+	hints := &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly, IdempotentHint: t.Repeatable}
+	if t.ReadOnly {
+		hints.DestructiveHint = new(false) // left out, it means true
+	}
+	return &mcp.Tool{
+		Name:        t.Name,
+		Title:       t.Title,
+		Description: t.Description,
+		InputSchema: withDialect(t.InputSchema),
+		Annotations: hints,
+	}
+}
+
+// withDialect says in a schema which draft it is written in, unless it does already.
+func withDialect(schema jsontext.Value) jsontext.Value {
+	const dialect = `{"$schema":"http://json-schema.org/draft-07/schema#"`
+	schema = schema.Clone()
+	var members map[string]jsontext.Value
+	if schema.Compact() != nil || json.Unmarshal(schema, &members) != nil || members["$schema"] != nil {
+		return schema
+	}
+	rest := bytes.TrimPrefix(schema, []byte("{"))
+	if len(members) > 0 {
+		rest = append([]byte(","), rest...)
+	}
+	return append(jsontext.Value(dialect), rest...)
+}
+
+// methods are those that a server of tools needs. The library answers others as well,
+// for features that are not offered here.
+var methods = []string{"initialize", "ping", "server/discover", listenMethod, "tools/list", "tools/call"}
+
+// listenMethod asks for news until the client has heard enough. There never are any
+// here, but clients that are told of the possibility ask.
+const listenMethod = "subscriptions/listen"
+
+// onlyTools refuses every other request.
+func onlyTools(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if !slices.Contains(methods, method) && !strings.HasPrefix(method, "notifications/") {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is no method " + strconv.Quote(clip(method)) + " here, only tools are served"}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// inOrder makes the library list tools in our order: the one that models know them in.
+func inOrder(tools []skill.Tool) mcp.Middleware {
+	place := make(map[string]int)
+	for i, t := range tools {
+		place[t.Name] = i
+	}
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			result, err := next(ctx, method, req)
+			if list, ok := result.(*mcp.ListToolsResult); ok && list != nil {
+				slices.SortFunc(list.Tools, func(a, b *mcp.Tool) int { return place[a.Name] - place[b.Name] })
+			}
+			return result, err
+		}
+	}
+}
