@@ -7,7 +7,7 @@ FUZZTIME         ?= 10s
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build test test-wire test-root check race lint fuzz bench demo clean
+.PHONY: help build test test-wire test-root check cross race lint fuzz bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -15,7 +15,7 @@ help: ## list the targets
 build: ## build bin/perstack: one static file, no paths of this machine inside
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/perstack
 
-test: check race test-wire ## run everything that needs neither root nor a linter
+test: check cross race test-wire ## run everything that needs neither root nor a linter
 
 # The cross vet compiles every package for the other systems: the fence around the
 # workspace has code of its own for each, which no test on this machine would build.
@@ -25,6 +25,16 @@ check: ## check formatting, and vet for Linux, macOS and Windows
 	go vet -tags root ./...
 	GOOS=darwin go vet ./...
 	GOOS=windows go vet ./...
+
+# What vet cannot see shows when it is linked: the program, and the tests of the rooms
+# that have code of their own for each system.
+CROSS := ./internal/workspace ./internal/sandbox ./skill/base ./store/file ./internal/cli/host
+cross: ## build the program and its tests for macOS and Windows
+	@for system in darwin windows; do \
+		echo "GOOS=$$system go build, go test -c"; \
+		GOOS=$$system go build -o /dev/null ./cmd/perstack || exit 1; \
+		for package in $(CROSS); do GOOS=$$system go test -c -o /dev/null $$package || exit 1; done; \
+	done
 
 # Go turns cgo off by itself where there is no C compiler. That is fine for a user,
 # but a check that CI leaves out would never be missed.

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 )
@@ -23,11 +24,16 @@ import (
 const fixedSource = "PERSTACK_TEST_FIXED"
 
 func TestMain(m *testing.M) {
+	sandbox.Init()
 	testscript.Main(m, map[string]func(){
 		"perstack": func() {
+			if err := sandbox.Shield(); err != nil {
+				fmt.Fprintln(os.Stderr, "perstack:", err)
+				os.Exit(host.ExitFailure)
+			}
 			h := host.System()
 			h.Command = "perstack"
-			if os.Getenv(fixedSource) != "" {
+			if h.Getenv(fixedSource) != "" {
 				h.Source = engine.FixedSource(time.UnixMilli(1_767_000_000_000))
 				h.Reproducible = true
 			}

@@ -18,6 +18,7 @@ var libraries = []struct {
 	{"golang.org/x/sys", "internal/workspace internal/sandbox/... store/file internal/cli/host", "system calls"},
 	{"golang.org/x/term", "internal/cli/host internal/tui/...", "is a person at the other end"},
 	{"github.com/google/jsonschema-go", "skill/... model/...", "JSON Schema of tools"},
+	{"github.com/modelcontextprotocol/go-sdk", "skill/mcp/...", "the Model Context Protocol"},
 	{"github.com/spf13/cobra", "internal/cli/...", "commands"},
 	{"github.com/spf13/pflag", "internal/cli/...", "flags"},
 

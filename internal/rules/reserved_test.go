@@ -72,7 +72,13 @@ var nameReservations = []reservation{
 		why:  "only internal/cli/host reads the environment of the process, so that a secret has one way in",
 	},
 	{
-		what: "os.Stdin os.Stdout os.Stderr os.Args os.Exit os.Getwd os.Chdir fmt.Print fmt.Printf fmt.Println slog.Default",
+		// A supervisor is told by its arguments what it is, and ends without going back to main.
+		what: "os.Args os.Exit",
+		only: "cmd/... internal/cli/host internal/sandbox",
+		why:  "the process belongs to main; arguments are handed in, and an error is handed back",
+	},
+	{
+		what: "os.Stdin os.Stdout os.Stderr os.Getwd os.Chdir fmt.Print fmt.Printf fmt.Println slog.Default",
 		only: "cmd/... internal/cli/host",
 		why:  "the process belongs to main; streams, directory and logger are handed in",
 	},

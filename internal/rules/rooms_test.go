@@ -22,6 +22,8 @@ var rooms = []room{
 
 	// What guards the machine. Nothing here knows of models, skills or runs.
 	{"internal/version", ""},
+	{"internal/secret", ""},   // what must not be seen,
+	{"internal/terminal", ""}, // and what must not act
 	{"internal/workspace", ""},
 	{"internal/egress", "event expert"},
 	{"internal/sandbox/...", "event expert internal/egress"},
@@ -39,17 +41,17 @@ var rooms = []room{
 
 	// Where it runs. A runtime puts the parts together; runtimes do not know each other.
 	{"internal/runtimes/...", "event expert model/... skill/... store/... engine internal/runtimes " +
-		"internal/version internal/workspace internal/sandbox/... internal/egress"},
+		"internal/version internal/secret internal/workspace internal/sandbox/... internal/egress"},
 
 	// Where Experts are shared.
 	{"registry", "event expert internal/version internal/egress"},
 	{"registry/...", "event expert registry/... internal/version internal/egress"},
 
 	// Who uses it: terminals, commands, programs.
-	{"internal/tui/...", "event expert model skill store engine internal/runtimes internal/tui/... internal/version"},
+	{"internal/tui/...", "event expert model skill store engine internal/runtimes internal/tui/... internal/version internal/terminal"},
 	{"internal/cli/...", "event expert model/... skill/... store/... engine registry/... internal/cli/... internal/tui/... " +
-		"internal/runtimes/... internal/version internal/workspace internal/sandbox/... internal/egress"},
-	{".", "event expert model/... skill/... store/... engine internal/runtimes/... internal/version"},
+		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/sandbox/... internal/egress"},
+	{".", "event expert model/... skill/... store/... engine internal/runtimes/... internal/sandbox internal/version internal/secret"},
 	{"cmd/...", "internal/cli/... internal/sandbox"}, // it shields itself before anything else,
 
 	// Who checks it.
