@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A proc is a process as /proc shows it at one moment.
+// A proc is a process as /proc shows it at one moment. That it is a zombie there means
+// nothing: so is one whose first thread has ended while others run on.
 type proc struct {
 	pid, parent, group, session int
-	zombie                      bool
 	begun                       uint64 // clock ticks since the system started
 }
 
@@ -40,8 +40,6 @@ func snapshot() (map[int]proc, error) {
 				if p.session, err = unix.Getsid(pid); err != nil {
 					continue
 				}
-				dead, _ := deadChild(unix.P_PID, pid)
-				p.zombie = dead == pid
 			}
 			all[pid] = p
 			next = append(next, pid)
@@ -114,7 +112,7 @@ func parseStat(pid int, stat []byte) (proc, error) {
 	if len(fields) < 20 {
 		return proc{}, fmt.Errorf("process %d: status cut short", pid)
 	}
-	p := proc{pid: pid, zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}
+	p := proc{pid: pid}
 	for i, target := range []*int{&p.parent, &p.group, &p.session} {
 		n, err := strconv.Atoi(string(fields[1+i]))
 		if err != nil {

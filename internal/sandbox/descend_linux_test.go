@@ -21,9 +21,6 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("%q: %v\n%s", name, err, diff)
 		}
 	}
-	if p, err := parseStat(7, []byte("7 (sh) Z"+tail)); err != nil || !p.zombie {
-		t.Errorf("%+v, %v", p, err)
-	}
 	for _, bad := range []string{"", "7", "7 (sh)", "7 (sh) S 1 2", "7 (sh) S" + strings.Replace(tail, "10", "x", 1)} {
 		if p, err := parseStat(7, []byte(bad)); err == nil {
 			t.Errorf("%q is %+v", bad, p)
@@ -56,8 +53,7 @@ func TestStrays(t *testing.T) {
 		31: {pid: 31, parent: 30, session: 31, begun: 200}, // its child
 		40: {pid: 40, parent: 10, session: 40, begun: 120}, // younger: whose?
 		50: {pid: 50, parent: 10, session: 33, begun: 130}, // of the session that ended
-		60: {pid: 60, parent: 10, session: 60, begun: 50, zombie: true},
-		70: {pid: 70, parent: 1, session: 70, begun: 50}, // not ours
+		70: {pid: 70, parent: 1, session: 70, begun: 50},   // not ours
 		80: {pid: 80, parent: 10, session: 80, begun: 100},
 	}
 	find := func(running map[int]*ward, ended int) map[int]bool {

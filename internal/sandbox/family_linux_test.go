@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,6 +30,14 @@ func playMore(role string, args []string) int {
 		playChild(args[0], args[1])
 	case "lost":
 		return playLost(args[0], args[1])
+	case "pair":
+		return playPair()
+	case "erase":
+		before, _ := os.ReadFile("/proc/self/environ")
+		err := eraseEnvironment()
+		after, readErr := os.ReadFile("/proc/self/environ")
+		fmt.Printf("before %t, after %q, os %q, %v %v\n", bytes.Contains(before, []byte(secretCanary)),
+			bytes.Trim(after, "\x00"), os.Getenv("SECRET"), err, readErr)
 	case "probe":
 		return playProbe(args[0] == "run")
 	}
@@ -36,7 +45,7 @@ func playMore(role string, args []string) int {
 }
 
 // Ways to be where a group kill does not reach, or a polite one has no effect.
-var broodKinds = []string{"plain", "stubborn", "session", "daemon", "closed", "hidden"}
+var broodKinds = []string{"plain", "stubborn", "session", "daemon", "closed", "hidden", "headless"}
 
 // playBrood starts one of each kind. When all are up it leaves, or stays, or kills its
 // supervisor.
@@ -98,9 +107,32 @@ func playChild(name, dir string) {
 	case "hidden":
 		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	}
+	if name == "headless" { // looks dead: its first thread has ended
+		defer onFirstThread(func() { _, _, _ = unix.RawSyscall(unix.SYS_EXIT, 0, 0, 0) })
+	}
 	file := filepath.Join(dir, name)
 	if os.WriteFile(file+".tmp", []byte(strconv.Itoa(os.Getpid())), 0o644) == nil {
 		_ = os.Rename(file+".tmp", file)
+	}
+	if name != "headless" {
+		time.Sleep(time.Hour)
+	}
+}
+
+// onFirstThread calls f on the thread that the process began with, and never returns.
+func onFirstThread(f func()) {
+	for range 20 {
+		go func() {
+			runtime.LockOSThread()
+			if unix.Gettid() == os.Getpid() {
+				f()
+			}
+			time.Sleep(time.Hour)
+		}()
+	}
+	runtime.LockOSThread()
+	if unix.Gettid() == os.Getpid() {
+		f()
 	}
 	time.Sleep(time.Hour)
 }
@@ -162,10 +194,18 @@ func playLost(dir, how string) int {
 	exe, _ := os.Executable()
 	s := NewSupervisor()
 	c := Command{Program: exe, Args: []string{act + "brood", dir, how}, Dir: "/", Environ: os.Environ(), Grace: time.Millisecond}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	if how == "stop" {
-		s.patience, c.Timeout = 100*time.Millisecond, time.Second
+		s.patience = 100 * time.Millisecond
+		go func() {
+			for !isStopped(s) {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+		}()
 	}
-	_, err := s.Run(context.Background(), c)
+	_, err := s.Run(ctx, c)
 	s.patience = defaultPatience
 	fmt.Println("lost:", errors.Is(err, ErrLost))
 	for name, pid := range pids(dir) {
@@ -175,13 +215,41 @@ func playLost(dir, how string) int {
 	}
 	left, _ := snapshot()
 	for pid := range left {
-		if len(lineage(left, pid, os.Getpid())) > 0 {
+		if len(lineage(left, pid, os.Getpid())) > 0 && alive(pid) {
 			fmt.Println("left behind:", left[pid])
 		}
 	}
 	o, err := s.Run(context.Background(), Command{Program: "echo", Args: []string{"again"}, Dir: "/", Environ: os.Environ()})
 	fmt.Print("next: ", o.Stdout, err, "\n")
 	fmt.Println("close:", s.Close())
+	return 0
+}
+
+// isStopped reports whether the process of s was stopped by somebody.
+func isStopped(s *Supervisor) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == nil {
+		return false
+	}
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.link.process.Pid))
+	return strings.Contains(string(stat), ") T ")
+}
+
+// playPair has two supervisors, and closes one.
+func playPair() int {
+	if err := Shield(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	one, other := NewSupervisor(), NewSupervisor()
+	c := Command{Program: "echo", Args: []string{"ran"}, Dir: "/", Environ: os.Environ()}
+	for _, s := range []*Supervisor{one, other} {
+		o, err := s.Run(context.Background(), c)
+		fmt.Print(o.Stdout, err, "\n")
+	}
+	guard := other.link.process.Pid
+	fmt.Println(one.Close(), alive(guard), other.Close(), alive(guard))
 	return 0
 }
 

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,12 +14,13 @@ const (
 )
 
 // hunt kills the processes that find picks, and those it picks then, until there are
-// none. It reports whether it came so far in time.
+// none, and has the dead buried, which reports whether there were any. It reports
+// whether it came so far in time.
 //
 // Processes may multiply as fast as they are killed. So all are stopped first, round
 // by round, until no new one turns up: a stopped process does not multiply, and while it
 // lives it counts against the limit of processes that its kind runs into.
-func hunt(patience time.Duration, find func(map[int]proc) []proc, bury func(map[int]proc)) bool {
+func hunt(patience time.Duration, find func(map[int]proc) []proc, bury func(map[int]proc) bool) bool {
 	deadline := time.Now().Add(patience)
 	stopped := make(map[proc]bool)
 	quiet := 0 // rounds that found nobody; one could have missed somebody
@@ -28,10 +30,13 @@ func hunt(patience time.Duration, find func(map[int]proc) []proc, bury func(map[
 		if err != nil {
 			return false
 		}
-		bury(all)
+		buried := bury(all)
 		found := find(all)
 		if len(found) == 0 {
-			if quiet++; quiet == 2 {
+			if quiet++; buried {
+				quiet = 0 // it may have left somebody
+			}
+			if quiet == 2 {
 				return true
 			}
 			continue
@@ -63,4 +68,18 @@ func (p proc) end(s unix.Signal) {
 		_ = unix.Kill(-p.group, s)
 	}
 	p.signal(s)
+}
+
+// buryIf collects those children that have ended, and strikes them from the list: their
+// numbers can belong to others from now on.
+func buryIf(all map[int]proc, mine func(proc) bool) (any bool) {
+	for pid, p := range all {
+		if mine(p) {
+			if got, err := syscall.Wait4(pid, nil, unix.WNOHANG, nil); err == nil && got == pid {
+				delete(all, pid)
+				any = true
+			}
+		}
+	}
+	return any
 }

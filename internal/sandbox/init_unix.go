@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,8 +49,9 @@ func nonblocking(fd int) uintptr {
 }
 
 // startSupervisor starts this program again, with nothing of its own but the socket:
-// no environment, no streams, no terminal, no signals from it.
-func startSupervisor() (*os.Process, *os.File, error) {
+// no environment, no streams, no terminal, no signals from it. The channel is to be
+// closed when it has ended.
+func startSupervisor(ended <-chan struct{}) (*os.Process, *os.File, error) {
 	select {
 	case <-hooked:
 	default:
@@ -76,11 +76,11 @@ func startSupervisor() (*os.Process, *os.File, error) {
 				Dir:   "/",
 				Env:   []string{},
 				Files: []*os.File{null, null, null, theirs},
-				Sys:   &syscall.SysProcAttr{Setsid: true},
+				Sys:   ofSupervisor(),
 			})
 		}
 		return err
-	})
+	}, ended)
 	if err != nil {
 		ours.Close()
 		return nil, nil, err

@@ -33,26 +33,16 @@ type link struct {
 	children map[uint64]*child
 }
 
-// A child is a program that the supervisor started for us.
-type child struct {
-	link    *link
-	id      uint64
-	started chan error    // told once
-	ended   chan struct{} // closed when it is over
-	err     error         // set before ended is closed: nobody knows how it ended
-	code    int
-	signal  syscall.Signal
-}
-
 // newLink starts a supervisor process and waits until it is ready.
 func newLink(patience time.Duration) (*link, error) {
-	process, end, err := startSupervisor()
+	gone := make(chan struct{})
+	process, end, err := startSupervisor(gone)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
 	}
 	l := &link{
 		socket: socket{end}, process: process, patience: patience, since: startTime(process.Pid),
-		gone: make(chan struct{}), children: make(map[uint64]*child),
+		gone: gone, children: make(map[uint64]*child),
 	}
 	_ = end.SetReadDeadline(time.Now().Add(startPatience))
 	m, _, err := l.socket.receive(maxAnswer, 0)
@@ -69,6 +59,7 @@ func newLink(patience time.Duration) (*link, error) {
 		_ = process.Kill()
 		_, _ = process.Wait()
 		end.Close()
+		close(gone)
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
 	}
 	go l.listen()
@@ -79,17 +70,22 @@ func newLink(patience time.Duration) (*link, error) {
 func (l *link) listen() {
 	for {
 		m, _, err := l.socket.receive(maxAnswer, 0)
-		if err != nil || !l.take(m) {
+		if err != nil {
+			break
+		}
+		if !l.take(m) {
+			l.abandon() // it talks nonsense
 			break
 		}
 	}
-	// Whether it ended, was killed or talks nonsense: there must be nothing left of it.
-	_ = l.process.Kill()
-	_, _ = l.process.Wait()
 	l.mu.Lock()
 	l.over = true
 	l.mu.Unlock()
-	endOrphans(l.since)
+	// It closes its end by ending. If it did not do so by itself, nobody has taken care
+	// of what is below it.
+	if !l.endedWell() {
+		endOrphans(l.since)
+	}
 	l.socket.f.Close()
 	l.mu.Lock()
 	for id, c := range l.children {
@@ -100,6 +96,14 @@ func (l *link) listen() {
 	}
 	l.mu.Unlock()
 	close(l.gone)
+}
+
+// endedWell waits for the end of the process, and reports whether it had done its work.
+func (l *link) endedWell() bool {
+	patience := time.AfterFunc(l.patience, l.abandon)
+	defer patience.Stop()
+	state, err := l.process.Wait()
+	return err == nil && state.Success()
 }
 
 // take acts on a message, and reports whether it made sense.
@@ -126,14 +130,6 @@ func (l *link) take(m message) bool {
 		return false
 	}
 	return true
-}
-
-// tell says how the start went, if that was not said before.
-func (c *child) tell(err error) {
-	select {
-	case c.started <- err:
-	default:
-	}
 }
 
 // start has a program started.
@@ -224,38 +220,4 @@ func (l *link) close() error {
 	l.abandon()
 	<-l.gone
 	return errors.New("end the commands: they did not end in time")
-}
-
-// terminate asks all of the group to end.
-func (c *child) terminate() {
-	if c.link.say(&message{kind: kindSignal, id: c.id, signal: uint64(unix.SIGTERM)}) != nil {
-		c.link.abandon()
-	}
-}
-
-// kill ends all of the group, and returns when the supervisor said so or was given up.
-func (c *child) kill() {
-	if c.link.say(&message{kind: kindSignal, id: c.id, signal: uint64(unix.SIGKILL)}) != nil {
-		c.link.abandon()
-	}
-	patience := time.NewTimer(c.link.patience)
-	defer patience.Stop()
-	select {
-	case <-c.ended:
-	case <-patience.C:
-		c.link.abandon()
-	}
-}
-
-// lost says, after the end, that nobody knows what it was like.
-func (c *child) lost() error { return c.err }
-
-func (c *child) status() (exitCode int, signal string) {
-	if c.signal == 0 {
-		return c.code, ""
-	}
-	if name := unix.SignalName(c.signal); name != "" {
-		return -1, name
-	}
-	return -1, c.signal.String()
 }

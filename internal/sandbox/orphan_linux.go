@@ -3,7 +3,6 @@ package sandbox
 import (
 	"math"
 	"os"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +12,9 @@ import (
 // process the one that inherits. The supervisor began at since. Programs run in sessions
 // that are not ours, and no process can join a session; so a child of ours in our
 // session, or older than the supervisor, is none of them.
+//
+// Another supervisor of this process that began later is taken for one of them, which
+// costs its commands their lives: better than sparing what only looks like it.
 //
 // A process that was not shielded inherits nothing, and must not touch children that
 // are not its own.
@@ -33,18 +35,11 @@ func endOrphans(since uint64) {
 	isOrphan := func(p proc) bool { return p.parent == self && p.session != session && p.begun >= since }
 	find := func(all map[int]proc) (found []proc) {
 		for pid, p := range all {
-			if line := lineage(all, pid, self); len(line) > 0 && !p.zombie && isOrphan(line[len(line)-1]) {
+			if line := lineage(all, pid, self); len(line) > 0 && isOrphan(line[len(line)-1]) {
 				found = append(found, p)
 			}
 		}
 		return found
 	}
-	bury := func(all map[int]proc) {
-		for pid, p := range all {
-			if p.zombie && isOrphan(p) {
-				_, _ = syscall.Wait4(pid, nil, unix.WNOHANG, nil)
-			}
-		}
-	}
-	hunt(defaultPatience, find, bury)
+	hunt(defaultPatience, find, func(all map[int]proc) bool { return buryIf(all, isOrphan) })
 }

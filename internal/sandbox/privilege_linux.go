@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,8 +14,10 @@ import (
 // any, so that what it starts is born without. Without that, a command of a perstack
 // that runs as root could read the memory of every process, ours first.
 //
-// The thread is never given back: it ends with the goroutine, and its poverty with it.
-func withoutPrivileges(start func() error) error {
+// The thread lives until then is closed: the supervisor is told when it dies (see
+// ofSupervisor). It is never given back: it ends with the goroutine, and its poverty
+// with it.
+func withoutPrivileges(start func() error, then <-chan struct{}) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -23,8 +26,17 @@ func withoutPrivileges(start func() error) error {
 			err = start()
 		}
 		done <- err
+		if err == nil {
+			<-then
+		}
 	}()
 	return <-done
+}
+
+// ofSupervisor gives the supervisor a session of its own, and has the kernel wake it
+// when we die: a command may have stopped it, so that it would not notice.
+func ofSupervisor() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
 
 // Bits of PR_SET_SECUREBITS: being user 0 gives no capabilities, changing users does

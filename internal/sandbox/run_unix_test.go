@@ -253,13 +253,15 @@ func TestRunBackground(t *testing.T) {
 	}
 }
 
-// alive does not count a zombie that nobody collects.
+// alive does not count a zombie that nobody collects, unless it has living threads.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
 	}
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	return err != nil || !strings.Contains(string(stat), ") Z ")
+	dir := "/proc/" + strconv.Itoa(pid)
+	stat, err := os.ReadFile(dir + "/stat")
+	threads, _ := os.ReadDir(dir + "/task")
+	return err != nil || !strings.Contains(string(stat), ") Z ") || len(threads) > 1
 }
 
 // A process that leaves the group can hold the pipe, but not the call.

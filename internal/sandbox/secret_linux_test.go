@@ -167,6 +167,17 @@ func checkProbe(t *testing.T, out string) {
 	}
 }
 
+// E4: the block of variables that the kernel shows is overwritten, and ours remain.
+func TestEraseEnvironment(t *testing.T) {
+	c := self(t, "erase")
+	cmd := exec.Command(c.Program, c.Args...)
+	cmd.Env = append(os.Environ(), "SECRET="+secretCanary)
+	out, err := cmd.CombinedOutput()
+	if want := fmt.Sprintf("before true, after \"\", os %q, <nil> <nil>\n", secretCanary); err != nil || string(out) != want {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // X2: a command has its three streams and no other descriptor.
 func TestDescriptors(t *testing.T) {
 	// The list is open while it is read, and not any more when it is looked at.

@@ -16,8 +16,9 @@ import (
 
 // X3, S4: nothing that was started survives the death of perstack, kill -9 included.
 func TestNothingSurvivesKill(t *testing.T) {
-	for _, role := range []string{"run", "shieldAndRun"} {
-		t.Run(role, func(t *testing.T) {
+	for _, how := range []string{"run", "shieldAndRun", "shieldAndRun, supervisor stopped"} {
+		t.Run(how, func(t *testing.T) {
+			role, _, stopped := strings.Cut(how, ",")
 			command, dir := brood(t, "stay")
 			c := self(t, role, append([]string{command.Program}, command.Args...)...)
 			perstack := exec.Command(c.Program, c.Args...)
@@ -29,6 +30,11 @@ func TestNothingSurvivesKill(t *testing.T) {
 			guard := parentOf(t, up["plain"], 2) // brood, supervisor
 			if got := parentOf(t, guard, 1); got != perstack.Process.Pid {
 				t.Fatalf("the supervisor %d belongs to %d", guard, got)
+			}
+			if stopped { // as a command of the same user can
+				if err := syscall.Kill(guard, syscall.SIGSTOP); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if err := perstack.Process.Kill(); err != nil {
 				t.Fatal(err)
@@ -190,6 +196,15 @@ func TestSupervisorLost(t *testing.T) {
 			}
 			allGone(t, pids(dir))
 		})
+	}
+}
+
+// Two supervisors of one process do not know of each other.
+func TestSupervisorPair(t *testing.T) {
+	c := self(t, "pair")
+	out, err := exec.Command(c.Program, c.Args...).CombinedOutput()
+	if want := "ran\n <nil>\nran\n <nil>\n<nil> true <nil> false\n"; err != nil || string(out) != want {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -24,7 +24,7 @@ func canSweep() error {
 func (k *keeper) collect() bool {
 	clean := true
 	for {
-		pid, _ := deadChild(unix.P_ALL, 0)
+		pid, _ := deadChild()
 		if pid == 0 {
 			return clean
 		}
@@ -49,13 +49,13 @@ func (k *keeper) finish(w *ward) bool {
 	return clean
 }
 
-// deadChild returns a child that has ended, of all or of one, and leaves it unreaped: so
-// long its number cannot be given to another process, and a signal to its group cannot
-// hit a stranger. It returns 0 if all live, and whether there is any.
-func deadChild(which, id int) (pid int, any bool) {
+// deadChild returns a child that has ended, and leaves it unreaped: so long its number
+// cannot be given to another process, and a signal to its group cannot hit a stranger.
+// It returns 0 if all live, and whether there is any.
+func deadChild() (pid int, any bool) {
 	var info unix.Siginfo
 	for {
-		err := unix.Waitid(which, id, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
@@ -77,10 +77,15 @@ func deadChild(which, id int) (pid int, any bool) {
 // none runs, or because it began before all that run. Others wait for their turn. It
 // reports whether it got done.
 func (k *keeper) sweep(ended int) bool {
-	if _, any := deadChild(unix.P_ALL, 0); !any {
+	if _, any := deadChild(); !any {
 		return true // no child, so no descendant
 	}
-	return hunt(sweepPatience, func(all map[int]proc) []proc { return k.strays(all, ended) }, k.bury)
+	if !hunt(sweepPatience, func(all map[int]proc) []proc { return k.strays(all, ended) }, k.bury) {
+		return false
+	}
+	// A list of /proc can miss somebody; what the kernel waits for cannot.
+	_, any := deadChild()
+	return len(k.running) > 0 || !any
 }
 
 // strays lists the descendants that no running program can have started.
@@ -91,7 +96,7 @@ func (k *keeper) strays(all map[int]proc, ended int) (found []proc) {
 	}
 	for pid, p := range all {
 		line := lineage(all, pid, k.self)
-		if p.zombie || len(line) == 0 {
+		if len(line) == 0 {
 			continue
 		}
 		owned, known := false, len(k.running) == 0 || line[len(line)-1].begun < first
@@ -114,33 +119,36 @@ func (k *keeper) endAll() {
 	}
 	descendants := func(all map[int]proc) (found []proc) {
 		for pid, p := range all {
-			if !p.zombie && len(lineage(all, pid, k.self)) > 0 {
+			if len(lineage(all, pid, k.self)) > 0 {
 				found = append(found, p)
 			}
 		}
 		return found
 	}
 	for pause := huntPause; ; pause = min(2*pause, time.Second) {
-		k.reapAll()
-		if _, any := deadChild(unix.P_ALL, 0); !any {
+		k.reapAll(nil)
+		if _, any := deadChild(); !any {
 			return
 		}
-		hunt(sweepPatience, descendants, func(map[int]proc) { k.reapAll() })
+		hunt(sweepPatience, descendants, k.reapAll)
 		time.Sleep(pause) // one may hang in the kernel, and dies when it comes back
 	}
 }
 
-// reapAll collects every child that has ended, and reports the programs among them.
-func (k *keeper) reapAll() {
+// reapAll collects every child that has ended, strikes it from the list, and reports
+// the programs among them.
+func (k *keeper) reapAll(all map[int]proc) (any bool) {
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, unix.WNOHANG, nil)
+		pid, err := syscall.Wait4(-1, &status, unix.WNOHANG|unix.WALL, nil)
 		if err == syscall.EINTR {
 			continue
 		}
 		if pid <= 0 {
-			return
+			return any
 		}
+		any = true
+		delete(all, pid)
 		if w := k.running[pid]; w != nil {
 			delete(k.running, pid)
 			k.report(w, status)
@@ -150,10 +158,6 @@ func (k *keeper) reapAll() {
 
 // bury collects the processes that became our children and have ended. Programs are
 // left to collect.
-func (k *keeper) bury(all map[int]proc) {
-	for pid, p := range all {
-		if p.zombie && p.parent == k.self && k.running[pid] == nil {
-			_, _ = syscall.Wait4(pid, nil, unix.WNOHANG, nil)
-		}
-	}
+func (k *keeper) bury(all map[int]proc) bool {
+	return buryIf(all, func(p proc) bool { return p.parent == k.self && k.running[p.pid] == nil })
 }

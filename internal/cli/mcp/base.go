@@ -75,6 +75,9 @@ The server ends when the client closes its input. Exit codes: 0 closed, 1 failed
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
+			if err := refuseEmptyLists(cmd.Flags()); err != nil {
+				return err
+			}
 			return runF(cmd.Context(), opts)
 		},
 	}

@@ -85,17 +85,23 @@ func TestRules(t *testing.T) {
 			t.Errorf("%+v (-want +got):\n%s", o, diff)
 		}
 	}
-	check(&Options{}, rules{workspace: dir, protected: []string{at("history"), at(".env"), at(".env.local")}})
+	own := []string{at("perstack.toml"), at("perstack.lock")}
+	check(&Options{}, rules{workspace: dir, protected: []string{at("history"), at(".env"), at(".env.local")}, readOnly: own})
 
 	write("perstack.toml", "envPath = ['keys.txt']\nmaxWorkspaceBytes = 7\n")
 	write("keys.txt", "EXA_API_KEY=kX82mQ0vT4nB7cLw9rJd\n")
-	own := []string{at("perstack.toml"), at("perstack.lock")}
-	check(&Options{}, rules{dir, []string{at("history"), at("keys.txt")}, own, 7})
+	check(&Options{}, rules{dir, []string{at("history"), at(".env"), at(".env.local"), at("keys.txt")}, own, 7})
 	if got := h.Secrets.Redact("it is kX82mQ0vT4nB7cLw9rJd"); strings.Contains(got, "kX82") {
 		t.Errorf("a secret of an env file is shown: %s", got)
 	}
 	write("other.env", "")
-	check(&Options{Workspace: "w", Storage: "s", EnvPath: []string{"other.env"}, MaxBytes: 9}, rules{at("w"), []string{at("s"), at("other.env")}, own, 9})
+	// What holds is the project of the workspace, wherever the client starts the server.
+	nested := append([]string{at("w/perstack.toml"), at("w/perstack.lock")}, append(own, own...)...)
+	check(&Options{Workspace: "w", Storage: "s", EnvPath: []string{"other.env"}, MaxBytes: 9}, rules{at("w"), []string{at("s"), at("other.env"), at("keys.txt")}, nested, 9})
+	h.Dir = t.TempDir()
+	there := func(name string) string { return filepath.Join(h.Dir, name) }
+	check(&Options{Workspace: dir}, rules{dir, []string{there("history"), there(".env"), there(".env.local"), at("keys.txt")}, append(own, there("perstack.toml"), there("perstack.lock")), 7})
+	h.Dir = dir
 
 	write("perstack.toml", "envPaht = ['keys.txt']\n")
 	if _, err := loadRules(&Options{Host: h}); host.ExitCode(err) != host.ExitUsage {

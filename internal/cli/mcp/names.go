@@ -5,9 +5,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/skill"
 )
 
 // checkNames refuses to pick or omit what does not exist: a slip would open or close
@@ -24,7 +26,25 @@ func (o *Options) checkNames() error {
 	if err := check("--pick", o.Pick); err != nil {
 		return err
 	}
-	return check("--omit", o.Omit)
+	if err := check("--omit", o.Omit); err != nil {
+		return err
+	}
+	filter := skill.Filter{Pick: o.Pick, Omit: o.Omit}
+	if !slices.ContainsFunc(expert.BaseTools(), filter.Allows) {
+		return host.Usagef("--pick and --omit leave no tool to serve")
+	}
+	return nil
+}
+
+// refuseEmptyLists refuses a list that is given and empty: by an unset variable of a
+// script, all tools would be served.
+func refuseEmptyLists(flags *pflag.FlagSet) error {
+	for _, name := range []string{"pick", "omit"} {
+		if list, err := flags.GetStringSlice(name); err == nil && flags.Changed(name) && len(list) == 0 {
+			return host.Usagef("--%s is given without a value", name)
+		}
+	}
+	return nil
 }
 
 // registerCompletions tells the shell what the flags take.

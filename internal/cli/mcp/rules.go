@@ -2,8 +2,7 @@ package mcp
 
 import (
 	"cmp"
-	"errors"
-	"path/filepath"
+	"slices"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -17,26 +16,34 @@ type rules struct {
 	maxBytes  int64 // 0 for no limit
 }
 
-// loadRules reads perstack.toml, if there is one, and the env files. One that cannot be
-// read ends the command: it may name files that must be kept from the tools.
+// loadRules reads the perstack.toml of the workspace, if there is one, and the env files
+// there and here: a client starts the server wherever it is itself. A file that cannot
+// be read ends the command: it may name files that must be kept from the tools.
 func loadRules(o *Options) (rules, error) {
 	h := o.Host
+	dir := h.Path(cmp.Or(o.Workspace, "."))
+	project, err := h.Project(dir)
+	if err != nil {
+		return rules{}, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
 	r := rules{
-		workspace: h.Path(cmp.Or(o.Workspace, ".")),
+		workspace: dir,
 		protected: []string{h.StoragePath(o.Storage)},
+		readOnly:  project.Rules,
 		maxBytes:  int64(o.MaxBytes),
 	}
-	config, err := loadConfig(h)
-	if err != nil {
-		return rules{}, err
+	if r.maxBytes == 0 && project.Config != nil && project.Config.MaxWorkspaceBytes != nil {
+		r.maxBytes = *project.Config.MaxWorkspaceBytes
 	}
-	if config != nil {
-		r.readOnly = []string{config.Path, filepath.Join(config.Dir, "perstack.lock")}
-		if r.maxBytes == 0 && config.MaxWorkspaceBytes != nil {
-			r.maxBytes = *config.MaxWorkspaceBytes
+	envFiles := expert.EnvFiles(h.Dir, h.Home, o.EnvPath, nil)
+	for _, f := range project.EnvFiles {
+		if !slices.ContainsFunc(envFiles, func(other expert.EnvFile) bool { return other.Path == f.Path }) {
+			envFiles = append(envFiles, f)
 		}
 	}
-	envFiles := expert.EnvFiles(h.Dir, h.Home, o.EnvPath, config)
+	if h.Dir != dir {
+		r.readOnly = append(r.readOnly, host.Rules(h.Dir)...) // which may lie in the workspace
+	}
 	for _, f := range envFiles {
 		r.protected = append(r.protected, f.Path)
 	}
@@ -51,20 +58,4 @@ func loadRules(o *Options) (rules, error) {
 		h.Secrets.AddIfRandom(name, value)
 	}
 	return r, nil
-}
-
-// loadConfig returns the perstack.toml that a run would use, or nil if there is none.
-func loadConfig(h *host.Host) (*expert.Config, error) {
-	path, err := expert.Locate(h.Dir, "")
-	if errors.Is(err, expert.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	config, problems, err := expert.Load(path)
-	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	return config, problems.Err()
 }

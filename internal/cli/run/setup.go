@@ -17,11 +17,14 @@ type setup struct {
 	opts   *Options
 	config *expert.Config
 
-	workspace  string
-	provider   string
-	modelName  string
-	env        expert.Env
-	envFiles   []string
+	workspace string
+	provider  string
+	modelName string
+	env       expert.Env
+	envFiles  []string
+
+	foreignRules []string // of another project that lies in the workspace
+
 	maxSteps   int
 	maxRetries int
 	timeout    time.Duration
@@ -99,12 +102,37 @@ func (s *setup) loadEnv() error {
 		s.opts.logger().Debug(notice)
 	}
 	s.hideSecrets()
+	s.keepProject()
 	return nil
+}
+
+// keepProject keeps from the tools what belongs to the project that lies in the
+// workspace, if that is not the one this run was started from. The run does not depend
+// on it: what is wrong there does not stop it.
+func (s *setup) keepProject() {
+	if s.workspace == s.config.Dir && s.workspace == s.opts.Host.Dir {
+		return
+	}
+	project, err := s.opts.Host.Project(s.workspace)
+	if err == nil {
+		var env expert.Env
+		env, err = expert.LoadEnv(nil, project.EnvFiles)
+		for name, value := range env.InFiles() {
+			s.opts.Host.Secrets.AddIfRandom(name, value)
+		}
+	}
+	if err != nil {
+		s.opts.logger().Debug("the project in the workspace cannot be read", "error", err)
+	}
+	for _, f := range project.EnvFiles {
+		s.envFiles = append(s.envFiles, f.Path)
+	}
+	s.foreignRules = project.Rules
 }
 
 // rules are the files that say what the Expert may do. No tool may change them.
 func (s *setup) rules() []string {
-	files := []string{s.config.Path, filepath.Join(s.config.Dir, "perstack.lock")}
+	files := append([]string{s.config.Path, filepath.Join(s.config.Dir, "perstack.lock")}, s.foreignRules...)
 	if path := s.setting().Cassette; path != "" {
 		files = append(files, path)
 	}

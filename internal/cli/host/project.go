@@ -1,0 +1,41 @@
+package host
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// A Project is what a directory keeps from the tools that work in it. The directory may
+// be another than the one where perstack was started, and has files of the same kind.
+type Project struct {
+	Config   *expert.Config   // the perstack.toml that holds there; nil if there is none
+	Rules    []string         // files that say what an Expert may do; no tool may change them
+	EnvFiles []expert.EnvFile // that Config names, or the usual ones
+}
+
+// Project looks at a directory. With an error comes what is known all the same.
+func (h *Host) Project(dir string) (Project, error) {
+	p := Project{Rules: Rules(dir)}
+	path, err := expert.Find(dir)
+	switch {
+	case errors.Is(err, expert.ErrNotFound):
+		err = nil
+	case err == nil:
+		var problems expert.Problems
+		if p.Config, problems, err = expert.Load(path); err == nil {
+			err = problems.Err()
+		}
+	}
+	if p.Config != nil && p.Config.Dir != dir {
+		p.Rules = append(p.Rules, Rules(p.Config.Dir)...)
+	}
+	p.EnvFiles = expert.EnvFiles(dir, h.Home, nil, p.Config)
+	return p, err
+}
+
+// Rules are the files of a directory that say what its Experts may do.
+func Rules(dir string) []string {
+	return []string{filepath.Join(dir, expert.FileName), filepath.Join(dir, "perstack.lock")}
+}

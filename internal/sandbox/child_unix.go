@@ -1,0 +1,63 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A child is a program that the supervisor started for us.
+type child struct {
+	link    *link
+	id      uint64
+	started chan error    // told once
+	ended   chan struct{} // closed when it is over
+	err     error         // set before ended is closed: nobody knows how it ended
+	code    int
+	signal  syscall.Signal
+}
+
+// tell says how the start went, if that was not said before.
+func (c *child) tell(err error) {
+	select {
+	case c.started <- err:
+	default:
+	}
+}
+
+// terminate asks all of the group to end.
+func (c *child) terminate() {
+	if c.link.say(&message{kind: kindSignal, id: c.id, signal: uint64(unix.SIGTERM)}) != nil {
+		c.link.abandon()
+	}
+}
+
+// kill ends all of the group, and returns when the supervisor said so or was given up.
+func (c *child) kill() {
+	if c.link.say(&message{kind: kindSignal, id: c.id, signal: uint64(unix.SIGKILL)}) != nil {
+		c.link.abandon()
+	}
+	patience := time.NewTimer(c.link.patience)
+	defer patience.Stop()
+	select {
+	case <-c.ended:
+	case <-patience.C:
+		c.link.abandon()
+	}
+}
+
+// lost says, after the end, that nobody knows what it was like.
+func (c *child) lost() error { return c.err }
+
+func (c *child) status() (exitCode int, signal string) {
+	if c.signal == 0 {
+		return c.code, ""
+	}
+	if name := unix.SignalName(c.signal); name != "" {
+		return -1, name
+	}
+	return -1, c.signal.String()
+}
