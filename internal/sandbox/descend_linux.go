@@ -19,13 +19,14 @@ type proc struct {
 }
 
 // snapshot lists the descendants of this process. It is not of one instant, and can miss
-// one while another ends: who must be sure looks again.
-func snapshot() (map[int]proc, error) {
+// one while another ends: who must be sure looks again, and does so in any case when one
+// vanished meanwhile. It may have left a child.
+func snapshot() (all map[int]proc, vanished bool, err error) {
 	self := os.Getpid()
 	if _, err := os.Stat(childList(self, self)); err != nil {
 		return everyone() // a kernel without CONFIG_PROC_CHILDREN
 	}
-	all := make(map[int]proc)
+	all = make(map[int]proc)
 	for next := []int{self}; len(next) > 0; next = next[1:] {
 		for _, pid := range children(next[0]) {
 			if _, seen := all[pid]; seen || pid == self {
@@ -38,6 +39,7 @@ func snapshot() (map[int]proc, error) {
 				p = proc{pid: pid, parent: next[0], begun: math.MaxUint64}
 				p.group, _ = unix.Getpgid(pid)
 				if p.session, err = unix.Getsid(pid); err != nil {
+					vanished = true
 					continue
 				}
 			}
@@ -45,7 +47,7 @@ func snapshot() (map[int]proc, error) {
 			next = append(next, pid)
 		}
 	}
-	return all, nil
+	return all, vanished, nil
 }
 
 func childList(pid, thread int) string {
@@ -65,19 +67,20 @@ func children(pid int) (pids []int) {
 	return pids
 }
 
-// everyone lists all processes of the system.
-func everyone() (map[int]proc, error) {
+// everyone lists all processes of the system. Which of those that vanish meanwhile were
+// ours nobody knows, and some always do.
+func everyone() (all map[int]proc, vanished bool, err error) {
 	pids := numbers("/proc")
-	all := make(map[int]proc, len(pids))
+	all = make(map[int]proc, len(pids))
 	for _, pid := range pids {
-		if p, err := readProc(pid); err == nil { // else it is gone by now
+		if p, err := readProc(pid); err == nil {
 			all[pid] = p
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New("/proc lists no process")
+		return nil, false, errors.New("/proc lists no process")
 	}
-	return all, nil
+	return all, false, nil
 }
 
 // numbers lists the entries of a directory of /proc that are numbers.

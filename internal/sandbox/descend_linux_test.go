@@ -83,7 +83,7 @@ func TestSnapshot(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	below := func(all map[int]proc, err error) map[int]proc {
+	below := func(all map[int]proc, _ bool, err error) map[int]proc {
 		if err != nil {
 			t.Fatal(err)
 		}

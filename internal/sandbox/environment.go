@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/perstack-go/perstack/expert"
 )
 
 // Environment builds the environment of a process: the safe variables of environ, and
@@ -89,6 +91,9 @@ func settable(name string) bool {
 			return false
 		}
 	}
+	if expert.ProtectedEnv(name) {
+		return false
+	}
 	upper := strings.ToUpper(name)
 	for _, prefix := range protectedPrefixes() {
 		if strings.HasPrefix(upper, prefix) {
@@ -98,36 +103,32 @@ func settable(name string) bool {
 	return !slices.Contains(protectedNames(), upper)
 }
 
-// protectedPrefixes are families in which new dangerous names keep appearing.
+// protectedPrefixes are families in which new dangerous names keep appearing. They go
+// beyond [expert.ProtectedEnv]: a skill may want what the user has set, but nobody who
+// drives a tool sets it.
 func protectedPrefixes() []string {
 	return []string{
-		"LD_", "DYLD_", // the dynamic linker loads what they name
-		"GIT_",        // hooks, ssh commands, configuration
-		"NPM_CONFIG_", // registry, scripts, proxy
-		"PERSTACK_",   // ours
-		"BASH_FUNC_",  // functions that bash imports
-		"CORECLR_", "COR_", "DOTNET_STARTUP_HOOKS",
-		"LUA_INIT",
+		"NPM_CONFIG_", "COREPACK_", "PIP_", "UV_", "CARGO_", "GEM_", "BUNDLE_", // where packages come from, and what runs with them
+		"PERSTACK_", // ours
+		"CORECLR_", "COR_", "DOTNET_STARTUP_HOOKS", "DOTNET_ADDITIONAL_DEPS",
+		"LUA_INIT", "OPENSSL_",
 	}
 }
 
 func protectedNames() []string {
 	return []string{
-		// How programs are found, and where they look for their configuration.
-		"PATH", "HOME", "SHELL", "PATHEXT", "COMSPEC", "SYSTEMROOT", "WINDIR", "USERPROFILE", "XDG_CONFIG_HOME", "ZDOTDIR",
-		// What shells run or how they read.
-		"BASH_ENV", "ENV", "IFS", "CDPATH", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND",
-		// Code that interpreters load before the program.
-		"NODE_PATH", "NODE_OPTIONS",
-		"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PYTHONBREAKPOINT", "PYTHONUSERBASE", "PYTHONWARNINGS", "PYTHONEXECUTABLE",
-		"PERL5LIB", "PERLLIB", "PERL5OPT", "PERL5DB", "RUBYLIB", "RUBYOPT", "PHPRC", "PHP_INI_SCAN_DIR", "LUA_PATH", "LUA_CPATH",
-		"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH",
-		// Code and tables that the C library loads, and how it resolves names.
-		"GCONV_PATH", "LOCPATH", "NLSPATH", "GLIBC_TUNABLES", "HOSTALIASES", "LOCALDOMAIN", "RES_OPTIONS", "RESOLV_HOST_CONF", "GETCONF_DIR",
+		// Where programs look for their configuration.
+		"SYSTEMROOT", "WINDIR", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "CURL_HOME", "WGETRC", "RIPGREP_CONFIG_PATH",
+		// Code that interpreters and compilers load, and options that name some.
+		"PYTHONWARNINGS", "PYTHONEXECUTABLE", "LUA_PATH", "LUA_CPATH", "R_PROFILE", "R_PROFILE_USER", "R_ENVIRON", "R_ENVIRON_USER",
+		"JAVA_OPTS", "MAVEN_OPTS", "GRADLE_OPTS", "ERL_FLAGS", "ERL_AFLAGS", "ERL_ZFLAGS", "AWKPATH", "AWKLIBPATH", "GTK_MODULES", "GIO_EXTRA_MODULES",
+		"GOFLAGS", "RUSTC", "RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "GCC_EXEC_PREFIX", "COMPILER_PATH", "MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS", "TAR_OPTIONS",
+		// Tables that the C library loads, and how it resolves names.
+		"LOCALDOMAIN", "RES_OPTIONS", "GETCONF_DIR",
 		// Programs that other programs start.
-		"EDITOR", "VISUAL", "PAGER", "BROWSER", "LESSOPEN", "LESSCLOSE", "SSH_ASKPASS", "SUDO_ASKPASS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER",
+		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "GH_PAGER", "BROWSER", "SSH_ASKPASS", "SUDO_ASKPASS", "SVN_SSH", "RSYNC_RSH", "CVS_RSH",
 		// Where connections go, and whom they trust.
-		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "FTP_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
-		"NODE_TLS_REJECT_UNAUTHORIZED", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSLKEYLOGFILE",
+		"FTP_PROXY", "DOCKER_HOST", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "NODE_TLS_REJECT_UNAUTHORIZED",
+		"CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "DENO_CERT", "SSLKEYLOGFILE",
 	}
 }

@@ -40,7 +40,7 @@ func TestEnvironmentExtra(t *testing.T) {
 		"DYLD_INSERT_LIBRARIES", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PERL5LIB", "PERL5OPT", "RUBYLIB", "RUBYOPT",
 		"BASH_ENV", "ENV", "IFS", "CDPATH", "GIT_SSH_COMMAND", "GIT_EXEC_PATH", "JAVA_TOOL_OPTIONS", "GCONV_PATH",
 		"HTTP_PROXY", "https_proxy", "All_Proxy", "no_proxy", "NPM_CONFIG_REGISTRY", "npm_config_script_shell", "PERSTACK_PROXY_URL",
-		"BASH_FUNC_ls%%", "", "A=B", "A\x00B", "WITH SPACE", "Ünicode", "GLIBC_TUNABLES",
+		"GOFLAGS", "PIP_INDEX_URL", "OPENSSL_CONF", "MAKEFLAGS", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH", "DOCKER_HOST", "BASH_FUNC_ls%%", "", "A=B", "A\x00B", "WITH SPACE", "Ünicode", "GLIBC_TUNABLES",
 	}
 	extra := map[string]string{"FOO": "bar", "DEBUG": "", "LANG": "de", "NUL": "a\x00b"}
 	for _, name := range bad {

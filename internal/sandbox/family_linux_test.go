@@ -213,7 +213,7 @@ func playLost(dir, how string) int {
 			fmt.Println("survived:", name)
 		}
 	}
-	left, _ := snapshot()
+	left, _, _ := snapshot()
 	for pid := range left {
 		if len(lineage(left, pid, os.Getpid())) > 0 && alive(pid) {
 			fmt.Println("left behind:", left[pid])
@@ -248,7 +248,11 @@ func playPair() int {
 		o, err := s.Run(context.Background(), c)
 		fmt.Print(o.Stdout, err, "\n")
 	}
+	// The loss of one, which is cleaned up after, costs the other nothing.
 	guard := other.link.process.Pid
+	_ = syscall.Kill(one.link.process.Pid, syscall.SIGKILL)
+	<-one.link.gone
+	fmt.Println("alive:", alive(guard))
 	fmt.Println(one.Close(), alive(guard), other.Close(), alive(guard))
 	return 0
 }
@@ -264,7 +268,7 @@ func brood(t *testing.T, then string) (c Command, dir string) {
 func begin(ctx context.Context, t *testing.T, s *Supervisor, c Command) <-chan Outcome {
 	t.Helper()
 	ready := make(chan struct{}, 1)
-	c.Watch = func(chunk []byte) {
+	c.Watch = func(_ Stream, chunk []byte) {
 		if bytes.Contains(chunk, []byte("ready")) {
 			ready <- struct{}{}
 		}

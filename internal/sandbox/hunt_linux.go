@@ -25,15 +25,16 @@ func hunt(patience time.Duration, find func(map[int]proc) []proc, bury func(map[
 	stopped := make(map[proc]bool)
 	quiet := 0 // rounds that found nobody; one could have missed somebody
 	pause := huntPause
+	var found []proc
 	for round := 0; time.Now().Before(deadline); round++ {
-		all, err := snapshot()
+		all, vanished, err := snapshot()
 		if err != nil {
-			return false
+			break
 		}
 		buried := bury(all)
-		found := find(all)
+		found = find(all)
 		if len(found) == 0 {
-			if quiet++; buried {
+			if quiet++; buried || vanished {
 				quiet = 0 // it may have left somebody
 			}
 			if quiet == 2 {
@@ -57,6 +58,9 @@ func hunt(patience time.Duration, find func(map[int]proc) []proc, bury func(map[
 		}
 		time.Sleep(pause)
 		pause = min(2*pause, 50*huntPause)
+	}
+	for _, p := range found { // a round may have taken all the time, and only stopped them
+		p.end(unix.SIGKILL)
 	}
 	return false
 }

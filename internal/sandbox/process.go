@@ -55,7 +55,7 @@ func (s *Supervisor) start(path string, c Command, env []string) (*process, erro
 	}
 	for i, r := range p.readers {
 		s := p.streams[i]
-		p.copying.Go(func() { _, _ = io.Copy(io.MultiWriter(s, &p.watch), r) })
+		p.copying.Go(func() { _, _ = io.Copy(io.MultiWriter(s, p.watch.of(Stream(i))), r) })
 	}
 	return p, nil
 }
@@ -95,6 +95,8 @@ func startError(program string, err error) error {
 		return fmt.Errorf("%w: %q", ErrNotFound, program)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %q", ErrPermission, program)
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Errorf("%w: %q", ErrFormat, program)
 	case errors.As(err, &errno):
 		return fmt.Errorf("start %q: %w", program, errno)
 	}
@@ -165,14 +167,22 @@ func (p *process) closeReaders() {
 // A watcher hands output on, one chunk at a time, until it is stopped.
 type watcher struct {
 	mu   sync.Mutex
-	call func([]byte)
+	call func(Stream, []byte)
 }
 
-func (w *watcher) Write(chunk []byte) (int, error) {
+// of returns the watcher for one stream.
+func (w *watcher) of(from Stream) io.Writer { return watched{w, from} }
+
+type watched struct {
+	*watcher
+	from Stream
+}
+
+func (w watched) Write(chunk []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.call != nil {
-		w.call(chunk)
+		w.call(w.from, chunk)
 	}
 	return len(chunk), nil
 }

@@ -208,7 +208,7 @@ func TestRunTerminate(t *testing.T) {
 	defer cancel()
 	c := shell(t, "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.01; done")
 	c.Grace = time.Minute
-	c.Watch = func(chunk []byte) {
+	c.Watch = func(_ Stream, chunk []byte) {
 		if bytes.Contains(chunk, []byte("ready")) {
 			cancel()
 		}
@@ -350,7 +350,7 @@ func TestRunFlood(t *testing.T) {
 	const n = 30 << 20
 	c := self(t, "flood", strconv.Itoa(n))
 	watched := 0
-	c.Watch = func(chunk []byte) { watched += len(chunk) }
+	c.Watch = func(_ Stream, chunk []byte) { watched += len(chunk) }
 	o := run(t, c)
 	kept := len(o.Stdout.Head) + len(o.Stdout.Tail)
 	if o.ExitCode != 0 || kept != DefaultMaxOutput || o.Stdout.LeftOut != n-DefaultMaxOutput || watched != n+len(o.Stderr.Head) {

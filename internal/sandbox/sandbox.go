@@ -51,13 +51,22 @@ type Command struct {
 	Grace     time.Duration // between the request to end and the kill; 0 means 2 seconds
 	MaxOutput int           // bytes kept of each stream; 0 means DefaultMaxOutput
 
-	// Watch is given the output as it comes, both streams, one call at a time. It
-	// must not keep the slice. It is not called after Run returned.
-	Watch func(chunk []byte)
+	// Watch is given the output as it comes, one call at a time, and which of the
+	// streams it is. It must not keep the slice. It is not called after Run returned.
+	Watch func(from Stream, chunk []byte)
 	// Now is the clock for Outcome.DurationMs; nil means time.Now. It does not drive
 	// the timeout.
 	Now func() time.Time
 }
+
+// A Stream is one of the two that a program writes to.
+type Stream int
+
+// The streams.
+const (
+	Stdout Stream = iota
+	Stderr
+)
 
 // DefaultMaxOutput is what is kept of a stream: plenty for a model to read, and
 // little enough to send.
@@ -83,12 +92,13 @@ type Outcome struct {
 	DroppedEnv []string // names of Env that were not passed on, sorted
 }
 
-// Errors of Run, to be told apart with errors.Is. When one of the first three is
+// Errors of Run, to be told apart with errors.Is. When one of the first four is
 // returned, nothing ran.
 var (
 	ErrNotFound   = errors.New("program not found")
 	ErrPermission = errors.New("program is not executable")
 	ErrInvalid    = errors.New("invalid command")
+	ErrFormat     = errors.New("not a program for this machine, and no script with a #! line")
 	// ErrLost means that nobody knows how far the program came: the supervisor was
 	// killed while it ran. What could be found of it was killed.
 	ErrLost = errors.New("the supervisor of commands was killed, the outcome is unknown")

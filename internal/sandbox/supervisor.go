@@ -12,6 +12,8 @@ import (
 // ends, all of them on [Supervisor.Close] and when this process dies. It starts its
 // process at the first command, and another one if that was killed.
 type Supervisor struct {
+	connecting sync.Mutex // one at a time, and not mu: to end must not wait for a start
+
 	mu   sync.Mutex
 	link *link // to the process; nil before the first command. See link_*.go
 	over bool
@@ -96,24 +98,37 @@ func (s *Supervisor) end() *link {
 }
 
 func (s *Supervisor) isOver() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.over
+	_, over := s.current()
+	return over
 }
 
 // connect returns the link to a process that is ready, a new one if there is none.
 func (s *Supervisor) connect() (*link, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over {
+	s.connecting.Lock()
+	defer s.connecting.Unlock()
+	l, over := s.current()
+	if over {
 		return nil, errClosed
 	}
-	if s.link == nil || s.link.isLost() {
-		l, err := newLink(s.patience)
-		if err != nil {
-			return nil, err
-		}
-		s.link = l
+	if l != nil && !l.isLost() {
+		return l, nil
 	}
-	return s.link, nil
+	l, err := newLink(s.patience)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over { // meanwhile; nobody else knows of the new process
+		l.letGo()
+		return nil, errClosed
+	}
+	s.link = l
+	return l, nil
+}
+
+func (s *Supervisor) current() (l *link, over bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.link, s.over
 }

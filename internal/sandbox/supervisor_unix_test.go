@@ -21,7 +21,7 @@ func TestSupervisorKill(t *testing.T) {
 	outcomes := make(chan Outcome, n)
 	for range n {
 		c := shell(t, `trap "" TERM HUP INT; sleep 3600 & echo $!; sleep 3600`)
-		c.Watch = func(chunk []byte) { ready <- string(bytes.TrimSpace(chunk)) }
+		c.Watch = func(_ Stream, chunk []byte) { ready <- string(bytes.TrimSpace(chunk)) }
 		go func() {
 			o, err := s.Run(t.Context(), c)
 			if err != nil {

@@ -49,7 +49,9 @@ func inside(value string) []string {
 		return found
 	}
 	if password, ok := u.User.Password(); ok {
-		found = append(found, password)
+		if isPassword(password) || strings.ContainsAny(password, "-_. ") { // a single word would be missed in text
+			found = append(found, password)
+		}
 	} else if user := u.User.Username(); looksRandom(user) { // a token in its place
 		found = append(found, user)
 	}
@@ -96,6 +98,9 @@ func isPassword(value string) bool {
 		return false
 	}
 	c := count(value)
+	if len(value) < 16 && c.digits+c.signs == 0 && c.changes < 3 {
+		return false // words, also written like createdAt
+	}
 	kinds := 0
 	for _, n := range []int{c.lower, c.upper, c.digits, c.signs} {
 		if n > 0 {

@@ -60,6 +60,8 @@ func TestSecretsIn(t *testing.T) {
 		{"DATABASE_URL", "postgres://app:s3cretpw@db.example:5432/app", []string{"s3cretpw"}},
 		{"DATABASE_URL", "postgres://app:p%40ssw0rd%21@db.example/app", []string{"p@ssw0rd!"}},
 		{"DATABASE_URL", "postgres://db.example/app", nil},
+		{"DATABASE_URL", "postgresql://postgres:postgres@localhost/app", nil},
+		{"SORT_KEY", "createdAt", nil},
 		{"HOOK", "https://hooks.example/services/T0001/" + key, []string{key}},
 		{"REMOTE", "https://" + key + "@git.example/a/b.git", []string{key}},
 		{"ENDPOINT", "https://api.example/v1?token=hunter2hunter", []string{"hunter2hunter"}},

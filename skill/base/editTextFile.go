@@ -94,7 +94,7 @@ func refuseEdit(path string, err error) answer {
 	switch {
 	case errors.As(err, &several):
 		return answer{failed: true, body: ambiguousEdit{
-			failure{Error: clean(fmt.Sprintf("oldText occurs %d times in %q; give more of the text around the place you mean", several.matches, name)), Code: codeAmbiguous},
+			failure{Error: clean(fmt.Sprintf("oldText occurs %s times in %q; give more of the text around the place you mean", several.count(), name)), Code: codeAmbiguous},
 			several.matches,
 		}}
 	case errors.Is(err, errNoMatch):

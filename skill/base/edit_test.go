@@ -26,7 +26,8 @@ func TestEdit(t *testing.T) {
 		{"twice", "a b a", "a", "x", "", 2},
 		{"many times", "aaaaaaaaaa", "a", "x", "", 10},
 		{"overlapping", "aaa", "aa", "x", "", 2},
-		{"overlapping later", "-aba-ababa", "aba", "x", "", 2},
+		{"overlapping later", "-aba-ababa", "aba", "x", "", 3},
+		{"overlapping often", "aaaa", "aa", "x", "", 3},
 		{"the new text is no match", "a b", "b", "a a", "a a a", 1},
 
 		{"dollar and ampersand", "price", "price", "$& $1 $$ $` $' ${0}", "$& $1 $$ $` $' ${0}", 1},
@@ -80,6 +81,23 @@ func TestEdit(t *testing.T) {
 	}
 	if _, err := edit([]byte("a"), "", "b"); !errors.Is(err, errNoMatch) {
 		t.Errorf("empty text: %v", err)
+	}
+}
+
+// The worst that there is to count, in time that is not the product of the sizes: as
+// a product it would not end while somebody waits.
+func TestEditCountIsBounded(t *testing.T) {
+	text := bytes.Repeat([]byte("a"), maxTextFile)
+	for _, tt := range []struct{ length, matches int }{{1, 1000}, {1000, 1000}, {1 << 20, 64}, {maxTextFile / 2, 2}} {
+		_, err := edit(text, string(text[:tt.length]), "x")
+		var several *ambiguousError
+		if !errors.As(err, &several) || several.matches != tt.matches || !several.more {
+			t.Errorf("%d bytes: %v, want at least %d matches", tt.length, err, tt.matches)
+		}
+	}
+	exact := bytes.Repeat([]byte("a"), maxMatches)
+	if _, err := edit(exact, "a", "x"); err == nil || err.Error() != "1000 matches" {
+		t.Errorf("as many as are counted: %v", err)
 	}
 }
 

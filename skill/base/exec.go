@@ -93,36 +93,25 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 		OpenDir: dir.File(),
 		Environ: s.opts.Environ,
 		Env:     args.Env,
-		Timeout: time.Duration(min(timeout, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond,
+		Timeout: timeLimit(timeout),
 		Watch:   notes.write,
 		Now:     s.opts.Now,
 	})
 	if err != nil {
-		return refuseStart(command, err)
+		return refuseStart(command, err, s.isThere(ctx, cwd, command))
 	}
 	outcome.Stdout, outcome.Stderr = s.redactOutput(outcome.Stdout), s.redactOutput(outcome.Stderr)
-	return describe(outcome, timeout, isTrue(args.Stdout), isTrue(args.Stderr))
+	return describe(ctx, outcome, timeout, isTrue(args.Stdout), isTrue(args.Stderr))
+}
+
+// timeLimit turns milliseconds into a duration; 0 means none. There is no upper limit
+// but the one of the type.
+func timeLimit(ms int64) time.Duration {
+	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
 // isTrue reads a flag that is on unless it is switched off.
 func isTrue(flag *bool) bool { return flag == nil || *flag }
-
-func refuseStart(command string, err error) answer {
-	name := clip(command, 200)
-	switch {
-	case errors.Is(err, sandbox.ErrNotFound):
-		return refuse("command_not_found", fmt.Sprintf("command %q does not exist: it is not in PATH or not in the directory", name))
-	case errors.Is(err, sandbox.ErrPermission):
-		return refuse("command_not_executable", fmt.Sprintf("command %q is not executable", name))
-	case errors.Is(err, sandbox.ErrInvalid):
-		return refuse(codeInvalidArguments, fmt.Sprintf("command %q cannot be run: batch files and NUL characters are not accepted", name))
-	}
-	if errors.Is(err, sandbox.ErrLost) {
-		return refuse(codeIO, fmt.Sprintf("command %q: the process that supervises commands was killed or stopped while it ran; "+
-			"what it had done by then is unknown, and what it had started was killed", name))
-	}
-	return refuse("start_failed", fmt.Sprintf("command %q could not be started: %v", name, err))
-}
 
 // An execSuccess is the answer for exit code 0.
 type execSuccess struct {
@@ -147,7 +136,7 @@ type execFailure struct {
 
 const noOutput = "(the command succeeded and there is no output to show)"
 
-func describe(o sandbox.Outcome, timeout int64, stdout, stderr bool) answer {
+func describe(ctx context.Context, o sandbox.Outcome, timeout int64, stdout, stderr bool) answer {
 	var out, errs string
 	if stdout {
 		out = clean(o.Stdout.String())
@@ -157,11 +146,7 @@ func describe(o sandbox.Outcome, timeout int64, stdout, stderr bool) answer {
 	}
 	dropped := droppedNames(o.DroppedEnv)
 	if o.ExitCode == 0 && !o.TimedOut && !o.Cancelled {
-		output := out + errs
-		if strings.TrimSpace(output) == "" {
-			output = noOutput
-		}
-		return answer{body: execSuccess{output, 0, o.DurationMs, dropped}}
+		return answer{body: execSuccess{join(out, errs), 0, o.DurationMs, dropped}}
 	}
 	f := execFailure{
 		Signal: o.Signal, TimedOut: o.TimedOut, DurationMs: o.DurationMs,
@@ -175,13 +160,35 @@ func describe(o sandbox.Outcome, timeout int64, stdout, stderr bool) answer {
 	case o.TimedOut:
 		f.Code, f.Error = "timeout", fmt.Sprintf("command timed out after %dms and was killed with all it started", timeout)
 	case o.Cancelled:
-		f.Code, f.Error = codeInterrupted, "command was stopped because the run was interrupted"
+		f.Code, f.Error = codeInterrupted, stopped(ctx)
 	case o.Signal != "":
 		f.Code, f.Error = "signal", "command was ended by "+o.Signal
 	default:
 		f.Code, f.Error = "exit_code", fmt.Sprintf("command failed with exit code %d", o.ExitCode)
 	}
 	return answer{body: f, failed: true}
+}
+
+// join puts standard error behind standard output, on a line of its own.
+func join(out, errs string) string {
+	if out != "" && errs != "" && !strings.HasSuffix(out, "\n") {
+		out += "\n"
+	}
+	if strings.TrimSpace(out+errs) == "" {
+		return noOutput
+	}
+	return out + errs
+}
+
+// stopped says why a command was stopped. Of a limit that was reached the model has to
+// know: it would only run the same again.
+func stopped(ctx context.Context) string {
+	switch cause := context.Cause(ctx); {
+	case cause == nil, errors.Is(cause, context.Canceled), errors.Is(cause, context.DeadlineExceeded):
+		return "command was stopped because the run was interrupted"
+	default:
+		return clean("command was stopped: " + clip(cause.Error(), 500))
+	}
 }
 
 // droppedNames bounds what a call can make us repeat.

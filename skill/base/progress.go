@@ -3,6 +3,8 @@ package base
 import (
 	"bytes"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
 const (
@@ -19,32 +21,32 @@ type progress struct {
 	now    func() time.Time
 	report func(string)
 
-	line []byte
-	sent int
-	last time.Time
+	lines [2][]byte // that are not finished, of each stream
+	sent  int
+	last  time.Time
 }
 
-func (p *progress) write(chunk []byte) {
+func (p *progress) write(from sandbox.Stream, chunk []byte) {
+	line := &p.lines[from]
 	for len(chunk) > 0 && p.sent < maxNotes {
 		end := bytes.IndexByte(chunk, '\n')
 		piece := chunk
 		if end >= 0 {
 			piece = chunk[:end]
 		}
-		if room := maxNote - len(p.line); room > 0 {
-			p.line = append(p.line, piece[:min(room, len(piece))]...)
+		if room := maxNote - len(*line); room > 0 {
+			*line = append(*line, piece[:min(room, len(piece))]...)
 		}
 		if end < 0 {
 			return
 		}
-		p.flush()
+		p.note(bytes.TrimSpace(bytes.ToValidUTF8(*line, nil)))
+		*line = (*line)[:0]
 		chunk = chunk[end+1:]
 	}
 }
 
-func (p *progress) flush() {
-	line := bytes.TrimSpace(bytes.ToValidUTF8(p.line, nil))
-	p.line = p.line[:0]
+func (p *progress) note(line []byte) {
 	if len(line) == 0 {
 		return
 	}

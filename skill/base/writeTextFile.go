@@ -36,7 +36,7 @@ func (s *Skill) writeTextFile() tool {
 			Title:       "Write text file",
 			Description: strings.TrimSpace(writeTextFileText),
 			InputSchema: jsontext.Value(writeTextFileSchema),
-			Repeatable:  true, // a second run leaves the same file
+			Repeatable:  false, // a second run undoes what the user wrote there since
 		},
 		run: s.runWriteTextFile,
 	}

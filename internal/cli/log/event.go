@@ -116,7 +116,7 @@ func (p *printer) calls(calls []event.ToolCall) {
 	if !p.verbose {
 		var names []string
 		for _, c := range calls {
-			names = append(names, c.ToolName)
+			names = append(names, headline(c))
 		}
 		p.field("  Tools", strings.Join(names, ", "))
 		return

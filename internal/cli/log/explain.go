@@ -147,11 +147,11 @@ func (v *survey) printOpen(p *printer, opts *Options) {
 			switch {
 			case c.Result != nil:
 			case !c.Started:
-				p.line("  - " + c.ToolName + ": not started")
+				p.line("  - " + headline(c.ToolCall) + ": not started")
 			case v.status() == string(event.JobRunning):
-				p.line("  - " + c.ToolName + ": running")
+				p.line("  - " + headline(c.ToolCall) + ": running")
 			default:
-				p.line("  - " + c.ToolName + ": started, outcome unknown")
+				p.line("  - " + headline(c.ToolCall) + ": started, outcome unknown")
 			}
 		}
 		p.blank()

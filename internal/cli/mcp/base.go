@@ -48,8 +48,9 @@ nothing else on the latter.
 
 The tools work in one directory, under the same protections as in a run: no path
 leads out of it, .env files and the history of perstack cannot be reached,
-perstack.toml cannot be changed. Only exec starts programs, and those can do what
-you can do: leave it out if that is too much.
+perstack.toml cannot be changed. Only exec starts programs. They run as you, with
+your files and network; on Linux never with more: sudo does not work in them, and
+started by root they lack root's powers. Leave exec out if that is too much.
 
 A client is configured like this, in most of them under "mcpServers":
 
@@ -59,7 +60,8 @@ A client is configured like this, in most of them under "mcpServers":
   }
 
 The server ends when the client closes its input. Exit codes: 0 closed, 1 failed,
-2 wrong usage, 3 the workspace is too large, 130 and 143 stopped by a signal.`,
+2 wrong usage, 3 the workspace is too large, 129, 130 and 143 stopped by a
+signal.`,
 		Example: `  perstack mcp base
   perstack mcp base --workspace ./project --omit exec
   perstack mcp base --pick readTextFile,listDirectory

@@ -164,6 +164,9 @@ func (p *Printer) general(a event.Activity) row {
 	if a.ToolName == "think" && strings.HasPrefix(a.SkillName, event.BaseSkill) && a.Error == "" {
 		return p.prose(row{label: "Think"}, thought(a.Args), dim)
 	}
+	if a.ToolName == "healthCheck" && strings.HasPrefix(a.SkillName, event.BaseSkill) && len(a.Args) <= len("{}") {
+		return row{label: "Health Check"}
+	}
 	r := row{label: cmp.Or(a.ToolName, string(a.Type)), body: []line{{cut(compact(a.Args), argsCut), plain}}}
 	if p.opts.Verbose {
 		r.summary = a.SkillName

@@ -74,6 +74,7 @@ var activities = []event.Activity{
 	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "search", Args: jsontext.Value(`{"q": "perstack"}`)},
 	{Type: event.ActivityGeneralTool, SkillName: event.BaseSkill, ToolName: "think", Args: jsontext.Value(`{"thought":"The plan\nhas two parts.","nextThoughtNeeded":true}`)},
 	{Type: event.ActivityGeneralTool, SkillName: event.BaseSkill, ToolName: "think", Args: jsontext.Value(`{"thought":1}`)},
+	{Type: event.ActivityGeneralTool, SkillName: event.BaseSkill, ToolName: "healthCheck", Args: jsontext.Value(`{}`)},
 	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "post", Args: jsontext.Value(`{"q":"a"}`), Error: lost},
 	{Type: event.ActivityGeneralTool, ToolName: "post", Args: jsontext.Value(`{}`), Error: lost},
 	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "fetch", Args: jsontext.Value(`{"url":"https://example.com/` + strings.Repeat("p", 80) + `"}`), Error: "HTTP 404"},
@@ -96,6 +97,34 @@ func TestActivities(t *testing.T) {
 				t.Error("an escape character without colours")
 			}
 		})
+	}
+}
+
+// In a pipe there is no width, and still no line of a megabyte; only what ends the run
+// is whole.
+func TestLongLineInPipe(t *testing.T) {
+	long := strings.Repeat("x", 300_000)
+	for _, test := range []struct {
+		a     event.Activity
+		bound int // columns of the longest line
+	}{
+		{event.Activity{Type: event.ActivityReadTextFile, Path: long, Content: &long}, 2*unknownWidth + gutter},
+		{event.Activity{Type: event.ActivityWriteTextFile, Path: "a", Text: long}, unknownWidth + gutter},
+		{event.Activity{Type: event.ActivityDeleteFile, Path: "a", Error: long}, unknownWidth + gutter},
+		{event.Activity{Type: event.ActivityRemark, Text: long}, defaultLines*unknownWidth + gutter},
+	} {
+		p := New(nil, Options{})
+		p.draw(0, p.activity(test.a))
+		for l := range strings.Lines(p.out.String()) {
+			if n := columns(strings.TrimSuffix(l, "\n")); n > test.bound {
+				t.Errorf("%s: a line of %d columns, want at most %d", test.a.Type, n, test.bound)
+			}
+		}
+	}
+	p := New(nil, Options{})
+	p.draw(0, p.activity(event.Activity{Type: event.ActivityComplete, Text: long}))
+	if !strings.Contains(p.out.String(), long) {
+		t.Error("the answer was cut")
 	}
 }
 

@@ -36,7 +36,8 @@ type Options struct {
 	// Color allows colours. The caller knows whether there is a terminal and what
 	// NO_COLOR says.
 	Color bool
-	// Width is the number of columns of the terminal; 0 if there is none to ask.
+	// Width is the number of columns of the terminal; 0 if there is none to ask. Then
+	// prose is not wrapped, and very long lines are cut all the same.
 	Width int
 	// Lines is how many lines of a body are shown; 0 means 4.
 	Lines int

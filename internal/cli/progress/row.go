@@ -65,6 +65,8 @@ func (p *Printer) layOut(r row, before int) []line {
 		switch {
 		case !r.whole:
 			lines = append(lines, line{p.fit(l.text, before), l.colour})
+		case p.opts.Width <= 0 && r.limit > 0:
+			lines = append(lines, line{shorten(clean(l.text), r.limit*unknownWidth), l.colour})
 		case p.opts.Width <= 0:
 			lines = append(lines, line{clean(l.text), l.colour})
 		default:
@@ -99,18 +101,21 @@ func clean(text string) string {
 func flat(text string) string { return strings.ReplaceAll(clean(text), "\t", "    ") }
 
 // fit cleans text and cuts it to what is left of the width behind so many columns.
-// Without a width it stays as long as it is.
 func (p *Printer) fit(text string, before int) string {
-	if p.opts.Width <= 0 {
-		return flat(text)
-	}
 	return shorten(flat(text), p.room(before))
 }
+
+// unknownWidth is how many columns a line has where there is no terminal to ask: room
+// for what people write. A file may be one line of a megabyte.
+const unknownWidth = 200
 
 // room is what is left of the width. On a tiny terminal, lines that run over are better
 // than nothing.
 func (p *Printer) room(before int) int {
 	const least = 10
+	if p.opts.Width <= 0 {
+		return unknownWidth
+	}
 	return max(p.opts.Width-before, least)
 }
 

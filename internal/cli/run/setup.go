@@ -110,7 +110,7 @@ func (s *setup) loadEnv() error {
 // workspace, if that is not the one this run was started from. The run does not depend
 // on it: what is wrong there does not stop it.
 func (s *setup) keepProject() {
-	if s.workspace == s.config.Dir && s.workspace == s.opts.Host.Dir {
+	if s.opts.Host.Dir == s.config.Dir && s.config.Dir == s.workspace {
 		return
 	}
 	project, err := s.opts.Host.Project(s.workspace)

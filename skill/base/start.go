@@ -1,0 +1,63 @@
+package base
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/sandbox"
+)
+
+// refuseStart says why a command did not start. The kernel calls a file "not found"
+// also when it is there and what its #! line names is not; there tells the two apart.
+func refuseStart(command string, err error, there bool) answer {
+	name := clip(command, 200)
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound) && there:
+		return refuse("command_not_found", fmt.Sprintf("command %q cannot be run: the file is there, but its interpreter (the program in its #! line), "+
+			"or a library that it needs, does not exist", name))
+	case errors.Is(err, sandbox.ErrNotFound):
+		return refuse("command_not_found", fmt.Sprintf("command %q does not exist: it is not in PATH or not in the directory%s", name, shellHint(command)))
+	case errors.Is(err, sandbox.ErrPermission):
+		return refuse("command_not_executable", fmt.Sprintf("command %q is not executable", name))
+	case errors.Is(err, sandbox.ErrInvalid):
+		return refuse(codeInvalidArguments, fmt.Sprintf("command %q cannot be run: batch files and NUL characters are not accepted", name))
+	case errors.Is(err, sandbox.ErrLost):
+		return refuse(codeIO, fmt.Sprintf("command %q: the process that supervises commands was killed or stopped while it ran; "+
+			"what it had done by then is unknown, and what was found of it was killed", name))
+	}
+	why := strings.TrimPrefix(err.Error(), fmt.Sprintf("start %q: ", command)) // the name is said already
+	if errors.Is(err, sandbox.ErrFormat) {
+		why = "it has no #! line, or is not a program for this machine; run a script with its interpreter, as in \"sh\" with [\"./script\"]"
+	}
+	return refuse("start_failed", fmt.Sprintf("command %q could not be started: %s%s", name, clip(why, 500), shellHint(command)))
+}
+
+// isThere reports whether command is the path of a file that stands in the workspace.
+// Whether there is one elsewhere is not looked up: no tool looks out of the workspace.
+func (s *Skill) isThere(ctx context.Context, cwd, command string) bool {
+	if filepath.Base(command) == command {
+		return false // a name, which is searched in PATH
+	}
+	if !filepath.IsAbs(command) {
+		command = filepath.Join(cwd, command)
+	}
+	info, err := s.opts.Workspace.Stat(ctx, command)
+	return err == nil && !info.Dir
+}
+
+// shellHint helps a model that wrote a command as for a shell.
+func shellHint(command string) string {
+	switch command {
+	case "cd", "pushd", "popd":
+		return "; \"cwd\" says where a command starts"
+	case "alias", "eval", "export", "set", "source", ".", "type", "ulimit", "umask", "unset":
+		return "; only a shell knows it: run \"sh\" with [\"-c\", \"…\"]"
+	}
+	if strings.ContainsAny(command, " \t\n|&;<>()$`*?\"'") {
+		return "; arguments go into \"args\", and a pipe or another sign of the shell needs \"sh\" with [\"-c\", \"…\"]"
+	}
+	return ""
+}
