@@ -6,22 +6,20 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
-// N11: a directory is exchanged for a link that leads out, again and again, while every
-// tool works on what is in it. Whatever a call meets, it is the directory or a refusal.
-// It is on Linux because only there a test can exchange two names in one instant; the
+// N11: another process exchanges a directory for a link that leads out, 300,000 times,
+// while every tool works on what is in it. Whatever a call meets, it is the directory or
+// a refusal. It is on Linux because only there a test can exchange two names in one instant; the
 // race for other systems is in internal/workspace.
 func TestN11Swapped(t *testing.T) {
 	b := newBench(t)
 	b.put("../outside/sub/deep.txt", canary)
 	b.put("../outside/x.png", pngFile+canary)
 	before := b.tree()
-	b.link("../outside", "link")
 	b.put("d/secret.txt", "mine")
 	// What calls use up is put back by way of a handle, which no exchange misleads.
 	inner, err := os.OpenRoot(filepath.Join(b.dir, "d"))
@@ -46,25 +44,17 @@ func TestN11Swapped(t *testing.T) {
 		b.put("a.txt", "alpha")
 	}
 
-	stop := make(chan struct{})
-	var swapping sync.WaitGroup
-	swapping.Go(func() {
-		one, other := filepath.Join(b.dir, "d"), filepath.Join(b.dir, "link")
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if err := unix.Renameat2(unix.AT_FDCWD, one, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE); err != nil {
-				t.Errorf("exchange: %v", err)
-				return
-			}
-		}
+	const swaps = 300_000
+	swapper := evil.StartSwapping(t, swaps, evil.Swap{
+		Name: filepath.Join(b.dir, "d"), Other: filepath.Join(b.dir, "link"), Target: "../outside",
 	})
-
 	met := map[string]int{}
-	for round := 0; round < 100 || round < 20_000 && (met["outside_workspace"] == 0 || met["done"] == 0); round++ {
+	for round, swapping := 0, true; swapping; round++ {
+		select {
+		case <-swapper.Done():
+			swapping = false
+		default:
+		}
 		refill()
 		for _, w := range ways() {
 			path := "d/secret.txt"
@@ -95,9 +85,9 @@ func TestN11Swapped(t *testing.T) {
 			met[code]++
 		}
 	}
-	close(stop)
-	swapping.Wait()
-
+	if n := swapper.Stop(); n != swaps {
+		t.Errorf("%d swaps", n)
+	}
 	if met["outside_workspace"] == 0 || met["done"] == 0 {
 		t.Errorf("the calls never met both the directory and the link: %v", met)
 	}

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
 // commands runs the commands of all tests that do not close it themselves.
 var commands = sandbox.NewSupervisor()
 
 func TestMain(m *testing.M) {
+	evil.SwapIfAsked()
 	sandbox.Init()
 	code := m.Run()
 	if err := commands.Close(); err != nil {
