@@ -33,11 +33,6 @@ type link struct {
 	children map[uint64]*child
 }
 
-// guards are the numbers of all supervisor processes that this process has. It is about
-// the process, not about a job: the loss of one supervisor must not cost the others
-// their lives.
-var guards sync.Map
-
 // newLink starts a supervisor process and waits until it is ready.
 func newLink(patience time.Duration) (*link, error) {
 	gone := make(chan struct{})
@@ -45,7 +40,6 @@ func newLink(patience time.Duration) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
 	}
-	guards.Store(process.Pid, true)
 	l := &link{
 		socket: socket{end}, process: process, patience: patience, since: startTime(process.Pid),
 		gone: gone, children: make(map[uint64]*child),
@@ -64,7 +58,6 @@ func newLink(patience time.Duration) (*link, error) {
 	if err != nil {
 		_ = process.Kill()
 		_, _ = process.Wait()
-		guards.Delete(process.Pid)
 		end.Close()
 		close(gone)
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
@@ -109,9 +102,7 @@ func (l *link) listen() {
 func (l *link) endedWell() bool {
 	patience := time.AfterFunc(l.patience, l.abandon)
 	defer patience.Stop()
-	pid := l.process.Pid
 	state, err := l.process.Wait()
-	guards.Delete(pid)
 	return err == nil && state.Success()
 }
 

@@ -11,8 +11,11 @@ import (
 // endOrphans kills what a supervisor that was killed has left to us: [Shield] made this
 // process the one that inherits. The supervisor began at since. Programs run in sessions
 // that are not ours, and no process can join a session; so a child of ours in our
-// session, or older than the supervisor, is none of them. Nor is another supervisor that
-// we know to live, with all that is below it.
+// session, or older than the supervisor, is none of them.
+//
+// Another supervisor of this process that began later is taken for one of them, which
+// costs its commands their lives: better than sparing what only looks like it. Programs
+// that shield themselves have one supervisor; perstack does.
 //
 // A process that was not shielded inherits nothing, and must not touch children that
 // are not its own.
@@ -30,10 +33,7 @@ func endOrphans(since uint64) {
 	if since == math.MaxUint64 {
 		since = 0 // /proc hid the supervisor; then its session has to do
 	}
-	isOrphan := func(p proc) bool {
-		_, ours := guards.Load(p.pid)
-		return !ours && p.parent == self && p.session != session && p.begun >= since
-	}
+	isOrphan := func(p proc) bool { return p.parent == self && p.session != session && p.begun >= since }
 	find := func(all map[int]proc) (found []proc) {
 		for pid, p := range all {
 			if line := lineage(all, pid, self); len(line) > 0 && isOrphan(line[len(line)-1]) {

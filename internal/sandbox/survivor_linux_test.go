@@ -203,7 +203,7 @@ func TestSupervisorLost(t *testing.T) {
 func TestSupervisorPair(t *testing.T) {
 	c := self(t, "pair")
 	out, err := exec.Command(c.Program, c.Args...).CombinedOutput()
-	if want := "ran\n <nil>\nran\n <nil>\nalive: true\n<nil> true <nil> false\n"; err != nil || string(out) != want {
+	if want := "ran\n <nil>\nran\n <nil>\n<nil> true <nil> false\n"; err != nil || string(out) != want {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
