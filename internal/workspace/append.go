@@ -37,6 +37,7 @@ var errShared = errors.New("it has several names or special rights")
 
 // extend writes to the end of the file in place.
 func (p *place) extend(ctx context.Context, data []byte) (info fs.FileInfo, err error) {
+	p.trace("extend")
 	f, err := p.dir().OpenFile(p.name, os.O_WRONLY|os.O_APPEND|noFollow|noBlock, 0)
 	if err != nil {
 		if now, lerr := p.dir().Lstat(p.name); lerr != nil || !sameFile(now, p.info) {
@@ -45,6 +46,7 @@ func (p *place) extend(ctx context.Context, data []byte) (info fs.FileInfo, err 
 		return nil, err
 	}
 	defer f.Close()
+	p.trace("extending")
 	// All is checked again on the handle: the name may have been swapped since.
 	before, err := f.Stat()
 	if err != nil {

@@ -91,7 +91,7 @@ func TestAppendAndEditRefused(t *testing.T) {
 		{"dirlink", workspace.IsADirectory, "is a directory"},
 		{"a.txt/", workspace.NotADirectory, "is not a directory"},
 		{"pipe", workspace.NotRegular, "is not a regular file"},
-		{"ro.txt", workspace.NotWritable, "is not writable"},
+		{"ro.txt", workspace.NotWritable, "is not writable: its owner may not write it"},
 		{"full/ro.txt", workspace.NotWritable, "is not writable"},
 		{"leak", workspace.OutsideWorkspace, "symbolic link"},
 		{"abs/secret.txt", workspace.OutsideWorkspace, "symbolic link"},

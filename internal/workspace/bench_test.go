@@ -37,6 +37,19 @@ func BenchmarkReadFile(b *testing.B) {
 	}
 }
 
+// BenchmarkReadFileElsewhere is the worst case: no directory is that of the call before.
+func BenchmarkReadFileElsewhere(b *testing.B) {
+	h, name := deepFile(b)
+	other := filepath.Join("e", "f", "g", "h", "file.txt")
+	put(b, filepath.Join(h.dir, other), strings.Repeat("0123456789", 1024))
+	for b.Loop() {
+		name, other = other, name
+		if _, data, err := h.ReadFile(b.Context(), name, 1<<20); err != nil || len(data) != 10240 {
+			b.Fatal(len(data), err)
+		}
+	}
+}
+
 func BenchmarkPlainReadFile(b *testing.B) {
 	h, name := deepFile(b)
 	path := filepath.Join(h.dir, name)

@@ -61,7 +61,7 @@ func (w *Workspace) changing(ctx context.Context, name string, do func(*place) e
 					return err
 				}
 				if !writable(p.info) {
-					return fail(NotWritable, name, "is not writable")
+					return notWritable(name)
 				}
 				return translate(name, do(p), true)
 			})

@@ -138,8 +138,10 @@ func classify(name string, err error, writing bool) *Error {
 		return fail(InvalidPath, name, "is not a valid path: too many symbolic links")
 	case errors.Is(err, syscall.ENOSPC):
 		return fail(NoSpace, name, "could not be written: no space left on the device")
-	case writing && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)):
-		return fail(NotWritable, name, "is not writable")
+	case writing && errors.Is(err, syscall.EROFS):
+		return fail(NotWritable, name, "is not writable: its file system is read-only")
+	case writing && errors.Is(err, fs.ErrPermission):
+		return fail(NotWritable, name, "is not writable: permission denied")
 	case errors.Is(err, fs.ErrPermission):
 		return fail(NotReadable, name, "is not readable: permission denied")
 	case strings.Contains(err.Error(), "path escapes from parent"): // os keeps this error to itself

@@ -5,7 +5,7 @@ import "io/fs"
 // MaxJobs is one job less than a test needs.
 const MaxJobs = maxJobs
 
-// Trace makes w report its steps, folds, watches, syncs and renames.
+// Trace makes w report its steps, folds, watches and syncs, and when a file got its name.
 func (w *Workspace) Trace(report func(string)) { w.trace = report }
 
 // Opened describes the file that is open.

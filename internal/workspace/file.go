@@ -71,6 +71,7 @@ var errMadeUp = errors.New("it is made up by the kernel")
 
 // open opens the file at the place for reading.
 func (p *place) open(ctx context.Context) (*reader, fs.FileInfo, error) {
+	p.trace("open")
 	f, info, err := p.dir().read(p.name, p.info)
 	if errors.Is(err, errMadeUp) {
 		return nil, nil, fail(NotRegular, p.given, "is not a regular file")

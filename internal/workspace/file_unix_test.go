@@ -123,8 +123,8 @@ func TestWriteFile(t *testing.T) {
 			code     workspace.Code
 			fragment string
 		}{
-			{"ro.txt", workspace.NotWritable, "is not writable"},
-			{"rodir/new", workspace.NotWritable, "is not writable"},
+			{"ro.txt", workspace.NotWritable, "is not writable: its owner may not write it"},
+			{"rodir/new", workspace.NotWritable, "its directory is not writable"},
 			{"rodir/new/new", workspace.NotWritable, "is not writable"},
 			{"src", workspace.IsADirectory, "is a directory"},
 			{".", workspace.IsADirectory, "is a directory"},

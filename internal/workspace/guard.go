@@ -15,6 +15,8 @@ import (
 // hard link, a bind mount, another letter case, a rename). By place: a name that does
 // not exist yet, or that only looks like the protected one, is refused by where it
 // would be.
+//
+// Changes are refused in a third way, by the route of a path: see stop.
 type guard struct {
 	root    folder
 	dir     string // the path of root
@@ -33,6 +35,10 @@ type entry struct {
 	jobs  string   // and that of the jobs in it
 	place []string // folded names from the root of the workspace; nil when it lies elsewhere
 	plain bool     // a link at path is not followed: a repository could have brought it
+
+	origin string   // where the route to it begins,
+	names  []string // and the names from there
+	stops  []stop   // of that route, when the workspace was opened
 }
 
 // newGuard makes a guard of paths anywhere on the machine.
@@ -63,6 +69,8 @@ func (g *guard) add(e *entry) {
 	}
 	e.from, e.name = vantage(g.root, g.dir, e.path)
 	e.jobs = e.name + "/" + jobsName
+	e.origin, e.names = origin(g.dir, e.path)
+	e.stops = e.route(g.dir)
 	g.entries = append(g.entries, e)
 	if e.place != nil {
 		g.inside = append(g.inside, e)

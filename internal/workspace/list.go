@@ -33,11 +33,12 @@ type Entry struct {
 type Listing struct {
 	Path    string // absolute, links resolved
 	Entries []Entry
-	Total   int // names in the directory, protected ones not counted
+	Total   int // names in the directory, protected and unfinished ones not counted
 }
 
 // ReadDir lists a directory, sorted by the bytes of the names: limit entries, or
-// fewer, beginning with the one numbered offset. Protected entries are left out.
+// fewer, beginning with the one numbered offset. Protected entries are left out, and so is
+// what WriteFile and Move have not finished.
 func (w *Workspace) ReadDir(ctx context.Context, name string, offset, limit int) (Listing, error) {
 	var out Listing
 	err := w.at(ctx, name, false, func(p *place) error {
@@ -80,7 +81,7 @@ func (p *place) names(ctx context.Context) ([]string, error) {
 		}
 		batch, err := d.Readdirnames(1024)
 		for _, n := range batch {
-			if p.refuse(p.fold(n), nil) == nil {
+			if !isTemporary(n) && p.refuse(p.fold(n), nil) == nil {
 				names = append(names, n)
 			}
 		}

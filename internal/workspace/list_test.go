@@ -79,6 +79,35 @@ func TestReadDir(t *testing.T) {
 	}
 }
 
+// What a killed process left is not listed. It can be read and deleted by its name, and
+// whatever only resembles it is listed.
+func TestReadDirUnfinished(t *testing.T) {
+	h := newHouse(t)
+	const left = ".perstack-abcdefghij27.tmp"
+	shown := []string{
+		".perstack-.tmp", ".perstack-abcdefghij2.tmp", ".perstack-abcdefghij277.tmp", ".perstack-abcdefghij_7.tmp",
+		".perstack-abcdefghij28.tmp", "perstack-abcdefghij27.tmp", ".perstack-abcdefghij27.tmpx",
+	}
+	for _, name := range append(shown, left) {
+		put(t, filepath.Join(h.dir, "dir", name), "x")
+	}
+	l, err := h.ReadDir(t.Context(), "dir", 0, 100)
+	if err != nil || l.Total != len(shown) {
+		t.Fatalf("%d entries, %v", l.Total, err)
+	}
+	for _, e := range l.Entries {
+		if !slices.Contains(shown, e.Name) {
+			t.Errorf("%s is listed", e.Name)
+		}
+	}
+	if got, err := h.read("dir/" + left); got != "x" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if _, err := h.RemoveFile(t.Context(), "dir/"+left); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestReadDirPages(t *testing.T) {
 	h := newHouse(t)
 	for i := range 25 {

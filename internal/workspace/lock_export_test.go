@@ -1,5 +1,8 @@
 package workspace
 
+// MaxChanges is how many tokens a tree has.
+const MaxChanges = maxChanges
+
 // Waiting returns how many places somebody has or waits for.
 func (w *Workspace) Waiting() int {
 	w.turns.mu.Lock()

@@ -108,6 +108,7 @@ func (w *Workspace) moveTo(ctx context.Context, n *named, p *place) error {
 		return err
 	}
 	defer target.Close()
+	p.trace("move")
 	err = renameNew(source, n.name, target, p.name, wasDir)
 	if isOtherDevice(err) {
 		return w.copyTo(ctx, n, p)

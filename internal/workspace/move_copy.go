@@ -78,7 +78,7 @@ func (t *tree) copyable(path []string, info fs.FileInfo) error {
 	case info.Mode().Type()&^(fs.ModeDir|fs.ModeSymlink) != 0:
 		return fail(NotRegular, t.given, "cannot be moved to another device: %s is a pipe, a socket or a device", quote(path[len(path)-1]))
 	case info.IsDir() && !writable(info):
-		return fail(NotWritable, t.given, "cannot be moved to another device: %s is not writable", quote(path[len(path)-1]))
+		return fail(NotWritable, t.given, "cannot be moved to another device: %s is not writable: its owner may not write it", quote(path[len(path)-1]))
 	}
 	return nil
 }
@@ -91,6 +91,11 @@ type copier struct {
 
 // into copies what is at path in from to a name of to that nothing has.
 func (c *copier) into(ctx context.Context, from folder, path []string, to folder, name string) (err error) {
+	err = c.nameless(ctx, from, path, to, name)
+	if !errors.Is(err, errNameless) {
+		return err
+	}
+	c.left = maxCopied
 	tmp := temporary()
 	defer func() {
 		if err != nil {
@@ -110,6 +115,37 @@ func (c *copier) into(ctx context.Context, from folder, path []string, to folder
 	}
 	defer d.Close()
 	return renameNew(d, tmp, d, name, info.IsDir())
+}
+
+// nameless copies a file that has no name until it is complete: a process that is killed
+// leaves nothing behind. Directories and links cannot be made so.
+func (c *copier) nameless(ctx context.Context, from folder, path []string, to folder, name string) error {
+	info, err := from.Lstat(path[len(path)-1])
+	if err != nil || !info.Mode().IsRegular() {
+		return errNameless
+	}
+	if err := c.check(path, info); err != nil {
+		return err
+	}
+	target, err := to.nameless(0o600)
+	if err != nil {
+		return errNameless
+	}
+	defer target.Close()
+	if err := c.fill(ctx, from, path[len(path)-1], info, target); err != nil {
+		return err
+	}
+	_ = setTimes(target, info.ModTime(), info.ModTime())
+	if err := to.give(target, name); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return errNameless
+	}
+	if err := target.Sync(); err != nil { // again: see replaceNameless
+		return fail(IO, c.given, "was copied to another device, but perhaps not for good; both the old and the new are there")
+	}
+	return nil
 }
 
 func (c *copier) one(ctx context.Context, from folder, path []string, to folder, as string) error {
@@ -175,13 +211,30 @@ func (c *copier) dir(ctx context.Context, from folder, path []string, info fs.Fi
 	}
 	defer copied.Close()
 	keepOwner(copied, info)
-	_ = copied.Chmod(info.Mode().Perm()) // a courtesy, as are the times: not every file system has them
+	_ = copied.Chmod(keepAccess(copied, from, path[len(path)-1], info)) // a courtesy, as are the times: not every file system has them
 	_ = copied.Sync()
 	_ = to.Chtimes(as, info.ModTime(), info.ModTime())
 	return nil
 }
 
 func (c *copier) file(ctx context.Context, from folder, name string, info fs.FileInfo, to folder, as string) error {
+	target, err := to.OpenFile(as, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer target.Close()
+	if err := c.fill(ctx, from, name, info, target); err != nil {
+		return err
+	}
+	if err := target.Close(); err != nil {
+		return err
+	}
+	_ = to.Chtimes(as, info.ModTime(), info.ModTime())
+	return nil
+}
+
+// fill copies the content of a file that was looked at, and its owner and mode.
+func (c *copier) fill(ctx context.Context, from folder, name string, info fs.FileInfo, target *os.File) error {
 	source, err := from.OpenFile(name, os.O_RDONLY|noFollow|noBlock, 0)
 	if err != nil {
 		return err
@@ -199,11 +252,6 @@ func (c *copier) file(ctx context.Context, from folder, name string, info fs.Fil
 	if linkCount(source, opened) > 1 {
 		return fail(Protected, c.given, "cannot be moved to another device: %s has several names (hard links)", quote(name))
 	}
-	target, err := to.OpenFile(as, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer target.Close()
 	for {
 		if err := ctx.Err(); err != nil {
 			return interrupted(c.given, err)
@@ -220,13 +268,6 @@ func (c *copier) file(ctx context.Context, from folder, name string, info fs.Fil
 		}
 	}
 	keepOwner(target, info)
-	_ = target.Chmod(info.Mode().Perm())
-	if err := target.Sync(); err != nil {
-		return err
-	}
-	if err := target.Close(); err != nil {
-		return err
-	}
-	_ = to.Chtimes(as, info.ModTime(), info.ModTime())
-	return nil
+	_ = target.Chmod(keepAccess(target, from, name, info))
+	return target.Sync()
 }

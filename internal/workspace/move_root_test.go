@@ -89,3 +89,17 @@ func TestRootFullDiskChanges(t *testing.T) {
 		t.Errorf("there is room again: %v", err)
 	}
 }
+
+// A copy on another device keeps out whom the access list of the file kept out.
+func TestRootMoveKeepsAccessList(t *testing.T) {
+	h := newHouse(t)
+	mount(t, h, "disk", "1m")
+	put(t, filepath.Join(h.dir, "from", "listed"), "x")
+	setACL(t, filepath.Join(h.dir, "from", "listed"), aclName)
+	if _, _, err := h.Move(t.Context(), "from", "disk/to"); err != nil {
+		t.Fatal(err)
+	}
+	if got := aclOf(t, filepath.Join(h.dir, "disk", "to", "listed")); got != string(acl()) {
+		t.Errorf("list %x", got)
+	}
+}

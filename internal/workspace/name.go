@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -96,8 +95,9 @@ var errRoot = errors.New("the root of the workspace")
 
 func isRoot(err error) bool { return errors.Is(err, errRoot) }
 
-// refuseChange refuses to change what is below a .git, and what says what an Expert may
-// do. The walk of a writer refuses the first itself; that of others does not.
+// refuseChange refuses to change what is below a .git, what says what an Expert may do,
+// and what leads there. The walk of a writer refuses the first itself; that of others
+// does not.
 func (w *Workspace) refuseChange(given string, path []string, info fs.FileInfo) error {
 	for _, name := range path {
 		if isGitName(fold(name)) {
@@ -105,47 +105,44 @@ func (w *Workspace) refuseChange(given string, path []string, info fs.FileInfo) 
 		}
 	}
 	if w.fixed.covers(path, info) {
-		return fail(NotWritable, given, "is not writable: it says what this Expert may do, so only the user changes it")
+		return readOnly(given)
 	}
-	return nil
+	if info != nil && info.IsDir() {
+		return nil // who takes it away asks refuseWay; others change nothing about it
+	}
+	return w.refuseWay(given, path)
 }
 
-// refuseWay refuses to take away, or to make by a move, what lies on the way to
-// something protected: by another directory or link in its place the path that the
-// runtime trusts would lead elsewhere.
+// refuseWay refuses to take away, or to make, what lies on the way to something
+// protected: by another directory or link in its place the path that the runtime trusts
+// would lead elsewhere.
 func (w *Workspace) refuseWay(given string, path []string) error {
 	folded := foldAll(path)
-	if w.leads(w.guard, folded) {
-		return fail(Protected, given, "is protected: something in it is out of reach of tools")
+	if e, end := w.guard.stopAt(folded); end {
+		return protectedBy(given, e.path)
+	} else if e != nil {
+		return fail(Protected, given, "is protected: it leads to something that is out of reach of tools")
 	}
-	if w.leads(w.fixed, folded) {
-		return fail(NotWritable, given, "is not writable: something in it says what this Expert may do")
+	if e, end := w.fixed.stopAt(folded); end {
+		return readOnly(given)
+	} else if e != nil {
+		return fail(NotWritable, given, "is not writable: it leads to what says what this Expert may do")
 	}
 	return nil
 }
 
-// leads reports whether an entry of the guard lies below the folded names: as its path
-// is written, or with its links resolved.
-func (w *Workspace) leads(g *guard, folded []string) bool {
-	below := func(place []string) bool {
-		return len(place) > len(folded) && slices.Equal(place[:len(folded)], folded)
+// refuseMaking refuses to make a directory for a file that is to be written, if that is
+// on such a way. It is given with the path of the file, so it is named.
+func (w *Workspace) refuseMaking(given string, path []string) error {
+	var e *Error
+	if !errors.As(w.refuseWay(given, path), &e) {
+		return nil
 	}
-	for _, e := range g.entries {
-		if below(e.place) {
-			return true
-		}
-		for _, root := range []string{w.real, w.dir} {
-			if written, ok := belowRoot(root, e.path); ok && below(foldAll(written)) {
-				return true
-			}
-		}
-	}
-	return false
+	return fail(e.Code, given, "cannot be written: its directory %s does not exist, and only the user makes it: it leads to something that is out of reach of tools", quote(path[len(path)-1]))
 }
 
-func belowRoot(root, path string) ([]string, bool) {
-	rest, ok := below(root, filepath.Clean(path))
-	return components(rest), ok
+func readOnly(given string) error {
+	return fail(NotWritable, given, "is not writable: it says what this Expert may do, so only the user changes it")
 }
 
 func stepNames(steps []step) []string {
@@ -164,7 +161,7 @@ func refuseParent(p *place, given string) error {
 		return err
 	}
 	if !writable(info) {
-		return fail(NotWritable, given, "cannot be changed: its parent directory is not writable")
+		return fail(NotWritable, given, "cannot be changed: its directory is not writable")
 	}
 	return nil
 }

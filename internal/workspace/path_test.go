@@ -166,7 +166,7 @@ func TestProtectedComesLater(t *testing.T) {
 	}
 	defer w.Close()
 	_, err = w.WriteFile(t.Context(), "data/Store/planted", []byte("x"))
-	wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
+	wantCode(t, err, workspace.Protected, "only the user makes it")
 	put(t, filepath.Join(store, "x"), canary)
 	h.link(t, "data/store", "s")
 	_, err = (&house{Workspace: w}).read("s/x")

@@ -23,8 +23,9 @@ type place struct {
 	watch    *watch
 	left     *int // steps that may still be taken; links of one listing share them
 	trace    func(string)
-	before   *place // the way of the walk before, as far as it was not left
-	taken    int    // how many directories were taken over from it
+	mayMake  func(path []string) error // asked before a directory is made; nil unless writing
+	before   *place                    // the way of the walk before, as far as it was not left
+	taken    int                       // how many directories were taken over from it
 
 	// Room for a path of the usual depth, so that it need not be made four times.
 	room struct {
@@ -49,6 +50,9 @@ func (w *Workspace) start(given string, writing bool) *place {
 	p.left, p.room.left = &p.room.left, maxSteps
 	p.watch = &p.room.watch
 	w.guard.look(p.watch)
+	if writing {
+		p.mayMake = func(path []string) error { return w.refuseMaking(given, path) }
+	}
 	w.take(p)
 	return p
 }

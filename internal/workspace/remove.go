@@ -51,7 +51,7 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, e
 // nothing: whoever may write to its directory may take it away.
 func (n *named) changeable() error {
 	if n.info.Mode()&fs.ModeSymlink == 0 && !writable(n.info) {
-		return fail(NotWritable, n.given, "is not writable")
+		return notWritable(n.given)
 	}
 	return refuseParent(n.in, n.given)
 }
@@ -122,7 +122,7 @@ func (w *Workspace) empty(ctx context.Context, n *named) error {
 }
 
 func (w *Workspace) tree(n *named) *tree {
-	return &tree{given: n.given, watch: n.in.watch, fixed: w.fixed.watch()}
+	return &tree{given: n.given, watch: n.in.watch, fixed: w.fixed.watch(), trace: w.trace}
 }
 
 // openNamed opens a directory for work on what is in it. The path may be swapped while

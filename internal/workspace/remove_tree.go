@@ -18,6 +18,7 @@ type tree struct {
 	refuse func(path []string, info fs.FileInfo) error // what must not be worked on
 	files  int64                                       // seen by survey
 	bytes  int64
+	trace  func(string)
 }
 
 // maxFiles bounds the entries of a tree: a call must end some day.
@@ -83,13 +84,14 @@ func (t *tree) keep(path []string, info fs.FileInfo) error {
 	case isGitName(folded):
 		return fail(Protected, t.given, "is protected: it contains a git repository (%s)", quote(name))
 	case info.Mode()&fs.ModeSymlink == 0 && !writable(info):
-		return fail(NotWritable, t.given, "contains %s, which is not writable", quote(name))
+		return fail(NotWritable, t.given, "contains %s, which is not writable: its owner may not write it", quote(name))
 	}
 	return nil
 }
 
 // open opens a directory that was looked at, and nothing else that took its name since.
 func (t *tree) open(dir folder, name string, seen fs.FileInfo) (folder, error) {
+	t.trace("enter")
 	sub, err := dir.OpenRoot(name + "/.")
 	if err != nil {
 		if now, lerr := dir.Lstat(name); lerr != nil || !sameKind(now, seen) {

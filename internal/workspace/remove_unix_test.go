@@ -95,8 +95,8 @@ func TestRemoveFileRefused(t *testing.T) {
 		{"tree/y/..", workspace.IsADirectory, "is a directory"},
 		{"a.txt/", workspace.NotADirectory, "is not a directory"},
 		{"dirlink/", workspace.NotADirectory, "is not a directory"},
-		{"ro.txt", workspace.NotWritable, "is not writable"},
-		{"rodir/x", workspace.NotWritable, "is not writable"},
+		{"ro.txt", workspace.NotWritable, "is not writable: its owner may not write it"},
+		{"rodir/x", workspace.NotWritable, "its directory is not writable"},
 		{"via", workspace.Protected, "is protected"},
 		{"e/x", workspace.Protected, "is protected"},
 	}...) {

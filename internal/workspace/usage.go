@@ -9,7 +9,8 @@ import (
 // above 0.
 //
 // A file with several names counts once, and a file with holes as far as it is filled.
-// What cannot be opened is not counted: it can be filled by nobody who runs as we do.
+// A directory that cannot be looked into is not counted if nobody who runs as we do can
+// fill it. If somebody can, the error says which it is: the size is not known.
 func (w *Workspace) Usage(ctx context.Context, max int64) (int64, error) {
 	var sum int64
 	err := w.at(ctx, ".", false, func(p *place) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,7 +59,10 @@ func (p *place) usage(ctx context.Context, max int64) (int64, error) {
 			name := here.pending[len(here.pending)-1]
 			here.pending = here.pending[:len(here.pending)-1]
 			m.pending--
-			sub, st := m.open(d, name)
+			sub, st, unknown := m.open(d, name)
+			if unknown != nil {
+				return m.sum, unknown
+			}
 			if sub == nil {
 				continue
 			}
@@ -79,44 +83,81 @@ func (p *place) usage(ctx context.Context, max int64) (int64, error) {
 	return m.sum, err
 }
 
-// open opens a directory to look into, or returns nil: it is gone, cannot be read, or is
-// not to be counted.
-func (m *meter) open(d *os.File, name string) (*os.File, *unix.Stat_t) {
-	sub, st := openDir(d, name)
-	if sub == nil {
-		return nil, nil
+// open opens a directory to look into, or returns nil: it is gone, nobody who runs as we
+// do can fill it, or it is not to be counted.
+func (m *meter) open(d *os.File, name string) (*os.File, *unix.Stat_t, error) {
+	sub, st, err := openDir(d, name)
+	if err != nil {
+		return nil, nil, m.unmeasured(d, name, err)
 	}
 	info, err := sub.Stat()
 	if err != nil || m.p.watch.refuse(name, info) != nil {
 		sub.Close()
-		return nil, nil
+		return nil, nil, nil
 	}
 	if here := m.levels[len(m.levels)-1].id; here.dev != identityOf(st).dev && ofKernel(sub) {
 		sub.Close()
-		return nil, nil
+		return nil, nil, nil
 	}
-	return sub, st
+	return sub, st, nil
 }
 
-func openDir(d *os.File, name string) (*os.File, *unix.Stat_t) {
+func openDir(d *os.File, name string) (*os.File, *unix.Stat_t, error) {
 	fd, err := unix.Openat(int(d.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil
+		return nil, nil, err
 	}
 	f := os.NewFile(uintptr(fd), name)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		f.Close()
-		return nil, nil
+		return nil, nil, err
 	}
-	return f, &st
+	return f, &st, nil
+}
+
+// unmeasured returns an error if a directory that could not be opened may be filled by a
+// command of ours. With "mkdir -m 300 d" it would write as much as it likes to where we
+// do not look, so a limit that cannot be measured is as good as reached.
+func (m *meter) unmeasured(d *os.File, name string, cause error) error {
+	switch {
+	case errors.Is(cause, unix.EMFILE), errors.Is(cause, unix.ENFILE), errors.Is(cause, unix.ENOMEM):
+		return cause
+	case !errors.Is(cause, unix.EACCES) && !errors.Is(cause, unix.EPERM):
+		return nil // it is gone, or no directory any more
+	}
+	var st unix.Stat_t
+	err := unix.Fstatat(int(d.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if errors.Is(err, unix.EACCES) && m.hides(int(d.Fd())) {
+		return m.closed("")
+	}
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return nil
+	}
+	if int(st.Uid) != os.Geteuid() && unix.Faccessat(int(d.Fd()), name, unix.W_OK, unix.AT_EACCESS) != nil {
+		return nil
+	}
+	return m.closed(name)
+}
+
+// closed says that a directory keeps us from measuring. Its name is that in the
+// directory which is open; without one it is that directory itself.
+func (m *meter) closed(name string) error {
+	var names []string
+	for _, l := range m.levels[1:] {
+		names = append(names, l.name)
+	}
+	if name != "" {
+		names = append(names, name)
+	}
+	return fail(NotReadable, strings.Join(names, "/"), "cannot be measured: commands can write to this directory, but its permissions keep its size secret")
 }
 
 // up goes to the last of levels. If the directory that is open was moved elsewhere in
 // the meantime, ".." is a stranger; then the way is taken again from the top, as far as
 // it is still there.
 func (m *meter) up(d *os.File) (*os.File, error) {
-	parent, st := openDir(d, "..")
+	parent, st, _ := openDir(d, "..")
 	d.Close()
 	if parent != nil && identityOf(st) == m.levels[len(m.levels)-1].id {
 		return parent, nil
@@ -129,11 +170,18 @@ func (m *meter) up(d *os.File) (*os.File, error) {
 		return d, err
 	}
 	for i, l := range m.levels[1:] {
-		sub, st := openDir(here, l.name)
-		if sub == nil || identityOf(st) != l.id {
-			if sub != nil {
-				sub.Close()
+		sub, st, err := openDir(here, l.name)
+		if err == nil && identityOf(st) != l.id {
+			sub.Close()
+			err = errChanged
+		}
+		if err != nil {
+			whole := m.levels
+			m.levels = m.levels[:i+1]
+			if err := m.unmeasured(here, l.name, err); err != nil {
+				return here, err
 			}
+			m.levels = whole
 			for _, lost := range m.levels[i+1:] {
 				m.pending -= len(lost.pending)
 			}
@@ -170,6 +218,10 @@ func (m *meter) add(ctx context.Context, d *os.File) error {
 func (m *meter) count(fd int, name string) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		// A directory that can be listed and not searched is another way to hide files.
+		if errors.Is(err, unix.EACCES) && m.hides(fd) {
+			return m.closed("")
+		}
 		return nil // it is gone
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
@@ -192,4 +244,13 @@ func (m *meter) count(fd int, name string) error {
 		return errEnough
 	}
 	return nil
+}
+
+// hides reports whether the open directory is ours and keeps us from what is in it.
+func (m *meter) hides(fd int) bool {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || int(st.Uid) != os.Geteuid() {
+		return false
+	}
+	return unix.Faccessat(fd, ".", unix.X_OK, unix.AT_EACCESS) != nil
 }

@@ -110,18 +110,28 @@ func TestUsageDeep(t *testing.T) {
 	}
 }
 
-// What cannot be opened is left out, and does not stop the count.
-func TestUsageUnreadable(t *testing.T) {
-	h := newHouse(t)
-	put(t, filepath.Join(h.dir, "closed", "x"), "x")
-	put(t, filepath.Join(h.dir, "zzz"), strings.Repeat("x", 1<<20))
-	makePipe(t, filepath.Join(h.dir, "pipe"))
-	if err := os.Chmod(filepath.Join(h.dir, "closed"), 0); err != nil {
-		t.Fatal(err)
-	}
-	defer os.Chmod(filepath.Join(h.dir, "closed"), 0o755)
-	if got, err := h.Usage(t.Context(), 0); err != nil || got < 1<<20 {
-		t.Errorf("%d, %v", got, err)
+// A directory of ours that cannot be looked into hides what a command puts there. Root
+// sees into it and counts; others cannot measure, and say so.
+func TestUsageHidden(t *testing.T) {
+	for _, mode := range []os.FileMode{0o300, 0o400, 0o600, 0} {
+		t.Run(fmt.Sprintf("%o", mode), func(t *testing.T) {
+			h := newHouse(t)
+			dir := filepath.Join(h.dir, "sub", "hidden")
+			put(t, filepath.Join(dir, "big"), strings.Repeat("x", 1<<20))
+			makePipe(t, filepath.Join(h.dir, "pipe"))
+			if err := os.Chmod(dir, mode); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Chmod(dir, 0o755)
+			got, err := h.Usage(t.Context(), 0)
+			if os.Geteuid() == 0 {
+				if err != nil || got < 1<<20 {
+					t.Errorf("as root %d, %v", got, err)
+				}
+				return
+			}
+			wantCode(t, err, workspace.NotReadable, `"sub/hidden" cannot be measured`)
+		})
 	}
 }
 

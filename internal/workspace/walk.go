@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 const (
@@ -106,6 +107,9 @@ func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
 			}
 			if len(todo) == 0 || !p.writing {
 				return fail(NotFound, p.given, "does not exist")
+			}
+			if err := p.mayMake(append(slices.Clone(p.trail), next.name)); err != nil {
+				return err
 			}
 			if err := makeDir(p.dir(), p.given, next.name); err != nil {
 				return err

@@ -3,7 +3,17 @@
 //
 // The directory is opened once. Every later step goes from an open directory to a name
 // in it, so the kernel decides where a path leads; no decision is taken on the text of
-// a path, and what was checked is the very handle that is used.
+// a path, and what was checked is the very handle that is used. On Linux a step is an
+// openat with O_PATH and O_NOFOLLOW: what a name stands for is open before anything is
+// decided about it. On other systems a step is one name in an [os.Root], which is looked
+// at, opened, and compared with what was opened.
+//
+// A file is written, edited, appended to, moved and deleted by its name in an open
+// directory. What is new appears complete: a write takes the place of the old file in
+// one instant, and a move takes no name that something has. Only an append changes a
+// file in place. A tree is deleted after a look at all of it, and not at all if something
+// in it must stay. Calls that change one file take turns, and nothing is written while a
+// directory is moved or emptied. That binds calls of one Workspace, not other processes.
 //
 // Out of reach, in any spelling (letter case, Unicode form, links) and whether it
 // exists yet or not:
@@ -27,6 +37,10 @@
 // ".git" in its path, where hooks and settings run code with the user's next git
 // command. A bare repository, or one that keeps its data under another name, is not
 // recognised, and other files that programs obey (a Makefile, say) are the user's work.
+//
+// A path of the options may be a link, or go through links and directories of the
+// workspace. What it goes through stays as it is: no tool moves, deletes, replaces or
+// makes it.
 //
 // The package never follows a link that is absolute or leaves the workspace, never
 // opens a pipe or a device, never writes through a link, and never tells in an error
@@ -63,7 +77,7 @@ type Workspace struct {
 	guard *guard
 	fixed *guard       // files that are read only
 	turns turns        // calls that change one file wait for each other
-	trace func(string) // told what was done; tests count
+	trace func(string) // told what is done; tests count, or swap something at that moment
 	lease lease
 	last  atomic.Pointer[place] // the way of the last walk
 }

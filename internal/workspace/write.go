@@ -2,11 +2,9 @@ package workspace
 
 import (
 	"context"
-	"crypto/rand"
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 )
 
 // WriteFile makes name hold data. Missing directories are created. The file appears
@@ -46,7 +44,7 @@ func (w *Workspace) write(ctx context.Context, p *place, data []byte) (fs.FileIn
 			return nil, err
 		}
 		if !writable(p.info) {
-			return nil, fail(NotWritable, p.given, "is not writable")
+			return nil, notWritable(p.given)
 		}
 	}
 	if err := writableDir(p.dir(), p.given); err != nil {
@@ -57,57 +55,6 @@ func (w *Workspace) write(ctx context.Context, p *place, data []byte) (fs.FileIn
 	}
 	return p.replace(data)
 }
-
-// replace writes beside the file and then takes its name. The rename acts on the name
-// itself: a link that was put there since the walk is replaced, not followed.
-func (p *place) replace(data []byte) (info fs.FileInfo, err error) {
-	tmp := temporary()
-	mode := fs.FileMode(0o666) // minus the user's umask
-	if p.info != nil {
-		// Permission bits only: what a model wrote must not run with the rights of
-		// another user, so setuid and setgid are not carried over.
-		mode = p.info.Mode().Perm()
-	}
-	f, err := p.dir().OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			_ = p.dir().Remove(tmp) // best effort: the error that counts is returned
-		}
-	}()
-	if p.info != nil {
-		// Both are courtesies. Where the file system has no owners or modes the file
-		// was created with mode minus umask, which is never wider than before.
-		keepOwner(f, p.info)
-		_ = f.Chmod(mode)
-	}
-	if _, err = f.Write(data); err != nil {
-		return nil, err
-	}
-	// Before the rename: a file system may keep the new name and lose the content, and
-	// after a power cut the old file would have become an empty one.
-	if err = p.sync(f, "file"); err != nil {
-		return nil, err
-	}
-	if info, err = f.Stat(); err != nil {
-		return nil, err
-	}
-	if err = f.Close(); err != nil {
-		return nil, err
-	}
-	if err = p.dir().Rename(tmp, p.name); err != nil {
-		return nil, err
-	}
-	p.trace("rename")
-	p.syncDirs()
-	return info, nil
-}
-
-// temporary returns a name for something that is not finished.
-func temporary() string { return ".perstack-" + strings.ToLower(rand.Text()[:12]) + ".tmp" }
 
 // syncDirs makes the new name survive a power cut too, and the directories that were
 // made for it. It is a best effort: not every system can, and the file is written.
@@ -133,13 +80,17 @@ func (p *place) sync(f *os.File, what string) error {
 // that a user marked a file as not to be changed.
 func writable(info fs.FileInfo) bool { return info.Mode().Perm()&0o200 != 0 }
 
+func notWritable(given string) error {
+	return fail(NotWritable, given, "is not writable: its owner may not write it")
+}
+
 func writableDir(dir folder, given string) error {
 	info, err := dir.Stat(".")
 	if err != nil {
 		return err
 	}
 	if !writable(info) {
-		return fail(NotWritable, given, "cannot be created: its parent directory is not writable")
+		return fail(NotWritable, given, "cannot be written: its directory is not writable")
 	}
 	return nil
 }
