@@ -4,9 +4,9 @@ import (
 	"context"
 )
 
-// Usage returns how many bytes everything below the workspace takes on the disk, apart
-// from what the runtime keeps there. It stops when it has more than max, if that is
-// above 0.
+// Usage returns how many bytes everything below the workspace takes on the disk, the
+// history too if it is there: a command can write to it, and under its name to anything.
+// It stops when it has more than max, if that is above 0.
 //
 // A file with several names counts once, and a file with holes as far as it is filled.
 // A directory that cannot be looked into is not counted if nobody who runs as we do can

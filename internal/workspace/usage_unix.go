@@ -84,16 +84,11 @@ func (p *place) usage(ctx context.Context, max int64) (int64, error) {
 }
 
 // open opens a directory to look into, or returns nil: it is gone, nobody who runs as we
-// do can fill it, or it is not to be counted.
+// do can fill it, or the kernel makes up what is in it.
 func (m *meter) open(d *os.File, name string) (*os.File, *unix.Stat_t, error) {
 	sub, st, err := openDir(d, name)
 	if err != nil {
 		return nil, nil, m.unmeasured(d, name, err)
-	}
-	info, err := sub.Stat()
-	if err != nil || m.p.watch.refuse(name, info) != nil {
-		sub.Close()
-		return nil, nil, nil
 	}
 	if here := m.levels[len(m.levels)-1].id; here.dev != identityOf(st).dev && ofKernel(sub) {
 		sub.Close()

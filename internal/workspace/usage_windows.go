@@ -26,9 +26,6 @@ func (p *place) usage(ctx context.Context, max int64) (int64, error) {
 		if err != nil {
 			return nil
 		}
-		if e.IsDir() && p.watch.refuse(p.given, info) != nil {
-			return fs.SkipDir
-		}
 		if e.Type().IsRegular() {
 			sum += info.Size()
 		}
