@@ -122,10 +122,16 @@ func number(t *testing.T, path string) int {
 	return n
 }
 
-// running does not count what is dead and waits to be collected.
+// running does not count what is dead and waits to be collected. A process whose first
+// thread has ended looks the same and lives on in the others: field 20 of
+// proc_pid_stat(5) counts them.
 func running(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	return err == nil && !bytes.Contains(stat, []byte(") Z "))
+	if err != nil {
+		return false
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // the first is field 3
+	return fields[0] != "Z" || fields[17] != "1" && fields[17] != "0"
 }
 
 func parent(t *testing.T, pid int) int {

@@ -85,10 +85,11 @@ func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
 			}
 		}
 		if sub, id, ok := p.again(next.name); ok {
-			p.down(sub, id, next.name, folded)
 			if err := p.refuseFound(folded, id, true); err != nil {
+				sub.Close()
 				return err
 			}
+			p.down(sub, id, next.name, folded)
 			continue
 		}
 		there, err := p.dir().look(next.name)

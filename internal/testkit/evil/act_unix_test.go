@@ -92,7 +92,7 @@ func TestForkBomb(t *testing.T) {
 		}
 	}
 	until(t, "the death of all", func() bool { alive, err := evil.Alive(file); return !alive && err == nil })
-	if err := evil.ForkBomb("evilmcp", file, 501); err == nil {
+	if err := evil.ForkBomb(t.Context(), "evilmcp", file, 501); err == nil {
 		t.Error("a bomb without bounds")
 	}
 }

@@ -105,12 +105,12 @@ func acts() map[string]act {
 		"daemonise": {"daemonise FILE", "leaves a process behind", 1, func(ctx context.Context, o Options, args []string) error {
 			return Daemonise(ctx, o.Self, args[0])
 		}},
-		"forkbomb": {"forkbomb N FILE", "leaves N processes behind", 2, func(_ context.Context, o Options, args []string) error {
+		"forkbomb": {"forkbomb N FILE", "leaves N processes behind", 2, func(ctx context.Context, o Options, args []string) error {
 			n, err := strconv.Atoi(args[0])
 			if err != nil {
 				return err
 			}
-			return ForkBomb(o.Self, args[1], n)
+			return ForkBomb(ctx, o.Self, args[1], n)
 		}},
 		"race": {"race DIR", "swaps DIR/a and DIR/b, a directory and a link, --n times", 1, func(ctx context.Context, o Options, args []string) error {
 			return race(ctx, args[0], max(o.N, 1000))

@@ -17,7 +17,7 @@ func Daemonise(context.Context, string, string) error { return errUnix }
 func Heartbeat(context.Context, string) error { return errUnix }
 
 // ForkBomb needs Unix.
-func ForkBomb(string, string, int) error { return errUnix }
+func ForkBomb(context.Context, string, string, int) error { return errUnix }
 
 // Alive needs Unix.
 func Alive(string) (bool, error) { return false, errUnix }

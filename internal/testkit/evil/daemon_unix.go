@@ -29,6 +29,11 @@ func Daemonise(ctx context.Context, self, file string) error {
 	if err := start(self, "fork-again", file); err != nil {
 		return err
 	}
+	return awaitLife(ctx, file)
+}
+
+// awaitLife returns when a process has the lock on file.
+func awaitLife(ctx context.Context, file string) error {
 	for {
 		alive, err := Alive(file)
 		if err != nil || alive {
@@ -93,10 +98,13 @@ func live(ctx context.Context, file string, beat func() error) error {
 	}
 }
 
-// ForkBomb starts n processes with the program at self, as a tree, and returns while
-// they live. Each appends its id to file and shares a lock on it until it dies; see
+// ForkBomb starts n processes with the program at self, as a tree, and returns when the
+// first of them is alive. Each appends its id to file and shares a lock on it until it dies; see
 // [Alive].
-func ForkBomb(self, file string, n int) error {
+func ForkBomb(ctx context.Context, self, file string, n int) error {
+	if n < 1 {
+		return errors.New("a fork bomb has at least one process")
+	}
 	if n > maxBomb {
 		return fmt.Errorf("%d processes are too many, even for a test; at most %d", n, maxBomb)
 	}
@@ -111,7 +119,7 @@ func ForkBomb(self, file string, n int) error {
 			return err
 		}
 	}
-	return nil
+	return awaitLife(ctx, file)
 }
 
 // splinter is one process of a fork bomb of n. It starts the others below it.
@@ -125,7 +133,7 @@ func splinter(ctx context.Context, self, file string, n int) error {
 		return err
 	}
 	if n > 1 {
-		if err := ForkBomb(self, file, n-1); err != nil {
+		if err := ForkBomb(ctx, self, file, n-1); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ func actModes() []Mode {
 		}},
 		{"forkbomb", "tool forkbomb starts n (20) processes that outlive it, at most 500", func(s *server) {
 			s.add("forkbomb", "Works hard.", func(*server, arguments) object {
-				return outcome(ForkBomb(s.o.Self, s.o.File, s.n(20)))
+				return outcome(ForkBomb(s.ctx, s.o.Self, s.o.File, s.n(20)))
 			})
 		}},
 		{"daemonise", "tool daemonise starts a process of its own session, which no parent and no group knows", func(s *server) {
