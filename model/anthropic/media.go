@@ -26,6 +26,13 @@ const (
 	typePlain    = "text/plain"
 )
 
+// What the API takes, in base64. More is refused with the whole request, and with every
+// later one that has it.
+const (
+	maxImage    = 5 << 20
+	maxDocument = 30_000_000 // of a request of 32 MB
+)
+
 // media encodes an image or a file, given by its bytes or by its address.
 func media(p *event.Part) []block {
 	switch p.Type {
@@ -57,6 +64,10 @@ func inline(declared, data string) []block {
 		kind = seen
 	}
 	switch {
+	case isImage(kind) && len(data) > maxImage:
+		return leftOut(kind, "it is too large for this model, which takes images of at most 3.75 MiB")
+	case kind == typePDF && len(data) > maxDocument:
+		return leftOut(kind, "it is too large for this model, which takes documents of at most 22 MB")
 	case isImage(kind):
 		return []block{{Type: typeImage, Source: &source{Type: "base64", MediaType: kind, Data: data}}}
 	case kind == typePDF:

@@ -57,7 +57,7 @@ type Problem struct {
 func NewHTTPClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy:                  proxy,
+			Proxy:                  encrypted(proxy),
 			DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout:    20 * time.Second,
 			ForceAttemptHTTP2:      true,
@@ -65,8 +65,22 @@ func NewHTTPClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 			IdleConnTimeout:        90 * time.Second,
 			DisableCompression:     true, // a stream gains nothing, and a bomb is not unpacked
 			MaxResponseHeaderBytes: 64 << 10,
+			// A connection that died unnoticed, of a laptop that slept, would be used for
+			// every retry as well.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 		},
 		CheckRedirect: stay,
+	}
+}
+
+// encrypted keeps a proxy from requests that it could read. They go to this machine
+// (see Check), and need none.
+func encrypted(proxy func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		if proxy == nil || r.URL.Scheme != "https" {
+			return nil, nil
+		}
+		return proxy(r)
 	}
 }
 
