@@ -40,6 +40,8 @@ func EnvFiles(cwd, home string, flags []string, c *Config) []EnvFile {
 			}
 		case !filepath.IsAbs(p):
 			f.Path = filepath.Join(dir, p)
+		default:
+			f.Path = filepath.Clean(p) // see Locate
 		}
 		files = append(files, f)
 	}

@@ -87,7 +87,9 @@ func Locate(dir, config string) (string, error) {
 	case isRemote(config):
 		return "", errRemote(config)
 	case filepath.IsAbs(config):
-		return config, nil
+		// As it reads: what is loaded is also what is kept from tools, and to them a link
+		// before a ".." must not make a difference.
+		return filepath.Clean(config), nil
 	}
 	return filepath.Join(dir, config), nil
 }

@@ -52,6 +52,10 @@ func newGuard(root folder, dir string, paths []string) (*guard, error) {
 		if !filepath.IsAbs(path) {
 			return nil, fmt.Errorf("protected path %q is not absolute", path)
 		}
+		if slices.Contains(components(path), "..") {
+			// By the text it is one file, and behind a link another.
+			return nil, fmt.Errorf("protected path %q has .. in it; clean it before it is used", path)
+		}
 		e := &entry{path: filepath.Clean(path), place: placeOf(dir, path)}
 		g.add(e)
 		if id, _, err := e.look(); err == nil && id.is(identify(top)) {

@@ -10,7 +10,7 @@ import (
 const noBlock = 0
 
 // keepOwner does nothing: a new file inherits the access list of its directory.
-func keepOwner(*os.File, fs.FileInfo) {}
+func keepOwner(*os.File, fs.FileInfo) bool { return true }
 
 // linkCount returns how many names a file has; many, when that cannot be told.
 func linkCount(f *os.File, _ fs.FileInfo) int {

@@ -47,9 +47,6 @@ func (w *Workspace) split(name string, writing bool) (steps []step, wantDir bool
 	parts := components(rest)
 	steps = make([]step, 0, len(parts))
 	for _, part := range parts {
-		if runtime.GOOS == "windows" && looksShort(part) {
-			return nil, false, fail(InvalidPath, name, "is not a valid path: use the long form of the name %q", part)
-		}
 		// Known before anything is opened or created: a write to new/.env must not
 		// leave the directory behind.
 		folded := fold(part)
@@ -101,8 +98,8 @@ func below(root, name string) (string, bool) {
 	return rest, true
 }
 
-// looksShort recognises the second, generated name that Windows keeps for a file
-// (PERSTA~1): by it a protected name would go unrecognised.
+// looksShort recognises the second, generated name that file systems of Windows keep for
+// a file (PERSTA~1): by it a protected name would go unrecognised.
 func looksShort(part string) bool {
 	i := strings.LastIndexByte(part, '~')
 	return i >= 0 && i+1 < len(part) && part[i+1] >= '0' && part[i+1] <= '9'

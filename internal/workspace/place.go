@@ -147,6 +147,9 @@ func (p *place) refuseName(folded string) error {
 	if p.writing && isGitName(folded) {
 		return gitDirectory(p.given)
 	}
+	if looksShort(folded) && p.dir().hasShortNames() {
+		return fail(InvalidPath, p.given, "is not a valid path: use the long form of the name %q", folded)
+	}
 	for _, e := range p.near[len(p.near)-1] {
 		if len(e.place) == len(p.trail)+1 && e.place[len(p.trail)] == folded {
 			return protectedBy(p.given, e.path)

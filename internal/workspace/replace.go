@@ -120,8 +120,12 @@ func (p *place) fill(f *os.File, data []byte) (fs.FileInfo, error) {
 	if p.info != nil {
 		// Both are courtesies. Where the file system has no owners or modes the file
 		// was created with mode minus umask, which is never wider than before.
-		keepOwner(f, p.info)
-		_ = f.Chmod(keepAccess(f, p.dir(), p.name, p.info))
+		sameGroup := keepOwner(f, p.info)
+		mode := keepAccess(f, p.dir(), p.name, p.info)
+		if !sameGroup {
+			mode &^= 0o070
+		}
+		_ = f.Chmod(mode)
 	}
 	if _, err := f.Write(data); err != nil {
 		return nil, err
