@@ -5,6 +5,8 @@ package workspace
 import (
 	"io/fs"
 	"os"
+	"syscall"
+	"time"
 )
 
 // A folder is an open directory. Here it is an [os.Root], which is given one name at a
@@ -26,6 +28,26 @@ func (d folder) OpenRoot(name string) (folder, error) {
 	root, err := d.Root.OpenRoot(name)
 	return folder{root}, err
 }
+
+// Remove removes a file or a link. The system has one call for files and directories, so
+// the name is looked at before.
+func (d folder) Remove(name string) error {
+	if info, err := d.Lstat(name); err == nil && info.IsDir() {
+		return syscall.EISDIR
+	}
+	return d.Root.Remove(name)
+}
+
+// RemoveDir removes an empty directory; the same holds.
+func (d folder) RemoveDir(name string) error {
+	if info, err := d.Lstat(name); err == nil && !info.IsDir() {
+		return syscall.ENOTDIR
+	}
+	return d.Root.Remove(name)
+}
+
+// lastChange returns when a file was last written: more is not known on every system.
+func lastChange(info fs.FileInfo) time.Time { return info.ModTime() }
 
 // openAt opens a trusted path. With "/." a pipe that was put there does not block us.
 func openAt(_ folder, path string) (folder, error) { return openFolder(path + "/.") }

@@ -64,19 +64,21 @@ func (d folder) Mkdir(name string, mode fs.FileMode) error {
 	return unix.Mkdirat(d.fd, name, uint32(mode.Perm()))
 }
 
-// Remove removes a file, a link or an empty directory.
+// Remove removes a file or a link, and never a directory. What took the name since it was
+// looked at must not go only because it can.
 func (d folder) Remove(name string) error {
 	if err := single(name); err != nil {
 		return err
 	}
-	err := unix.Unlinkat(d.fd, name, 0)
-	if err == nil {
-		return nil
+	return unix.Unlinkat(d.fd, name, 0)
+}
+
+// RemoveDir removes an empty directory, and never a file.
+func (d folder) RemoveDir(name string) error {
+	if err := single(name); err != nil {
+		return err
 	}
-	if dirErr := unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR); dirErr != unix.ENOTDIR {
-		return dirErr // a directory, which unlink refuses with one error or another
-	}
-	return err
+	return unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR)
 }
 
 // Rename gives another name of the same directory.
@@ -140,7 +142,7 @@ func (d folder) Chtimes(name string, accessed, modified time.Time) error {
 // RemoveAll removes what has the name and all that is in it. It follows no link.
 func (d folder) RemoveAll(name string) error {
 	err := d.Remove(name)
-	if err == nil || errors.Is(err, unix.ENOENT) {
+	if err == nil || errors.Is(err, unix.ENOENT) || d.RemoveDir(name) == nil {
 		return nil
 	}
 	dir, openErr := d.OpenRoot(name)
@@ -162,7 +164,16 @@ func (d folder) RemoveAll(name string) error {
 			return err
 		}
 	}
-	return d.Remove(name)
+	return d.RemoveDir(name)
+}
+
+// lastChange returns when a file was last changed in any way. No program can set that time
+// back, as it can the time of the last write.
+func lastChange(info fs.FileInfo) time.Time {
+	if st, ok := info.(*status); ok {
+		return time.Unix(st.Ctim.Unix())
+	}
+	return info.ModTime()
 }
 
 // Close gives the directory back. It must be called once.

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
+	"syscall"
+	"time"
 )
 
 // maxCopied bounds what is copied to another device.
@@ -45,21 +48,50 @@ func (w *Workspace) copyTo(ctx context.Context, n *named, p *place) error {
 	if t.bytes > maxCopied {
 		return fail(TooLarge, n.given, "is too large to be moved to another device: it has %d bytes, and the limit is %d", t.bytes, int64(maxCopied))
 	}
-	c := &copier{tree: t, left: maxCopied}
+	c := &copier{tree: t, left: maxCopied, copied: make(map[string]record)}
 	if err := c.into(ctx, source, n.path(), target, p.name); err != nil {
 		return err
 	}
 	p.syncDirs()
-	// From here on the copy is what counts: whatever goes wrong, it stays.
-	now, err := source.Lstat(n.name)
-	if err != nil || !sameKind(now, n.info) || !n.info.IsDir() && !now.ModTime().Equal(n.info.ModTime()) {
-		return fail(Changed, n.given, "was changed while it was copied to another device; both the old and the new are there")
-	}
-	if err := t.remove(context.WithoutCancel(ctx), source, n.path()); err != nil { // half a source helps nobody
+	p.trace("copied")
+	// From here on the copy is what counts: whatever goes wrong, it stays. And half a
+	// source helps nobody, so there is no way to interrupt this.
+	if err := c.removeSource(context.WithoutCancel(ctx), source, n); err != nil {
+		var known *Error
+		if errors.As(err, &known) && known.Code == Changed || isNotEmpty(err) {
+			return fail(Changed, n.given, "was copied to another device, and the copy is complete; but it was changed in the old place meanwhile, "+
+				"and what changed was not deleted there: both the old and the new are there")
+		}
 		return fail(IO, n.given, "was copied to another device, but could not be deleted in the old place")
 	}
 	n.in.syncDirs()
 	return nil
+}
+
+// removeSource deletes what was copied, and nothing else: what others wrote since would be
+// in neither place. All of it is compared before the first file goes, so that a change
+// that is seen in time leaves the source whole; and each again when it is its turn.
+func (c *copier) removeSource(ctx context.Context, source folder, n *named) error {
+	c.refuse, c.files = c.unchanged, 0
+	now, err := source.Lstat(n.name)
+	if err != nil || !sameKind(now, n.info) {
+		return c.changed()
+	}
+	if err := c.check(n.path(), now); err != nil {
+		return err
+	}
+	if now.IsDir() {
+		dir, err := c.open(source, n.name, now)
+		if err != nil {
+			return err
+		}
+		err = c.survey(ctx, dir, n.path())
+		dir.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return c.remove(ctx, source, n.path())
 }
 
 // openParent opens the directory of p, which lies at path, a second time.
@@ -86,7 +118,66 @@ func (t *tree) copyable(path []string, info fs.FileInfo) error {
 // A copier copies a tree to another device. It follows no link: a link is copied as one.
 type copier struct {
 	*tree
-	left int64 // bytes that may still be copied; files can grow
+	left   int64             // bytes that may still be copied; files can grow
+	copied map[string]record // by path
+}
+
+// A record tells what a file was when its copy began.
+type record struct {
+	id                fileID
+	kind              fs.FileMode
+	size              int64
+	modified, changed int64 // in nanoseconds
+}
+
+func recordOf(info fs.FileInfo) record {
+	r := record{id: identify(info), kind: info.Mode().Type()}
+	if !info.IsDir() { // a directory changes when what is in it goes
+		r.size, r.modified = info.Size(), info.ModTime().UnixNano()
+	}
+	if info.Mode().IsRegular() { // a link with several names changes when one of them goes
+		r.changed = lastChange(info).UnixNano()
+	}
+	return r
+}
+
+func (r record) is(other record) bool {
+	return r.id.is(other.id) && r.kind == other.kind &&
+		r.size == other.size && r.modified == other.modified && r.changed == other.changed
+}
+
+// begin records what is copied now. The look came before the content is read, so a write
+// at any time after it shows.
+func (c *copier) begin(path []string, info fs.FileInfo) {
+	c.copied[strings.Join(path, "/")] = recordOf(info)
+}
+
+// tick is longer than the clock by which file systems date a change.
+const tick = 20 * time.Millisecond
+
+// settle waits until a file that was changed this instant is older than a tick. Before
+// that, a write after its content was read could have the same time, and not show.
+func (c *copier) settle(ctx context.Context, info fs.FileInfo) error {
+	age := time.Since(lastChange(info))
+	if age < 0 || age >= tick {
+		return nil
+	}
+	timer := time.NewTimer(tick - age)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return interrupted(c.given, ctx.Err())
+	}
+}
+
+// unchanged refuses what is not what was copied.
+func (c *copier) unchanged(path []string, info fs.FileInfo) error {
+	if was, ok := c.copied[strings.Join(path, "/")]; !ok || !was.is(recordOf(info)) {
+		return c.changed()
+	}
+	return nil
 }
 
 // into copies what is at path in from to a name of to that nothing has.
@@ -127,6 +218,7 @@ func (c *copier) nameless(ctx context.Context, from folder, path []string, to fo
 	if err := c.check(path, info); err != nil {
 		return err
 	}
+	c.begin(path, info)
 	target, err := to.nameless(0o600)
 	if err != nil {
 		return errNameless
@@ -160,9 +252,13 @@ func (c *copier) one(ctx context.Context, from folder, path []string, to folder,
 	if err := c.check(path, info); err != nil {
 		return err
 	}
+	c.begin(path, info)
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := from.Readlink(name)
+		if errors.Is(err, syscall.EINVAL) { // it is no link any more
+			return c.changed()
+		}
 		if err != nil {
 			return err
 		}
@@ -210,9 +306,8 @@ func (c *copier) dir(ctx context.Context, from folder, path []string, info fs.Fi
 		return err
 	}
 	defer copied.Close()
-	keepOwner(copied, info)
-	_ = copied.Chmod(keepAccess(copied, from, path[len(path)-1], info)) // a courtesy, as are the times: not every file system has them
-	_ = copied.Sync()
+	keepRights(copied, from, path[len(path)-1], info)
+	_ = copied.Sync() // a courtesy, as are the times: not every file system has them
 	_ = to.Chtimes(as, info.ModTime(), info.ModTime())
 	return nil
 }
@@ -252,6 +347,9 @@ func (c *copier) fill(ctx context.Context, from folder, name string, info fs.Fil
 	if linkCount(source, opened) > 1 {
 		return fail(Protected, c.given, "cannot be moved to another device: %s has several names (hard links)", quote(name))
 	}
+	if err := c.settle(ctx, info); err != nil {
+		return err
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return interrupted(c.given, err)
@@ -267,7 +365,6 @@ func (c *copier) fill(ctx context.Context, from folder, name string, info fs.Fil
 			return err
 		}
 	}
-	keepOwner(target, info)
-	_ = target.Chmod(keepAccess(target, from, name, info))
+	keepRights(target, from, name, info)
 	return target.Sync()
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -155,5 +156,89 @@ func TestRenameReplacesNothing(t *testing.T) {
 				t.Errorf("the directory holds %q", got)
 			}
 		})
+	}
+}
+
+// What others write into the source after it was copied is in neither place if it is
+// deleted with the rest. So it stays, and so does the copy.
+func TestMoveByCopyKeepsWhatChanged(t *testing.T) {
+	past := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+	write := func(t *testing.T, path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name, source, point string
+		change              func(t *testing.T, h *house)
+		kept                map[string]string // what the source must have
+	}{
+		{"a file is added", "tree", "copied", func(t *testing.T, h *house) { put(t, h.in("tree/y/late"), "late") },
+			map[string]string{"tree/y/late": "late", "tree/x": "x", "tree/y/z": "z"}},
+		{"a directory is added", "tree", "copied", func(t *testing.T, h *house) { put(t, h.in("tree/new/late"), "late") },
+			map[string]string{"tree/new/late": "late", "tree/x": "x", "tree/y/z": "z"}},
+		{"a file is written", "tree", "copied", func(t *testing.T, h *house) { write(t, h.in("tree/y/z"), "Z") },
+			map[string]string{"tree/x": "x", "tree/y/z": "Z"}},
+		{"a file is replaced", "tree", "copied", func(t *testing.T, h *house) {
+			write(t, h.in("new"), "Z")
+			rename(t, h.in("new"), h.in("tree/y/z"))
+		}, map[string]string{"tree/x": "x", "tree/y/z": "Z"}},
+		{"a file is renamed", "tree", "copied", func(t *testing.T, h *house) { rename(t, h.in("tree/y/z"), h.in("tree/y/other")) },
+			map[string]string{"tree/x": "x", "tree/y/other": "z"}},
+		{"a directory is replaced", "tree", "copied", func(t *testing.T, h *house) {
+			rename(t, h.in("tree/y"), h.in("old"))
+			put(t, h.in("tree/y/z"), "Z")
+		}, map[string]string{"tree/x": "x", "tree/y/z": "Z"}},
+		{"a single file is written", "a.txt", "copied", func(t *testing.T, h *house) { write(t, h.in("a.txt"), "new") },
+			map[string]string{"a.txt": "new"}},
+		{"files are added during the deletion", "tree", "remove", func(t *testing.T, h *house) {
+			put(t, h.in("tree/late"), "late")
+			put(t, h.in("tree/y/late"), "late")
+		}, map[string]string{"tree/late": "late", "tree/y/late": "late"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newYard(t)
+			between(h, tt.point, 1, func() { tt.change(t, h) })
+			wantCode(t, h.MoveByCopy(t.Context(), tt.source, "got"), workspace.Changed, "the copy is complete")
+			for name, want := range tt.kept {
+				if got := h.content(t, name); got != want {
+					t.Errorf("%s has %q, want %q", name, got, want)
+				}
+			}
+			if tt.source == "tree" && h.content(t, "got/x")+h.content(t, "got/y/z") != "xz" {
+				t.Error("the copy is not complete")
+			}
+		})
+	}
+	// A write that keeps the size and sets the time back shows where the system tells
+	// when a file was changed in any way.
+	if runtime.GOOS == "linux" {
+		h := newYard(t)
+		if err := os.Chtimes(h.in("tree/x"), past, past); err != nil {
+			t.Fatal(err)
+		}
+		between(h, "copied", 1, func() {
+			write(t, h.in("tree/x"), "X")
+			if err := os.Chtimes(h.in("tree/x"), past, past); err != nil {
+				t.Fatal(err)
+			}
+		})
+		wantCode(t, h.MoveByCopy(t.Context(), "tree", "got"), workspace.Changed, "both the old and the new")
+		if got := h.content(t, "tree/x"); got != "X" {
+			t.Errorf("it has %q", got)
+		}
+	}
+}
+
+// The deletion of one name of a link is no change of the other.
+func TestMoveByCopyLinkWithTwoNames(t *testing.T) {
+	h := newYard(t)
+	h.link(t, "x", "tree/one")
+	if err := os.Link(h.in("tree/one"), h.in("tree/two")); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.MoveByCopy(t.Context(), "tree", "got"); err != nil || h.exists("tree") || !h.exists("got/one") || !h.exists("got/two") {
+		t.Error(err)
 	}
 }

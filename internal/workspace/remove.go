@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"syscall"
 )
 
 // RemoveFile deletes a file, or a link: the link itself, wherever it leads. It returns
@@ -36,7 +37,12 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, e
 			if err := ctx.Err(); err != nil {
 				return interrupted(name, err)
 			}
-			if err := n.in.dir().Remove(n.name); err != nil {
+			w.trace("remove")
+			err = n.in.dir().Remove(n.name)
+			if errors.Is(err, syscall.EISDIR) {
+				return errChanged
+			}
+			if err != nil {
 				return err
 			}
 			n.in.syncDirs()
@@ -96,7 +102,14 @@ func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) 
 				return fail(Changed, name, "was replaced while it was deleted")
 			}
 		}
-		if err := n.in.dir().Remove(n.name); err != nil {
+		w.trace("remove")
+		err := n.in.dir().RemoveDir(n.name)
+		switch {
+		case errors.Is(err, syscall.ENOTDIR) && recursive:
+			return fail(Changed, name, "was replaced while it was deleted")
+		case errors.Is(err, syscall.ENOTDIR):
+			return errChanged
+		case err != nil:
 			return err
 		}
 		n.in.syncDirs()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"syscall"
 )
 
 // A tree is a directory with all that is in it, on which an operation works. It goes
@@ -165,10 +166,19 @@ func (t *tree) remove(ctx context.Context, dir folder, path []string) error {
 			return err
 		}
 	}
-	if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	t.trace("remove")
+	drop := dir.Remove
+	if info.IsDir() {
+		drop = dir.RemoveDir
 	}
-	return nil
+	err = drop(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR):
+		return t.changed()
+	}
+	return err
 }
 
 func someNames(dir folder) ([]string, error) {

@@ -283,3 +283,44 @@ func TestRemoveAndMoveWhileSwapped(t *testing.T) {
 		})
 	}
 }
+
+// A deletion takes the kind of thing that it was asked for, whatever gets the name after
+// the last look. Only Linux has a call for each kind; elsewhere the look is part of the
+// deletion, so the swap comes before it here, too.
+func TestSwappedBeforeRemove(t *testing.T) {
+	swap := func(t *testing.T, h *house, name, other string) {
+		rename(t, h.in(name), h.in("old"))
+		rename(t, h.in(other), h.in(name))
+	}
+	for _, tt := range []struct {
+		name, victim, other string
+		remove              func(h *house) error
+		code                workspace.Code
+	}{
+		{"a directory for a file", "empty", "a.txt",
+			func(h *house) error { _, err := h.RemoveDir(t.Context(), "empty", false); return err }, workspace.NotADirectory},
+		{"a directory for a link", "empty", "in",
+			func(h *house) error { _, err := h.RemoveDir(t.Context(), "empty", false); return err }, workspace.NotADirectory},
+		{"an emptied directory for a file", "empty", "a.txt",
+			func(h *house) error { _, err := h.RemoveDir(t.Context(), "empty", true); return err }, workspace.Changed},
+		{"a directory in a tree for a file", "wood/y", "a.txt",
+			func(h *house) error { _, err := h.RemoveDir(t.Context(), "wood", true); return err }, workspace.Changed},
+		{"a file for an empty directory", "a.txt", "empty",
+			func(h *house) error { _, err := h.RemoveFile(t.Context(), "a.txt"); return err }, workspace.IsADirectory},
+		{"a file in a tree for an empty directory", "forest/z", "empty",
+			func(h *house) error { _, err := h.RemoveDir(t.Context(), "forest", true); return err }, workspace.Changed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newYard(t)
+			put(t, h.in("forest/z"), "z")
+			if err := os.MkdirAll(h.in("wood/y"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			between(h, "remove", 1, func() { swap(t, h, tt.victim, tt.other) })
+			wantCode(t, tt.remove(h), tt.code, "")
+			if !h.exists(tt.victim) || !h.exists("old") {
+				t.Error("what took the name was deleted")
+			}
+		})
+	}
+}

@@ -118,14 +118,7 @@ func (p *place) mode() fs.FileMode {
 // fill makes a new file complete and brings it to the disk.
 func (p *place) fill(f *os.File, data []byte) (fs.FileInfo, error) {
 	if p.info != nil {
-		// Both are courtesies. Where the file system has no owners or modes the file
-		// was created with mode minus umask, which is never wider than before.
-		sameGroup := keepOwner(f, p.info)
-		mode := keepAccess(f, p.dir(), p.name, p.info)
-		if !sameGroup {
-			mode &^= 0o070
-		}
-		_ = f.Chmod(mode)
+		keepRights(f, p.dir(), p.name, p.info)
 	}
 	if _, err := f.Write(data); err != nil {
 		return nil, err
@@ -136,6 +129,18 @@ func (p *place) fill(f *os.File, data []byte) (fs.FileInfo, error) {
 		return nil, err
 	}
 	return f.Stat()
+}
+
+// keepRights gives f the owner, the access list and the mode of the old file that has the
+// name. What cannot be given is left out: f was made with the mode minus the umask, which
+// is never wider, and what the old group might do is not for another one.
+func keepRights(f *os.File, in folder, name string, old fs.FileInfo) {
+	sameGroup := keepOwner(f, old)
+	mode := keepAccess(f, in, name, old)
+	if !sameGroup {
+		mode &^= 0o070
+	}
+	_ = f.Chmod(mode)
 }
 
 // temporary returns a name for something that is not finished.
