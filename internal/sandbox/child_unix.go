@@ -29,17 +29,20 @@ func (c *child) tell(err error) {
 }
 
 // terminate asks all of the group to end.
-func (c *child) terminate() {
-	if c.link.say(&message{kind: kindSignal, id: c.id, signal: uint64(unix.SIGTERM)}) != nil {
+func (c *child) terminate() { c.send(unix.SIGTERM) }
+
+// send has the group signalled. One that cannot be told is given up, unless we ended its
+// lease: then it kills the group at this moment, and needs no telling.
+func (c *child) send(s unix.Signal) {
+	err := c.link.say(&message{kind: kindSignal, id: c.id, signal: uint64(s)})
+	if err != nil && !c.link.released.Load() {
 		c.link.abandon()
 	}
 }
 
 // kill ends all of the group, and returns when the supervisor said so or was given up.
 func (c *child) kill() {
-	if c.link.say(&message{kind: kindSignal, id: c.id, signal: uint64(unix.SIGKILL)}) != nil {
-		c.link.abandon()
-	}
+	c.send(unix.SIGKILL)
 	patience := time.NewTimer(c.link.patience)
 	defer patience.Stop()
 	select {

@@ -38,6 +38,10 @@ func playMore(role string, args []string) int {
 		after, readErr := os.ReadFile("/proc/self/environ")
 		fmt.Printf("before %t, after %q, os %q, %v %v\n", bytes.Contains(before, []byte(secretCanary)),
 			bytes.Trim(after, "\x00"), os.Getenv("SECRET"), err, readErr)
+	case "shieldAndServe":
+		return playServe(args)
+	case "serverLost":
+		return playServerLost(args[0])
 	case "probe":
 		return playProbe(args[0] == "run")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +32,9 @@ var errNoHook = errors.New("this program cannot be its own supervisor: its main 
 // work and does not return.
 func Init() {
 	if len(os.Args) == 1 && os.Args[0] == supervisorName && isSocket(leaseFD) {
-		os.Exit(serve(os.NewFile(nonblocking(leaseFD), "perstack")))
+		// Not os.Exit, which in a program built with -race waits for a second, and somebody
+		// waits for us.
+		syscall.Exit(serve(os.NewFile(nonblocking(leaseFD), "perstack")))
 	}
 	hook()
 }

@@ -3,10 +3,12 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,8 +26,10 @@ type link struct {
 	since    uint64        // when the process began, as the system counts
 	gone     chan struct{} // closed when the process has ended and was cleaned up after
 
-	sending sync.Mutex // one message at a time
-	closing sync.Once
+	sending  sync.Mutex // one message at a time
+	closing  sync.Once
+	released atomic.Bool // we ended the lease: nothing needs to be said any more
+	family   *family
 
 	mu       sync.Mutex
 	over     bool // no more starts
@@ -34,20 +38,26 @@ type link struct {
 }
 
 // newLink starts a supervisor process and waits until it is ready.
-func newLink(patience time.Duration) (*link, error) {
+func newLink(ctx context.Context, patience time.Duration, relatives *family) (*link, error) {
 	gone := make(chan struct{})
-	process, end, err := startSupervisor(gone)
+	process, end, err := relatives.start(gone)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
 	}
 	l := &link{
 		socket: socket{end}, process: process, patience: patience, since: startTime(process.Pid),
-		gone: gone, children: make(map[uint64]*child),
+		gone: gone, children: make(map[uint64]*child), family: relatives,
 	}
 	_ = end.SetReadDeadline(time.Now().Add(startPatience))
+	waiting := context.AfterFunc(ctx, func() { _ = end.SetReadDeadline(time.Now()) })
 	m, _, err := l.socket.receive(maxAnswer, 0)
-	_ = end.SetReadDeadline(time.Time{})
+	if waiting() {
+		_ = end.SetReadDeadline(time.Time{})
+	} else {
+		err = context.Cause(ctx)
+	}
 	switch {
+	case err != nil && ctx.Err() != nil:
 	case err != nil:
 		err = fmt.Errorf("its process did not come up: %w", err)
 	case m.kind != kindHello:
@@ -58,6 +68,7 @@ func newLink(patience time.Duration) (*link, error) {
 	if err != nil {
 		_ = process.Kill()
 		_, _ = process.Wait()
+		relatives.forget(process.Pid)
 		end.Close()
 		close(gone)
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
@@ -83,8 +94,10 @@ func (l *link) listen() {
 	l.mu.Unlock()
 	// It closes its end by ending. If it did not do so by itself, nobody has taken care
 	// of what is below it.
-	if !l.endedWell() {
-		endOrphans(l.since)
+	well := l.endedWell()
+	l.family.forget(l.process.Pid)
+	if !well {
+		endOrphans(l.since, l.family.has)
 	}
 	l.socket.f.Close()
 	l.mu.Lock()
@@ -197,6 +210,7 @@ func (l *link) isLost() bool {
 // letGo ends the lease.
 func (l *link) letGo() {
 	l.closing.Do(func() {
+		l.released.Store(true)
 		conn, err := l.socket.f.SyscallConn()
 		if err == nil {
 			err = conn.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_WR) })

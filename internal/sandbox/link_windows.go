@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"sync"
@@ -15,6 +16,9 @@ type link struct {
 	live map[*child]struct{}
 }
 
+// A family is of processes that are not needed here.
+type family struct{}
+
 // A child is a program and the job object around it.
 type child struct {
 	group *group
@@ -22,7 +26,9 @@ type child struct {
 	state *os.ProcessState // set before ended is closed
 }
 
-func newLink(time.Duration) (*link, error) { return &link{live: make(map[*child]struct{})}, nil }
+func newLink(context.Context, time.Duration, *family) (*link, error) {
+	return &link{live: make(map[*child]struct{})}, nil
+}
 
 func (l *link) isLost() bool { return false }
 

@@ -13,13 +13,13 @@ import (
 // that are not ours, and no process can join a session; so a child of ours in our
 // session, or older than the supervisor, is none of them.
 //
-// Another supervisor of this process that began later is taken for one of them, which
-// costs its commands their lives: better than sparing what only looks like it. Programs
-// that shield themselves have one supervisor; perstack does.
+// The other processes of the same [Supervisor] are spared. That of another one that began
+// later is taken for an orphan, which costs its commands their lives: better than sparing
+// what only looks like it.
 //
 // A process that was not shielded inherits nothing, and must not touch children that
 // are not its own.
-func endOrphans(since uint64) {
+func endOrphans(since uint64, spared func(pid int) bool) {
 	var inherits int32
 	_, _, failed := unix.Syscall(unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&inherits)), 0)
 	if failed != 0 || inherits == 0 {
@@ -33,7 +33,9 @@ func endOrphans(since uint64) {
 	if since == math.MaxUint64 {
 		since = 0 // /proc hid the supervisor; then its session has to do
 	}
-	isOrphan := func(p proc) bool { return p.parent == self && p.session != session && p.begun >= since }
+	isOrphan := func(p proc) bool {
+		return p.parent == self && p.session != session && p.begun >= since && !spared(p.pid)
+	}
 	find := func(all map[int]proc) (found []proc) {
 		for pid, p := range all {
 			if line := lineage(all, pid, self); len(line) > 0 && isOrphan(line[len(line)-1]) {

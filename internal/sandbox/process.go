@@ -23,8 +23,8 @@ type process struct {
 }
 
 // start brings a program into being that has nothing to read, and collects its output.
-func (s *Supervisor) start(path string, c Command, env []string) (*process, error) {
-	l, err := s.connect()
+func (s *Supervisor) start(ctx context.Context, path string, c Command, env []string) (*process, error) {
+	l, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,18 +40,12 @@ func (s *Supervisor) start(path string, c Command, env []string) (*process, erro
 	if err != nil {
 		return nil, startError(c.Program, err)
 	}
-	p.child, err = l.start(program{
-		path: path, argv: append([]string{c.Program}, c.Args...), env: env,
-		dir: c.Dir, openDir: c.OpenDir, stdin: null, stdout: outEnd, stderr: errEnd,
-	})
+	p.child, err = s.launch(l, c, program{path: path, env: env, stdin: null, stdout: outEnd, stderr: errEnd})
 	outEnd.Close()
 	errEnd.Close()
 	if err != nil {
 		p.closeReaders()
-		if s.isOver() {
-			return nil, errClosed // Close was faster
-		}
-		return nil, startError(c.Program, err)
+		return nil, err
 	}
 	for i, r := range p.readers {
 		s := p.streams[i]
@@ -67,6 +61,19 @@ type program struct {
 	dir                   string
 	openDir               *os.File // may be nil
 	stdin, stdout, stderr *os.File
+}
+
+// launch has a command started that was looked up and has its streams.
+func (s *Supervisor) launch(l *link, c Command, p program) (*child, error) {
+	p.argv, p.dir, p.openDir = append([]string{c.Program}, c.Args...), c.Dir, c.OpenDir
+	started, err := l.start(p)
+	switch {
+	case err == nil:
+		return started, nil
+	case s.isOver():
+		return nil, errClosed // Close was faster
+	}
+	return nil, startError(c.Program, err)
 }
 
 func (p *process) pipes(limit int) (outEnd, errEnd *os.File, err error) {

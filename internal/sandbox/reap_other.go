@@ -17,7 +17,7 @@ func (k *keeper) sweep(int) bool { return true }
 
 func startTime(int) uint64 { return 0 }
 
-func endOrphans(uint64) {}
+func endOrphans(uint64, func(int) bool) {}
 
 // collect takes care of every program that has ended. It is reaped first, since there
 // is no way to look without. The signal that follows could hit a stranger only if the

@@ -2,14 +2,14 @@
 // imports os/exec or starts a process in another way.
 //
 // A program is started with an argument vector, never by a shell; with an environment
-// that is rebuilt from a short list of safe variables, never inherited; without input;
-// without the terminal of the user or a file that we inherited; in a process group of
+// that is rebuilt from a short list of safe variables, never inherited; without input,
+// unless it is a server that we speak to; without the terminal of the user or a file that we inherited; in a process group of
 // its own; and on Linux without capabilities, also when we are root, and without a way
 // to get any (no_new_privs): sudo and other set-user-ID programs give a command no
 // rights. Its output is bounded by leaving out the middle, never by killing it.
 //
 // Programs are not children of this process. A second process of the same binary, the
-// supervisor, starts them, and holds one end of a socket as a lease: when this process
+// supervisor, starts them (one for all commands, one for each server), and holds one end of a socket as a lease: when this process
 // ends, in whatever way, the supervisor kills all that is below it, grandchildren in
 // sessions of their own too (Linux), and ends. So main calls [Init] first, by which the
 // program can be its own supervisor, and whoever runs commands owns a [Supervisor]. On
@@ -23,14 +23,16 @@
 // process that makes a session of its own is not found. The package does not decide
 // whether a program may run.
 //
-// Start reading at [Supervisor.Run]; [Environment] says what a program gets to see of
+// Start reading at [Supervisor.Run] and [Supervisor.Start]; [Environment] says what a program gets to see of
 // ours, and [Shield] is what a main function calls after [Init]. The supervisor's own
 // work is in serve_unix.go.
 package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -45,7 +47,8 @@ type Command struct {
 	OpenDir *os.File
 
 	Environ []string          // of the runtime; the safe variables are taken from it
-	Env     map[string]string // added, apart from protected names
+	Env     map[string]string // added, apart from protected names: what somebody else asked for
+	Set     map[string]string // added as it is: what this program itself decided
 
 	Timeout   time.Duration // 0 means none
 	Grace     time.Duration // between the request to end and the kill; 0 means 2 seconds
@@ -92,7 +95,7 @@ type Outcome struct {
 	DroppedEnv []string // names of Env that were not passed on, sorted
 }
 
-// Errors of Run, to be told apart with errors.Is. When one of the first four is
+// Errors of Run and Start, to be told apart with errors.Is. When one of the first four is
 // returned, nothing ran.
 var (
 	ErrNotFound   = errors.New("program not found")
@@ -115,5 +118,24 @@ func (c *Command) validate() error {
 			return errors.Join(ErrInvalid, errors.New("command and arguments must not contain NUL characters"))
 		}
 	}
+	for name, value := range c.Set {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			return errors.Join(ErrInvalid, fmt.Errorf("%q cannot be set as an environment variable", name))
+		}
+	}
 	return nil
+}
+
+// environment is what the program gets, and the names that it asked for in vain.
+func (c *Command) environment() (env, dropped []string) {
+	env, dropped = Environment(c.Environ, c.Env)
+	for name, value := range c.Set {
+		env = slices.DeleteFunc(env, func(kv string) bool {
+			other, _, _ := strings.Cut(kv, "=")
+			return sameVariable(other, name)
+		})
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env, dropped
 }

@@ -109,7 +109,7 @@ func (k *keeper) read(requests chan<- request) {
 
 // obey does what it is told, and reports whether that made sense.
 func (k *keeper) obey(r request) bool {
-	defer closeAll(r.files)
+	defer closeAll(r.files...)
 	switch {
 	case r.kind == kindStart && len(r.files) == 4 && k.byID[r.id] == nil && len(r.argv) > 0:
 		k.start(r)

@@ -98,7 +98,7 @@ func (s socket) sendHeader(header []byte, files []*os.File) error {
 func (s socket) receive(limit, mostFiles int) (m message, files []*os.File, err error) {
 	defer func() {
 		if err != nil {
-			closeAll(files)
+			closeAll(files...)
 			files = nil
 		}
 	}()
@@ -167,10 +167,4 @@ func unpack(control []byte) (files []*os.File, err error) {
 		}
 	}
 	return files, nil
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -11,14 +13,20 @@ import (
 // A Supervisor runs commands, and ends them with all they started: each when its call
 // ends, all of them on [Supervisor.Close] and when this process dies. It starts its
 // process at the first command, and another one if that was killed.
+//
+// Each server has a process of its own. What a program leaves behind in a session of its
+// own can be of any program that the same process started, and is spared as long as one
+// of those runs; beside a server, that would be for ever.
 type Supervisor struct {
 	connecting sync.Mutex // one at a time, and not mu: to end must not wait for a start
 
-	mu   sync.Mutex
-	link *link // to the process; nil before the first command. See link_*.go
-	over bool
+	mu      sync.Mutex
+	link    *link // to the process; nil before the first command. See link_*.go
+	servers map[*link]struct{}
+	over    bool
 
 	patience time.Duration // with a process that does not answer
+	family   family        // the processes
 }
 
 // NewSupervisor returns a Supervisor. The program must have called [Init].
@@ -43,7 +51,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	env, dropped := Environment(c.Environ, c.Env)
+	env, dropped := c.environment()
 	out := Outcome{ExitCode: -1, DroppedEnv: dropped}
 	if ctx.Err() != nil || s.isOver() {
 		out.Cancelled = true
@@ -54,7 +62,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 		return out, err
 	}
 	begin := c.Now()
-	p, err := s.start(path, c, env)
+	p, err := s.start(ctx, path, c, env)
 	if errors.Is(err, errClosed) {
 		out.Cancelled = true
 		return out, nil
@@ -72,29 +80,40 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 	return out, nil
 }
 
-// Close kills every running command with all it started, without a grace, and waits
-// until they are gone. Their calls return; later ones are cancelled before they begin.
+// Close kills every running command and server with all it started, without a grace,
+// and waits until they are gone. Their calls return; later ones are cancelled before
+// they begin.
 func (s *Supervisor) Close() error {
-	if l := s.end(); l != nil {
-		return l.close()
+	links := s.end()
+	failed := make(chan error, len(links))
+	for _, l := range links {
+		go func() { failed <- l.close() }()
 	}
-	return nil
+	var err error
+	for range links {
+		err = errors.Join(err, <-failed)
+	}
+	return err
 }
 
 // Kill is Close for a process that is about to end: it does not wait. What it sets off
 // goes on when this process is gone.
 func (s *Supervisor) Kill() {
-	if l := s.end(); l != nil {
+	for _, l := range s.end() {
 		l.letGo()
 	}
 }
 
-// end lets nothing start any more.
-func (s *Supervisor) end() *link {
+// end lets nothing start any more, and returns what there is.
+func (s *Supervisor) end() []*link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	return s.link
+	links := slices.Collect(maps.Keys(s.servers))
+	if s.link != nil {
+		links = append(links, s.link)
+	}
+	return links
 }
 
 func (s *Supervisor) isOver() bool {
@@ -102,8 +121,9 @@ func (s *Supervisor) isOver() bool {
 	return over
 }
 
-// connect returns the link to a process that is ready, a new one if there is none.
-func (s *Supervisor) connect() (*link, error) {
+// connect returns the link of commands to a process that is ready, a new one if there
+// is none. Since others may wait for it, it does not end with the context.
+func (s *Supervisor) connect(ctx context.Context) (*link, error) {
 	s.connecting.Lock()
 	defer s.connecting.Unlock()
 	l, over := s.current()
@@ -113,7 +133,30 @@ func (s *Supervisor) connect() (*link, error) {
 	if l != nil && !l.isLost() {
 		return l, nil
 	}
-	l, err := newLink(s.patience)
+	return s.newLink(context.WithoutCancel(ctx), func(l *link) { s.link = l })
+}
+
+// connectServer returns a link for one server.
+func (s *Supervisor) connectServer(ctx context.Context) (*link, error) {
+	return s.newLink(ctx, func(l *link) {
+		if s.servers == nil {
+			s.servers = make(map[*link]struct{})
+		}
+		s.servers[l] = struct{}{}
+	})
+}
+
+// disconnectServer ends what a server left behind.
+func (s *Supervisor) disconnectServer(l *link) error {
+	err := l.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.servers, l)
+	return err
+}
+
+func (s *Supervisor) newLink(ctx context.Context, keep func(*link)) (*link, error) {
+	l, err := newLink(ctx, s.patience, &s.family)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +166,7 @@ func (s *Supervisor) connect() (*link, error) {
 		l.letGo()
 		return nil, errClosed
 	}
-	s.link = l
+	keep(l)
 	return l, nil
 }
 
