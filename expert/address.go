@@ -10,16 +10,17 @@ import (
 
 // This file judges URLs as they are written. It is the early, lexical half of
 // a promise: a name that resolves to a private address is caught when it is
-// dialled, by internal/egress, which decides on addresses.
+// dialled, by internal/egress, which decides on addresses with the same table.
 
-// reach says from where a host can be reached.
-type reach int
+// Reach says from where a host can be reached.
+type Reach int
 
+// What can be said of a host or an address.
 const (
-	invalid  reach = iota
-	public         // anywhere, as far as the text tells
-	loopback       // this machine only
-	private        // this network only, or nowhere
+	NoHost   Reach = iota // it is no host or address at all
+	Public                // anywhere, as far as the text tells
+	Loopback              // this machine only
+	Private               // this network only, or nowhere
 )
 
 // notPublic are the address blocks that no public server has. Addresses inside
@@ -41,50 +42,61 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// classify judges a host as url.Hostname returns it, in whatever notation.
-func classify(host string) reach {
+// publicIPv6 is the only part of IPv6 from which public addresses were given out.
+var publicIPv6 = netip.MustParsePrefix("2000::/3")
+
+// HostReach judges a host as url.Hostname returns it, in whatever notation. A
+// name is judged by its text alone: nothing is looked up.
+func HostReach(host string) Reach {
 	host = strings.ToLower(strings.TrimRight(host, "."))
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return classifyAddr(addr)
+		return AddrReach(addr)
 	}
 	if host == "" || strings.ContainsFunc(host, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
 	}) {
-		return invalid // also full-width digits, which some programs read as digits
+		return NoHost // also full-width digits, which some programs read as digits
 	}
 	labels := strings.Split(host, ".")
 	if slices.Contains(labels, "") {
-		return invalid
+		return NoHost
 	}
 	last := labels[len(labels)-1]
 	if _, ok := legacyNumber(last); ok || strings.HasPrefix(last, "0x") || strings.Trim(last, "0123456789") == "" {
 		addr, ok := legacyIPv4(labels)
 		if !ok {
-			return invalid
+			return NoHost
 		}
-		return classifyAddr(addr)
+		return AddrReach(addr)
 	}
 	switch {
 	case last == "localhost", host == "localhost.localdomain":
-		return loopback
+		return Loopback
 	case len(labels) == 1, last == "local", last == "internal", last == "lan", last == "localdomain",
 		strings.HasSuffix(host, ".home.arpa"):
-		return private
+		return Private
 	}
-	return public
+	return Public
 }
 
-func classifyAddr(addr netip.Addr) reach {
+// AddrReach judges an address, whatever it is wrapped in.
+func AddrReach(addr netip.Addr) Reach {
+	if !addr.IsValid() {
+		return NoHost
+	}
 	addr = addr.Unmap().WithZone("")
-	if addr.IsLoopback() {
-		return loopback
+	switch {
+	case addr.IsLoopback():
+		return Loopback
+	case addr.Is6() && !publicIPv6.Contains(addr):
+		return Private
 	}
 	for _, p := range notPublic {
 		if p.Contains(addr) {
-			return private
+			return Private
 		}
 	}
-	return public
+	return Public
 }
 
 // legacyIPv4 reads the notations that C libraries and browsers accept: one to
@@ -129,25 +141,25 @@ func legacyNumber(s string) (uint64, bool) {
 
 // splitURL reads a web address. The message says what is wrong with it; the
 // text itself is not repeated, since it may hold a password.
-func splitURL(s string) (u *url.URL, host reach, message, hint string) {
+func splitURL(s string) (u *url.URL, host Reach, message, hint string) {
 	const example = "write it like https://host.example/path"
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Opaque != "" || u.Host == "" || strings.Contains(s, `\`):
-		return nil, invalid, "is not a URL", example
+		return nil, NoHost, "is not a URL", example
 	case u.Scheme != "https" && u.Scheme != "http":
-		return nil, invalid, "must use https", example
+		return nil, NoHost, "must use https", example
 	case u.User != nil:
-		return nil, invalid, "must not contain a user name or password", "use headers or environment variables for keys"
+		return nil, NoHost, "must not contain a user name or password", "use headers or environment variables for keys"
 	}
-	host = classify(u.Hostname())
+	host = HostReach(u.Hostname())
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			host = invalid
+			host = NoHost
 		}
 	}
-	if host == invalid {
-		return nil, invalid, "has no valid host", example
+	if host == NoHost {
+		return nil, NoHost, "has no valid host", example
 	}
 	return u, host, "", ""
 }
@@ -160,9 +172,9 @@ func baseURL(allowPrivate bool) rule {
 		switch {
 		case message != "":
 			return message, hint
-		case u.Scheme == "http" && host != loopback:
+		case u.Scheme == "http" && host != Loopback:
 			return "must use https", "plain http is accepted for localhost only"
-		case host == private && !allowPrivate:
+		case host == Private && !allowPrivate:
 			return "is a private address", "set allowPrivateEndpoint = true beside it if that is what you want"
 		}
 		return "", ""
@@ -185,9 +197,9 @@ func endpointURL(allowPrivate bool) rule {
 		switch {
 		case message != "":
 			return "must be a public HTTPS URL: it " + message, hint
-		case host != public && !allowPrivate:
+		case host != Public && !allowPrivate:
 			return "must be a public HTTPS URL: its host is private", "set allowPrivateEndpoint = true in the skill if the server is yours"
-		case u.Scheme == "http" && host != loopback:
+		case u.Scheme == "http" && host != Loopback:
 			return "must be a public HTTPS URL: it uses plain http", "plain http is accepted for localhost only, with allowPrivateEndpoint = true"
 		}
 		return "", ""

@@ -1,0 +1,115 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// A connectFunc opens a connection to an address and a port, both numbers.
+type connectFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// A dialer opens connections to one origin.
+type dialer struct {
+	origin       origin
+	allowPrivate bool
+	resolver     Resolver
+	connect      connectFunc
+}
+
+// A name may have many addresses. So many are tried, each for its part of the time, so
+// that one that never answers does not hide the others.
+const (
+	maxAttempts    = 8
+	attemptTimeout = 10 * time.Second
+)
+
+// dial does not look at the address it is asked for: there is one origin, and requests to
+// others were refused before.
+func (d *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	addrs, err := d.decide(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	for _, addr := range addrs[:min(len(addrs), maxAttempts)] {
+		conn, err := d.attempt(ctx, addr)
+		if err == nil {
+			return conn, nil
+		}
+		if failed == nil {
+			failed = err // the first is the address that the system prefers
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, failed
+}
+
+func (d *dialer) attempt(ctx context.Context, addr netip.Addr) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	return d.connect(ctx, "tcp", netip.AddrPortFrom(addr, d.origin.port).String())
+}
+
+// decide returns the addresses that may be dialled. One forbidden address forbids the
+// name: a server that is both public and private is an attack or a mistake.
+func (d *dialer) decide(ctx context.Context) ([]netip.Addr, error) {
+	host := d.origin.host
+	// Names such as a.localhost are refused whatever they resolve to.
+	if err := d.judge(expert.HostReach(host), host); err != nil {
+		return nil, err
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{addr}, nil
+	}
+	name := host
+	if !d.allowPrivate {
+		// The dot says that the name is complete: the search list of the machine must
+		// not turn a public name into one of the local network.
+		name += "."
+	}
+	found, err := d.resolver.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		var dns *net.DNSError
+		if errors.As(err, &dns) && dns.IsNotFound {
+			return nil, fmt.Errorf("there is no host %s: %w", host, err)
+		}
+		return nil, fmt.Errorf("cannot look up %s: %w", host, err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("there is no address for %s", host)
+	}
+	addrs := make([]netip.Addr, len(found))
+	for i, addr := range found {
+		addrs[i] = addr.Unmap()
+		if !addr.IsLinkLocalUnicast() {
+			addrs[i] = addrs[i].WithZone("") // it means nothing there
+		}
+		if err := d.judge(expert.AddrReach(addr), fmt.Sprintf("%s (%s)", host, addr)); err != nil {
+			return nil, err
+		}
+	}
+	return addrs, nil
+}
+
+// judge applies the policy to a name or an address that was classified.
+func (d *dialer) judge(reach expert.Reach, what string) error {
+	switch {
+	case reach == expert.NoHost:
+		return refuse(BadOrigin, "%s is no address", what)
+	case reach != expert.Public && !d.allowPrivate:
+		return refuse(PrivateAddress, "%s is not a public address", what)
+	case reach != expert.Loopback && d.origin.scheme == "http":
+		return refuse(PlainText, "%s is not this machine, and plain http is for this machine only", what)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package egress
+
+import (
+	"io"
+	"mime"
+	"net/http"
+)
+
+// A guard lets requests to one origin pass, and bounds what comes back.
+type guard struct {
+	origin  origin
+	broken  error // why there is no origin
+	maxBody int64
+	next    *http.Transport
+}
+
+// RoundTrip sends a request if it goes to the origin. This is the place that all requests
+// pass, those after a redirect and those to an address that the server named too.
+func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := g.permit(r); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // as the contract of a RoundTripper wants
+		}
+		return nil, err
+	}
+	// The one spelling goes out, so that the name in the certificate and in the Host
+	// header is the one that was judged.
+	own := r.Clone(r.Context())
+	own.URL.Scheme, own.URL.Host, own.Host = g.origin.scheme, g.origin.authority(), ""
+	resp, err := g.next.RoundTrip(own)
+	if err != nil {
+		return nil, err
+	}
+	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		_ = resp.Body.Close()
+		return nil, refuse(Encoded, "%s sent a compressed answer, which was not asked for", g.origin.host)
+	}
+	if !isStream(resp) {
+		resp.Body = &boundedBody{body: resp.Body, left: g.maxBody, limit: g.maxBody, host: g.origin.host}
+	}
+	return resp, nil
+}
+
+func (g *guard) permit(r *http.Request) error {
+	if g.broken != nil {
+		return g.broken
+	}
+	o, err := originOf(r.URL)
+	switch {
+	case err != nil:
+		return err
+	case o != g.origin:
+		return refuse(OtherOrigin, "a request to %s was stopped: only %s may be spoken to", o, g.origin)
+	case r.Host != "" && r.Host != r.URL.Host:
+		return refuse(OtherOrigin, "a request with another Host header was stopped: only %s may be spoken to", g.origin)
+	}
+	return nil
+}
+
+// redirect stops what the client would follow. A POST that comes back as a GET is another
+// request than the one that was made, and may wait for ever.
+func (g *guard) redirect(r *http.Request, via []*http.Request) error {
+	o, err := originOf(r.URL)
+	switch {
+	case err != nil:
+		return refuse(BadRedirect, "%s redirects to what is no web address", g.origin)
+	case o != g.origin:
+		return refuse(OtherOrigin, "%s redirects to %s, which is another server; give the URL where it ends, if you trust it", g.origin, o)
+	case len(via) > maxRedirects:
+		return refuse(BadRedirect, "%s redirects more than %d times", g.origin, maxRedirects)
+	case r.Method != via[0].Method:
+		return refuse(BadRedirect, "%s redirects a %s so that it would become a %s; give the URL where it ends", g.origin, via[0].Method, r.Method)
+	}
+	return nil
+}
+
+// CloseIdleConnections lets [http.Client.CloseIdleConnections] work.
+func (g *guard) CloseIdleConnections() { g.next.CloseIdleConnections() }
+
+// isStream reports an answer that has no end by design. Whoever reads it bounds the
+// single event. An error is read as a whole and is never a stream.
+func isStream(r *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "text/event-stream" && r.StatusCode == http.StatusOK
+}
+
+// A boundedBody fails when more than the limit was read.
+type boundedBody struct {
+	body  io.ReadCloser
+	left  int64
+	limit int64
+	host  string
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1] // one more byte tells whether there is more
+	}
+	n, err := b.body.Read(p)
+	if int64(n) > b.left {
+		n = int(b.left)
+		err = refuse(TooLarge, "the answer of %s is larger than %d bytes", b.host, b.limit)
+	}
+	b.left -= int64(n)
+	return n, err
+}
+
+func (b *boundedBody) Close() error { return b.body.Close() }
