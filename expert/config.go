@@ -48,7 +48,8 @@ type Config struct {
 	MaxWorkspaceBytes *int64 // how large the workspace may grow; nil means no limit
 
 	// BaseSkillCommand is perstackBaseSkillCommand: a program that takes the
-	// place of the built-in base skill. Empty means the built-in one.
+	// place of the built-in base skill. Empty means the built-in one. The base
+	// skills of the Experts have it as their Command already.
 	BaseSkillCommand []string
 
 	// EnvPath lists the env files to read, as written. Nil means that the file
@@ -56,10 +57,6 @@ type Config struct {
 	EnvPath []string
 
 	Experts []*Expert // in file order
-
-	// LockPath is the perstack.lock beside the file; empty if there is none.
-	// Load sets it, Parse does not.
-	LockPath string
 
 	file      string // as it was given, for messages
 	positions map[string]Position
@@ -91,14 +88,20 @@ type Setting struct {
 // Lookup finds the Expert that key names: one with exactly this name, or one
 // with this name and version if the key has a version.
 func (c *Config) Lookup(key string) (*Expert, bool) {
-	name, version := key, ""
-	if k, err := ParseKey(key); err == nil && k.Version != "" {
-		name, version = k.Name, k.Version
-	}
+	name, version := meant(key)
 	for _, e := range c.Experts {
 		if e.Name == name && (version == "" || e.Version == version) {
 			return e, true
 		}
 	}
 	return nil, false
+}
+
+// meant is the name of the Expert of this file that a key means, and its version, if
+// the key has one. Tags belong to the registry: no Expert of a file has one.
+func meant(key string) (name, version string) {
+	if k, err := ParseKey(key); err == nil && k.Version != "" {
+		return k.Name, k.Version
+	}
+	return key, ""
 }

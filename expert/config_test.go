@@ -61,10 +61,15 @@ args = ["-y", "search-server@1.0.0"]
 requiredEnv = ["SEARCH_KEY"]
 allowedDomains = ["*.search.example"]
 lazyInit = true
+toolPrefix = true
+startTimeout = 120_000
+callTimeout = 1
 
 [experts.zoe.skills.events]
 type = "mcpSseSkill"
 endpoint = "https://events.example/sse"
+requiredEnv = ["EVENTS_KEY"]
+headers = {X-Team = "blue", Authorization = "Bearer ${EVENTS_KEY}"}
 
 [experts.zoe.skills.local]
 type = "mcpHttpSkill"
@@ -109,16 +114,18 @@ func TestFullFile(t *testing.T) {
 				FileSearch: &FileSearchOptions{VectorStoreIDs: []string{"vs"}, MaxNumResults: 9},
 			},
 			Skills: []*Skill{
-				{Name: "@perstack/base", Type: StdioSkill, Command: "npx", PackageName: "@perstack/base", Pick: []string{"think", "readTextFile"}, Omit: []string{"exec"}},
+				{Name: "@perstack/base", Type: StdioSkill, Command: "node", Args: []string{"base.js"}, Pick: []string{"think", "readTextFile"}, Omit: []string{"exec"}},
 				{Name: "search", Type: StdioSkill, Description: "Search", Rule: "Search first.", Command: "npx", Args: []string{"-y", "search-server@1.0.0"},
-					RequiredEnv: []string{"SEARCH_KEY"}, AllowedDomains: []string{"*.search.example"}, LazyInit: true},
-				{Name: "events", Type: SSESkill, Endpoint: "https://events.example/sse"},
+					RequiredEnv: []string{"SEARCH_KEY"}, AllowedDomains: []string{"*.search.example"}, LazyInit: true,
+					ToolPrefix: true, StartTimeout: 2 * time.Minute, CallTimeout: time.Millisecond},
+				{Name: "events", Type: SSESkill, Endpoint: "https://events.example/sse", RequiredEnv: []string{"EVENTS_KEY"},
+					Headers: []Header{{"X-Team", "blue"}, {"Authorization", "Bearer ${EVENTS_KEY}"}}},
 				{Name: "local", Type: HTTPSkill, Endpoint: "http://localhost:3000/mcp", AllowPrivateEndpoint: true},
 				{Name: "user", Type: InteractiveSkill, Tools: []InteractiveTool{{Name: "ask", Description: "Ask.", InputSchema: []byte(`{"type": "object"}`)}}},
 			},
 		}, {
 			Key: "adam", Name: "adam", Version: "1.0.0", Instruction: "Be first.",
-			Skills: []*Skill{{Name: "@perstack/base", Type: StdioSkill, Description: "Base skill", Command: "npx", Args: []string{"-y", "@perstack/base"}, Implicit: true}},
+			Skills: []*Skill{{Name: "@perstack/base", Type: StdioSkill, Description: "Base skill", Command: "node", Args: []string{"base.js"}, Implicit: true}},
 		}},
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Config{})); d != "" {

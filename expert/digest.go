@@ -2,11 +2,8 @@ package expert
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -30,21 +27,25 @@ type meaning struct {
 }
 
 type skillMeaning struct {
-	Name                 string        `json:"name"`
-	Type                 SkillType     `json:"type"`
-	Description          string        `json:"description,omitzero"`
-	Rule                 string        `json:"rule,omitzero"`
-	Pick                 []string      `json:"pick,omitempty"`
-	Omit                 []string      `json:"omit,omitempty"`
-	AllowedDomains       []string      `json:"allowedDomains,omitempty"`
-	Command              string        `json:"command,omitzero"`
-	PackageName          string        `json:"packageName,omitzero"`
-	Args                 []string      `json:"args,omitempty"`
-	RequiredEnv          []string      `json:"requiredEnv,omitempty"`
-	LazyInit             bool          `json:"lazyInit,omitzero"`
-	Endpoint             string        `json:"endpoint,omitzero"`
-	AllowPrivateEndpoint bool          `json:"allowPrivateEndpoint,omitzero"`
-	Tools                []toolMeaning `json:"tools,omitempty"`
+	Name                 string          `json:"name"`
+	Type                 SkillType       `json:"type"`
+	Description          string          `json:"description,omitzero"`
+	Rule                 string          `json:"rule,omitzero"`
+	Pick                 []string        `json:"pick,omitempty"`
+	Omit                 []string        `json:"omit,omitempty"`
+	AllowedDomains       []string        `json:"allowedDomains,omitempty"`
+	Command              string          `json:"command,omitzero"`
+	PackageName          string          `json:"packageName,omitzero"`
+	Args                 []string        `json:"args,omitempty"`
+	RequiredEnv          []string        `json:"requiredEnv,omitempty"`
+	LazyInit             bool            `json:"lazyInit,omitzero"`
+	Endpoint             string          `json:"endpoint,omitzero"`
+	AllowPrivateEndpoint bool            `json:"allowPrivateEndpoint,omitzero"`
+	Tools                []toolMeaning   `json:"tools,omitempty"`
+	Headers              []headerMeaning `json:"headers,omitempty"`
+	ToolPrefix           bool            `json:"toolPrefix,omitzero"`
+	StartTimeout         int64           `json:"startTimeout,omitzero"` // milliseconds
+	CallTimeout          int64           `json:"callTimeout,omitzero"`  // milliseconds
 }
 
 type toolMeaning struct {
@@ -55,8 +56,8 @@ type toolMeaning struct {
 
 // Digest is the SHA-256, in hex, of what the Expert means. Two files that
 // differ only in the order of keys and tables, in layout or in comments give the same digest;
-// any change that a model or a skill could notice gives another. The implicit
-// base skill is left out, since it belongs to the runtime.
+// any change that a model or a skill could notice gives another. The built-in
+// base skill is left out where the file does not mention it, since it belongs to the runtime.
 func (e *Expert) Digest() string {
 	m := meaning{
 		Format: 1, Name: e.Name, Version: e.Version, MinRuntimeVersion: e.MinRuntimeVersion,
@@ -65,17 +66,12 @@ func (e *Expert) Digest() string {
 		ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
 	}
 	for _, s := range e.Skills {
-		if !s.Implicit {
+		if !s.Implicit || !s.BuiltIn {
 			m.Skills = append(m.Skills, s.meaning())
 		}
 	}
 	slices.SortFunc(m.Skills, func(a, b skillMeaning) int { return cmp.Compare(a.Name, b.Name) })
-	text, err := json.Marshal(m)
-	if err != nil {
-		panic("expert: plain values do not encode: " + err.Error()) // strings, bools and numbers always do
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return digest(m)
 }
 
 func (s *Skill) meaning() skillMeaning {
@@ -85,6 +81,8 @@ func (s *Skill) meaning() skillMeaning {
 		Command: s.Command, PackageName: s.PackageName, Args: s.Args,
 		RequiredEnv: s.RequiredEnv, LazyInit: s.LazyInit,
 		Endpoint: s.Endpoint, AllowPrivateEndpoint: s.AllowPrivateEndpoint,
+		Headers: s.headerMeanings(), ToolPrefix: s.ToolPrefix,
+		StartTimeout: s.StartTimeout.Milliseconds(), CallTimeout: s.CallTimeout.Milliseconds(),
 	}
 	for _, t := range s.Tools {
 		m.Tools = append(m.Tools, toolMeaning{t.Name, t.Description, canonicalJSON(t.InputSchema)})

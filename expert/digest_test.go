@@ -29,6 +29,8 @@ type = "interactiveSkill"
 inputJsonSchema = '{"type": "object", "required": ["q"], "maxProperties": 1}'
 `
 
+const remote = "type = 'mcpHttpSkill'\nendpoint = 'https://far.example'"
+
 func TestDigestIgnoresLayout(t *testing.T) {
 	want := digestOf(t, digested)
 	if len(want) != 64 || strings.Trim(want, "0123456789abcdef") != "" {
@@ -75,6 +77,18 @@ func TestDigestSeesEveryChange(t *testing.T) {
 		{`packageName = "one"`, `packageName = "one"` + "\nlazyInit = true"},
 		{`packageName = "one"`, `packageName = "one"` + "\nrequiredEnv = ['K']"},
 		{`packageName = "one"`, `packageName = "one"` + "\nallowedDomains = ['k.example']"},
+		{`packageName = "one"`, `packageName = "one"` + "\ntoolPrefix = true"},
+		{`packageName = "one"`, `packageName = "one"` + "\nstartTimeout = 1"},
+		{`packageName = "one"`, `packageName = "one"` + "\nstartTimeout = 2"},
+		{`packageName = "one"`, `packageName = "one"` + "\ncallTimeout = 1"},
+		{`"npx"` + "\n" + `packageName = "one"`, `"one"`}, // a program without arguments
+		{`[experts.a]`, "perstackBaseSkillCommand = ['x']\n[experts.a]"},
+		{`[experts.a]`, "perstackBaseSkillCommand = ['x', 'y']\n[experts.a]"},
+		{`[experts.a]`, `[experts.a.skills.far]` + "\n" + remote + "\n[experts.a]"},
+		{`[experts.a]`, `[experts.a.skills.far]` + "\n" + remote + "\nallowPrivateEndpoint = true\n[experts.a]"},
+		{`[experts.a]`, `[experts.a.skills.far]` + "\n" + remote + "\nheaders = {X = '1'}\n[experts.a]"},
+		{`[experts.a]`, `[experts.a.skills.far]` + "\n" + remote + "\nheaders = {X = '2'}\n[experts.a]"},
+		{`[experts.a]`, `[experts.a.skills.far]` + "\n" + remote + "\nheaders = {Y = '1'}\n[experts.a]"},
 		{`skills.one`, `skills.uno`},
 		{`"npx"`, `"uvx"`},
 		{`["q"]`, `["r"]`},
@@ -87,5 +101,14 @@ func TestDigestSeesEveryChange(t *testing.T) {
 			t.Errorf("%q has the digest of %q", change.new, before)
 		}
 		seen[d] = change.new
+	}
+}
+
+// The digests of files from before a key existed stay what they were: they are written
+// in lockfiles.
+func TestDigestIsStable(t *testing.T) {
+	const want = "b07a065147cb4d624eec915a83bcf26a553a1f0a1037177aedd1874501263ed3"
+	if got := digestOf(t, digested); got != want {
+		t.Errorf("the digest is %s, and was %s", got, want)
 	}
 }

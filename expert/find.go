@@ -122,12 +122,5 @@ func Load(path string) (*Config, Problems, error) {
 		return nil, nil, fmt.Errorf("cannot read config file %q: %w", path, err)
 	}
 	c, problems := Parse(path, data)
-	if c != nil {
-		lock := filepath.Join(c.Dir, lockName)
-		if f, err := openRegular(lock); err == nil {
-			f.Close()
-			c.LockPath = lock
-		}
-	}
 	return c, problems, nil
 }

@@ -67,6 +67,8 @@ func FuzzParse(f *testing.F) {
 		"", "a", "a=", "a=[", "a.b.c=1", "[[a]]\n[[a.b]]\n[a.b.c]\nd=1", "a={b={c=1}}", "\ufeff", "a=1\na.b=2", "[a]\n[a.b]\n[a]", "[a.b]\n[a]",
 		"a=[{b=1},{b=2}]\n[[a]]", "a=1979-05-27T07:32:00Z", "maxSteps=0x_1", "[experts.\"@o/a\"]\ninstruction='''x'''", "x=[[[[[[]]]]]]", "\xff", "a=\"\\uD800\"",
 		expertWith("delegates=['a','b','b']"), skillWith("interactiveSkill", "tools.t={inputJsonSchema='{}'}"),
+		skillWith("mcpHttpSkill", "endpoint='https://a.example'\nrequiredEnv=['K']\nheaders={A='${K}$'}"), skillWith("mcpStdioSkill", "command='npx'\nargs=['-y','--','x@1.0.0','-c']"),
+		"perstackBaseSkillCommand=['uvx','--from','a','b']\n" + expertWith(""), expertWith("[experts.a.skills.'@perstack/base']\ntype='mcpStdioSkill'\ncommand='x'"),
 	} {
 		f.Add([]byte(s))
 	}
@@ -119,9 +121,7 @@ func invariants(t *testing.T, c *Config) {
 			if s.looksLikeBase() {
 				bases++
 			}
-			if s.Type == StdioSkill && !s.IsBase() && (s.Command == "" || (s.PackageName == "") == (len(s.Args) == 0)) {
-				t.Errorf("skill %+v cannot be started", s)
-			}
+			startable(t, s)
 			if (s.Type == SSESkill || s.Type == HTTPSkill) && s.Endpoint == "" {
 				t.Errorf("skill %+v has no endpoint", s)
 			}
@@ -129,6 +129,12 @@ func invariants(t *testing.T, c *Config) {
 				if ProtectedEnv(name) {
 					t.Errorf("protected variable %q", name)
 				}
+			}
+			if len(s.Connection()) != 64 || s.StartTimeout < 0 || s.StartTimeout > maxTimeout || s.CallTimeout < 0 || s.CallTimeout > maxTimeout {
+				t.Errorf("bad skill %+v", s)
+			}
+			if headers, err := s.ResolvedHeaders(func(name string) string { return "v" }); err != nil || len(headers) != len(s.Headers) {
+				t.Errorf("headers of %+v: %v", s, err)
 			}
 			for _, tool := range s.Tools {
 				if message, _ := jsonObject(string(tool.InputSchema)); message != "" {
@@ -138,6 +144,9 @@ func invariants(t *testing.T, c *Config) {
 		}
 		if bases != 1 {
 			t.Errorf("%s has %d base skills", e.Name, bases)
+		}
+		if all, _ := c.Closure(e); len(all) == 0 || all[0] != e || len(all) > len(c.Experts) {
+			t.Errorf("closure of %s: %d experts", e.Name, len(all))
 		}
 		for _, d := range e.Delegates {
 			if _, err := ParseKey(d); err != nil {
@@ -149,6 +158,28 @@ func invariants(t *testing.T, c *Config) {
 				t.Errorf("%v has no place", p)
 			}
 		}
+	}
+}
+
+// startable checks that there is one way to start a skill: as part of this program, from
+// a package or as a program of the machine.
+func startable(t *testing.T, s *Skill) {
+	if s.Type != StdioSkill {
+		return
+	}
+	p, fromPackage := s.Package()
+	line, err := s.CommandLine()
+	ways := 0
+	for _, way := range []bool{s.BuiltIn, fromPackage, err == nil} {
+		if way {
+			ways++
+		}
+	}
+	if ways != 1 || s.BuiltIn && !s.IsBase() || s.PackageName != "" && len(s.Args) > 0 {
+		t.Errorf("%d ways to start %+v: %+v, %q", ways, s, p, line)
+	}
+	if fromPackage {
+		plausible(t, p)
 	}
 }
 

@@ -44,6 +44,8 @@ func richFiles() map[string]string {
 		"setting": settingOf("openai", "headers = {X-Team = 'blue'}"),
 		"custom":  expertWith("providerSkills = [{type = 'custom', name = 'n', definition = 'd'}]"),
 		"package": skillWith("mcpStdioSkill", "command = 'npx'\npackageName = 'x'"),
+		"program": skillWith("mcpStdioSkill", "command = 'server'"),
+		"based":   expertWith("[experts.a.skills.\"@perstack/base\"]\ntype = 'mcpStdioSkill'\npackageName = '@perstack/base'"),
 		"http":    skillWith("mcpHttpSkill", "endpoint = 'https://a.example'"),
 		"sse":     skillWith("mcpSseSkill", "endpoint = 'https://a.example'"),
 		"ask":     skillWith("interactiveSkill", "tools.t = {inputJsonSchema = '{}'}"),

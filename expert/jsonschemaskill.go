@@ -1,5 +1,7 @@
 package expert
 
+import "strings"
+
 // This file describes skills.
 
 // skillSchema knows the keys of all types of skills, and takes away those of the
@@ -43,9 +45,25 @@ func skillConditions(kind SkillType, s *jsonSchema, base bool) *jsonSchema {
 	case StdioSkill:
 		some := properties{{"args", &jsonSchema{MinItems: 1}}}
 		s.Not = &jsonSchema{Properties: some, Required: []string{"packageName", "args"}}
-		if !base {
-			s.and("command").AnyOf = []*jsonSchema{{Required: []string{"packageName"}}, {Properties: some, Required: []string{"args"}}}
+		without := "" // npx alone means nothing but the base skill on its entry
+		if base {
+			without = "npx"
 		}
+		other := properties{{"command", &jsonSchema{Not: &jsonSchema{Enum: managerCommands(without)}}}}
+		started := []*jsonSchema{
+			{Properties: other, Required: []string{"command"}},
+			{Required: []string{"command", "packageName"}},
+			{Properties: some, Required: []string{"command", "args"}},
+		}
+		if base {
+			// Without a command, only the package of the base skill itself is understood.
+			itself := properties{{"packageName", &jsonSchema{Pattern: `^` + BaseSkill + `(?:@|$)`}}}
+			told := []*jsonSchema{{Required: []string{"command"}}, {Properties: some, Required: []string{"args"}}}
+			started = append(started, &jsonSchema{Properties: itself, Not: &jsonSchema{AnyOf: told}})
+		} else {
+			s.and("command")
+		}
+		s.AnyOf = started
 	case SSESkill, HTTPSkill:
 		s.and("endpoint")
 	case InteractiveSkill:
@@ -69,13 +87,48 @@ func skillDescriptions() map[string]*jsonSchema {
 		"command":              command,
 		"packageName":          grammar("Package for npx or uvx; either this or args.", packageGrammar, maxKey),
 		"args":                 array("Arguments of the program; either these or packageName.", 0, anyText("An argument.")),
-		"requiredEnv":          array("Variables that the program gets from the environment.", 255, grammar("Name of a variable.", envNameGrammar, 255)),
+		"requiredEnv":          array("Variables that the program gets from the environment, or that headers use.", 255, grammar("Name of a variable.", envNameGrammar, 255)),
 		"allowedDomains":       array("Hosts that the skill may reach.", 0, grammar("A host name, or *. and a host name for its subdomains.", domainGrammar, 253)),
 		"lazyInit":             flag("Lets the run start without waiting for the skill."),
 		"endpoint":             endpoint,
 		"allowPrivateEndpoint": flag("Lets the server have an address of a private network."),
+		"headers":              skillHeadersSchema(),
+		"toolPrefix":           flag("Offers the tools as name of the skill, __ and name of the tool."),
+		"startTimeout":         milliseconds("Milliseconds until the server has to have listed its tools."),
+		"callTimeout":          milliseconds("Milliseconds that one call may take without news of it."),
 		"tools":                tools,
 	}
+}
+
+func milliseconds(about string) *jsonSchema {
+	s := number(about, 1)
+	s.Maximum = int(maxTimeout.Milliseconds())
+	return s
+}
+
+func skillHeadersSchema() *jsonSchema {
+	names := &jsonSchema{Pattern: headerName, MaxLength: maxHeaderName, Not: &jsonSchema{Pattern: ownHeader()}}
+	value := pattern("Value of the header; ${NAME} is the value of a variable in requiredEnv.", headerValue, maxHeaderValue)
+	return &jsonSchema{
+		Description:          "Headers that every request to the server carries.",
+		Type:                 "object",
+		PropertyNames:        names,
+		AdditionalProperties: value,
+		MaxProperties:        maxHeaders,
+	}
+}
+
+// ownHeader matches, in any letter case, the names of headers that perstack sets itself.
+func ownHeader() string {
+	var b strings.Builder
+	for _, c := range "^(?:(?:" + strings.Join(ownHeaders, "|") + ")$|" + strings.Join(ownHeaderFamilies, "|") + ")" {
+		if c >= 'a' && c <= 'z' {
+			b.WriteString("[" + string(c) + strings.ToUpper(string(c)) + "]")
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
 }
 
 func interactiveToolSchema() *jsonSchema {

@@ -155,6 +155,9 @@ func TestTopLevelValues(t *testing.T) {
 		"envPath = ['']":                               `p.toml:1:12: envPath.0: is empty; write something or remove the key`,
 		"envPath = [\n  '.env',\n  \"\\u0000\"]":       `p.toml:3:3: envPath.1: has a NUL character; remove it`,
 		"perstackBaseSkillCommand = ['']":              `p.toml:1:29: perstackBaseSkillCommand.0: is empty; the first entry is the program to start`,
+		"perstackBaseSkillCommand = ['-c']":            `p.toml:1:29: perstackBaseSkillCommand.0: "-c" is not a program; name the program to start, like npx`,
+		"perstackBaseSkillCommand = ['npx', '-c']":     `p.toml:1:36: perstackBaseSkillCommand.1: npx does not get the option "-c"; before the package only -y, --yes, -q, --quiet, -p, --package or -- may stand; what the server gets comes after it`,
+		"perstackBaseSkillCommand = ['npx']":           `p.toml:1:1: perstackBaseSkillCommand: npx is given no package; name one, like "@scope/name@1.0.0"`,
 		"perstackApiBaseUrl = 'http://r.example'":      `p.toml:1:22: perstackApiBaseUrl: must use https; write it like https://registry.example`,
 		"perstackApiBaseUrl = 'https://u:p@r.example'": `p.toml:1:22: perstackApiBaseUrl: must not contain a user name or password; use headers or environment variables for keys`,
 		"perstackApiBaseUrl = 'r.example'":             `p.toml:1:22: perstackApiBaseUrl: is not a URL; write it like https://host.example/path`,
@@ -201,7 +204,7 @@ func TestKeyListsAreComplete(t *testing.T) {
 		for _, k := range append(sk.keys, "description", "rule") {
 			b.set(s.n, k, newTable(0))
 		}
-		r.skill("s", s, "")
+		r.skill("s", s, &Config{})
 		if len(s.known) != len(s.n.keys) {
 			t.Errorf("%s reads %q of %q", sk.kind, s.known, s.n.keys)
 		}

@@ -105,14 +105,18 @@ func (r *reader) runtime(t *table) string {
 
 func (r *reader) baseSkillCommand(t *table) []string {
 	const key = "perstackBaseSkillCommand"
-	command := t.strs(key, 0, noNUL)
+	words := t.strs(key, 0, noNUL)
 	n := t.n.fields[key]
-	if len(command) == 0 {
+	if len(words) == 0 {
 		return nil
 	}
-	if command[0] == "" {
-		r.fault(n.items[0].at, pathTo(key, "0"), "is empty", "the first entry is the program to start")
-	}
 	r.mark(key, n)
-	return command
+	switch {
+	case len(words) != len(n.items): // one of them was reported already
+	case words[0] == "":
+		r.fault(n.items[0].at, pathTo(key, "0"), "is empty", "the first entry is the program to start")
+	case r.check(n.items[0], pathTo(key, "0"), []rule{length(1, 4096), command, plainManager}) && packageManager(words[0]) != "":
+		r.packageArgs(packageManager(words[0]), words[1:], n, key)
+	}
+	return words
 }

@@ -21,7 +21,7 @@ func (r *reader) expert(name string, t *table, c *Config) *Expert {
 	e.Description = t.str("description", length(1, 2048))
 	e.Instruction = t.require("instruction", "tell the expert what to do", length(1, 20480))
 	if s := t.sub("skills"); s != nil {
-		e.Skills = r.skills(s, provider)
+		e.Skills = r.skills(s, c)
 	}
 	e.Delegates = r.delegateKeys(t, e)
 	e.Tags = t.strs("tags", 8, tag)
@@ -29,9 +29,11 @@ func (r *reader) expert(name string, t *table, c *Config) *Expert {
 	t.finish(misplaced)
 
 	if _, declared := e.Skill(BaseSkill); !declared {
-		e.Skills = slices.Insert(e.Skills, 0, implicitBase())
+		base := implicitBase()
+		settleBase(base, c.BaseSkillCommand)
+		e.Skills = slices.Insert(e.Skills, 0, base)
 	}
-	r.toolNames(t, e, c)
+	r.toolNames(t, e)
 	for _, key := range []string{"minRuntimeVersion", "delegates", "providerTools", "providerSkills", "providerToolOptions"} {
 		if n := t.n.fields[key]; n != nil {
 			r.mark(t.at(key), n)
@@ -130,7 +132,7 @@ func (r *reader) checkDelegates(c *Config) {
 // toolNames finds two tools that the model would see under one name. Delegates
 // show as the last part of their name. Tools of MCP skills are known only when
 // the skills run; the toolbox checks those.
-func (r *reader) toolNames(t *table, e *Expert, c *Config) {
+func (r *reader) toolNames(t *table, e *Expert) {
 	type owner struct{ name, hint string }
 	taken := map[string]owner{}
 	claim := func(tool, by string, at int, path string) {
@@ -141,7 +143,7 @@ func (r *reader) toolNames(t *table, e *Expert, c *Config) {
 		taken[tool] = owner{by, "tools of one expert need different names"}
 	}
 	skills := t.n.fields["skills"]
-	if s, ok := e.Skill(BaseSkill); ok && c.BuiltIn(s) {
+	if s, ok := e.Skill(BaseSkill); ok && s.BuiltIn {
 		if !s.Implicit {
 			r.baseToolNames(t, s)
 		}

@@ -118,15 +118,9 @@ func (r *reader) headers(t *table) map[string]string {
 	for _, name := range h.n.keys {
 		n, path := h.n.fields[name], h.at(name)
 		switch {
-		case name == "" || strings.ContainsFunc(name, func(c rune) bool {
-			return c <= ' ' || c > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
-		}):
+		case !tokenText(name):
 			r.fault(n.keyAt, path, "is not a header name", "use letters, digits and -")
-		case !r.is(n, kindString, path):
-		case strings.ContainsFunc(n.text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
-			// A line break would start another header.
-			r.fault(n.at, path, "has a control character in its value", "remove it")
-		default:
+		case r.is(n, kindString, path) && r.check(n, path, []rule{headerText}):
 			out[name] = n.text
 		}
 	}

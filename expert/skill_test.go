@@ -29,6 +29,12 @@ func TestSkillProblems(t *testing.T) {
 		{skillWith("mcpStdioSkill", "command = 'npx'"), `p.toml:3:19: ` + at + `: has no packageName or args; write packageName = "name" or args = ["…"]`},
 		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = []"), `p.toml:3:19: ` + at + `: has no packageName or args; write packageName = "name" or args = ["…"]`},
 		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = [1]"), `p.toml:6:9: ` + at + `.args.0: must be a string, not an integer; put it in quotes`},
+		{skillWith("mcpStdioSkill", "command = 'uvx'"), `p.toml:3:19: ` + at + `: has no packageName or args; write packageName = "name" or args = ["…"]`},
+		{skillWith("mcpStdioSkill", "command = '/usr/bin/npx'\nargs = ['x']"), `p.toml:5:11: ` + at + `.command: "/usr/bin/npx" calls npx in another way than by its name; write "npx": its packages are fetched and pinned for you`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['-y', '--call=touch x']"), `p.toml:6:15: ` + at + `.args.1: npx does not get the option "--call=touch x"; before the package only -y, --yes, -q, --quiet, -p, --package or -- may stand; what the server gets comes after it`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['-y']"), `p.toml:6:1: ` + at + `.args: npx is given no package; name one, like "@scope/name@1.0.0"`},
+		{skillWith("mcpStdioSkill", "command = 'uvx'\nargs = ['git+https://x.example/y']"), `p.toml:6:9: ` + at + `.args.0: uvx cannot fetch "git+https://x.example/y"; write name, @scope/name or name@1.0.0 in lower case`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = [1, '-c']"), `p.toml:6:9: ` + at + `.args.0: must be a string, not an integer; put it in quotes`},
 		{skillWith("mcpStdioSkill", "command = 'npx'\npackageName = 'x'\nargs = ['x']"), `p.toml:7:1: ` + at + `: has both packageName and args; keep one of them`},
 		{skillWith("mcpStdioSkill", "command = 'npx'\npackageName = '-y'"), `p.toml:6:15: ` + at + `.packageName: "-y" is not a package name; write name, @scope/name or name@1.0.0 in lower case`},
 		{skillWith("mcpStdioSkill", "command = 'npx'\npackageName = ''"), `p.toml:6:15: ` + at + `.packageName: "" is not a package name; write name, @scope/name or name@1.0.0 in lower case`},
@@ -40,6 +46,14 @@ func TestSkillProblems(t *testing.T) {
 		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrequiredEnv = ['A B']"), `p.toml:7:16: ` + at + `.requiredEnv.0: "A B" is not a variable name; use letters, digits and _`},
 		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrequiredEnv = ['Path']"), `p.toml:7:16: ` + at + `.requiredEnv.0: "Path" is protected; the runtime sets it; remove it`},
 		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrequiredEnv = ['ANTHROPIC_API_KEY']"), `p.toml:7:16: ` + at + `.requiredEnv.0: "ANTHROPIC_API_KEY" is the key of provider anthropic; skills cannot have it; give the skill a key of its own under another name`},
+		{skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['x']\nrequiredEnv = ['npm_config_registry']"), `p.toml:7:16: ` + at + `.requiredEnv.0: "npm_config_registry" is protected; the runtime sets it; remove it`},
+		{skillWith("mcpStdioSkill", "command = 'x'\nstartTimeout = 0"), `p.toml:6:16: ` + at + `.startTimeout: must be between 1 and 3600000; it is a number of milliseconds`},
+		{skillWith("mcpStdioSkill", "command = 'x'\ncallTimeout = 3600001"), `p.toml:6:15: ` + at + `.callTimeout: must be between 1 and 3600000; it is a number of milliseconds`},
+		{skillWith("mcpStdioSkill", "command = 'x'\ncallTimeout = '1s'"), `p.toml:6:15: ` + at + `.callTimeout: must be an integer, not a string; remove the quotes`},
+		{skillWith("mcpStdioSkill", "command = 'x'\ntoolPrefix = 'a'"), `p.toml:6:14: ` + at + `.toolPrefix: must be a boolean, not a string; remove the quotes`},
+		{skillWith("mcpStdioSkill", "command = 'x'\nheaders = {}"), `p.toml:6:1: ` + at + `.headers: unknown key; it is a key of mcpSseSkill or mcpHttpSkill`},
+		{skillWith("interactiveSkill", "toolPrefix = true\ntools = {}"), `p.toml:5:1: ` + at + `.toolPrefix: unknown key; it is a key of mcpStdioSkill, mcpSseSkill or mcpHttpSkill`},
+		{"toolPrefix = true", `p.toml:1:1: toolPrefix: unknown key; it belongs to a skill: move it into [experts.<name>.skills.<skill>]`},
 
 		{skillWith("mcpSseSkill", ""), `p.toml:3:19: ` + at + `.endpoint: is required; give the URL of the server`},
 		{skillWith("mcpSseSkill", "endpoint = 'http://a.example'"), `p.toml:5:12: ` + at + `.endpoint: must be a public HTTPS URL: it uses plain http; plain http is accepted for localhost only, with allowPrivateEndpoint = true`},
@@ -55,6 +69,7 @@ func TestSkillProblems(t *testing.T) {
 		{skillWith("interactiveSkill", "tools.'' = {inputJsonSchema = '{}'}"), `p.toml:5:7: ` + at + `.tools."": is not a tool name that providers accept; use letters, digits, _ and -, at most 64 of them`},
 		{skillWith("interactiveSkill", "tools."+strings.Repeat("a", 65)+" = {inputJsonSchema = '{}'}"), `p.toml:5:7: ` + at + `.tools.` + strings.Repeat("a", 65) + `: is not a tool name that providers accept; use letters, digits, _ and -, at most 64 of them`},
 		{skillWith("interactiveSkill", `tools.t = {inputJsonSchema = '{"type":"objekt"}'}`), `p.toml:5:30: ` + at + `.tools.t.inputJsonSchema: type must be "object", not "objekt"; the arguments of a tool have names`},
+		{skillWith("interactiveSkill", `tools.ask = {inputJsonSchema = '{'}`), `p.toml:5:32: ` + at + `.tools.ask.inputJsonSchema: is not JSON: unexpected EOF at byte 1; write a JSON Schema between ''' and ''', like '{"type": "object"}'`},
 		{skillWith("interactiveSkill", "tools.t = {inputJsonSchema = '{}', desc = 'x'}"), `p.toml:5:36: ` + at + `.tools.t.desc: unknown key; did you mean "description"?`},
 	} {
 		check(t, c.text, c.want)
@@ -156,52 +171,4 @@ func TestInputSchema(t *testing.T) {
 			t.Errorf("%q (-want +got)\n%s", schema, d)
 		}
 	}
-}
-
-func TestBaseSkill(t *testing.T) {
-	base := func(name, keys string) string {
-		return expertWith("[experts.a.skills.\"" + name + "\"]\ntype = 'mcpStdioSkill'\n" + keys)
-	}
-	const npx = "command = 'npx'\n"
-	good := map[string]struct {
-		text    string
-		builtIn bool
-	}{
-		"implicit":      {expertWith(""), true},
-		"empty table":   {expertWith("[experts.a.skills]"), true},
-		"other skill":   {base("x", npx+"packageName = 'x'"), true},
-		"package":       {base(BaseSkill, npx+"packageName = '@perstack/base'\npick = ['think']"), true},
-		"args":          {base(BaseSkill, npx+"args = ['-y', '@perstack/base']"), true},
-		"only pick":     {base(BaseSkill, "pick = ['think']"), true},
-		"version":       {base(BaseSkill, npx+"packageName = '@perstack/base@0.0.34'"), false},
-		"latest":        {base(BaseSkill, npx+"args = ['@perstack/base@latest']"), false},
-		"other command": {"perstackBaseSkillCommand = ['node', 'x']\n" + expertWith(""), false},
-		"like base":     {base("tools", npx+"packageName = '@perstack/base-tools'"), true},
-		"remote":        {expertWith("[experts.a.skills.\"@perstack/base\"]\ntype = 'mcpHttpSkill'\nendpoint = 'https://b.example'"), false},
-	}
-	for name, c := range good {
-		t.Run(name, func(t *testing.T) {
-			cfg := check(t, c.text)
-			s, ok := cfg.Experts[0].Skill(BaseSkill)
-			if !ok || !s.IsBase() || cfg.BuiltIn(s) != c.builtIn {
-				t.Errorf("base skill %+v, found %v, built in %v", s, ok, cfg.BuiltIn(s))
-			}
-			for _, other := range cfg.Experts[0].Skills {
-				if other != s && (other.IsBase() || cfg.BuiltIn(other)) {
-					t.Errorf("%q is taken for the base skill", other.Name)
-				}
-			}
-		})
-	}
-	const path = `experts.a.skills."@perstack/base"`
-	check(t, base("mine", npx+"packageName = '@perstack/base'"),
-		`p.toml:3:19: experts.a.skills.mine: is the base skill under another name; call it "@perstack/base"`)
-	check(t, base(BaseSkill, npx+"packageName = '@perstack/base'\n[experts.a.skills.mine]\ntype='mcpStdioSkill'\ncommand='npx'\nargs=['-y','@perstack/base@1.0.0']"),
-		`p.toml:7:19: experts.a.skills.mine: is a second entry for the base skill; the first is on line 3`)
-	check(t, expertWith("[experts.a.skills.\"@perstack/base\"]\ntype='interactiveSkill'\ntools={}"),
-		`p.toml:3:19: `+path+`: the base skill cannot be an interactiveSkill; give this skill another name`)
-	check(t, base(BaseSkill, "command='node'\nargs=['x.js']\nlazyInit=true\nrequiredEnv=['X']"),
-		`p.toml:3:19: warning: `+path+`: the built-in base skill runs, not this command; set perstackBaseSkillCommand to run another program, or give the skill another name`,
-		`p.toml:7:1: warning: `+path+`.lazyInit: has no effect on the base skill; it always starts first; remove it`,
-		`p.toml:8:1: warning: `+path+`.requiredEnv: has no effect on the base skill; the built-in one reads no variables; remove it`)
 }

@@ -67,12 +67,13 @@ var protectedEnv = []string{
 	"PERL5LIB", "PERLLIB", "PERL5OPT", "PERL5DB", "RUBYLIB", "RUBYOPT",
 	"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH", "DOTNET_STARTUP_HOOKS", "LUA_INIT", "PHPRC", "PHP_INI_SCAN_DIR",
 	"GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "HOSTALIASES", "RESOLV_HOST_CONF", "LESSOPEN", "LESSCLOSE", "PATHEXT", "COMSPEC",
-	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "NPM_CONFIG_PROXY", "NPM_CONFIG_HTTPS_PROXY", "PERSTACK_PROXY_URL",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "PERSTACK_PROXY_URL",
 }
 
 // protectedPrefixes protect whole families: the dynamic loaders, git (whose
-// variables name programs to run) and exported shell functions.
-var protectedPrefixes = []string{"LD_", "DYLD_", "GIT_", "BASH_FUNC_"}
+// variables name programs to run), exported shell functions, and npm (whose variables
+// name registries, shells and scripts).
+var protectedPrefixes = []string{"LD_", "DYLD_", "GIT_", "BASH_FUNC_", "NPM_CONFIG_"}
 
 // ProtectedEnv reports whether nobody but the runtime may set the variable for
 // a skill or a command, in any letter case.

@@ -56,6 +56,7 @@ func TestProtectedEnv(t *testing.T) {
 	for _, s := range []string{
 		"PATH", "Path", "home", "LD_PRELOAD", "ld_audit", "DYLD_X", "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME",
 		"PERL5LIB", "PERL5OPT", "RUBYLIB", "RUBYOPT", "BASH_ENV", "ENV", "IFS", "CDPATH", "GIT_SSH_COMMAND", "JAVA_TOOL_OPTIONS", "GCONV_PATH", "https_proxy", "SHELL",
+		"NPM_CONFIG_PROXY", "npm_config_registry", "NPM_CONFIG_SCRIPT_SHELL", "HTTP_PROXY", "LD_AUDIT",
 	} {
 		if !ProtectedEnv(s) {
 			t.Errorf("%s is not protected", s)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -142,6 +143,19 @@ func (t *table) integer(key string, low int64) *int {
 	}
 	v := int(n.number)
 	return &v
+}
+
+// milliseconds reads a time that is not zero and at most limit; absent, it is 0.
+func (t *table) milliseconds(key string, limit time.Duration) time.Duration {
+	n := t.want(key, kindInteger)
+	if n == nil || n.unreadable {
+		return 0
+	}
+	if n.number < 1 || n.number > limit.Milliseconds() {
+		t.r.fault(n.at, t.at(key), fmt.Sprintf("must be between 1 and %d", limit.Milliseconds()), "it is a number of milliseconds")
+		return 0
+	}
+	return time.Duration(n.number) * time.Millisecond
 }
 
 // bytes reads a number of bytes, which may be larger than other numbers.

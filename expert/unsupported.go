@@ -38,19 +38,6 @@ var later = []func(u *use){
 			u.report("runtime", named+yet, "only local can")
 		}
 	},
-	func(u *use) { // another base skill
-		if len(u.config.BaseSkillCommand) > 0 {
-			u.report("perstackBaseSkillCommand", "another base skill cannot be started by this version yet", "remove it")
-		}
-	},
-	func(u *use) { // MCP skills
-		for _, s := range u.expert.Skills {
-			replaced := s.IsBase() && len(u.config.BaseSkillCommand) > 0 // reported above
-			if s.Type != InteractiveSkill && !u.config.BuiltIn(s) && !replaced {
-				u.report(u.skill(s), "skills of type "+string(s.Type)+" cannot be started by this version yet", "")
-			}
-		}
-	},
 	func(u *use) { // delegation
 		if len(u.expert.Delegates) > 0 {
 			u.report(u.path("delegates"), "delegates cannot be run by this version yet", "")
@@ -81,11 +68,6 @@ var later = []func(u *use){
 			if len(s.AllowedDomains) > 0 && u.runtime == "local" {
 				u.note(pathTo(u.skill(s), "allowedDomains"), "is not enforced by runtime local yet")
 			}
-		}
-	},
-	func(u *use) { // lockfile
-		if u.config.LockPath != "" {
-			u.problems = append(u.problems, Problem{File: u.config.LockPath, Message: "the lockfile is not used by this version yet", Warning: true})
 		}
 	},
 }

@@ -15,12 +15,8 @@ func TestUnsupported(t *testing.T) {
 	got := lines(c.Unsupported(e, "", ""))
 	want := []string{
 		`p.toml:4:1: runtime: runtime "docker" cannot be used by this version yet; only local can`,
-		`p.toml:10:1: perstackBaseSkillCommand: another base skill cannot be started by this version yet; remove it`,
 		`p.toml:18:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
 		`p.toml:23:1: experts.zoe.delegates: delegates cannot be run by this version yet`,
-		`p.toml:40:21: experts.zoe.skills.search: skills of type mcpStdioSkill cannot be started by this version yet`,
-		`p.toml:50:21: experts.zoe.skills.events: skills of type mcpSseSkill cannot be started by this version yet`,
-		`p.toml:54:21: experts.zoe.skills.local: skills of type mcpHttpSkill cannot be started by this version yet`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -90,10 +86,8 @@ func TestUnsupportedWarnings(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, FileName)
 	text := "provider.providerName = 'replay'\n" + expertWith("[experts.a.skills.\"@perstack/base\"]\ntype='mcpStdioSkill'\nallowedDomains=['x.example']")
-	for name, s := range map[string]string{path: text, filepath.Join(dir, "perstack.lock"): `version = "1"`} {
-		if err := os.WriteFile(name, []byte(s), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	c, ps, err := Load(path)
 	if err != nil || ps != nil {
@@ -101,7 +95,6 @@ func TestUnsupportedWarnings(t *testing.T) {
 	}
 	ps = c.Unsupported(c.Experts[0], "", "")
 	want := []string{
-		"DIR/perstack.lock: warning: the lockfile is not used by this version yet",
 		`DIR/perstack.toml:6:1: warning: experts.a.skills."@perstack/base".allowedDomains: is not enforced by runtime local yet`,
 	}
 	if d := cmp.Diff(strings.Join(want, "\n"), strings.ReplaceAll(ps.Error(), dir, "DIR")); d != "" || ps.Err() != nil {
