@@ -1,0 +1,72 @@
+package packages
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// The index keeps what exact versions were resolved to, so that a skill with a pinned
+// version starts without asking the registry. A version is published once; what it needs
+// is frozen as it was when it was first asked for.
+
+// A record is a file of the index.
+type record struct {
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	Integrity string `json:"integrity"`
+	Tree      string `json:"tree"`
+}
+
+func (s *Store) recordPath(name, version string) string {
+	sum := sha256.Sum256([]byte(name + "@" + version))
+	return filepath.Join(s.root(), "index", hex.EncodeToString(sum[:]))
+}
+
+// known returns what was resolved before, or nil. A record that is not in order is as
+// good as none.
+func (s *Store) known(name, version string) *expert.LockedPackage {
+	text, err := readFile(s.recordPath(name, version), 2*maxTree)
+	if err != nil {
+		return nil
+	}
+	var r record
+	if json.Unmarshal(text, &r, json.RejectUnknownMembers(true)) != nil || r.Name != name || r.Version != version {
+		return nil
+	}
+	p := &expert.LockedPackage{Manager: manager, Name: r.Name, Version: r.Version, Integrity: r.Integrity, Tree: r.Tree}
+	if _, err := lockedTree(p); err != nil {
+		return nil
+	}
+	return p
+}
+
+func (s *Store) remember(p *expert.LockedPackage) error {
+	text, err := json.Marshal(record{p.Name, p.Version, p.Integrity, p.Tree})
+	if err != nil {
+		return err
+	}
+	path := s.recordPath(p.Name, p.Version)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	// In one step: a reader sees the old or the new one.
+	f, err := os.CreateTemp(s.root(), scratchPrefix)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,157 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/perstack-go/perstack/internal/sandbox"
+)
+
+// patience is for slow lines; who has a faster one can interrupt.
+const patience = 5 * time.Minute
+
+// fixed are the settings that decide what is installed and what runs meanwhile. They
+// are flags because those win over variables and every .npmrc: the user's set-up says
+// where packages come from, not whether their scripts run.
+func fixed() []string {
+	return []string{
+		"--ignore-scripts", "--no-dangerously-allow-all-scripts", "--no-foreground-scripts",
+		"--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--no-color", "--loglevel=error", "--logs-max=0",
+		"--no-global", "--no-workspaces", "--no-dry-run", "--no-bin-links",
+		"--package-lock", "--save", "--lockfile-version=3", "--omit-lockfile-registry-resolved",
+		"--omit=dev", "--install-strategy=hoisted", "--no-legacy-peer-deps", "--no-strict-peer-deps", "--no-force",
+		// Only the registry: a package cannot send npm to a repository or a file. Nor to an
+		// address; but npm takes a registry's own packages for that when it looks at what
+		// is bundled in them. So the tree is checked for it, and npm where it installs.
+		"--allow-git=none", "--allow-file=none", "--allow-directory=none",
+	}
+}
+
+// npm runs npm in a directory of ours.
+func (s *Store) npm(ctx context.Context, dir, command string, flags ...string) error {
+	program, args := npmProgram(s.Environ)
+	out, err := s.Commands.Run(ctx, sandbox.Command{
+		Program: program, Args: slices.Concat(args, []string{command}, flags, fixed()), Dir: dir,
+		Environ: s.Environ, Set: setup(s.Environ), Timeout: patience, MaxOutput: 64 << 10,
+	})
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound):
+		return errors.New("npm was not found in PATH; install Node.js, which brings it")
+	case err != nil:
+		return fmt.Errorf("run npm: %w", err)
+	case out.Cancelled && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case out.Cancelled:
+		return context.Canceled
+	case out.TimedOut:
+		return fmt.Errorf("npm took longer than %s; is the network slow? try again", patience)
+	case out.Signal != "":
+		return fmt.Errorf("npm was killed by %s", out.Signal)
+	case out.ExitCode != 0:
+		return npmError(out.ExitCode, s.hide(out.Stderr.String()))
+	}
+	return nil
+}
+
+// setup takes from the user's environment what says how npm is set up.
+func setup(environ []string) map[string]string {
+	set := make(map[string]string)
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		switch upper := strings.ToUpper(name); {
+		case upper == "NPM_CONFIG_ALLOW_SCRIPTS": // npm stops when it sees that, and none run anyway
+		case strings.HasPrefix(upper, "NPM_CONFIG_") && value != "",
+			slices.Contains([]string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"}, upper) && value != "":
+			set[name] = value
+		}
+	}
+	return set
+}
+
+// npmError says what npm said, in few words where we understand it.
+func npmError(status int, stderr string) error {
+	code := ""
+	if found := codePattern.FindStringSubmatch(stderr); found != nil {
+		code = found[1]
+	}
+	what := fmt.Sprintf("npm failed with exit status %d", status)
+	switch code {
+	case "E404":
+		what = "the registry has no such package or version"
+	case "ETARGET", "ENOVERSIONS":
+		what = "the registry has no such version"
+	case "EINTEGRITY":
+		what = "integrity mismatch: the registry serves something else than what was pinned"
+	case "ENOTCACHED":
+		what = "npm is offline and its cache lacks something; run it once with a network"
+	case "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ERR_SOCKET_TIMEOUT", "ENETUNREACH", "EHOSTUNREACH":
+		what = "the registry cannot be reached; is the network there?"
+	case "EALLOWGIT", "EALLOWREMOTE", "EALLOWFILE", "EALLOWDIRECTORY":
+		what = "it needs something that does not come from the registry"
+	}
+	if said := lastLines(stderr); said != "" {
+		what += "; npm said last: " + said
+	}
+	return errors.New(what)
+}
+
+var (
+	codePattern = regexp.MustCompile(`(?m)^npm (?:error|ERR!) code (\w+)`)
+	prefix      = regexp.MustCompile(`^npm (?:error|ERR!)\s*`)
+	credentials = regexp.MustCompile(`(://)[^\s/@]*@`)
+	secretName  = regexp.MustCompile(`(?i)auth|token|passw|secret|key|cert`)
+)
+
+const (
+	maxSaid     = 1000 // bytes
+	maxSaidLine = 300
+	maxSaidList = 6
+)
+
+// lastLines keeps of npm's words the end, which says most, on one line.
+func lastLines(stderr string) string {
+	var lines []string
+	for line := range strings.Lines(stderr) {
+		line = safeText(strings.TrimSpace(prefix.ReplaceAllString(line, "")))
+		if line == "" || strings.HasPrefix(line, "code ") || strings.Contains(line, "complete log of this run") || strings.HasPrefix(line, "Log files were not written") {
+			continue
+		}
+		lines = append(lines, cut(line, maxSaidLine))
+	}
+	lines = lines[max(0, len(lines)-maxSaidList):]
+	return cut(strings.Join(lines, " | "), maxSaid)
+}
+
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// hide takes out of npm's words what the user's set-up keeps secret.
+func (s *Store) hide(text string) string {
+	for name, value := range setup(s.Environ) {
+		if secretName.MatchString(name) && len(value) > 3 {
+			text = strings.ReplaceAll(text, value, "…")
+		}
+	}
+	return credentials.ReplaceAllString(text, "$1…@")
+}
+
+// safeText is for words of others that end up on a terminal: no control characters, and
+// nothing that cannot be seen.
+func safeText(s string) string {
+	return cut(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			return r
+		}
+		return '?'
+	}, s), maxSaidLine)
+}

@@ -1,0 +1,214 @@
+// Package packages fetches the npm packages that skills run from. It resolves a package
+// to a version with all that it needs, writes that down with the integrity that npm
+// states, and installs exactly that again later: into a directory of its own, without
+// lifecycle scripts, never from what lies in the working directory.
+//
+// It starts nothing but npm, and npm starts nothing. What it installed is started by
+// somebody else. It does not protect an installed package from programs of the same
+// user.
+//
+// Start reading at [Store.Resolve] and [Store.Install]; tree.go says what is pinned.
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/sandbox"
+)
+
+// A Store keeps installed packages in a directory of the user, for all projects.
+type Store struct {
+	Dir      string // made when it is needed
+	Commands *sandbox.Supervisor
+	// Environ is that of the runtime as the user started it: where npm is, and how the
+	// user set it up. It must not hold what a project's files say.
+	Environ []string
+	// Fresh asks the registry also about what was resolved before: the version may be
+	// exact, but what it needs has versions of its own.
+	Fresh bool
+
+	mu   sync.Mutex
+	busy map[string]chan struct{} // closed when whoever is at it has finished
+}
+
+// Resolve asks the registry what a package is now, and returns it pinned. An exact
+// version that was resolved before is not asked for again. Note is told what happens,
+// for showing.
+func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)) (*expert.LockedPackage, error) {
+	want, err := requested(p)
+	if err != nil {
+		return nil, err
+	}
+	spec := p.Name + "@" + want
+	fail := func(err error) (*expert.LockedPackage, error) {
+		return nil, fmt.Errorf("npm package %s: %w", spec, err)
+	}
+	release, err := s.exclusively(ctx, "resolve "+spec)
+	if err != nil {
+		return fail(err)
+	}
+	defer release()
+	exact := p.Version != ""
+	if exact && !s.Fresh {
+		if known := s.known(p.Name, p.Version); known != nil {
+			return known, nil
+		}
+	}
+	tell(note, "fetching "+spec)
+	dir, err := s.scratch()
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := writeManifest(dir, p.Name, want); err != nil {
+		return fail(err)
+	}
+	flags := []string{"--package-lock-only"}
+	if s.Fresh {
+		flags = append(flags, "--prefer-online") // npm trusts its own cache for a while
+	}
+	if err := s.npm(ctx, dir, "install", flags...); err != nil {
+		return fail(err)
+	}
+	text, err := readFile(filepath.Join(dir, lockName), maxTree)
+	if err != nil {
+		return fail(err)
+	}
+	tree, err := fetchedTree(text, p.Name)
+	if err != nil {
+		return fail(err)
+	}
+	root := tree.root(p.Name)
+	if exact && root.Version != p.Version {
+		return fail(fmt.Errorf("npm answered with version %s", root.Version))
+	}
+	locked := &expert.LockedPackage{
+		Manager: manager, Name: p.Name, Version: root.Version, Integrity: root.Integrity, Tree: tree.String(),
+	}
+	if exact {
+		if err := s.remember(locked); err != nil {
+			return fail(err)
+		}
+	}
+	return locked, nil
+}
+
+// manager is how an Expert asks for npm packages.
+const manager = "npx"
+
+// Install makes sure that a pinned package is there, and returns how to start it: a
+// program and its first arguments. Program is that of [expert.Package].
+func (s *Store) Install(ctx context.Context, p *expert.LockedPackage, program string, note func(string)) (argv []string, err error) {
+	fail := func(err error) ([]string, error) {
+		return nil, fmt.Errorf("npm package %s@%s: %w", safeText(p.Name), safeText(p.Version), err)
+	}
+	tree, err := lockedTree(p)
+	if err != nil {
+		return fail(err)
+	}
+	release, err := s.exclusively(ctx, "install "+tree.digest())
+	if err != nil {
+		return fail(err)
+	}
+	defer release()
+	home := filepath.Join(s.root(), tree.digest())
+	if err := isInstalled(home, p); err != nil {
+		if err := s.install(ctx, home, tree, p, note); err != nil {
+			return fail(err)
+		}
+	}
+	argv, err = startOf(filepath.Join(home, modules, filepath.FromSlash(p.Name)), p.Name, program)
+	if err != nil {
+		return fail(err)
+	}
+	return argv, nil
+}
+
+// install makes home. It comes into being at once and complete, or not at all.
+func (s *Store) install(ctx context.Context, home string, t *tree, p *expert.LockedPackage, note func(string)) error {
+	dir, err := s.scratch()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := writeManifest(dir, p.Name, p.Version); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, lockName), []byte(t.String()), 0o600); err != nil {
+		return err
+	}
+	plural := "s"
+	if t.count() == 1 {
+		plural = ""
+	}
+	tell(note, fmt.Sprintf("installing %d package%s for %s@%s", t.count(), plural, p.Name, p.Version))
+	if err := s.npm(ctx, dir, "ci", "--allow-remote=none"); err != nil {
+		return err
+	}
+	if err := isInstalled(dir, p); err != nil {
+		return err
+	}
+	return settle(dir, home, func() error { return isInstalled(home, p) })
+}
+
+// exclusively waits until nobody else of this process is at the same work, which would
+// then be done twice. Other processes may be.
+func (s *Store) exclusively(ctx context.Context, work string) (release func(), err error) {
+	for {
+		s.mu.Lock()
+		busy := s.busy[work]
+		if busy == nil {
+			if s.busy == nil {
+				s.busy = make(map[string]chan struct{})
+			}
+			done := make(chan struct{})
+			s.busy[work] = done
+			s.mu.Unlock()
+			return func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				delete(s.busy, work)
+				close(done)
+			}, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// requested checks what comes from an Expert, and returns which version it asks for.
+func requested(p expert.Package) (version string, err error) {
+	switch {
+	case p.Manager != manager:
+		return "", fmt.Errorf("package %q: only %s packages are fetched here, not those of %q", p.Name, manager, p.Manager)
+	case !isName(p.Name):
+		return "", fmt.Errorf("%q is not the name of an npm package", p.Name)
+	case p.Version != "" && !isVersion(p.Version):
+		return "", fmt.Errorf("npm package %s: %q is not an exact version", p.Name, p.Version)
+	case p.Version != "":
+		return p.Version, nil
+	case p.Tag != "" && !isTag(p.Tag):
+		return "", fmt.Errorf("npm package %s: %q is not a tag", p.Name, p.Tag)
+	case p.Tag != "":
+		return p.Tag, nil
+	}
+	return "latest", nil
+}
+
+func tell(note func(string), what string) {
+	if note != nil {
+		note(what)
+	}
+}
+
+var errBroken = errors.New("the pinned package is broken; run: perstack install")

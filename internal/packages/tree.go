@@ -1,0 +1,242 @@
+package packages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// A tree is a package with all that it needs, each with version and integrity. As text
+// it is a package-lock.json for npm ci, in one form only: sorted, a line for a package,
+// and nothing that npm does not need for the same result. It does not say from where: a
+// lockfile is for people who have mirrors, and those who have none.
+type tree struct {
+	Packages map[string]entry `json:"packages"` // by place, like node_modules/a/node_modules/b
+}
+
+// An entry is a package in its place. Its fields are what npm needs to see the same tree
+// again; what else it writes is dropped.
+type entry struct {
+	Name      string `json:"name,omitzero"` // if the place has another one
+	Version   string `json:"version,omitzero"`
+	Integrity string `json:"integrity,omitzero"`
+
+	InBundle   bool `json:"inBundle,omitzero"` // it came inside of the package around it
+	Optional   bool `json:"optional,omitzero"`
+	Peer       bool `json:"peer,omitzero"`
+	HasScripts bool `json:"hasInstallScript,omitzero"` // which are never run; for the reader
+
+	Dependencies         map[string]string   `json:"dependencies,omitempty"`
+	OptionalDependencies map[string]string   `json:"optionalDependencies,omitempty"`
+	PeerDependencies     map[string]string   `json:"peerDependencies,omitempty"`
+	PeerMeta             map[string]peerMeta `json:"peerDependenciesMeta,omitempty"`
+	Bundled              words               `json:"bundleDependencies,omitempty"`
+
+	OS   words `json:"os,omitempty"`
+	CPU  words `json:"cpu,omitempty"`
+	Libc words `json:"libc,omitempty"`
+}
+
+type peerMeta struct {
+	Optional bool `json:"optional,omitzero"`
+}
+
+const (
+	modules  = "node_modules"
+	lockName = "package-lock.json"
+
+	maxTree     = 8 << 20 // bytes
+	maxPackages = 5_000
+)
+
+var (
+	namePattern = `(?:@[a-zA-Z0-9~][\w.~-]*/)?[a-zA-Z0-9~][\w.~-]*`
+	nameOnly    = regexp.MustCompile(`^` + namePattern + `$`)
+	placeOnly   = regexp.MustCompile(`^node_modules/` + namePattern + `(?:/node_modules/` + namePattern + `)*$`)
+	versionOnly = regexp.MustCompile(`^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`)
+	tagOnly     = regexp.MustCompile(`^[a-zA-Z0-9][\w.-]*$`)
+	// A range of versions, of this name or of another one. Addresses and paths would let
+	// a package come from elsewhere than the registry.
+	rangeOnly = regexp.MustCompile(`^(?:npm:` + namePattern + `@?)?[\w.\-+*^~<>=| ]*$`)
+	wordOnly  = regexp.MustCompile(`^!?[\w./@~-]+$`)
+)
+
+const maxWord = 214 // that is npm's limit for names
+
+func isName(s string) bool    { return len(s) <= maxWord && nameOnly.MatchString(s) }
+func isVersion(s string) bool { return len(s) <= maxWord && versionOnly.MatchString(s) }
+func isTag(s string) bool     { return len(s) <= maxWord && tagOnly.MatchString(s) }
+
+// fetchedTree reads what npm resolved. Unlike what we wrote, that is full of things we
+// do not know.
+func fetchedTree(text []byte, name string) (*tree, error) {
+	var fetched struct {
+		Packages map[string]struct {
+			entry
+			Link bool `json:"link"`
+		} `json:"packages"`
+	}
+	if err := json.Unmarshal(text, &fetched, json.RejectUnknownMembers(false)); err != nil {
+		return nil, fmt.Errorf("npm wrote a %s that cannot be read: %w", lockName, err)
+	}
+	t := &tree{Packages: make(map[string]entry)}
+	for place, e := range fetched.Packages {
+		if e.Link {
+			return nil, fmt.Errorf("it needs %s, which is a link and not a package of the registry", safeText(place))
+		}
+		t.Packages[place] = e.entry
+	}
+	t.Packages[""] = entry{Dependencies: map[string]string{name: t.root(name).Version}}
+	return t, t.check(name)
+}
+
+// lockedTree reads the tree of a pinned package, which may come from a file that
+// somebody else wrote.
+func lockedTree(p *expert.LockedPackage) (*tree, error) {
+	if p.Manager != manager || !isName(p.Name) || !isVersion(p.Version) {
+		return nil, fmt.Errorf("%w: it is not an exact npm package", errBroken)
+	}
+	if len(p.Tree) > maxTree {
+		return nil, fmt.Errorf("%w: its tree has more than %d bytes", errBroken, maxTree)
+	}
+	var text struct {
+		LockfileVersion int  `json:"lockfileVersion"`
+		Requires        bool `json:"requires"`
+		tree
+	}
+	if err := json.Unmarshal([]byte(p.Tree), &text, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("%w: its tree cannot be read: %w", errBroken, err)
+	}
+	t := &text.tree
+	if err := t.check(p.Name); err != nil {
+		return nil, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	if root := t.root(p.Name); root.Version != p.Version || root.Integrity != p.Integrity {
+		return nil, fmt.Errorf("%w: its tree is about version %s with integrity %s", errBroken, root.Version, root.Integrity)
+	}
+	if p.Tree != t.String() { // one text for one tree, so that a difference means something
+		return nil, fmt.Errorf("%w: its tree is not in the form in which it was written", errBroken)
+	}
+	return t, nil
+}
+
+func (t *tree) root(name string) entry { return t.Packages[modules+"/"+name] }
+
+// count is how many packages there are, not all of them for this machine.
+func (t *tree) count() int { return len(t.Packages) - 1 }
+
+// check holds a tree to what we promise of it: one package is asked for, all come from
+// the registry, and all are pinned.
+func (t *tree) check(name string) error {
+	if len(t.Packages) > maxPackages {
+		return fmt.Errorf("it needs %d packages; %d are allowed", t.count(), maxPackages)
+	}
+	root := t.root(name)
+	top, err := json.Marshal(t.Packages[""], json.Deterministic(true))
+	want, wantErr := json.Marshal(entry{Dependencies: map[string]string{name: root.Version}})
+	if err := errors.Join(err, wantErr); err != nil {
+		return err
+	}
+	if !bytes.Equal(top, want) || root.Version == "" {
+		return errors.New("its tree is about another package")
+	}
+	for _, place := range slices.Sorted(maps.Keys(t.Packages)) {
+		if place == "" {
+			continue
+		}
+		if !placeOnly.MatchString(place) {
+			return fmt.Errorf("%s is no place for a package", safeText(place))
+		}
+		if err := t.Packages[place].check(strings.Count(place, modules+"/") > 1); err != nil {
+			return fmt.Errorf("it needs %s: %w", place, err)
+		}
+	}
+	return nil
+}
+
+func (e entry) check(inner bool) error {
+	if e.Name != "" && !isName(e.Name) || !isVersion(e.Version) {
+		return fmt.Errorf("%s@%s is not a version of a package", safeText(e.Name), safeText(e.Version))
+	}
+	// What came inside of another package is covered by the integrity of that.
+	if !isStrong(e.Integrity) && (e.Integrity != "" || !e.InBundle || !inner) {
+		return fmt.Errorf("it does not come from the registry with a strong checksum (integrity %q)", safeText(e.Integrity))
+	}
+	for _, all := range []map[string]string{e.Dependencies, e.OptionalDependencies, e.PeerDependencies} {
+		for name, version := range all {
+			if !isName(name) || !rangeOnly.MatchString(version) {
+				return fmt.Errorf("it needs %s from %s, which is not a version in the registry", safeText(name), safeText(version))
+			}
+		}
+	}
+	for name := range e.PeerMeta {
+		if !isName(name) {
+			return fmt.Errorf("%s is not the name of a package", safeText(name))
+		}
+	}
+	for _, w := range slices.Concat(e.Bundled, e.OS, e.CPU, e.Libc) {
+		if len(w) > maxWord || !wordOnly.MatchString(w) {
+			return fmt.Errorf("%s is not understood", safeText(w))
+		}
+	}
+	return nil
+}
+
+// isStrong reports whether npm can check a download against it, and nobody can make two
+// downloads for it.
+func isStrong(integrity string) bool {
+	kind, sum, _ := strings.Cut(integrity, "-")
+	size, ok := map[string]int{"sha256": 32, "sha384": 48, "sha512": 64}[kind]
+	raw, err := base64.StdEncoding.Strict().DecodeString(sum)
+	return ok && err == nil && len(raw) == size
+}
+
+// String returns the text for npm and for the lockfile.
+func (t *tree) String() string {
+	var b strings.Builder
+	b.WriteString("{\"lockfileVersion\":3,\"requires\":true,\"packages\":{\n")
+	for i, place := range slices.Sorted(maps.Keys(t.Packages)) {
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		e, err := json.Marshal(t.Packages[place], json.Deterministic(true))
+		if err != nil {
+			return "" // maps and strings of valid text; and the empty text is no tree
+		}
+		key, _ := jsontext.AppendQuote(nil, place)
+		fmt.Fprintf(&b, "%s:%s", key, e)
+	}
+	b.WriteString("\n}}\n")
+	return b.String()
+}
+
+func (t *tree) digest() string {
+	sum := sha256.Sum256([]byte(t.String()))
+	return hex.EncodeToString(sum[:])
+}
+
+// words are a list, for which old packages have a single word.
+type words []string
+
+// UnmarshalJSONFrom takes both.
+func (w *words) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() == '"' {
+		var one string
+		err := json.UnmarshalDecode(d, &one)
+		*w = words{one}
+		return err
+	}
+	return json.UnmarshalDecode(d, (*[]string)(w))
+}

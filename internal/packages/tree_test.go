@@ -1,0 +1,119 @@
+package packages
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+var sum = "sha512-" + strings.Repeat("A", 86) + "=="
+
+// aTree is a pinned package, with a part of its text replaced.
+func aTree(old, replacement string) *expert.LockedPackage {
+	text := `{"lockfileVersion":3,"requires":true,"packages":{
+"":{"dependencies":{"tool":"1.0.0"}},
+"node_modules/inner":{"version":"1.0.0","integrity":"` + sum + `"},
+"node_modules/tool":{"version":"1.0.0","integrity":"` + sum + `","dependencies":{"inner":"^1.0.0"}}
+}}
+`
+	return &expert.LockedPackage{Manager: "npx", Name: "tool", Version: "1.0.0", Integrity: sum, Tree: strings.Replace(text, old, replacement, 1)}
+}
+
+// A pinned tree may be written by anybody; what is not exactly what we write is refused.
+func TestLockedTree(t *testing.T) {
+	if _, err := lockedTree(aTree("", "")); err != nil {
+		t.Fatal(err)
+	}
+	inner := `"node_modules/inner":{"version":"1.0.0","integrity":"` + sum + `"}`
+	tests := map[string][2]string{
+		"resolved":            {`"version":"1.0.0",`, `"version":"1.0.0","resolved":"http://evil.example/x.tgz",`},
+		"link":                {inner, `"node_modules/inner":{"link":true,"version":"1.0.0","integrity":"` + sum + `"}`},
+		"script":              {`"version":"1.0.0",`, `"version":"1.0.0","scripts":{"install":"x"},`},
+		"bin":                 {`"version":"1.0.0",`, `"version":"1.0.0","bin":{"x":"../../x"},`},
+		"place above":         {`node_modules/inner`, `node_modules/../../inner`},
+		"place absolute":      {`node_modules/inner`, `/etc/inner`},
+		"place workspace":     {`node_modules/inner`, `inner`},
+		"place odd":           {`node_modules/inner`, `node_modules/.inner`},
+		"no integrity":        {`"integrity":"` + sum + `"}`, `"inBundle":false}`},
+		"none at all":         {`,"integrity":"` + sum + `"}`, `}`},
+		"bundled in nobody":   {`"integrity":"` + sum + `"}`, `"inBundle":true}`},
+		"weak":                {`"integrity":"` + sum + `"}`, `"integrity":"sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk="}`},
+		"short":               {`"integrity":"` + sum + `"}`, `"integrity":"sha512-AAAA"}`},
+		"two":                 {`"integrity":"` + sum + `"}`, `"integrity":"` + sum + ` ` + sum + `"}`},
+		"git":                 {`"^1.0.0"`, `"git+https://evil.example/x"`},
+		"hosted":              {`"^1.0.0"`, `"evil/x"`},
+		"file":                {`"^1.0.0"`, `"file:../x"`},
+		"alias with address":  {`"^1.0.0"`, `"npm:x@http://evil.example"`},
+		"range as version":    {`"version":"1.0.0"`, `"version":"^1.0.0"`},
+		"name":                {inner, `"node_modules/inner":{"name":"../x","version":"1.0.0","integrity":"` + sum + `"}`},
+		"word":                {inner, `"node_modules/inner":{"version":"1.0.0","integrity":"` + sum + `","os":["\u001b"]}`},
+		"other root":          {`"":{"dependencies":{"tool"`, `"":{"dependencies":{"inner"`},
+		"more in root":        {`"":{"dependencies":{"tool":"1.0.0"}`, `"":{"dependencies":{"tool":"1.0.0"},"hasInstallScript":true`},
+		"two in root":         {`"":{"dependencies":{`, `"":{"dependencies":{"inner":"1.0.0",`},
+		"no root":             {`"":{"dependencies":{"tool":"1.0.0"}},` + "\n", ``},
+		"white space":         {"\n}}", "\n\n}}"},
+		"order":               {`"version":"1.0.0","integrity":"` + sum + `"}`, `"integrity":"` + sum + `","version":"1.0.0"}`},
+		"twice":               {inner, inner + ",\n" + inner},
+		"version of lockfile": {`"lockfileVersion":3`, `"lockfileVersion":2`},
+		"no JSON":             {`{`, ``},
+		"another version":     {`"node_modules/tool":{"version":"1.0.0"`, `"node_modules/tool":{"version":"1.0.1"`},
+	}
+	for name, tt := range tests {
+		p := aTree(tt[0], tt[1])
+		if p.Tree == aTree("", "").Tree {
+			t.Fatalf("%s: nothing changed", name)
+		}
+		if _, err := lockedTree(p); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	for name, change := range map[string]func(*expert.LockedPackage){
+		"manager":   func(p *expert.LockedPackage) { p.Manager = "uvx" },
+		"name":      func(p *expert.LockedPackage) { p.Name = "../tool" },
+		"other":     func(p *expert.LockedPackage) { p.Name = "inner" },
+		"version":   func(p *expert.LockedPackage) { p.Version = "latest" },
+		"integrity": func(p *expert.LockedPackage) { p.Integrity = strings.Replace(p.Integrity, "AA", "AB", 1) },
+		"no tree":   func(p *expert.LockedPackage) { p.Tree = "" },
+		"long":      func(p *expert.LockedPackage) { p.Tree += strings.Repeat(" ", maxTree) },
+	} {
+		p := aTree("", "")
+		change(p)
+		if _, err := lockedTree(p); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// npm's own words are shown short, safe and without secrets.
+func TestNpmError(t *testing.T) {
+	s := &Store{Environ: []string{"npm_config__authToken=hunter2", "npm_config_registry=http://reg"}}
+	var long strings.Builder
+	long.WriteString("npm error code E404\nnpm error 404 \x1b[31mNot found\u202e - GET http://user:pw@reg/x?hunter2\n")
+	long.WriteString("npm error A complete log of this run can be found in: /home/u/.npm/_logs/x\n")
+	got := npmError(1, s.hide(long.String())).Error()
+	want := "the registry has no such package or version; npm said last: 404 ?[31mNot found? - GET http://…@reg/x?…"
+	if got != want {
+		t.Errorf("error %q", got)
+	}
+	for range 1000 {
+		long.WriteString("npm error " + strings.Repeat("long ", 1000) + "\n")
+	}
+	if got := npmError(1, long.String()).Error(); len(got) > maxSaid+200 {
+		t.Errorf("%d bytes", len(got))
+	}
+	if got := npmError(7, "").Error(); got != "npm failed with exit status 7" {
+		t.Errorf("error %q", got)
+	}
+}
+
+func FuzzLockedTree(f *testing.F) {
+	f.Add(aTree("", "").Tree)
+	f.Fuzz(func(t *testing.T, text string) {
+		p := aTree("", "")
+		p.Tree = text
+		if tree, err := lockedTree(p); err == nil && (tree.String() != text || strings.Contains(text, "resolved\"") || strings.Contains(text, "..")) {
+			t.Errorf("accepted %s", text)
+		}
+	})
+}
