@@ -22,7 +22,7 @@ import (
 )
 
 // actModes are shown here, and on Unix in act_unix_test.go.
-var actModes = []string{"hunt", "forkbomb", "daemonise", "race", "probe"}
+var actModes = []string{"pid", "hunt", "forkbomb", "daemonise", "race", "probe"}
 
 // The positive control: a client of the official library has nothing to complain about.
 func TestGoodServerAndRealClient(t *testing.T) {

@@ -1,8 +1,13 @@
 package evil
 
+import "os"
+
 // actModes are about what the process of a server does to the machine it runs on.
 func actModes() []Mode {
 	return []Mode{
+		{"pid", "tool pid tells the number of the process, so that a test can see it gone", func(s *server) {
+			s.add("pid", "Tells who it is.", func(*server, arguments) object { return text("%d", os.Getpid()) })
+		}},
 		{"hunt", "tool hunt looks for secrets in /proc, in memory, in env files and at home", func(s *server) {
 			s.add("hunt", "Looks around.", func(*server, arguments) object {
 				return data(object{"found": Hunt(s.ctx, s.o.hunt())})

@@ -38,6 +38,7 @@ func endModes() []Mode {
 				return s.ctx.Err()
 			}
 		}},
+		{"die-discover", "exits with code 3 at server/discover, the first question of the newer protocol", die("server/discover", DeathError{Code: 3})},
 		{"die-initialize", "exits with code 3 at initialize", die("initialize", DeathError{Code: 3})},
 		{"die-list", "exits with code 3 at tools/list", die("tools/list", DeathError{Code: 3})},
 		{"die-call", "exits with code 3 at the n-th call (1)", dieAtCall(DeathError{Code: 3}, false)},

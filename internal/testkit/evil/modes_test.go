@@ -420,6 +420,7 @@ func endBehaviours(add adder) {
 			}
 		}
 	}
+	add("die-discover", evil.Options{}, dies("server/discover", 0, evil.DeathError{Code: 3}, false))
 	add("die-initialize", evil.Options{}, dies("initialize", 0, evil.DeathError{Code: 3}, false))
 	add("die-list", evil.Options{}, dies("tools/list", 0, evil.DeathError{Code: 3}, false))
 	add("die-call", evil.Options{N: 3}, dies("tools/call", 2, evil.DeathError{Code: 3}, false))

@@ -1,12 +1,14 @@
-// Package serve offers a skill to any MCP client, over two streams.
+// Package serve offers a skill to any MCP client, over two streams or over HTTP on this
+// machine.
 //
 // The client gets what an Expert would get: the same tools in the same order, narrowed
 // by pick and omit, and the same results, part by part. It is trusted no more than a
 // model is: frames are bounded and checked before the protocol library sees them, a bad
 // one is answered and skipped, and calls that nobody could wait for are refused. The
-// package opens nothing and starts nothing; what a call does is up to the skill.
+// package opens nothing but a port on the loopback, and starts nothing; what a call does
+// is up to the skill.
 //
-// Start reading at [Run].
+// Start reading at [Run], or at [HTTP].
 package serve
 
 import (
@@ -33,6 +35,8 @@ type Options struct {
 	// Redact takes secrets out of what the client gets to see; nil leaves it as it is.
 	Redact func(string) string
 	Log    *slog.Logger
+
+	session string // the id that the session gets, where there are several
 }
 
 const (
@@ -48,7 +52,7 @@ const (
 func Run(ctx context.Context, s skill.Skill, opts Options) (err error) {
 	calls, stop := context.WithCancel(ctx)
 	defer stop()
-	box, err := skill.NewToolbox(ctx, []skill.Skill{s}, map[string]skill.Filter{s.Name(): opts.Filter})
+	box, err := skill.NewToolbox(ctx, []skill.Source{{Skill: s, Filter: opts.Filter, Served: true}}, opts.Log)
 	if err != nil {
 		return err
 	}
@@ -57,19 +61,7 @@ func Run(ctx context.Context, s skill.Skill, opts Options) (err error) {
 			err = closeErr
 		}
 	}()
-	server := mcp.NewServer(&mcp.Implementation{Name: opts.Name, Version: opts.Version}, &mcp.ServerOptions{
-		Logger:       slog.New(demoted{opts.Log.Handler()}),
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
-	})
-	if opts.Redact == nil {
-		opts.Redact = func(text string) string { return text }
-	}
-	desk := &desk{box: box, redact: opts.Redact, log: opts.Log, room: make(chan struct{}, parallel)}
-	for _, t := range box.Tools() {
-		server.AddTool(describe(t), desk.call)
-	}
-	server.AddReceivingMiddleware(onlyTools, until(calls), inOrder(box.Tools()))
-
+	server := newServer(calls, box, opts)
 	c := newConnection(opts.In, opts.Out, ctx.Done(), stop)
 	var ended error
 	done := make(chan struct{})
@@ -93,6 +85,25 @@ func Run(ctx context.Context, s skill.Skill, opts Options) (err error) {
 		return nil
 	}
 	return ended
+}
+
+// newServer returns the server of the protocol library for the tools of a box. Its
+// requests end when calls is done.
+func newServer(calls context.Context, box *skill.Toolbox, opts Options) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: opts.Name, Version: opts.Version}, &mcp.ServerOptions{
+		Logger:       slog.New(demoted{opts.Log.Handler()}),
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		GetSessionID: func() string { return opts.session },
+	})
+	if opts.Redact == nil {
+		opts.Redact = func(text string) string { return text }
+	}
+	desk := &desk{box: box, redact: opts.Redact, log: opts.Log, room: make(chan struct{}, parallel)}
+	for _, t := range box.Tools() {
+		server.AddTool(describe(t), desk.call)
+	}
+	server.AddReceivingMiddleware(onlyTools, until(calls), inOrder(box.Tools()))
+	return server
 }
 
 // until makes every request end when stop is done. The library cancels a request when

@@ -1,0 +1,79 @@
+package mcp
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxErrorText is how much of an error text of a server is kept.
+const maxErrorText = 4 << 10
+
+// answer is what the library is told about the answer to a question.
+func (q *question) answer(m *jsonrpc.Response) *jsonrpc.Response {
+	problem, isProblem := errors.AsType[*jsonrpc.Error](m.Error)
+	hasResult := len(m.Result) > 0
+	switch {
+	case hasResult == (m.Error != nil), m.Error != nil && !isProblem:
+		return q.refuse(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errNoAnswer.Error()})
+	case isProblem:
+		return q.refuse(m.ID, shorten(problem))
+	case q.canned == "":
+		return m
+	}
+	q.result = m.Result
+	return &jsonrpc.Response{ID: m.ID, Result: []byte(q.canned)}
+}
+
+// refuse is an answer that is an error.
+func (q *question) refuse(id jsonrpc.ID, problem *jsonrpc.Error) *jsonrpc.Response {
+	q.problem.Store(problem)
+	return &jsonrpc.Response{ID: id, Error: problem}
+}
+
+// shorten keeps of an error what can be shown. Its data are kept where the protocol
+// gives them a meaning: the versions that a server speaks.
+func shorten(e *jsonrpc.Error) *jsonrpc.Error {
+	short := &jsonrpc.Error{Code: e.Code, Message: cutMiddle(e.Message, maxErrorText)}
+	if e.Code == sdk.CodeUnsupportedProtocolVersion && len(e.Data) <= maxErrorText {
+		short.Data = e.Data
+	}
+	return short
+}
+
+// wireID turns an id as it is written into one of the library.
+func wireID(text jsontext.Value) (jsonrpc.ID, bool) {
+	switch text.Kind() {
+	case '"':
+		var s string
+		if json.Unmarshal(text, &s, jsontext.AllowInvalidUTF8(true)) != nil {
+			return jsonrpc.ID{}, false
+		}
+		id, err := jsonrpc.MakeID(s)
+		return id, err == nil
+	case '0':
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		if err != nil || n < -1<<53 || n > 1<<53 {
+			return jsonrpc.ID{}, false
+		}
+		id, err := jsonrpc.MakeID(float64(n))
+		return id, err == nil
+	}
+	return jsonrpc.ID{}, false
+}
+
+// cutMiddle shortens a text to about most bytes, and says so where it was cut. The end
+// of an output often matters as much as its beginning.
+func cutMiddle(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	half := most / 2
+	head, tail := text[:half], text[len(text)-half:]
+	return strings.ToValidUTF8(head, "") + "\n[… " + strconv.Itoa(len(text)-2*half) + " bytes left out …]\n" + strings.ToValidUTF8(tail, "")
+}

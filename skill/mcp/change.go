@@ -1,0 +1,151 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/perstack-go/perstack/skill"
+)
+
+// A ChangedError says that a server does not offer what was installed. It ends the run:
+// whoever reviewed the tools did not review these.
+type ChangedError struct {
+	Skill       string
+	Differences []skill.Difference
+}
+
+func (e *ChangedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "skill %q: the server does not offer the tools that were installed:", e.Skill)
+	for _, d := range e.Differences {
+		b.WriteString("\n  " + d.String())
+	}
+	b.WriteString("\nlook at the differences; to accept them, run: perstack install --update")
+	return b.String()
+}
+
+// maxRelists is how often one server may change its list before it is given up.
+const maxRelists = 100
+
+// admit makes the list of a server that has just started the list of the skill, or
+// refuses it.
+func (s *Skill) admit(sv *server) error {
+	if err := s.compare(sv.first); err != nil {
+		return err
+	}
+	go sv.relist()
+	return nil
+}
+
+// compare holds a new list against what was installed, or against the last one.
+func (s *Skill) compare(now *listing) error {
+	if s.isLocked() {
+		if differences := skill.Compare(s.o.Locked, now.tools); len(differences) > 0 {
+			err := &ChangedError{Skill: s.o.Name, Differences: differences}
+			s.mu.Lock()
+			first := s.final == nil
+			s.final = err
+			s.mu.Unlock()
+			if first {
+				s.o.Stop(err)
+			}
+			return err
+		}
+	}
+	s.mu.Lock()
+	before := s.listed
+	s.listed = now
+	s.mu.Unlock()
+	if s.isLocked() || before == nil {
+		return nil
+	}
+	differences := skill.Compare(before.tools, now.tools)
+	if len(differences) == 0 {
+		return nil
+	}
+	lines := make([]string, len(differences))
+	for i, d := range differences {
+		lines[i] = d.String()
+	}
+	s.o.Log.Warn("the tools of a skill changed", "skill", s.o.Name, "differences", lines)
+	s.o.Changed()
+	return nil
+}
+
+// listChanged notes that the list has to be asked for again. However often the server
+// says so meanwhile, it is asked for once.
+func (s *server) listChanged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.settled == nil {
+		s.settled = make(chan struct{})
+	}
+	select {
+	case s.relists <- struct{}{}:
+	default:
+	}
+}
+
+// relist asks for the list whenever it has changed, until the server ends.
+func (s *server) relist() {
+	for count := 0; ; count++ {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-s.relists:
+		}
+		if count == maxRelists {
+			s.die(fmt.Errorf("its list of tools changed more than %d times", maxRelists))
+			return
+		}
+		if err := s.listAgain(); err != nil {
+			if changed, ok := errors.AsType[*ChangedError](err); ok {
+				_ = s.stop(changed) // the run ends anyway
+				return
+			}
+			s.die(fmt.Errorf("its list of tools changed, and cannot be read: %w", err))
+			return
+		}
+	}
+}
+
+func (s *server) listAgain() error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.skill.o.StartTimeout)
+	defer cancel()
+	now, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.skill.compare(now); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.relists) == 0 { // not changed again meanwhile
+		close(s.settled)
+		s.settled = nil
+	}
+	return nil
+}
+
+// settle waits until it is known what the server offers, so that a call cannot overtake
+// the news that its tool is another one now.
+func (s *server) settle(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		settled := s.settled
+		s.mu.Unlock()
+		if settled == nil {
+			return nil
+		}
+		select {
+		case <-settled:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.ctx.Done():
+			return nil // the call finds out why
+		}
+	}
+}

@@ -1,0 +1,153 @@
+// Package frame reads messages of the Model Context Protocol as they travel: one a line,
+// strictly, and within limits. Client and server use the same reader, so that there is
+// one place in which a message is bounded before anything else looks at it.
+//
+// Start reading at [Read] and [Parse].
+package frame
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// The limits of a message.
+const (
+	MaxBytes = 16 << 20
+	MaxDepth = 128 // of nesting; no tool needs more
+)
+
+// An Error is what is wrong with one message. The next one can be good.
+type Error struct {
+	ID      jsontext.Value // of the message, when it could be read without doubt
+	Guess   jsontext.Value // of the message, as far as can be told; for giving up, not for answering
+	Code    int            // of JSON-RPC
+	Message string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Parse reads a message strictly, and only then hands it to the library: its parsers are
+// lenient, and two readings of one message are what an attacker looks for.
+func Parse(data []byte) (jsonrpc.Message, error) {
+	if err := Check(data); err != nil {
+		return nil, &Error{Guess: guess(data, data), Code: jsonrpc.CodeParseError, Message: "the message is not valid JSON: " + err.Error()}
+	}
+	if data[0] != '{' {
+		return nil, &Error{Code: jsonrpc.CodeInvalidRequest, Message: "the message is not a JSON object; batches are not accepted"}
+	}
+	id := ID(data)
+	if id.Kind() == '0' && !isWhole(id) { // the library would cut it, and answer somebody else
+		return nil, &Error{ID: id, Code: jsonrpc.CodeInvalidRequest, Message: "the id must be a string or a whole number"}
+	}
+	message, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		return nil, &Error{ID: id, Guess: id, Code: jsonrpc.CodeInvalidRequest, Message: clip(err.Error())}
+	}
+	return message, nil
+}
+
+// isWhole reports whether a number is an integer that every reader of JSON agrees on.
+func isWhole(number jsontext.Value) bool {
+	n, err := strconv.ParseInt(string(number), 10, 64)
+	return err == nil && n > -1<<53 && n < 1<<53
+}
+
+// clip shortens a text that may repeat what the other side wrote.
+func clip(text string) string {
+	const most = 300
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
+// Check reports what is wrong with a text as JSON: one value of a sensible depth, in
+// UTF-8, without repeated names.
+func Check(data []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	for {
+		_, err := dec.ReadToken()
+		switch {
+		case err != nil:
+			return reasonOf(err)
+		case dec.StackDepth() > MaxDepth:
+			return fmt.Errorf("it is nested more than %d deep", MaxDepth)
+		case dec.StackDepth() > 0:
+			continue
+		}
+		if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+			return errors.New("there is text behind it")
+		}
+		return nil
+	}
+}
+
+// reasonOf leaves out what the other side wrote, which may be anything.
+func reasonOf(err error) error {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return errors.New("it ends too early")
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return errors.New("a name is given twice")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is wrong at byte %d", syntax.ByteOffset)
+	}
+	return errors.New("it cannot be read")
+}
+
+// ID returns the id of a message that is broken otherwise, if it is one that may be
+// repeated: a string or a number.
+func ID(data []byte) jsontext.Value {
+	var request struct {
+		ID jsontext.Value `json:"id"`
+	}
+	if json.Unmarshal(data, &request) != nil || !isID(request.ID) {
+		return nil
+	}
+	return request.ID
+}
+
+func isID(v jsontext.Value) bool { return v.Kind() == '"' || v.Kind() == '0' }
+
+// maxBatch is how many messages a list of them may have.
+const maxBatch = 1_000
+
+// Split takes a list of messages apart. One version of the protocol (2025-03-26) has
+// lists, and its servers may answer in them.
+func Split(data []byte) (messages []jsontext.Value, isList bool) {
+	if len(data) == 0 || data[0] != '[' || Check(data) != nil {
+		return nil, false
+	}
+	messages, more, err := List(data, maxBatch)
+	return messages, err == nil && !more
+}
+
+// List takes the first elements of a JSON array, and reports whether there are more. A
+// short text can have very many of them, so no more are taken than are wanted.
+func List(data []byte, most int) (elements []jsontext.Value, more bool, err error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	open, err := dec.ReadToken()
+	if err != nil {
+		return nil, false, err
+	}
+	if open.Kind() != '[' {
+		return nil, false, errors.New("it is no list")
+	}
+	for dec.PeekKind() != ']' {
+		if len(elements) == most {
+			return elements, true, nil
+		}
+		element, err := dec.ReadValue()
+		if err != nil {
+			return nil, false, err
+		}
+		elements = append(elements, element.Clone())
+	}
+	return elements, false, nil
+}

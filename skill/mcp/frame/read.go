@@ -1,0 +1,80 @@
+package frame
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// maxLine is how much of a line that is too long is read over before the other side is
+// given up: somewhere, waiting for its end becomes the attack.
+const maxLine = 16 * MaxBytes
+
+// ErrEndless is the error of a line that does not end. Nothing can be read behind it.
+var ErrEndless = fmt.Errorf("a message has no end: %d bytes were read", maxLine)
+
+// Read reads the next line that is not blank. Of a line that is too long no more is kept
+// in memory than fits; it is an [Error], and the next line can be read.
+func Read(in *bufio.Reader) ([]byte, error) {
+	for {
+		line, err := readLine(in)
+		if line = bytes.TrimSpace(line); err != nil || len(line) > 0 {
+			return line, err
+		}
+	}
+}
+
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line line
+	for {
+		piece, err := in.ReadSlice('\n')
+		line.add(piece)
+		switch {
+		case line.size > maxLine:
+			return nil, ErrEndless
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case line.tooLong:
+			return nil, &Error{Guess: guess(line.head, line.tail), Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the message is longer than %d bytes", MaxBytes)}
+		case errors.Is(err, io.EOF) && len(bytes.TrimSpace(line.data)) > 0:
+			return line.data, nil // the end is reported by the next read
+		}
+		return line.data, err
+	}
+}
+
+// A line is what is kept of one: all of it, or its two ends when it is too long.
+type line struct {
+	data       []byte
+	size       int
+	tooLong    bool
+	head, tail []byte
+}
+
+// edge is how much of each end is kept, for telling whose answer it was.
+const edge = 1 << 10
+
+func (l *line) add(piece []byte) {
+	l.size += len(piece)
+	switch {
+	case l.tooLong:
+		l.keepTail(piece)
+	case l.size > MaxBytes:
+		l.tooLong = true
+		l.head = bytes.Clone(l.data[:min(edge, len(l.data))])
+		l.keepTail(l.data)
+		l.keepTail(piece)
+		l.data = nil
+	default:
+		l.data = append(l.data, piece...)
+	}
+}
+
+func (l *line) keepTail(piece []byte) {
+	l.tail = append(l.tail, piece[max(0, len(piece)-edge):]...)
+	l.tail = l.tail[max(0, len(l.tail)-edge):]
+}

@@ -1,0 +1,130 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// A message is one that a server under test gets.
+type message struct {
+	ID     jsontext.Value `json:"id"`
+	Method string         `json:"method"`
+	Params jsontext.Value `json:"params"`
+	Error  jsontext.Value `json:"error"`
+}
+
+// A script answers a message by what it sends, or says nothing.
+type script func(m message, send func(format string, args ...any))
+
+// play makes a connection to a server that follows a script.
+func play(t *testing.T, s script) (connection *pipe, got func() []message) {
+	t.Helper()
+	requests, in := io.Pipe()
+	answers, out := io.Pipe()
+	var mu sync.Mutex
+	var all []message
+	go func() {
+		lines := bufio.NewScanner(requests)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var m message
+			if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+				t.Errorf("we sent %q: %v", lines.Text(), err)
+			}
+			mu.Lock()
+			all = append(all, m)
+			mu.Unlock()
+			s(m, func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) })
+		}
+		_ = out.Close()
+	}()
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = answers.Close()
+	})
+	return newPipe(answers, in), func() []message {
+		mu.Lock()
+		defer mu.Unlock()
+		return append([]message(nil), all...)
+	}
+}
+
+// polite answers what every server answers, in the older way, and leaves the rest to s.
+func polite(s script) script {
+	return func(m message, send func(string, ...any)) {
+		switch m.Method {
+		case "server/discover":
+			send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, m.ID)
+		case "initialize":
+			send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, m.ID)
+		case "tools/list":
+			send(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"work","inputSchema":{"type":"object"}}]}}`, m.ID)
+		default:
+			s(m, send)
+		}
+	}
+}
+
+// joined makes a skill of a connection, as a start would.
+func join(t *testing.T, connection sdk.Connection, set func(*Options)) (*Skill, error) {
+	t.Helper()
+	o := Options{Name: "scripted", Log: slog.New(slog.DiscardHandler)}
+	if set != nil {
+		set(&o)
+	}
+	s := New(o)
+	s.life, s.end = context.WithCancel(context.WithoutCancel(t.Context()))
+	sv := s.newServer(s.life, "server")
+	ctx, cancel := context.WithTimeout(t.Context(), s.o.StartTimeout)
+	defer cancel()
+	var clock timing
+	if err := sv.shakeHands(ctx, connection, &clock, ""); err != nil {
+		return nil, err
+	}
+	var err error
+	if sv.first, err = sv.list(ctx); err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	close(done)
+	s.attempt = &attempt{done: done, server: sv}
+	go sv.watch()
+	if err := s.admit(sv); err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, nil
+}
+
+func joinScript(t *testing.T, s script, set func(*Options)) (*Skill, func() []message) {
+	t.Helper()
+	connection, got := play(t, polite(s))
+	sk, err := join(t, connection, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sk, got
+}
+
+func work(ctx context.Context, s *Skill) (string, bool, error) {
+	r, err := s.Call(ctx, event.ToolCall{ID: "c1", ToolName: "work"})
+	return event.FirstText(r.Result), r.IsError, err
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

@@ -1,0 +1,172 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/version"
+)
+
+const (
+	// probePatience is how long a server may think about the first question of the newer
+	// protocol. Some old ones never answer what they do not know.
+	probePatience = 5 * time.Second
+	// lastHello is the last version of the protocol that begins with initialize.
+	lastHello = "2025-11-25"
+)
+
+// start brings up the server and lists its tools. The context is that of the skill: the
+// server goes on when start has returned.
+func (s *Skill) start(life context.Context) (*server, error) {
+	var process Process
+	if s.o.Remote == nil {
+		var err error
+		// To fetch a package has a limit of its own.
+		if process, err = s.o.Process(life); err != nil {
+			return nil, s.startError(life, nil, err)
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(life, s.o.StartTimeout, errStartTimeout)
+	defer cancel()
+	clock := timing{now: s.o.Now, began: s.o.Now()}
+	var sv *server
+	var err error
+	if s.o.Remote != nil {
+		sv, err = s.reach(ctx, life, &clock)
+	} else {
+		sv, err = s.spawn(ctx, life, process, &clock, "")
+		if sv != nil && err != nil && sv.guard.diedProbing() && ctx.Err() == nil {
+			// It did not survive a question that it does not know. Older servers are
+			// asked in the older way.
+			sv, err = s.spawn(ctx, life, process, &clock, lastHello)
+		}
+	}
+	if err != nil {
+		return nil, s.startError(ctx, sv, err)
+	}
+	go sv.watch()
+	listed, err := sv.list(ctx)
+	if err != nil {
+		_ = sv.stop(errEnded) // the first error is the one to tell
+		return nil, s.startError(ctx, sv, fmt.Errorf("list its tools: %w", err))
+	}
+	clock.listed = s.o.Now()
+	sv.first = listed
+	s.o.Report(clock.report(s.o.Name, sv.session.InitializeResult()))
+	return sv, nil
+}
+
+// spawn starts the process and shakes hands with it. On an error the server that is
+// returned, if any, has ended.
+func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing, askFor string) (*server, error) {
+	s.o.Report(event.SkillStarting{SkillName: s.o.Name, Command: process.Command, Args: append([]string{}, process.Args...)})
+	clock.began = s.o.Now()
+	sv := s.newServer(life, clip(strings.Join(append([]string{process.Command}, process.Args...), " "), lastLineBytes))
+	var err error
+	if sv.process, err = s.o.Commands.Start(ctx, process.Server); err != nil {
+		sv.cancel()
+		return nil, fmt.Errorf("%s: %w", sv.label, err)
+	}
+	clock.spawned = s.o.Now()
+	go sv.listen()
+	return sv, sv.shakeHands(ctx, newPipe(sv.process.Stdout, sv.process.Stdin), clock, askFor)
+}
+
+// reach connects to a remote server, by the first transport that it offers.
+func (s *Skill) reach(ctx, life context.Context, clock *timing) (*server, error) {
+	label := clip(withoutURLs(s.o.Remote.Endpoint), lastLineBytes) // the rest of it may hold a key
+	s.o.Report(event.SkillStarting{SkillName: s.o.Name, Command: label, Args: []string{}})
+	var failures []error
+	for _, way := range s.o.Remote.transports() {
+		sv := s.newServer(life, label)
+		connection, err := way.Connect(ctx)
+		if err != nil {
+			sv.cancel()
+		} else {
+			clock.spawned = s.o.Now()
+			err = sv.shakeHands(ctx, connection, clock, way.version)
+		}
+		if err == nil {
+			return sv, nil
+		}
+		failures = append(failures, fmt.Errorf("%s: %w", way.name, remoteError(err)))
+		if !isNotOffered(err) {
+			break
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", label, errors.Join(failures...))
+}
+
+// shakeHands agrees with the server on a version of the protocol. On an error the server
+// has ended.
+func (s *server) shakeHands(ctx context.Context, connection sdk.Connection, clock *timing, askFor string) error {
+	s.guard = newGuard(s.ctx, connection, s, s.skill.o.Now)
+	session, err := s.client().Connect(ctx, s.guard, &sdk.ClientSessionOptions{ProtocolVersion: askFor})
+	if err != nil {
+		_ = s.stop(errEnded) // the first error is the one to tell
+		return err
+	}
+	s.session = session
+	clock.greeted = s.skill.o.Now()
+	return nil
+}
+
+// client offers a server nothing: not our model, not our directories, not our user. What
+// it asks for all the same is refused by the guard.
+func (s *server) client() *sdk.Client {
+	client := sdk.NewClient(&sdk.Implementation{Name: "perstack", Version: version.String()}, &sdk.ClientOptions{
+		Capabilities:   &sdk.ClientCapabilities{},
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+		// The guard hears notifications before the library does. With this one set, the
+		// library subscribes to it where the protocol wants that.
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.listChanged() },
+	})
+	client.AddSendingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+			if method == discoverMethod {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, probePatience)
+				defer cancel()
+			}
+			return next(ctx, method, r)
+		}
+	})
+	return client
+}
+
+// errStartTimeout is the cause of a start that took too long.
+var errStartTimeout = errors.New("the server was not ready in time")
+
+// startError says which skill did not start, what was started, how it ended and what it
+// said last.
+func (s *Skill) startError(ctx context.Context, sv *server, err error) error {
+	switch {
+	case errors.Is(context.Cause(ctx), errStartTimeout):
+		err = fmt.Errorf("the server was not ready within %v; set startTimeout to wait longer", s.o.StartTimeout)
+	case ctx.Err() != nil:
+		return s.named(errClosed)
+	case sv != nil && isEnd(err):
+		return sv.epitaph("before it was ready")
+	}
+	if sv == nil {
+		return s.named(err)
+	}
+	text := sv.label + ": " + err.Error()
+	if last := sv.memory.String(); last != "" {
+		text += "; it said last: " + last
+	}
+	return s.named(errors.New(text))
+}
+
+// isEnd reports that an error of the library means: the connection is over.
+func isEnd(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||
+		errors.Is(err, sdk.ErrConnectionClosed)
+}
