@@ -55,6 +55,18 @@ type Tool struct {
 	// ReadOnly says that the tool leaves its surroundings as they are. A tool can be
 	// repeatable and not read-only: writing the same file twice.
 	ReadOnly bool
+
+	// Digest stands for the whole definition as a server gave it, also for what is not
+	// kept here; empty for tools of our own. Two definitions that a model or a client
+	// could tell apart have two digests.
+	Digest string
+	// Definition is what Digest is made of: the object of name, title, description,
+	// inputSchema, outputSchema and annotations as the server sent them. It is what a
+	// lockfile keeps; empty for tools of our own.
+	Definition jsontext.Value
+	// Checked says that the skill checks the arguments itself, with better words than a
+	// schema has.
+	Checked bool
 }
 
 // A Rememberer is a [Skill] that keeps something for the length of a conversation, like

@@ -3,6 +3,7 @@ package skill_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -13,10 +14,13 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
+var quiet = slog.New(slog.DiscardHandler)
+
 // A fake offers tools by name and says which of its calls were made.
 type fake struct {
 	name     string
 	tools    []string
+	kind     skill.Kind
 	listErr  error
 	closeErr error
 
@@ -29,7 +33,7 @@ func (f *fake) Name() string { return f.name }
 func (f *fake) Tools(context.Context) ([]skill.Tool, error) {
 	var list []skill.Tool
 	for _, name := range f.tools {
-		list = append(list, skill.Tool{Name: name, Description: name + " of " + f.name})
+		list = append(list, skill.Tool{Name: name, Description: name + " of " + f.name, Kind: f.kind})
 	}
 	return list, f.listErr
 }
@@ -105,9 +109,7 @@ func letters(s string) []string {
 func TestToolboxFilters(t *testing.T) {
 	one := &fake{name: "one", tools: []string{"a", "b"}}
 	two := &fake{name: "two", tools: []string{"b", "c"}}
-	box, err := skill.NewToolbox(t.Context(), []skill.Skill{one, two}, map[string]skill.Filter{
-		"one": {Omit: []string{"b"}}, "other": {Pick: []string{"nothing"}},
-	})
+	box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: one, Filter: skill.Filter{Omit: []string{"b"}}}, {Skill: two}}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,16 +141,16 @@ func TestToolboxFilters(t *testing.T) {
 
 func TestToolboxStart(t *testing.T) {
 	one := &fake{name: "one", tools: []string{"a"}}
-	_, err := skill.NewToolbox(t.Context(), []skill.Skill{one, &fake{name: "two", tools: []string{"a"}}}, nil)
+	_, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: one}, {Skill: &fake{name: "two", tools: []string{"a"}}}}, quiet)
 	if err == nil || !strings.Contains(err.Error(), `skills "one" and "two" both offer a tool named "a"`) {
 		t.Errorf("error %v", err)
 	}
 	broken := errors.New("broken")
-	_, err = skill.NewToolbox(t.Context(), []skill.Skill{one, &fake{name: "two", listErr: broken}}, nil)
+	_, err = skill.NewToolbox(t.Context(), []skill.Source{{Skill: one}, {Skill: &fake{name: "two", listErr: broken}}}, quiet)
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), `skill "two"`) {
 		t.Errorf("error %v", err)
 	}
-	box, err := skill.NewToolbox(t.Context(), nil, nil)
+	box, err := skill.NewToolbox(t.Context(), nil, quiet)
 	if err != nil || len(box.Tools()) != 0 {
 		t.Errorf("empty box: %v, %v", box, err)
 	}
@@ -157,7 +159,7 @@ func TestToolboxStart(t *testing.T) {
 func TestToolboxRecall(t *testing.T) {
 	k := &keeper{fake: fake{name: "k"}}
 	silent := &keeper{fake: fake{name: "silent"}}
-	box, err := skill.NewToolbox(t.Context(), []skill.Skill{&fake{name: "plain"}, k, silent}, nil)
+	box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: &fake{name: "plain"}}, {Skill: k}, {Skill: silent}}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +187,7 @@ func TestToolboxClose(t *testing.T) {
 	one := &fake{name: "one", closeErr: errors.New("first")}
 	two := &fake{name: "two", closeErr: errors.New("second")}
 	three := &fake{name: "three"}
-	box, err := skill.NewToolbox(t.Context(), []skill.Skill{one, two, three}, nil)
+	box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: one}, {Skill: two}, {Skill: three}}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

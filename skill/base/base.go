@@ -107,6 +107,7 @@ func (s *Skill) Tools(context.Context) ([]skill.Tool, error) {
 	for i, t := range s.tools {
 		list[i] = t.Tool
 		list[i].InputSchema = list[i].InputSchema.Clone()
+		list[i].Checked = true
 	}
 	return list, nil
 }

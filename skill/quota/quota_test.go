@@ -3,6 +3,7 @@ package quota_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -196,7 +197,7 @@ func (k *keeper) Recall(m jsontext.Value) error {
 
 func TestMemoryGoesThrough(t *testing.T) {
 	k := &keeper{}
-	box, err := skill.NewToolbox(t.Context(), []skill.Skill{k.quota(1).Watch(k)}, nil)
+	box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: k.quota(1).Watch(k)}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestMemoryGoesThrough(t *testing.T) {
 		t.Errorf("memory %s", got)
 	}
 	d := &disk{}
-	box, err = skill.NewToolbox(t.Context(), []skill.Skill{d.quota(1).Watch(d)}, nil)
+	box, err = skill.NewToolbox(t.Context(), []skill.Source{{Skill: d.quota(1).Watch(d)}}, slog.New(slog.DiscardHandler))
 	if err != nil || box.Memory("disk") != nil {
 		t.Errorf("a skill without memory: %s, %v", box.Memory("disk"), err)
 	}

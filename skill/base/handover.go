@@ -1,0 +1,71 @@
+package base
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// Foreign returns a base skill that another program serves, so that its tools for images
+// and PDFs work: they may answer with the path of a file, and leave it to the runtime to
+// read it. The file is read here, through the fence and with the limits of our own
+// tools: what the other program says about place, type and size is not believed.
+//
+// Only the skill that is the base skill of an Expert may be wrapped. Any other could
+// name a file to have it read (attack M1); what it says stays text.
+func Foreign(s skill.Skill, files *workspace.Workspace) skill.Skill {
+	return &foreign{Skill: s, own: &Skill{opts: Options{Workspace: files}}}
+}
+
+type foreign struct {
+	skill.Skill
+	own *Skill
+}
+
+// Call replaces the name of a file with the file.
+func (f *foreign) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
+	r, err := f.Skill.Call(ctx, call)
+	if err != nil || r.IsError {
+		return r, err
+	}
+	var read func(context.Context, event.ToolCall) answer
+	switch call.ToolName {
+	case "readImageFile":
+		read = f.own.runReadImageFile
+	case "readPdfFile":
+		read = f.own.runReadPdfFile
+	default:
+		return r, nil
+	}
+	path, ok := handedOver(r.Result)
+	if !ok {
+		return r, nil
+	}
+	if call.Args, err = json.Marshal(map[string]string{"path": path}); err != nil {
+		return r, nil
+	}
+	return result(call, read(ctx, call)), nil
+}
+
+// handedOver returns the path of a result that is nothing but the description of a file.
+// Everything else is passed on as it is.
+func handedOver(parts []event.Part) (path string, ok bool) {
+	if len(parts) != 1 || parts[0].Type != event.TextPart {
+		return "", false
+	}
+	var body struct {
+		Path     *string        `json:"path"`
+		MIMEType *string        `json:"mimeType"`
+		Size     jsontext.Value `json:"size"`
+	}
+	err := json.Unmarshal([]byte(parts[0].Text), &body)
+	if err != nil || body.Path == nil || body.MIMEType == nil || body.Size.Kind() != jsontext.KindNumber {
+		return "", false
+	}
+	return *body.Path, true
+}

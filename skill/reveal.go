@@ -1,0 +1,69 @@
+package skill
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// revealed returns t with nothing hidden in what the model and the user get to see: a
+// server can write orders to the model in characters that nobody else sees.
+func revealed(t Tool) (Tool, error) {
+	t.Title, t.Description = terminal.Reveal(t.Title), terminal.Reveal(t.Description)
+	schema, err := revealedJSON(t.InputSchema)
+	if err != nil {
+		return Tool{}, fmt.Errorf("its input schema: %w", err)
+	}
+	t.InputSchema = schema
+	return t, nil
+}
+
+// revealedJSON reveals the strings of a JSON value. Names of members stay as they are,
+// since a call must use them; one with something hidden in it is an error.
+func revealedJSON(value jsontext.Value) (jsontext.Value, error) {
+	text := string(value)
+	if text == "" || !strings.Contains(text, `\`) && terminal.Reveal(text) == text && value.IsValid() {
+		return value, nil
+	}
+	var out bytes.Buffer
+	dec, enc := jsontext.NewDecoder(bytes.NewReader(value)), jsontext.NewEncoder(&out)
+	for {
+		token, err := dec.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return bytes.TrimSpace(out.Bytes()), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if token.Kind() == '"' {
+			shown := terminal.Reveal(token.String())
+			if isName(dec) && shown != token.String() {
+				return nil, fmt.Errorf("the name %q has hidden characters", shown)
+			}
+			token = jsontext.String(shown)
+		}
+		if err := enc.WriteToken(token); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// isName reports whether the string that was read last is the name of a member.
+func isName(dec *jsontext.Decoder) bool {
+	kind, length := dec.StackIndex(dec.StackDepth())
+	return kind == '{' && length%2 == 1
+}
+
+// cut shortens text to at most limit bytes, at a character.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
