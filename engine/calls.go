@@ -151,7 +151,7 @@ func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
 	tool, _, ok := r.toolbox.Lookup(c.ToolName)
 	switch {
 	case !ok:
-		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: there is no tool named %q.", c.ToolName)), true
+		return r.errorResult(c.ToolCall, strings.TrimSpace(fmt.Sprintf("Error: there is no tool named %q. %s", c.ToolName, r.toolbox.Missing()))), true
 	case hasInvalidArgs(c.Args):
 		return r.errorResult(c.ToolCall, "Error: the arguments are not a valid JSON object."), true
 	case isCompletion(c.ToolCall) && r.hasQuestions():
@@ -159,6 +159,13 @@ func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
 	case c.Started && !tool.Repeatable:
 		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
 	}
+	if slices.Contains(r.flight.sound, c.ID) {
+		return event.ToolResult{}, false
+	}
+	if err := r.toolbox.Check(c.ToolCall); err != nil {
+		return r.errorResult(c.ToolCall, "Error: "+err.Error()), true
+	}
+	r.flight.sound = append(r.flight.sound, c.ID)
 	return event.ToolResult{}, false
 }
 

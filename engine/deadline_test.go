@@ -33,8 +33,8 @@ func TestToolsHaveNoDeadline(t *testing.T) {
 		ID: "job", Expert: &expert.Expert{Key: "e", Name: "e"}, Input: Input{Query: "go"}, MaxSteps: 2, Timeout: time.Minute,
 	}, Parts{
 		Model: &script{turns: []turn{does("tell"), does("tell")}}, Store: memory.New(), Source: FixedSource(time.UnixMilli(0)), Log: slog.New(slog.DiscardHandler),
-		Skills: func(ctx context.Context, _ *expert.Expert, _ func(event.Body)) (*skill.Toolbox, error) {
-			return skill.NewToolbox(ctx, []skill.Skill{p}, nil)
+		Skills: func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {
+			return skill.NewToolbox(ctx, []skill.Source{{Skill: p}}, slog.New(slog.DiscardHandler))
 		},
 	})
 	if err != nil || p.calls == 0 || p.limited > 0 {

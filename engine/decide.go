@@ -15,6 +15,9 @@ func (r *run) decide(ctx context.Context) (event.Body, error) {
 	}
 	switch r.state.Phase {
 	case PreparingForStep:
+		if err := r.beside(func() error { return r.toolbox.Ready(ctx) }); err != nil {
+			return nil, err
+		}
 		return r.prepare(), nil
 	case GeneratingToolCall:
 		return r.generateToolCall(ctx), nil

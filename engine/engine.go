@@ -60,9 +60,9 @@ type Input struct {
 // Parts are what the engine works with.
 type Parts struct {
 	Model model.Model
-	// Skills starts an Expert's skills. It is called when the run has been announced,
-	// and reports what happens to them meanwhile.
-	Skills func(ctx context.Context, e *expert.Expert, report func(event.Body)) (*skill.Toolbox, error)
+	// Skills starts an Expert's skills. It is called when the run has been announced, on
+	// a goroutine of its own.
+	Skills func(context.Context, SkillRequest) (*skill.Toolbox, error)
 	Store  store.Store
 	Source Source
 
@@ -75,6 +75,19 @@ type Parts struct {
 	// Parallel is how many tool calls of one turn run at once; 0 means 16.
 	Parallel int
 	Log      *slog.Logger
+}
+
+// A SkillRequest says whose skills are to be started, and whom to tell about them.
+type SkillRequest struct {
+	Expert *expert.Expert
+	// Delegated says that another Expert asked: nobody is there to answer questions.
+	Delegated bool
+	// Report publishes what happens to skills, for as long as the run lasts. It may be
+	// called from any goroutine and never waits.
+	Report func(event.Body)
+	// Stop ends the run with an error, like a [StopError] as the cause of a
+	// cancellation. It may be called from any goroutine.
+	Stop func(error)
 }
 
 // A Listener is told what happens. All its functions are called from one goroutine, in

@@ -21,6 +21,7 @@ const grace = 5 * time.Second
 type flight struct {
 	announced []string // ids of calls whose start this process has recorded
 	launched  []string // ids of calls that it has started
+	sound     []string // ids of calls whose arguments were checked
 	running   int
 
 	results  chan event.ToolResult // with room for all: a tool is never held up
@@ -115,10 +116,13 @@ func (r *run) await(ctx context.Context) event.Body {
 		}
 		select {
 		case <-ctx.Done():
+		case <-r.reports.news():
+			r.tell()
 		case result := <-r.flight.results:
 			r.flight.running--
 			return r.landed(result)
 		case n := <-r.flight.notes:
+			r.tell()
 			r.show(event.ToolProgress{ToolCallID: n.callID, Message: validText(n.text)})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -15,9 +16,7 @@ import (
 // generateToolCall asks the model what to do next.
 func (r *run) generateToolCall(ctx context.Context) event.Body {
 	req := r.request(r.state.Messages())
-	for _, t := range r.toolbox.Tools() {
-		req.Tools = append(req.Tools, model.Tool{Name: t.Name, Description: r.Redact(t.Description), InputSchema: t.InputSchema})
-	}
+	req.Tools = r.tools()
 	answer, err := r.generate(ctx, req, false)
 	switch {
 	case err != nil:
@@ -34,6 +33,18 @@ func (r *run) generateToolCall(ctx context.Context) event.Body {
 		return event.CompleteRun{NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}
 	}
 	return r.uselessAnswer(answer.Usage, "EmptyGeneration", "The answer held neither a tool call nor text. Call a tool, or answer with text.", nil)
+}
+
+// tools are what the model can call. They are made once: a step costs the same however
+// many there are.
+func (r *run) tools() []model.Tool {
+	if v := r.toolbox.Version(); r.offered == nil || r.offeredVersion != v {
+		r.offered, r.offeredVersion = nil, v
+		for _, t := range r.toolbox.Tools() {
+			r.offered = append(r.offered, model.Tool{Name: t.Name, Description: r.Redact(t.Description), InputSchema: r.redactSchema(t.InputSchema)})
+		}
+	}
+	return slices.Clip(r.offered)
 }
 
 // generateRunResult asks the model for its final answer, after it declared itself done.
@@ -102,6 +113,7 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 	}
 	stream := stream{publish: r.show, result: isResult}
 	for chunk, err := range r.Model.Generate(ctx, req) {
+		r.tell()
 		switch {
 		case err != nil:
 			return nil, err

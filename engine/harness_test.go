@@ -123,7 +123,7 @@ func (s *tools) Tools(context.Context) ([]skill.Tool, error) {
 		}, nil
 	}
 	return []skill.Tool{
-		{Name: "read", Repeatable: true}, {Name: "act"}, {Name: "fail"}, {Name: "boom"}, {Name: "broken"}, {Name: "nothing"}, {Name: "wait"}, {Name: "sleep"},
+		{Name: "read", Repeatable: true}, {Name: "act", InputSchema: jsontext.Value(`{"properties":{"n":{"type":"number"}}}`)}, {Name: "fail"}, {Name: "boom"}, {Name: "broken"}, {Name: "nothing"}, {Name: "wait"}, {Name: "sleep"},
 	}, nil
 }
 
@@ -195,7 +195,7 @@ type questions struct{}
 func (questions) Name() string { return "user" }
 func (questions) Close() error { return nil }
 func (questions) Tools(context.Context) ([]skill.Tool, error) {
-	return []skill.Tool{{Name: "ask", Kind: skill.Interactive}, {Name: "confirm", Kind: skill.Interactive}}, nil
+	return []skill.Tool{{Name: "ask", Kind: skill.Interactive, InputSchema: jsontext.Value(`{"properties":{"q":{"type":"number"}}}`)}, {Name: "confirm", Kind: skill.Interactive}}, nil
 }
 func (questions) Call(context.Context, event.ToolCall) (event.ToolResult, error) {
 	return event.ToolResult{}, errors.New("interactive tools are not called")
@@ -216,7 +216,8 @@ type bench struct {
 	timeout              time.Duration
 	window               int
 	emit                 func(event.Event) error
-	events               []event.Event // of the newest run
+	skills               func(context.Context, SkillRequest) (*skill.Toolbox, error) // instead of the usual ones
+	events               []event.Event                                               // of the newest run
 }
 
 func newBench(t testing.TB, turns ...turn) *bench {
@@ -239,14 +240,18 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 	// A new process has new skills; what they remember comes from the journal.
 	b.base = &tools{name: event.BaseSkill, ran: b.base.ran}
 	job := Job{ID: "job", Expert: b.expert, Input: in, MaxSteps: b.maxSteps, MaxRetries: b.maxRetries, Timeout: b.timeout, ContextWindow: b.window, Workspace: "/ws"}
+	skills := func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {
+		return skill.NewToolbox(ctx, []skill.Source{{Skill: b.base}, {Skill: b.tools}, {Skill: questions{}}}, slog.New(slog.DiscardHandler))
+	}
+	if b.skills != nil {
+		skills = b.skills
+	}
 	return Execute(ctx, job, Parts{
 		Model:  b.script,
 		Store:  b.store,
 		Source: b.source,
 		Log:    slog.New(slog.DiscardHandler),
-		Skills: func(ctx context.Context, _ *expert.Expert, _ func(event.Body)) (*skill.Toolbox, error) {
-			return skill.NewToolbox(ctx, []skill.Skill{b.base, b.tools, questions{}}, nil)
-		},
+		Skills: skills,
 		Listener: Listener{Full: true, Emit: func(e event.Event) error {
 			b.events = append(b.events, e)
 			if b.emit != nil {

@@ -5,15 +5,20 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 )
 
 //go:embed instruction.md
 var loopRules string
 
+// noUser is what an Expert is told that was asked by another: its questions would reach
+// nobody.
+const noUser = "Another Expert gave you this task. You cannot ask the user anything: decide for yourself, and say in your final answer what you would have needed to know."
+
 // instruction writes the message that tells the model who it is. Its blocks come
 // from different hands, so each is announced by a remark, and they are joined as they
 // are: nothing in them is expanded or interpreted.
-func (r *run) instruction() *event.Message {
+func (r *run) instruction(delegated bool) *event.Message {
 	e := r.job.Expert
 	var b strings.Builder
 	block := func(remark, text string) {
@@ -24,6 +29,9 @@ func (r *run) instruction() *event.Message {
 	}
 	identity, rules, _ := strings.Cut(loopRules, "\n\n")
 	block("This block says who you are.", identity)
+	if delegated {
+		rules = strings.TrimSpace(rules) + "\n\n" + noUser
+	}
 	block("This block says how you work.", strings.TrimSpace(rules)+
 		"\n\nCurrent time: "+r.Source.Now().UTC().Format("2006-01-02T15:04:05.000Z")+
 		"\nWorking directory: "+r.job.Workspace)
@@ -31,7 +39,7 @@ func (r *run) instruction() *event.Message {
 
 	var skills strings.Builder
 	for _, s := range e.Skills {
-		if s.Rule != "" {
+		if s.Rule != "" && !(delegated && s.Type == expert.InteractiveSkill) {
 			skills.WriteString("Rules for the skill \"" + s.Name + "\":\n" + s.Rule + "\n\n")
 		}
 	}

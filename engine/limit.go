@@ -20,10 +20,31 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the limit on %s is reached: %d used, %d allowed", e.Limit, e.Used, e.Max)
 }
 
+// A StopError is the cause with which a context is cancelled when a run must not go on:
+// the Run ends by an error instead of by an interrupt.
+type StopError struct {
+	Name string // of the failure, as [event.StopRunByError] has it
+	Err  error
+}
+
+func (e *StopError) Error() string { return e.Err.Error() }
+func (e *StopError) Unwrap() error { return e.Err }
+
+// asStop makes err a cause that does not pass for an interrupt by the user.
+func asStop(err error) error {
+	var stop *StopError
+	var limit *LimitError
+	if errors.As(err, &stop) || errors.As(err, &limit) {
+		return err
+	}
+	return &StopError{Name: "SkillError", Err: err}
+}
+
 // A halt says why a run was told to stop.
 type halt struct {
 	reason string
 	limit  *LimitError // nil unless a limit was reached
+	stop   *StopError  // nil unless something went wrong
 }
 
 // halted reports whether the run was told to stop, and why.
@@ -37,6 +58,7 @@ func (r *run) halted(ctx context.Context) (halt, bool) {
 	cause := context.Cause(ctx)
 	h := halt{reason: cause.Error()}
 	errors.As(cause, &h.limit)
+	errors.As(cause, &h.stop)
 	return h, true
 }
 
@@ -48,6 +70,8 @@ func (r *run) settle(h halt) event.Body {
 		return r.landed(result)
 	}
 	switch l := h.limit; {
+	case h.stop != nil:
+		return event.StopRunByError{Error: event.Failure{Name: h.stop.Name, Message: validText(h.stop.Error())}}
 	case l == nil:
 		return event.StopRunByInterrupt{Reason: h.reason}
 	case r.limit == nil:

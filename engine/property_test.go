@@ -18,7 +18,7 @@ import (
 // scripts draws a conversation: turns of calls of every kind, failures and oddities,
 // and a last turn that answers.
 func scripts(t *rapid.T) []turn {
-	call := rapid.SampledFrom([]string{"read", "act", "fail", "boom", "broken", "nothing", "nope", "read {", "todo {\"newTodos\":[\"x\"]}", "todo {}", "attemptCompletion", "ask", "confirm"})
+	call := rapid.SampledFrom([]string{"read", "act", "fail", "boom", "broken", "nothing", "nope", "read {", "todo {\"newTodos\":[\"x\"]}", "todo {}", "attemptCompletion", "ask", "confirm", "act {\"n\":1}", "act {\"n\":\"many\"}", "ask {\"q\":\"why\"}"})
 	n := rapid.IntRange(0, 6).Draw(t, "turns")
 	var turns []turn
 	for i := range n {

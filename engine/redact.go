@@ -12,7 +12,7 @@ import (
 //	results of tools         text, addresses, data       EndToolCall
 //	notes of tools           while they run              ToolProgress
 //	memory of skills         with the result             landed
-//	descriptions of tools    as servers send them        generateToolCall
+//	tools                    as servers describe them    tools
 //	what skills say          names, stderr, commands     Skill…
 //	containers, proxy        messages, domains           Docker…, ProxyAccess
 //	errors of the provider   tried again or final        Retry, StopRunByError
@@ -111,4 +111,13 @@ func (r *run) redactMemory(memory jsontext.Value) jsontext.Value {
 		return nil
 	}
 	return clean
+}
+
+// redactSchema takes secrets out of a schema. What is no JSON any more after it is
+// replaced by one that says nothing: providers refuse a tool without a schema.
+func (r *run) redactSchema(schema jsontext.Value) jsontext.Value {
+	if clean := r.redactMemory(schema); clean != nil || schema == nil {
+		return clean
+	}
+	return jsontext.Value(`{"type":"object"}`)
 }

@@ -28,7 +28,7 @@ const (
 // A leak is a skill that tells the secret in every way a skill can.
 type leak struct{}
 
-func (leak) Name() string                { return event.BaseSkill }
+func (leak) Name() string                { return "leak" }
 func (leak) Close() error                { return nil }
 func (leak) Memory() jsontext.Value      { return jsontext.Value(`{"note":"` + canary + `"}`) }
 func (leak) Recall(jsontext.Value) error { return nil }
@@ -71,14 +71,14 @@ func TestRedaction(t *testing.T) {
 		ID: "job", Expert: &expert.Expert{Key: "e", Name: "e"}, Input: Input{Query: "my key is " + usersWord}, MaxSteps: 10, MaxRetries: 2,
 	}, Parts{
 		Model: script, Store: s, Source: FixedSource(time.UnixMilli(0)), Log: slog.New(slog.DiscardHandler), Redact: redact,
-		Skills: func(ctx context.Context, _ *expert.Expert, report func(event.Body)) (*skill.Toolbox, error) {
-			report(event.SkillStarting{SkillName: "s", Command: "run-" + canary, Args: []string{"--key", canary}})
-			report(event.SkillStderr{SkillName: "s", Message: "stderr " + canary})
-			report(event.SkillConnected{SkillName: "s", ServerInfo: &event.ServerInfo{Name: canary, Version: canary}})
-			report(event.DockerBuildProgress{Message: canary})
-			report(event.DockerContainerStatus{Message: canary})
-			report(event.ProxyAccess{Domain: canary + ".example", Reason: canary})
-			return skill.NewToolbox(ctx, []skill.Skill{leak{}}, nil)
+		Skills: func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
+			req.Report(event.SkillStarting{SkillName: "s", Command: "run-" + canary, Args: []string{"--key", canary}})
+			req.Report(event.SkillStderr{SkillName: "s", Message: "stderr " + canary})
+			req.Report(event.SkillConnected{SkillName: "s", ServerInfo: &event.ServerInfo{Name: canary, Version: canary}})
+			req.Report(event.DockerBuildProgress{Message: canary})
+			req.Report(event.DockerContainerStatus{Message: canary})
+			req.Report(event.ProxyAccess{Domain: canary + ".example", Reason: canary})
+			return skill.NewToolbox(ctx, []skill.Source{{Skill: leak{}}}, slog.New(slog.DiscardHandler))
 		},
 		Listener: Listener{Full: true,
 			Emit: func(e event.Event) error {

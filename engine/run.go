@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -19,7 +20,11 @@ type run struct {
 	flight  flight      // tool calls under way
 	limit   *LimitError // that was reached and recorded
 
+	reports   reports  // of skills, not yet published
 	connected []string // names of the skills that were announced
+
+	offered        []model.Tool // as the model is shown them
+	offeredVersion int          // of the toolbox that they were made of
 }
 
 // execute runs from the first event to the end.
@@ -32,11 +37,20 @@ func (r *run) execute(ctx context.Context) (Result, error) {
 		return Result{}, storeError(err)
 	}
 	r.runID, r.state.StepNumber = first.runID, first.step
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	defer r.closeSkills()
 
 	r.show(r.announcement(first))
-	toolbox, startErr := r.Skills(ctx, r.job.Expert, r.reportSkill)
-	r.toolbox = toolbox
+	startErr := r.beside(func() (err error) {
+		r.toolbox, err = r.Skills(ctx, SkillRequest{
+			Expert:    r.job.Expert,
+			Delegated: first.body.DelegatedBy != nil,
+			Report:    r.reports.add,
+			Stop:      func(err error) { cancel(asStop(err)) },
+		})
+		return err
+	})
 	if err := r.keep(first.body); err != nil {
 		return r.abandon(err)
 	}
@@ -56,12 +70,14 @@ func (r *run) execute(ctx context.Context) (Result, error) {
 func (r *run) loop(ctx context.Context, err error) (Result, error) {
 	for r.state.Phase != Stopped {
 		var body event.Body
+		r.tell()
 		if err == nil {
 			body, err = r.decide(ctx)
 		}
 		if err != nil {
 			body, err = r.giveUp(ctx, err), nil
 		}
+		r.tell() // what led to an event stands before it
 		if err := r.keep(body); err != nil {
 			return r.abandon(err)
 		}
@@ -115,14 +131,6 @@ func (r *run) abandon(err error) (Result, error) {
 	return r.result(), storeError(err)
 }
 
-// reportSkill publishes what happens to skills, and remembers which are there.
-func (r *run) reportSkill(body event.Body) {
-	if b, ok := body.(event.SkillConnected); ok {
-		r.connected = append(r.connected, b.SkillName)
-	}
-	r.show(body)
-}
-
 // closeSkills stops what still runs. Nothing of a run outlives it.
 func (r *run) closeSkills() {
 	for {
@@ -131,10 +139,12 @@ func (r *run) closeSkills() {
 		}
 	}
 	if r.toolbox != nil {
-		if err := r.toolbox.Close(); err != nil {
+		if err := r.beside(r.toolbox.Close); err != nil {
 			r.Log.Warn("skills did not close cleanly", "error", err)
 		}
 	}
+	r.tell()
+	r.reports.close()
 	for _, name := range r.connected {
 		r.show(event.SkillDisconnected{SkillName: name})
 	}
