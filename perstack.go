@@ -13,7 +13,8 @@
 //		}
 //	}
 //
-// A program that lets Experts run commands calls [Init] first thing in main.
+// A program that lets Experts run commands, or gives them skills that are started as
+// processes, calls [Init] first thing in main.
 //
 // The package reads no flags, no environment and no configuration of its own.
 package perstack
@@ -38,13 +39,13 @@ import (
 	"github.com/perstack-go/perstack/store/memory"
 )
 
-// Init makes the program able to run commands. Call it at the top of main (and of
-// TestMain), before flags are read and anything is started: commands are supervised by a
-// second process of the same program, which does its work inside this call and never
-// returns from it. In all other processes Init does nothing but note that it was called;
-// without it, every command fails with an error that says so.
+// Init makes the program able to run commands and the servers of skills. Call it at the
+// top of main (and of TestMain), before flags are read and anything is started: they are
+// supervised by a second process of the same program, which does its work inside this
+// call and never returns from it. In all other processes Init does nothing but note that it was called;
+// without it, every command and every such skill fails with an error that says so.
 //
-// The supervisor ends all commands when the program ends, however it does. The memory
+// The supervisor ends them all when the program ends, however it does. The memory
 // and the environment of the program are its own to protect: commands run as its user.
 func Init() { sandbox.Init() }
 
@@ -84,8 +85,19 @@ type Options struct {
 	// ordinary text, and are not hidden.
 	Secrets map[string]string
 
+	// Env are the values of the variables that skills require (requiredEnv). Each skill
+	// gets those that it names and no other. Values that look like keys are hidden like
+	// Secrets.
+	Env map[string]string
+	// Lock is what was installed ([expert.ReadLock]). With it, skills start when they are
+	// first used, and a server that offers anything else than it did ends the run.
+	Lock *expert.Lock
+	// CacheDir is where the npm packages of skills are kept. Without it, skills that are
+	// packages cannot be started.
+	CacheDir string
+
 	Protected []string      // paths that the file tools may not reach
-	Environ   []string      // commands get the harmless part of it
+	Environ   []string      // commands and skills get the harmless part of it
 	Source    engine.Source // default: the system's clock and random ids
 	Log       *slog.Logger  // default: nothing is logged
 }
@@ -112,6 +124,7 @@ func Run(ctx context.Context, opts Options) iter.Seq2[event.Event, error] {
 			Model: opts.Model, Store: opts.Store, Source: opts.Source, Log: opts.Log,
 			Workspace: opts.Workspace, Protected: opts.Protected, Environ: opts.Environ,
 			MaxWorkspaceBytes: opts.MaxWorkspaceBytes, Redact: opts.redact(),
+			Lock: opts.Lock, Env: func(name string) string { return opts.Env[name] }, CacheDir: opts.CacheDir,
 		}
 		_, err := runtime.Run(ctx, engine.Job{
 			ID:     opts.JobID,
@@ -170,6 +183,9 @@ func (o *Options) redact() func(string) string {
 	set := new(secret.Set)
 	for name, value := range o.Secrets {
 		set.Add(name, value)
+	}
+	for name, value := range o.Env {
+		set.AddIfRandom(name, value)
 	}
 	return set.Redact
 }

@@ -1,6 +1,6 @@
-// Package local is the built-in runtime: engine, tools and commands run in this
-// process and as this user. It fences in the file tools, not the programs that the
-// exec tool starts.
+// Package local is the built-in runtime: engine and tools run in this process, commands
+// and the servers of skills beside it, all as this user. It fences in the file tools,
+// not the programs that are started.
 //
 // It puts the parts together that the engine works with and does nothing else. Start
 // reading at [Runtime.Run].
@@ -8,21 +8,18 @@ package local
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"os"
-	"time"
+	"slices"
 
 	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/skillset"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
-	"github.com/perstack-go/perstack/skill/base"
-	"github.com/perstack-go/perstack/skill/interactive"
 	"github.com/perstack-go/perstack/skill/quota"
 	"github.com/perstack-go/perstack/store"
 )
@@ -37,7 +34,11 @@ type Runtime struct {
 	Workspace string   // directory that the file tools work in
 	Protected []string // paths that no file tool may reach, beside the usual ones
 	ReadOnly  []string // files that no file tool may change
-	Environ   []string // of this process; commands get the harmless part of it
+	Environ   []string // of this process; commands and skills get the harmless part of it
+
+	Lock     *expert.Lock             // what was installed, and must be found again; nil when there is no lockfile
+	Env      func(name string) string // what skills may ask for by requiredEnv; nil for nothing
+	CacheDir string                   // where packages are kept, for all projects
 
 	// Redact takes secrets out of what tools, skills and providers say; nil leaves it.
 	Redact func(string) string
@@ -57,8 +58,8 @@ var _ runtimes.Runtime = (*Runtime)(nil)
 // Name returns "local".
 func (r *Runtime) Name() string { return "local" }
 
-// KillCommands ends every command that runs now, and lets no other start. It is for a
-// process that is about to end without waiting for them.
+// KillCommands ends every command and every server of a skill that runs now, and lets no
+// other start. It is for a process that is about to end without waiting for them.
 func (r *Runtime) KillCommands() { r.commands.kill() }
 
 // Check reports a workspace that cannot be used.
@@ -70,8 +71,14 @@ func (r *Runtime) Check(context.Context) error {
 	return w.Close()
 }
 
+// open opens the workspace. Packages may lie in it, if it is the user's home; a tool that
+// could write there would change what skills run.
 func (r *Runtime) open() (*workspace.Workspace, error) {
-	return workspace.Open(r.Workspace, workspace.Options{Protected: r.Protected, ReadOnly: r.ReadOnly})
+	protected := r.Protected
+	if r.CacheDir != "" {
+		protected = append(slices.Clip(protected), r.CacheDir)
+	}
+	return workspace.Open(r.Workspace, workspace.Options{Protected: protected, ReadOnly: r.ReadOnly})
 }
 
 // Run runs a job.
@@ -99,8 +106,8 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 		Log:      r.Log,
 		Listener: listener,
 		Redact:   r.Redact,
-		Skills: func(ctx context.Context, e *expert.Expert, report func(event.Body)) (*skill.Toolbox, error) {
-			return r.skills(ctx, e, files, supervisor, size, report)
+		Skills: func(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
+			return r.skills(ctx, req, files, supervisor, size)
 		},
 	}
 	if r.OneCallAtATime {
@@ -109,51 +116,27 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 	return engine.Execute(ctx, job, parts)
 }
 
-// skills starts what the Expert declares, the base skill first.
-func (r *Runtime) skills(ctx context.Context, e *expert.Expert, files *workspace.Workspace, commands *sandbox.Supervisor, size *quota.Quota, report func(event.Body)) (*skill.Toolbox, error) {
-	began := r.Source.Now()
-	skills := []skill.Skill{base.New(base.Options{
+// skills starts what the Expert of a request declares. Servers and commands have one
+// supervisor: when it ends, all of them do.
+func (r *Runtime) skills(ctx context.Context, req engine.SkillRequest, files *workspace.Workspace, commands *sandbox.Supervisor, size *quota.Quota) (*skill.Toolbox, error) {
+	around := skillset.Surroundings{
+		Lock:      r.Lock,
 		Workspace: files,
-		Environ:   r.Environ,
-		Now:       r.Source.Now,
 		Commands:  commands,
+		Packages:  &packages.Store{Dir: r.CacheDir, Commands: commands, Environ: r.Environ},
+		Environ:   r.Environ,
+		Env:       r.Env,
+		Report:    req.Report,
+		Stop:      req.Stop,
 		Redact:    r.Redact,
-		PID:       os.Getpid(),
-	})}
-	filters := make(map[string]skill.Filter)
-	for _, s := range e.Skills {
-		filters[s.Name] = skill.Filter{Pick: s.Pick, Omit: s.Omit}
-		switch {
-		case s.IsBase():
-		case s.Type == expert.InteractiveSkill:
-			skills = append(skills, interactive.New(s.Name, questions(s)))
-		default:
-			return nil, fmt.Errorf("skill %q: skills of type %s cannot be started by this version yet", s.Name, s.Type)
-		}
+		Now:       r.Source.Now,
+		Log:       r.Log,
+		Delegated: req.Delegated,
 	}
-	toolbox, err := skill.NewToolbox(ctx, watched(ctx, size, skills), filters)
-	if err != nil {
-		return nil, err
+	if size != nil {
+		// A workspace that is too large already stops the run before a model is asked.
+		size.Check(ctx)
+		around.Wrap = size.Watch
 	}
-	report(connected(event.BaseSkill, r.Source.Now().Sub(began)))
-	return toolbox, nil
-}
-
-// connected announces a skill that is part of this program: nothing was spawned.
-func connected(name string, took time.Duration) event.SkillConnected {
-	spawn, total := int64(0), took.Milliseconds()
-	return event.SkillConnected{SkillName: name, SpawnDurationMS: &spawn, ConnectDurationMS: &spawn, TotalDurationMS: &total}
-}
-
-func questions(s *expert.Skill) []skill.Tool {
-	var tools []skill.Tool
-	for _, t := range s.Tools {
-		tools = append(tools, skill.Tool{
-			Name:        t.Name,
-			Description: t.Description,
-			InputSchema: t.InputSchema,
-			Kind:        skill.Interactive,
-		})
-	}
-	return tools
+	return skillset.Open(ctx, req.Expert, around)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/workspace"
-	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/skill/quota"
 )
 
@@ -24,18 +23,4 @@ func (r *Runtime) limitSize(files *workspace.Workspace, cancel context.CancelCau
 		},
 		Failed: func(err error) { cancel(err) },
 	}
-}
-
-// watched puts the watch, if there is one, around skills. The workspace is measured
-// once before the first call: one that is too large already stops the run before a
-// model is asked.
-func watched(ctx context.Context, q *quota.Quota, skills []skill.Skill) []skill.Skill {
-	if q == nil {
-		return skills
-	}
-	q.Check(ctx)
-	for i, s := range skills {
-		skills[i] = q.Watch(s)
-	}
-	return skills
 }

@@ -1,0 +1,70 @@
+package skillset
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// pinned finds what the lockfile says about a skill; nil when there is no lockfile. With
+// one, a skill that is not in it, or was another when it was installed, does not start:
+// nobody has looked at what it offers.
+func (s *set) pinned(k *expert.Skill) (*expert.LockedSkill, error) {
+	if s.Lock == nil {
+		return nil, nil
+	}
+	locked, ok := s.Lock.Expert(s.expert.Key)
+	if !ok {
+		return nil, fmt.Errorf("expert %q is not in the lockfile; run: perstack install", s.expert.Key)
+	}
+	pinned, ok := locked.Skill(k.Name)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("skill %q is not in the lockfile; run: perstack install", k.Name)
+	case pinned.Digest != k.Connection():
+		return nil, fmt.Errorf("skill %q has changed since it was installed; run: perstack install", k.Name)
+	}
+	if p, ok := k.Package(); ok && !isOf(pinned.Package, p) {
+		return nil, fmt.Errorf("skill %q is pinned to a package that it does not ask for; run: perstack install", k.Name)
+	}
+	return pinned, nil
+}
+
+// isOf reports whether a pinned package is one that the file asks for. The digest does
+// not say so: it stands for what the file says, and not for what the lockfile does.
+func isOf(pinned *expert.LockedPackage, p expert.Package) bool {
+	return pinned != nil && pinned.Manager == p.Manager && pinned.Name == p.Name && (p.Version == "" || pinned.Version == p.Version)
+}
+
+// lockedTools are the tools that a server must offer. The list is not nil, even if it is
+// empty: a server that offered nothing must still offer nothing.
+func lockedTools(pinned *expert.LockedSkill) []skill.Tool {
+	tools := make([]skill.Tool, len(pinned.Tools))
+	for i, t := range pinned.Tools {
+		tools[i] = skill.Tool{
+			Name:        t.Name,
+			Title:       t.Title,
+			Description: t.Description,
+			InputSchema: t.InputSchema,
+			Repeatable:  t.Repeatable,
+			Digest:      t.Digest,
+			Definition:  t.Definition,
+		}
+	}
+	return tools
+}
+
+// lockTools writes definitions down, word for word.
+func lockTools(definitions []jsontext.Value) ([]expert.LockedTool, error) {
+	locked := make([]expert.LockedTool, len(definitions))
+	for i, d := range definitions {
+		var err error
+		if locked[i], err = expert.LockTool(d); err != nil {
+			return nil, err
+		}
+	}
+	return locked, nil
+}

@@ -1,0 +1,70 @@
+package skillset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/packages"
+)
+
+// A parcel is the npm package of a skill, which is fetched once for all starts of its
+// server: a server that is started again is the same one, also if the registry has a
+// newer version by then.
+type parcel struct {
+	asked expert.Package
+	note  func(string) // told what happens, for showing
+
+	mu     sync.Mutex
+	pinned *expert.LockedPackage // nil until it is known
+	argv   []string              // how it is started; nil until it is installed
+}
+
+// parcel returns the package of a skill; nil if npm has nothing to do with it. Without a
+// pinned one, it is what its name stands for when it is opened.
+func (s *Surroundings) parcel(k *expert.Skill, pinned *expert.LockedPackage) *parcel {
+	p, ok := k.Package()
+	if !ok || p.Manager != "npx" {
+		return nil
+	}
+	return &parcel{asked: p, pinned: pinned, note: func(text string) {
+		s.Report(event.SkillStderr{SkillName: k.Name, Message: text})
+	}}
+}
+
+var errNoStore = errors.New("there is no directory to keep packages in; set CacheDir")
+
+// open fetches the package, if that was not done yet, and returns how it is started.
+func (p *parcel) open(ctx context.Context, from *packages.Store) (argv []string, version string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if from == nil || from.Dir == "" {
+		return nil, "", errNoStore
+	}
+	if p.pinned == nil {
+		if p.pinned, err = from.Resolve(ctx, p.asked, p.note); err != nil {
+			return nil, "", err
+		}
+	}
+	if p.argv == nil {
+		if p.argv, err = from.Install(ctx, p.pinned, p.asked.Program, p.note); err != nil {
+			return nil, "", err
+		}
+	}
+	return p.argv, p.pinned.Version, nil
+}
+
+// fetch is open for who only wants to have it: before the server is started, so that the
+// time it takes does not count as that of a server which is slow to start.
+func (p *parcel) fetch(ctx context.Context, from *packages.Store, skillName string) error {
+	if p == nil {
+		return nil
+	}
+	if _, _, err := p.open(ctx, from); err != nil {
+		return fmt.Errorf("skill %q: %w", skillName, err) // which names the package
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package skillset
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/skill/mcp"
+)
+
+// options says how an MCP server is started or reached, and what it must offer.
+func (s *set) options(k *expert.Skill, pinned *expert.LockedSkill, from *parcel) (mcp.Options, error) {
+	o := mcp.Options{
+		Name:         k.Name,
+		Commands:     s.Commands,
+		StartTimeout: k.StartTimeout,
+		CallTimeout:  k.CallTimeout,
+		Report:       s.Report,
+		Stop:         s.Stop,
+		Changed:      func() { s.changes.of(k.Name) },
+		Now:          s.Now,
+		Log:          s.Log,
+	}
+	if pinned != nil {
+		o.Locked = lockedTools(pinned)
+	} else {
+		o.Background = k.LazyInit
+	}
+	if k.Type == expert.StdioSkill {
+		o.Process = func(ctx context.Context) (mcp.Process, error) { return s.process(ctx, k, from) }
+		return o, nil
+	}
+	remote, err := remote(k, s.Env)
+	o.Remote = remote
+	return o, err
+}
+
+// process says how a server is started.
+func (s *Surroundings) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.Process, error) {
+	env, err := s.env(k)
+	if err != nil {
+		return mcp.Process{}, err
+	}
+	server := sandbox.Server{Dir: s.Workspace.Path(), Environ: s.Environ, Set: env}
+	p, ok := k.Package()
+	if !ok {
+		argv, err := k.CommandLine()
+		if err != nil {
+			return mcp.Process{}, err
+		}
+		server.Program, server.Args = argv[0], argv[1:]
+		return mcp.Process{Server: server, Command: argv[0], Args: argv[1:]}, nil
+	}
+	if p.Manager == "uvx" {
+		server.Program, server.Args = p.Manager, commandLine(p, p.Version)
+		// A package that has to be built runs its author's code before anybody asked it to.
+		server.Set["UV_NO_BUILD"] = "1"
+		return mcp.Process{Server: server, Command: p.Manager, Args: server.Args}, nil
+	}
+	argv, version, err := from.open(ctx, s.Packages)
+	if err != nil {
+		return mcp.Process{}, err
+	}
+	server.Program, server.Args = argv[0], slices.Concat(argv[1:], p.Args)
+	return mcp.Process{Server: server, Command: p.Manager, Args: commandLine(p, version)}, nil
+}
+
+// env are the variables that a skill asked for. No other skill gets them. They are the
+// user's own, under names that the configuration has checked: a skill may want the
+// address of a registry that no caller of a tool may set. An Expert that was put together
+// by a program has not been read from a file, so what decides how programs are loaded is
+// refused again.
+func (s *Surroundings) env(k *expert.Skill) (map[string]string, error) {
+	env := make(map[string]string, len(k.RequiredEnv))
+	for _, name := range k.RequiredEnv {
+		if expert.ProtectedEnv(name) || strings.HasPrefix(strings.ToUpper(name), "PERSTACK_") {
+			return nil, fmt.Errorf("%s cannot be handed to a skill; remove it from requiredEnv", name)
+		}
+		env[name] = s.Env(name)
+	}
+	return env, nil
+}
+
+// commandLine is what follows the name of the package manager to start p in a version.
+// It is made from what was understood of what was written, and nothing else.
+func commandLine(p expert.Package, version string) []string {
+	if version != "" {
+		p.Version, p.Tag = version, ""
+	}
+	args := []string{p.Spec()}
+	if p.Program != "" {
+		flag := "--package"
+		if p.Manager == "uvx" {
+			flag = "--from"
+		}
+		args = []string{flag, p.Spec(), p.Program}
+	}
+	return append(args, p.Args...)
+}
+
+// remote says how a server is reached. The client goes to its origin and nowhere else.
+func remote(k *expert.Skill, get func(string) string) (*mcp.Remote, error) {
+	origin, err := url.Parse(k.Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
+	}
+	header := make(map[string]string, len(k.Headers))
+	for _, h := range k.Headers {
+		header[h.Name] = expand(h.Value, k.RequiredEnv, get)
+	}
+	return &mcp.Remote{
+		Endpoint: k.Endpoint,
+		Client:   egress.Client(egress.Policy{Origin: origin, AllowPrivate: k.AllowPrivateEndpoint}),
+		Header:   header,
+		SSE:      k.Type == expert.SSESkill,
+	}, nil
+}
+
+// expand puts the values of variables into a header. What a value holds is not looked at
+// again: a key with a ${ in it stays as it is.
+func expand(text string, names []string, get func(string) string) string {
+	var pairs []string
+	for _, name := range names {
+		pairs = append(pairs, "${"+name+"}", get(name))
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}

@@ -1,0 +1,196 @@
+// Package skillset turns what an Expert declares into skills that run: the base skill,
+// MCP servers with the packages, variables and pins that belong to them, and questions
+// to the user. Runtimes open a set for a Run; installing opens one server at a time.
+//
+// It decides who gets what and does nothing itself: processes are started by
+// internal/sandbox, packages fetched by internal/packages, connections checked by
+// internal/egress, and what a server says is read by skill/mcp.
+//
+// Start reading at [Open].
+package skillset
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/packages"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/skill/base"
+	"github.com/perstack-go/perstack/skill/interactive"
+	"github.com/perstack-go/perstack/skill/mcp"
+)
+
+// Surroundings are what skills work with.
+type Surroundings struct {
+	Lock      *expert.Lock // nil when there is none
+	Workspace *workspace.Workspace
+	Commands  *sandbox.Supervisor
+	Packages  *packages.Store
+	Environ   []string                 // of this process; skills get the harmless part of it
+	Env       func(name string) string // values of requiredEnv
+
+	Report func(event.Body) // from several goroutines
+	Stop   func(error)      // ends the run
+	Redact func(string) string
+	Now    func() time.Time
+	Log    *slog.Logger
+
+	Delegated bool                          // another Expert asked: there is no user to answer questions
+	Wrap      func(skill.Skill) skill.Skill // around each skill; nil for none
+}
+
+// complete fills in what may be left out.
+func (s *Surroundings) complete() {
+	if s.Env == nil {
+		s.Env = func(string) string { return "" }
+	}
+	if s.Report == nil {
+		s.Report = func(event.Body) {}
+	}
+	if s.Stop == nil {
+		s.Stop = func(error) {}
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	if s.Wrap == nil {
+		s.Wrap = func(s skill.Skill) skill.Skill { return s }
+	}
+}
+
+// Open starts the skills of an Expert, in parallel, and puts their tools into one box:
+// those of the base skill first, then those of MCP servers in the order of the file,
+// then the questions to the user. If one fails, the others are stopped.
+func Open(ctx context.Context, e *expert.Expert, s Surroundings) (*skill.Toolbox, error) {
+	s.complete()
+	// Whoever starts a run has asked before. A server must not start without what it needs.
+	if err := e.MissingEnv(s.Env).Err(); err != nil {
+		return nil, err
+	}
+	set := &set{Surroundings: s, expert: e, began: s.Now()}
+	if err := set.declare(); err != nil {
+		return nil, err
+	}
+	if err := set.start(ctx); err != nil {
+		if left := set.close(); left != nil {
+			s.Log.Warn("skills did not close cleanly", "error", left)
+		}
+		return nil, err
+	}
+	box, err := skill.NewToolbox(ctx, set.sources, s.Log)
+	if err != nil {
+		return nil, err // the box has closed them
+	}
+	set.changes.attach(box)
+	return box, nil
+}
+
+// A set is the skills of one Expert while they are put together.
+type set struct {
+	Surroundings
+	expert  *expert.Expert
+	began   time.Time
+	sources []skill.Source
+	servers []launch // what has to be started
+	builtIn bool     // the base skill is part of this program
+	changes changes
+}
+
+// declare makes a skill of everything that the Expert names. Nothing is started yet.
+func (s *set) declare() error {
+	if err := s.base(); err != nil {
+		return err
+	}
+	for _, k := range s.expert.Skills {
+		if k.IsBase() || k.Type == expert.InteractiveSkill {
+			continue
+		}
+		if err := s.server(k); err != nil {
+			return err
+		}
+	}
+	for _, k := range s.expert.Skills {
+		if k.Type == expert.InteractiveSkill && !s.Delegated {
+			s.add(k, interactive.New(k.Name, questions(k)), false)
+		}
+	}
+	return nil
+}
+
+// base adds the base skill, which every Expert has, also one that does not mention it.
+func (s *set) base() error {
+	k, declared := s.expert.Skill(expert.BaseSkill)
+	if declared && !k.BuiltIn {
+		return s.server(k)
+	}
+	if !declared {
+		k = &expert.Skill{Name: expert.BaseSkill}
+	}
+	s.builtIn = true
+	s.add(k, base.New(base.Options{
+		Workspace: s.Workspace,
+		Environ:   s.Environ,
+		Now:       s.Now,
+		Commands:  s.Commands,
+		Redact:    s.Redact,
+		PID:       os.Getpid(),
+	}), false)
+	return nil
+}
+
+// server adds an MCP server.
+func (s *set) server(k *expert.Skill) error {
+	pinned, err := s.pinned(k)
+	if err != nil {
+		return err
+	}
+	var fetched *expert.LockedPackage
+	if pinned != nil {
+		fetched = pinned.Package
+	}
+	from := s.parcel(k, fetched)
+	options, err := s.options(k, pinned, from)
+	if err != nil {
+		return err
+	}
+	server := mcp.New(options)
+	s.servers = append(s.servers, launch{server, from, pinned == nil && !options.Background})
+	var box skill.Skill = server
+	if k.IsBase() {
+		box = base.Foreign(server, s.Workspace) // only this one may name files to be read
+	}
+	s.add(k, box, options.Background)
+	return nil
+}
+
+func (s *set) add(k *expert.Skill, of skill.Skill, background bool) {
+	s.sources = append(s.sources, skill.Source{
+		Skill:      s.Wrap(of),
+		Filter:     skill.Filter{Pick: k.Pick, Omit: k.Omit},
+		Prefix:     k.ToolPrefix,
+		Background: background,
+	})
+}
+
+// questions are the tools that the user carries out.
+func questions(k *expert.Skill) []skill.Tool {
+	var tools []skill.Tool
+	for _, t := range k.Tools {
+		tools = append(tools, skill.Tool{
+			Name:        t.Name,
+			Description: t.Description,
+			InputSchema: t.InputSchema,
+			Kind:        skill.Interactive,
+		})
+	}
+	return tools
+}
