@@ -15,6 +15,8 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/demo"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/inspect"
+	"github.com/perstack-go/perstack/internal/cli/install"
 	"github.com/perstack-go/perstack/internal/cli/log"
 	"github.com/perstack-go/perstack/internal/cli/mcp"
 	"github.com/perstack-go/perstack/internal/cli/run"
@@ -85,6 +87,8 @@ afterwards and continued at any point.`,
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
 		demo.New(h, nil),
+		inspect.New(h, nil),
+		install.New(h, nil),
 		log.New(h, nil),
 		mcp.New(h, nil),
 		run.New(h, nil),

@@ -23,7 +23,7 @@ var importReservations = []reservation{
 	},
 	{
 		what: "net net/http/... net/rpc/... net/smtp crypto/tls golang.org/x/net/...",
-		only: "internal/egress model/... skill/mcp registry/... internal/runtimes/...",
+		only: "internal/egress model/... skill/mcp/... registry/... internal/runtimes/...",
 		why:  "this room has nothing to say on a network",
 	},
 	{

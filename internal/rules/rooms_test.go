@@ -28,11 +28,15 @@ var rooms = []room{
 	{"internal/egress", "event expert"},
 	{"internal/sandbox/...", "event expert internal/egress"},
 
+	{"internal/packages", "expert internal/sandbox"},
+
 	// Who thinks, what can be done, where history lives. They do not know each other.
 	{"model", "event expert"},
 	{"model/providers", "expert model/..."},
 	{"model/...", "event expert model model/wire internal/version"},
-	{"skill/...", "event expert skill internal/version internal/workspace internal/sandbox internal/egress"},
+	{"skill/mcp/serve", "event expert skill skill/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
+	{"skill/...", "event expert skill internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
+	{"internal/skillset", "event expert skill/... internal/terminal internal/workspace internal/packages internal/sandbox internal/egress"},
 	{"store", "event expert"},
 	{"store/...", "event expert store"},
 
@@ -41,7 +45,7 @@ var rooms = []room{
 
 	// Where it runs. A runtime puts the parts together; runtimes do not know each other.
 	{"internal/runtimes/...", "event expert model/... skill/... store/... engine internal/runtimes " +
-		"internal/version internal/secret internal/workspace internal/sandbox/... internal/egress"},
+		"internal/version internal/secret internal/workspace internal/packages internal/skillset internal/sandbox/... internal/egress"},
 
 	// Where Experts are shared.
 	{"registry", "event expert internal/version internal/egress"},
@@ -50,8 +54,8 @@ var rooms = []room{
 	// Who uses it: terminals, commands, programs.
 	{"internal/tui/...", "event expert model skill store engine internal/runtimes internal/tui/... internal/version internal/terminal"},
 	{"internal/cli/...", "event expert model/... skill/... store/... engine registry/... internal/cli/... internal/tui/... " +
-		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/sandbox/... internal/egress"},
-	{".", "event expert model/... skill/... store/... engine internal/runtimes/... internal/sandbox internal/version internal/secret"},
+		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/skillset internal/sandbox/... internal/egress"},
+	{".", "event expert model/... skill/... store/... engine internal/runtimes/... internal/sandbox internal/packages internal/version internal/secret"},
 	{"cmd/...", "internal/cli/... internal/sandbox"}, // it shields itself before anything else,
 
 	// Who checks it.

@@ -32,6 +32,10 @@ type Options struct {
 	Pick, Omit []string
 	MaxBytes   host.Bytes // 0 when not given
 	Verbose    bool
+
+	HTTP      bool
+	Port      uint16 // 0 for one that is free
+	TokenFile string
 }
 
 func newBase(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
@@ -41,7 +45,7 @@ func newBase(h *host.Host, runF func(context.Context, *Options) error) *cobra.Co
 	}
 	cmd := &cobra.Command{
 		Use:   "base",
-		Short: "Serve the built-in tools over standard input and output",
+		Short: "Serve the built-in tools over standard input and output, or HTTP",
 		Long: `Serve the tools that every Expert has (files, directories, commands, todo list)
 to an MCP client: one JSON message a line on standard input and output, and
 nothing else on the latter.
@@ -59,13 +63,18 @@ A client is configured like this, in most of them under "mcpServers":
     "args": ["mcp", "base", "--workspace", "/path/to/project", "--omit", "exec"]
   }
 
+With --http it is reached by an address instead, from this machine only, by
+clients that send its token. The token comes from a file, or is made anew and
+printed once.
+
 The server ends when the client closes its input. Exit codes: 0 closed, 1 failed,
 2 wrong usage, 3 the workspace is too large, 129, 130 and 143 stopped by a
 signal.`,
 		Example: `  perstack mcp base
   perstack mcp base --workspace ./project --omit exec
   perstack mcp base --pick readTextFile,listDirectory
-  perstack mcp base --max-workspace-bytes 1000000000`,
+  perstack mcp base --max-workspace-bytes 1000000000
+  perstack mcp base --http --port 7777 --token-file ~/.perstack-token`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return host.Usagef("perstack mcp base takes no arguments, but got %q; --workspace chooses where it works", args[0])
@@ -80,6 +89,9 @@ signal.`,
 			if err := refuseEmptyLists(cmd.Flags()); err != nil {
 				return err
 			}
+			if err := opts.checkHTTP(cmd.Flags()); err != nil {
+				return err
+			}
 			return runF(cmd.Context(), opts)
 		},
 	}
@@ -90,6 +102,9 @@ signal.`,
 	flags.StringSliceVar(&opts.Pick, "pick", nil, "tools to serve, separated by commas (default: all)")
 	flags.StringSliceVar(&opts.Omit, "omit", nil, "tools not to serve, separated by commas")
 	flags.Var(&opts.MaxBytes, "max-workspace-bytes", "bytes that the files of the workspace may take (default: no limit)")
+	flags.BoolVar(&opts.HTTP, "http", false, "listen on 127.0.0.1 instead of using standard input and output")
+	flags.Uint16Var(&opts.Port, "port", 0, "port to listen on, with --http (default: one that is free)")
+	flags.StringVar(&opts.TokenFile, "token-file", "", "file with the token that clients must send, with --http (default: a new one, printed once)")
 	flags.BoolVar(&opts.Verbose, "verbose", false, "print debug log to standard error")
 	registerCompletions(cmd)
 	return cmd
@@ -106,6 +121,10 @@ func Base(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	token, err := opts.readToken()
+	if err != nil {
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
 	files, err := workspace.Open(rules.workspace, workspace.Options{Protected: rules.protected, ReadOnly: rules.readOnly})
 	if err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
@@ -119,9 +138,11 @@ func Base(ctx context.Context, opts *Options) error {
 		}
 	}()
 	h.AtQuit(commands.Kill)
-	var tools skill.Skill = base.New(base.Options{
-		Workspace: files, Environ: h.Environ, Commands: commands, Redact: h.Secrets.Redact, PID: os.Getpid(),
-	})
+	open := func() skill.Skill {
+		return base.New(base.Options{
+			Workspace: files, Environ: h.Environ, Commands: commands, Redact: h.Secrets.Redact, PID: os.Getpid(),
+		})
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if rules.maxBytes > 0 {
@@ -129,21 +150,25 @@ func Base(ctx context.Context, opts *Options) error {
 		if !limit.Check(ctx) {
 			return outcome(context.Cause(ctx))
 		}
-		tools = limit.Watch(tools)
+		bare := open
+		open = func() skill.Skill { return limit.Watch(bare()) }
 	}
 	fmt.Fprintf(h.Stderr, "Running %s version %s\n", event.BaseSkill, version.String())
-	if h.StdinIsTerminal {
-		fmt.Fprintln(h.Stderr, "This program speaks MCP with other programs: add it to the configuration of a client (perstack mcp base --help shows how). Ctrl-D ends it.")
-	}
-	return outcome(serve.Run(ctx, tools, serve.Options{
+	served := serve.Options{
 		Name:    event.BaseSkill,
 		Version: version.String(),
-		In:      h.Stdin,
-		Out:     h.Stdout,
 		Filter:  skill.Filter{Pick: opts.Pick, Omit: opts.Omit},
 		Redact:  h.Secrets.Redact,
 		Log:     opts.logger(),
-	}))
+	}
+	if opts.HTTP {
+		return outcome(serve.HTTP(ctx, open, serve.HTTPOptions{Options: served, Port: opts.Port, Token: token, Ready: opts.announce(token)}))
+	}
+	if h.StdinIsTerminal {
+		fmt.Fprintln(h.Stderr, "This program speaks MCP with other programs: add it to the configuration of a client (perstack mcp base --help shows how). Ctrl-D ends it.")
+	}
+	served.In, served.Out = h.Stdin, h.Stdout
+	return outcome(serve.Run(ctx, open(), served))
 }
 
 // limitSize returns the watch over the size of the workspace, which cancels the server.

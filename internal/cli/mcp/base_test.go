@@ -45,6 +45,8 @@ func TestFlags(t *testing.T) {
 		{"base --env-path a --env-path b,c", Options{EnvPath: []string{"a", "b,c"}}},
 		{"base --pick think,exec --pick todo --omit exec", Options{Pick: []string{"think", "exec", "todo"}, Omit: []string{"exec"}}},
 		{"base --max-workspace-bytes 5000000000 --verbose", Options{MaxBytes: 5_000_000_000, Verbose: true}},
+		{"base --http", Options{HTTP: true}},
+		{"base --http --port 7777 --token-file t", Options{HTTP: true, Port: 7777, TokenFile: "t"}},
 	}
 	for _, tt := range tests {
 		got, err := parse(t, strings.Fields(tt.args)...)
@@ -56,7 +58,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tt.args, diff)
 		}
 	}
-	for _, args := range []string{"", "bsae", "base here", "base --workspace=", "base --max-workspace-bytes x"} {
+	for _, args := range []string{"", "bsae", "base here", "base --workspace=", "base --max-workspace-bytes x", "base --port 1", "base --token-file t"} {
 		if _, err := parse(t, strings.Fields(args)...); host.ExitCode(err) != host.ExitUsage {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}

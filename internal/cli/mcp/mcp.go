@@ -2,7 +2,7 @@
 // the Model Context Protocol.
 //
 // Its only command so far is base, which serves the built-in tools over standard input
-// and output. Start reading at [New], then [Base].
+// and output, or over HTTP on this machine. Start reading at [New], then [Base].
 package mcp
 
 import (

@@ -52,6 +52,8 @@ func registerCompletions(cmd *cobra.Command) {
 	must(cmd.MarkFlagDirname("workspace"))
 	must(cmd.MarkFlagDirname("storage"))
 	must(cmd.MarkFlagFilename("env-path"))
+	must(cmd.MarkFlagFilename("token-file"))
+	must(cmd.RegisterFlagCompletionFunc("port", cobra.NoFileCompletions))
 	must(cmd.RegisterFlagCompletionFunc("max-workspace-bytes", cobra.NoFileCompletions))
 	must(cmd.RegisterFlagCompletionFunc("pick", completeTools))
 	must(cmd.RegisterFlagCompletionFunc("omit", completeTools))

@@ -47,6 +47,12 @@ func loadRules(o *Options) (rules, error) {
 	for _, f := range envFiles {
 		r.protected = append(r.protected, f.Path)
 	}
+	if cache := h.CachePath(); cache != "" {
+		r.protected = append(r.protected, cache) // skills are started from there
+	}
+	if o.TokenFile != "" {
+		r.protected = append(r.protected, h.Path(o.TokenFile))
+	}
 	env, err := expert.LoadEnv(h.Environ, envFiles)
 	if err != nil {
 		return rules{}, &host.ExitError{Code: host.ExitUsage, Err: err}

@@ -3,7 +3,6 @@ package progress
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/perstack-go/perstack/event"
 )
@@ -50,9 +49,9 @@ func (p *Printer) start(e event.Event, b event.InitializeRuntime) []row {
 func (p *Printer) verbose(e event.Event) []row {
 	switch b := e.Body.(type) {
 	case event.SkillStarting:
-		return note(plain, "Skill Starting", b.SkillName, strings.Join(append([]string{b.Command}, b.Args...), " "))
+		return note(plain, "Skill Starting", b.SkillName, commandLine(b))
 	case event.SkillConnected:
-		return note(plain, "Skill Connected", b.SkillName, "")
+		return note(plain, "Skill Connected", b.SkillName, ready(b))
 	case event.SkillDisconnected:
 		return note(plain, "Skill Disconnected", b.SkillName, "")
 	case event.SkillStderr:

@@ -20,7 +20,8 @@ package progress
 //     error. Width is counted in columns: 日 takes two.
 //  4. Rows of a delegate are indented by 2 a level, below a line that names it.
 //  5. Colours help and never carry the meaning alone: without them, nothing is lost.
-//  6. What is under way is a dim line without a bullet (live.go); its row follows.
+//  6. What is under way is a dim line without a bullet (live.go, skill.go); the row of a
+//     call follows.
 //  7. A failed write is returned at once. Nobody watches any more, and the run stops.
 
 import (
@@ -58,6 +59,7 @@ type Printer struct {
 	delegate string             // the delegated Run that the last row belongs to
 	thought  map[string]bool    // Runs of whose generation the reasoning was shown
 	watches  map[callKey]*watch // of the calls that are running
+	servers  map[skillKey]bool  // of skills, that have been started
 	out      bytes.Buffer       // the rows of the current event
 }
 
@@ -72,7 +74,7 @@ func New(w io.Writer, opts Options) *Printer {
 		opts.Redact = func(text string) string { return text }
 	}
 	return &Printer{w: w, opts: opts, depth: make(map[string]int),
-		thought: make(map[string]bool), watches: make(map[callKey]*watch)}
+		thought: make(map[string]bool), watches: make(map[callKey]*watch), servers: make(map[skillKey]bool)}
 }
 
 // Emit prints what e has to tell a person, which is often nothing. The events may be
@@ -85,6 +87,7 @@ func (p *Printer) Emit(e event.Event) error {
 	for _, r := range p.notes(e) {
 		p.draw(p.depth[e.RunID], r)
 	}
+	p.skill(e)
 	activities := p.timeline.Apply(e)
 	p.live(e)
 	for _, a := range activities {

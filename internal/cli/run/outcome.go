@@ -13,6 +13,9 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
+// skillError is what the engine calls the failure of a run that a skill has stopped.
+const skillError = "SkillError"
+
 // end shows the final answer if only that was asked for, and says how the run ended: by
 // exit code, and in words on standard error when it did not complete.
 func (o *output) end(ctx context.Context, r engine.Result) error {
@@ -40,6 +43,11 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 	case event.StatusStoppedByInterrupt:
 		return &host.ExitError{Code: interruptCode(ctx), Err: fmt.Errorf("stopped (%s), everything is saved; go on with: %s", r.Reason, again)}
 	case event.StatusStoppedByError:
+		if r.Failure.Name == skillError {
+			// Which tools are others now stands on a line each; the words of the server are
+			// quoted in them.
+			return fmt.Errorf("%s\ngo on with: %s", terminal.Clean(r.Failure.Message), again)
+		}
 		return fmt.Errorf("%s: %s; go on with: %s", terminal.CleanLine(r.Failure.Name), terminal.CleanLine(r.Failure.Message), again)
 	}
 	return fmt.Errorf("the run ended in the unknown status %q; please report it", r.Status)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
@@ -75,11 +76,16 @@ func (o *output) note(e event.Event) error {
 	if !o.opts.Verbose {
 		return nil
 	}
+	say := func(about, text string) {
+		fmt.Fprintf(o.opts.Host.Stderr, "%s: %s\n", terminal.CleanLine(about), terminal.CleanLine(text))
+	}
 	switch b := e.Body.(type) {
 	case event.Retry:
-		fmt.Fprintf(o.opts.Host.Stderr, "retry: %s\n", terminal.CleanLine(b.Reason))
+		say("retry", b.Reason)
+	case event.SkillStarting:
+		say(b.SkillName, "starting "+strings.Join(append([]string{b.Command}, b.Args...), " "))
 	case event.SkillStderr:
-		fmt.Fprintf(o.opts.Host.Stderr, "%s: %s\n", terminal.CleanLine(b.SkillName), terminal.CleanLine(b.Message))
+		say(b.SkillName, b.Message)
 	}
 	return nil
 }

@@ -2,8 +2,8 @@
 //
 // Options are read from flags by [New]; [Run] loads the configuration, puts a runtime
 // together and hands the job to it. The other files each do one part: which query
-// (query.go), which job (target.go), which settings (setup.go), how it is shown
-// (output.go), how it ended (outcome.go).
+// (query.go), which job (target.go), which settings (setup.go), whether its skills can
+// start (skills.go), how it is shown (output.go), how it ended (outcome.go).
 package run
 
 import (
@@ -67,6 +67,9 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 The query is the second argument; "-" reads it from standard input (so does no
 argument, unless a job is continued), --query-file from a file. On a terminal you
 see what the Expert does as it happens; in a pipe every event is one line of JSON.
+
+Skills are started before the first step, or, if perstack install has written a
+perstack.lock, when they are first used; then they must offer what they offered.
 
 A run is recorded below ./perstack and can be continued: with a new query, with
 the answer to a question, from an earlier checkpoint, or where it was interrupted.
@@ -157,6 +160,10 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	lock, err := setup.checkSkills(e)
+	if err != nil {
+		return err
+	}
 	thinker, err := setup.model(e)
 	if err != nil {
 		return err
@@ -176,6 +183,9 @@ func Run(ctx context.Context, opts *Options) error {
 		Protected: append(setup.envFiles, h.StoragePath(opts.Storage)),
 		ReadOnly:  setup.rules(),
 		Environ:   h.Environ,
+		Lock:      lock,
+		Env:       setup.env.Get,
+		CacheDir:  h.CachePath(),
 		Redact:    h.Secrets.Redact,
 
 		MaxWorkspaceBytes: setup.maxBytes(),

@@ -13,16 +13,24 @@ func (s *setup) hideSecrets() {
 			for _, name := range skill.RequiredEnv {
 				h.Secrets.AddIfRandom(name, s.env.Get(name))
 			}
+			for _, header := range skill.Headers {
+				s.hideHeader(header.Name, header.Value)
+			}
 		}
 	}
 	for name, value := range s.env.InFiles() {
 		h.Secrets.AddIfRandom(name, value)
 	}
 	for name, value := range s.config.Provider.Setting.Headers {
-		// "Bearer KEY": the key alone must not be seen either.
-		words := strings.Fields(value)
-		if len(words) > 0 {
-			h.Secrets.AddIfRandom(name, words[len(words)-1])
-		}
+		s.hideHeader(name, value)
+	}
+}
+
+// hideHeader hides the value of a header as it is written in the file. Of "Bearer KEY"
+// the key alone must not be seen either. What variables add to it is hidden by their
+// own names.
+func (s *setup) hideHeader(name, value string) {
+	if words := strings.Fields(value); len(words) > 0 {
+		s.opts.Host.Secrets.AddIfRandom(name, words[len(words)-1])
 	}
 }

@@ -34,6 +34,11 @@ type = "mcpStdioSkill"
 command = "find"
 args = ["go"]
 requiredEnv = ["FIND_ID"]
+[experts.other.skills.far]
+type = "mcpHttpSkill"
+endpoint = "https://far.example/mcp"
+requiredEnv = ["FAR_TOKEN"]
+headers = { Authorization = "Bearer ${FAR_TOKEN}", X-Team = "Token tm-9fKx2LmQ8vTz4Wb6" }
 `,
 		".env":       "ANTHROPIC_API_KEY=file-key-that-lost-1\nOPENAI_API_KEY=\"other-provider-key \"\nSOME_TOKEN=env-file-token-1\nSEARCH_REGION=us-east-1\n",
 		".env.local": "SOME_TOKEN=env-file-token-2\nMODE=production\n",
@@ -45,7 +50,7 @@ requiredEnv = ["FIND_ID"]
 	var stderr bytes.Buffer
 	h := &host.Host{Dir: dir, Stderr: &stderr, Environ: []string{
 		"ANTHROPIC_API_KEY=process-key-that-won", "PERSTACK_API_KEY=registry-key-here", "HTTPS_PROXY=http://me:proxy-password@proxy.example:3128",
-		"SEARCH_ID=9fKx2LmQ8vTz4Wb8", "FIND_ID=9fKx2LmQ8vTz4Wb9", "UNRELATED=9fKx2LmQ8vTz4Wb0", "GOOGLE_APPLICATION_CREDENTIALS=/etc/google/credentials.json",
+		"SEARCH_ID=9fKx2LmQ8vTz4Wb8", "FIND_ID=9fKx2LmQ8vTz4Wb9", "FAR_TOKEN=9fKx2LmQ8vTz4Wb5", "UNRELATED=9fKx2LmQ8vTz4Wb0", "GOOGLE_APPLICATION_CREDENTIALS=/etc/google/credentials.json",
 	}}
 	opts := &Options{Host: h, Verbose: true}
 	if _, err := loadSetup(opts); err != nil {
@@ -61,6 +66,8 @@ requiredEnv = ["FIND_ID"]
 		"9fKx2LmQ8vTz4Wb8":             "SEARCH_ID",
 		"9fKx2LmQ8vTz4Wb9":             "FIND_ID",
 		"gw-9fKx2LmQ8vTz4Wb7":          "X-Gateway",
+		"9fKx2LmQ8vTz4Wb5":             "FAR_TOKEN",
+		"tm-9fKx2LmQ8vTz4Wb6":          "X-Team",
 		"proxy-password":               "HTTPS_PROXY",
 		"9fKx2LmQ8vTz4Wb0":             "",
 		"us-east-1":                    "",

@@ -67,6 +67,18 @@ func TestOutcomeIsClean(t *testing.T) {
 	}
 }
 
+// What a skill offers now is told on a line each, and clean as well.
+func TestDifferencesAreClean(t *testing.T) {
+	o := &output{opts: &Options{Host: &host.Host{Command: "perstack"}}}
+	err := o.end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByError, Failure: &event.Failure{
+		Name: skillError, Message: "skill \"a\":\n+ send" + dirty + "Mail\n- echo",
+	}})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	wantClean(t, err.Error(), "+ sendMail\n- echo\ngo on with: perstack run --continue-job j", 4)
+}
+
 // Warnings name files and keys, which a repository has called what it liked.
 func TestWarningsAreClean(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ru\u009b31m\u202e\u2066les.toml") // what every system takes for a name

@@ -1,0 +1,145 @@
+package inspect
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// newCard puts the card of e together.
+func newCard(c *expert.Config, e *expert.Expert, env expert.Env) *Card {
+	b := &builder{config: c, env: env, card: &Card{
+		Format: 1, Expert: e.Key, Config: c.Path,
+		Runtime:  cmp.Or(c.Runtime, expert.DefaultRuntime),
+		Limits:   limits(c),
+		Experts:  []Expert{},
+		Findings: []Finding{},
+	}}
+	b.card.Provider = b.provider()
+	b.lockState(e)
+	closure, _ := c.Closure(e)
+	for _, e := range closure {
+		b.card.Experts = append(b.card.Experts, b.expert(e))
+	}
+	return b.card
+}
+
+type builder struct {
+	config *expert.Config
+	env    expert.Env
+	lock   *expert.Lock // nil if there is none that can be read
+	card   *Card
+}
+
+func limits(c *expert.Config) Limits {
+	l := Limits{
+		MaxSteps: expert.DefaultMaxSteps, MaxRetries: expert.DefaultMaxRetries,
+		TimeoutMS: expert.DefaultTimeout.Milliseconds(), MaxWorkspaceBytes: c.MaxWorkspaceBytes,
+	}
+	if c.MaxSteps != nil {
+		l.MaxSteps = *c.MaxSteps
+	}
+	if c.MaxRetries != nil {
+		l.MaxRetries = *c.MaxRetries
+	}
+	if c.Timeout != nil {
+		l.TimeoutMS = c.Timeout.Milliseconds()
+	}
+	return l
+}
+
+func (b *builder) provider() Provider {
+	name := cmp.Or(b.config.Provider.Name, expert.DefaultProvider)
+	setting := b.config.Provider.Setting
+	p := Provider{
+		Name: name, Model: cmp.Or(b.config.Model, expert.DefaultModel(name)), BaseURL: address(setting.BaseURL),
+		Headers: list(slices.Sorted(maps.Keys(setting.Headers))),
+		Keys:    b.variables(expert.ProviderKeyEnv(name)),
+	}
+	if p.BaseURL != "" {
+		b.find(Finding{Severity: warning, Message: "what the Experts see and the key go to " + p.BaseURL + ", as the file says"})
+	}
+	return p
+}
+
+// lockState reads the lockfile. A broken one counts as none for everything else.
+func (b *builder) lockState(e *expert.Expert) {
+	state := Lock{Path: b.config.LockFile(), State: lockMissing, Problems: []string{}}
+	lock, err := b.config.ReadLock()
+	switch {
+	case err != nil:
+		state.State, state.Problems = lockBroken, []string{err.Error()}
+		b.find(Finding{Severity: warning, Message: "the lockfile is broken: nothing is pinned, and no run will start", Hint: "run: perstack install"})
+	case lock != nil:
+		state.State, state.GeneratedAt = lockFresh, lock.GeneratedAt
+		b.lock = lock
+		for _, p := range lock.Stale(b.config, e) {
+			state.State = lockStale
+			p.File, p.Hint = "", ""
+			state.Problems = append(state.Problems, p.String())
+		}
+		if state.State == lockStale {
+			b.find(Finding{Severity: warning, Message: "the lockfile is stale: no run will start", Hint: "run: perstack install"})
+		}
+	}
+	b.card.Lock = state
+}
+
+func (b *builder) expert(e *expert.Expert) Expert {
+	card := Expert{
+		Key: e.Key, Version: e.Version, Description: e.Description,
+		Delegates: []Delegate{}, ProviderTools: list(e.ProviderTools), Skills: []Skill{},
+	}
+	for _, key := range e.Delegates {
+		_, ok := b.config.Lookup(key)
+		card.Delegates = append(card.Delegates, Delegate{Key: key, InFile: ok})
+		if !ok {
+			b.find(Finding{Severity: warning, Expert: e.Key, Message: "delegates to " + key + ", which is not in the file: what it can do is not known"})
+		}
+	}
+	b.revealTexts(e)
+	b.laterNotes(e)
+	for _, s := range e.Skills {
+		card.Skills = append(card.Skills, b.skill(e, s))
+	}
+	return card
+}
+
+// variables says which of them are set here. Values are not looked at any further.
+func (b *builder) variables(names []string) []Variable {
+	all := []Variable{}
+	for _, name := range names {
+		all = append(all, Variable{Name: name, Set: b.env.Get(name) != ""})
+	}
+	return all
+}
+
+// address writes a URL without what may be a secret in it.
+func address(text string) string {
+	if text == "" {
+		return ""
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	u.User, u.Fragment = nil, ""
+	if u.RawQuery != "" {
+		u.RawQuery = "…"
+	}
+	return u.String()
+}
+
+// list makes nil an empty list, which is what programs expect.
+func list(values []string) []string {
+	if values == nil {
+		return []string{}
+	}
+	return values
+}
+
+func milliseconds(d, otherwise time.Duration) int64 { return cmp.Or(d, otherwise).Milliseconds() }

@@ -1,0 +1,145 @@
+package inspect
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// A Card is everything that an Expert may do. Its JSON is a promise to programs: fields
+// are added, never taken away or given another meaning. Lists are never null.
+type Card struct {
+	Format   int       `json:"format"` // 1
+	Expert   string    `json:"expert"`
+	Config   string    `json:"config"`
+	Runtime  string    `json:"runtime"`
+	Provider Provider  `json:"provider"`
+	Limits   Limits    `json:"limits"`
+	Lock     Lock      `json:"lock"`
+	Experts  []Expert  `json:"experts"`  // the Expert first, then all that it can reach
+	Findings []Finding `json:"findings"` // what deserves a second look
+}
+
+// A Provider is who runs the model, and where requests go.
+type Provider struct {
+	Name    string     `json:"name"`
+	Model   string     `json:"model"`
+	BaseURL string     `json:"baseUrl,omitzero"` // only if the file names one
+	Headers []string   `json:"headers"`          // names
+	Keys    []Variable `json:"keys"`             // where its key may come from
+}
+
+// Limits are those of the file, or the defaults.
+type Limits struct {
+	MaxSteps          int    `json:"maxSteps"`
+	MaxRetries        int    `json:"maxRetries"`
+	TimeoutMS         int64  `json:"timeoutMs"`                  // of one generation; 0 is no limit
+	MaxWorkspaceBytes *int64 `json:"maxWorkspaceBytes,omitzero"` // absent is no limit
+}
+
+// A Lock is the state of perstack.lock: fresh, stale, broken or missing.
+type Lock struct {
+	Path        string   `json:"path"`
+	State       string   `json:"state"`
+	GeneratedAt int64    `json:"generatedAt,omitzero"` // Unix milliseconds
+	Problems    []string `json:"problems"`
+}
+
+// The states of a lockfile.
+const (
+	lockFresh   = "fresh"
+	lockStale   = "stale"
+	lockBroken  = "broken"
+	lockMissing = "missing"
+)
+
+// An Expert is one that can act in the run.
+type Expert struct {
+	Key           string     `json:"key"`
+	Version       string     `json:"version"`
+	Description   string     `json:"description,omitzero"`
+	Delegates     []Delegate `json:"delegates"`
+	ProviderTools []string   `json:"providerTools"` // run by the provider
+	Skills        []Skill    `json:"skills"`
+}
+
+// A Delegate is an Expert that can be asked. One that is not in the file is unknown.
+type Delegate struct {
+	Key    string `json:"key"`
+	InFile bool   `json:"inFile"`
+}
+
+// A Skill is what tools come from.
+type Skill struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	BuiltIn     bool   `json:"builtIn"` // part of perstack itself
+	Description string `json:"description,omitzero"`
+	Rule        string `json:"rule,omitzero"`
+
+	Command []string `json:"command,omitempty"` // program and arguments, as declared
+	Package *Package `json:"package,omitzero"`  // if a package manager provides the program
+	Lazy    bool     `json:"lazyInit,omitzero"`
+
+	Endpoint             string   `json:"endpoint,omitzero"` // without user and query
+	Headers              []string `json:"headers,omitempty"` // names
+	AllowPrivateEndpoint bool     `json:"allowPrivateEndpoint,omitzero"`
+
+	Env            []Variable `json:"env"`
+	AllowedDomains []string   `json:"allowedDomains"` // empty is any host
+
+	StartTimeoutMS int64 `json:"startTimeoutMs,omitzero"`
+	CallTimeoutMS  int64 `json:"callTimeoutMs,omitzero"`
+
+	ToolPrefix bool   `json:"toolPrefix,omitzero"`
+	ToolsKnown bool   `json:"toolsKnown"` // false until perstack install has asked
+	Left       int    `json:"toolsLeftOut"`
+	Tools      []Tool `json:"tools"` // after pick and omit
+}
+
+// A Package is what a package manager fetches.
+type Package struct {
+	Manager   string `json:"manager"`
+	Wanted    string `json:"wanted"`           // as declared
+	Pinned    bool   `json:"pinned"`           // by version and integrity
+	Version   string `json:"version,omitzero"` // pinned, or the exact one that is declared
+	Integrity string `json:"integrity,omitzero"`
+}
+
+// A Variable of the environment, never with its value.
+type Variable struct {
+	Name string `json:"name"`
+	Set  bool   `json:"set"`
+}
+
+// A Tool is offered to the model.
+type Tool struct {
+	Name        string `json:"name"`
+	Title       string `json:"title,omitzero"`
+	Description string `json:"description,omitzero"`
+	Digest      string `json:"digest,omitzero"` // of the whole definition, for MCP skills
+}
+
+// A Finding is worth a second look. Severity is warning or note.
+type Finding struct {
+	Severity string `json:"severity"`
+	Expert   string `json:"expert,omitzero"`
+	Skill    string `json:"skill,omitzero"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitzero"`
+}
+
+// json writes the card for programs. Nothing in it acts on a terminal.
+func (c *Card) json() (string, error) {
+	data, err := json.Marshal(c, jsontext.WithIndent("  "))
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	// The writer of events escapes what would act on a terminal; so must we.
+	err = event.NewWriter(&out).WriteLine(data)
+	return out.String(), err
+}

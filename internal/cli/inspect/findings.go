@@ -1,0 +1,76 @@
+package inspect
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// The severities of findings.
+const (
+	warning = "warning"
+	note    = "note"
+)
+
+func (b *builder) find(f Finding) { b.card.Findings = append(b.card.Findings, f) }
+
+// findAbout looks at what a server gets and may do.
+func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
+	about := func(severity, message, hint string) {
+		b.find(Finding{Severity: severity, Expert: e.Key, Skill: s.Name, Message: message, Hint: hint})
+	}
+	if p := card.Package; p != nil && !p.Pinned {
+		hint := "run: perstack install"
+		if p.Manager == "uvx" {
+			hint = "" // nobody could write down what it fetches
+		}
+		if p.Version != "" {
+			about(warning, "the package "+p.Wanted+" is pinned by its version alone: what it holds and needs is not compared with anything", hint)
+		} else {
+			about(warning, "the package "+p.Wanted+" is not pinned: each run may start another version", cmp.Or(hint, "name a version in perstack.toml"))
+		}
+	}
+	if !card.ToolsKnown {
+		about(note, "its tools are unknown until perstack install has asked it", "")
+	}
+	for _, domain := range s.AllowedDomains {
+		if strings.Contains(domain, "*") {
+			about(warning, "may reach every host that fits to "+domain, "name the hosts that it needs")
+		}
+	}
+	if s.AllowPrivateEndpoint {
+		about(warning, "may be at a private address: allowPrivateEndpoint is set", "")
+	}
+	if s.Type == expert.StdioSkill && len(s.RequiredEnv) > 0 && len(s.AllowedDomains) == 0 {
+		about(warning, "gets "+strings.Join(s.RequiredEnv, ", ")+" and may reach any host", "name the hosts that it needs in allowedDomains")
+	}
+}
+
+// laterNotes repeats what this version does not do although the file says so: whoever
+// reads allowedDomains on the card must know whether somebody holds the skill to it.
+func (b *builder) laterNotes(e *expert.Expert) {
+	for _, p := range b.config.Unsupported(e, "", "") {
+		severity := warning
+		if p.Warning {
+			severity = note
+		}
+		p.File, p.Line, p.Column, p.Warning, p.Hint = "", 0, 0, false, ""
+		f := Finding{Severity: severity, Message: p.String()}
+		if strings.HasPrefix(p.Path, "experts.") {
+			f.Expert = e.Key
+		}
+		if !contains(b.card.Findings, f) { // the provider is the same for all Experts
+			b.find(f)
+		}
+	}
+}
+
+func contains(all []Finding, f Finding) bool {
+	for _, other := range all {
+		if other == f {
+			return true
+		}
+	}
+	return false
+}

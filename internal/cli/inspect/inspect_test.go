@@ -1,0 +1,338 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/testkit"
+)
+
+func TestOptions(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want Options
+		err  string
+	}{
+		{args: []string{"a"}, want: Options{Expert: "a"}},
+		{args: []string{"a", "--json", "--config", "x.toml", "--env-path", "e"}, want: Options{Expert: "a", JSON: true, Config: "x.toml", EnvPath: []string{"e"}}},
+		{args: nil, err: "expected one Expert, got 0 arguments; call it as: perstack inspect <expert>"},
+		{args: []string{"a", "b"}, err: "expected one Expert, got 2 arguments; call it as: perstack inspect <expert>"},
+		{args: []string{"a", "--config", ""}, err: "--config is given without a value"},
+	} {
+		var got *Options
+		cmd := New(nil, func(_ context.Context, opts *Options) error { got = opts; return nil })
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs(append([]string{}, test.args...)) // nil would stand for those of the test
+		err := cmd.Execute()
+		if test.err != "" {
+			if err == nil || err.Error() != test.err || host.ExitCode(err) != host.ExitUsage {
+				t.Errorf("%q: error = %v, want usage error %q", test.args, err, test.err)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(*got, test.want) {
+			t.Errorf("%q: options = %+v, %v, want %+v", test.args, got, err, test.want)
+		}
+	}
+}
+
+// file has one of everything that a card shows.
+const file = `
+model = "claude-sonnet-4-5"
+maxSteps = 7
+maxWorkspaceBytes = 1000
+[provider]
+providerName = "anthropic"
+[provider.setting]
+baseUrl = "https://models.example.com/v1?token=hidden"
+headers = { X-Team = "value-of-header" }
+[experts.lead]
+version = "1.2.0"
+description = "Leads"
+instruction = "Lead. \u202eNothing hidden."
+delegates = ["writer", "@acme/elsewhere"]
+[experts.lead.skills."@perstack/base"]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "@perstack/base"
+omit = ["exec", "deleteDirectory"]
+[experts.lead.skills.ask]
+type = "interactiveSkill"
+description = "Questions"
+[experts.lead.skills.ask.tools.deadline]
+description = "When must it be done?"
+inputJsonSchema = '{"type":"object"}'
+[experts.writer]
+instruction = "Write."
+delegates = ["lead"]
+[experts.writer.skills.web]
+type = "mcpStdioSkill"
+command = "npx"
+args = ["-y", "@acme/web", "--key", "a b"]
+requiredEnv = ["WEB_KEY", "WEB_OTHER"]
+omit = ["drop", "typo"]
+rule = "Be brief"
+startTimeout = 5000
+toolPrefix = true
+[experts.writer.skills.uv]
+type = "mcpStdioSkill"
+command = "uvx"
+packageName = "some-tool"
+allowedDomains = ["*.example.com"]
+lazyInit = true
+[experts.writer.skills.far]
+type = "mcpHttpSkill"
+endpoint = "https://far.example.com/mcp?token=hidden"
+requiredEnv = ["FAR_KEY"]
+headers = { Authorization = "Bearer ${FAR_KEY}" }
+[experts.writer.skills.near]
+type = "mcpSseSkill"
+endpoint = "http://127.0.0.1:9/sse"
+allowPrivateEndpoint = true
+[experts.unrelated]
+instruction = "Not in the closure."
+[experts.unrelated.skills.x]
+type = "mcpStdioSkill"
+command = "unrelated-command"
+`
+
+type project struct {
+	t   *testing.T
+	dir string
+}
+
+func newProject(t *testing.T, text string) *project {
+	p := &project{t, t.TempDir()}
+	p.write("perstack.toml", text)
+	return p
+}
+
+func (p *project) write(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// lock writes the lockfile that installing would, with two tools for web and one with a
+// hidden text for far.
+func (p *project) lock() {
+	p.t.Helper()
+	c, problems, err := expert.Load(filepath.Join(p.dir, "perstack.toml"))
+	if err != nil || problems.Err() != nil {
+		p.t.Fatal(err, problems)
+	}
+	tools := map[string][]string{
+		"web": {
+			`{"name":"search","title":"Search","description":"Search the web\nfor words","inputSchema":{"type":"object"}}`,
+			`{"name":"drop","inputSchema":{}}`,
+		},
+		"far": {`{"name":"say","inputSchema":{"properties":{"a":{"description":"it \u200bhides\u001b[2J"}}}}`},
+	}
+	l := &expert.Lock{ConfigPath: "perstack.toml", GeneratedAt: 1_767_000_000_000}
+	for _, e := range c.Experts {
+		locked := &expert.LockedExpert{Key: e.Key, Name: e.Name, Version: e.Version, Instruction: e.Instruction, Definition: e.Digest(), Delegates: e.Delegates}
+		for _, s := range e.Servers() {
+			entry := &expert.LockedSkill{Name: s.Name, Digest: s.Connection()}
+			switch want, ok := s.Package(); {
+			case ok && want.Manager == "npx":
+				entry.Package = &expert.LockedPackage{Manager: "npx", Name: want.Name, Version: "1.2.3", Integrity: "sha512-abc", Tree: "{}"}
+			case ok:
+				entry.Package = &expert.LockedPackage{Manager: want.Manager, Name: want.Name}
+			}
+			for _, definition := range tools[s.Name] {
+				tool, err := expert.LockTool([]byte(definition))
+				if err != nil {
+					p.t.Fatal(err)
+				}
+				entry.Tools = append(entry.Tools, tool)
+			}
+			locked.Skills = append(locked.Skills, entry)
+		}
+		l.Experts = append(l.Experts, locked)
+	}
+	if err := l.Write(filepath.Join(p.dir, "perstack.lock")); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *project) inspect(change ...func(*Options)) (stdout, stderr string, err error) {
+	p.t.Helper()
+	var out, errOut bytes.Buffer
+	opts := &Options{Host: &host.Host{
+		Dir: p.dir, Home: p.dir, Stdout: &out, Stderr: &errOut,
+		Environ: []string{"WEB_KEY=value-of-variable", "FAR_KEY=value-of-variable", "ANTHROPIC_API_KEY=value-of-key"},
+	}, Expert: "lead"}
+	for _, f := range change {
+		f(opts)
+	}
+	err = run(p.t.Context(), opts)
+	short := func(b bytes.Buffer) string {
+		return strings.ReplaceAll(b.String(), p.dir+string(filepath.Separator), "")
+	}
+	return short(out), short(errOut), err
+}
+
+func asJSON(o *Options) { o.JSON = true }
+
+func (p *project) card() Card {
+	p.t.Helper()
+	out, _, err := p.inspect(asJSON)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var card Card
+	if err := json.Unmarshal([]byte(out), &card, json.RejectUnknownMembers(true)); err != nil {
+		p.t.Fatal(err)
+	}
+	return card
+}
+
+// The whole card, with a lockfile and without, for people and for programs.
+func TestCard(t *testing.T) {
+	p := newProject(t, file)
+	for _, name := range []string{"unlocked", "locked"} {
+		for form, change := range map[string]func(*Options){".txt": func(*Options) {}, ".json": asJSON} {
+			got, _, err := p.inspect(change)
+			if err != nil {
+				t.Fatal(err)
+			}
+			testkit.Golden(t, name+form, got)
+			for _, secret := range []string{"value-of-variable", "value-of-header", "value-of-key", "token=hidden"} {
+				if strings.Contains(got, secret) {
+					t.Errorf("%s%s shows %q", name, form, secret)
+				}
+			}
+			if strings.ContainsAny(got, "\x1b\u200b\u202e") {
+				t.Errorf("%s%s holds what acts or hides: %q", name, form, got)
+			}
+			if strings.Contains(got, "unrelated-command") {
+				t.Errorf("%s%s shows an Expert that cannot be reached", name, form)
+			}
+		}
+		p.lock()
+	}
+}
+
+// The state of the lockfile, and what it means for the tools.
+func TestLockStates(t *testing.T) {
+	p := newProject(t, file)
+	state := func() (string, bool) {
+		card := p.card()
+		return card.Lock.State, card.Experts[1].Skills[1].ToolsKnown
+	}
+	expect := func(want string, known bool) {
+		t.Helper()
+		if got, k := state(); got != want || k != known {
+			t.Errorf("lockfile %s, tools known %t; want %s, %t", got, k, want, known)
+		}
+	}
+	expect(lockMissing, false)
+	p.lock()
+	expect(lockFresh, true)
+	p.write("perstack.toml", strings.Replace(file, "--key", "--keys", 1))
+	expect(lockStale, false) // what is known is about another command
+	p.write("perstack.toml", strings.Replace(file, "unrelated-command", "other-command", 1))
+	expect(lockFresh, true)
+	p.write("perstack.toml", file)
+	p.write("perstack.lock", "version = '3'")
+	expect(lockBroken, false)
+	if card := p.card(); len(card.Lock.Problems) != 1 || !strings.Contains(card.Lock.Problems[0], "run: perstack install") {
+		t.Errorf("problems = %q", card.Lock.Problems)
+	}
+}
+
+// Each finding appears for its reason and not without it.
+func TestFindings(t *testing.T) {
+	const head = "[experts.lead]\ninstruction = 'x'\n"
+	const stdio = head + "[experts.lead.skills.s]\ntype = 'mcpStdioSkill'\n"
+	for name, test := range map[string]struct{ file, want string }{
+		"none":             {head, ""},
+		"plain server":     {stdio + "command = 'x'", "note: its tools are unknown until perstack install has asked it"},
+		"not pinned":       {stdio + "command = 'npx'\npackageName = 'a'", "warning: the package a is not pinned: each run may start another version"},
+		"version":          {stdio + "command = 'npx'\npackageName = 'a@1.0.0'", "warning: the package a@1.0.0 is pinned by its version alone"},
+		"uvx":              {stdio + "command = 'uvx'\npackageName = 'a'", "name a version in perstack.toml"},
+		"wildcard":         {stdio + "command = 'x'\nallowedDomains = ['*.a.com']", "warning: may reach every host that fits to *.a.com"},
+		"secret anywhere":  {stdio + "command = 'x'\nrequiredEnv = ['A_KEY', 'B_KEY']", "warning: gets A_KEY, B_KEY and may reach any host"},
+		"secret somewhere": {stdio + "command = 'x'\nrequiredEnv = ['A_KEY']\nallowedDomains = ['a.com']", "note: its tools are unknown"},
+		"private":          {head + "[experts.lead.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'http://127.0.0.1:1/'\nallowPrivateEndpoint = true", "warning: may be at a private address"},
+		"hidden rule":      {stdio + "command = 'x'\nrule = \"a\\u200bb\"", "warning: the rule holds characters that cannot be seen: a<U+200B>b"},
+		"hidden question":  {head + "[experts.lead.skills.s]\ntype = 'interactiveSkill'\ntools.q = {inputJsonSchema='{\"title\":\"a\\ue0001b\\u200d\"}'}", "warning: the question q holds characters that cannot be seen"},
+		"delegate":         {head + "delegates = ['gone']", "warning: delegates to gone, which is not in the file"},
+		"base url":         {"[provider]\nproviderName = 'anthropic'\nsetting = {baseUrl = 'https://a.com'}\n" + head, "warning: what the Experts see and the key go to https://a.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			card := newProject(t, test.file).card()
+			var all strings.Builder
+			for _, f := range card.Findings {
+				all.WriteString(f.Severity + ": " + f.Message + "; " + f.Hint + "\n")
+			}
+			if got := all.String(); (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
+				t.Errorf("findings:\n%swant %q", got, test.want)
+			}
+			if name == "secret somewhere" && strings.Contains(all.String(), "any host") {
+				t.Errorf("findings:\n%s", all.String())
+			}
+		})
+	}
+}
+
+// A card needs neither a key nor the variables, and wrong calls are told apart from
+// broken files.
+func TestErrors(t *testing.T) {
+	p := newProject(t, file)
+	for name, test := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"unknown":  {func(o *Options) { o.Expert = "nobody" }, `expert "nobody" not found in `},
+		"no key":   {func(o *Options) { o.Expert = "No Key" }, ""},
+		"no file":  {func(o *Options) { o.Config = "none.toml" }, "not found"},
+		"remote":   {func(o *Options) { o.Config = "https://a.com/perstack.toml" }, "remote configuration cannot be loaded"},
+		"bad file": {func(o *Options) { p.write("bad.toml", "x = 1"); o.Config = "bad.toml" }, "unknown key"},
+	} {
+		out, _, err := p.inspect(test.change)
+		if err == nil || host.ExitCode(err) != host.ExitUsage || !strings.Contains(err.Error(), test.want) || out != "" {
+			t.Errorf("%s: error = %v, stdout %q", name, err, out)
+		}
+	}
+	out, stderr, err := p.inspect(func(o *Options) { o.EnvPath = []string{"none.env"}; o.Host.Environ = nil })
+	if err != nil || !strings.Contains(stderr, "none.env") || !strings.Contains(out, "WEB_KEY (not set here)") {
+		t.Errorf("without env file: %v\n%s%s", err, stderr, out)
+	}
+}
+
+// A key that somebody wrote into a command line is not repeated.
+func TestSecretInCommand(t *testing.T) {
+	const key = "sk-9fK2mQ7xVb4Lw8Zt3Rp6Yc1Hd5Ng0Js"
+	p := newProject(t, "[experts.lead]\ninstruction = 'x'\n[experts.lead.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'x'\nargs = ['"+key+"']\n")
+	p.write(".env", "SOME_KEY="+key)
+	for _, change := range []func(*Options){func(*Options) {}, asJSON} {
+		if out, _, err := p.inspect(change); err != nil || strings.Contains(out, key) || !strings.Contains(out, "[redacted: SOME_KEY]") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	p := newProject(t, file)
+	cmd := New(&host.Host{Dir: p.dir}, nil)
+	for given, want := range map[string]int{"": 3, "lead": 0} {
+		var args []string
+		if given != "" {
+			args = []string{given}
+		}
+		if got, _ := cmd.ValidArgsFunction(cmd, args, ""); len(got) != want {
+			t.Errorf("after %q: %q", given, got)
+		}
+	}
+}

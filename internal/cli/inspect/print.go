@@ -1,0 +1,160 @@
+package inspect
+
+// The rules of the output:
+//
+//  1. A field is a name and a value on one line; what is below an Expert or a skill is
+//     indented by two more. Nothing is coloured or redrawn.
+//  2. Everything that came from a file is printed by line, which makes visible what would
+//     act or hide. So no field can forget it.
+//  3. Nothing is left out for want of room but the ends of long descriptions.
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// longest is how much of a description is shown. --json has all of it.
+const longest = 160
+
+type printer struct{ strings.Builder }
+
+// line writes one line, with the blanks that it begins with.
+func (p *printer) line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	p.WriteString(indent + strings.Join(strings.Fields(terminal.Reveal(text)), " ") + "\n")
+}
+
+// field writes a name and its value, if it has one.
+func (p *printer) field(indent, name, value string) {
+	if value != "" {
+		p.WriteString(indent + fmt.Sprintf("%-10s ", name) + terminal.RevealLine(value) + "\n")
+	}
+}
+
+// text writes the card for people.
+func (c *Card) text() string {
+	p := &printer{}
+	p.line("%s, from %s", c.Expert, c.Config)
+	p.field("  ", "provider", c.Provider.line())
+	p.field("  ", "runtime", c.Runtime)
+	p.field("  ", "limits", c.Limits.line())
+	p.field("  ", "lockfile", c.Lock.line())
+	for _, problem := range c.Lock.Problems {
+		for line := range strings.Lines(problem) {
+			p.line("    %s", line)
+		}
+	}
+	for _, e := range c.Experts {
+		p.expert(e)
+	}
+	p.findings(c.Findings)
+	return p.String()
+}
+
+func (p *printer) expert(e Expert) {
+	p.WriteString("\n")
+	p.line("Expert %s %s", e.Key, e.Version)
+	p.field("  ", "about", cut(e.Description))
+	var delegates []string
+	for _, d := range e.Delegates {
+		if !d.InFile {
+			d.Key += " (not in the file)"
+		}
+		delegates = append(delegates, d.Key)
+	}
+	p.field("  ", "delegates", strings.Join(delegates, ", "))
+	p.field("  ", "provider", prefixed("runs for it: ", e.ProviderTools))
+	for _, s := range e.Skills {
+		p.skill(s)
+	}
+}
+
+func (p *printer) skill(s Skill) {
+	kind := s.Type
+	if s.BuiltIn {
+		kind = "part of perstack"
+	}
+	p.line("  Skill %s (%s)", s.Name, kind)
+	const in = "    "
+	p.field(in, "about", cut(s.Description))
+	p.field(in, "rule", cut(s.Rule))
+	p.field(in, "command", host.ShellJoin(s.Command...))
+	if s.Package != nil {
+		p.field(in, "package", s.Package.line())
+	}
+	p.field(in, "endpoint", s.Endpoint)
+	p.field(in, "headers", strings.Join(s.Headers, ", "))
+	if !s.BuiltIn && s.Type != "interactiveSkill" {
+		p.field(in, "gets", variables(s.Env))
+		p.field(in, "hosts", hosts(s))
+		p.field(in, "starts", s.starts())
+		p.field(in, "timeouts", fmt.Sprintf("%v to start, %v a call without news", ms(s.StartTimeoutMS), ms(s.CallTimeoutMS)))
+	}
+	p.tools(in, s)
+}
+
+func (p *printer) tools(in string, s Skill) {
+	switch {
+	case !s.ToolsKnown:
+		p.field(in, "tools", "unknown until perstack install")
+		return
+	case s.BuiltIn:
+		var names []string
+		for _, t := range s.Tools {
+			names = append(names, t.Name)
+		}
+		p.field(in, "tools", s.count()+": "+strings.Join(names, ", "))
+		return
+	case s.Type == "interactiveSkill":
+		p.field(in, "asks", s.count())
+	default:
+		p.field(in, "tools", s.count())
+	}
+	for _, t := range s.Tools {
+		line := in + "  " + t.Name
+		if t.Title != "" && t.Title != t.Name {
+			line += " (" + t.Title + ")"
+		}
+		if t.Description != "" {
+			line += ": " + cut(t.Description)
+		}
+		p.line("%s", line)
+	}
+}
+
+func (p *printer) findings(all []Finding) {
+	p.WriteString("\n")
+	if len(all) == 0 {
+		p.line("No findings")
+		return
+	}
+	p.line("Findings")
+	for _, f := range all {
+		var where string
+		if f.Expert != "" {
+			where = f.Expert + ": "
+		}
+		if f.Skill != "" {
+			where = f.Expert + ", skill " + f.Skill + ": "
+		}
+		if f.Hint != "" {
+			f.Message += "; " + f.Hint
+		}
+		p.line("  %s: %s%s", f.Severity, where, f.Message)
+	}
+}
+
+func cut(text string) string {
+	text = terminal.RevealLine(text)
+	if r := []rune(text); len(r) > longest {
+		return string(r[:longest]) + "…"
+	}
+	return text
+}
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -1,0 +1,117 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/packages"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/workspace"
+)
+
+// atOnce bounds the servers that are started side by side: each may be a package manager
+// with a network and a disk to itself.
+const atOnce = 4
+
+// collect asks the servers of the plan what they offer. One that fails does not keep the
+// others from being asked, so that the user reads about all that fail.
+func (p *project) collect(ctx context.Context, plan *plan) (err error) {
+	around, end, err := p.surroundings()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+
+	errs := make([]error, len(plan.servers))
+	places := make(chan struct{}, atOnce)
+	var group sync.WaitGroup
+	for i, s := range plan.servers {
+		if s.kept {
+			p.say("  %s: %d tool(s), as installed before", s.users[0], len(s.found.Tools))
+			continue
+		}
+		group.Go(func() {
+			select {
+			case places <- struct{}{}:
+				defer func() { <-places }()
+			case <-ctx.Done():
+			}
+			if ctx.Err() != nil {
+				errs[i] = ctx.Err()
+				return
+			}
+			errs[i] = p.ask(ctx, s, around)
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// surroundings are what servers run in: the working directory, as with perstack run.
+func (p *project) surroundings() (skillset.Surroundings, func() error, error) {
+	h := p.opts.Host
+	files, err := workspace.Open(h.Dir, workspace.Options{ReadOnly: host.Rules(p.config.Dir)})
+	if err != nil {
+		return skillset.Surroundings{}, nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	commands := sandbox.NewSupervisor()
+	h.AtQuit(commands.Kill)
+	around := skillset.Surroundings{
+		Workspace: files,
+		Commands:  commands,
+		Packages:  &packages.Store{Dir: h.CachePath(), Commands: commands, Environ: h.Environ, Fresh: p.opts.Update},
+		Environ:   h.Environ,
+		Env:       p.env.Get,
+		Redact:    h.Secrets.Redact,
+		Now:       func() time.Time { return h.Source.Now() },
+		Log:       p.logger(),
+	}
+	return around, func() error { return errors.Join(commands.Close(), files.Close()) }, nil
+}
+
+// ask finds out what one server offers.
+func (p *project) ask(ctx context.Context, s *server, around skillset.Surroundings) error {
+	discover := p.opts.Discover
+	if discover == nil {
+		discover = skillset.Discover
+	}
+	note := func(text string) {
+		for line := range strings.Lines(text) {
+			p.say("  %s: %s", s.users[0], strings.TrimSpace(line))
+		}
+	}
+	around.Report = func(b event.Body) {
+		if starting, ok := b.(event.SkillStarting); ok {
+			note("starting " + host.ShellJoin(append([]string{starting.Command}, starting.Args...)...))
+		}
+	}
+	found, err := discover(ctx, s.skill, nil, around, note)
+	if err == nil {
+		err = p.refuseSecrets(found)
+	}
+	if err != nil {
+		return fmt.Errorf("expert %q: %w", s.users[0].expert, err)
+	}
+	s.found = found
+	note(fmt.Sprintf("Found %d tool(s)", len(found.Tools)))
+	p.showDifferences(s)
+	return nil
+}
+
+// refuseSecrets keeps what a server was given out of a file that is going to be committed.
+func (p *project) refuseSecrets(found *expert.LockedSkill) error {
+	for _, t := range found.Tools {
+		if text := string(t.Definition); p.opts.Host.Secrets.Redact(text) != text {
+			return fmt.Errorf("skill %q: the definition of its tool %q holds a secret that the server was given; it cannot be written to the lockfile", found.Name, t.Name)
+		}
+	}
+	return nil
+}

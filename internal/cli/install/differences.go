@@ -1,0 +1,60 @@
+package install
+
+import (
+	"fmt"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// showDifferences prints what a server offers now and did not offer when it was installed
+// before. Whoever commits the lockfile accepts it.
+func (p *project) showDifferences(s *server) {
+	if s.before == nil {
+		return
+	}
+	lines := packageDifference(s.before.Package, s.found.Package)
+	for _, d := range skill.Compare(tools(s.before), tools(s.found)) {
+		lines = append(lines, d.String())
+	}
+	if len(lines) == 0 {
+		lines = []string{"no difference to what was installed before"}
+	}
+	for _, line := range lines {
+		p.say("  %s: %s", s.users[0], line)
+	}
+}
+
+// packageDifference compares what a skill was started from with what it is started from
+// now. A version that has other content than before is worth a louder word: registries
+// promise that this cannot be.
+func packageDifference(before, now *expert.LockedPackage) []string {
+	name := func(p *expert.LockedPackage) string {
+		if p == nil {
+			return "no package"
+		}
+		return expert.Package{Name: p.Name, Version: p.Version}.Spec()
+	}
+	switch {
+	case name(before) != name(now):
+		return []string{fmt.Sprintf("~ package: was %s, is %s", name(before), name(now))}
+	case before == nil:
+		return nil
+	case before.Integrity != now.Integrity:
+		return []string{fmt.Sprintf("~ package: %s has OTHER CONTENT than before: was %s, is %s", name(now), before.Integrity, now.Integrity)}
+	case before.Tree != now.Tree:
+		return []string{fmt.Sprintf("~ package: %s needs other packages, or other versions of them, than before", name(now))}
+	}
+	return nil
+}
+
+func tools(s *expert.LockedSkill) []skill.Tool {
+	list := make([]skill.Tool, len(s.Tools))
+	for i, t := range s.Tools {
+		list[i] = skill.Tool{
+			Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
+			Repeatable: t.Repeatable, Digest: t.Digest, Definition: t.Definition,
+		}
+	}
+	return list
+}

@@ -1,0 +1,148 @@
+// Package install is the command that writes perstack.lock: it finds out what the skills
+// of all Experts of a file offer now, so that a run can hold them to it.
+//
+// It starts the servers of skills that are new or changed, asks for their tools and stops
+// them; it calls no tool, needs no provider and writes one file, whole or not at all.
+// With --check it starts nothing and writes nothing. Start reading at [Options], then run.
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/skillset"
+)
+
+// Options are what the command works with.
+type Options struct {
+	Host *host.Host
+	// Discover asks a skill what it offers; nil means [skillset.Discover].
+	Discover func(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skillset.Surroundings, note func(string)) (*expert.LockedSkill, error)
+
+	Config  string // path of the file; empty means to look for it
+	EnvPath []string
+	Update  bool
+	Check   bool
+}
+
+// New returns the command. Tests hand in a runF to see the options.
+func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	if runF == nil {
+		runF = run
+	}
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Pin what the skills of perstack.toml offer, in perstack.lock",
+		Long: `Write perstack.lock beside perstack.toml: all Experts of the file, the packages
+that their skills run from, with version and integrity, and the tools that the
+skills offer. Commit it. A run then starts no skill before it is used, starts
+exactly these packages, and stops if a skill offers something else than it did.
+
+Skills that are new or changed are started, asked for their tools and stopped;
+the others keep what was found before. These are programs that the file names:
+look at a file that you did not write with perstack inspect first.
+
+--update asks all of them anew, takes newer packages where perstack.toml allows
+them, and prints what is different now: read it before you commit it.
+
+--check starts nothing and writes nothing. It exits with 1 and lists the
+differences if perstack.lock does not fit to perstack.toml.
+
+Skills get the variables that they require, so these must be set. A key of a
+provider is not needed. Exit codes: 0 written or up to date, 1 a skill failed or
+--check found differences, 2 wrong usage or configuration, 129, 130 and 143
+stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
+		Example: `  perstack install
+  perstack install --update
+  perstack install --check
+  perstack install --config experts/perstack.toml --env-path .env.ci`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return host.Usagef("install takes no arguments, but got %q; it installs all Experts of the file that --config names", args[0])
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
+				return err
+			}
+			if opts.Update && opts.Check {
+				return host.Usagef("--update and --check exclude each other; give one")
+			}
+			return runF(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Config, "config", "", "perstack.toml to install (default: searched for upwards from here)")
+	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read, may be repeated (default: .env, .env.local)")
+	flags.BoolVar(&opts.Update, "update", false, "ask all skills anew and take newer packages")
+	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
+	if err := cmd.MarkFlagFilename("config", "toml"); err != nil {
+		panic(err) // the flag stands three lines above
+	}
+	return cmd
+}
+
+func run(ctx context.Context, opts *Options) error {
+	p, err := load(opts)
+	if err != nil {
+		return err
+	}
+	if opts.Check {
+		return p.check()
+	}
+	p.say("Resolving experts...")
+	old := p.oldLock()
+	p.say("Found %d expert(s)", len(p.config.Experts))
+	p.noteMissing()
+	plan := newPlan(p.config, old, opts.Update)
+	if err := plan.missingEnv(p.env.Get).Err(); err != nil {
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	p.say("Collecting tool definitions...")
+	if err := p.collect(ctx, plan); err != nil {
+		return p.stopped(ctx, err)
+	}
+	return p.write(plan.lock(p.config), old)
+}
+
+// check compares without starting anything. All that can be wrong with the lockfile is
+// the answer no; what is wrong with perstack.toml was reported before.
+func (p *project) check() error {
+	lock, err := p.config.ReadLock()
+	var found error
+	switch {
+	case err != nil:
+		found = err
+	case lock == nil:
+		found = fmt.Errorf("%s does not exist; run: perstack install", p.config.LockFile())
+	default:
+		found = lock.Differences(p.config).Err()
+	}
+	if found != nil {
+		return &host.ExitError{Code: host.ExitFailure, Err: found}
+	}
+	p.say("%s is up to date", p.config.LockFile())
+	return nil
+}
+
+// stopped says what an error means for the lockfile. After a signal it is the signal that
+// counts, not what it did to servers that were starting.
+func (p *project) stopped(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	outcome := "is as it was"
+	if _, stat := os.Lstat(p.config.LockFile()); errors.Is(stat, os.ErrNotExist) {
+		outcome = "was not written"
+	}
+	return fmt.Errorf("%w\n%s %s", err, p.config.LockFile(), outcome)
+}

@@ -1,0 +1,91 @@
+package install
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// A plan says which servers are asked and which entries are kept.
+type plan struct {
+	servers []*server // in file order
+}
+
+// A server is what one or several skills are started from or reached at. Skills that are
+// started in the same way offer the same tools, so that one of them is asked for all.
+type server struct {
+	skill  *expert.Skill // the first that uses it
+	users  []user
+	before *expert.LockedSkill // what the old lock has about the first user; nil if nothing
+	found  *expert.LockedSkill // nil until it is known
+	kept   bool                // found is from the old lock
+}
+
+// A user is a skill of an Expert.
+type user struct{ expert, skill string }
+
+func (u user) String() string { return fmt.Sprintf("%s (%s)", u.skill, u.expert) }
+
+// newPlan takes from the old lock what still holds, unless everything is to be asked anew.
+func newPlan(c *expert.Config, old *expert.Lock, update bool) *plan {
+	p := &plan{}
+	known := map[string]*server{}
+	for _, e := range c.Experts {
+		locked, _ := old.Expert(e.Key)
+		for _, k := range e.Servers() {
+			digest := k.Connection()
+			s := known[digest]
+			if s == nil {
+				s = &server{skill: k}
+				s.before, _ = locked.Skill(k.Name)
+				known[digest] = s
+				p.servers = append(p.servers, s)
+			}
+			s.users = append(s.users, user{e.Key, k.Name})
+			if update || s.found != nil {
+				continue
+			}
+			if entry, ok := locked.Skill(k.Name); ok && entry.Holds(k) {
+				s.found, s.kept = entry, true
+			}
+		}
+	}
+	return p
+}
+
+// missingEnv lists the variables that the servers which will be started lack, all at once.
+func (p *plan) missingEnv(get func(string) string) expert.VariableProblems {
+	var missing expert.VariableProblems
+	for _, s := range p.servers {
+		if !s.kept {
+			alone := &expert.Expert{Key: s.users[0].expert, Name: s.users[0].expert, Skills: []*expert.Skill{s.skill}}
+			missing = append(missing, alone.MissingEnv(get)...)
+		}
+	}
+	return missing
+}
+
+// lock puts together what was found. Each skill gets an entry of its own.
+func (p *plan) lock(c *expert.Config) *expert.Lock {
+	found := map[user]*expert.LockedSkill{}
+	for _, s := range p.servers {
+		for _, u := range s.users {
+			entry := *s.found
+			entry.Name = u.skill
+			found[u] = &entry
+		}
+	}
+	l := &expert.Lock{Path: c.LockFile(), ConfigPath: filepath.Base(c.Path)}
+	for _, e := range c.Experts {
+		locked := &expert.LockedExpert{
+			Key: e.Key, Name: e.Name, Version: e.Version, Description: e.Description, Instruction: e.Instruction,
+			Definition: e.Digest(), Delegates: e.Delegates, Tags: e.Tags,
+		}
+		for _, s := range e.Servers() {
+			locked.Skills = append(locked.Skills, found[user{e.Key, s.Name}])
+		}
+		l.Experts = append(l.Experts, locked)
+	}
+	return l
+}

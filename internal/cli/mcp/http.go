@@ -1,0 +1,75 @@
+package mcp
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// checkHTTP refuses flags that would be left without effect.
+func (o *Options) checkHTTP(flags *pflag.FlagSet) error {
+	for _, name := range []string{"port", "token-file"} {
+		if flags.Changed(name) && !o.HTTP {
+			return host.Usagef("--%s has no meaning without --http", name)
+		}
+	}
+	return nil
+}
+
+// A token is what a header can carry without quotes. Sixteen characters of it can be
+// guessed by nobody, if they were drawn by lot.
+var tokenGrammar = regexp.MustCompile(`^[A-Za-z0-9._~+/-]{16,512}=*$`)
+
+// readToken returns the token of the file, or a new one. Without --http it is not used. There is no flag for the token
+// itself: every program of the machine can read the arguments of the others.
+func (o *Options) readToken() (string, error) {
+	if o.TokenFile == "" {
+		return rand.Text(), nil
+	}
+	path := o.Host.Path(o.TokenFile)
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("--token-file: %w", err)
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("--token-file: %s is not a file", path)
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		return "", fmt.Errorf("--token-file: other users have rights to %s; take them away: chmod 600", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, 1<<10))
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	text := strings.TrimSpace(string(data))
+	if !tokenGrammar.MatchString(text) {
+		return "", errors.New("--token-file: it must hold one token of 16 to 512 letters, digits and -._~+/ and nothing else; make one with: openssl rand -hex 32")
+	}
+	o.Host.Secrets.Add("token", text)
+	return text, nil
+}
+
+// announce says where the server is, and the token if nobody knows it yet. From then on
+// the token is a secret like any other: what a command prints of it is taken out.
+func (o *Options) announce(token string) func(url string) {
+	return func(url string) {
+		fmt.Fprintf(o.Host.Stderr, "Listening on %s\n", url)
+		if o.TokenFile == "" {
+			fmt.Fprintf(o.Host.Stderr, "Clients send this header, which is shown only now: Authorization: Bearer %s\n", token)
+			o.Host.Secrets.Add("token", token)
+		}
+	}
+}

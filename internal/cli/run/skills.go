@@ -1,0 +1,58 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// checkSkills reports what would keep the skills of an Expert, or of one that it can
+// delegate to, from starting: all of it, before anything is started. It returns the
+// lockfile; nil if there is none.
+func (s *setup) checkSkills(e *expert.Expert) (*expert.Lock, error) {
+	if err := s.checkEnv(e); err != nil {
+		return nil, err
+	}
+	s.tellBase(e)
+	lock, err := s.config.ReadLock()
+	if err == nil && lock != nil {
+		err = lock.Stale(s.config, e).Err()
+	}
+	if err != nil {
+		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	return lock, nil
+}
+
+// tellBase says that the file has the base tools served by somebody else. Everybody takes
+// them for ours; which skills there are beside them is for perstack inspect to tell.
+func (s *setup) tellBase(e *expert.Expert) {
+	k, ok := e.Skill(expert.BaseSkill)
+	if !ok || k.BuiltIn {
+		return
+	}
+	who := k.Endpoint
+	if p, ok := k.Package(); ok {
+		who = p.Manager + " " + p.Spec()
+	} else if argv, err := k.CommandLine(); err == nil {
+		who = host.ShellJoin(argv...)
+	}
+	fmt.Fprintf(s.opts.Host.Stderr, "perstack: the base tools are served by %s, as %s says\n", terminal.CleanLine(who), terminal.CleanLine(s.config.Path))
+}
+
+// checkEnv reports variables that skills require and cannot have: those that nobody has
+// set, and the key of the provider in use, which a flag may have chosen.
+func (s *setup) checkEnv(e *expert.Expert) error {
+	var problems expert.VariableProblems
+	experts, _ := s.config.Closure(e)
+	for _, e := range experts {
+		problems = append(problems, e.RefusedEnv(s.provider)...)
+		problems = append(problems, e.MissingEnv(s.env.Get)...)
+	}
+	if err := problems.Err(); err != nil {
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	return nil
+}
