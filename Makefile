@@ -7,7 +7,7 @@ FUZZTIME         ?= 10s
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build test test-wire test-root check cross race lint fuzz bench demo clean
+.PHONY: help build npm test test-wire test-root check cross race lint fuzz bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -16,6 +16,11 @@ build: ## build bin/perstack: one static file, no paths of this machine inside
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/perstack
 
 test: check cross race test-wire ## run everything that needs neither root nor a linter
+
+# The tests run real MCP servers from npm, offline. What they need is fetched here, once.
+npm: .tools/npm/registry ## fetch the real MCP servers that tests run against (needs npm and a network)
+.tools/npm/registry: test/npm/install.sh $(wildcard test/npm/*.json test/npm/runtime/*.json)
+	test/npm/install.sh
 
 # The cross vet compiles every package for the other systems: the fence around the
 # workspace has code of its own for each, which no test on this machine would build.
@@ -81,5 +86,5 @@ bench: ## measure the promises of SPECIFICATION.md, and run the benchmarks
 demo: build ## show a run from start to end, without any key
 	bin/perstack demo
 
-clean: ## remove what make built; the linter in .tools stays
+clean: ## remove what make built; what it fetched into .tools stays
 	rm -rf bin

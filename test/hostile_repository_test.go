@@ -105,7 +105,6 @@ func TestHostileRepositories(t *testing.T) {
 		says, saysNot string
 	}{
 		{"starts-servers", 2, 2, "is not a package name", ""},
-		{"replaced-base-skill", 0, 2, "another base skill cannot be started", "Done."},
 		{"loader-variables", 0, 0, "Done.", ""},
 		{"env-elsewhere", 0, 2, "expected = after the name", ""},
 		{"storage-link", 0, 1, "symbolic link", "Done."},
@@ -115,14 +114,14 @@ func TestHostileRepositories(t *testing.T) {
 		{"cassette-link", 2, 2, "cassette.toml:1", ""},
 		{"shadowed-tools", 2, 2, `"readTextFile" is already taken by the base skill`, ""},
 		{"hidden-unicode", 0, 0, "Done.", "\U000e0061"},
-		{"poisoned-lockfile", 0, 0, "the lockfile is not used", "poisoned-lockfile-canary"},
+		{"poisoned-lockfile", 0, 2, "run: perstack install", "poisoned-lockfile-canary"},
 		{"huge-config", 2, 2, "larger than 1 MiB", ""},
 		{"deep-config", 2, 2, "nested more than", ""},
 		{"git-hooks", 0, 0, "Done.", ""},
 		{"prepared-history", 0, 0, "Done.", "prepared-history-canary"},
 	}
 	withNetwork := map[string]bool{"moved-base-url": true, "moved-base-url-in-config": true, "moved-proxy": true}
-	tried := map[string]bool{}
+	tried := map[string]bool{"replaced-base-skill": true} // below
 	for _, tt := range tests {
 		tried[tt.name] = true
 		t.Run(tt.name, func(t *testing.T) {
@@ -142,6 +141,21 @@ func TestHostileRepositories(t *testing.T) {
 		if !tried[r.Name] && !withNetwork[r.Name] {
 			t.Errorf("no command visits %s", r.Name)
 		}
+	}
+}
+
+// A file that names a program for the base tools gets it started, like that of any skill:
+// whoever runs an Expert runs what it declares. But only then, and the user is told.
+func TestHostileReplacedBaseSkill(t *testing.T) {
+	dir := evil.Repository(t, "replaced-base-skill")
+	for _, args := range [][]string{{"validate"}, {"inspect", "helper"}, {"log"}} {
+		visitRepository(t, dir, args...)
+	}
+	cmd := exec.Command("perstack", "run", "helper", "hello", "--output", "text")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if exitCode(t, err) != 1 || !strings.Contains(string(out), "the base tools are served by sh -c 'touch ../elsewhere/started', as ") || strings.Contains(string(out), "Done.") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

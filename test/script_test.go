@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 )
 
@@ -48,13 +50,17 @@ func TestMain(m *testing.M) {
 //	checkpoint NAME STEP      sets $NAME to the id of the checkpoint that ended the step
 //	exitcode N perstack …     the command ends with this exit code
 //	llm FILE                  starts a scripted model server; $ANTHROPIC_BASE_URL and the key lead to it
+//
+// The program evilmcp, an MCP server in many bad modes, is in the PATH.
 func TestScripts(t *testing.T) {
+	evilmcp := filepath.Dir(evil.Program(t))
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
 		UpdateScripts:      *testkit.Update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("PATH", evilmcp+string(os.PathListSeparator)+env.Getenv("PATH"))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

@@ -1,0 +1,391 @@
+//go:build unix
+
+package test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit/node"
+)
+
+// A toolCall is what the model asks for.
+type toolCall struct{ id, tool, args string }
+
+// A npmProject runs Experts with real MCP servers from npm, without a network.
+type npmProject struct {
+	node.Components
+	dir     string
+	environ []string
+}
+
+func newNPMProject(t *testing.T) npmProject {
+	t.Helper()
+	p := npmProject{Components: node.Need(t), dir: t.TempDir()}
+	p.environ = append(os.Environ(), p.Variables(os.Getenv("PATH"))...)
+	home := t.TempDir()
+	p.environ = append(p.environ, "HOME="+home, "XDG_CACHE_HOME=", "PERSTACK_CACHE_PATH="+filepath.Join(home, "cache"))
+	return p
+}
+
+// A outcome is what a run said.
+type outcome struct {
+	events  []event.Event
+	results map[string]event.ToolResult // by the ids of the calls
+}
+
+// run plays the calls, one turn each, with the skills of a piece of perstack.toml.
+func (p npmProject) run(t *testing.T, skills string, turns ...toolCall) outcome {
+	t.Helper()
+	var cassette strings.Builder
+	for _, c := range turns {
+		fmt.Fprintf(&cassette, "[[turn]]\n[[turn.call]]\nid = %q\ntool = %q\nargsText = '''%s'''\n", c.id, c.tool, c.args)
+	}
+	cassette.WriteString("[[turn]]\ntext = \"Done.\"\n")
+	write(t, filepath.Join(p.dir, "cassette.toml"), cassette.String())
+	write(t, filepath.Join(p.dir, "perstack.toml"), `[provider]
+providerName = "replay"
+[provider.setting]
+cassette = "cassette.toml"
+[experts.user]
+instruction = "Use the tools."
+`+skills)
+	stdout, stderr, code := p.perstack(t, "run", "user", "go")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	o := outcome{results: make(map[string]event.ToolResult)}
+	for line := range strings.Lines(stdout) {
+		e, err := event.Unmarshal([]byte(strings.TrimSuffix(line, "\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.events = append(o.events, e)
+		if resolved, ok := e.Body.(event.ResolveToolResults); ok {
+			for _, r := range resolved.ToolResults {
+				o.results[r.ID] = r
+			}
+		}
+	}
+	return o
+}
+
+// perstack runs the program in the project.
+func (p npmProject) perstack(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.Command("perstack", args...)
+	cmd.Dir, cmd.Env = p.dir, p.environ
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	code = exitCode(t, cmd.Run())
+	return out.String(), errs.String(), code
+}
+
+// text returns the text of a result that succeeded or failed, as was expected.
+func (o outcome) text(t *testing.T, id string, failed bool) string {
+	t.Helper()
+	r, ok := o.results[id]
+	if !ok {
+		t.Fatalf("there is no result of %q", id)
+	}
+	var all []string
+	for _, p := range r.Result {
+		all = append(all, p.Text)
+	}
+	text := strings.Join(all, "\n")
+	if r.IsError != failed {
+		t.Errorf("%s: failed %t, want %t: %s", id, r.IsError, failed, text)
+	}
+	return text
+}
+
+// expect checks what a result says.
+func (o outcome) expect(t *testing.T, id string, failed bool, want ...string) {
+	t.Helper()
+	text := o.text(t, id, failed)
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("%s: %q is not in %s", id, w, text)
+		}
+	}
+}
+
+// bodies returns the events of a type.
+func bodies[B event.Body](o outcome) (all []B) {
+	for _, e := range o.events {
+		if b, ok := e.Body.(B); ok {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// connected returns what a skill said of itself, with the timings that every skill has.
+func (o outcome) connected(t *testing.T, skill string) event.SkillConnected {
+	t.Helper()
+	for _, c := range bodies[event.SkillConnected](o) {
+		if c.SkillName == skill {
+			if c.ServerInfo == nil || c.HandshakeDurationMS == nil || c.ToolDiscoveryDurationMS == nil || c.TotalDurationMS == nil {
+				t.Errorf("skillConnected says too little: %+v", c)
+			}
+			return c
+		}
+	}
+	t.Fatalf("%s did not connect", skill)
+	return event.SkillConnected{}
+}
+
+// everything calls what the server of that name has to show.
+var everything = []toolCall{
+	{"echo", "echo", `{"message":"it is me"}`},
+	{"sum", "get-sum", `{"a":40,"b":2}`},
+	{"image", "get-tiny-image", `{}`},
+	{"text", "get-resource-reference", `{"resourceType":"Text","resourceId":1}`},
+	{"blob", "get-resource-reference", `{"resourceType":"Blob","resourceId":2}`},
+	{"links", "get-resource-links", `{"count":2}`},
+	{"structured", "get-structured-content", `{"location":"Chicago"}`},
+	{"log", "toggle-simulated-logging", `{}`},
+	{"long", "trigger-long-running-operation", `{"duration":0.3,"steps":3}`},
+	{"bad", "get-resource-reference", `{"resourceType":"Text","resourceId":-1}`},
+	{"schema", "get-sum", `{"a":"forty","b":2}`},
+	{"environment", "get-env", `{}`},
+}
+
+// checkEverything holds the results against what the server is known to say, over
+// whichever transport.
+func checkEverything(t *testing.T, o outcome) {
+	t.Helper()
+	o.expect(t, "echo", false, "it is me")
+	o.expect(t, "sum", false, "The sum of 40 and 2 is 42.")
+
+	o.expect(t, "image", false, "Here's the image you requested:")
+	image := o.results["image"].Result
+	if !slices.ContainsFunc(image, func(p event.Part) bool {
+		return p.Type == event.ImageInlinePart && p.MIMEType == "image/png" && strings.HasPrefix(p.EncodedData, "iVBORw0KGgo")
+	}) {
+		t.Errorf("there is no picture in %+v", image)
+	}
+	o.expect(t, "text", false, "Returning resource reference for Resource 1", "Resource 1: This is a plaintext resource")
+	o.expect(t, "blob", false, "Returning resource reference for Resource 2")
+	o.expect(t, "links", false, "demo://resource/")
+	o.expect(t, "structured", false, `"temperature":36`, "Light rain")
+	o.expect(t, "bad", true, "-1")
+	o.expect(t, "schema", true, "a") // ours, before the server is asked
+
+	o.expect(t, "long", false, "Long running operation completed")
+	var notes int
+	for _, p := range bodies[event.ToolProgress](o) {
+		if p.ToolCallID == "long" {
+			notes++
+		}
+	}
+	if notes != 3 {
+		t.Errorf("%d notes of progress, want 3", notes)
+	}
+	o.expect(t, "log", false, "Started simulated, random-leveled logging")
+	if !slices.ContainsFunc(bodies[event.SkillStderr](o), func(s event.SkillStderr) bool {
+		return s.SkillName == "everything" && strings.Contains(strings.ReplaceAll(s.Message, "-", " "), "level message")
+	}) {
+		t.Errorf("what it logs did not come through: %+v", bodies[event.SkillStderr](o))
+	}
+	if info := o.connected(t, "everything").ServerInfo; info != nil && !strings.Contains(info.Name, "everything") {
+		t.Errorf("the server is %+v", info)
+	}
+}
+
+// strayKey is in the environment of every run here, and belongs to no skill.
+const strayKey = "sk-ant-api03-Zq81xVn4Tb6Lw0Rm9Kd2"
+
+func TestNPMEverythingStdio(t *testing.T) {
+	p := newNPMProject(t)
+	p.environ = append(p.environ, "ANTHROPIC_API_KEY="+strayKey, "SOME_TOKEN="+strayKey)
+	o := p.run(t, `[experts.user.skills.everything]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "`+node.Everything+"@"+p.Version(t, node.Everything)+`"
+`, everything...)
+	checkEverything(t, o)
+	if text := o.text(t, "environment", false); !strings.Contains(text, "PATH") || strings.Contains(text, strayKey) || strings.Contains(text, "TOKEN") {
+		t.Errorf("the environment of the server: %s", text)
+	}
+	if c := o.connected(t, "everything"); c.SpawnDurationMS == nil || c.ConnectDurationMS == nil {
+		t.Errorf("a process has these, too: %+v", c)
+	}
+	starting := bodies[event.SkillStarting](o)
+	if !slices.ContainsFunc(starting, func(s event.SkillStarting) bool { return s.SkillName == "everything" && s.Command == "npx" }) {
+		t.Errorf("what is started is not what the user wrote: %+v", starting)
+	}
+}
+
+// serveEverything starts the server over HTTP, on the loopback.
+func (p npmProject) serveEverything(t *testing.T, transport string) (port int) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port = free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	cmd := exec.Command(p.Node(), p.Script(node.Everything), transport)
+	cmd.Env = append(slices.Clone(p.environ), fmt.Sprintf("PORT=%d", port))
+	var said lines
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	said.wait(t, "on port")
+	return port
+}
+
+func TestNPMEverythingRemote(t *testing.T) {
+	tests := []struct{ name, transport, skill, path string }{
+		{"streamable HTTP", "streamableHttp", "mcpHttpSkill", "/mcp"},
+		{"SSE", "sse", "mcpSseSkill", "/sse"},
+		{"SSE falls forward to streamable HTTP", "streamableHttp", "mcpSseSkill", "/mcp"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newNPMProject(t)
+			port := p.serveEverything(t, tt.transport)
+			o := p.run(t, fmt.Sprintf(`[experts.user.skills.everything]
+type = %q
+endpoint = "http://127.0.0.1:%d%s"
+allowPrivateEndpoint = true
+`, tt.skill, port, tt.path), everything...)
+			checkEverything(t, o)
+		})
+	}
+}
+
+// The file system server works in the directory that it is given, and nowhere else.
+func TestNPMFilesystem(t *testing.T) {
+	p := newNPMProject(t)
+	dir, err := filepath.EvalSymlinks(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, outside := filepath.Join(dir, "shared"), filepath.Join(dir, "secret.txt")
+	write(t, filepath.Join(inside, "a.txt"), "alpha\n")
+	write(t, outside, "hidden\n")
+	o := p.run(t, fmt.Sprintf(`[experts.user.skills.files]
+type = "mcpStdioSkill"
+command = "npx"
+args = ["-y", %q, %q]
+omit = ["write_file"]
+`, node.Filesystem+"@"+p.Version(t, node.Filesystem), inside),
+		toolCall{"read", "read_text_file", fmt.Sprintf(`{"path":%q}`, filepath.Join(inside, "a.txt"))},
+		toolCall{"list", "list_directory", fmt.Sprintf(`{"path":%q}`, inside)},
+		toolCall{"out", "read_text_file", fmt.Sprintf(`{"path":%q}`, outside)},
+		toolCall{"omitted", "write_file", fmt.Sprintf(`{"path":%q,"content":"x"}`, filepath.Join(inside, "new.txt"))},
+	)
+	o.expect(t, "read", false, "alpha")
+	o.expect(t, "list", false, "a.txt")
+	if text := o.text(t, "out", true); strings.Contains(text, "hidden") {
+		t.Errorf("it read what is outside: %s", text)
+	}
+	o.text(t, "omitted", true)
+	if _, err := os.Stat(filepath.Join(inside, "new.txt")); err == nil {
+		t.Error("a tool that was left out ran")
+	}
+}
+
+// The memory server keeps what it is told in the file that its variable names, and so
+// from run to run.
+func TestNPMMemory(t *testing.T) {
+	p := newNPMProject(t)
+	p.environ = append(p.environ, "MEMORY_FILE_PATH="+filepath.Join(p.dir, "memory.jsonl"))
+	skills := `[experts.user.skills.memory]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "` + node.Memory + `"
+requiredEnv = ["MEMORY_FILE_PATH"]
+`
+	o := p.run(t, skills,
+		toolCall{"make", "create_entities", `{"entities":[{"name":"Ana","entityType":"person","observations":["likes rain"]}]}`},
+		toolCall{"graph", "read_graph", `{}`},
+	)
+	o.expect(t, "make", false, "Ana")
+	o.expect(t, "graph", false, "Ana", "likes rain")
+	o = p.run(t, skills, toolCall{"again", "search_nodes", `{"query":"rain"}`})
+	o.expect(t, "again", false, "Ana")
+}
+
+func TestNPMSequentialThinking(t *testing.T) {
+	p := newNPMProject(t)
+	o := p.run(t, `[experts.user.skills.thinking]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "`+node.Thinking+`"
+toolPrefix = true
+`,
+		toolCall{"one", "thinking__sequentialthinking", `{"thought":"first","thoughtNumber":1,"totalThoughts":2,"nextThoughtNeeded":true}`},
+		toolCall{"two", "thinking__sequentialthinking", `{"thought":"second","thoughtNumber":2,"totalThoughts":2,"nextThoughtNeeded":false}`},
+		toolCall{"schema", "thinking__sequentialthinking", `{"thought":"third","thoughtNumber":0,"totalThoughts":2,"nextThoughtNeeded":false}`},
+	)
+	o.expect(t, "one", false, `"thoughtNumber": 1`, `"thoughtHistoryLength": 1`)
+	o.expect(t, "two", false, `"thoughtHistoryLength": 2`) // the same process
+	o.text(t, "schema", true)
+	// What it prints for people is on standard error, and comes as events.
+	if !slices.ContainsFunc(bodies[event.SkillStderr](o), func(s event.SkillStderr) bool { return strings.Contains(s.Message, "first") }) {
+		t.Errorf("its standard error: %+v", bodies[event.SkillStderr](o))
+	}
+}
+
+// What is installed is what runs: the version and the integrity that npm knows are in the
+// lockfile, the run starts the server for its first call, and a machine that never saw
+// the package gets the same one.
+func TestNPMInstall(t *testing.T) {
+	p := newNPMProject(t)
+	skills := `[experts.user.skills.everything]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "` + node.Everything + `"
+pick = ["echo"]
+`
+	echo := toolCall{"echo", "echo", `{"message":"it is me"}`}
+	p.run(t, skills, echo) // writes the project
+	if _, stderr, code := p.perstack(t, "install"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	data, err := os.ReadFile(filepath.Join(p.dir, "perstack.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := string(data)
+	for _, want := range []string{node.Everything, "sha512-", "get-tiny-image"} { // pick does not narrow it
+		if !strings.Contains(lock, want) {
+			t.Errorf("%s is not in perstack.lock", want)
+		}
+	}
+	if strings.Contains(lock, p.Registry()) || strings.Contains(lock, `"resolved"`) { // another machine has another
+		t.Error("perstack.lock says where the package came from")
+	}
+	if stdout, stderr, code := p.perstack(t, "install", "--check"); code != 0 {
+		t.Errorf("--check: exit code %d\n%s%s", code, stdout, stderr)
+	}
+
+	p.environ = append(p.environ, "PERSTACK_CACHE_PATH="+filepath.Join(t.TempDir(), "another"))
+	o := p.run(t, skills, echo)
+	o.expect(t, "echo", false, "it is me")
+	place := func(is func(event.Event) bool) int { return slices.IndexFunc(o.events, is) }
+	asked := place(func(e event.Event) bool { return e.Type() == event.StartGeneration{}.Type() })
+	started := place(func(e event.Event) bool {
+		s, ok := e.Body.(event.SkillStarting)
+		return ok && s.SkillName == "everything"
+	})
+	if asked < 0 || started < asked {
+		t.Errorf("the server started at %d, the model was asked at %d", started, asked)
+	}
+}
