@@ -12,6 +12,8 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/testkit/node"
 )
 
 // A played command is one that an example shows in its first comment.
@@ -24,15 +26,23 @@ type played struct {
 // are refused, and say so; when a version can run them, this table is to be mended
 // together with the comment.
 var commands = map[string][]played{
-	"notes": {
+	"organiser": {
 		{host.ExitUsage, "ANTHROPIC_API_KEY is not set"},
-		{host.ExitOK, "I wrote it down in notes/meetings.md."},
+		{host.ExitOK, "Your inbox is empty."},
+		{host.ExitOK, "7 of 18"},
 	},
-	"ask-user": {
+	"research": {
+		{host.ExitOK, "Found 1 tool(s)"},
+		{host.ExitOK, "No findings"},
+		{host.ExitUsage, "ANTHROPIC_API_KEY is not set"},
+		{host.ExitOK, `thoughtHistoryLength\": 2`}, // as only the server can know
+	},
+	"interviewer": {
 		{host.ExitUsage, "ANTHROPIC_API_KEY is not set"},
 		{host.ExitUsage, "no job to continue"},
-		{host.ExitWaiting, "How do you want to travel"},
-		{host.ExitOK, "Your trip by train is in plan.md."},
+		{host.ExitWaiting, "What is your name?"},
+		{host.ExitWaiting, "What will you speak about?"},
+		{host.ExitOK, "Your portrait is in portrait.md."},
 	},
 	"team": {
 		{host.ExitUsage, "delegates cannot be run by this version yet"},
@@ -42,8 +52,23 @@ var commands = map[string][]played{
 
 // What the examples leave behind.
 var files = map[string]string{
-	"notes":    "notes/meetings.md",
-	"ask-user": "plan.md",
+	"organiser":   "invoices/2026-03-01-water.txt",
+	"research":    "answer.md",
+	"interviewer": "portrait.md",
+}
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	os.Exit(m.Run())
+}
+
+// environ is what an example needs to run: for most nothing, since they start nothing.
+func environ(t *testing.T, name string) []string {
+	if name != "research" {
+		return nil
+	}
+	home := t.TempDir()
+	return append(node.Need(t).Variables(os.Getenv("PATH")), "HOME="+home, "PERSTACK_CACHE_PATH="+filepath.Join(home, "cache"))
 }
 
 // Every command that an example tells its reader to type does what is said here.
@@ -55,7 +80,7 @@ func TestExamplesPlay(t *testing.T) {
 	for _, path := range paths {
 		name := filepath.Dir(path)
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir, environ := t.TempDir(), environ(t, name)
 			if err := os.CopyFS(dir, os.DirFS(name)); err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +92,7 @@ func TestExamplesPlay(t *testing.T) {
 				var out bytes.Buffer
 				code := cli.Main(t.Context(), &host.Host{
 					Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
-					Dir: dir, Command: "perstack", Source: engine.SystemSource(),
+					Dir: dir, Command: "perstack", Source: engine.SystemSource(), Environ: environ,
 				}, shown[i])
 				if code != want.code || !strings.Contains(out.String(), want.says) {
 					t.Errorf("perstack %q ended with %d, want %d and %q:\n%s", shown[i], code, want.code, want.says, out.String())
