@@ -70,8 +70,8 @@ func driveIn(ctx context.Context, s store.Store, n int, step func()) error {
 		Store:  s,
 		Source: engine.SystemSource(),
 		Log:    slog.New(slog.DiscardHandler),
-		Skills: func(ctx context.Context, _ *expert.Expert, _ func(event.Body)) (*skill.Toolbox, error) {
-			return skill.NewToolbox(ctx, []skill.Skill{noop{}}, nil)
+		Skills: func(ctx context.Context, _ engine.SkillRequest) (*skill.Toolbox, error) {
+			return skill.NewToolbox(ctx, []skill.Source{{Skill: noop{}}}, slog.New(slog.DiscardHandler))
 		},
 		Listener: engine.Listener{Emit: func(e event.Event) error {
 			if e.Type() == "continueToNextStep" {

@@ -65,6 +65,7 @@ func measure(ctx context.Context) ([]figure, error) {
 	var all []figure
 	for _, measure := range []func() ([]figure, error){
 		func() ([]figure, error) { return startUp(ctx, dir, binaries) },
+		func() ([]figure, error) { return skills(ctx, dir, binaries) },
 		func() ([]figure, error) { return conversation(ctx, dir, binaries) },
 		func() ([]figure, error) { return flatCost(ctx, dir) },
 		func() ([]figure, error) { return longJob(ctx, dir) },

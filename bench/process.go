@@ -27,12 +27,13 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 type cost struct {
 	cpu  time.Duration // user and system
 	peak float64       // resident memory in MB
+	wall time.Duration // from start to end
 }
 
 // measured runs a command n times and returns the smallest cost of each kind: whatever
 // else the machine does can only add to it. A code other than the wanted one is an error.
 func (p programs) measured(ctx context.Context, n, code int, command func() *exec.Cmd) (cost, error) {
-	least := cost{cpu: time.Hour, peak: 1 << 20}
+	least := cost{cpu: time.Hour, peak: 1 << 20, wall: time.Hour}
 	for range n {
 		inner := command()
 		cmd := exec.CommandContext(ctx, p.meter, inner.Args...)
@@ -43,16 +44,20 @@ func (p programs) measured(ctx context.Context, n, code int, command func() *exe
 		if err != nil {
 			return cost{}, fmt.Errorf("%s: %w\n%s", inner, err, stderr.Bytes())
 		}
-		var cpu, kilobytes int64
+		var cpu, kilobytes, wall int64
 		var got int
-		if _, err := fmt.Sscan(string(out), &cpu, &kilobytes, &got); err != nil || got != code {
+		if _, err := fmt.Sscan(string(out), &cpu, &kilobytes, &got, &wall); err != nil || got != code {
 			return cost{}, fmt.Errorf("%s ended with %d, want %d\n%s%s", inner, got, code, out, stderr.Bytes())
 		}
 		least.cpu = min(least.cpu, time.Duration(cpu))
 		least.peak = min(least.peak, float64(kilobytes)/1024)
+		least.wall = min(least.wall, time.Duration(wall))
 	}
 	return least, nil
 }
 
-// times returns how often b goes into a.
+// times returns how often the CPU of b goes into that of a.
 func (a cost) times(b cost) float64 { return float64(a.cpu) / float64(b.cpu) }
+
+// longer returns how often the time of b goes into that of a.
+func (a cost) longer(b cost) float64 { return float64(a.wall) / float64(b.wall) }

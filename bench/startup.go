@@ -17,10 +17,10 @@ func project(dir string) error {
 }
 
 // programs are the binaries that are measured and compared with.
-type programs struct{ perstack, oneline, bare, meter string }
+type programs struct{ perstack, oneline, bare, meter, server string }
 
 func buildAll(ctx context.Context, dir string) (p programs, err error) {
-	for pkg, path := range map[string]*string{"./cmd/perstack": &p.perstack, "./bench/oneline": &p.oneline, "./bench/bare": &p.bare, "./bench/meter": &p.meter} {
+	for pkg, path := range map[string]*string{"./cmd/perstack": &p.perstack, "./bench/oneline": &p.oneline, "./bench/bare": &p.bare, "./bench/meter": &p.meter, "./internal/testkit/evil/evilmcp": &p.server} {
 		if *path, err = build(ctx, dir, pkg); err != nil {
 			return p, err
 		}

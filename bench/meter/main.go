@@ -1,7 +1,7 @@
 //go:build unix
 
 // Command meter runs a program, reads and drops its output, and prints what it used: CPU
-// in nanoseconds, peak memory in kilobytes, exit code.
+// in nanoseconds, peak memory in kilobytes, exit code, time in nanoseconds.
 //
 // It exists because Linux counts the memory of the process that starts a program as that
 // program's own peak, and the benchmark itself is large.
@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -24,7 +25,9 @@ func main() {
 	cmd.Stderr = &stderr
 	// io.Discard alone would be the null device: a reader makes it a pipe, as in a script.
 	cmd.Stdout = struct{ io.Writer }{io.Discard}
+	begin := time.Now()
 	err := cmd.Run()
+	took := time.Since(begin)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		fmt.Fprintln(os.Stderr, "meter:", err)
@@ -37,5 +40,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, "meter: this system does not say what a process used")
 		os.Exit(1)
 	}
-	fmt.Println(int64(state.UserTime()+state.SystemTime()), usage.Maxrss, state.ExitCode())
+	fmt.Println(int64(state.UserTime()+state.SystemTime()), usage.Maxrss, state.ExitCode(), int64(took))
 }
