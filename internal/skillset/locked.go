@@ -24,24 +24,15 @@ func (s *set) pinned(k *expert.Skill) (*expert.LockedSkill, error) {
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("skill %q is not in the lockfile; run: perstack install", k.Name)
-	case pinned.Digest != k.Connection():
+	case !pinned.Holds(k):
 		return nil, fmt.Errorf("skill %q has changed since it was installed; run: perstack install", k.Name)
-	}
-	if p, ok := k.Package(); ok && !isOf(pinned.Package, p) {
-		return nil, fmt.Errorf("skill %q is pinned to a package that it does not ask for; run: perstack install", k.Name)
 	}
 	return pinned, nil
 }
 
-// isOf reports whether a pinned package is one that the file asks for. The digest does
-// not say so: it stands for what the file says, and not for what the lockfile does.
-func isOf(pinned *expert.LockedPackage, p expert.Package) bool {
-	return pinned != nil && pinned.Manager == p.Manager && pinned.Name == p.Name && (p.Version == "" || pinned.Version == p.Version)
-}
-
-// lockedTools are the tools that a server must offer. The list is not nil, even if it is
+// LockedTools are the tools that a server must offer. The list is not nil, even if it is
 // empty: a server that offered nothing must still offer nothing.
-func lockedTools(pinned *expert.LockedSkill) []skill.Tool {
+func LockedTools(pinned *expert.LockedSkill) []skill.Tool {
 	tools := make([]skill.Tool, len(pinned.Tools))
 	for i, t := range pinned.Tools {
 		tools[i] = skill.Tool{

@@ -27,7 +27,7 @@ func (s *set) options(k *expert.Skill, pinned *expert.LockedSkill, from *parcel)
 		Log:          s.Log,
 	}
 	if pinned != nil {
-		o.Locked = lockedTools(pinned)
+		o.Locked = LockedTools(pinned)
 	} else {
 		o.Background = k.LazyInit
 	}
@@ -109,9 +109,9 @@ func remote(k *expert.Skill, get func(string) string) (*mcp.Remote, error) {
 	if err != nil {
 		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
 	}
-	header := make(map[string]string, len(k.Headers))
-	for _, h := range k.Headers {
-		header[h.Name] = expand(h.Value, k.RequiredEnv, get)
+	header, err := k.ResolvedHeaders(get)
+	if err != nil {
+		return nil, err
 	}
 	return &mcp.Remote{
 		Endpoint: k.Endpoint,
@@ -119,14 +119,4 @@ func remote(k *expert.Skill, get func(string) string) (*mcp.Remote, error) {
 		Header:   header,
 		SSE:      k.Type == expert.SSESkill,
 	}, nil
-}
-
-// expand puts the values of variables into a header. What a value holds is not looked at
-// again: a key with a ${ in it stays as it is.
-func expand(text string, names []string, get func(string) string) string {
-	var pairs []string
-	for _, name := range names {
-		pairs = append(pairs, "${"+name+"}", get(name))
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
 }

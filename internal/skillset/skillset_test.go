@@ -245,22 +245,3 @@ func TestCommandLine(t *testing.T) {
 		}
 	}
 }
-
-// Only the variables of the skill are put into a header, once: a value is not looked at.
-func TestExpand(t *testing.T) {
-	get := func(name string) string {
-		return map[string]string{"KEY": "k-${OTHER}", "OTHER": "o", "FOREIGN": "f"}[name]
-	}
-	for text, want := range map[string]string{
-		"Bearer ${KEY}":         "Bearer k-${OTHER}",
-		"${KEY}${OTHER}":        "k-${OTHER}o",
-		"${FOREIGN} $KEY ${KEY": "${FOREIGN} $KEY ${KEY",
-		"no variable":           "no variable",
-		"$${KEY}":               "$k-${OTHER}",
-		"${key}":                "${key}",
-	} {
-		if got := expand(text, []string{"KEY", "OTHER"}, get); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}

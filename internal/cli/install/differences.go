@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skillset"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -14,7 +15,7 @@ func (p *project) showDifferences(s *server) {
 		return
 	}
 	lines := packageDifference(s.before.Package, s.found.Package)
-	for _, d := range skill.Compare(tools(s.before), tools(s.found)) {
+	for _, d := range skill.Compare(skillset.LockedTools(s.before), skillset.LockedTools(s.found)) {
 		lines = append(lines, d.String())
 	}
 	if len(lines) == 0 {
@@ -46,15 +47,4 @@ func packageDifference(before, now *expert.LockedPackage) []string {
 		return []string{fmt.Sprintf("~ package: %s needs other packages, or other versions of them, than before", name(now))}
 	}
 	return nil
-}
-
-func tools(s *expert.LockedSkill) []skill.Tool {
-	list := make([]skill.Tool, len(s.Tools))
-	for i, t := range s.Tools {
-		list[i] = skill.Tool{
-			Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
-			Repeatable: t.Repeatable, Digest: t.Digest, Definition: t.Definition,
-		}
-	}
-	return list
 }
