@@ -16,7 +16,7 @@ func (r *run) decide(ctx context.Context) (event.Body, error) {
 	switch r.state.Phase {
 	case PreparingForStep:
 		if err := r.beside(func() error { return r.toolbox.Ready(ctx) }); err != nil {
-			return nil, err
+			return nil, asStop(err)
 		}
 		return r.prepare(), nil
 	case GeneratingToolCall:

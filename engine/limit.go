@@ -34,7 +34,7 @@ func (e *StopError) Unwrap() error { return e.Err }
 func asStop(err error) error {
 	var stop *StopError
 	var limit *LimitError
-	if errors.As(err, &stop) || errors.As(err, &limit) {
+	if err == nil || errors.As(err, &stop) || errors.As(err, &limit) {
 		return err
 	}
 	return &StopError{Name: "SkillError", Err: err}

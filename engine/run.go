@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
@@ -49,7 +50,7 @@ func (r *run) execute(ctx context.Context) (Result, error) {
 			Report:    r.reports.add,
 			Stop:      func(err error) { cancel(asStop(err)) },
 		})
-		return err
+		return asStop(err)
 	})
 	if err := r.keep(first.body); err != nil {
 		return r.abandon(err)
@@ -116,7 +117,11 @@ func (r *run) giveUp(ctx context.Context, err error) event.Body {
 	if h, stop := r.halted(ctx); stop {
 		return r.settle(h)
 	}
-	return event.StopRunByError{Error: event.Failure{Name: "RuntimeError", Message: validText(err.Error())}}
+	failure := event.Failure{Name: "RuntimeError", Message: validText(err.Error())}
+	if stop, ok := errors.AsType[*StopError](err); ok {
+		failure.Name = stop.Name
+	}
+	return event.StopRunByError{Error: failure}
 }
 
 // abandon ends a run whose journal takes no more records. One last record is tried:

@@ -60,6 +60,20 @@ func (e *Expert) RefusedEnv(provider string) VariableProblems {
 	return e.variables(requiredEnv(provider))
 }
 
+// ProviderKeys lists the variables in requiredEnv that hold a key of a provider, of any:
+// which of them is in use is for the file to say, and the file may be a stranger's.
+func (s *Skill) ProviderKeys() (keys []string) {
+	for _, name := range s.RequiredEnv {
+		isKey := slices.ContainsFunc(Providers(), func(p string) bool {
+			return slices.Contains(ProviderKeyEnv(p), strings.ToUpper(name))
+		})
+		if isKey && !slices.Contains(keys, name) {
+			keys = append(keys, name)
+		}
+	}
+	return keys
+}
+
 // variables judges each variable that the skills of e get. The built-in base skill gets none.
 func (e *Expert) variables(judge rule) (found VariableProblems) {
 	for _, s := range e.Skills {

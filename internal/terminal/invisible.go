@@ -22,7 +22,9 @@ const (
 //   - tags (U+E0000 and up) and variation selectors: each can stand for a byte, and a
 //     run of them for a message that a model reads and a person does not. It costs the
 //     flags of England, Scotland and Wales, which show as a black flag;
-//   - letters that are blank, like the Hangul fillers.
+//   - letters that are blank, like the Hangul fillers and the empty Braille pattern;
+//   - characters that stand for nothing that everybody knows: private use, and the
+//     place of an object that is not there.
 //
 // Signs of Arabic and Syriac that enclose a number are format characters as well, but
 // they are drawn.
@@ -34,7 +36,7 @@ func isInvisible(r rune) bool {
 		return !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 	}
 	return unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Bidi_Control) ||
-		r >= 0xe0000 && r <= 0xe0fff
+		r >= 0xe0000 && r <= 0xe0fff || r == 0x2800 || r == 0xfffc || unicode.Is(unicode.Co, r)
 }
 
 // isNeeded reports whether an invisible r makes a visible difference where it stands:

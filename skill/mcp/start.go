@@ -101,7 +101,16 @@ func (s *Skill) reach(ctx, life context.Context, clock *timing) (*server, error)
 			break
 		}
 	}
-	return nil, fmt.Errorf("%s: %w", label, errors.Join(failures...))
+	return nil, fmt.Errorf("%s: %w", label, oneLine(failures))
+}
+
+// oneLine joins errors for a message that has no lines.
+func oneLine(errs []error) error {
+	joined := errs[0]
+	for _, err := range errs[1:] {
+		joined = fmt.Errorf("%w; %w", joined, err)
+	}
+	return joined
 }
 
 // shakeHands agrees with the server on a version of the protocol. On an error the server

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"cmp"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -45,6 +47,22 @@ func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
 	if s.Type == expert.StdioSkill && len(s.RequiredEnv) > 0 && len(s.AllowedDomains) == 0 {
 		about(warning, "gets "+strings.Join(s.RequiredEnv, ", ")+" and may reach any host", "name the hosts that it needs in allowedDomains")
 	}
+	if keys := s.ProviderKeys(); len(keys) > 0 {
+		about(warning, "gets "+strings.Join(keys, ", ")+", which is the key of a provider", "give it a key of its own under another name")
+	}
+	if card.Package == nil && startsPackages(s.Command) {
+		about(warning, "is started by "+s.Command+", which may fetch and run anything: nothing of that is pinned", "use command = \"npx\" with a package")
+	}
+}
+
+// startsPackages reports whether a command is known to start programs that it fetches
+// first, or that its arguments name, so that neither grammar nor lockfile sees them.
+func startsPackages(command string) bool {
+	name := strings.TrimSuffix(strings.ToLower(filepath.Base(command)), ".exe")
+	return slices.Contains([]string{
+		"npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "uv", "pip", "pipx", "go", "cargo", "docker", "podman",
+		"env", "sh", "bash", "zsh", "cmd", "powershell", "pwsh",
+	}, strings.TrimSuffix(name, ".cmd"))
 }
 
 // laterNotes repeats what this version does not do although the file says so: whoever

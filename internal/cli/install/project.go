@@ -97,7 +97,8 @@ func (p *project) noteMissing() {
 // written whole, so that a pipe gets them as well as a terminal.
 func (p *project) say(format string, args ...any) {
 	h := p.opts.Host
-	line := terminal.Clean(h.Secrets.Redact(fmt.Sprintf(format, args...)))
+	// Cleaned first: a secret with something invisible in it is one again afterwards.
+	line := h.Secrets.Redact(terminal.Clean(fmt.Sprintf(format, args...)))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// Whoever closed the output does not want to see it; the lockfile they do want.

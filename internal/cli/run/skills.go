@@ -16,6 +16,7 @@ func (s *setup) checkSkills(e *expert.Expert) (*expert.Lock, error) {
 		return nil, err
 	}
 	s.tellBase(e)
+	s.tellKeys(e)
 	lock, err := s.config.ReadLock()
 	if err == nil && lock != nil {
 		err = lock.Stale(s.config, e).Err()
@@ -33,13 +34,19 @@ func (s *setup) tellBase(e *expert.Expert) {
 	if !ok || k.BuiltIn {
 		return
 	}
-	who := k.Endpoint
-	if p, ok := k.Package(); ok {
-		who = p.Manager + " " + p.Spec()
-	} else if argv, err := k.CommandLine(); err == nil {
-		who = host.ShellJoin(argv...)
+	fmt.Fprintf(s.opts.Host.Stderr, "perstack: the base tools are served by %s, as %s says\n", host.Behind(k), terminal.CleanLine(s.config.Path))
+}
+
+// tellKeys says which skills are handed the key of a provider, and who is behind them.
+// The file decides which provider is in use, and by that which key no skill may have; the
+// others may be worth as much.
+func (s *setup) tellKeys(e *expert.Expert) {
+	experts, _ := s.config.Closure(e)
+	for _, e := range experts {
+		for _, line := range host.HandedKeys(e) {
+			fmt.Fprintf(s.opts.Host.Stderr, "perstack: %s, as %s says\n", line, terminal.CleanLine(s.config.Path))
+		}
 	}
-	fmt.Fprintf(s.opts.Host.Stderr, "perstack: the base tools are served by %s, as %s says\n", terminal.CleanLine(who), terminal.CleanLine(s.config.Path))
 }
 
 // checkEnv reports variables that skills require and cannot have: those that nobody has

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/perstack-go/perstack/engine"
@@ -25,13 +26,29 @@ func TestPackagesAreOutOfReach(t *testing.T) {
 [[turn.call]]
 tool = "writeTextFile"
 args = { path = ".cache/perstack/npm/index.js", text = "steal()" }
+[[turn.call]]
+tool = "editTextFile"
+args = { path = ".cache/perstack/npm/there.js", oldText = "fine", newText = "steal()" }
+[[turn.call]]
+tool = "deleteFile"
+args = { path = ".cache/perstack/npm/there.js" }
+[[turn.call]]
+tool = "moveFile"
+args = { source = ".cache", destination = "elsewhere" }
 [[turn]]
 text = "Done."
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := false
+	there := filepath.Join(cache, "npm", "there.js")
+	if err := os.MkdirAll(filepath.Dir(there), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(there, []byte("fine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
 	runtime := &local.Runtime{
 		Model: replay.New(cassette), Store: memory.New(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler),
 		Workspace: home, CacheDir: cache,
@@ -40,12 +57,19 @@ text = "Done."
 		ID: "job", Expert: &expert.Expert{Key: "w", Name: "w", Version: "1.0.0", Instruction: "Write."}, Input: engine.Input{Query: "go"}, MaxSteps: 5,
 	}, engine.Listener{Emit: func(e event.Event) error {
 		if b, ok := e.Body.(event.EndToolCall); ok {
-			refused = b.ToolResult.IsError
+			if text := event.FirstText(b.ToolResult.Result); b.ToolResult.IsError && strings.Contains(text, `"code":"protected"`) {
+				refused++
+			} else {
+				t.Errorf("%s: %s", b.ToolResult.ToolName, text)
+			}
 		}
 		return nil
 	}})
-	if err != nil || !refused {
-		t.Errorf("refused: %v, %v", refused, err)
+	if err != nil || refused != 4 {
+		t.Errorf("refused: %d, %v", refused, err)
+	}
+	if text, err := os.ReadFile(there); string(text) != "fine" {
+		t.Errorf("what was installed is %q now, %v", text, err)
 	}
 	if _, err := os.Stat(filepath.Join(cache, "npm", "index.js")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is there: %v", err)

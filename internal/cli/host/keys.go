@@ -1,0 +1,31 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// Behind says who is behind a skill: the program that is started, or the address that is
+// reached, safe to print.
+func Behind(k *expert.Skill) string {
+	who := k.Endpoint
+	if p, ok := k.Package(); ok {
+		who = p.Manager + " " + p.Spec()
+	} else if argv, err := k.CommandLine(); err == nil {
+		who = ShellJoin(argv...)
+	}
+	return terminal.CleanLine(who)
+}
+
+// HandedKeys has a line for each skill of an Expert that is handed the key of a provider.
+func HandedKeys(e *expert.Expert) (lines []string) {
+	for _, k := range e.Servers() {
+		if keys := k.ProviderKeys(); len(keys) > 0 {
+			lines = append(lines, fmt.Sprintf("skill %q (%s) gets your %s", terminal.CleanLine(k.Name), Behind(k), strings.Join(keys, ", ")))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,25 @@
+package host
+
+import (
+	"errors"
+	"strings"
+)
+
+const install = "run: perstack install"
+
+// Mend adds to the advice to install, wherever a text gives it, the --config that the
+// command was called with: without it another file would be installed.
+func Mend(text, config string) string {
+	if config == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, install, install+" --config "+ShellJoin(config))
+}
+
+// MendError is [Mend] for an error, which keeps its exit code.
+func MendError(err error, config string) error {
+	if err == nil || config == "" {
+		return err
+	}
+	return &ExitError{Code: ExitCode(err), Err: errors.New(Mend(Describe(err), config))}
+}
