@@ -13,8 +13,6 @@ import (
 // FileName is the name that Find looks for.
 const FileName = "perstack.toml"
 
-const lockName = "perstack.lock"
-
 // ErrNotFound is wrapped by the errors of Find and Locate when there simply is no
 // perstack.toml. Commands that can do without one test for it. A file that was
 // named by the user and does not exist is another matter, and another error.

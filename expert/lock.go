@@ -1,10 +1,12 @@
 package expert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -60,7 +62,8 @@ type LockedTool struct {
 }
 
 // LockTool reads the definition of a tool: the object of name, title, description,
-// inputSchema, outputSchema and annotations as the server sent them.
+// inputSchema, outputSchema and annotations as the server sent them. There is no other
+// reader: what a live server offers and what a lockfile holds must be the same tool.
 func LockTool(definition jsontext.Value) (LockedTool, error) {
 	canonical, err := CanonicalJSON(definition)
 	if err != nil {
@@ -82,28 +85,46 @@ func LockTool(definition jsontext.Value) (LockedTool, error) {
 	case said.InputSchema.Kind() != '{':
 		return LockedTool{}, fmt.Errorf("the definition of the tool %s has no inputSchema", quote(said.Name))
 	}
+	hints := readHints(said.Annotations)
 	return LockedTool{
 		Definition: canonical, Digest: DefinitionDigest(canonical),
-		Name: said.Name, Title: said.Title, Description: said.Description,
-		InputSchema: said.InputSchema, Repeatable: repeatable(said.Annotations),
+		Name: said.Name, Title: cmp.Or(said.Title, hints.Title), Description: said.Description,
+		InputSchema: said.InputSchema, Repeatable: hints.ReadOnly || hints.Idempotent,
 	}, nil
 }
 
-// repeatable reads the hints of a server. Hints that are not as MCP has them count as
-// none: then a call is not repeated, which is the careful answer.
-func repeatable(annotations jsontext.Value) bool {
-	var hints struct {
-		ReadOnly   bool `json:"readOnlyHint"`
-		Idempotent bool `json:"idempotentHint"`
+// hints are what a server says about a tool beside its definition. They are enough for
+// repeating a call after a crash, not for trusting that a tool only reads.
+type hints struct {
+	Title      string `json:"title"`
+	ReadOnly   bool   `json:"readOnlyHint"`
+	Idempotent bool   `json:"idempotentHint"`
+}
+
+// readHints reads them. Hints that are not as MCP has them count as none: then a call is
+// not repeated, which is the careful answer.
+func readHints(annotations jsontext.Value) hints {
+	var h hints
+	if len(annotations) == 0 || json.Unmarshal(annotations, &h) != nil {
+		return hints{}
 	}
-	if len(annotations) == 0 || json.Unmarshal(annotations, &hints) != nil {
-		return false
-	}
-	return hints.ReadOnly || hints.Idempotent
+	return h
 }
 
 // LockFile is the path of the lockfile that belongs to the file, whether it exists or not.
-func (c *Config) LockFile() string { return filepath.Join(c.Dir, lockName) }
+// It is named after the file: perstack.lock of perstack.toml, b.lock of b.toml. Two files
+// of one directory must not take each other's pins for their own.
+func (c *Config) LockFile() string {
+	return filepath.Join(c.Dir, strings.TrimSuffix(c.name(), ".toml")+".lock")
+}
+
+// name is the base name of the file, which its lockfile repeats.
+func (c *Config) name() string {
+	if c.Path == "" {
+		return FileName
+	}
+	return filepath.Base(c.Path)
+}
 
 // ReadLock reads the lockfile beside the file; nil if there is none. One that is there
 // and cannot be read is an error: to go on without it would drop the pins.

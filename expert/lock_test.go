@@ -2,9 +2,11 @@ package expert
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -118,7 +120,6 @@ func TestReadLockRefuses(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ text, want string }{
 		"empty":             {"", ":1:1: version: is required"},
-		"other version":     {with(`version = "1"`, `version = "2"`+"\nmore = 1"), `:2:11: version: is "2", and this program reads "1"; run: perstack install`},
 		"empty version":     {`version = ""`, `version: is "", and this program reads "1"`},
 		"number as version": {with(`version = "1"`, "version = 1"), ":2:11: version: must be a string, not an integer"},
 		"truncated":         {good[:len(good)-20], ": "},
@@ -160,6 +161,63 @@ func TestReadLockRefuses(t *testing.T) {
 				t.Errorf("the error acts on terminals: %q", err)
 			}
 		})
+	}
+}
+
+// A lockfile of another version, or of somebody else, is not mended by installing: the
+// error says so, and tells install to leave it alone.
+func TestReadLockKeeps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perstack.lock")
+	text := strings.Replace(string(sampleLock(t).Encode()), `version = "1"`, `version = "2"`+"\nmore = 1\nmore = 2", 1)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, version := ReadLock(path)
+	for want, err := range map[string]error{
+		`:2:11: version: is "2", and this program reads "1"; update perstack`: version,
+		": cannot be read: permission denied; let yourself read it":           unreadable(path, syscall.EACCES),
+	} {
+		var kept *KeptLockError
+		var problems Problems
+		if !errors.As(err, &kept) || !errors.As(err, &problems) || !strings.Contains(err.Error(), path+want) || strings.Contains(err.Error(), "perstack install") {
+			t.Errorf("error = %v, want %q", err, want)
+		}
+	}
+	var kept *KeptLockError
+	if err := unreadable(path, syscall.EIO); errors.As(err, &kept) || !strings.HasSuffix(err.Error(), "; run: perstack install") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// A lockfile that no run could read is not written.
+func TestLockWriteRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for want, change := range map[string]func(*Lock){
+		"it would be larger than 16 MiB": func(l *Lock) { l.Experts[0].Description = strings.Repeat("x", maxLock) },
+		"nobody could read it: ":         func(l *Lock) { l.Experts[1].Definition = "" },
+	} {
+		l := sampleLock(t)
+		change(l)
+		path := filepath.Join(dir, "perstack.lock")
+		if err := l.Write(path); err == nil || !strings.Contains(err.Error(), "cannot write "+path+": "+want) || strings.Contains(err.Error(), mendLock) {
+			t.Errorf("error = %v, want %q", err, want)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("%d files are left, %v", len(entries), err)
+	}
+}
+
+// Slips in pick and omit are named, with what was meant.
+func TestUnknownTools(t *testing.T) {
+	l := &LockedSkill{Tools: []LockedTool{{Name: "search"}, {Name: "delete_file"}}}
+	got := l.UnknownTools(&Skill{Pick: []string{"search", "other"}, Omit: []string{"deletefiel", "search"}})
+	want := []string{
+		`pick names the tool "other", which the skill does not have`,
+		`omit names the tool "deletefiel", which the skill does not have; did you mean "delete_file"?`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -2,7 +2,6 @@ package expert
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -20,7 +19,8 @@ func (e *Expert) Servers() []*Skill {
 }
 
 // Stale says why the lock cannot be used to run e: what e and the Experts that it can
-// reach need, and the lock does not have or has otherwise. Instructions, descriptions,
+// reach need, and the lock does not have or has otherwise, or that it was made from
+// another file. Instructions, descriptions,
 // rules, pick and omit may change without a new lock: for them the file is the truth.
 // Without a lock nothing is stale. [Problems.Err] makes it an error.
 func (l *Lock) Stale(c *Config, e *Expert) Problems {
@@ -28,6 +28,7 @@ func (l *Lock) Stale(c *Config, e *Expert) Problems {
 		return nil
 	}
 	reasons := &lockReasons{lock: l}
+	reasons.origin(c)
 	closure, _ := c.Closure(e)
 	for _, e := range closure {
 		reasons.stale(e)
@@ -39,9 +40,7 @@ func (l *Lock) Stale(c *Config, e *Expert) Problems {
 // also what a run does not mind. What servers offer now is not asked.
 func (l *Lock) Differences(c *Config) Problems {
 	reasons := &lockReasons{lock: l}
-	if name := filepath.Base(c.Path); l.ConfigPath != name {
-		reasons.add("was made from %s, not from %s", quote(l.ConfigPath), quote(name))
-	}
+	reasons.origin(c)
 	for _, e := range c.Experts {
 		locked, ok := l.Expert(e.Key)
 		if !ok {
@@ -89,6 +88,14 @@ func (r *lockReasons) mend() Problems {
 		r.problems[n-1].Hint = mendLock
 	}
 	return r.problems
+}
+
+// origin compares the file that the lock was made from with the one that is used. What
+// somebody reviewed in one file is no answer for another.
+func (r *lockReasons) origin(c *Config) {
+	if name := c.name(); r.lock.ConfigPath != name {
+		r.add("was made from %s, not from %s", quote(r.lock.ConfigPath), quote(name))
+	}
 }
 
 func skillOf(expert, skill string) string {

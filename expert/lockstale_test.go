@@ -154,12 +154,28 @@ func TestDifferencesOfOthers(t *testing.T) {
 	lock := lockOf(c)
 	lock.ConfigPath = "other.toml"
 	lock.Experts = append(lock.Experts, &LockedExpert{Key: "old"})
+	compare(t, "stale", lock.Stale(c, c.Experts[0]), `was made from "other.toml", not from "perstack.toml"`)
 	got := lock.Differences(c)
 	if len(got) != 2 || got[0].Message != `was made from "other.toml", not from "perstack.toml"` || got[1].Message != `the Expert "old" is gone` {
 		t.Errorf("differences = %v", got)
 	}
 	if got := (*Lock)(nil).Stale(c, c.Experts[0]); got != nil {
 		t.Errorf("no lock is stale: %v", got)
+	}
+}
+
+// Each file has a lockfile of its own, which bears its name.
+func TestLockFile(t *testing.T) {
+	for path, want := range map[string]string{
+		"perstack.toml": "perstack.lock", "b.toml": "b.lock", "b.conf": "b.conf.lock", "b.TOML": "b.TOML.lock", "b": "b.lock", "": "perstack.lock",
+	} {
+		c := &Config{Dir: "d"}
+		if path != "" {
+			c.Path = filepath.Join("d", path)
+		}
+		if got := c.LockFile(); got != filepath.Join("d", want) {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
 	}
 }
 

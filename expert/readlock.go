@@ -1,8 +1,11 @@
 package expert
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -13,26 +16,51 @@ const (
 	maxLockTools = 1000
 )
 
-// mendLock is what every error about a lockfile ends with.
-const mendLock = "run: perstack install"
+// What errors about a lockfile end with.
+const (
+	mendLock        = "run: perstack install"
+	mendVersion     = "update perstack"
+	mendPermissions = "let yourself read it"
+)
+
+// A KeptLockError is about a lockfile that must not be written anew: nothing is wrong with
+// it, but this program is too old for it, or this user may not read it. To replace it
+// would drop pins that hold for others.
+type KeptLockError struct{ Problems }
+
+// Unwrap returns the Problems.
+func (e *KeptLockError) Unwrap() error { return e.Problems }
 
 // ReadLock reads a perstack.lock. It is strict: a file that perstack install would not
 // have written, because somebody edited it, a merge left its marks in it or another
-// version wrote it, is an error of type Problems. A missing file is an error as well:
-// where there need not be one, ask Config.ReadLock.
+// version wrote it, is an error of type Problems, maybe inside a [KeptLockError]. A
+// missing file is an error as well: where there need not be one, ask Config.ReadLock.
 func ReadLock(path string) (*Lock, error) {
 	data, err := ReadFile(path, maxLock)
 	if err != nil {
-		return nil, Problems{{File: path, Message: "cannot be read: " + err.Error(), Hint: mendLock}}
+		return nil, unreadable(path, err)
 	}
 	l, problems := parseLock(path, data)
-	if len(problems) > 0 {
+	switch {
+	case slices.ContainsFunc(problems, func(p Problem) bool { return p.Hint == mendVersion }):
+		return nil, &KeptLockError{problems}
+	case len(problems) > 0:
 		return nil, problems
 	}
 	if l.Path, err = filepath.Abs(path); err != nil {
 		l.Path = path
 	}
 	return l, nil
+}
+
+// unreadable is the error about a lockfile that could not be read at all.
+func unreadable(path string, err error) error {
+	problems := Problems{{File: path, Message: "cannot be read: " + err.Error(), Hint: mendLock}}
+	if errors.Is(err, fs.ErrPermission) {
+		problems[0].Hint = mendPermissions
+		return &KeptLockError{problems}
+	}
+	return problems
 }
 
 // parseLock returns the first problems only: each of them is mended in the same way.
@@ -48,7 +76,9 @@ func parseLock(path string, data []byte) (*Lock, Problems) {
 		r.problems = append(r.problems[:enough], Problem{File: path, Message: fmt.Sprintf("and %d more", more)})
 	}
 	for i := range r.problems {
-		r.problems[i].Hint = mendLock
+		if r.problems[i].Hint != mendVersion { // the others are about files that people write
+			r.problems[i].Hint = mendLock
+		}
 	}
 	return nil, r.problems
 }
@@ -64,19 +94,23 @@ func (r *reader) lock(data []byte) *Lock {
 		r.fault(b.offset(syntax), "", visible(syntax.Error()), "")
 		return nil
 	}
-	for _, d := range b.twice {
-		r.fault(d.at, d.path, "defined twice", "")
-	}
 	t := &table{r: r, n: root}
 	// First of all: in another format, nothing else means what it means here.
 	if n := t.want("version", kindString); n == nil || n.text != LockVersion {
 		switch {
 		case n != nil:
-			r.fault(n.at, "version", fmt.Sprintf("is %s, and this program reads %q", quote(n.text), LockVersion), "")
+			hint := ""
+			if n.text != "" && strings.Trim(n.text, "0123456789") == "" {
+				hint = mendVersion // anything else is no version that we will ever write
+			}
+			r.fault(n.at, "version", fmt.Sprintf("is %s, and this program reads %q", quote(n.text), LockVersion), hint)
 		case root.fields["version"] == nil:
 			r.fault(root.at, "version", "is required", "")
 		}
 		return nil
+	}
+	for _, d := range b.twice {
+		r.fault(d.at, d.path, "defined twice", "")
 	}
 	r.decode(data)
 	l := &Lock{}

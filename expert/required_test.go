@@ -1,6 +1,9 @@
 package expert
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 const asking = `
 [experts.a]
@@ -41,6 +44,17 @@ skill "two": OPENAI_API_KEY is not set (declared in requiredEnv); set it in the 
 	builtIn := &Expert{Skills: []*Skill{{Name: BaseSkill, BuiltIn: true, RequiredEnv: []string{"X"}}}}
 	if err := builtIn.MissingEnv(func(string) string { return "" }).Err(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Keys of all providers count, in any letter case, each once.
+func TestProviderKeys(t *testing.T) {
+	s := &Skill{RequiredEnv: []string{"SEARCH_KEY", "OPENAI_API_KEY", "anthropic_api_key", "OPENAI_API_KEY", "GITHUB_TOKEN"}}
+	if got := s.ProviderKeys(); !slices.Equal(got, []string{"OPENAI_API_KEY", "anthropic_api_key"}) {
+		t.Errorf("keys = %q", got)
+	}
+	if got := (&Skill{RequiredEnv: []string{"A", "API_KEY"}}).ProviderKeys(); got != nil {
+		t.Errorf("keys = %q", got)
 	}
 }
 

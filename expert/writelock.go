@@ -161,9 +161,18 @@ func basicString(s string) string {
 }
 
 // Write puts the lockfile at path, whole or not at all: a reader sees the old file or the
-// new one, and a crash leaves one of them.
+// new one, and a crash leaves one of them. What ReadLock would refuse is not written: every
+// run would be held up by it, and installing again would not help.
 func (l *Lock) Write(path string) error {
-	if err := writeWhole(path, l.Encode()); err != nil {
+	data := l.Encode()
+	if len(data) > maxLock {
+		return fmt.Errorf("cannot write %s: it would be larger than %d MiB, which is what perstack reads; the tools of its skills are described at great length: spread the Experts over several files, or leave out a skill", path, maxLock>>20)
+	}
+	if _, problems := parseLock(path, data); len(problems) > 0 {
+		problems[0].Hint = ""
+		return fmt.Errorf("cannot write %s: nobody could read it: %s", path, problems[0])
+	}
+	if err := writeWhole(path, data); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, reason(err))
 	}
 	return nil

@@ -208,3 +208,27 @@ func TestTableProperty(t *testing.T) {
 		}
 	})
 }
+
+// What would keep a box from being made is known from the lists alone, in the same words.
+func TestCollisions(t *testing.T) {
+	tools := func(names ...string) (all []skill.Tool) {
+		for _, name := range names {
+			all = append(all, skill.Tool{Name: name, InputSchema: []byte(`{"type":"object"}`)})
+		}
+		return all
+	}
+	for want, skills := range map[string][]skill.Listed{
+		"[]": {
+			{Name: event.BaseSkill, Tools: tools("attemptCompletion")}, {Name: "a", Tools: tools("find", "exec"), Filter: skill.Filter{Omit: []string{"exec"}}},
+			{Name: "b", Tools: tools("find"), Prefix: true},
+		},
+		`[skills "a" and "b" both offer a tool named "find_it"; leave it out with omit, or set toolPrefix = true for the skill` +
+			` skill "c" offers a tool named "exec", which is a name of the base skill "@perstack/base"; leave it out with omit, or set toolPrefix = true for the skill]`: {
+			{Name: "a", Tools: tools("find_it")}, {Name: "b", Tools: tools("find.it")}, {Name: "c", Tools: tools("exec")},
+		},
+	} {
+		if got := fmt.Sprint(skill.Collisions(skills)); got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}

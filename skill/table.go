@@ -68,6 +68,36 @@ func (s *source) rowsOf(tools []Tool, log *slog.Logger) []*row {
 	return rows
 }
 
+// A Listed is a skill whose tools are known without asking it.
+type Listed struct {
+	Name   string
+	Tools  []Tool
+	Filter Filter
+	Prefix bool
+}
+
+// Collisions says what would keep a [Toolbox] of these skills, in this order, from being
+// made: for each skill that offers a name which it cannot have, the first of them.
+func Collisions(skills []Listed) (errs []error) {
+	t := &table{byName: make(map[string]*row)}
+	for _, l := range skills {
+		s := &source{Source: Source{Skill: nameOnly{name: l.Name}, Filter: l.Filter, Prefix: l.Prefix}}
+		s.rows = s.rowsOf(l.Tools, slog.New(slog.DiscardHandler))
+		if err := t.add(s); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// nameOnly is a skill that is never asked or called.
+type nameOnly struct {
+	Skill
+	name string
+}
+
+func (n nameOnly) Name() string { return n.name }
+
 // add puts the rows of a source into the table.
 func (t *table) add(s *source) error {
 	name, completes := s.Skill.Name(), false

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/term"
 
@@ -42,8 +43,10 @@ type Host struct {
 	// Secrets are never printed. A command adds those that it comes to know.
 	Secrets secret.Set
 
-	mu     sync.Mutex
-	atQuit []func()
+	saves   atomic.Bool // a run has begun
+	logging sync.Mutex  // one line of the log at a time
+	mu      sync.Mutex
+	atQuit  []func()
 }
 
 // System returns the surroundings of this process. The environment is read here, once:

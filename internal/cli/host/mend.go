@@ -16,10 +16,13 @@ func Mend(text, config string) string {
 	return strings.ReplaceAll(text, install, install+" --config "+ShellJoin(config))
 }
 
-// MendError is [Mend] for an error, which keeps its exit code.
+// MendError is [Mend] for an error, which keeps its exit code. One that gives no such
+// advice stays as it is.
 func MendError(err error, config string) error {
-	if err == nil || config == "" {
+	text := Describe(err)
+	mended := Mend(text, config)
+	if mended == text {
 		return err
 	}
-	return &ExitError{Code: ExitCode(err), Err: errors.New(Mend(Describe(err), config))}
+	return &ExitError{Code: ExitCode(err), Err: errors.New(mended)}
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"github.com/perstack-go/perstack/expert"
 )
@@ -37,5 +38,18 @@ func (h *Host) Project(dir string) (Project, error) {
 
 // Rules are the files of a directory that say what its Experts may do.
 func Rules(dir string) []string {
-	return []string{filepath.Join(dir, expert.FileName), filepath.Join(dir, "perstack.lock")}
+	usual := &expert.Config{Path: filepath.Join(dir, expert.FileName), Dir: dir}
+	return []string{usual.Path, usual.LockFile()}
+}
+
+// FileRules are the files that say what the Experts of a file may do: it, its lockfile,
+// and, if it bears another name, the usual ones beside it, which the next run may use.
+func FileRules(c *expert.Config) []string {
+	rules := []string{c.Path, c.LockFile()}
+	for _, path := range Rules(c.Dir) {
+		if !slices.Contains(rules, path) {
+			rules = append(rules, path)
+		}
+	}
+	return rules
 }

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"strings"
+
 	"github.com/perstack-go/perstack/expert"
 )
 
@@ -22,6 +24,39 @@ func (h *Host) HideSecrets(lookup func(name string) string) {
 		"PERSTACK_PROXY_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
 	} {
 		h.Secrets.AddIfRandom(name, lookup(name))
+	}
+}
+
+// HideProject adds what a file and its environment hold to the secrets that are not
+// printed, and by that takes it out of everything that tools, servers and providers say.
+// Whatever a skill is given counts if it looks like a key; so does what stands in an env
+// file, even if another value won, and what somebody wrote into a header.
+func (h *Host) HideProject(c *expert.Config, env expert.Env) {
+	h.HideSecrets(env.Get)
+	for _, e := range c.Experts {
+		for _, s := range e.Skills {
+			for _, name := range s.RequiredEnv {
+				h.Secrets.AddIfRandom(name, env.Get(name))
+			}
+			for _, header := range s.Headers {
+				h.hideHeader(header.Name, header.Value)
+			}
+		}
+	}
+	for name, value := range c.Provider.Setting.Headers {
+		h.hideHeader(name, value)
+	}
+	for name, value := range env.InFiles() {
+		h.Secrets.AddIfRandom(name, value)
+	}
+}
+
+// hideHeader hides the value of a header as it is written in the file. Of "Bearer KEY"
+// the key alone must not be seen either. What variables add to it is hidden by their
+// own names.
+func (h *Host) hideHeader(name, value string) {
+	if words := strings.Fields(value); len(words) > 0 {
+		h.Secrets.AddIfRandom(name, words[len(words)-1])
 	}
 }
 

@@ -45,10 +45,10 @@ func (h *Host) Interruptible(ctx context.Context) (context.Context, context.Canc
 				return
 			}
 			if n > 1 {
-				fmt.Fprintln(h.Stderr, "perstack: quit at once; commands that were running are killed, and their outcome is not recorded")
+				fmt.Fprintln(h.Stderr, "perstack: "+h.quitting())
 				h.quit(Signal{s}.ExitCode())
 			}
-			fmt.Fprintln(h.Stderr, "perstack: stopping and saving; interrupt again to quit at once")
+			fmt.Fprintln(h.Stderr, "perstack: "+h.stopping())
 			cancel(Signal{s})
 		}
 	}()
@@ -58,4 +58,23 @@ func (h *Host) Interruptible(ctx context.Context) (context.Context, context.Canc
 		close(signals)
 		cancel(nil)
 	}
+}
+
+// Saves says that the command saves its work when it is stopped.
+func (h *Host) Saves() { h.saves.Store(true) }
+
+// stopping is what is said after the first signal.
+func (h *Host) stopping() string {
+	if h.saves.Load() {
+		return "stopping and saving; interrupt again to quit at once"
+	}
+	return "stopping; interrupt again to quit at once"
+}
+
+// quitting is what is said after the second one.
+func (h *Host) quitting() string {
+	if h.saves.Load() {
+		return "quit at once; commands that were running are killed, and their outcome is not recorded"
+	}
+	return "quit at once; commands that were running are killed"
 }

@@ -2,17 +2,20 @@ package inspect
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"net/url"
 	"slices"
 	"time"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
 )
 
-// newCard puts the card of e together.
-func newCard(c *expert.Config, e *expert.Expert, env expert.Env) *Card {
-	b := &builder{config: c, env: env, card: &Card{
+// newCard puts the card of e together. Flag is the --config that the command was called
+// with.
+func newCard(c *expert.Config, e *expert.Expert, env expert.Env, flag string) *Card {
+	b := &builder{config: c, env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
 		Runtime:  cmp.Or(c.Runtime, expert.DefaultRuntime),
 		Limits:   limits(c),
@@ -31,6 +34,7 @@ func newCard(c *expert.Config, e *expert.Expert, env expert.Env) *Card {
 type builder struct {
 	config *expert.Config
 	env    expert.Env
+	flag   string       // --config
 	lock   *expert.Lock // nil if there is none that can be read
 	card   *Card
 }
@@ -72,8 +76,13 @@ func (b *builder) lockState(e *expert.Expert) {
 	lock, err := b.config.ReadLock()
 	switch {
 	case err != nil:
-		state.State, state.Problems = lockBroken, []string{err.Error()}
-		b.find(Finding{Severity: warning, Message: "the lockfile is broken: nothing is pinned, and no run will start", Hint: "run: perstack install"})
+		state.State, state.Problems = lockBroken, []string{host.Mend(err.Error(), b.flag)}
+		broken := Finding{Severity: warning, Message: "the lockfile is broken: nothing is pinned, and no run will start", Hint: "run: perstack install"}
+		var kept *expert.KeptLockError
+		if errors.As(err, &kept) {
+			broken.Message, broken.Hint = "the lockfile cannot be read: what it pins is not known, and no run will start", kept.Problems[0].Hint
+		}
+		b.find(broken)
 	case lock != nil:
 		state.State, state.GeneratedAt = lockFresh, lock.GeneratedAt
 		b.lock = lock
@@ -106,7 +115,20 @@ func (b *builder) expert(e *expert.Expert) Expert {
 	for _, s := range e.Skills {
 		card.Skills = append(card.Skills, b.skill(e, s))
 	}
+	for _, err := range host.Collisions(e, func(s *expert.Skill) *expert.LockedSkill { return b.pinned(e, s) }) {
+		b.find(Finding{Severity: warning, Expert: e.Key, Message: "it will not start: " + err.Error()})
+	}
 	return card
+}
+
+// pinned is what the lockfile says about a server; nil if nothing that still holds.
+func (b *builder) pinned(e *expert.Expert, s *expert.Skill) *expert.LockedSkill {
+	locked, _ := b.lock.Expert(e.Key)
+	pinned, _ := locked.Skill(s.Name)
+	if pinned == nil || !pinned.Holds(s) {
+		return nil // it says something about another server
+	}
+	return pinned
 }
 
 // variables says which of them are set here. Values are not looked at any further.
@@ -116,6 +138,17 @@ func (b *builder) variables(names []string) []Variable {
 		all = append(all, Variable{Name: name, Set: b.env.Get(name) != ""})
 	}
 	return all
+}
+
+// endpoint writes where a server is. What follows the host may be a key.
+func endpoint(text string) string {
+	if text == "" {
+		return ""
+	}
+	if u, err := url.Parse(text); err == nil && (u.Path != "" && u.Path != "/" || u.RawQuery != "") {
+		return host.Address(text) + "/…"
+	}
+	return host.Address(text)
 }
 
 // address writes a URL without what may be a secret in it.

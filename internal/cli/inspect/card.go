@@ -84,7 +84,7 @@ type Skill struct {
 	Package *Package `json:"package,omitzero"`  // if a package manager provides the program
 	Lazy    bool     `json:"lazyInit,omitzero"`
 
-	Endpoint             string   `json:"endpoint,omitzero"` // without user and query
+	Endpoint             string   `json:"endpoint,omitzero"` // scheme and host
 	Headers              []string `json:"headers,omitempty"` // names
 	AllowPrivateEndpoint bool     `json:"allowPrivateEndpoint,omitzero"`
 

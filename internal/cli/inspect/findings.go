@@ -1,12 +1,12 @@
 package inspect
 
 import (
-	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
 )
 
 // The severities of findings.
@@ -15,27 +15,17 @@ const (
 	note    = "note"
 )
 
-func (b *builder) find(f Finding) { b.card.Findings = append(b.card.Findings, f) }
+func (b *builder) find(f Finding) {
+	f.Hint = host.Mend(f.Hint, b.flag)
+	b.card.Findings = append(b.card.Findings, f)
+}
 
 // findAbout looks at what a server gets and may do.
 func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
 	about := func(severity, message, hint string) {
 		b.find(Finding{Severity: severity, Expert: e.Key, Skill: s.Name, Message: message, Hint: hint})
 	}
-	if p := card.Package; p != nil && !p.Pinned {
-		hint := "run: perstack install"
-		if p.Manager == "uvx" {
-			hint = "" // nobody could write down what it fetches
-		}
-		if p.Version != "" {
-			about(warning, "the package "+p.Wanted+" is pinned by its version alone: what it holds and needs is not compared with anything", hint)
-		} else {
-			about(warning, "the package "+p.Wanted+" is not pinned: each run may start another version", cmp.Or(hint, "name a version in perstack.toml"))
-		}
-	}
-	if !card.ToolsKnown {
-		about(note, "its tools are unknown until perstack install has asked it", "")
-	}
+	b.findUnpinned(card, about)
 	for _, domain := range s.AllowedDomains {
 		if strings.Contains(domain, "*") {
 			about(warning, "may reach every host that fits to "+domain, "name the hosts that it needs")
@@ -52,6 +42,32 @@ func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
 	}
 	if card.Package == nil && startsPackages(s.Command) {
 		about(warning, "is started by "+s.Command+", which may fetch and run anything: nothing of that is pinned", "use command = \"npx\" with a package")
+	}
+}
+
+// findUnpinned looks at what no lockfile holds the server to. What one command cures is
+// one finding.
+func (b *builder) findUnpinned(card *Skill, about func(severity, message, hint string)) {
+	const install = "run: perstack install"
+	p := card.Package
+	loose := p != nil && !p.Pinned
+	if loose {
+		message, hint := "the package "+p.Wanted+" is not pinned: each run may start another version", install
+		if p.Version != "" {
+			message = "the package " + p.Wanted + " is pinned by its version alone: what it holds and needs is not compared with anything"
+		}
+		switch {
+		case p.Manager == "uvx" && p.Version == "":
+			hint = "name a version in perstack.toml"
+		case p.Manager == "uvx":
+			hint = "" // nobody could write down what it fetches
+		case !card.ToolsKnown:
+			message += "; its tools are unknown"
+		}
+		about(warning, message, hint)
+	}
+	if !card.ToolsKnown && (!loose || p.Manager == "uvx") {
+		about(note, "its tools are unknown until they are installed", install)
 	}
 }
 

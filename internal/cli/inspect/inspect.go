@@ -106,8 +106,8 @@ func run(_ context.Context, opts *Options) error {
 			return err
 		}
 	}
-	hideSecrets(h, config, env)
-	card := newCard(config, e, env)
+	h.HideProject(config, env) // a key may stand in a command line of the file
+	card := newCard(config, e, env, opts.Config)
 	var text string
 	if opts.JSON {
 		text, err = card.json()
@@ -135,22 +135,6 @@ func load(opts *Options) (*expert.Config, error) {
 		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(w.String()))
 	}
 	return config, problems.Err()
-}
-
-// hideSecrets is for what should not be there at all: a key that somebody wrote into a
-// command line of perstack.toml.
-func hideSecrets(h *host.Host, c *expert.Config, env expert.Env) {
-	h.HideSecrets(env.Get)
-	for _, e := range c.Experts {
-		for _, s := range e.Skills {
-			for _, name := range s.RequiredEnv {
-				h.Secrets.AddIfRandom(name, env.Get(name))
-			}
-		}
-	}
-	for name, value := range env.InFiles() {
-		h.Secrets.AddIfRandom(name, value)
-	}
 }
 
 func names(c *expert.Config) string {

@@ -246,8 +246,54 @@ func TestLockStates(t *testing.T) {
 	p.write("perstack.toml", file)
 	p.write("perstack.lock", "version = '3'")
 	expect(lockBroken, false)
+	if card := p.card(); len(card.Lock.Problems) != 1 || !strings.HasSuffix(card.Lock.Problems[0], "; update perstack") || card.Findings[1].Hint != "update perstack" {
+		t.Errorf("problems = %q, findings %v", card.Lock.Problems, card.Findings)
+	}
+	p.write("perstack.lock", "version = 3")
+	expect(lockBroken, false)
 	if card := p.card(); len(card.Lock.Problems) != 1 || !strings.Contains(card.Lock.Problems[0], "run: perstack install") {
 		t.Errorf("problems = %q", card.Lock.Problems)
+	}
+}
+
+// A file of another name has a lockfile of its own, and advice names the file.
+func TestOtherConfig(t *testing.T) {
+	p := newProject(t, file)
+	p.lock() // of perstack.toml
+	p.write("b.toml", file)
+	other := func(o *Options) { o.Config = "b.toml" }
+	out, _, err := p.inspect(other)
+	if err != nil || !strings.Contains(out, "lockfile   none") || !strings.Contains(out, "; run: perstack install --config b.toml\n") || strings.Contains(out, "perstack install\n    ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	lock, err := os.ReadFile(filepath.Join(p.dir, "perstack.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("b.lock", string(lock))
+	out, _, err = p.inspect(other)
+	if err != nil || !strings.Contains(out, `was made from "perstack.toml", not from "b.toml"`) || !strings.Contains(out, "no run will start; run: perstack install --config b.toml\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Two skills with one name for a tool keep the Expert from starting, and a slip in pick or
+// omit is named with what was meant.
+func TestFindingsAboutTools(t *testing.T) {
+	p := newProject(t, strings.Replace(file, "toolPrefix = true\n", "", 1)+"[experts.writer.skills.ask]\ntype='interactiveSkill'\ntools.search={inputJsonSchema='{}'}\n")
+	p.lock()
+	var got []string
+	for _, f := range p.card().Findings {
+		got = append(got, f.Severity+" "+f.Expert+" "+f.Message+" "+f.Hint)
+	}
+	all := strings.Join(got, "\n")
+	for _, want := range []string{
+		`warning writer it will not start: skills "web" and "ask" both offer a tool named "search"; give the question another name`,
+		`warning writer omit names the tool "typo", which the skill does not have`,
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%s\nis not in\n%s", want, all)
+		}
 	}
 }
 
@@ -257,9 +303,14 @@ func TestFindings(t *testing.T) {
 	const stdio = head + "[experts.lead.skills.s]\ntype = 'mcpStdioSkill'\n"
 	for name, test := range map[string]struct{ file, want string }{
 		"none":             {head, ""},
-		"plain server":     {stdio + "command = 'x'", "note: its tools are unknown until perstack install has asked it"},
-		"not pinned":       {stdio + "command = 'npx'\npackageName = 'a'", "warning: the package a is not pinned: each run may start another version"},
-		"version":          {stdio + "command = 'npx'\npackageName = 'a@1.0.0'", "warning: the package a@1.0.0 is pinned by its version alone"},
+		"plain server":     {stdio + "command = 'x'", "note: its tools are unknown until they are installed; run: perstack install\n"},
+		"not pinned":       {stdio + "command = 'npx'\npackageName = 'a'", "warning: the package a is not pinned: each run may start another version; its tools are unknown; run: perstack install\n"},
+		"version":          {stdio + "command = 'npx'\npackageName = 'a@1.0.0'", "warning: the package a@1.0.0 is pinned by its version alone: what it holds and needs is not compared with anything; its tools are unknown; run: perstack install\n"},
+		"uvx version":      {stdio + "command = 'uvx'\npackageName = 'a@1.0.0'", "note: its tools are unknown until they are installed; run: perstack install\n"},
+		"provider key":     {stdio + "command = 'x'\nrequiredEnv = ['OPENAI_API_KEY', 'OTHER_KEY']\nallowedDomains = ['a.com']", "warning: gets OPENAI_API_KEY, which is the key of a provider; give it a key of its own under another name\n"},
+		"shell":            {stdio + "command = '/bin/sh'\nargs = ['-c', 'npx a']", "warning: is started by /bin/sh, which may fetch and run anything: nothing of that is pinned; use command = \"npx\" with a package\n"},
+		"container":        {stdio + "command = 'docker'\nargs = ['run', 'a']", "warning: is started by docker, "},
+		"windows":          {stdio + "command = 'Npm.CMD'\nargs = ['exec', 'a']", "warning: is started by Npm.CMD, "},
 		"uvx":              {stdio + "command = 'uvx'\npackageName = 'a'", "name a version in perstack.toml"},
 		"wildcard":         {stdio + "command = 'x'\nallowedDomains = ['*.a.com']", "warning: may reach every host that fits to *.a.com"},
 		"secret anywhere":  {stdio + "command = 'x'\nrequiredEnv = ['A_KEY', 'B_KEY']", "warning: gets A_KEY, B_KEY and may reach any host"},
@@ -278,6 +329,12 @@ func TestFindings(t *testing.T) {
 			}
 			if got := all.String(); (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
 				t.Errorf("findings:\n%swant %q", got, test.want)
+			}
+			if name == "not pinned" && len(card.Findings) != 1 {
+				t.Errorf("one cure, %d findings:\n%s", len(card.Findings), all.String())
+			}
+			if name == "plain server" && strings.Contains(all.String(), "started by") {
+				t.Errorf("findings:\n%s", all.String())
 			}
 			if name == "secret somewhere" && strings.Contains(all.String(), "any host") {
 				t.Errorf("findings:\n%s", all.String())
@@ -318,6 +375,19 @@ func TestSecretInCommand(t *testing.T) {
 	p.write(".env", "SOME_KEY="+key)
 	for _, change := range []func(*Options){func(*Options) {}, asJSON} {
 		if out, _, err := p.inspect(change); err != nil || strings.Contains(out, key) || !strings.Contains(out, "[redacted: SOME_KEY]") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
+// A key that somebody wrote into a header, or into an address, is not repeated either.
+func TestSecretInHeader(t *testing.T) {
+	const key = "sk-9fK2mQ7xVb4Lw8Zt3Rp6Yc1Hd5Ng0Js"
+	p := newProject(t, "[experts.lead]\ninstruction = 'x'\n[experts.lead.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = 'https://far.example/u/short-key/mcp'\n"+
+		"headers = { X-Key = 'Bearer "+key+"' }\n[experts.lead.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'x'\nargs = ['"+key+"']\n")
+	for _, change := range []func(*Options){func(*Options) {}, asJSON} {
+		out, _, err := p.inspect(change)
+		if err != nil || strings.Contains(out, key) || strings.Contains(out, "short-key") || !strings.Contains(out, "[redacted: X-Key]") || !strings.Contains(out, "https://far.example/…") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}

@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"strings"
+
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/skill/mcp"
@@ -10,6 +12,9 @@ func (b *builder) skill(e *expert.Expert, s *expert.Skill) Skill {
 	card := Skill{
 		Name: s.Name, Type: string(s.Type), BuiltIn: s.BuiltIn, Description: s.Description, Rule: s.Rule,
 		Env: []Variable{}, AllowedDomains: list(s.AllowedDomains), ToolPrefix: s.ToolPrefix, Tools: []Tool{},
+	}
+	if s.Implicit {
+		card.Description = "" // nobody wrote it
 	}
 	switch {
 	case s.BuiltIn:
@@ -44,15 +49,11 @@ func (b *builder) server(e *expert.Expert, s *expert.Skill, card *Skill) {
 	card.Lazy = s.LazyInit
 	card.StartTimeoutMS = milliseconds(s.StartTimeout, mcp.DefaultStartTimeout)
 	card.CallTimeoutMS = milliseconds(s.CallTimeout, mcp.DefaultCallTimeout)
-	card.Endpoint, card.AllowPrivateEndpoint = address(s.Endpoint), s.AllowPrivateEndpoint
+	card.Endpoint, card.AllowPrivateEndpoint = endpoint(s.Endpoint), s.AllowPrivateEndpoint
 	for _, h := range s.Headers {
 		card.Headers = append(card.Headers, h.Name)
 	}
-	locked, _ := b.lock.Expert(e.Key)
-	pinned, _ := locked.Skill(s.Name)
-	if pinned != nil && !pinned.Holds(s) {
-		pinned = nil // it says something about another server
-	}
+	pinned := b.pinned(e, s)
 	if s.Type == expert.StdioSkill {
 		card.Command = command(s)
 		card.Package = packageOf(s, pinned)
@@ -97,18 +98,8 @@ func (b *builder) lockedTools(e *expert.Expert, s *expert.Skill, pinned *expert.
 		card.Tools = append(card.Tools, Tool{Name: t.Name, Title: t.Title, Description: t.Description, Digest: t.Digest})
 		b.reveal(e, s, "the tool "+t.Name, stringsIn(t.Definition)...)
 	}
-	for _, name := range append(append([]string{}, s.Pick...), s.Omit...) {
-		if !offers(pinned, name) {
-			b.find(Finding{Severity: warning, Expert: e.Key, Skill: s.Name, Message: "pick or omit names the tool " + name + ", which the skill does not have"})
-		}
+	for _, line := range pinned.UnknownTools(s) {
+		message, hint, _ := strings.Cut(line, "; ")
+		b.find(Finding{Severity: warning, Expert: e.Key, Skill: s.Name, Message: message, Hint: hint})
 	}
-}
-
-func offers(pinned *expert.LockedSkill, name string) bool {
-	for _, t := range pinned.Tools {
-		if t.Name == name {
-			return true
-		}
-	}
-	return false
 }

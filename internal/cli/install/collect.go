@@ -14,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
@@ -36,6 +37,7 @@ func (p *project) collect(ctx context.Context, plan *plan) (err error) {
 	for i, s := range plan.servers {
 		if s.kept {
 			p.say("  %s: %d tool(s), as installed before", s.users[0], len(s.found.Tools))
+			p.warnUnknown(s)
 			continue
 		}
 		group.Go(func() {
@@ -58,7 +60,7 @@ func (p *project) collect(ctx context.Context, plan *plan) (err error) {
 // surroundings are what servers run in: the working directory, as with perstack run.
 func (p *project) surroundings() (skillset.Surroundings, func() error, error) {
 	h := p.opts.Host
-	files, err := workspace.Open(h.Dir, workspace.Options{ReadOnly: host.Rules(p.config.Dir)})
+	files, err := workspace.Open(h.Dir, workspace.Options{ReadOnly: host.FileRules(p.config)})
 	if err != nil {
 		return skillset.Surroundings{}, nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
@@ -72,7 +74,7 @@ func (p *project) surroundings() (skillset.Surroundings, func() error, error) {
 		Env:       p.env.Get,
 		Redact:    h.Secrets.Redact,
 		Now:       func() time.Time { return h.Source.Now() },
-		Log:       p.logger(),
+		Log:       h.Logger(false),
 	}
 	return around, func() error { return errors.Join(commands.Close(), files.Close()) }, nil
 }
@@ -83,17 +85,22 @@ func (p *project) ask(ctx context.Context, s *server, around skillset.Surroundin
 	if discover == nil {
 		discover = skillset.Discover
 	}
-	note := func(text string) {
-		for line := range strings.Lines(text) {
-			p.say("  %s: %s", s.users[0], strings.TrimSpace(line))
+	// What comes from a server, or from its package manager, is marked, line by line: it
+	// must not be able to say what perstack would say.
+	quote := func(text string) {
+		for line := range strings.Lines(terminal.Clean(text)) {
+			p.say("    | %s: %s", s.users[0], strings.TrimSpace(line))
 		}
 	}
 	around.Report = func(b event.Body) {
-		if starting, ok := b.(event.SkillStarting); ok {
-			note("starting " + host.ShellJoin(append([]string{starting.Command}, starting.Args...)...))
+		if starting, ok := b.(event.SkillStarting); ok && s.skill.Endpoint == "" {
+			p.say("  %s: starting %s", s.users[0], host.ShellJoin(append([]string{starting.Command}, starting.Args...)...))
 		}
 	}
-	found, err := discover(ctx, s.skill, nil, around, note)
+	if s.skill.Endpoint != "" {
+		p.say("  %s: connecting to %s", s.users[0], host.Behind(s.skill))
+	}
+	found, err := discover(ctx, s.skill, nil, around, quote)
 	if err == nil {
 		err = p.refuseSecrets(found)
 	}
@@ -101,7 +108,8 @@ func (p *project) ask(ctx context.Context, s *server, around skillset.Surroundin
 		return fmt.Errorf("expert %q: %w", s.users[0].expert, err)
 	}
 	s.found = found
-	note(fmt.Sprintf("Found %d tool(s)", len(found.Tools)))
+	p.say("  %s: Found %d tool(s)", s.users[0], len(found.Tools))
+	p.warnUnknown(s)
 	p.showDifferences(s)
 	return nil
 }

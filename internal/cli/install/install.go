@@ -44,6 +44,7 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 that their skills run from, with version and integrity, and the tools that the
 skills offer. Commit it. A run then starts no skill before it is used, starts
 exactly these packages, and stops if a skill offers something else than it did.
+The lockfile of another file bears its name: b.lock of b.toml.
 
 Skills that are new or changed are started, asked for their tools and stopped;
 the others keep what was found before. These are programs that the file names:
@@ -100,18 +101,27 @@ func run(ctx context.Context, opts *Options) error {
 		return p.check()
 	}
 	p.say("Resolving experts...")
-	old := p.oldLock()
+	old, err := p.oldLock()
+	if err != nil {
+		return err
+	}
 	p.say("Found %d expert(s)", len(p.config.Experts))
 	p.noteMissing()
 	plan := newPlan(p.config, old, opts.Update)
 	if err := plan.missingEnv(p.env.Get).Err(); err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
+	p.tellKeys(plan)
 	p.say("Collecting tool definitions...")
 	if err := p.collect(ctx, plan); err != nil {
 		return p.stopped(ctx, err)
 	}
-	return p.write(plan.lock(p.config), old)
+	lock := plan.lock(p.config)
+	p.warnCollisions(lock)
+	if err := p.write(lock, old); err != nil {
+		return p.stopped(ctx, err)
+	}
+	return nil
 }
 
 // check compares without starting anything. All that can be wrong with the lockfile is
@@ -128,7 +138,7 @@ func (p *project) check() error {
 		found = lock.Differences(p.config).Err()
 	}
 	if found != nil {
-		return &host.ExitError{Code: host.ExitFailure, Err: found}
+		return host.MendError(&host.ExitError{Code: host.ExitFailure, Err: found}, p.opts.Config)
 	}
 	p.say("%s is up to date", p.config.LockFile())
 	return nil

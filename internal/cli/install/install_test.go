@@ -89,6 +89,7 @@ type bench struct {
 	version string
 	fail    map[string]error
 	during  func(ctx context.Context, skill string)
+	says    string // what files prints to standard error
 }
 
 func newBench(t *testing.T, file string) *bench {
@@ -134,6 +135,9 @@ func (b *bench) discover(ctx context.Context, s *expert.Skill, pinned *expert.Lo
 		note("fetching " + p.Spec())
 		found.Package = &expert.LockedPackage{Manager: p.Manager, Name: p.Name, Version: b.version, Integrity: "sha512-" + b.version, Tree: "{}"}
 	}
+	if s.Name == "files" && b.says != "" {
+		note(b.says)
+	}
 	around.Report(event.SkillStarting{SkillName: s.Name, Command: s.Command, Args: s.Args})
 	for _, definition := range b.tools[s.Name] {
 		tool, err := expert.LockTool([]byte(definition))
@@ -177,7 +181,7 @@ func TestInstall(t *testing.T) {
 	}
 	for _, line := range []string{
 		"Resolving experts...\nFound 2 expert(s)\nCollecting tool definitions...\n",
-		"  web (writer): fetching @acme/web\n", "  web (writer): starting npx -y @acme/web\n", "  web (writer): Found 2 tool(s)\n",
+		"    | web (writer): fetching @acme/web\n", "  web (writer): starting npx -y @acme/web\n", "  web (writer): Found 2 tool(s)\n",
 		"  files (writer): starting files-server\n", "  files (writer): Found 0 tool(s)\n",
 		"\nGenerated perstack.lock\n",
 	} {
@@ -455,5 +459,126 @@ func TestCheckMissingLock(t *testing.T) {
 	_, err := b.install(t.Context(), check)
 	if host.ExitCode(err) != host.ExitFailure || !strings.HasSuffix(err.Error(), "perstack.lock does not exist; run: perstack install") || b.lock() != "" {
 		t.Errorf("error = %v", err)
+	}
+}
+
+// A file of another name has a lockfile of its own; that of its neighbour stays.
+func TestInstallOtherConfig(t *testing.T) {
+	b := newBench(t, twoExperts)
+	if _, err := b.install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first := b.lock()
+	b.write("b.toml", "[experts.b]\ninstruction = 'x'\n[experts.b.skills.files]\ntype = 'mcpStdioSkill'\ncommand = 'other'\n")
+	other := func(o *Options) { o.Config = "b.toml" }
+	if _, err := b.install(t.Context(), other, check); host.ExitCode(err) != host.ExitFailure || !strings.HasSuffix(err.Error(), "b.lock does not exist; run: perstack install --config b.toml") {
+		t.Errorf("check: %v", err)
+	}
+	out, err := b.install(t.Context(), other)
+	if err != nil || !strings.HasSuffix(out, "Generated b.lock\n") || b.lock() != first {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := b.install(t.Context(), other, check); err != nil {
+		t.Errorf("check: %v", err)
+	}
+	// One that was copied is stale, and that of a neighbour who is still there is not replaced.
+	b.write("b.lock", first)
+	if _, err := b.install(t.Context(), other, check); err == nil || !strings.Contains(err.Error(), `was made from "perstack.toml", not from "b.toml"`) {
+		t.Errorf("check: %v", err)
+	}
+	if _, err := b.install(t.Context(), other); host.ExitCode(err) != host.ExitUsage || !strings.Contains(err.Error(), `b.lock belongs to "perstack.toml"`) || len(b.asked) != 0 {
+		t.Errorf("install: %v", err)
+	}
+	if err := os.Remove(filepath.Join(b.host.Dir, "perstack.toml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.install(t.Context(), other); err != nil {
+		t.Errorf("after the neighbour was renamed: %v", err)
+	}
+}
+
+// A lockfile of a newer version is not replaced.
+func TestInstallKeepsNewerLock(t *testing.T) {
+	b := newBench(t, twoExperts)
+	b.write("perstack.lock", "version = \"2\"\n")
+	for _, change := range []func(*Options){update, func(*Options) {}} {
+		_, err := b.install(t.Context(), change)
+		if host.ExitCode(err) != host.ExitUsage || !strings.HasSuffix(err.Error(), "; update perstack, or delete it to install anew") || b.lock() != "version = \"2\"\n" || len(b.asked) != 0 {
+			t.Errorf("error = %v, asked %q", err, b.asked)
+		}
+	}
+	if _, err := b.install(t.Context(), check); host.ExitCode(err) != host.ExitFailure || !strings.HasSuffix(err.Error(), "; update perstack") {
+		t.Errorf("check: %v", err)
+	}
+}
+
+// What no run could read is not written.
+func TestInstallTooLarge(t *testing.T) {
+	b := newBench(t, twoExperts)
+	for i := range 2 { // which two Experts use
+		b.tools["web"] = append(b.tools["web"], fmt.Sprintf(`{"name":"t%d","description":%q,"inputSchema":{}}`, i, strings.Repeat("long ", 900_000)))
+	}
+	_, err := b.install(t.Context())
+	if host.ExitCode(err) != host.ExitFailure || !strings.Contains(err.Error(), "larger than 16 MiB") || !strings.Contains(err.Error(), "perstack.lock was not written") || b.lock() != "" {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// Who is handed the key of a provider is told before anything starts, and only if it does.
+func TestInstallTellsKeys(t *testing.T) {
+	b := newBench(t, "[experts.a]\ninstruction = 'x'\n[experts.a.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = 'https://far.example/secret-path'\nrequiredEnv = ['OPENAI_API_KEY']\nheaders = { X-Key = '${OPENAI_API_KEY}' }\n")
+	b.host.Environ = []string{"OPENAI_API_KEY=x"}
+	const want = `perstack: skill "far" (https://far.example) gets your OPENAI_API_KEY, as `
+	told := false
+	b.during = func(context.Context, string) { told = strings.HasPrefix(b.errOut.String(), want) }
+	out, err := b.install(t.Context())
+	if err != nil || !told || !strings.Contains(out, "  far (a): connecting to https://far.example\n") || strings.Contains(out+b.errOut.String(), "secret-path") {
+		t.Errorf("%v\n%s%s", err, out, b.errOut.String())
+	}
+	if _, err := b.install(t.Context()); err != nil || b.errOut.Len() > 0 {
+		t.Errorf("nothing was started: %v\n%s", err, b.errOut.String())
+	}
+}
+
+// A server cannot write a line that looks like one of perstack.
+func TestInstallQuotesServers(t *testing.T) {
+	b := newBench(t, twoExperts)
+	b.says = "well\nGenerated perstack.lock\r\n  web (writer): Found 0 tool(s)\u2028perstack: done\x1b[2K\rfine"
+	out, err := b.install(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"well", "Generated perstack.lock", "web (writer): Found 0 tool(s)", "perstack: done", "fine"} {
+		if !strings.Contains(out, "    | files (writer): "+words+"\n") {
+			t.Errorf("%q is not marked:\n%s", words, out)
+		}
+	}
+	if strings.Count(out, "\nGenerated perstack.lock\n") != 1 || strings.Contains(out, "\nperstack: done") || strings.Contains(out, "\n  web (writer): Found 0") {
+		t.Errorf("a server speaks for perstack:\n%s", out)
+	}
+}
+
+// Slips in pick and omit, and names that two skills have, are told at once: also about
+// entries that are kept, and for each Expert that uses a server.
+func TestInstallWarnsAboutTools(t *testing.T) {
+	b := newBench(t, twoExperts+`omit = ["serch"]
+[experts.editor.skills.twin]
+type = "mcpStdioSkill"
+command = "twin"
+`)
+	b.tools["web"] = append(b.tools["web"], `{"name":"search","inputSchema":{}}`)
+	b.tools["twin"] = []string{`{"name":"a","inputSchema":{}}`}
+	for _, again := range []bool{false, true} {
+		if _, err := b.install(t.Context()); err != nil || len(b.asked) > 0 == again {
+			t.Fatalf("%v, asked %q", err, b.asked)
+		}
+		for _, want := range []string{
+			`perstack: warning: search (editor): omit names the tool "serch", which the skill does not have; did you mean "search"?` + "\n",
+			`perstack: warning: expert "editor" will not start: skills "search" and "twin" both offer a tool named "a"; leave it out with omit, or set toolPrefix = true for the skill` + "\n",
+		} {
+			if got := b.errOut.String(); strings.Count(got, want) != 1 {
+				t.Errorf("again %t: %q is not in\n%s", again, want, got)
+			}
+		}
 	}
 }

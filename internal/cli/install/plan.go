@@ -15,11 +15,12 @@ type plan struct {
 // A server is what one or several skills are started from or reached at. Skills that are
 // started in the same way offer the same tools, so that one of them is asked for all.
 type server struct {
-	skill  *expert.Skill // the first that uses it
-	users  []user
-	before *expert.LockedSkill // what the old lock has about the first user; nil if nothing
-	found  *expert.LockedSkill // nil until it is known
-	kept   bool                // found is from the old lock
+	skill    *expert.Skill // the first that uses it
+	users    []user
+	declared []*expert.Skill     // of each user
+	before   *expert.LockedSkill // what the old lock has about the first user; nil if nothing
+	found    *expert.LockedSkill // nil until it is known
+	kept     bool                // found is from the old lock
 }
 
 // A user is a skill of an Expert.
@@ -42,7 +43,7 @@ func newPlan(c *expert.Config, old *expert.Lock, update bool) *plan {
 				known[digest] = s
 				p.servers = append(p.servers, s)
 			}
-			s.users = append(s.users, user{e.Key, k.Name})
+			s.users, s.declared = append(s.users, user{e.Key, k.Name}), append(s.declared, k)
 			if update || s.found != nil {
 				continue
 			}
@@ -54,13 +55,17 @@ func newPlan(c *expert.Config, old *expert.Lock, update bool) *plan {
 	return p
 }
 
+// alone is an Expert that has this server and nothing else.
+func (s *server) alone() *expert.Expert {
+	return &expert.Expert{Key: s.users[0].expert, Name: s.users[0].expert, Skills: []*expert.Skill{s.skill}}
+}
+
 // missingEnv lists the variables that the servers which will be started lack, all at once.
 func (p *plan) missingEnv(get func(string) string) expert.VariableProblems {
 	var missing expert.VariableProblems
 	for _, s := range p.servers {
 		if !s.kept {
-			alone := &expert.Expert{Key: s.users[0].expert, Name: s.users[0].expert, Skills: []*expert.Skill{s.skill}}
-			missing = append(missing, alone.MissingEnv(get)...)
+			missing = append(missing, s.alone().MissingEnv(get)...)
 		}
 	}
 	return missing

@@ -1,8 +1,10 @@
 package install
 
 import (
+	"errors"
 	"fmt"
-	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -45,60 +47,47 @@ func load(opts *Options) (*project, error) {
 	if err != nil {
 		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
-	p.hideSecrets()
+	h.HideProject(config, p.env)
 	return p, nil
 }
 
-// hideSecrets tells the host what must not be printed: a server may repeat what it is given.
-func (p *project) hideSecrets() {
-	h := p.opts.Host
-	h.HideSecrets(p.env.Get)
-	for _, e := range p.config.Experts {
-		for _, s := range e.Skills {
-			for _, name := range s.RequiredEnv {
-				h.Secrets.AddIfRandom(name, p.env.Get(name))
-			}
-			for _, header := range s.Headers {
-				// "Bearer KEY": the key alone must not be seen either.
-				if words := strings.Fields(header.Value); len(words) > 0 {
-					h.Secrets.AddIfRandom(header.Name, words[len(words)-1])
-				}
-			}
-		}
-	}
-	for name, value := range p.env.InFiles() {
-		h.Secrets.AddIfRandom(name, value)
-	}
-}
-
 // oldLock is the lockfile that is there; nil if there is none. A broken one is mended by
-// writing it anew, and the user is told: nothing of it is kept.
-func (p *project) oldLock() *expert.Lock {
+// writing it anew, and the user is told: nothing of it is kept. One that holds for
+// somebody else is an error: it is not ours to replace.
+func (p *project) oldLock() (*expert.Lock, error) {
 	old, err := p.config.ReadLock()
-	if err != nil {
+	var kept *expert.KeptLockError
+	switch {
+	case errors.As(err, &kept):
+		return nil, &host.ExitError{Code: host.ExitUsage, Err: fmt.Errorf("%w, or delete it to install anew", err)}
+	case err != nil:
 		p.warn("the lockfile cannot be used, so every skill is asked anew: " + strings.ReplaceAll(err.Error(), "; run: perstack install", ""))
-		return nil
+		return nil, nil
+	case old != nil && p.isOfOther(old):
+		return nil, host.Usagef("%s belongs to %q, which is in the same directory; give one of the two files another name", old.Path, old.ConfigPath)
 	}
-	return old
+	return old, nil
 }
 
-// noteMissing names the delegates that nobody can pin: those that the file does not have.
-func (p *project) noteMissing() {
-	for _, e := range p.config.Experts {
-		for _, key := range e.Delegates {
-			if _, ok := p.config.Lookup(key); !ok {
-				p.warn(fmt.Sprintf("%q delegates to %q, which is not in the file; this version cannot lock it yet", e.Key, key))
-			}
-		}
+// isOfOther reports whether a lockfile was made from another file that is still there, as
+// can be where letter case does not count, or if a file is not called .toml.
+func (p *project) isOfOther(old *expert.Lock) bool {
+	other, err := os.Stat(filepath.Join(p.config.Dir, filepath.Base(old.ConfigPath)))
+	if err != nil {
+		return false
 	}
+	ours, err := os.Stat(p.config.Path)
+	return err == nil && !os.SameFile(ours, other)
 }
 
-// say prints a line of progress. It may be called from several goroutines. Lines are
-// written whole, so that a pipe gets them as well as a terminal.
+// say prints one line of progress, whatever stands in its arguments. It may be called from
+// several goroutines. Lines are written whole, so that a pipe gets them as well as a terminal.
 func (p *project) say(format string, args ...any) {
 	h := p.opts.Host
 	// Cleaned first: a secret with something invisible in it is one again afterwards.
-	line := h.Secrets.Redact(terminal.Clean(fmt.Sprintf(format, args...)))
+	text := fmt.Sprintf(format, args...)
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	line := indent + h.Secrets.Redact(terminal.CleanLine(text))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// Whoever closed the output does not want to see it; the lockfile they do want.
@@ -109,9 +98,4 @@ func (p *project) warn(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintln(p.opts.Host.Stderr, "perstack: "+terminal.Clean(text))
-}
-
-func (p *project) logger() *slog.Logger {
-	h := p.opts.Host
-	return slog.New(slog.NewTextHandler(h.Secrets.Writer(h.Stderr), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

@@ -199,10 +199,4 @@ func outcome(err error) error {
 }
 
 // logger writes warnings to standard error, and everything with --verbose.
-func (o *Options) logger() *slog.Logger {
-	level := slog.LevelWarn
-	if o.Verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(o.Host.Secrets.Writer(o.Host.Stderr), &slog.HandlerOptions{Level: level}))
-}
+func (o *Options) logger() *slog.Logger { return o.Host.Logger(o.Verbose) }

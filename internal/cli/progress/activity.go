@@ -18,7 +18,8 @@ const (
 	destinationCut = 30
 	commandCut     = 100
 	argsCut        = 80
-	listed         = 3 // todos of a kind
+	headCut        = 40 // of arguments above a result
+	listed         = 3  // todos of a kind
 )
 
 // activity returns the row of a.
@@ -34,8 +35,7 @@ func (p *Printer) activity(a event.Activity) row {
 		}
 		return row{bullet: green, label: "Run Results", body: whole(a.Text, plain), whole: true}
 	case event.ActivityError:
-		return row{bullet: red, label: cmp.Or(a.ErrorName, "Error"),
-			body: whole(cmp.Or(a.Error, "Unknown error"), plain), whole: true}
+		return row{bullet: red, label: cmp.Or(a.ErrorName, "Error"), body: opening(cmp.Or(a.Error, "Unknown error"), plain)}
 	case event.ActivityRemark:
 		return p.prose(row{label: "Message"}, a.Text, plain)
 	case event.ActivityAnswer:
@@ -43,7 +43,7 @@ func (p *Printer) activity(a event.Activity) row {
 	case event.ActivityStopped:
 		return row{bullet: yellow, label: "Stopped", body: whole(stopped(a), plain), whole: true}
 	case event.ActivityDelegate:
-		query, _ := json.Marshal(map[string]string{"query": cut(a.Query, argsCut)}, jsontext.AllowInvalidUTF8(true))
+		query, _ := json.Marshal(map[string]string{"query": cut(p.hide(a.Query), argsCut)}, jsontext.AllowInvalidUTF8(true))
 		return row{bullet: yellow, label: a.DelegateExpertKey, body: []line{{string(query), plain}}}
 	case event.ActivityDelegationComplete:
 		return row{bullet: green, label: "Delegation Complete", summary: "(" + plural(a.Count, "delegate") + " returned)"}
@@ -79,14 +79,9 @@ func (p *Printer) tool(a event.Activity) row {
 	if !strings.HasPrefix(strings.ToLower(message), "error") {
 		message = "Error: " + message // the colour alone must not say so
 	}
-	failure := p.head(message, red)
-	switch a.Type {
-	case event.ActivityGeneralTool:
-		r.body = append(r.body, failure...) // its arguments tell what failed
-	case event.ActivityExec:
-		r.body = slices.Concat(failure, p.tail(a))
-	default:
-		r.body = failure
+	r.body = p.head(message, red)
+	if a.Type == event.ActivityExec {
+		r.body = slices.Concat(r.body, p.tail(a))
 	}
 	return r
 }
@@ -94,11 +89,7 @@ func (p *Printer) tool(a event.Activity) row {
 // unknown turns r into the row of a call whose outcome nobody knows. The label says so,
 // since a person may have to look before the run goes on.
 func unknown(a event.Activity, r row) row {
-	body := whole(a.Error, plain)
-	if a.Type == event.ActivityGeneralTool && len(a.Args) > len("{}") {
-		body = append(r.body, body...)
-	}
-	return row{bullet: yellow, label: r.label + " (outcome unknown)", summary: r.summary, body: body, whole: true}
+	return row{bullet: yellow, label: r.label + " (outcome unknown)", summary: r.summary, body: whole(a.Error, plain), whole: true}
 }
 
 func (p *Printer) toolRow(a event.Activity) row {
@@ -160,6 +151,8 @@ func (p *Printer) toolRow(a event.Activity) row {
 	return p.general(a)
 }
 
+// general returns the row of a tool that we know nothing about, as all tools of servers
+// are: what it was asked in short, and how its answer begins.
 func (p *Printer) general(a event.Activity) row {
 	if a.ToolName == "think" && strings.HasPrefix(a.SkillName, event.BaseSkill) && a.Error == "" {
 		return p.prose(row{label: "Think"}, thought(a.Args), dim)
@@ -167,9 +160,35 @@ func (p *Printer) general(a event.Activity) row {
 	if a.ToolName == "healthCheck" && strings.HasPrefix(a.SkillName, event.BaseSkill) && len(a.Args) <= len("{}") {
 		return row{label: "Health Check"}
 	}
-	r := row{label: cmp.Or(a.ToolName, string(a.Type)), body: []line{{cut(compact(a.Args), argsCut), plain}}}
+	r := row{label: cmp.Or(a.ToolName, string(a.Type)), summary: p.arguments(a, headCut), body: p.head(said(a.Result), plain)}
 	if p.opts.Verbose {
-		r.summary = a.SkillName
+		r.summary = strings.TrimSpace(a.SkillName + " " + r.summary)
 	}
 	return r
+}
+
+// arguments returns the arguments of a call, if there are any, in at most n characters.
+// Secrets go before the cut: half of one would not be known any more.
+func (p *Printer) arguments(a event.Activity, n int) string {
+	text := compact(a.Args)
+	if text == "{}" {
+		return ""
+	}
+	return cut(p.hide(text), n)
+}
+
+// said returns the result of a tool as text. Of an image or a file it has the type.
+func said(parts []event.Part) string {
+	var texts []string
+	for _, part := range parts {
+		switch part.Type {
+		case event.TextPart:
+			texts = append(texts, strings.Trim(part.Text, "\r\n"))
+		case event.ImageURLPart, event.FileURLPart:
+			texts = append(texts, part.URL)
+		default:
+			texts = append(texts, "("+cmp.Or(part.MIMEType, string(part.Type))+")")
+		}
+	}
+	return strings.Trim(strings.Join(texts, "\n"), "\r\n")
 }

@@ -32,6 +32,7 @@ var activities = []event.Activity{
 	{Type: event.ActivityRemark, Text: "I will read the plan first, then write the summary, then check that it says what the plan says, and nothing else that anybody might not expect."},
 	{Type: event.ActivityAnswer, SkillName: "user", ToolName: "ask", Text: "Tuesday"},
 	{Type: event.ActivityError, ErrorName: "Unauthorized", Error: "the key was refused"},
+	{Type: event.ActivityError, ErrorName: "SkillError", Error: "skill \"web\" has other tools than the lockfile\n+ rm\n- list\nrun: perstack install --update"},
 	{Type: event.ActivityError},
 	{Type: event.ActivityStopped, Reason: event.StoppedByMaxSteps},
 	{Type: event.ActivityStopped, Reason: event.StoppedByLimit, Message: "tokens"},
@@ -72,6 +73,10 @@ var activities = []event.Activity{
 		Args: jsontext.Value(`{"question":"Which day?\nPick one.","options":["Mon", "Tue"],"urgent":true}`)},
 	{Type: event.ActivityInteractiveTool, ToolName: "confirm", Args: jsontext.Value(`{}`)},
 	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "search", Args: jsontext.Value(`{"q": "perstack"}`)},
+	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "search", Args: jsontext.Value(`{"q":"` + strings.Repeat("long ", 20) + `"}`), Result: []event.Part{
+		{Type: event.TextPart, Text: "\none\n\ttwo\n"}, {Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: "aGlkZGVu"},
+		{Type: event.FileURLPart, URL: "https://example.com/a.pdf"}, {Type: event.TextPart, Text: "five\nsix"}}},
+	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "list", Args: jsontext.Value(`{}`), Result: []event.Part{{Type: event.TextPart, Text: `{"items":[]}`}}},
 	{Type: event.ActivityGeneralTool, SkillName: event.BaseSkill, ToolName: "think", Args: jsontext.Value(`{"thought":"The plan\nhas two parts.","nextThoughtNeeded":true}`)},
 	{Type: event.ActivityGeneralTool, SkillName: event.BaseSkill, ToolName: "think", Args: jsontext.Value(`{"thought":1}`)},
 	{Type: event.ActivityGeneralTool, SkillName: event.BaseSkill, ToolName: "healthCheck", Args: jsontext.Value(`{}`)},
@@ -111,6 +116,8 @@ func TestLongLineInPipe(t *testing.T) {
 		{event.Activity{Type: event.ActivityReadTextFile, Path: long, Content: &long}, 2*unknownWidth + gutter},
 		{event.Activity{Type: event.ActivityWriteTextFile, Path: "a", Text: long}, unknownWidth + gutter},
 		{event.Activity{Type: event.ActivityDeleteFile, Path: "a", Error: long}, unknownWidth + gutter},
+		{event.Activity{Type: event.ActivityError, Error: long}, unknownWidth + gutter},
+		{event.Activity{Type: event.ActivityGeneralTool, ToolName: "t", Args: jsontext.Value(`"` + long + `"`), Result: []event.Part{{Type: event.TextPart, Text: long}}}, unknownWidth + gutter},
 		{event.Activity{Type: event.ActivityRemark, Text: long}, defaultLines*unknownWidth + gutter},
 	} {
 		p := New(nil, Options{})

@@ -11,7 +11,7 @@ import (
 
 // exec returns the row of a command. It is not called a shell's: there is none.
 func (p *Printer) exec(a event.Activity) row {
-	r := row{label: "Run", summary: command(a)}
+	r := row{label: "Run", summary: p.command(a)}
 	for _, out := range []*string{a.Output, a.Stdout, a.Stderr} {
 		if out != nil && *out != "" {
 			r.body = p.output(*out)
@@ -21,13 +21,13 @@ func (p *Printer) exec(a event.Activity) row {
 	return r
 }
 
-// command returns what was run, on one line.
-func command(a event.Activity) string {
+// command returns what was run, on one line, without secrets before it is cut.
+func (p *Printer) command(a event.Activity) string {
 	words := append([]string{a.Command}, a.CommandArgs...)
 	if a.CWD != "" {
 		words = append(words, shortPath(a.CWD, cwdCut))
 	}
-	return cut(clean(strings.Join(words, " ")), commandCut)
+	return cut(p.hide(strings.Join(words, " ")), commandCut)
 }
 
 // output returns the first lines of what a command printed, without blank ones.

@@ -36,7 +36,7 @@ func (p *Printer) live(e event.Event) {
 	case event.StartToolCall:
 		p.watches[callKey{e.RunID, b.ToolCallID}] = &watch{e.Timestamp, firstGap}
 		if a, ok := p.timeline.Pending(e.RunID, b.ToolCallID); ok && isSlow(a) {
-			p.title(p.enter(a), "… "+pending(a))
+			p.title(p.enter(a), "… "+p.pending(a))
 		}
 	case event.EndToolCall:
 		delete(p.watches, callKey{e.RunID, b.ToolResult.ID})
@@ -82,11 +82,11 @@ func isSlow(a event.Activity) bool {
 }
 
 // pending names a call that has started.
-func pending(a event.Activity) string {
+func (p *Printer) pending(a event.Activity) string {
 	if a.Type == event.ActivityExec {
-		return "exec " + command(a)
+		return "exec " + p.command(a)
 	}
-	return strings.TrimSpace(cmp.Or(a.ToolName, "tool") + " " + cut(compact(a.Args), argsCut))
+	return strings.TrimSpace(cmp.Or(a.ToolName, "tool") + " " + p.arguments(a, argsCut))
 }
 
 // isDue reports whether a note is shown. A command can print for hours, so notes come

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func TestWhatIsUnderWay(t *testing.T) {
 		timed(1003, event.StartToolCall{ToolCallID: "c3"}),
 		timed(1100, ended(read, `{"content":"x"}`)),
 		timed(5001, ended(sleep, `{"output":"done"}`)),
-		timed(5002, ended(search, `{}`)),
+		timed(5002, ended(search, "one\ntwo")),
 	)
 	want := []string{
 		"",
@@ -82,7 +83,7 @@ func TestWhatIsUnderWay(t *testing.T) {
 		"… search {\"q\":\"go\"}\n",
 		"● Read Text File a\n  └ x\n",
 		"● Run sleep 4\n  └ done\n",
-		"● search\n  └ {\"q\":\"go\"}\n",
+		"● search {\"q\":\"go\"}\n  └ one\n    two\n",
 	}
 	for i := range want {
 		if printed[i] != want[i] {
@@ -166,5 +167,19 @@ func TestUnknownOutcome(t *testing.T) {
 		at("r", "x", ended(sleep, lost))), "")
 	if !strings.Contains(printed, "● Run (outcome unknown)\n") || !strings.Contains(strings.Join(strings.Fields(printed), " "), lost) {
 		t.Errorf("printed\n%s", printed)
+	}
+}
+
+// When one of several questions was answered, in another process, the next is shown as
+// the first was.
+func TestNextQuestion(t *testing.T) {
+	printed := emit(t, Options{},
+		at("r", "x", event.StartRun{From: &event.Origin{RunID: "r"}, Answers: []event.ToolResult{{ID: "q1", SkillName: "user", ToolName: "ask", Result: []event.Part{text("100")}}}}),
+		at("r", "x", event.ResumeToolCalls{}),
+		at("r", "x", event.CallInteractiveTool{ToolCallID: "q2", ToolCall: &event.ToolCall{ID: "q2", SkillName: "user", ToolName: "ask", Args: jsontext.Value(`{"question":"When?"}`)}}),
+		at("r", "x", event.StopRunByInteractiveTool{}))
+	want := []string{"● Answer ask\n  └ 100\n", "", "● Interactive: ask\n  └ question: When?\n", ""}
+	if !slices.Equal(printed, want) {
+		t.Errorf("printed %q\nwant %q", printed, want)
 	}
 }

@@ -16,8 +16,9 @@ package progress
 //     reorder text never reach the terminal, and a body cannot leave its indentation.
 //  3. Bodies are cut to Options.Lines lines. Lines of files and commands are cut to
 //     the width, prose is wrapped. What ends the run is wrapped and never cut, since
-//     the user has to read it: the answer, the question of an interactive tool, the
-//     error. Width is counted in columns: 日 takes two.
+//     the user has to read it: the answer, the question of an interactive tool. Of an
+//     error the first line is enough: whoever ends the program says it in full.
+//     Width is counted in columns: 日 takes two.
 //  4. Rows of a delegate are indented by 2 a level, below a line that names it.
 //  5. Colours help and never carry the meaning alone: without them, nothing is lost.
 //  6. What is under way is a dim line without a bullet (live.go, skill.go); the row of a

@@ -177,7 +177,8 @@ func hostileActivities() []event.Activity {
 			NewTodos: []string{s}, CompletedTodos: []int64{1}, Todos: []event.TodoItem{{ID: 1, Title: s}}, RemainingTodos: a.RemainingTodos,
 			Path: s, Content: &s, NewText: s, OldText: s, Source: s, Destination: s, Items: []event.DirectoryItem{{Name: s}},
 			Command: s, CommandArgs: []string{s}, CWD: s, Output: &s, DelegateExpertKey: s, Query: s, SkillName: s, ToolName: s,
-			Args: jsontext.Value(`{` + string(quoted) + `:` + string(quoted) + `}`)})
+			Args:   jsontext.Value(`{` + string(quoted) + `:` + string(quoted) + `}`),
+			Result: []event.Part{text(s), {Type: event.ImageURLPart, URL: s}, {Type: event.FileInlinePart, MIMEType: s}, {Type: event.PartType(s)}}})
 		all = append(all, event.Activity{Type: a.Type, Error: s, ToolName: s, Args: jsontext.Value(s), Stderr: &s},
 			event.Activity{Type: a.Type, Error: lost + s, ToolName: s, Args: jsontext.Value(s)})
 	}
@@ -231,6 +232,10 @@ func TestSecretsAreNotShown(t *testing.T) {
 		var out bytes.Buffer
 		p := New(&out, Options{Width: width, Redact: redact})
 		events := call("r1", "lead", "skill", "tool", `{"key":"`+key+`"}`, "it is "+key)
+		for _, before := range []int{10, 20, headCut - 5, argsCut - 5, commandCut - 5} { // cut in the middle of it
+			events = append(events, call("r1", "lead", "skill", "tool", `{"x":"`+strings.Repeat("x", before)+key+`"}`, "no")...)
+			events = append(events, call("r1", "lead", event.BaseSkill, "exec", `{"command":"`+strings.Repeat("x", before)+key+`"}`, "{}")...)
+		}
 		events = append(events, at("r1", "lead", event.CompleteRun{NewMessage: message(event.ExpertMessage, text("The key is "+key[:9]+"\x1b[0m"+key[9:]+"."))}))
 		for _, e := range events {
 			if err := p.Emit(e); err != nil {

@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -31,6 +32,12 @@ func whole(text string, c colour) []line {
 		lines = append(lines, line{l, c})
 	}
 	return lines
+}
+
+// opening returns the first line of text, and a line that counts the rest.
+func opening(text string, c colour) []line {
+	lines := whole(text, c)
+	return more(slices.Clip(lines[:min(len(lines), 1)]), len(lines))
 }
 
 // prose gives r a body that is wrapped, of which the first lines are shown.

@@ -13,9 +13,6 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// skillError is what the engine calls the failure of a run that a skill has stopped.
-const skillError = "SkillError"
-
 // end shows the final answer if only that was asked for, and says how the run ended: by
 // exit code, and in words on standard error when it did not complete.
 func (o *output) end(ctx context.Context, r engine.Result) error {
@@ -43,12 +40,12 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 	case event.StatusStoppedByInterrupt:
 		return &host.ExitError{Code: interruptCode(ctx), Err: fmt.Errorf("stopped (%s), everything is saved; go on with: %s", r.Reason, again)}
 	case event.StatusStoppedByError:
-		if r.Failure.Name == skillError {
+		if r.Failure.Name == engine.SkillFailure {
 			// Which tools are others now stands on a line each; the words of the server are
 			// quoted in them.
-			return fmt.Errorf("%s\ngo on with: %s", terminal.Clean(r.Failure.Message), again)
+			return fmt.Errorf("%s\ngo on with: %s", host.Mend(terminal.Clean(r.Failure.Message), o.opts.Config), again)
 		}
-		return fmt.Errorf("%s: %s; go on with: %s", terminal.CleanLine(r.Failure.Name), terminal.CleanLine(r.Failure.Message), again)
+		return fmt.Errorf("%s: %s; go on with: %s", terminal.CleanLine(r.Failure.Name), host.Mend(terminal.CleanLine(r.Failure.Message), o.opts.Config), again)
 	}
 	return fmt.Errorf("the run ended in the unknown status %q; please report it", r.Status)
 }
@@ -62,7 +59,7 @@ func (o *output) explain(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; choose another directory with --storage", err)
 	}
-	return err
+	return host.MendError(err, o.opts.Config)
 }
 
 // interruptCode is that of the signal, or of a failure when the output was closed.

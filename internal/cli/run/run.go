@@ -192,6 +192,7 @@ func Run(ctx context.Context, opts *Options) error {
 		OneCallAtATime:    h.Reproducible,
 	}
 	h.AtQuit(runtime.KillCommands)
+	h.Saves()
 	result, err := runtime.Run(ctx, engine.Job{
 		ID:         target.jobID,
 		Expert:     e,
@@ -223,10 +224,4 @@ func (o *Options) history() *file.Store {
 }
 
 // logger writes warnings to standard error, and everything with --verbose.
-func (o *Options) logger() *slog.Logger {
-	level := slog.LevelWarn
-	if o.Verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(o.Host.Secrets.Writer(o.Host.Stderr), &slog.HandlerOptions{Level: level}))
-}
+func (o *Options) logger() *slog.Logger { return o.Host.Logger(o.Verbose) }

@@ -101,7 +101,7 @@ func (s *setup) loadEnv() error {
 	for _, notice := range s.env.Notices() {
 		s.opts.logger().Debug(notice)
 	}
-	s.hideSecrets()
+	h.HideProject(s.config, s.env)
 	s.keepProject()
 	return nil
 }
@@ -110,7 +110,8 @@ func (s *setup) loadEnv() error {
 // workspace, if that is not the one this run was started from. The run does not depend
 // on it: what is wrong there does not stop it.
 func (s *setup) keepProject() {
-	if s.opts.Host.Dir == s.config.Dir && s.config.Dir == s.workspace {
+	usual := filepath.Join(s.workspace, expert.FileName)
+	if s.opts.Host.Dir == s.workspace && s.config.Path == usual {
 		return
 	}
 	project, err := s.opts.Host.Project(s.workspace)
@@ -132,7 +133,7 @@ func (s *setup) keepProject() {
 
 // rules are the files that say what the Expert may do. No tool may change them.
 func (s *setup) rules() []string {
-	files := append([]string{s.config.Path, filepath.Join(s.config.Dir, "perstack.lock")}, s.foreignRules...)
+	files := append(host.FileRules(s.config), s.foreignRules...)
 	if path := s.setting().Cassette; path != "" {
 		files = append(files, path)
 	}

@@ -22,19 +22,25 @@ func (s *setup) checkSkills(e *expert.Expert) (*expert.Lock, error) {
 		err = lock.Stale(s.config, e).Err()
 	}
 	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+		return nil, host.MendError(&host.ExitError{Code: host.ExitUsage, Err: err}, s.opts.Config)
 	}
 	return lock, nil
 }
 
-// tellBase says that the file has the base tools served by somebody else. Everybody takes
-// them for ours; which skills there are beside them is for perstack inspect to tell.
+// tellBase says that the file has the base tools served by somebody else, to the Expert or
+// to one that it can delegate to. Everybody takes them for ours; which skills there are
+// beside them is for perstack inspect to tell.
 func (s *setup) tellBase(e *expert.Expert) {
-	k, ok := e.Skill(expert.BaseSkill)
-	if !ok || k.BuiltIn {
-		return
+	told := map[string]bool{}
+	experts, _ := s.config.Closure(e)
+	for _, e := range experts {
+		k, ok := e.Skill(expert.BaseSkill)
+		if !ok || k.BuiltIn || told[host.Behind(k)] {
+			continue
+		}
+		told[host.Behind(k)] = true
+		fmt.Fprintf(s.opts.Host.Stderr, "perstack: the base tools are served by %s, as %s says\n", host.Behind(k), terminal.CleanLine(s.config.Path))
 	}
-	fmt.Fprintf(s.opts.Host.Stderr, "perstack: the base tools are served by %s, as %s says\n", host.Behind(k), terminal.CleanLine(s.config.Path))
 }
 
 // tellKeys says which skills are handed the key of a provider, and who is behind them.

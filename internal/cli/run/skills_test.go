@@ -1,9 +1,11 @@
 package run
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,5 +71,85 @@ instruction = "Work."
 				t.Errorf("%+v: error %v, want a usage error with %q", tt, err, want)
 			}
 		}
+	}
+}
+
+// A file of another name has a lockfile of its own: that of its neighbour is not looked at,
+// advice names the file, and no tool may change any of them.
+func TestOtherConfig(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("perstack.toml", "envPath = ['keys.txt']\n")
+	write("perstack.lock", "broken")
+	write("b.toml", "[experts.a]\ninstruction = 'x'\n")
+	s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: io.Discard}, Config: "b.toml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lock, err := s.checkSkills(s.config.Experts[0]); lock != nil || err != nil {
+		t.Errorf("without a lockfile of its own: %v, %v", lock, err)
+	}
+	for _, name := range []string{"b.toml", "b.lock", "perstack.toml", "perstack.lock"} {
+		if !slices.Contains(s.rules(), at(name)) {
+			t.Errorf("%s is not protected: %q", name, s.rules())
+		}
+	}
+	if !slices.Contains(s.envFiles, at("keys.txt")) {
+		t.Errorf("the env files of the project are not kept from tools: %q", s.envFiles)
+	}
+	for lock, want := range map[string]string{
+		"broken": "; run: perstack install --config b.toml",
+		"version = \"1\"\ngeneratedAt = 1\nconfigPath = \"perstack.toml\"\n": `b.lock: was made from "perstack.toml", not from "b.toml"; run: perstack install --config b.toml`,
+		"version = \"2\"\n": "; update perstack",
+	} {
+		write("b.lock", lock)
+		if _, err := s.checkSkills(s.config.Experts[0]); err == nil || !strings.HasSuffix(err.Error(), want) || host.ExitCode(err) != host.ExitUsage {
+			t.Errorf("%q: error %v, want %q", lock, err, want)
+		}
+	}
+}
+
+// Who serves the base tools, and who is handed keys, is told for all that can be reached.
+func TestTellAll(t *testing.T) {
+	dir := t.TempDir()
+	const toml = `[experts.lead]
+instruction = "Lead."
+delegates = ["one", "two"]
+[experts.one]
+instruction = "Work."
+[experts.one.skills."@perstack/base"]
+type = "mcpHttpSkill"
+endpoint = "https://base.example/KEY"
+[experts.two]
+instruction = "Work."
+[experts.two.skills."@perstack/base"]
+type = "mcpHttpSkill"
+endpoint = "https://base.example/OTHER"
+[experts.two.skills.far]
+type = "mcpHttpSkill"
+endpoint = "https://far.example/KEY"
+requiredEnv = ["OPENAI_API_KEY"]
+`
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(toml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var told bytes.Buffer
+	s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: &told, Environ: []string{"OPENAI_API_KEY=k"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _ := s.config.Lookup("lead")
+	if _, err := s.checkSkills(e); err != nil {
+		t.Fatal(err)
+	}
+	got := told.String()
+	if strings.Count(got, "the base tools are served by https://base.example, as ") != 1 || strings.Count(got, `skill "far" (https://far.example) gets your OPENAI_API_KEY, as `) != 1 || strings.Contains(got, "/KEY") {
+		t.Errorf("told: %s", got)
 	}
 }

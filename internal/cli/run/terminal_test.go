@@ -71,7 +71,7 @@ func TestOutcomeIsClean(t *testing.T) {
 func TestDifferencesAreClean(t *testing.T) {
 	o := &output{opts: &Options{Host: &host.Host{Command: "perstack"}}}
 	err := o.end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByError, Failure: &event.Failure{
-		Name: skillError, Message: "skill \"a\":\n+ send" + dirty + "Mail\n- echo",
+		Name: engine.SkillFailure, Message: "skill \"a\":\n+ send" + dirty + "Mail\n- echo",
 	}})
 	if err == nil {
 		t.Fatal("no error")

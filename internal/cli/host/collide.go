@@ -1,0 +1,43 @@
+package host
+
+import (
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// Collisions says which tools of an Expert would keep it from starting, because a name is
+// taken. Pinned says what is known about a server; if nothing is known about one of them,
+// neither is this.
+func Collisions(e *expert.Expert, pinned func(*expert.Skill) *expert.LockedSkill) []error {
+	// In the order in which a run puts them together: the base skill, servers, questions.
+	var base, servers, questions []skill.Listed
+	for _, k := range e.Skills {
+		listed := skill.Listed{Name: k.Name, Filter: skill.Filter{Pick: k.Pick, Omit: k.Omit}, Prefix: k.ToolPrefix}
+		switch {
+		case k.BuiltIn:
+			for _, name := range expert.BaseTools() {
+				listed.Tools = append(listed.Tools, skill.Tool{Name: name})
+			}
+		case k.Type == expert.InteractiveSkill:
+			for _, t := range k.Tools {
+				listed.Tools = append(listed.Tools, skill.Tool{Name: t.Name, InputSchema: t.InputSchema, Kind: skill.Interactive})
+			}
+		default:
+			known := pinned(k)
+			if known == nil {
+				return nil
+			}
+			listed.Tools = skillset.LockedTools(known)
+		}
+		switch {
+		case k.IsBase():
+			base = append(base, listed)
+		case k.Type == expert.InteractiveSkill:
+			questions = append(questions, listed)
+		default:
+			servers = append(servers, listed)
+		}
+	}
+	return skill.Collisions(append(append(base, servers...), questions...))
+}

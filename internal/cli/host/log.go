@@ -1,0 +1,102 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// Logger writes what goes wrong beside the work to standard error, for people, and
+// everything if verbose. A line looks like
+//
+//	perstack: warning: the skill has no tool of this name (skill=web, tool=serch, in=pick)
+func (h *Host) Logger(verbose bool) *slog.Logger {
+	level := slog.LevelWarn
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(&logHandler{host: h, level: level})
+}
+
+// A logHandler writes a record as one line that is safe to print. Servers, files and
+// models have a word in what is logged: their line ends must not begin a line of ours.
+type logHandler struct {
+	host  *Host
+	level slog.Level
+	attrs []string // "name=value", of With
+	group string   // ends in a dot; empty for none
+}
+
+func (l *logHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level }
+
+func (l *logHandler) Handle(_ context.Context, r slog.Record) error {
+	line := "perstack: " + levelWord(r.Level) + ": " + r.Message
+	attrs := slices.Clone(l.attrs)
+	r.Attrs(func(a slog.Attr) bool {
+		attrs = appendAttr(attrs, l.group, a)
+		return true
+	})
+	if len(attrs) > 0 {
+		line += " (" + strings.Join(attrs, ", ") + ")"
+	}
+	l.host.logging.Lock()
+	defer l.host.logging.Unlock()
+	// Cleaned first: a secret with something invisible in it is one again afterwards.
+	_, err := fmt.Fprintln(l.host.Stderr, l.host.Secrets.Redact(terminal.CleanLine(line)))
+	return err
+}
+
+func (l *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	next := *l
+	next.attrs = slices.Clone(l.attrs)
+	for _, a := range attrs {
+		next.attrs = appendAttr(next.attrs, l.group, a)
+	}
+	return &next
+}
+
+func (l *logHandler) WithGroup(name string) slog.Handler {
+	next := *l
+	if name != "" {
+		next.group += name + "."
+	}
+	return &next
+}
+
+func appendAttr(attrs []string, group string, a slog.Attr) []string {
+	value := a.Value.Resolve()
+	if value.Kind() == slog.KindGroup {
+		if a.Key != "" {
+			group += a.Key + "."
+		}
+		for _, member := range value.Group() {
+			attrs = appendAttr(attrs, group, member)
+		}
+		return attrs
+	}
+	if a.Key == "" {
+		return attrs
+	}
+	text := terminal.CleanLine(value.String())
+	if text == "" || strings.ContainsAny(text, ` ,=()"`) {
+		text = strconv.Quote(text)
+	}
+	return append(attrs, group+a.Key+"="+text)
+}
+
+func levelWord(level slog.Level) string {
+	switch {
+	case level >= slog.LevelError:
+		return "error"
+	case level >= slog.LevelWarn:
+		return "warning"
+	case level >= slog.LevelInfo:
+		return "info"
+	}
+	return "debug"
+}

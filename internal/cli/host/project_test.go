@@ -1,0 +1,157 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// load reads a file with the given text.
+func load(t *testing.T, text string) *expert.Config {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "b.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, problems, err := expert.Load(path)
+	if err != nil || problems.Err() != nil {
+		t.Fatal(err, problems)
+	}
+	return c
+}
+
+const strangers = `
+[experts.a]
+instruction = "x"
+[experts.a.skills.far]
+type = "mcpHttpSkill"
+endpoint = "https://far.example/v1/KEY-in-path?key=KEY"
+requiredEnv = ["OPENAI_API_KEY", "FAR_ID"]
+[experts.a.skills.near]
+type = "mcpStdioSkill"
+command = "near"
+args = ["a b"]
+requiredEnv = ["GOOGLE_API_KEY", "GEMINI_API_KEY"]
+[experts.a.skills.package]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "@acme/p@1.0.0"
+`
+
+// Of an address nothing is shown but where it leads: the rest may be a key.
+func TestBehind(t *testing.T) {
+	e := load(t, strangers).Experts[0]
+	for name, want := range map[string]string{
+		"far": "https://far.example", "near": "near 'a b'", "package": "npx @acme/p@1.0.0",
+	} {
+		k, _ := e.Skill(name)
+		if got := Behind(k); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"https://me:pass@h.example:8443/p#f": "https://h.example:8443", "http://[::1]:9/": "http://[::1]:9",
+		"https://%zz/key": "an address that cannot be read", "key": "an address that cannot be read",
+	} {
+		if got := Address(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestHandedKeys(t *testing.T) {
+	got := strings.Join(HandedKeys(load(t, strangers).Experts[0]), "\n")
+	if !strings.HasPrefix(got, `skill "far" (https://far.example) gets your OPENAI_API_KEY`+"\n"+`skill "near" (near 'a b') gets your `) || strings.Contains(got, "KEY-in-path") || strings.Contains(got, "package") {
+		t.Errorf("lines:\n%s", got)
+	}
+}
+
+// A file of another name is protected with its own lockfile, and with the usual files.
+func TestFileRules(t *testing.T) {
+	c := load(t, strangers)
+	at := func(name string) string { return filepath.Join(c.Dir, name) }
+	if got := FileRules(c); !slices.Equal(got, []string{at("b.toml"), at("b.lock"), at("perstack.toml"), at("perstack.lock")}) {
+		t.Errorf("rules %q", got)
+	}
+	c.Path = at("perstack.toml")
+	if got := FileRules(c); !slices.Equal(got, Rules(c.Dir)) || len(got) != 2 {
+		t.Errorf("rules %q", got)
+	}
+}
+
+// The advice to install names the file that the command was called with.
+func TestMend(t *testing.T) {
+	for config, want := range map[string]string{
+		"":       "x; run: perstack install --update",
+		"b.toml": "x; run: perstack install --config b.toml --update",
+		"a b":    "x; run: perstack install --config 'a b' --update",
+	} {
+		text := "x; run: perstack install --update"
+		if got := Mend(text, config); got != want {
+			t.Errorf("%q: %q, want %q", config, got, want)
+		}
+		if err := MendError(Usagef("%s", text), config); err.Error() != want || ExitCode(err) != ExitUsage {
+			t.Errorf("%q: %v, code %d", config, err, ExitCode(err))
+		}
+	}
+	if MendError(nil, "b.toml") != nil {
+		t.Error("no error became one")
+	}
+}
+
+// Only a command that saves says that it does.
+func TestStoppingWords(t *testing.T) {
+	h := &Host{}
+	if got := h.stopping() + h.quitting(); strings.Contains(got, "sav") || strings.Contains(got, "record") {
+		t.Errorf("install would say %q", got)
+	}
+	h.Saves()
+	if got := h.stopping(); !strings.HasPrefix(got, "stopping and saving") {
+		t.Errorf("run would say %q", got)
+	}
+}
+
+// Names that are taken are known before a run, if all lists are.
+func TestCollisions(t *testing.T) {
+	e := load(t, `
+[experts.a]
+instruction = "x"
+[experts.a.skills.ask]
+type = "interactiveSkill"
+tools.find = {inputJsonSchema = '{"type":"object"}'}
+[experts.a.skills.one]
+type = "mcpStdioSkill"
+command = "one"
+[experts.a.skills.two]
+type = "mcpStdioSkill"
+command = "two"
+omit = ["gone"]
+`).Experts[0]
+	tool := func(name string) expert.LockedTool {
+		locked, err := expert.LockTool([]byte(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return locked
+	}
+	lists := map[string]*expert.LockedSkill{"one": {Tools: []expert.LockedTool{tool("find"), tool("gone")}}}
+	pinned := func(k *expert.Skill) *expert.LockedSkill { return lists[k.Name] }
+	if got := Collisions(e, pinned); got != nil {
+		t.Errorf("with an unknown list: %v", got)
+	}
+	lists["two"] = &expert.LockedSkill{Tools: []expert.LockedTool{tool("exec"), tool("gone")}}
+	got := fmt.Sprint(Collisions(e, pinned))
+	for _, want := range []string{`skill "two" offers a tool named "exec"`, `skills "one" and "ask" both offer a tool named "find"; give the question another name`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+	if strings.Contains(got, "gone") || strings.Contains(got, "attemptCompletion") {
+		t.Errorf("what is left out collides: %s", got)
+	}
+}
