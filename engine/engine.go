@@ -96,7 +96,8 @@ type SkillRequest struct {
 type Listener struct {
 	// Emit receives every event, once it is recorded if it is one of those that are.
 	Emit func(event.Event) error
-	// Full says that Emit wants events in their full form.
+	// Full says that Emit wants events in their full form. Else it gets what the journal
+	// has, and of a question also the call.
 	Full bool
 	// Record receives every record of the journal.
 	Record func(store.Record) error

@@ -36,13 +36,8 @@ func expand(before, after State, e event.Event) event.Event {
 	case event.CallInteractiveTool:
 		usage := after.Step.Usage
 		b.NewMessage, b.Usage = after.lastExpertMessage(), &usage
-		for _, c := range after.Step.Calls {
-			if c.ID == b.ToolCallID {
-				call := c.ToolCall
-				b.ToolCall = &call
-			}
-		}
 		e.Body = b
+		e = withQuestion(after, e)
 	case event.ResolveToolResults:
 		b.ToolResults = results(after.Step.Calls)
 		e.Body = b
@@ -87,4 +82,22 @@ func expand(before, after State, e event.Event) event.Event {
 
 func end(s State) event.End {
 	return event.End{Checkpoint: s.Checkpoint(), Step: s.stepView()}
+}
+
+// withQuestion adds the call to an event that asks the user. The journal has its id only,
+// and whoever listens may not have seen it: when one of several questions was answered,
+// the next is asked by another process than the one that the model called it in.
+func withQuestion(after State, e event.Event) event.Event {
+	b, ok := e.Body.(event.CallInteractiveTool)
+	if !ok {
+		return e
+	}
+	for _, c := range after.Step.Calls {
+		if c.ID == b.ToolCallID {
+			call := c.ToolCall
+			b.ToolCall = &call
+		}
+	}
+	e.Body = b
+	return e
 }

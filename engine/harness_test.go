@@ -216,6 +216,8 @@ type bench struct {
 	timeout              time.Duration
 	window               int
 	emit                 func(event.Event) error
+	redact               func(string) string
+	lean                 bool
 	skills               func(context.Context, SkillRequest) (*skill.Toolbox, error) // instead of the usual ones
 	events               []event.Event                                               // of the newest run
 }
@@ -252,7 +254,8 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 		Source: b.source,
 		Log:    slog.New(slog.DiscardHandler),
 		Skills: skills,
-		Listener: Listener{Full: true, Emit: func(e event.Event) error {
+		Redact: b.redact,
+		Listener: Listener{Full: !b.lean, Emit: func(e event.Event) error {
 			b.events = append(b.events, e)
 			if b.emit != nil {
 				return b.emit(e)

@@ -17,9 +17,10 @@ const noUser = "Another Expert gave you this task. You cannot ask the user anyth
 
 // instruction writes the message that tells the model who it is. Its blocks come
 // from different hands, so each is announced by a remark, and they are joined as they
-// are: nothing in them is expanded or interpreted.
-func (r *run) instruction(delegated bool) *event.Message {
-	e := r.job.Expert
+// are: nothing in them is expanded or interpreted. Who asked is taken from the start of
+// the Run and from nowhere else, so that no way into a Run can forget to say it.
+func (r *run) instruction(start event.StartRun) *event.Message {
+	e, delegated := r.job.Expert, start.DelegatedBy != nil
 	var b strings.Builder
 	block := func(remark, text string) {
 		if b.Len() > 0 {

@@ -30,6 +30,10 @@ type StopError struct {
 func (e *StopError) Error() string { return e.Err.Error() }
 func (e *StopError) Unwrap() error { return e.Err }
 
+// SkillFailure names the failure of a Run that a skill has ended: it did not start, its
+// list of tools cannot be used, or it asked for the end.
+const SkillFailure = "SkillError"
+
 // asStop makes err a cause that does not pass for an interrupt by the user.
 func asStop(err error) error {
 	var stop *StopError
@@ -37,7 +41,7 @@ func asStop(err error) error {
 	if err == nil || errors.As(err, &stop) || errors.As(err, &limit) {
 		return err
 	}
-	return &StopError{Name: "SkillError", Err: err}
+	return &StopError{Name: SkillFailure, Err: err}
 }
 
 // A halt says why a run was told to stop.

@@ -32,7 +32,7 @@ func (r *recorder) record(e event.Event) (State, error) {
 		return State{}, err
 	}
 	if !r.Full {
-		r.emit(e)
+		r.emit(withQuestion(after, e))
 	} else if !e.IsRecordOnly() {
 		r.emit(expand(before, after, e))
 	}

@@ -43,15 +43,15 @@ func (r *run) execute(ctx context.Context) (Result, error) {
 	defer r.closeSkills()
 
 	r.show(r.announcement(first))
-	startErr := r.beside(func() (err error) {
+	startErr := asStop(r.beside(func() (err error) {
 		r.toolbox, err = r.Skills(ctx, SkillRequest{
 			Expert:    r.job.Expert,
 			Delegated: first.body.DelegatedBy != nil,
 			Report:    r.reports.add,
 			Stop:      func(err error) { cancel(asStop(err)) },
 		})
-		return asStop(err)
-	})
+		return err
+	}))
 	if err := r.keep(first.body); err != nil {
 		return r.abandon(err)
 	}

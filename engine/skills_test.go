@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -285,18 +284,32 @@ func TestStopElsewhere(t *testing.T) {
 	})
 }
 
-// Skills that fail or have a bug end the run with a record, not the process.
+// Skills that fail or have a bug end the run with a record, not the process. The record
+// says that it was a skill, whenever that came out: at the start, or when the list of one
+// that started in the background cannot be used.
 func TestSkillsDoNotStart(t *testing.T) {
-	for name, skills := range map[string]func(context.Context, SkillRequest) (*skill.Toolbox, error){
-		"no such program": func(context.Context, SkillRequest) (*skill.Toolbox, error) { return nil, errors.New("no such program") },
-		"a bug in it":     func(context.Context, SkillRequest) (*skill.Toolbox, error) { panic("a bug in it") },
+	fail := func(fail func() error) func(context.Context, SkillRequest) (*skill.Toolbox, error) {
+		return func(context.Context, SkillRequest) (*skill.Toolbox, error) { return nil, fail() }
+	}
+	same := func(context.Context) ([]skill.Tool, error) { return []skill.Tool{{Name: "same"}}, nil }
+	for want, skills := range map[string]func(context.Context, SkillRequest) (*skill.Toolbox, error){
+		"no such program":               fail(func() error { return errors.New("no such program") }),
+		"a bug in it":                   fail(func() error { panic("a bug in it") }),
+		`skills "one" and "two"`:        box(skill.Source{Skill: &server{name: "one", list: same}}, skill.Source{Skill: &server{name: "two", list: same}}),
+		`skills "early" and "late"`:     box(skill.Source{Skill: &server{name: "early", list: same}}, skill.Source{Background: true, Skill: &server{name: "late", list: same}}),
+		`a name of the base skill "@pe`: box(skill.Source{Background: true, Skill: &server{name: "late", list: func(context.Context) ([]skill.Tool, error) { return []skill.Tool{{Name: "exec"}}, nil }}}),
 	} {
 		b := newBench(t, says("done"))
 		b.skills = skills
 		r := b.must(Input{Query: "go"})
-		if r.Status != event.StatusStoppedByError || !strings.Contains(r.Failure.Message, name) || len(b.script.requests) != 0 {
-			t.Errorf("%s: %+v", name, r)
+		if r.Status != event.StatusStoppedByError || !strings.Contains(r.Failure.Message, want) || len(b.script.requests) != 0 {
+			t.Errorf("%s: %+v", want, r)
 		}
+		if got := last[event.StopRunByError](b).Error; got.Name != SkillFailure || got.IsRetryable || !strings.Contains(got.Message, want) {
+			t.Errorf("%s: recorded as %+v", want, got)
+		}
+		b.checkJournal()
+		b.checkFold()
 	}
 }
 
@@ -362,6 +375,34 @@ func TestToolsAreMadeOnce(t *testing.T) {
 	}
 }
 
+// A server that takes another's name in the middle of a run ends it, before the model is
+// asked which of the two it means.
+func TestChangedListEndsTheRun(t *testing.T) {
+	b := newBench(t, does("sTool"), says("done"))
+	var toolbox *skill.Toolbox
+	tools := []skill.Tool{{Name: "sTool"}}
+	s := &server{name: "s", list: func(context.Context) ([]skill.Tool, error) { return tools, nil }}
+	s.call = func(context.Context, event.ToolCall) (event.ToolResult, error) {
+		tools = []skill.Tool{{Name: "otherTool"}}
+		toolbox.Changed("s")
+		return event.ToolResult{}, nil
+	}
+	b.skills = func(ctx context.Context, req SkillRequest) (_ *skill.Toolbox, err error) {
+		toolbox, err = box(skill.Source{Skill: s}, skill.Source{Skill: &server{name: "other"}})(ctx, req)
+		return toolbox, err
+	}
+	r := b.must(Input{Query: "go"})
+	if r.Status != event.StatusStoppedByError || len(b.script.requests) != 1 {
+		t.Fatalf("%s after %d requests", r.Status, len(b.script.requests))
+	}
+	want := `skill "s" changed its list of tools in the middle of the run, and the new one cannot be used: skills "s" and "other" both offer a tool named "otherTool"`
+	if r.Failure.Name != SkillFailure || !strings.HasPrefix(r.Failure.Message, want) {
+		t.Errorf("failure %+v", r.Failure)
+	}
+	b.checkJournal()
+	b.checkFold()
+}
+
 // Arguments that break the schema: the tool is not started, the question is not asked,
 // and the model is told what is wrong.
 func TestArgumentsAreChecked(t *testing.T) {
@@ -418,6 +459,30 @@ func TestUnsoundQuestionBesideAnother(t *testing.T) {
 	b.checkJournal()
 }
 
+// Whoever listens can show each question, also one that was called in an earlier process;
+// the journal still has its id only.
+func TestQuestionsCanBeShown(t *testing.T) {
+	for _, lean := range []bool{false, true} {
+		b := newBench(t, does(`ask {"q":1}`, `ask {"q":2}`), says("done"))
+		b.lean = lean
+		for i, in := range []Input{{Query: "go"}, {Continue: true, Answer: &event.ToolAnswer{Text: "one"}}} {
+			b.must(in)
+			asked := last[event.CallInteractiveTool](b).ToolCall
+			if want := fmt.Sprintf(`{"q":%d}`, i+1); asked == nil || asked.ToolName != "ask" || string(asked.Args) != want {
+				t.Errorf("lean %t: asked %+v, want %s", lean, asked, want)
+			}
+		}
+		for record, err := range b.store.Read(t.Context(), "job", 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, ok := record.Event.Body.(event.CallInteractiveTool); ok && (body.ToolCall != nil || body.ToolCallID == "") {
+				t.Errorf("recorded %+v", body)
+			}
+		}
+	}
+}
+
 // C9: an Expert that another one asked is told that it cannot ask the user.
 func TestDelegatedExpertCannotAsk(t *testing.T) {
 	b := newBench(t, says("done"), says("again"))
@@ -468,17 +533,27 @@ func delegatedCopy(t *testing.T, b *bench) *memory.Store {
 	return child
 }
 
-// Secrets that a server writes into a schema do not reach the provider.
+// Secrets that a server writes into a schema do not reach the provider: the request is
+// looked at, not what made it.
 func TestSchemasAreRedacted(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"object","description":"secret"}`: `{"type":"object","description":"***"}`,
 		`{"type":"object","title":"quote"}`:        `{"type":"object"}`, // no JSON is left
 		`{}`:                                       `{}`,
-		``:                                         ``,
 	} {
-		r := &run{Parts: Parts{Source: FixedSource(time.Time{}), Redact: strings.NewReplacer("secret", "***", "quote", `"`).Replace}}
-		if got := r.redactSchema(jsontext.Value(schema)); string(got) != want {
-			t.Errorf("%s became %s, want %s", schema, got, want)
+		b := newBench(t, says("done"))
+		b.redact = strings.NewReplacer("secret", "***", "quote", `"`).Replace
+		b.skills = box(skill.Source{Skill: &server{name: "s", list: func(context.Context) ([]skill.Tool, error) {
+			return []skill.Tool{{Name: "tell", Description: "a secret", InputSchema: jsontext.Value(schema)}}, nil
+		}}})
+		b.must(Input{Query: "go"})
+		tools := b.script.requests[0].Tools
+		if len(tools) != 1 || string(tools[0].InputSchema) != want || tools[0].Description != "a ***" {
+			t.Errorf("%s: the model is shown %+v, want the schema %s", schema, tools, want)
 		}
+	}
+	r := &run{Parts: Parts{Redact: strings.ToUpper}}
+	if got := r.redactSchema(nil); got != nil {
+		t.Errorf("no schema became %s", got)
 	}
 }

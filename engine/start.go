@@ -47,7 +47,7 @@ func (r *run) begin() (beginning, error) {
 		MaxSteps:       r.job.MaxSteps,
 	}}
 	if !r.job.Input.Continue {
-		b.body.InputMessages = []*event.Message{r.instruction(false), r.userMessage(r.job.Input.Query)}
+		b.body.InputMessages = []*event.Message{r.instruction(b.body), r.userMessage(r.job.Input.Query)}
 		return b, nil
 	}
 	origin, err := r.origin()
@@ -111,7 +111,7 @@ func (r *run) beginQuery(b *beginning) error {
 	if b.origin.Status == event.StatusStoppedByInteractiveTool {
 		return &WaitingError{r.job.ID, b.origin.Pending()}
 	}
-	b.body.InputMessages = append(b.body.InputMessages, r.instruction(b.body.DelegatedBy != nil))
+	b.body.InputMessages = append(b.body.InputMessages, r.instruction(b.body))
 	if calls := slices.Clone(b.origin.open()); len(calls) > 0 {
 		for i, c := range calls {
 			if c.Result != nil {
@@ -135,7 +135,7 @@ func (r *run) beginQuery(b *beginning) error {
 // prompt cache still fits, unless the Expert is another by now.
 func (r *run) beginResume(b *beginning) error {
 	if _, changed := b.definitionChanged(); changed {
-		b.body.InputMessages = append(b.body.InputMessages, r.instruction(b.body.DelegatedBy != nil))
+		b.body.InputMessages = append(b.body.InputMessages, r.instruction(b.body))
 	}
 	s, answer := b.origin, r.job.Input.Answer
 	switch {

@@ -243,3 +243,18 @@ func TestCheckFromSeveralGoroutines(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// Schemas that are applied inside each other are followed to a depth of 500, however
+// cheap that is: the stack of the program is not for a server to fill. Beyond it there is
+// no verdict.
+func TestNesting(t *testing.T) {
+	// Two schemas a level, that of the member and the one that it refers to; one for the
+	// arguments, and one for v.
+	const schema = `{"properties":{"a":{"$ref":"#"},"v":{"type":"number"}}}`
+	for levels, found := range map[int]bool{1: true, 249: true, 250: false, 2000: false} {
+		err := check(t, schema, strings.Repeat(`{"a":`, levels)+`{"v":"x"}`+strings.Repeat("}", levels))
+		if (err != nil) != found {
+			t.Errorf("%d levels: %v", levels, err)
+		}
+	}
+}

@@ -167,3 +167,101 @@ func TestChanged(t *testing.T) {
 		t.Errorf("a list that cannot be had: %v, %q, %q", err, names(box), box.Missing())
 	}
 }
+
+// A list that changes in the middle of a run cannot take a name that is somebody's: not
+// one of another skill, before or behind it, and not a reserved one. The run ends, with
+// words that say since when it does not work; until then the name stays whose it was.
+func TestChangedListTakesAName(t *testing.T) {
+	tests := []struct {
+		name  string
+		skill string // that changes
+		tools []string
+		want  string
+	}{
+		{"of the skill behind", "one", []string{"one", "three"}, `skills "one" and "three" both offer a tool named "three"; leave it out with omit, or set toolPrefix = true for the skill`},
+		{"of the skill before", "three", []string{"one"}, `skills "one" and "three" both offer a tool named "one"`},
+		{"of its own", "one", []string{"a.b", "a/b"}, `skill "one" offers the tools "a.b" and "a/b"`},
+		{"reserved", "one", []string{"one", "exec"}, `skill "one" offers a tool named "exec", which is a name of the base skill "@perstack/base"`},
+		{"reserved and in use", "three", []string{"attemptCompletion"}, `skill "three" offers a tool named "attemptCompletion", which is a name of the base skill "@perstack/base"`},
+		{"base without an end", event.BaseSkill, []string{"exec"}, `skill "@perstack/base" is left without the tool "attemptCompletion"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			fakes := map[string]*fake{event.BaseSkill: {name: event.BaseSkill, tools: []string{"attemptCompletion"}}}
+			for _, name := range []string{"one", "three"} {
+				fakes[name] = &fake{name: name, tools: []string{name}}
+			}
+			box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: fakes["one"]}, {Skill: fakes[event.BaseSkill]}, {Skill: fakes["three"]}}, quiet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fakes[tt.skill].tools = tt.tools
+			box.Changed(tt.skill)
+			want := "skill \"" + tt.skill + "\" changed its list of tools in the middle of the run, and the new one cannot be used: " + tt.want
+			for range 2 { // it does not heal by asking again
+				if err := box.Ready(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+					t.Errorf("error %v\nwant  %s", err, want)
+				}
+			}
+			for tool, owner := range map[string]string{"one": "one", "attemptCompletion": event.BaseSkill, "three": "three"} {
+				if _, got, ok := box.Lookup(tool); !ok || got != owner {
+					t.Errorf("%s is a tool of %q now", tool, got)
+				}
+			}
+			if got := names(box); len(got) != 3 {
+				t.Errorf("tools %q", got)
+			}
+		})
+	}
+}
+
+// A collision with a skill that started in the background is no change of anybody's mind,
+// nor is a list that was another before anybody had seen it.
+func TestBackgroundCollides(t *testing.T) {
+	box, err := skill.NewToolbox(t.Context(), []skill.Source{
+		{Skill: &fake{name: "early", tools: []string{"a"}}}, {Skill: &fake{name: "late", tools: []string{"a"}}, Background: true},
+	}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	box.Changed("late")
+	if err := box.Ready(t.Context()); err == nil || !strings.HasPrefix(err.Error(), `skills "early" and "late" both offer a tool named "a"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A Ready that was cancelled has lost nothing: what it had listed and what it had not is
+// in the table after the next.
+func TestReadyAfterCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := make(chan struct{})
+		close(open)
+		first := &fake{name: "first", tools: []string{"a"}}
+		slow := &late{fake: fake{name: "slow", tools: []string{"b"}}, listed: open}
+		box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: first}, {Skill: slow}}, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.tools, slow.tools, slow.listed = []string{"a2"}, []string{"b2"}, make(chan struct{})
+		box.Changed("first")
+		box.Changed("slow")
+		reason := errors.New("no more time")
+		stopped, stop := context.WithCancelCause(t.Context())
+		ready := make(chan error)
+		go func() { ready <- box.Ready(stopped) }()
+		synctest.Wait() // the first has its list, the other is waited for
+		stop(reason)
+		if err := <-ready; !errors.Is(err, reason) {
+			t.Errorf("Ready of a run that was stopped: %v", err)
+		}
+		// That nobody waited for a list is not the fault of the skill.
+		if got := names(box); !slices.Equal(got, []string{"a", "b"}) || box.Missing() != "" {
+			t.Errorf("meanwhile: %q, missing %q", got, box.Missing())
+		}
+		close(slow.listed)
+		if err := box.Ready(t.Context()); err != nil || !slices.Equal(names(box), []string{"a2", "b2"}) {
+			t.Errorf("tools %q, %v", names(box), err)
+		}
+	})
+}

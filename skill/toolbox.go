@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,6 +56,7 @@ type Toolbox struct {
 	stop    context.CancelFunc // of what lists in the background
 	listing sync.Mutex         // held by Ready
 	coming  sync.WaitGroup     // of what lists in the background
+	behind  bool               // the table is not made of the newest lists; for Ready
 	table   atomic.Pointer[table]
 }
 
@@ -64,6 +66,7 @@ type source struct {
 	rows   []*row
 	failed error         // why there is no list
 	stale  atomic.Bool   // the list is another now
+	anew   bool          // the list is not the one that the table was made of, but a later one
 	coming chan struct{} // closed when a list that was begun in the background is there; nil for none
 }
 
@@ -143,28 +146,51 @@ func (b *Toolbox) build() error {
 			continue
 		}
 		if err := t.add(s); err != nil {
-			return err
+			return b.blame(err)
 		}
 	}
+	for _, s := range b.sources {
+		s.anew = false
+	}
+	b.behind = false
 	b.table.Store(t)
 	return nil
+}
+
+// blame says which skills changed their lists in the middle of a run if the table cannot
+// be made of them: whoever configured the Expert has seen it work before.
+func (b *Toolbox) blame(err error) error {
+	var names []string
+	for _, s := range b.sources {
+		if s.anew {
+			names = append(names, strconv.Quote(s.Skill.Name()))
+		}
+	}
+	if names == nil {
+		return err
+	}
+	return fmt.Errorf("skill %s changed its list of tools in the middle of the run, and the new one cannot be used: %w", strings.Join(names, ", "), err)
 }
 
 // Ready waits for skills that start in the background, and lists again what changed.
 // The engine calls it before it asks the model. A skill that has no list offers nothing;
 // an error means that the table cannot be made, and ends the run.
+//
+// So does a list that changed in the middle of the run and now has a name that another
+// skill has, or a reserved one: else the order in which servers speak up would decide
+// whose tool the model calls. No tool that is there is displaced: the earlier table stays.
 func (b *Toolbox) Ready(ctx context.Context) error {
 	b.listing.Lock()
 	defer b.listing.Unlock()
-	changed := false
 	for _, s := range b.sources {
+		inTable := s.coming == nil
 		if s.coming != nil {
 			select {
 			case <-s.coming:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			s.coming, changed = nil, true
+			s.coming, b.behind = nil, true
 			if s.failed != nil {
 				b.log.Warn("a skill did not start; its tools are missing", "skill", s.Skill.Name(), "error", s.failed)
 			}
@@ -177,12 +203,12 @@ func (b *Toolbox) Ready(ctx context.Context) error {
 			s.stale.Store(true)
 			return context.Cause(ctx)
 		}
-		s.rows, s.failed, changed = rows, err, true
+		s.rows, s.failed, s.anew, b.behind = rows, err, inTable, true
 		if err != nil {
 			b.log.Warn("a skill's new list of tools cannot be had; its tools are missing", "skill", s.Skill.Name(), "error", err)
 		}
 	}
-	if !changed {
+	if !b.behind {
 		return nil
 	}
 	return b.build()

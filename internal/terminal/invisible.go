@@ -24,7 +24,9 @@ const (
 //     flags of England, Scotland and Wales, which show as a black flag;
 //   - letters that are blank, like the Hangul fillers and the empty Braille pattern;
 //   - characters that stand for nothing that everybody knows: private use, and the
-//     place of an object that is not there.
+//     place of an object that is not there. Some fonts have pictures for private use;
+//     to lose them, in a prompt that a command printed, is better than a channel that
+//     most terminals draw as nothing.
 //
 // Signs of Arabic and Syriac that enclose a number are format characters as well, but
 // they are drawn.
@@ -49,7 +51,9 @@ func isNeeded(last, r rune, rest string) bool {
 		next, _ := utf8.DecodeRuneInString(rest)
 		return joins(last) && joins(next) && !isInvisible(next)
 	case textStyle, emojiStyle:
-		// Digits, # and * become keycaps by it.
+		if last < 0x80 { // these become keycaps by it; nothing else of ASCII is a picture
+			return last >= '0' && last <= '9' || last == '#' || last == '*'
+		}
 		return unicode.In(last, unicode.So, unicode.Sm, unicode.Po, unicode.Nd, unicode.Sk) && last != utf8.RuneError
 	}
 	return false

@@ -72,6 +72,7 @@ func TestClean(t *testing.T) {
 		{"variation selectors supplement", "x\U000e0100\U000e01efy", "xy"},
 		{"variation selectors as bytes", "😀\ufe00\ufe01\ufe0d", "😀"},
 		{"a run of selectors", "❤\ufe0f\ufe0f\ufe0e\ufe0fz", "❤\ufe0fz"},
+		{"selectors after what is no picture", "a.\ufe0fb>\ufe0e c+\ufe0f", "a.b> c+"},
 		{"selector after a letter", "a\ufe0fb", "ab"},
 		{"byte order mark", "\ufeffa\ufeffb", "ab"},
 		{"zero width space, word joiner", "pay\u200bpal\u2060.com", "paypal.com"},
@@ -81,6 +82,10 @@ func TestClean(t *testing.T) {
 		{"annotations", "\ufff9a\ufffab\ufffb", "ab"},
 		{"grapheme joiner", "a\u034fb", "ab"},
 		{"Hangul fillers", "a\u115f\u1160\u3164\uffa0b", "ab"},
+		{"empty Braille patterns", "a\u2800\u2800b", "ab"},
+		{"place of an object", "see \ufffchere", "see here"},
+		{"private use, also what a font may draw", "\ue0b0main\uf8ff\U000f0000\U000ffffd\U00100000\U0010fffd", "main"},
+		{"joiner beside private use", "日\u200d\ue000\u200d日", "日\u200d日"},
 		{"Mongolian vowel separator", "a\u180eb", "ab"},
 		{"joiners between Latin letters", "pay\u200dp\u200cal", "paypal"},
 		{"joiners at the ends", "\u200d日\u200d", "日"},
@@ -97,6 +102,8 @@ func TestClean(t *testing.T) {
 		{"Persian", "می\u200cخواهم", "می\u200cخواهم"},
 		{"Sinhala", "ක්\u200dෂ", "ක්\u200dෂ"},
 		{"Arabic number sign", "\u0600١٢", "\u0600١٢"},
+		{"Braille", "⠓⠊ ⣿", "⠓⠊ ⣿"},
+		{"beside private use", "\ud7fb\uf900\ufffd", "\ud7fb\uf900\ufffd"},
 		{"no-break space", "a\u00a0b", "a\u00a0b"},
 
 		// Broken encodings.
@@ -152,7 +159,8 @@ func check(t *testing.T, in, out string) {
 			t.Errorf("Clean(%q) = %q: has the control character %U", in, out, r)
 		case unicode.Is(unicode.Bidi_Control, r):
 			t.Errorf("Clean(%q) = %q: has the mark %U", in, out, r)
-		case r == '\u2028' || r == '\u2029' || r == '\ufeff' || r >= 0xe0000 && r <= 0xe0fff:
+		case r == '\u2028' || r == '\u2029' || r == '\ufeff' || r >= 0xe0000 && r <= 0xe0fff,
+			r == '\u2800' || r == '\ufffc' || unicode.Is(unicode.Co, r):
 			t.Errorf("Clean(%q) = %q: has %U", in, out, r)
 		}
 	}

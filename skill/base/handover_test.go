@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -34,12 +35,17 @@ const png = "\x89PNG\r\n\x1a\nand more"
 // handing asks a foreign base skill that answers with text.
 func handing(t *testing.T, dir, tool, text string) event.ToolResult {
 	t.Helper()
+	return handingParts(t, dir, tool, event.Part{Type: event.TextPart, Text: text})
+}
+
+func handingParts(t *testing.T, dir, tool string, parts ...event.Part) event.ToolResult {
+	t.Helper()
 	files, err := workspace.Open(dir, workspace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { files.Close() })
-	inner := says{event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: text}}}}
+	inner := says{event.ToolResult{Result: parts}}
 	r, err := base.Foreign(inner, files).Call(t.Context(), event.ToolCall{ID: "c", ToolName: tool, Args: jsontext.Value(`{"path":"asked.png"}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +129,19 @@ func TestForeignPassesOn(t *testing.T) {
 		`{"path":"a.png","mimeType":"image/png","size":"1"}`, `{"path":"a.png","path":"b.png","mimeType":"image/png","size":1}`} {
 		if r := handing(t, dir, "readImageFile", text); r.IsError || len(r.Result) != 1 || r.Result[0].Text != text {
 			t.Errorf("%q: %+v", text, r)
+		}
+	}
+	// The description of a file is all there is, or it is none.
+	file := event.Part{Type: event.TextPart, Text: described(t, "a.png")}
+	for name, parts := range map[string][]event.Part{
+		"no part":              nil,
+		"two files":            {file, file},
+		"a file, and words":    {file, {Type: event.TextPart, Text: "and more"}},
+		"words, and a file":    {{Type: event.TextPart, Text: "look:"}, file},
+		"no text, but a place": {{Type: event.ImageURLPart, Text: file.Text, URL: "https://x.example/"}},
+	} {
+		if r := handingParts(t, dir, "readImageFile", parts...); r.IsError || !reflect.DeepEqual(r.Result, parts) {
+			t.Errorf("%s: %+v", name, r)
 		}
 	}
 }

@@ -116,8 +116,9 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 	return engine.Execute(ctx, job, parts)
 }
 
-// skills starts what the Expert of a request declares. Servers and commands have one
-// supervisor: when it ends, all of them do.
+// skills starts what the Expert of a request declares. Each server is watched by a
+// process of its own, the Expert's commands by one together. All of these processes
+// belong to commands: when it is closed, nothing of the job is left.
 func (r *Runtime) skills(ctx context.Context, req engine.SkillRequest, files *workspace.Workspace, commands *sandbox.Supervisor, size *quota.Quota) (*skill.Toolbox, error) {
 	around := skillset.Surroundings{
 		Lock:      r.Lock,
