@@ -60,10 +60,6 @@ type Tool struct {
 	// kept here; empty for tools of our own. Two definitions that a model or a client
 	// could tell apart have two digests.
 	Digest string
-	// Definition is what Digest is made of: the object of name, title, description,
-	// inputSchema, outputSchema and annotations as the server sent them. It is what a
-	// lockfile keeps; empty for tools of our own.
-	Definition jsontext.Value
 	// Checked says that the skill checks the arguments itself, with better words than a
 	// schema has.
 	Checked bool

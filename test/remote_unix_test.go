@@ -40,14 +40,16 @@ func TestRemoteRefused(t *testing.T) {
 		reached = append(reached, r.Method+" "+r.Header.Get("Authorization"))
 	}))
 	defer other.Close()
+	login := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+other.URL+`/.well-known/oauth-protected-resource"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}
 	tests := map[string]struct {
 		serve http.HandlerFunc
 		want  string
 	}{
-		"a login": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+other.URL+`/.well-known/oauth-protected-resource"`)
-			w.WriteHeader(http.StatusUnauthorized)
-		}, "the server asks for a login (OAuth), which this version cannot do; pass a token with headers"},
+		"a wrong token": {login, "the server refuses access (401 Unauthorized); check the token in headers"},
+		"a login":       {login, "the server asks for a login (OAuth), which this version cannot do; pass a token with headers"},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL+"/mcp", http.StatusTemporaryRedirect)
 		}, "which is another server; give the URL where it ends, if you trust it"},
@@ -74,7 +76,10 @@ func TestRemoteRefused(t *testing.T) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				server := httptest.NewServer(tt.serve)
 				defer server.Close()
-				dir := t.TempDir()
+				dir, header := t.TempDir(), "Authorization"
+				if name == "a login" {
+					header = "X-Key" // no token of that kind was sent
+				}
 				write(t, filepath.Join(dir, "cassette.toml"), "[[turn]]\ntext = \"never asked\"\n")
 				write(t, filepath.Join(dir, "perstack.toml"), fmt.Sprintf(`[provider]
 providerName = "replay"
@@ -87,8 +92,8 @@ type = %q
 endpoint = "%s/mcp"
 allowPrivateEndpoint = true
 requiredEnv = ["FAR_TOKEN"]
-headers = { Authorization = "Bearer ${FAR_TOKEN}" }
-`, kind, server.URL))
+headers = { %s = "Bearer ${FAR_TOKEN}" }
+`, kind, server.URL, header))
 				cmd := exec.Command("perstack", "run", "user", "go")
 				cmd.Dir, cmd.Env = dir, append(cmd.Environ(), "FAR_TOKEN="+token)
 				var out, errs bytes.Buffer

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/skill/mcp"
 )
 
 // pinned finds what the lockfile says about a skill; nil when there is no lockfile. With
@@ -35,15 +36,7 @@ func (s *set) pinned(k *expert.Skill) (*expert.LockedSkill, error) {
 func LockedTools(pinned *expert.LockedSkill) []skill.Tool {
 	tools := make([]skill.Tool, len(pinned.Tools))
 	for i, t := range pinned.Tools {
-		tools[i] = skill.Tool{
-			Name:        t.Name,
-			Title:       t.Title,
-			Description: t.Description,
-			InputSchema: t.InputSchema,
-			Repeatable:  t.Repeatable,
-			Digest:      t.Digest,
-			Definition:  t.Definition,
-		}
+		tools[i] = mcp.Tool(t)
 	}
 	return tools
 }

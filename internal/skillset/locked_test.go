@@ -1,16 +1,24 @@
 package skillset
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
+	"github.com/perstack-go/perstack/skill/mcp"
 )
 
 // install makes a lock of what the servers of an Expert offer now.
@@ -45,6 +53,80 @@ func TestDiscover(t *testing.T) {
 	k, _ := e.Skill("calc")
 	if s.Name != "calc" || s.Digest != k.Connection() || s.Package != nil {
 		t.Errorf("%+v", s)
+	}
+}
+
+// One reader: what a lockfile holds of a tool is what a live server offers, however odd
+// its definition is. What one of them refuses, the other does not have.
+func TestLiveIsLocked(t *testing.T) {
+	const schema = `"inputSchema":{"type":"object","properties":{"b":{"maximum":1.0},"a":{}}}`
+	var all []string
+	for i, more := range []string{
+		``, `"title":5`, `"title":null`, `"title":"T","annotations":{"title":"other"}`, `"annotations":{"title":"A"}`, `"annotations":{"title":7,"readOnlyHint":true}`,
+		`"description":["x"]`, `"description":null`, `"description":"d\u200bd"`, `"annotations":{"readOnlyHint":true}`, `"annotations":{"readOnlyHint":"true"}`,
+		`"annotations":{"readOnlyHint":1,"idempotentHint":true}`, `"annotations":{"idempotentHint":true}`, `"annotations":[true]`, `"annotations":"no"`,
+		`"annotations":{"READONLYHINT":true}`, `"outputSchema":5`, `"outputSchema":{"type":"object"},"icons":[1]`, `"Title":"upper"`,
+	} {
+		if more != "" {
+			more = "," + more
+		}
+		all = append(all, fmt.Sprintf(`{"name":"tool%d",%s%s}`, i, schema, more))
+	}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     jsontext.Value `json:"id"`
+			Method string         `json:"method"`
+		}
+		if r.Method != http.MethodPost || json.UnmarshalRead(r.Body, &m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		switch m.Method {
+		case "initialize":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`, m.ID)
+		case "tools/list":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, m.ID, strings.Join(all, ","))
+		case "notifications/initialized":
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+		}
+	}))
+	t.Cleanup(web.Close)
+	origin, err := url.Parse(web.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := mcp.New(mcp.Options{Name: "odd", Remote: &mcp.Remote{
+		Endpoint: web.URL, Client: egress.Client(egress.Policy{Origin: origin, AllowPrivate: true}),
+	}})
+	defer s.Close()
+	live, err := s.Tools(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions, err := s.Definitions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := lockTools(definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(live, LockedTools(&expert.LockedSkill{Tools: tools})); diff != "" {
+		t.Errorf("live and locked differ:\n%s", diff)
+	}
+	if len(live) != len(all)-2 { // a title and a description that are no text
+		t.Errorf("%d tools of %d", len(live), len(all))
+	}
+	for _, tool := range live {
+		if want := map[string]string{"tool3": "T", "tool4": "A"}[tool.Name]; tool.Title != want {
+			t.Errorf("%s has the title %q, want %q", tool.Name, tool.Title, want)
+		}
+		if want := tool.Name == "tool9" || tool.Name == "tool12"; tool.Repeatable != want {
+			t.Errorf("%s: repeatable %t", tool.Name, tool.Repeatable)
+		}
 	}
 }
 

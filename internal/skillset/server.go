@@ -23,6 +23,7 @@ func (s *set) options(k *expert.Skill, pinned *expert.LockedSkill, from *parcel)
 		Report:       s.Report,
 		Stop:         s.Stop,
 		Changed:      func() { s.changes.of(k.Name) },
+		Redact:       s.Redact,
 		Now:          s.Now,
 		Log:          s.Log,
 	}

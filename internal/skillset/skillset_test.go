@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -174,11 +175,16 @@ func TestBaseIsAlwaysThere(t *testing.T) {
 	}
 }
 
-// C8: the first failure is the one that is told, and nothing is left running.
+// C8: the first failure is the one that is told, and nothing is left running. The stuck
+// server would be waited for an hour if the failure of the other did not stop it; the
+// deadline is only there so that this test would not wait as long.
 func TestFirstFailureStopsTheRest(t *testing.T) {
 	program, y := evil.Program(t), newYard(t)
-	e := load(t, head+server(program, "fine", "", "hang-close")+server(program, "stuck", "", "hang-initialize")+server(program, "broken", "", "die-list"))
-	_, err := Open(t.Context(), e, y.Surroundings)
+	e := load(t, head+server(program, "fine", "", "hang-close")+server(program, "stuck", "startTimeout = 3600000\n", "hang-initialize")+
+		server(program, "broken", "startTimeout = 3600000\n", "die-list"))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, err := Open(ctx, e, y.Surroundings)
 	if err == nil || !strings.Contains(err.Error(), `skill "broken"`) || !strings.Contains(err.Error(), "exit status 3") {
 		t.Fatalf("error %v", err)
 	}

@@ -15,14 +15,14 @@ import (
 const maxErrorText = 4 << 10
 
 // answer is what the library is told about the answer to a question.
-func (q *question) answer(m *jsonrpc.Response) *jsonrpc.Response {
+func (q *question) answer(m *jsonrpc.Response, redact func(string) string) *jsonrpc.Response {
 	problem, isProblem := errors.AsType[*jsonrpc.Error](m.Error)
 	hasResult := len(m.Result) > 0
 	switch {
 	case hasResult == (m.Error != nil), m.Error != nil && !isProblem:
 		return q.refuse(m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: errNoAnswer.Error()})
 	case isProblem:
-		return q.refuse(m.ID, shorten(problem))
+		return q.refuse(m.ID, shorten(problem, redact))
 	case q.canned == "":
 		return m
 	}
@@ -38,8 +38,8 @@ func (q *question) refuse(id jsonrpc.ID, problem *jsonrpc.Error) *jsonrpc.Respon
 
 // shorten keeps of an error what can be shown. Its data are kept where the protocol
 // gives them a meaning: the versions that a server speaks.
-func shorten(e *jsonrpc.Error) *jsonrpc.Error {
-	short := &jsonrpc.Error{Code: e.Code, Message: cutMiddle(e.Message, maxErrorText)}
+func shorten(e *jsonrpc.Error, redact func(string) string) *jsonrpc.Error {
+	short := &jsonrpc.Error{Code: e.Code, Message: cutMiddle(redact(e.Message), maxErrorText)}
 	if e.Code == sdk.CodeUnsupportedProtocolVersion && len(e.Data) <= maxErrorText {
 		short.Data = e.Data
 	}

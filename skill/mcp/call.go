@@ -72,7 +72,7 @@ func (s *Skill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult
 	}
 	s.answered()
 	result := s.result(call)
-	result.Result, result.IsError = convert(raw)
+	result.Result, result.IsError = convert(raw, s.o.Redact)
 	return result, nil
 }
 
@@ -80,9 +80,14 @@ func (s *Skill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult
 func (s *Skill) judge(ctx context.Context, call event.ToolCall, sv *server, err error) (event.ToolResult, error) {
 	limit := s.o.CallTimeout
 	problem, isProblem := errors.AsType[*problemError](err)
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
 		return event.ToolResult{}, fmt.Errorf("the call of %s was stopped: %w", call.ToolName, context.Cause(ctx))
+	case closed: // we ended the server: that is no death
+		return event.ToolResult{}, s.named(errClosed)
 	case isProblem:
 		s.answered()
 		return s.failure(call, fmt.Errorf("the call of %s failed: %w", call.ToolName, problem)), nil
@@ -98,7 +103,7 @@ func (s *Skill) judge(ctx context.Context, call event.ToolCall, sv *server, err 
 	if changed, ok := errors.AsType[*ChangedError](sv.reason); ok {
 		return event.ToolResult{}, changed
 	}
-	if errors.Is(sv.reason, errClosed) {
+	if errors.Is(sv.reason, errClosed) { // closed only just now
 		return event.ToolResult{}, s.named(errClosed)
 	}
 	return s.failure(call, sv.epitaph("during the call, whose outcome is unknown")), nil

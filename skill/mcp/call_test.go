@@ -252,7 +252,7 @@ func TestListChangesForEver(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-s.attempt.server.gone
-		if !strings.Contains(s.attempt.server.reason.Error(), "more than 100 times") || n > 102 {
+		if !strings.Contains(s.attempt.server.reason.Error(), "said more than 100 times that its list of tools changed") || n > 102 {
 			t.Errorf("after %d lists: %v", n, s.attempt.server.reason)
 		}
 	})

@@ -26,14 +26,25 @@ func (e *ChangedError) Error() string {
 	return b.String()
 }
 
-// maxRelists is how often one server may change its list before it is given up.
+// maxRelists is how often one server may say that its list changed before it is given up.
 const maxRelists = 100
 
 // admit makes the list of a server that has just started the list of the skill, or
-// refuses it.
+// refuses it. From now on its end is a death, and it counts itself.
 func (s *Skill) admit(sv *server) error {
 	if err := s.compare(sv.first); err != nil {
 		return err
+	}
+	s.mu.Lock()
+	sv.admitted = sv.isAlive()
+	closed := s.closed
+	s.mu.Unlock()
+	switch {
+	case closed:
+		return s.named(errClosed)
+	case !sv.admitted:
+		_ = sv.stop(errEnded) // it is over; this waits for the last of it
+		return sv.epitaph("before it was ready")
 	}
 	go sv.relist()
 	return nil
@@ -45,12 +56,9 @@ func (s *Skill) compare(now *listing) error {
 		if differences := skill.Compare(s.o.Locked, now.tools); len(differences) > 0 {
 			err := &ChangedError{Skill: s.o.Name, Differences: differences}
 			s.mu.Lock()
-			first := s.final == nil
 			s.final = err
 			s.mu.Unlock()
-			if first {
-				s.o.Stop(err)
-			}
+			s.o.Stop(err)
 			return err
 		}
 	}
@@ -65,9 +73,12 @@ func (s *Skill) compare(now *listing) error {
 	if len(differences) == 0 {
 		return nil
 	}
-	lines := make([]string, len(differences))
-	for i, d := range differences {
-		lines[i] = d.String()
+	var lines []string
+	for _, d := range differences[:min(len(differences), maxWarnings)] {
+		lines = append(lines, d.String())
+	}
+	if more := len(differences) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	s.o.Log.Warn("the tools of a skill changed", "skill", s.o.Name, "differences", lines)
 	s.o.Changed()
@@ -97,7 +108,7 @@ func (s *server) relist() {
 		case <-s.relists:
 		}
 		if count == maxRelists {
-			s.die(fmt.Errorf("its list of tools changed more than %d times", maxRelists))
+			s.die(fmt.Errorf("it said more than %d times that its list of tools changed", maxRelists))
 			return
 		}
 		if err := s.listAgain(); err != nil {

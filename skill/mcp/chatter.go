@@ -90,18 +90,27 @@ func (m *memory) String() string {
 	return strings.Join(shown, " | ")
 }
 
-// readLines reads a stream to its end and hands over its lines: without blank ones, in
-// UTF-8, and of a long one the beginning. No more than that is kept in memory.
-func readLines(stream io.Reader, take func(line string)) {
+// edgeBytes is how much more of a line is read than is passed on: a secret that begins
+// within the line is known as one only when it is there to its end.
+const edgeBytes = 4 << 10
+
+// readLines reads a stream to its end and hands over its lines: without blank ones and
+// secrets, in UTF-8, and of a long one the beginning. No more than that is kept in memory.
+func readLines(stream io.Reader, redact func(string) string, take func(line string)) {
+	const most = maxLineBytes + edgeBytes
 	in := bufio.NewReaderSize(stream, 2*maxLineBytes)
 	var line []byte
 	for {
 		piece, err := in.ReadSlice('\n')
-		line = append(line, piece[:min(len(piece), maxLineBytes+1-len(line))]...)
+		line = append(line, piece[:min(len(piece), most+1-len(line))]...)
 		if err == bufio.ErrBufferFull { //nolint:errorlint // ReadSlice returns it as it is
 			continue
 		}
-		if text := strings.TrimSpace(strings.ToValidUTF8(string(line), "\ufffd")); text != "" {
+		text := redact(strings.TrimSpace(strings.ToValidUTF8(string(line), "\ufffd")))
+		if len(line) > most { // the end of what was kept may be half a secret
+			text = strings.ToValidUTF8(text[:max(0, len(text)-edgeBytes)], "") + "…"
+		}
+		if text != "" {
 			take(clip(text, maxLineBytes))
 		}
 		line = line[:0]

@@ -13,7 +13,7 @@ func TestReadLines(t *testing.T) {
 	long := strings.Repeat("é", 3*maxLineBytes)
 	var got []string
 	stream := "one\n\n  \r\ntwo\r\nbad \xff\xfe\n" + long + "\nlast"
-	readLines(iotest.HalfReader(strings.NewReader(stream)), func(line string) { got = append(got, line) })
+	readLines(iotest.HalfReader(strings.NewReader(stream)), asIs, func(line string) { got = append(got, line) })
 	if len(got) != 5 || !slices.Equal(got[:3], []string{"one", "two", "bad \ufffd"}) || got[4] != "last" {
 		t.Fatalf("%.200q", got)
 	}
@@ -27,7 +27,7 @@ func TestEndlessLine(t *testing.T) {
 	const size = 32 << 20
 	var got []string
 	allocated := testing.AllocsPerRun(1, func() {
-		readLines(io.LimitReader(zeros{}, size), func(line string) { got = append(got, line) })
+		readLines(io.LimitReader(zeros{}, size), asIs, func(line string) { got = append(got, line) })
 	})
 	for _, line := range got {
 		if len(line) > maxLineBytes {

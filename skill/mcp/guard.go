@@ -48,6 +48,7 @@ type hearing interface {
 	said(params []byte)
 	listChanged()
 	dropped(why string)
+	redact(text string) string
 }
 
 // A question is a request that has no answer yet.
@@ -173,7 +174,7 @@ func (g *guard) judge(message jsonrpc.Message) *jsonrpc.Response {
 		g.listen(m)
 	case *jsonrpc.Response:
 		if q := g.take(m.ID); q != nil {
-			return q.answer(m)
+			return q.answer(m, g.hear.redact)
 		}
 		g.hear.dropped("an answer to a question that nobody asked")
 	}

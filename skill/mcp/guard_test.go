@@ -90,6 +90,8 @@ func (deaf) said([]byte)     {}
 func (deaf) listChanged()    {}
 func (deaf) dropped(string)  {}
 
+func (deaf) redact(text string) string { return text }
+
 // Log notifications are lines like those of the standard error.
 func TestLogNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -132,11 +134,11 @@ func TestLogNotes(t *testing.T) {
 // something.
 func TestShorten(t *testing.T) {
 	long := strings.Repeat("é", 10_000)
-	short := shorten(&jsonrpc.Error{Code: -32000, Message: "start " + long + " end", Data: []byte(`{}`)})
+	short := shorten(&jsonrpc.Error{Code: -32000, Message: "start " + long + " end", Data: []byte(`{}`)}, asIs)
 	if len(short.Message) > maxErrorText+100 || !strings.HasPrefix(short.Message, "start ") || !strings.HasSuffix(short.Message, " end") || short.Data != nil {
 		t.Errorf("%d bytes, data %s", len(short.Message), short.Data)
 	}
-	if kept := shorten(&jsonrpc.Error{Code: -32022, Data: []byte(`{}`)}); string(kept.Data) != `{}` {
+	if kept := shorten(&jsonrpc.Error{Code: -32022, Data: []byte(`{}`)}, asIs); string(kept.Data) != `{}` {
 		t.Errorf("data %s", kept.Data)
 	}
 }
@@ -154,16 +156,16 @@ func TestWireID(t *testing.T) {
 func TestDefine(t *testing.T) {
 	raw := `{"name":"work","title":"Work","description":null,"inputSchema":{"type":"object","maximum":12345678901234567890.0,"x":null},` +
 		`"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"own":1},"_meta":{"a":1},"icons":[]}`
-	tool, definition, err := define([]byte(raw))
+	tool, name, err := define([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"name":"work","title":"Work","description":null,"inputSchema":{"type":"object","maximum":12345678901234567890.0,"x":null},` +
-		`"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"own":1}}`
-	if string(definition) != want {
-		t.Errorf("definition\n%s\nwant\n%s", definition, want)
+	want := `{"annotations":{"own":1,"readOnlyHint":true},"description":null,"inputSchema":{"maximum":12345678901234567890.0,"type":"object","x":null},` +
+		`"name":"work","outputSchema":{"type":"object"},"title":"Work"}`
+	if string(tool.Definition) != want || name != "work" {
+		t.Errorf("definition of %s\n%s\nwant\n%s", name, tool.Definition, want)
 	}
-	if tool.Title != "Work" || tool.Description != "" || !tool.Repeatable || tool.ReadOnly || len(tool.Digest) != 64 {
+	if tool.Title != "Work" || tool.Description != "" || !tool.Repeatable || Tool(tool).ReadOnly || len(tool.Digest) != 64 {
 		t.Errorf("%+v", tool)
 	}
 	for _, other := range []string{`"x":0`, `"x":1`, `"y":null`} {

@@ -40,12 +40,12 @@ func (s *server) progress(params []byte) {
 	heard := s.progresses[token]
 	s.mu.Unlock()
 	if heard != nil {
-		heard(note.text())
+		heard(note.text(s.redact))
 	}
 }
 
-func (n progressNote) text() string {
-	message := textOf(n.Message)
+func (n progressNote) text(redact func(string) string) string {
+	message := redact(textOf(n.Message))
 	share := ""
 	if n.Progress.Kind() == '0' {
 		share = clip(string(n.Progress), 32)
@@ -72,11 +72,12 @@ func (s *server) said(params []byte) {
 	if text == "" && len(note.Data) > 0 && note.Data.Kind() != '"' {
 		text = string(note.Data)
 	}
+	text = s.redact(text)
 	if logger := textOf(note.Logger); logger != "" {
-		text = clip(logger, 100) + ": " + text
+		text = clip(s.redact(logger), 100) + ": " + text
 	}
 	if level := textOf(note.Level); level != "" {
-		text = fmt.Sprintf("[%s] %s", clip(level, 20), text)
+		text = fmt.Sprintf("[%s] %s", clip(s.redact(level), 20), text)
 	}
 	if text != "" {
 		s.skill.chatter.say(clip(text, maxLineBytes))
@@ -90,6 +91,9 @@ func (s *server) dropped(why string) {
 		s.skill.o.Log.Debug("a message of an MCP server was dropped", "skill", s.skill.o.Name, "why", why)
 	})
 }
+
+// redact takes secrets out of a text, before it is cut.
+func (s *server) redact(text string) string { return s.skill.o.Redact(text) }
 
 // textOf is a JSON string, or "" for anything else.
 func textOf(v jsontext.Value) string {

@@ -97,11 +97,12 @@ func (s *Skill) carryOut(a *attempt) {
 	}
 }
 
-// failed counts a failed start or a death.
+// failed counts a failed start or a death. A server that dies while it starts is a failed
+// start, and no death.
 func (s *Skill) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failures++; s.failures >= maxFailures && s.final == nil && !s.closed {
+	if s.failures++; s.failures >= maxFailures && s.final == nil {
 		s.final = err
 	}
 }

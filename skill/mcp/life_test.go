@@ -48,6 +48,16 @@ func TestStaysDead(t *testing.T) {
 	if b.names() != good {
 		t.Error("the list is gone")
 	}
+	// One that dies while it is asked for its tools has failed to start, once.
+	b = newBench(t, func(o *mcp.Options) { o.Locked = lockOf(t, "good") }, "die-list")
+	for range 4 {
+		if text, isError := b.echo("hi"); !isError || !strings.Contains(text, "before it was ready (exit status 3)") {
+			t.Errorf("%q, %t", text, isError)
+		}
+	}
+	if n := len(told[event.SkillStarting](b)); n != 2 {
+		t.Errorf("started %d times, want 2", n)
+	}
 }
 
 // M11: with a lock nothing is started before the first call, and the first call works.

@@ -64,7 +64,7 @@ func TestBadToolNames(t *testing.T) {
 }
 
 // What holds when a skill says nothing of times: a minute to start, a minute for a call
-// without news, and five seconds for a question that old servers do not know.
+// without news, and two seconds for a question that old servers do not know.
 func TestTimesByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -77,7 +77,7 @@ func TestTimesByDefault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := time.Since(began); got != seconds(5) {
+		if got := time.Since(began); got != seconds(2) {
 			t.Errorf("an old server was ready after %v", got)
 		}
 		began = time.Now()

@@ -28,7 +28,7 @@ const (
 // A listing is what a server offers, at one moment.
 type listing struct {
 	tools       []skill.Tool
-	definitions []jsontext.Value // as the server sent them, one for each tool
+	definitions []jsontext.Value // all that the server sent of them, one for each tool
 }
 
 func (l *listing) has(tool string) bool {
@@ -65,7 +65,9 @@ func (s *server) list(ctx context.Context) (*listing, error) {
 	if hello == nil || hello.Capabilities == nil || hello.Capabilities.Tools == nil {
 		return all, nil
 	}
-	size, count, seen := 0, 0, make(map[string]bool)
+	size, count := 0, 0
+	reader := &lister{skill: s.skill, all: all, seen: make(map[string]bool)}
+	defer reader.done()
 	cursor := ""
 	for page := 0; ; page++ {
 		if page == maxPages {
@@ -82,7 +84,7 @@ func (s *server) list(ctx context.Context) (*listing, error) {
 			if count++; count > maxTools {
 				return nil, fmt.Errorf("the list has more than %d tools", maxTools)
 			}
-			s.skill.take(all, seen, raw)
+			reader.take(raw)
 		}
 		if next == "" {
 			return all, nil
@@ -110,56 +112,72 @@ func (s *server) page(ctx context.Context, cursor string) (tools []jsontext.Valu
 
 var errNoList = errors.New("the answer to tools/list is no list of tools")
 
-// take adds a tool to the list, or says why it is left out. A tool that nobody can call
-// is no reason to do without the others.
-func (s *Skill) take(all *listing, seen map[string]bool, raw jsontext.Value) {
-	tool, def, err := define(raw)
-	if err == nil && seen[tool.Name] {
-		err = errors.New("there are two of this name; the first one counts")
-	}
-	seen[tool.Name] = true
-	if err != nil {
-		s.o.Log.Warn("a tool was left out", "skill", s.o.Name, "tool", terminal.RevealLine(clip(tool.Name, maxToolName)), "why", err.Error())
-		return
-	}
-	all.tools = append(all.tools, tool)
-	all.definitions = append(all.definitions, def)
+// A lister puts the tools of one list together.
+type lister struct {
+	skill   *Skill
+	all     *listing
+	seen    map[string]bool
+	leftOut int
 }
 
-// define reads the definition of a tool.
-func define(raw jsontext.Value) (skill.Tool, jsontext.Value, error) {
+// maxWarnings is how many tools of one list are named in warnings. Whoever reads them
+// must not drown in what a server makes up.
+const maxWarnings = 20
+
+// take adds a tool to the list, or says why it is left out. A tool that nobody can call
+// is no reason to do without the others.
+func (l *lister) take(raw jsontext.Value) {
+	tool, name, err := define(raw)
+	if err == nil && l.seen[name] {
+		err = errors.New("there are two of this name; the first one counts")
+	}
+	l.seen[name] = true
+	if err == nil {
+		l.all.tools = append(l.all.tools, Tool(tool))
+		l.all.definitions = append(l.all.definitions, tool.Definition)
+		return
+	}
+	if l.leftOut++; l.leftOut <= maxWarnings {
+		name = terminal.RevealLine(clip(l.skill.o.Redact(name), maxToolName))
+		l.skill.o.Log.Warn("a tool was left out", "skill", l.skill.o.Name, "tool", name, "why", err.Error())
+	}
+}
+
+// done says how many were left out without being named.
+func (l *lister) done() {
+	if more := l.leftOut - maxWarnings; more > 0 {
+		l.skill.o.Log.Warn("more tools were left out", "skill", l.skill.o.Name, "count", more)
+	}
+}
+
+// define reads the definition of a tool. The name is there also when it is refused, if it
+// has one.
+func define(raw jsontext.Value) (tool expert.LockedTool, name string, err error) {
 	var d definition
 	if json.Unmarshal(raw, &d) != nil {
-		return skill.Tool{}, nil, errors.New("its definition is no JSON object")
+		return tool, "", errors.New("its definition is no JSON object")
 	}
-	tool := skill.Tool{
-		Name: textOf(d.Name), Title: textOf(d.Title), Description: textOf(d.Description), InputSchema: d.InputSchema,
-	}
-	if err := checkName(tool.Name); err != nil {
-		return tool, nil, err
+	name = textOf(d.Name)
+	if err := checkName(name); err != nil {
+		return tool, name, err
 	}
 	if err := checkSchema(d.InputSchema); err != nil {
-		return tool, nil, err
+		return tool, name, err
 	}
-	var hints struct {
-		Title      jsontext.Value `json:"title"`
-		ReadOnly   jsontext.Value `json:"readOnlyHint"`
-		Idempotent jsontext.Value `json:"idempotentHint"`
-	}
-	if d.Annotations.Kind() == '{' && json.Unmarshal(d.Annotations, &hints) == nil {
-		// A hint of the server: enough for repeating a call after a crash, not for
-		// trusting that a tool only reads.
-		tool.Repeatable = hints.ReadOnly.Kind() == 't' || hints.Idempotent.Kind() == 't'
-		if tool.Title == "" {
-			tool.Title = textOf(hints.Title)
-		}
-	}
-	def, err := json.Marshal(d)
+	whole, err := json.Marshal(d)
 	if err != nil {
-		return tool, nil, errors.New("its definition cannot be written again")
+		return tool, name, errors.New("its definition cannot be written again")
 	}
-	tool.Digest = expert.DefinitionDigest(def)
-	return tool, def, nil
+	tool, err = expert.LockTool(whole)
+	return tool, name, err
+}
+
+// Tool is a tool of a server as it is offered, be it live or from a lockfile.
+func Tool(t expert.LockedTool) skill.Tool {
+	return skill.Tool{
+		Name: t.Name, Title: t.Title, Description: t.Description,
+		InputSchema: t.InputSchema, Repeatable: t.Repeatable, Digest: t.Digest,
+	}
 }
 
 func checkName(name string) error {

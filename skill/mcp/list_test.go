@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/perstack-go/perstack/skill"
 )
 
 // A list is read page by page, to its end.
@@ -58,5 +60,31 @@ func TestBadLists(t *testing.T) {
 		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %q", result, err, want)
 		}
+	}
+}
+
+// However many tools a server makes up, the log names a few of them and counts the rest.
+func TestWarningsAreFew(t *testing.T) {
+	var log strings.Builder
+	s := New(Options{Name: "s", Log: textLog(&log)})
+	many := &lister{skill: s, all: &listing{}, seen: make(map[string]bool)}
+	for i := range 100 {
+		many.take(fmt.Appendf(nil, `{"name":"bad%d"}`, i))
+	}
+	many.done()
+	if n := strings.Count(log.String(), "a tool was left out"); n != maxWarnings || !strings.Contains(log.String(), "count=80") {
+		t.Errorf("%d warnings:\n%s", n, log.String())
+	}
+	log.Reset()
+	s.listed = &listing{}
+	now := &listing{}
+	for i := range 100 {
+		now.tools = append(now.tools, skill.Tool{Name: fmt.Sprintf("new%d", i)})
+	}
+	if err := s.compare(now); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "+ new"); n != maxWarnings || !strings.Contains(log.String(), "and 80 more") {
+		t.Errorf("%d lines:\n%s", n, log.String())
 	}
 }

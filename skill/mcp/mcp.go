@@ -52,6 +52,10 @@ type Options struct {
 	// forbids it. The new list is what Tools returns.
 	Changed func()
 
+	// Redact takes secrets out of a text; nil leaves it as it is. Whoever gets the text
+	// does so again. But here texts are cut, and half a key is no longer known as one.
+	Redact func(string) string
+
 	Now func() time.Time
 	Log *slog.Logger
 }
@@ -109,6 +113,9 @@ func New(o Options) *Skill {
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
+	if o.Redact == nil {
+		o.Redact = func(text string) string { return text }
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -153,8 +160,8 @@ func (s *Skill) Tools(ctx context.Context) ([]skill.Tool, error) {
 }
 
 // Definitions returns the definitions of the tools, in the order of Tools: the objects of
-// name, title, description, inputSchema, outputSchema and annotations as the server sent
-// them. The server is started for it, also with Locked.
+// name, title, description, inputSchema, outputSchema and annotations that the server
+// sent, for [expert.LockTool]. The server is started for it, also with Locked.
 func (s *Skill) Definitions(ctx context.Context) ([]jsontext.Value, error) {
 	l, err := s.offered(ctx)
 	if err != nil {

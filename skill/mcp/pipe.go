@@ -10,60 +10,34 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/skill/mcp/frame"
 )
 
-// A pipe carries messages over the two streams of a process, one a line. A read of it
-// that fails with a [frame.Error] is one bad message; every other error is the end.
+// A pipe carries messages over the two streams of a process, one a line.
 type pipe struct {
+	inbox
 	out    io.Writer
-	came   chan arrival
-	frames chan []byte   // to be written
-	closed chan struct{} // nobody reads or writes any more
-	once   sync.Once
+	frames chan []byte // to be written
 
 	mu     sync.Mutex
-	broken error // of writing
-}
-
-// An arrival is a message that was read, or why there is none.
-type arrival struct {
-	message jsonrpc.Message
-	err     error
+	broken error  // of writing
+	stray  string // the first line that was no message
 }
 
 // writeAhead is how many messages wait for a server that is slow to read.
 const writeAhead = 16
 
-func newPipe(in io.Reader, out io.Writer) *pipe {
-	p := &pipe{
-		out: out, came: make(chan arrival),
-		frames: make(chan []byte, writeAhead), closed: make(chan struct{}),
-	}
+// newPipe keeps the values of a context, not its end.
+func newPipe(ctx context.Context, in io.Reader, out io.Writer) *pipe {
+	p := &pipe{inbox: newInbox(ctx), out: out, frames: make(chan []byte, writeAhead)}
 	go p.readAll(bufio.NewReaderSize(in, 64<<10))
 	go p.writeAll()
 	return p
 }
 
-// Connect returns p itself: there is one connection.
-func (p *pipe) Connect(context.Context) (sdk.Connection, error) { return p, nil }
-
 // SessionID is empty: a process serves one session.
 func (p *pipe) SessionID() string { return "" }
-
-// Read returns the next message.
-func (p *pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
-	select {
-	case a := <-p.came:
-		return a.message, a.err
-	case <-p.closed:
-		return nil, io.EOF
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // readAll reads until the stream ends. A read of a stream cannot be called off, so it has
 // a goroutine of its own, which ends with the process. It reads no further than what was
@@ -71,34 +45,35 @@ func (p *pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (p *pipe) readAll(in *bufio.Reader) {
 	for {
 		data, err := frame.Read(in)
-		if err != nil {
-			if _, bad := isBadMessage(err); !p.arrive(arrival{err: err}) || !bad {
-				return
-			}
-			continue
+		switch _, bad := isBadMessage(err); {
+		case bad:
+			err = p.deliver(nil, err)
+		case err != nil:
+			p.end(err)
+			return
+		default:
+			p.notice(data)
+			err = p.take(data)
 		}
-		data = frame.Mend(data)
-		list, isList := frame.Split(data)
-		if !isList {
-			list = []jsontext.Value{data}
-		}
-		for _, one := range list {
-			message, err := frame.Parse(one)
-			if !p.arrive(arrival{message, err}) {
-				return
-			}
+		if err != nil { // nobody wants the next
+			return
 		}
 	}
 }
 
-// arrive hands over a message, and reports whether anybody still wants the next.
-func (p *pipe) arrive(a arrival) bool {
-	select {
-	case p.came <- a:
-		return true
-	case <-p.closed:
-		return false
+// notice keeps the first line that is plain text, for saying why a server never got ready.
+func (p *pipe) notice(line []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stray == "" && line[0] != '{' && !jsontext.Value(line).IsValid() {
+		p.stray = string(line[:min(len(line), maxLineBytes)])
 	}
+}
+
+func (p *pipe) firstStray() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stray
 }
 
 // Write hands a message to the goroutine that writes. A server that does not read holds
@@ -119,7 +94,7 @@ func (p *pipe) Write(ctx context.Context, message jsonrpc.Message) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-p.closed:
+	case <-p.ctx.Done():
 		return io.ErrClosedPipe
 	}
 }
@@ -127,7 +102,7 @@ func (p *pipe) Write(ctx context.Context, message jsonrpc.Message) error {
 func (p *pipe) writeAll() {
 	for {
 		select {
-		case <-p.closed:
+		case <-p.ctx.Done():
 			return
 		case data := <-p.frames:
 			if _, err := p.out.Write(data); err != nil {
@@ -141,7 +116,7 @@ func (p *pipe) writeAll() {
 
 // Close ends reading and writing. The streams end with the process.
 func (p *pipe) Close() error {
-	p.once.Do(func() { close(p.closed) })
+	p.cancel()
 	return nil
 }
 

@@ -21,16 +21,18 @@ const (
 	olderSSE       = "SSE"
 )
 
-// lastOfSSE is the last version of the protocol that still knew the older transport.
-// Newer ones open with another message, to which an old server may never answer.
-const lastOfSSE = "2025-11-25"
+// label is the server of the endpoint. The rest of it may hold a key.
+func (r *Remote) label() string { return clip(withoutURLs(r.Endpoint), lastLineBytes) }
+
+// A warning tells the user what went wrong beside the calls.
+type warning func(what string, why error)
 
 // transports lists the ways to reach the server, in the order in which they are tried.
 // The next one is tried when a handshake fails with an error that [isNotOffered].
-func (r *Remote) transports() []transport {
-	ways := []transport{{Transport: httpTransport{r}, name: streamableHTTP}}
+func (r *Remote) transports(warn warning) []transport {
+	ways := []transport{{Transport: httpTransport{r, warn}, name: streamableHTTP}}
 	if r.SSE {
-		ways = append(ways, transport{Transport: sseTransport{r}, name: olderSSE, version: lastOfSSE})
+		ways = append(ways, transport{Transport: sseTransport{r}, name: olderSSE, version: lastHello})
 	}
 	return ways
 }
@@ -51,10 +53,13 @@ func (r *Remote) client(transport string, version func() string) (*http.Client, 
 
 // httpTransport is the newer transport: every message is a POST, which the server answers
 // with JSON or with a stream of events.
-type httpTransport struct{ remote *Remote }
+type httpTransport struct {
+	remote *Remote
+	warn   warning
+}
 
 func (t httpTransport) Connect(ctx context.Context) (sdk.Connection, error) {
-	return openHTTP(ctx, t.remote)
+	return openHTTP(ctx, t.remote, t.warn)
 }
 
 // sseTransport is the older one: the server speaks on one stream that does not end, and

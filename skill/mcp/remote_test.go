@@ -105,6 +105,8 @@ func remoteAt(t testing.TB, endpoint string, sse bool) *Remote {
 	}
 }
 
+func noWarning(string, error) {}
+
 // covered hides what a connection can do beside the interface, as the guard does.
 type covered struct{ sdk.Connection }
 
@@ -122,7 +124,7 @@ func (c coveredTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 func reach(ctx context.Context, t testing.TB, r *Remote, askFor string, o *sdk.ClientOptions) (session *sdk.ClientSession, name string, err error) {
 	t.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
-	for _, way := range r.transports() {
+	for _, way := range r.transports(noWarning) {
 		if way.version != "" && (askFor == "" || askFor > way.version) {
 			askFor = way.version
 		}
@@ -308,7 +310,7 @@ func TestSessionLost(t *testing.T) {
 		h.ServeHTTP(w, r)
 	}))
 	r := remoteAt(t, w.URL, false)
-	s, _, err := reach(t.Context(), t, r, lastOfSSE, nil)
+	s, _, err := reach(t.Context(), t, r, lastHello, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +321,7 @@ func TestSessionLost(t *testing.T) {
 		t.Errorf("got error %v, want that the session is gone", err)
 	}
 	_ = s.Wait() // it ends by itself
-	again, _, err := reach(t.Context(), t, r, lastOfSSE, nil)
+	again, _, err := reach(t.Context(), t, r, lastHello, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

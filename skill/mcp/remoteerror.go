@@ -18,7 +18,7 @@ type statusError struct {
 	transport string
 	method    string // of the request
 	status    int
-	login     bool   // it says how to log in
+	login     bool   // it says how to log in, and was not given a token
 	foreign   string // the kind of what it sent, which is no message
 	only      bool   // no other transport is tried
 }

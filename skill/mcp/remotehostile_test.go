@@ -67,15 +67,26 @@ func TestRemoteErrors(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		serve     http.HandlerFunc
+		bare      bool   // the skill sends no token
 		http, sse string // for mcpHttpSkill and mcpSseSkill; sse may be empty when it is the same
 	}{
 		"login": {
 			serve: status(401, "WWW-Authenticate", `Bearer resource_metadata="https://auth.example/x"`),
+			bare:  true,
 			http:  "the server asks for a login (OAuth), which this version cannot do; pass a token with headers",
 		},
 		"more rights": {
 			serve: status(403, "WWW-Authenticate", `Bearer error="insufficient_scope"`),
+			bare:  true,
 			http:  "the server asks for a login (OAuth), which this version cannot do; pass a token with headers",
+		},
+		"old key": {
+			serve: status(401, "WWW-Authenticate", `Bearer error="invalid_token"`),
+			http:  "the server refuses access (401 Unauthorized); check the token in headers",
+		},
+		"weak key": {
+			serve: status(403, "WWW-Authenticate", `Bearer error="insufficient_scope"`),
+			http:  "the server refuses access (403 Forbidden); check the token in headers",
 		},
 		"wrong key": {serve: status(401), http: "the server refuses access (401 Unauthorized); check the token in headers"},
 		"forbidden": {serve: status(403), http: "the server refuses access (403 Forbidden); check the token in headers"},
@@ -144,7 +155,11 @@ func TestRemoteErrors(t *testing.T) {
 				if sse && test.sse != "" {
 					want = test.sse
 				}
-				_, _, err := reach(t.Context(), t, remoteAt(t, w.URL+"/mcp?key="+queryCanary, sse), "", nil)
+				r := remoteAt(t, w.URL+"/mcp?key="+queryCanary, sse)
+				if test.bare {
+					delete(r.Header, "Authorization")
+				}
+				_, _, err := reach(t.Context(), t, r, "", nil)
 				wantError(t, remoteError(err), want)
 			}
 		})
@@ -351,7 +366,7 @@ func TestSlowServer(t *testing.T) {
 			cancel(late)
 			<-r.Context().Done()
 		}))
-		_, _, err := reach(ctx, t, remoteAt(t, w.URL, true), lastOfSSE, nil)
+		_, _, err := reach(ctx, t, remoteAt(t, w.URL, true), lastHello, nil)
 		if !errors.Is(err, late) && !errors.Is(err, context.Canceled) {
 			t.Errorf("slow after %q: got error %v", after, err)
 		}
@@ -380,7 +395,7 @@ func TestBadResult(t *testing.T) {
 				w.WriteHeader(http.StatusMethodNotAllowed)
 			}
 		}))
-		c, err := openHTTP(t.Context(), remoteAt(t, w.URL, false))
+		c, err := openHTTP(t.Context(), remoteAt(t, w.URL, false), noWarning)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,7 @@ type httpConn struct {
 	posts    sdk.Connection
 	client   *http.Client
 	endpoint string
+	warn     warning
 	once     sync.Once
 
 	mu      sync.Mutex
@@ -32,8 +33,8 @@ type httpConn struct {
 	opened  bool // the stream of the server's own messages was asked for
 }
 
-func openHTTP(ctx context.Context, r *Remote) (sdk.Connection, error) {
-	c := &httpConn{inbox: newInbox(ctx), endpoint: r.Endpoint}
+func openHTTP(ctx context.Context, r *Remote, warn warning) (sdk.Connection, error) {
+	c := &httpConn{inbox: newInbox(ctx), endpoint: r.Endpoint, warn: warn}
 	client, err := r.client(streamableHTTP, c.agreed)
 	if err != nil {
 		return nil, err
@@ -160,31 +161,52 @@ const (
 )
 
 // listenAll takes the server's own messages. It calls ready when they are listened to, or
-// when the server has none: it need not offer them.
+// when the server has none: it need not offer them. A server that is only busy or broken
+// is asked again: on this stream it says that its tools are others now.
 func (c *httpConn) listenAll(ready func()) {
 	defer ready()
 	header := http.Header{}
+	listened, warned := false, false
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		if id := c.posts.SessionID(); id != "" {
 			header.Set(sessionHeader, id)
 		}
 		resp, err := openStream(c.ctx, c.client, c.endpoint, header)
-		if _, refused := errors.AsType[*statusError](err); refused || errors.Is(err, errNoStream) {
+		if refused, ok := errors.AsType[*statusError](err); ok && refused.hasNoStream() {
+			if listened {
+				c.warn("the server does not tell any more when its tools change", &statusError{status: refused.status})
+			}
 			return
 		}
 		if err == nil {
 			ready()
-			last, _ := c.takeAll(newEvents(resp.Body))
+			listened = true
+			var last string
+			last, err = c.takeAll(newEvents(resp.Body))
 			_ = resp.Body.Close()
 			if last != "" {
 				pause = firstPause
 				header.Set("Last-Event-ID", last)
+			}
+			if errors.Is(err, errLargeEvent) && !warned {
+				warned = true
+				c.warn("a message of the server was lost", err)
 			}
 		}
 		if !c.pause(pause) {
 			return
 		}
 	}
+}
+
+// hasNoStream reports that the server does not speak on its own, or not to us. Asking it
+// again would not help.
+func (e *statusError) hasNoStream() bool {
+	switch e.status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnauthorized, http.StatusForbidden:
+		return true
+	}
+	return false
 }
 
 func (c *httpConn) pause(d time.Duration) bool {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,13 +13,10 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// A visit is a skill on a remote server, with what it told.
+// A visit is a skill on a remote server.
 type visit struct {
 	*Skill
 	changed, stopped chan string
-
-	mu   sync.Mutex
-	told []string
 }
 
 func newVisit(t *testing.T, r *Remote, locked []skill.Tool) *visit {
@@ -28,16 +24,6 @@ func newVisit(t *testing.T, r *Remote, locked []skill.Tool) *visit {
 	v := &visit{changed: make(chan string, 10), stopped: make(chan string, 10)}
 	v.Skill = New(Options{
 		Name: "far", Remote: r, Locked: locked,
-		Report: func(b event.Body) {
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			switch b := b.(type) {
-			case event.SkillStarting:
-				v.told = append(v.told, "starting "+b.SkillName)
-			case event.SkillConnected:
-				v.told = append(v.told, "connected "+b.SkillName)
-			}
-		},
 		Stop:    func(err error) { v.stopped <- err.Error() },
 		Changed: func() { v.changed <- "changed" },
 		Now:     time.Now,
@@ -65,7 +51,7 @@ func (v *visit) call(t *testing.T, tool, args string) (string, bool) {
 }
 
 // A whole visit over each transport: start, tools, calls, a list that grows, a server that
-// is started again in between, and the events.
+// is started again in between.
 func TestRemoteVisit(t *testing.T) {
 	for kind := range handlers() {
 		t.Run(kind, func(t *testing.T) {
@@ -106,11 +92,6 @@ func TestRemoteVisit(t *testing.T) {
 			if got, isError := v.call(t, "echo", `{"text":"again"}`); got != "again" || isError {
 				t.Errorf("after the server was started again: %q, %v", got, isError)
 			}
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			if want := []string{"starting far", "connected far"}; len(v.told) < 2 || !slices.Equal(v.told[:2], want) {
-				t.Errorf("told %v, want %v first", v.told, want)
-			}
 		})
 	}
 }
@@ -149,26 +130,58 @@ func TestRemoteRugPull(t *testing.T) {
 	wantError(t, errors.New(<-later.stopped), "+ new")
 }
 
+// The error of a start names the skill, the server and every transport that was tried;
+// what it says is in TestRemoteErrors.
 func TestRemoteStartErrors(t *testing.T) {
-	login := newWeb(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		w.WriteHeader(http.StatusUnauthorized)
-	}))
-	for _, test := range []struct {
-		endpoint string
-		sse      bool
-		want     []string
-	}{
-		{login.URL, true, []string{`skill "far"`, "the server asks for a login (OAuth), which this version cannot do; pass a token with headers"}},
-		{newWeb(t, http.NotFoundHandler()).URL, true, []string{`skill "far"`, "does not offer streamable HTTP", "does not offer SSE"}},
-		{newWeb(t, handlers()["sse"]).URL, false, []string{`skill "far"`, `use type = "mcpSseSkill"`}},
-	} {
-		err := newVisit(t, remoteAt(t, test.endpoint, test.sse), nil).Start(t.Context())
-		for _, want := range test.want {
-			wantError(t, err, want)
-		}
+	nothing := newWeb(t, http.NotFoundHandler())
+	err := newVisit(t, remoteAt(t, nothing.URL+"/mcp?key="+queryCanary, true), nil).Start(t.Context())
+	wantError(t, err, `skill "far": `+nothing.URL+": streamable HTTP: the server does not offer")
+	wantError(t, err, "; SSE: the server does not offer")
+
+	refuses := newWeb(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	wantError(t, newVisit(t, remoteAt(t, refuses.URL, true), nil).Start(t.Context()), "check the token")
+	if n := len(refuses.requests()); n != 2 {
+		t.Errorf("a server that refuses us was asked %d times, want 2: in the newer and in the older way", n)
 	}
-	if n := len(login.requests()); n != 2 {
-		t.Errorf("a server that wants a login was asked %d times, want 2: in the newer and in the older way", n)
+
+	silent := newWeb(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		idOf(t, r) // who has not read to the end does not see that we leave
+		<-r.Context().Done()
+	}))
+	v := newVisit(t, remoteAt(t, silent.URL+"/mcp?key="+queryCanary, true), nil)
+	v.o.StartTimeout = 50 * time.Millisecond
+	wantError(t, v.Start(t.Context()), `skill "far": `+silent.URL+": the server was not ready within 50ms; set startTimeout")
+}
+
+// What is told of a remote server is what is told of any other: events with timings and
+// notes of progress. The address is told without what may be a key.
+func TestRemoteEvents(t *testing.T) {
+	for _, name := range []string{"http", "sse"} {
+		w := newWeb(t, handlers()[name])
+		events := make(chan event.Body, 100)
+		s := New(Options{
+			Name: "remote", Remote: remoteAt(t, w.URL+"/path?key="+queryCanary, name == "sse"),
+			Report: func(b event.Body) { events <- b },
+		})
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		starting, _ := (<-events).(event.SkillStarting)
+		connected, _ := (<-events).(event.SkillConnected)
+		if starting.Command != w.URL || strings.Contains(starting.Command, queryCanary) {
+			t.Errorf("%s: %+v", name, starting)
+		}
+		if connected.ServerInfo == nil || connected.ServerInfo.Name != "real" || connected.TotalDurationMS == nil || *connected.TotalDurationMS < 0 {
+			t.Errorf("%s: %+v", name, connected)
+		}
+		notes := make(chan string, 10)
+		ctx := skill.WithProgress(t.Context(), func(_, note string) { notes <- note })
+		if r, err := s.Call(ctx, event.ToolCall{ID: "c", ToolName: "progress"}); err != nil || r.IsError {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		wait(t, "progress", notes, "1 half")
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

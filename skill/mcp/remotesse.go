@@ -99,6 +99,9 @@ func openStream(ctx context.Context, client *http.Client, endpoint string, heade
 	}
 	if resp.StatusCode != http.StatusOK || bodyType(resp) != "text/event-stream" {
 		_ = resp.Body.Close()
+		if resp.StatusCode >= 300 {
+			return nil, &statusError{method: http.MethodGet, status: resp.StatusCode}
+		}
 		return nil, errNoStream
 	}
 	return resp, nil

@@ -72,7 +72,8 @@ func (w *wire) judge(r *http.Request, resp *http.Response) (*http.Response, erro
 	case resp.StatusCode < 400:
 		return resp, nil // the client follows it or not
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
-		failure.login = resp.Header.Get("WWW-Authenticate") != ""
+		// Whoever sends a token does not want to log in; it is wrong, or too old.
+		failure.login = resp.Header.Get("WWW-Authenticate") != "" && r.Header.Get("Authorization") == ""
 	case resp.StatusCode == http.StatusNotFound && r.Header.Get(sessionHeader) != "":
 		// The server has forgotten the session. The library knows that by the status, and
 		// would be misled by some bodies.

@@ -46,7 +46,7 @@ type content struct {
 // convert turns a result into parts that a model can read. There is no result that it
 // cannot turn into something: what cannot be shown becomes a note that says so. It opens
 // nothing: a path or an address in a result is text.
-func convert(raw []byte) ([]event.Part, bool) {
+func convert(raw []byte, redact func(string) string) ([]event.Part, bool) {
 	var result wireResult
 	if frame.Check(raw) != nil || json.Unmarshal(raw, &result) != nil {
 		return []event.Part{text("Error: the server answered with something that is no result of a tool")}, true
@@ -55,7 +55,7 @@ func convert(raw []byte) ([]event.Part, bool) {
 	if textOf(result.Type) == "input_required" {
 		return []event.Part{text("Error: the tool asks for more input, which cannot be given here")}, true
 	}
-	c := converter{text: maxResultText, media: maxResultMedia}
+	c := converter{redact: redact, text: maxResultText, media: maxResultMedia}
 	c.contents(result.Content)
 	structured := bytes.TrimSpace(result.Structured)
 	if len(c.parts) == 0 && len(structured) > 0 && string(structured) != "null" {
@@ -68,6 +68,7 @@ func text(s string) event.Part { return event.Part{Type: event.TextPart, Text: s
 
 // A converter collects parts, and knows how much room is left.
 type converter struct {
+	redact      func(string) string
 	parts       []event.Part
 	text, media int
 }
@@ -101,13 +102,13 @@ func (c *converter) add(p content) {
 	case "image":
 		c.addMedia("image", textOf(p.MIMEType), p.Data)
 	case "audio":
-		c.note("audio of type %s (%s) was left out: this client cannot hear", shown(p.MIMEType, "unknown"), sizeOf(p.Data))
+		c.note("audio of type %s (%s) was left out: this client cannot hear", c.shown(p.MIMEType, "unknown"), sizeOf(p.Data))
 	case "resource_link":
-		c.note("resource: %s", joined(shown(p.URI, "without an address"), shown(p.Name, ""), shown(p.Description, ""), shown(p.MIMEType, "")))
+		c.note("resource: %s", joined(c.shown(p.URI, "without an address"), c.shown(p.Name, ""), c.shown(p.Description, ""), c.shown(p.MIMEType, "")))
 	case "resource":
 		c.resource(p.Resource)
 	default:
-		c.note("content of type %s was left out: this client does not know it", shown(p.Type, "unknown"))
+		c.note("content of type %s was left out: this client does not know it", c.shown(p.Type, "unknown"))
 	}
 }
 
@@ -122,14 +123,15 @@ func (c *converter) resource(raw jsontext.Value) {
 	case r.Text.Kind() == '"':
 		c.addText(textOf(r.Text))
 	case r.Blob.Kind() == '"':
-		c.addMedia("resource "+shown(r.URI, "without an address"), textOf(r.MIMEType), r.Blob)
+		c.addMedia("resource "+c.shown(r.URI, "without an address"), textOf(r.MIMEType), r.Blob)
 	default:
-		c.note("the resource %s has no content", shown(r.URI, "without an address"))
+		c.note("the resource %s has no content", c.shown(r.URI, "without an address"))
 	}
 }
 
-// addText adds a text, as far as there is room.
+// addText adds a text, as far as there is room. Secrets go before it is cut.
 func (c *converter) addText(s string) {
+	s = c.redact(s)
 	if len(s) > c.text {
 		if c.text < minCut {
 			c.note("%d bytes of text were left out: the result is longer than %d bytes", len(s), maxResultText)
@@ -149,7 +151,7 @@ const minCut = 256
 // addMedia adds bytes that a model can see: what they are is seen in them, since a
 // server can call them anything.
 func (c *converter) addMedia(what, mimeType string, encoded jsontext.Value) {
-	what = strings.TrimSpace(what + " " + clip(mimeType, 100))
+	what = strings.TrimSpace(what + " " + clip(c.redact(mimeType), 100))
 	data, err := base64.StdEncoding.DecodeString(textOf(encoded))
 	seen, part := typeOf(data)
 	switch {
@@ -192,9 +194,9 @@ func (c *converter) note(format string, args ...any) {
 }
 
 // shown is a text of the server for a note.
-func shown(v jsontext.Value, otherwise string) string {
+func (c *converter) shown(v jsontext.Value, otherwise string) string {
 	if s := textOf(v); s != "" {
-		return clip(s, lastLineBytes)
+		return clip(c.redact(s), lastLineBytes)
 	}
 	return otherwise
 }

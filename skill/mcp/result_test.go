@@ -70,7 +70,7 @@ func TestConvert(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, isError := convert([]byte(tt.raw))
+			got, isError := convert([]byte(tt.raw), asIs)
 			if diff := cmp.Diff(tt.want, got); diff != "" || isError != tt.isError {
 				t.Errorf("error %t\n%s", isError, diff)
 			}
@@ -88,17 +88,17 @@ func TestConvertLimits(t *testing.T) {
 		return raw
 	}
 	long := "begin" + strings.Repeat("é", maxResultText) + "end"
-	got, _ := convert(result(map[string]any{"type": "text", "text": long}, map[string]any{"type": "text", "text": "more"}))
+	got, _ := convert(result(map[string]any{"type": "text", "text": long}, map[string]any{"type": "text", "text": "more"}), asIs)
 	if len(got) != 2 || len(got[0].Text) > maxResultText+100 || !strings.HasPrefix(got[0].Text, "begin") || !strings.HasSuffix(got[0].Text, "end") ||
 		!strings.Contains(got[0].Text, "bytes left out") || !strings.Contains(got[1].Text, "4 bytes of text were left out") {
 		t.Errorf("%d parts, %d bytes, %q", len(got), len(got[0].Text), got[len(got)-1].Text)
 	}
 	exact := strings.Repeat("x", maxResultText)
-	if got, _ := convert(result(map[string]any{"type": "text", "text": exact})); got[0].Text != exact {
+	if got, _ := convert(result(map[string]any{"type": "text", "text": exact}), asIs); got[0].Text != exact {
 		t.Error("a text that fits is cut")
 	}
 	half := map[string]any{"type": "image", "data": b64(png + strings.Repeat("x", maxResultMedia/2))}
-	got, _ = convert(result(half, half))
+	got, _ = convert(result(half, half), asIs)
 	if len(got) != 2 || got[0].Type != event.ImageInlinePart || !strings.Contains(got[1].Text, "a result may have 10485760 bytes") {
 		t.Errorf("%d parts, %s, %q", len(got), got[0].Type, got[1].Text)
 	}
@@ -106,7 +106,7 @@ func TestConvertLimits(t *testing.T) {
 	for i := range many {
 		many[i] = map[string]any{"type": "text", "text": "x"}
 	}
-	if got, _ := convert(result(many...)); len(got) != maxContents+1 || got[maxContents].Text != "[all pieces behind the first 1000 were left out]" {
+	if got, _ := convert(result(many...), asIs); len(got) != maxContents+1 || got[maxContents].Text != "[all pieces behind the first 1000 were left out]" {
 		t.Errorf("%d parts, %q", len(got), got[len(got)-1].Text)
 	}
 }
@@ -121,7 +121,7 @@ func FuzzConvert(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		parts, _ := convert(raw)
+		parts, _ := convert(raw, asIs)
 		room := 0
 		for _, p := range parts {
 			room += len(p.Text)

@@ -54,7 +54,7 @@ func play(t *testing.T, s script) (connection *pipe, got func() []message) {
 		_ = in.Close()
 		_ = answers.Close()
 	})
-	return newPipe(answers, in), func() []message {
+	return newPipe(t.Context(), answers, in), func() []message {
 		mu.Lock()
 		defer mu.Unlock()
 		return append([]message(nil), all...)
@@ -95,6 +95,7 @@ func join(t *testing.T, connection sdk.Connection, set func(*Options)) (*Skill, 
 	}
 	var err error
 	if sv.first, err = sv.list(ctx); err != nil {
+		_ = sv.stop(errEnded)
 		return nil, err
 	}
 	done := make(chan struct{})
@@ -126,5 +127,7 @@ func work(ctx context.Context, s *Skill) (string, bool, error) {
 	r, err := s.Call(ctx, event.ToolCall{ID: "c1", ToolName: "work"})
 	return event.FirstText(r.Result), r.IsError, err
 }
+
+func asIs(text string) string { return text }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

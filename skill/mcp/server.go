@@ -22,6 +22,9 @@ type server struct {
 	session *sdk.ClientSession
 	memory  memory
 	first   *listing // what it offered when it started
+	pipe    *pipe    // to the process; nil for a remote server
+
+	admitted bool // it has started; guarded by the skill
 
 	ctx    context.Context // ends when the server does
 	cancel context.CancelFunc
@@ -89,11 +92,17 @@ func (s *server) watch() {
 // errEnded is the end of a server that said no more.
 var errEnded = errors.New("the server ended")
 
-// die ends a server that went wrong by itself, and counts it.
+// die ends a server that went wrong by itself, and counts it. One that was not admitted
+// yet is counted by whoever starts it.
 func (s *server) die(reason error) {
 	s.once.Do(func() {
 		s.finish(reason)
-		s.skill.failed(s.epitaph("and was not started again"))
+		s.skill.mu.Lock()
+		admitted := s.admitted
+		s.skill.mu.Unlock()
+		if admitted {
+			s.skill.failed(s.epitaph("and was not started again"))
+		}
 		close(s.gone)
 	})
 	<-s.gone
@@ -146,7 +155,7 @@ func (s *server) epitaph(when string) error {
 // listen reads the standard error of the process to its end.
 func (s *server) listen() {
 	defer close(s.heard)
-	readLines(s.process.Stderr, func(line string) {
+	readLines(s.process.Stderr, s.skill.o.Redact, func(line string) {
 		s.memory.keep(line)
 		s.skill.chatter.say(line)
 	})

@@ -11,14 +11,17 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/version"
 )
 
 const (
 	// probePatience is how long a server may think about the first question of the newer
 	// protocol. Some old ones never answer what they do not know.
-	probePatience = 5 * time.Second
-	// lastHello is the last version of the protocol that begins with initialize.
+	probePatience = 2 * time.Second
+	// lastHello is the last version of the protocol that begins with initialize, and that
+	// knows the older transport. Newer ones open with another message, to which an old
+	// server may never answer.
 	lastHello = "2025-11-25"
 )
 
@@ -59,7 +62,7 @@ func (s *Skill) start(life context.Context) (*server, error) {
 	}
 	clock.listed = s.o.Now()
 	sv.first = listed
-	s.o.Report(clock.report(s.o.Name, sv.session.InitializeResult()))
+	s.o.Report(clock.report(s.o.Name, sv.session.InitializeResult(), s.o.Redact))
 	return sv, nil
 }
 
@@ -68,7 +71,8 @@ func (s *Skill) start(life context.Context) (*server, error) {
 func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing, askFor string) (*server, error) {
 	s.o.Report(event.SkillStarting{SkillName: s.o.Name, Command: process.Command, Args: append([]string{}, process.Args...)})
 	clock.began = s.o.Now()
-	sv := s.newServer(life, clip(strings.Join(append([]string{process.Command}, process.Args...), " "), lastLineBytes))
+	label := s.o.Redact(strings.Join(append([]string{process.Command}, process.Args...), " "))
+	sv := s.newServer(life, clip(label, lastLineBytes))
 	var err error
 	if sv.process, err = s.o.Commands.Start(ctx, process.Server); err != nil {
 		sv.cancel()
@@ -76,15 +80,16 @@ func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing,
 	}
 	clock.spawned = s.o.Now()
 	go sv.listen()
-	return sv, sv.shakeHands(ctx, newPipe(sv.process.Stdout, sv.process.Stdin), clock, askFor)
+	sv.pipe = newPipe(ctx, sv.process.Stdout, sv.process.Stdin)
+	return sv, sv.shakeHands(ctx, sv.pipe, clock, askFor)
 }
 
 // reach connects to a remote server, by the first transport that it offers.
 func (s *Skill) reach(ctx, life context.Context, clock *timing) (*server, error) {
-	label := clip(withoutURLs(s.o.Remote.Endpoint), lastLineBytes) // the rest of it may hold a key
+	label := s.o.Remote.label()
 	s.o.Report(event.SkillStarting{SkillName: s.o.Name, Command: label, Args: []string{}})
 	var failures []error
-	for _, way := range s.o.Remote.transports() {
+	for _, way := range s.o.Remote.transports(s.warn) {
 		sv := s.newServer(life, label)
 		connection, err := way.Connect(ctx)
 		if err != nil {
@@ -102,6 +107,11 @@ func (s *Skill) reach(ctx, life context.Context, clock *timing) (*server, error)
 		}
 	}
 	return nil, fmt.Errorf("%s: %w", label, oneLine(failures))
+}
+
+// warn tells the user what went wrong beside the calls.
+func (s *Skill) warn(what string, why error) {
+	s.o.Log.Warn(what, "skill", s.o.Name, "why", s.o.Redact(remoteError(why).Error()))
 }
 
 // oneLine joins errors for a message that has no lines.
@@ -156,13 +166,17 @@ var errStartTimeout = errors.New("the server was not ready in time")
 // startError says which skill did not start, what was started, how it ended and what it
 // said last.
 func (s *Skill) startError(ctx context.Context, sv *server, err error) error {
+	stray := sv.stray()
 	switch {
 	case errors.Is(context.Cause(ctx), errStartTimeout):
-		err = fmt.Errorf("the server was not ready within %v; set startTimeout to wait longer", s.o.StartTimeout)
+		err = fmt.Errorf("the server was not ready within %v%s; set startTimeout to wait longer", s.o.StartTimeout, stray)
+		if sv == nil && s.o.Remote != nil {
+			err = fmt.Errorf("%s: %w", s.o.Remote.label(), err)
+		}
 	case ctx.Err() != nil:
 		return s.named(errClosed)
 	case sv != nil && isEnd(err):
-		return sv.epitaph("before it was ready")
+		return s.named(fmt.Errorf("%w%s", unnamed(sv.epitaph("before it was ready")), stray))
 	}
 	if sv == nil {
 		return s.named(err)
@@ -172,6 +186,19 @@ func (s *Skill) startError(ctx context.Context, sv *server, err error) error {
 		text += "; it said last: " + last
 	}
 	return s.named(errors.New(text))
+}
+
+// stray says what a process wrote that is not even the beginning of a message: it may be
+// no MCP server at all, or one that uses its standard output for its log.
+func (s *server) stray() string {
+	if s == nil || s.pipe == nil {
+		return ""
+	}
+	line := terminal.CleanLine(clip(s.redact(s.pipe.firstStray()), lastLineBytes))
+	if line == "" {
+		return ""
+	}
+	return fmt.Sprintf(": it wrote %q where a message was expected; check that the command starts an MCP server", line)
 }
 
 // isEnd reports that an error of the library means: the connection is over.

@@ -3,13 +3,18 @@
 package mcp_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
+	"github.com/perstack-go/perstack/skill/mcp"
 )
 
 // No process of a server survives Close, however it behaves: not the one that ignores
@@ -45,5 +50,61 @@ func TestNothingSurvives(t *testing.T) {
 		if alive, err := evil.Alive(file); alive || err != nil {
 			t.Errorf("%s: alive %t, %v", mode, alive, err)
 		}
+	}
+}
+
+// The last words of a server are there when its end is told, however late they are read.
+func TestLastWords(t *testing.T) {
+	release := make(chan struct{})
+	b := begun(t, func(o *mcp.Options) {
+		process := o.Process
+		o.Process = func(ctx context.Context) (mcp.Process, error) {
+			p, err := process(ctx)
+			p.Server.Args = []string{"-c", `"$0" die-call; echo first >&2; echo last >&2; exit 3`, p.Server.Program}
+			p.Server.Program = "/bin/sh"
+			return p, err
+		}
+		o.Report = func(e event.Body) {
+			if _, ok := e.(event.SkillStderr); ok {
+				<-release
+			}
+		}
+	})
+	ended := make(chan string, 1)
+	go func() {
+		text, _ := b.echo("hi")
+		ended <- text
+	}()
+	select {
+	case text := <-ended:
+		t.Fatalf("told before all was read: %q", text)
+	case <-time.After(300 * time.Millisecond): // a chance to be wrong; who is right waits
+	}
+	close(release)
+	if text := <-ended; !strings.Contains(text, "(exit status 3); it said last: first | last") {
+		t.Errorf("%q", text)
+	}
+}
+
+// A program that only writes text is no MCP server, and the error shows what it wrote.
+func TestNoServer(t *testing.T) {
+	for script, want := range map[string]string{
+		`echo hello world; while read x; do :; done`: `not ready within 1s: it wrote "hello world" where a message was expected`,
+		`echo usage: x; exit 2`:                      `ended before it was ready (exit status 2): it wrote "usage: x" where a message was expected`,
+	} {
+		b := newBench(t, func(o *mcp.Options) {
+			quick(o)
+			process := o.Process
+			o.Process = func(ctx context.Context) (mcp.Process, error) {
+				p, err := process(ctx)
+				p.Server.Program, p.Server.Args = "/bin/sh", []string{"-c", script}
+				return p, err
+			}
+		})
+		err := b.Start(t.Context())
+		if err == nil {
+			t.Fatal("it started")
+		}
+		has(t, err.Error(), want)
 	}
 }

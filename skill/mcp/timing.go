@@ -15,7 +15,7 @@ type timing struct {
 }
 
 // report is the event of a server that is ready.
-func (t timing) report(name string, hello *sdk.InitializeResult) event.SkillConnected {
+func (t timing) report(name string, hello *sdk.InitializeResult, redact func(string) string) event.SkillConnected {
 	between := func(from, to time.Time) *int64 {
 		ms := to.Sub(from).Milliseconds()
 		return &ms
@@ -30,7 +30,7 @@ func (t timing) report(name string, hello *sdk.InitializeResult) event.SkillConn
 	}
 	if hello != nil && hello.ServerInfo != nil {
 		connected.ServerInfo = &event.ServerInfo{
-			Name: clip(hello.ServerInfo.Name, lastLineBytes), Version: clip(hello.ServerInfo.Version, lastLineBytes),
+			Name: clip(redact(hello.ServerInfo.Name), lastLineBytes), Version: clip(redact(hello.ServerInfo.Version), lastLineBytes),
 		}
 	}
 	return connected

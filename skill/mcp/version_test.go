@@ -31,7 +31,7 @@ func TestVersions(t *testing.T) {
 				t.Fatal(err)
 			}
 			changed := make(chan struct{}, 10)
-			s, err := join(t, newPipe(answers, in), func(o *Options) { o.Changed = func() { changed <- struct{}{} } })
+			s, err := join(t, newPipe(t.Context(), answers, in), func(o *Options) { o.Changed = func() { changed <- struct{}{} } })
 			if err != nil {
 				t.Fatal(err)
 			}

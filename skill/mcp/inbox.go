@@ -10,7 +10,8 @@ import (
 	"github.com/perstack-go/perstack/skill/mcp/frame"
 )
 
-// An inbox collects the messages of the streams of one connection.
+// An inbox collects the messages of the streams of one connection. It keeps none: who
+// sends waits until somebody reads.
 type inbox struct {
 	ctx      context.Context // of the connection
 	cancel   context.CancelFunc
@@ -77,6 +78,7 @@ func (b inbox) takeAll(stream *events) (last string, err error) {
 	}
 }
 
+// take delivers what is in a frame: a message, or a list of them.
 func (b inbox) take(data []byte) error {
 	data = frame.Mend(bytes.TrimSpace(data))
 	list, isList := frame.Split(data)
