@@ -149,7 +149,7 @@ func TestErrors(t *testing.T) {
 		{"not reached", npx("@acme/tool", ""), store(t, strings.Replace(closed.URL, "http://", "http://user:"+token+"@", 1), "npm_config__auth="+token), "the registry cannot be reached"},
 		{"offline", npx("@acme/tool", ""), store(t, r.URL, "npm_config_offline=true"), "npm is offline and its cache lacks something"},
 		{"git", npx("git", ""), store(t, r.URL), "it needs something that does not come from the registry"},
-		{"remote", npx("remote", ""), store(t, r.URL), "which is not a version in the registry"},
+		{"remote", npx("remote", ""), store(t, r.URL), "it needs something from an address that is not the registry's"},
 		{"file", npx("file", ""), store(t, r.URL), "registry"},
 		{"uvx", expert.Package{Manager: "uvx", Name: "x"}, store(t, r.URL), "only npx packages are fetched here"},
 		{"name", npx("--call=x", ""), store(t, r.URL), "not the name of an npm package"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,10 +20,12 @@ const patience = 5 * time.Minute
 // fixed are the settings that decide what is installed and what runs meanwhile. They
 // are flags because those win over variables and every .npmrc: the user's set-up says
 // where packages come from, not whether their scripts run.
-func fixed() []string {
+//
+// Never is the path of a program that does not exist.
+func fixed(never string) []string {
 	return []string{
 		"--ignore-scripts", "--no-dangerously-allow-all-scripts", "--no-foreground-scripts",
-		"--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--no-color", "--loglevel=error", "--logs-max=0",
+		"--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--no-color", "--loglevel=http", "--logs-max=0",
 		"--no-global", "--no-workspaces", "--no-dry-run", "--no-bin-links",
 		"--package-lock", "--save", "--lockfile-version=3", "--omit-lockfile-registry-resolved",
 		"--omit=dev", "--install-strategy=hoisted", "--no-legacy-peer-deps", "--no-strict-peer-deps", "--no-force",
@@ -30,34 +33,53 @@ func fixed() []string {
 		// address; but npm takes a registry's own packages for that when it looks at what
 		// is bundled in them. So the tree is checked for it, and npm where it installs.
 		"--allow-git=none", "--allow-file=none", "--allow-directory=none",
+		// An npm before version 11 knows none of these, and gets a repository ready before
+		// we see the tree: with git, or with an archive of a well known host, then with an
+		// npm of its own, then with the script "prepare", which --ignore-scripts does not
+		// stop there. So it finds no git and no shell, and a node that it starts ends at
+		// once. It hands these on, and there they win over the .npmrc of the repository.
+		"--git=" + never, "--script-shell=" + never, "--node-options=" + noNode,
 	}
 }
 
-// npm runs npm in a directory of ours.
-func (s *Store) npm(ctx context.Context, dir, command string, flags ...string) error {
+// noNode is an option that node does not have.
+const noNode = "--started-by-npm"
+
+// neverIn returns the path of a program that cannot exist: package.json is a file.
+func neverIn(dir string) string { return filepath.Join(dir, manifestName, "no-program") }
+
+// npm runs npm in a directory of ours, which has a package.json, and returns what it
+// wrote.
+func (s *Store) npm(ctx context.Context, dir, command string, flags ...string) (string, error) {
 	program, args := npmProgram(s.Environ)
 	out, err := s.Commands.Run(ctx, sandbox.Command{
-		Program: program, Args: slices.Concat(args, []string{command}, flags, fixed()), Dir: dir,
-		Environ: s.Environ, Set: setup(s.Environ), Timeout: patience, MaxOutput: 64 << 10,
+		Program: program, Args: slices.Concat(args, []string{command}, flags, fixed(neverIn(dir))), Dir: dir,
+		Environ: s.Environ, Set: setup(s.Environ), Timeout: patience, MaxOutput: 1 << 20,
 	})
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
-		return errors.New("npm was not found in PATH; install Node.js, which brings it")
+		return "", errors.New("npm was not found in PATH; install Node.js, which brings it")
 	case err != nil:
-		return fmt.Errorf("run npm: %w", err)
+		return "", fmt.Errorf("run npm: %w", err)
 	case out.Cancelled && ctx.Err() != nil:
-		return context.Cause(ctx)
+		return "", context.Cause(ctx)
 	case out.Cancelled:
-		return context.Canceled
+		return "", context.Canceled
 	case out.TimedOut:
-		return fmt.Errorf("npm took longer than %s; is the network slow? try again", patience)
+		return "", fmt.Errorf("npm took longer than %s; is the network slow? try again", patience)
 	case out.Signal != "":
-		return fmt.Errorf("npm was killed by %s", out.Signal)
+		return "", fmt.Errorf("npm was killed by %s", out.Signal)
 	case out.ExitCode != 0:
-		return npmError(out.ExitCode, s.hide(out.Stderr.String()))
+		stderr := out.Stderr.String()
+		if strings.Contains(stderr, neverIn(dir)) || strings.Contains(stderr, "spawn ENOTDIR") || strings.Contains(stderr, noNode) {
+			return "", errNotPublished
+		}
+		return "", &npmFailure{npmError(out.ExitCode, s.hide(stderr)), stderr}
 	}
-	return nil
+	return out.Stdout.String(), nil
 }
+
+var errNotPublished = errors.New("it needs something that does not come from the registry")
 
 // setup takes from the user's environment what says how npm is set up.
 func setup(environ []string) map[string]string {
@@ -93,7 +115,7 @@ func npmError(status int, stderr string) error {
 	case "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ERR_SOCKET_TIMEOUT", "ENETUNREACH", "EHOSTUNREACH":
 		what = "the registry cannot be reached; is the network there?"
 	case "EALLOWGIT", "EALLOWREMOTE", "EALLOWFILE", "EALLOWDIRECTORY":
-		what = "it needs something that does not come from the registry"
+		what = errNotPublished.Error()
 	}
 	if said := lastLines(stderr); said != "" {
 		what += "; npm said last: " + said
@@ -104,6 +126,7 @@ func npmError(status int, stderr string) error {
 var (
 	codePattern = regexp.MustCompile(`(?m)^npm (?:error|ERR!) code (\w+)`)
 	prefix      = regexp.MustCompile(`^npm (?:error|ERR!)\s*`)
+	chatter     = regexp.MustCompile(`^npm (?:http|warn|WARN|notice)\b`)
 	credentials = regexp.MustCompile(`(://)[^\s/@]*@`)
 	secretName  = regexp.MustCompile(`(?i)auth|token|passw|secret|key|cert`)
 )
@@ -118,6 +141,9 @@ const (
 func lastLines(stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
+		if chatter.MatchString(line) {
+			continue
+		}
 		line = safeText(strings.TrimSpace(prefix.ReplaceAllString(line, "")))
 		if line == "" || strings.HasPrefix(line, "code ") || strings.Contains(line, "complete log of this run") || strings.HasPrefix(line, "Log files were not written") {
 			continue

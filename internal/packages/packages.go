@@ -73,8 +73,8 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 	if s.Fresh {
 		flags = append(flags, "--prefer-online") // npm trusts its own cache for a while
 	}
-	if err := s.npm(ctx, dir, "install", flags...); err != nil {
-		return fail(err)
+	if _, err := s.npm(ctx, dir, "install", flags...); err != nil {
+		return fail(s.discreet(ctx, dir, err))
 	}
 	text, err := readFile(filepath.Join(dir, lockName), maxTree)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Store) install(ctx context.Context, home string, t *tree, p *expert.Loc
 	if err := writeManifest(dir, p.Name, p.Version); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, lockName), []byte(t.String()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, lockName), []byte(t.forNpm()), 0o600); err != nil {
 		return err
 	}
 	plural := "s"
@@ -148,10 +148,10 @@ func (s *Store) install(ctx context.Context, home string, t *tree, p *expert.Loc
 		plural = ""
 	}
 	tell(note, fmt.Sprintf("installing %d package%s for %s@%s", t.count(), plural, p.Name, p.Version))
-	if err := s.npm(ctx, dir, "ci", "--allow-remote=none"); err != nil {
+	if _, err := s.npm(ctx, dir, "ci", "--allow-remote=none"); err != nil {
 		return err
 	}
-	if err := isInstalled(dir, p); err != nil {
+	if err := errors.Join(isInstalled(dir, p), t.isNamed(dir)); err != nil {
 		return err
 	}
 	return settle(dir, home, func() error { return isInstalled(home, p) })

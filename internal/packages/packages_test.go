@@ -361,6 +361,9 @@ func TestDamaged(t *testing.T) {
 	argv := install(t, s, locked, "")
 	for name, damage := range map[string]func(dir string) error{
 		"empty": func(dir string) error { return os.RemoveAll(filepath.Join(dir, modules)) },
+		"name": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, modules, "@acme", "tool", "package.json"), []byte(`{"name":"evil","version":"1.0.0","bin":"evil.js"}`), 0o600)
+		},
 		"other": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, modules, "@acme", "tool", "package.json"), []byte(`{"version":"9.9.9"}`), 0o600)
 		},

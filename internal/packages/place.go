@@ -1,10 +1,13 @@
 package packages
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,8 +81,31 @@ func isInstalled(home string, p *expert.LockedPackage) error {
 	if err != nil {
 		return err
 	}
-	if m.Version != p.Version {
-		return fmt.Errorf("npm installed version %q", safeText(m.Version))
+	if m.Name != p.Name || m.Version != p.Version {
+		return fmt.Errorf("npm installed %s@%s instead", safeText(m.Name), safeText(m.Version))
+	}
+	return nil
+}
+
+// isNamed says which of the installed packages is another one than the tree says. npm
+// takes from its cache whatever has the integrity, and does not look at the name.
+func (t *tree) isNamed(home string) error {
+	for _, place := range slices.Sorted(maps.Keys(t.Packages)) {
+		dir := filepath.Join(home, filepath.FromSlash(place))
+		if _, err := os.Lstat(dir); place == "" || errors.Is(err, os.ErrNotExist) {
+			continue // it is not for this machine
+		}
+		m, err := readPackage(dir)
+		if err != nil {
+			return fmt.Errorf("it needs %s: %w", place, err)
+		}
+		want := t.Packages[place].Name
+		if want == "" {
+			want = place[strings.LastIndex(place, modules+"/")+len(modules)+1:]
+		}
+		if m.Name != want {
+			return fmt.Errorf("it needs %s: npm installed %s instead of %s", place, safeText(m.Name), want)
+		}
 	}
 	return nil
 }
@@ -92,7 +118,7 @@ func writeManifest(dir, name, version string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "package.json"), text, 0o600)
+	return os.WriteFile(filepath.Join(dir, manifestName), text, 0o600)
 }
 
 // readFile reads a file of at most so many bytes.

@@ -18,6 +18,7 @@ import (
 
 // A manifest is what we want to know of a package's own package.json.
 type manifest struct {
+	Name    string   `json:"name"`
 	Version string   `json:"version"`
 	Bin     programs `json:"bin"`
 }
@@ -25,7 +26,7 @@ type manifest struct {
 const maxManifest = 4 << 20 // bytes; some have long histories in them
 
 func readPackage(dir string) (*manifest, error) {
-	text, err := readFile(filepath.Join(dir, "package.json"), maxManifest)
+	text, err := readFile(filepath.Join(dir, manifestName), maxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("npm did not install it: %w", err)
 	}

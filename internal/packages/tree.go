@@ -54,8 +54,9 @@ type peerMeta struct {
 }
 
 const (
-	modules  = "node_modules"
-	lockName = "package-lock.json"
+	modules      = "node_modules"
+	lockName     = "package-lock.json"
+	manifestName = "package.json"
 
 	maxTree     = 8 << 20 // bytes
 	maxPackages = 5_000
@@ -99,6 +100,9 @@ func fetchedTree(text []byte, name string) (*tree, error) {
 		t.Packages[place] = e.entry
 	}
 	t.Packages[""] = entry{Dependencies: map[string]string{name: t.root(name).Version}}
+	if t.needsElsewhere() {
+		return nil, errElsewhere // the same words as if npm had failed there
+	}
 	return t, t.check(name)
 }
 
@@ -152,6 +156,10 @@ func (t *tree) check(name string) error {
 	if !bytes.Equal(top, want) || root.Version == "" {
 		return errors.New("its tree is about another package")
 	}
+	if root.Name != "" { // one that only calls itself so; what a package needs may do that
+		return fmt.Errorf("it is another package, %s", safeText(root.Name))
+	}
+	bundled := t.bundled()
 	for _, place := range slices.Sorted(maps.Keys(t.Packages)) {
 		if place == "" {
 			continue
@@ -159,19 +167,19 @@ func (t *tree) check(name string) error {
 		if !placeOnly.MatchString(place) {
 			return fmt.Errorf("%s is no place for a package", safeText(place))
 		}
-		if err := t.Packages[place].check(strings.Count(place, modules+"/") > 1); err != nil {
+		if err := t.Packages[place].check(bundled[place]); err != nil {
 			return fmt.Errorf("it needs %s: %w", place, err)
 		}
 	}
 	return nil
 }
 
-func (e entry) check(inner bool) error {
+func (e entry) check(bundled bool) error {
 	if e.Name != "" && !isName(e.Name) || !isVersion(e.Version) {
 		return fmt.Errorf("%s@%s is not a version of a package", safeText(e.Name), safeText(e.Version))
 	}
 	// What came inside of another package is covered by the integrity of that.
-	if !isStrong(e.Integrity) && (e.Integrity != "" || !e.InBundle || !inner) {
+	if !isStrong(e.Integrity) && (e.Integrity != "" || !bundled) {
 		return fmt.Errorf("it does not come from the registry with a strong checksum (integrity %q)", safeText(e.Integrity))
 	}
 	for _, all := range []map[string]string{e.Dependencies, e.OptionalDependencies, e.PeerDependencies} {
@@ -203,15 +211,29 @@ func isStrong(integrity string) bool {
 	return ok && err == nil && len(raw) == size
 }
 
-// String returns the text for npm and for the lockfile.
-func (t *tree) String() string {
+// String returns the text for the lockfile.
+func (t *tree) String() string { return t.text(func(e entry) entry { return e }) }
+
+// forNpm returns the text for npm. What is in a bundle has an integrity there that
+// nothing has: npm does not look at it, unless the package around it lacks what it is
+// said to bundle. Then npm would fetch that, and nobody has pinned it.
+func (t *tree) forNpm() string {
+	return t.text(func(e entry) entry {
+		if e.InBundle && e.Integrity == "" {
+			e.Integrity = "sha512-" + base64.StdEncoding.EncodeToString(make([]byte, 64))
+		}
+		return e
+	})
+}
+
+func (t *tree) text(form func(entry) entry) string {
 	var b strings.Builder
 	b.WriteString("{\"lockfileVersion\":3,\"requires\":true,\"packages\":{\n")
 	for i, place := range slices.Sorted(maps.Keys(t.Packages)) {
 		if i > 0 {
 			b.WriteString(",\n")
 		}
-		e, err := json.Marshal(t.Packages[place], json.Deterministic(true))
+		e, err := json.Marshal(form(t.Packages[place]), json.Deterministic(true))
 		if err != nil {
 			return "" // maps and strings of valid text; and the empty text is no tree
 		}

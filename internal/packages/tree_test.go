@@ -38,6 +38,7 @@ func TestLockedTree(t *testing.T) {
 		"no integrity":        {`"integrity":"` + sum + `"}`, `"inBundle":false}`},
 		"none at all":         {`,"integrity":"` + sum + `"}`, `}`},
 		"bundled in nobody":   {`"integrity":"` + sum + `"}`, `"inBundle":true}`},
+		"another package":     {`"node_modules/tool":{`, `"node_modules/tool":{"name":"evil",`},
 		"weak":                {`"integrity":"` + sum + `"}`, `"integrity":"sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk="}`},
 		"short":               {`"integrity":"` + sum + `"}`, `"integrity":"sha512-AAAA"}`},
 		"two":                 {`"integrity":"` + sum + `"}`, `"integrity":"` + sum + ` ` + sum + `"}`},
@@ -81,6 +82,40 @@ func TestLockedTree(t *testing.T) {
 		change(p)
 		if _, err := lockedTree(p); err == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// Without an integrity is only what its bundler lists, or what that needs inside of it.
+func TestBundled(t *testing.T) {
+	const head = `{"lockfileVersion":3,"requires":true,"packages":{` + "\n" + `"":{"dependencies":{"tool":"1.0.0"}}` + ",\n"
+	pinned := `"version":"1.0.0","integrity":"` + sum + `"`
+	const loose = `{"version":"1.0.0","inBundle":true}`
+	tests := []struct {
+		name string
+		ok   bool
+		rest []string
+	}{
+		{"listed", true, []string{`"node_modules/tool":{` + pinned + `,"bundleDependencies":["a"]}`, `"node_modules/tool/node_modules/a":` + loose}},
+		{"needed by what is listed", true, []string{
+			`"node_modules/tool":{` + pinned + `,"bundleDependencies":["a"]}`, `"node_modules/tool/node_modules/a":{"version":"1.0.0","inBundle":true,"dependencies":{"b":"*","c":"*"}}`,
+			`"node_modules/tool/node_modules/a/node_modules/b":` + loose, `"node_modules/tool/node_modules/c":` + loose,
+		}},
+		{"nobody lists", false, []string{`"node_modules/tool":{` + pinned + `,"dependencies":{"a":"*"}}`, `"node_modules/tool/node_modules/a":` + loose}},
+		{"another is listed", false, []string{
+			`"node_modules/tool":{` + pinned + `,"dependencies":{"a":"*"},"bundleDependencies":["b"]}`, `"node_modules/tool/node_modules/a":` + loose, `"node_modules/tool/node_modules/b":` + loose,
+		}},
+		{"not around it", false, []string{`"node_modules/a":` + loose, `"node_modules/tool":{` + pinned + `,"bundleDependencies":["a"]}`}},
+		{"listed by what is pinned itself", false, []string{
+			`"node_modules/tool":{` + pinned + `,"bundleDependencies":["a"]}`, `"node_modules/tool/node_modules/a":{` + pinned + `,"dependencies":{"b":"*"}}`, `"node_modules/tool/node_modules/b":` + loose,
+		}},
+		{"not in a bundle", false, []string{`"node_modules/tool":{` + pinned + `,"bundleDependencies":["a"]}`, `"node_modules/tool/node_modules/a":{"version":"1.0.0"}`}},
+	}
+	for _, tt := range tests {
+		p := aTree("", "")
+		p.Tree = head + strings.Join(tt.rest, ",\n") + "\n}}\n"
+		if _, err := lockedTree(p); (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "strong checksum") {
+			t.Errorf("%s: error %v", tt.name, err)
 		}
 	}
 }
