@@ -145,7 +145,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{"no npm", npx("@acme/tool", ""), &Store{Environ: []string{"PATH=/nonexistent"}}, "npm package @acme/tool@latest: npm was not found in PATH; install Node.js"},
 		{"no package", npx("no-such-package", ""), store(t, r.URL), "npm package no-such-package@latest: the registry has no such package"},
-		{"no version", npx("@acme/tool", "7.7.7"), store(t, r.URL), "the registry has no such version; npm said last: "},
+		{"no version", npx("@acme/tool", "7.7.7"), store(t, r.URL), "the registry has no such version; check it"},
 		{"not reached", npx("@acme/tool", ""), store(t, strings.Replace(closed.URL, "http://", "http://user:"+token+"@", 1), "npm_config__auth="+token), "the registry cannot be reached"},
 		{"offline", npx("@acme/tool", ""), store(t, r.URL, "npm_config_offline=true"), "npm is offline and its cache lacks something"},
 		{"git", npx("git", ""), store(t, r.URL), "it needs something that does not come from the registry"},
@@ -179,9 +179,10 @@ func TestErrors(t *testing.T) {
 func TestSetup(t *testing.T) {
 	got := setup([]string{
 		"PATH=/bin", "npm_config_registry=r", "NPM_CONFIG_CACHE=c", "NODE_EXTRA_CA_CERTS=x", "SSL_CERT_FILE=f", "SSL_CERT_DIR=d", "npm_config_empty=",
-		"NPM_TOKEN=t", "NODE_OPTIONS=--require=/x", "NODE_AUTH_TOKEN=t", "ANTHROPIC_API_KEY=k", "npm_lifecycle_script=x",
+		"NPM_CONFIG_FETCH_RETRY_MINTIMEOUT=7", "NPM_TOKEN=t", "NODE_OPTIONS=--require=/x", "NODE_AUTH_TOKEN=t", "ANTHROPIC_API_KEY=k", "npm_lifecycle_script=x",
 	})
-	want := map[string]string{"npm_config_registry": "r", "NPM_CONFIG_CACHE": "c", "NODE_EXTRA_CA_CERTS": "x", "SSL_CERT_FILE": "f", "SSL_CERT_DIR": "d"}
+	want := map[string]string{"npm_config_registry": "r", "NPM_CONFIG_CACHE": "c", "NODE_EXTRA_CA_CERTS": "x", "SSL_CERT_FILE": "f", "SSL_CERT_DIR": "d",
+		"NPM_CONFIG_FETCH_RETRY_MINTIMEOUT": "7", "npm_config_fetch_retry_maxtimeout": "2000", "npm_config_fetch_retries": "1"}
 	if !maps.Equal(got, want) {
 		t.Errorf("setup %q", got)
 	}

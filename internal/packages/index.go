@@ -12,8 +12,8 @@ import (
 	"github.com/perstack-go/perstack/expert"
 )
 
-// The index keeps what exact versions were resolved to, so that a skill with a pinned
-// version starts without asking the registry. A version is published once; what it needs
+// The index keeps what versions were resolved to, so that a skill with a pinned version
+// starts without asking the registry, and one without asks little. A version is published once; what it needs
 // is frozen as it was when it was first asked for.
 
 // A record is a file of the index.

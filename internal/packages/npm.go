@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -93,6 +94,14 @@ func setup(environ []string) map[string]string {
 			set[name] = value
 		}
 	}
+	// Without a network npm would try for more than a minute, and that for each package.
+	for name, value := range map[string]string{
+		"npm_config_fetch_retries": "1", "npm_config_fetch_retry_mintimeout": "500", "npm_config_fetch_retry_maxtimeout": "2000",
+	} {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(set)), func(other string) bool { return strings.EqualFold(other, name) }) {
+			set[name] = value
+		}
+	}
 	return set
 }
 
@@ -105,15 +114,15 @@ func npmError(status int, stderr string) error {
 	what := fmt.Sprintf("npm failed with exit status %d", status)
 	switch code {
 	case "E404":
-		what = "the registry has no such package or version"
+		return errors.New("the registry has no such package or version; check the name")
 	case "ETARGET", "ENOVERSIONS":
-		what = "the registry has no such version"
+		return errors.New("the registry has no such version; check it")
 	case "EINTEGRITY":
 		what = "integrity mismatch: the registry serves something else than what was pinned"
 	case "ENOTCACHED":
 		what = "npm is offline and its cache lacks something; run it once with a network"
 	case "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ERR_SOCKET_TIMEOUT", "ENETUNREACH", "EHOSTUNREACH":
-		what = "the registry cannot be reached; is the network there?"
+		return errors.New("the registry cannot be reached; is the network there?")
 	case "EALLOWGIT", "EALLOWREMOTE", "EALLOWFILE", "EALLOWDIRECTORY":
 		what = errNotPublished.Error()
 	}

@@ -16,7 +16,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox"
@@ -37,9 +40,9 @@ type Store struct {
 	busy map[string]chan struct{} // closed when whoever is at it has finished
 }
 
-// Resolve asks the registry what a package is now, and returns it pinned. An exact
-// version that was resolved before is not asked for again. Note is told what happens,
-// for showing.
+// Resolve asks the registry what a package is now, and returns it pinned. A version that
+// was resolved before is not resolved again; of a tag, only which version it stands for is
+// asked. Note is told what happens, for showing.
 func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)) (*expert.LockedPackage, error) {
 	want, err := requested(p)
 	if err != nil {
@@ -70,8 +73,14 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 		return fail(err)
 	}
 	flags := []string{"--package-lock-only"}
-	if s.Fresh {
+	switch {
+	case s.Fresh:
 		flags = append(flags, "--prefer-online") // npm trusts its own cache for a while
+	case !exact:
+		version, err := s.current(ctx, dir, spec)
+		if known := s.known(p.Name, version); err == nil && known != nil {
+			return known, nil
+		}
 	}
 	if _, err := s.npm(ctx, dir, "install", flags...); err != nil {
 		return fail(s.discreet(ctx, dir, err))
@@ -91,12 +100,23 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 	locked := &expert.LockedPackage{
 		Manager: manager, Name: p.Name, Version: root.Version, Integrity: root.Integrity, Tree: tree.String(),
 	}
-	if exact {
-		if err := s.remember(locked); err != nil {
-			return fail(err)
-		}
+	if err := s.remember(locked); err != nil {
+		return fail(err)
 	}
 	return locked, nil
+}
+
+// current asks which version a tag stands for now, which is quick; to find out what that
+// version needs is not. It is empty when there are several.
+func (s *Store) current(ctx context.Context, dir, spec string) (version string, err error) {
+	out, err := s.npm(ctx, dir, "view", spec, "version", "--json")
+	if err != nil {
+		return "", err
+	}
+	if json.Unmarshal([]byte(strings.TrimSpace(out)), &version) != nil {
+		return "", nil // a list: the tag was a range
+	}
+	return version, nil
 }
 
 // manager is how an Expert asks for npm packages.

@@ -127,10 +127,12 @@ func TestResolveAndInstall(t *testing.T) {
 	}
 	var notes []string
 	note := func(n string) { notes = append(notes, n) }
+	s.Fresh = true // a tag has led to this version before
 	locked, err := s.Resolve(t.Context(), npx("@acme/tool", "1.0.0"), note)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Fresh = false
 	dist := r.packages["@acme/tool"]["1.0.0"]["dist"].(map[string]any)
 	if locked.Manager != "npx" || locked.Name != "@acme/tool" || locked.Version != "1.0.0" || locked.Integrity != dist["integrity"] {
 		t.Errorf("locked %+v", locked)
@@ -426,7 +428,13 @@ func TestIndex(t *testing.T) {
 	if r.requests() != asked {
 		t.Error("the registry was asked about what is known")
 	}
+	newest := resolve(t, s, npx("@acme/tool", ""))
 	r.publish("greeting", "1.2.0", nil, map[string]string{"index.js": "module.exports = 'hi'"})
+	// Of a tag only the version is asked; what that needs is known.
+	s.Environ = append(slices.Clone(s.Environ), "npm_config_prefer_online=true")
+	if got := resolve(t, s, npx("@acme/tool", "")); newest.Version != "1.1.0" || !cmp.Equal(got, newest) {
+		t.Errorf("the tag was resolved to %+v, then to %+v", newest, got)
+	}
 	s.Fresh = true
 	if got := resolve(t, s, npx("@acme/tool", "1.0.0")); got.Tree == good.Tree || !strings.Contains(got.Tree, "1.2.0") {
 		t.Errorf("resolved to %s", got.Tree)

@@ -124,10 +124,10 @@ func TestBundled(t *testing.T) {
 func TestNpmError(t *testing.T) {
 	s := &Store{Environ: []string{"npm_config__authToken=hunter2", "npm_config_registry=http://reg"}}
 	var long strings.Builder
-	long.WriteString("npm error code E404\nnpm error 404 \x1b[31mNot found\u202e - GET http://user:pw@reg/x?hunter2\n")
+	long.WriteString("npm error code E403\nnpm error 403 \x1b[31mNot found\u202e - GET http://user:pw@reg/x?hunter2\n")
 	long.WriteString("npm error A complete log of this run can be found in: /home/u/.npm/_logs/x\n")
 	got := npmError(1, s.hide(long.String())).Error()
-	want := "the registry has no such package or version; npm said last: 404 ?[31mNot found? - GET http://…@reg/x?…"
+	want := "npm failed with exit status 1; npm said last: 403 ?[31mNot found? - GET http://…@reg/x?…"
 	if got != want {
 		t.Errorf("error %q", got)
 	}
