@@ -173,7 +173,9 @@ func (l *link) start(p program) (*child, error) {
 		if errors.Is(err, unix.E2BIG) {
 			return nil, err // and nothing was said
 		}
-		l.abandon()
+		if !l.released.Load() { // else it is ending what runs, and must be let do that
+			l.abandon()
+		}
 		return nil, ErrLost
 	}
 	patience := time.NewTimer(startPatience)

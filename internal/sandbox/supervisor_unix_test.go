@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,6 +81,38 @@ func TestSupervisorRace(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A command that comes too late must not keep the supervisor from ending the others
+// well: it is killing them at that moment, and nobody else knows how they end.
+func TestSupervisorLateStart(t *testing.T) {
+	s := supervisor(t)
+	begun := make(chan struct{})
+	ended := make(chan Outcome, 1)
+	go func() {
+		c := shell(t, "echo up; sleep 60")
+		c.Watch = func(Stream, []byte) { close(begun) }
+		o, err := s.Run(t.Context(), c)
+		if err != nil {
+			t.Errorf("the first: %v", err)
+		}
+		ended <- o
+	}()
+	<-begun
+	l, _ := s.current()
+	l.letGo()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	late := program{path: "/bin/true", argv: []string{"true"}, dir: t.TempDir(), stdin: null, stdout: null, stderr: null}
+	if _, err := l.start(late); !errors.Is(err, ErrLost) {
+		t.Errorf("the late one: %v", err)
+	}
+	if o := <-ended; o.Signal != "SIGKILL" {
+		t.Errorf("the first: %+v", o)
+	}
 }
 
 // Many at once each get their own answer.
