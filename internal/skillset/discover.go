@@ -26,9 +26,6 @@ func Discover(ctx context.Context, k *expert.Skill, pinned *expert.LockedPackage
 		report(b)
 	}
 	from := s.parcel(k, pinned)
-	if err := from.fetch(ctx, s.Packages, k.Name); err != nil {
-		return nil, err
-	}
 	set := &set{Surroundings: s}
 	options, err := set.options(k, nil, from)
 	if err != nil {

@@ -3,7 +3,6 @@ package skillset
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/perstack-go/perstack/event"
@@ -55,16 +54,4 @@ func (p *parcel) open(ctx context.Context, from *packages.Store) (argv []string,
 		}
 	}
 	return p.argv, p.pinned.Version, nil
-}
-
-// fetch is open for who only wants to have it: before the server is started, so that the
-// time it takes does not count as that of a server which is slow to start.
-func (p *parcel) fetch(ctx context.Context, from *packages.Store, skillName string) error {
-	if p == nil {
-		return nil
-	}
-	if _, _, err := p.open(ctx, from); err != nil {
-		return fmt.Errorf("skill %q: %w", skillName, err) // which names the package
-	}
-	return nil
 }

@@ -100,8 +100,8 @@ type set struct {
 	expert  *expert.Expert
 	began   time.Time
 	sources []skill.Source
-	servers []launch // what has to be started
-	builtIn bool     // the base skill is part of this program
+	servers []*mcp.Skill // what has to be started
+	builtIn bool         // the base skill is part of this program
 	changes changes
 }
 
@@ -157,13 +157,12 @@ func (s *set) server(k *expert.Skill) error {
 	if pinned != nil {
 		fetched = pinned.Package
 	}
-	from := s.parcel(k, fetched)
-	options, err := s.options(k, pinned, from)
+	options, err := s.options(k, pinned, s.parcel(k, fetched))
 	if err != nil {
 		return err
 	}
 	server := mcp.New(options)
-	s.servers = append(s.servers, launch{server, from, pinned == nil && !options.Background})
+	s.servers = append(s.servers, server)
 	var box skill.Skill = server
 	if k.IsBase() {
 		box = base.Foreign(server, s.Workspace) // only this one may name files to be read

@@ -8,26 +8,8 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/skill"
-	"github.com/perstack-go/perstack/skill/mcp"
 )
-
-// A launch is a server that is started with the run.
-type launch struct {
-	*mcp.Skill
-	from *parcel // its package; nil if it has none
-	wait bool    // the run does not begin without it
-}
-
-func (l launch) start(ctx context.Context, store *packages.Store) error {
-	if l.wait {
-		if err := l.from.fetch(ctx, store, l.Name()); err != nil {
-			return err
-		}
-	}
-	return l.Start(ctx)
-}
 
 // start starts all servers at once and waits for those that a run needs to begin. The
 // first failure is the one that is told: it stops the others, whose own errors say
@@ -40,7 +22,7 @@ func (s *set) start(ctx context.Context) error {
 	defer cancel()
 	ends := make(chan error, len(s.servers))
 	for _, server := range s.servers {
-		go func() { ends <- server.start(starting, s.Packages) }()
+		go func() { ends <- server.Start(starting) }()
 	}
 	var first error
 	for range s.servers {

@@ -87,7 +87,7 @@ with findings, and 2 for wrong usage or a broken perstack.toml.`,
 
 func run(_ context.Context, opts *Options) error {
 	h := opts.Host
-	config, err := load(opts)
+	config, err := opts.Host.LoadConfig(opts.Config)
 	if err != nil {
 		return err
 	}
@@ -119,22 +119,6 @@ func run(_ context.Context, opts *Options) error {
 	}
 	_, err = io.WriteString(h.Stdout, h.Secrets.Redact(text))
 	return err
-}
-
-func load(opts *Options) (*expert.Config, error) {
-	h := opts.Host
-	path, err := expert.Locate(h.Dir, opts.Config)
-	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	config, problems, err := expert.Load(path)
-	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	for _, w := range problems.Warnings() {
-		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(w.String()))
-	}
-	return config, problems.Err()
 }
 
 func names(c *expert.Config) string {

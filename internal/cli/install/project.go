@@ -25,18 +25,8 @@ type project struct {
 // load reads perstack.toml and the env files.
 func load(opts *Options) (*project, error) {
 	h := opts.Host
-	path, err := expert.Locate(h.Dir, opts.Config)
+	config, err := h.LoadConfig(opts.Config)
 	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	config, problems, err := expert.Load(path)
-	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	for _, w := range problems.Warnings() {
-		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(w.String()))
-	}
-	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	p := &project{opts: opts, config: config}

@@ -34,18 +34,8 @@ type setup struct {
 // loadSetup reads perstack.toml and the env files.
 func loadSetup(o *Options) (*setup, error) {
 	h := o.Host
-	path, err := expert.Locate(h.Dir, o.Config)
+	config, err := h.LoadConfig(o.Config)
 	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	config, problems, err := expert.Load(path)
-	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	for _, w := range problems.Warnings() {
-		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(w.String()))
-	}
-	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	s := &setup{
