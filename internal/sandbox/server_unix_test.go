@@ -265,30 +265,21 @@ func TestServerCancelled(t *testing.T) {
 	}
 }
 
-// Close and Kill end servers, whether they listen or not, and let none start.
+// Close ends servers, whether they listen or not, and lets none start.
 func TestServerSupervisorEnds(t *testing.T) {
-	for name, end := range map[string]func(*Supervisor){
-		"close": func(s *Supervisor) {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		},
-		"kill": (*Supervisor).Kill,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := supervisor(t)
-			c := shell(t, "trap '' TERM; echo ready; while :; do sleep 3600; done")
-			r := started(t, s, server(c))
-			line(t, r.Stdout)
-			end(s)
-			<-r.Done()
-			if got := r.Exit(); got != "killed by SIGKILL" {
-				t.Errorf("exit %q", got)
-			}
-			if _, err := s.Start(t.Context(), server(c)); !errors.Is(err, errClosed) {
-				t.Errorf("another start: %v", err)
-			}
-		})
+	s := supervisor(t)
+	c := shell(t, "trap '' TERM; echo ready; while :; do sleep 3600; done")
+	r := started(t, s, server(c))
+	line(t, r.Stdout)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	<-r.Done()
+	if got := r.Exit(); got != "killed by SIGKILL" {
+		t.Errorf("exit %q", got)
+	}
+	if _, err := s.Start(t.Context(), server(c)); !errors.Is(err, errClosed) {
+		t.Errorf("another start: %v", err)
 	}
 }
 

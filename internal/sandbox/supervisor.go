@@ -96,14 +96,6 @@ func (s *Supervisor) Close() error {
 	return err
 }
 
-// Kill is Close for a process that is about to end: it does not wait. What it sets off
-// goes on when this process is gone.
-func (s *Supervisor) Kill() {
-	for _, l := range s.end() {
-		l.letGo()
-	}
-}
-
 // end lets nothing start any more, and returns what there is.
 func (s *Supervisor) end() []*link {
 	s.mu.Lock()

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// Kill ends what runs, with what it started, whether it listens or not, and keeps more
+// Close ends what runs, with what it started, whether it listens or not, and keeps more
 // from starting.
-func TestSupervisorKill(t *testing.T) {
+func TestSupervisorClose(t *testing.T) {
 	s := supervisor(t)
 	const n = 3
 	ready := make(chan string, n)
@@ -39,15 +39,19 @@ func TestSupervisorKill(t *testing.T) {
 		}
 		pids = append(pids, pid)
 	}
-	s.Kill()
-	s.Kill() // again, when some are gone
+	closed := make(chan error, 2) // twice, since what is gone may be closed again
+	for range cap(closed) {
+		go func() { closed <- s.Close() }()
+	}
 	for range n {
 		if o := <-outcomes; o.Signal != "SIGKILL" || o.TimedOut || o.Cancelled {
 			t.Errorf("outcome %+v", o)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
+	for range cap(closed) {
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
 	}
 	for _, pid := range pids {
 		if alive(pid) {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,8 +44,6 @@ type Host struct {
 
 	saves   atomic.Bool // a run has begun
 	logging sync.Mutex  // one line of the log at a time
-	mu      sync.Mutex
-	atQuit  []func()
 }
 
 // System returns the surroundings of this process. The environment is read here, once:
@@ -88,24 +85,6 @@ func commandName() string {
 		return "go run ./cmd/perstack"
 	}
 	return "perstack"
-}
-
-// AtQuit makes sure that f is called before the program ends at once, by a second signal.
-func (h *Host) AtQuit(f func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.atQuit = append(h.atQuit, f)
-}
-
-// quit ends the program at once.
-func (h *Host) quit(code int) {
-	h.mu.Lock()
-	last := slices.Clone(h.atQuit)
-	h.mu.Unlock()
-	for _, f := range last {
-		f()
-	}
-	os.Exit(code)
 }
 
 // Getenv returns a variable of the process environment, or "".

@@ -46,7 +46,9 @@ func (h *Host) Interruptible(ctx context.Context) (context.Context, context.Canc
 			}
 			if n > 1 {
 				fmt.Fprintln(h.Stderr, "perstack: "+h.quitting())
-				h.quit(Signal{s}.ExitCode())
+				// What runs is killed because this process ends, and not before: a run that
+				// saw its commands die would begin to record that.
+				os.Exit(Signal{s}.ExitCode())
 			}
 			fmt.Fprintln(h.Stderr, "perstack: "+h.stopping())
 			cancel(Signal{s})

@@ -65,7 +65,6 @@ func (p *project) surroundings() (skillset.Surroundings, func() error, error) {
 		return skillset.Surroundings{}, nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
 	commands := sandbox.NewSupervisor()
-	h.AtQuit(commands.Kill)
 	around := skillset.Surroundings{
 		Workspace: files,
 		Commands:  commands,

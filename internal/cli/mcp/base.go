@@ -137,7 +137,6 @@ func Base(ctx context.Context, opts *Options) error {
 			opts.logger().Error("commands may be running still", "error", err)
 		}
 	}()
-	h.AtQuit(commands.Kill)
 	open := func() skill.Skill {
 		return base.New(base.Options{
 			Workspace: files, Environ: h.Environ, Commands: commands, Redact: h.Secrets.Redact, PID: os.Getpid(),

@@ -191,7 +191,6 @@ func Run(ctx context.Context, opts *Options) error {
 		MaxWorkspaceBytes: setup.maxBytes(),
 		OneCallAtATime:    h.Reproducible,
 	}
-	h.AtQuit(runtime.KillCommands)
 	h.Saves()
 	result, err := runtime.Run(ctx, engine.Job{
 		ID:         target.jobID,

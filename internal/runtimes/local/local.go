@@ -43,8 +43,6 @@ type Runtime struct {
 	// Redact takes secrets out of what tools, skills and providers say; nil leaves it.
 	Redact func(string) string
 
-	commands commands // of the jobs that run now
-
 	// MaxWorkspaceBytes is how many bytes the workspace may take; 0 means no limit. A run
 	// that reaches it is stopped with [event.StopRunByLimit].
 	MaxWorkspaceBytes int64
@@ -57,10 +55,6 @@ var _ runtimes.Runtime = (*Runtime)(nil)
 
 // Name returns "local".
 func (r *Runtime) Name() string { return "local" }
-
-// KillCommands ends every command and every server of a skill that runs now, and lets no
-// other start. It is for a process that is about to end without waiting for them.
-func (r *Runtime) KillCommands() { r.commands.kill() }
 
 // Check reports a workspace that cannot be used.
 func (r *Runtime) Check(context.Context) error {
@@ -88,9 +82,9 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
 	defer files.Close()
-	supervisor := r.commands.open()
+	supervisor := sandbox.NewSupervisor()
 	defer func() {
-		if err := r.commands.close(supervisor); err != nil {
+		if err := supervisor.Close(); err != nil {
 			r.Log.Error("commands may be running still", "error", err)
 		}
 	}()
