@@ -6,20 +6,14 @@ package expert
 // Delegates follow in the order of the file, those of e before those of its delegates.
 // Experts that delegate to each other are no mistake, so circles end here.
 func (c *Config) Closure(e *Expert) (experts []*Expert, missing []string) {
-	// A file may have a thousand Experts and many delegates: looking each up in the list
-	// would take long.
-	byName := make(map[string]*Expert, len(c.Experts))
-	for _, other := range c.Experts {
-		byName[other.Name] = other
-	}
+	all := c.index()
 	experts = []*Expert{e}
 	reached, absent := map[*Expert]bool{e: true}, map[string]bool{}
 	for i := 0; i < len(experts); i++ {
 		for _, key := range experts[i].Delegates {
-			name, version := meant(key)
-			found := byName[name]
+			found, ok := all.find(key)
 			switch {
-			case found == nil || version != "" && found.Version != version:
+			case !ok:
 				if !absent[key] {
 					absent[key] = true
 					missing = append(missing, key)
@@ -31,4 +25,26 @@ func (c *Config) Closure(e *Expert) (experts []*Expert, missing []string) {
 		}
 	}
 	return experts, missing
+}
+
+// index has the Experts of a file by name. A file may have a thousand of them and many
+// delegates: looking each up in the list would take long.
+type index map[string]*Expert
+
+func (c *Config) index() index {
+	all := make(index, len(c.Experts))
+	for _, e := range c.Experts {
+		all[e.Name] = e
+	}
+	return all
+}
+
+// find is Config.Lookup.
+func (all index) find(key string) (*Expert, bool) {
+	name, version := meant(key)
+	e, ok := all[name]
+	if !ok || version != "" && e.Version != version {
+		return nil, false
+	}
+	return e, true
 }

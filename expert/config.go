@@ -40,12 +40,16 @@ type Config struct {
 	Model           string
 	ReasoningBudget ReasoningBudget
 	Runtime         string
-	MaxSteps        *int           // steps of the whole job
+	Limits                         // of the whole job
 	MaxRetries      *int           // of one generation
 	Timeout         *time.Duration // of one generation
 	APIBaseURL      string         // perstackApiBaseUrl: the registry
 
 	MaxWorkspaceBytes *int64 // how large the workspace may grow; nil means no limit
+
+	MaxDepth    int              // Experts on one path of delegation; 0 when the file does not say
+	MaxParallel int              // Runs of a job at once; 0 when the file does not say
+	Prices      map[string]Price // by model, over what is known of it; nil when the file names none
 
 	// BaseSkillCommand is perstackBaseSkillCommand: a program that takes the
 	// place of the built-in base skill. Empty means the built-in one. The base

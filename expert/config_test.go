@@ -18,6 +18,11 @@ model = "claude-sonnet-4-5"
 reasoningBudget = 4096
 runtime = "docker"
 maxSteps = 50
+maxTokens = 2_000_000
+maxCost = 1.25
+maxDuration = "1h30m"
+maxDepth = 4
+maxParallel = 1000
 maxRetries = 0
 timeout = 60_000
 maxWorkspaceBytes = 5_000_000_000
@@ -37,6 +42,10 @@ Find things.
 """
 delegates = ["@acme/writer", "adam"]
 tags = ["search", "beta"]
+maxSteps = 9
+maxTokens = 10_000
+maxCost = 2
+maxDuration = "90s"
 providerTools = ["webSearch"]
 providerSkills = [{type = "builtin", skillId = "pdf"}, {type = "custom", name = "n", definition = "d"}]
 
@@ -86,6 +95,16 @@ inputJsonSchema = '{"type": "object"}'
 
 [experts.adam]
 instruction = "Be first."
+
+[prices."claude-sonnet-4-5"]
+input = 3
+output = 15.0
+cachedInput = 0.3
+cacheWrite = 3.75
+
+[prices.house]
+input = 0.5
+output = 0
 `
 
 func TestFullFile(t *testing.T) {
@@ -100,12 +119,19 @@ func TestFullFile(t *testing.T) {
 	want := &Config{
 		Path: filepath.Join(dir, "p.toml"), Dir: dir,
 		Provider: Provider{Name: "anthropic"}, Model: "claude-sonnet-4-5", ReasoningBudget: "4096", Runtime: "docker",
-		MaxSteps: ptr(50), MaxRetries: ptr(0), Timeout: ptr(time.Minute), MaxWorkspaceBytes: ptr(int64(5_000_000_000)),
-		APIBaseURL: "https://registry.example", BaseSkillCommand: []string{"node", "base.js"}, EnvPath: []string{".env", "~/keys.env"},
+		Limits: Limits{MaxSteps: 50, MaxTokens: 2_000_000, MaxCost: 1.25, MaxDuration: 90 * time.Minute}, MaxDepth: 4, MaxParallel: 1000,
+		MaxRetries: ptr(0), Timeout: ptr(time.Minute), MaxWorkspaceBytes: ptr(int64(5_000_000_000)),
+		APIBaseURL: "https://registry.example", BaseSkillCommand: []string{"node", "base.js"},
+		Prices: map[string]Price{
+			"claude-sonnet-4-5": {Input: 3, Output: 15, CachedInput: 0.3, CacheWrite: 3.75},
+			"house":             {Input: 0.5, Output: 0, CachedInput: 0.5, CacheWrite: 0.5},
+		},
+		EnvPath: []string{".env", "~/keys.env"},
 		Experts: []*Expert{{
 			Key: "zoe", Name: "zoe", Version: "1.2.3-rc.1", MinRuntimeVersion: "v1.0",
 			Description: "Finds things.", Instruction: "Find things.\n",
 			Delegates: []string{"@acme/writer", "adam"}, Tags: []string{"search", "beta"},
+			Limits:         Limits{MaxSteps: 9, MaxTokens: 10_000, MaxCost: 2, MaxDuration: 90 * time.Second},
 			ProviderTools:  []string{"webSearch"},
 			ProviderSkills: []ProviderSkill{{Type: "builtin", SkillID: "pdf"}, {Type: "custom", Name: "n", Definition: "d"}},
 			ProviderToolOptions: &ProviderToolOptions{
@@ -136,7 +162,7 @@ func TestFullFile(t *testing.T) {
 // Absent is not the same as zero, and no default is filled in.
 func TestAbsentValues(t *testing.T) {
 	c := check(t, "")
-	if c.MaxSteps != nil || c.MaxRetries != nil || c.MaxWorkspaceBytes != nil || c.Timeout != nil || c.EnvPath != nil || c.Provider.Name != "" || c.Runtime != "" || c.ReasoningBudget != "" {
+	if c.Limits != (Limits{}) || c.MaxDepth != 0 || c.MaxParallel != 0 || c.Prices != nil || c.MaxRetries != nil || c.MaxWorkspaceBytes != nil || c.Timeout != nil || c.EnvPath != nil || c.Provider.Name != "" || c.Runtime != "" || c.ReasoningBudget != "" {
 		t.Errorf("an empty file says %+v", c)
 	}
 	c = check(t, "maxRetries = 0\ntimeout = 0\nenvPath = []")

@@ -24,6 +24,10 @@ type meaning struct {
 	ProviderTools       []string             `json:"providerTools,omitempty"`
 	ProviderSkills      []ProviderSkill      `json:"providerSkills,omitempty"`
 	ProviderToolOptions *ProviderToolOptions `json:"providerToolOptions,omitzero"`
+	MaxSteps            int                  `json:"maxSteps,omitzero"`
+	MaxTokens           int64                `json:"maxTokens,omitzero"`
+	MaxCost             float64              `json:"maxCost,omitzero"`
+	MaxDuration         int64                `json:"maxDuration,omitzero"` // nanoseconds
 }
 
 type skillMeaning struct {
@@ -56,7 +60,8 @@ type toolMeaning struct {
 
 // Digest is the SHA-256, in hex, of what the Expert means. Two files that
 // differ only in the order of keys and tables, in layout or in comments give the same digest;
-// any change that a model or a skill could notice gives another. The built-in
+// any change that a model or a skill could notice gives another, and so does a limit: who
+// reads that a definition is unchanged must know that it may not do more than before. The built-in
 // base skill is left out where the file does not mention it, since it belongs to the runtime.
 func (e *Expert) Digest() string {
 	m := meaning{
@@ -64,6 +69,7 @@ func (e *Expert) Digest() string {
 		Description: e.Description, Instruction: e.Instruction,
 		Delegates: e.Delegates, Tags: e.Tags,
 		ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
+		MaxSteps: e.MaxSteps, MaxTokens: e.MaxTokens, MaxCost: e.MaxCost, MaxDuration: e.MaxDuration.Nanoseconds(),
 	}
 	for _, s := range e.Skills {
 		if !s.Implicit || !s.BuiltIn {

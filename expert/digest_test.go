@@ -66,6 +66,13 @@ func TestDigestSeesEveryChange(t *testing.T) {
 		{`[experts.a]`, `[experts.a]` + "\nproviderTools = ['webSearch']"},
 		{`[experts.a]`, `[experts.a]` + "\nproviderSkills = [{type='builtin', skillId='pdf'}]"},
 		{`[experts.a]`, `[experts.a]` + "\nproviderToolOptions = {webFetch = {maxUses = 2}}"},
+		{`[experts.a]`, `[experts.a]` + "\nmaxSteps = 2"},
+		{`[experts.a]`, `[experts.a]` + "\nmaxSteps = 3"},
+		{`[experts.a]`, `[experts.a]` + "\nmaxTokens = 2"},
+		{`[experts.a]`, `[experts.a]` + "\nmaxCost = 2"},
+		{`[experts.a]`, `[experts.a]` + "\nmaxCost = 2.5"},
+		{`[experts.a]`, `[experts.a]` + "\nmaxDuration = '2ms'"},
+		{`[experts.a]`, `[experts.a]` + "\nmaxDuration = '2s'"},
 		{`version = "1.0.0"`, `version = "1.0.1"`},
 		{`"Do it."`, `"Do it!"`},
 		{`["x"]`, `["x", "y"]`},
@@ -101,6 +108,21 @@ func TestDigestSeesEveryChange(t *testing.T) {
 			t.Errorf("%q has the digest of %q", change.new, before)
 		}
 		seen[d] = change.new
+	}
+}
+
+// A limit written in another way is the same limit, and limits of the job, prices and
+// what bounds delegation are no part of an Expert.
+func TestDigestOfLimits(t *testing.T) {
+	with := func(keys string) string {
+		return digestOf(t, strings.Replace(digested, "[experts.a]", "[experts.a]\n"+keys, 1))
+	}
+	if with("maxCost = 2\nmaxDuration = '90m'\nmaxTokens = 1_000") != with("maxTokens = 1000\nmaxDuration = '1h30m'\nmaxCost = 2.0") {
+		t.Error("the digest depends on how limits are written")
+	}
+	job := "maxSteps = 5\nmaxTokens = 5\nmaxCost = 5\nmaxDuration = '5s'\nmaxDepth = 2\nmaxParallel = 2\nprices.m = {input = 1, output = 1}\n"
+	if digestOf(t, job+digested) != digestOf(t, digested) {
+		t.Error("the digest of an Expert has the limits of the job")
 	}
 }
 

@@ -52,7 +52,7 @@ func blocks(page string) (all []block) {
 
 // Everything that a user is invited to copy is a file without a problem.
 func TestDocumentedSnippetsAreValid(t *testing.T) {
-	for page, atLeast := range map[string]int{"docs/perstack-toml.md": 10, "README.md": 2} {
+	for page, atLeast := range map[string]int{"docs/perstack-toml.md": 12, "docs/delegation.md": 1, "README.md": 2} {
 		count := 0
 		for _, b := range blocks(readPage(t, page)) {
 			if b.language != "toml" {
@@ -66,7 +66,10 @@ func TestDocumentedSnippetsAreValid(t *testing.T) {
 				}
 				continue
 			}
-			if _, ps := expert.Parse(page, []byte(text)); len(ps) > 0 {
+			c, ps := expert.Parse(page, []byte(text))
+			if len(ps) > 0 {
+				t.Errorf("%v", ps.Error())
+			} else if ps := c.Undescribed(); len(ps) > 0 {
 				t.Errorf("%v", ps.Error())
 			}
 		}
@@ -187,6 +190,30 @@ func TestBaseToolsPage(t *testing.T) {
 			if _, ok := schema.Properties[name]; !ok {
 				t.Errorf("%s has no argument %s", tool.Name, name)
 			}
+		}
+	}
+}
+
+// The page about delegation and the reference name the defaults and bounds that hold.
+func TestDelegationPage(t *testing.T) {
+	page, reference := readPage(t, "docs/delegation.md"), readPage(t, "docs/perstack-toml.md")
+	for _, want := range []string{
+		fmt.Sprintf("`maxParallel` (%d)", expert.DefaultMaxParallel),
+		fmt.Sprintf("`maxDepth` (%d)", expert.DefaultMaxDepth),
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %s", want)
+		}
+	}
+	for _, want := range []string{
+		fmt.Sprintf("| `maxTokens` | %d |", int64(expert.MostTokens)),
+		fmt.Sprintf("| `maxCost` | %d |", expert.MostCost),
+		fmt.Sprintf("| `maxDuration` | `\"%.0fh\"` |", expert.MostDuration.Hours()),
+		fmt.Sprintf("| `maxDepth` | %d |", expert.MostDepth),
+		fmt.Sprintf("| `maxParallel` | %d |", expert.MostParallel),
+	} {
+		if !strings.Contains(reference, want) {
+			t.Errorf("the reference does not say %s", want)
 		}
 	}
 }

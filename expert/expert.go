@@ -11,6 +11,7 @@ type Expert struct {
 	Skills            []*Skill // in file order; the base skill first if it is implicit
 	Delegates         []string // keys of other Experts
 	Tags              []string
+	Limits            // of one Run of this Expert, with all that it delegates to
 
 	ProviderTools       []string
 	ProviderSkills      []ProviderSkill

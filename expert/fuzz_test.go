@@ -1,6 +1,7 @@
 package expert
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,9 @@ func FuzzParse(f *testing.F) {
 		expertWith("delegates=['a','b','b']"), skillWith("interactiveSkill", "tools.t={inputJsonSchema='{}'}"),
 		skillWith("mcpHttpSkill", "endpoint='https://a.example'\nrequiredEnv=['K']\nheaders={A='${K}$'}"), skillWith("mcpStdioSkill", "command='npx'\nargs=['-y','--','x@1.0.0','-c']"),
 		"perstackBaseSkillCommand=['uvx','--from','a','b']\n" + expertWith(""), expertWith("[experts.a.skills.'@perstack/base']\ntype='mcpStdioSkill'\ncommand='x'"),
+		"maxTokens=1\nmaxCost=0.5\nmaxDuration='1h30m'\nmaxDepth=2\nmaxParallel=3\n" + expertWith("maxSteps=1\nmaxTokens=2\nmaxCost=3\nmaxDuration='1ms'"),
+		"maxCost=inf", "maxCost=nan", "maxCost=-nan", "maxCost=1e400", "maxCost=-0.0", "maxCost=5e-324", "maxTokens=9223372036854775807", "maxDuration='0.0000000001s'", "maxDuration='9999999h'",
+		"[prices.m]\ninput=1\noutput=2.5", "[prices.gpt-4.1]\ninput=1\noutput=1", "prices={m={input=-0.0,output=1e-9,cacheWrite=0}}", "[prices]\nm=3",
 	} {
 		f.Add([]byte(s))
 	}
@@ -96,14 +100,43 @@ func FuzzParse(f *testing.F) {
 		if want == nil {
 			want = map[string]any{}
 		}
+		_, costs := want["maxCost"]
+		if _, timed := want["maxDuration"]; costs != (c.MaxCost > 0) || timed != (c.MaxDuration > 0) {
+			t.Errorf("a limit was lost, or came from nowhere: %+v", c.Limits)
+		}
 		if d := cmp.Diff(withoutOthers(want), root.plain()); d != "" {
 			t.Errorf("the tree differs from the decoder (-want +got)\n%s", d)
 		}
 	})
 }
 
+// limited holds for the limits of every Config: whoever adds and multiplies them need not
+// think of overflow, infinities or signs.
+func limited(t *testing.T, c *Config) {
+	all := []Limits{c.Limits}
+	for _, e := range c.Experts {
+		all = append(all, e.Limits)
+	}
+	for _, l := range all {
+		if l.MaxSteps < 0 || l.MaxTokens < 0 || l.MaxTokens > MostTokens || !(l.MaxCost >= 0 && l.MaxCost <= MostCost) || l.MaxDuration < 0 || l.MaxDuration > MostDuration {
+			t.Errorf("bad limits %+v", l)
+		}
+	}
+	if c.MaxDepth < 0 || c.MaxDepth > MostDepth || c.MaxParallel < 0 || c.MaxParallel > MostParallel {
+		t.Errorf("depth %d, parallel %d", c.MaxDepth, c.MaxParallel)
+	}
+	for model, p := range c.Prices {
+		for _, v := range []float64{p.Input, p.Output, p.CachedInput, p.CacheWrite} {
+			if !(v >= 0 && v <= mostPrice) || math.Signbit(v) || model == "" {
+				t.Errorf("price of %q: %+v", model, p)
+			}
+		}
+	}
+}
+
 // invariants hold for every Config that Parse returns.
 func invariants(t *testing.T, c *Config) {
+	limited(t, c)
 	names := map[string]bool{}
 	for _, e := range c.Experts {
 		if !ValidName(e.Name) || !ValidVersion(e.Version) || names[e.Name] || e.Instruction == "" || e.Key != e.Name {

@@ -96,12 +96,18 @@ func orList(words []string) string {
 // the provider, and would be lost without a word.
 func misplaced(key string) string {
 	switch {
+	case key == "prices" || key == "experts":
+		return "it is a table of its own: write it like [" + key + ".<name>]"
+	case slices.Contains(limitKeys, key):
+		return "it bounds a job or an expert: move it above the first [table], or into [experts.<name>]"
 	case slices.Contains(topKeys, key):
 		return "it is a top-level key: move it above the first [table]"
 	case slices.Contains(expertKeys, key):
 		return "it belongs to an expert: move it into [experts.<name>]"
 	case slices.Contains(anySkillKeys, key):
 		return "it belongs to a skill: move it into [experts.<name>.skills.<skill>]"
+	case slices.Contains(priceKeys, key):
+		return `it belongs to a price: move it into [prices."<model>"]`
 	case key == "providerName" || key == "setting":
 		return "it belongs to the provider: move it into [provider]"
 	}

@@ -30,6 +30,14 @@ func TestHostileFilesAreCheap(t *testing.T) {
 		"unknown, inline":      "provider={" + numbered(100_000, "a#=1,") + "}",
 		"experts, inline":      "experts={" + numbered(1000, "a#={},") + "}",
 		"experts":              numbered(1000, "[experts.a#]\ninstruction='x'\ndelegates=['zq','yq']\n"),
+		"limits":               numbered(1000, "[experts.a#]\ninstruction='x'\nmaxSteps=#1\nmaxTokens=#1\nmaxCost=#.5\nmaxDuration='#1s'\ndelegates=['a1','zq#']\n"),
+		"bad limits":           numbered(1000, "[experts.a#]\ninstruction='x'\nmaxSteps=0\nmaxTokens=-#\nmaxCost=nan\nmaxDuration='# s'\n"),
+		"prices":               numbered(1000, "[prices.'m#']\ninput=#\noutput=1.5\n"),
+		"bad prices":           numbered(1000, "[prices.m#.x]\ninput=-1\n"),
+		"price keys":           numbered(20, "[prices.m#]\n"+numbered(1000, "a#={}\n")),
+		"long number":          fill("maxCost=0.", "1", ""),
+		"long integer":         fill("maxTokens=", "1", ""),
+		"long duration":        fill("maxDuration='", "1h", "'"),
 		"delegates":            expert + "delegates=[" + numbered(100_000, "'d#',") + "]",
 		"bad delegates":        expert + "delegates=[" + numbered(90_000, "'d# ',") + "]",
 		"skills":               expert + numbered(1000, "skills.s#.type='mcpStdioSkill'\n"),
@@ -45,7 +53,17 @@ func TestHostileFilesAreCheap(t *testing.T) {
 				t.Fatalf("%d bytes are far beyond the limit", len(text))
 			}
 			start := time.Now()
-			_, ps := Parse("p.toml", []byte(text[:min(len(text), maxFile)]))
+			c, ps := Parse("p.toml", []byte(text[:min(len(text), maxFile)]))
+			if c != nil { // what validate and inspect ask about all Experts
+				c.Undescribed()
+				for _, e := range c.Experts {
+					c.UnsupportedBy([]*Expert{e}, "", "")
+				}
+				for _, e := range c.Experts[:min(len(c.Experts), 1)] {
+					c.Unsupported(e, "", "")
+					c.Circles(e)
+				}
+			}
 			if d := time.Since(start); d > time.Minute {
 				t.Errorf("%d bytes with %d problems took %v", len(text), len(ps), d)
 			} else {

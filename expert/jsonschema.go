@@ -44,7 +44,8 @@ type jsonSchema struct {
 	Default     any      `json:"default,omitzero"`
 
 	Minimum   *int   `json:"minimum,omitzero"` // 0 is a bound too
-	Maximum   int    `json:"maximum,omitzero"`
+	Above     *int   `json:"exclusiveMinimum,omitzero"`
+	Maximum   int64  `json:"maximum,omitzero"`
 	MinLength int    `json:"minLength,omitzero"`
 	MaxLength int    `json:"maxLength,omitzero"`
 	Pattern   string `json:"pattern,omitzero"`

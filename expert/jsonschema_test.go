@@ -48,7 +48,7 @@ func richFiles() map[string]string {
 		"based":   expertWith("[experts.a.skills.\"@perstack/base\"]\ntype = 'mcpStdioSkill'\npackageName = '@perstack/base'"),
 		"http":    skillWith("mcpHttpSkill", "endpoint = 'https://a.example'"),
 		"sse":     skillWith("mcpSseSkill", "endpoint = 'https://a.example'"),
-		"ask":     skillWith("interactiveSkill", "tools.t = {inputJsonSchema = '{}'}"),
+		"ask":     skillWith("interactiveSkill", "tools.t = {inputJsonSchema = '{}'}\n[prices.m]\ninput = 1\noutput = 2.5"),
 	}
 	for _, p := range Providers() {
 		files["provider "+p] = settingOf(p, "")
@@ -151,7 +151,7 @@ func TestJSONSchemaKeysAreThoseOfTheParser(t *testing.T) {
 			seen[strings.Join(slices.Sorted(maps.Keys(asObject(schema["properties"]))), " ")] = true
 		})
 	}
-	if len(seen) != 12 { // top, provider, setting, expert, skill, base skill, tool, provider skill, options and three of them
+	if len(seen) != 13 { // top, price, provider, setting, expert, skill, base skill, tool, provider skill, options and three of them
 		t.Errorf("%d kinds of tables were looked at:\n%s", len(seen), strings.Join(slices.Sorted(maps.Keys(seen)), "\n"))
 	}
 }

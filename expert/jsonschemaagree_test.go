@@ -24,6 +24,7 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	"has an invisible character", "a (name|version or tag) has at most", // parts of a text
 	"^(npx|uvx) ",                                        // the arguments of a package manager
 	"^is there already", "^uses ", "^has \\$\\{ without", // headers
+	"^must be more than 0;", "^must be at most 8760h", // maxDuration
 	"cannot delegate to itself;", "is already taken by", "^the base skill has no tool", "the base skill under another name;",
 }, "|"))
 
@@ -57,9 +58,32 @@ func texts() (all []string) {
 	return all
 }
 
+// durations are on both sides of the grammar and the limits of a time.
+func durations() []string {
+	zeros := strings.Repeat("0", maxDurationText-2)
+	return []string{
+		"90s", "1h30m", "1.5h", "500ms", "0s", "0.0000000001s", "8760h", "8761h", "99999999999999999h", zeros + "9s", zeros + "09s", zeros + "0s",
+		"90", "s", "1d", "-1s", "+1s", "1 h", ".5h", "1.h", "5us", "1H", "1h 30m", "1h\n", "1hm",
+	}
+}
+
 // probes are values to try for a key with this schema.
 func probes(schema map[string]any) []any {
 	all := []any{int64(-1), int64(0), int64(1), int64(3600000), int64(3600001), int64(math.MaxInt32), int64(math.MaxInt32 + 1), 1.5, true, false, []any{}, map[string]any{}}
+	if schema["type"] == "number" || schema["type"] == "integer" {
+		all = append(all, -0.5, 0.000001, math.NaN(), math.Inf(1), math.Inf(-1), 100_000.5, 1_000_000.5)
+		for _, n := range []int64{MostDepth, MostParallel, mostPrice, MostCost, MostTokens} {
+			all = append(all, n, n+1)
+		}
+	}
+	if schema["type"] == "number" {
+		all = append(all, 0.0, 1.0, 1e9) // to a schema they are integers, to TOML they are not
+	}
+	if schema["pattern"] == durationGrammar.String() {
+		for _, text := range durations() {
+			all = append(all, text)
+		}
+	}
 	var strs []any
 	for _, s := range texts() {
 		strs = append(strs, s)

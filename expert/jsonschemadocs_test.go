@@ -71,6 +71,7 @@ func TestJSONSchemaAndReferenceAgree(t *testing.T) {
 		schema          *jsonSchema
 	}{
 		{"## Top level", "| key | value |", topSchema()},
+		{"### Prices", "| key | value |", priceSchema()},
 		{"## Provider", "| key | value |", providerSchema()},
 		{"## Experts", "| key | value |", expertSchema()},
 		{"## Skills", "| key | types |", skillSchema(false)},

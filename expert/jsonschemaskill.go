@@ -102,7 +102,7 @@ func skillDescriptions() map[string]*jsonSchema {
 
 func milliseconds(about string) *jsonSchema {
 	s := number(about, 1)
-	s.Maximum = int(maxTimeout.Milliseconds())
+	s.Maximum = maxTimeout.Milliseconds()
 	return s
 }
 

@@ -27,15 +27,34 @@ func topDescriptions() map[string]*jsonSchema {
 			},
 		}).or(DefaultRuntime),
 		"maxSteps":           number("Most steps that a whole job may take, delegates included.", 1).or(DefaultMaxSteps),
+		"maxTokens":          limit("Most tokens that a whole job may use, delegates included.", MostTokens),
+		"maxCost":            money("Most US dollars that a whole job may cost, delegates included.", MostCost),
+		"maxDuration":        duration("How long a job may work, such as 30m."),
+		"maxDepth":           limit("Most Experts on one path of delegation, the first one included.", MostDepth).or(DefaultMaxDepth),
+		"maxParallel":        limit("Most Experts of a job that work at the same time.", MostParallel).or(DefaultMaxParallel),
 		"maxRetries":         number("How often one generation is tried again after it failed.", 0).or(DefaultMaxRetries),
 		"timeout":            number("Milliseconds that one generation may take.", 0).or(DefaultTimeout.Milliseconds()),
 		"maxWorkspaceBytes":  size("Most bytes that the files of the workspace may take on the disk; a run that reaches it is stopped.", 1),
+		"prices":             tablesOf("What models cost, by the name of the model; it goes before what perstack knows.", text("", 1, 255), priceSchema()),
 		"experts":            tablesOf("The Experts of this file, by name.", grammar("", nameGrammar, maxName), expertSchema()),
 		"perstackApiBaseUrl": pattern("Address of the registry.", secureURL, 0).or(DefaultAPIBaseURL),
 		"perstackBaseSkillCommand": array("Program and arguments that take the place of the built-in base skill.", 0,
 			anyText("The program, then its arguments.")),
 		"envPath": array("Env files to read, relative to this file; an empty list reads none.", 0, text("Path of an env file.", 1, 4096)),
 	}
+}
+
+func priceSchema() *jsonSchema {
+	low := 0
+	dollars := func(about string) *jsonSchema {
+		return &jsonSchema{Description: about, Type: "number", Minimum: &low, Maximum: mostPrice}
+	}
+	return closed("What a model costs, in US dollars for a million tokens.", describe(priceKeys, map[string]*jsonSchema{
+		"input":       dollars("What the model reads."),
+		"output":      dollars("What the model writes, its thinking included."),
+		"cachedInput": dollars("What is read from the cache of the provider; as input when absent."),
+		"cacheWrite":  dollars("What is written to that cache; as input when absent or 0."),
+	}), "input", "output")
 }
 
 // providerSchema knows the settings of all providers, and takes away those of the

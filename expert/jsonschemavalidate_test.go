@@ -2,6 +2,7 @@ package expert
 
 import (
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -50,7 +51,10 @@ func (v *validator) check(schema map[string]any, path string, value any) (wrong 
 	text, isText := value.(string)
 	list, isList := value.([]any)
 	object, isObject := value.(map[string]any)
-	number, isNumber := value.(int64)
+	number, isNumber := value.(float64)
+	if whole, ok := value.(int64); ok {
+		number, isNumber = float64(whole), true // no bound is beyond what a float holds
+	}
 	for word, arg := range schema {
 		switch word {
 		case "$schema", "title", "description", "default", "x-taplo", "then":
@@ -61,9 +65,11 @@ func (v *validator) check(schema map[string]any, path string, value any) (wrong 
 		case "enum":
 			fail(!slices.ContainsFunc(arg.([]any), func(e any) bool { return isText && e == text }))
 		case "minimum":
-			fail(isNumber && number < int64(size(word)))
+			fail(isNumber && number < arg.(float64))
+		case "exclusiveMinimum":
+			fail(isNumber && number <= arg.(float64))
 		case "maximum":
-			fail(isNumber && number > int64(size(word)))
+			fail(isNumber && number > arg.(float64))
 		case "minLength":
 			fail(isText && utf8.RuneCountInString(text) < size(word))
 		case "maxLength":
@@ -132,8 +138,11 @@ func hasType(value any, name string) bool {
 	case string:
 		return name == "string"
 	case int64:
-		return name == "integer"
+		return name == "integer" || name == "number"
 	case float64:
+		if name == "number" {
+			return !math.IsNaN(value) && !math.IsInf(value, 0) // JSON has neither
+		}
 		return name == "integer" && value == float64(int64(value)) // so says the standard
 	case bool:
 		return name == "boolean"

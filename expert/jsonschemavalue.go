@@ -46,6 +46,21 @@ func number(about string, low int) *jsonSchema {
 	return &jsonSchema{Description: about, Type: "integer", Minimum: &low, Maximum: math.MaxInt32}
 }
 
+// limit is a whole number from 1.
+func limit(about string, high int64) *jsonSchema {
+	low := 1
+	return &jsonSchema{Description: about, Type: "integer", Minimum: &low, Maximum: high}
+}
+
+// money is an amount of US dollars that is more than 0.
+func money(about string, high int64) *jsonSchema {
+	above := 0
+	return &jsonSchema{Description: about, Type: "number", Above: &above, Maximum: high}
+}
+
+// duration is a limit on time. That it is not 0 and not years only the parser can tell.
+func duration(about string) *jsonSchema { return grammar(about, durationGrammar, maxDurationText) }
+
 // size is a number of bytes, which may be larger than other numbers.
 func size(about string, low int) *jsonSchema {
 	return &jsonSchema{Description: about, Type: "integer", Minimum: &low}

@@ -66,9 +66,9 @@ func (k Key) String() string {
 	return k.Name
 }
 
-// toolName is what a parent sees when it delegates to this Expert: the part of
+// ToolName is what a parent sees when it delegates to this Expert: the part of
 // the name after the scope.
-func (k Key) toolName() string {
+func (k Key) ToolName() string {
 	return k.Name[strings.LastIndexByte(k.Name, '/')+1:]
 }
 

@@ -73,6 +73,8 @@ func TestStale(t *testing.T) {
 		"pick":             {`requiredEnv`, "pick = ['a']\nrequiredEnv", "", `the Expert "writer" was edited`},
 		"rule":             {`requiredEnv`, "rule = 'a'\nrequiredEnv", "", `the Expert "writer" was edited`},
 		"lazyInit":         {`requiredEnv`, "lazyInit = true\nrequiredEnv", "", `the Expert "writer" was edited`},
+		"limits":           {`instruction = "Write."`, "instruction = 'Write.'\nmaxSteps = 3\nmaxTokens = 5\nmaxCost = 0.5\nmaxDuration = '1h'", "", `the Expert "writer" was edited`},
+		"limits of a job":  {"\n[experts.lead]", "maxSteps = 3\nmaxTokens = 5\nmaxCost = 0.5\nmaxDuration = '1h'\nmaxDepth = 2\nprices.m = {input = 1, output = 1}\n[experts.lead]", "", ""},
 		"variable":         {`["WEB_KEY"]`, `["WEB_KEY", "MORE"]`, `the skill "web" of "writer" is started or reached in another way now`, ""},
 		"package":          {`"@acme/web"`, `"@acme/wep"`, `the skill "web" of "writer" is started or reached in another way now`, ""},
 		"version":          {`"@acme/web"`, `"@acme/web@1.0.0"`, `the skill "web" of "writer" is started or reached in another way now`, ""},

@@ -69,7 +69,7 @@ func TestSyntax(t *testing.T) {
 		"deep array":   {"model = " + strings.Repeat("[", 40) + strings.Repeat("]", 40), `p.toml:1:1: tables and arrays are nested more than 32 deep`},
 		"deep key":     {strings.Repeat("a.", 40) + "a = 1", `p.toml:1:65: tables and arrays are nested more than 32 deep`},
 		"many keys":    {"[experts]\n" + numbered(1025, "x#={}\n"), `p.toml:1026:1: a table has more than 1024 keys`},
-		"hidden text":  {"\"\u202e\" = 1\n['\u202e']", `p.toml:1:1: "\u202e": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxRetries, timeout, maxWorkspaceBytes, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath` + "\n" + `p.toml:2:2: "\u202e": key � should be a table, not a value`},
+		"hidden text":  {"\"\u202e\" = 1\n['\u202e']", `p.toml:1:1: "\u202e": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, prices, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath` + "\n" + `p.toml:2:2: "\u202e": key � should be a table, not a value`},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, c.text, strings.Split(c.want, "\n")...) })
 	}
@@ -116,7 +116,7 @@ func TestUnknownKeys(t *testing.T) {
 			`p.toml:7:1: experts.a.skills.s.endpoint: unknown key; it is a key of mcpSseSkill or mcpHttpSkill`}},
 		"nested": {"[experts.a.b]\ninstruction = 'x'", []string{
 			`p.toml:1:10: experts.a.instruction: is required; tell the expert what to do`,
-			`p.toml:1:12: experts.a.b: unknown key; known here: version, minRuntimeVersion, description, instruction, skills, delegates, tags, providerTools, providerSkills, providerToolOptions`}},
+			`p.toml:1:12: experts.a.b: unknown key; known here: version, minRuntimeVersion, description, instruction, skills, delegates, tags, maxSteps, maxTokens, maxCost, maxDuration, providerTools, providerSkills, providerToolOptions`}},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, c.text, c.want...) })
 	}
@@ -131,7 +131,7 @@ func TestTopLevelValues(t *testing.T) {
 		"experts = 1":                                  `p.toml:1:11: experts: must be a table, not an integer`,
 		"[[experts]]":                                  `p.toml:1:3: experts: must be a table, not an array`,
 		"experts.a = 1":                                `p.toml:1:13: experts.a: must be a table, not an integer`,
-		"maxSteps = 0":                                 `p.toml:1:12: maxSteps: must be between 1 and 2147483647`,
+		"maxSteps = 0":                                 `p.toml:1:12: maxSteps: must be between 1 and 2147483647; without the key it is 100`,
 		"maxSteps = 1.0":                               `p.toml:1:12: maxSteps: must be an integer, not a floating-point number; write a whole number`,
 		"maxSteps = '1'":                               `p.toml:1:12: maxSteps: must be an integer, not a string; remove the quotes`,
 		"maxRetries = -1":                              `p.toml:1:14: maxRetries: must be between 0 and 2147483647`,
@@ -162,9 +162,9 @@ func TestTopLevelValues(t *testing.T) {
 		"perstackApiBaseUrl = 'https://u:p@r.example'": `p.toml:1:22: perstackApiBaseUrl: must not contain a user name or password; use headers or environment variables for keys`,
 		"perstackApiBaseUrl = 'r.example'":             `p.toml:1:22: perstackApiBaseUrl: is not a URL; write it like https://host.example/path`,
 		"   model = true # é":                          `p.toml:1:12: model: must be a string, not a boolean; put it in quotes`,
-		"\"é\".model = 1":                              `p.toml:1:1: "é": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxRetries, timeout, maxWorkspaceBytes, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath`,
+		"\"é\".model = 1":                              `p.toml:1:1: "é": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, prices, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath`,
 		"provider = {providerName='öö', setting={}}":   `p.toml:1:26: provider.providerName: unknown value "öö"; use anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex, deepseek or replay`,
-		"x = 'öö'\nmodel = 'm'\nmodels = 'öö'":         "p.toml:1:1: x: unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxRetries, timeout, maxWorkspaceBytes, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath\np.toml:3:1: models: unknown key; did you mean \"model\"?",
+		"x = 'öö'\nmodel = 'm'\nmodels = 'öö'":         "p.toml:1:1: x: unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, prices, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath\np.toml:3:1: models: unknown key; did you mean \"model\"?",
 	} {
 		check(t, text, strings.Split(want, "\n")...)
 	}

@@ -10,11 +10,13 @@ import (
 // test compares them with what the code below asks for.
 var (
 	topKeys = []string{
-		"provider", "model", "reasoningBudget", "runtime", "maxSteps", "maxRetries", "timeout", "maxWorkspaceBytes", "experts",
+		"provider", "model", "reasoningBudget", "runtime", "maxSteps", "maxTokens", "maxCost", "maxDuration", "maxDepth", "maxParallel",
+		"maxRetries", "timeout", "maxWorkspaceBytes", "prices", "experts",
 		"perstackApiBaseUrl", "perstackBaseSkillCommand", "envPath",
 	}
 	expertKeys = []string{
 		"version", "minRuntimeVersion", "description", "instruction", "skills", "delegates", "tags",
+		"maxSteps", "maxTokens", "maxCost", "maxDuration",
 		"providerTools", "providerSkills", "providerToolOptions",
 	}
 )
@@ -29,13 +31,16 @@ func (r *reader) config(root *node) *Config {
 	c.Model = t.str("model", length(1, 255), printable)
 	c.ReasoningBudget = r.reasoningBudget(t)
 	c.Runtime = r.runtime(t)
-	c.MaxSteps = t.integer("maxSteps", 1)
+	c.Limits = t.limits(otherwise(DefaultMaxSteps))
+	c.MaxDepth = int(t.bounded("maxDepth", MostDepth, otherwise(DefaultMaxDepth)))
+	c.MaxParallel = int(t.bounded("maxParallel", MostParallel, otherwise(DefaultMaxParallel)))
 	c.MaxRetries = t.integer("maxRetries", 0)
 	if ms := t.integer("timeout", 0); ms != nil {
 		d := time.Duration(*ms) * time.Millisecond
 		c.Timeout = &d
 	}
 	c.MaxWorkspaceBytes = t.bytes("maxWorkspaceBytes")
+	c.Prices = r.prices(t)
 	experts := t.sub("experts")
 	c.APIBaseURL = t.str("perstackApiBaseUrl", registryURL)
 	c.BaseSkillCommand = r.baseSkillCommand(t)

@@ -25,6 +25,7 @@ func (r *reader) expert(name string, t *table, c *Config) *Expert {
 	}
 	e.Delegates = r.delegateKeys(t, e)
 	e.Tags = t.strs("tags", 8, tag)
+	e.Limits = t.limits(noLimit)
 	r.providerFeatures(t, e, provider)
 	t.finish(misplaced)
 
@@ -166,7 +167,7 @@ func (r *reader) toolNames(t *table, e *Expert) {
 	}
 	for i, item := range n.first(maxDelegates) {
 		if k, err := ParseKey(item.text); err == nil && item.kind == kindString {
-			claim(k.toolName(), "delegate "+quote(item.text), item.at, pathTo(t.at("delegates"), strconv.Itoa(i)))
+			claim(k.ToolName(), "delegate "+quote(item.text), item.at, pathTo(t.at("delegates"), strconv.Itoa(i)))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package expert
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -47,6 +48,7 @@ type node struct {
 	keyAt    int // offset of the key, or of the value for elements of arrays
 	text     string
 	number   int64
+	real     float64 // of a floating-point number
 	items    []*node
 	keys     []string // in file order
 	fields   map[string]*node
@@ -245,6 +247,11 @@ func (b *builder) value(v *unstable.Node, at, depth int, path string) *node {
 		n.number, n.unreadable = number, err != nil
 	case unstable.Float:
 		n.kind = kindFloat
+		number, err := strconv.ParseFloat(strings.ReplaceAll(string(v.Data), "_", ""), 64)
+		n.real, n.unreadable = number, errors.Is(err, strconv.ErrRange)
+		if err != nil { // such as -nan, which TOML knows: it must not pass for an absent key
+			n.real = math.NaN()
+		}
 	case unstable.Bool:
 		n.kind, n.text = kindBool, string(v.Data)
 	case unstable.Array:

@@ -3,16 +3,17 @@ package expert
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 const yet = " cannot be used by this version yet"
 
-// later lists what the file may say and this version cannot do yet. One row is
-// one feature; the part that brings the feature deletes its row.
+// What the file may say and this version cannot do yet. One row is one feature; the part
+// that brings the feature deletes its row.
 //
 // Each row finds its uses in the run that is about to start and reports them.
-var later = []func(u *use){
+var laterOfRun = []func(u *use){
 	func(u *use) { // providers
 		const key = "provider.providerName"
 		named := "provider " + quote(u.provider)
@@ -38,16 +39,23 @@ var later = []func(u *use){
 			u.report("runtime", named+yet, "only local can")
 		}
 	},
-	func(u *use) { // delegation
-		if len(u.expert.Delegates) > 0 {
-			u.report(u.path("delegates"), "delegates cannot be run by this version yet", "")
+}
+
+// The same for one of the Experts that may act in the run.
+var laterOfExpert = []func(u *use){
+	func(u *use) { // Experts of the registry
+		for i, key := range u.expert.Delegates {
+			if !u.inFile(key) {
+				path := pathTo(u.path("delegates"), strconv.Itoa(i))
+				u.report(path, "delegate "+quote(key)+" is not in this file", "experts of the registry"+yet)
+			}
 		}
 	},
 	func(u *use) { // what the provider runs itself
 		if u.provider == "anthropic" {
 			return
 		}
-		const message = "tools and skills of the provider cannot be used by this version yet"
+		const message = "tools and skills of the provider" + yet
 		if len(u.expert.ProviderTools) > 0 {
 			u.report(u.path("providerTools"), message, "")
 		}
@@ -74,19 +82,32 @@ var later = []func(u *use){
 
 // Unsupported lists what keeps this version from running e, and, as warnings,
 // what it will not do although the file says so. Such keys are no mistakes:
-// they are valid, and reported only when they are used. Provider and runtime
-// are what flags say; empty means what the file or the default says. What a flag
+// they are valid, and reported only when they are used. Every Expert that e can reach by
+// delegation is looked at too: it may run, and then it is too late to refuse. Provider and
+// runtime are what flags say; empty means what the file or the default says. What a flag
 // says may be no such thing at all, and is not blamed on the file.
 func (c *Config) Unsupported(e *Expert, provider, runtime string) Problems {
+	experts, _ := c.Closure(e)
+	return c.UnsupportedBy(experts, provider, runtime)
+}
+
+// UnsupportedBy is Unsupported for these Experts alone, without their delegates.
+func (c *Config) UnsupportedBy(experts []*Expert, provider, runtime string) Problems {
 	u := &use{
-		config: c, expert: e,
+		config:       c,
+		experts:      c.index(),
 		provider:     cmp.Or(provider, c.Provider.Name, DefaultProvider),
 		providerFlag: provider != "" && provider != c.Provider.Name,
 		runtime:      cmp.Or(runtime, c.Runtime, DefaultRuntime),
 		runtimeFlag:  runtime != "" && runtime != c.Runtime,
 	}
-	for _, row := range later {
+	for _, row := range laterOfRun {
 		row(u)
+	}
+	for _, u.expert = range experts {
+		for _, row := range laterOfExpert {
+			row(u)
+		}
 	}
 	u.problems.Sort()
 	return u.problems
@@ -110,7 +131,8 @@ func (c *Config) Problem(path, message, hint string) Problem {
 // use is a run that is about to start.
 type use struct {
 	config                    *Config
-	expert                    *Expert
+	experts                   index   // of the file
+	expert                    *Expert // the one that is looked at
 	provider, runtime         string
 	providerFlag, runtimeFlag bool // named by a flag, and other than in the file
 	problems                  Problems
@@ -119,6 +141,11 @@ type use struct {
 func (u *use) path(key string) string { return pathTo(pathTo("experts", u.expert.Name), key) }
 
 func (u *use) skill(s *Skill) string { return pathTo(u.path("skills"), s.Name) }
+
+func (u *use) inFile(key string) bool {
+	_, ok := u.experts.find(key)
+	return ok
+}
 
 // report adds an error about a key of the file.
 func (u *use) report(path, message, hint string) {

@@ -15,11 +15,65 @@ func TestUnsupported(t *testing.T) {
 	got := lines(c.Unsupported(e, "", ""))
 	want := []string{
 		`p.toml:4:1: runtime: runtime "docker" cannot be used by this version yet; only local can`,
-		`p.toml:18:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
-		`p.toml:23:1: experts.zoe.delegates: delegates cannot be run by this version yet`,
+		`p.toml:23:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
+		`p.toml:28:1: experts.zoe.delegates.0: delegate "@acme/writer" is not in this file; experts of the registry cannot be used by this version yet`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// Delegates run too: what one of them needs keeps the first from starting, and the report
+// says whose it is. An Expert that cannot be reached is left alone.
+func TestUnsupportedByDelegates(t *testing.T) {
+	c := check(t, `
+[experts.lead]
+instruction = "x"
+delegates = ["near", "far"]
+[experts.near]
+instruction = "x"
+delegates = [
+  "deep",
+  "@reg/gone@1.0.0",
+]
+[experts.deep]
+instruction = "x"
+minRuntimeVersion = "v9"
+delegates = ["lead", "deep@2.0.0"]
+providerTools = ["webSearch"]
+providerSkills = [{type = "builtin", skillId = "pdf"}]
+providerToolOptions = {webFetch = {maxUses = 1}}
+[experts.deep.skills."@perstack/base"]
+type = "mcpStdioSkill"
+allowedDomains = ["x.example"]
+[experts.alone]
+instruction = "x"
+delegates = ["@reg/other"]
+`)
+	const registry = "; experts of the registry cannot be used by this version yet"
+	want := []string{
+		`p.toml:4:1: experts.lead.delegates.1: delegate "far" is not in this file` + registry,
+		`p.toml:7:1: experts.near.delegates.1: delegate "@reg/gone@1.0.0" is not in this file` + registry,
+		`p.toml:13:1: warning: experts.deep.minRuntimeVersion: is not compared with this version yet`,
+		`p.toml:14:1: experts.deep.delegates.1: delegate "deep@2.0.0" is not in this file` + registry,
+		`p.toml:15:1: experts.deep.providerTools: tools and skills of the provider cannot be used by this version yet`,
+		`p.toml:16:1: experts.deep.providerSkills: tools and skills of the provider cannot be used by this version yet`,
+		`p.toml:17:1: experts.deep.providerToolOptions: tools and skills of the provider cannot be used by this version yet`,
+		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local yet`,
+	}
+	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], "replay", ""))); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if d := cmp.Diff(want[:1], lines(c.UnsupportedBy(c.Experts[:1], "replay", ""))); d != "" {
+		t.Errorf("without delegates (-want +got)\n%s", d)
+	}
+}
+
+// Experts of one file that ask each other can be run.
+func TestDelegatesOfTheFileAreSupported(t *testing.T) {
+	c := check(t, "[experts.a]\ninstruction='x'\ndelegates=['b@1.0.0']\n[experts.b]\ninstruction='x'\ndelegates=['a']")
+	if ps := c.Unsupported(c.Experts[0], "", ""); ps != nil {
+		t.Errorf("%v", ps)
 	}
 }
 

@@ -19,11 +19,21 @@ func newCard(c *expert.Config, e *expert.Expert, env expert.Env, flag string) *C
 		Format: 1, Expert: e.Key, Config: c.Path,
 		Runtime:  cmp.Or(c.Runtime, expert.DefaultRuntime),
 		Limits:   limits(c),
+		Prices:   prices(c),
+		Circles:  [][]string{},
 		Experts:  []Expert{},
 		Findings: []Finding{},
 	}}
 	b.card.Provider = b.provider()
 	b.lockState(e)
+	b.findPrice()
+	for _, circle := range c.Circles(e) {
+		keys := []string{}
+		for _, e := range circle {
+			keys = append(keys, e.Key)
+		}
+		b.card.Circles = append(b.card.Circles, keys)
+	}
 	closure, _ := c.Closure(e)
 	for _, e := range closure {
 		b.card.Experts = append(b.card.Experts, b.expert(e))
@@ -41,11 +51,11 @@ type builder struct {
 
 func limits(c *expert.Config) Limits {
 	l := Limits{
-		MaxSteps: expert.DefaultMaxSteps, MaxRetries: expert.DefaultMaxRetries,
-		TimeoutMS: expert.DefaultTimeout.Milliseconds(), MaxWorkspaceBytes: c.MaxWorkspaceBytes,
-	}
-	if c.MaxSteps != nil {
-		l.MaxSteps = *c.MaxSteps
+		MaxSteps:  cmp.Or(c.MaxSteps, expert.DefaultMaxSteps),
+		MaxTokens: c.MaxTokens, MaxCost: c.MaxCost, MaxDurationMS: roundUp(c.MaxDuration),
+		MaxDepth: cmp.Or(c.MaxDepth, expert.DefaultMaxDepth), MaxParallel: cmp.Or(c.MaxParallel, expert.DefaultMaxParallel),
+		MaxRetries: expert.DefaultMaxRetries,
+		TimeoutMS:  expert.DefaultTimeout.Milliseconds(), MaxWorkspaceBytes: c.MaxWorkspaceBytes,
 	}
 	if c.MaxRetries != nil {
 		l.MaxRetries = *c.MaxRetries
@@ -54,6 +64,20 @@ func limits(c *expert.Config) Limits {
 		l.TimeoutMS = c.Timeout.Milliseconds()
 	}
 	return l
+}
+
+// roundUp writes a duration in milliseconds. A limit below one would look like none.
+func roundUp(d time.Duration) int64 {
+	return (d + time.Millisecond - 1).Milliseconds()
+}
+
+func prices(c *expert.Config) []Price {
+	all := []Price{}
+	for _, model := range slices.Sorted(maps.Keys(c.Prices)) {
+		p := c.Prices[model]
+		all = append(all, Price{model, p.Input, p.Output, p.CachedInput, p.CacheWrite})
+	}
+	return all
 }
 
 func (b *builder) provider() Provider {
@@ -101,14 +125,12 @@ func (b *builder) lockState(e *expert.Expert) {
 func (b *builder) expert(e *expert.Expert) Expert {
 	card := Expert{
 		Key: e.Key, Version: e.Version, Description: e.Description,
+		Limits:    RunLimits{e.MaxSteps, e.MaxTokens, e.MaxCost, roundUp(e.MaxDuration)},
 		Delegates: []Delegate{}, ProviderTools: list(e.ProviderTools), Skills: []Skill{},
 	}
 	for _, key := range e.Delegates {
 		_, ok := b.config.Lookup(key)
 		card.Delegates = append(card.Delegates, Delegate{Key: key, InFile: ok})
-		if !ok {
-			b.find(Finding{Severity: warning, Expert: e.Key, Message: "delegates to " + key + ", which is not in the file: what it can do is not known"})
-		}
 	}
 	b.revealTexts(e)
 	b.laterNotes(e)

@@ -12,15 +12,17 @@ import (
 // A Card is everything that an Expert may do. Its JSON is a promise to programs: fields
 // are added, never taken away or given another meaning. Lists are never null.
 type Card struct {
-	Format   int       `json:"format"` // 1
-	Expert   string    `json:"expert"`
-	Config   string    `json:"config"`
-	Runtime  string    `json:"runtime"`
-	Provider Provider  `json:"provider"`
-	Limits   Limits    `json:"limits"`
-	Lock     Lock      `json:"lock"`
-	Experts  []Expert  `json:"experts"`  // the Expert first, then all that it can reach
-	Findings []Finding `json:"findings"` // what deserves a second look
+	Format   int        `json:"format"` // 1
+	Expert   string     `json:"expert"`
+	Config   string     `json:"config"`
+	Runtime  string     `json:"runtime"`
+	Provider Provider   `json:"provider"`
+	Limits   Limits     `json:"limits"`
+	Prices   []Price    `json:"prices"` // what the file says, by model
+	Lock     Lock       `json:"lock"`
+	Circles  [][]string `json:"circles"`  // keys of Experts that can reach each other, and so themselves
+	Experts  []Expert   `json:"experts"`  // the Expert first, then all that it can reach
+	Findings []Finding  `json:"findings"` // what deserves a second look
 }
 
 // A Provider is who runs the model, and where requests go.
@@ -32,12 +34,26 @@ type Provider struct {
 	Keys    []Variable `json:"keys"`             // where its key may come from
 }
 
-// Limits are those of the file, or the defaults.
+// Limits are those of the file, or the defaults, for the whole job.
 type Limits struct {
-	MaxSteps          int    `json:"maxSteps"`
-	MaxRetries        int    `json:"maxRetries"`
-	TimeoutMS         int64  `json:"timeoutMs"`                  // of one generation; 0 is no limit
-	MaxWorkspaceBytes *int64 `json:"maxWorkspaceBytes,omitzero"` // absent is no limit
+	MaxSteps          int     `json:"maxSteps"`
+	MaxTokens         int64   `json:"maxTokens,omitzero"`     // absent is no limit
+	MaxCost           float64 `json:"maxCost,omitzero"`       // US dollars; absent is no limit
+	MaxDurationMS     int64   `json:"maxDurationMs,omitzero"` // absent is no limit
+	MaxDepth          int     `json:"maxDepth"`
+	MaxParallel       int     `json:"maxParallel"`
+	MaxRetries        int     `json:"maxRetries"`
+	TimeoutMS         int64   `json:"timeoutMs"`                  // of one generation; 0 is no limit
+	MaxWorkspaceBytes *int64  `json:"maxWorkspaceBytes,omitzero"` // absent is no limit
+}
+
+// A Price is what the file says that a model costs, in US dollars for a million tokens.
+type Price struct {
+	Model       string  `json:"model"`
+	Input       float64 `json:"input"`
+	Output      float64 `json:"output"`
+	CachedInput float64 `json:"cachedInput"`
+	CacheWrite  float64 `json:"cacheWrite"`
 }
 
 // A Lock is the state of perstack.lock: fresh, stale, broken or missing.
@@ -61,9 +77,19 @@ type Expert struct {
 	Key           string     `json:"key"`
 	Version       string     `json:"version"`
 	Description   string     `json:"description,omitzero"`
+	Limits        RunLimits  `json:"limits"`
 	Delegates     []Delegate `json:"delegates"`
 	ProviderTools []string   `json:"providerTools"` // run by the provider
 	Skills        []Skill    `json:"skills"`
+}
+
+// RunLimits bound one Run of an Expert, with all that it delegates to. What is absent has
+// no limit but those of the job.
+type RunLimits struct {
+	MaxSteps      int     `json:"maxSteps,omitzero"`
+	MaxTokens     int64   `json:"maxTokens,omitzero"`
+	MaxCost       float64 `json:"maxCost,omitzero"` // US dollars
+	MaxDurationMS int64   `json:"maxDurationMs,omitzero"`
 }
 
 // A Delegate is an Expert that can be asked. One that is not in the file is unknown.

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,19 +85,31 @@ func startsPackages(command string) bool {
 // laterNotes repeats what this version does not do although the file says so: whoever
 // reads allowedDomains on the card must know whether somebody holds the skill to it.
 func (b *builder) laterNotes(e *expert.Expert) {
-	for _, p := range b.config.Unsupported(e, "", "") {
+	for _, p := range b.config.UnsupportedBy([]*expert.Expert{e}, "", "") {
 		severity := warning
 		if p.Warning {
 			severity = note
 		}
-		p.File, p.Line, p.Column, p.Warning, p.Hint = "", 0, 0, false, ""
-		f := Finding{Severity: severity, Message: p.String()}
+		p.File, p.Line, p.Column, p.Warning = "", 0, 0, false
+		hint := p.Hint
+		p.Hint = ""
+		f := Finding{Severity: severity, Message: p.String(), Hint: hint}
 		if strings.HasPrefix(p.Path, "experts.") {
 			f.Expert = e.Key
 		}
 		if !contains(b.card.Findings, f) { // the provider is the same for all Experts
 			b.find(f)
 		}
+	}
+}
+
+// findPrice says that costs are counted with what the file claims: a file that calls a
+// model cheap is stopped by --max-cost later than its user thinks.
+func (b *builder) findPrice() {
+	p := b.card.Provider
+	if price, ok := b.config.Prices[p.Model]; ok {
+		b.find(Finding{Severity: note, Message: fmt.Sprintf("limits on cost count with the prices of the file: %s and %s US dollars for a million tokens in and out of %s",
+			dollars(price.Input), dollars(price.Output), p.Model)})
 	}
 }
 

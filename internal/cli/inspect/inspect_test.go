@@ -49,7 +49,14 @@ func TestOptions(t *testing.T) {
 const file = `
 model = "claude-sonnet-4-5"
 maxSteps = 7
+maxTokens = 1_000_000
+maxCost = 0.50
+maxDuration = "1h30m"
+maxDepth = 3
 maxWorkspaceBytes = 1000
+[prices.claude-sonnet-4-5]
+input = 0.000001
+output = 15
 [provider]
 providerName = "anthropic"
 [provider.setting]
@@ -74,6 +81,10 @@ inputJsonSchema = '{"type":"object"}'
 [experts.writer]
 instruction = "Write."
 delegates = ["lead"]
+maxSteps = 5
+maxTokens = 2000
+maxCost = 0.125
+maxDuration = "90s"
 [experts.writer.skills.web]
 type = "mcpStdioSkill"
 command = "npx"
@@ -318,7 +329,10 @@ func TestFindings(t *testing.T) {
 		"private":          {head + "[experts.lead.skills.s]\ntype = 'mcpHttpSkill'\nendpoint = 'http://127.0.0.1:1/'\nallowPrivateEndpoint = true", "warning: may be at a private address"},
 		"hidden rule":      {stdio + "command = 'x'\nrule = \"a\\u200bb\"", "warning: the rule holds characters that cannot be seen: a<U+200B>b"},
 		"hidden question":  {head + "[experts.lead.skills.s]\ntype = 'interactiveSkill'\ntools.q = {inputJsonSchema='{\"title\":\"a\\ue0001b\\u200d\"}'}", "warning: the question q holds characters that cannot be seen"},
-		"delegate":         {head + "delegates = ['gone']", "warning: delegates to gone, which is not in the file"},
+		"delegate":         {head + "delegates = ['gone']", "warning: experts.lead.delegates.0: delegate \"gone\" is not in this file; experts of the registry cannot be used by this version yet\n"},
+		"delegates":        {head + "delegates = ['b']\n[experts.b]\ninstruction = 'x'\ndelegates = ['lead']", ""},
+		"price":            {"[prices.claude-sonnet-4-5]\ninput = 0\noutput = 0.1\n" + head, "note: limits on cost count with the prices of the file: 0 and 0.1 US dollars for a million tokens in and out of claude-sonnet-4-5; \n"},
+		"price of another": {"[prices.other]\ninput = 0\noutput = 0.1\n" + head, ""},
 		"base url":         {"[provider]\nproviderName = 'anthropic'\nsetting = {baseUrl = 'https://a.com'}\n" + head, "warning: what the Experts see and the key go to https://a.com"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,6 +43,10 @@ func (c *Card) text() string {
 	p.field("  ", "provider", c.Provider.line())
 	p.field("  ", "runtime", c.Runtime)
 	p.field("  ", "limits", c.Limits.line())
+	p.field("  ", "delegation", c.delegation())
+	for _, circle := range c.Circles {
+		p.field("  ", "circle", strings.Join(circle, ", ")+" can ask each other, until a limit ends it")
+	}
 	p.field("  ", "lockfile", c.Lock.line())
 	for _, problem := range c.Lock.Problems {
 		for line := range strings.Lines(problem) {
@@ -60,6 +64,7 @@ func (p *printer) expert(e Expert) {
 	p.WriteString("\n")
 	p.line("Expert %s %s", e.Key, e.Version)
 	p.field("  ", "about", cut(e.Description))
+	p.field("  ", "limits", prefixed("one Run of it, with its delegates: ", nonEmpty(e.Limits.line())))
 	var delegates []string
 	for _, d := range e.Delegates {
 		if !d.InFile {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -29,7 +30,39 @@ func (l Limits) line() string {
 	if l.MaxWorkspaceBytes != nil {
 		size = fmt.Sprintf("workspace of %d bytes", *l.MaxWorkspaceBytes)
 	}
-	return fmt.Sprintf("%d steps, %d retries, %s, %s", l.MaxSteps, l.MaxRetries, timeout, size)
+	job := RunLimits{l.MaxSteps, l.MaxTokens, l.MaxCost, l.MaxDurationMS}
+	return fmt.Sprintf("%s, %d retries, %s, %s", job.line(), l.MaxRetries, timeout, size)
+}
+
+// line names the limits that there are.
+func (l RunLimits) line() string {
+	var words []string
+	if l.MaxSteps > 0 {
+		words = append(words, fmt.Sprintf("%d steps", l.MaxSteps))
+	}
+	if l.MaxTokens > 0 {
+		words = append(words, fmt.Sprintf("%d tokens", l.MaxTokens))
+	}
+	if l.MaxCost > 0 {
+		words = append(words, dollars(l.MaxCost)+" US dollars")
+	}
+	if l.MaxDurationMS > 0 {
+		words = append(words, ms(l.MaxDurationMS).String())
+	}
+	return strings.Join(words, ", ")
+}
+
+// dollars writes an amount without rounding it: what is tiny must not look like nothing.
+func dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', -1, 64) }
+
+// delegation says how far Experts may ask each other, if one of them may ask at all.
+func (c *Card) delegation() string {
+	for _, e := range c.Experts {
+		if len(e.Delegates) > 0 {
+			return fmt.Sprintf("at most %d deep, %d at once", c.Limits.MaxDepth, c.Limits.MaxParallel)
+		}
+	}
+	return ""
 }
 
 func (l Lock) line() string {
@@ -98,6 +131,13 @@ func (s Skill) count() string {
 		text += ", each with the name of the skill before its own"
 	}
 	return text
+}
+
+func nonEmpty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
 }
 
 func prefixed(prefix string, words []string) string {

@@ -45,7 +45,7 @@ func newReport(config *expert.Config, problems expert.Problems, shorten func(str
 	seen := make(map[expert.Problem]bool)
 	for _, e := range config.Experts {
 		entry := listing{Expert: e}
-		for _, n := range config.Unsupported(e, "", "") {
+		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, "", "") {
 			n.File = shorten(n.File)
 			switch {
 			case strings.HasPrefix(n.Path, "experts."):

@@ -77,6 +77,9 @@ func run(_ context.Context, opts *Options) error {
 	}
 	short := func(name string) string { return shorten(h.Dir, name) }
 	problems = append(problems, cassetteProblems(config, short)...)
+	if config != nil {
+		problems = append(problems, config.Undescribed()...)
+	}
 	problems.Sort()
 	r := newReport(config, problems, short)
 	if opts.JSON {

@@ -50,7 +50,7 @@ func TestPrint(t *testing.T) {
 	syntax := expert.Problem{File: "perstack.toml", Line: 9, Column: 1, Message: "a \x1b[31mhostile\u202e\nmessage"}
 	unused := expert.Problem{File: "perstack.toml", Line: 3, Column: 1, Path: "model", Message: "is not used", Warning: true}
 	provider := expert.Problem{File: "perstack.toml", Path: "provider.providerName", Message: "cannot be used yet"}
-	delegates := expert.Problem{File: "perstack.toml", Line: 4, Column: 1, Path: "experts.editor.delegates", Message: "cannot be run yet", Warning: true}
+	delegates := expert.Problem{File: "perstack.toml", Line: 4, Column: 1, Path: "experts.editor.delegates", Message: "is not in this file", Warning: true}
 	for name, r := range map[string]*report{
 		"good":    {experts: []listing{{Expert: writer}, {Expert: editor}}},
 		"empty":   {},
@@ -157,7 +157,7 @@ func TestNotesComeFromTheTable(t *testing.T) {
 	r := newReport(config, problems, func(name string) string { return name })
 	all := make(map[expert.Problem]int)
 	for _, e := range config.Experts {
-		for _, n := range config.Unsupported(e, "", "") {
+		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, "", "") {
 			all[n]++
 		}
 	}
@@ -208,4 +208,40 @@ func validate(t *testing.T, dir string, args ...string) (stdout, stderr string, 
 	cmd.SetArgs(append([]string{}, args...)) // nil would stand for those of the test
 	err = cmd.Execute()
 	return out.String(), errOut.String() + host.Describe(err), host.ExitCode(err)
+}
+
+// Whom others may ask without being told what for is a warning; what this version cannot do
+// with an Expert stands with that Expert alone, as information. Neither is an error.
+func TestDelegates(t *testing.T) {
+	dir := t.TempDir()
+	const file = `
+[experts.lead]
+instruction = "x"
+delegates = ["writer", "@reg/far"]
+[experts.writer]
+instruction = "x"
+delegates = ["lead", "reader"]
+[experts.reader]
+description = "Reads."
+instruction = "x"
+`
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(file), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const hint = "; say in one what it is for: the model reads it to know when to ask\n"
+	const warnings = `perstack.toml:2:10: warning: experts.lead: has no description, but "writer" delegates to it` + hint +
+		`perstack.toml:5:10: warning: experts.writer: has no description, but "lead" delegates to it` + hint
+	const listed = "perstack.toml: 3 experts, 2 warnings\n  lead 1.0.0\n" +
+		`    note: perstack.toml:4:1: experts.lead.delegates.1: delegate "@reg/far" is not in this file; experts of the registry cannot be used by this version yet` +
+		"\n  writer 1.0.0\n  reader 1.0.0\n"
+	out, errOut, code := validate(t, dir)
+	if code != 0 || errOut != warnings || out != listed {
+		t.Errorf("code %d, stdout\n%sstderr\n%s", code, out, errOut)
+	}
+	out, _, code = validate(t, dir, "--json")
+	var findings []finding
+	if err := json.Unmarshal([]byte(out), &findings); err != nil || code != 0 || len(findings) != 3 ||
+		findings[0].Severity != "warning" || findings[2].Severity != "note" {
+		t.Errorf("%v, code %d, %s", err, code, out)
+	}
 }

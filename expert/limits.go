@@ -1,0 +1,71 @@
+package expert
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// Defaults of what bounds delegation.
+const (
+	DefaultMaxDepth    = 8
+	DefaultMaxParallel = 16
+)
+
+// The largest limits that a file may set. Nobody needs more, and below them no sum of
+// what a job uses can overflow.
+const (
+	MostTokens   = 1_000_000_000_000
+	MostCost     = 1_000_000 // US dollars
+	MostDuration = 8760 * time.Hour
+	MostDepth    = 1000
+	MostParallel = 10_000
+
+	mostPrice = 100_000 // US dollars for a million tokens
+)
+
+// Limits bound what may be used: by a whole job, or by one Run of an Expert together with
+// all that it delegates to. A limit of 0 is none.
+type Limits struct {
+	MaxSteps    int
+	MaxTokens   int64
+	MaxCost     float64 // in US dollars
+	MaxDuration time.Duration
+}
+
+// A Price is what a model costs, in US dollars for a million tokens.
+//
+// A file may leave CachedInput and CacheWrite out. The reader then writes Input there, so
+// whoever counts need not know what the file said. That a cache could be cheaper is not
+// assumed: a limit on cost must not be passed because of a guess.
+type Price struct {
+	Input       float64
+	CachedInput float64 // read from the provider's cache
+	CacheWrite  float64 // written to it; 0 if that costs the same as Input
+	Output      float64
+}
+
+// A duration has at most this many characters, which is more than any sensible one has.
+const maxDurationText = 32
+
+// The grammar is a part of Go's, without signs and without units that no limit needs, so
+// that the schema can state it too.
+var durationGrammar = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(h|m|s|ms))+$`)
+
+// ParseDuration reads a limit on time such as 90s, 30m, 2h or 1h30m. It is more than 0 and
+// at most MostDuration.
+func ParseDuration(s string) (time.Duration, error) {
+	const hint = `; write numbers with units, like "90s", "30m" or "2h"`
+	if len(s) > maxDurationText || !durationGrammar.MatchString(s) {
+		return 0, errors.New(quote(s) + " is not a duration" + hint)
+	}
+	d, err := time.ParseDuration(s) // fails only for what does not fit
+	switch {
+	case err != nil, d > MostDuration:
+		return 0, fmt.Errorf("must be at most %.0fh; %s", MostDuration.Hours(), noLimit)
+	case d <= 0:
+		return 0, errors.New("must be more than 0; " + noLimit)
+	}
+	return d, nil
+}
