@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/perstack-go/perstack/event"
 )
 
 // An Error is a failed generation. Message is fit for printing: whoever makes an
@@ -14,19 +16,49 @@ type Error struct {
 	StatusCode int           // of HTTP, 0 if there was none
 	Retryable  bool          // the same request may succeed later
 	RetryAfter time.Duration // what the provider asked for; 0 if it did not
+
+	// Usage is what the provider had counted when an answer broke off, and bills all the
+	// same. It is zero if nothing was counted.
+	Usage event.Usage
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// AsError returns err as an [*Error]. A generation that ran out of time may be tried
-// again; of other errors nothing is known, and they are final.
+// AsError returns err as an [*Error], with what was used before it. A generation that ran
+// out of time may be tried again; of other errors nothing is known, and they are final.
 func AsError(err error) *Error {
 	var e *Error
-	switch {
-	case errors.As(err, &e):
+	if errors.As(err, &e) {
 		return e
-	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{Name: "TimeoutError", Message: "the model did not answer in time; raise --timeout", Retryable: true}
 	}
-	return &Error{Name: "UnknownError", Message: err.Error()}
+	var used event.Usage
+	var broken *interrupted
+	if errors.As(err, &broken) {
+		used = broken.used
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &Error{Name: "TimeoutError", Message: "the model did not answer in time; raise --timeout", Retryable: true, Usage: used}
+	}
+	return &Error{Name: "UnknownError", Message: err.Error(), Usage: used}
 }
+
+// WithUsage returns err with what was used before it: [AsError] has it, whatever err is.
+// What err is for [errors.Is] does not change.
+func WithUsage(err error, used event.Usage) error {
+	var e *Error
+	if errors.As(err, &e) {
+		with := *e // a copy: someone may hold the other
+		with.Usage = used
+		return &with
+	}
+	return &interrupted{err, used}
+}
+
+// interrupted is an end that is not the provider's: our own time ran out, or the user
+// stopped the run.
+type interrupted struct {
+	error
+	used event.Usage
+}
+
+func (e *interrupted) Unwrap() error { return e.error }

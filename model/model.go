@@ -33,6 +33,10 @@ type Request struct {
 	Tools     []Tool // none: the model can only answer with text
 	Reasoning expert.ReasoningBudget
 
+	// MaxTokens bounds the answer, thinking included; 0 means what the model allows. An
+	// answer that reaches it ends with [FinishLength].
+	MaxTokens int
+
 	// Turn counts the generations that this conversation had before, and Attempt
 	// how often this one failed in transport. No provider is sent them; a scripted
 	// model finds its place by them, also in another process.

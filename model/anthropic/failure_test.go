@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/model/anthropic"
 )
@@ -29,6 +32,9 @@ func apiError(kind, message string) string {
 	return `{"type":"error","error":{"type":"` + kind + `","message":"` + message + `"}}`
 }
 
+// begun is what the first event of a stream counts.
+var begun = event.Usage{InputTokens: 1110, CachedInputTokens: 100, OutputTokens: 1, TotalTokens: 1111}
+
 func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		handler http.HandlerFunc
@@ -46,17 +52,17 @@ func TestRefusals(t *testing.T) {
 
 		// inside a stream
 		{streaming(apiError("overloaded_error", "Overloaded")), model.Error{StatusCode: 529, Retryable: true, Message: "anthropic answered 529: Overloaded"}},
-		{streaming(start, textStart, textOne, apiError("overloaded_error", "Overloaded")), model.Error{StatusCode: 529, Retryable: true, Message: "anthropic answered 529: Overloaded"}},
-		{streaming(start, apiError("rate_limit_error", "slow down")), model.Error{StatusCode: 429, Retryable: true, Message: "anthropic answered 429 Too Many Requests: slow down"}},
-		{streaming(start, apiError("api_error", "oops")), model.Error{StatusCode: 500, Retryable: true, Message: "anthropic answered 500 Internal Server Error: oops"}},
-		{streaming(start, apiError("authentication_error", "expired "+key)), model.Error{StatusCode: 401, Message: "anthropic answered 401 Unauthorized: expired [redacted]; check the API key"}},
-		{streaming(start, apiError("billing_error", "pay")), model.Error{StatusCode: 402, Message: "anthropic answered 402 Payment Required: pay"}},
-		{streaming(start, apiError("new_error", "")), model.Error{StatusCode: 500, Retryable: true, Message: "anthropic answered 500 Internal Server Error: new_error"}},
+		{streaming(start, textStart, textOne, apiError("overloaded_error", "Overloaded")), model.Error{Usage: begun, StatusCode: 529, Retryable: true, Message: "anthropic answered 529: Overloaded"}},
+		{streaming(start, apiError("rate_limit_error", "slow down")), model.Error{Usage: begun, StatusCode: 429, Retryable: true, Message: "anthropic answered 429 Too Many Requests: slow down"}},
+		{streaming(start, apiError("api_error", "oops")), model.Error{Usage: begun, StatusCode: 500, Retryable: true, Message: "anthropic answered 500 Internal Server Error: oops"}},
+		{streaming(start, apiError("authentication_error", "expired "+key)), model.Error{Usage: begun, StatusCode: 401, Message: "anthropic answered 401 Unauthorized: expired [redacted]; check the API key"}},
+		{streaming(start, apiError("billing_error", "pay")), model.Error{Usage: begun, StatusCode: 402, Message: "anthropic answered 402 Payment Required: pay"}},
+		{streaming(start, apiError("new_error", "")), model.Error{Usage: begun, StatusCode: 500, Retryable: true, Message: "anthropic answered 500 Internal Server Error: new_error"}},
 	} {
 		_, _, err := ask(t.Context(), serve(t, test.handler, nil), hello())
 		test.want.Name = "AI_APICallError"
-		if got := failure(t, err); *got != test.want {
-			t.Errorf("got  %+v\nwant %+v", *got, test.want)
+		if diff := cmp.Diff(test.want, *failure(t, err)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }
@@ -93,6 +99,53 @@ func TestCutStream(t *testing.T) {
 			t.Fatalf("cut at %d: %+v", cut, e)
 		}
 	}
+}
+
+// Wherever an answer breaks off, the error says what was counted until then.
+func TestUsageOfBrokenAnswers(t *testing.T) {
+	whole := []string{start, textStart, textOne, textTwo, stop0, end, stop}
+	want := []event.Usage{{}, begun, begun, begun, begun, begun, usage} // after so many events
+	breaks := map[string]func(w http.ResponseWriter, r *http.Request){
+		"IncompleteAnswer": func(http.ResponseWriter, *http.Request) {},
+		"InvalidAnswer":    streaming("garbage"),
+		"AI_APICallError":  streaming(apiError("overloaded_error", "Overloaded")),
+	}
+	for name, then := range breaks {
+		for n := range whole {
+			m := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				streaming(whole[:n]...)(w, r)
+				then(w, r)
+			}, nil)
+			_, _, err := ask(t.Context(), m, hello())
+			e := failure(t, err)
+			if diff := cmp.Diff(want[n], e.Usage); diff != "" || e.Name != name {
+				t.Errorf("%s after %d events, got %s (-want +got):\n%s", name, n, e.Name, diff)
+			}
+		}
+	}
+}
+
+// The same holds when we give up waiting.
+func TestUsageOfSilentAnswers(t *testing.T) {
+	m := serve(t, nil, func(c *anthropic.Config) {
+		c.Client.Idle = time.Millisecond
+		c.Client.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			body := io.MultiReader(strings.NewReader(asSSE(start, textStart)), silence{r.Context()})
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body), Request: r}, nil
+		})}
+	})
+	_, _, err := ask(t.Context(), m, hello())
+	if e := failure(t, err); e.Name != "TimeoutError" || !cmp.Equal(begun, e.Usage) {
+		t.Errorf("%+v", e)
+	}
+}
+
+// silence is a body from which nothing more comes.
+type silence struct{ ctx context.Context }
+
+func (s silence) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
 }
 
 func TestBrokenConnection(t *testing.T) {
@@ -163,6 +216,9 @@ func TestInterrupted(t *testing.T) {
 	}
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff(begun, model.AsError(err).Usage); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

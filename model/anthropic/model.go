@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"strings"
@@ -114,24 +113,10 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell func(mode
 	}
 	defer stream.Close()
 	turn := turn{client: &m.client}
-	for {
-		e, err := stream.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, m.client.Incomplete()
-		case err != nil:
-			return nil, err
-		}
-		chunk, err := turn.take(e)
-		switch {
-		case err != nil:
-			return nil, err
-		case turn.done:
-			return turn.answer(), nil
-		case chunk != (model.Chunk{}) && !tell(chunk):
-			return nil, errUnheard
-		}
+	if err := turn.read(stream, tell); err != nil {
+		return nil, turn.paid(err)
 	}
+	return turn.answer(), nil
 }
 
 // header adds the betas that this request needs. What a user set by hand comes last.

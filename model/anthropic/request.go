@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -104,7 +103,7 @@ func merge(messages []*encoded) (turns [][]*encoded) {
 // head writes the members that are numbers and names.
 func (m *Model) head(req *model.Request, talk []*encoded) string {
 	name, _ := jsontext.AppendQuote(nil, m.name)
-	limit, budget := m.limits(req.Reasoning)
+	limit, budget := m.limits(req)
 	head := `{"model":` + string(name) + `,"max_tokens":` + strconv.Itoa(limit) + `,"stream":true`
 	if budget > 0 && mayThink(talk) {
 		head += `,"thinking":{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`
@@ -140,13 +139,16 @@ func hasQuery(turn []*encoded) bool {
 
 const (
 	minBudget     = 1024 // the API's own
+	minAnswer     = 256  // what a thought leaves for the words after it
 	unknownOutput = 4096
 )
 
-// limits returns the limit of the answer, and what of it may be spent on thinking.
-func (m *Model) limits(reasoning expert.ReasoningBudget) (limit, budget int) {
-	if !reasoning.Off() && m.canThink() {
-		budget = reasoning.Tokens()
+// limits returns the limit of the answer, and what of it may be spent on thinking. The
+// API refuses a budget that is not below the limit; a thought that uses up all of it
+// would be paid for and say nothing.
+func (m *Model) limits(req *model.Request) (limit, budget int) {
+	if !req.Reasoning.Off() && m.canThink() {
+		budget = req.Reasoning.Tokens()
 	}
 	if budget > 0 {
 		budget = max(budget, minBudget)
@@ -159,7 +161,10 @@ func (m *Model) limits(reasoning expert.ReasoningBudget) (limit, budget int) {
 	if limit == 0 {
 		limit = unknownOutput + budget
 	}
-	if budget = min(budget, limit-1); budget < minBudget {
+	if req.MaxTokens > 0 {
+		limit = min(limit, req.MaxTokens)
+	}
+	if budget = min(budget, limit-minAnswer); budget < minBudget {
 		budget = 0 // there is no room for a thought
 	}
 	return limit, budget

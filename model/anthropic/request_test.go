@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
@@ -122,6 +123,9 @@ var requests = []struct {
 	{name: "own_limit", change: func(c *anthropic.Config) { c.MaxTokens = 500 }, req: model.Request{Reasoning: "medium", Messages: hello().Messages}},
 	{name: "old_model", change: func(c *anthropic.Config) { c.Model = "claude-3-5-haiku-latest" }, req: model.Request{Reasoning: "low", Messages: hello().Messages}},
 	{name: "no_thinking", req: model.Request{Reasoning: expert.ReasoningNone, Messages: hello().Messages}},
+	{name: "limited", req: model.Request{MaxTokens: 700, Messages: hello().Messages}},
+	{name: "limited_thinking", req: model.Request{MaxTokens: 2000, Reasoning: "low", Messages: hello().Messages}},
+	{name: "limited_no_thinking", req: model.Request{MaxTokens: 1200, Reasoning: "low", Messages: hello().Messages}},
 	{
 		name: "hosted_tools",
 		change: func(c *anthropic.Config) {
@@ -172,6 +176,59 @@ func TestRequests(t *testing.T) {
 			}
 			testkit.Golden(t, test.name+".json", string(v)+"\n")
 		})
+	}
+}
+
+// The limit of a request lowers that of the model and never raises it. Thinking gets what
+// an answer leaves, or nothing.
+func TestMaxTokens(t *testing.T) {
+	for _, tt := range []struct {
+		model         string
+		own, asked    int // limits, of the configuration and of the request
+		reasoning     expert.ReasoningBudget
+		limit, budget int
+	}{
+		{"claude-sonnet-4-5", 0, 0, "", 64_000, 0},
+		{"claude-sonnet-4-5", 0, 0, "high", 64_000, 10_000},
+		{"claude-sonnet-4-5", 0, 1, "", 1, 0},
+		{"claude-sonnet-4-5", 0, 64_001, "", 64_000, 0},
+		{"claude-sonnet-4-5", 0, 20_000, "high", 20_000, 10_000},
+		{"claude-sonnet-4-5", 0, 10_256, "high", 10_256, 10_000},
+		{"claude-sonnet-4-5", 0, 10_255, "high", 10_255, 9_999},
+		{"claude-sonnet-4-5", 0, 1_280, "high", 1_280, 1_024},
+		{"claude-sonnet-4-5", 0, 1_279, "high", 1_279, 0},
+		{"claude-sonnet-4-5", 0, 256, "high", 256, 0},
+		{"claude-sonnet-4-5", 0, 1, "high", 1, 0},
+		{"claude-sonnet-4-5", 0, 2_000, "none", 2_000, 0},
+		{"claude-sonnet-4-5", 0, 2_000, "5", 2_000, 1_024},
+		{"claude-sonnet-4-5", 0, -1, "", 64_000, 0},
+		{"claude-sonnet-4-5", 3_000, 2_000, "high", 2_000, 1_744},
+		{"claude-sonnet-4-5", 2_000, 3_000, "high", 2_000, 1_744},
+		{"claude-3-haiku", 0, 5_000, "high", 4_096, 0},
+		{"claude-9", 0, 0, "low", 6_144, 2_048},
+		{"claude-9", 0, 10_000, "low", 6_144, 2_048},
+		{"claude-9", 0, 3_000, "medium", 3_000, 2_744},
+	} {
+		var sent struct {
+			MaxTokens int `json:"max_tokens"`
+			Thinking  struct {
+				Budget int `json:"budget_tokens"`
+			} `json:"thinking"`
+		}
+		m := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if err := json.UnmarshalRead(r.Body, &sent); err != nil {
+				t.Error(err)
+			}
+			streaming(start, end, stop)(w, r)
+		}, func(c *anthropic.Config) { c.Model, c.MaxTokens = tt.model, tt.own })
+		req := hello()
+		req.MaxTokens, req.Reasoning = tt.asked, tt.reasoning
+		if _, _, err := ask(t.Context(), m, req); err != nil {
+			t.Fatal(err)
+		}
+		if sent.MaxTokens != tt.limit || sent.Thinking.Budget != tt.budget {
+			t.Errorf("%+v: sent %+v", tt, sent)
+		}
 	}
 }
 

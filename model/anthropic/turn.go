@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"errors"
+	"io"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -47,6 +49,36 @@ type message struct {
 	} `json:"delta"`
 	Usage usage    `json:"usage"`
 	Error apiError `json:"error"`
+}
+
+// read takes the events of a stream up to the last and tells what there is to tell.
+func (t *turn) read(stream *wire.Stream, tell func(model.Chunk) bool) error {
+	for !t.done {
+		e, err := stream.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return t.client.Incomplete()
+		case err != nil:
+			return err
+		}
+		chunk, err := t.take(e)
+		switch {
+		case err != nil:
+			return err
+		case chunk != (model.Chunk{}) && !tell(chunk):
+			return errUnheard
+		}
+	}
+	return nil
+}
+
+// paid adds to an error what was counted before it: the input at least is billed, from
+// the first event on.
+func (t *turn) paid(err error) error {
+	if used := t.usage.total(); used.TotalTokens > 0 {
+		return model.WithUsage(err, used)
+	}
+	return err
 }
 
 // take adds an event to the turn and returns what there is to tell.

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -76,6 +77,7 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 			yield(model.Chunk{}, err)
 		case t.failure != nil:
 			failure := t.failure.Error // a copy: the caller may keep it
+			failure.Usage, _ = t.used(req)
 			yield(model.Chunk{}, &failure)
 		default:
 			yield(model.Chunk{Answer: t.answer(req)}, nil)
@@ -117,11 +119,28 @@ func words(s string) iter.Seq[string] {
 	}
 }
 
+// used is the usage of the turn within the limit of the request, and whether it would
+// have been more: a provider stops there, and counts no further.
+func (t *turn) used(req *model.Request) (used event.Usage, cut bool) {
+	used = t.usage
+	if req.MaxTokens <= 0 || used.OutputTokens <= req.MaxTokens {
+		return used, false
+	}
+	used.OutputTokens = req.MaxTokens
+	used.ReasoningTokens = min(used.ReasoningTokens, used.OutputTokens)
+	used.TotalTokens = used.InputTokens + used.OutputTokens
+	return used, true
+}
+
 func (t *turn) answer(req *model.Request) *model.Answer {
+	used, cut := t.used(req)
 	a := &model.Answer{
 		Text:   t.text,
-		Usage:  t.usage,
+		Usage:  used,
 		Finish: t.finish,
+	}
+	if cut {
+		a.Finish = model.FinishLength
 	}
 	if t.reasoning != "" {
 		a.Thinking = []model.Thinking{{Text: t.reasoning}}

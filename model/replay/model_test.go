@@ -41,6 +41,14 @@ func user(text string) *event.Message {
 	return &event.Message{Type: event.UserMessage, Contents: []event.Part{{Type: event.TextPart, Text: text}}}
 }
 
+func instruction(text string) *event.Message {
+	return &event.Message{Type: event.InstructionMessage, Contents: user(text).Contents}
+}
+
+func expertSays(text string) *event.Message {
+	return &event.Message{Type: event.ExpertMessage, Contents: user(text).Contents}
+}
+
 func tool(texts ...string) *event.Message {
 	m := &event.Message{Type: event.ToolMessage}
 	for _, text := range texts {
@@ -131,6 +139,10 @@ message = "closed"
 retryable = true
 retryAfter = "1s"
 after = "text"
+[turn.usage]
+input = 7
+output = 5
+reasoning = 3
 [[turn]]
 turn = 2
 reasoning = "I think"
@@ -150,7 +162,10 @@ status = 400
 	}{
 		{
 			[]model.Chunk{{Reasoning: "I "}, {Reasoning: "think"}, {Text: "so "}, {Text: "it"}},
-			model.Error{Name: "ConnectionError", Message: "closed", Retryable: true, RetryAfter: time.Second},
+			model.Error{
+				Name: "ConnectionError", Message: "closed", Retryable: true, RetryAfter: time.Second,
+				Usage: event.Usage{InputTokens: 7, OutputTokens: 4, ReasoningTokens: 3, TotalTokens: 11},
+			},
 		},
 		{
 			[]model.Chunk{{Reasoning: "I "}, {Reasoning: "think"}},
@@ -159,7 +174,7 @@ status = 400
 		{nil, model.Error{Name: "BadRequest", Message: "the cassette has an error here", StatusCode: 400}},
 	}
 	for i, tt := range tests {
-		got := play(t.Context(), m, &model.Request{Turn: i})
+		got := play(t.Context(), m, &model.Request{Turn: i, MaxTokens: 4})
 		if d := cmp.Diff(tt.chunks, got.chunks); d != "" || got.answer != nil {
 			t.Errorf("turn %d: answer %v, chunks %s", i+1, got.answer, d)
 		}
@@ -169,6 +184,57 @@ status = 400
 		}
 		if d := cmp.Diff(tt.want, *e); d != "" {
 			t.Errorf("turn %d: %s", i+1, d)
+		}
+	}
+}
+
+// A limit does to a scripted answer what it does to a real one.
+func TestMaxTokens(t *testing.T) {
+	m := New(mustParse(t, `
+[[turn]]
+text = "one two"
+usage = { input = 100, output = 50, reasoning = 40, cached = 10 }
+[[turn]]
+text = "filtered"
+finish = "content-filter"
+usage = { output = 50 }
+[[turn]]
+text = "calls"
+usage = { output = 50 }
+[[turn.call]]
+tool = "think"
+[[turn]]
+text = "nothing was counted"
+`))
+	usage := func(output, reasoning int) event.Usage {
+		return event.Usage{InputTokens: 100, OutputTokens: output, ReasoningTokens: reasoning, TotalTokens: 100 + output, CachedInputTokens: 10}
+	}
+	output := func(n int) event.Usage { return event.Usage{OutputTokens: n, TotalTokens: n} }
+	for _, tt := range []struct {
+		turn, limit int
+		finish      model.Finish
+		usage       event.Usage
+	}{
+		{0, 0, model.FinishStop, usage(50, 40)},
+		{0, 51, model.FinishStop, usage(50, 40)},
+		{0, 50, model.FinishStop, usage(50, 40)},
+		{0, 49, model.FinishLength, usage(49, 40)},
+		{0, 30, model.FinishLength, usage(30, 30)},
+		{1, 50, model.FinishContentFilter, output(50)},
+		{1, 49, model.FinishLength, output(49)},
+		{2, 50, model.FinishToolCalls, output(50)},
+		{2, 1, model.FinishLength, output(1)},
+		{3, 1, model.FinishStop, output(0)},
+	} {
+		whole := play(t.Context(), m, &model.Request{Turn: tt.turn})
+		got := play(t.Context(), m, &model.Request{Turn: tt.turn, MaxTokens: tt.limit})
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		want := *whole.answer // text and calls are as they were
+		want.Finish, want.Usage = tt.finish, tt.usage
+		if d := cmp.Diff(&want, got.answer); d != "" {
+			t.Errorf("turn %d, at most %d: %s", tt.turn+1, tt.limit, d)
 		}
 	}
 }

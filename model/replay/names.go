@@ -25,7 +25,7 @@ const (
 var known = map[string][]field{
 	"": {{"turn", aList}},
 	"turn": {
-		{"expert", aString}, {"turn", anInteger}, {"attempt", anInteger}, {"contains", aString},
+		{"expert", aString}, {"query", aString}, {"turn", anInteger}, {"attempt", anInteger}, {"contains", aString},
 		{"reasoning", aString}, {"text", aString}, {"finish", aString}, {"delay", aString},
 		{"usage", aTable}, {"call", aList}, {"error", aTable},
 	},

@@ -13,27 +13,30 @@ import (
 // is not given.
 type rules struct {
 	expert   string
+	query    string
 	turn     int
 	attempt  int
 	contains string
 }
 
-// number gives a turn number to each turn that has no rule but an expert: the turns of
-// one expert follow each other as they stand in the file. An error that is tried
+// number gives a turn number to each turn that has no rule but an expert and a query: the
+// turns of one conversation follow each other as they stand in the file. An error that is tried
 // again does not use up a number, since the next attempt is for the same turn: it
 // takes one attempt, or all that are left if nothing follows it.
 func number(turns []turn) {
+	type conversation struct{ expert, query string }
 	type place struct{ turn, attempt, last int }
-	places := make(map[string]*place)
+	places := make(map[conversation]*place)
 	for i := range turns {
 		t := &turns[i]
 		if t.turn != 0 || t.attempt != 0 || t.contains != "" {
 			continue
 		}
-		p := places[t.expert]
+		at := conversation{t.expert, t.query}
+		p := places[at]
 		if p == nil {
 			p = &place{turn: 1, attempt: 1}
-			places[t.expert] = p
+			places[at] = p
 		} else if last := &turns[p.last]; last.failure != nil && last.failure.Retryable {
 			last.attempt = p.attempt // something follows it
 			p.attempt++
@@ -49,7 +52,8 @@ func (r rules) match(req *model.Request) bool {
 	return (r.expert == "" || sameExpert(r.expert, req.Expert)) &&
 		(r.turn == 0 || r.turn == req.Turn+1) &&
 		(r.attempt == 0 || r.attempt == req.Attempt+1) &&
-		(r.contains == "" || lastMessageContains(req.Messages, r.contains))
+		(r.query == "" || queryContains(req.Messages, r.query)) &&
+		(r.contains == "" || newsContain(req.Messages, r.contains))
 }
 
 // covers reports whether r answers every request that other answers.
@@ -57,20 +61,26 @@ func (r rules) covers(other rules) bool {
 	return (r.expert == "" || r.expert == other.expert) &&
 		(r.turn == 0 || r.turn == other.turn) &&
 		(r.attempt == 0 || r.attempt == other.attempt) &&
+		strings.Contains(other.query, r.query) &&
 		strings.Contains(other.contains, r.contains)
 }
+
+// Each text of a rule is compared with all before it; together they bound that work.
+const (
+	maxTexts     = 2_000   // turns with a text
+	maxTextBytes = 1 << 20 // of all texts
+)
 
 // checkReachable finds turns that can never be played. They are a mistake that would
 // otherwise show as a wrong answer at another place.
 func (c *Cassette) checkReachable() error {
-	const most = 500 // each text is compared with all others
-	texts := 0
+	texts, bytes := 0, 0
 	for i := range c.turns {
-		if c.turns[i].contains != "" {
-			texts++
+		if n := len(c.turns[i].query) + len(c.turns[i].contains); n > 0 {
+			texts, bytes = texts+1, bytes+n
 		}
-		if texts > most {
-			return fmt.Errorf("more than %d turns have the rule contains; use turn instead", most)
+		if texts > maxTexts || bytes > maxTextBytes {
+			return fmt.Errorf("more than %d turns have the rule contains or query, or their texts have more than %d bytes; use turn instead", maxTexts, maxTextBytes)
 		}
 		for j := range i {
 			if c.turns[j].covers(c.turns[i].rules) {
@@ -91,13 +101,25 @@ func sameExpert(rule, key string) bool {
 	return at > 0 && rule == key[:at]
 }
 
-// lastMessageContains looks for text in the newest message: what the user wrote, or
-// what tools returned.
-func lastMessageContains(messages []*event.Message, text string) bool {
-	if len(messages) == 0 {
-		return false
+// queryContains looks for text in the query that the conversation began with. All of it
+// is about that query, so it tells conversations of one Expert apart, at every turn.
+func queryContains(messages []*event.Message, text string) bool {
+	first := slices.IndexFunc(messages, func(m *event.Message) bool { return m.Type == event.UserMessage })
+	return first >= 0 && partsContain(messages[first].Contents, text)
+}
+
+// newsContain looks for text in what was said since the model spoke: what the user wrote,
+// what tools returned, and what the runtime adds to both.
+func newsContain(messages []*event.Message, text string) bool {
+	for _, m := range slices.Backward(messages) {
+		switch {
+		case m.Type == event.ExpertMessage:
+			return false
+		case m.Type != event.InstructionMessage && partsContain(m.Contents, text):
+			return true
+		}
 	}
-	return partsContain(messages[len(messages)-1].Contents, text)
+	return false
 }
 
 func partsContain(parts []event.Part, text string) bool {
@@ -129,7 +151,7 @@ func (c *Cassette) noAnswer(req *model.Request) string {
 		switch {
 		case r.expert != "" && !sameExpert(r.expert, req.Expert):
 			experts = append(experts, fmt.Sprintf("%q", r.expert))
-		case r.contains != "" || r.turn == 0 || r.attempt != 0:
+		case r.contains != "" || r.query != "" || r.turn == 0 || r.attempt != 0:
 			conditional++
 		default:
 			turns = append(turns, fmt.Sprint(r.turn))

@@ -2,7 +2,9 @@ package replay
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
@@ -92,10 +94,51 @@ text = "anybody two"`,
 			asks{
 				{request{Messages: says(user("read my notes."))}, "found"},
 				{request{Turn: 7, Messages: says(user("x"), tool("a", "the notes say"))}, "found"},
-				{request{Messages: says(user("read my notes"), tool("nothing"))}, "one"},
+				{request{Messages: says(user("read my notes"), expertSays("yes"), tool("nothing"))}, "one"},
+				{request{Turn: 7, Messages: says(user("x"), expertSays("notes"), tool("the notes say"), user("hurry"))}, "found"},
+				{request{Messages: says(instruction("notes"), user("x"))}, "one"},
 				{request{Messages: says(user("Notes"))}, "one"},
 				{request{}, "one"},
 				{request{Turn: 1, Messages: says(user("x"))}, "CassetteError"},
+			},
+		},
+		{
+			"conversations of one Expert by their query",
+			`
+[[turn]]
+expert = "w"
+query = "rain"
+text = "rain one"
+[[turn]]
+expert = "w"
+query = "sun"
+error = { name = "Busy", status = 429 }
+[[turn]]
+expert = "w"
+query = "sun"
+text = "sun one"
+[[turn]]
+expert = "w"
+query = "rain"
+text = "rain two"
+[[turn]]
+expert = "w"
+text = "other one"
+[[turn]]
+query = "snow"
+turn = 2
+text = "snow two"`,
+			asks{
+				{request{Expert: "w", Messages: says(user("about rain"))}, "rain one"},
+				{request{Expert: "w", Turn: 1, Messages: says(instruction("sun"), user("about rain"), expertSays("rain one"), user("and sun"))}, "rain two"},
+				{request{Expert: "w", Turn: 2, Messages: says(user("about rain"))}, "CassetteError"},
+				{request{Expert: "w", Messages: says(user("about sun"))}, "Busy"},
+				{request{Expert: "w", Attempt: 1, Messages: says(user("about sun"))}, "sun one"},
+				{request{Expert: "w", Messages: says(user("about wind"))}, "other one"},
+				{request{Expert: "w", Messages: says(user("about wind"), user("rain"))}, "other one"},
+				{request{Expert: "v", Messages: says(user("about rain"))}, "CassetteError"},
+				{request{Expert: "v", Turn: 1, Messages: says(user("about snow"), expertSays("x"), tool("y"))}, "snow two"},
+				{request{Expert: "w"}, "other one"},
 			},
 		},
 		{
@@ -157,6 +200,37 @@ text = "two"`,
 	}
 }
 
+// Children of one Expert run at once; each has its own query and gets its own answers.
+func TestParallelChildren(t *testing.T) {
+	const children = 200
+	script := "[[turn]]\nexpert = \"lead\"\n"
+	for i := range children {
+		script += fmt.Sprintf("[[turn.call]]\ntool = \"writer\"\nargs = { query = \"chapter %d.\" }\n", i)
+	}
+	for i := range children {
+		for turn := range 2 {
+			script += fmt.Sprintf("[[turn]]\nexpert = \"writer\"\nquery = \"chapter %d.\"\ntext = \"chapter %d, part %d\"\n", i, i, turn)
+		}
+	}
+	m := New(mustParse(t, script))
+	calls := play(t.Context(), m, &model.Request{Expert: "lead", Messages: []*event.Message{user("go")}}).answer.Calls
+	var group sync.WaitGroup
+	for i := range children {
+		group.Go(func() {
+			messages := []*event.Message{user(string(calls[i].Args))}
+			for turn := range 2 {
+				got := play(t.Context(), m, &model.Request{Expert: "writer", Turn: turn, Messages: messages})
+				if want := fmt.Sprintf("chapter %d, part %d", i, turn); got.err != nil || got.answer.Text != want {
+					t.Errorf("got %+v, want %s", got, want)
+					return
+				}
+				messages = append(messages, expertSays(got.answer.Text), tool("the same for all"))
+			}
+		})
+	}
+	group.Wait()
+}
+
 func TestNoAnswer(t *testing.T) {
 	tests := []struct {
 		name, script string
@@ -170,6 +244,10 @@ func TestNoAnswer(t *testing.T) {
 		{
 			"conditions", "[[turn]]\ntext = \"\"\n[[turn]]\ncontains = \"x\"\ntext = \"\"", model.Request{Expert: "writer", Turn: 1, Attempt: 2},
 			`the cassette demo.toml has no answer for attempt 3 at turn 2 of expert "writer"; for this expert it has turns 1 and 1 with conditions that do not hold`,
+		},
+		{
+			"another query", "[[turn]]\nquery = \"rain\"\ntext = \"\"", model.Request{Expert: "w", Messages: []*event.Message{user("sun")}},
+			`the cassette demo.toml has no answer for turn 1 of expert "w"; for this expert it has 1 with conditions that do not hold`,
 		},
 		{
 			"another expert", "[[turn]]\nexpert = \"lead\"\ntext = \"\"\n[[turn]]\nexpert = \"lead\"\ntext = \"\"", model.Request{Expert: "writer"},

@@ -15,6 +15,7 @@ import (
 type (
 	turnTable struct {
 		Expert    *string     `toml:"expert"`
+		Query     *string     `toml:"query"`
 		Turn      *int        `toml:"turn"`
 		Attempt   *int        `toml:"attempt"`
 		Contains  *string     `toml:"contains"`
@@ -86,6 +87,9 @@ func (t turnTable) rules() (r rules, err error) {
 	if r.expert, err = nonEmpty("expert", t.Expert); err != nil {
 		return r, err
 	}
+	if r.query, err = nonEmpty("query", t.Query); err != nil {
+		return r, err
+	}
 	r.contains, err = nonEmpty("contains", t.Contains)
 	return r, err
 }
@@ -130,8 +134,11 @@ func (t turnTable) failure() (*failure, error) {
 	if e.Name == "" {
 		return nil, errors.New(`the error has no name; give it one like "RateLimitError"`)
 	}
-	if t.Call != nil || t.Finish != nil || t.Usage != nil {
-		return nil, errors.New("an error stands in the place of an answer; remove call, finish and usage")
+	switch {
+	case t.Call != nil || t.Finish != nil:
+		return nil, errors.New("an error stands in the place of an answer; remove call and finish")
+	case t.Usage != nil && e.After == nil:
+		return nil, errors.New("an error that comes at once costs nothing; remove usage, or set after")
 	}
 	wait, err := duration("retryAfter", e.RetryAfter)
 	if err != nil {

@@ -61,7 +61,7 @@ func NewHTTPClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 			DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout:    20 * time.Second,
 			ForceAttemptHTTP2:      true,
-			MaxIdleConnsPerHost:    16,
+			MaxIdleConnsPerHost:    1000, // what many Runs at once have opened serves their next turns too
 			IdleConnTimeout:        90 * time.Second,
 			DisableCompression:     true, // a stream gains nothing, and a bomb is not unpacked
 			MaxResponseHeaderBytes: 64 << 10,

@@ -44,7 +44,7 @@ func newStream(ctx context.Context, c *Client, body io.ReadCloser, watch *watchd
 		s.maxStream = DefaultMaxStream
 	}
 	s.left = s.maxStream
-	s.lines = bufio.NewReaderSize(s, 16<<10)
+	s.lines = bufio.NewReaderSize(s, 4<<10) // lines are short, and there may be a thousand streams
 	return s
 }
 

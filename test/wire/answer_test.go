@@ -18,6 +18,9 @@ import (
 	"github.com/perstack-go/perstack/model/anthropic"
 )
 
+// maxTokens is the limit under which both clients ask.
+const maxTokens = 4096
+
 // sdkClient is the SDK's client, with nothing of this machine's environment and without
 // a second try.
 func sdkClient(url string, more ...option.RequestOption) sdk.Client {
@@ -80,14 +83,14 @@ func (a answer) check(t *testing.T) {
 // among them is checked, and they alone are compared.
 func readOurs(t *testing.T, script, words string) (r reading) {
 	_, m := start(t, script, nil)
-	a, heard, err := ask(t.Context(), m, &model.Request{Messages: user(text("Hello"))})
+	a, heard, err := ask(t.Context(), m, &model.Request{MaxTokens: maxTokens, Messages: user(text("Hello"))})
 	r.Heard = heard
 	if err != nil {
 		var e *model.Error
 		if !errors.As(err, &e) {
 			t.Fatalf("%v is a %T", err, err)
 		}
-		r.Failure = failure{Status: e.StatusCode, Broken: e.Name == "IncompleteAnswer"}
+		r.Failure, r.Usage = failure{Status: e.StatusCode, Broken: e.Name == "IncompleteAnswer"}, e.Usage
 		if !r.Failure.Broken {
 			r.Failure.Message = e.Message
 			if strings.Contains(e.Message, ": "+words) {
@@ -112,7 +115,7 @@ func readSDKs(t *testing.T, script string) (r reading) {
 	_, url := llm.Start(t, s)
 	client := sdkClient(strings.TrimSuffix(url, "/v1"))
 	stream := client.Messages.NewStreaming(t.Context(), sdk.MessageNewParams{
-		Model: modelName, MaxTokens: 4096, Messages: []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("Hello"))},
+		Model: modelName, MaxTokens: maxTokens, Messages: []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("Hello"))},
 	})
 	defer stream.Close()
 	var m sdk.Message
@@ -133,7 +136,7 @@ func readSDKs(t *testing.T, script string) (r reading) {
 	// The SDK takes a stream that just ends for complete: that its last event has come is
 	// the caller's to check.
 	if err := stream.Err(); err != nil || !complete {
-		r.Failure = sdkFailure(t, err)
+		r.Failure, r.Usage = sdkFailure(t, err), sdkUsage(m.Usage)
 		return r
 	}
 	sdkMessage(t, &m, &r)
@@ -190,17 +193,21 @@ func sdkMessage(t *testing.T, m *sdk.Message, r *reading) {
 		}
 	}
 	r.Finish = finishes[m.StopReason]
-	u := m.Usage
-	r.Usage = event.Usage{
+	r.Usage = sdkUsage(m.Usage)
+	if len(m.JSON.ExtraFields)+len(m.Usage.JSON.ExtraFields) > 0 {
+		t.Errorf("the server sends what the SDK does not know: %v %v", m.JSON.ExtraFields, m.Usage.JSON.ExtraFields)
+	}
+}
+
+func sdkUsage(u sdk.Usage) event.Usage {
+	usage := event.Usage{
 		InputTokens:       int(u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens),
 		CachedInputTokens: int(u.CacheReadInputTokens),
 		OutputTokens:      int(u.OutputTokens),
 		ReasoningTokens:   int(u.OutputTokensDetails.ThinkingTokens),
 	}
-	r.Usage.TotalTokens = r.Usage.InputTokens + r.Usage.OutputTokens
-	if len(m.JSON.ExtraFields)+len(u.JSON.ExtraFields) > 0 {
-		t.Errorf("the server sends what the SDK does not know: %v %v", m.JSON.ExtraFields, u.JSON.ExtraFields)
-	}
+	usage.TotalTokens = usage.InputTokens + usage.OutputTokens
+	return usage
 }
 
 var finishes = map[sdk.StopReason]model.Finish{

@@ -24,6 +24,7 @@ type conversation struct {
 	name      string
 	change    func(*anthropic.Config)
 	reasoning expert.ReasoningBudget
+	maxTokens int
 	tools     []model.Tool
 	script    string
 	said      [][]*event.Message // before each answer
@@ -31,7 +32,7 @@ type conversation struct {
 
 func (c conversation) check(t *testing.T) {
 	server, m := start(t, c.script, c.change)
-	req := &model.Request{Reasoning: c.reasoning, Tools: c.tools}
+	req := &model.Request{Reasoning: c.reasoning, MaxTokens: c.maxTokens, Tools: c.tools}
 	for _, messages := range c.said {
 		req.Messages = append(req.Messages, messages...)
 		answer, _, err := ask(t.Context(), m, req)
@@ -163,6 +164,14 @@ var conversations = []conversation{
 		script: "[[turn]]\nreasoning = \"Hm.\"\nredacted = \"c2VjcmV0\"\n[[turn.call]]\nid = \"c1\"\ntool = \"read\"\n[[turn]]\ntext = \"Done.\"\n",
 		said:   [][]*event.Message{user(text("Read.")), results(result("c1", false, text("A")))},
 	},
+	// The server refuses a budget that is not below the limit.
+	{name: "limit", maxTokens: 300, script: twoTexts, said: [][]*event.Message{user(text("Hello")), user(text("Again."))}},
+	{
+		name: "limit with thinking", tools: tools, reasoning: "high", maxTokens: 1500,
+		script: "[[turn]]\nreasoning = \"I should read.\"\n[[turn.call]]\nid = \"c1\"\ntool = \"read\"\n[[turn]]\ntext = \"Done.\"\n",
+		said:   [][]*event.Message{user(text("Read.")), results(result("c1", false, text("A")))},
+	},
+	{name: "limit without thinking", reasoning: "high", maxTokens: 1024, script: twoTexts, said: [][]*event.Message{user(text("Hello")), user(text("Again."))}},
 	{
 		name: "images", tools: tools, script: oneCall,
 		said: [][]*event.Message{

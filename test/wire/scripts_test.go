@@ -23,6 +23,15 @@ func args(s string) (v any) {
 // the block's end, then the message's delta and its end.
 const said = "[[turn]]\ntext = \"one two three four\"\n"
 
+// used is what an answer costs. Its first event counts all of the input and the first token
+// of the output; the last but one counts everything.
+const used = "usage = { input = 7, output = 50, cached = 100, cacheWrite = 1000 }\n"
+
+var (
+	paid    = event.Usage{InputTokens: 1107, CachedInputTokens: 100, OutputTokens: 1, TotalTokens: 1108}
+	paidAll = event.Usage{InputTokens: 1107, CachedInputTokens: 100, OutputTokens: 50, TotalTokens: 1157}
+)
+
 var answers = []answer{
 	{
 		name: "text", script: "[[turn]]\ntext = \"Hello <b>&\\u2028 \\U0001F44B \\\"you\\\".\\n\"\n",
@@ -60,6 +69,13 @@ var answers = []answer{
 			Usage: event.Usage{InputTokens: 1107, CachedInputTokens: 100, OutputTokens: 50, ReasoningTokens: 20, TotalTokens: 1157},
 		},
 	},
+	{
+		name: "stopped by the limit", script: "[[turn]]\ntext = \"x\"\nusage = { input = 7, output = 5000, reasoning = 4500 }\n",
+		want: reading{
+			Heard: "x", Text: "x", Finish: model.FinishLength,
+			Usage: event.Usage{InputTokens: 7, OutputTokens: maxTokens, ReasoningTokens: maxTokens, TotalTokens: 7 + maxTokens},
+		},
+	},
 	stopped("max_tokens", model.FinishLength),
 	stopped("refusal", model.FinishContentFilter),
 	stopped("pause_turn", model.FinishStop),
@@ -67,6 +83,10 @@ var answers = []answer{
 	{name: "error as first event", script: said + "errorAfter = 0\n[turn.error]\ntype = \"rate_limit_error\"\nmessage = \"slow down\"\n", want: reading{Failure: failure{Status: 429, Message: "slow down"}}},
 	{name: "error inside the stream", script: said + "errorAfter = 5\n", want: reading{Heard: "one two ", Failure: failure{Status: 529, Message: "Overloaded"}}},
 	{name: "api_error in the stream", script: said + "errorAfter = 9\n[turn.error]\ntype = \"api_error\"\nmessage = \"oops\"\n", want: reading{Heard: "one two three four", Failure: failure{Status: 500, Message: "oops"}}},
+	{name: "usage of an error", script: said + used + "errorAfter = 5\n", want: reading{Heard: "one two ", Usage: paid, Failure: failure{Status: 529, Message: "Overloaded"}}},
+	{name: "usage of a cut", script: said + used + "cutAfter = 5\n", want: reading{Heard: "one two ", Usage: paid, Failure: failure{Broken: true}}},
+	{name: "usage of a late cut", script: said + used + "cutAfter = 9\n", want: reading{Heard: "one two three four", Usage: paidAll, Failure: failure{Broken: true}}},
+	{name: "usage of nothing", script: said + used + "cutAfter = 0\n", want: reading{Failure: failure{Broken: true}}},
 	{name: "cut at once", script: said + "cutAfter = 0\n", want: reading{Failure: failure{Broken: true}}},
 	{name: "cut stream", script: said + "cutAfter = 5\n", want: reading{Heard: "one two ", Failure: failure{Broken: true}}},
 	{name: "cut inside an event", script: said + "cutAfter = 6\ncutInside = true\n", want: reading{Heard: "one two three ", Failure: failure{Broken: true}}},

@@ -4,7 +4,8 @@
 // It looks at a request as closely as the real service does, and answers what that
 // would refuse with the same status and the same kind of body. What it accepts, it
 // answers from the script; and it can answer badly in every way we have heard of.
-// It asks nobody and stores nothing. Start reading at [Parse] and [Server].
+// It asks nobody and keeps what it was asked in memory, for assertions: [Server.Requests].
+// Start reading at [Parse] and [Server].
 //
 // A script is TOML and reads like a cassette (docs/cassettes.md): a [[turn]] is one
 // answer, in the order in which they are needed.
@@ -29,13 +30,15 @@
 // number of conversations can go on at once and each gets the answers it always gets:
 //
 //	system    this text occurs in the system prompt; it tells Experts apart
+//	query     this text occurs in the first message; it tells conversations of one Expert
+//	          apart, at every turn
 //	turn      the request has n-1 messages of the assistant
 //	contains  this text occurs in the last message: what the user wrote or tools returned
 //	attempt   it is the n-th time that this very body arrives
 //
 // Only attempt is counted, and for each body apart: conversations that must not share
 // their attempts have to differ in a word. A turn without turn, attempt and contains is
-// numbered among those with the same system. One that does not end in a whole answer
+// numbered among those with the same system and query. One that does not end in a whole answer
 // (an error, a cut, a raw body) does not use up a number but an attempt, or all that are
 // left if nothing follows it. A client that says something new after a failure, instead
 // of the same again, is met with contains. A turn that can never be given is an error.
@@ -49,8 +52,11 @@
 //	                      (nested lists); id, else toolu_<turn>_<n>; two may have the same
 //	stop                  the stop reason, in the words of the wire, whatever it is; else
 //	                      tool_use if there are calls, or end_turn
-//	usage                 input, output, cached, cacheWrite, reasoning
-//	delay, eventDelay     a pause before the head, and before each event, like "20ms"
+//	usage                 input, output, cached, cacheWrite, reasoning. When output is more
+//	                      than the request's max_tokens, that many are counted and the stop
+//	                      reason is max_tokens; the text stays
+//	delay, eventDelay     a pause before the head, and before each event, like "20ms"; events
+//	                      without a pause are written at once
 //
 // Thinking that comes back must bear the signature that the script gave it, or the
 // request is refused, as the real service does.

@@ -145,38 +145,41 @@ func (s *Script) checkSeal(at string, b Block) *problem {
 
 // checkPairs looks for the result of every call, in the message that follows it.
 func checkPairs(messages []Message) *problem {
-	seen := map[string]bool{} // calls, in the whole conversation
-	var open []string         // calls of the message before
+	seen := map[string]bool{}     // calls, in the whole conversation
+	var uses []string             // calls of the message before
+	answered := map[string]bool{} // whether they have a result
 	for i, m := range messages {
-		var answered, uses []string
+		open := map[string]bool{}
+		var calls []string
 		other := false
 		for j, b := range m.Content {
+			has, expected := answered[b.ToolUseID]
 			switch {
 			case b.Type == "tool_use" && seen[b.ID]:
 				return invalid("messages: `tool_use` ids must be unique")
 			case b.Type == "tool_use":
-				seen[b.ID] = true
-				uses = append(uses, b.ID)
+				seen[b.ID], open[b.ID] = true, false
+				calls = append(calls, b.ID)
 			case b.Type != "tool_result":
 				other = true
-			case slices.Contains(answered, b.ToolUseID):
+			case has:
 				return invalid("messages.%d.content.%d: each tool_use must have a single result. Found multiple `tool_result` blocks with id: %s", i, j, b.ToolUseID)
-			case !slices.Contains(open, b.ToolUseID):
+			case !expected:
 				return invalid("messages.%d.content.%d: unexpected `tool_use_id` found in `tool_result` blocks: %s. "+
 					"Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", i, j, b.ToolUseID)
 			case other:
 				return invalid("messages.%d.content.%d: `tool_result` blocks must come before other content", i, j)
 			default:
-				answered = append(answered, b.ToolUseID)
+				answered[b.ToolUseID] = true
 			}
 		}
-		if missing := slices.DeleteFunc(open, func(id string) bool { return slices.Contains(answered, id) }); len(missing) > 0 {
+		if missing := slices.DeleteFunc(uses, func(id string) bool { return answered[id] }); len(missing) > 0 {
 			return unanswered(i-1, missing)
 		}
-		open = uses
+		uses, answered = calls, open
 	}
-	if len(open) > 0 {
-		return unanswered(len(messages)-1, open)
+	if len(uses) > 0 {
+		return unanswered(len(messages)-1, uses)
 	}
 	return nil
 }

@@ -30,11 +30,21 @@ func (s *stream) send(text string) bool {
 	return !s.gone
 }
 
+// events sends events one by one if there is a pause between them, else all at once: a
+// thousand clients would wait for as many thousand writes otherwise.
 func (s *stream) events(events []sse) {
-	for _, e := range events {
-		if !s.send(e.String()) {
-			return
+	if s.pause > 0 {
+		for _, e := range events {
+			s.send(e.String())
 		}
+		return
+	}
+	var all strings.Builder
+	for _, e := range events {
+		all.WriteString(e.String())
+	}
+	if all.Len() > 0 {
+		s.send(all.String())
 	}
 }
 
@@ -51,6 +61,19 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
+}
+
+// within is the turn as a request with a limit of tokens gets it. The service stops at
+// the limit and counts no further; the text stays, so that a test knows what comes.
+func (t *turn) within(limit int) *turn {
+	if t.usage.Output <= limit {
+		return t
+	}
+	cut := *t
+	cut.stop = "max_tokens"
+	cut.usage.Output = limit
+	cut.usage.Reasoning = min(cut.usage.Reasoning, limit)
+	return &cut
 }
 
 // status is that of the head.

@@ -142,6 +142,7 @@ func (r *Request) Turn() int {
 func (r *Request) asked() asked {
 	a := asked{system: r.System.String(), turn: r.Turn()}
 	if n := len(r.Messages); n > 0 {
+		a.query = r.Messages[0].Content.String()
 		a.last = r.Messages[n-1].Content.String()
 	}
 	return a

@@ -10,6 +10,7 @@ import (
 // is not given.
 type rules struct {
 	system   string
+	query    string
 	turn     int
 	attempt  int
 	contains string
@@ -17,8 +18,8 @@ type rules struct {
 
 // asked is what rules look at.
 type asked struct {
-	system, last  string
-	turn, attempt int
+	system, query, last string
+	turn, attempt       int
 }
 
 func (t turnTable) rules() (r rules, err error) {
@@ -27,12 +28,12 @@ func (t turnTable) rules() (r rules, err error) {
 			return r, fmt.Errorf("turn or attempt is %d; counting starts at 1", *n)
 		}
 	}
-	for _, s := range []*string{t.System, t.Contains} {
+	for _, s := range []*string{t.System, t.Query, t.Contains} {
 		if s != nil && *s == "" {
-			return r, errors.New("system or contains is empty; leave it out if it does not matter")
+			return r, errors.New("system, query or contains is empty; leave it out if it does not matter")
 		}
 	}
-	return rules{given(t.System), given(t.Turn), given(t.Attempt), given(t.Contains)}, nil
+	return rules{given(t.System), given(t.Query), given(t.Turn), given(t.Attempt), given(t.Contains)}, nil
 }
 
 func given[T any](p *T) (zero T) {
@@ -47,21 +48,23 @@ func (t *turn) whole() bool {
 	return t.failure == nil && t.redirect == "" && t.raw == "" && t.cutAt < 0 && t.endAt < 0
 }
 
-// number gives a turn number to each turn that has no rule but a system: the turns of
-// one Expert follow each other as they stand in the file. After one that is no whole
+// number gives a turn number to each turn that has no rule but a system and a query: the
+// turns of one conversation follow each other as they stand in the file. After one that is no whole
 // answer, the client is still where it was.
 func number(turns []turn) {
+	type conversation struct{ system, query string }
 	type place struct{ turn, attempt, last int }
-	places := make(map[string]*place)
+	places := make(map[conversation]*place)
 	for i := range turns {
 		t := &turns[i]
 		if t.turn != 0 || t.attempt != 0 || t.contains != "" {
 			continue
 		}
-		p := places[t.system]
+		at := conversation{t.system, t.query}
+		p := places[at]
 		if p == nil {
 			p = &place{turn: 1, attempt: 1}
-			places[t.system] = p
+			places[at] = p
 		} else if last := &turns[p.last]; !last.whole() {
 			last.attempt = p.attempt // something follows it
 			p.attempt++
@@ -73,32 +76,26 @@ func number(turns []turn) {
 }
 
 func (r rules) match(a asked) bool {
-	return strings.Contains(a.system, r.system) &&
-		(r.turn == 0 || r.turn == a.turn) &&
+	return (r.turn == 0 || r.turn == a.turn) &&
 		(r.attempt == 0 || r.attempt == a.attempt) &&
+		strings.Contains(a.query, r.query) &&
+		strings.Contains(a.system, r.system) &&
 		strings.Contains(a.last, r.contains)
 }
 
 // covers reports whether r answers every request that other answers.
 func (r rules) covers(other rules) bool {
-	return strings.Contains(other.system, r.system) &&
-		(r.turn == 0 || r.turn == other.turn) &&
+	return (r.turn == 0 || r.turn == other.turn) &&
 		(r.attempt == 0 || r.attempt == other.attempt) &&
+		strings.Contains(other.query, r.query) &&
+		strings.Contains(other.system, r.system) &&
 		strings.Contains(other.contains, r.contains)
 }
 
 // checkReachable finds turns that can never be played. They are a mistake that would
 // otherwise show as a wrong answer at another place.
 func (s *Script) checkReachable() error {
-	const most = 200 // each text is compared with all others
-	texts := 0
 	for i := range s.turns {
-		if s.turns[i].contains != "" || s.turns[i].system != "" {
-			texts++
-		}
-		if texts > most {
-			return fmt.Errorf("more than %d turns have the rule contains or system", most)
-		}
 		for j := range i {
 			if s.turns[j].covers(s.turns[i].rules) {
 				return fmt.Errorf("%s is never reached, since %s answers first; give it other rules or put it before",

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -21,13 +22,22 @@ const (
 
 // A Server plays a script to any number of clients at once.
 type Server struct {
-	script *Script
+	script  *Script
+	forgets bool
 
 	mu       sync.Mutex
 	requests []Recorded
+	count    int // of the requests, also if they are forgotten
 	size     int
 	attempts map[[sha256.Size]byte]int
 }
+
+// An Option changes what a [Server] does.
+type Option func(*Server)
+
+// Forgetting has a server count requests and not keep them, so that it can be asked
+// without end and weighs nothing where memory is measured.
+func Forgetting() Option { return func(s *Server) { s.forgets = true } }
 
 // Recorded is a request as it arrived, and what became of it.
 type Recorded struct {
@@ -46,11 +56,23 @@ type Recorded struct {
 	Attempt int      // how often this body has arrived, with this time
 }
 
+// System is the text of the system prompt, by which the Experts of a job can be told apart.
+func (r Recorded) System() string {
+	if r.Body == nil {
+		return ""
+	}
+	return r.Body.System.String()
+}
+
 var _ http.Handler = (*Server)(nil)
 
 // New returns a server that plays script.
-func New(script *Script) *Server {
-	return &Server{script: script, attempts: make(map[[sha256.Size]byte]int)}
+func New(script *Script, options ...Option) *Server {
+	s := &Server{script: script, attempts: make(map[[sha256.Size]byte]int)}
+	for _, option := range options {
+		option(s)
+	}
+	return s
 }
 
 // Serve listens on the loopback interface. The URL is the base URL for a client; stop
@@ -64,25 +86,33 @@ func (s *Server) Serve() (url string, stop func()) {
 }
 
 // Start is [New] and [Server.Serve] for a test, at the end of which the server stops.
-func Start(t testing.TB, script *Script) (*Server, string) {
+func Start(t testing.TB, script *Script, options ...Option) (*Server, string) {
 	t.Helper()
-	s := New(script)
+	s := New(script, options...)
 	url, stop := s.Serve()
 	t.Cleanup(stop)
 	return s, url
 }
 
-// Requests returns what arrived so far, in order of arrival.
+// Requests returns what arrived so far, in order of arrival; nothing if the server is
+// [Forgetting].
 func (s *Server) Requests() []Recorded {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]Recorded, len(s.requests))
-	for i, r := range s.requests {
+	out := slices.Clone(s.requests)
+	s.mu.Unlock()
+	for i := range out {
+		r := &out[i]
 		r.Header = r.Header.Clone()
 		r.Body, _ = decode(r.Raw, true) // anew: a test may change what it is given
-		out[i] = r
 	}
 	return out
+}
+
+// Count is how many requests arrived so far.
+func (s *Server) Count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
 }
 
 // ServeHTTP answers one request.
@@ -103,7 +133,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.play(w, r, re)
 }
 
-// take looks at a request, finds its answer and writes both down.
+// take looks at a request, finds its answer and writes both down. Only counting and
+// writing down are done by one request at a time.
 func (s *Server) take(r *http.Request, raw []byte, sum [sha256.Size]byte) (*turn, reply, *problem) {
 	rec := Recorded{
 		Host: r.Host, Path: r.URL.Path, Header: r.Header.Clone(), Raw: raw,
@@ -113,14 +144,7 @@ func (s *Server) take(r *http.Request, raw []byte, sum [sha256.Size]byte) (*turn
 	rec.Header.Del("X-Api-Key")
 	rec.Header.Del("Authorization")
 	req, p := s.look(r, raw)
-
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.requests) >= maxRequests || s.size+len(raw) > maxRecorded {
-		return nil, reply{}, invalid("the scripted server has taken %d requests and takes no more", len(s.requests))
-	}
-	s.attempts[sum]++
-	rec.Attempt = s.attempts[sum]
+	rec.Attempt = s.attempt(sum)
 	var t *turn
 	var re reply
 	if p == nil {
@@ -133,11 +157,36 @@ func (s *Server) take(r *http.Request, raw []byte, sum [sha256.Size]byte) (*turn
 	if p != nil {
 		rec.Problem, rec.Status = p.message, p.status
 	} else {
+		t = t.within(req.MaxTokens)
 		rec.Status = t.status()
 	}
-	s.requests = append(s.requests, rec)
-	s.size += len(raw)
+	if full := s.record(rec); full != nil {
+		return nil, reply{}, full
+	}
 	return t, re, p
+}
+
+// attempt counts how often a body has arrived.
+func (s *Server) attempt(sum [sha256.Size]byte) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts[sum]++
+	return s.attempts[sum]
+}
+
+// record writes a request down, while there is room.
+func (s *Server) record(rec Recorded) *problem {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.forgets && (len(s.requests) >= maxRequests || s.size+len(rec.Raw) > maxRecorded) {
+		return invalid("the scripted server has taken %d requests and takes no more", len(s.requests))
+	}
+	s.count++
+	if !s.forgets {
+		s.requests = append(s.requests, rec)
+		s.size += len(rec.Raw)
+	}
+	return nil
 }
 
 // look says what is wrong with a request, if anything is.

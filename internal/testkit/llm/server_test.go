@@ -64,6 +64,12 @@ func TestRules(t *testing.T) {
 contains = "needle"
 text = "found"
 [[turn]]
+query = "about rain"
+text = "rain 1"
+[[turn]]
+query = "about rain"
+text = "rain 2"
+[[turn]]
 system = "You are the writer"
 text = "writer 1"
 [[turn]]
@@ -81,7 +87,11 @@ text = "anybody 2"
 `))
 	said := says(`{"type":"text","text":"a"}`)
 	writer := `"system":[{"type":"text","text":"Now:"},{"type":"text","text":"You are the writer."}],`
+	rain := `{"role":"user","content":"Write about rain."}`
 	tests := []struct{ body, want string }{
+		{body(writer, rain), `"rain "`},
+		{body(writer, rain, said, user), `"2"`},
+		{body("", rain, said, user), `"2"`},
 		{body(writer), `"writer "`},
 		{body(writer, user, said, user), `"2"`},
 		{body(""), "overloaded_error"},
@@ -96,6 +106,43 @@ text = "anybody 2"
 	for i, tt := range tests {
 		if a := post(t, url, tt.body); !strings.Contains(a.body, tt.want) {
 			t.Errorf("%d: got %v, want %s", i, a, tt.want)
+		}
+	}
+}
+
+// A limit that the answer would exceed ends it, as the service does.
+func TestMaxTokens(t *testing.T) {
+	const script = "[[turn]]\ntext = \"one two\"\nusage = { input = 9, output = 100, reasoning = 60 }\n"
+	for limit, want := range map[int][2]string{
+		101: {`"stop_reason":"end_turn"`, `"output_tokens":100,"output_tokens_details":{"thinking_tokens":60}`},
+		100: {`"stop_reason":"end_turn"`, `"output_tokens":100,"output_tokens_details":{"thinking_tokens":60}`},
+		99:  {`"stop_reason":"max_tokens"`, `"output_tokens":99,"output_tokens_details":{"thinking_tokens":60}`},
+		50:  {`"stop_reason":"max_tokens"`, `"output_tokens":50,"output_tokens_details":{"thinking_tokens":50}`},
+	} {
+		_, url := Start(t, mustParse(t, script))
+		a := post(t, url, strings.Replace(hello, `"max_tokens":100`, fmt.Sprintf(`"max_tokens":%d`, limit), 1))
+		if !strings.Contains(a.body, want[0]) || !strings.Contains(a.body, want[1]) || strings.Join(texts(a.body), "") != "one two" {
+			t.Errorf("%d: %s", limit, a.body)
+		}
+	}
+}
+
+// Whoever wants to count only can be asked without end.
+func TestForgetting(t *testing.T) {
+	script := mustParse(t, "[[turn]]\nattempt = 1\ntext = \"a\"\n[[turn]]\ntext = \"b\"")
+	for _, options := range [][]Option{nil, {Forgetting()}} {
+		s, url := Start(t, script, options...)
+		s.requests = make([]Recorded, maxRequests-1)
+		for i, want := range []int{200, 200} {
+			if len(options) == 0 && i == 1 {
+				want = 400
+			}
+			if a := post(t, url, hello); a.status != want {
+				t.Errorf("%d: %+v", i, a)
+			}
+		}
+		if got, want := [2]int{s.Count(), len(s.requests) - maxRequests + 1}, [2]int{1, 1}; len(options) == 0 && got != want || len(options) == 1 && got != [2]int{2, 0} {
+			t.Errorf("%d options: %v", len(options), got)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 type (
 	turnTable struct {
 		System   *string `toml:"system"`
+		Query    *string `toml:"query"`
 		Turn     *int    `toml:"turn"`
 		Attempt  *int    `toml:"attempt"`
 		Contains *string `toml:"contains"`
