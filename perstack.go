@@ -13,6 +13,10 @@
 //		}
 //	}
 //
+// An Expert that delegates to others works together with those of [Options.Experts]: each
+// has a conversation of its own, and its events bear its name. Limits hold for all of
+// them together.
+//
 // A program that lets Experts run commands, or gives them skills that are started as
 // processes, calls [Init] first thing in main.
 //
@@ -20,7 +24,6 @@
 package perstack
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -32,11 +35,9 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
-	"github.com/perstack-go/perstack/store/memory"
 )
 
 // Init makes the program able to run commands and the servers of skills. Call it at the
@@ -56,6 +57,11 @@ type Options struct {
 	Model     model.Model
 	Workspace string // directory that the file tools work in
 
+	// Experts are those that Expert may delegate to, and those that these may: all that
+	// their Delegates name, by their names. Expert itself may be among them, so that all
+	// Experts of a file will do.
+	Experts []*expert.Expert
+
 	// Query is the task. With Continue, it goes on top of the recorded conversation;
 	// without a query, an unfinished Run is resumed.
 	Query string
@@ -68,7 +74,16 @@ type Options struct {
 	JobID string      // default: a new id
 	Store store.Store // default: a new one in memory
 
-	MaxSteps   int           // default 100
+	// Limits of the whole job, with everything that is delegated in it. Those of the Expert
+	// and of the others hold beside them, each for a Run of its own. A job that continues
+	// goes on counting, but for the duration.
+	MaxSteps    int           // default 100
+	MaxTokens   int64         // in and out; 0 for no limit, like the next
+	MaxCost     float64       // in US dollars
+	MaxDuration time.Duration // of this call
+	MaxDepth    int           // Experts that may delegate to one another in a row; default 8
+	MaxParallel int           // Experts that may work at once; default 16
+
 	MaxRetries int           // default 5; negative for none
 	Timeout    time.Duration // of one generation; default 5 minutes, negative for none
 	Reasoning  expert.ReasoningBudget
@@ -78,6 +93,10 @@ type Options struct {
 	Provider      string // recorded and shown, like the next
 	ModelName     string
 	ContextWindow int // of the model, in tokens; 0 when unknown
+	MaxOutput     int // tokens of one answer of the model; default: what is known of Provider and ModelName
+	// Price is what the model costs; default: what is known of Provider and ModelName. With
+	// a limit on cost, a price that is neither given nor known is an error.
+	Price *expert.Price
 
 	// Secrets are values by name that must not be seen: what tools and providers say is
 	// recorded, yielded and shown to the model without them. The key of the model
@@ -108,7 +127,8 @@ type Options struct {
 // run and saves it.
 func Run(ctx context.Context, opts Options) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		if err := opts.complete(); err != nil {
+		team, err := opts.complete()
+		if err != nil {
 			yield(event.Event{}, err)
 			return
 		}
@@ -126,66 +146,31 @@ func Run(ctx context.Context, opts Options) iter.Seq2[event.Event, error] {
 			MaxWorkspaceBytes: opts.MaxWorkspaceBytes, Redact: opts.redact(),
 			Lock: opts.Lock, Env: func(name string) string { return opts.Env[name] }, CacheDir: opts.CacheDir,
 		}
-		_, err := runtime.Run(ctx, engine.Job{
+		_, err = runtime.Run(ctx, engine.Job{
 			ID:     opts.JobID,
 			Expert: opts.Expert,
 			Input: engine.Input{
 				Query: opts.Query, Continue: opts.Continue, From: opts.From, Answer: opts.Answer,
 			},
-			MaxSteps:   opts.MaxSteps,
-			MaxRetries: max(opts.MaxRetries, 0),
-			Timeout:    max(opts.Timeout, 0),
-			Reasoning:  opts.Reasoning,
-			Experts:    []string{opts.Expert.Key},
-			Provider:   opts.Provider,
-			ModelName:  opts.ModelName,
+			Lookup: team.Lookup,
 
+			Limits:      opts.limits(),
+			MaxDepth:    opts.MaxDepth,
+			MaxParallel: opts.MaxParallel,
+			MaxRetries:  max(opts.MaxRetries, 0),
+			Timeout:     max(opts.Timeout, 0),
+			Reasoning:   opts.Reasoning,
+			MaxOutput:   opts.MaxOutput,
+			Price:       opts.price(team),
+
+			Experts:       keys(team),
+			Provider:      opts.Provider,
+			ModelName:     opts.ModelName,
 			ContextWindow: opts.ContextWindow,
-
-			Version: version.String(),
+			Version:       version.String(),
 		}, engine.Listener{Emit: emit, Full: true})
 		if err != nil && !stopped {
 			yield(event.Event{}, err)
 		}
 	}
-}
-
-// complete checks what is required and fills in the rest.
-func (o *Options) complete() error {
-	switch {
-	case o.Expert == nil:
-		return errors.New("perstack: Options.Expert is nil; take it from expert.Load")
-	case o.Model == nil:
-		return errors.New("perstack: Options.Model is nil; make one with a package below model")
-	case o.Workspace == "":
-		return errors.New("perstack: Options.Workspace is empty; name a directory")
-	case o.Query == "" && !o.Continue:
-		return errors.New("perstack: Options.Query is empty; say what the Expert shall do")
-	}
-	o.MaxSteps = cmp.Or(o.MaxSteps, expert.DefaultMaxSteps)
-	o.MaxRetries = cmp.Or(o.MaxRetries, expert.DefaultMaxRetries)
-	o.Timeout = cmp.Or(o.Timeout, expert.DefaultTimeout)
-	o.Reasoning = cmp.Or(o.Reasoning, expert.DefaultReasoningBudget)
-	if o.Source == nil {
-		o.Source = engine.SystemSource()
-	}
-	o.JobID = cmp.Or(o.JobID, o.Source.NewID())
-	if o.Store == nil {
-		o.Store = memory.New()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return nil
-}
-
-func (o *Options) redact() func(string) string {
-	set := new(secret.Set)
-	for name, value := range o.Secrets {
-		set.Add(name, value)
-	}
-	for name, value := range o.Env {
-		set.AddIfRandom(name, value)
-	}
-	return set.Redact
 }

@@ -5,15 +5,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit/node"
+	"github.com/perstack-go/perstack/store/file"
 )
 
 // A played command is one that an example shows in its first comment.
@@ -45,8 +48,15 @@ var commands = map[string][]played{
 		{host.ExitOK, "Your portrait is in portrait.md."},
 	},
 	"team": {
-		{host.ExitUsage, "delegates cannot be run by this version yet"},
-		{host.ExitOK, "3 experts, no problems"},
+		{host.ExitUsage, "ANTHROPIC_API_KEY is not set"},
+		{host.ExitOK, "article.md is done"},
+		{host.ExitOK, "→ reviewer"},
+		{host.ExitOK, "Expert researcher 1.0.0"},
+	},
+	"survey": {
+		{host.ExitUsage, "ANTHROPIC_API_KEY is not set"},
+		{host.ExitOK, "Three points, in survey.md."},
+		{host.ExitOK, "→ proofreader"},
 	},
 }
 
@@ -55,6 +65,15 @@ var files = map[string]string{
 	"organiser":   "invoices/2026-03-01-water.txt",
 	"research":    "answer.md",
 	"interviewer": "portrait.md",
+	"team":        "article.md",
+	"survey":      "survey.md",
+}
+
+// Whose Runs the history of an example has, and who asked for them, in alphabetical order;
+// not told for one that does not delegate.
+var runs = map[string][]string{
+	"team":   {"lead", "researcher for lead", "reviewer for lead"},
+	"survey": {"editor", "newcomer for editor", "proofreader for editor", "sceptic for editor"},
 }
 
 func TestMain(m *testing.M) {
@@ -103,8 +122,45 @@ func TestExamplesPlay(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			if want := runs[name]; want != nil {
+				if got := completedRuns(t, dir); !slices.Equal(got, want) {
+					t.Errorf("completed %q, want %q", got, want)
+				}
+			}
 		})
 	}
+}
+
+// completedRuns says whose Runs the history of the only job below dir has, and who asked
+// for them. One that has not come to a good end is missing.
+func completedRuns(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	history := file.New(filepath.Join(dir, "perstack"), nil)
+	for job, err := range history.Jobs(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := make(map[string]string) // by the id of the Run
+		for record, err := range history.Read(t.Context(), job.ID, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b := record.Event.Body.(type) {
+			case event.StartRun:
+				if names[record.Event.RunID] != "" {
+					continue // it goes on with answers
+				}
+				names[record.Event.RunID] = record.Event.ExpertKey
+				if b.DelegatedBy != nil {
+					names[record.Event.RunID] += " for " + b.DelegatedBy.Expert.Key
+				}
+			case event.CompleteRun:
+				all = append(all, names[record.Event.RunID])
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // shownCommands are the arguments of each "#   perstack …" line at the top of a file.

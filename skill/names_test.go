@@ -60,6 +60,9 @@ func TestToolboxRefuses(t *testing.T) {
 		return skill.Source{Skill: &fake{name: name, tools: tools}}
 	}
 	question := skill.Source{Skill: &fake{name: "user", tools: []string{"a"}, kind: skill.Interactive}}
+	asks := func(name, tool string) skill.Source {
+		return skill.Source{Skill: &fake{name: name, tools: []string{tool}, kind: skill.Delegate}}
+	}
 	base := one(event.BaseSkill, "attemptCompletion", "exec")
 	narrow := base
 	narrow.Filter = skill.Filter{Omit: []string{"exec"}}
@@ -82,6 +85,17 @@ func TestToolboxRefuses(t *testing.T) {
 		{"twice", []skill.Source{one("one", "a", "a")}, `skill "one" offers the tool "a" twice`},
 		{"a reserved name", []skill.Source{one("one", "readTextFile")}, `skill "one" offers a tool named "readTextFile", which is a name of the base skill "@perstack/base"; leave it out with omit, or set toolPrefix = true`},
 		{"one that base omits", []skill.Source{narrow, one("one", "exec")}, `which is a name of the base skill`},
+		{"a skill and a delegate", []skill.Source{one("one", "a"), asks("@x/a", "a")}, `skill "one" and delegate "@x/a" both offer a tool named "a"; leave it out with omit, or set toolPrefix = true for the skill; ` +
+			`or give the Expert another name, since the last part of it is the name of the tool`},
+		{"a delegate and a question", []skill.Source{asks("@x/a", "a"), question}, `delegate "@x/a" and skill "user" both offer a tool named "a"; give the Expert another name, since the last part of it is the name of the tool; or give the question another name`},
+		{"two delegates", []skill.Source{asks("@x/a", "a"), asks("@y/a", "a")}, `delegates "@x/a" and "@y/a" would both be called as the tool "a"; give the Expert another name`},
+		{"two delegates after sanitising", []skill.Source{asks("a.b", "a.b"), asks("a_b", "a_b")}, `delegates "a.b" and "a_b" would both be called as the tool "a_b"`},
+		{"one delegate twice", []skill.Source{asks("@x/a", "a"), asks("@x/a", "a")}, `delegate "@x/a" is there twice; name it once in delegates`},
+		{"a delegate with a reserved name", []skill.Source{asks("@x/exec", "exec")}, `delegate "@x/exec" offers a tool named "exec", which is a name of the base skill "@perstack/base"; give the Expert another name`},
+		{"a reserved name that base omits", []skill.Source{narrow, asks("exec", "exec")}, `delegate "exec" offers a tool named "exec", which is a name of the base skill`},
+		{"a delegate that poses as base", []skill.Source{base, asks(event.BaseSkill, "base")}, `delegate "@perstack/base" has the name of the base skill; give the Expert another name`},
+		{"one that could end the run", []skill.Source{narrow, asks(event.BaseSkill, "exec")}, `delegate "@perstack/base" has the name of the base skill`},
+		{"a skill named like a delegate", []skill.Source{base, one("a", "b"), asks("a", "a")}, ""},
 		{"base without an end", []skill.Source{useless}, `skill "@perstack/base" is left without the tool "attemptCompletion"`},
 		{"base for a client", []skill.Source{served}, ""},
 		{"base", []skill.Source{base, one("one", "a")}, ""},
@@ -221,6 +235,9 @@ func TestCollisions(t *testing.T) {
 		"[]": {
 			{Name: event.BaseSkill, Tools: tools("attemptCompletion")}, {Name: "a", Tools: tools("find", "exec"), Filter: skill.Filter{Omit: []string{"exec"}}},
 			{Name: "b", Tools: tools("find"), Prefix: true},
+		},
+		`[skill "a" and delegate "@x/find" both offer a tool named "find"; leave it out with omit, or set toolPrefix = true for the skill; or give the Expert another name, since the last part of it is the name of the tool]`: {
+			{Name: "a", Tools: tools("find")}, {Name: "@x/find", Tools: []skill.Tool{{Name: "find", Kind: skill.Delegate}}},
 		},
 		`[skills "a" and "b" both offer a tool named "find_it"; leave it out with omit, or set toolPrefix = true for the skill` +
 			` skill "c" offers a tool named "exec", which is a name of the base skill "@perstack/base"; leave it out with omit, or set toolPrefix = true for the skill]`: {

@@ -15,7 +15,7 @@ import (
 
 // A table is what a [Toolbox] offers at one time. It is replaced, never changed.
 type table struct {
-	tools   []Tool
+	rows    []*row
 	byName  map[string]*row
 	version int
 }
@@ -31,10 +31,8 @@ type row struct {
 // rowsOf makes the rows of a list. What does not pass the filter gets none.
 func (s *source) rowsOf(tools []Tool, log *slog.Logger) []*row {
 	log = log.With("skill", s.Skill.Name())
-	var rows []*row
-	names := make(map[string]bool)
+	rows := make([]*row, 0, len(tools))
 	for _, t := range tools {
-		names[t.Name] = true
 		if !s.Filter.Allows(t.Name) {
 			continue
 		}
@@ -60,7 +58,7 @@ func (s *source) rowsOf(tools []Tool, log *slog.Logger) []*row {
 		names []string
 	}{{"pick", s.Filter.Pick}, {"omit", s.Filter.Omit}} {
 		for _, name := range list.names {
-			if !names[name] {
+			if !slices.ContainsFunc(tools, func(t Tool) bool { return t.Name == name }) {
 				log.Warn("the skill has no tool of this name", "tool", name, "in", list.key)
 			}
 		}
@@ -101,43 +99,73 @@ func (n nameOnly) Name() string { return n.name }
 // add puts the rows of a source into the table.
 func (t *table) add(s *source) error {
 	name, completes := s.Skill.Name(), false
+	isBase := name == event.BaseSkill
+	t.rows = slices.Grow(t.rows, len(s.rows))
 	for _, r := range s.rows {
 		offered := r.tool.Name
-		// The model trusts these names, and the engine one of them: no other skill may
-		// take them, whether the base skill offers them to this Expert or not.
-		if name != event.BaseSkill && slices.Contains(expert.BaseTools(), offered) {
-			return fmt.Errorf("skill %q offers a tool named %q, which is a name of the base skill %q; %s", name, offered, event.BaseSkill, remedy(r.tool))
+		if isBase && r.delegates() { // the journal could not tell the two apart
+			return fmt.Errorf("delegate %q has the name of the base skill; give the Expert another name", name)
+		}
+		// The model trusts these names, and the engine one of them: nobody else may take
+		// them, whether the base skill offers them to this Expert or not.
+		if !isBase && slices.Contains(expert.BaseTools(), offered) {
+			return fmt.Errorf("%s offers a tool named %q, which is a name of the base skill %q; %s", r.owner(), offered, event.BaseSkill, remedy(r))
 		}
 		if other, taken := t.byName[offered]; taken {
 			return collision(other, r)
 		}
 		completes = completes || offered == event.CompletionTool
 		t.byName[offered] = r
-		t.tools = append(t.tools, r.tool)
+		t.rows = append(t.rows, r)
 	}
-	if name == event.BaseSkill && !completes && !s.Served {
+	if isBase && !completes && !s.Served {
 		return fmt.Errorf("skill %q is left without the tool %q, by which an Expert says that it is done; let pick and omit keep it", name, event.CompletionTool)
 	}
 	return nil
 }
 
+// delegates reports whether the tool is another Expert.
+func (r *row) delegates() bool { return r.tool.Kind == Delegate }
+
+// owner says, in words for an error, who offers the tool.
+func (r *row) owner() string {
+	if r.delegates() {
+		return fmt.Sprintf("delegate %q", r.skill.Name())
+	}
+	return fmt.Sprintf("skill %q", r.skill.Name())
+}
+
 func collision(a, b *row) error {
-	first, second := a.skill.Name(), b.skill.Name()
+	first, second, name := a.skill.Name(), b.skill.Name(), b.tool.Name
 	switch {
+	case a.delegates() && b.delegates() && first == second:
+		return fmt.Errorf("delegate %q is there twice; name it once in delegates", first)
+	case a.delegates() && b.delegates():
+		return fmt.Errorf("delegates %q and %q would both be called as the tool %q; %s", first, second, name, remedy(b))
+	case a.delegates() || b.delegates():
+		return fmt.Errorf("%s and %s both offer a tool named %q; %s", a.owner(), b.owner(), name, remedy(a, b))
 	case first != second:
-		return fmt.Errorf("skills %q and %q both offer a tool named %q; %s", first, second, b.tool.Name, remedy(b.tool))
+		return fmt.Errorf("skills %q and %q both offer a tool named %q; %s", first, second, name, remedy(b))
 	case a.original == b.original:
 		return fmt.Errorf("skill %q offers the tool %q twice; leave it out with omit", first, a.original)
 	}
-	return fmt.Errorf("skill %q offers the tools %q and %q, which are both called %q here; leave one out with omit", first, a.original, b.original, b.tool.Name)
+	return fmt.Errorf("skill %q offers the tools %q and %q, which are both called %q here; leave one out with omit", first, a.original, b.original, name)
 }
 
-// remedy says what the user can do about a name that is taken.
-func remedy(t Tool) string {
-	if t.Kind == Interactive {
-		return "give the question another name"
+// remedy says what the user can do about a name that is taken: one thing for each row.
+func remedy(rows ...*row) string {
+	var ways []string
+	for _, r := range rows {
+		switch r.tool.Kind {
+		case Interactive:
+			ways = append(ways, "give the question another name")
+		case Delegate:
+			ways = append(ways, "give the Expert another name, since the last part of it is the name of the tool")
+		default:
+			ways = append(ways, "leave it out with omit, or set toolPrefix = true for the skill")
+		}
 	}
-	return "leave it out with omit, or set toolPrefix = true for the skill"
+	return strings.Join(ways, "; or ")
 }
 
 // offer returns the name by which a tool of the source is called.

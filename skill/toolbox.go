@@ -229,7 +229,14 @@ func (b *Toolbox) Version() int { return b.table.Load().version }
 
 // Tools returns the tools in the order of the table, under the names by which they are
 // called and with nothing hidden in their texts.
-func (b *Toolbox) Tools() []Tool { return slices.Clone(b.table.Load().tools) }
+func (b *Toolbox) Tools() []Tool {
+	rows := b.table.Load().rows
+	tools := make([]Tool, len(rows))
+	for i, r := range rows {
+		tools[i] = r.tool
+	}
+	return tools
+}
 
 // Lookup finds a tool and the name of its skill.
 func (b *Toolbox) Lookup(name string) (tool Tool, skillName string, ok bool) {

@@ -1,6 +1,6 @@
 // Package skillset turns what an Expert declares into skills that run: the base skill,
-// MCP servers with the packages, variables and pins that belong to them, and questions
-// to the user. Runtimes open a set for a Run; installing opens one server at a time.
+// MCP servers with the packages, variables and pins that belong to them, other Experts,
+// and questions to the user. Runtimes open a set for a Run; installing opens one server at a time.
 //
 // It decides who gets what and does nothing itself: processes are started by
 // internal/sandbox, packages fetched by internal/packages, connections checked by
@@ -22,6 +22,7 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/skill/base"
+	"github.com/perstack-go/perstack/skill/delegate"
 	"github.com/perstack-go/perstack/skill/interactive"
 	"github.com/perstack-go/perstack/skill/mcp"
 )
@@ -41,6 +42,7 @@ type Surroundings struct {
 	Now    func() time.Time
 	Log    *slog.Logger
 
+	Delegates []*expert.Expert              // whom the Expert can ask, in the order of its file
 	Delegated bool                          // another Expert asked: there is no user to answer questions
 	Wrap      func(skill.Skill) skill.Skill // around each skill; nil for none
 }
@@ -69,7 +71,7 @@ func (s *Surroundings) complete() {
 
 // Open starts the skills of an Expert, in parallel, and puts their tools into one box:
 // those of the base skill first, then those of MCP servers in the order of the file,
-// then the questions to the user. If one fails, the others are stopped.
+// then the delegates, then the questions to the user. If one fails, the others are stopped.
 func Open(ctx context.Context, e *expert.Expert, s Surroundings) (*skill.Toolbox, error) {
 	s.complete()
 	// Whoever starts a run has asked before. A server must not start without what it needs.
@@ -117,6 +119,10 @@ func (s *set) declare() error {
 		if err := s.server(k); err != nil {
 			return err
 		}
+	}
+	for _, d := range s.Delegates {
+		// Nothing runs in it, so nothing is put around it.
+		s.sources = append(s.sources, skill.Source{Skill: delegate.New(d)})
 	}
 	for _, k := range s.expert.Skills {
 		if k.Type == expert.InteractiveSkill && !s.Delegated {

@@ -158,11 +158,51 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// C9: an Expert that another one asked has nobody to put questions to.
+// C9: an Expert that another one asked has nobody to put questions to. It can ask others.
 func TestDelegatedCannotAsk(t *testing.T) {
 	y := newYard(t)
-	y.Delegated = true
-	if got := names(y.open(t, load(t, head+question))); slices.Contains(got, "ask") {
+	y.Delegated, y.Delegates = true, []*expert.Expert{{Key: "y", Name: "y"}}
+	if got := names(y.open(t, load(t, head+question))); slices.Contains(got, "ask") || !slices.Contains(got, "y") {
+		t.Errorf("tools %q", got)
+	}
+}
+
+// Other Experts are tools, after those that run here and before the questions, in the
+// order of the file. How many bytes the workspace may have is nothing that they are
+// watched for.
+func TestDelegates(t *testing.T) {
+	y := newYard(t)
+	y.Delegates = []*expert.Expert{{Key: "@b/second@1.0.0", Name: "@b/second"}, {Key: "first", Name: "first", Description: "Is first.\u2066"}}
+	y.Wrap = func(s skill.Skill) skill.Skill {
+		if slices.Contains([]string{"@b/second", "first"}, s.Name()) {
+			t.Errorf("%s is wrapped", s.Name())
+		}
+		return s
+	}
+	box := y.open(t, load(t, head+question))
+	got := box.Tools()
+	tail := got[max(0, len(got)-3):]
+	if tail[0].Name != "second" || tail[0].Kind != skill.Delegate || tail[1].Name != "first" || tail[2].Name != "ask" || tail[2].Kind != skill.Interactive {
+		t.Errorf("tools %+v", tail)
+	}
+	if !strings.HasSuffix(tail[1].Description, "\nIs first.<U+2066>") {
+		t.Errorf("described as %q", tail[1].Description)
+	}
+	if _, owner, ok := box.Lookup("second"); !ok || owner != "@b/second" {
+		t.Errorf("the tool belongs to %q, %t", owner, ok)
+	}
+}
+
+// A server must not take the name of another Expert, and is not taken for one.
+func TestDelegateAndServer(t *testing.T) {
+	program, y := evil.Program(t), newYard(t)
+	y.Delegates = []*expert.Expert{{Key: "@b/echo", Name: "@b/echo"}}
+	_, err := Open(t.Context(), load(t, head+server(program, "s", "", "good")), y.Surroundings)
+	if err == nil || !strings.Contains(err.Error(), `skill "s" and delegate "@b/echo" both offer a tool named "echo"; leave it out with omit`) {
+		t.Errorf("error %v", err)
+	}
+	got := names(y.open(t, load(t, head+server(program, "s", "toolPrefix = true\n", "good"))))
+	if !slices.Contains(got, "s__echo") || got[len(got)-1] != "echo" {
 		t.Errorf("tools %q", got)
 	}
 }

@@ -101,12 +101,12 @@ func New(opts Options) *Skill {
 // Name returns the key of the base skill.
 func (s *Skill) Name() string { return event.BaseSkill }
 
-// Tools lists the tools.
+// Tools lists the tools. Their schemas are shared with the skill: many Experts may run at
+// once, and nobody changes them.
 func (s *Skill) Tools(context.Context) ([]skill.Tool, error) {
 	list := make([]skill.Tool, len(s.tools))
 	for i, t := range s.tools {
 		list[i] = t.Tool
-		list[i].InputSchema = list[i].InputSchema.Clone()
 		list[i].Checked = true
 	}
 	return list, nil

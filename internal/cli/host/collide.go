@@ -1,6 +1,8 @@
 package host
 
 import (
+	"slices"
+
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/skillset"
 	"github.com/perstack-go/perstack/skill"
@@ -10,7 +12,7 @@ import (
 // taken. Pinned says what is known about a server; if nothing is known about one of them,
 // neither is this.
 func Collisions(e *expert.Expert, pinned func(*expert.Skill) *expert.LockedSkill) []error {
-	// In the order in which a run puts them together: the base skill, servers, questions.
+	// In the order in which a run puts them together: the base skill, servers, delegates, questions.
 	var base, servers, questions []skill.Listed
 	for _, k := range e.Skills {
 		listed := skill.Listed{Name: k.Name, Filter: skill.Filter{Pick: k.Pick, Omit: k.Omit}, Prefix: k.ToolPrefix}
@@ -39,5 +41,18 @@ func Collisions(e *expert.Expert, pinned func(*expert.Skill) *expert.LockedSkill
 			servers = append(servers, listed)
 		}
 	}
-	return skill.Collisions(append(append(base, servers...), questions...))
+	return skill.Collisions(slices.Concat(base, servers, delegates(e), questions))
+}
+
+// delegates lists the Experts that e can ask, also those that are not at hand: the name of
+// the tool is known from the key.
+func delegates(e *expert.Expert) (listed []skill.Listed) {
+	for _, text := range e.Delegates {
+		key, err := expert.ParseKey(text)
+		if err != nil {
+			continue // reading the file has said so
+		}
+		listed = append(listed, skill.Listed{Name: key.Name, Tools: []skill.Tool{{Name: key.ToolName(), Kind: skill.Delegate}}})
+	}
+	return listed
 }

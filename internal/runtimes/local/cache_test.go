@@ -54,7 +54,7 @@ text = "Done."
 		Workspace: home, CacheDir: cache,
 	}
 	_, err = runtime.Run(t.Context(), engine.Job{
-		ID: "job", Expert: &expert.Expert{Key: "w", Name: "w", Version: "1.0.0", Instruction: "Write."}, Input: engine.Input{Query: "go"}, MaxSteps: 5,
+		ID: "job", Expert: &expert.Expert{Key: "w", Name: "w", Version: "1.0.0", Instruction: "Write."}, Input: engine.Input{Query: "go"}, Limits: expert.Limits{MaxSteps: 5},
 	}, engine.Listener{Emit: func(e event.Event) error {
 		if b, ok := e.Body.(event.EndToolCall); ok {
 			if text := event.FirstText(b.ToolResult.Result); b.ToolResult.IsError && strings.Contains(text, `"code":"protected"`) {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
@@ -91,7 +92,10 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	size := r.limitSize(files, cancel)
+	where := &place{
+		Runtime: r, files: files, commands: supervisor, size: r.limitSize(files, cancel),
+		packages: &packages.Store{Dir: r.CacheDir, Commands: supervisor, Environ: r.Environ},
+	}
 	job.Runtime, job.Workspace = r.Name(), files.Path()
 	parts := engine.Parts{
 		Model:    r.Model,
@@ -100,9 +104,7 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 		Log:      r.Log,
 		Listener: listener,
 		Redact:   r.Redact,
-		Skills: func(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
-			return r.skills(ctx, req, files, supervisor, size)
-		},
+		Skills:   where.skills,
 	}
 	if r.OneCallAtATime {
 		parts.Parallel = 1
@@ -110,28 +112,43 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 	return engine.Execute(ctx, job, parts)
 }
 
+// A place is where all Experts of one job work.
+type place struct {
+	*Runtime
+	files    *workspace.Workspace
+	commands *sandbox.Supervisor
+	packages *packages.Store
+	size     *quota.Quota // nil when there is no limit
+	measured sync.Once
+}
+
 // skills starts what the Expert of a request declares. Each server is watched by a
-// process of its own, the Expert's commands by one together. All of these processes
+// process of its own, the commands of all Experts by one together. All of these processes
 // belong to commands: when it is closed, nothing of the job is left.
-func (r *Runtime) skills(ctx context.Context, req engine.SkillRequest, files *workspace.Workspace, commands *sandbox.Supervisor, size *quota.Quota) (*skill.Toolbox, error) {
+//
+// It is called once for each Run, and a thousand may begin at once: what does not belong
+// to one Run is made in [Runtime.Run].
+func (p *place) skills(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
 	around := skillset.Surroundings{
-		Lock:      r.Lock,
-		Workspace: files,
-		Commands:  commands,
-		Packages:  &packages.Store{Dir: r.CacheDir, Commands: commands, Environ: r.Environ},
-		Environ:   r.Environ,
-		Env:       r.Env,
+		Lock:      p.Lock,
+		Workspace: p.files,
+		Commands:  p.commands,
+		Packages:  p.packages,
+		Environ:   p.Environ,
+		Env:       p.Env,
 		Report:    req.Report,
 		Stop:      req.Stop,
-		Redact:    r.Redact,
-		Now:       r.Source.Now,
-		Log:       r.Log,
+		Redact:    p.Redact,
+		Now:       p.Source.Now,
+		Log:       p.Log,
+		Delegates: req.Delegates,
 		Delegated: req.Delegated,
 	}
-	if size != nil {
-		// A workspace that is too large already stops the run before a model is asked.
-		size.Check(ctx)
-		around.Wrap = size.Watch
+	if p.size != nil {
+		// A workspace that is too large already stops the job before a model is asked.
+		// From then on the calls of all Experts are watched.
+		p.measured.Do(func() { p.size.Check(ctx) })
+		around.Wrap = p.size.Watch
 	}
 	return skillset.Open(ctx, req.Expert, around)
 }

@@ -19,7 +19,7 @@ func (r *Runtime) limitSize(files *workspace.Workspace, cancel context.CancelCau
 		Max:     r.MaxWorkspaceBytes,
 		Measure: files.Usage,
 		Exceeded: func(used int64) {
-			cancel(&engine.LimitError{Limit: event.LimitWorkspace, Used: used, Max: r.MaxWorkspaceBytes})
+			cancel(&engine.LimitError{Limit: event.LimitWorkspace, Used: float64(used), Max: float64(r.MaxWorkspaceBytes)})
 		},
 		Failed: func(err error) { cancel(err) },
 	}

@@ -47,7 +47,7 @@ func (j *job) run(t *testing.T, limit int64, in engine.Input) engine.Result {
 		Workspace: j.dir, MaxWorkspaceBytes: limit,
 	}
 	r, err := runtime.Run(t.Context(), engine.Job{
-		ID: "job", Expert: &expert.Expert{Key: "w", Name: "w", Version: "1.0.0", Instruction: "Write."}, Input: in, MaxSteps: 20,
+		ID: "job", Expert: &expert.Expert{Key: "w", Name: "w", Version: "1.0.0", Instruction: "Write."}, Input: in, Limits: expert.Limits{MaxSteps: 20},
 	}, engine.Listener{Emit: func(e event.Event) error {
 		if e.Type() == "startGeneration" {
 			j.asked++

@@ -1,0 +1,68 @@
+// Package delegate offers another Expert as a tool: a model asks, that Expert works, and
+// its answer is the result.
+//
+// The package never runs anything. The engine knows these tools by their kind and starts
+// a Run where another tool would be called. Start reading at [New].
+package delegate
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/skill"
+)
+
+//go:embed delegate.md
+var explanation string
+
+// An argument that the other Expert would never see is refused, so that no model believes
+// to have said something.
+const schema = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"the whole task, with all that is needed for it"}},"required":["query"],"additionalProperties":false}`
+
+// New returns a skill with one tool, which stands for an Expert.
+func New(e *expert.Expert) skill.Skill {
+	return &delegate{name: e.Name, tool: skill.Tool{
+		Name:        expert.Key{Name: e.Name}.ToolName(),
+		Title:       e.Name,
+		Description: describe(e),
+		InputSchema: jsontext.Value(schema),
+		Kind:        skill.Delegate,
+	}}
+}
+
+// describe tells the model whom it can ask. What an Expert says about itself was written
+// by a stranger: it comes last and is marked, so that it cannot pass for our own words
+// about the tool. What is hidden in it, the toolbox reveals.
+func describe(e *expert.Expert) string {
+	text := fmt.Sprintf("Ask the Expert %q. %s", e.Name, strings.TrimSpace(explanation))
+	if said := strings.TrimSpace(e.Description); said != "" {
+		text += "\n\nWhat it says about itself:\n" + said
+	}
+	return text
+}
+
+type delegate struct {
+	name string
+	tool skill.Tool
+}
+
+func (d *delegate) Name() string { return d.name }
+
+func (d *delegate) Tools(context.Context) ([]skill.Tool, error) {
+	tool := d.tool
+	tool.InputSchema = tool.InputSchema.Clone()
+	return []skill.Tool{tool}, nil
+}
+
+// Call fails: an engine that calls a delegate forgot to start its Run.
+func (d *delegate) Call(_ context.Context, call event.ToolCall) (event.ToolResult, error) {
+	return event.ToolResult{}, fmt.Errorf("delegate %q: tool %q is another Expert and cannot be called", d.name, call.ToolName)
+}
+
+func (d *delegate) Close() error { return nil }
