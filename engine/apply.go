@@ -18,10 +18,13 @@ func (s State) apply(e event.Event) State {
 	case event.StartRun:
 		return s.start(e, b)
 	case event.StartGeneration:
-		s.Phase, s.Step = GeneratingToolCall, Step{StartedAt: e.Timestamp, Input: s.Step.Input}
+		s.Phase, s.Step = GeneratingToolCall, Step{StartedAt: e.Timestamp, Input: s.Step.Input, Messages: s.Step.Messages}
+		s.Spent.Steps++
 	case event.ResumeToolCalls:
 		s.Phase = CallingTool
+		s.Spent.Steps++
 	case event.FinishAllToolCalls:
+		s.Spent.Steps++
 		s = s.answer(b.ToolMessage)
 		s.Phase = FinishingStep
 	case event.CallTools:
@@ -43,20 +46,26 @@ func (s State) apply(e event.Event) State {
 		s.Phase = FinishingStep
 	case event.AttemptCompletion:
 		s.Phase = GeneratingRunResult
+	case event.CallDelegate:
+		s.Phase = CallingDelegate
+		s.Step.Calls = withChildren(s.Step.Calls, b.Delegates)
 	case event.CallInteractiveTool:
 		s.Phase = CallingInteractiveTool
 	case event.Retry:
 		s.RetryCount++
 		s.Attempt++
 		s.RetryDelayMS = b.DelayMS
+		s = s.say(b.NewMessages...).spend(b.Usage)
 		if !b.Transport {
 			s.Phase, s.Attempt = FinishingStep, 0
-			s = s.say(b.NewMessages...).spend(b.Usage)
 			s.Step.Calls, s.Step.Answered = answeredCalls(b), true
 			s.Turn++
 		}
 	case event.LimitWarning:
-		s.ContextWarned = s.ContextWarned || b.Limit == event.LimitContext
+		s.Warned = append(slices.Clip(s.Warned), b.Limit)
+		if b.NewMessage != nil {
+			s = s.say(b.NewMessage)
+		}
 	case event.ContinueToNextStep:
 		s.Phase, s.CheckpointID = PreparingForStep, b.NextCheckpointID
 		s.Step = Step{StartedAt: e.Timestamp}
@@ -89,16 +98,22 @@ func (s State) apply(e event.Event) State {
 // start opens a Run on s, which is the zero State for a new conversation and the
 // state at the origin otherwise.
 func (s State) start(e event.Event, b event.StartRun) State {
+	if s.RunID != e.RunID { // another Run takes over the conversation, not who worked for the old one
+		s.Step.Calls, s.Spent, s.Warned = withoutChildren(s.Step.Calls), Spent{}, nil
+	}
 	s.Phase, s.Status = PreparingForStep, event.StatusProceeding
 	s.JobID, s.RunID, s.CheckpointID, s.StepNumber = e.JobID, e.RunID, b.CheckpointID, e.StepNumber
 	s.Expert, s.Definition, s.DelegatedBy = b.Expert, b.Definition, b.DelegatedBy
+	s.Provider, s.Model = b.Provider, b.Model
 	s.Runtime, s.Workspace, s.ContextWindow = b.Runtime, b.Workspace, b.ContextWindow
 	// What ended the previous stretch must not be carried into this one.
 	s.Failure, s.StopReason = nil, ""
 	s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
+	s.Repeated = repetition{}
 	// Calls that are still open go on, unless new input answers them.
 	s.Step = Step{StartedAt: e.Timestamp, Input: b.InputMessages, Calls: s.open()}
 	for _, m := range b.InputMessages {
+		s.Unmeasured += size(m)
 		if m.Type == event.InstructionMessage {
 			s.Instruction = m
 			continue
@@ -106,15 +121,16 @@ func (s State) start(e event.Event, b event.StartRun) State {
 		s.Thread = s.Thread.Append(m)
 		s.Step.Calls = nil
 	}
-	for _, answer := range b.Answers {
-		s.Step.Calls = withCall(s.Step.Calls, answer.ID, func(c *Call) { c.Result = &answer })
-	}
+	s.Step.Calls = withChildren(withAnswers(s.Step.Calls, b.Answers), b.Delegates)
 	return s
 }
 
 // say adds messages of the current step to the conversation.
 func (s State) say(messages ...*event.Message) State {
 	s.Thread = s.Thread.Append(messages...)
+	for _, m := range messages {
+		s.Unmeasured += size(m)
+	}
 	s.Step.Messages = append(slices.Clip(s.Step.Messages), messages...)
 	return s
 }
@@ -123,13 +139,14 @@ func (s State) say(messages ...*event.Message) State {
 func (s State) answer(ref *event.ToolMessageRef) State {
 	s = s.say(toolMessage(ref, s.Step.Calls))
 	s.Step.Answered = true
+	s.Repeated = s.Repeated.after(s.Step.Calls)
 	return s
 }
 
 func (s State) spend(u event.Usage) State {
-	s.Usage, s.Step.Usage = s.Usage.Add(u), s.Step.Usage.Add(u)
+	s.Usage, s.Step.Usage, s.Spent.Usage = s.Usage.Add(u), s.Step.Usage.Add(u), s.Spent.Usage.Add(u)
 	if u.TotalTokens > 0 || u.InputTokens > 0 {
-		s.LastUsage = u
+		s.LastUsage, s.Unmeasured = u, 0
 	}
 	return s
 }
@@ -199,6 +216,51 @@ func withCall(calls []Call, id string, change func(*Call)) []Call {
 		if calls[i].ID == id {
 			change(&calls[i])
 		}
+	}
+	return calls
+}
+
+// withAnswers returns calls with the results that came from outside. There may be a
+// thousand of them.
+func withAnswers(calls []Call, answers []event.ToolResult) []Call {
+	if len(answers) == 0 {
+		return calls
+	}
+	byID := make(map[string]*event.ToolResult, len(answers))
+	for i := range answers {
+		byID[answers[i].ID] = &answers[i]
+	}
+	calls = slices.Clone(calls)
+	for i := range calls {
+		if answer := byID[calls[i].ID]; answer != nil {
+			calls[i].Result = answer
+		}
+	}
+	return calls
+}
+
+// withChildren returns calls with the Runs that work on them.
+func withChildren(calls []Call, children []event.DelegateRun) []Call {
+	if len(children) == 0 {
+		return calls
+	}
+	byID := make(map[string]*event.DelegateRun, len(children))
+	for i := range children {
+		byID[children[i].ToolCallID] = &children[i]
+	}
+	calls = slices.Clone(calls)
+	for i := range calls {
+		if child := byID[calls[i].ID]; child != nil {
+			calls[i].Child = child
+		}
+	}
+	return calls
+}
+
+func withoutChildren(calls []Call) []Call {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		calls[i].Child = nil
 	}
 	return calls
 }

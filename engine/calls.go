@@ -156,6 +156,8 @@ func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
 		return r.errorResult(c.ToolCall, "Error: the arguments are not a valid JSON object."), true
 	case isCompletion(c.ToolCall) && r.hasQuestions():
 		return r.errorResult(c.ToolCall, "Error: not yet. Other calls of this turn are still open; complete when you have their results."), true
+	case tool.Kind == skill.Delegate && (r.delegates[c.SkillName] == nil || strings.TrimSpace(query(c.Args)) == ""):
+		return r.errorResult(c.ToolCall, "Error: an Expert is called with a query that is not empty. Say in it all that it needs to know."), true
 	case c.Started && !tool.Repeatable:
 		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
 	}
@@ -200,6 +202,9 @@ func (r *run) wave(calls []Call) []Call {
 
 // afterCalls says how the turn goes on once every tool has answered.
 func (r *run) afterCalls(calls []Call) event.Body {
+	if b, ok := r.handOver(calls); ok {
+		return b
+	}
 	for _, c := range calls {
 		if c.Result == nil && r.kind(c.ToolName) == skill.Interactive {
 			return event.CallInteractiveTool{ToolCallID: c.ID}

@@ -30,7 +30,7 @@ func (p *patient) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 func TestToolsHaveNoDeadline(t *testing.T) {
 	p := &patient{}
 	_, err := Execute(t.Context(), Job{
-		ID: "job", Expert: &expert.Expert{Key: "e", Name: "e"}, Input: Input{Query: "go"}, MaxSteps: 2, Timeout: time.Minute,
+		ID: "job", Expert: &expert.Expert{Key: "e", Name: "e"}, Input: Input{Query: "go"}, Limits: expert.Limits{MaxSteps: 2}, Timeout: time.Minute,
 	}, Parts{
 		Model: &script{turns: []turn{does("tell"), does("tell")}}, Store: memory.New(), Source: FixedSource(time.UnixMilli(0)), Log: slog.New(slog.DiscardHandler),
 		Skills: func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {

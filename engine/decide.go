@@ -18,7 +18,7 @@ func (r *run) decide(ctx context.Context) (event.Body, error) {
 		if err := r.beside(func() error { return r.toolbox.Ready(ctx) }); err != nil {
 			return nil, asStop(err)
 		}
-		return r.prepare(), nil
+		return r.prepare(ctx), nil
 	case GeneratingToolCall:
 		return r.generateToolCall(ctx), nil
 	case CallingTool:
@@ -27,42 +27,45 @@ func (r *run) decide(ctx context.Context) (event.Body, error) {
 		return event.FinishToolCall{ToolMessage: r.toolMessageRef(r.state.Step.Calls)}, nil
 	case GeneratingRunResult:
 		return r.generateRunResult(ctx), nil
+	case CallingDelegate:
+		return event.StopRunByDelegate{}, nil
 	case CallingInteractiveTool:
 		return event.StopRunByInteractiveTool{}, nil
 	case FinishingStep:
-		return r.finishStep(), nil
+		return r.finishStep(ctx), nil
 	}
 	return nil, fmt.Errorf("internal error: nothing to do in phase %d; please report it", r.state.Phase)
 }
 
 // prepare opens a step: with the calls that are still open, or by asking the model.
-func (r *run) prepare() event.Body {
+func (r *run) prepare(ctx context.Context) event.Body {
 	r.flight.clear() // models may use an id again in another turn
-	if warning, due := r.contextWarning(); due {
+	calls := r.state.open()
+	if len(calls) > 0 {
+		_ = r.step(r.purse, false) // it asks nobody, so nothing can refuse it
+		if len(r.state.Pending()) > 0 || completed(calls) {
+			return event.ResumeToolCalls{}
+		}
+		return event.FinishAllToolCalls{ToolMessage: r.toolMessageRef(calls)}
+	}
+	if warning, due := r.notice(); due {
 		return warning
 	}
-	calls := r.state.open()
-	switch {
-	case len(calls) == 0:
-		return event.StartGeneration{}
-	case len(r.state.Pending()) > 0, completed(calls):
-		return event.ResumeToolCalls{}
+	if r.refused = r.step(r.purse, true); r.refused != nil {
+		h, _ := r.halted(ctx)
+		return r.settle(h)
 	}
-	return event.FinishAllToolCalls{ToolMessage: r.toolMessageRef(calls)}
+	return event.StartGeneration{}
 }
 
-// contextWarning says once that the conversation fills most of the model's window:
-// behind its end the provider refuses every further request.
-func (r *run) contextWarning() (event.LimitWarning, bool) {
-	const most = 0.8
-	s := r.state
-	used := s.LastUsage.InputTokens + s.LastUsage.OutputTokens
-	due := s.ContextWindow > 0 && !s.ContextWarned && float64(used) >= most*float64(s.ContextWindow)
-	return event.LimitWarning{Limit: event.LimitContext, Used: float64(used), Max: float64(s.ContextWindow)}, due
-}
-
-func (r *run) finishStep() event.Body {
-	if r.totalSteps() >= r.job.MaxSteps {
+// finishStep goes on to the next step, unless the Run goes in a circle or no step is left.
+func (r *run) finishStep(ctx context.Context) event.Body {
+	if n := r.state.Repeated.count; n >= maxRepeated {
+		r.refused = &LimitError{Limit: event.LimitLoop, Used: float64(n), Max: maxRepeated}
+		h, _ := r.halted(ctx)
+		return r.settle(h)
+	}
+	if !r.stepsLeft(r.purse) {
 		return event.StopRunByExceededMaxSteps{}
 	}
 	return event.ContinueToNextStep{NextCheckpointID: r.Source.NewID()}

@@ -20,10 +20,20 @@ type Job struct {
 	Expert *expert.Expert
 	Input  Input
 
-	MaxSteps   int           // of all Runs of the job together
-	MaxRetries int           // consecutive failures of one generation
-	Timeout    time.Duration // of one generation; 0 for none
-	Reasoning  expert.ReasoningBudget
+	// Lookup finds an Expert that may be delegated to; nil when there is none.
+	Lookup func(key string) (*expert.Expert, bool)
+
+	Limits      expert.Limits // of all Runs of the job together; steps are always limited
+	MaxDepth    int           // Experts on one path of delegation; 0 means the default
+	MaxParallel int           // Runs at once; 0 means the default
+	MaxRetries  int           // consecutive failures of one generation
+	Timeout     time.Duration // of one generation; 0 for none
+	Reasoning   expert.ReasoningBudget
+
+	// MaxOutput is how many tokens an answer of the model can have; 0 when unknown.
+	MaxOutput int
+	// Price is what a model costs; nil when there is no limit on cost.
+	Price func(provider, model string) (expert.Price, bool)
 
 	// What follows is recorded and shown, and changes nothing else.
 	Experts       []string // keys of all Experts at hand
@@ -80,6 +90,8 @@ type Parts struct {
 // A SkillRequest says whose skills are to be started, and whom to tell about them.
 type SkillRequest struct {
 	Expert *expert.Expert
+	// Delegates are the Experts that it can call, as tools.
+	Delegates []*expert.Expert
 	// Delegated says that another Expert asked: nobody is there to answer questions.
 	Delegated bool
 	// Report publishes what happens to skills, for as long as the run lasts. It may be
@@ -90,8 +102,8 @@ type SkillRequest struct {
 	Stop func(error)
 }
 
-// A Listener is told what happens. All its functions are called from one goroutine, in
-// the order of the events. An error of any means that nobody listens any more: the
+// A Listener is told what happens. All its functions are called from the goroutine of
+// [Execute], in the order of the events. An error of any means that nobody listens any more: the
 // run is stopped and saved.
 type Listener struct {
 	// Emit receives every event, once it is recorded if it is one of those that are.
@@ -147,7 +159,7 @@ func inputError(format string, args ...any) error {
 // Cancelling ctx stops the run: the call under way is given up, the state is saved, and
 // the cause of the cancellation is recorded as the reason. With a [LimitError] as its
 // cause, the Run is stopped by that limit.
-func Execute(ctx context.Context, job Job, parts Parts) (Result, error) {
+func Execute(ctx context.Context, job Job, parts Parts) (result Result, err error) {
 	if parts.Parallel == 0 {
 		parts.Parallel = 16
 	}
@@ -168,11 +180,12 @@ func Execute(ctx context.Context, job Job, parts Parts) (Result, error) {
 	if err != nil {
 		return Result{}, storeError(err)
 	}
-	result, err := executeIn(ctx, journal, job, parts)
-	if closeErr := journal.Close(); closeErr != nil && err == nil {
-		err = storeError(closeErr)
-	}
-	return result, err
+	defer func() { // also when whoever listens panics
+		if closeErr := journal.Close(); closeErr != nil && err == nil {
+			err = storeError(closeErr)
+		}
+	}()
+	return executeIn(ctx, journal, job, parts)
 }
 
 // executeIn runs a job in its open journal.
@@ -184,13 +197,26 @@ func executeIn(ctx context.Context, journal store.Journal, job Job, parts Parts)
 			return Result{}, storeError(err)
 		}
 	}
-	r := &run{job: job, Parts: parts, recorder: &recorder{
-		Listener: parts.Listener,
-		journal:  journal,
-		saving:   context.WithoutCancel(ctx),
-		history:  history,
-	}}
-	return r.execute(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := newDesk(parts.Listener, journal, context.WithoutCancel(ctx), history)
+	t := newTree(job, parts, d)
+	var result Result
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		result, err = t.coordinate(ctx)
+	}()
+	defer func() {
+		// If whoever listens panics, that is on its way now. Nothing of the job may be at
+		// work when it arrives.
+		cancel()
+		d.leave()
+		<-done
+	}()
+	d.serve(done)
+	return result, err
 }
 
 // exists reports whether a job has any record.

@@ -16,9 +16,7 @@ func expand(before, after State, e event.Event) event.Event {
 		}
 		initial.Thread, initial.Instruction = before.Thread, before.Instruction
 		initial.Step.Calls = before.open()
-		for _, answer := range b.Answers {
-			initial.Step.Calls = withCall(initial.Step.Calls, answer.ID, func(c *Call) { c.Result = &answer })
-		}
+		initial.Step.Calls = withAnswers(initial.Step.Calls, b.Answers)
 		b.InitialCheckpoint = initial.Checkpoint()
 		e.Body = b
 	case event.StartGeneration:
@@ -33,11 +31,14 @@ func expand(before, after State, e event.Event) event.Event {
 	case event.CallTools:
 		b.ToolCalls = toolCalls(after.Step.Calls)
 		e.Body = b
+	case event.CallDelegate:
+		usage := after.Step.Usage
+		b.NewMessage, b.Usage, b.Delegates = after.lastExpertMessage(), &usage, nil
+		e = withCalls(after, withBody(e, b))
 	case event.CallInteractiveTool:
 		usage := after.Step.Usage
 		b.NewMessage, b.Usage = after.lastExpertMessage(), &usage
-		e.Body = b
-		e = withQuestion(after, e)
+		e = withCalls(after, withBody(e, b))
 	case event.ResolveToolResults:
 		b.ToolResults = results(after.Step.Calls)
 		e.Body = b
@@ -64,6 +65,9 @@ func expand(before, after State, e event.Event) event.Event {
 	case event.StopRunByInteractiveTool:
 		b.End = end(after)
 		e.Body = b
+	case event.StopRunByDelegate:
+		b.End = end(after)
+		e.Body = b
 	case event.StopRunByExceededMaxSteps:
 		b.End = end(after)
 		e.Body = b
@@ -84,20 +88,32 @@ func end(s State) event.End {
 	return event.End{Checkpoint: s.Checkpoint(), Step: s.stepView()}
 }
 
-// withQuestion adds the call to an event that asks the user. The journal has its id only,
-// and whoever listens may not have seen it: when one of several questions was answered,
-// the next is asked by another process than the one that the model called it in.
-func withQuestion(after State, e event.Event) event.Event {
-	b, ok := e.Body.(event.CallInteractiveTool)
-	if !ok {
-		return e
-	}
-	for _, c := range after.Step.Calls {
-		if c.ID == b.ToolCallID {
-			call := c.ToolCall
-			b.ToolCall = &call
-		}
-	}
+func withBody(e event.Event, b event.Body) event.Event {
 	e.Body = b
+	return e
+}
+
+// withCalls adds the calls to an event that asks the user or other Experts. The journal has
+// their ids only, and whoever listens may not have seen them: a Run that is resumed asks
+// again in another process than the one that the model called them in.
+func withCalls(after State, e event.Event) event.Event {
+	switch b := e.Body.(type) {
+	case event.CallDelegate:
+		b.ToolCalls = []event.ToolCall{}
+		for _, c := range after.Step.Calls {
+			if c.Child != nil && c.Result == nil {
+				b.ToolCalls = append(b.ToolCalls, c.ToolCall)
+			}
+		}
+		e.Body = b
+	case event.CallInteractiveTool:
+		for _, c := range after.Step.Calls {
+			if c.ID == b.ToolCallID {
+				call := c.ToolCall
+				b.ToolCall = &call
+			}
+		}
+		e.Body = b
+	}
 	return e
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -77,7 +78,7 @@ func filtered(answer *model.Answer) event.Body {
 
 func (r *run) request(messages []*event.Message) *model.Request {
 	return &model.Request{
-		Expert:    r.job.Expert.Key,
+		Expert:    r.expert.Key,
 		Messages:  messages,
 		Reasoning: r.job.Reasoning,
 		Turn:      r.state.Turn,
@@ -91,11 +92,7 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 	defer func() {
 		// A bug in a provider's client must not cost the user the end of the journal.
 		p := recover()
-		switch {
-		case p == nil:
-		case r.telling: // it is the listener's own
-			panic(p)
-		default:
+		if p != nil {
 			r.Log.Error("panic in the model", "value", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the model's client failed inside: %v; please report it", p)
 		}
@@ -106,6 +103,16 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 			return nil, err
 		}
 	}
+	granted, err := r.reserve(ctx, r.purse, r.state.estimate(req.Tools), r.price)
+	if limit, ok := errors.AsType[*LimitError](err); ok {
+		r.refused = limit
+	}
+	if err != nil {
+		return nil, err
+	}
+	req.MaxTokens = granted.output
+	var used event.Usage
+	defer func() { r.settleUsage(r.purse, granted, used, r.price) }()
 	if r.job.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.job.Timeout)
@@ -116,8 +123,10 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 		r.tell()
 		switch {
 		case err != nil:
+			used = model.AsError(err).Usage
 			return nil, err
 		case chunk.Answer != nil: // paid for, so it is taken even if nobody listens
+			used = chunk.Answer.Usage
 			stream.finish(chunk.Answer)
 			return chunk.Answer, nil
 		case r.closed() != nil:
@@ -140,16 +149,17 @@ func (r *run) failedGeneration(ctx context.Context, err error) event.Body {
 	e := model.AsError(err)
 	failure := event.Failure{Name: e.Name, Message: validText(e.Message), StatusCode: e.StatusCode, IsRetryable: e.Retryable}
 	if !e.Retryable {
-		return event.StopRunByError{Error: failure}
+		return event.StopRunByError{Error: failure, Usage: e.Usage}
 	}
 	if r.state.RetryCount >= r.job.MaxRetries {
 		failure.Message = fmt.Sprintf("Max retries (%d) exceeded: %s", r.job.MaxRetries, e.Message)
-		return event.StopRunByError{Error: failure}
+		return event.StopRunByError{Error: failure, Usage: e.Usage}
 	}
 	return event.Retry{
 		Reason:      reason(e.Name, e.Message),
 		NewMessages: []*event.Message{},
 		Transport:   true,
+		Usage:       e.Usage,
 		DelayMS:     r.delay(e.RetryAfter).Milliseconds(),
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/skill/delegate"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
@@ -35,6 +38,7 @@ type turn struct {
 // conversation, so a resumed run finds its place.
 type script struct {
 	turns    []turn
+	team     map[string][]turn // of Experts by key, if there are several
 	mu       sync.Mutex
 	requests []*model.Request
 
@@ -49,11 +53,15 @@ func (s *script) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 		if s.onRequest != nil {
 			s.onRequest()
 		}
-		if req.Turn >= len(s.turns) {
-			yield(model.Chunk{}, fmt.Errorf("script has no turn %d", req.Turn))
+		turns := s.turns
+		if own, ok := s.team[req.Expert]; ok {
+			turns = own
+		}
+		if req.Turn >= len(turns) {
+			yield(model.Chunk{}, fmt.Errorf("script has no turn %d for %s", req.Turn, req.Expert))
 			return
 		}
-		t := s.turns[req.Turn]
+		t := turns[req.Turn]
 		for _, c := range t.chunks {
 			if !yield(c, nil) {
 				return
@@ -206,10 +214,19 @@ type bench struct {
 	t      testing.TB
 	store  store.Store
 	script *script
+	model  model.Model // instead of the script
 	tools  *tools
 	base   *tools
 	source Source
 	expert *expert.Expert
+
+	mu        sync.Mutex
+	team      []*expert.Expert // others, whom they can delegate to
+	delegated []bool           // of the requests for skills
+	limits    expert.Limits    // but for steps
+	maxDepth  int
+	atOnce    int // Runs
+	price     expert.Price
 
 	maxSteps, maxRetries int
 	parallel             int
@@ -236,20 +253,73 @@ func newBench(t testing.TB, turns ...turn) *bench {
 	}
 }
 
+// skillsOf are the usual skills of an Expert.
+func (b *bench) skillsOf(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
+	b.mu.Lock()
+	b.delegated = append(b.delegated, req.Delegated)
+	b.mu.Unlock()
+	base := b.base
+	if req.Delegated {
+		base = &tools{name: event.BaseSkill} // todo lists are not shared
+	}
+	sources := []skill.Source{{Skill: base}, {Skill: b.tools}}
+	for _, d := range req.Delegates {
+		sources = append(sources, skill.Source{Skill: delegate.New(d)})
+	}
+	if !req.Delegated {
+		sources = append(sources, skill.Source{Skill: questions{}})
+	}
+	return skill.NewToolbox(ctx, sources, slog.New(slog.DiscardHandler))
+}
+
+// newTeam is a bench with several Experts. "writer" is the coordinator; each can delegate to
+// all the others.
+func newTeam(t testing.TB, team map[string][]turn) *bench {
+	b := newBench(t)
+	b.script.team = team
+	keys := slices.Sorted(maps.Keys(team))
+	b.atOnce = 1 // so that two runs are alike
+	for _, key := range keys {
+		e := b.expert
+		if key != "writer" {
+			e = &expert.Expert{Key: key, Name: key, Version: "1.0.0", Description: "Is good at " + key + ".", Instruction: "Be the " + key + "."}
+			b.team = append(b.team, e)
+		}
+		e.Delegates = slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return k == key })
+	}
+	return b
+}
+
+func (b *bench) lookup(key string) (*expert.Expert, bool) {
+	for _, e := range append([]*expert.Expert{b.expert}, b.team...) {
+		if e.Key == key {
+			return e, true
+		}
+	}
+	return nil, false
+}
+
 func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 	b.t.Helper()
 	b.events = nil
 	// A new process has new skills; what they remember comes from the journal.
 	b.base = &tools{name: event.BaseSkill, ran: b.base.ran}
-	job := Job{ID: "job", Expert: b.expert, Input: in, MaxSteps: b.maxSteps, MaxRetries: b.maxRetries, Timeout: b.timeout, ContextWindow: b.window, Workspace: "/ws"}
-	skills := func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {
-		return skill.NewToolbox(ctx, []skill.Source{{Skill: b.base}, {Skill: b.tools}, {Skill: questions{}}}, slog.New(slog.DiscardHandler))
+	limits := b.limits
+	limits.MaxSteps = b.maxSteps
+	job := Job{ID: "job", Expert: b.expert, Lookup: b.lookup, Input: in, Limits: limits, MaxDepth: b.maxDepth, MaxParallel: b.atOnce, MaxRetries: b.maxRetries, Timeout: b.timeout, ContextWindow: b.window, Workspace: "/ws"}
+	if b.price != (expert.Price{}) {
+		job.Price = func(string, string) (expert.Price, bool) { return b.price, true }
 	}
+	var thinker model.Model = b.script
+	if b.model != nil {
+		thinker = b.model
+	}
+	skills := b.skillsOf
 	if b.skills != nil {
 		skills = b.skills
 	}
 	return Execute(ctx, job, Parts{
-		Model:  b.script,
+		Model:  thinker,
 		Store:  b.store,
 		Source: b.source,
 		Log:    slog.New(slog.DiscardHandler),

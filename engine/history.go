@@ -114,6 +114,15 @@ func (h *History) Open() []State {
 	return open
 }
 
+// newest returns where a Run stands. One that was under way counts as stopped there.
+func (h *History) newest(runID string) Point {
+	s := h.runs[runID]
+	if s.Phase != Stopped {
+		return h.crashPoint(s)
+	}
+	return h.points[s.CheckpointID]
+}
+
 // crashPoint is the checkpoint that closing an open Run will leave. The closing record
 // is the next one.
 func (h *History) crashPoint(s State) Point {

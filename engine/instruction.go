@@ -20,7 +20,7 @@ const noUser = "Another Expert gave you this task. You cannot ask the user anyth
 // are: nothing in them is expanded or interpreted. Who asked is taken from the start of
 // the Run and from nowhere else, so that no way into a Run can forget to say it.
 func (r *run) instruction(start event.StartRun) *event.Message {
-	e, delegated := r.job.Expert, start.DelegatedBy != nil
+	e, delegated := r.expert, start.DelegatedBy != nil
 	var b strings.Builder
 	block := func(remark, text string) {
 		if b.Len() > 0 {
@@ -45,7 +45,15 @@ func (r *run) instruction(start event.StartRun) *event.Message {
 		}
 	}
 	block("This block has the rules of your skills.", skills.String())
-	block("This block lists the Experts that you can call as tools, by name.", "")
+	var team strings.Builder
+	for _, d := range r.team {
+		team.WriteString("- \"" + d.Name + "\"")
+		if d.Description != "" {
+			team.WriteString(": " + d.Description)
+		}
+		team.WriteString("\n")
+	}
+	block("This block lists the Experts that you can call as tools, by name.", team.String())
 
 	return &event.Message{
 		ID:       r.Source.NewID(),

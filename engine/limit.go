@@ -12,12 +12,12 @@ import (
 // that somebody else watches. The Run then ends by that limit instead of by an
 // interrupt; everything is saved in the same way.
 type LimitError struct {
-	Limit     string // as [event.StopRunByLimit] names it
-	Used, Max int64
+	Limit     string  // as [event.StopRunByLimit] names it
+	Used, Max float64 // steps, tokens, US dollars, seconds, bytes, Experts or repetitions
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("the limit on %s is reached: %d used, %d allowed", e.Limit, e.Used, e.Max)
+	return fmt.Sprintf("the limit on %s is reached: %g used, %g allowed", e.Limit, e.Used, e.Max)
 }
 
 // A StopError is the cause with which a context is cancelled when a run must not go on:
@@ -53,6 +53,9 @@ type halt struct {
 
 // halted reports whether the run was told to stop, and why.
 func (r *run) halted(ctx context.Context) (halt, bool) {
+	if r.refused != nil {
+		return halt{reason: r.refused.Error(), limit: r.refused}, true
+	}
 	if err := r.closed(); err != nil {
 		return halt{reason: fmt.Sprintf("output closed: %v", err)}, true
 	}
@@ -63,6 +66,10 @@ func (r *run) halted(ctx context.Context) (halt, bool) {
 	h := halt{reason: cause.Error()}
 	errors.As(cause, &h.limit)
 	errors.As(cause, &h.stop)
+	if h.stop != nil && r.parent != nil && r.above.Err() != nil {
+		// What went wrong further up is not a failure of this Run.
+		h = halt{reason: "the Expert that delegated was stopped: " + h.stop.Error()}
+	}
 	return h, true
 }
 
@@ -78,9 +85,11 @@ func (r *run) settle(h halt) event.Body {
 		return event.StopRunByError{Error: event.Failure{Name: h.stop.Name, Message: validText(h.stop.Error())}}
 	case l == nil:
 		return event.StopRunByInterrupt{Reason: h.reason}
+	case l.Limit == event.LimitSteps:
+		return event.StopRunByExceededMaxSteps{}
 	case r.limit == nil:
 		r.limit = l
-		return event.LimitWarning{Limit: l.Limit, Used: float64(l.Used), Max: float64(l.Max)}
+		return event.LimitWarning{Limit: l.Limit, Used: l.Used, Max: l.Max}
 	default:
 		return event.StopRunByLimit{Limit: l.Limit}
 	}

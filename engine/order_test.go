@@ -138,7 +138,7 @@ func TestKilledDuringTheFinalAnswer(t *testing.T) {
 	b := newBench(t, does("act", "attemptCompletion"), says("done"))
 	b.maxSteps = 2
 	inner := b.store
-	b.store = &mortal{inner, 7} // up to attemptCompletion
+	b.store = &mortal{Store: inner, left: 7} // up to attemptCompletion
 	if _, err := b.run(t.Context(), Input{Query: "go"}); err == nil {
 		t.Fatal("the run was not killed")
 	}
@@ -157,7 +157,7 @@ func TestQueryAfterCrash(t *testing.T) {
 	b.parallel = 1
 	b.tools.onWait = func() {}
 	inner := b.store
-	b.store = &mortal{inner, 6} // startRun startGeneration callTools start end(act) start(wait)
+	b.store = &mortal{Store: inner, left: 6} // startRun startGeneration callTools start end(act) start(wait)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.tools.onWait = cancel
 	if _, err := b.run(ctx, Input{Query: "go"}); err == nil {

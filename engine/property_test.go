@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,6 +86,7 @@ var errDead = errors.New("killed")
 // appended is there, and nothing else is.
 type mortal struct {
 	store.Store
+	mu   sync.Mutex
 	left int
 }
 
@@ -99,6 +101,8 @@ type mortalJournal struct {
 }
 
 func (j *mortalJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
+	j.m.mu.Lock()
+	defer j.m.mu.Unlock()
 	if j.m.left == 0 {
 		return store.Record{}, errDead
 	}
@@ -114,7 +118,7 @@ func TestRandomKills(t *testing.T) {
 		b.maxRetries = 100
 		inner := b.store
 		for range rapid.IntRange(1, 4).Draw(rt, "kills") {
-			b.store = &mortal{inner, rapid.IntRange(0, 40).Draw(rt, "records")}
+			b.store = &mortal{Store: inner, left: rapid.IntRange(0, 40).Draw(rt, "records")}
 			in := Input{Query: "go"}
 			if recorded(inner) {
 				in = Input{Continue: true}

@@ -68,7 +68,7 @@ func TestRedaction(t *testing.T) {
 	var seen []string // everything that left the engine
 	s := memory.New()
 	result, err := Execute(t.Context(), Job{
-		ID: "job", Expert: &expert.Expert{Key: "e", Name: "e"}, Input: Input{Query: "my key is " + usersWord}, MaxSteps: 10, MaxRetries: 2,
+		ID: "job", Expert: &expert.Expert{Key: "e", Name: "e"}, Input: Input{Query: "my key is " + usersWord}, Limits: expert.Limits{MaxSteps: 10}, MaxRetries: 2,
 	}, Parts{
 		Model: script, Store: s, Source: FixedSource(time.UnixMilli(0)), Log: slog.New(slog.DiscardHandler), Redact: redact,
 		Skills: func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
@@ -126,7 +126,7 @@ func TestRedaction(t *testing.T) {
 
 // What a skill remembers stays JSON, or is not kept.
 func TestRedactMemory(t *testing.T) {
-	r := &run{Parts: Parts{Redact: strings.NewReplacer("secret", markerOf, `","`, "!").Replace}}
+	r := &run{tree: &tree{Parts: Parts{Redact: strings.NewReplacer("secret", markerOf, `","`, "!").Replace}}}
 	for in, want := range map[string]string{
 		"":                  "",
 		`{"a":"plain"}`:     `{"a":"plain"}`,

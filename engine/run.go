@@ -3,23 +3,34 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 )
 
 // A run drives one Run of a job.
 type run struct {
-	job Job
-	Parts
-	*recorder
+	*tree
+	expert *expert.Expert
+	parent *run            // who delegated; nil for the coordinator
+	above  context.Context // of whoever started it
+	depth  int             // 1 for the coordinator
+	task   string          // what it was asked in the beginning
+	purse  *purse
+	price  expert.Price
 
 	runID   string
 	state   State
 	toolbox *skill.Toolbox
 	flight  flight      // tool calls under way
 	limit   *LimitError // that was reached and recorded
+	refused *LimitError // that was reached by this Run itself
+
+	team      []*expert.Expert          // whom it can delegate to
+	delegates map[string]*expert.Expert // the same, by name
 
 	reports   reports  // of skills, not yet published
 	connected []string // names of the skills that were announced
@@ -28,34 +39,37 @@ type run struct {
 	offeredVersion int          // of the toolbox that they were made of
 }
 
-// execute runs from the first event to the end.
-func (r *run) execute(ctx context.Context) (Result, error) {
-	first, err := r.begin()
-	if err != nil {
-		return Result{}, err
-	}
-	if err := r.closeCrashed(); err != nil {
-		return Result{}, storeError(err)
-	}
-	r.runID, r.state.StepNumber = first.runID, first.step
-	ctx, cancel := context.WithCancelCause(ctx)
+// execute runs from the first event to the end, delegates included.
+func (r *run) execute(ctx context.Context, st start) (Result, error) {
+	r.runID, r.state.StepNumber, r.above = st.runID, st.step, ctx
+	r.add(r.purse, r.past[r.runID], r.job.Provider, r.job.ModelName)
+	ctx, cancel := r.limitTime(ctx, r.expert.MaxDuration)
 	defer cancel(nil)
 	defer r.closeSkills()
 
-	r.show(r.announcement(first))
+	first := r.begin(st)
+	r.setStep(st, first)
+	if r.refused = r.refuse(); r.refused != nil {
+		if err := r.keep(first); err != nil {
+			return r.abandon(err)
+		}
+		return r.loop(ctx, nil)
+	}
+	r.show(r.announcement(st))
 	startErr := asStop(r.beside(func() (err error) {
 		r.toolbox, err = r.Skills(ctx, SkillRequest{
-			Expert:    r.job.Expert,
-			Delegated: first.body.DelegatedBy != nil,
+			Expert:    r.expert,
+			Delegates: r.team,
+			Delegated: first.DelegatedBy != nil,
 			Report:    r.reports.add,
 			Stop:      func(err error) { cancel(asStop(err)) },
 		})
 		return err
 	}))
-	if err := r.keep(first.body); err != nil {
+	if err := r.keep(first); err != nil {
 		return r.abandon(err)
 	}
-	if changed, ok := first.definitionChanged(); ok {
+	if changed, ok := changedDefinition(st, first); ok {
 		if err := r.keep(changed); err != nil {
 			return r.abandon(err)
 		}
@@ -63,7 +77,50 @@ func (r *run) execute(ctx context.Context) (Result, error) {
 	if startErr == nil {
 		startErr = r.toolbox.Recall(r.state.Memory)
 	}
-	return r.loop(ctx, startErr)
+	return r.live(ctx, startErr)
+}
+
+// live goes round until the Run has ended. What it hands to other Experts is done between
+// two stretches of it; its skills stay meanwhile.
+func (r *run) live(ctx context.Context, err error) (Result, error) {
+	for {
+		result, err := r.loop(ctx, err)
+		if err != nil || r.state.Status != event.StatusStoppedByDelegate {
+			return result, err
+		}
+		if err := r.delegate(ctx); err != nil {
+			return r.abandon(err)
+		}
+		_, halted := r.halted(ctx)
+		st := start{runID: r.runID, parent: r.state.DelegatedBy, ended: !halted}
+		r.look(func(h *History) {
+			point := h.points[r.state.CheckpointID]
+			st.from = &point
+		})
+		next := r.begin(st)
+		st.step = r.state.StepNumber + 1
+		r.setStep(st, next)
+		if err := r.keep(next); err != nil {
+			return r.abandon(err)
+		}
+	}
+}
+
+// setStep numbers the first step of a stretch. Steps count along the path of the job, so
+// one that waited for delegates goes on behind the last of theirs.
+func (r *run) setStep(st start, b event.StartRun) {
+	r.state.StepNumber = st.step
+	if st.from == nil {
+		return
+	}
+	for _, c := range st.from.State.open() {
+		if c.Child == nil || !slices.ContainsFunc(b.Answers, func(a event.ToolResult) bool { return a.ID == c.ID }) {
+			continue
+		}
+		if s, ok := r.child(c); ok {
+			r.state.StepNumber = max(r.state.StepNumber, s.StepNumber+1)
+		}
+	}
 }
 
 // loop goes round until the Run has stopped. A failure that nothing else caught, err
@@ -88,7 +145,7 @@ func (r *run) loop(ctx context.Context, err error) (Result, error) {
 
 // keep records an event of this Run.
 func (r *run) keep(body event.Body) error {
-	state, err := r.record(r.stamp(body))
+	state, err := r.record(r.stamp(body), keeping)
 	if err == nil {
 		r.state = state
 	}
@@ -107,7 +164,7 @@ func (r *run) stamp(body event.Body) event.Event {
 		Body:      r.redacted(body),
 	}
 	if !e.IsRuntime() {
-		e.ExpertKey, e.StepNumber = r.job.Expert.Key, r.state.StepNumber
+		e.ExpertKey, e.StepNumber = r.expert.Key, r.state.StepNumber
 	}
 	return e
 }
@@ -156,18 +213,18 @@ func (r *run) closeSkills() {
 }
 
 // announcement is the event that opens every stretch of a Run.
-func (r *run) announcement(first beginning) event.InitializeRuntime {
+func (r *run) announcement(st start) event.InitializeRuntime {
 	return event.InitializeRuntime{
 		RuntimeVersion:      r.job.Version,
 		Runtime:             r.job.Runtime,
-		ExpertName:          r.job.Expert.Name,
+		ExpertName:          r.expert.Name,
 		Experts:             append([]string{}, r.job.Experts...),
 		Model:               r.job.ModelName,
-		MaxSteps:            r.job.MaxSteps,
+		MaxSteps:            r.job.Limits.MaxSteps,
 		MaxRetries:          r.job.MaxRetries,
 		Timeout:             r.job.Timeout.Milliseconds(),
-		Query:               r.job.Input.Query,
-		InteractiveToolCall: first.answer,
+		Query:               st.query,
+		InteractiveToolCall: st.answer,
 	}
 }
 
@@ -175,9 +232,9 @@ func (r *run) result() Result {
 	s := r.state
 	result := Result{
 		JobID: r.job.ID, RunID: r.runID, CheckpointID: s.CheckpointID,
-		Status: s.Status, TotalSteps: r.totalSteps(),
-		Failure: s.Failure, Reason: s.StopReason, Usage: s.Usage,
+		Status: s.Status, Failure: s.Failure, Reason: s.StopReason, Usage: s.Usage,
 	}
+	r.look(func(h *History) { result.TotalSteps = h.Job.TotalSteps })
 	switch s.Status {
 	case event.StatusCompleted:
 		result.Text = s.Thread.Last().Text()

@@ -15,7 +15,6 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/skill"
-	"github.com/perstack-go/perstack/store/memory"
 )
 
 // A server is a skill whose every step a test can take part in.
@@ -485,52 +484,22 @@ func TestQuestionsCanBeShown(t *testing.T) {
 
 // C9: an Expert that another one asked is told that it cannot ask the user.
 func TestDelegatedExpertCannotAsk(t *testing.T) {
-	b := newBench(t, says("done"), says("again"))
-	b.expert.Skills = []*expert.Skill{
+	b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"help"}`), says("done")}, "helper": {says("helped")}})
+	rules := []*expert.Skill{
 		{Name: "user", Type: expert.InteractiveSkill, Rule: "Ask politely."}, {Name: "s", Type: expert.StdioSkill, Rule: "Use it well."},
 	}
-	var delegated []bool
-	b.skills = func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
-		delegated = append(delegated, req.Delegated)
-		return box()(ctx, req)
-	}
-	first := b.must(Input{Query: "go"})
+	b.expert.Skills, b.team[0].Skills = rules, rules
+	b.must(Input{Query: "go"})
 	if text := b.script.requests[0].Messages[0].Text(); strings.Contains(text, noUser) || !strings.Contains(text, "Ask politely.") {
 		t.Errorf("an Expert that the user asked is told:\n%s", text)
 	}
-	b.store = delegatedCopy(t, b)
-	b.must(Input{Continue: true, From: first.CheckpointID, Query: "and now?"})
 	text := b.script.requests[1].Messages[0].Text()
 	if !strings.Contains(text, noUser) || strings.Contains(text, "Ask politely.") || !strings.Contains(text, "Use it well.") {
 		t.Errorf("an Expert that another one asked is told:\n%s", text)
 	}
-	if !slices.Equal(delegated, []bool{false, true}) {
-		t.Errorf("delegated: %v", delegated)
+	if !slices.Equal(b.delegated, []bool{false, true}) {
+		t.Errorf("delegated: %v", b.delegated)
 	}
-}
-
-// delegatedCopy returns the store of b as if another Expert had asked for its Run.
-func delegatedCopy(t *testing.T, b *bench) *memory.Store {
-	t.Helper()
-	child := memory.New()
-	journal, err := child.Open(t.Context(), "job")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer journal.Close()
-	for record, err := range b.store.Read(t.Context(), "job", 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if start, ok := record.Event.Body.(event.StartRun); ok {
-			start.DelegatedBy = &event.Parent{Expert: event.ExpertRef{Key: "boss"}, ToolCallID: "c", ToolName: "writer", CheckpointID: "p", RunID: "r"}
-			record.Event.Body = start
-		}
-		if _, err := journal.Append(t.Context(), record.Event); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return child
 }
 
 // Secrets that a server writes into a schema do not reach the provider: the request is
@@ -552,7 +521,7 @@ func TestSchemasAreRedacted(t *testing.T) {
 			t.Errorf("%s: the model is shown %+v, want the schema %s", schema, tools, want)
 		}
 	}
-	r := &run{Parts: Parts{Redact: strings.ToUpper}}
+	r := &run{tree: &tree{Parts: Parts{Redact: strings.ToUpper}}}
 	if got := r.redactSchema(nil); got != nil {
 		t.Errorf("no schema became %s", got)
 	}

@@ -15,12 +15,13 @@ const (
 	Init                   Phase = iota // startRun
 	PreparingForStep                    // startGeneration, resumeToolCalls, finishAllToolCalls
 	GeneratingToolCall                  // callTools, completeRun, retry, stopRunByError
-	CallingTool                         // resolveToolResults, attemptCompletion, callInteractiveTool, completeRun
+	CallingTool                         // resolveToolResults, attemptCompletion, callDelegate, callInteractiveTool, completeRun
 	ResolvingToolResult                 // finishToolCall
 	GeneratingRunResult                 // completeRun, retry (transport), stopRunByError
+	CallingDelegate                     // stopRunByDelegate
 	CallingInteractiveTool              // stopRunByInteractiveTool
-	FinishingStep                       // continueToNextStep, stopRunByExceededMaxSteps
-	Stopped
+	FinishingStep                       // continueToNextStep, stopRunByExceededMaxSteps, stopRunByLimit
+	Stopped                             // startRun, when the Run goes on
 )
 
 // A State is where a Run stands: the fold of its events. States are values that share
@@ -35,6 +36,8 @@ type State struct {
 	Expert       event.ExpertRef
 	Definition   string // digest of the Expert's definition
 	DelegatedBy  *event.Parent
+	Provider     string
+	Model        string
 	Runtime      string
 	Workspace    string
 
@@ -42,13 +45,16 @@ type State struct {
 	Thread      Thread
 
 	Step          Step
-	Usage         event.Usage // accumulated along the path
+	Usage         event.Usage // of the conversation
+	Spent         Spent       // by this Run
 	LastUsage     event.Usage // of the newest generation
+	Unmeasured    int         // bytes of conversation that no usage has counted yet
 	ContextWindow int
-	ContextWarned bool // it was said that the window is nearly full
-	Turn          int  // generations so far in this conversation
-	RetryCount    int  // consecutive generations that failed, for whatever reason
-	Attempt       int  // how often the current generation failed in transport
+	Warned        []string   // limits of which it was said that most is used
+	Repeated      repetition // the newest call, and how often it was made in a row
+	Turn          int        // generations so far in this conversation
+	RetryCount    int        // consecutive generations that failed, for whatever reason
+	Attempt       int        // how often the current generation failed in transport
 	RetryDelayMS  int64
 	Failure       *event.Failure
 	StopReason    string                    // why it was interrupted, or which limit it met
@@ -69,8 +75,15 @@ type Step struct {
 // A Call is a tool call and how far it is.
 type Call struct {
 	event.ToolCall
-	Started bool // its tool may have had an effect
+	Started bool               // its tool may have had an effect
+	Child   *event.DelegateRun // who works on it, if that is another Expert
 	Result  *event.ToolResult
+}
+
+// Spent is what a Run has used up of what is limited.
+type Spent struct {
+	Steps int
+	Usage event.Usage
 }
 
 // open returns the calls of the current step that the conversation has no results
@@ -154,8 +167,25 @@ func (s State) Checkpoint() *event.Checkpoint {
 	}
 	if calls := s.open(); len(calls) > 0 {
 		cp.PendingToolCalls, cp.PartialToolResults = s.Pending(), results(calls)
+		if s.Status == event.StatusStoppedByDelegate {
+			cp.DelegateTo, cp.PendingToolCalls = delegations(calls)
+		}
 	}
 	return cp
+}
+
+// delegations returns what is handed to other Experts, and the other calls that are open.
+func delegations(calls []Call) (to []event.Delegation, others []event.ToolCall) {
+	for _, c := range calls {
+		switch {
+		case c.Result != nil:
+		case c.Child == nil:
+			others = append(others, c.ToolCall)
+		default:
+			to = append(to, event.Delegation{Expert: c.Child.Expert, ToolCallID: c.ID, ToolName: c.ToolName, Query: query(c.Args)})
+		}
+	}
+	return to, others
 }
 
 // metadata is what a checkpoint says beyond the fields that all runtimes have.

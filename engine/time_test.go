@@ -76,7 +76,7 @@ func TestStubbornTool(t *testing.T) {
 
 // The wait before a transport retry doubles and is spread; a provider's wish wins.
 func TestDelay(t *testing.T) {
-	r := &run{Parts: Parts{Source: FixedSource(time.Time{})}} // its fraction is 0: half of the wait
+	r := &run{tree: &tree{Parts: Parts{Source: FixedSource(time.Time{})}}} // its fraction is 0: half of the wait
 	for retries, want := range []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 15 * time.Second} {
 		r.state.RetryCount = retries
 		if got := r.delay(0); got != want {

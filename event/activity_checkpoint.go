@@ -84,10 +84,12 @@ func interactiveActivities(cp Checkpoint, step Step) []Activity {
 	return open
 }
 
-// answeredActivities shows the calls of the step that have a result.
+// answeredActivities shows the calls of the step that have a result. What delegates gave
+// is not shown again: their own steps show it.
 func answeredActivities(cp Checkpoint, step Step) []Activity {
 	results := stepResults(cp, step)
 	var answered []Activity
+	returned := 0
 	for _, c := range step.ToolCalls {
 		r, ok := results[c.ID]
 		if !ok {
@@ -96,7 +98,14 @@ func answeredActivities(cp Checkpoint, step Step) []Activity {
 		if c.Args == nil {
 			c.Args = stepArgs(step, c.ID)
 		}
+		if r.IsDelegates() {
+			returned++
+			continue
+		}
 		answered = append(answered, toolActivity(c, r))
+	}
+	if returned > 0 && cp.Status != StatusStoppedByDelegate { // there it waits for more
+		answered = append(answered, Activity{Type: ActivityDelegationComplete, Count: returned})
 	}
 	return answered
 }

@@ -36,6 +36,31 @@ func TestFromCheckpoint(t *testing.T) {
 			[]string{"readTextFile | a.txt (one\n\ntwo)", "delegate | a@1.0.0 | qa (one\n\ntwo)", "delegate | b | qb (one\n\ntwo)"},
 		},
 		{
+			"delegates that have returned count, and are not tools",
+			Checkpoint{Status: StatusProceeding},
+			Step{
+				ToolCalls:   []ToolCall{readCall, hireCall, hireAlso},
+				ToolResults: []ToolResult{read, returns(hireCall, "C", "TP1"), returns(hireAlso, "D", "Room 3")},
+			},
+			[]string{"readTextFile | a.txt", "delegationComplete | 2"},
+		},
+		{
+			"a question after a delegate returned",
+			Checkpoint{Status: StatusStoppedByInteractiveTool, PendingToolCalls: []ToolCall{askCall}, PartialToolResults: []ToolResult{returns(hireCall, "C", "TP1")}},
+			Step{ToolCalls: []ToolCall{hireCall, askCall}},
+			[]string{"delegationComplete | 1", `interactiveTool | askUser | {"q":"Budget?"}`},
+		},
+		{
+			"waiting for one delegate after another returned",
+			Checkpoint{
+				Status:             StatusStoppedByDelegate,
+				DelegateTo:         []Delegation{{Expert: ExpertRef{Key: "d@1.0.0"}, Query: "rooms"}},
+				PartialToolResults: []ToolResult{returns(hireCall, "C", "TP1")},
+			},
+			Step{ToolCalls: []ToolCall{hireCall, hireAlso}},
+			[]string{"delegate | d@1.0.0 | rooms"},
+		},
+		{
 			"delegates that are missing",
 			Checkpoint{Status: StatusStoppedByDelegate},
 			Step{NewMessages: []*Message{expertSays("", "Hm.")}},

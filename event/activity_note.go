@@ -1,9 +1,6 @@
 package event
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // A note collects the activities of one event.
 type note struct {
@@ -115,60 +112,26 @@ func (n *note) end(end End) {
 	}
 }
 
-// callDelegate shows the delegates of a turn. Full output names their Experts by key
-// in the checkpoint of the event that follows at once, so they are held until then.
-func (n *note) callDelegate(b CallDelegate) {
-	n.run.learn(b.ToolCalls, b.NewMessage, false)
-	for _, c := range b.ToolCalls {
-		if call, ok := n.run.take(c.ID); ok {
-			n.run.delegates = append(n.run.delegates, c.ID)
-			n.run.held = append(n.run.held, call)
-		}
-	}
-	if b.NewMessage == nil {
-		n.delegate(nil)
-	}
-}
-
-// delegate shows the calls that were held. They share the reasoning of their turn.
-func (n *note) delegate(cp *Checkpoint) {
-	for _, c := range n.run.held {
-		key := c.SkillName
-		if cp != nil {
-			for _, d := range cp.DelegateTo {
-				if d.ToolCallID == c.ID {
-					key = d.Expert.Key
-				}
-			}
-		}
-		n.add(Activity{
-			Type:              ActivityDelegate,
-			Reasoning:         n.run.reasoning,
-			DelegateExpertKey: key,
-			Query:             parseMembers(c.Args).text("query"),
-		}, "delegate-"+c.ID)
-	}
-	n.run.held = nil
-}
-
-// delegationComplete says that the delegates have returned, unless one of their calls
-// is still open.
-func (n *note) delegationComplete(open []ToolCall) {
-	count := len(n.run.delegates)
-	if count == 0 || slices.ContainsFunc(open, func(c ToolCall) bool { return slices.Contains(n.run.delegates, c.ID) }) {
-		return
-	}
-	n.run.delegates = nil
-	n.add(Activity{Type: ActivityDelegationComplete, Count: count}, "delegation-complete-"+n.event.ID)
-}
-
+// interactive shows a question to the user. In full output the results of the turn's other
+// calls come with the event that follows at once, so it is held until then.
 func (n *note) interactive(b CallInteractiveTool) {
 	if b.ToolCall != nil {
 		n.run.learn([]ToolCall{*b.ToolCall}, b.NewMessage, false)
 		b.ToolCallID = b.ToolCall.ID
 	}
 	if call, ok := n.run.take(b.ToolCallID); ok {
-		n.addThought(interactiveActivity(call), "interactive-"+call.ID)
+		n.run.question = &call
+	}
+	if b.NewMessage == nil {
+		n.ask()
+	}
+}
+
+// ask shows the question that was held.
+func (n *note) ask() {
+	if call := n.run.question; call != nil {
+		n.run.question = nil
+		n.addThought(interactiveActivity(*call), "interactive-"+call.ID)
 	}
 }
 

@@ -38,11 +38,14 @@ func (a Activity) isRefused() bool {
 // answers shows what the user answered. A delegate's answer comes in the same way; it
 // was shown when the delegate completed.
 func (n *note) answers(b StartRun) {
-	if cp := b.InitialCheckpoint; cp != nil && cp.Status == StatusStoppedByDelegate {
-		return
+	cp := b.InitialCheckpoint
+	if cp != nil {
+		n.run.returned(cp.PartialToolResults)
 	}
 	for _, r := range b.Answers {
-		if slices.Contains(n.run.delegates, r.ID) {
+		_, expected := n.run.delegates[r.ID]
+		if expected || r.IsDelegates() || cp != nil && cp.Status == StatusStoppedByDelegate {
+			n.run.delegateAnswered(r)
 			continue
 		}
 		n.run.calls[r.ID] = &callView{shown: true} // the events that follow repeat the result

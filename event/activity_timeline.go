@@ -24,8 +24,11 @@ type runView struct {
 	reasoning   string // not shown yet
 	remark      string // not shown yet
 	calls       map[string]*callView
-	delegates   []string   // ids of the calls that delegates work on
-	held        []ToolCall // delegate calls whose Expert keys come with the next event
+	delegates   map[string]bool // calls that delegates work on, and whether they have returned
+	completing  string          // id of the event after which the known delegates have returned
+	held        []Activity      // delegates that are shown with the next event
+	question    *ToolCall       // likewise
+	origin      *runView        // of the Run that this one goes on from; always an older one
 }
 
 type callView struct {
@@ -43,8 +46,12 @@ func (t *Timeline) Apply(e Event) []Activity {
 		return nil
 	}
 	n := note{event: e, run: t.view(e)}
-	if _, ok := e.Body.(StopRunByDelegate); !ok {
+	n.resumed()
+	switch e.Body.(type) {
+	case StopRunByDelegate, StopRunByInteractiveTool: // they have something that comes before
+	default:
 		n.delegate(nil)
+		n.ask()
 	}
 	if e.closesTurn() {
 		n.say()
@@ -78,10 +85,9 @@ func (t *Timeline) Apply(e Event) []Activity {
 	case CallInteractiveTool:
 		n.interactive(b)
 	case ResumeToolCalls:
-		n.results(b.PartialToolResults)
-		n.delegationComplete(b.PendingToolCalls)
+		n.resume(b)
 	case FinishAllToolCalls:
-		n.delegationComplete(nil)
+		n.delegationComplete(e.ID)
 	case Retry:
 		n.retry(b.Reason)
 	case ContinueToNextStep:
@@ -93,6 +99,7 @@ func (t *Timeline) Apply(e Event) []Activity {
 		n.delegate(b.Checkpoint)
 	case StopRunByInteractiveTool:
 		n.end(b.End)
+		n.ask()
 	case StopRunByError:
 		n.end(b.End)
 		n.add(errorActivity(b.Error), "error-"+e.ID)
@@ -138,6 +145,9 @@ func (t *Timeline) view(e Event) *runView {
 	v := t.earlier(e)
 	if v == nil {
 		v = &runView{expertKey: e.ExpertKey, calls: make(map[string]*callView)}
+		if b, ok := e.Body.(StartRun); ok && b.From != nil {
+			v.origin = t.runs[b.From.RunID]
+		}
 		t.order = append(t.order, v)
 	}
 	t.runs[e.RunID] = v

@@ -99,7 +99,7 @@ func TestTimelineOfAJournal(t *testing.T) {
 	wantLines(t, all,
 		"r query-r | Plan my trip",
 		"r action-call_1 after query-r | dates.txt (First the dates.)",
-		"r delegate-call_3 after action-call_1 | @acme/flight-finder | Flights to Lisbon, May 3-9",
+		"r delegate-call_3 after action-call_1 | @acme/flight-finder@2.1.0 | Flights to Lisbon, May 3-9",
 		"r delegation-complete-e8 after delegate-call_3 | 1",
 		`r interactive-call_2 after delegation-complete-e8 | askUser | {"question":"Budget?"}`,
 		"r answer-call_2 after interactive-call_2 | 500 EUR | askUser",

@@ -26,7 +26,8 @@ type ExpertRef struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// A Delegation is one call that hands work to another Expert.
+// A Delegation is one call that hands work to another Expert. [Checkpoint.DelegateTo] lists
+// those that the Run waits for, in call order; its PendingToolCalls are the other open ones.
 type Delegation struct {
 	Expert     ExpertRef      `json:"expert"`
 	ToolCallID string         `json:"toolCallId"`
@@ -65,7 +66,7 @@ type Checkpoint struct {
 	StepNumber         int                       `json:"stepNumber"`
 	Messages           []*Message                `json:"messages"`
 	Expert             ExpertRef                 `json:"expert"`
-	DelegateTo         []Delegation              `json:"delegateTo,omitempty"`
+	DelegateTo         []Delegation              `json:"delegateTo,omitempty"` // what the Run waits for, a call each
 	DelegatedBy        *Parent                   `json:"delegatedBy,omitzero"`
 	Usage              Usage                     `json:"usage"`
 	ContextWindow      int                       `json:"contextWindow,omitzero"`

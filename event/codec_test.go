@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -162,3 +163,47 @@ func TestNothingIsNull(t *testing.T) {
 }
 
 func sortedTypes() []Type { return slices.Sorted(maps.Keys(codecs)) }
+
+// The journal says each fact once: what a turn called stands in callTools.
+func TestLeanForms(t *testing.T) {
+	tests := []struct {
+		body Body
+		want string // behind the members that all events have
+	}{
+		{
+			CallDelegate{Delegates: []DelegateRun{{ToolCallID: "c", RunID: "kid", Expert: ExpertRef{Key: "k", Name: "k", Version: "1.0.0"}}}},
+			`"delegates":[{"toolCallId":"c","runId":"kid","expert":{"key":"k","name":"k","version":"1.0.0"}}]`,
+		},
+		{
+			CallDelegate{Delegates: []DelegateRun{{ToolCallID: "c", RunID: "kid", From: &Origin{RunID: "old", CheckpointID: "cp", Seq: 7}, Query: "q",
+				Delegates: []DelegateRun{{ToolCallID: "d", RunID: "grandkid"}}}}},
+			`"delegates":[{"toolCallId":"c","runId":"kid","expert":{"key":"","name":"","version":""},"from":{"runId":"old","checkpointId":"cp","seq":7},"query":"q",` +
+				`"delegates":[{"toolCallId":"d","runId":"grandkid","expert":{"key":"","name":"","version":""}}]}]`,
+		},
+		{StopRunByDelegate{}, ``},
+		{LimitWarning{Limit: LimitSteps, Used: 80, Max: 100}, `"limit":"steps","used":80,"max":100`},
+		{
+			LimitWarning{Limit: LimitCost, Used: 0.41, Max: 0.5, NewMessage: &Message{ID: "m", Type: UserMessage, Contents: []Part{{ID: "p", Type: TextPart, Text: "t"}}}},
+			`"limit":"cost","used":0.41,"max":0.5,"newMessage":{"id":"m","type":"userMessage","contents":[{"id":"p","type":"textPart","text":"t"}]}`,
+		},
+		{StopRunByLimit{Limit: LimitLoop}, `"limit":"loop"`},
+	}
+	for _, tt := range tests {
+		e := Event{ID: "e1", ExpertKey: "k", Timestamp: 1, JobID: "j", RunID: "r", StepNumber: 1, Body: tt.body}
+		data, err := Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `{"type":"` + string(e.Type()) + `",` + head
+		if tt.want != "" {
+			want += "," + tt.want
+		}
+		if want += "}"; string(data) != want {
+			t.Errorf("got  %s\nwant %s", data, want)
+		}
+		again, err := Unmarshal(data)
+		if err != nil || !reflect.DeepEqual(again, e) {
+			t.Errorf("decoded as %+v, %v", again, err)
+		}
+	}
+}

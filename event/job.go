@@ -34,6 +34,11 @@ type Job struct {
 }
 
 // Apply returns j after e. The zero Job is a job of which nothing is known yet.
+//
+// Steps and usage are those of all Runs together. Status and FinishedAt follow the
+// coordinator alone, in its newest Run: a delegate that fails, meets a limit or is
+// interrupted comes back to its parent, which decides what that means. What stops the
+// whole job stops the coordinator too, in a record of its own.
 func (j Job) Apply(e Event) Job {
 	if j.ID == "" {
 		j.ID, j.StartedAt, j.Status = e.JobID, e.Timestamp, JobRunning
@@ -41,16 +46,7 @@ func (j Job) Apply(e Event) Job {
 	j.UpdatedAt = e.Timestamp
 	switch b := e.Body.(type) {
 	case StartRun:
-		if b.MaxSteps > 0 {
-			j.MaxSteps = b.MaxSteps
-		}
-		if j.CoordinatorExpertKey == "" {
-			j.CoordinatorExpertKey = e.ExpertKey
-		}
-		if b.parent() == nil {
-			j.CoordinatorRunID = e.RunID
-		}
-		j.Status, j.FinishedAt = JobRunning, 0
+		j = j.start(e, b)
 	case StartGeneration, ResumeToolCalls, FinishAllToolCalls:
 		// Each of these opens a step. A transport retry does not.
 		j.TotalSteps++
@@ -60,29 +56,55 @@ func (j Job) Apply(e Event) Job {
 		j.Usage = j.Usage.Add(b.Usage)
 	case CompleteRun:
 		j.Usage = j.Usage.Add(b.Usage)
-		if j.ownedBy(e.RunID) {
-			j.Status, j.FinishedAt = JobCompleted, e.Timestamp
-		}
 	case StopRunByError:
 		j.Usage = j.Usage.Add(b.Usage)
-		if j.ownedBy(e.RunID) {
-			j.Status, j.FinishedAt = JobStoppedByError, e.Timestamp
-		}
-	// Limits and interrupts concern the job, whichever Run they meet.
-	case StopRunByExceededMaxSteps:
-		j.Status, j.FinishedAt = JobStoppedByMaxSteps, e.Timestamp
-	case StopRunByLimit:
-		j.Status, j.FinishedAt = JobStoppedByLimit, e.Timestamp
-	case StopRunByInterrupt:
-		j.Status, j.FinishedAt = JobStoppedByInterrupt, e.Timestamp
-	case StopRunByInteractiveTool:
-		j.Status = JobStoppedByInteractiveTool
+	}
+	if status, ok := e.EndStatus(); ok && j.ownedBy(e.RunID) {
+		j = j.end(status, e.Timestamp)
 	}
 	return j
 }
 
-// ownedBy reports whether the end of that Run is the end of the job. The end of a
-// delegate is none, be it good or bad: its parent gets to know and goes on.
+func (j Job) start(e Event, b StartRun) Job {
+	if b.MaxSteps > 0 {
+		j.MaxSteps = b.MaxSteps
+	}
+	if j.CoordinatorExpertKey == "" {
+		j.CoordinatorExpertKey = e.ExpertKey
+	}
+	if b.parent() == nil {
+		j.CoordinatorRunID = e.RunID
+		j.Status, j.FinishedAt = JobRunning, 0
+	}
+	return j
+}
+
+// end takes over how the coordinator ended. Waiting is no end: for delegates the job
+// still runs, for the user it has stopped and is not finished.
+func (j Job) end(status Status, at int64) Job {
+	switch status {
+	case StatusStoppedByDelegate:
+		return j
+	case StatusStoppedByInteractiveTool:
+		j.Status = JobStoppedByInteractiveTool
+		return j
+	case StatusCompleted:
+		j.Status = JobCompleted
+	case StatusStoppedByError:
+		j.Status = JobStoppedByError
+	case StatusStoppedByExceededMaxSteps:
+		j.Status = JobStoppedByMaxSteps
+	case StatusStoppedByLimit:
+		j.Status = JobStoppedByLimit
+	case StatusStoppedByInterrupt:
+		j.Status = JobStoppedByInterrupt
+	}
+	j.FinishedAt = at
+	return j
+}
+
+// ownedBy reports whether that Run is the coordinator's newest. Where no start of one
+// was seen, any may be.
 func (j Job) ownedBy(runID string) bool {
 	return j.CoordinatorRunID == "" || j.CoordinatorRunID == runID
 }

@@ -62,9 +62,22 @@ func TestJobApply(t *testing.T) {
 			Job{Status: JobRunning, Usage: tokens(4)},
 		},
 		{
-			"an interrupt meets the job through a delegate",
-			[]Event{start, on("a", StopRunByDelegate{}), on("b", StartRun{DelegatedBy: parent}), on("b", StopRunByInterrupt{})},
-			Job{Status: JobStoppedByInterrupt, FinishedAt: 4},
+			"what stops the whole job stops the coordinator, and that is the end",
+			[]Event{
+				start, on("a", StopRunByDelegate{}), on("b", StartRun{DelegatedBy: parent}), on("b", StopRunByInterrupt{}),
+				on("a", StartRun{From: &Origin{RunID: "a"}}), on("a", StopRunByInterrupt{}),
+			},
+			Job{Status: JobStoppedByInterrupt, FinishedAt: 6},
+		},
+		{
+			"a delegate that resumes does not open the job again",
+			[]Event{start, on("a", StopRunByInterrupt{}), on("b", StartRun{DelegatedBy: parent, MaxSteps: 9}), on("b", StartGeneration{})},
+			Job{Status: JobStoppedByInterrupt, FinishedAt: 2, TotalSteps: 1, MaxSteps: 9},
+		},
+		{
+			"the end of an older branch is not the job's",
+			[]Event{start, on("c", StartRun{}), on("a", StopRunByInterrupt{})},
+			Job{Status: JobRunning, CoordinatorRunID: "c"},
 		},
 		{
 			"a failed generation is paid for",
@@ -113,6 +126,41 @@ func TestJobApply(t *testing.T) {
 				t.Errorf("-want +got\n%s", d)
 			}
 		})
+	}
+}
+
+// However a delegate ends, its job is as it was: steps and usage apart.
+func TestDelegateDoesNotEndTheJob(t *testing.T) {
+	ends := []Body{
+		CompleteRun{Usage: tokens(3)}, StopRunByError{Usage: tokens(3)}, StopRunByExceededMaxSteps{}, StopRunByLimit{Limit: LimitDepth},
+		StopRunByInterrupt{}, StopRunByInteractiveTool{}, StopRunByDelegate{},
+	}
+	statuses := make(map[Status]bool)
+	for _, end := range ends {
+		status, ok := Event{Body: end}.EndStatus()
+		if !ok {
+			t.Fatalf("%s is no end", end.Type())
+		}
+		statuses[status] = true
+		t.Run(string(end.Type()), func(t *testing.T) {
+			for _, full := range []bool{false, true} {
+				child := StartRun{DelegatedBy: &Parent{RunID: "a"}}
+				if full {
+					child = StartRun{InitialCheckpoint: &Checkpoint{DelegatedBy: child.DelegatedBy}}
+				}
+				var j Job
+				for i, e := range []Event{{RunID: "a", Body: StartRun{}}, {RunID: "a", Body: StopRunByDelegate{}}, {RunID: "b", Body: child}, {RunID: "b", Body: end}} {
+					e.JobID, e.Timestamp = "job", int64(i+1)
+					j = j.Apply(e)
+				}
+				if j.Status != JobRunning || j.FinishedAt != 0 || j.CoordinatorRunID != "a" || j.UpdatedAt != 4 {
+					t.Errorf("full %t: the job is %+v", full, j)
+				}
+			}
+		})
+	}
+	if len(statuses) != 7 {
+		t.Errorf("%d ways to end were tried", len(statuses))
 	}
 }
 

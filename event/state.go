@@ -14,7 +14,8 @@ type StartRun struct {
 	Expert            ExpertRef      `json:"expert,omitzero"`        // lean
 	Definition        string         `json:"definition,omitzero"`    // digest of the Expert's definition
 	From              *Origin        `json:"from,omitzero"`          // the checkpoint that this Run goes on from
-	Answers           []ToolResult   `json:"answers,omitempty"`      // results that came from outside: the user's or a delegate's
+	Answers           []ToolResult   `json:"answers,omitempty"`      // results that came from outside: the user's, or those of delegates in call order
+	Delegates         []DelegateRun  `json:"delegates,omitempty"`    // who shall work on calls that are still open, on a new branch
 	DelegatedBy       *Parent        `json:"delegatedBy,omitzero"`   // lean
 	ContextWindow     int            `json:"contextWindow,omitzero"` // lean
 	Provider          string         `json:"provider,omitzero"`
@@ -93,11 +94,27 @@ type EndToolCall struct {
 	Unknown    jsontext.Value `json:",embed"`
 }
 
-// CallDelegate says that the Run waits for other Experts.
+// CallDelegate says that the Run waits for other Experts. The calls themselves stand in
+// the [CallTools] of the same Run. A Run that resumes while delegates are unfinished
+// says it again, with the same Runs.
 type CallDelegate struct {
 	NewMessage *Message       `json:"newMessage,omitzero"` // full: the message of [CallTools] again
-	ToolCalls  []ToolCall     `json:"toolCalls"`
-	Usage      *Usage         `json:"usage,omitzero"` // full: the usage of [CallTools] again; never add it up
+	ToolCalls  []ToolCall     `json:"toolCalls,omitzero"`  // full: those of other Experts
+	Delegates  []DelegateRun  `json:"delegates,omitempty"` // lean
+	Usage      *Usage         `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
+	Unknown    jsontext.Value `json:",embed"`
+}
+
+// A DelegateRun says which Run works on a delegate's call. It is decided, and recorded,
+// before that Run starts, and does not depend on the ids of checkpoints: whoever resumes
+// the parent finds the same Run again.
+type DelegateRun struct {
+	ToolCallID string         `json:"toolCallId"`
+	RunID      string         `json:"runId"`
+	Expert     ExpertRef      `json:"expert"`
+	From       *Origin        `json:"from,omitzero"`       // the checkpoint that it goes on from, on a new branch
+	Query      string         `json:"query,omitzero"`      // what the user adds there
+	Delegates  []DelegateRun  `json:"delegates,omitempty"` // likewise, who shall work on the calls that are open there
 	Unknown    jsontext.Value `json:",embed"`
 }
 
@@ -174,7 +191,9 @@ type StopRunByInteractiveTool struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// StopRunByDelegate ends a stretch of a Run that waits for other Experts.
+// StopRunByDelegate ends a stretch of a Run that waits for other Experts. The Run goes on
+// under the same id when they have ended, with their results among the answers of its
+// next [StartRun].
 type StopRunByDelegate struct {
 	End
 	Unknown jsontext.Value `json:",embed"`
@@ -194,8 +213,10 @@ type StopRunByError struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// Limits that [StopRunByLimit] names.
+// Limits that [StopRunByLimit] and [LimitWarning] name. The steps have an end of their
+// own, [StopRunByExceededMaxSteps].
 const (
+	LimitSteps     = "steps"
 	LimitTokens    = "tokens"
 	LimitCost      = "cost"
 	LimitDuration  = "duration"
@@ -223,12 +244,15 @@ type StopRunByInterrupt struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// LimitWarning says that most of a limit is used.
+// LimitWarning says that most of a limit is used, or all of it: then the end follows.
 type LimitWarning struct {
-	Limit   string         `json:"limit"`
-	Used    float64        `json:"used"`
-	Max     float64        `json:"max"`
-	Unknown jsontext.Value `json:",embed"`
+	Limit string  `json:"limit"`
+	Used  float64 `json:"used"`
+	Max   float64 `json:"max"`
+	// NewMessage tells the model, in one sentence, and is part of the conversation from
+	// here on. It is absent when the model is not told.
+	NewMessage *Message       `json:"newMessage,omitzero"`
+	Unknown    jsontext.Value `json:",embed"`
 }
 
 // DefinitionChanged says that a Run goes on with another definition of its Expert

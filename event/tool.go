@@ -12,6 +12,10 @@ const BaseSkill = "@perstack/base"
 // CompletionTool is the tool of [BaseSkill] by which an Expert says it is done.
 const CompletionTool = "attemptCompletion"
 
+// DelegateSkill is what the skill name of a result begins with that a delegate gave. The
+// key of its Expert follows.
+const DelegateSkill = "delegate/"
+
 // UnknownOutcome is the result of a call that was under way when the process died.
 // Running it again could do its work twice, so the model is told instead.
 const UnknownOutcome = "Error: perstack stopped while this call was running, so its outcome is unknown. Check what it did before you repeat it."
@@ -36,6 +40,9 @@ type ToolResult struct {
 	IsError   bool           `json:"isError,omitzero"`
 	Unknown   jsontext.Value `json:",embed"`
 }
+
+// IsDelegates reports whether r is what came of a delegation.
+func (r ToolResult) IsDelegates() bool { return strings.HasPrefix(r.SkillName, DelegateSkill) }
 
 // ErrorText returns what went wrong according to the result, or "". Tools say so
 // in three ways: the MCP flag, an object {"error","message"} of which the message

@@ -176,7 +176,7 @@ func limitSize(files *workspace.Workspace, most int64, cancel context.CancelCaus
 		Max:     most,
 		Measure: files.Usage,
 		Exceeded: func(used int64) {
-			cancel(&engine.LimitError{Limit: event.LimitWorkspace, Used: used, Max: most})
+			cancel(&engine.LimitError{Limit: event.LimitWorkspace, Used: float64(used), Max: float64(most)})
 		},
 		Failed: func(err error) { cancel(err) },
 	}
@@ -190,7 +190,7 @@ func outcome(err error) error {
 	case errors.As(err, &s):
 		return host.Exit(s.ExitCode())
 	case errors.As(err, &l):
-		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("the workspace takes %d bytes or more, and %d are allowed; delete something, or allow more with --max-workspace-bytes", l.Used, l.Max)}
+		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("the workspace takes %.0f bytes or more, and %.0f are allowed; delete something, or allow more with --max-workspace-bytes", l.Used, l.Max)}
 	case errors.Is(err, syscall.EPIPE): // the client is gone
 		return nil
 	}

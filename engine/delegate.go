@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// Delegation: a turn's calls of other Experts are recorded with the Runs that shall work on
+// them (callDelegate), and the parent stops. Each child runs on its own goroutine, within
+// the limits of the whole tree. When all have ended, the parent goes on with what came of
+// them. Whoever resumes the parent finds the same children by their Run ids.
+
+func reference(e *expert.Expert) event.ExpertRef {
+	return event.ExpertRef{Key: e.Key, Name: e.Name, Version: e.Version}
+}
+
+// query is what a delegate is asked; empty when the arguments do not say.
+func query(args jsontext.Value) string {
+	var a struct {
+		Query string `json:"query"`
+	}
+	if json.Unmarshal(args, &a) != nil {
+		return ""
+	}
+	return a.Query
+}
+
+// handOver names the Runs that shall work on calls of other Experts; false when there is
+// no such call. A Run that was named before keeps its call.
+func (r *run) handOver(calls []Call) (event.CallDelegate, bool) {
+	var b event.CallDelegate
+	for _, c := range calls {
+		if c.Result != nil || r.kind(c.ToolName) != skill.Delegate {
+			continue
+		}
+		child := event.DelegateRun{ToolCallID: c.ID}
+		if c.Child != nil {
+			child = *c.Child
+		} else {
+			child.RunID = r.Source.NewID()
+		}
+		child.Expert = reference(r.delegates[c.SkillName])
+		b.Delegates = append(b.Delegates, child)
+	}
+	return b, len(b.Delegates) > 0
+}
+
+// handed returns the calls that other Experts work on.
+func handed(calls []Call) []Call {
+	return slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return c.Child == nil || c.Result != nil })
+}
+
+// delegate has other Experts work on what was handed to them and returns when all of them
+// have ended. Meanwhile what the Run's own skills report is published.
+func (r *run) delegate(ctx context.Context) error {
+	return r.beside(func() error { return r.runChildren(ctx, handed(r.state.Step.Calls)) })
+}
+
+// runChildren starts the children in call order, as many at once as there are seats.
+func (r *run) runChildren(ctx context.Context, calls []Call) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// While it waits, the Run lends its own seat to its children. So the deepest Runs can
+	// always work, however few seats there are.
+	lent := make(chan struct{}, 1)
+	lent <- struct{}{}
+	r.work(-1)
+	defer r.work(1)
+
+	errs := make([]error, len(calls))
+	var all sync.WaitGroup
+	for i, c := range calls {
+		back, ok := r.seat(ctx, lent)
+		if !ok {
+			break
+		}
+		all.Go(func() {
+			defer back()
+			if errs[i] = r.runChild(ctx, c); errs[i] != nil {
+				cancel(errs[i]) // nothing can be recorded any more
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// seat waits until another Run may work, and returns how the seat is given back.
+func (r *run) seat(ctx context.Context, lent chan struct{}) (back func(), ok bool) {
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	giveBack := func() { lent <- struct{}{} }
+	select {
+	case <-lent:
+		return giveBack, true
+	default:
+	}
+	select {
+	case <-lent:
+		return giveBack, true
+	case r.slots <- struct{}{}:
+		return func() { <-r.slots }, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// runChild runs the Expert that a call was handed to: from the beginning, where it was
+// left, or on a branch.
+func (r *run) runChild(ctx context.Context, c Call) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.Log.Error("panic in a delegate", "expert", c.SkillName, "value", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the delegate %s failed inside: %v; please report it", c.SkillName, p)
+		}
+	}()
+	child := r.newRun(r.delegates[c.SkillName], r)
+	child.task = query(c.Args)
+	st := start{runID: c.Child.RunID, step: r.state.StepNumber + 1, query: child.task, parent: &event.Parent{
+		Expert: reference(r.expert), ToolCallID: c.ID, ToolName: c.ToolName, CheckpointID: r.state.CheckpointID, RunID: r.runID,
+	}}
+	r.look(func(h *History) {
+		from, known := h.runs[st.runID]
+		switch {
+		case known:
+			point := h.points[from.CheckpointID]
+			st.from, st.query = &point, ""
+		case c.Child.From != nil:
+			point := h.points[c.Child.From.CheckpointID]
+			st.from, st.query, st.children = &point, c.Child.Query, c.Child.Delegates
+		}
+	})
+	if st.from != nil {
+		st.step = st.from.State.StepNumber + 1
+	}
+	r.work(1)
+	defer r.work(-1)
+	_, err = child.execute(ctx, st)
+	return err
+}
+
+// refuse says why a delegate must not begin: the path of Experts is too long, or goes in a
+// circle.
+func (r *run) refuse() *LimitError {
+	most := r.job.MaxDepth
+	if most == 0 {
+		most = expert.DefaultMaxDepth
+	}
+	if r.depth > most {
+		return &LimitError{Limit: event.LimitDepth, Used: float64(r.depth), Max: float64(most)}
+	}
+	for p := r.parent; p != nil; p = p.parent {
+		if p.expert.Key == r.expert.Key && p.task == r.task {
+			return &LimitError{Limit: event.LimitLoop, Used: 2, Max: 1}
+		}
+	}
+	return nil
+}
+
+// returned is what came of calls that other Experts work on, in call order. What a branch
+// does again is left out.
+func (r *run) returned(calls []Call, st start) []event.ToolResult {
+	var answers []event.ToolResult
+	for _, c := range handed(calls) {
+		if slices.ContainsFunc(st.children, func(d event.DelegateRun) bool { return d.ToolCallID == c.ID }) {
+			continue
+		}
+		if s, ok := r.child(c); ok && (st.ended || s.isFinal()) {
+			answers = append(answers, r.outcome(c, s))
+		}
+	}
+	return answers
+}
+
+// child returns the state of the Run that works on a call; false if it has not begun.
+func (r *run) child(c Call) (s State, ok bool) {
+	r.look(func(h *History) { s, ok = h.runs[c.Child.RunID] })
+	return s, ok
+}
+
+// isFinal reports whether a delegate has ended by itself. One that was stopped from
+// outside goes on when the job does.
+func (s State) isFinal() bool {
+	switch s.Status {
+	case event.StatusCompleted, event.StatusStoppedByError, event.StatusStoppedByExceededMaxSteps:
+		return true
+	case event.StatusStoppedByLimit:
+		return s.StopReason != event.LimitDuration && s.StopReason != event.LimitWorkspace
+	}
+	return false
+}
+
+// outcome is what the parent gets to know of a delegate: its answer, or why there is none.
+func (r *run) outcome(c Call, s State) event.ToolResult {
+	call := c.ToolCall
+	call.SkillName = "delegate/" + c.Child.Expert.Key
+	if s.Status == event.StatusCompleted {
+		text := s.Thread.Last().Text()
+		if strings.TrimSpace(text) == "" {
+			text = "The Expert " + c.Child.Expert.Key + " returned nothing."
+		}
+		return r.textResult(call, text)
+	}
+	return r.errorResult(call, "Delegation failed: "+s.whyStopped())
+}
+
+// whyStopped says why a delegate has no answer.
+func (s State) whyStopped() string {
+	switch s.Status {
+	case event.StatusStoppedByError:
+		if s.Failure != nil {
+			return s.Failure.Message
+		}
+		return "it stopped by an error"
+	case event.StatusStoppedByExceededMaxSteps:
+		return "no steps are left"
+	case event.StatusStoppedByLimit:
+		switch s.StopReason {
+		case event.LimitDepth:
+			return "too many Experts have delegated to one another already; do the work yourself"
+		case event.LimitLoop:
+			return "it goes in a circle: the same was asked or done before"
+		}
+		return "the limit on " + s.StopReason + " is reached"
+	}
+	return "it was stopped: " + s.StopReason
+}

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+)
+
+const (
+	// minOutput is how many tokens an answer must be able to have. With fewer left the
+	// limit is reached: what a model says in them is worth less than it costs.
+	minOutput = 256
+	// usualOutput is taken for the longest answer of a model of which it is not known.
+	usualOutput = 32_000
+)
+
+// A ledger keeps what the Runs of a job may use. Before a model is asked, what the answer
+// may cost is set aside; after it, what it did cost is written down. So children that run
+// side by side cannot spend the same money twice.
+type ledger struct {
+	price     func(provider, model string) (expert.Price, bool)
+	maxOutput int
+
+	mu      sync.Mutex
+	changed chan struct{} // closed, and made anew, when something that was set aside is free again
+	atWork  int           // Runs that may ask for their share
+}
+
+// A purse is what one Run, with all that it delegates to, has used, and may use. The purse
+// of the job holds those of all its Runs.
+type purse struct {
+	within *purse // nil for the job's
+	limits expert.Limits
+	since  time.Time
+
+	steps  int
+	tokens int64
+	cost   float64
+
+	heldTokens int64 // set aside for answers that are under way
+	heldCost   float64
+}
+
+func newLedger(job Job) *ledger {
+	l := &ledger{price: job.Price, maxOutput: job.MaxOutput, changed: make(chan struct{})}
+	if l.price == nil {
+		l.price = func(string, string) (expert.Price, bool) { return expert.Price{}, false }
+	}
+	if l.maxOutput <= 0 {
+		l.maxOutput = usualOutput
+	}
+	return l
+}
+
+// add writes down what was spent with a model. The purses around p have it already.
+func (l *ledger) add(p *purse, s Spent, provider, model string) {
+	price, _ := l.price(provider, model)
+	p.steps += s.Steps
+	p.tokens += int64(s.Usage.TotalTokens)
+	p.cost += costOf(price, s.Usage)
+}
+
+// step takes one step, if there is one left. A step without a question to the model is
+// always taken: it only closes what was begun.
+func (l *ledger) step(p *purse, asks bool) *LimitError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for q := p; asks && q != nil; q = q.within {
+		if most := q.limits.MaxSteps; most > 0 && q.steps >= most {
+			return &LimitError{Limit: event.LimitSteps, Used: float64(q.steps), Max: float64(most)}
+		}
+	}
+	for q := p; q != nil; q = q.within {
+		q.steps++
+	}
+	return nil
+}
+
+// stepsLeft reports whether another step may be begun.
+func (l *ledger) stepsLeft(p *purse) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for q := p; q != nil; q = q.within {
+		if most := q.limits.MaxSteps; most > 0 && q.steps >= most {
+			return false
+		}
+	}
+	return true
+}
+
+// A grant is what was set aside for one answer.
+type grant struct {
+	output int // tokens of the answer; 0 when nothing limits it
+	tokens int64
+	cost   float64
+}
+
+// reserve sets aside what a request of so many tokens and its answer may use. If too
+// little is free because others have set it aside, it waits until they know what they
+// really used.
+func (l *ledger) reserve(ctx context.Context, p *purse, input int, price expert.Price) (grant, error) {
+	for {
+		l.mu.Lock()
+		output, wait, err := l.afford(p, input, price)
+		if err == nil && !wait {
+			g := grant{output: output}
+			if output > 0 {
+				g.tokens = int64(input) + int64(output)
+				g.cost = inputCost(price, input) + float64(output)*price.Output/million
+			}
+			for q := p; q != nil; q = q.within {
+				q.heldTokens += g.tokens
+				q.heldCost += g.cost
+			}
+			l.mu.Unlock()
+			return g, nil
+		}
+		changed := l.changed
+		l.mu.Unlock()
+		if err != nil {
+			return grant{}, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return grant{}, context.Cause(ctx)
+		}
+	}
+}
+
+// afford says how long an answer may be; 0 when nothing limits it. It is the model's limit,
+// or a fair share of what is left for all that are at work.
+func (l *ledger) afford(p *purse, input int, price expert.Price) (output int, wait bool, err error) {
+	left := math.Inf(1)
+	for q := p; q != nil; q = q.within {
+		if most := q.limits.MaxTokens; most > 0 {
+			free := float64(most - q.tokens - q.heldTokens - int64(input))
+			if free < minOutput && q.heldTokens == 0 {
+				return 0, false, &LimitError{Limit: event.LimitTokens, Used: float64(q.tokens), Max: float64(most)}
+			}
+			left = min(left, free)
+		}
+		if most := q.limits.MaxCost; most > 0 && price.Output > 0 {
+			free := (most - q.cost - q.heldCost - inputCost(price, input)) / price.Output * million
+			if free < minOutput && q.heldCost == 0 {
+				return 0, false, &LimitError{Limit: event.LimitCost, Used: q.cost, Max: most}
+			}
+			left = min(left, free)
+		}
+	}
+	switch {
+	case math.IsInf(left, 1):
+		return 0, false, nil
+	case left < minOutput:
+		return 0, true, nil
+	case left >= float64(l.maxOutput)*float64(max(l.atWork, 1)):
+		return l.maxOutput, false, nil
+	}
+	share := max(left/float64(max(l.atWork, 1)), minOutput)
+	return min(int(share), l.maxOutput), false, nil
+}
+
+// settleUsage writes down what an answer used, instead of what was set aside for it.
+func (l *ledger) settleUsage(p *purse, g grant, u event.Usage, price expert.Price) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for q := p; q != nil; q = q.within {
+		q.heldTokens -= g.tokens
+		q.heldCost = max(0, q.heldCost-g.cost)
+		q.tokens += int64(u.TotalTokens)
+		q.cost += costOf(price, u)
+		if q.heldTokens == 0 {
+			q.heldCost = 0 // what rounding has left
+		}
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// work counts a Run among those that share what is left, or does so no more.
+func (l *ledger) work(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.atWork += n
+}
+
+const million = 1e6
+
+// costOf is what tokens cost. What was not read from the provider's cache counts as
+// written to it: all of it may have been, and a limit must not be passed by rounding down.
+func costOf(p expert.Price, u event.Usage) float64 {
+	cached := min(u.CachedInputTokens, u.InputTokens)
+	return inputCost(p, u.InputTokens-cached) + (float64(cached)*p.CachedInput+float64(u.OutputTokens)*p.Output)/million
+}
+
+func inputCost(p expert.Price, tokens int) float64 {
+	return float64(tokens) * max(p.Input, p.CacheWrite) / million
+}

@@ -1,0 +1,312 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// costing is a turn with a usage.
+func (t turn) costing(input, output int) turn {
+	return t.with(func(a *model.Answer) {
+		a.Usage = event.Usage{InputTokens: input, OutputTokens: output, TotalTokens: input + output}
+	})
+}
+
+// many returns n calls of an Expert.
+func many(n int, name string) (calls []string) {
+	for i := range n {
+		calls = append(calls, fmt.Sprintf(`%s {"query":"%d"}`, name, i))
+	}
+	return calls
+}
+
+// limited lists the ends by a limit of a kind, by Expert.
+func (b *bench) limited(limit string) (ends []string) {
+	for _, e := range b.events {
+		if l, ok := e.Body.(event.StopRunByLimit); ok && l.Limit == limit {
+			ends = append(ends, e.ExpertKey)
+		}
+	}
+	return ends
+}
+
+// A limit on tokens holds over the whole tree: children that run side by side cannot spend
+// the same tokens, and the answers are cut to what is left.
+func TestTokensOfATree(t *testing.T) {
+	const most = 20_000
+	for _, atOnce := range []int{1, 4, 16} {
+		t.Run(fmt.Sprint(atOnce), func(t *testing.T) {
+			b := newTeam(t, map[string][]turn{
+				"writer": {does(many(16, "helper")...).costing(1000, 500), says("done").costing(1000, 100)},
+				"helper": {says("helped").costing(1500, 900)},
+			})
+			b.atOnce, b.limits.MaxTokens = atOnce, most
+			r := b.must(Input{Query: "go"})
+			used := 0
+			for _, req := range b.script.requests {
+				if req.MaxTokens < minOutput || req.MaxTokens > most {
+					t.Errorf("a request of %s may have %d tokens", req.Expert, req.MaxTokens)
+				}
+			}
+			h, err := Load(t.Context(), b.store, "job")
+			if err != nil {
+				t.Fatal(err)
+			}
+			used = h.Job.Usage.TotalTokens
+			// The scripted model does not keep to what it is allowed: that is the overshoot.
+			if over := used - most; over > atOnce*2400 {
+				t.Errorf("%d tokens were used, %d are allowed", used, most)
+			}
+			if len(b.limited(event.LimitTokens)) == 0 || r.Status != event.StatusStoppedByLimit || r.Limit == nil || r.Limit.Limit != event.LimitTokens || r.Limit.Max != most {
+				t.Errorf("%+v, ends by limit: %q", r, b.limited(event.LimitTokens))
+			}
+			b.checkJournal()
+			b.checkFold()
+			b.checkTree()
+		})
+	}
+}
+
+// Money is counted at its price: what was read from the cache costs less, what was not may
+// have been written to it.
+func TestCostOf(t *testing.T) {
+	p := expert.Price{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15}
+	for _, tt := range []struct {
+		usage event.Usage
+		want  float64
+	}{
+		{event.Usage{}, 0},
+		{event.Usage{InputTokens: 1_000_000}, 3.75},
+		{event.Usage{InputTokens: 1_000_000, CachedInputTokens: 1_000_000}, 0.3},
+		{event.Usage{InputTokens: 1_000_000, CachedInputTokens: 2_000_000}, 0.3}, // more than there is
+		{event.Usage{OutputTokens: 1_000_000}, 15},
+		{event.Usage{InputTokens: 2_000_000, CachedInputTokens: 1_000_000, OutputTokens: 100_000}, 5.55},
+	} {
+		if got := costOf(p, tt.usage); got < tt.want-1e-9 || got > tt.want+1e-9 {
+			t.Errorf("%+v costs %v, want %v", tt.usage, got, tt.want)
+		}
+	}
+	if got := costOf(expert.Price{Input: 2, Output: 4}, event.Usage{InputTokens: 500_000, OutputTokens: 250_000}); got != 2 {
+		t.Errorf("without a price for the cache: %v", got)
+	}
+}
+
+// A limit on cost stops before the money is spent, counts what earlier stretches spent,
+// and lets the job go on when more is allowed.
+func TestCostOfAJob(t *testing.T) {
+	b := newBench(t, does("read").costing(10_000, 1000), does("act").costing(10_000, 1000), says("done").costing(10_000, 1000))
+	b.price = expert.Price{Input: 10, CachedInput: 1, Output: 50} // 0.15 a turn
+	b.limits.MaxCost = 0.40
+	r := b.must(Input{Query: "go"})
+	if r.Status != event.StatusStoppedByLimit || r.Limit.Limit != event.LimitCost || r.Limit.Used < 0.299 || r.Limit.Used > 0.301 || r.Limit.Max != 0.40 {
+		t.Fatalf("%+v, %+v", r, r.Limit)
+	}
+	if len(b.script.requests) != 2 {
+		t.Errorf("the model was asked %d times", len(b.script.requests))
+	}
+	again := b.must(Input{Continue: true})
+	if again.Status != event.StatusStoppedByLimit || len(b.script.requests) != 2 {
+		t.Errorf("with the same limit: %+v after %d requests", again, len(b.script.requests))
+	}
+	b.limits.MaxCost = 0.60
+	if r := b.must(Input{Continue: true}); r.Text != "done" {
+		t.Errorf("with a higher limit: %+v", r)
+	}
+	// What is affordable is what the answer may have.
+	if got, want := b.script.requests[0].MaxTokens, 8000; got > want || got < want-1000 {
+		t.Errorf("the first answer may have %d tokens, of %d that could be paid", got, want)
+	}
+}
+
+// An Expert's own limits hold for one Run of it, with all that it delegates to; the parent
+// goes on.
+func TestLimitsOfAnExpert(t *testing.T) {
+	b := newTeam(t, map[string][]turn{
+		"writer": {does(`helper {"query":"help"}`), says("done")},
+		"helper": {does(`other {"query":"1"}`), does(`other {"query":"2"}`), says("helped")},
+		"other":  {does("read"), does("act"), says("otherwise")},
+	})
+	b.team[0].MaxSteps = 6
+	r := b.must(Input{Query: "go"})
+	if r.Status != event.StatusCompleted || r.Text != "done" {
+		t.Errorf("%+v", r)
+	}
+	h, err := Load(t.Context(), b.store, "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := map[string]int{}
+	for _, s := range h.runs {
+		if s.Status == event.StatusStoppedByExceededMaxSteps {
+			stopped[s.Expert.Key]++
+		}
+	}
+	if stopped["helper"] != 1 || stopped["writer"] != 0 {
+		t.Errorf("stopped: %v; story %s", stopped, b.story())
+	}
+	if got := b.answers(len(b.script.requests) - 1); len(got) != 1 || got[0] != "c1 !Delegation failed: no steps are left" {
+		t.Errorf("the parent is told %q", got)
+	}
+}
+
+// No generation begins when the steps of the job are used up: not of children that wait
+// for their turn, and not of a job that is resumed.
+func TestStepsOfATree(t *testing.T) {
+	b := newTeam(t, map[string][]turn{"writer": {does(many(20, "helper")...), says("done")}, "helper": {says("helped")}})
+	b.maxSteps, b.atOnce = 5, 3
+	r := b.must(Input{Query: "go"})
+	if r.Status != event.StatusStoppedByExceededMaxSteps || len(b.script.requests) != 5 {
+		t.Errorf("%+v after %d requests", r, len(b.script.requests))
+	}
+	if again := b.must(Input{Continue: true}); again.Status != event.StatusStoppedByExceededMaxSteps || len(b.script.requests) != 5 {
+		t.Errorf("again: %+v after %d requests", again, len(b.script.requests))
+	}
+	b.checkTree()
+}
+
+// From 80 % of a limit on, the model is told in its next request, once and in one sentence.
+func TestNotice(t *testing.T) {
+	tests := []struct {
+		name   string
+		limits expert.Limits
+		steps  int
+		said   string
+		from   int // the request that says it first
+	}{
+		{"tokens", expert.Limits{MaxTokens: 10_000}, 100, "8000 of 10000 tokens", 8},
+		{"cost", expert.Limits{MaxCost: 0.10}, 100, "0.0800 of 0.1000 US dollars", 8},
+		{"steps", expert.Limits{}, 11, "9 of 11 steps", 9},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var turns []turn
+			for i := range 8 {
+				turns = append(turns, does(fmt.Sprintf(`act {"n":%d}`, i)).costing(900, 100))
+			}
+			b := newBench(t, append(turns, does("read").costing(100, 10), says("done").costing(100, 10))...)
+			b.limits, b.maxSteps = tt.limits, tt.steps
+			b.price = expert.Price{Input: 10, Output: 10}
+			if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted {
+				t.Fatalf("%+v", r)
+			}
+			for i, req := range b.script.requests {
+				said := 0
+				for _, m := range req.Messages {
+					said += strings.Count(m.Text(), tt.said)
+				}
+				if want := i >= tt.from; (said == 1) != want || said > 1 {
+					t.Errorf("request %d says it %d times", i, said)
+				}
+			}
+			w := last[event.LimitWarning](b)
+			if w.Limit != tt.name || w.NewMessage == nil || strings.Count(w.NewMessage.Text(), ". ") > 0 {
+				t.Errorf("%+v", w)
+			}
+			b.checkJournal()
+			b.checkFold()
+		})
+	}
+}
+
+// An Expert that makes the same call with the same result 5 times in a row is stopped.
+func TestLoop(t *testing.T) {
+	same, other := does(`act {"n":1}`), does(`act {"n":2}`)
+	b := newBench(t, same, same, same, same, other, same, same, same, same, same, says("never"))
+	r := b.must(Input{Query: "go"})
+	if r.Status != event.StatusStoppedByLimit || r.Reason != event.LimitLoop || r.Limit.Used != 5 || len(b.script.requests) != 10 {
+		t.Errorf("%+v after %d requests", r, len(b.script.requests))
+	}
+	// Another turn of the user is another chance.
+	if r := b.must(Input{Continue: true}); r.Text != "never" {
+		t.Errorf("%+v", r)
+	}
+	b.checkJournal()
+	b.checkFold()
+
+	// Several calls of one turn are no circle.
+	b = newBench(t, does("read", "read", "read", "read", "read", "read"), says("done"))
+	if r := b.must(Input{Query: "go"}); r.Text != "done" {
+		t.Errorf("in one turn: %+v", r)
+	}
+}
+
+// The time of a job is limited, also while delegates are at work: each Run records the
+// limit as its end.
+func TestDurationOfATree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newTeam(t, map[string][]turn{"writer": {does(many(3, "helper")...), says("done")}, "helper": {turn{block: true}}})
+		b.atOnce, b.limits.MaxDuration = 2, time.Minute
+		r := b.must(Input{Query: "go"})
+		if r.Status != event.StatusStoppedByLimit || r.Limit.Limit != event.LimitDuration || r.Limit.Max != 60 {
+			t.Errorf("%+v", r)
+		}
+		if got := len(b.limited(event.LimitDuration)); got != 3 {
+			t.Errorf("%d Runs ended by it, want the writer and two helpers", got)
+		}
+		b.checkJournal()
+		b.checkFold()
+		// With more time it goes on with the same delegates.
+		b.script.team["helper"] = []turn{says("helped")}
+		runs := len(b.runIDs())
+		if r := b.must(Input{Continue: true}); r.Text != "done" || len(b.runIDs()) != runs+1 {
+			t.Errorf("%+v with %d Runs after %d", r, len(b.runIDs()), runs)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"x"}`), says("done")}, "helper": {turn{block: true}}})
+		b.team[0].MaxDuration = time.Minute
+		if r := b.must(Input{Query: "go"}); r.Text != "done" {
+			t.Errorf("an Expert's own time: %+v", r)
+		}
+		if got := b.answers(2); len(got) != 1 || got[0] != "c1 !Delegation failed: the limit on duration is reached" {
+			t.Errorf("the parent is told %q", got)
+		}
+	})
+}
+
+// What a broken answer used is counted.
+func TestUsageOfFailures(t *testing.T) {
+	broke := &model.Error{Name: "X", Message: "broke off", Retryable: true, Usage: event.Usage{InputTokens: 700, OutputTokens: 1, TotalTokens: 701}}
+	b := newBench(t, turn{fail: []error{broke, broke}, answer: says("done").costing(700, 10).answer})
+	r := b.must(Input{Query: "go"})
+	h, err := Load(t.Context(), b.store, "job")
+	if err != nil || r.Text != "done" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := h.Job.Usage.TotalTokens; got != 2*701+710 {
+		t.Errorf("the job used %d tokens", got)
+	}
+	b.checkJournal()
+}
+
+// A failure of a parent's skill while its delegates are at work is the parent's end; the
+// delegates were only stopped.
+func TestSkillOfAParentFails(t *testing.T) {
+	b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"help"}`), says("done")}, "helper": {does("wait"), says("helped")}})
+	var stop func(error)
+	inner := b.skillsOf
+	b.skills = func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
+		if !req.Delegated {
+			stop = req.Stop
+		}
+		return inner(ctx, req)
+	}
+	b.tools.onWait = func() { stop(errors.New("the server offers other tools now")) }
+	r := b.must(Input{Query: "go"})
+	if r.Status != event.StatusStoppedByError || r.Failure.Name != SkillFailure {
+		t.Errorf("%+v", r)
+	}
+	if got := b.story(); !strings.Contains(got, "h:stopRunByInterrupt@2 w:startRun@2 w:stopRunByError@2") {
+		t.Errorf("story %s", got)
+	}
+}
