@@ -2,7 +2,6 @@ package log
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,14 +18,19 @@ const (
 	messageCut = 100
 )
 
-// event prints one event, in full form, and the tool results that it brought.
-func (p *printer) event(e event.Event, brought []event.ToolResult) {
+// event prints one event, in full form, and the tool results that it brought. The journal
+// has it in lean form, which names the Runs of delegates.
+func (p *printer) event(e, lean event.Event, brought []event.ToolResult) {
 	where := fmt.Sprintf("[Step %d]", e.StepNumber)
 	if e.IsRuntime() {
 		where = "[Runtime]"
 	}
 	p.write(fmt.Sprintf("%s %-23s %s\n", where, e.Type(), e.Time().Format(time.TimeOnly)))
-	p.details(e)
+	if b, ok := lean.Body.(event.CallDelegate); ok && len(b.Delegates) > 0 {
+		p.delegates(e, b.Delegates)
+	} else {
+		p.details(e)
+	}
 	for _, r := range brought {
 		p.result(r)
 	}
@@ -81,7 +85,10 @@ func (p *printer) notes(body event.Body) {
 	case event.StopRunByInterrupt:
 		p.field("  Reason", b.Reason)
 	case event.LimitWarning:
-		p.field("  Limit", fmt.Sprintf("%s, %s of %s used", b.Limit, figure(b.Used), figure(b.Max)))
+		p.field("  Limit", limitWords(b))
+		if p.verbose && b.NewMessage != nil {
+			p.text("  ", "Message: ", `"`, b.NewMessage.Text(), 0)
+		}
 	case event.DefinitionChanged:
 		p.field("  Expert", fmt.Sprintf("%s, %s → %s", b.Expert, cut(b.Before, 12), cut(b.After, 12)))
 	case event.ModelFallback:
@@ -96,9 +103,6 @@ func (p *printer) notes(body event.Body) {
 		p.field("  Container", fmt.Sprintf("%s %s %s", b.Service, b.Status, b.Message))
 	}
 }
-
-// figure writes a number without an exponent: bytes run into the millions.
-func figure(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func (p *printer) startRun(e event.Event, b event.StartRun) {
 	for _, m := range b.InputMessages {

@@ -37,7 +37,7 @@ func explain(ctx context.Context, opts *Options, s store.Store, jobID string) er
 
 func (v *survey) printEvents(ctx context.Context, opts *Options, s store.Store, jobID string, w io.Writer) error {
 	out := event.NewWriter(w)
-	return v.walk(ctx, opts, s, jobID, func(e event.Event, _ []event.ToolResult) error { return out.Write(e) })
+	return v.walk(ctx, opts, s, jobID, func(full, _ event.Event, _ []event.ToolResult) error { return out.Write(full) })
 }
 
 const ruler = "──────────────────────────────────────────────────"
@@ -56,13 +56,13 @@ func (v *survey) printText(ctx context.Context, opts *Options, s store.Store, jo
 	}
 	runs := make(map[string]*strings.Builder)
 	shown := 0
-	err := v.walk(ctx, opts, s, jobID, func(e event.Event, brought []event.ToolResult) error {
+	err := v.walk(ctx, opts, s, jobID, func(e, lean event.Event, brought []event.ToolResult) error {
 		shown++
 		if runs[e.RunID] == nil {
 			runs[e.RunID] = &strings.Builder{}
 		}
 		section := &printer{w: runs[e.RunID], verbose: opts.Verbose}
-		section.event(e, brought)
+		section.event(e, lean, brought)
 		return nil
 	})
 	if err != nil {
@@ -84,7 +84,11 @@ func (v *survey) printText(ctx context.Context, opts *Options, s store.Store, jo
 
 func (v *survey) printJob(p *printer) {
 	job := v.history.Job
-	p.field("Job", job.ID+" ("+v.status()+")")
+	status := v.status()
+	if point, ok := v.history.Head(); ok && status == string(event.JobStoppedByLimit) && point.State.StopReason != "" {
+		status += ": " + point.State.StopReason
+	}
+	p.field("Job", job.ID+" ("+status+")")
 	p.field("Expert", job.CoordinatorExpertKey)
 	p.field("Started", timestamp(job.StartedAt)+" UTC")
 	p.field("Steps", fmt.Sprint(job.TotalSteps))
@@ -106,7 +110,8 @@ func (v *survey) printSummary(p *printer) {
 	p.field("  Total Events", fmt.Sprint(c.events))
 	p.field("  Errors", fmt.Sprint(c.errors))
 	p.field("  Tool Calls", fmt.Sprint(c.calls))
-	p.field("  Delegations", fmt.Sprint(c.delegations))
+	p.field("  Delegations", fmt.Sprint(len(c.delegates)))
+	p.field("  Runs", fmt.Sprint(len(v.runs)))
 	p.field("  Step Range", fmt.Sprintf("%d - %d", c.firstStep, c.lastStep))
 	p.blank()
 }
@@ -146,6 +151,8 @@ func (v *survey) printOpen(p *printer, opts *Options) {
 		for _, c := range state.Step.Calls {
 			switch {
 			case c.Result != nil:
+			case c.Child != nil:
+				p.line("  - " + headline(c.ToolCall) + ": handed to run " + c.Child.RunID)
 			case !c.Started:
 				p.line("  - " + headline(c.ToolCall) + ": not started")
 			case v.status() == string(event.JobRunning):

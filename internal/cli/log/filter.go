@@ -28,7 +28,7 @@ func (f *Filter) match(e event.Event, brought []event.ToolResult) bool {
 		return true
 	}
 	return slices.Contains(f.Types, string(e.Type())) ||
-		f.Errors && isError(e, brought) || f.Tools && isTool(e, brought) || f.Delegations && isDelegation(e)
+		f.Errors && isError(e, brought) || f.Tools && isTool(e, brought) || f.Delegations && isDelegation(e, brought)
 }
 
 func (f *Filter) allTypes() bool {
@@ -55,14 +55,6 @@ func isTool(e event.Event, brought []event.ToolResult) bool {
 		return true
 	}
 	return len(brought) > 0
-}
-
-func isDelegation(e event.Event) bool {
-	switch e.Body.(type) {
-	case event.CallDelegate, event.StopRunByDelegate:
-		return true
-	}
-	return false
 }
 
 // Steps is a range of step numbers, written as N, >N, >=N, <N, <=N or A-B. The zero

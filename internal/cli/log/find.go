@@ -9,6 +9,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -59,6 +60,33 @@ func holds(ctx context.Context, s store.Store, jobID string, o *Options) bool {
 		}
 	}
 	return false
+}
+
+// completeRun offers the Runs of the job that was named to the shell. What cannot be read
+// offers nothing.
+func (o *Options) completeRun(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	job := o.Job
+	if len(args) > 0 {
+		job = args[0]
+	}
+	ctx := cmd.Context()
+	if ctx == nil || store.CheckID(job) != nil { // cobra sets no context when a test asks directly
+		return nil, directive
+	}
+	var runs []cobra.Completion
+	seen := make(map[string]bool)
+	for r, err := range o.Store(o.Host.StoragePath(o.Storage)).Read(ctx, job, 0) {
+		if err != nil && !errors.Is(err, event.ErrUnknownType) {
+			break
+		}
+		// A shell reads this line by line: an id that is none must not reach it.
+		if _, ok := r.Event.Body.(event.StartRun); ok && !seen[r.Event.RunID] && store.CheckID(r.Event.RunID) == nil {
+			seen[r.Event.RunID] = true
+			runs = append(runs, cobra.CompletionWithDesc(r.Event.RunID, terminal.CleanLine(r.Event.ExpertKey)))
+		}
+	}
+	return runs, directive
 }
 
 // complete offers job ids to the shell.

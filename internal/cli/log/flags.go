@@ -23,6 +23,7 @@ var (
 	printEvents    = &mode{"--json", append([]string{"json"}, selecting...)}
 	printRecords   = &mode{"--records", append([]string{"records"}, selecting...)}
 	showCheckpoint = &mode{"--checkpoint", []string{"checkpoint", "messages", "verbose", "json"}}
+	showTree       = &mode{"--tree", []string{"tree", "run", "json"}}
 	verifyJournal  = &mode{"--verify", []string{"verify"}}
 )
 
@@ -37,6 +38,8 @@ func (o *Options) mode() *mode {
 		return showCheckpoint
 	case o.Job == "" && !o.Latest && o.Run == "":
 		return listJobs
+	case o.Tree:
+		return showTree
 	case o.Records:
 		return printRecords
 	case o.JSON:
@@ -85,7 +88,7 @@ func (o *Options) checkFlags(changed func(flag string) bool) error {
 	if mode == verifyJournal && o.Job == "" && !o.Latest {
 		return host.Usagef("--verify needs a job: %s log <job> --verify", o.command())
 	}
-	all := slices.Concat(selecting, []string{"checkpoint", "messages", "verbose", "summary", "json", "records", "verify"})
+	all := slices.Concat(selecting, []string{"checkpoint", "messages", "verbose", "summary", "json", "records", "tree", "verify"})
 	for _, flag := range all {
 		if !changed(flag) || slices.Contains(mode.flags, flag) {
 			continue

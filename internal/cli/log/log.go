@@ -30,6 +30,7 @@ type Options struct {
 	// What to show of the job.
 	Run        string
 	Checkpoint string
+	Tree       bool
 	Verify     bool
 	Filter     Filter
 	Take       int // newest events, or jobs; 0 for all
@@ -65,6 +66,11 @@ Of a long job, the newest 100 events are shown; --take and --offset show others.
 Several of --type, --errors, --tools and --delegations show what any of them
 selects. Times are UTC.
 
+--tree draws the runs of a job: below each the delegates that it called, in the
+order of the calls, and the runs that branched off one of its checkpoints. The
+run that --continue goes on from is marked as the head. With --run it draws that
+run and what is below it; with --json it prints one object a run.
+
 Two statuses look alike:
   interrupted         its process is gone and saved no end: a crash, a kill
   stoppedByInterrupt  it was told to stop, by Ctrl+C or a signal, and saved
@@ -79,6 +85,8 @@ damaged journal; 2 for a job, run or checkpoint that does not exist.`,
   perstack log <job>                      explain a job
   perstack log --latest --errors          what went wrong in the newest job
   perstack log <job> --step 3-5 --verbose with arguments and whole texts
+  perstack log <job> --tree               its runs: delegation and branches
+  perstack log <job> --run <run>          what one run did
   perstack log <job> --checkpoint <id> --messages
   perstack log <job> --verify             is the journal what was written?
   perstack log <job> --json | jq .type`,
@@ -114,9 +122,13 @@ damaged journal; 2 for a job, run or checkpoint that does not exist.`,
 	flags.BoolVar(&opts.Summary, "summary", false, "add a summary of the whole job")
 	flags.BoolVar(&opts.JSON, "json", false, "print JSON lines, each event with all its data; see --records")
 	flags.BoolVar(&opts.Records, "records", false, "print the records of the journal: JSON lines, and compact")
+	flags.BoolVar(&opts.Tree, "tree", false, "draw the runs: who delegated to whom, and which branched off where")
 	flags.BoolVar(&opts.Verify, "verify", false, "check that the journal is what was written")
 	if err := cmd.RegisterFlagCompletionFunc("type", completeType); err != nil {
 		panic(err) // only for a flag that is not there
+	}
+	if err := cmd.RegisterFlagCompletionFunc("run", opts.completeRun); err != nil {
+		panic(err) // as above
 	}
 	return cmd
 }
@@ -147,6 +159,8 @@ func show(ctx context.Context, opts *Options, s store.Store) error {
 		err = verify(ctx, opts, s, jobID)
 	case showCheckpoint:
 		err = checkpoint(ctx, opts, s, jobID)
+	case showTree:
+		err = drawTree(ctx, opts, s, jobID)
 	case printRecords:
 		err = records(ctx, opts, s, jobID)
 	default:

@@ -40,6 +40,8 @@ func TestGolden(t *testing.T) {
 	tellLong(t, s)
 	tellTalk(t, s)
 	tellBroken(t, s).end()
+	tellTeam(t, s)
+	tellQueue(t, s).end()
 	for _, test := range []struct{ name, args string }{
 		{"list", ""},
 		{"list_take", "--take 1 --offset 1"},
@@ -67,6 +69,18 @@ func TestGolden(t *testing.T) {
 		{"checkpoint_messages", "--checkpoint cp1 --messages"},
 		{"checkpoint_verbose", "--checkpoint cp1 --messages --verbose"},
 		{"verify", "longjob --verify"},
+		{"team", "teamjob --summary --take 0"},
+		{"team_delegations", "teamjob --delegations"},
+		{"team_errors", "teamjob --errors"},
+		{"team_run", "--run finder2 --verbose"},
+		{"queue", "queuejob"},
+		{"tree", "teamjob --tree"},
+		{"tree_json", "teamjob --tree --json"},
+		{"tree_run", "--run finder1 --tree"},
+		{"tree_long", "longjob --tree"},
+		{"tree_talk", "talkjob --tree"},
+		{"tree_queue", "queuejob --tree"},
+		{"tree_broken", "brokenjob --tree"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			out, errOut, code := perstackLog(t, s, strings.Fields(test.args)...)
@@ -150,6 +164,8 @@ func TestOptions(t *testing.T) {
 		{"j --json", Options{Job: "j", JSON: true}},
 		{"j --json --take 5 --offset 2", Options{Job: "j", JSON: true, Take: 5, Offset: 2}},
 		{"j --records", Options{Job: "j", Records: true}},
+		{"j --tree", Options{Job: "j", Tree: true, Take: 100}},
+		{"j --tree --run r --json", Options{Job: "j", Run: "r", Tree: true, JSON: true}},
 		{"--latest --verify --storage dir", Options{Latest: true, Verify: true, Storage: "dir", Take: 100}},
 		{"--checkpoint c --messages", Options{Checkpoint: "c", Messages: true, Take: 100}},
 		{"j --type retry --type startRun --errors --tools --delegations", Options{Job: "j", Take: 100,

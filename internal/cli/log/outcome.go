@@ -17,14 +17,18 @@ func (p *printer) result(r event.ToolResult) {
 	if text == "" && len(r.Result) > 0 {
 		text = "(" + string(r.Result[0].Type) + ")"
 	}
+	name := r.ToolName
+	if r.IsDelegates() {
+		name += " (delegate)"
+	}
 	why := r.ErrorText()
 	switch {
 	case why == "":
-		p.text("  ", "✓ "+r.ToolName+": ", "", text, resultCut)
+		p.text("  ", "✓ "+name+": ", "", text, resultCut)
 	case p.verbose:
-		p.text("  ", "✗ "+r.ToolName+": ", "", text, 0)
+		p.text("  ", "✗ "+name+": ", "", text, 0)
 	default: // the reason in words, not the beginning of some JSON
-		p.text("  ", "✗ "+r.ToolName+": ", "", why, answerCut)
+		p.text("  ", "✗ "+name+": ", "", why, answerCut)
 		for _, l := range lastOutput(r) {
 			p.line("    " + cut(l, answerCut))
 		}

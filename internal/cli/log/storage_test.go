@@ -77,6 +77,9 @@ func TestReadsBesideAWriterAndWritesNothing(t *testing.T) {
 		"longjob --verify":             "job longjob: 30 records, chain intact, head matches\n",
 		"--checkpoint cp1":             "Checkpoint: cp1",
 		"--latest --summary --verbose": "Job: brokenjob",
+		"longjob --tree":               "planner  run2 (head)  stoppedByError",
+		"livejob --tree":               "writer  run5 (head)  running, 1 step",
+		"brokenjob --tree --json":      `"status":"interrupted"`,
 	} {
 		out, errOut, code := perstackLog(t, nil, append(strings.Fields(args), "--storage", dir)...)
 		if !strings.Contains(out, want) || errOut != "" || code != 0 {
@@ -120,11 +123,13 @@ func TestDamagedJournal(t *testing.T) {
 		"cut":     all[:4],
 	} {
 		t.Run(name, func(t *testing.T) {
+			first := map[string]string{"changed": "damaged at record 4", "cut": "damaged at record 5"}[name]
 			write(t, records...)
 			for args, want := range map[string]string{
 				"longjob":           "[Step 1] startRun",
 				"longjob --json":    `"type":"startRun"`,
 				"longjob --records": `"seq":1`,
+				"longjob --tree":    "planner  run1",
 				"longjob --verify":  "",
 				"":                  "longjob    unreadable",
 			} {
@@ -132,7 +137,7 @@ func TestDamagedJournal(t *testing.T) {
 					continue // the list trusts the part of a journal that it has summed up before
 				}
 				out, errOut, code := perstackLog(t, nil, append(strings.Fields(args), "--storage", dir)...)
-				if code != host.ExitFailure || !strings.Contains(out, want) || !strings.Contains(errOut, "journal of job longjob is damaged at record 5") {
+				if code != host.ExitFailure || !strings.Contains(out, want) || !strings.Contains(errOut, "journal of job longjob is "+first) {
 					t.Errorf("log %s: code %d, stderr %q, stdout %.200q", args, code, errOut, out)
 				}
 			}
@@ -173,7 +178,7 @@ func (closedPipe) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w",
 
 func TestClosedOutputIsQuiet(t *testing.T) {
 	dir := fileStore(t)
-	for _, args := range []string{"", "--json", "longjob", "longjob --json", "longjob --records", "--checkpoint cp1", "longjob --verify"} {
+	for _, args := range []string{"", "--json", "longjob", "longjob --json", "longjob --records", "--checkpoint cp1", "longjob --verify", "longjob --tree", "longjob --tree --json"} {
 		var errOut bytes.Buffer
 		cmd := New(&host.Host{Stdout: closedPipe{}, Stderr: &errOut, Dir: dir, Source: engine.FixedSource(noon)}, nil)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -182,6 +187,30 @@ func TestClosedOutputIsQuiet(t *testing.T) {
 		if host.ExitCode(err) != host.ExitFailure || host.Describe(err)+errOut.String() != "" {
 			t.Errorf("log %s: %v, stderr %q", args, err, errOut.String())
 		}
+	}
+}
+
+func TestRunsAreCompleted(t *testing.T) {
+	dir := fileStore(t)
+	tellTeam(t, file.New(dir, nil))
+	cmd := New(&host.Host{Dir: dir, Environ: []string{"PERSTACK_STORAGE_PATH=" + dir}}, nil)
+	cmd.SetContext(t.Context())
+	completion, ok := cmd.GetFlagCompletionFunc("run")
+	if !ok {
+		t.Fatal("--run has no completion")
+	}
+	got, _ := completion(cmd, []string{"teamjob"}, "")
+	want := []string{"lead1\tlead", "finder1\tfinder", "hotels1\thotels", "times1\ttimes", "lead2\tlead", "lead3\tlead", "finder2\tfinder"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("completions = %q, want %q", got, want)
+	}
+	for _, job := range []string{"nojob", "../x", ""} {
+		if got, _ := completion(cmd, []string{job}, ""); got != nil {
+			t.Errorf("completions of job %q = %q", job, got)
+		}
+	}
+	if got, _ := completion(cmd, nil, ""); got != nil {
+		t.Errorf("completions without a job = %q", got)
 	}
 }
 
@@ -197,7 +226,9 @@ func TestHostileText(t *testing.T) {
 	turn.NewMessage.Contents = append(turn.NewMessage.Contents, event.Part{Type: event.ThinkingPart, Thinking: hostile}, event.Part{Type: event.TextPart, Text: hostile})
 	st.tell(event.StartGeneration{}, event.Retry{Reason: hostile}, turn)
 	st.answer(c, hostile)
-	st.tell(event.ResolveToolResults{}, event.CallDelegate{ToolCalls: []event.ToolCall{c}}, event.CallInteractiveTool{ToolCallID: hostile},
+	st.tell(event.ResolveToolResults{}, event.CallDelegate{ToolCalls: []event.ToolCall{c}},
+		event.CallDelegate{Delegates: []event.DelegateRun{{ToolCallID: hostile, RunID: "kid" + hostile, Expert: event.ExpertRef{Key: hostile}, Query: hostile,
+			From: &event.Origin{RunID: hostile, CheckpointID: hostile}}}}, event.CallInteractiveTool{ToolCallID: hostile},
 		event.LimitWarning{Limit: hostile}, event.DefinitionChanged{Expert: hostile, Before: hostile, After: hostile},
 		event.ModelFallback{From: hostile, To: hostile, Reason: hostile}, event.ProxyAccess{Action: hostile, Domain: hostile, Reason: hostile},
 		event.SandboxCheck{Check: hostile}, event.DockerBuildProgress{Stage: hostile, Service: hostile, Message: hostile},
@@ -211,7 +242,8 @@ func TestHostileText(t *testing.T) {
 	st.start(hostile, "cp3", nil)
 	st.tell(event.StartGeneration{}, call(`{"a":"`+"\u202e\u009b"+`"}`, c), event.CallInteractiveTool{ToolCallID: hostile}, event.StopRunByInteractiveTool{})
 	st.end()
-	for _, args := range []string{"", "job2", "job2 --verbose", "job1", "job1 --verbose --summary", "job1 --checkpoint cp2 --messages", "job1 --checkpoint cp2 --messages --verbose", "--json", "job1 --json", "job1 --records"} {
+	for _, args := range []string{"", "job2", "job2 --verbose", "job1", "job1 --verbose --summary", "job1 --checkpoint cp2 --messages", "job1 --checkpoint cp2 --messages --verbose", "--json", "job1 --json", "job1 --records",
+		"job1 --delegations", "job1 --tree", "job1 --tree --json", "job2 --tree"} {
 		out, errOut, code := terminalLog(t, s, strings.Fields(args)...)
 		if code != 0 || !strings.Contains(out, "red") {
 			t.Errorf("log %s: code %d, stderr %q, stdout %q", args, code, errOut, out)

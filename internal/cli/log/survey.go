@@ -24,6 +24,7 @@ type survey struct {
 	unknown int        // records left out, since this version does not know their types
 	total   int        // events that the filter selects
 	counts  counts
+	tree    *tree // nil unless it is asked for
 }
 
 // A runHead is what there is to say about a Run before its events.
@@ -34,14 +35,15 @@ type runHead struct {
 	version     string // of perstack
 	started     int64
 	origin      *event.Origin
-	branches    bool // the origin was not the newest checkpoint
+	branches    bool // it went another way than the job was on
 	delegatedBy *event.Parent
 }
 
 // counts are the numbers of the summary, of the whole job.
 type counts struct {
-	events, errors, calls, delegations int
-	firstStep, lastStep                int
+	events, errors, calls int
+	firstStep, lastStep   int
+	delegates             map[string]bool // Runs that delegates were given
 }
 
 // look surveys a job. The error is about a job that is not there; damage is part of
@@ -54,6 +56,9 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 		return nil, err
 	}
 	v.info = info
+	if opts.Tree {
+		v.tree = newTree()
+	}
 	heads := make(map[string]*runHead)
 	results := newResults(opts)
 	for r, err := range s.Read(ctx, jobID, 0) {
@@ -72,8 +77,11 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 		}
 		v.last = r.Seq
 		newest, _ := v.history.Head() // before this record
-		v.history.Apply(r)
+		before, after := v.history.Apply(r)
 		e := r.Event
+		if v.tree != nil {
+			v.tree.add(e, before, after, newest, v.history)
+		}
 		brought := results.of(e)
 		if heads[e.RunID] == nil {
 			heads[e.RunID] = &runHead{id: e.RunID, started: e.Timestamp}
@@ -88,14 +96,14 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 	if v.damage == nil && damage != nil {
 		v.damage = damage // a journal that was cut: sound, but too short
 	}
-	if opts.Run != "" && heads[opts.Run] == nil && v.damage == nil {
+	if opts.Run != "" && heads[opts.Run] == nil && !v.counts.delegates[opts.Run] && v.damage == nil {
 		return nil, host.Usagef("no run %s in job %s; %s log %s shows its runs", opts.Run, jobID, opts.command(), jobID)
 	}
 	return v, ctx.Err()
 }
 
-// learn takes what the first startRun of a Run says. Later ones resume it. Going on from
-// the newest checkpoint of the job is no branch; a delegate has a line of its own.
+// learn takes what the first startRun of a Run says. Later ones resume it. A delegate that
+// goes on from a checkpoint of another Run is part of a branch.
 func (h *runHead) learn(e event.Event, newest engine.Point) {
 	b, ok := e.Body.(event.StartRun)
 	if !ok || h.expert.Key != "" {
@@ -107,7 +115,7 @@ func (h *runHead) learn(e event.Event, newest engine.Point) {
 	}
 	h.model, h.version = b.Model, b.RuntimeVersion
 	h.origin, h.delegatedBy = b.From, b.DelegatedBy
-	h.branches = b.From != nil && b.DelegatedBy == nil && b.From.CheckpointID != newest.State.CheckpointID
+	h.branches = branches(b, newest) || b.DelegatedBy != nil
 }
 
 // selects reports whether e, which brings those results, is one of those that the user
@@ -137,13 +145,24 @@ func (c *counts) add(e event.Event, brought []event.ToolResult) {
 	case event.CallTools:
 		c.calls += len(b.ToolCalls)
 	case event.CallDelegate:
-		c.delegations += len(b.ToolCalls)
+		c.delegate(b)
 	}
 	if !e.IsRuntime() {
 		if c.firstStep == 0 {
 			c.firstStep = e.StepNumber
 		}
 		c.firstStep, c.lastStep = min(c.firstStep, e.StepNumber), max(c.lastStep, e.StepNumber)
+	}
+}
+
+// delegate counts the calls that were handed to other Experts. A Run that resumes names
+// them again, so it is their Runs that are counted.
+func (c *counts) delegate(b event.CallDelegate) {
+	if c.delegates == nil {
+		c.delegates = make(map[string]bool)
+	}
+	for _, d := range b.Delegates {
+		c.delegates[d.RunID] = true
 	}
 }
 

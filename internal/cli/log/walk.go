@@ -19,8 +19,8 @@ func (o *Options) window(total int) (from, to int) {
 }
 
 // walk takes the second look: it hands over each selected event that is in the window,
-// in its full form, with the results that it brings.
-func (v *survey) walk(ctx context.Context, opts *Options, s store.Store, jobID string, show func(event.Event, []event.ToolResult) error) error {
+// in its full form, as it stands in the journal, and with the results that it brings.
+func (v *survey) walk(ctx context.Context, opts *Options, s store.Store, jobID string, show func(full, lean event.Event, brought []event.ToolResult) error) error {
 	from, to := opts.window(v.total)
 	history, results := engine.NewHistory(), newResults(opts)
 	index := 0
@@ -37,7 +37,7 @@ func (v *survey) walk(ctx context.Context, opts *Options, s store.Store, jobID s
 		e := history.Expand(r)
 		if brought := results.of(r.Event); opts.selects(r.Event, brought) {
 			if index >= from && index < to {
-				if err := show(e, brought); err != nil {
+				if err := show(e, r.Event, brought); err != nil {
 					return err
 				}
 			}

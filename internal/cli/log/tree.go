@@ -1,0 +1,231 @@
+package log
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// A tree is the Runs of a job and how each came to be: by a call of another Run, or by
+// going on from a checkpoint. A Run is hung up once, when the journal first names it, and
+// always on one that was named before; so whatever a journal says, there is no circle.
+type tree struct {
+	runs  map[string]*node
+	order []*node // in the order in which the journal names them
+	roots []*node
+}
+
+// A node is one Run.
+type node struct {
+	id        string
+	expertKey string
+	query     string
+	status    string
+	reason    string // why it ended otherwise than with an answer
+	steps     int
+	usage     event.Usage
+
+	checkpoints []string
+
+	parentRunID string // of the Run that delegated
+	callID      string
+	callStep    int // of the parent
+
+	origin     *event.Origin // in another Run
+	originStep int
+	hung       hanging
+
+	below []*node // delegates and branches, in order
+	after []*node // Runs that went on where this one had ended
+}
+
+// hanging says why a node hangs where it does.
+type hanging int
+
+const (
+	atRoot hanging = iota
+	byCall
+	byBranch
+	behind // it goes on where the Run before it had ended
+)
+
+// Statuses of a node beside those of checkpoints.
+const (
+	runNotStarted  = "notStarted" // it was decided that the Run shall start
+	runUnderWay    = "running"
+	runInterrupted = "interrupted" // it was under way, and its process is gone
+)
+
+func newTree() *tree { return &tree{runs: make(map[string]*node)} }
+
+// add takes in a record. before and after are the states of its Run around it, and newest
+// is the head of the history before it.
+func (t *tree) add(e event.Event, before, after engine.State, newest engine.Point, history *engine.History) {
+	if e.IsRuntime() {
+		return
+	}
+	n := t.node(e.RunID)
+	if b, ok := e.Body.(event.StartRun); ok {
+		t.start(n, e, b, newest, history)
+		return
+	}
+	if n == nil {
+		n = t.hang(&node{id: e.RunID, expertKey: e.ExpertKey, status: runUnderWay}, nil, atRoot)
+	}
+	// Steps and usage are counted as those of the job are, so that they add up to them.
+	switch b := e.Body.(type) {
+	case event.StartGeneration, event.ResumeToolCalls, event.FinishAllToolCalls:
+		n.steps++
+	case event.CallTools:
+		n.usage = n.usage.Add(b.Usage)
+	case event.Retry:
+		n.usage = n.usage.Add(b.Usage)
+	case event.CallDelegate:
+		t.delegate(n, e, b, after)
+	case event.ContinueToNextStep:
+		n.checkpoints = append(n.checkpoints, before.CheckpointID)
+	case event.CompleteRun:
+		n.usage = n.usage.Add(b.Usage)
+	case event.StopRunByError:
+		n.usage = n.usage.Add(b.Usage)
+		n.reason = b.Error.Message
+	case event.StopRunByLimit:
+		n.reason = b.Limit
+	case event.StopRunByInterrupt:
+		n.reason = b.Reason
+	}
+	if status, ok := e.EndStatus(); ok {
+		n.status = string(status)
+		n.checkpoints = append(n.checkpoints, after.CheckpointID)
+	}
+}
+
+func (t *tree) node(runID string) *node { return t.runs[runID] }
+
+// hang puts a new node below another; nil for none.
+func (t *tree) hang(n, on *node, why hanging) *node {
+	t.runs[n.id] = n
+	t.order = append(t.order, n)
+	if on == nil {
+		why = atRoot
+	}
+	n.hung = why
+	switch why {
+	case atRoot:
+		t.roots = append(t.roots, n)
+	case behind:
+		on.after = append(on.after, n)
+	default:
+		on.below = append(on.below, n)
+	}
+	return n
+}
+
+// start takes in the beginning of a Run, or that it goes on.
+func (t *tree) start(n *node, e event.Event, b event.StartRun, newest engine.Point, history *engine.History) {
+	first := n == nil || n.status == runNotStarted
+	if n == nil {
+		n = &node{id: e.RunID}
+		switch {
+		case b.DelegatedBy != nil:
+			n.parentRunID, n.callID = b.DelegatedBy.RunID, b.DelegatedBy.ToolCallID
+			parent, _ := history.At(b.DelegatedBy.CheckpointID)
+			n.callStep = parent.State.StepNumber
+			t.hang(n, t.node(n.parentRunID), byCall)
+		case b.From != nil && branches(b, newest):
+			t.hang(n, t.node(b.From.RunID), byBranch)
+		case b.From != nil:
+			t.hang(n, t.node(b.From.RunID), behind)
+		default:
+			t.hang(n, nil, atRoot)
+		}
+	}
+	n.status, n.reason = runUnderWay, ""
+	if !first {
+		return
+	}
+	n.expertKey = e.ExpertKey
+	if b.From != nil && b.From.RunID != e.RunID {
+		n.origin = b.From
+		point, _ := history.At(b.From.CheckpointID)
+		n.originStep = point.State.StepNumber
+	}
+	for _, m := range b.InputMessages {
+		if m.Type == event.UserMessage {
+			n.query = firstWords(m.Text())
+			break
+		}
+	}
+}
+
+// delegate takes in which Runs shall work on the calls of a turn. They are there from then
+// on: they may be waiting for others, or the process may end before they start.
+func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, after engine.State) {
+	var calls map[string]event.ToolCall
+	for _, d := range b.Delegates {
+		if t.node(d.RunID) != nil {
+			continue // it is named again, to go on
+		}
+		if calls == nil {
+			calls = make(map[string]event.ToolCall)
+			for _, c := range after.Step.Calls {
+				calls[c.ID] = c.ToolCall
+			}
+		}
+		child := &node{
+			id: d.RunID, expertKey: d.Expert.Key, status: runNotStarted, query: firstWords(queryOf(calls[d.ToolCallID])),
+			parentRunID: e.RunID, callID: d.ToolCallID, callStep: e.StepNumber, origin: d.From,
+		}
+		if d.Query != "" {
+			child.query = firstWords(d.Query)
+		}
+		t.hang(child, n, byCall)
+	}
+}
+
+// branches reports whether the Run of the coordinator that b starts is another way to go
+// than the one that the job was on. Going on from the newest checkpoint is none, unless a
+// Run still waits there for its delegates.
+func branches(b event.StartRun, newest engine.Point) bool {
+	return b.From != nil && b.DelegatedBy == nil &&
+		(b.From.CheckpointID != newest.State.CheckpointID || newest.State.Status == event.StatusStoppedByDelegate)
+}
+
+// queryOf returns what a call asks another Expert.
+func queryOf(c event.ToolCall) string {
+	var a struct {
+		Query string `json:"query"`
+	}
+	// A model may have written anything: what does not fit is left out.
+	if json.Unmarshal(c.Args, &a, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+		return ""
+	}
+	return a.Query
+}
+
+// wordsKept bounds what is kept of a query, in characters; of 10,000 Runs it adds up.
+const wordsKept = 100
+
+// firstWords is the beginning of a text, safe to print.
+func firstWords(text string) string {
+	const most = 16 * wordsKept // bytes; what is behind would be cut off anyhow
+	if len(text) > most {
+		text = text[:most]
+	}
+	return cut(terminal.CleanLine(text), wordsKept)
+}
+
+// settle says of Runs that are under way whether they can still go on.
+func (t *tree) settle(jobStatus string) {
+	if jobStatus == string(event.JobRunning) {
+		return
+	}
+	for _, n := range t.order {
+		if n.status == runUnderWay {
+			n.status = runInterrupted
+		}
+	}
+}
