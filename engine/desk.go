@@ -102,14 +102,16 @@ func (d *desk) file(batch []order) {
 			continue
 		}
 		results[i].record, results[i].err = d.journal.Append(d.saving, o.event)
-		ends = ends || results[i].err == nil && o.event.IsTerminal()
+		// The end of an earlier stretch is not told, so nobody waits for the disk: there may
+		// be a thousand of them.
+		ends = ends || results[i].err == nil && o.event.IsTerminal() && o.kind == keeping
 	}
 	var unsafe error
 	if ends {
 		unsafe = d.journal.Commit(d.saving)
 	}
 	for i, o := range batch {
-		if unsafe != nil && o.event.IsTerminal() && results[i].err == nil {
+		if unsafe != nil && o.kind != showing && o.event.IsTerminal() && results[i].err == nil {
 			results[i].err = unsafe
 		}
 		d.tell(o, &results[i])

@@ -12,5 +12,10 @@
 // model, a toolbox and a store. Clock and ids are given to it as well; with the
 // replay model, a fixed clock and fixed ids, two runs write the same bytes.
 //
-// Start reading at [Execute], then apply.go and decide.go.
+// A job is a tree of Runs, the coordinator's and those of the Experts that were delegated
+// to. Each is driven by a goroutine of its own (run.go, delegate.go); they hand in their
+// events at one desk (desk.go), so that a job has one order of events, and share one
+// ledger of what they may use (ledger.go).
+//
+// Start reading at [Execute], then apply.go and decide.go, then delegate.go and plan.go.
 package engine
