@@ -73,28 +73,41 @@ func DecodeRecord(line []byte) (Record, error) {
 	return r, nil
 }
 
-// decodeHead reads what stands around the event, which stays encoded.
+// decodeHead reads what stands around the event, which stays encoded, in its line.
 func decodeHead(line []byte) (Record, jsontext.Value, error) {
 	if len(line) > MaxLine {
 		return Record{}, nil, fmt.Errorf("a line of %d bytes is longer than the limit of %d", len(line), MaxLine)
 	}
 	var head struct {
-		Seq   int64          `json:"seq"`
-		Prev  *Digest        `json:"prev"` // a pointer tells missing from zero
-		Event jsontext.Value `json:"event"`
+		Seq   int64   `json:"seq"`
+		Prev  *Digest `json:"prev"` // a pointer tells missing from zero
+		Event span    `json:"event"`
 	}
 	if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
 		return Record{}, nil, fmt.Errorf("decode record: %w", err)
 	}
+	body := jsontext.Value(line[head.Event.start:head.Event.end])
 	switch {
 	case head.Seq < 1:
 		return Record{}, nil, errors.New("decode record: it has no number")
 	case head.Prev == nil:
 		return Record{}, nil, errors.New("decode record: it has no digest of the one before")
-	case head.Event.Kind() != '{':
+	case body.Kind() != '{':
 		return Record{}, nil, errors.New("decode record: it has no event")
 	}
-	return Record{Seq: head.Seq, Prev: *head.Prev, Line: line}, head.Event, nil
+	return Record{Seq: head.Seq, Prev: *head.Prev, Line: line}, body, nil
+}
+
+// A span is where a value stands in its line. Copies of all events would be half of
+// what a long journal costs to read.
+type span struct{ start, end int64 }
+
+// UnmarshalJSONFrom checks the value and remembers where it was.
+func (s *span) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	v, err := dec.ReadValue()
+	s.end = dec.InputOffset()
+	s.start = s.end - int64(len(v))
+	return err
 }
 
 // A Head is an address in a journal: the number of a record and its digest. The zero
@@ -163,6 +176,29 @@ func (c *Chain) Decode(line []byte) (Record, error) {
 		return r, fmt.Errorf("job %s: %w", c.JobID, err)
 	}
 	return r, nil
+}
+
+// BrokenLink says which of two records was changed when a line does not follow from the
+// one that the chain stands at: that one, or the line. The line that comes next tells, if
+// there is one, or the head on record: if they know the line as it is, it is sound, and
+// what it does not fit was changed. It returns nil if the line has another fault than
+// this, or if the chain has no record yet that could be the changed one.
+func (c *Chain) BrokenLink(line, next []byte, recorded Head) *DamageError {
+	r, _, err := decodeHead(line)
+	if err != nil || c.Head.Seq == 0 || r.Seq != c.Head.Seq+1 || r.Prev == c.Head.Digest {
+		return nil
+	}
+	digest := r.Digest()
+	successor, _, err := decodeHead(next)
+	follows := err == nil && successor.Seq == r.Seq+1
+	switch {
+	case recorded == Head{r.Seq, digest}, follows && successor.Prev == digest:
+		return &DamageError{JobID: c.JobID, Seq: c.Head.Seq, Reason: fmt.Sprintf("it is not what record %d followed from; it was changed or replaced", r.Seq)}
+	case recorded.Seq == r.Seq, follows:
+		return c.Damage("it does not follow from the record before; it was changed or replaced")
+	}
+	// Nothing stands behind the line that could speak for it.
+	return &DamageError{JobID: c.JobID, Seq: c.Head.Seq, Reason: fmt.Sprintf("record %d does not follow from it; one of the two was changed or replaced", r.Seq)}
 }
 
 // Damage returns the error for a next record that is not what was written.

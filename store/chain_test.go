@@ -52,6 +52,28 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
+// Whoever keeps an event does not keep the line that it came from.
+func TestEventsLetGoOfTheirLine(t *testing.T) {
+	records := sample(t)
+	newer := bytes.Replace(records[5].Line, []byte(`"type":"`), []byte(`"mood":{"good":true},"type":"`), 1)
+	for _, line := range [][]byte{records[1].Line, records[3].Line, records[5].Line, newer} {
+		want, err := store.DecodeRecord(bytes.Clone(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := store.DecodeRecord(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range line {
+			line[i] = 'x'
+		}
+		if diff := cmp.Diff(want.Event, got.Event); diff != "" {
+			t.Errorf("record %d changed with its line (-want +got):\n%s", got.Seq, diff)
+		}
+	}
+}
+
 // Text that would break a line, or is no text at all, cannot get out of its record.
 func TestHostileText(t *testing.T) {
 	for _, text := range []string{"a\nb", "\r\n", "\x00", "\xff\xfe", "\u2028", `"}` + "\n{", strings.Repeat("\n", 1000)} {
@@ -148,6 +170,8 @@ func TestVerify(t *testing.T) {
 	head := func(i int) store.Head { return store.Head{Seq: all[i].Seq, Digest: all[i].Digest()} }
 	changed := append([]store.Record{}, all...)
 	changed[4].Line = append(bytes.Clone(changed[4].Line), ' ')
+	late := append([]store.Record{}, all...)
+	late[9].Line = append(bytes.Clone(late[9].Line), ' ')
 	tests := []struct {
 		name    string
 		records []store.Record
@@ -162,7 +186,9 @@ func TestVerify(t *testing.T) {
 		{"cut", all[:7], head(10), 7, 8},
 		{"gone", nil, head(10), 0, 1},
 		{"another history", all, store.Head{Seq: 7, Digest: all[7].Digest()}, 6, 7},
-		{"changed", changed, head(10), 5, 6},
+		{"changed", changed, head(10), 4, 5},
+		{"changed before the last", late, head(10), 9, 10},
+		{"changed before the last, no head to tell", late, store.Head{}, 9, 10},
 		{"left out", append(append([]store.Record{}, all[:3]...), all[4:]...), head(10), 3, 4},
 	}
 	for _, test := range tests {

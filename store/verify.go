@@ -35,26 +35,53 @@ func Verify(ctx context.Context, s Store, jobID string) (Report, error) {
 			return report, err
 		}
 	}
+	before := report // without the last record
 	chain := Chain{JobID: jobID}
+	var bad []byte // the line that does not follow, while its successor is looked at
+	var damage error
 	for r, err := range s.Read(ctx, jobID, 0) {
+		if bad != nil {
+			return chain.verdict(report, before, bad, r.Line, damage)
+		}
 		unknown := errors.Is(err, event.ErrUnknownType)
 		if err != nil && !unknown {
-			return report, err
+			return settle(report, before, err)
 		}
 		// The back end has checked the chain already. Doing it here again makes this
 		// function right for every back end.
-		if err := chain.Accept(r); err != nil {
-			return report, err
+		if damage = chain.Accept(r); damage != nil {
+			bad = r.Line
+			continue
 		}
 		if err := chain.CheckHead(report.Recorded); err != nil {
 			return report, err
 		}
+		before = report
 		report.Records, report.Last = r.Seq, chain.Head
 		if unknown {
 			report.Unknown++
 		}
 	}
+	if bad != nil {
+		return chain.verdict(report, before, bad, nil, damage)
+	}
 	return report, chain.CheckEnd(report.Recorded)
+}
+
+// verdict ends a verification at a line that does not follow.
+func (c *Chain) verdict(report, before Report, bad, next []byte, damage error) (Report, error) {
+	if link := c.BrokenLink(bad, next, report.Recorded); link != nil {
+		damage = link
+	}
+	return settle(report, before, damage)
+}
+
+// settle leaves the last record out of the report if the damage turned out to be there.
+func settle(report, before Report, err error) (Report, error) {
+	if damage := (*DamageError)(nil); errors.As(err, &damage) && damage.Seq <= report.Records {
+		return before, err
+	}
+	return report, err
 }
 
 // CheckHead compares the record that the chain stands at with the head on record.

@@ -13,7 +13,7 @@ import (
 func BenchmarkAppend(b *testing.B) {
 	for _, before := range []int{0, 10_000} {
 		b.Run(fmt.Sprintf("after %d records", before), func(b *testing.B) {
-			s := inMemory(New(filepath.Join(fastDir(b), "perstack"), nil))
+			s := New(filepath.Join(fastDir(b), "perstack"), nil)
 			j := mustOpen(b, s)
 			defer j.Close()
 			e := storetest.Note("job1", 1, strings.Repeat("x", 1000))
@@ -44,7 +44,7 @@ func BenchmarkCommit(b *testing.B) {
 
 // Opening reads the journal once.
 func BenchmarkOpen(b *testing.B) {
-	s := inMemory(New(filepath.Join(fastDir(b), "perstack"), nil))
+	s := New(filepath.Join(fastDir(b), "perstack"), nil)
 	j := mustOpen(b, s)
 	e := storetest.Note("job1", 1, strings.Repeat("x", 1000))
 	for range 10_000 {

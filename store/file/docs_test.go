@@ -75,7 +75,7 @@ func TestDocumentedCheck(t *testing.T) {
 	}
 	name := filepath.Join(dir, journalName)
 	writeFile(t, name, []byte(strings.Replace(string(readFile(t, name)), "Buy bread", "Buy cream", 1)))
-	if got := run(); got != "record 7 is bad" {
+	if got := run(); got != "record 7 does not follow from record 6" {
 		t.Errorf("it says %q", got)
 	}
 }

@@ -27,7 +27,6 @@ import (
 	"io"
 	"iter"
 	"log/slog"
-	"os"
 	"path/filepath"
 
 	"github.com/perstack-go/perstack/event"
@@ -40,7 +39,7 @@ type Store struct {
 	dir       string
 	allowLink bool
 	log       *slog.Logger
-	sync      func(*os.File) error // makes a file durable; tests put something else here
+	disk      disk
 }
 
 // Options change how a [Store] works.
@@ -52,6 +51,9 @@ type Options struct {
 	// when the user named it. A link in the usual place may have come with a
 	// repository, and would lead conversations into a directory of its author's choice.
 	AllowLink bool
+	// Disk is asked about everything that is done to the disk. It is for tests; nil is
+	// the disk itself. No flag, variable or configuration file leads here.
+	Disk Disk
 }
 
 var (
@@ -62,7 +64,7 @@ var (
 
 // New returns the store in dir. It creates nothing. A nil opts stands for the defaults.
 func New(dir string, opts *Options) *Store {
-	s := &Store{dir: dir, log: slog.New(slog.DiscardHandler), sync: datasync}
+	s := &Store{dir: dir, log: slog.New(slog.DiscardHandler)}
 	if abs, err := filepath.Abs(dir); err == nil {
 		s.dir = abs // the storage stays where it is if the process changes its directory
 	}
@@ -70,6 +72,7 @@ func New(dir string, opts *Options) *Store {
 		return s
 	}
 	s.allowLink = opts.AllowLink
+	s.disk = disk{opts.Disk}
 	if opts.Logger != nil {
 		s.log = opts.Logger
 	}
@@ -89,7 +92,7 @@ func (s *Store) Open(ctx context.Context, jobID string) (store.Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open job %s: %w", jobID, orFull(err, s.hasRecords(jobID)))
 	}
-	j := &journal{id: jobID, dir: dir, parents: parents, log: s.log.With("job", jobID), sync: s.sync}
+	j := &journal{id: jobID, dir: dir, parents: parents, log: s.log.With("job", jobID), disk: s.disk}
 	if err := j.open(ctx); err != nil {
 		_ = j.abandon() // the first error says what is wrong
 		return nil, err
@@ -124,6 +127,9 @@ func (s *Store) Read(ctx context.Context, jobID string, after int64) iter.Seq2[s
 			}
 			rec, err := r.next(after)
 			if errors.Is(err, io.EOF) {
+				if err := r.emptied(dir); err != nil {
+					yield(store.Record{}, err)
+				}
 				return
 			}
 			if err == nil && rec.Seq <= after {

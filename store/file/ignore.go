@@ -34,7 +34,7 @@ func (s *Store) ignoreFile(root *os.Root) error {
 	}
 	// Another process may be doing the same, so each has a temporary file of its own.
 	temp := path.Join(place, ignoreName+"."+rand.Text()+".tmp")
-	err := replaceBy(root, temp, path.Join(place, ignoreName), strings.NewReader("*\n"), s.sync)
+	err := s.disk.replaceBy(root, temp, path.Join(place, ignoreName), strings.NewReader("*\n"), true)
 	return unwritable(filepath.Join(s.dir, place), err)
 }
 

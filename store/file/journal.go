@@ -20,7 +20,7 @@ type journal struct {
 	dir     *os.Root
 	parents []string // directories to sync with the first record of a new journal
 	log     *slog.Logger
-	sync    func(*os.File) error
+	disk    disk
 	f       *os.File
 	owner   owner
 
@@ -66,8 +66,7 @@ func (j *journal) write(line []byte, terminal bool) error {
 	if err != nil && !(terminal && isFull(err)) {
 		return err // an ordinary record must leave the reserve alone
 	}
-	_, err = j.f.WriteAt(line, j.now.length)
-	if err == nil {
+	if err = j.disk.writeAt(j.f, line, j.now.length); err == nil {
 		return nil
 	}
 	if cut := j.room.cut(j.now.length); cut != nil {
@@ -106,7 +105,7 @@ func (j *journal) commit(target int64) error {
 	if err != nil {
 		return err
 	}
-	err = j.sync(j.f)
+	err = j.disk.sync(j.f)
 	if err == nil && j.durable.length == 0 {
 		err = j.syncParents()
 	}
@@ -130,7 +129,7 @@ func (j *journal) commit(target int64) error {
 // syncParents makes a new journal findable after a power cut.
 func (j *journal) syncParents() error {
 	for i, name := range j.parents {
-		err := syncDir(name, j.sync)
+		err := j.disk.syncDir(name)
 		if i > 2 && errors.Is(err, fs.ErrPermission) {
 			err = nil // above the storage there are directories that we may not read
 		}
@@ -147,7 +146,7 @@ func (j *journal) writeSummary(o *owner) {
 	if j.durable.head.Seq == 0 {
 		return // there is no job yet
 	}
-	if err := writeSummary(j.dir, j.durable, o, j.sync); err != nil {
+	if err := j.disk.writeSummary(j.dir, j.durable, o); err != nil {
 		j.log.Warn("the summary of the job could not be written; it will be rebuilt when needed", "error", err)
 		return
 	}
@@ -177,7 +176,7 @@ func (j *journal) Close() error {
 		}
 	}
 	j.writeSummary(nil)
-	if gone := j.dir.Remove(lockName); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+	if gone := j.disk.remove(j.dir, lockName, lockName); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 		j.log.Warn("the owner's note could not be removed", "error", gone)
 	}
 	return errors.Join(err, j.abandon())

@@ -19,12 +19,12 @@ func TestFailedSyncPoisons(t *testing.T) {
 	s, _, _ := sampleJob(t)
 	j := mustOpen(t, s)
 	mustAppend(t, j, storetest.Note("job1", 1, "x"))
-	j.sync = func(*os.File) error { return errors.New("input/output error") }
+	j.disk = disk{syncs(func(func() error) error { return errors.New("input/output error") })}
 	first := j.Commit(t.Context())
 	if first == nil || !strings.Contains(first.Error(), "could not be made durable") {
 		t.Fatalf("Commit: %v", first)
 	}
-	j.sync = datasync // the disk is well again, but it is too late
+	j.disk = disk{} // the disk is well again, but it is too late
 	if err := j.Commit(t.Context()); err != first {
 		t.Errorf("second Commit: %v", err)
 	}
@@ -112,11 +112,57 @@ func TestGroupCommit(t *testing.T) {
 	if j.durable.head != j.now.head {
 		t.Error("a commit left out what was appended before it")
 	}
-	j.sync = func(*os.File) error { t.Error("a second sync"); return nil }
+	j.disk = disk{syncs(func(func() error) error { t.Error("a second sync"); return nil })}
 	j.syncing.Unlock()
 	wg.Wait()
-	j.sync = datasync
+	j.disk = disk{}
 	mustClose(t, j)
+}
+
+// A thousand who append and commit while a sync is under way share the next one.
+func TestGroupCommitOfMany(t *testing.T) {
+	const many = 1000
+	var appended, done sync.WaitGroup
+	appended.Add(many)
+	counting, started := 0, make(chan struct{})
+	slow := syncs(func(run func() error) error {
+		if counting++; counting == 1 {
+			close(started)
+			appended.Wait() // this sync ends when the last of them has appended
+		}
+		return run()
+	})
+	s, _, _ := sampleJob(t)
+	j := mustOpen(t, s)
+	j.disk = disk{slow}
+	commit := func(i int) {
+		r, err := j.Append(t.Context(), storetest.Note("job1", i, "x"))
+		if i > 0 {
+			appended.Done()
+		}
+		if err == nil {
+			err = j.Commit(t.Context())
+		}
+		j.syncing.Lock()
+		defer j.syncing.Unlock()
+		if err != nil || j.durable.head.Seq < r.Seq {
+			t.Errorf("record %d was committed and %d are durable (%v)", r.Seq, j.durable.head.Seq, err)
+		}
+	}
+	done.Go(func() { commit(0) })
+	<-started
+	for i := range many {
+		done.Go(func() { commit(i + 1) })
+	}
+	done.Wait()
+	if counting != 2 {
+		t.Errorf("%d syncs served %d commits, want 2", counting, many+1)
+	}
+	j.disk = disk{}
+	mustClose(t, j)
+	if n := count(t, s); n != 11+1+many {
+		t.Errorf("%d records, want %d", n, 11+1+many)
+	}
 }
 
 // A repair is told to whoever listens.

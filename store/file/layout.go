@@ -99,7 +99,7 @@ func (s *Store) hasRecords(jobID string) bool {
 // makeJob creates what is missing of <storage>/jobs/<jobID> and opens it. The second
 // result names the directories whose entries must reach the disk with a new journal.
 func (s *Store) makeJob(jobID string) (*os.Root, []string, error) {
-	parents, err := makeStorage(s.dir)
+	parents, err := s.disk.makeStorage(s.dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -128,7 +128,7 @@ func (s *Store) makeJob(jobID string) (*os.Root, []string, error) {
 // makeDir creates a directory for our eyes only. One that is there already is kept from
 // others, but is never given permissions: an owner who took them away meant it.
 func (s *Store) makeDir(root *os.Root, name string) error {
-	err := root.Mkdir(name, dirMode)
+	err := s.disk.mkdir(root, name)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return unwritable(filepath.Join(s.dir, filepath.Dir(name)), err)
 	}
@@ -141,7 +141,7 @@ func (s *Store) makeDir(root *os.Root, name string) error {
 	if ok {
 		return nil
 	}
-	if err := root.Chmod(name, mode); err != nil {
+	if err := s.disk.chmodDir(root, name, mode); err != nil {
 		return notPrivate(filepath.Join(s.dir, name), err)
 	}
 	return nil

@@ -121,7 +121,7 @@ func fold(ctx context.Context, f *os.File, jobID string, recorded position) (eve
 
 // foldFrom folds the records behind p, and compares them with the recorded head.
 func foldFrom(ctx context.Context, f *os.File, jobID string, p, recorded position) (event.Job, error) {
-	r := reader{f: f, chain: store.Chain{JobID: jobID, Head: p.head}, end: p.length}
+	r := reader{f: f, chain: store.Chain{JobID: jobID, Head: p.head}, end: p.length, fleeting: true}
 	whole := p.length == 0 // otherwise job.json may be what is wrong
 	for {
 		if err := ctx.Err(); err != nil {

@@ -99,10 +99,10 @@ func readOwner(dir *os.Root) (owner, bool) {
 }
 
 // announce writes who has the lock. It is a courtesy to the next who wants it.
-func announce(dir *os.Root, o owner) error {
+func (d disk) announce(dir *os.Root, o owner) error {
 	data, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	return replace(dir, lockName, bytes.NewReader(append(data, '\n')), nil)
+	return d.replace(dir, lockName, bytes.NewReader(append(data, '\n')), false)
 }

@@ -31,7 +31,7 @@ func (j *journal) open(ctx context.Context) error {
 		return err
 	}
 	if err := j.begin(rest); err != nil {
-		_ = j.dir.Remove(lockName) // best effort: the note of a dead process is no lock
+		_ = j.disk.remove(j.dir, lockName, lockName) // best effort: the note of a dead process is no lock
 		return err
 	}
 	return nil
@@ -46,7 +46,7 @@ func (j *journal) openFile() error {
 			return fmt.Errorf("open job: %w", err)
 		}
 	}
-	if j.f, err = openFile(j.dir, journalName, os.O_RDWR|os.O_CREATE); err != nil {
+	if j.f, err = j.disk.openFile(j.dir, journalName, os.O_RDWR|os.O_CREATE); err != nil {
 		return fmt.Errorf("open job %s: %w", j.id, orFull(err, false))
 	}
 	return nil
@@ -67,12 +67,12 @@ func noJournal(dir *os.Root, jobID string, err error) error {
 // comes first: where it may not be written, nothing may.
 func (j *journal) begin(rest tail) error {
 	j.owner = thisProcess()
-	if err := announce(j.dir, j.owner); errors.Is(err, fs.ErrPermission) {
+	if err := j.disk.announce(j.dir, j.owner); errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("open job %s: %w", j.id, unwritable(j.dir.Name(), err))
 	} else if err != nil {
 		j.log.Warn("the owner's note could not be written", "error", err)
 	}
-	j.room = newReserve(j.f, j.now.length)
+	j.room = newReserve(j.disk, j.f, j.now.length)
 	if err := j.cutTail(rest); err != nil {
 		return fmt.Errorf("open job %s: %w", j.id, orFull(err, j.begun()))
 	}
@@ -102,7 +102,7 @@ func (j *journal) load(ctx context.Context) (tail, error) {
 	}
 	var unknown error
 	var rest tail
-	r := reader{f: j.f, chain: store.Chain{JobID: j.id}}
+	r := reader{f: j.f, chain: store.Chain{JobID: j.id}, fleeting: true}
 	for {
 		if err := ctx.Err(); err != nil {
 			return tail{}, fmt.Errorf("open job %s: %w", j.id, err)

@@ -42,13 +42,13 @@ func sizeLimit() int64 {
 }
 
 // syncDir makes the entries of a directory durable, where the file system can.
-func syncDir(name string, sync func(*os.File) error) error {
-	d, err := os.Open(name)
+func (d disk) syncDir(name string) error {
+	dir, err := os.Open(name)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	if err := sync(d); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
+	defer dir.Close()
+	if err := d.sync(dir); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
 		return err
 	}
 	return nil

@@ -27,7 +27,7 @@ const errTooLarge = windows.ERROR_DISK_QUOTA_EXCEEDED
 func sizeLimit() int64 { return 0 }
 
 // syncDir: Windows keeps directory entries in its own log, and cannot flush them by handle.
-func syncDir(string, func(*os.File) error) error { return nil }
+func (disk) syncDir(string) error { return nil }
 
 // lockedByte lies far behind every journal. Windows locks are mandatory, and readers
 // must not be kept from the contents.

@@ -31,6 +31,7 @@ var roles = map[string]func(s *Store) error{
 	"writer":  endlessWriter,
 	"limited": limitedWriter,
 	"full":    fullOpener,
+	"mortal":  mortal,
 }
 
 func TestMain(m *testing.M) {
@@ -46,13 +47,13 @@ func TestMain(m *testing.M) {
 }
 
 // child starts this binary in a role, and returns what it prints.
-func child(t *testing.T, role string, s *Store) (*exec.Cmd, *bufio.Scanner) {
+func child(t *testing.T, role string, s *Store, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self, s.dir)
+	cmd := exec.CommandContext(t.Context(), self, append([]string{s.dir}, args...)...)
 	cmd.Env = append(os.Environ(), roleVariable+"="+role)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

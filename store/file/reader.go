@@ -21,7 +21,12 @@ type reader struct {
 	end   int64 // of the last record that was read
 	torn  int64 // bytes behind it, when the end was reached
 
-	buf *bufio.Reader
+	// fleeting says that nobody keeps a record's line beyond the next. Then all lines
+	// may share one piece of memory.
+	fleeting bool
+
+	buf     *bufio.Reader
+	scratch []byte // of a fleeting line
 }
 
 // next returns the record that follows, or io.EOF behind the last complete one. A
@@ -37,7 +42,7 @@ func (r *reader) next(after int64) (store.Record, error) {
 		// A writer that failed in the middle of a record cuts it off and writes
 		// another in its place. A reader that came in between holds half of each;
 		// what is really damaged reads the same again.
-		r.buf = nil
+		r.buf, line = nil, bytes.Clone(line)
 		again, errAgain := r.line()
 		if errAgain != nil {
 			return store.Record{}, errAgain
@@ -54,6 +59,24 @@ func (r *reader) next(after int64) (store.Record, error) {
 	return rec, err
 }
 
+// emptied returns the damage of a journal that has no record at all where job.json knows
+// of some: it would look like a job that nobody has begun.
+func (r *reader) emptied(dir *os.Root) error {
+	if r.chain.Head.Seq > 0 {
+		return nil
+	}
+	recorded, _ := readSummary(dir, r.chain.JobID) // one that cannot be read knows of none
+	if recorded.head.Seq == 0 {
+		return nil
+	}
+	// A writer may have begun since the journal was looked at, so it is looked at again.
+	r.buf = nil
+	if _, err := r.line(); err == nil {
+		return nil
+	}
+	return r.chain.CheckEnd(recorded.head)
+}
+
 func (r *reader) accept(line []byte, after int64) (store.Record, error) {
 	if r.chain.Head.Seq < after {
 		err := r.chain.Skip(line)
@@ -67,10 +90,13 @@ func (r *reader) line() ([]byte, error) {
 	if r.buf == nil {
 		r.buf = bufio.NewReaderSize(io.NewSectionReader(r.f, r.end, math.MaxInt64-r.end), chunk)
 	}
-	var line []byte
+	line := r.scratch[:0]
 	for {
 		part, err := r.buf.ReadSlice('\n')
 		line = append(line, part...)
+		if r.fleeting {
+			r.scratch = line
+		}
 		switch {
 		case err == nil:
 			return line[:len(line)-1], nil

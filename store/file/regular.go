@@ -10,10 +10,10 @@ import (
 // openRegular opens a file for reading. It does not wait on a pipe that someone put
 // in its place, and refuses everything that is no regular file.
 func openRegular(dir *os.Root, name string) (*os.File, error) {
-	return openFile(dir, name, os.O_RDONLY)
+	return disk{}.openFile(dir, name, os.O_RDONLY) // which changes nothing
 }
 
-func openFile(dir *os.Root, name string, flag int) (*os.File, error) {
+func (d disk) openFile(dir *os.Root, name string, flag int) (*os.File, error) {
 	refuse := func(mode fs.FileMode) error {
 		return fmt.Errorf("%s is not a regular file (%s); move it away", filepath.Join(dir.Name(), name), kind(mode))
 	}
@@ -22,7 +22,12 @@ func openFile(dir *os.Root, name string, flag int) (*os.File, error) {
 	if !made && !info.Mode().IsRegular() {
 		return nil, refuse(info.Mode())
 	}
-	f, err := dir.OpenFile(name, flag|nonblock, fileMode)
+	var f *os.File
+	if made && flag&os.O_CREATE != 0 {
+		f, err = d.create(dir, name, name, flag|nonblock)
+	} else {
+		f, err = dir.OpenFile(name, flag|nonblock, fileMode)
+	}
 	switch {
 	case err != nil && made && flag&os.O_CREATE != 0:
 		return nil, unwritable(dir.Name(), err)
@@ -36,7 +41,7 @@ func openFile(dir *os.Root, name string, flag int) (*os.File, error) {
 		err = refuse(info.Mode())
 	}
 	if err == nil && flag&os.O_CREATE != 0 {
-		err = makePrivate(f, made)
+		err = d.keepPrivate(f, made)
 	}
 	if err != nil {
 		f.Close()
@@ -45,9 +50,9 @@ func openFile(dir *os.Root, name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// makePrivate gives a file that we made the mode 0600, whatever the umask was. From
+// keepPrivate gives a file that we made the mode 0600, whatever the umask was. From
 // another it takes what other users may do with it, whoever copied it here.
-func makePrivate(f *os.File, made bool) error {
+func (d disk) keepPrivate(f *os.File, made bool) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -56,7 +61,7 @@ func makePrivate(f *os.File, made bool) error {
 	if ok {
 		return nil
 	}
-	if err := f.Chmod(mode); err != nil {
+	if err := d.chmodFile(f, mode); err != nil {
 		return notPrivate(f.Name(), err)
 	}
 	return nil

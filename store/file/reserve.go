@@ -20,14 +20,15 @@ const (
 // A reserve is room on the disk behind the end of a file, which does not show in the
 // file's length. A file system that cannot do that is served without.
 type reserve struct {
+	disk        disk
 	f           *os.File
 	end         int64 // room is taken up to here
 	limit       int64 // the process may not write beyond this; 0 if it may
 	unsupported bool
 }
 
-func newReserve(f *os.File, length int64) reserve {
-	return reserve{f: f, end: length, limit: sizeLimit()}
+func newReserve(d disk, f *os.File, length int64) reserve {
+	return reserve{disk: d, f: f, end: length, limit: sizeLimit()}
 }
 
 // ensure makes sure of the room up to length and of the reserve behind it.
@@ -39,10 +40,10 @@ func (r *reserve) ensure(length int64) error {
 		return nil
 	}
 	to := length + reserveStep
-	err := allocate(r.f, r.end, to)
+	err := r.disk.allocate(r.f, r.end, to)
 	if isFull(err) {
 		to = length + reserveSize
-		err = allocate(r.f, r.end, to)
+		err = r.disk.allocate(r.f, r.end, to)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		r.unsupported = true
@@ -56,7 +57,7 @@ func (r *reserve) ensure(length int64) error {
 
 // cut makes the file end at length and gives back all room behind it.
 func (r *reserve) cut(length int64) error {
-	if err := r.f.Truncate(length); err != nil {
+	if err := r.disk.truncate(r.f, length); err != nil {
 		return err
 	}
 	r.end = length

@@ -50,7 +50,7 @@ func (s *Store) openRoot() (*os.Root, error) {
 // got a new entry; the one that holds the storage always counts, since a process that
 // created it may have died before it was durable. The mode of a directory that the
 // user made is the user's affair: what we put inside is private by itself.
-func makeStorage(dir string) ([]string, error) {
+func (d disk) makeStorage(dir string) ([]string, error) {
 	var parents []string
 	top := dir
 	for {
@@ -64,10 +64,10 @@ func makeStorage(dir string) ([]string, error) {
 	if len(parents) == 0 {
 		return []string{filepath.Dir(dir)}, nil
 	}
-	if err := os.MkdirAll(dir, dirMode); err != nil {
+	if err := d.makeAll(dir); err != nil {
 		return nil, unwritable(top, err)
 	}
-	return parents, os.Chmod(dir, dirMode)
+	return parents, d.makePrivate(dir)
 }
 
 // unwritable names the directory in an error about missing permission: the system

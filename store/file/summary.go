@@ -79,45 +79,46 @@ func parseSummary(dir *os.Root, jobID string) (position, error) {
 }
 
 // writeSummary puts p, which must be durable, into job.json.
-func writeSummary(dir *os.Root, p position, o *owner, sync func(*os.File) error) error {
+func (d disk) writeSummary(dir *os.Root, p position, o *owner) error {
 	s := summary{Job: p.job, Owner: o}
 	s.Head.Seq, s.Head.Digest, s.Head.Length = p.head.Seq, p.head.Digest, p.length
 	data, err := json.Marshal(s, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	return replace(dir, summaryName, bytes.NewReader(append(data, '\n')), sync)
+	return d.replace(dir, summaryName, bytes.NewReader(append(data, '\n')), true)
 }
 
-// replace writes a file so that a reader sees the old content or the new one. With
-// sync, so does whoever reads it after a power cut. The directory is not synced: an
+// replace writes a file so that a reader sees the old content or the new one. If it
+// shall be durable, so does whoever reads it after a power cut. The directory is not synced: an
 // older file in its place is as true. Only the owner of the lock may call it.
-func replace(dir *os.Root, name string, content io.Reader, sync func(*os.File) error) error {
-	return replaceBy(dir, name+".tmp", name, content, sync)
+func (d disk) replace(dir *os.Root, name string, content io.Reader, durable bool) error {
+	return d.replaceBy(dir, name+".tmp", name, content, durable)
 }
 
-// replaceBy is [replace] by way of a temporary file that nobody else uses.
-func replaceBy(dir *os.Root, temp, name string, content io.Reader, sync func(*os.File) error) error {
+// replaceBy is [disk.replace] by way of a temporary file that nobody else uses.
+func (d disk) replaceBy(dir *os.Root, temp, name string, content io.Reader, durable bool) error {
+	as := name + ".tmp" // the real one may be another each time
 	// A file of that name was left by a crash.
-	if err := dir.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := d.remove(dir, temp, as); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := d.create(dir, temp, as, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, content)
+	_, err = io.Copy(d.writer(f, as), content)
 	if err == nil {
-		err = makePrivate(f, true)
+		err = d.keepPrivate(f, true)
 	}
-	if err == nil && sync != nil {
-		err = sync(f)
+	if err == nil && durable {
+		err = d.sync(f)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = dir.Rename(temp, name)
+		err = d.rename(dir, temp, name)
 	}
 	if err != nil {
-		_ = dir.Remove(temp) // best effort: it is in nobody's way
+		_ = d.remove(dir, temp, as) // best effort: it is in nobody's way
 	}
 	return err
 }

@@ -59,7 +59,7 @@ func (r *reader) tornTail(damage error, recorded position) (tail, error) {
 		return tail{}, err
 	}
 	if !torn {
-		return tail{}, damage
+		return tail{}, r.blame(damage, recorded)
 	}
 	info, err := r.f.Stat()
 	if err != nil {
@@ -75,12 +75,31 @@ func (r *reader) explain(err error, recorded position) error {
 		return err
 	}
 	if torn, scan := r.tornBehind(recorded); scan != nil || !torn {
-		return err // what is wrong with the record says more than a failed second look
+		return r.blame(err, recorded) // what is wrong with the record says more than a failed second look
 	}
 	repairable := *damage
 	repairable.Torn = true
 	repairable.Reason += "; continuing the job sets the torn end aside"
 	return &repairable
+}
+
+// blame returns the damage at the record that the reader stands before, or, if it is
+// the record behind the reader that was changed, that.
+func (r *reader) blame(err error, recorded position) error {
+	r.buf = nil
+	line, lineErr := r.line()
+	if lineErr != nil {
+		return err
+	}
+	line = bytes.Clone(line)
+	next, nextErr := r.line()
+	if nextErr != nil {
+		next = nil // there is none
+	}
+	if link := r.chain.BrokenLink(line, next, recorded.head); link != nil {
+		return link
+	}
+	return err
 }
 
 // cutTail makes the journal end behind its last sound record.
@@ -100,7 +119,7 @@ func (j *journal) cutTail(t tail) error {
 		err = j.room.cut(j.now.length)
 	}
 	if err == nil {
-		err = j.sync(j.f) // or the next power cut brings the torn end back, behind new records
+		err = j.disk.sync(j.f) // or the next power cut brings the torn end back, behind new records
 	}
 	if err != nil {
 		return fmt.Errorf("set aside a torn end: %w", err)
@@ -115,10 +134,10 @@ func (j *journal) cutTail(t tail) error {
 func (j *journal) setAside(length int64) (string, error) {
 	name, err := freeName(j.dir)
 	if err == nil {
-		err = replace(j.dir, name, io.NewSectionReader(j.f, j.now.length, length), j.sync)
+		err = j.disk.replace(j.dir, name, io.NewSectionReader(j.f, j.now.length, length), true)
 	}
 	if err == nil {
-		err = syncDir(j.parents[0], j.sync)
+		err = j.disk.syncDir(j.parents[0])
 	}
 	return name, err
 }

@@ -56,7 +56,7 @@ func TestTornEndIsSetAside(t *testing.T) {
 	var log bytes.Buffer
 	synced := 0
 	loud := New(s.dir, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	loud.sync = func(*os.File) error { synced++; return nil }
+	loud.disk = disk{syncs(func(func() error) error { synced++; return nil })}
 	writeFile(t, s.path(tornName+"1"), []byte("of an earlier power cut"))
 	j := mustOpen(t, loud)
 	if got := readFile(t, name); !bytes.Equal(got, sound) {

@@ -9,6 +9,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -90,7 +91,7 @@ func (s *Store) Read(ctx context.Context, jobID string, after int64) iter.Seq2[s
 				return
 			}
 			rec, err := store.DecodeRecord(line)
-			if !yield(rec, err) || err != nil {
+			if !yield(rec, err) || err != nil && !errors.Is(err, event.ErrUnknownType) {
 				return
 			}
 		}
