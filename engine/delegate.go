@@ -191,16 +191,24 @@ func (r *run) child(c Call) (s State, ok bool) {
 	return s, ok
 }
 
-// isFinal reports whether a delegate has ended by itself. One that was stopped from
-// outside goes on when the job does.
+// isFinal reports whether a delegate has ended for good. One that was stopped from outside,
+// or by a limit that may be raised, goes on when the job does.
 func (s State) isFinal() bool {
 	switch s.Status {
-	case event.StatusCompleted, event.StatusStoppedByError, event.StatusStoppedByExceededMaxSteps:
+	case event.StatusCompleted, event.StatusStoppedByError:
 		return true
 	case event.StatusStoppedByLimit:
-		return s.StopReason != event.LimitDuration && s.StopReason != event.LimitWorkspace
+		return s.StopReason == event.LimitDepth || s.StopReason == event.LimitLoop
 	}
 	return false
+}
+
+// unfinished reports whether there are delegates that could go on.
+func (r *run) unfinished() bool {
+	return slices.ContainsFunc(handed(r.state.Step.Calls), func(c Call) bool {
+		s, ok := r.child(c)
+		return !ok || !s.isFinal()
+	})
 }
 
 // outcome is what the parent gets to know of a delegate: its answer, or why there is none.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"time"
@@ -14,6 +15,9 @@ const (
 	// minOutput is how many tokens an answer must be able to have. With fewer left the
 	// limit is reached: what a model says in them is worth less than it costs.
 	minOutput = 256
+	// goodOutput is what an answer gets if it can be had by waiting. Many Runs that share
+	// little would else be cut off, and pay for it, all of them.
+	goodOutput = 4096
 	// usualOutput is taken for the longest answer of a model of which it is not known.
 	usualOutput = 32_000
 )
@@ -56,9 +60,8 @@ func newLedger(job Job) *ledger {
 	return l
 }
 
-// add writes down what was spent with a model. The purses around p have it already.
-func (l *ledger) add(p *purse, s Spent, provider, model string) {
-	price, _ := l.price(provider, model)
+// add writes down what was spent earlier. The purses around p have it already.
+func (p *purse) add(s Spent, price expert.Price) {
 	p.steps += s.Steps
 	p.tokens += int64(s.Usage.TotalTokens)
 	p.cost += costOf(price, s.Usage)
@@ -90,6 +93,21 @@ func (l *ledger) stepsLeft(p *purse) bool {
 		}
 	}
 	return true
+}
+
+// exhausted says which limit keeps a Run from asking the model again, after one more step;
+// nil when none does.
+func (l *ledger) exhausted(p *purse, input int, price expert.Price) *LimitError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for q := p; q != nil; q = q.within {
+		if most := q.limits.MaxSteps; most > 0 && q.steps+1 >= most {
+			return &LimitError{Limit: event.LimitSteps, Used: float64(q.steps), Max: float64(most)}
+		}
+	}
+	_, _, err := l.afford(p, input, price)
+	limit, _ := errors.AsType[*LimitError](err)
+	return limit
 }
 
 // A grant is what was set aside for one answer.
@@ -135,33 +153,34 @@ func (l *ledger) reserve(ctx context.Context, p *purse, input int, price expert.
 // afford says how long an answer may be; 0 when nothing limits it. It is the model's limit,
 // or a fair share of what is left for all that are at work.
 func (l *ledger) afford(p *purse, input int, price expert.Price) (output int, wait bool, err error) {
-	left := math.Inf(1)
+	left, held := math.Inf(1), false
 	for q := p; q != nil; q = q.within {
 		if most := q.limits.MaxTokens; most > 0 {
 			free := float64(most - q.tokens - q.heldTokens - int64(input))
 			if free < minOutput && q.heldTokens == 0 {
 				return 0, false, &LimitError{Limit: event.LimitTokens, Used: float64(q.tokens), Max: float64(most)}
 			}
-			left = min(left, free)
+			left, held = min(left, free), held || q.heldTokens > 0
 		}
 		if most := q.limits.MaxCost; most > 0 && price.Output > 0 {
 			free := (most - q.cost - q.heldCost - inputCost(price, input)) / price.Output * million
 			if free < minOutput && q.heldCost == 0 {
 				return 0, false, &LimitError{Limit: event.LimitCost, Used: q.cost, Max: most}
 			}
-			left = min(left, free)
+			left, held = min(left, free), held || q.heldCost > 0
 		}
 	}
+	good := float64(min(goodOutput, l.maxOutput))
 	switch {
 	case math.IsInf(left, 1):
 		return 0, false, nil
-	case left < minOutput:
+	case left < good && held:
 		return 0, true, nil
-	case left >= float64(l.maxOutput)*float64(max(l.atWork, 1)):
-		return l.maxOutput, false, nil
+	case left < good:
+		return int(left), false, nil
 	}
-	share := max(left/float64(max(l.atWork, 1)), minOutput)
-	return min(int(share), l.maxOutput), false, nil
+	share := max(left/float64(max(l.atWork, 1)), good)
+	return int(min(share, float64(l.maxOutput))), false, nil
 }
 
 // settleUsage writes down what an answer used, instead of what was set aside for it.

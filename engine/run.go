@@ -42,7 +42,7 @@ type run struct {
 // execute runs from the first event to the end, delegates included.
 func (r *run) execute(ctx context.Context, st start) (Result, error) {
 	r.runID, r.state.StepNumber, r.above = st.runID, st.step, ctx
-	r.add(r.purse, r.past[r.runID], r.job.Provider, r.job.ModelName)
+	r.purse.add(r.past[r.runID], r.price)
 	ctx, cancel := r.limitTime(ctx, r.expert.MaxDuration)
 	defer cancel(nil)
 	defer r.closeSkills()
@@ -92,6 +92,12 @@ func (r *run) live(ctx context.Context, err error) (Result, error) {
 			return r.abandon(err)
 		}
 		_, halted := r.halted(ctx)
+		if !halted && r.unfinished() {
+			// Who cannot go on need not be told that others could not: what they began goes
+			// on when more is allowed.
+			r.refused = r.exhausted(r.purse, r.state.estimate(nil), r.price)
+			halted = r.refused != nil
+		}
 		st := start{runID: r.runID, parent: r.state.DelegatedBy, ended: !halted}
 		r.look(func(h *History) {
 			point := h.points[r.state.CheckpointID]

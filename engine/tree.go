@@ -31,7 +31,7 @@ func newTree(job Job, parts Parts, d *desk) *tree {
 	}
 	d.look(func(h *History) {
 		for _, s := range h.runs {
-			t.add(t.purse, s.Spent, s.Provider, s.Model)
+			t.purse.add(s.Spent, t.priceOf(s.Provider, s.Model))
 			for id, depth := s.RunID, 0; id != "" && depth < maxAncestors; depth++ {
 				past := t.past[id]
 				t.past[id] = Spent{past.Steps + s.Spent.Steps, past.Usage.Add(s.Spent.Usage)}
@@ -92,7 +92,7 @@ func (t *tree) newRun(e *expert.Expert, parent *run) *run {
 		r.depth, around = parent.depth+1, parent.purse
 	}
 	r.purse = &purse{within: around, limits: e.Limits, since: t.Source.Now()}
-	r.price, _ = t.price(t.job.Provider, t.job.ModelName)
+	r.price = t.priceOf(t.job.Provider, t.job.ModelName)
 	if t.job.Lookup == nil {
 		return r
 	}
@@ -103,6 +103,16 @@ func (t *tree) newRun(e *expert.Expert, parent *run) *run {
 		}
 	}
 	return r
+}
+
+// priceOf returns the price of a model. One of an earlier stretch that is not known counts
+// as much as the one in use: nothing would be too little.
+func (t *tree) priceOf(provider, model string) expert.Price {
+	price, ok := t.price(provider, model)
+	if !ok {
+		price, _ = t.price(t.job.Provider, t.job.ModelName)
+	}
+	return price
 }
 
 // closeCrashed records the end of Runs that a crash left open.
