@@ -47,7 +47,10 @@ func TestMain(m *testing.M) {
 // TestScripts runs the scripts. Beside the usual commands they have:
 //
 //	trace 'startRun@1 …'      the state events on the last standard output are these
-//	checkpoint NAME STEP      sets $NAME to the id of the checkpoint that ended the step
+//	runs FILE                 the Runs on it, and the state events of each, are those of the file
+//	checkpoint NAME STEP      sets $NAME to the id of the checkpoint that ended the step; a third
+//	                          word names the Expert
+//	extends NEW OLD           the file begins with all that the other has, and has more
 //	exitcode N perstack …     the command ends with this exit code
 //	llm FILE                  starts a scripted model server; $ANTHROPIC_BASE_URL and the key lead to it
 //
@@ -65,6 +68,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"trace":      trace,
+			"runs":       runs,
+			"extends":    extends,
 			"checkpoint": checkpoint,
 			"exitcode":   exitcode,
 			"llm":        startLLM,
@@ -100,8 +105,8 @@ func trace(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func checkpoint(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: checkpoint NAME STEP")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: checkpoint NAME STEP [EXPERT]")
 	}
 	for _, e := range events(ts) {
 		var cp *event.Checkpoint
@@ -111,12 +116,12 @@ func checkpoint(ts *testscript.TestScript, neg bool, args []string) {
 		case event.CompleteRun:
 			cp = b.Checkpoint
 		}
-		if cp != nil && fmt.Sprint(cp.StepNumber) == args[1] {
+		if cp != nil && fmt.Sprint(cp.StepNumber) == args[1] && (len(args) < 3 || e.ExpertKey == args[2]) {
 			ts.Setenv(args[0], cp.ID)
 			return
 		}
 	}
-	ts.Fatalf("no checkpoint of step %s on standard output", args[1])
+	ts.Fatalf("no checkpoint of step %s on standard output", strings.Join(args[1:], " of "))
 }
 
 // startLLM serves a script of internal/testkit/llm until the test script ends.

@@ -58,9 +58,28 @@ func stopped(a event.Activity) string {
 	case event.StoppedByMaxSteps:
 		return "The step limit was reached."
 	case event.StoppedByLimit:
-		return "The limit was reached: " + cmp.Or(a.Message, "unknown")
+		return reached(a.Message)
 	}
 	return cmp.Or(a.Message, "interrupted")
+}
+
+// reached says which limit ended a Run. The numbers stand in the row before.
+func reached(limit string) string {
+	switch limit {
+	case event.LimitTokens:
+		return "The limit on tokens was reached."
+	case event.LimitCost:
+		return "The limit on the cost was reached."
+	case event.LimitDuration:
+		return "The time was up."
+	case event.LimitDepth:
+		return "Too many Experts delegated to one another in a row."
+	case event.LimitLoop:
+		return "It went in a circle."
+	case event.LimitWorkspace:
+		return "The workspace grew too large."
+	}
+	return "The limit was reached: " + cmp.Or(limit, "unknown")
 }
 
 // tool returns the row of a tool call. A failure takes the place of the body: what was

@@ -35,7 +35,13 @@ var activities = []event.Activity{
 	{Type: event.ActivityError, ErrorName: "SkillError", Error: "skill \"web\" has other tools than the lockfile\n+ rm\n- list\nrun: perstack install --update"},
 	{Type: event.ActivityError},
 	{Type: event.ActivityStopped, Reason: event.StoppedByMaxSteps},
-	{Type: event.ActivityStopped, Reason: event.StoppedByLimit, Message: "tokens"},
+	{Type: event.ActivityStopped, Reason: event.StoppedByLimit, Message: event.LimitTokens},
+	{Type: event.ActivityStopped, Reason: event.StoppedByLimit, Message: event.LimitCost},
+	{Type: event.ActivityStopped, Reason: event.StoppedByLimit, Message: event.LimitDuration},
+	{Type: event.ActivityStopped, Reason: event.StoppedByLimit, Message: event.LimitDepth},
+	{Type: event.ActivityStopped, Reason: event.StoppedByLimit, Message: event.LimitLoop},
+	{Type: event.ActivityStopped, Reason: event.StoppedByLimit, Message: event.LimitWorkspace},
+	{Type: event.ActivityStopped, Reason: event.StoppedByLimit, Message: "patience"},
 	{Type: event.ActivityStopped, Reason: event.StoppedByInterrupt, Message: "received interrupt"},
 	{Type: event.ActivityAttemptCompletion},
 	{Type: event.ActivityAttemptCompletion, RemainingTodos: []event.TodoItem{{ID: 1, Title: "a"}}},
@@ -95,7 +101,7 @@ func TestActivities(t *testing.T) {
 			p := New(nil, opts)
 			for _, a := range activities {
 				fmt.Fprintf(&p.out, "-- %s --\n", a.Type)
-				p.draw(0, p.activity(a))
+				p.draw(place{}, p.activity(a))
 			}
 			golden(t, name, p.out.String())
 			if !opts.Color && bytes.ContainsRune(p.out.Bytes(), '\x1b') {
@@ -121,7 +127,7 @@ func TestLongLineInPipe(t *testing.T) {
 		{event.Activity{Type: event.ActivityRemark, Text: long}, defaultLines*unknownWidth + gutter},
 	} {
 		p := New(nil, Options{})
-		p.draw(0, p.activity(test.a))
+		p.draw(place{}, p.activity(test.a))
 		for l := range strings.Lines(p.out.String()) {
 			if n := columns(strings.TrimSuffix(l, "\n")); n > test.bound {
 				t.Errorf("%s: a line of %d columns, want at most %d", test.a.Type, n, test.bound)
@@ -129,7 +135,7 @@ func TestLongLineInPipe(t *testing.T) {
 		}
 	}
 	p := New(nil, Options{})
-	p.draw(0, p.activity(event.Activity{Type: event.ActivityComplete, Text: long}))
+	p.draw(place{}, p.activity(event.Activity{Type: event.ActivityComplete, Text: long}))
 	if !strings.Contains(p.out.String(), long) {
 		t.Error("the answer was cut")
 	}

@@ -36,13 +36,13 @@ func (p *Printer) live(e event.Event) {
 	case event.StartToolCall:
 		p.watches[callKey{e.RunID, b.ToolCallID}] = &watch{e.Timestamp, firstGap}
 		if a, ok := p.timeline.Pending(e.RunID, b.ToolCallID); ok && isSlow(a) {
-			p.title(p.enter(a), "… "+p.pending(a))
+			p.title(p.enterOf(a), "… "+p.pending(a))
 		}
 	case event.EndToolCall:
 		delete(p.watches, callKey{e.RunID, b.ToolResult.ID})
 	case event.ToolProgress:
 		if p.isDue(e, b.ToolCallID) {
-			p.title(p.enter(p.timeline.Head(e.RunID)), "  │ "+b.Message)
+			p.title(p.enterOf(p.timeline.Head(e.RunID)), "  │ "+b.Message)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func (p *Printer) reasoning(of event.Activity, text string) {
 		return
 	}
 	p.thought[of.RunID] = true
-	p.draw(p.enter(of), p.prose(row{label: "Reasoning"}, text, dim))
+	p.draw(p.enterOf(of), p.prose(row{label: "Reasoning"}, text, dim))
 }
 
 // forget lets go of what only counted until e.
@@ -63,6 +63,7 @@ func (p *Printer) forget(e event.Event) {
 		delete(p.thought, e.RunID) // another generation follows
 	}
 	if e.IsTerminal() {
+		delete(p.working, e.RunID)
 		for key := range p.watches {
 			if key.run == e.RunID {
 				delete(p.watches, key)

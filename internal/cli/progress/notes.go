@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/perstack-go/perstack/event"
 )
@@ -14,7 +15,7 @@ func (p *Printer) notes(e event.Event) []row {
 	case event.InitializeRuntime:
 		return p.start(e, b)
 	case event.LimitWarning:
-		return note(yellow, "Limit", b.Limit, figure(b.Used)+" of "+figure(b.Max)+" used")
+		return note(yellow, "Limit", b.Limit, warning(b))
 	case event.DefinitionChanged:
 		return note(yellow, "Definition Changed", b.Expert, "The Run goes on with the new definition.")
 	case event.ModelFallback:
@@ -62,6 +63,35 @@ func (p *Printer) verbose(e event.Event) []row {
 		return note(outcome(b.Status != "error" && b.Status != "unhealthy"), "Container", b.Service+" "+b.Status, b.Message)
 	}
 	return nil
+}
+
+// warning says how much of a limit is used, in its own measure, and whether the model
+// knows.
+func warning(b event.LimitWarning) string {
+	text := figure(b.Used) + " of " + figure(b.Max) + " used"
+	switch b.Limit {
+	case event.LimitCost:
+		text = fmt.Sprintf("$%.4f of $%.4f used", b.Used, b.Max)
+	case event.LimitDuration:
+		text = span(b.Used) + " of " + span(b.Max) + " used"
+	case event.LimitLoop:
+		text = "The same " + figure(b.Used) + " times"
+	case event.LimitDepth:
+		text = figure(b.Used) + " Experts in a row, and " + figure(b.Max) + " are allowed"
+	}
+	if b.NewMessage != nil {
+		text += ", and the model is told"
+	}
+	return text
+}
+
+// span writes seconds as a time, without digits that nobody reads.
+func span(seconds float64) string {
+	unit := time.Second
+	if seconds < 10 {
+		unit = time.Millisecond
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(unit).String()
 }
 
 // figure writes a number without an exponent: bytes run into the millions.

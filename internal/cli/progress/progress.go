@@ -19,7 +19,8 @@ package progress
 //     the user has to read it: the answer, the question of an interactive tool. Of an
 //     error the first line is enough: whoever ends the program says it in full.
 //     Width is counted in columns: 日 takes two.
-//  4. Rows of a delegate are indented by 2 a level, below a line that names it.
+//  4. Rows of a delegate are indented by 2 a level, below a line that names it, and name
+//     it themselves while several are at work (delegate.go).
 //  5. Colours help and never carry the meaning alone: without them, nothing is lost.
 //  6. What is under way is a dim line without a bullet (live.go, skill.go); the row of a
 //     call follows.
@@ -56,8 +57,10 @@ type Printer struct {
 	opts     Options
 	timeline event.Timeline
 	job      string             // the job that was announced
-	depth    map[string]int     // of Runs, in levels of delegation
-	delegate string             // the delegated Run that the last row belongs to
+	lanes    map[string]*lane   // of the Runs of delegates
+	runs     map[string]int     // of delegates, by Expert
+	working  map[string]bool    // Runs of delegates that have started and not stopped
+	current  string             // the delegate's Run that the last row belongs to
 	thought  map[string]bool    // Runs of whose generation the reasoning was shown
 	watches  map[callKey]*watch // of the calls that are running
 	servers  map[skillKey]bool  // of skills, that have been started
@@ -74,7 +77,7 @@ func New(w io.Writer, opts Options) *Printer {
 	if opts.Redact == nil {
 		opts.Redact = func(text string) string { return text }
 	}
-	return &Printer{w: w, opts: opts, depth: make(map[string]int),
+	return &Printer{w: w, opts: opts, lanes: make(map[string]*lane), runs: make(map[string]int), working: make(map[string]bool),
 		thought: make(map[string]bool), watches: make(map[callKey]*watch), servers: make(map[skillKey]bool)}
 }
 
@@ -85,15 +88,16 @@ func (p *Printer) Emit(e event.Event) error {
 		return nil
 	}
 	p.out.Reset()
+	p.follow(e)
 	for _, r := range p.notes(e) {
-		p.draw(p.depth[e.RunID], r)
+		p.draw(p.enter(e.RunID), r)
 	}
 	p.skill(e)
 	activities := p.timeline.Apply(e)
 	p.live(e)
 	for _, a := range activities {
 		p.reasoning(a, a.Reasoning)
-		p.draw(p.enter(a), p.activity(a))
+		p.draw(p.enterOf(a), p.activity(a))
 	}
 	p.forget(e)
 	if p.out.Len() == 0 {
@@ -103,26 +107,4 @@ func (p *Printer) Emit(e event.Event) error {
 		return fmt.Errorf("print progress: %w", err)
 	}
 	return nil
-}
-
-// maxDepth keeps rows of a deep delegation on the screen.
-const maxDepth = 8
-
-// enter returns the level of the Run that a belongs to. Rows of a delegate get a line
-// that says whose they are, again when those of another delegate came in between.
-func (p *Printer) enter(a event.Activity) int {
-	if a.DelegatedBy == nil {
-		p.delegate = ""
-		return 0
-	}
-	depth, known := p.depth[a.RunID]
-	if !known {
-		depth = min(p.depth[a.DelegatedBy.RunID]+1, maxDepth)
-		p.depth[a.RunID] = depth
-	}
-	if p.delegate != a.RunID {
-		p.delegate = a.RunID
-		p.title(depth, "["+a.ExpertKey+"] Delegated by ["+a.DelegatedBy.ExpertKey+"]")
-	}
-	return depth
 }

@@ -107,7 +107,7 @@ func TestHostileText(t *testing.T) {
 		}
 		for _, a := range hostileActivities() {
 			p.out.Reset()
-			p.draw(0, p.activity(a))
+			p.draw(place{}, p.activity(a))
 			out.Write(p.out.Bytes())
 		}
 		checkHarmless(t, out.String())
@@ -198,28 +198,6 @@ func TestWriteErrorStops(t *testing.T) {
 	e := at("r", "x", event.StartRun{InputMessages: []*event.Message{message(event.UserMessage, text("q"))}})
 	if err := p.Emit(e); !errors.Is(err, gone) {
 		t.Errorf("Emit = %v, want %v", err, gone)
-	}
-}
-
-func TestParallelDelegatesAreNamedAgain(t *testing.T) {
-	var out bytes.Buffer
-	p := New(&out, Options{})
-	parent := &event.Parent{Expert: event.ExpertRef{Key: "lead"}, RunID: "r1"}
-	for _, run := range []string{"a", "b"} {
-		p.Emit(at(run, run, event.StartRun{DelegatedBy: parent}))
-	}
-	for _, run := range []string{"a", "a", "b", "a"} {
-		p.Emit(at(run, run, event.Retry{Reason: "again"}))
-	}
-	var titles []string
-	for l := range strings.Lines(out.String()) {
-		if strings.Contains(l, "Delegated by") {
-			titles = append(titles, strings.TrimSpace(l))
-		}
-	}
-	want := "[a] Delegated by [lead],[b] Delegated by [lead],[a] Delegated by [lead]"
-	if got := strings.Join(titles, ","); got != want {
-		t.Errorf("titles = %s, want %s", got, want)
 	}
 }
 

@@ -37,9 +37,9 @@ type line struct {
 }
 
 // draw writes r. It is the only way to the output for text from outside.
-func (p *Printer) draw(depth int, r row) {
-	r.label, r.summary = p.hide(r.label), p.hide(r.summary)
-	margin := strings.Repeat("  ", depth)
+func (p *Printer) draw(at place, r row) {
+	r.label, r.summary = p.hide(at.tag+r.label), p.hide(r.summary)
+	margin := strings.Repeat("  ", at.depth)
 	label := p.fit(r.label, len(margin)+2)
 	p.out.WriteString(margin + p.paint(r.bullet, "●") + " " + p.paint(bold, label))
 	if summary := p.fit(r.summary, len(margin)+3+columns(label)); summary != "" {
@@ -82,9 +82,9 @@ func (p *Printer) layOut(r row, before int) []line {
 }
 
 // title writes a line that stands above rows.
-func (p *Printer) title(depth int, text string) {
-	margin := strings.Repeat("  ", depth)
-	p.out.WriteString(margin + p.paint(dim, p.fit(p.hide(text), len(margin))) + "\n")
+func (p *Printer) title(at place, text string) {
+	margin := strings.Repeat("  ", at.depth)
+	p.out.WriteString(margin + p.paint(dim, p.fit(p.hide(at.tag+text), len(margin))) + "\n")
 }
 
 // hide takes secrets out of text, before it is wrapped or cut: afterwards a half would

@@ -26,10 +26,10 @@ func (p *Printer) skill(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.SkillStarting:
 		p.servers[skillKey{e.RunID, b.SkillName}] = true
-		p.title(p.depth[e.RunID], "… skill "+b.SkillName+": "+commandLine(b))
+		p.title(p.enter(e.RunID), "… skill "+b.SkillName+": "+commandLine(b))
 	case event.SkillStderr:
 		if !p.servers[skillKey{e.RunID, b.SkillName}] {
-			p.title(p.depth[e.RunID], "… skill "+b.SkillName+": "+b.Message)
+			p.title(p.enter(e.RunID), "… skill "+b.SkillName+": "+b.Message)
 		}
 	}
 }

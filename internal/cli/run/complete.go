@@ -30,6 +30,10 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 	for flag, values := range fixed {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
 	}
+	// A number has nothing to offer, and files least of all.
+	for _, flag := range []string{"max-steps", "max-tokens", "max-cost", "max-duration", "max-depth", "max-parallel", "max-retries", "timeout", "max-workspace-bytes"} {
+		must(cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions))
+	}
 	must(cmd.RegisterFlagCompletionFunc("continue-job", o.completeJob))
 	must(cmd.MarkFlagFilename("config", "toml"))
 	must(cmd.MarkFlagFilename("cassette", "toml"))

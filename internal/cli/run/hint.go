@@ -7,7 +7,8 @@ import (
 )
 
 // again is the command that goes on with a job, ready to be pasted into a shell: it
-// repeats the flags by which this run found its files. args come first.
+// repeats the flags by which this run found its files, and those that limit it. args
+// come first.
 func (o *Options) again(jobID string, args ...string) string {
 	words := append([]string{"run"}, args...)
 	words = append(words, "--continue-job", jobID)
@@ -25,8 +26,19 @@ func (o *Options) again(jobID string, args ...string) string {
 	for _, path := range o.EnvPath {
 		add("--env-path", path)
 	}
+	add("--max-steps", (&count[int]{to: &o.Limits.MaxSteps}).String())
+	add("--max-tokens", (&count[int64]{to: &o.Limits.MaxTokens}).String())
+	add("--max-cost", (*dollars)(&o.Limits.MaxCost).String())
+	add("--max-duration", (*span)(&o.Limits.MaxDuration).String())
+	add("--max-depth", (&count[int]{to: &o.MaxDepth}).String())
+	add("--max-parallel", (&count[int]{to: &o.MaxParallel}).String())
 	add("--max-workspace-bytes", o.MaxWorkspaceBytes.String())
 	return o.Host.Command + " " + host.ShellJoin(words...)
+}
+
+// tellHint is the command that goes on with other words of the user.
+func (o *Options) tellHint(jobID, expertKey string) string {
+	return strings.Replace(o.again(jobID, expertKey, "QUERY"), "QUERY", `"your words"`, 1)
 }
 
 // answerHint is the command that answers a waiting job.

@@ -29,14 +29,9 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 		return nil
 	case event.StatusStoppedByInteractiveTool:
 		return &host.ExitError{Code: host.ExitWaiting, Err: fmt.Errorf("waiting for your answer to %s; give it with: %s",
-			question(r.Pending), o.opts.answerHint(r.JobID, o.expertKey))}
-	case event.StatusStoppedByExceededMaxSteps:
-		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("stopped: the job used up its steps; go on with: %s --max-steps %d", again, 2*r.TotalSteps)}
-	case event.StatusStoppedByLimit:
-		if l := r.Limit; l != nil && l.Limit == event.LimitWorkspace {
-			return &host.ExitError{Code: host.ExitLimit, Err: o.opts.tooLarge(r.JobID, l)}
-		}
-		return &host.ExitError{Code: host.ExitLimit, Err: fmt.Errorf("stopped by the limit on %s; go on with: %s", r.Reason, again)}
+			question(r.Pending), o.opts.answerHint(r.JobID, o.expert.Key))}
+	case event.StatusStoppedByExceededMaxSteps, event.StatusStoppedByLimit:
+		return &host.ExitError{Code: host.ExitLimit, Err: o.limited(r)}
 	case event.StatusStoppedByInterrupt:
 		return &host.ExitError{Code: interruptCode(ctx), Err: fmt.Errorf("stopped (%s), everything is saved; go on with: %s", r.Reason, again)}
 	case event.StatusStoppedByError:
@@ -55,7 +50,7 @@ func (o *output) explain(err error) error {
 	var waiting *engine.WaitingError
 	switch {
 	case errors.As(err, &waiting):
-		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expertKey))
+		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expert.Key))
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; choose another directory with --storage", err)
 	}

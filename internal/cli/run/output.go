@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/progress"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
@@ -21,16 +22,17 @@ import (
 //
 // What is to be said about the end of the run goes to standard error.
 type output struct {
-	opts      *Options
-	expertKey string
-	mode      string
-	to        *patientWriter
-	json      *event.Writer
-	rows      *progress.Printer
+	opts   *Options
+	expert *expert.Expert // the coordinator
+	limits expert.Limits  // of the job
+	mode   string
+	to     *patientWriter
+	json   *event.Writer
+	rows   *progress.Printer
 }
 
-func newOutput(ctx context.Context, o *Options, expertKey string) *output {
-	out := &output{opts: o, expertKey: expertKey, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
+func newOutput(ctx context.Context, o *Options, e *expert.Expert, limits expert.Limits) *output {
+	out := &output{opts: o, expert: e, limits: limits, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
 	if out.mode == "" {
 		out.mode = outputJSON
 		if o.Host.StdoutIsTerminal {

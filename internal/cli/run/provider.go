@@ -46,8 +46,8 @@ func (s *setup) setting() expert.Setting {
 	return setting
 }
 
-// contextWindow is that of the model; 0 when it is not known.
-func (s *setup) contextWindow() int {
+// known is what is known of the model: how much it reads and writes at once.
+func (s *setup) known() model.Known {
 	known, _ := model.Lookup(s.provider, s.modelName)
-	return known.ContextWindow
+	return known
 }

@@ -2,8 +2,9 @@
 //
 // Options are read from flags by [New]; [Run] loads the configuration, puts a runtime
 // together and hands the job to it. The other files each do one part: which query
-// (query.go), which job (target.go), which settings (setup.go), whether its skills can
-// start (skills.go), how it is shown (output.go), how it ended (outcome.go).
+// (query.go), which job (target.go), which settings (setup.go), how much it may use
+// (limits.go), whether its skills can start (skills.go), how it is shown (output.go), how
+// it ended (outcome.go, limited.go).
 package run
 
 import (
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/version"
@@ -38,8 +40,10 @@ type Options struct {
 	Reasoning string
 	Cassette  string
 
-	MaxSteps, MaxRetries, TimeoutMS *int       // nil when not given
-	MaxWorkspaceBytes               host.Bytes // 0 when not given
+	Limits                expert.Limits // of the whole job; 0 when not given
+	MaxDepth, MaxParallel int           // 0 when not given
+	MaxRetries, TimeoutMS *int          // nil when not given
+	MaxWorkspaceBytes     host.Bytes    // 0 when not given
 
 	JobID       string
 	Continue    bool
@@ -56,7 +60,6 @@ type Options struct {
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{Host: h}
 	asJSON := false
-	maxSteps := &optionalInt{min: 1, max: math.MaxInt32}
 	maxRetries := &optionalInt{max: math.MaxInt32}
 	timeout := &optionalInt{max: math.MaxInt32}
 	cmd := &cobra.Command{
@@ -72,7 +75,14 @@ Skills are started before the first step, or, if perstack install has written a
 perstack.lock, when they are first used; then they must offer what they offered.
 
 A run is recorded below ./perstack and can be continued: with a new query, with
-the answer to a question, from an earlier checkpoint, or where it was interrupted.
+the answer to a question, from an earlier checkpoint of any of its Experts, or
+where it was interrupted.
+
+Limits hold for the whole job, with everything that its Experts delegate. Steps,
+tokens and cost count from its start, also when it is continued; the duration
+counts anew. perstack.toml can set them as well, for single Experts too; a flag is
+stronger than the key of the whole file. The cost needs the price of the model:
+that of common ones is known, [prices] in perstack.toml has any.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waits for an
 answer, 129, 130 and 143 stopped by a signal. After the first signal the state is
@@ -82,6 +92,7 @@ saved; a second one quits at once, with what the journal has by then.`,
   perstack run writer "Shorter, please" --continue
   perstack run planner "Tuesday" --continue -i
   perstack run writer "Another way" --continue-job JOB --resume-from CHECKPOINT
+  perstack run lead "Ship it" --max-cost 0.50 --max-duration 30m
   perstack run --continue-job JOB            go on after an interruption
   perstack run writer "Try it" --provider replay --cassette answers.toml`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -101,7 +112,7 @@ saved; a second one quits at once, with what the journal has by then.`,
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
-			opts.MaxSteps, opts.MaxRetries, opts.TimeoutMS = maxSteps.value, maxRetries.value, timeout.value
+			opts.MaxRetries, opts.TimeoutMS = maxRetries.value, timeout.value
 			if asJSON {
 				if opts.Output != "" && opts.Output != outputJSON {
 					return host.Usagef("--json and --output %s exclude each other; give one", opts.Output)
@@ -124,7 +135,12 @@ saved; a second one quits at once, with what the journal has by then.`,
 	flags.StringVar(&opts.Model, "model", "", "model to use (default: as perstack.toml says, else the provider's)")
 	flags.StringVar(&opts.Reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default low)")
 	flags.StringVar(&opts.Cassette, "cassette", "", "answers to play, with --provider replay")
-	flags.Var(maxSteps, "max-steps", "steps of the whole job (default 100)")
+	flags.Var(&count[int]{&opts.Limits.MaxSteps, math.MaxInt32}, "max-steps", "steps of the whole job (default 100)")
+	flags.Var(&count[int64]{&opts.Limits.MaxTokens, expert.MostTokens}, "max-tokens", "tokens of the whole job, in and out (default: no limit)")
+	flags.Var((*dollars)(&opts.Limits.MaxCost), "max-cost", "US dollars that the whole job may cost, like 0.50 (default: no limit)")
+	flags.Var((*span)(&opts.Limits.MaxDuration), "max-duration", "time that the run may take, like 90s, 30m or 2h (default: no limit)")
+	flags.Var(&count[int]{&opts.MaxDepth, expert.MostDepth}, "max-depth", "how many Experts may delegate to one another in a row (default 8)")
+	flags.Var(&count[int]{&opts.MaxParallel, expert.MostParallel}, "max-parallel", "how many Experts may work at once (default 16)")
 	flags.Var(maxRetries, "max-retries", "retries of one generation (default 5)")
 	flags.Var(timeout, "timeout", "milliseconds for one generation, 0 for no limit (default 300000)")
 	flags.Var(&opts.MaxWorkspaceBytes, "max-workspace-bytes", "bytes that the files of the workspace may take (default: no limit)")
@@ -164,6 +180,10 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	price, err := setup.price(e)
+	if err != nil {
+		return err
+	}
 	thinker, err := setup.model(e)
 	if err != nil {
 		return err
@@ -172,7 +192,7 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	out := newOutput(ctx, opts, e.Key)
+	out := newOutput(ctx, opts, e, setup.limits)
 	defer out.close()
 	runtime := &local.Runtime{
 		Model:     thinker,
@@ -193,20 +213,25 @@ func Run(ctx context.Context, opts *Options) error {
 	}
 	h.Saves()
 	result, err := runtime.Run(ctx, engine.Job{
-		ID:         target.jobID,
-		Expert:     e,
-		Input:      input,
-		MaxSteps:   setup.maxSteps,
-		MaxRetries: setup.maxRetries,
-		Timeout:    setup.timeout,
-		Reasoning:  setup.reasoning,
-		Experts:    setup.expertKeys(),
-		Provider:   setup.provider,
-		ModelName:  setup.modelName,
+		ID:     target.jobID,
+		Expert: e,
+		Input:  input,
+		Lookup: setup.config.Lookup,
 
-		ContextWindow: setup.contextWindow(),
+		Limits:      setup.limits,
+		MaxDepth:    setup.maxDepth,
+		MaxParallel: setup.maxParallel,
+		MaxRetries:  setup.maxRetries,
+		Timeout:     setup.timeout,
+		Reasoning:   setup.reasoning,
+		MaxOutput:   setup.known().MaxOutputTokens,
+		Price:       price,
 
-		Version: version.String(),
+		Experts:       setup.expertKeys(),
+		Provider:      setup.provider,
+		ModelName:     setup.modelName,
+		ContextWindow: setup.known().ContextWindow,
+		Version:       version.String(),
 	}, out.listener())
 	if err != nil {
 		return out.explain(err)

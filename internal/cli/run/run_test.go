@@ -14,6 +14,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 )
 
@@ -48,7 +49,13 @@ func TestFlags(t *testing.T) {
 		{"writer hello", with(func(o *Options) { o.Expert, o.Query, o.HasQuery = "writer", "hello", true })},
 		{"writer -", with(func(o *Options) { o.Expert, o.Query, o.HasQuery = "writer", "-", true })},
 		{"writer --json", with(func(o *Options) { o.Expert, o.Output = "writer", outputJSON })},
-		{"--max-steps 3 writer --max-retries 0 --timeout=0", with(func(o *Options) { o.Expert, o.MaxSteps, o.MaxRetries, o.TimeoutMS = "writer", new(3), new(0), new(0) })},
+		{"--max-steps 3 writer --max-retries 0 --timeout=0", with(func(o *Options) {
+			o.Expert, o.Limits.MaxSteps, o.MaxRetries, o.TimeoutMS = "writer", 3, new(0), new(0)
+		})},
+		{"writer q --max-tokens 5000000000 --max-cost 0.50 --max-duration 30m --max-depth 3 --max-parallel 1000", with(func(o *Options) {
+			o.Expert, o.Query, o.HasQuery, o.MaxDepth, o.MaxParallel = "writer", "q", true, 3, 1000
+			o.Limits = expert.Limits{MaxTokens: 5_000_000_000, MaxCost: 0.5, MaxDuration: 30 * time.Minute}
+		})},
 		{"writer --env-path a --env-path b q", with(func(o *Options) {
 			o.Expert, o.Query, o.HasQuery, o.EnvPath = "writer", "q", true, []string{"a", "b"}
 		})},
@@ -168,23 +175,47 @@ func TestDefaults(t *testing.T) {
 		return s
 	}
 	type limits struct {
-		steps, retries int
-		timeout        time.Duration
-		bytes          int64
+		expert.Limits
+		depth, parallel, retries int
+		timeout                  time.Duration
+		bytes                    int64
 	}
-	of := func(s *setup) limits { return limits{s.maxSteps, s.maxRetries, s.timeout, s.maxBytes()} }
+	of := func(s *setup) limits {
+		return limits{s.limits, s.maxDepth, s.maxParallel, s.maxRetries, s.timeout, s.maxBytes()}
+	}
 	none := func(*Options) {}
-	file := "maxSteps = 7\nmaxRetries = 0\ntimeout = 0\nmaxWorkspaceBytes = 9\n"
-	if got, want := of(load("", none)), (limits{100, 5, 300 * time.Second, 0}); got != want {
+	file := "maxSteps = 7\nmaxTokens = 8\nmaxCost = 9\nmaxDuration = '10s'\nmaxDepth = 11\nmaxParallel = 12\nmaxRetries = 0\ntimeout = 0\nmaxWorkspaceBytes = 9\n"
+	if got, want := of(load("", none)), (limits{expert.Limits{MaxSteps: 100}, 8, 16, 5, 300 * time.Second, 0}); got != want {
 		t.Errorf("defaults: %+v, want %+v", got, want)
 	}
-	if got, want := of(load(file, none)), (limits{7, 0, 0, 9}); got != want {
+	if got, want := of(load(file, none)), (limits{expert.Limits{MaxSteps: 7, MaxTokens: 8, MaxCost: 9, MaxDuration: 10 * time.Second}, 11, 12, 0, 0, 9}); got != want {
 		t.Errorf("file: %+v, want %+v", got, want)
 	}
 	flags := func(o *Options) {
-		o.MaxSteps, o.MaxRetries, o.TimeoutMS, o.MaxWorkspaceBytes = new(3), new(2), new(10), 8
+		o.Limits = expert.Limits{MaxSteps: 3, MaxTokens: 4, MaxCost: 0.5, MaxDuration: 6 * time.Second}
+		o.MaxDepth, o.MaxParallel, o.MaxRetries, o.TimeoutMS, o.MaxWorkspaceBytes = 1, 2, new(2), new(10), 8
 	}
-	if got, want := of(load(file, flags)), (limits{3, 2, 10 * time.Millisecond, 8}); got != want {
+	if got, want := of(load(file, flags)), (limits{expert.Limits{MaxSteps: 3, MaxTokens: 4, MaxCost: 0.5, MaxDuration: 6 * time.Second}, 1, 2, 2, 10 * time.Millisecond, 8}); got != want {
 		t.Errorf("flags: %+v, want %+v", got, want)
 	}
+}
+
+// A run that must write the same bytes each time has one Expert at work at a time.
+func TestReproducibleRunsOneAtATime(t *testing.T) {
+	s, err := loadSetup(&Options{Host: &host.Host{Dir: emptyProject(t), Stderr: io.Discard, Reproducible: true}, MaxParallel: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.maxParallel != 1 {
+		t.Errorf("%d Experts at once", s.maxParallel)
+	}
+}
+
+func emptyProject(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

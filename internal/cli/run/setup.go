@@ -25,10 +25,12 @@ type setup struct {
 
 	foreignRules []string // of another project that lies in the workspace
 
-	maxSteps   int
-	maxRetries int
-	timeout    time.Duration
-	reasoning  expert.ReasoningBudget
+	limits      expert.Limits // of the whole job
+	maxDepth    int
+	maxParallel int
+	maxRetries  int
+	timeout     time.Duration
+	reasoning   expert.ReasoningBudget
 }
 
 // loadSetup reads perstack.toml and the env files.
@@ -43,10 +45,14 @@ func loadSetup(o *Options) (*setup, error) {
 		config:     config,
 		workspace:  h.Path(cmp.Or(o.Workspace, ".")),
 		provider:   cmp.Or(o.Provider, config.Provider.Name, expert.DefaultProvider),
-		maxSteps:   choose(o.MaxSteps, config.MaxSteps, expert.DefaultMaxSteps),
+		limits:     jobLimits(o.Limits, config.Limits),
+		maxDepth:   cmp.Or(o.MaxDepth, config.MaxDepth, expert.DefaultMaxDepth),
 		maxRetries: choose(o.MaxRetries, config.MaxRetries, expert.DefaultMaxRetries),
 		timeout:    expert.DefaultTimeout,
 		reasoning:  cmp.Or(config.ReasoningBudget, expert.DefaultReasoningBudget),
+	}
+	if s.maxParallel = cmp.Or(o.MaxParallel, config.MaxParallel, expert.DefaultMaxParallel); h.Reproducible {
+		s.maxParallel = 1
 	}
 	if config.Timeout != nil {
 		s.timeout = *config.Timeout

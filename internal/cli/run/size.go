@@ -22,8 +22,9 @@ func (s *setup) maxBytes() int64 {
 
 // tooLarge says that the workspace takes too many bytes, and the two ways out.
 func (o *Options) tooLarge(jobID string, l *engine.LimitError) error {
+	used, allowed := int64(l.Used), int64(l.Max)
 	more := *o
-	more.MaxWorkspaceBytes = host.Bytes(2 * min(max(l.Used, l.Max), math.MaxInt64/2))
+	more.MaxWorkspaceBytes = host.Bytes(2 * min(max(used, allowed), math.MaxInt64/2))
 	return fmt.Errorf("stopped: the workspace takes %d bytes or more, and %d are allowed (maxWorkspaceBytes); delete something, or allow more and go on with: %s",
-		l.Used, l.Max, more.again(jobID))
+		used, allowed, more.again(jobID))
 }

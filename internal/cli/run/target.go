@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/store"
 )
@@ -13,7 +15,7 @@ import (
 // A target is the job that a run starts or goes on with.
 type target struct {
 	jobID        string
-	expertKey    string
+	expertKey    string // of the coordinator, also when a delegate's checkpoint is meant
 	checkpointID string // empty: the newest
 }
 
@@ -36,6 +38,14 @@ func findTarget(ctx context.Context, o *Options, s store.Store) (target, error) 
 		t.jobID = newest.ID
 	case t.jobID == "":
 		return jobWithCheckpoint(ctx, o, s)
+	}
+	if t.checkpointID != "" {
+		// What cannot be read, or is not there, is for the engine to tell.
+		if history, err := engine.Load(ctx, s, t.jobID); err == nil {
+			if point, ok := history.At(t.checkpointID); ok {
+				return o.at(t.jobID, history, point)
+			}
+		}
 	}
 	if t.expertKey != "" {
 		return t, nil
@@ -77,15 +87,30 @@ func jobWithCheckpoint(ctx context.Context, o *Options, s store.Store) (target, 
 			continue
 		}
 		if point, ok := history.At(o.ResumeFrom); ok {
-			key := o.Expert
-			if key == "" {
-				key = point.State.Expert.Key
-			}
-			return target{job.ID, key, o.ResumeFrom}, nil
+			return o.at(job.ID, history, point)
 		}
 	}
 	if unread != nil {
 		return target{}, fmt.Errorf("checkpoint %s not found, and not every job can be read: %w", o.ResumeFrom, unread)
 	}
 	return target{}, host.Usagef("checkpoint %s not found in any job; perstack log <job> lists the checkpoints", o.ResumeFrom)
+}
+
+// at is the target for a checkpoint. An Expert that the user names is the one whose
+// conversation goes on; the job is the coordinator's all the same, since a delegate
+// returns to whoever asked it.
+func (o *Options) at(jobID string, history *engine.History, point engine.Point) (target, error) {
+	if _, err := expert.ParseKey(o.Expert); o.Expert != "" && err != nil {
+		return target{}, host.Usagef("%w; a query stands behind the expert: perstack run %s <query>", err, point.State.Expert.Key)
+	}
+	if of := point.State.Expert; o.Expert != "" && !means(o.Expert, of) {
+		return target{}, host.Usagef("checkpoint %s is of expert %s, not of %s; name that one, or leave it out", o.ResumeFrom, of.Key, o.Expert)
+	}
+	return target{jobID, history.Root(point).State.Expert.Key, o.ResumeFrom}, nil
+}
+
+// means reports whether what the user typed names that Expert. The version may be left out.
+func means(typed string, e event.ExpertRef) bool {
+	key, err := expert.ParseKey(typed)
+	return typed == e.Key || err == nil && key.Name == e.Name && (key.Version == "" || key.Version == e.Version)
 }

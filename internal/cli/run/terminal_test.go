@@ -51,9 +51,11 @@ func TestNotesAreClean(t *testing.T) {
 
 // How a run ended is told in words of the provider, and of the model that asks something.
 func TestOutcomeIsClean(t *testing.T) {
-	o := &output{opts: &Options{Host: &host.Host{Command: "perstack"}}, expertKey: "writer"}
+	o := &output{opts: &Options{Host: &host.Host{Command: "perstack"}}, expert: &expert.Expert{Key: "writer"}}
 	for text, r := range map[string]engine.Result{
-		"APIError: bad request; go on": {JobID: "j", Status: event.StatusStoppedByError, Failure: &event.Failure{Name: "API" + dirty + "Error", Message: "bad" + dirty + "\nrequest"}},
+		"APIError: bad request; go on":  {JobID: "j", Status: event.StatusStoppedByError, Failure: &event.Failure{Name: "API" + dirty + "Error", Message: "bad" + dirty + "\nrequest"}},
+		"the limit on pati ence; go on": {JobID: "j", Status: event.StatusStoppedByLimit, Limit: &engine.LimitError{Limit: "pati" + dirty + "\nence"}},
+		"limit on patience; go on":      {JobID: "j", Status: event.StatusStoppedByLimit, Reason: "pati" + dirty + "ence"},
 		`ask {"question":"When?"}, then`: {JobID: "j", Status: event.StatusStoppedByInteractiveTool, Pending: []event.ToolCall{
 			{ToolName: "a" + dirty + "sk", Args: jsontext.Value(`{"question":"Wh` + dirty + `en?"}`)},
 			{ToolName: "ask", Args: jsontext.Value(`{}`)},

@@ -1,0 +1,223 @@
+package run
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// What a limit cannot be is refused with what it can be.
+func TestLimitFlags(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"--max-steps 0", "; leave the flag out"},
+		{"--max-tokens 0", "; leave the flag out"},
+		{"--max-tokens -1", "between 1 and 1000000000000"},
+		{"--max-tokens 1e6", "whole number"},
+		{"--max-tokens 1k", "whole number"},
+		{"--max-tokens 9223372036854775807", "between 1 and 1000000000000"},
+		{"--max-tokens 9223372036854775808", "whole number"},
+		{"--max-cost 0", "more than 0; leave the flag out"},
+		{"--max-cost 0.00", "more than 0"},
+		{"--max-cost -1", "like 0.50"},
+		{"--max-cost +1", "like 0.50"},
+		{"--max-cost $1", "like 0.50"},
+		{"--max-cost 0,50", "like 0.50"},
+		{"--max-cost 1e3", "like 0.50"},
+		{"--max-cost 0x1p-2", "like 0.50"},
+		{"--max-cost inf", "like 0.50"},
+		{"--max-cost NaN", "like 0.50"},
+		{"--max-cost 1.", "like 0.50"},
+		{"--max-cost 2000000000", "or less"},
+		{"--max-duration 0", `like "90s"`},
+		{"--max-duration 0s", "more than 0"},
+		{"--max-duration 30", `like "90s", "30m" or "2h"`},
+		{"--max-duration -30m", `like "90s", "30m" or "2h"`},
+		{"--max-duration 1d", `like "90s", "30m" or "2h"`},
+		{"--max-duration 99999h", "at most 8760h"},
+		{"--max-depth 0", "; leave the flag out"},
+		{"--max-depth 1001", "between 1 and 1000;"},
+		{"--max-parallel 10001", "between 1 and 10000;"},
+		{"--max-parallel 0", "; leave the flag out"},
+		{"--max-parallel all", "whole number"},
+	}
+	for _, tt := range tests {
+		flag, _, _ := strings.Cut(tt.args, " ")
+		_, err := parse(t, append([]string{"w", "q"}, strings.Fields(tt.args)...)...)
+		if err == nil || !strings.Contains(err.Error(), flag) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want one about %s with %q", tt.args, err, flag, tt.want)
+		}
+	}
+	// An empty value is an unset variable of a script, and no limit would be the wrong guess.
+	for _, flag := range []string{"--max-tokens=", "--max-cost=", "--max-duration=", "--max-depth=", "--max-parallel="} {
+		if _, err := parse(t, "w", "q", flag); err == nil {
+			t.Errorf("%s was taken", flag)
+		}
+	}
+}
+
+func TestShortSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		30 * time.Minute: "30m", 2 * time.Hour: "2h", 90 * time.Second: "1m30s", 10 * time.Second: "10s", time.Hour + 10*time.Second: "1h0m10s",
+		100 * time.Minute: "1h40m", 500 * time.Millisecond: "500ms",
+	} {
+		if got := shortSpan(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestMoney(t *testing.T) {
+	for amount, want := range map[float64]string{0: "0.00", 0.5: "0.50", 12: "12.00", 0.1234: "0.1234", 0.0000011: "0.000001", 100.125: "100.125"} {
+		if got := money(amount); got != want {
+			t.Errorf("%v: %s, want %s", amount, got, want)
+		}
+	}
+}
+
+const leadAndWorker = `[provider]
+providerName = "replay"
+[experts.lead]
+instruction = "Lead."
+delegates = ["worker"]
+[experts.worker]
+instruction = "Work."
+%LIMIT%
+[experts.alone]
+instruction = "Work."
+`
+
+// A limit on cost needs a price, wherever the limit stands. Without one nothing starts.
+func TestPrice(t *testing.T) {
+	const priced = "[prices.replay]\ninput = 3\noutput = 15\n"
+	tests := []struct {
+		expert, top, worker string
+		flag                float64
+		want                string // in the error
+		limited             bool
+	}{
+		{expert: "lead"},
+		{expert: "lead", flag: 0.5, want: "--max-cost limits the cost"},
+		{expert: "lead", top: "maxCost = 1\n", want: "maxCost limits the cost"},
+		{expert: "lead", worker: "maxCost = 1", want: "maxCost of expert worker limits the cost"},
+		{expert: "worker", worker: "maxCost = 1", want: "maxCost of expert worker limits the cost"},
+		{expert: "alone", worker: "maxCost = 1"},
+		{expert: "lead", top: priced},
+		{expert: "lead", top: priced, flag: 0.5, limited: true},
+		{expert: "lead", top: "maxCost = 1\n" + priced, limited: true},
+		{expert: "lead", top: priced, worker: "maxCost = 1", limited: true},
+	}
+	for _, tt := range tests {
+		dir := t.TempDir()
+		toml := tt.top + strings.Replace(leadAndWorker, "%LIMIT%", tt.worker, 1)
+		if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(toml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: io.Discard}, Limits: expert.Limits{MaxCost: tt.flag}})
+		if err != nil {
+			t.Fatalf("%+v: %v", tt, err)
+		}
+		e, _ := s.config.Lookup(tt.expert)
+		price, err := s.price(e)
+		switch {
+		case tt.want != "":
+			for _, part := range []string{tt.want, "perstack.toml", "[prices.\"replay\"]\ninput = "} {
+				if err == nil || !strings.Contains(err.Error(), part) || host.ExitCode(err) != host.ExitUsage {
+					t.Errorf("%+v: error %v, want a usage error with %q", tt, err, part)
+				}
+			}
+		case err != nil || (price != nil) != tt.limited:
+			t.Errorf("%+v: limited %v, %v", tt, price != nil, err)
+		case tt.limited:
+			if p, ok := price("replay", "replay"); !ok || p.Input != 3 || p.Output != 15 {
+				t.Errorf("%+v: the price is %+v", tt, p)
+			}
+		}
+	}
+}
+
+// The prices of the file are stronger than those that are known.
+func TestKnownPrice(t *testing.T) {
+	s := &setup{opts: &Options{}, config: &expert.Config{}}
+	known, ok := s.priceOf("anthropic", "claude-sonnet-4-5")
+	if !ok || known.Input <= 0 || known.Output <= known.Input {
+		t.Fatalf("%+v, %v", known, ok)
+	}
+	own := expert.Price{Input: 1, Output: 2}
+	s.config.Prices = map[string]expert.Price{"claude-sonnet-4-5": own}
+	if got, ok := s.priceOf("anthropic", "claude-sonnet-4-5"); !ok || got != own {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	if _, ok := s.priceOf("anthropic", "nobody-knows-it"); ok {
+		t.Error("an unknown model has a price")
+	}
+}
+
+// Each end by a limit says what was used and allowed, and gives a command that can be
+// pasted: it raises that limit and repeats the others.
+func TestLimitOutcomes(t *testing.T) {
+	job := expert.Limits{MaxSteps: 10, MaxTokens: 1000, MaxCost: 0.5, MaxDuration: 30 * time.Minute}
+	flags := " --max-tokens 1000 --max-cost 0.5 --max-duration 30m"
+	limit := func(name string, used, allowed float64) engine.Result {
+		return engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, TotalSteps: 4, Reason: name, Limit: &engine.LimitError{Limit: name, Used: used, Max: allowed}}
+	}
+	steps := func(total int) engine.Result {
+		return engine.Result{JobID: "j", Status: event.StatusStoppedByExceededMaxSteps, TotalSteps: total}
+	}
+	tests := []struct {
+		own    expert.Limits // of the Expert
+		result engine.Result
+		want   []string
+	}{
+		{result: steps(10), want: []string{"the job used up its steps; go on with: perstack run --continue-job j --max-steps 20" + flags}},
+		{result: steps(12), want: []string{"--max-steps 24"}},
+		{own: expert.Limits{MaxSteps: 4}, result: steps(4), want: []string{"expert lead used up its steps (maxSteps = 4); raise maxSteps of expert lead in perstack.toml", "--continue-job j" + flags}},
+		{result: limit(event.LimitTokens, 900, 1000), want: []string{"900 of 1000 tokens", "perstack run --continue-job j --max-tokens 2000 --max-cost 0.5 --max-duration 30m"}},
+		{result: limit(event.LimitTokens, 1200, 1000), want: []string{"1200 of 1000 tokens", "--max-tokens 2400 "}},
+		{own: expert.Limits{MaxTokens: 800}, result: limit(event.LimitTokens, 700, 800), want: []string{"700 of 800 tokens", "raise maxTokens of expert lead", "--continue-job j" + flags}},
+		{result: limit(event.LimitCost, 0.4812, 0.5), want: []string{"$0.4812 of $0.50 are used", "perstack run --continue-job j --max-tokens 1000 --max-cost 1 --max-duration 30m"}},
+		{result: limit(event.LimitCost, 0.5000000000000001, 0.5), want: []string{"$0.50 of $0.50", "--max-cost 1 "}},
+		{result: limit(event.LimitCost, 0, 0.0000001), want: []string{"--max-cost 0.0000002 "}},
+		{own: expert.Limits{MaxCost: 0.25}, result: limit(event.LimitCost, 0.2, 0.25), want: []string{"$0.20 of $0.25", "raise maxCost of expert lead", "--continue-job j" + flags}},
+		{result: limit(event.LimitDuration, 1800, 1800), want: []string{"the 30m that it may take (--max-duration)", "counts anew", "--continue-job j" + flags}},
+		{own: expert.Limits{MaxDuration: time.Minute}, result: limit(event.LimitDuration, 60, 60), want: []string{"the 1m that it may take (maxDuration of expert lead)"}},
+		{result: limit(event.LimitLoop, 5, 5), want: []string{"the same call with the same result 5 times in a row", `perstack run lead "your words" --continue-job j` + flags}},
+		{result: limit(event.LimitDepth, 8, 8), want: []string{"8 Experts delegated", "--max-depth 16"}},
+		{result: limit(event.LimitWorkspace, 200, 100), want: []string{"the workspace takes 200 bytes", "--max-workspace-bytes 400"}},
+		{result: engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, Reason: "patience"}, want: []string{"the limit on patience; go on with: perstack run --continue-job j" + flags}},
+	}
+	for _, tt := range tests {
+		opts := &Options{Host: &host.Host{Command: "perstack"}, Limits: expert.Limits{MaxTokens: 1000, MaxCost: 0.5, MaxDuration: 30 * time.Minute}}
+		o := &output{opts: opts, expert: &expert.Expert{Key: "lead", Limits: tt.own}, limits: job}
+		err := o.end(t.Context(), tt.result)
+		if host.ExitCode(err) != host.ExitLimit {
+			t.Errorf("%+v: %v with exit code %d", tt.result, err, host.ExitCode(err))
+			continue
+		}
+		for _, part := range tt.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%v\nwant in it: %s", err, part)
+			}
+		}
+		if opts.Limits.MaxTokens != 1000 || opts.Limits.MaxSteps != 0 {
+			t.Error("the hint changed the options")
+		}
+	}
+}
+
+// Whoever goes on after an interruption keeps the limits.
+func TestInterruptHintKeepsLimits(t *testing.T) {
+	opts := &Options{Host: &host.Host{Command: "perstack"}, Limits: expert.Limits{MaxSteps: 7, MaxCost: 0.25}, MaxDepth: 2, MaxParallel: 3}
+	o := &output{opts: opts, expert: &expert.Expert{Key: "lead"}}
+	err := o.end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByInterrupt, Reason: "interrupt"})
+	if want := "perstack run --continue-job j --max-steps 7 --max-cost 0.25 --max-depth 2 --max-parallel 3"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
