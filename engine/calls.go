@@ -30,8 +30,9 @@ func (r *run) calls(answer *model.Answer) event.CallTools {
 		parts = append(parts, r.textPart(answer.Text))
 	}
 	var calls []event.ToolCall
+	taken := make(ids)
 	for _, c := range ordered {
-		id, tool := uniqueID(validText(c.ID), calls), validText(c.Tool)
+		id, tool := taken.unique(validText(c.ID)), validText(c.Tool)
 		_, skillName, ok := r.toolbox.Lookup(tool)
 		if !ok {
 			skillName = noSkill
@@ -57,16 +58,21 @@ func (r *run) kind(tool string) skill.Kind {
 	return t.Kind
 }
 
-// uniqueID makes sure that a result can be matched to its call, whatever ids the
-// model made up.
-func uniqueID(id string, taken []event.ToolCall) string {
+// ids are the ids of the calls of one turn, each with the number that was last put behind it.
+type ids map[string]int
+
+// unique makes sure that a result can be matched to its call, whatever ids the model made
+// up: a thousand times the same, too.
+func (taken ids) unique(id string) string {
 	if id == "" {
 		id = "call"
 	}
 	unique := id
-	for n := 2; slices.ContainsFunc(taken, func(c event.ToolCall) bool { return c.ID == unique }); n++ {
-		unique = fmt.Sprintf("%s-%d", id, n)
+	for taken[unique] > 0 {
+		taken[id]++
+		unique = fmt.Sprintf("%s-%d", id, taken[id])
 	}
+	taken[unique] = max(taken[unique], 1)
 	return unique
 }
 
@@ -129,7 +135,7 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 	if wave := r.wave(calls); len(wave) > 0 {
 		for _, c := range wave {
 			if !c.Started {
-				r.flight.announced = append(r.flight.announced, c.ID)
+				r.flight.mark(c.ID, announced)
 				return event.StartToolCall{ToolCallID: c.ID}, nil
 			}
 		}
@@ -145,7 +151,7 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 
 // answerUnrun answers a call that must not or cannot be carried out.
 func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
-	if c.Result != nil || r.flight.hasAnnounced(c.ID) || r.flight.hasLaunched(c.ID) {
+	if c.Result != nil || r.flight.has(c.ID, announced) {
 		return event.ToolResult{}, false
 	}
 	tool, _, ok := r.toolbox.Lookup(c.ToolName)
@@ -161,13 +167,13 @@ func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
 	case c.Started && !tool.Repeatable:
 		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
 	}
-	if slices.Contains(r.flight.sound, c.ID) {
+	if r.flight.has(c.ID, sound) {
 		return event.ToolResult{}, false
 	}
 	if err := r.toolbox.Check(c.ToolCall); err != nil {
 		return r.errorResult(c.ToolCall, "Error: "+err.Error()), true
 	}
-	r.flight.sound = append(r.flight.sound, c.ID)
+	r.flight.mark(c.ID, sound)
 	return event.ToolResult{}, false
 }
 
@@ -182,7 +188,7 @@ func (r *run) wave(calls []Call) []Call {
 	var wave []Call
 	room := r.Parallel - r.flight.running
 	for _, c := range calls {
-		if c.Result != nil || r.flight.hasLaunched(c.ID) || r.kind(c.ToolName) != skill.Plain || isCompletion(c.ToolCall) {
+		if c.Result != nil || r.flight.has(c.ID, launched) || r.kind(c.ToolName) != skill.Plain || isCompletion(c.ToolCall) {
 			continue
 		}
 		if len(wave) < room {
@@ -193,7 +199,7 @@ func (r *run) wave(calls []Call) []Call {
 		return wave
 	}
 	for _, c := range calls {
-		if c.Result == nil && isCompletion(c.ToolCall) && !r.flight.hasLaunched(c.ID) {
+		if c.Result == nil && isCompletion(c.ToolCall) && !r.flight.has(c.ID, launched) {
 			return []Call{c}
 		}
 	}

@@ -30,7 +30,7 @@ type desk struct {
 type order struct {
 	event event.Event
 	kind  orderKind
-	done  chan filed // nil when nobody waits for it
+	done  chan *filed // nil when nobody waits for it
 }
 
 type orderKind int
@@ -116,7 +116,7 @@ func (d *desk) file(batch []order) {
 		}
 		d.tell(o, &results[i])
 		if o.done != nil {
-			o.done <- results[i]
+			o.done <- &results[i]
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (d *desk) closed() error {
 
 // record hands in an event that is kept, and returns the state of its Run after it.
 func (d *desk) record(e event.Event, kind orderKind) (State, error) {
-	o := order{event: e, kind: kind, done: make(chan filed, 1)}
+	o := order{event: e, kind: kind, done: make(chan *filed, 1)}
 	if !d.hand(o) {
 		return State{}, errLeft
 	}

@@ -19,10 +19,8 @@ const grace = 5 * time.Second
 // on goroutines of their own; what they report comes through channels, so that the
 // loop remains the only one that records.
 type flight struct {
-	announced []string // ids of calls whose start this process has recorded
-	launched  []string // ids of calls that it has started
-	sound     []string // ids of calls whose arguments were checked
-	running   int
+	calls   map[string]stage
+	running int
 
 	results  chan event.ToolResult // with room for all: a tool is never held up
 	notes    chan note
@@ -33,8 +31,23 @@ type flight struct {
 // A note is a tool's progress.
 type note struct{ callID, text string }
 
-func (f *flight) hasAnnounced(callID string) bool { return slices.Contains(f.announced, callID) }
-func (f *flight) hasLaunched(callID string) bool  { return slices.Contains(f.launched, callID) }
+// A stage is how far this process is with a call.
+type stage int
+
+const (
+	sound     stage = iota + 1 // its arguments were checked
+	announced                  // its start is recorded
+	launched                   // it was started
+)
+
+func (f *flight) has(callID string, s stage) bool { return f.calls[callID] >= s }
+
+func (f *flight) mark(callID string, s stage) {
+	if f.calls == nil {
+		f.calls = make(map[string]stage)
+	}
+	f.calls[callID] = s
+}
 
 // clear makes room for the calls of another turn.
 func (f *flight) clear() {
@@ -77,7 +90,7 @@ func (r *run) launch(ctx context.Context, calls []Call) error {
 		}
 	})
 	for _, c := range calls {
-		f.launched = append(f.launched, c.ID)
+		f.mark(c.ID, launched)
 		f.running++
 		go func() { results <- r.call(ctx, c.ToolCall) }()
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"crypto/sha256"
 	"hash"
-	"io"
 	"strconv"
 
 	"github.com/perstack-go/perstack/event"
@@ -56,9 +55,18 @@ func putParts(h hash.Hash, parts []event.Part) {
 	}
 }
 
-// put writes texts so that two lists of them cannot look alike.
+// put writes texts so that two lists of them cannot look alike. They go through a small
+// buffer: a result may be large, and a hash takes no strings.
 func put(h hash.Hash, texts ...string) {
+	var buf [512]byte
 	for _, t := range texts {
-		io.WriteString(h, strconv.Itoa(len(t))+":"+t) // a hash takes everything
+		n := len(append(strconv.AppendInt(buf[:0], int64(len(t)), 10), ':'))
+		for n > 0 {
+			k := copy(buf[n:], t)
+			h.Write(buf[:n+k])
+			t = t[k:]
+			n = copy(buf[:], t)
+			t = t[n:]
+		}
 	}
 }

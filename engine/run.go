@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -119,11 +118,12 @@ func (r *run) setStep(st start, b event.StartRun) {
 	if st.from == nil {
 		return
 	}
-	for _, c := range st.from.State.open() {
-		if c.Child == nil || !slices.ContainsFunc(b.Answers, func(a event.ToolResult) bool { return a.ID == c.ID }) {
-			continue
-		}
-		if s, ok := r.child(c); ok {
+	answered := make(map[string]bool, len(b.Answers))
+	for _, a := range b.Answers {
+		answered[a.ID] = true
+	}
+	for _, c := range handed(st.from.State.open()) {
+		if s, ok := r.child(c); ok && answered[c.ID] {
 			r.state.StepNumber = max(r.state.StepNumber, s.StepNumber+1)
 		}
 	}

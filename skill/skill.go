@@ -63,6 +63,10 @@ type Tool struct {
 	// Checked says that the skill checks the arguments itself, with better words than a
 	// schema has.
 	Checked bool
+	// Ours says that the texts were written with this program, so nothing is hidden in
+	// them. To look into them again for each of a thousand Runs would take a tenth of
+	// the time of all.
+	Ours bool
 }
 
 // A Rememberer is a [Skill] that keeps something for the length of a conversation, like

@@ -40,7 +40,10 @@ func (s *source) rowsOf(tools []Tool, log *slog.Logger) []*row {
 			log.Warn("a tool without a name is left out")
 			continue
 		}
-		shown, err := revealed(t)
+		shown, err := t, error(nil)
+		if !t.Ours {
+			shown, err = revealed(t)
+		}
 		if err != nil {
 			log.Warn("a tool is left out", "tool", t.Name, "error", err)
 			continue

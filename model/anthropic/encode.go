@@ -36,12 +36,29 @@ type block struct {
 	Name      string         `json:"name,omitzero"`
 	Input     jsontext.Value `json:"input,omitzero"`
 	ToolUseID string         `json:"tool_use_id,omitzero"`
-	Content   jsontext.Value `json:"content,omitzero"`
+	Content   *content       `json:"content,omitzero"`
 	IsError   bool           `json:"is_error,omitzero"`
 	Thinking  *string        `json:"thinking,omitzero"` // may be empty, but not absent
 	Signature string         `json:"signature,omitzero"`
 	Data      string         `json:"data,omitzero"`
 }
+
+// content is what a tool returned: a text, or a list of blocks. A text goes into the
+// message as it is; it may be large, and is not copied before.
+type content struct {
+	text string
+	list jsontext.Value
+}
+
+func (c *content) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if c.list != nil {
+		return enc.WriteValue(c.list)
+	}
+	return enc.WriteToken(jsontext.String(c.text))
+}
+
+// UnmarshalJSONFrom leaves it out: no answer has results.
+func (c *content) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return dec.SkipValue() }
 
 const (
 	typeText     = "text"
@@ -71,10 +88,11 @@ func encode(m *event.Message, author string) *encoded {
 	}
 	for i := range blocks {
 		b := &blocks[i]
-		if i > 0 {
-			e.open = append(e.open, ',')
+		if i == 0 {
+			e.open = marshal(b) // most have one block, and it may be large: no copy
+		} else {
+			e.open = append(append(e.open, ','), marshal(b)...)
 		}
-		e.open = append(e.open, marshal(b)...)
 		e.thinks = e.thinks || i == 0 && b.isThought()
 		e.onlyResults = e.onlyResults && b.Type == typeResult
 		e.markable = !b.isThought()
@@ -159,7 +177,7 @@ func result(p *event.Part) block {
 		if text == "" && p.IsError {
 			text = "Error"
 		}
-		b.Content = quote(text)
+		b.Content = &content{text: text}
 		return b
 	}
 	var list []block
@@ -173,11 +191,11 @@ func result(p *event.Part) block {
 	}
 	switch {
 	case len(list) > 0:
-		b.Content = marshal(list)
+		b.Content = &content{list: marshal(list)}
 	case p.IsError:
-		b.Content = quote("Error")
+		b.Content = &content{text: "Error"}
 	default:
-		b.Content = quote("")
+		b.Content = &content{}
 	}
 	return b
 }

@@ -3,12 +3,10 @@ package anthropic
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/model"
 )
 
 // hosted is what the provider itself runs: tools on its side, and skills in a container.
@@ -101,35 +99,4 @@ func container(skills []expert.ProviderSkill) (jsontext.Value, error) {
 		c.Skills = append(c.Skills, skill{"anthropic", s.SkillID, "latest"})
 	}
 	return marshal(c), nil
-}
-
-// tools writes the members about tools. A request without tools is one for text alone:
-// it gets none of the provider's either.
-func (m *Model) tools(req *model.Request) string {
-	if len(req.Tools) == 0 {
-		return ""
-	}
-	var list []string
-	for _, t := range req.Tools {
-		if m.hosted.has(t.Name) {
-			continue // two of one name are refused; the provider's was asked for by name
-		}
-		schema := string(t.InputSchema)
-		if schema == "" {
-			schema = `{"type":"object"}`
-		}
-		text := `{"name":` + string(quote(t.Name))
-		if t.Description != "" {
-			text += `,"description":` + string(quote(t.Description))
-		}
-		list = append(list, text+`,"input_schema":`+schema+`}`)
-	}
-	for _, t := range m.hosted.tools {
-		list = append(list, string(marshal(t)))
-	}
-	text := `,"tools":[` + strings.Join(list, ",") + `],"tool_choice":{"type":"auto"}`
-	if m.hosted.container != nil {
-		text += `,"container":` + string(m.hosted.container)
-	}
-	return text
 }

@@ -46,6 +46,7 @@ type Model struct {
 	author    string
 	maxTokens int
 	hosted    hosted
+	lists     lists
 
 	messages  wire.Encoded[*encoded]
 	encodings atomic.Int64 // how many messages were encoded; tests look at it

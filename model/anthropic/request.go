@@ -49,7 +49,9 @@ func (m *Model) body(req *model.Request) [][]byte {
 		b.blocks(system)
 		b.text(`]`)
 	}
-	b.text(m.tools(req))
+	if tools := m.tools(req); tools != nil {
+		b.all = append(b.all, tools)
+	}
 	b.text(`,"messages":[`)
 	for i, turn := range merge(talk) {
 		if i > 0 {

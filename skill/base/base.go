@@ -107,7 +107,7 @@ func (s *Skill) Tools(context.Context) ([]skill.Tool, error) {
 	list := make([]skill.Tool, len(s.tools))
 	for i, t := range s.tools {
 		list[i] = t.Tool
-		list[i].Checked = true
+		list[i].Checked, list[i].Ours = true, true
 	}
 	return list, nil
 }

@@ -36,7 +36,7 @@ type excerpt struct {
 // read goes through all of r, in bounded memory: the number of lines is wanted, and
 // whether all of it is text.
 func (e *excerpt) read(ctx context.Context, r io.Reader, limit int64) error {
-	buf := make([]byte, 64<<10)
+	buf := make([]byte, 4<<10) // most files are small, and many Experts may read at once
 	e.next = e.from
 	var total int64
 	for {
@@ -52,6 +52,9 @@ func (e *excerpt) read(ctx context.Context, r io.Reader, limit int64) error {
 			return errBinary
 		}
 		e.add(chunk)
+		if n == len(buf) && n < 64<<10 {
+			buf = make([]byte, 64<<10)
+		}
 		if errors.Is(err, io.EOF) {
 			e.finish()
 			return nil

@@ -54,7 +54,8 @@ func (j *journal) Append(_ context.Context, e event.Event) (store.Record, error)
 		return store.Record{}, err // cannot happen: the chain made the record
 	}
 	j.now = position{chain.Head, j.now.length + int64(len(rec.Line)) + 1, j.now.job.Apply(e)}
-	j.summary = j.summary || e.IsTerminal()
+	// The end of a delegate is not the end of the job, and there may be thousands.
+	j.summary = j.summary || e.IsTerminal() && e.RunID == j.now.job.CoordinatorRunID
 	return rec, nil
 }
 

@@ -1,0 +1,25 @@
+package base
+
+import (
+	"testing"
+
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// Nobody looks for hidden characters in our own texts, so there are none.
+func TestOursHideNothing(t *testing.T) {
+	tools, err := New(Options{}).Tools(t.Context())
+	if err != nil || len(tools) == 0 {
+		t.Fatal(len(tools), err)
+	}
+	for _, tool := range tools {
+		for _, text := range []string{tool.Name, tool.Title, tool.Description, string(tool.InputSchema)} {
+			if !tool.Ours || terminal.Reveal(text) != text {
+				t.Errorf("%s: ours %t, text %q", tool.Name, tool.Ours, text)
+			}
+		}
+		if !tool.InputSchema.IsValid() {
+			t.Errorf("%s: the schema is no JSON", tool.Name)
+		}
+	}
+}
