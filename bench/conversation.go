@@ -22,12 +22,13 @@ const turns = 200
 func conversation(ctx context.Context, dir string, p programs) ([]figure, error) {
 	line := strings.Repeat("A line of text as people write it, of some length. ", 2) + "\n"
 	text := strings.Repeat(line, 10_000/len(line)+1)[:10_000]
-	if err := os.WriteFile(filepath.Join(dir, "text.txt"), []byte(text), 0o644); err != nil {
-		return nil, err
-	}
 	var script strings.Builder
-	for range turns {
-		script.WriteString("[[turn]]\n[[turn.call]]\ntool = \"readTextFile\"\nargs = { path = \"text.txt\" }\n")
+	for i := range turns { // two files by turns: one alone would be taken for a loop
+		name := fmt.Sprintf("text%d.txt", i%2)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&script, "[[turn]]\n[[turn.call]]\ntool = \"readTextFile\"\nargs = { path = %q }\n", name)
 	}
 	script.WriteString("[[turn]]\ntext = \"Done.\"\n")
 	parsed, err := llm.Parse("bench.toml", []byte(script.String()))

@@ -29,6 +29,7 @@ const steps = 1000
 // longJob runs a job of 1,000 steps with one tool call each and measures what a step
 // costs at its beginning and at its end.
 func longJob(ctx context.Context, dir string) ([]figure, error) {
+	dir = filepath.Join(dir, "long")
 	var marks []uint64 // bytes allocated so far, after each step
 	counting := &countingStore{Store: file.New(dir, nil)}
 	err := driveIn(ctx, counting, steps, func() {
@@ -61,26 +62,31 @@ func drive(ctx context.Context, dir string, n int, step func()) error {
 
 func driveIn(ctx context.Context, s store.Store, n int, step func()) error {
 	_, err := engine.Execute(ctx, engine.Job{
-		ID:       "long",
-		Expert:   &expert.Expert{Key: "bench", Name: "bench", Version: "1.0.0", Instruction: "Work."},
-		Input:    engine.Input{Query: "go"},
-		MaxSteps: n + 1,
-	}, engine.Parts{
-		Model:  caller{n},
+		ID:     "long",
+		Expert: &expert.Expert{Key: "bench", Name: "bench", Version: "1.0.0", Instruction: "Work."},
+		Input:  engine.Input{Query: "go"},
+		Limits: expert.Limits{MaxSteps: n + 1},
+	}, parts(caller{n}, s, noop{answer: `{"ok":true}`}, engine.Listener{Emit: func(e event.Event) error {
+		if e.Type() == "continueToNextStep" {
+			step()
+		}
+		return nil
+	}}))
+	return err
+}
+
+// parts are what a job works with that has one skill.
+func parts(m model.Model, s store.Store, tools skill.Skill, listener engine.Listener) engine.Parts {
+	return engine.Parts{
+		Model:  m,
 		Store:  s,
 		Source: engine.SystemSource(),
 		Log:    slog.New(slog.DiscardHandler),
 		Skills: func(ctx context.Context, _ engine.SkillRequest) (*skill.Toolbox, error) {
-			return skill.NewToolbox(ctx, []skill.Source{{Skill: noop{}}}, slog.New(slog.DiscardHandler))
+			return skill.NewToolbox(ctx, []skill.Source{{Skill: tools}}, slog.New(slog.DiscardHandler))
 		},
-		Listener: engine.Listener{Emit: func(e event.Event) error {
-			if e.Type() == "continueToNextStep" {
-				step()
-			}
-			return nil
-		}},
-	})
-	return err
+		Listener: listener,
+	}
 }
 
 // median returns the median distance of marks, which a buffer that grows now and then
@@ -94,7 +100,8 @@ func median(marks []uint64) float64 {
 	return float64(steps[len(steps)/2])
 }
 
-// caller is a model that calls a tool in every turn but the last.
+// caller is a model that calls a tool in every turn but the last, never twice with the
+// same words: that would be taken for a loop.
 type caller struct{ turns int }
 
 func (c caller) Generate(_ context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
@@ -102,23 +109,23 @@ func (c caller) Generate(_ context.Context, req *model.Request) iter.Seq2[model.
 		answer := &model.Answer{Finish: model.FinishStop, Text: "Done."}
 		if req.Turn < c.turns {
 			answer = &model.Answer{Finish: model.FinishToolCalls, Calls: []model.Call{{
-				ID: fmt.Sprintf("call_%d", req.Turn), Tool: "note", Args: []byte(`{"text":"a line of an ordinary length, as tools have them"}`),
+				ID: fmt.Sprintf("call_%d", req.Turn), Tool: "note", Args: fmt.Appendf(nil, `{"text":"line %4d of an ordinary length, as tools have them"}`, req.Turn),
 			}}}
 		}
 		yield(model.Chunk{Answer: answer}, nil)
 	}
 }
 
-// noop is a skill with one tool that does nothing.
-type noop struct{}
+// noop is a skill with one tool that does nothing, and says always the same.
+type noop struct{ answer string }
 
 func (noop) Name() string { return "noop" }
 func (noop) Close() error { return nil }
 func (noop) Tools(context.Context) ([]skill.Tool, error) {
 	return []skill.Tool{{Name: "note", InputSchema: jsontext.Value(`{"type":"object"}`)}}, nil
 }
-func (noop) Call(context.Context, event.ToolCall) (event.ToolResult, error) {
-	return event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: `{"ok":true}`}}}, nil
+func (n noop) Call(context.Context, event.ToolCall) (event.ToolResult, error) {
+	return event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: n.answer}}}, nil
 }
 
 // countingStore counts commits that had something to write.

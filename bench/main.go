@@ -7,12 +7,14 @@
 //
 //	make bench
 //	BENCH_STRICT=1 make bench    fail when a promise is not kept
+//	go run ./bench resume jobs   measure these only
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -25,7 +27,7 @@ type figure struct {
 }
 
 func main() {
-	figures, err := measure(context.Background())
+	figures, err := measure(context.Background(), os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -49,7 +51,7 @@ func main() {
 	}
 }
 
-func measure(ctx context.Context) ([]figure, error) {
+func measure(ctx context.Context, only []string) ([]figure, error) {
 	dir, err := os.MkdirTemp("", "perstack-bench-")
 	if err != nil {
 		return nil, err
@@ -63,16 +65,25 @@ func measure(ctx context.Context) ([]figure, error) {
 		return nil, err
 	}
 	var all []figure
-	for _, measure := range []func() ([]figure, error){
-		func() ([]figure, error) { return startUp(ctx, dir, binaries) },
-		func() ([]figure, error) { return skills(ctx, dir, binaries) },
-		func() ([]figure, error) { return conversation(ctx, dir, binaries) },
-		func() ([]figure, error) { return flatCost(ctx, dir) },
-		func() ([]figure, error) { return longJob(ctx, dir) },
-		func() ([]figure, error) { return fence(ctx, dir) },
-		func() ([]figure, error) { return tools(ctx, dir, binaries) },
+	for _, m := range []struct {
+		name    string
+		measure func() ([]figure, error)
+	}{
+		{"startup", func() ([]figure, error) { return startUp(ctx, dir, binaries) }},
+		{"skills", func() ([]figure, error) { return skills(ctx, dir, binaries) }},
+		{"conversation", func() ([]figure, error) { return conversation(ctx, dir, binaries) }},
+		{"flat", func() ([]figure, error) { return flatCost(ctx, dir) }},
+		{"longjob", func() ([]figure, error) { return longJob(ctx, dir) }},
+		{"delegates", func() ([]figure, error) { return delegates(ctx, dir, binaries) }},
+		{"jobs", func() ([]figure, error) { return jobs(ctx, dir, binaries) }},
+		{"resume", func() ([]figure, error) { return resume(ctx, dir, binaries) }},
+		{"fence", func() ([]figure, error) { return fence(ctx, dir) }},
+		{"tools", func() ([]figure, error) { return tools(ctx, dir, binaries) }},
 	} {
-		figures, err := measure()
+		if len(only) > 0 && !slices.Contains(only, m.name) {
+			continue
+		}
+		figures, err := m.measure()
 		if err != nil {
 			return nil, err
 		}

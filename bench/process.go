@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -36,6 +37,9 @@ func (p programs) measured(ctx context.Context, n, code int, command func() *exe
 	least := cost{cpu: time.Hour, peak: 1 << 20, wall: time.Hour}
 	for range n {
 		inner := command()
+		if inner.Err != nil {
+			return cost{}, inner.Err
+		}
 		cmd := exec.CommandContext(ctx, p.meter, inner.Args...)
 		cmd.Dir, cmd.Env = inner.Dir, inner.Env
 		var stderr bytes.Buffer
@@ -54,6 +58,32 @@ func (p programs) measured(ctx context.Context, n, code int, command func() *exe
 		least.wall = min(least.wall, time.Duration(wall))
 	}
 	return least, nil
+}
+
+// compared runs commands by turns, n rounds of them, and returns what each used in each
+// round. So what slows the machine down for a while does not hit one of them alone.
+func (p programs) compared(ctx context.Context, n int, commands ...func() *exec.Cmd) (rounds [][]cost, err error) {
+	for range n {
+		round := make([]cost, len(commands))
+		for i, command := range commands {
+			if round[i], err = p.measured(ctx, 1, 0, command); err != nil {
+				return nil, err
+			}
+		}
+		rounds = append(rounds, round)
+	}
+	return rounds, nil
+}
+
+// least returns the smallest cost of each command.
+func least(rounds [][]cost) []cost {
+	all := slices.Clone(rounds[0])
+	for _, round := range rounds {
+		for i, c := range round {
+			all[i] = cost{min(c.cpu, all[i].cpu), min(c.peak, all[i].peak), min(c.wall, all[i].wall)}
+		}
+	}
+	return all
 }
 
 // times returns how often the CPU of b goes into that of a.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 )
@@ -17,10 +18,13 @@ func project(dir string) error {
 }
 
 // programs are the binaries that are measured and compared with.
-type programs struct{ perstack, oneline, bare, meter, server string }
+type programs struct{ perstack, oneline, bare, meter, jobs, server string }
 
 func buildAll(ctx context.Context, dir string) (p programs, err error) {
-	for pkg, path := range map[string]*string{"./cmd/perstack": &p.perstack, "./bench/oneline": &p.oneline, "./bench/bare": &p.bare, "./bench/meter": &p.meter, "./internal/testkit/evil/evilmcp": &p.server} {
+	for pkg, path := range map[string]*string{
+		"./cmd/perstack": &p.perstack, "./bench/oneline": &p.oneline, "./bench/bare": &p.bare, "./bench/meter": &p.meter,
+		"./bench/jobs": &p.jobs, "./internal/testkit/evil/evilmcp": &p.server,
+	} {
 		if *path, err = build(ctx, dir, pkg); err != nil {
 			return p, err
 		}
@@ -79,16 +83,26 @@ func serve(script string) (url string, stop func(), err error) {
 	return url, stop, nil
 }
 
-// run is a run of the Expert against a model server.
+// run is a run of the Expert against a model server, with its events as JSON.
 func run(ctx context.Context, dir string, p programs, url string, flags ...string) func() *exec.Cmd {
+	return job(ctx, dir, p, url, append([]string{"bench", "go", "--job-id", "job", "--json"}, flags...)...)
+}
+
+// job is a run against a model server, each time with a history of its own.
+func job(ctx context.Context, dir string, p programs, url string, args ...string) func() *exec.Cmd {
 	return func() *exec.Cmd {
 		storage, err := os.MkdirTemp(dir, "storage-")
 		if err != nil {
 			storage = dir // the run says what is wrong
 		}
-		cmd := exec.CommandContext(ctx, p.perstack, append([]string{"run", "bench", "go", "--job-id", "job", "--json", "--storage", storage}, flags...)...)
+		cmd := exec.CommandContext(ctx, p.perstack, append([]string{"run", storageFlag, storage}, args...)...)
 		cmd.Dir = dir
 		cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + llm.Key}
 		return cmd
 	}
 }
+
+const storageFlag = "--storage"
+
+// storageOf is where a [job] keeps its history.
+func storageOf(job *exec.Cmd) string { return job.Args[slices.Index(job.Args, storageFlag)+1] }
