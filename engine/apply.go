@@ -99,7 +99,10 @@ func (s State) apply(e event.Event) State {
 // state at the origin otherwise.
 func (s State) start(e event.Event, b event.StartRun) State {
 	if s.RunID != e.RunID { // another Run takes over the conversation, not who worked for the old one
-		s.Step.Calls, s.Spent, s.Warned = withoutChildren(s.Step.Calls), Spent{}, nil
+		s.Step.Calls, s.Spent, s.Warned, s.Repeated = withoutChildren(s.Step.Calls), Spent{}, nil, repetition{}
+	}
+	if s.Status != event.StatusStoppedByDelegate { // coming back from delegates is no new chance
+		s.Repeated = repetition{}
 	}
 	s.Phase, s.Status = PreparingForStep, event.StatusProceeding
 	s.JobID, s.RunID, s.CheckpointID, s.StepNumber = e.JobID, e.RunID, b.CheckpointID, e.StepNumber
@@ -109,7 +112,6 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	// What ended the previous stretch must not be carried into this one.
 	s.Failure, s.StopReason = nil, ""
 	s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
-	s.Repeated = repetition{}
 	// Calls that are still open go on, unless new input answers them.
 	s.Step = Step{StartedAt: e.Timestamp, Input: b.InputMessages, Calls: s.open()}
 	for _, m := range b.InputMessages {
@@ -117,6 +119,9 @@ func (s State) start(e event.Event, b event.StartRun) State {
 		if m.Type == event.InstructionMessage {
 			s.Instruction = m
 			continue
+		}
+		if m.Type == event.UserMessage {
+			s.Task = m.Text()
 		}
 		s.Thread = s.Thread.Append(m)
 		s.Step.Calls = nil
@@ -127,11 +132,14 @@ func (s State) start(e event.Event, b event.StartRun) State {
 
 // say adds messages of the current step to the conversation.
 func (s State) say(messages ...*event.Message) State {
-	s.Thread = s.Thread.Append(messages...)
 	for _, m := range messages {
+		if m == nil { // a damaged journal may say so
+			continue
+		}
+		s.Thread = s.Thread.Append(m)
+		s.Step.Messages = append(slices.Clip(s.Step.Messages), m)
 		s.Unmeasured += size(m)
 	}
-	s.Step.Messages = append(slices.Clip(s.Step.Messages), messages...)
 	return s
 }
 

@@ -199,7 +199,7 @@ func TestBranchIsRefused(t *testing.T) {
 		}
 	}
 	b.team = slices.DeleteFunc(b.team, func(e *expert.Expert) bool { return e.Key == "deep" })
-	if _, err := b.run(t.Context(), Input{Continue: true, From: middle}); err == nil || !strings.Contains(err.Error(), "does not exist any more") {
+	if _, err := b.run(t.Context(), Input{Continue: true, From: middle}); err == nil || !strings.Contains(err.Error(), "cannot ask any more") {
 		t.Errorf("an Expert that is gone: %v", err)
 	}
 	if !slices.Equal(b.records(), before) {

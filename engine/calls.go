@@ -151,11 +151,15 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 
 // answerUnrun answers a call that must not or cannot be carried out.
 func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
-	if c.Result != nil || r.flight.has(c.ID, announced) {
+	if c.Result != nil || r.flight.has(c.ID, sound) {
 		return event.ToolResult{}, false
 	}
-	tool, _, ok := r.toolbox.Lookup(c.ToolName)
+	tool, owner, ok := r.toolbox.Lookup(c.ToolName)
 	switch {
+	case c.Child != nil && r.delegates[c.SkillName] == nil:
+		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the Expert %q cannot be asked any more; its answer will not come.", c.SkillName)), true
+	case ok && owner != c.SkillName && c.SkillName != noSkill:
+		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the tool %q is another than when it was called; nothing was carried out.", c.ToolName)), true
 	case !ok:
 		return r.errorResult(c.ToolCall, strings.TrimSpace(fmt.Sprintf("Error: there is no tool named %q. %s", c.ToolName, r.toolbox.Missing()))), true
 	case hasInvalidArgs(c.Args):
@@ -166,9 +170,6 @@ func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
 		return r.errorResult(c.ToolCall, "Error: an Expert is called with a query that is not empty. Say in it all that it needs to know."), true
 	case c.Started && !tool.Repeatable:
 		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
-	}
-	if r.flight.has(c.ID, sound) {
-		return event.ToolResult{}, false
 	}
 	if err := r.toolbox.Check(c.ToolCall); err != nil {
 		return r.errorResult(c.ToolCall, "Error: "+err.Error()), true

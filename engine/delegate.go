@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -38,7 +38,7 @@ func query(args jsontext.Value) string {
 }
 
 // handOver names the Runs that shall work on calls of other Experts; false when there is
-// no such call. A Run that was named before keeps its call.
+// no such call. A call keeps the Run that was named for it before.
 func (r *run) handOver(calls []Call) (event.CallDelegate, bool) {
 	var b event.CallDelegate
 	for _, c := range calls {
@@ -76,8 +76,8 @@ func (r *run) runChildren(ctx context.Context, calls []Call) error {
 	// always work, however few seats there are.
 	lent := make(chan struct{}, 1)
 	lent <- struct{}{}
-	r.work(-1)
-	defer r.work(1)
+	r.work(r.purse, -1)
+	defer r.work(r.purse, 1)
 
 	errs := make([]error, len(calls))
 	var all sync.WaitGroup
@@ -94,12 +94,12 @@ func (r *run) runChildren(ctx context.Context, calls []Call) error {
 		})
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	return cmp.Or(errs...) // all of them say that nothing can be recorded
 }
 
 // seat waits until another Run may work, and returns how the seat is given back.
 func (r *run) seat(ctx context.Context, lent chan struct{}) (back func(), ok bool) {
-	if ctx.Err() != nil {
+	if _, halted := r.halted(ctx); halted {
 		return nil, false
 	}
 	giveBack := func() { lent <- struct{}{} }
@@ -121,13 +121,15 @@ func (r *run) seat(ctx context.Context, lent chan struct{}) (back func(), ok boo
 // runChild runs the Expert that a call was handed to: from the beginning, where it was
 // left, or on a branch.
 func (r *run) runChild(ctx context.Context, c Call) (err error) {
+	child := r.newRun(r.delegates[c.SkillName], r)
 	defer func() {
 		if p := recover(); p != nil {
 			r.Log.Error("panic in a delegate", "expert", c.SkillName, "value", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("the delegate %s failed inside: %v; please report it", c.SkillName, p)
+			err = child.keep(event.StopRunByError{Error: event.Failure{
+				Name: "RuntimeError", Message: fmt.Sprintf("it failed inside: %v; please report it", p),
+			}})
 		}
 	}()
-	child := r.newRun(r.delegates[c.SkillName], r)
 	child.task = query(c.Args)
 	st := start{runID: c.Child.RunID, step: r.state.StepNumber + 1, query: child.task, parent: &event.Parent{
 		Expert: reference(r.expert), ToolCallID: c.ID, ToolName: c.ToolName, CheckpointID: r.state.CheckpointID, RunID: r.runID,
@@ -146,8 +148,8 @@ func (r *run) runChild(ctx context.Context, c Call) (err error) {
 	if st.from != nil {
 		st.step = st.from.State.StepNumber + 1
 	}
-	r.work(1)
-	defer r.work(-1)
+	r.work(child.purse, 1)
+	defer r.work(child.purse, -1)
 	_, err = child.execute(ctx, st)
 	return err
 }
@@ -155,11 +157,7 @@ func (r *run) runChild(ctx context.Context, c Call) (err error) {
 // refuse says why a delegate must not begin: the path of Experts is too long, or goes in a
 // circle.
 func (r *run) refuse() *LimitError {
-	most := r.job.MaxDepth
-	if most == 0 {
-		most = expert.DefaultMaxDepth
-	}
-	if r.depth > most {
+	if most := cmp.Or(r.job.MaxDepth, expert.DefaultMaxDepth); r.depth > most {
 		return &LimitError{Limit: event.LimitDepth, Used: float64(r.depth), Max: float64(most)}
 	}
 	for p := r.parent; p != nil; p = p.parent {
@@ -192,11 +190,13 @@ func (r *run) child(c Call) (s State, ok bool) {
 }
 
 // isFinal reports whether a delegate has ended for good. One that was stopped from outside,
-// or by a limit that may be raised, goes on when the job does.
+// by a full disk, or by a limit that may be raised, goes on when the job does.
 func (s State) isFinal() bool {
 	switch s.Status {
-	case event.StatusCompleted, event.StatusStoppedByError:
+	case event.StatusCompleted:
 		return true
+	case event.StatusStoppedByError:
+		return s.Failure == nil || s.Failure.Name != storeFailure
 	case event.StatusStoppedByLimit:
 		return s.StopReason == event.LimitDepth || s.StopReason == event.LimitLoop
 	}

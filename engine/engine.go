@@ -20,7 +20,8 @@ type Job struct {
 	Expert *expert.Expert
 	Input  Input
 
-	// Lookup finds an Expert that may be delegated to; nil when there is none.
+	// Lookup finds an Expert that may be delegated to; nil when there is none. It is called
+	// from several goroutines, like Price.
 	Lookup func(key string) (*expert.Expert, bool)
 
 	Limits      expert.Limits // of all Runs of the job together; steps are always limited
@@ -127,7 +128,7 @@ type Result struct {
 	Failure      *event.Failure   // why it was stopped, when by an error
 	Reason       string           // why it was interrupted, or which limit it met
 	Limit        *LimitError      // the limit it met, when stopped by one
-	Usage        event.Usage
+	Usage        event.Usage      // of the coordinator's conversation
 }
 
 // An Error is a failure of the engine's caller or surroundings, by kind.

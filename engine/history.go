@@ -123,6 +123,45 @@ func (h *History) newest(runID string) Point {
 	return h.points[s.CheckpointID]
 }
 
+// spent returns what each Run has used, with all that it delegated to. It goes from the
+// last Runs up, each once: a journal that names a Run as its own ancestor ends there.
+func (h *History) spent() map[string]Spent {
+	all := make(map[string]Spent, len(h.runs))
+	below := make(map[string]int) // children that are not added yet
+	for id, s := range h.runs {
+		all[id] = s.Spent
+		below[s.parentID()]++
+	}
+	var ready []string
+	for id := range h.runs {
+		if below[id] == 0 {
+			ready = append(ready, id)
+		}
+	}
+	for len(ready) > 0 {
+		id := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		parent := h.runs[id].parentID()
+		if _, known := h.runs[parent]; !known {
+			continue
+		}
+		sum := all[parent]
+		all[parent] = Spent{sum.Steps + all[id].Steps, sum.Usage.Add(all[id].Usage)}
+		if below[parent]--; below[parent] == 0 {
+			ready = append(ready, parent)
+		}
+	}
+	return all
+}
+
+// parentID is the Run that delegated; empty for the coordinator.
+func (s State) parentID() string {
+	if s.DelegatedBy == nil {
+		return ""
+	}
+	return s.DelegatedBy.RunID
+}
+
 // crashPoint is the checkpoint that closing an open Run will leave. The closing record
 // is the next one.
 func (h *History) crashPoint(s State) Point {

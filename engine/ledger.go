@@ -31,7 +31,6 @@ type ledger struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed, and made anew, when something that was set aside is free again
-	atWork  int           // Runs that may ask for their share
 }
 
 // A purse is what one Run, with all that it delegates to, has used, and may use. The purse
@@ -44,6 +43,8 @@ type purse struct {
 	steps  int
 	tokens int64
 	cost   float64
+
+	atWork int // Runs that may ask for their share
 
 	heldTokens int64 // set aside for answers that are under way
 	heldCost   float64
@@ -151,36 +152,51 @@ func (l *ledger) reserve(ctx context.Context, p *purse, input int, price expert.
 }
 
 // afford says how long an answer may be; 0 when nothing limits it. It is the model's limit,
-// or a fair share of what is left for all that are at work.
+// or, of what is left in each purse, a fair share for all that are at work there.
 func (l *ledger) afford(p *purse, input int, price expert.Price) (output int, wait bool, err error) {
-	left, held := math.Inf(1), false
+	limited, most, good := false, float64(l.maxOutput), float64(min(goodOutput, l.maxOutput))
 	for q := p; q != nil; q = q.within {
-		if most := q.limits.MaxTokens; most > 0 {
-			free := float64(most - q.tokens - q.heldTokens - int64(input))
-			if free < minOutput && q.heldTokens == 0 {
-				return 0, false, &LimitError{Limit: event.LimitTokens, Used: float64(q.tokens), Max: float64(most)}
+		for _, left := range q.left(input, price) {
+			limited = true
+			switch {
+			case left.output < minOutput && !left.held:
+				return 0, false, left.limit
+			case left.output < good && left.held:
+				wait = true
 			}
-			left, held = min(left, free), held || q.heldTokens > 0
-		}
-		if most := q.limits.MaxCost; most > 0 && price.Output > 0 {
-			free := (most - q.cost - q.heldCost - inputCost(price, input)) / price.Output * million
-			if free < minOutput && q.heldCost == 0 {
-				return 0, false, &LimitError{Limit: event.LimitCost, Used: q.cost, Max: most}
-			}
-			left, held = min(left, free), held || q.heldCost > 0
+			most = min(most, left.output, max(left.output/float64(max(q.atWork, 1)), good))
 		}
 	}
-	good := float64(min(goodOutput, l.maxOutput))
-	switch {
-	case math.IsInf(left, 1):
-		return 0, false, nil
-	case left < good && held:
-		return 0, true, nil
-	case left < good:
-		return int(left), false, nil
+	if !limited || wait {
+		return 0, wait, nil
 	}
-	share := max(left/float64(max(l.atWork, 1)), good)
-	return int(min(share, float64(l.maxOutput))), false, nil
+	return int(most), false, nil
+}
+
+// left is what a limit leaves for an answer.
+type left struct {
+	output float64 // tokens
+	held   bool    // some of it is set aside for others, and may come back
+	limit  *LimitError
+}
+
+// left lists what the limits of a purse leave for the answer to a request.
+func (p *purse) left(input int, price expert.Price) (all []left) {
+	if most := p.limits.MaxTokens; most > 0 {
+		all = append(all, left{
+			float64(most - p.tokens - p.heldTokens - int64(input)), p.heldTokens > 0,
+			&LimitError{Limit: event.LimitTokens, Used: float64(p.tokens), Max: float64(most)},
+		})
+	}
+	if most := p.limits.MaxCost; most > 0 {
+		money := most - p.cost - p.heldCost - inputCost(price, input)
+		output := money / price.Output * million
+		if price.Output == 0 {
+			output = math.Copysign(math.Inf(1), money) // answers cost nothing, questions do
+		}
+		all = append(all, left{output, p.heldCost > 0, &LimitError{Limit: event.LimitCost, Used: p.cost, Max: most}})
+	}
+	return all
 }
 
 // settleUsage writes down what an answer used, instead of what was set aside for it.
@@ -201,10 +217,12 @@ func (l *ledger) settleUsage(p *purse, g grant, u event.Usage, price expert.Pric
 }
 
 // work counts a Run among those that share what is left, or does so no more.
-func (l *ledger) work(n int) {
+func (l *ledger) work(p *purse, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.atWork += n
+	for q := p; q != nil; q = q.within {
+		q.atWork += n
+	}
 }
 
 const million = 1e6

@@ -105,11 +105,9 @@ func (t *tree) branch(st *start, path []Point) error {
 	}
 	var below []event.DelegateRun
 	for i := len(path) - 1; i > 0; i-- {
-		s := path[i].State
-		if t.job.Lookup != nil {
-			if _, ok := t.job.Lookup(s.Expert.Key); !ok {
-				return inputError("checkpoint %s belongs to the delegate %s, which does not exist any more", last.CheckpointID, s.Expert.Key)
-			}
+		s, parent := path[i].State, path[i-1].State.Expert.Key
+		if !t.delegates(parent, s.Expert.Name) {
+			return inputError("checkpoint %s belongs to the delegate %s, which %s cannot ask any more", last.CheckpointID, s.Expert.Key, parent)
 		}
 		child := event.DelegateRun{
 			ToolCallID: s.DelegatedBy.ToolCallID, RunID: t.Source.NewID(), Expert: s.Expert, From: path[i].address(), Delegates: below,
@@ -122,6 +120,21 @@ func (t *tree) branch(st *start, path []Point) error {
 	st.from, st.query, st.children = &path[0], "", below
 	st.step = path[0].State.StepNumber + 1
 	return nil
+}
+
+// delegates reports whether an Expert can ask another, as they are defined now.
+func (t *tree) delegates(key, name string) bool {
+	if t.job.Lookup == nil {
+		return false
+	}
+	e, ok := t.job.Expert, true
+	if key != e.Key {
+		e, ok = t.job.Lookup(key)
+	}
+	return ok && slices.ContainsFunc(e.Delegates, func(k string) bool {
+		d, ok := t.job.Lookup(k)
+		return ok && d.Name == name
+	})
 }
 
 // origin finds the checkpoint to go on from. A Run that a crash left open counts as
@@ -141,7 +154,11 @@ func (h *History) origin(job Job) (Point, error) {
 	case !ok:
 		return Point{}, inputError("job %s has no checkpoint to continue from", job.ID)
 	}
-	if key := h.Root(point).State.Expert.Key; key != job.Expert.Key {
+	root := h.Root(point).State
+	if root.DelegatedBy != nil {
+		return Point{}, inputError("checkpoint %s belongs to the delegate %s, and the journal does not say who asked it; choose one of another Expert", point.State.CheckpointID, root.Expert.Key)
+	}
+	if key := root.Expert.Key; key != job.Expert.Key {
 		return Point{}, inputError("checkpoint expert key %s does not match input expert key %s; run %s, or leave the expert out", key, job.Expert.Key, key)
 	}
 	return point, nil
@@ -151,11 +168,13 @@ func (h *History) origin(job Job) (Point, error) {
 // coordinator's first, and p itself.
 func (h *History) path(p Point) []Point {
 	path := []Point{p}
-	for s := p.State; s.DelegatedBy != nil && len(path) < maxAncestors; s = path[len(path)-1].State {
+	seen := map[string]bool{p.State.RunID: true} // a damaged journal may lead in a circle
+	for s := p.State; s.DelegatedBy != nil; s = path[len(path)-1].State {
 		parent, ok := h.points[s.DelegatedBy.CheckpointID]
-		if !ok {
+		if !ok || seen[parent.State.RunID] {
 			break
 		}
+		seen[parent.State.RunID] = true
 		path = append(path, parent)
 	}
 	slices.Reverse(path)

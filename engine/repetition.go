@@ -3,7 +3,11 @@ package engine
 import (
 	"crypto/sha256"
 	"hash"
+	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 )
@@ -43,8 +47,28 @@ func (r repetition) after(calls []Call) repetition {
 func callDigest(c Call) (digest [sha256.Size]byte) {
 	h := sha256.New()
 	put(h, c.SkillName, c.ToolName, string(c.Args), strconv.FormatBool(c.Result.IsError))
-	putParts(h, c.Result.Result)
+	parts := c.Result.Result
+	if c.SkillName == event.BaseSkill {
+		parts = steady(parts)
+	}
+	putParts(h, parts)
 	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// steady returns results of the base tools without what is another each time: how long a
+// command took, how many thoughts there were.
+func steady(parts []event.Part) []event.Part {
+	parts = slices.Clone(parts)
+	for i, p := range parts {
+		var members map[string]jsontext.Value
+		if json.Unmarshal([]byte(p.Text), &members) != nil {
+			continue
+		}
+		delete(members, "durationMs")
+		delete(members, "thoughtHistoryLength")
+		parts[i].Text = string(mustEncode(members))
+	}
+	return parts
 }
 
 // putParts leaves out the ids, which are another each time.

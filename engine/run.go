@@ -81,9 +81,9 @@ func (r *run) execute(ctx context.Context, st start) (Result, error) {
 
 // live goes round until the Run has ended. What it hands to other Experts is done between
 // two stretches of it; its skills stay meanwhile.
-func (r *run) live(ctx context.Context, err error) (Result, error) {
+func (r *run) live(ctx context.Context, startErr error) (Result, error) {
 	for {
-		result, err := r.loop(ctx, err)
+		result, err := r.loop(ctx, startErr)
 		if err != nil || r.state.Status != event.StatusStoppedByDelegate {
 			return result, err
 		}
@@ -187,11 +187,14 @@ func (r *run) giveUp(ctx context.Context, err error) event.Body {
 	return event.StopRunByError{Error: failure}
 }
 
+// storeFailure names the failure of a Run whose journal takes no more records.
+const storeFailure = "StoreError"
+
 // abandon ends a run whose journal takes no more records. One last record is tried:
 // a store keeps some room for it.
 func (r *run) abandon(err error) (Result, error) {
 	if r.state.Phase != Stopped && r.state.Phase != Init {
-		last := event.StopRunByError{Error: event.Failure{Name: "StoreError", Message: validText(err.Error())}}
+		last := event.StopRunByError{Error: event.Failure{Name: storeFailure, Message: validText(err.Error())}}
 		if lastErr := r.keep(last); lastErr != nil {
 			r.Log.Debug("the end of the run could not be recorded", "error", lastErr)
 		}
@@ -218,7 +221,7 @@ func (r *run) closeSkills() {
 	}
 }
 
-// announcement is the event that opens every stretch of a Run.
+// announcement is the event with which this process takes up a Run, before its skills start.
 func (r *run) announcement(st start) event.InitializeRuntime {
 	return event.InitializeRuntime{
 		RuntimeVersion:      r.job.Version,

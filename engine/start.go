@@ -31,6 +31,9 @@ func (r *run) begin(st start) event.StartRun {
 		Runtime:        r.job.Runtime,
 		RuntimeVersion: r.job.Version,
 		MaxSteps:       r.job.Limits.MaxSteps,
+		MaxTokens:      r.job.Limits.MaxTokens,
+		MaxCost:        r.job.Limits.MaxCost,
+		MaxDuration:    r.job.Limits.MaxDuration.Milliseconds(),
 	}
 	if st.from == nil {
 		body.InputMessages = append(body.InputMessages, r.instruction(body), r.userMessage(st.query))

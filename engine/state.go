@@ -35,6 +35,7 @@ type State struct {
 	StepNumber   int
 	Expert       event.ExpertRef
 	Definition   string // digest of the Expert's definition
+	Task         string // what the Run, or the one before it, was asked
 	DelegatedBy  *event.Parent
 	Provider     string
 	Model        string

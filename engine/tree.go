@@ -27,30 +27,14 @@ func newTree(job Job, parts Parts, d *desk) *tree {
 		job: job, Parts: parts, desk: d, ledger: newLedger(job),
 		purse: &purse{limits: job.Limits, since: parts.Source.Now()},
 		slots: make(chan struct{}, cmp.Or(job.MaxParallel, expert.DefaultMaxParallel)),
-		past:  make(map[string]Spent),
 	}
 	d.look(func(h *History) {
 		for _, s := range h.runs {
 			t.purse.add(s.Spent, t.priceOf(s.Provider, s.Model))
-			for id, depth := s.RunID, 0; id != "" && depth < maxAncestors; depth++ {
-				past := t.past[id]
-				t.past[id] = Spent{past.Steps + s.Spent.Steps, past.Usage.Add(s.Spent.Usage)}
-				id = parentID(h.runs[id])
-			}
 		}
+		t.past = h.spent()
 	})
 	return t
-}
-
-// maxAncestors keeps a journal that names a Run as its own ancestor from being followed
-// for ever.
-const maxAncestors = 10_000
-
-func parentID(s State) string {
-	if s.DelegatedBy == nil {
-		return ""
-	}
-	return s.DelegatedBy.RunID
 }
 
 // coordinate runs the job from the coordinator down.
@@ -65,9 +49,11 @@ func (t *tree) coordinate(ctx context.Context) (Result, error) {
 	ctx, cancel := t.limitTime(ctx, t.job.Limits.MaxDuration)
 	defer cancel(nil)
 	r := t.newRun(t.job.Expert, nil)
-	r.task = t.job.Input.Query
+	if r.task = t.job.Input.Query; r.task == "" && start.from != nil {
+		r.task = start.from.State.Task
+	}
 	t.slots <- struct{}{}
-	t.work(1)
+	t.work(r.purse, 1)
 	return r.execute(ctx, start)
 }
 

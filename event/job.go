@@ -26,7 +26,10 @@ type Job struct {
 	Status               JobStatus      `json:"status"`
 	TotalSteps           int            `json:"totalSteps"` // of all Runs together
 	MaxSteps             int            `json:"maxSteps,omitzero"`
-	Usage                Usage          `json:"usage"` // of all Runs together
+	MaxTokens            int64          `json:"maxTokens,omitzero"`   // as the coordinator's newest Run was limited, like the next two
+	MaxCost              float64        `json:"maxCost,omitzero"`     // US dollars
+	MaxDuration          int64          `json:"maxDuration,omitzero"` // milliseconds
+	Usage                Usage          `json:"usage"`                // of all Runs together
 	StartedAt            int64          `json:"startedAt"`
 	FinishedAt           int64          `json:"finishedAt,omitzero"`
 	UpdatedAt            int64          `json:"updatedAt,omitzero"` // when the newest event happened
@@ -67,7 +70,7 @@ func (j Job) Apply(e Event) Job {
 
 func (j Job) start(e Event, b StartRun) Job {
 	if b.MaxSteps > 0 {
-		j.MaxSteps = b.MaxSteps
+		j.MaxSteps, j.MaxTokens, j.MaxCost, j.MaxDuration = b.MaxSteps, b.MaxTokens, b.MaxCost, b.MaxDuration
 	}
 	if j.CoordinatorExpertKey == "" {
 		j.CoordinatorExpertKey = e.ExpertKey

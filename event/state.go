@@ -20,8 +20,11 @@ type StartRun struct {
 	ContextWindow     int            `json:"contextWindow,omitzero"` // lean
 	Provider          string         `json:"provider,omitzero"`
 	Model             string         `json:"model,omitzero"`
-	MaxSteps          int            `json:"maxSteps,omitzero"`  // of the job
-	Workspace         string         `json:"workspace,omitzero"` // directory that the file tools work in
+	MaxSteps          int            `json:"maxSteps,omitzero"` // of the job, like the next three
+	MaxTokens         int64          `json:"maxTokens,omitzero"`
+	MaxCost           float64        `json:"maxCost,omitzero"`     // US dollars
+	MaxDuration       int64          `json:"maxDuration,omitzero"` // milliseconds
+	Workspace         string         `json:"workspace,omitzero"`   // directory that the file tools work in
 	Runtime           string         `json:"runtime,omitzero"`
 	RuntimeVersion    string         `json:"runtimeVersion,omitzero"`
 	Unknown           jsontext.Value `json:",embed"`
