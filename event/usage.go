@@ -1,6 +1,10 @@
 package event
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"math"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // Usage counts the tokens of one or more generations. Numbers that a provider does
 // not report are 0.
@@ -13,13 +17,19 @@ type Usage struct {
 	Unknown           jsontext.Value `json:",embed"`
 }
 
-// Add returns the field-wise sum of u and v.
+// Add returns the field-wise sum of u and v. What is less than nothing counts as nothing,
+// and no sum overflows: limits are held against it, and a journal may be forged.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		InputTokens:       u.InputTokens + v.InputTokens,
-		OutputTokens:      u.OutputTokens + v.OutputTokens,
-		ReasoningTokens:   u.ReasoningTokens + v.ReasoningTokens,
-		TotalTokens:       u.TotalTokens + v.TotalTokens,
-		CachedInputTokens: u.CachedInputTokens + v.CachedInputTokens,
+		InputTokens:       sum(u.InputTokens, v.InputTokens),
+		OutputTokens:      sum(u.OutputTokens, v.OutputTokens),
+		ReasoningTokens:   sum(u.ReasoningTokens, v.ReasoningTokens),
+		TotalTokens:       sum(u.TotalTokens, v.TotalTokens),
+		CachedInputTokens: sum(u.CachedInputTokens, v.CachedInputTokens),
 	}
+}
+
+func sum(a, b int) int {
+	const most = math.MaxInt / 2
+	return min(max(a, 0), most) + min(max(b, 0), most)
 }

@@ -42,6 +42,12 @@ text = "Worked."
 // start runs perstack in a project and waits for the record of that type.
 func start(t *testing.T, project map[string]string, until event.Type) (*exec.Cmd, *lines) {
 	t.Helper()
+	return startAndAwait(t, project, until, 1)
+}
+
+// startAndAwait runs perstack in a project and waits for so many records of that type.
+func startAndAwait(t *testing.T, project map[string]string, until event.Type, times int) (*exec.Cmd, *lines) {
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range project {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -63,6 +69,9 @@ func start(t *testing.T, project map[string]string, until event.Type) (*exec.Cmd
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
 		if strings.Contains(scanner.Text(), `"type":"`+string(until)+`"`) {
+			times--
+		}
+		if times == 0 {
 			return cmd, &stderr
 		}
 	}
@@ -138,7 +147,38 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A second signal ends perstack at once, and the journal is valid all the same.
+// interruptTwice interrupts perstack, and again until it takes that for a second time: what
+// follows too soon is taken for the same.
+func interruptTwice(t *testing.T, cmd *exec.Cmd, stderr *lines) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	stderr.wait(t, "perstack: ")
+	waitFor(t, func() bool {
+		_ = cmd.Process.Signal(syscall.SIGINT) // it may be gone by now
+		said := stderr.String()                // or all has ended before
+		return strings.Contains(said, "quit at once; commands") || strings.Contains(said, "everything is saved")
+	})
+}
+
+// A terminal that closes, and programs like timeout, send the same signal twice: it is
+// saved all the same.
+func TestSignalSentTwice(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		cmd, stderr := start(t, slow, "startToolCall")
+		for range 2 {
+			_ = cmd.Process.Signal(s) // it may be gone at the second
+			stderr.wait(t, "perstack: ")
+		}
+		if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), "go on with: perstack run --continue-job job") {
+			t.Errorf("%v: %v, %s", s, err, stderr)
+		}
+		checkEnd(t, cmd.Dir, event.StatusStoppedByInterrupt)
+	}
+}
+
+// A second interrupt ends perstack at once, and the journal is valid all the same.
 func TestSecondInterrupt(t *testing.T) {
 	project := map[string]string{"perstack.toml": slow["perstack.toml"], "cassette.toml": `[[turn]]
 [[turn.call]]
@@ -154,12 +194,7 @@ text = "Worked."
 		_, scanErr := fmt.Sscan(string(data), &pid)
 		return err == nil && scanErr == nil
 	})
-	for range 2 {
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
-		stderr.wait(t, "perstack: ") // or two signals could be taken for one
-	}
+	interruptTwice(t, cmd, stderr)
 	if code := exitCode(t, cmd.Wait()); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}

@@ -85,14 +85,9 @@ func TestNoServerSurvives(t *testing.T) {
 	t.Run("two signals", func(t *testing.T) {
 		cmd, stderr := start(t, hosting(t), "startToolCall")
 		family := household(t, cmd.Dir, stderr)
-		for range 2 {
-			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
-			stderr.wait(t, "perstack: ") // or two signals could be taken for one
-		}
-		if code := exitCode(t, cmd.Wait()); code != 143 {
-			t.Errorf("exit code %d, want 143; %s", code, stderr)
+		interruptTwice(t, cmd, stderr)
+		if code := exitCode(t, cmd.Wait()); code != 130 {
+			t.Errorf("exit code %d, want 130; %s", code, stderr)
 		}
 		gone(t, family)
 	})

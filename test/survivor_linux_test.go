@@ -55,12 +55,7 @@ func TestNothingSurvives(t *testing.T) {
 	t.Run("two signals", func(t *testing.T) {
 		cmd, stderr := start(t, breeder("stay"), "startToolCall")
 		family := born(t, cmd.Dir, stderr)
-		for range 2 {
-			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
-			stderr.wait(t, "perstack: ") // or two signals could be taken for one
-		}
+		interruptTwice(t, cmd, stderr)
 		if code := exitCode(t, cmd.Wait()); code != 130 {
 			t.Errorf("exit code %d, want 130", code)
 		}

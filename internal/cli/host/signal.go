@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // A Signal is the cause of a context that a signal cancelled.
@@ -24,9 +25,12 @@ func (s Signal) ExitCode() int {
 	return ExitInterrupt
 }
 
+// echo is how soon after a signal another one is taken for the same.
+const echo = 100 * time.Millisecond
+
 // Interruptible returns a context that the first signal cancels, with a [Signal] as
-// its cause, so that a run can save. A second one ends the program at once: the
-// journal is valid at any instant. What that means is said on standard error.
+// its cause, so that a run can save. Who then interrupts again ends the program at once:
+// the journal is valid at any instant. What that means is said on standard error.
 func (h *Host) Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 4)
@@ -39,17 +43,20 @@ func (h *Host) Interruptible(ctx context.Context) (context.Context, context.Canc
 	signal.Notify(pipe, brokenPipe...)
 
 	go func() {
-		for n := 1; ; n++ {
-			s, ok := <-signals
-			if !ok {
-				return
-			}
-			if n > 1 {
+		var first time.Time
+		for s := range signals {
+			if !first.IsZero() {
+				// Terminals that close, and programs that end others, often send a signal
+				// twice. Only somebody who is impatient means it.
+				if s != os.Interrupt || time.Since(first) < echo {
+					continue
+				}
 				fmt.Fprintln(h.Stderr, "perstack: "+h.quitting())
 				// What runs is killed because this process ends, and not before: a run that
 				// saw its commands die would begin to record that.
 				os.Exit(Signal{s}.ExitCode())
 			}
+			first = time.Now()
 			fmt.Fprintln(h.Stderr, "perstack: "+h.stopping())
 			cancel(Signal{s})
 		}

@@ -86,7 +86,7 @@ that of common ones is known, [prices] in perstack.toml has any.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waits for an
 answer, 129, 130 and 143 stopped by a signal. After the first signal the state is
-saved; a second one quits at once, with what the journal has by then.`,
+saved; who interrupts again quits at once, with what the journal has by then.`,
 		Example: `  perstack run writer "Summarise notes.txt"
   perstack run writer --query-file task.md --output text
   perstack run writer "Shorter, please" --continue
