@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"maps"
 	"slices"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 )
@@ -83,9 +80,13 @@ func (s State) apply(e event.Event) State {
 		s = s.spend(b.Usage)
 		failure := b.Error
 		s.Failure = &failure
+	case event.StopRunByExceededMaxSteps:
+		s = s.spend(b.Usage)
 	case event.StopRunByLimit:
+		s = s.spend(b.Usage)
 		s.StopReason = b.Limit
 	case event.StopRunByInterrupt:
+		s = s.spend(b.Usage)
 		s.StopReason = b.Reason
 	}
 	if status, ok := e.EndStatus(); ok {
@@ -115,6 +116,9 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	// Calls that are still open go on, unless new input answers them.
 	s.Step = Step{StartedAt: e.Timestamp, Input: b.InputMessages, Calls: s.open()}
 	for _, m := range b.InputMessages {
+		if m == nil { // a damaged journal may say so
+			continue
+		}
 		s.Unmeasured += size(m)
 		if m.Type == event.InstructionMessage {
 			s.Instruction = m
@@ -154,7 +158,7 @@ func (s State) answer(ref *event.ToolMessageRef) State {
 func (s State) spend(u event.Usage) State {
 	s.Usage, s.Step.Usage, s.Spent.Usage = s.Usage.Add(u), s.Step.Usage.Add(u), s.Spent.Usage.Add(u)
 	if u.TotalTokens > 0 || u.InputTokens > 0 {
-		s.LastUsage, s.Unmeasured = u, 0
+		s.LastUsage, s.Unmeasured = event.Usage{}.Add(u), 0
 	}
 	return s
 }
@@ -182,105 +186,4 @@ func toolMessage(ref *event.ToolMessageRef, calls []Call) *event.Message {
 		m.Contents = append(m.Contents, part)
 	}
 	return m
-}
-
-// callsOf joins the calls of a turn with their arguments, which stand in the message.
-func callsOf(b event.CallTools) []Call {
-	args := make(map[string]jsontext.Value)
-	if b.NewMessage != nil {
-		for _, p := range b.NewMessage.Contents {
-			if p.Type == event.ToolCallPart {
-				args[p.ToolCallID] = p.Args
-			}
-		}
-	}
-	calls := make([]Call, len(b.ToolCalls))
-	for i, c := range b.ToolCalls {
-		if c.Args == nil {
-			c.Args = args[c.ID]
-		}
-		calls[i] = Call{ToolCall: c}
-	}
-	return calls
-}
-
-// answeredCalls are the calls of an exchange that was made up to show the model its mistake.
-func answeredCalls(b event.Retry) []Call {
-	var calls []Call
-	for i, c := range b.ToolCalls {
-		call := Call{ToolCall: c}
-		if i < len(b.ToolResults) {
-			call.Result = &b.ToolResults[i]
-		}
-		calls = append(calls, call)
-	}
-	return calls
-}
-
-// withCall returns calls with change made to a copy of the one that id names.
-func withCall(calls []Call, id string, change func(*Call)) []Call {
-	calls = slices.Clone(calls)
-	for i := range calls {
-		if calls[i].ID == id {
-			change(&calls[i])
-		}
-	}
-	return calls
-}
-
-// withAnswers returns calls with the results that came from outside. There may be a
-// thousand of them.
-func withAnswers(calls []Call, answers []event.ToolResult) []Call {
-	if len(answers) == 0 {
-		return calls
-	}
-	byID := make(map[string]*event.ToolResult, len(answers))
-	for i := range answers {
-		byID[answers[i].ID] = &answers[i]
-	}
-	calls = slices.Clone(calls)
-	for i := range calls {
-		if answer := byID[calls[i].ID]; answer != nil {
-			calls[i].Result = answer
-		}
-	}
-	return calls
-}
-
-// withChildren returns calls with the Runs that work on them.
-func withChildren(calls []Call, children []event.DelegateRun) []Call {
-	if len(children) == 0 {
-		return calls
-	}
-	byID := make(map[string]*event.DelegateRun, len(children))
-	for i := range children {
-		byID[children[i].ToolCallID] = &children[i]
-	}
-	calls = slices.Clone(calls)
-	for i := range calls {
-		if child := byID[calls[i].ID]; child != nil {
-			calls[i].Child = child
-		}
-	}
-	return calls
-}
-
-func withoutChildren(calls []Call) []Call {
-	calls = slices.Clone(calls)
-	for i := range calls {
-		calls[i].Child = nil
-	}
-	return calls
-}
-
-func withMemory(memory map[string]jsontext.Value, skillName string, value jsontext.Value) map[string]jsontext.Value {
-	if value == nil {
-		return memory
-	}
-	memory = maps.Clone(memory)
-	if memory == nil {
-		memory = make(map[string]jsontext.Value)
-	}
-	memory[skillName] = value
-	return memory
 }

@@ -1,16 +1,10 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
@@ -58,72 +52,6 @@ func (r *run) kind(tool string) skill.Kind {
 	return t.Kind
 }
 
-// ids are the ids of the calls of one turn, each with the number that was last put behind it.
-type ids map[string]int
-
-// unique makes sure that a result can be matched to its call, whatever ids the model made
-// up: a thousand times the same, too.
-func (taken ids) unique(id string) string {
-	if id == "" {
-		id = "call"
-	}
-	unique := id
-	for taken[unique] > 0 {
-		taken[id]++
-		unique = fmt.Sprintf("%s-%d", id, taken[id])
-	}
-	taken[unique] = max(taken[unique], 1)
-	return unique
-}
-
-// invalidArgs is the member under which arguments that are no JSON object are kept,
-// so that the model can see what it wrote.
-const invalidArgs = "_invalidArguments"
-
-// arguments returns a call's arguments as a JSON object, whatever the model wrote.
-func arguments(raw []byte) jsontext.Value {
-	v := jsontext.Value(bytes.TrimSpace(raw)).Clone()
-	if len(v) == 0 {
-		return jsontext.Value("{}")
-	}
-	if v.Kind() == '{' && isShallow(v) && v.Compact() == nil {
-		return v
-	}
-	wrapped, err := json.Marshal(map[string]string{invalidArgs: string(raw)}, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return jsontext.Value("{}")
-	}
-	return wrapped
-}
-
-// maxArgsDepth bounds how deep arguments may be nested. No tool needs more, and what is
-// near the limit of a decoder could be written but not read back.
-const maxArgsDepth = 100
-
-// isShallow reports whether v is valid JSON of a sensible depth.
-func isShallow(v jsontext.Value) bool {
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
-	for {
-		_, err := dec.ReadToken()
-		if err != nil {
-			return errors.Is(err, io.EOF)
-		}
-		if dec.StackDepth() > maxArgsDepth {
-			return false
-		}
-	}
-}
-
-// hasInvalidArgs reports whether arguments wrapped what the model wrote.
-func hasInvalidArgs(args jsontext.Value) bool {
-	var members map[string]jsontext.Value
-	if err := json.Unmarshal(args, &members); err != nil {
-		return true
-	}
-	_, wrapped := members[invalidArgs]
-	return wrapped && len(members) == 1
-}
-
 // callTools brings the calls of the turn forward by one event.
 func (r *run) callTools(ctx context.Context) (event.Body, error) {
 	calls := r.state.Step.Calls
@@ -156,8 +84,10 @@ func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
 	}
 	tool, owner, ok := r.toolbox.Lookup(c.ToolName)
 	switch {
-	case c.Child != nil && r.delegates[c.SkillName] == nil:
+	case c.Child != nil && r.member(c.SkillName) == nil:
 		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the Expert %q cannot be asked any more; its answer will not come.", c.SkillName)), true
+	case c.Child != nil && r.isForged(c):
+		return r.errorResult(c.ToolCall, "Error: the journal names a Run for this call that is not its own; nothing was carried out."), true
 	case ok && owner != c.SkillName && c.SkillName != noSkill:
 		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the tool %q is another than when it was called; nothing was carried out.", c.ToolName)), true
 	case !ok:
@@ -166,7 +96,7 @@ func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
 		return r.errorResult(c.ToolCall, "Error: the arguments are not a valid JSON object."), true
 	case isCompletion(c.ToolCall) && r.hasQuestions():
 		return r.errorResult(c.ToolCall, "Error: not yet. Other calls of this turn are still open; complete when you have their results."), true
-	case tool.Kind == skill.Delegate && (r.delegates[c.SkillName] == nil || strings.TrimSpace(query(c.Args)) == ""):
+	case tool.Kind == skill.Delegate && (r.member(c.SkillName) == nil || strings.TrimSpace(query(c.Args)) == ""):
 		return r.errorResult(c.ToolCall, "Error: an Expert is called with a query that is not empty. Say in it all that it needs to know."), true
 	case c.Started && !tool.Repeatable:
 		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
@@ -229,27 +159,4 @@ func (r *run) afterCalls(calls []Call) event.Body {
 		ToolMessage: r.toolMessageRef(calls),
 		NewMessage:  &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: []event.Part{r.textPart(said)}},
 	}
-}
-
-// completed reports whether the Expert declared itself done and was believed.
-func completed(calls []Call) bool {
-	return slices.ContainsFunc(calls, func(c Call) bool {
-		return isCompletion(c.ToolCall) && c.Result != nil && isAccepted(*c.Result)
-	})
-}
-
-func isCompletion(c event.ToolCall) bool {
-	return c.SkillName == event.BaseSkill && c.ToolName == event.CompletionTool
-}
-
-// isAccepted reports whether a completion went through: no failure, no open todos.
-func isAccepted(result event.ToolResult) bool {
-	if result.IsError {
-		return false
-	}
-	var answer struct {
-		RemainingTodos []jsontext.Value `json:"remainingTodos"`
-	}
-	text := event.FirstText(result.Result)
-	return json.Unmarshal([]byte(text), &answer) == nil && len(answer.RemainingTodos) == 0
 }

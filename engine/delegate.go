@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -51,10 +50,20 @@ func (r *run) handOver(calls []Call) (event.CallDelegate, bool) {
 		} else {
 			child.RunID = r.Source.NewID()
 		}
-		child.Expert = reference(r.delegates[c.SkillName])
+		child.Expert = reference(r.member(c.SkillName))
 		b.Delegates = append(b.Delegates, child)
 	}
 	return b, len(b.Delegates) > 0
+}
+
+// member returns the Expert of that name whom the Run can delegate to, or nil.
+func (r *run) member(name string) *expert.Expert {
+	for _, e := range r.team {
+		if e.Name == name {
+			return e
+		}
+	}
+	return nil
 }
 
 // handed returns the calls that other Experts work on.
@@ -82,6 +91,10 @@ func (r *run) runChildren(ctx context.Context, calls []Call) error {
 	errs := make([]error, len(calls))
 	var all sync.WaitGroup
 	for i, c := range calls {
+		// Those that could not ask anything need not begin, and start no skills.
+		if r.exhausted(r.purse, 0, 0, r.price) != nil {
+			break
+		}
 		back, ok := r.seat(ctx, lent)
 		if !ok {
 			break
@@ -121,7 +134,7 @@ func (r *run) seat(ctx context.Context, lent chan struct{}) (back func(), ok boo
 // runChild runs the Expert that a call was handed to: from the beginning, where it was
 // left, or on a branch.
 func (r *run) runChild(ctx context.Context, c Call) (err error) {
-	child := r.newRun(r.delegates[c.SkillName], r)
+	child := r.newRun(r.member(c.SkillName), r)
 	defer func() {
 		if p := recover(); p != nil {
 			r.Log.Error("panic in a delegate", "expert", c.SkillName, "value", p, "stack", string(debug.Stack()))
@@ -166,83 +179,4 @@ func (r *run) refuse() *LimitError {
 		}
 	}
 	return nil
-}
-
-// returned is what came of calls that other Experts work on, in call order. What a branch
-// does again is left out.
-func (r *run) returned(calls []Call, st start) []event.ToolResult {
-	var answers []event.ToolResult
-	for _, c := range handed(calls) {
-		if slices.ContainsFunc(st.children, func(d event.DelegateRun) bool { return d.ToolCallID == c.ID }) {
-			continue
-		}
-		if s, ok := r.child(c); ok && (st.ended || s.isFinal()) {
-			answers = append(answers, r.outcome(c, s))
-		}
-	}
-	return answers
-}
-
-// child returns the state of the Run that works on a call; false if it has not begun.
-func (r *run) child(c Call) (s State, ok bool) {
-	r.look(func(h *History) { s, ok = h.runs[c.Child.RunID] })
-	return s, ok
-}
-
-// isFinal reports whether a delegate has ended for good. One that was stopped from outside,
-// by a full disk, or by a limit that may be raised, goes on when the job does.
-func (s State) isFinal() bool {
-	switch s.Status {
-	case event.StatusCompleted:
-		return true
-	case event.StatusStoppedByError:
-		return s.Failure == nil || s.Failure.Name != storeFailure
-	case event.StatusStoppedByLimit:
-		return s.StopReason == event.LimitDepth || s.StopReason == event.LimitLoop
-	}
-	return false
-}
-
-// unfinished reports whether there are delegates that could go on.
-func (r *run) unfinished() bool {
-	return slices.ContainsFunc(handed(r.state.Step.Calls), func(c Call) bool {
-		s, ok := r.child(c)
-		return !ok || !s.isFinal()
-	})
-}
-
-// outcome is what the parent gets to know of a delegate: its answer, or why there is none.
-func (r *run) outcome(c Call, s State) event.ToolResult {
-	call := c.ToolCall
-	call.SkillName = "delegate/" + c.Child.Expert.Key
-	if s.Status == event.StatusCompleted {
-		text := s.Thread.Last().Text()
-		if strings.TrimSpace(text) == "" {
-			text = "The Expert " + c.Child.Expert.Key + " returned nothing."
-		}
-		return r.textResult(call, text)
-	}
-	return r.errorResult(call, "Delegation failed: "+s.whyStopped())
-}
-
-// whyStopped says why a delegate has no answer.
-func (s State) whyStopped() string {
-	switch s.Status {
-	case event.StatusStoppedByError:
-		if s.Failure != nil {
-			return s.Failure.Message
-		}
-		return "it stopped by an error"
-	case event.StatusStoppedByExceededMaxSteps:
-		return "no steps are left"
-	case event.StatusStoppedByLimit:
-		switch s.StopReason {
-		case event.LimitDepth:
-			return "too many Experts have delegated to one another already; do the work yourself"
-		case event.LimitLoop:
-			return "it goes in a circle: the same was asked or done before"
-		}
-		return "the limit on " + s.StopReason + " is reached"
-	}
-	return "it was stopped: " + s.StopReason
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
 )
@@ -24,6 +22,8 @@ func (r *run) generateToolCall(ctx context.Context) event.Body {
 		return r.failedGeneration(ctx, err)
 	case answer.Finish == model.FinishContentFilter:
 		return filtered(answer)
+	case len(answer.Calls) > maxCalls:
+		return r.tooMany(answer)
 	case len(answer.Calls) > 0 && answer.Finish != model.FinishToolCalls && answer.Finish != model.FinishStop:
 		return r.cutOff(answer)
 	case len(answer.Calls) > 0:
@@ -103,7 +103,8 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 			return nil, err
 		}
 	}
-	granted, err := r.reserve(ctx, r.purse, r.state.estimate(req.Tools), r.price)
+	input := r.estimate(req, isResult)
+	granted, err := r.reserve(ctx, r.purse, input, r.price)
 	if limit, ok := errors.AsType[*LimitError](err); ok {
 		r.refused = limit
 	}
@@ -126,7 +127,7 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 			used = model.AsError(err).Usage
 			return nil, err
 		case chunk.Answer != nil: // paid for, so it is taken even if nobody listens
-			used = chunk.Answer.Usage
+			used = orEstimate(chunk.Answer, input)
 			stream.finish(chunk.Answer)
 			return chunk.Answer, nil
 		case r.closed() != nil:
@@ -144,6 +145,7 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 // within the step: the conversation does not learn of trouble on the line.
 func (r *run) failedGeneration(ctx context.Context, err error) event.Body {
 	if h, stop := r.halted(ctx); stop {
+		r.given = model.AsError(err).Usage
 		return r.settle(h)
 	}
 	e := model.AsError(err)
@@ -180,58 +182,6 @@ func (r *run) delay(asked time.Duration) time.Duration {
 	return d/2 + time.Duration(r.Source.Fraction()*float64(d/2))
 }
 
-// uselessAnswer makes the model try again, with a message that says what was wrong.
-func (r *run) uselessAnswer(usage event.Usage, name, message string, pair *exchange) event.Body {
-	if r.state.RetryCount >= r.job.MaxRetries {
-		failure := event.Failure{Name: "MaxRetriesExceeded", Message: fmt.Sprintf("Max retries (%d) exceeded: %s", r.job.MaxRetries, message)}
-		return event.StopRunByError{Error: failure, Usage: usage}
-	}
-	retry := event.Retry{Reason: reason(name, message), Usage: usage}
-	if pair == nil {
-		retry.NewMessages = []*event.Message{r.userMessage(retry.Reason)}
-		return retry
-	}
-	retry.NewMessages = pair.messages
-	if pair.call.ID != "" {
-		retry.ToolCalls, retry.ToolResults = []event.ToolCall{pair.call}, []event.ToolResult{pair.result}
-	}
-	return retry
-}
-
-// An exchange is what the model said and an answer, made up to show it its mistake.
-type exchange struct {
-	call     event.ToolCall // none if it said only text
-	result   event.ToolResult
-	messages []*event.Message
-}
-
-// cutOff answers a turn that ended in the middle of its calls: their arguments cannot
-// be trusted, so none is carried out, and the first is answered with the reason.
-func (r *run) cutOff(answer *model.Answer) event.Body {
-	message := "The answer was cut off before the tool calls were complete, so none was carried out. Make smaller calls."
-	if answer.Finish != model.FinishLength {
-		message = fmt.Sprintf("The answer ended for the reason %q before its tool calls were complete, so none was carried out. Try again.", answer.Finish)
-	}
-	only := *answer
-	only.Calls, only.Text = r.inOrder(answer.Calls)[:1], ""
-	called := r.calls(&only)
-	call := callsOf(called)[0]
-	result := r.errorResult(call.ToolCall, reason("CutOff", message))
-	call.Result = &result
-	answered := toolMessage(r.toolMessageRef([]Call{call}), []Call{call})
-	return r.uselessAnswer(answer.Usage, "CutOff", message, &exchange{
-		call.ToolCall, result, []*event.Message{called.NewMessage, answered},
-	})
-}
-
-// cutText answers a text that ended at the output limit: half an answer must not pass
-// for a whole one.
-func (r *run) cutText(answer *model.Answer) event.Body {
-	const message = "The answer was cut off at the output limit. Answer again, and shorter."
-	pair := []*event.Message{r.expertMessage(answer, answer.Text), r.userMessage(reason("CutOff", message))}
-	return r.uselessAnswer(answer.Usage, "CutOff", message, &exchange{messages: pair})
-}
-
 // expertMessage is the model's turn as a message: thinking first, then text.
 func (r *run) expertMessage(answer *model.Answer, text string) *event.Message {
 	return &event.Message{
@@ -248,16 +198,4 @@ func (r *run) thinkingParts(answer *model.Answer) []event.Part {
 		parts = append(parts, event.Part{ID: r.Source.NewID(), Type: event.ThinkingPart, Thinking: validText(t.Text), Signature: t.Signature, ProviderData: t.ProviderData})
 	}
 	return parts
-}
-
-// reason is the JSON text by which a failure is described to model and observers.
-func reason(name, message string) string {
-	text, err := json.Marshal(struct {
-		Error   string `json:"error"`
-		Message string `json:"message"`
-	}{name, validText(message)})
-	if err != nil {
-		return name
-	}
-	return string(text)
 }

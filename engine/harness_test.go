@@ -227,12 +227,15 @@ type bench struct {
 	maxDepth  int
 	atOnce    int // Runs
 	price     expert.Price
+	prices    map[string]expert.Price // by provider, instead of the one price
+	provider  string
 
 	maxSteps, maxRetries int
 	parallel             int
 	timeout              time.Duration
 	window               int
 	emit                 func(event.Event) error
+	record               func(store.Record) error
 	redact               func(string) string
 	lean                 bool
 	skills               func(context.Context, SkillRequest) (*skill.Toolbox, error) // instead of the usual ones
@@ -307,7 +310,14 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 	limits := b.limits
 	limits.MaxSteps = b.maxSteps
 	job := Job{ID: "job", Expert: b.expert, Lookup: b.lookup, Input: in, Limits: limits, MaxDepth: b.maxDepth, MaxParallel: b.atOnce, MaxRetries: b.maxRetries, Timeout: b.timeout, ContextWindow: b.window, Workspace: "/ws"}
-	if b.price != (expert.Price{}) {
+	job.Provider = b.provider
+	switch {
+	case b.prices != nil:
+		job.Price = func(provider, _ string) (expert.Price, bool) {
+			price, ok := b.prices[provider]
+			return price, ok
+		}
+	case b.price != (expert.Price{}):
 		job.Price = func(string, string) (expert.Price, bool) { return b.price, true }
 	}
 	var thinker model.Model = b.script
@@ -325,7 +335,7 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 		Log:    slog.New(slog.DiscardHandler),
 		Skills: skills,
 		Redact: b.redact,
-		Listener: Listener{Full: !b.lean, Emit: func(e event.Event) error {
+		Listener: Listener{Full: !b.lean, Record: b.record, Emit: func(e event.Event) error {
 			b.events = append(b.events, e)
 			if b.emit != nil {
 				return b.emit(e)
@@ -344,6 +354,31 @@ func (b *bench) must(in Input) Result {
 		b.t.Fatalf("run: %v", err)
 	}
 	return r
+}
+
+// interrupted runs until a tool waits, and is stopped there by the user.
+func (b *bench) interrupted(in Input) Result {
+	b.t.Helper()
+	ctx, cancel := context.WithCancelCause(b.t.Context())
+	defer cancel(nil)
+	b.tools.onWait = func() { cancel(errors.New("ctrl-c")) }
+	r, err := b.run(ctx, in)
+	if err != nil || r.Status != event.StatusStoppedByInterrupt {
+		b.t.Fatalf("stopped by the user: %+v, %v", r, err)
+	}
+	return r
+}
+
+// killedAfter runs until an Expert has recorded an event of a type, and is killed there.
+func (b *bench) killedAfter(expert string, kind event.Type, in Input) {
+	b.t.Helper()
+	inner := b.store
+	b.store = &mortal{Store: inner, left: -1, until: func(e event.Event) bool { return e.ExpertKey == expert && e.Type() == kind }}
+	_, err := b.run(b.t.Context(), in)
+	b.store = inner
+	if !errors.Is(err, errDead) {
+		b.t.Fatalf("killed: %v", err)
+	}
 }
 
 // trace lists the state events of the newest run as type@step.

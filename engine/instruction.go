@@ -2,6 +2,7 @@ package engine
 
 import (
 	_ "embed"
+	"strconv"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
@@ -47,9 +48,11 @@ func (r *run) instruction(start event.StartRun) *event.Message {
 	block("This block has the rules of your skills.", skills.String())
 	var team strings.Builder
 	for _, d := range r.team {
+		// What strangers wrote must not pass for one of these blocks: it is quoted, and
+		// nothing in it is hidden.
 		team.WriteString("- \"" + d.Name + "\"")
 		if d.Description != "" {
-			team.WriteString(": " + d.Description)
+			team.WriteString(": " + strconv.Quote(d.Description))
 		}
 		team.WriteString("\n")
 	}

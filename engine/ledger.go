@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
-	"time"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -26,34 +24,17 @@ const (
 // may cost is set aside; after it, what it did cost is written down. So children that run
 // side by side cannot spend the same money twice.
 type ledger struct {
-	price     func(provider, model string) (expert.Price, bool)
+	prices    func(provider, model string) (expert.Price, bool)
 	maxOutput int
 
 	mu      sync.Mutex
 	changed chan struct{} // closed, and made anew, when something that was set aside is free again
 }
 
-// A purse is what one Run, with all that it delegates to, has used, and may use. The purse
-// of the job holds those of all its Runs.
-type purse struct {
-	within *purse // nil for the job's
-	limits expert.Limits
-	since  time.Time
-
-	steps  int
-	tokens int64
-	cost   float64
-
-	atWork int // Runs that may ask for their share
-
-	heldTokens int64 // set aside for answers that are under way
-	heldCost   float64
-}
-
 func newLedger(job Job) *ledger {
-	l := &ledger{price: job.Price, maxOutput: job.MaxOutput, changed: make(chan struct{})}
-	if l.price == nil {
-		l.price = func(string, string) (expert.Price, bool) { return expert.Price{}, false }
+	l := &ledger{prices: job.Price, maxOutput: job.MaxOutput, changed: make(chan struct{})}
+	if l.prices == nil {
+		l.prices = func(string, string) (expert.Price, bool) { return expert.Price{}, false }
 	}
 	if l.maxOutput <= 0 {
 		l.maxOutput = usualOutput
@@ -61,22 +42,13 @@ func newLedger(job Job) *ledger {
 	return l
 }
 
-// add writes down what was spent earlier. The purses around p have it already.
-func (p *purse) add(s Spent, price expert.Price) {
-	p.steps += s.Steps
-	p.tokens += int64(s.Usage.TotalTokens)
-	p.cost += costOf(price, s.Usage)
-}
-
 // step takes one step, if there is one left. A step without a question to the model is
 // always taken: it only closes what was begun.
 func (l *ledger) step(p *purse, asks bool) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for q := p; asks && q != nil; q = q.within {
-		if most := q.limits.MaxSteps; most > 0 && q.steps >= most {
-			return &LimitError{Limit: event.LimitSteps, Used: float64(q.steps), Max: float64(most)}
-		}
+	if limit := p.outOfSteps(0); asks && limit != nil {
+		return limit
 	}
 	for q := p; q != nil; q = q.within {
 		q.steps++
@@ -88,23 +60,16 @@ func (l *ledger) step(p *purse, asks bool) *LimitError {
 func (l *ledger) stepsLeft(p *purse) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for q := p; q != nil; q = q.within {
-		if most := q.limits.MaxSteps; most > 0 && q.steps >= most {
-			return false
-		}
-	}
-	return true
+	return p.outOfSteps(0) == nil
 }
 
-// exhausted says which limit keeps a Run from asking the model again, after one more step;
-// nil when none does.
-func (l *ledger) exhausted(p *purse, input int, price expert.Price) *LimitError {
+// exhausted says which limit keeps a model from being asked, after so many more steps; nil
+// when none does.
+func (l *ledger) exhausted(p *purse, more, input int, price expert.Price) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for q := p; q != nil; q = q.within {
-		if most := q.limits.MaxSteps; most > 0 && q.steps+1 >= most {
-			return &LimitError{Limit: event.LimitSteps, Used: float64(q.steps), Max: float64(most)}
-		}
+	if limit := p.outOfSteps(more); limit != nil {
+		return limit
 	}
 	_, _, err := l.afford(p, input, price)
 	limit, _ := errors.AsType[*LimitError](err)
@@ -173,32 +138,6 @@ func (l *ledger) afford(p *purse, input int, price expert.Price) (output int, wa
 	return int(most), false, nil
 }
 
-// left is what a limit leaves for an answer.
-type left struct {
-	output float64 // tokens
-	held   bool    // some of it is set aside for others, and may come back
-	limit  *LimitError
-}
-
-// left lists what the limits of a purse leave for the answer to a request.
-func (p *purse) left(input int, price expert.Price) (all []left) {
-	if most := p.limits.MaxTokens; most > 0 {
-		all = append(all, left{
-			float64(most - p.tokens - p.heldTokens - int64(input)), p.heldTokens > 0,
-			&LimitError{Limit: event.LimitTokens, Used: float64(p.tokens), Max: float64(most)},
-		})
-	}
-	if most := p.limits.MaxCost; most > 0 {
-		money := most - p.cost - p.heldCost - inputCost(price, input)
-		output := money / price.Output * million
-		if price.Output == 0 {
-			output = math.Copysign(math.Inf(1), money) // answers cost nothing, questions do
-		}
-		all = append(all, left{output, p.heldCost > 0, &LimitError{Limit: event.LimitCost, Used: p.cost, Max: most}})
-	}
-	return all
-}
-
 // settleUsage writes down what an answer used, instead of what was set aside for it.
 func (l *ledger) settleUsage(p *purse, g grant, u event.Usage, price expert.Price) {
 	l.mu.Lock()
@@ -223,17 +162,4 @@ func (l *ledger) work(p *purse, n int) {
 	for q := p; q != nil; q = q.within {
 		q.atWork += n
 	}
-}
-
-const million = 1e6
-
-// costOf is what tokens cost. What was not read from the provider's cache counts as
-// written to it: all of it may have been, and a limit must not be passed by rounding down.
-func costOf(p expert.Price, u event.Usage) float64 {
-	cached := min(u.CachedInputTokens, u.InputTokens)
-	return inputCost(p, u.InputTokens-cached) + (float64(cached)*p.CachedInput+float64(u.OutputTokens)*p.Output)/million
-}
-
-func inputCost(p expert.Price, tokens int) float64 {
-	return float64(tokens) * max(p.Input, p.CacheWrite) / million
 }

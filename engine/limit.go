@@ -77,20 +77,23 @@ func (r *run) halted(ctx context.Context) (halt, bool) {
 // not stop in time is left without a result: its outcome is unknown. Then the Run
 // ends; of a limit, the numbers are recorded first.
 func (r *run) settle(h halt) event.Body {
-	if result, ok := r.flight.stopOne(); ok {
-		return r.landed(result)
+	for result, ok := r.flight.stopOne(); ok; result, ok = r.flight.stopOne() {
+		// A call that does no harm is simply made again when the Run goes on.
+		if tool, _, _ := r.toolbox.Lookup(result.ToolName); !result.IsError || !tool.Repeatable {
+			return r.landed(result)
+		}
 	}
 	switch l := h.limit; {
 	case h.stop != nil:
-		return event.StopRunByError{Error: event.Failure{Name: h.stop.Name, Message: validText(h.stop.Error())}}
+		return event.StopRunByError{Error: event.Failure{Name: h.stop.Name, Message: validText(h.stop.Error())}, Usage: r.given}
 	case l == nil:
-		return event.StopRunByInterrupt{Reason: h.reason}
+		return event.StopRunByInterrupt{Reason: h.reason, Usage: r.given}
 	case l.Limit == event.LimitSteps:
-		return event.StopRunByExceededMaxSteps{}
+		return event.StopRunByExceededMaxSteps{Usage: r.given}
 	case r.limit == nil:
 		r.limit = l
 		return event.LimitWarning{Limit: l.Limit, Used: l.Used, Max: l.Max}
 	default:
-		return event.StopRunByLimit{Limit: l.Limit}
+		return event.StopRunByLimit{Limit: l.Limit, Usage: r.given}
 	}
 }

@@ -24,7 +24,7 @@ func (r *run) notice() (event.LimitWarning, bool) {
 		used:  float64(s.LastUsage.InputTokens + s.LastUsage.OutputTokens),
 		most:  float64(s.ContextWindow),
 	}) {
-		if u.most <= 0 || u.used < most*u.most*(1-rounding) || slices.Contains(s.Warned, u.limit) {
+		if u.most <= 0 || u.used < most*u.most*(1-rounding) || u.words() != "" && u.used >= u.most || slices.Contains(s.Warned, u.limit) {
 			continue
 		}
 		warning := event.LimitWarning{Limit: u.limit, Used: u.used, Max: u.most}

@@ -86,8 +86,9 @@ var errDead = errors.New("killed")
 // appended is there, and nothing else is.
 type mortal struct {
 	store.Store
-	mu   sync.Mutex
-	left int
+	mu    sync.Mutex
+	left  int                    // less than 0: any number
+	until func(event.Event) bool // or the last event that is appended
 }
 
 func (m *mortal) Open(ctx context.Context, id string) (store.Journal, error) {
@@ -107,6 +108,9 @@ func (j *mortalJournal) Append(ctx context.Context, e event.Event) (store.Record
 		return store.Record{}, errDead
 	}
 	j.m.left--
+	if j.m.until != nil && j.m.until(e) {
+		j.m.left = 0
+	}
 	return j.Journal.Append(ctx, e)
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -27,15 +26,18 @@ type run struct {
 	flight  flight      // tool calls under way
 	limit   *LimitError // that was reached and recorded
 	refused *LimitError // that was reached by this Run itself
+	given   event.Usage // of an answer that was given up, and is not recorded yet
+	origin  string      // the Run whose conversation it goes on with
 
-	team      []*expert.Expert          // whom it can delegate to
-	delegates map[string]*expert.Expert // the same, by name
+	team []*expert.Expert // whom it can delegate to
 
 	reports   reports  // of skills, not yet published
 	connected []string // names of the skills that were announced
 
 	offered        []model.Tool // as the model is shown them
 	offeredVersion int          // of the toolbox that they were made of
+
+	measuredVersion int // of the tools that a request was last estimated with, and 1; 0 for none
 }
 
 // execute runs from the first event to the end, delegates included.
@@ -46,6 +48,9 @@ func (r *run) execute(ctx context.Context, st start) (Result, error) {
 	defer cancel(nil)
 	defer r.closeSkills()
 
+	if st.from != nil {
+		r.origin = st.from.State.RunID
+	}
 	first := r.begin(st)
 	r.setStep(st, first)
 	if r.refused = r.refuse(); r.refused != nil {
@@ -94,7 +99,7 @@ func (r *run) live(ctx context.Context, startErr error) (Result, error) {
 		if !halted && r.unfinished() {
 			// Who cannot go on need not be told that others could not: what they began goes
 			// on when more is allowed.
-			r.refused = r.exhausted(r.purse, r.state.estimate(nil), r.price)
+			r.refused = r.exhausted(r.purse, 1, r.state.estimate(), r.price)
 			halted = r.refused != nil
 		}
 		st := start{runID: r.runID, parent: r.state.DelegatedBy, ended: !halted}
@@ -175,52 +180,6 @@ func (r *run) stamp(body event.Body) event.Event {
 	return e
 }
 
-// giveUp turns an error into the event that ends the Run, or leads to its end.
-func (r *run) giveUp(ctx context.Context, err error) event.Body {
-	if h, stop := r.halted(ctx); stop {
-		return r.settle(h)
-	}
-	failure := event.Failure{Name: "RuntimeError", Message: validText(err.Error())}
-	if stop, ok := errors.AsType[*StopError](err); ok {
-		failure.Name = stop.Name
-	}
-	return event.StopRunByError{Error: failure}
-}
-
-// storeFailure names the failure of a Run whose journal takes no more records.
-const storeFailure = "StoreError"
-
-// abandon ends a run whose journal takes no more records. One last record is tried:
-// a store keeps some room for it.
-func (r *run) abandon(err error) (Result, error) {
-	if r.state.Phase != Stopped && r.state.Phase != Init {
-		last := event.StopRunByError{Error: event.Failure{Name: storeFailure, Message: validText(err.Error())}}
-		if lastErr := r.keep(last); lastErr != nil {
-			r.Log.Debug("the end of the run could not be recorded", "error", lastErr)
-		}
-	}
-	return r.result(), storeError(err)
-}
-
-// closeSkills stops what still runs. Nothing of a run outlives it.
-func (r *run) closeSkills() {
-	for {
-		if _, ok := r.flight.stopOne(); !ok {
-			break
-		}
-	}
-	if r.toolbox != nil {
-		if err := r.beside(r.toolbox.Close); err != nil {
-			r.Log.Warn("skills did not close cleanly", "error", err)
-		}
-	}
-	r.tell()
-	r.reports.close()
-	for _, name := range r.connected {
-		r.show(event.SkillDisconnected{SkillName: name})
-	}
-}
-
 // announcement is the event with which this process takes up a Run, before its skills start.
 func (r *run) announcement(st start) event.InitializeRuntime {
 	return event.InitializeRuntime{
@@ -235,22 +194,4 @@ func (r *run) announcement(st start) event.InitializeRuntime {
 		Query:               st.query,
 		InteractiveToolCall: st.answer,
 	}
-}
-
-func (r *run) result() Result {
-	s := r.state
-	result := Result{
-		JobID: r.job.ID, RunID: r.runID, CheckpointID: s.CheckpointID,
-		Status: s.Status, Failure: s.Failure, Reason: s.StopReason, Usage: s.Usage,
-	}
-	r.look(func(h *History) { result.TotalSteps = h.Job.TotalSteps })
-	switch s.Status {
-	case event.StatusCompleted:
-		result.Text = s.Thread.Last().Text()
-	case event.StatusStoppedByInteractiveTool:
-		result.Pending = s.Pending()
-	case event.StatusStoppedByLimit:
-		result.Limit = r.limit
-	}
-	return result
 }

@@ -36,14 +36,43 @@ func sizeOf(parts []event.Part) int {
 	return n
 }
 
-// estimate says how many tokens the next request will have: what the provider counted last
-// time, and what was said since. Before the first answer the tools have to be guessed, too.
-func (s State) estimate(tools []model.Tool) int {
-	bytes := s.Unmeasured
-	if s.LastUsage.TotalTokens == 0 && s.LastUsage.InputTokens == 0 {
-		for _, t := range tools {
+// estimate says how many tokens the conversation will have in the next request: what the
+// provider counted last time, and what was said since.
+func (s State) estimate() int {
+	return s.LastUsage.InputTokens + s.LastUsage.OutputTokens + s.Unmeasured/bytesPerToken + 1
+}
+
+// estimate says how many tokens a request will have. Tools count when no answer has
+// counted them yet, and so do the results that a final answer is asked for with.
+func (r *run) estimate(req *model.Request, isResult bool) int {
+	bytes := 0
+	measured := r.state.LastUsage.InputTokens > 0 && (r.measuredVersion == 0 || r.measuredVersion == r.offeredVersion+1)
+	if !measured {
+		for _, t := range req.Tools {
 			bytes += len(t.Name) + len(t.Description) + len(t.InputSchema)
 		}
 	}
-	return s.LastUsage.InputTokens + s.LastUsage.OutputTokens + bytes/bytesPerToken + 1
+	r.measuredVersion = r.offeredVersion + 1
+	if isResult {
+		bytes += size(req.Messages[len(req.Messages)-1])
+	}
+	return r.state.estimate() + bytes/bytesPerToken
+}
+
+// orEstimate is what an answer used, or what it must have used if its provider does not
+// say: limits hold for those, too.
+func orEstimate(answer *model.Answer, input int) event.Usage {
+	u := event.Usage{}.Add(answer.Usage)
+	if u.TotalTokens = max(u.TotalTokens, u.InputTokens+u.OutputTokens); u.TotalTokens > 0 {
+		return u
+	}
+	bytes := len(answer.Text)
+	for _, t := range answer.Thinking {
+		bytes += len(t.Text)
+	}
+	for _, c := range answer.Calls {
+		bytes += len(c.Tool) + len(c.Args)
+	}
+	output := bytes/bytesPerToken + 1
+	return event.Usage{InputTokens: input, OutputTokens: output, TotalTokens: input + output}
 }

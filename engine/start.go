@@ -40,15 +40,14 @@ func (r *run) begin(st start) event.StartRun {
 		return body
 	}
 	body.From = st.from.address()
-	body.Delegates = st.children
 	calls := st.from.State.open()
+	if st.query != "" {
+		body.InputMessages = r.asked(body, calls, st.query)
+		return body
+	}
+	body.Delegates = st.children
 	if st.continues() || len(st.children) > 0 {
 		body.Answers = r.returned(calls, st)
-	}
-	if st.query != "" {
-		body.InputMessages = r.asked(body, calls, st)
-		body.Answers = nil
-		return body
 	}
 	// The instruction stays as it was, so that a provider's prompt cache still fits, unless
 	// the Expert is another by now.
@@ -74,7 +73,7 @@ func changedDefinition(st start, b event.StartRun) (event.DefinitionChanged, boo
 // asked puts a new query behind the conversation. The instruction is made anew, since its
 // date and the Expert's definition may have changed; calls that are still open get an
 // answer first, because providers refuse a conversation without one.
-func (r *run) asked(body event.StartRun, calls []Call, st start) []*event.Message {
+func (r *run) asked(body event.StartRun, calls []Call, query string) []*event.Message {
 	messages := []*event.Message{r.instruction(body)}
 	if calls = slices.Clone(withAnswers(calls, r.returned(calls, start{}))); len(calls) > 0 {
 		for i, c := range calls {
@@ -93,7 +92,7 @@ func (r *run) asked(body event.StartRun, calls []Call, st start) []*event.Messag
 		}
 		messages = append(messages, toolMessage(r.toolMessageRef(calls), calls))
 	}
-	return append(messages, r.userMessage(st.query))
+	return append(messages, r.userMessage(query))
 }
 
 func (r *run) hasBegun(runID string) (begun bool) {

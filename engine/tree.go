@@ -17,7 +17,7 @@ type tree struct {
 	*desk
 	*ledger
 
-	purse *purse           // of the job
+	whole *purse           // of the job
 	slots chan struct{}    // has room for as many Runs as may be at work at once
 	past  map[string]Spent // by Runs of earlier stretches, with all that they delegated to
 }
@@ -25,12 +25,12 @@ type tree struct {
 func newTree(job Job, parts Parts, d *desk) *tree {
 	t := &tree{
 		job: job, Parts: parts, desk: d, ledger: newLedger(job),
-		purse: &purse{limits: job.Limits, since: parts.Source.Now()},
+		whole: &purse{limits: job.Limits, since: parts.Source.Now()},
 		slots: make(chan struct{}, cmp.Or(job.MaxParallel, expert.DefaultMaxParallel)),
 	}
 	d.look(func(h *History) {
 		for _, s := range h.runs {
-			t.purse.add(s.Spent, t.priceOf(s.Provider, s.Model))
+			t.whole.add(s.Spent, t.priceOf(s.Provider, s.Model))
 		}
 		t.past = h.spent()
 	})
@@ -72,8 +72,8 @@ func (t *tree) limitTime(ctx context.Context, most time.Duration) (context.Conte
 
 // newRun returns a Run of an Expert, below its parent; nil for the coordinator.
 func (t *tree) newRun(e *expert.Expert, parent *run) *run {
-	r := &run{tree: t, expert: e, parent: parent, depth: 1, delegates: make(map[string]*expert.Expert)}
-	around := t.purse
+	r := &run{tree: t, expert: e, parent: parent, depth: 1}
+	around := t.whole
 	if parent != nil {
 		r.depth, around = parent.depth+1, parent.purse
 	}
@@ -84,7 +84,6 @@ func (t *tree) newRun(e *expert.Expert, parent *run) *run {
 	}
 	for _, key := range e.Delegates {
 		if d, ok := t.job.Lookup(key); ok {
-			r.delegates[d.Name] = d
 			r.team = append(r.team, d)
 		}
 	}
@@ -94,9 +93,9 @@ func (t *tree) newRun(e *expert.Expert, parent *run) *run {
 // priceOf returns the price of a model. One of an earlier stretch that is not known counts
 // as much as the one in use: nothing would be too little.
 func (t *tree) priceOf(provider, model string) expert.Price {
-	price, ok := t.price(provider, model)
+	price, ok := t.prices(provider, model)
 	if !ok {
-		price, _ = t.price(t.job.Provider, t.job.ModelName)
+		price, _ = t.prices(t.job.Provider, t.job.ModelName)
 	}
 	return price
 }

@@ -61,6 +61,12 @@ func (j Job) Apply(e Event) Job {
 		j.Usage = j.Usage.Add(b.Usage)
 	case StopRunByError:
 		j.Usage = j.Usage.Add(b.Usage)
+	case StopRunByExceededMaxSteps:
+		j.Usage = j.Usage.Add(b.Usage)
+	case StopRunByLimit:
+		j.Usage = j.Usage.Add(b.Usage)
+	case StopRunByInterrupt:
+		j.Usage = j.Usage.Add(b.Usage)
 	}
 	if status, ok := e.EndStatus(); ok && j.ownedBy(e.RunID) {
 		j = j.end(status, e.Timestamp)

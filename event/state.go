@@ -205,6 +205,7 @@ type StopRunByDelegate struct {
 // StopRunByExceededMaxSteps ends a Run whose job used up its steps.
 type StopRunByExceededMaxSteps struct {
 	End
+	Usage   Usage          `json:"usage,omitzero"` // of an answer that was given up
 	Unknown jsontext.Value `json:",embed"`
 }
 
@@ -235,6 +236,7 @@ const LimitContext = "context"
 type StopRunByLimit struct {
 	End
 	Limit   string         `json:"limit"`
+	Usage   Usage          `json:"usage,omitzero"` // of an answer that was given up
 	Unknown jsontext.Value `json:",embed"`
 }
 
@@ -244,6 +246,7 @@ type StopRunByLimit struct {
 type StopRunByInterrupt struct {
 	End
 	Reason  string         `json:"reason"`
+	Usage   Usage          `json:"usage,omitzero"` // of an answer that was given up
 	Unknown jsontext.Value `json:",embed"`
 }
 

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+)
+
+// A request is guessed rather too large, but not absurdly so: an image counts the same
+// however many bytes it has, and of a file a share.
+func TestSizeOfAMessage(t *testing.T) {
+	data := strings.Repeat("x", 80_000)
+	result := func(p event.Part) event.Part {
+		return event.Part{Type: event.ToolResultPart, ToolName: "read", Contents: []event.Part{p}}
+	}
+	for name, tt := range map[string]struct {
+		part event.Part
+		want int
+	}{
+		"text":      {event.Part{Type: event.TextPart, Text: "hello"}, 5},
+		"thinking":  {event.Part{Type: event.ThinkingPart, Thinking: "hm"}, 2},
+		"a call":    {event.Part{Type: event.ToolCallPart, ToolName: "read", Args: jsontext.Value(`{"a":1}`)}, 11},
+		"an image":  {event.Part{Type: event.ImageInlinePart, EncodedData: data}, imageBytes},
+		"a picture": {event.Part{Type: event.ImageBinaryPart, Data: data}, imageBytes},
+		"a PDF":     {event.Part{Type: event.FileInlinePart, EncodedData: data}, 10_000},
+		"a result":  {result(event.Part{Type: event.FileBinaryPart, Data: data}), 10_004},
+	} {
+		if got := size(&event.Message{Contents: []event.Part{tt.part}}); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+	if got := size(nil); got != 0 {
+		t.Errorf("no message: %d", got)
+	}
+}
+
+// Before the first answer everything is guessed, tools included. After it, what the provider
+// counted stands for all that it saw, and only what came since is guessed.
+func TestEstimate(t *testing.T) {
+	words := func(n int) *event.Message {
+		return &event.Message{Type: event.UserMessage, Contents: []event.Part{{Type: event.TextPart, Text: strings.Repeat("x", n*bytesPerToken)}}}
+	}
+	tools := []model.Tool{{Name: "abc", Description: strings.Repeat("d", 3000), InputSchema: jsontext.Value(strings.Repeat(" ", 297))}}
+	guess := func(s State, req *model.Request, isResult bool) int { return (&run{state: s}).estimate(req, isResult) }
+	request := &model.Request{Tools: tools, Messages: []*event.Message{words(7)}}
+	s := State{}.say(words(1000))
+	if got := guess(s, &model.Request{}, false); got != 1001 {
+		t.Errorf("before the first answer: %d", got)
+	}
+	if got := guess(s, request, false); got != 2101 {
+		t.Errorf("with tools: %d", got)
+	}
+	s = s.spend(event.Usage{InputTokens: 500, OutputTokens: 20, TotalTokens: 520})
+	if got := guess(s, request, false); got != 521 {
+		t.Errorf("after an answer: %d", got)
+	}
+	if got := guess(s, request, true); got != 528 {
+		t.Errorf("with the results for a final answer: %d", got)
+	}
+	if got := guess(s.say(words(100)), request, false); got != 621 {
+		t.Errorf("after a message more: %d", got)
+	}
+	if got := guess(s.spend(event.Usage{}), request, false); got != 521 {
+		t.Errorf("after a failure that used nothing: %d", got)
+	}
+}

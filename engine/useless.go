@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+)
+
+// uselessAnswer makes the model try again, with a message that says what was wrong.
+func (r *run) uselessAnswer(usage event.Usage, name, message string, pair *exchange) event.Body {
+	if r.state.RetryCount >= r.job.MaxRetries {
+		failure := event.Failure{Name: "MaxRetriesExceeded", Message: fmt.Sprintf("Max retries (%d) exceeded: %s", r.job.MaxRetries, message)}
+		return event.StopRunByError{Error: failure, Usage: usage}
+	}
+	retry := event.Retry{Reason: reason(name, message), Usage: usage}
+	if pair == nil {
+		retry.NewMessages = []*event.Message{r.userMessage(retry.Reason)}
+		return retry
+	}
+	retry.NewMessages = pair.messages
+	if pair.call.ID != "" {
+		retry.ToolCalls, retry.ToolResults = []event.ToolCall{pair.call}, []event.ToolResult{pair.result}
+	}
+	return retry
+}
+
+// An exchange is what the model said and an answer, made up to show it its mistake.
+type exchange struct {
+	call     event.ToolCall // none if it said only text
+	result   event.ToolResult
+	messages []*event.Message
+}
+
+// maxCalls is how many calls a turn may have. Each costs records and, in the end, a place
+// in the conversation.
+const maxCalls = 4096
+
+// tooMany answers a turn with more calls than anybody needs.
+func (r *run) tooMany(answer *model.Answer) event.Body {
+	return r.notCarriedOut(answer, fmt.Sprintf("The answer had %d tool calls, and at most %d are carried out in a turn, so none was. Make fewer.", len(answer.Calls), maxCalls))
+}
+
+// cutOff answers a turn that ended in the middle of its calls: their arguments cannot
+// be trusted.
+func (r *run) cutOff(answer *model.Answer) event.Body {
+	message := "The answer was cut off before the tool calls were complete, so none was carried out. Make smaller calls."
+	if answer.Finish != model.FinishLength {
+		message = fmt.Sprintf("The answer ended for the reason %q before its tool calls were complete, so none was carried out. Try again.", answer.Finish)
+	}
+	return r.notCarriedOut(answer, message)
+}
+
+// notCarriedOut answers a turn of whose calls none is carried out: the first is answered with
+// the reason.
+func (r *run) notCarriedOut(answer *model.Answer, message string) event.Body {
+	only := *answer
+	only.Calls, only.Text = r.inOrder(answer.Calls)[:1], ""
+	called := r.calls(&only)
+	call := callsOf(called)[0]
+	result := r.errorResult(call.ToolCall, reason("CutOff", message))
+	call.Result = &result
+	answered := toolMessage(r.toolMessageRef([]Call{call}), []Call{call})
+	return r.uselessAnswer(answer.Usage, "CutOff", message, &exchange{
+		call.ToolCall, result, []*event.Message{called.NewMessage, answered},
+	})
+}
+
+// cutText answers a text that ended at the output limit: half an answer must not pass
+// for a whole one.
+func (r *run) cutText(answer *model.Answer) event.Body {
+	const message = "The answer was cut off at the output limit. Answer again, and shorter."
+	pair := []*event.Message{r.expertMessage(answer, answer.Text), r.userMessage(reason("CutOff", message))}
+	return r.uselessAnswer(answer.Usage, "CutOff", message, &exchange{messages: pair})
+}
+
+// reason is the JSON text by which a failure is described to model and observers.
+func reason(name, message string) string {
+	text, err := json.Marshal(struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}{name, validText(message)})
+	if err != nil {
+		return name
+	}
+	return string(text)
+}
