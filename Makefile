@@ -7,7 +7,7 @@ FUZZTIME         ?= 10s
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build npm test test-wire test-root check cross race lint fuzz bench demo clean
+.PHONY: help build npm test test-wire test-root sweep check cross race lint fuzz bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -45,7 +45,7 @@ cross: ## build the program and its tests for macOS and Windows
 # but a check that CI leaves out would never be missed.
 race:
 	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then \
-		echo "go test -race ./..."; go test -race ./...; \
+		echo "go test -race ./..."; go test -race -timeout 20m ./...; \
 	elif [ -n "$$CI" ]; then \
 		echo "make test: CI needs a C compiler for the race detector; install gcc"; exit 1; \
 	else \
@@ -62,6 +62,10 @@ test-root: ## run the tests that need root (build tag root, names TestRoot...)
 	@packages=$$(grep -rl --include='*_test.go' '^//go:build.*\<root\>' . | xargs -r -n1 dirname | sort -u); \
 	if [ -z "$$packages" ]; then echo "no test needs root"; exit 0; fi; \
 	echo "go test -tags root -run '^TestRoot'" $$packages; go test -tags root -run '^TestRoot' $$packages
+
+# Under the race detector the sweep takes samples; this one leaves nothing out.
+sweep: ## kill jobs at every failpoint, resume them, and count what is lost or done twice
+	go test -count=1 -timeout 30m -v -run 'TestSweep$$' ./test/sweep
 
 lint: $(GOLANGCI) ## run the linters of .golangci.yml (the first time, build them: minutes)
 	$(GOLANGCI) run ./...

@@ -1,0 +1,108 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// Evidence is kept beside the journal, in files that know nothing of it: what was really
+// done, and not what is said about it.
+const (
+	ranName   = "ran"   // calls that were carried out
+	paidName  = "paid"  // generations that were answered
+	shownName = "shown" // kept events that a listener was told, by id
+)
+
+// An exhibit is one file of evidence. It is not flushed: a line survives the death of the
+// process that wrote it.
+type exhibit struct{ f *os.File }
+
+func openExhibit(dir, name string) (*exhibit, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	return &exhibit{f}, err
+}
+
+// note adds a line, with one write.
+func (e *exhibit) note(format string, args ...any) error {
+	_, err := fmt.Fprintf(e.f, format+"\n", args...)
+	return err
+}
+
+// lines reads an exhibit. A file that is not there has none.
+func lines(dir, name string) ([]string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	return strings.Split(string(data), "\n")[:bytes.Count(data, []byte("\n"))], err
+}
+
+// The tools of the evidence skill.
+const (
+	lookTool = "look" // repeatable
+	actTool  = "act"  // has an effect
+	slowTool = "slow" // has an effect, and goes on for a while behind it
+)
+
+// witness is a skill whose tools do nothing but leave evidence.
+type witness struct {
+	ran      *exhibit
+	branch   string
+	careless bool // it says that it can all be repeated
+}
+
+func (w *witness) Name() string { return "witness" }
+func (w *witness) Close() error { return nil }
+
+func (w *witness) Tools(context.Context) ([]skill.Tool, error) {
+	const schema = `{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}`
+	return []skill.Tool{
+		{Name: lookTool, InputSchema: jsontext.Value(schema), Repeatable: true, ReadOnly: true},
+		{Name: actTool, InputSchema: jsontext.Value(schema), Repeatable: w.careless},
+		{Name: slowTool, InputSchema: jsontext.Value(schema), Repeatable: w.careless},
+	}, nil
+}
+
+// Call writes down whose call it is. Ids are unique in a Run, and tasks in a job.
+func (w *witness) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
+	var args struct {
+		Task string `json:"task"`
+	}
+	if err := json.Unmarshal(call.Args, &args); err != nil {
+		return event.ToolResult{}, err
+	}
+	if err := w.ran.note("%s\t%s", callKey(args.Task+w.branch, call.ID), call.ToolName); err != nil {
+		return event.ToolResult{}, err
+	}
+	if call.ToolName == slowTool {
+		for _, stage := range []string{"begun", "nearly done"} {
+			skill.Report(ctx, call.ID, stage)
+			select {
+			case <-ctx.Done():
+			case <-time.After(3 * time.Millisecond): // others of the turn end meanwhile
+			}
+		}
+	}
+	text := "did " + call.ToolName + " for " + args.Task
+	return event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: text}}}, nil
+}
+
+// branched stands behind the tasks of Runs on a new branch, which may do the same again.
+const branched = ", on a branch"
+
+func callKey(task, callID string) string { return task + " / " + callID }
+
+func turnKey(expertKey, task string, turn int) string {
+	return fmt.Sprintf("%s / %s / %d", expertKey, task, turn)
+}

@@ -1,0 +1,236 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
+)
+
+// A Job is a task with a known course: what each Expert's model answers, turn by turn.
+type Job struct {
+	Name        string
+	Query       string
+	Answer      string            // to every question
+	Coordinator string            // key of an Expert
+	Plans       map[string][]turn // by key
+	Delegates   map[string][]string
+	MaxSteps    int
+	MaxParallel int // Runs at once
+	MaxDepth    int
+	OwnSteps    map[string]int // limits of single Experts, by key
+	Fork        string         // key of an Expert; when all is done, go back to its first checkpoint; failpoints count from there
+}
+
+// A turn is one generation.
+type turn struct {
+	busy  bool   // the first attempt fails in transport
+	fails error  // every attempt does, and for good
+	calls []call // in the order of the model
+	text  string // the answer, if there are no calls; without it too, it is of no use
+}
+
+type call struct {
+	tool string
+	args map[string]string
+}
+
+func does(calls ...call) turn { return turn{calls: calls} }
+func says(text string) turn   { return turn{text: text} }
+
+func base(tool string, args map[string]string) call { return call{tool, args} }
+func ask(delegate, query string) call               { return call{delegate, map[string]string{"query": query}} }
+
+// look, act and slow are calls of the witness; the task is filled in by the model.
+var (
+	look     = call{tool: lookTool}
+	act      = call{tool: actTool}
+	slow     = call{tool: slowTool}
+	question = call{tool: "question"}
+	complete = call{tool: event.CompletionTool, args: map[string]string{}}
+)
+
+// answer is what the model says to a task in a turn.
+func (t turn) answer(expertKey, task string, number int) (*model.Answer, error) {
+	a := &model.Answer{Text: t.text, Finish: model.FinishStop, Usage: event.Usage{InputTokens: 10 + number, OutputTokens: 3, TotalTokens: 13 + number}}
+	for i, c := range t.calls {
+		args := c.args
+		if args == nil {
+			args = map[string]string{"task": task}
+		}
+		data, err := json.Marshal(args, json.Deterministic(true))
+		if err != nil {
+			return nil, err
+		}
+		a.Calls = append(a.Calls, model.Call{ID: fmt.Sprintf("%s-%d-%d", expertKey, number, i), Tool: c.tool, Args: data})
+		a.Finish = model.FinishToolCalls
+	}
+	return a, nil
+}
+
+// failure is what a model says that cannot go on; busy is what one says that soon can.
+var (
+	failure = &model.Error{Name: "InvalidRequest", Message: "the model refuses", StatusCode: 400}
+	busy    = &model.Error{Name: "Overloaded", Message: "the model is busy", StatusCode: 529, Retryable: true, RetryAfter: time.Millisecond}
+)
+
+// Jobs are all jobs.
+func Jobs() []Job { return slices.Concat(Alone(), Together()) }
+
+// Alone are the jobs of one Expert.
+func Alone() []Job {
+	return []Job{
+		{
+			Name: "alone", Query: "work", Coordinator: "lead",
+			Plans: map[string][]turn{"lead": {
+				does(look, act, slow, base("think", map[string]string{"thought": "Three at once."})),
+				{busy: true, calls: []call{act, base("writeTextFile", map[string]string{"path": "made.txt", "text": "made"}), {tool: "noSuchTool"}}},
+				{},
+				does(look, base("readTextFile", map[string]string{"path": "notes.txt"})),
+				does(complete),
+				{busy: true, text: "Worked."},
+			}},
+		},
+		{
+			Name: "asking", Query: "work", Answer: "as you like", Coordinator: "lead",
+			Plans: map[string][]turn{"lead": {
+				does(act, question, look, question),
+				does(act),
+				says("Asked and worked."),
+			}},
+		},
+		{
+			Name: "limited", Query: "work", Coordinator: "lead", MaxSteps: 6,
+			Plans: map[string][]turn{"lead": slices.Repeat([]turn{does(look, act), does(act)}, 6)},
+		},
+	}
+}
+
+// Together are the jobs of several Experts.
+func Together() []Job {
+	worker := []turn{does(act, look), does(act), says("Worked.")}
+	pair := Job{
+		Query: "lead the work", Coordinator: "lead",
+		Plans: map[string][]turn{
+			"lead":   {does(act, ask("worker", "left"), ask("worker", "right")), does(act), says("Both worked.")},
+			"worker": worker,
+		},
+		Delegates: map[string][]string{"lead": {"worker"}},
+	}
+	inTurn, atOnce := pair, pair
+	inTurn.Name, inTurn.MaxParallel = "pair-in-turn", 1
+	atOnce.Name, atOnce.MaxParallel = "pair-at-once", 2
+	return []Job{
+		{
+			Name: "child", Query: "lead the work", Coordinator: "lead", MaxParallel: 1,
+			Plans: map[string][]turn{
+				"lead":   {does(look, ask("worker", "the part")), does(act), says("It worked.")},
+				"worker": worker,
+			},
+			Delegates: map[string][]string{"lead": {"worker"}},
+		},
+		inTurn,
+		atOnce,
+		{
+			Name: "nested", Query: "lead the work", Coordinator: "lead", MaxParallel: 1,
+			Plans: map[string][]turn{
+				"lead":   {does(ask("middle", "the part")), says("All worked.")},
+				"middle": {does(act, ask("worker", "the part of the part")), does(act), says("Both worked.")},
+				"worker": {does(act), says("Worked.")},
+			},
+			Delegates: map[string][]string{"lead": {"middle"}, "middle": {"worker"}},
+		},
+		{
+			Name: "failing", Query: "lead the work", Coordinator: "lead", MaxParallel: 1,
+			Plans: map[string][]turn{
+				"lead":   {does(ask("broken", "the hard part"), ask("worker", "the other part")), does(act), says("One worked.")},
+				"broken": {does(act), {fails: failure}},
+				"worker": {does(act), says("Worked.")},
+			},
+			Delegates: map[string][]string{"lead": {"broken", "worker"}},
+		},
+		{
+			Name: "mixed", Query: "lead the work", Answer: "as you like", Coordinator: "lead", MaxParallel: 1,
+			Plans: map[string][]turn{
+				"lead":   {does(act, question, ask("worker", "the part")), says("It worked.")},
+				"worker": {does(act), says("Worked.")},
+			},
+			Delegates: map[string][]string{"lead": {"worker"}},
+		},
+		{
+			Name: "team", Query: "lead the work", Coordinator: "lead", MaxParallel: 3,
+			Plans: map[string][]turn{
+				"lead": {
+					does(slow, ask("worker", "left"), base("worker", map[string]string{}), ask("middle", "right")),
+					does(ask("worker", "more")),
+					does(complete),
+					{busy: true, text: "All worked."},
+				},
+				"middle": {{busy: true, calls: []call{ask("worker", "right left"), act, ask("worker", "right right")}}, says("Both worked.")},
+				"worker": {{busy: true, calls: []call{act, slow}}, does(complete), says("Worked.")},
+			},
+			Delegates: map[string][]string{"lead": {"worker", "middle"}, "middle": {"worker"}},
+		},
+		{
+			Name: "fork", Query: "lead the work", Coordinator: "lead", MaxParallel: 1, Fork: "worker",
+			Plans: map[string][]turn{
+				"lead":   {does(ask("middle", "left"), ask("worker", "right")), does(act), says("All worked.")},
+				"middle": {does(act, ask("worker", "one half"), ask("worker", "other half")), does(act), says("It worked.")},
+				"worker": {does(act), does(act, look), says("Worked.")},
+			},
+			Delegates: map[string][]string{"lead": {"middle", "worker"}, "middle": {"worker"}},
+		},
+		{
+			Name: "too-deep", Query: "lead the work", Coordinator: "lead", MaxParallel: 1, MaxDepth: 2,
+			Plans: map[string][]turn{
+				"lead":   {does(ask("middle", "the part")), says("It failed.")},
+				"middle": {does(act, ask("worker", "the part of the part")), says("It failed.")},
+				"worker": {says("Never.")},
+			},
+			Delegates: map[string][]string{"lead": {"middle"}, "middle": {"worker"}},
+		},
+		{
+			Name: "circle", Query: "lead the work", Coordinator: "lead", MaxParallel: 1,
+			Plans: map[string][]turn{
+				"lead":   {does(ask("middle", "the part")), says("It failed.")},
+				"middle": {does(ask("worker", "look into it")), says("It failed.")},
+				"worker": {does(ask("middle", "the part")), says("It failed.")},
+			},
+			Delegates: map[string][]string{"lead": {"middle"}, "middle": {"worker"}, "worker": {"middle"}},
+		},
+		{
+			Name: "limited-team", Query: "lead the work", Coordinator: "lead", MaxParallel: 1, MaxSteps: 7,
+			Plans: map[string][]turn{
+				"lead":   {does(act, ask("worker", "left"), ask("worker", "right")), does(act), says("Both worked.")},
+				"worker": slices.Repeat([]turn{does(act), does(look)}, 5),
+			},
+			Delegates: map[string][]string{"lead": {"worker"}},
+		},
+		{
+			Name: "limited-worker", Query: "lead the work", Coordinator: "lead", MaxParallel: 1, OwnSteps: map[string]int{"worker": 3},
+			Plans: map[string][]turn{
+				"lead":   {does(act, ask("worker", "left")), does(act), says("It failed.")},
+				"worker": slices.Repeat([]turn{does(act), does(look)}, 5),
+			},
+			Delegates: map[string][]string{"lead": {"worker"}},
+		},
+	}
+}
+
+func (j Job) expert(key string) (*expert.Expert, bool) {
+	if _, ok := j.Plans[key]; !ok {
+		return nil, false
+	}
+	return &expert.Expert{
+		Key: key, Name: key, Version: "1.0.0", Description: "Works.", Instruction: "Work as " + key + ".",
+		Delegates: j.Delegates[key], Limits: expert.Limits{MaxSteps: j.OwnSteps[key]},
+	}, true
+}
+
+// limited reports whether the job meets a limit of steps.
+func (j Job) limited() bool { return j.MaxSteps > 0 || len(j.OwnSteps) > 0 }

@@ -1,0 +1,6 @@
+//go:build race
+
+package sweep
+
+// raced says that the race detector makes every process dear.
+const raced = true

@@ -1,0 +1,107 @@
+package sweep
+
+import (
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/internal/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	VictimIfAsked()
+	os.Exit(m.Run())
+}
+
+func options(t *testing.T) Options {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	return Options{Program: program, Dir: t.TempDir(), Seed: seed, Parallel: runtime.GOMAXPROCS(0)}
+}
+
+// TestSweep kills jobs at every failpoint, resumes them, and finds nothing lost and
+// nothing done twice. Some are killed again when they are resumed, some lose what was not
+// flushed, some are told to stop instead, and some are not resumed but given another query.
+func TestSweep(t *testing.T) {
+	opts := options(t)
+	opts.Again, opts.PowerCut, opts.Signals, opts.Overtake = 15, 25, 20, 10
+	if raced {
+		opts.Every, opts.Again, opts.PowerCut, opts.Signals, opts.Overtake = 120, 1, 1, 1, 1 // make sweep does all of it
+	}
+	var all Summary
+	swept := 0
+	for _, job := range Jobs() {
+		t.Run(job.Name, func(t *testing.T) {
+			opts.Jobs = []Job{job}
+			s, err := Run(t.Context(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range s.Findings {
+				t.Error(f)
+			}
+			all.Add(s)
+			swept++
+		})
+	}
+	if swept < len(Jobs()) {
+		return // not all were asked for, or one could not be swept
+	}
+	if all.Failpoints < 3000 || all.Kills < all.Failpoints/max(opts.Every, 1) {
+		t.Errorf("%d failpoints and %d kills are fewer than there must be", all.Failpoints, all.Kills)
+	}
+	for _, kind := range strings.Fields("write tear sync rename append commit emit ask answered call called") {
+		if all.Kinds[kind] == 0 {
+			t.Errorf("no failpoint of the kind %q", kind)
+		}
+	}
+	t.Logf("%v", all.Kinds)
+	t.Log(all)
+}
+
+// The sweep notices a process that loses, repeats or changes something.
+func TestSweepNotices(t *testing.T) {
+	tests := []struct {
+		job   string
+		fault string
+		want  []string // among the findings
+	}{
+		{"alone", forgets, []string{loss + ": a record that was there is not there any more", repeat + ": the generation ", repeat + ": the result of "}},
+		{"alone", repeats, []string{repeat + ": work / lead-", "ran 2 times"}},
+		{"alone", strays, []string{change + ": lead: record "}},
+		{"alone", shouts, []string{loss + ": event nothing was shown"}},
+		{"alone", reneges, []string{change}},
+		{"asking", dawdles, []string{loss + ": event ", repeat + ": work / lead-"}},
+		{"pair-in-turn", forgets, []string{loss, repeat + ": the generation worker / left / "}},
+		{"pair-in-turn", repeats, []string{repeat + ": left / worker-0-0 has an effect, and ran 2 times"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.job+" "+tt.fault, func(t *testing.T) {
+			opts := options(t)
+			opts.Every, opts.Sabotage = 8, tt.fault
+			if tt.fault == dawdles {
+				opts.Every, opts.PowerCut = 1000, 25
+			}
+			opts.Jobs = slices.DeleteFunc(Jobs(), func(j Job) bool { return j.Name != tt.job })
+			s, err := Run(t.Context(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := strings.Join(s.Findings, "\n")
+			for _, want := range tt.want {
+				if !strings.Contains(found, want) {
+					t.Errorf("%q is not among what was found:\n%s", want, found)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,314 @@
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/skill"
+	baseskill "github.com/perstack-go/perstack/skill/base"
+	"github.com/perstack-go/perstack/skill/delegate"
+	"github.com/perstack-go/perstack/skill/interactive"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/file"
+)
+
+const (
+	victimWord = "sweep-victim"
+	jobID      = "job"
+)
+
+func victimArgs(dir, job string, killAt int, sabotage string) []string {
+	return []string{victimWord, dir, job, strconv.Itoa(killAt), sabotage}
+}
+
+// VictimIfAsked makes this process a victim if its arguments say so, and then does not
+// return.
+func VictimIfAsked() {
+	if len(os.Args) != 6 || os.Args[1] != victimWord {
+		return
+	}
+	if err := runVictim(os.Args[2], os.Args[3], os.Args[4], os.Args[5]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func runVictim(dir, jobName, killAt, sabotage string) error {
+	jobs := Jobs()
+	i := slices.IndexFunc(jobs, func(j Job) bool { return j.Name == jobName })
+	if i < 0 {
+		return fmt.Errorf("there is no job %q", jobName)
+	}
+	n, err := strconv.Atoi(killAt)
+	if err != nil {
+		return err
+	}
+	v := &victim{job: jobs[i], points: &points{dir: dir, killAt: n}}
+	v.history = file.New(filepath.Join(dir, storageName), &file.Options{Disk: watchedDisk{v.points}})
+	for name, to := range map[string]**exhibit{ranName: &v.ran, paidName: &v.paid, shownName: &v.shown} {
+		if *to, err = openExhibit(dir, name); err != nil {
+			return err
+		}
+	}
+	if v.files, err = workspace.Open(filepath.Join(dir, workspaceName), workspace.Options{}); err != nil {
+		return err
+	}
+	if err := v.spoil(dir, sabotage); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	v.points.interrupt = func() { cancel(errors.New("interrupted")) }
+	if err := v.work(ctx); err != nil {
+		return err
+	}
+	return v.points.save()
+}
+
+// A victim is a process that works on a job until there is nothing left to do.
+type victim struct {
+	job     Job
+	points  *points
+	history store.Store
+	files   *workspace.Workspace
+
+	ran, paid, shown *exhibit
+
+	careless bool   // all tools are said to be repeatable
+	lazy     bool   // nothing is flushed
+	overtake string // a new query, instead of going on
+	branch   string // stands behind the tasks of Runs on a new branch
+}
+
+// work starts the job or goes on with it, as a user would, and answers questions. It ends
+// when there is nothing left to do, or with the first interrupt.
+func (v *victim) work(ctx context.Context) error {
+	for ctx.Err() == nil {
+		input, done, err := v.next(ctx)
+		if err != nil || done {
+			return err
+		}
+		_, err = engine.Execute(ctx, v.engineJob(input), v.parts())
+		if errors.Is(err, context.Canceled) {
+			return nil // it was told to stop before it had begun
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next looks at the history and says what a user would do now.
+func (v *victim) next(ctx context.Context) (input engine.Input, done bool, err error) {
+	past, err := v.past(ctx)
+	if err != nil {
+		return input, false, err
+	}
+	v.points.pause(v.job.Fork != "" && past.coordinators <= 1)
+	if past.coordinators > 1 {
+		v.branch = branched
+	}
+	switch past.status {
+	case "":
+		return engine.Input{Query: v.job.Query}, false, nil
+	case event.StatusCompleted, event.StatusStoppedByError, event.StatusStoppedByExceededMaxSteps, event.StatusStoppedByLimit:
+		if v.job.Fork == "" || past.coordinators > 1 {
+			return input, true, nil
+		}
+		v.points.pause(false)
+		v.branch = branched
+		return engine.Input{Continue: true, From: past.fork}, false, nil
+	case event.StatusStoppedByInteractiveTool:
+		return engine.Input{Continue: true, Answer: &event.ToolAnswer{Text: v.job.Answer}}, false, nil
+	}
+	return engine.Input{Continue: true, Query: v.overtake}, false, nil
+}
+
+// A past is what a user knows about a job.
+type past struct {
+	status       event.Status // of the coordinator; "" if nothing was recorded
+	coordinators int          // Runs of it: one for each branch
+	fork         string       // the checkpoint to go back to
+}
+
+func (v *victim) past(ctx context.Context) (p past, err error) {
+	coordinator := ""
+	for r, err := range v.history.Read(context.WithoutCancel(ctx), jobID, 0) {
+		if errors.Is(err, store.ErrNotFound) {
+			return p, nil
+		}
+		if damage := (*store.DamageError)(nil); errors.As(err, &damage) && damage.Torn && damage.Seq == 1 {
+			return p, nil // nothing of it is left
+		}
+		if err != nil {
+			return p, err
+		}
+		b, starts := r.Event.Body.(event.StartRun)
+		if starts && b.DelegatedBy == nil {
+			if coordinator != r.Event.RunID {
+				p.coordinators++
+			}
+			coordinator, p.status = r.Event.RunID, event.StatusProceeding
+		}
+		if starts && r.Event.ExpertKey == v.job.Fork && p.fork == "" {
+			p.fork = b.CheckpointID
+		}
+		if s, ok := r.Event.EndStatus(); ok && r.Event.RunID == coordinator {
+			p.status = s
+		}
+	}
+	return p, nil
+}
+
+func (v *victim) engineJob(input engine.Input) engine.Job {
+	steps := cmp.Or(v.job.MaxSteps, 1000)
+	coordinator, _ := v.job.expert(v.job.Coordinator)
+	return engine.Job{
+		ID: jobID, Expert: coordinator, Input: input, Lookup: v.job.expert,
+		Limits: expert.Limits{MaxSteps: steps}, MaxParallel: v.job.MaxParallel, MaxDepth: v.job.MaxDepth, MaxRetries: 5,
+		Workspace: v.files.Path(),
+	}
+}
+
+func (v *victim) parts() engine.Parts {
+	return engine.Parts{
+		Model:    v,
+		Skills:   v.skills,
+		Store:    &watchedStore{v.history, v.points, v.lazy},
+		Source:   engine.SystemSource(),
+		Log:      slog.New(slog.DiscardHandler),
+		Listener: engine.Listener{Emit: v.emit, Full: true},
+	}
+}
+
+// emit is the listener: what it was told cannot be taken back.
+func (v *victim) emit(e event.Event) error {
+	if e.IsKept() {
+		if err := v.shown.note("%s\t%t", e.ID, e.IsTerminal()); err != nil {
+			return err
+		}
+	}
+	v.points.reach("emit " + string(e.Type()))
+	return nil
+}
+
+func (v *victim) skills(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
+	all := []skill.Skill{baseskill.New(baseskill.Options{Workspace: v.files}), &witness{v.ran, v.branch, v.careless}}
+	for _, e := range req.Delegates {
+		all = append(all, delegate.New(e))
+	}
+	if !req.Delegated {
+		all = append(all, interactive.New("user", []skill.Tool{{Name: question.tool, InputSchema: jsontext.Value(`{"type":"object"}`)}}))
+	}
+	var sources []skill.Source
+	for _, s := range all {
+		sources = append(sources, skill.Source{Skill: &watchedSkill{s, v.points}})
+	}
+	return skill.NewToolbox(ctx, sources, slog.New(slog.DiscardHandler))
+}
+
+// Generate answers by the plan of the Expert. Like a provider it knows nothing but the
+// request, so another process gets the same answer.
+func (v *victim) Generate(_ context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		v.points.reach("ask model")
+		answer, err := v.answer(req)
+		if err != nil {
+			v.points.reach("refused by model")
+			yield(model.Chunk{}, err)
+			return
+		}
+		v.points.reach("answered by model")
+		if answer.Text != "" && !yield(model.Chunk{Text: answer.Text}, nil) {
+			return
+		}
+		yield(model.Chunk{Answer: answer}, nil)
+		v.points.reach("heard model")
+	}
+}
+
+func (v *victim) answer(req *model.Request) (*model.Answer, error) {
+	if err := answered(req.Messages); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(req.Messages, func(m *event.Message) bool { return m.Text() == somethingElse }) {
+		return &model.Answer{Text: "That is done.", Finish: model.FinishStop}, nil
+	}
+	task := taskOf(req.Messages)
+	plan := v.job.Plans[req.Expert]
+	if req.Turn >= len(plan) {
+		return nil, fmt.Errorf("the plan of %s has no turn %d", req.Expert, req.Turn)
+	}
+	t := plan[req.Turn]
+	switch {
+	case t.fails != nil:
+		return nil, t.fails
+	case t.busy && req.Attempt == 0:
+		return nil, busy
+	}
+	asked, err := json.Marshal(req.Messages, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	// Another process must ask the very same.
+	digest := sha256.Sum256([]byte(normal(string(asked), v.files.Path())))
+	if err := v.paid.note("%s\t%x", turnKey(req.Expert, task+v.branch, req.Turn), digest[:8]); err != nil {
+		return nil, err
+	}
+	return t.answer(req.Expert, task, req.Turn)
+}
+
+// answered refuses what a provider refuses: every call has its result in the message
+// behind it, once and in order.
+func answered(messages []*event.Message) error {
+	var open []string
+	for i, m := range messages {
+		var results []string
+		for _, p := range m.Contents {
+			if p.Type == event.ToolResultPart {
+				results = append(results, p.ToolCallID)
+			}
+		}
+		if !slices.Equal(open, results) {
+			return fmt.Errorf("message %d answers %q, and %q were called", i, results, open)
+		}
+		open = nil
+		for _, p := range m.Contents {
+			if p.Type == event.ToolCallPart {
+				open = append(open, p.ToolCallID)
+			}
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("%q were called, and not answered", open)
+	}
+	return nil
+}
+
+// taskOf returns what the conversation began with.
+func taskOf(messages []*event.Message) string {
+	for _, m := range messages {
+		if m.Type == event.UserMessage {
+			return m.Text()
+		}
+	}
+	return ""
+}
