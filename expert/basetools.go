@@ -53,8 +53,3 @@ func (r *reader) baseToolNames(t *table, s *Skill) {
 	check("pick", s.Pick)
 	check("omit", s.Omit)
 }
-
-// offers reports whether pick and omit let a tool through.
-func (s *Skill) offers(tool string) bool {
-	return !slices.Contains(s.Omit, tool) && (len(s.Pick) == 0 || slices.Contains(s.Pick, tool))
-}

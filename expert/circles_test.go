@@ -96,3 +96,17 @@ func TestUndescribed(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// An interactive skill of an Expert that another may ask has nobody to answer it. One that
+// is only run by itself has.
+func TestUnanswerable(t *testing.T) {
+	const ask = "[experts.%s.skills.ask]\ntype='interactiveSkill'\n[experts.%s.skills.ask.tools.when]\ndescription='When?'\ninputJsonSchema='{\"type\":\"object\"}'\n"
+	of := func(key string) string { return strings.ReplaceAll(ask, "%s", key) }
+	c := check(t, "[experts.lead]\ninstruction='x'\ndelegates=['\x40o/asker@1.0.0','quiet','gone']\n"+of("lead")+
+		"[experts.quiet]\ninstruction='x'\ndelegates=['\x40o/asker']\n[experts.\"@o/asker\"]\ninstruction='x'\n"+of(`"@o/asker"`))
+	got := strings.Join(lines(c.Unanswerable()), "\n")
+	want := `experts."@o/asker".skills.ask: nobody can answer it when "lead" delegates to "@o/asker": a delegate does not get these tools; have "lead" ask, and put the answer into the query`
+	if !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "p.toml:14:") || strings.Contains(got, "\n") || !strings.Contains(got, " warning: ") {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -144,15 +144,11 @@ func (r *reader) toolNames(t *table, e *Expert) {
 		taken[tool] = owner{by, "tools of one expert need different names"}
 	}
 	skills := t.n.fields["skills"]
-	if s, ok := e.Skill(BaseSkill); ok && s.BuiltIn {
-		if !s.Implicit {
-			r.baseToolNames(t, s)
-		}
-		for _, tool := range BaseTools() {
-			if s.offers(tool) {
-				taken[tool] = owner{"the base skill", "choose another name, or take the tool of the base skill away with omit"}
-			}
-		}
+	if s, ok := e.Skill(BaseSkill); ok && s.BuiltIn && !s.Implicit {
+		r.baseToolNames(t, s)
+	}
+	for _, tool := range BaseTools() { // whether it offers them or not: models trust these names
+		taken[tool] = owner{"the base skill", "choose another name"}
 	}
 	for _, s := range e.Skills {
 		for _, tool := range s.Tools {

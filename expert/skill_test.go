@@ -85,20 +85,21 @@ func TestToolNames(t *testing.T) {
 	ask := func(name string) string {
 		return "[experts.a.skills.user]\ntype = 'interactiveSkill'\ntools." + name + " = {inputJsonSchema = '{}'}\n"
 	}
-	const byBase = "is already taken by the base skill; choose another name, or take the tool of the base skill away with omit"
+	const byBase = "is already taken by the base skill; choose another name"
 	const path = "experts.a.skills.user.tools."
 	check(t, expertWith(ask("readTextFile")), `p.toml:5:7: `+path+`readTextFile: the tool name "readTextFile" `+byBase)
 	check(t, expertWith(ask("moveFile")), `p.toml:5:7: `+path+`moveFile: the tool name "moveFile" `+byBase)
 	check(t, expertWith(base+"omit = ['exec']\n"+ask("readTextFile")), `p.toml:8:7: `+path+`readTextFile: the tool name "readTextFile" `+byBase)
-	check(t, expertWith(base+"omit = ['readTextFile']\n"+ask("readTextFile")))
-	check(t, expertWith(base+"pick = ['think']\n"+ask("readTextFile")))
-	check(t, expertWith(base+"pick = ['think']\nomit = ['think']\n"+ask("think")))
+	// The names stay with the base skill, also when it does not offer them: no run would start.
+	check(t, expertWith(base+"omit = ['readTextFile']\n"+ask("readTextFile")), `p.toml:8:7: `+path+`readTextFile: the tool name "readTextFile" `+byBase)
+	check(t, expertWith(base+"pick = ['think']\n"+ask("readTextFile")), `p.toml:8:7: `+path+`readTextFile: the tool name "readTextFile" `+byBase)
+	check(t, expertWith(base+"omit = ['exec']\n"+ask("exec")), `p.toml:8:7: `+path+`exec: the tool name "exec" `+byBase)
 	check(t, expertWith("delegates = ['@acme/todo']"), `p.toml:3:14: experts.a.delegates.0: the tool name "todo" `+byBase)
 	check(t, expertWith("delegates = ['@acme/w']\n"+ask("w")),
 		`p.toml:3:14: experts.a.delegates.0: the tool name "w" is already taken by skill "user"; tools of one expert need different names`)
-	// What another program offers is known only when it runs.
-	check(t, "perstackBaseSkillCommand = ['node', 'x']\n"+expertWith(ask("readTextFile")))
-	check(t, expertWith(base+"command = 'npx'\npackageName = '@perstack/base@0.0.34'\nomit = ['exce']\n"+ask("readTextFile")))
+	check(t, "perstackBaseSkillCommand = ['node', 'x']\n"+expertWith(ask("readTextFile")), `p.toml:6:7: `+path+`readTextFile: the tool name "readTextFile" `+byBase)
+	// What another program offers in its place is known only when it runs.
+	check(t, expertWith(base+"command = 'npx'\npackageName = '@perstack/base@0.0.34'\nomit = ['exce']\n"+ask("q")))
 }
 
 // A typo in omit would leave the tool with the Expert.

@@ -115,6 +115,8 @@ func checkpoint(ts *testscript.TestScript, neg bool, args []string) {
 			cp = b.Checkpoint
 		case event.CompleteRun:
 			cp = b.Checkpoint
+		case event.StopRunByInteractiveTool:
+			cp = b.Checkpoint
 		}
 		if cp != nil && fmt.Sprint(cp.StepNumber) == args[1] && (len(args) < 3 || e.ExpertKey == args[2]) {
 			ts.Setenv(args[0], cp.ID)

@@ -26,7 +26,8 @@ func newCard(c *expert.Config, e *expert.Expert, env expert.Env, flag string) *C
 	}}
 	b.card.Provider = b.provider()
 	b.lockState(e)
-	b.findPrice()
+	closure, _ := c.Closure(e)
+	b.findPrice(closure)
 	for _, circle := range c.Circles(e) {
 		keys := []string{}
 		for _, e := range circle {
@@ -34,10 +35,10 @@ func newCard(c *expert.Config, e *expert.Expert, env expert.Env, flag string) *C
 		}
 		b.card.Circles = append(b.card.Circles, keys)
 	}
-	closure, _ := c.Closure(e)
 	for _, e := range closure {
 		b.card.Experts = append(b.card.Experts, b.expert(e))
 	}
+	b.findUnanswerable(closure)
 	return b.card
 }
 

@@ -12,17 +12,18 @@ import (
 // A Card is everything that an Expert may do. Its JSON is a promise to programs: fields
 // are added, never taken away or given another meaning. Lists are never null.
 type Card struct {
-	Format   int        `json:"format"` // 1
-	Expert   string     `json:"expert"`
-	Config   string     `json:"config"`
-	Runtime  string     `json:"runtime"`
-	Provider Provider   `json:"provider"`
-	Limits   Limits     `json:"limits"`
-	Prices   []Price    `json:"prices"` // what the file says, by model
-	Lock     Lock       `json:"lock"`
-	Circles  [][]string `json:"circles"`  // keys of Experts that can reach each other, and so themselves
-	Experts  []Expert   `json:"experts"`  // the Expert first, then all that it can reach
-	Findings []Finding  `json:"findings"` // what deserves a second look
+	Format    int        `json:"format"` // 1
+	Expert    string     `json:"expert"`
+	Config    string     `json:"config"`
+	Runtime   string     `json:"runtime"`
+	Provider  Provider   `json:"provider"`
+	Limits    Limits     `json:"limits"`
+	Prices    []Price    `json:"prices"`             // what the file says, by model
+	ListPrice *ListPrice `json:"listPrice,omitzero"` // what we know that the model costs; absent if the file says it, or nobody
+	Lock      Lock       `json:"lock"`
+	Circles   [][]string `json:"circles"`  // keys of Experts that can reach each other, and so themselves
+	Experts   []Expert   `json:"experts"`  // the Expert first, then all that it can reach
+	Findings  []Finding  `json:"findings"` // what deserves a second look
 }
 
 // A Provider is who runs the model, and where requests go.

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -103,13 +102,24 @@ func (b *builder) laterNotes(e *expert.Expert) {
 	}
 }
 
-// findPrice says that costs are counted with what the file claims: a file that calls a
-// model cheap is stopped by --max-cost later than its user thinks.
-func (b *builder) findPrice() {
-	p := b.card.Provider
-	if price, ok := b.config.Prices[p.Model]; ok {
-		b.find(Finding{Severity: note, Message: fmt.Sprintf("limits on cost count with the prices of the file: %s and %s US dollars for a million tokens in and out of %s",
-			dollars(price.Input), dollars(price.Output), p.Model)})
+// findUnanswerable looks for questions that nobody will answer: a delegate has no user.
+func (b *builder) findUnanswerable(closure []*expert.Expert) {
+	askers := make(map[*expert.Expert]*expert.Expert) // the first that may ask each
+	for _, e := range closure {
+		for _, key := range e.Delegates {
+			if d, ok := b.config.Lookup(key); ok && askers[d] == nil {
+				askers[d] = e
+			}
+		}
+	}
+	for _, e := range closure {
+		for _, s := range e.Skills {
+			if by := askers[e]; by != nil && s.Type == expert.InteractiveSkill {
+				b.find(Finding{Severity: warning, Expert: e.Key, Skill: s.Name,
+					Message: "nobody can answer it when " + by.Key + " delegates to " + e.Key + ": a delegate does not get these tools",
+					Hint:    "have " + by.Key + " ask, and put the answer into the query"})
+			}
+		}
 	}
 }
 

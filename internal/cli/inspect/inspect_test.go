@@ -420,3 +420,25 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
+
+// A limit on cost is only as good as the price that it counts with: the card says which, or
+// that there is none.
+func TestListPrice(t *testing.T) {
+	const job, run, free = "maxCost = 0.5\n", "maxCost = 0.25\n", ""
+	const known, unknown, own = "model = 'claude-sonnet-4-5'\n", "model = 'nobody-knows-it'\n", "[prices.claude-sonnet-4-5]\ninput = 1\noutput = 2\n"
+	const shown, missing = "  price      3 and 15 US dollars for a million tokens in and out, the list price of ", "maxCost needs the price of the model \"nobody-knows-it\", which is not known: no run will start"
+	for name, tt := range map[string]struct{ top, expert, want, not string }{
+		"job":      {known + job, free, shown, missing},
+		"expert":   {known, run, shown, missing},
+		"no limit": {known, free, "", "US dollars"},
+		"own":      {known + job + own, free, "the prices of the file: 1 and 2", "list price"},
+		"unknown":  {unknown + job, free, missing, "list price"},
+		"nothing":  {unknown, free, "", missing},
+	} {
+		p := newProject(t, tt.top+"[experts.lead]\ninstruction = 'x'\ndelegates = ['helper']\n[experts.helper]\ndescription = 'd'\ninstruction = 'x'\n"+tt.expert)
+		out, _, err := p.inspect()
+		if err != nil || !strings.Contains(out, tt.want) || strings.Contains(out, tt.not) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}

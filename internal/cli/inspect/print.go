@@ -43,6 +43,7 @@ func (c *Card) text() string {
 	p.field("  ", "provider", c.Provider.line())
 	p.field("  ", "runtime", c.Runtime)
 	p.field("  ", "limits", c.Limits.line())
+	p.field("  ", "price", c.price())
 	p.field("  ", "delegation", c.delegation())
 	for _, circle := range c.Circles {
 		p.field("  ", "circle", strings.Join(circle, ", ")+" can ask each other, until a limit ends it")

@@ -38,7 +38,7 @@ func checkpoint(ctx context.Context, opts *Options, s store.Store, jobID string)
 	}
 	var out strings.Builder
 	p := &printer{w: &out, verbose: opts.Verbose}
-	v.printJob(p)
+	v.printJob(p, opts)
 	p.checkpoint(cp)
 	if opts.Messages {
 		p.line("Messages:")

@@ -62,7 +62,7 @@ func (p *printer) details(e event.Event) {
 	case event.Retry:
 		p.text("  ", "Reason: ", "", reason(b.Reason), answerCut)
 		if b.DelayMS > 0 {
-			p.field("  Delay", (time.Duration(b.DelayMS) * time.Millisecond).String())
+			p.field("  Delay", seconds(float64(b.DelayMS)/1000))
 		}
 	case event.CompleteRun:
 		if b.Text != nil {

@@ -50,7 +50,7 @@ func (v *survey) printText(ctx context.Context, opts *Options, s store.Store, jo
 		p.line("(showing latest job)")
 		p.blank()
 	}
-	v.printJob(p)
+	v.printJob(p, opts)
 	if opts.Summary {
 		v.printSummary(p)
 	}
@@ -82,7 +82,7 @@ func (v *survey) printText(ctx context.Context, opts *Options, s store.Store, jo
 	return nil
 }
 
-func (v *survey) printJob(p *printer) {
+func (v *survey) printJob(p *printer, opts *Options) {
 	job := v.history.Job
 	status := v.status()
 	if point, ok := v.history.Head(); ok && status == string(event.JobStoppedByLimit) && point.State.StopReason != "" {
@@ -96,6 +96,9 @@ func (v *survey) printJob(p *printer) {
 		p.field("Finished", timestamp(job.FinishedAt)+" UTC")
 	}
 	p.field("Usage", usage(job.Usage))
+	if cost := v.costs.line(); cost != "" && (opts.Summary || opts.Tree) {
+		p.field("Cost", cost)
+	}
 	p.blank()
 }
 

@@ -40,7 +40,7 @@ func (f *Filter) all() bool { return !f.Steps.set && f.allTypes() }
 
 func isError(e event.Event, brought []event.ToolResult) bool {
 	switch e.Body.(type) {
-	case event.StopRunByError, event.Retry:
+	case event.StopRunByError, event.StopRunByLimit, event.StopRunByExceededMaxSteps, event.Retry:
 		return true
 	}
 	return anyFailed(brought)

@@ -89,6 +89,15 @@ func (o *Options) completeRun(cmd *cobra.Command, args []string, _ string) ([]co
 	return runs, directive
 }
 
+// completeCheckpoint offers the checkpoints of the job that was named.
+func (o *Options) completeCheckpoint(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	job := o.Job
+	if len(args) > 0 {
+		job = args[0]
+	}
+	return complete.Checkpoints(cmd, o.Store(o.Host.StoragePath(o.Storage)), job, o.Latest)
+}
+
 // complete offers job ids to the shell.
 func (o *Options) complete(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {

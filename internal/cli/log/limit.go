@@ -33,6 +33,10 @@ func limitWords(b event.LimitWarning) string {
 // figure writes a number without an exponent: bytes run into the millions.
 func figure(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
+// seconds writes a time in tenths, if it is short, and without digits that nobody reads.
 func seconds(n float64) string {
-	return time.Duration(n * float64(time.Second)).Round(100 * time.Millisecond).String()
+	if n < 10 {
+		return fmt.Sprintf("%.1fs", n)
+	}
+	return time.Duration(n * float64(time.Second)).Round(time.Second).String()
 }

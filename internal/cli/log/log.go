@@ -113,7 +113,7 @@ damaged journal; 2 for a job, run or checkpoint that does not exist.`,
 	flags.BoolVar(&opts.Messages, "messages", false, "with --checkpoint: list its messages")
 	flags.Var(&opts.Filter.Steps, "step", "only these steps: N, >N, >=N, <N, <=N or A-B")
 	flags.StringArrayVar(&opts.Filter.Types, "type", nil, "only events of this type; may be repeated")
-	flags.BoolVar(&opts.Filter.Errors, "errors", false, "only errors, retries and failed tool calls")
+	flags.BoolVar(&opts.Filter.Errors, "errors", false, "only errors, retries, failed tool calls and limits that ended a run")
 	flags.BoolVar(&opts.Filter.Tools, "tools", false, "only tool calls and their results")
 	flags.BoolVar(&opts.Filter.Delegations, "delegations", false, "only delegations")
 	flags.IntVar(&opts.Take, "take", defaultTake, "how many of the newest events or jobs; 0 means all")
@@ -128,6 +128,9 @@ damaged journal; 2 for a job, run or checkpoint that does not exist.`,
 		panic(err) // only for a flag that is not there
 	}
 	if err := cmd.RegisterFlagCompletionFunc("run", opts.completeRun); err != nil {
+		panic(err) // as above
+	}
+	if err := cmd.RegisterFlagCompletionFunc("checkpoint", opts.completeCheckpoint); err != nil {
 		panic(err) // as above
 	}
 	return cmd

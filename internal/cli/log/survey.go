@@ -24,6 +24,7 @@ type survey struct {
 	unknown int        // records left out, since this version does not know their types
 	total   int        // events that the filter selects
 	counts  counts
+	costs   costs
 	tree    *tree // nil unless it is asked for
 }
 
@@ -89,6 +90,7 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 		}
 		heads[e.RunID].learn(e, newest)
 		v.counts.add(e, brought)
+		v.costs.add(e)
 		if opts.selects(e, brought) {
 			v.total++
 		}

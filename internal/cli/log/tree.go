@@ -16,6 +16,7 @@ type tree struct {
 	runs  map[string]*node
 	order []*node // in the order in which the journal names them
 	roots []*node
+	turns map[string]int // by checkpoint at which a Run stopped: the step in which its model made its calls
 }
 
 // A node is one Run.
@@ -33,6 +34,8 @@ type node struct {
 	parentRunID string // of the Run that delegated
 	callID      string
 	callStep    int // of the parent
+
+	turnStep int // in which its model made the calls that it works on
 
 	origin     *event.Origin // in another Run
 	originStep int
@@ -59,7 +62,7 @@ const (
 	runInterrupted = "interrupted" // it was under way, and its process is gone
 )
 
-func newTree() *tree { return &tree{runs: make(map[string]*node)} }
+func newTree() *tree { return &tree{runs: make(map[string]*node), turns: make(map[string]int)} }
 
 // add takes in a record. before and after are the states of its Run around it, and newest
 // is the head of the history before it.
@@ -76,21 +79,17 @@ func (t *tree) add(e event.Event, before, after engine.State, newest engine.Poin
 		n = t.hang(&node{id: e.RunID, expertKey: e.ExpertKey, status: runUnderWay}, nil, atRoot)
 	}
 	// Steps and usage are counted as those of the job are, so that they add up to them.
+	n.usage = n.usage.Add(usageOf(e.Body))
 	switch b := e.Body.(type) {
 	case event.StartGeneration, event.ResumeToolCalls, event.FinishAllToolCalls:
 		n.steps++
 	case event.CallTools:
-		n.usage = n.usage.Add(b.Usage)
-	case event.Retry:
-		n.usage = n.usage.Add(b.Usage)
+		n.turnStep = e.StepNumber
 	case event.CallDelegate:
 		t.delegate(n, e, b, after)
 	case event.ContinueToNextStep:
 		n.checkpoints = append(n.checkpoints, before.CheckpointID)
-	case event.CompleteRun:
-		n.usage = n.usage.Add(b.Usage)
 	case event.StopRunByError:
-		n.usage = n.usage.Add(b.Usage)
 		n.reason = b.Error.Message
 	case event.StopRunByLimit:
 		n.reason = b.Limit
@@ -100,6 +99,7 @@ func (t *tree) add(e event.Event, before, after engine.State, newest engine.Poin
 	if status, ok := e.EndStatus(); ok {
 		n.status = string(status)
 		n.checkpoints = append(n.checkpoints, after.CheckpointID)
+		t.turns[after.CheckpointID] = n.turnStep
 	}
 }
 
@@ -132,8 +132,7 @@ func (t *tree) start(n *node, e event.Event, b event.StartRun, newest engine.Poi
 		switch {
 		case b.DelegatedBy != nil:
 			n.parentRunID, n.callID = b.DelegatedBy.RunID, b.DelegatedBy.ToolCallID
-			parent, _ := history.At(b.DelegatedBy.CheckpointID)
-			n.callStep = parent.State.StepNumber
+			n.callStep = t.turns[b.DelegatedBy.CheckpointID]
 			t.hang(n, t.node(n.parentRunID), byCall)
 		case b.From != nil && branches(b, newest):
 			t.hang(n, t.node(b.From.RunID), byBranch)
@@ -152,6 +151,7 @@ func (t *tree) start(n *node, e event.Event, b event.StartRun, newest engine.Poi
 		n.origin = b.From
 		point, _ := history.At(b.From.CheckpointID)
 		n.originStep = point.State.StepNumber
+		n.turnStep = t.turns[b.From.CheckpointID] // a branch works on the calls of the Run that it left
 	}
 	for _, m := range b.InputMessages {
 		if m.Type == event.UserMessage {
@@ -177,7 +177,7 @@ func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, after engi
 		}
 		child := &node{
 			id: d.RunID, expertKey: d.Expert.Key, status: runNotStarted, query: firstWords(queryOf(calls[d.ToolCallID])),
-			parentRunID: e.RunID, callID: d.ToolCallID, callStep: e.StepNumber, origin: d.From,
+			parentRunID: e.RunID, callID: d.ToolCallID, callStep: n.turnStep, origin: d.From,
 		}
 		if d.Query != "" {
 			child.query = firstWords(d.Query)
@@ -187,11 +187,11 @@ func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, after engi
 }
 
 // branches reports whether the Run of the coordinator that b starts is another way to go
-// than the one that the job was on. Going on from the newest checkpoint is none, unless a
-// Run still waits there for its delegates.
+// than the one that the job was on. Going on from the newest checkpoint is none, unless it
+// is done for the sake of a delegate, which goes another way.
 func branches(b event.StartRun, newest engine.Point) bool {
 	return b.From != nil && b.DelegatedBy == nil &&
-		(b.From.CheckpointID != newest.State.CheckpointID || newest.State.Status == event.StatusStoppedByDelegate)
+		(b.From.CheckpointID != newest.State.CheckpointID || len(b.Delegates) > 0)
 }
 
 // queryOf returns what a call asks another Expert.

@@ -26,7 +26,7 @@ func drawTree(ctx context.Context, opts *Options, s store.Store, jobID string) e
 		err = v.writeTree(opts, out)
 	} else {
 		p := &printer{w: out}
-		v.printJob(p)
+		v.printJob(p, opts)
 		v.printTree(p, opts)
 	}
 	if err == nil {
@@ -227,6 +227,9 @@ func (n *node) label(level, levels int) string {
 	}
 	switch {
 	case n.hung == byCall && level > 0:
+		if n.callStep == 0 {
+			return label + "delegated → " // the journal does not have the turn
+		}
 		return label + fmt.Sprintf("step %d → ", n.callStep)
 	case n.hung == byBranch && level > 0:
 		return label + "from " + n.from() + " → "

@@ -162,6 +162,42 @@ func TestTreeOfACircle(t *testing.T) {
 	}
 }
 
+// Where the journal does not have the turn of a call, no step is made up for it.
+func TestTreeWithoutTheTurn(t *testing.T) {
+	s := memory.New()
+	st := begin(t, s, "cutjob", "a", "e", noon)
+	st.start("Go", "cp1", nil)
+	st.tell(event.CallDelegate{Delegates: []event.DelegateRun{{ToolCallID: "c", RunID: "b", Expert: ref("f")}}}, event.StopRunByDelegate{})
+	st.end()
+	out, _, _ := perstackLog(t, s, "cutjob", "--tree")
+	if !strings.Contains(out, "└─ delegated → f  b  notStarted") {
+		t.Errorf("drawn:\n%s", out)
+	}
+}
+
+// A job whose process died while a delegate worked waits at its head. A query goes on behind
+// it; a delegate that goes another way is a branch.
+func TestTreeAfterACrash(t *testing.T) {
+	from := &event.Origin{RunID: "boss1", CheckpointID: "b1"}
+	again := event.DelegateRun{ToolCallID: "c2", RunID: "busy2", Expert: ref("busy"), From: &event.Origin{RunID: "busy1", CheckpointID: "u1"}}
+	for name, tt := range map[string]struct {
+		start event.StartRun
+		want  string
+	}{
+		"query":  {event.StartRun{InputMessages: []*event.Message{say(event.UserMessage, "Never mind")}, CheckpointID: "b2", Expert: ref("boss"), From: from}, "\nboss  boss2 (head)  "},
+		"branch": {event.StartRun{InputMessages: []*event.Message{}, CheckpointID: "b2", Expert: ref("boss"), From: from, Delegates: []event.DelegateRun{again}}, "\n└─ from step 1, checkpoint b1 → boss  boss2 (head)  "},
+	} {
+		s := memory.New()
+		st := tellQueue(t, s)
+		st.tell(event.StopRunByInterrupt{Reason: "the process ended before it could save"})
+		st.as("boss2", "boss", 2).tell(tt.start)
+		st.end()
+		if out, _, _ := perstackLog(t, s, "queuejob", "--tree"); !strings.Contains(out, tt.want) {
+			t.Errorf("%s: want %q in\n%s", name, tt.want, out)
+		}
+	}
+}
+
 func TestTreeFlags(t *testing.T) {
 	s := memory.New()
 	tellTeam(t, s)

@@ -46,7 +46,7 @@ func (p *Printer) activity(a event.Activity) row {
 		query, _ := json.Marshal(map[string]string{"query": cut(p.hide(a.Query), argsCut)}, jsontext.AllowInvalidUTF8(true))
 		return row{bullet: yellow, label: a.DelegateExpertKey, body: []line{{string(query), plain}}}
 	case event.ActivityDelegationComplete:
-		return row{bullet: green, label: "Delegation Complete", summary: "(" + plural(a.Count, "delegate") + " returned)"}
+		return p.returned(a)
 	case event.ActivityInteractiveTool:
 		return row{bullet: yellow, label: "Interactive: " + a.ToolName, body: question(a.Args), whole: true}
 	}

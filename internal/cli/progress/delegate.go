@@ -9,8 +9,8 @@ import (
 
 // This file says whose rows are whose when Experts delegate.
 //
-// Rows of a delegate are indented below a line that names it and whoever asked it. As long
-// as one is at work after the other, that is enough. While several are, their rows come
+// Rows of a delegate are indented below a line that names it, and the first time whoever
+// asked it. As long as one is at work after the other, that is enough. While several are, their rows come
 // as they happen, in any order: then each row names its Expert.
 
 // maxDepth keeps rows of a deep delegation on the screen.
@@ -44,6 +44,7 @@ func (p *Printer) follow(e event.Event) {
 			p.name(l, b.ExpertName)
 		}
 	case event.StartRun:
+		p.learnFailures(e.RunID, b)
 		parent := b.DelegatedBy
 		if parent == nil && b.InitialCheckpoint != nil {
 			parent = b.InitialCheckpoint.DelegatedBy
@@ -96,15 +97,52 @@ func (p *Printer) enter(runID string) place {
 		return place{}
 	}
 	several := len(p.working) > 1
-	if !l.shown || !several && p.current != runID {
+	switch {
+	case !l.shown:
 		p.title(place{depth: l.depth}, l.title()+" Delegated by ["+l.by+"]")
 		l.shown = true
+	case !several && p.current != runID:
+		p.title(place{depth: l.depth}, l.title())
 	}
 	p.current = runID
 	if several {
 		return place{l.depth, l.title() + " "}
 	}
 	return place{depth: l.depth}
+}
+
+// learnFailures counts the delegates that came back to a Run with an error. A turn may take
+// several stretches, and each repeats what the ones before brought, or does not.
+func (p *Printer) learnFailures(runID string, b event.StartRun) {
+	failed := func(results []event.ToolResult) {
+		for _, r := range results {
+			if !r.IsDelegates() || r.ErrorText() == "" {
+				continue
+			}
+			if p.failed[runID] == nil {
+				p.failed[runID] = make(map[string]bool)
+			}
+			p.failed[runID][r.ID] = true
+		}
+	}
+	failed(b.Answers)
+	if b.InitialCheckpoint != nil {
+		failed(b.InitialCheckpoint.PartialToolResults)
+	}
+}
+
+// returned says how many delegates answered, and how many did not.
+func (p *Printer) returned(a event.Activity) row {
+	failed := min(len(p.failed[a.RunID]), a.Count)
+	delete(p.failed, a.RunID) // the next turn has others
+	r := row{bullet: green, label: "Delegation Complete", summary: "(" + plural(a.Count, "delegate") + " returned)"}
+	switch {
+	case failed == a.Count:
+		r.bullet, r.summary = yellow, "("+strconv.Itoa(failed)+" failed)"
+	case failed > 0:
+		r.bullet, r.summary = yellow, "("+strconv.Itoa(a.Count-failed)+" answered, "+strconv.Itoa(failed)+" failed)"
+	}
+	return r
 }
 
 // enterOf is enter for a row of that activity, which may be the first that tells of its

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,9 +63,62 @@ func family() []event.Event {
 		at("r4", "critic", event.StartRun{DelegatedBy: parent("lead", "r1"), From: &event.Origin{RunID: "r4"}}),
 		at("r4", "critic", event.FinishAllToolCalls{}),
 		at("r4", "critic", says("Good.")),
-		at("r1", "lead", event.StartRun{From: &event.Origin{RunID: "r1"}}),
+		at("r1", "lead", event.StartRun{From: &event.Origin{RunID: "r1"}, Answers: []event.ToolResult{back(d1, "First part."), failing(d2), back(d3, "Good.")}}),
 		at("r1", "lead", event.FinishAllToolCalls{}),
 		at("r1", "lead", says("Shipped.")),
+	}
+}
+
+// back is what a delegate answered.
+func back(c event.ToolCall, words string) event.ToolResult {
+	return event.ToolResult{ID: c.ID, SkillName: event.DelegateSkill + c.ToolName, ToolName: c.ToolName, Result: []event.Part{text(words)}}
+}
+
+// failing is what comes of a delegate that ended otherwise.
+func failing(c event.ToolCall) event.ToolResult {
+	r := back(c, "Delegation failed: it went in a circle")
+	r.IsError = true
+	return r
+}
+
+// The row at the end of a delegation says how many answered and how many failed, over all
+// stretches of the turn, and counts anew in the next.
+func TestDelegationCounts(t *testing.T) {
+	calls := []event.ToolCall{{ID: "a", ToolName: "w"}, {ID: "b", ToolName: "w"}, {ID: "c", ToolName: "w"}}
+	stretch := func(results ...event.ToolResult) []event.Event {
+		return []event.Event{at("r", "lead", event.StartRun{From: &event.Origin{RunID: "r"}, Answers: results}), at("r", "lead", event.FinishAllToolCalls{})}
+	}
+	handOver := func(calls ...event.ToolCall) []event.Event {
+		var b event.CallDelegate
+		for _, c := range calls {
+			b.Delegates = append(b.Delegates, event.DelegateRun{ToolCallID: c.ID, RunID: "run-" + c.ID, Expert: event.ExpertRef{Key: "w"}})
+		}
+		return []event.Event{at("r", "lead", turn("", "", calls...)), at("r", "lead", b), at("r", "lead", event.StopRunByDelegate{})}
+	}
+	begin := []event.Event{at("r", "lead", event.StartRun{InputMessages: ask("go")})}
+	again := []event.Event{at("r", "lead", event.ContinueToNextStep{})}
+	tests := map[string]struct {
+		events [][]event.Event
+		want   []string
+	}{
+		"all answer": {[][]event.Event{begin, handOver(calls...), stretch(back(calls[0], "A"), back(calls[1], "B"), back(calls[2], "C"))}, []string{"(3 delegates returned)"}},
+		"two fail":   {[][]event.Event{begin, handOver(calls...), stretch(failing(calls[0]), back(calls[1], "B"), failing(calls[2]))}, []string{"(1 answered, 2 failed)"}},
+		"all fail":   {[][]event.Event{begin, handOver(calls[:2]...), stretch(failing(calls[0]), failing(calls[1]))}, []string{"(2 failed)"}},
+		"two parts":  {[][]event.Event{begin, handOver(calls[:2]...), stretch(failing(calls[0]))[:1], stretch(back(calls[1], "B"))}, []string{"(1 answered, 1 failed)"}},
+		"turn by turn": {[][]event.Event{begin, handOver(calls[0]), stretch(failing(calls[0])), again, handOver(calls[1]), stretch(back(calls[1], "B"))},
+			[]string{"(1 failed)", "(1 delegate returned)"}},
+	}
+	for name, tt := range tests {
+		out := strings.Join(emit(t, Options{}, slices.Concat(tt.events...)...), "")
+		var got []string
+		for l := range strings.Lines(out) {
+			if _, summary, ok := strings.Cut(l, "Delegation Complete "); ok {
+				got = append(got, strings.TrimSpace(summary))
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q in:\n%s", name, got, tt.want, out)
+		}
 	}
 }
 
@@ -97,7 +151,7 @@ func TestRowsNameTheirExpert(t *testing.T) {
 		"  ● [a] Retry\n    └ again\n",
 		"  ● [b] Retry\n    └ again\n",
 		"  ● [b] Run Results\n    └ B.\n",
-		"  [a] Delegated by [lead]\n  ● Retry\n    └ again\n",
+		"  [a]\n  ● Retry\n    └ again\n",
 		"  ● Retry\n    └ again\n",
 		"  ● Run Results\n    └ A.\n",
 	}
@@ -114,7 +168,7 @@ func TestLimitWarnings(t *testing.T) {
 		"850000 of 1000000 used":                     {Limit: event.LimitTokens, Used: 850_000, Max: 1_000_000},
 		"$0.4012 of $0.5000 used":                    {Limit: event.LimitCost, Used: 0.40123, Max: 0.5},
 		"24m0s of 30m0s used, and the model is told": {Limit: event.LimitDuration, Used: 1440.2, Max: 1800, NewMessage: told},
-		"241ms of 300ms used":                        {Limit: event.LimitDuration, Used: 0.2407, Max: 0.3},
+		"0.2s of 0.3s used":                          {Limit: event.LimitDuration, Used: 0.2407, Max: 0.3},
 		"9 Experts in a row, and 8 are allowed":      {Limit: event.LimitDepth, Used: 9, Max: 8},
 		"The same 5 times":                           {Limit: event.LimitLoop, Used: 5, Max: 5},
 		"2000000 of 1000000 used":                    {Limit: event.LimitWorkspace, Used: 2e6, Max: 1e6},

@@ -87,11 +87,10 @@ func warning(b event.LimitWarning) string {
 
 // span writes seconds as a time, without digits that nobody reads.
 func span(seconds float64) string {
-	unit := time.Second
 	if seconds < 10 {
-		unit = time.Millisecond
+		return fmt.Sprintf("%.1fs", seconds)
 	}
-	return time.Duration(seconds * float64(time.Second)).Round(unit).String()
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
 }
 
 // figure writes a number without an exponent: bytes run into the millions.

@@ -56,15 +56,16 @@ type Printer struct {
 	w        io.Writer
 	opts     Options
 	timeline event.Timeline
-	job      string             // the job that was announced
-	lanes    map[string]*lane   // of the Runs of delegates
-	runs     map[string]int     // of delegates, by Expert
-	working  map[string]bool    // Runs of delegates that have started and not stopped
-	current  string             // the delegate's Run that the last row belongs to
-	thought  map[string]bool    // Runs of whose generation the reasoning was shown
-	watches  map[callKey]*watch // of the calls that are running
-	servers  map[skillKey]bool  // of skills, that have been started
-	out      bytes.Buffer       // the rows of the current event
+	job      string                     // the job that was announced
+	lanes    map[string]*lane           // of the Runs of delegates
+	runs     map[string]int             // of delegates, by Expert
+	working  map[string]bool            // Runs of delegates that have started and not stopped
+	failed   map[string]map[string]bool // calls of delegates that came back with an error, by the Run that asked
+	current  string                     // the delegate's Run that the last row belongs to
+	thought  map[string]bool            // Runs of whose generation the reasoning was shown
+	watches  map[callKey]*watch         // of the calls that are running
+	servers  map[skillKey]bool          // of skills, that have been started
+	out      bytes.Buffer               // the rows of the current event
 }
 
 const defaultLines = 4
@@ -77,7 +78,7 @@ func New(w io.Writer, opts Options) *Printer {
 	if opts.Redact == nil {
 		opts.Redact = func(text string) string { return text }
 	}
-	return &Printer{w: w, opts: opts, lanes: make(map[string]*lane), runs: make(map[string]int), working: make(map[string]bool),
+	return &Printer{w: w, opts: opts, lanes: make(map[string]*lane), runs: make(map[string]int), working: make(map[string]bool), failed: make(map[string]map[string]bool),
 		thought: make(map[string]bool), watches: make(map[callKey]*watch), servers: make(map[skillKey]bool)}
 }
 

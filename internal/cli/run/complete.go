@@ -18,6 +18,11 @@ func (o *Options) completeJob(cmd *cobra.Command, _ []string, _ string) ([]cobra
 	return complete.Jobs(cmd, o.history())
 }
 
+// completeCheckpoint offers the checkpoints of the job that is continued.
+func (o *Options) completeCheckpoint(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return complete.Checkpoints(cmd, o.history(), o.ContinueJob, o.Continue)
+}
+
 // registerCompletions tells the shell what the flags take.
 func registerCompletions(cmd *cobra.Command, o *Options) {
 	fixed := map[string][]cobra.Completion{
@@ -35,6 +40,7 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions))
 	}
 	must(cmd.RegisterFlagCompletionFunc("continue-job", o.completeJob))
+	must(cmd.RegisterFlagCompletionFunc("resume-from", o.completeCheckpoint))
 	must(cmd.MarkFlagFilename("config", "toml"))
 	must(cmd.MarkFlagFilename("cassette", "toml"))
 	must(cmd.MarkFlagDirname("workspace"))

@@ -22,6 +22,7 @@ func (o *Options) again(jobID string, args ...string) string {
 	add("--storage", o.Storage)
 	add("--provider", o.Provider)
 	add("--model", o.Model)
+	add("--reasoning-budget", o.Reasoning)
 	add("--cassette", o.Cassette)
 	for _, path := range o.EnvPath {
 		add("--env-path", path)
@@ -32,6 +33,8 @@ func (o *Options) again(jobID string, args ...string) string {
 	add("--max-duration", (*span)(&o.Limits.MaxDuration).String())
 	add("--max-depth", (&count[int]{to: &o.MaxDepth}).String())
 	add("--max-parallel", (&count[int]{to: &o.MaxParallel}).String())
+	add("--max-retries", (&optionalInt{value: o.MaxRetries}).String())
+	add("--timeout", (&optionalInt{value: o.TimeoutMS}).String())
 	add("--max-workspace-bytes", o.MaxWorkspaceBytes.String())
 	return o.Host.Command + " " + host.ShellJoin(words...)
 }
@@ -41,11 +44,12 @@ func (o *Options) tellHint(jobID, expertKey string) string {
 	return strings.Replace(o.again(jobID, expertKey, "QUERY"), "QUERY", `"your words"`, 1)
 }
 
-// answerHint is the command that answers a waiting job.
-func (o *Options) answerHint(jobID, expertKey string) string {
+// answerHint is the command that answers a waiting job. A checkpoint is named only if the
+// question stands there; after a run it stands where the job is now.
+func (o *Options) answerHint(jobID, expertKey, checkpointID string) string {
 	hint := o.again(jobID, expertKey, "ANSWER") + " -i"
-	if o.ResumeFrom != "" {
-		hint += " --resume-from " + o.ResumeFrom
+	if checkpointID != "" {
+		hint += " --resume-from " + checkpointID
 	}
 	return strings.Replace(hint, "ANSWER", `"your answer"`, 1)
 }

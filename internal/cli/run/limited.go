@@ -80,12 +80,19 @@ func (o *output) cost(r engine.Result, l *engine.LimitError) error {
 
 // duration repeats the same limit: it counts anew in every run.
 func (o *output) duration(r engine.Result) error {
-	allowed, key := o.limits.MaxDuration, "--max-duration"
-	if own := o.expert.MaxDuration; own > 0 && (allowed == 0 || own < allowed) {
-		allowed, key = own, "maxDuration of expert "+o.expert.Key
+	const flag = "--max-duration"
+	allowed, says, raises := o.limits.MaxDuration, flag, flag
+	switch own := o.expert.MaxDuration; {
+	case own > 0 && (allowed == 0 || own < allowed):
+		allowed, says, raises = own, "maxDuration of expert "+o.expert.Key, "perstack.toml"
+	case o.opts.Limits.MaxDuration > 0:
+	case o.file.MaxDuration > 0:
+		says = "maxDuration"
+	default:
+		says = flag + " of the run before"
 	}
-	return fmt.Errorf("stopped: the run took the %s that it may take (%s); the time counts anew when you go on with: %s",
-		shortSpan(allowed), key, o.opts.again(r.JobID))
+	return fmt.Errorf("stopped: the run took the %s that it may take (%s); the time counts anew, and %s can allow more; go on with: %s",
+		shortSpan(allowed), says, raises, o.opts.again(r.JobID))
 }
 
 // raise says that the limit is the Expert's own.
@@ -93,15 +100,26 @@ func (o *output) raise(jobID, key, said string) error {
 	return fmt.Errorf("stopped: %s; raise %s of expert %s in perstack.toml and go on with: %s", said, key, o.expert.Key, o.opts.again(jobID))
 }
 
-// tidy takes off the digits that sums of many small amounts collect.
+// centCents is how fine amounts are shown: in hundredths of a cent.
+const centCents = 1e4
+
+// tidy takes off the digits that sums of many small amounts collect, and that nobody reads.
+// Of what is tiny they are all there is.
 func tidy(amount float64) float64 {
-	return cmp.Or(math.Round(amount*1e6)/1e6, amount)
+	if amount < 100/centCents {
+		return cmp.Or(math.Round(amount*1e6)/1e6, amount)
+	}
+	return math.Round(amount*centCents) / centCents
 }
 
-// money writes an amount with two decimals at least, and up to six.
+// money writes an amount with two decimals at least, and up to four. What is less than
+// they can show must not look like nothing.
 func money(amount float64) string {
-	text := strconv.FormatFloat(amount, 'f', 6, 64)
-	for range 4 {
+	if amount > 0 && amount < 1/centCents {
+		return strconv.FormatFloat(amount, 'f', 2-int(math.Ceil(math.Log10(amount))), 64)
+	}
+	text := strconv.FormatFloat(amount, 'f', 4, 64)
+	for range 2 {
 		text = strings.TrimSuffix(text, "0")
 	}
 	return text

@@ -3,6 +3,7 @@ package run
 import (
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/expert"
@@ -92,7 +93,8 @@ func (s *span) String() string {
 func (s *span) Set(text string) error {
 	d, err := expert.ParseDuration(text)
 	if err != nil {
-		return &host.ExitError{Code: host.ExitUsage, Err: err}
+		// The reader of the file speaks of a key; here it is a flag.
+		return host.Usagef("%s", strings.Replace(err.Error(), "leave the key out for no limit", strings.TrimPrefix(noLimit, "; "), 1))
 	}
 	*s = span(d)
 	return nil

@@ -2,21 +2,51 @@ package run
 
 import (
 	"cmp"
+	"math"
+	"time"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/model"
 )
 
-// jobLimits are those of the whole job: each as its flag says, else as the file does.
-func jobLimits(flags, file expert.Limits) expert.Limits {
+// jobLimits are those of the whole job: each as its flag says, else as the file does, else
+// as the job was recorded. Whoever limited a job and goes on with it means the limit still.
+// A journal may come from a stranger: it is asked last, so it raises nothing that the user
+// has said.
+func jobLimits(flags, file, recorded expert.Limits) expert.Limits {
 	return expert.Limits{
-		MaxSteps:    cmp.Or(flags.MaxSteps, file.MaxSteps, expert.DefaultMaxSteps),
-		MaxTokens:   cmp.Or(flags.MaxTokens, file.MaxTokens),
-		MaxCost:     cmp.Or(flags.MaxCost, file.MaxCost),
-		MaxDuration: cmp.Or(flags.MaxDuration, file.MaxDuration),
+		MaxSteps:    cmp.Or(flags.MaxSteps, file.MaxSteps, recorded.MaxSteps, expert.DefaultMaxSteps),
+		MaxTokens:   cmp.Or(flags.MaxTokens, file.MaxTokens, recorded.MaxTokens),
+		MaxCost:     cmp.Or(flags.MaxCost, file.MaxCost, recorded.MaxCost),
+		MaxDuration: cmp.Or(flags.MaxDuration, file.MaxDuration, recorded.MaxDuration),
 	}
+}
+
+// recordedLimits are those that a job was started with, within what a flag could say. What
+// no flag could have said counts as nothing.
+func recordedLimits(j event.Job) expert.Limits {
+	return expert.Limits{
+		MaxSteps:    within(j.MaxSteps, math.MaxInt32),
+		MaxTokens:   within(j.MaxTokens, expert.MostTokens),
+		MaxCost:     within(j.MaxCost, expert.MostCost),
+		MaxDuration: time.Duration(within(j.MaxDuration, expert.MostDuration.Milliseconds())) * time.Millisecond,
+	}
+}
+
+func within[N int | int64 | float64](n, most N) N {
+	if n > 0 { // written so that NaN does not pass
+		return min(n, most)
+	}
+	return 0
+}
+
+// remember takes over what the job was limited to before.
+func (s *setup) remember(j event.Job) {
+	s.recorded = recordedLimits(j)
+	s.limits = jobLimits(s.opts.Limits, s.config.Limits, s.recorded)
 }
 
 // price returns what models cost, for a job that may cost so much and no more; nil for
@@ -42,6 +72,8 @@ func (s *setup) costLimited(e *expert.Expert) (limited bool, by string) {
 		return true, "--max-cost"
 	case s.config.MaxCost > 0:
 		return true, "maxCost"
+	case s.recorded.MaxCost > 0:
+		return true, "--max-cost of the run before"
 	}
 	experts, _ := s.config.Closure(e)
 	for _, e := range experts {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,11 +38,11 @@ func TestLimitFlags(t *testing.T) {
 		{"--max-cost 1.", "like 0.50"},
 		{"--max-cost 2000000000", "or less"},
 		{"--max-duration 0", `like "90s"`},
-		{"--max-duration 0s", "more than 0"},
+		{"--max-duration 0s", "more than 0; leave the flag out for what perstack.toml or the default says"},
 		{"--max-duration 30", `like "90s", "30m" or "2h"`},
 		{"--max-duration -30m", `like "90s", "30m" or "2h"`},
 		{"--max-duration 1d", `like "90s", "30m" or "2h"`},
-		{"--max-duration 99999h", "at most 8760h"},
+		{"--max-duration 99999h", "at most 8760h; leave the flag out"},
 		{"--max-depth 0", "; leave the flag out"},
 		{"--max-depth 1001", "between 1 and 1000;"},
 		{"--max-parallel 10001", "between 1 and 10000;"},
@@ -75,7 +76,7 @@ func TestShortSpan(t *testing.T) {
 }
 
 func TestMoney(t *testing.T) {
-	for amount, want := range map[float64]string{0: "0.00", 0.5: "0.50", 12: "12.00", 0.1234: "0.1234", 0.0000011: "0.000001", 100.125: "100.125"} {
+	for amount, want := range map[float64]string{0: "0.00", 0.5: "0.50", 12: "12.00", 0.1234: "0.1234", 0.0000011: "0.0000011", 0.000123456: "0.0001", 0.41239: "0.4124", 100.125: "100.125"} {
 		if got := money(amount); got != want {
 			t.Errorf("%v: %s, want %s", amount, got, want)
 		}
@@ -183,11 +184,12 @@ func TestLimitOutcomes(t *testing.T) {
 		{result: limit(event.LimitTokens, 1200, 1000), want: []string{"1200 of 1000 tokens", "--max-tokens 2400 "}},
 		{own: expert.Limits{MaxTokens: 800}, result: limit(event.LimitTokens, 700, 800), want: []string{"700 of 800 tokens", "raise maxTokens of expert lead", "--continue-job j" + flags}},
 		{result: limit(event.LimitCost, 0.4812, 0.5), want: []string{"$0.4812 of $0.50 are used", "perstack run --continue-job j --max-tokens 1000 --max-cost 1 --max-duration 30m"}},
+		{result: limit(event.LimitCost, 0.612345678, 0.5), want: []string{"$0.6123 of $0.50", "--max-cost 1.2247 "}},
 		{result: limit(event.LimitCost, 0.5000000000000001, 0.5), want: []string{"$0.50 of $0.50", "--max-cost 1 "}},
 		{result: limit(event.LimitCost, 0, 0.0000001), want: []string{"--max-cost 0.0000002 "}},
 		{own: expert.Limits{MaxCost: 0.25}, result: limit(event.LimitCost, 0.2, 0.25), want: []string{"$0.20 of $0.25", "raise maxCost of expert lead", "--continue-job j" + flags}},
-		{result: limit(event.LimitDuration, 1800, 1800), want: []string{"the 30m that it may take (--max-duration)", "counts anew", "--continue-job j" + flags}},
-		{own: expert.Limits{MaxDuration: time.Minute}, result: limit(event.LimitDuration, 60, 60), want: []string{"the 1m that it may take (maxDuration of expert lead)"}},
+		{result: limit(event.LimitDuration, 1800, 1800), want: []string{"the 30m that it may take (--max-duration)", "counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j" + flags}},
+		{own: expert.Limits{MaxDuration: time.Minute}, result: limit(event.LimitDuration, 60, 60), want: []string{"the 1m that it may take (maxDuration of expert lead)", "perstack.toml can allow more"}},
 		{result: limit(event.LimitLoop, 5, 5), want: []string{"the same call with the same result 5 times in a row", `perstack run lead "your words" --continue-job j` + flags}},
 		{result: limit(event.LimitDepth, 8, 8), want: []string{"8 Experts delegated", "--max-depth 16"}},
 		{result: limit(event.LimitWorkspace, 200, 100), want: []string{"the workspace takes 200 bytes", "--max-workspace-bytes 400"}},
@@ -219,5 +221,65 @@ func TestInterruptHintKeepsLimits(t *testing.T) {
 	err := o.end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByInterrupt, Reason: "interrupt"})
 	if want := "perstack run --continue-job j --max-steps 7 --max-cost 0.25 --max-depth 2 --max-parallel 3"; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// The time that a run may take has three sources; the message names the right one, and the
+// hint repeats what was a flag.
+func TestDurationSources(t *testing.T) {
+	half := expert.Limits{MaxDuration: 30 * time.Minute}
+	for name, tt := range map[string]struct {
+		flags, file expert.Limits
+		want        string
+	}{
+		"flag":             {half, expert.Limits{}, "(--max-duration); the time counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j --max-duration 30m"},
+		"flag before file": {half, expert.Limits{MaxDuration: time.Hour}, "(--max-duration); "},
+		"file":             {expert.Limits{}, half, "(maxDuration); the time counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j"},
+		"recorded":         {expert.Limits{}, expert.Limits{}, "(--max-duration of the run before); the time counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j"},
+	} {
+		o := &output{opts: &Options{Host: &host.Host{Command: "perstack"}, Limits: tt.flags}, expert: &expert.Expert{Key: "lead"}, limits: half, file: tt.file}
+		err := o.end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, Limit: &engine.LimitError{Limit: event.LimitDuration, Used: 1800, Max: 1800}})
+		if err == nil || !strings.Contains(err.Error(), "the 30m that it may take "+tt.want) {
+			t.Errorf("%s: %v, want %q in it", name, err, tt.want)
+		}
+	}
+}
+
+// A job that is continued keeps its limits. A flag or the file is stronger, whatever the
+// journal says.
+func TestRecordedLimits(t *testing.T) {
+	recorded := event.Job{MaxSteps: 7, MaxTokens: 8, MaxCost: 0.25, MaxDuration: 90_000}
+	was := expert.Limits{MaxSteps: 7, MaxTokens: 8, MaxCost: 0.25, MaxDuration: 90 * time.Second}
+	other := expert.Limits{MaxSteps: 1, MaxTokens: 2, MaxCost: 3, MaxDuration: 4 * time.Second}
+	another := expert.Limits{MaxSteps: 11, MaxTokens: 12, MaxCost: 13, MaxDuration: 14 * time.Second}
+	for name, tt := range map[string]struct {
+		flags, file expert.Limits
+		job         event.Job
+		want        expert.Limits
+	}{
+		"new job":      {want: expert.Limits{MaxSteps: 100}},
+		"recorded":     {job: recorded, want: was},
+		"file":         {file: other, job: recorded, want: other},
+		"flag":         {flags: another, file: other, job: recorded, want: another},
+		"one flag":     {flags: expert.Limits{MaxCost: 1}, job: recorded, want: expert.Limits{MaxSteps: 7, MaxTokens: 8, MaxCost: 1, MaxDuration: 90 * time.Second}},
+		"one key":      {file: expert.Limits{MaxTokens: 9}, job: recorded, want: expert.Limits{MaxSteps: 7, MaxTokens: 9, MaxCost: 0.25, MaxDuration: 90 * time.Second}},
+		"less":         {file: other, job: event.Job{MaxSteps: 1 << 40, MaxCost: 1e300}, want: other},
+		"nonsense":     {job: event.Job{MaxSteps: -1, MaxTokens: -1, MaxCost: math.NaN(), MaxDuration: math.MinInt64}, want: expert.Limits{MaxSteps: 100}},
+		"out of range": {job: event.Job{MaxSteps: math.MaxInt, MaxTokens: math.MaxInt64, MaxCost: math.Inf(1), MaxDuration: math.MaxInt64}, want: expert.Limits{MaxSteps: math.MaxInt32, MaxTokens: expert.MostTokens, MaxCost: expert.MostCost, MaxDuration: expert.MostDuration}},
+	} {
+		s := &setup{opts: &Options{Limits: tt.flags}, config: &expert.Config{Limits: tt.file}}
+		s.remember(tt.job)
+		if s.limits != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, s.limits, tt.want)
+		}
+	}
+}
+
+// A cost limit that the job brings needs a price like any other.
+func TestRecordedCostNeedsAPrice(t *testing.T) {
+	s := &setup{opts: &Options{}, config: &expert.Config{}, provider: "replay", modelName: "replay"}
+	s.remember(event.Job{MaxCost: 0.03})
+	if _, err := s.price(&expert.Expert{Key: "lead"}); err == nil || !strings.Contains(err.Error(), "--max-cost of the run before limits the cost") {
+		t.Errorf("%v", err)
 	}
 }

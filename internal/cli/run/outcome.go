@@ -29,7 +29,7 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 		return nil
 	case event.StatusStoppedByInteractiveTool:
 		return &host.ExitError{Code: host.ExitWaiting, Err: fmt.Errorf("waiting for your answer to %s; give it with: %s",
-			question(r.Pending), o.opts.answerHint(r.JobID, o.expert.Key))}
+			question(r.Pending), o.opts.answerHint(r.JobID, o.expert.Key, ""))}
 	case event.StatusStoppedByExceededMaxSteps, event.StatusStoppedByLimit:
 		return &host.ExitError{Code: host.ExitLimit, Err: o.limited(r)}
 	case event.StatusStoppedByInterrupt:
@@ -48,9 +48,12 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 // explain adds to an error of the engine what the user can do about it.
 func (o *output) explain(err error) error {
 	var waiting *engine.WaitingError
+	var wrong *engine.Error
 	switch {
 	case errors.As(err, &waiting):
-		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expert.Key))
+		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expert.Key, o.opts.ResumeFrom))
+	case errors.As(err, &wrong) && wrong.Kind == engine.KindInput && o.job.Status == event.JobCompleted && o.opts.saysNothing():
+		return host.Usagef("%w; %s log %s shows the answer", err, o.opts.Host.Command, o.job.ID)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; choose another directory with --storage", err)
 	}

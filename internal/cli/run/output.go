@@ -25,14 +25,17 @@ type output struct {
 	opts   *Options
 	expert *expert.Expert // the coordinator
 	limits expert.Limits  // of the job
+	file   expert.Limits  // what perstack.toml says of them
+	job    event.Job      // as it was recorded before this run
 	mode   string
 	to     *patientWriter
 	json   *event.Writer
 	rows   *progress.Printer
 }
 
-func newOutput(ctx context.Context, o *Options, e *expert.Expert, limits expert.Limits) *output {
-	out := &output{opts: o, expert: e, limits: limits, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
+func newOutput(ctx context.Context, s *setup, e *expert.Expert, job event.Job) *output {
+	o := s.opts
+	out := &output{opts: o, expert: e, limits: s.limits, file: s.config.Limits, job: job, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
 	if out.mode == "" {
 		out.mode = outputJSON
 		if o.Host.StdoutIsTerminal {
@@ -73,13 +76,17 @@ func (o *output) event(e event.Event) error {
 
 func (o *output) record(r store.Record) error { return o.json.WriteLine(r.Line) }
 
-// note prints what --verbose promises.
+// note prints what --verbose promises. With the answer alone on standard output, nothing
+// else tells that an Expert is not any more what it was.
 func (o *output) note(e event.Event) error {
-	if !o.opts.Verbose {
-		return nil
-	}
 	say := func(about, text string) {
 		fmt.Fprintf(o.opts.Host.Stderr, "%s: %s\n", terminal.CleanLine(about), terminal.CleanLine(text))
+	}
+	if b, ok := e.Body.(event.DefinitionChanged); ok && o.mode == outputText {
+		say("perstack", "the definition of expert "+b.Expert+" has changed since the job began; it goes on with the new one")
+	}
+	if !o.opts.Verbose {
+		return nil
 	}
 	switch b := e.Body.(type) {
 	case event.Retry:

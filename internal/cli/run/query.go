@@ -34,6 +34,11 @@ func (o *Options) input(ctx context.Context, t target) (engine.Input, error) {
 	return in, nil
 }
 
+// saysNothing reports whether a job is to go on as it is: without a query, and where it stands.
+func (o *Options) saysNothing() bool {
+	return !o.HasQuery && o.QueryFile == "" && !o.IsAnswer && o.ResumeFrom == ""
+}
+
 // query reads the query from where the user put it.
 func (o *Options) query(ctx context.Context) (string, error) {
 	switch {

@@ -81,8 +81,9 @@ where it was interrupted.
 Limits hold for the whole job, with everything that its Experts delegate. Steps,
 tokens and cost count from its start, also when it is continued; the duration
 counts anew. perstack.toml can set them as well, for single Experts too; a flag is
-stronger than the key of the whole file. The cost needs the price of the model:
-that of common ones is known, [prices] in perstack.toml has any.
+stronger than the key of the whole file. A job that is continued keeps the limits
+that it had, unless a flag or the file says otherwise. The cost needs the price of
+the model: that of common ones is known, [prices] in perstack.toml has any.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waits for an
 answer, 129, 130 and 143 stopped by a signal. After the first signal the state is
@@ -135,7 +136,7 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
 	flags.StringVar(&opts.Model, "model", "", "model to use (default: as perstack.toml says, else the provider's)")
 	flags.StringVar(&opts.Reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default low)")
 	flags.StringVar(&opts.Cassette, "cassette", "", "answers to play, with --provider replay")
-	flags.Var(&count[int]{&opts.Limits.MaxSteps, math.MaxInt32}, "max-steps", "steps of the whole job (default 100)")
+	flags.Var(&count[int]{&opts.Limits.MaxSteps, math.MaxInt32}, "max-steps", "steps of the whole job (default 100; of a continued job, what it had)")
 	flags.Var(&count[int64]{&opts.Limits.MaxTokens, expert.MostTokens}, "max-tokens", "tokens of the whole job, in and out (default: no limit)")
 	flags.Var((*dollars)(&opts.Limits.MaxCost), "max-cost", "US dollars that the whole job may cost, like 0.50 (default: no limit)")
 	flags.Var((*span)(&opts.Limits.MaxDuration), "max-duration", "time that the run may take, like 90s, 30m or 2h (default: no limit)")
@@ -172,6 +173,11 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	job, err := recordedJob(ctx, opts, history, target)
+	if err != nil {
+		return err
+	}
+	setup.remember(job)
 	e, err := setup.expert(target.expertKey)
 	if err != nil {
 		return err
@@ -192,7 +198,7 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	out := newOutput(ctx, opts, e, setup.limits)
+	out := newOutput(ctx, setup, e, job)
 	defer out.close()
 	runtime := &local.Runtime{
 		Model:     thinker,

@@ -26,6 +26,7 @@ type setup struct {
 	foreignRules []string // of another project that lies in the workspace
 
 	limits      expert.Limits // of the whole job
+	recorded    expert.Limits // what the job was limited to before
 	maxDepth    int
 	maxParallel int
 	maxRetries  int
@@ -45,7 +46,7 @@ func loadSetup(o *Options) (*setup, error) {
 		config:     config,
 		workspace:  h.Path(cmp.Or(o.Workspace, ".")),
 		provider:   cmp.Or(o.Provider, config.Provider.Name, expert.DefaultProvider),
-		limits:     jobLimits(o.Limits, config.Limits),
+		limits:     jobLimits(o.Limits, config.Limits, expert.Limits{}),
 		maxDepth:   cmp.Or(o.MaxDepth, config.MaxDepth, expert.DefaultMaxDepth),
 		maxRetries: choose(o.MaxRetries, config.MaxRetries, expert.DefaultMaxRetries),
 		timeout:    expert.DefaultTimeout,
@@ -62,6 +63,9 @@ func loadSetup(o *Options) (*setup, error) {
 	}
 	s.modelName = cmp.Or(o.Model, config.Model, expert.DefaultModel(s.provider))
 	if s.provider == "replay" {
+		if o.Model != "" {
+			return nil, host.Usagef("--model does not go with the provider replay: a cassette has no models to choose from")
+		}
 		s.modelName = expert.DefaultModel(s.provider) // a cassette has no models to choose from
 	}
 	if o.Reasoning != "" {
@@ -139,17 +143,26 @@ func (s *setup) rules() []string {
 // expert finds the Expert to run.
 func (s *setup) expert(key string) (*expert.Expert, error) {
 	if _, err := expert.ParseKey(key); err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+		return nil, host.Usagef("%w%s", err, s.nameFirst())
 	}
 	e, ok := s.config.Lookup(key)
 	if !ok {
-		return nil, host.Usagef("expert %q not found in %s; it has: %s", key, s.config.Path, s.expertList())
+		return nil, host.Usagef("expert %q not found in %s; it has: %s%s", key, s.config.Path, s.expertList(), s.nameFirst())
 	}
 	problems := s.config.Unsupported(e, s.opts.Provider, "")
 	for _, w := range problems.Warnings() {
 		fmt.Fprintln(s.opts.Host.Stderr, "perstack: "+terminal.Clean(w.String()))
 	}
 	return e, problems.Err()
+}
+
+// nameFirst helps those who meant a query for the job that they continue: a single argument
+// is the name of an Expert.
+func (s *setup) nameFirst() string {
+	if !s.opts.continues() || s.opts.Expert == "" || s.opts.HasQuery {
+		return ""
+	}
+	return "; a query stands behind the name of the expert: perstack run <expert> <query>"
 }
 
 func (s *setup) expertKeys() []string {

@@ -55,6 +55,15 @@ func findTarget(ctx context.Context, o *Options, s store.Store) (target, error) 
 	return t, err
 }
 
+// recordedJob returns what is recorded of a job that is continued.
+func recordedJob(ctx context.Context, o *Options, s store.Store, t target) (event.Job, error) {
+	if !o.continues() {
+		return event.Job{}, nil
+	}
+	info, err := store.FindJob(ctx, s, t.jobID)
+	return info.Job, err
+}
+
 // newestJob returns the job in which something happened last.
 func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 	var newest store.JobInfo

@@ -79,6 +79,7 @@ func run(_ context.Context, opts *Options) error {
 	problems = append(problems, cassetteProblems(config, short)...)
 	if config != nil {
 		problems = append(problems, config.Undescribed()...)
+		problems = append(problems, config.Unanswerable()...)
 	}
 	problems.Sort()
 	r := newReport(config, problems, short)

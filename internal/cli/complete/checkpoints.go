@@ -1,0 +1,78 @@
+package complete
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/store"
+)
+
+// mostCheckpoints bounds what a shell is offered: nobody reads on.
+const mostCheckpoints = 50
+
+// Checkpoints returns the newest checkpoints of a job, newest first, with the step and the
+// Expert of each. Newest means the newest job, if none is named.
+func Checkpoints(cmd *cobra.Command, s store.Store, jobID string, newest bool) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	ctx := cmd.Context()
+	if ctx == nil { // cobra sets none when a test asks directly
+		return nil, directive
+	}
+	if jobID == "" && newest {
+		jobID = newestJob(ctx, s)
+	}
+	if store.CheckID(jobID) != nil {
+		return nil, directive
+	}
+	var offers []cobra.Completion
+	current := make(map[string]string) // the checkpoint that each Run works towards
+	for r, err := range s.Read(ctx, jobID, 0) {
+		if errors.Is(err, event.ErrUnknownType) {
+			continue
+		}
+		if err != nil {
+			break
+		}
+		e := r.Event
+		ended := ""
+		switch b := e.Body.(type) {
+		case event.StartRun:
+			current[e.RunID] = b.CheckpointID
+		case event.ContinueToNextStep:
+			ended, current[e.RunID] = current[e.RunID], b.NextCheckpointID
+		default:
+			if e.IsTerminal() {
+				ended = current[e.RunID]
+			}
+		}
+		// A shell reads this line by line: an id that is none must not reach it.
+		if store.CheckID(ended) != nil {
+			continue
+		}
+		description := fmt.Sprintf("step %d, %s", e.StepNumber, e.ExpertKey)
+		offers = append(offers, cobra.CompletionWithDesc(ended, terminal.CleanLine(description)))
+		if len(offers) > 2*mostCheckpoints { // a job may have had a million
+			offers = slices.Delete(offers, 0, len(offers)-mostCheckpoints)
+		}
+	}
+	slices.Reverse(offers)
+	return offers[:min(len(offers), mostCheckpoints)], directive
+}
+
+// newestJob is the job in which something happened last, as perstack run --continue means
+// it.
+func newestJob(ctx context.Context, s store.Store) string {
+	var newest store.JobInfo
+	for job, err := range s.Jobs(ctx) {
+		if err == nil && job.UpdatedAt > newest.UpdatedAt {
+			newest = job
+		}
+	}
+	return newest.ID
+}

@@ -1,0 +1,58 @@
+package inspect
+
+import (
+	"fmt"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
+)
+
+// A ListPrice is what the model costs as far as perstack knows, in US dollars for a million
+// tokens. Limits on cost count with it, unless the file says otherwise.
+type ListPrice struct {
+	Input       float64 `json:"input"`
+	Output      float64 `json:"output"`
+	CachedInput float64 `json:"cachedInput"`
+	CacheWrite  float64 `json:"cacheWrite"`
+	Date        string  `json:"date"` // on which it was known to be right
+}
+
+// findPrice says with which price costs are counted. A file that calls a model cheap is
+// stopped by --max-cost later than its user thinks.
+func (b *builder) findPrice(closure []*expert.Expert) {
+	p := b.card.Provider
+	if price, ok := b.config.Prices[p.Model]; ok {
+		b.find(Finding{Severity: note, Message: fmt.Sprintf("limits on cost count with the prices of the file: %s and %s US dollars for a million tokens in and out of %s",
+			dollars(price.Input), dollars(price.Output), p.Model)})
+		return
+	}
+	if price, ok := model.PriceOf(p.Name, p.Model); ok {
+		b.card.ListPrice = &ListPrice{price.Input, price.Output, price.CachedInput, price.CacheWrite, model.PricesDate()}
+		return
+	}
+	if limitsCost(b.config, closure) {
+		b.find(Finding{Severity: warning, Message: fmt.Sprintf("maxCost needs the price of the model %q, which is not known: no run will start", p.Model),
+			Hint: fmt.Sprintf("write it into [prices.%q]", p.Model)})
+	}
+}
+
+func limitsCost(c *expert.Config, closure []*expert.Expert) bool {
+	for _, e := range closure {
+		if e.MaxCost > 0 {
+			return true
+		}
+	}
+	return c.MaxCost > 0
+}
+
+// price is the line beside limits on cost, if there are any.
+func (c *Card) price() string {
+	limited := c.Limits.MaxCost > 0
+	for _, e := range c.Experts {
+		limited = limited || e.Limits.MaxCost > 0
+	}
+	if p := c.ListPrice; p != nil && limited {
+		return fmt.Sprintf("%s and %s US dollars for a million tokens in and out, the list price of %s", dollars(p.Input), dollars(p.Output), p.Date)
+	}
+	return ""
+}
