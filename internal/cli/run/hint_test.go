@@ -122,3 +122,24 @@ func TestTextTellsOfChangedDefinitions(t *testing.T) {
 		}
 	}
 }
+
+// A delegate that failed is told of, when only the answer is asked for: the Expert that
+// asked may hide it.
+func TestTextTellsOfFailedDelegates(t *testing.T) {
+	var told strings.Builder
+	o := &output{opts: &Options{Host: &host.Host{Stderr: &told}}, mode: outputText, delegated: map[string]bool{}}
+	failed := event.StopRunByError{Error: event.Failure{Name: "X", Message: "no such" + dirty + " tool"}}
+	for _, e := range []event.Event{
+		{RunID: "lead", ExpertKey: "lead", Body: event.StartRun{}},
+		{RunID: "child", ExpertKey: "helper", Body: event.StartRun{DelegatedBy: &event.Parent{RunID: "lead"}}},
+		{RunID: "child", ExpertKey: "helper", Body: failed},
+		{RunID: "lead", ExpertKey: "lead", Body: failed}, // told as the end of the run
+	} {
+		if err := o.note(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "perstack: the delegate helper failed: no such tool\n"; told.String() != want {
+		t.Errorf("told %q, want %q", told.String(), want)
+	}
+}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"time"
 
@@ -60,6 +61,12 @@ func (s *setup) price(e *expert.Expert) (func(provider, model string) (expert.Pr
 	if _, known := s.priceOf(s.provider, s.modelName); !known {
 		return nil, host.Usagef("%s limits the cost, but what the model %q costs is not known; write it into %s, in US dollars for a million tokens, like:\n"+
 			"[prices.%q]\ninput = 3.00\noutput = 15.00", by, s.modelName, terminal.CleanLine(s.config.Path), s.modelName)
+	}
+	if p, ours := s.config.Prices[s.modelName]; ours {
+		if list, known := model.PriceOf(s.provider, s.modelName); known && list != p {
+			// Whoever wrote the file decides by it how much a limit on cost lets through.
+			fmt.Fprintf(s.opts.Host.Stderr, "perstack: cost is counted by the prices of %s, not by the list prices of %s\n", terminal.CleanLine(s.config.Path), s.modelName)
+		}
 	}
 	return s.priceOf, nil
 }

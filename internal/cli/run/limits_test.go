@@ -283,3 +283,24 @@ func TestRecordedCostNeedsAPrice(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A file that has its own idea of what a model costs is named: it decides what a limit on
+// cost lets through.
+func TestPricesOfTheFileAreTold(t *testing.T) {
+	for price, tells := range map[string]bool{"": false, "[prices.claude-sonnet-4-5]\ninput = 0.001\noutput = 0.001\n": true} {
+		dir := t.TempDir()
+		toml := price + "[experts.lead]\ninstruction = 'Lead.'\n"
+		if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(toml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var told strings.Builder
+		s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: &told}, Limits: expert.Limits{MaxCost: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, _ := s.config.Lookup("lead")
+		if _, err := s.price(e); err != nil || strings.Contains(told.String(), "cost is counted by the prices of") != tells {
+			t.Errorf("%q: told %q, %v", price, told.String(), err)
+		}
+	}
+}

@@ -31,11 +31,13 @@ type output struct {
 	to     *patientWriter
 	json   *event.Writer
 	rows   *progress.Printer
+
+	delegated map[string]bool // Runs, by whether another Expert asked
 }
 
 func newOutput(ctx context.Context, s *setup, e *expert.Expert, job event.Job) *output {
 	o := s.opts
-	out := &output{opts: o, expert: e, limits: s.limits, file: s.config.Limits, job: job, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
+	out := &output{delegated: make(map[string]bool), opts: o, expert: e, limits: s.limits, file: s.config.Limits, job: job, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
 	if out.mode == "" {
 		out.mode = outputJSON
 		if o.Host.StdoutIsTerminal {
@@ -77,13 +79,22 @@ func (o *output) event(e event.Event) error {
 func (o *output) record(r store.Record) error { return o.json.WriteLine(r.Line) }
 
 // note prints what --verbose promises. With the answer alone on standard output, nothing
-// else tells that an Expert is not any more what it was.
+// else tells that an Expert is not any more what it was, or that a delegate failed.
 func (o *output) note(e event.Event) error {
 	say := func(about, text string) {
 		fmt.Fprintf(o.opts.Host.Stderr, "%s: %s\n", terminal.CleanLine(about), terminal.CleanLine(text))
 	}
-	if b, ok := e.Body.(event.DefinitionChanged); ok && o.mode == outputText {
-		say("perstack", "the definition of expert "+b.Expert+" has changed since the job began; it goes on with the new one")
+	if o.mode == outputText {
+		switch b := e.Body.(type) {
+		case event.DefinitionChanged:
+			say("perstack", "the definition of expert "+b.Expert+" has changed since the job began; it goes on with the new one")
+		case event.StartRun:
+			o.delegated[e.RunID] = b.DelegatedBy != nil
+		case event.StopRunByError:
+			if o.delegated[e.RunID] { // the one that asked goes on, and may not say a word about it
+				say("perstack", "the delegate "+e.ExpertKey+" failed: "+b.Error.Message)
+			}
+		}
 	}
 	if !o.opts.Verbose {
 		return nil
