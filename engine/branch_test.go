@@ -53,7 +53,7 @@ func (b *bench) point(expert string, kind event.Type, nth int) Point {
 }
 
 // family is a job of four Experts: the writer asks helper and other, the helper asks deep.
-func family(t *testing.T) *bench {
+func family(t testing.TB) *bench {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"help"}`, `other {"query":"too"}`), says("done"), says("done again")},
 		"helper": {does("read"), does(`deep {"query":"deeper"}`), says("helped"), says("helped again")},
@@ -198,6 +198,13 @@ func TestBranchIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	helper := b.team[slices.IndexFunc(b.team, func(e *expert.Expert) bool { return e.Key == "helper" })]
+	delegates := helper.Delegates
+	helper.Delegates = []string{"writer"}
+	if _, err := b.run(t.Context(), Input{Continue: true, From: done, Query: "and more?"}); !isInput(err) || !strings.Contains(err.Error(), "helper cannot ask any more") {
+		t.Errorf("an Expert that its parent does not have any more: %v", err)
+	}
+	helper.Delegates = delegates
 	b.team = slices.DeleteFunc(b.team, func(e *expert.Expert) bool { return e.Key == "deep" })
 	if _, err := b.run(t.Context(), Input{Continue: true, From: middle}); err == nil || !strings.Contains(err.Error(), "cannot ask any more") {
 		t.Errorf("an Expert that is gone: %v", err)

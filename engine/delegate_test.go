@@ -199,6 +199,40 @@ func TestDelegationIsBounded(t *testing.T) {
 	})
 }
 
+// The same words to another Expert of the path are no circle.
+func TestQueryMayBePassedOn(t *testing.T) {
+	b := newTeam(t, map[string][]turn{
+		"writer": {does(`helper {"query":"go"}`), says("done")}, "helper": {does(`other {"query":"go"}`), says("helped")}, "other": {says("otherwise")},
+	})
+	if r := b.must(Input{Query: "go"}); r.Text != "done" || len(b.limited(event.LimitLoop)) > 0 || len(b.runIDs()) != 3 {
+		t.Errorf("%+v; story %s", r, b.story())
+	}
+}
+
+// A circle is found wherever the job was killed before it closed.
+func TestCircleAfterAResume(t *testing.T) {
+	team := func() map[string][]turn {
+		return map[string][]turn{
+			"writer": {does(`helper {"query":"the same"}`), says("done")}, "helper": {does("read"), does(`writer {"query":"go"}`), says("helped")},
+		}
+	}
+	whole := newTeam(t, team())
+	whole.must(Input{Query: "go"})
+	for kill := 1; kill < len(whole.records()); kill++ {
+		b := newTeam(t, team())
+		inner := b.store
+		b.store = &mortal{Store: inner, left: kill}
+		if _, err := b.run(t.Context(), Input{Query: "go"}); !errors.Is(err, errDead) {
+			t.Fatalf("kill %d: %v", kill, err)
+		}
+		b.store = inner
+		if r := b.must(Input{Continue: true}); r.Text != "done" || len(b.runIDs()) != 3 {
+			t.Errorf("kill %d: %+v with %d Runs, want 3", kill, r, len(b.runIDs()))
+		}
+		b.checkTree()
+	}
+}
+
 // A thousand delegates queue: never are more at work than there are seats, and the answers
 // come back in call order.
 func TestManyDelegates(t *testing.T) {

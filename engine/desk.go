@@ -28,7 +28,7 @@ type desk struct {
 // maxBatch is how many orders are served together at most.
 const maxBatch = 256
 
-func newDesk(listener Listener, journal store.Journal, saving context.Context, history *History) *desk {
+func newDesk(saving context.Context, listener Listener, journal store.Journal, history *History) *desk {
 	return &desk{
 		Listener: listener, journal: journal, saving: saving, history: history,
 		orders: make(chan order), left: make(chan struct{}),

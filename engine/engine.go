@@ -77,7 +77,7 @@ func executeIn(ctx context.Context, journal store.Journal, job Job, parts Parts)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d := newDesk(parts.Listener, journal, context.WithoutCancel(ctx), history)
+	d := newDesk(context.WithoutCancel(ctx), parts.Listener, journal, history)
 	t := newTree(job, parts, d)
 	var result Result
 	var err error

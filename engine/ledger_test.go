@@ -52,7 +52,6 @@ func TestTokensOfATree(t *testing.T) {
 			})
 			b.atOnce, b.limits.MaxTokens = atOnce, most
 			r := b.must(Input{Query: "go"})
-			used := 0
 			for _, req := range b.script.requests {
 				if req.MaxTokens < minOutput || req.MaxTokens > most {
 					t.Errorf("a request of %s may have %d tokens", req.Expert, req.MaxTokens)
@@ -62,7 +61,7 @@ func TestTokensOfATree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			used = h.Job.Usage.TotalTokens
+			used := h.Job.Usage.TotalTokens
 			// The scripted model does not keep to what it is allowed: that is the overshoot.
 			if over := used - most; over > atOnce*2400 {
 				t.Errorf("%d tokens were used, %d are allowed", used, most)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -217,6 +218,22 @@ func TestDuplicateCallIDs(t *testing.T) {
 		t.Errorf("%d results, want 3", got)
 	}
 	b.checkJournal()
+}
+
+// Ids that a model makes up, to collide with those that we make of them, stay apart; and a
+// thousand times the same is not looked for from the start each time.
+func TestCallIDs(t *testing.T) {
+	taken, seen := make(ids), map[string]bool{}
+	for _, id := range append([]string{"", "call", "x-2", "x", "x", "x", "x-1", "x-1", "x-1-1", "call-1"}, slices.Repeat([]string{"y"}, 1000)...) {
+		unique := taken.unique(id)
+		if seen[unique] || !strings.HasPrefix(unique, id) {
+			t.Errorf("%q became %q", id, unique)
+		}
+		seen[unique] = true
+	}
+	if taken["y"] > 1001 {
+		t.Errorf("the last of a thousand has the number %d", taken["y"])
+	}
 }
 
 // Completion beside other calls answers all of them, and is judged last.

@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+)
+
+// limitedTo are limits of ten thousand tokens, told in tokens and in money.
+var limitedTo = map[string]struct {
+	limits expert.Limits
+	price  expert.Price
+}{
+	"tokens": {expert.Limits{MaxTokens: 10_000}, expert.Price{}},
+	"cost":   {expert.Limits{MaxCost: 0.10}, expert.Price{Input: 10, Output: 10}},
+}
+
+// within reports whether a number of tokens is the one wanted, but for rounding.
+func within(got, want int) bool { return math.Abs(float64(got-want)) <= 1 }
+
+// What others have set aside is waited for, and to be had as soon as they know what they
+// really used.
+func TestWaitForWhatOthersSetAside(t *testing.T) {
+	for name, tt := range limitedTo {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel() // so that a failure is one, and no deadlock
+				l := newLedger(Job{})
+				whole := &purse{limits: tt.limits}
+				first, second := &purse{within: whole}, &purse{within: whole}
+				l.work(first, 1)
+				held, err := l.reserve(ctx, first, 1000, tt.price)
+				if err != nil || !within(held.output, 9000) {
+					t.Fatalf("the first may have %d tokens, %v", held.output, err)
+				}
+				l.work(second, 1)
+				var got grant
+				done := false
+				go func() {
+					got, err = l.reserve(ctx, second, 1000, tt.price)
+					done = true
+				}()
+				synctest.Wait()
+				if done {
+					t.Fatalf("the second did not wait: %+v, %v", got, err)
+				}
+				l.settleUsage(first, held, event.Usage{InputTokens: 1000, OutputTokens: 500, TotalTokens: 1500}, tt.price)
+				synctest.Wait()
+				if !done {
+					t.Fatal("the second waits still")
+				}
+				if err != nil || !within(got.output, goodOutput) {
+					t.Errorf("of 7500 tokens for two, the second may have %d, %v", got.output, err)
+				}
+			})
+		})
+	}
+}
+
+// Whoever waits for money is let go when its Run is told to stop.
+func TestWaitForMoneyIsCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, p := newLedger(Job{}), &purse{limits: expert.Limits{MaxTokens: 10_000}}
+		if _, err := l.reserve(t.Context(), p, 1000, expert.Price{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("ctrl-c")
+		go cancel(why)
+		if _, err := l.reserve(ctx, p, 1000, expert.Price{}); !errors.Is(err, why) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// With nothing set aside for others there is nothing to wait for: the limit is reached.
+func TestTooLittleLeft(t *testing.T) {
+	for name, tt := range limitedTo {
+		l, p := newLedger(Job{}), &purse{limits: tt.limits}
+		g, err := l.reserve(t.Context(), p, 10_000-minOutput-2, tt.price)
+		if err != nil || g.output < minOutput {
+			t.Errorf("%s: just enough: %+v, %v", name, g, err)
+		}
+		l.settleUsage(p, g, event.Usage{}, tt.price)
+		_, err = l.reserve(t.Context(), p, 10_000-minOutput+2, tt.price)
+		if limit, ok := errors.AsType[*LimitError](err); !ok || limit.Limit != name {
+			t.Errorf("%s: too little: %v", name, err)
+		}
+	}
+}
+
+// Sums of money lose a little. When nobody has anything set aside, nothing is: else one
+// would wait for what never comes.
+func TestNothingIsSetAsideForNobody(t *testing.T) {
+	l := newLedger(Job{MaxOutput: 1000})
+	p := &purse{limits: expert.Limits{MaxCost: 100}}
+	var all []grant
+	price := expert.Price{Input: 1000, Output: 0.1}
+	for _, input := range []int{100, 200, 300} { // 0.1 + 0.2 + 0.3 dollars
+		g, err := l.reserve(t.Context(), p, input, price)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, g)
+	}
+	rest := p.heldCost
+	for _, g := range all {
+		rest -= g.cost
+	}
+	if rest <= 0 {
+		t.Fatalf("these numbers lose nothing: %g", rest)
+	}
+	for _, g := range all {
+		l.settleUsage(p, g, event.Usage{}, price)
+	}
+	if p.heldCost != 0 || p.heldTokens != 0 {
+		t.Errorf("%g dollars, %d tokens are set aside", p.heldCost, p.heldTokens)
+	}
+}
+
+// What is left is shared by all that are at work, so that the first does not take it all.
+// A limit of one's own is one's own.
+func TestShare(t *testing.T) {
+	l := newLedger(Job{})
+	whole := &purse{limits: expert.Limits{MaxTokens: 100_000}}
+	var all []*purse
+	for range 4 {
+		all = append(all, &purse{within: whole})
+		l.work(all[len(all)-1], 1)
+	}
+	if g, err := l.reserve(t.Context(), all[0], 1000, expert.Price{}); err != nil || g.output != 99_000/4 {
+		t.Errorf("of 99,000 tokens for four, one may have %d, %v", g.output, err)
+	}
+	l, whole = newLedger(Job{}), &purse{}
+	for range 16 {
+		own := &purse{within: whole, limits: expert.Limits{MaxTokens: 10_000}}
+		l.work(own, 1)
+		if g, err := l.reserve(t.Context(), own, 1000, expert.Price{}); err != nil || g.output != 9000 {
+			t.Errorf("of 9,000 tokens of its own, one may have %d, %v", g.output, err)
+		}
+	}
+}
+
+// Nothing is asked for less than it takes, and nothing for nothing: a price without one for
+// answers is still a price.
+func TestPriceOfQuestionsOnly(t *testing.T) {
+	b := newBench(t, does("read").costing(1_000_000, 10), does("act").costing(1_000_000, 10), says("done").costing(1_000_000, 10))
+	b.price = expert.Price{Input: 10}
+	b.limits.MaxCost = 5
+	if r := b.must(Input{Query: "go"}); r.Status != event.StatusStoppedByLimit || len(b.script.requests) != 1 {
+		t.Errorf("%s after %d requests of 10 dollars each, with 5 to spend", r.Status, len(b.script.requests))
+	}
+}
