@@ -187,7 +187,10 @@ func (j *journal) Close() error {
 func (j *journal) abandon() error {
 	var err error
 	if j.f != nil {
-		err = j.f.Close() // and with it the lock
+		// A program that another goroutine is just starting has this file as well for a
+		// moment, and with it the lock. If that fails, closing does the same in the end.
+		_ = unlock(j.f)
+		err = j.f.Close()
 	}
 	return errors.Join(err, j.dir.Close())
 }

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+)
+
+// A gossip is a choir in which everybody says, in remarks and thoughts, whose words these
+// are. What a Run says at its end is its answer, and bears no mark.
+type gossip struct{ choir }
+
+// mark is what only the Run with that query says. No two Runs of a job have the same.
+func mark(query string) string { return "«" + query + "»" }
+
+func (g gossip) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		for chunk, err := range g.choir.Generate(ctx, req) {
+			if chunk.Answer != nil && len(chunk.Answer.Calls) > 0 {
+				answer := *chunk.Answer
+				own := mark(req.Messages[1].Text())
+				answer.Thinking = []model.Thinking{{Text: own, Signature: "s"}}
+				if !completes(req, answer.Calls) {
+					answer.Text = own
+				}
+				chunk.Answer = &answer
+			}
+			if !yield(chunk, err) {
+				return
+			}
+		}
+	}
+}
+
+// completes reports whether the text of a turn may be the answer of its Run: beside a
+// completion, and behind one.
+func completes(req *model.Request, calls []model.Call) bool {
+	return slices.ContainsFunc(calls, func(c model.Call) bool { return c.Tool == event.CompletionTool }) ||
+		slices.ContainsFunc(req.Messages, func(m *event.Message) bool {
+			return slices.ContainsFunc(m.Contents, func(p event.Part) bool {
+				return p.Type == event.ToolCallPart && p.ToolName == event.CompletionTool
+			})
+		})
+}
+
+// Whatever several Experts do, and wherever the job is killed, messages of one Run never
+// have words of another, but for its query and its answer; and usage and steps of the job
+// are the sums over its Runs.
+func TestRandomTeamsKeepToThemselves(t *testing.T) {
+	marked, requests := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		b := newChoir(t, rt)
+		b.model = gossip{choir{b.script}}
+		inner := b.store
+		if rapid.Bool().Draw(rt, "killed") {
+			b.store = &mortal{Store: inner, left: rapid.IntRange(0, 60).Draw(rt, "records")}
+		}
+		first := Input{Query: "go"}
+		if _, err := b.run(t.Context(), first); err != nil && !errors.Is(err, errDead) {
+			rt.Fatal(err)
+		}
+		b.store = inner
+		switch h, err := Load(t.Context(), inner, "job"); {
+		case err != nil || h.last == 0:
+			b.finish(first)
+		case h.Job.Status == event.JobStoppedByInteractiveTool:
+			b.finish(Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
+		case h.Job.Status != event.JobCompleted:
+			b.finish(Input{Continue: true})
+		}
+		for _, req := range b.script.requests {
+			requests++
+			own := mark(req.Messages[1].Text())
+			for _, m := range req.Messages {
+				if found := marks(m); found != "" && found != own {
+					rt.Errorf("turn %d of %s, which was asked %s, has words of %s", req.Turn, req.Expert, own, found)
+				} else if found != "" {
+					marked++
+				}
+			}
+			instruction := req.Messages[0].Text()
+			for _, e := range append(b.team, b.expert) {
+				if strings.Contains(instruction, e.Instruction) != (e.Key == req.Expert) {
+					rt.Errorf("the instruction of %s, and a request of %s", e.Key, req.Expert)
+				}
+			}
+		}
+		h, err := Load(t.Context(), inner, "job")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var sum Spent
+		for _, s := range h.runs {
+			sum = Spent{sum.Steps + s.Spent.Steps, sum.Usage.Add(s.Spent.Usage)}
+		}
+		if diff := cmp.Diff(Spent{h.Job.TotalSteps, h.Job.Usage}, sum); diff != "" {
+			rt.Errorf("the job has spent something else than its Runs (-job +Runs):\n%s", diff)
+		}
+	})
+	if marked == 0 {
+		t.Errorf("none of %d requests had words of anybody", requests)
+	}
+}
+
+// marks are the words in a message that somebody marked, or "".
+func marks(m *event.Message) string {
+	for _, text := range texts(m.Contents) {
+		if _, rest, ok := strings.Cut(text, "«"); ok {
+			whose, _, _ := strings.Cut(rest, "»")
+			return mark(whose)
+		}
+	}
+	return ""
+}
+
+func texts(parts []event.Part) (all []string) {
+	for _, p := range parts {
+		all = append(all, p.Text, p.Thinking, string(p.Args))
+		all = append(all, texts(p.Contents)...)
+	}
+	return all
+}
