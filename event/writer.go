@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/rand"
 	"fmt"
@@ -17,18 +18,22 @@ import (
 // checkpoint, so each message is encoded once, and an event is encoded around its
 // messages: what is repeated is copied, not encoded again. A Writer is for one goroutine.
 type Writer struct {
-	w        io.Writer
+	out      *bufio.Writer
 	options  json.Options
 	messages map[*Message][]byte // encoded and escaped
 
 	mark  []byte     // stands for a message in an encoded event
 	found []*Message // the messages of the current event, in order
-	line  []byte     // the current line; its memory is used again
 }
 
-// NewWriter returns a Writer that writes to w, one Write call a line.
+// chunk is how much is written at once. A line may hold a whole conversation, and is never
+// put together.
+const chunk = 64 << 10
+
+// NewWriter returns a Writer that writes to w. A line that is not longer than a chunk is one
+// Write call.
 func NewWriter(w io.Writer) *Writer {
-	out := &Writer{w: w, messages: make(map[*Message][]byte)}
+	out := &Writer{out: bufio.NewWriterSize(w, chunk), messages: make(map[*Message][]byte)}
 	// Nobody can put a text into an event that is taken for the mark.
 	out.mark = []byte(`"` + rand.Text() + `"`)
 	out.options = json.JoinOptions(encoding,
@@ -43,27 +48,32 @@ func (w *Writer) Write(e Event) error {
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
 	}
-	w.line = w.line[:0]
-	frame = escapeInvisible(frame)
-	for _, m := range w.found {
-		before, after, _ := bytes.Cut(frame, w.mark)
-		text, err := w.encoded(m)
-		if err != nil {
+	texts := make([][]byte, len(w.found))
+	for i, m := range w.found { // all of them first, or a failure would leave half a line
+		if texts[i], err = w.encoded(m); err != nil {
 			return fmt.Errorf("encode event: %w", err)
 		}
-		w.line = append(append(w.line, before...), text...)
+	}
+	frame = escapeInvisible(frame)
+	for _, text := range texts {
+		before, after, _ := bytes.Cut(frame, w.mark)
+		w.out.Write(before) // its error comes again below
+		w.out.Write(text)
 		frame = after
 	}
-	w.line = append(append(w.line, frame...), '\n')
-	_, err = w.w.Write(w.line)
-	return err
+	return w.end(frame)
+}
+
+// end writes the rest of a line.
+func (w *Writer) end(rest []byte) error {
+	w.out.Write(rest) // a writer that failed once fails from then on
+	w.out.WriteByte('\n')
+	return w.out.Flush()
 }
 
 // WriteLine writes an event that is encoded already.
 func (w *Writer) WriteLine(line []byte) error {
-	w.line = append(append(w.line[:0], escapeInvisible(line)...), '\n')
-	_, err := w.w.Write(w.line)
-	return err
+	return w.end(escapeInvisible(line))
 }
 
 // message puts the mark where a message belongs.

@@ -81,8 +81,8 @@ func TestSweepNotices(t *testing.T) {
 		{"alone", shouts, []string{loss + ": event nothing was shown"}},
 		{"alone", reneges, []string{change}},
 		{"asking", dawdles, []string{"asking, "}}, // where power is cut, and so what is found, is a matter of chance
-		{"pair-in-turn", forgets, []string{loss, repeat + ": the generation worker / left / "}},
-		{"pair-in-turn", repeats, []string{repeat + ": left / worker-0-0 has an effect, and ran 2 times"}},
+		{"pair-in-turn", forgets, []string{loss, repeat + ": the generation "}},
+		{"pair-in-turn", repeats, []string{repeat, "has an effect, and ran 2 times"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.job+" "+tt.fault, func(t *testing.T) {
