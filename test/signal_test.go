@@ -147,18 +147,26 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// interruptTwice interrupts perstack, and again until it takes that for a second time: what
-// follows too soon is taken for the same.
+// interruptTwice interrupts perstack, and again when that is not taken for the same any
+// more, unless all has ended before.
 func interruptTwice(t *testing.T, cmd *exec.Cmd, stderr *lines) {
 	t.Helper()
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	stderr.wait(t, "perstack: ")
+	again := time.After(200 * time.Millisecond)
 	waitFor(t, func() bool {
-		_ = cmd.Process.Signal(syscall.SIGINT) // it may be gone by now
-		said := stderr.String()                // or all has ended before
-		return strings.Contains(said, "quit at once; commands") || strings.Contains(said, "everything is saved")
+		said := stderr.String()
+		if strings.Contains(said, "quit at once; commands") || strings.Contains(said, "everything is saved") {
+			return true
+		}
+		select {
+		case <-again:
+			_ = cmd.Process.Signal(syscall.SIGINT) // it may be gone by now
+		default:
+		}
+		return false
 	})
 }
 

@@ -75,18 +75,19 @@ func TestSweepNotices(t *testing.T) {
 		fault string
 		want  []string // among the findings
 	}{
-		{"alone", forgets, []string{loss + ": a record that was there is not there any more", repeat + ": the generation ", repeat + ": the result of "}},
+		{"alone", forgets, []string{loss + ": a record that was there is not there any more", repeat}},
 		{"alone", repeats, []string{repeat + ": work / lead-", "ran 2 times"}},
 		{"alone", strays, []string{change + ": lead: record "}},
 		{"alone", shouts, []string{loss + ": event nothing was shown"}},
 		{"alone", reneges, []string{change}},
-		{"asking", dawdles, []string{"asking, "}}, // where power is cut, and so what is found, is a matter of chance
+		{"asking", dawdles, []string{"asking, "}},
 		{"pair-in-turn", forgets, []string{loss, repeat + ": the generation "}},
 		{"pair-in-turn", repeats, []string{repeat, "has an effect, and ran 2 times"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.job+" "+tt.fault, func(t *testing.T) {
 			opts := options(t)
+			opts.Seed = 1 // what is found must not be a matter of luck
 			opts.Every, opts.Sabotage = 8, tt.fault
 			if tt.fault == dawdles {
 				opts.Every, opts.PowerCut = 1000, 50
