@@ -170,7 +170,8 @@ func (c *comparison) courses() {
 			c.add(change, "%s: there should be no such Run", path)
 		}
 	}
-	if c.job.MaxSteps > 0 && len(c.final.paid) > c.job.MaxSteps {
+	// A power cut may take the record that a generation had begun, and with it the step.
+	if c.job.MaxSteps > 0 && len(c.final.paid) > c.job.MaxSteps && !c.powerCut {
 		c.add(change, "%d generations were paid, and %d steps allowed", len(c.final.paid), c.job.MaxSteps)
 	}
 	if len(outcomes) > 0 || c.job.limited() {
