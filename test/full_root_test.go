@@ -31,8 +31,8 @@ func TestRootFullDisk(t *testing.T) {
 
 	// Twenty turns of 100 KB each do not fit into 1 MB.
 	var cassette strings.Builder
-	for range 20 {
-		fmt.Fprintf(&cassette, "[[turn]]\n[[turn.call]]\ntool = \"writeTextFile\"\nargs = { path = \"out.txt\", text = %q }\n", strings.Repeat("x", 100_000))
+	for i := range 20 {
+		fmt.Fprintf(&cassette, "[[turn]]\n[[turn.call]]\ntool = \"writeTextFile\"\nargs = { path = \"%d.txt\", text = %q }\n", i, strings.Repeat("x", 100_000))
 	}
 	cassette.WriteString("[[turn]]\ntext = \"Worked.\"\n")
 	for name, text := range map[string]string{"perstack.toml": slow["perstack.toml"], "cassette.toml": cassette.String()} {
