@@ -88,7 +88,9 @@ func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
 		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the Expert %q cannot be asked any more; its answer will not come.", c.SkillName)), true
 	case c.Child != nil && r.isForged(c):
 		return r.errorResult(c.ToolCall, "Error: the journal names a Run for this call that is not its own; nothing was carried out."), true
-	case ok && owner != c.SkillName && c.SkillName != noSkill:
+	case c.Started && !(ok && owner == c.SkillName && tool.Repeatable):
+		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
+	case ok && owner != c.SkillName:
 		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the tool %q is another than when it was called; nothing was carried out.", c.ToolName)), true
 	case !ok:
 		return r.errorResult(c.ToolCall, strings.TrimSpace(fmt.Sprintf("Error: there is no tool named %q. %s", c.ToolName, r.toolbox.Missing()))), true
@@ -96,10 +98,8 @@ func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
 		return r.errorResult(c.ToolCall, "Error: the arguments are not a valid JSON object."), true
 	case isCompletion(c.ToolCall) && r.hasQuestions():
 		return r.errorResult(c.ToolCall, "Error: not yet. Other calls of this turn are still open; complete when you have their results."), true
-	case tool.Kind == skill.Delegate && (r.member(c.SkillName) == nil || strings.TrimSpace(query(c.Args)) == ""):
+	case tool.Kind == skill.Delegate && strings.TrimSpace(query(c.Args)) == "":
 		return r.errorResult(c.ToolCall, "Error: an Expert is called with a query that is not empty. Say in it all that it needs to know."), true
-	case c.Started && !tool.Repeatable:
-		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
 	}
 	if err := r.toolbox.Check(c.ToolCall); err != nil {
 		return r.errorResult(c.ToolCall, "Error: "+err.Error()), true

@@ -108,7 +108,7 @@ type Listener struct {
 	// Emit receives every event, once it is recorded if it is one of those that are.
 	Emit func(event.Event) error
 	// Full says that Emit wants events in their full form. Else it gets what the journal
-	// has, and of a question also the call.
+	// has, and of questions to the user or to other Experts also the calls.
 	Full bool
 	// Record receives every record of the journal.
 	Record func(store.Record) error

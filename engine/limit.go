@@ -8,9 +8,9 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// A LimitError is the cause with which a context is cancelled when a limit is reached
-// that somebody else watches. The Run then ends by that limit instead of by an
-// interrupt; everything is saved in the same way.
+// A LimitError says that a limit is reached: what the ledger refuses with, and the cause
+// with which a context is cancelled by whoever watches a limit from outside. The Run then
+// ends by that limit instead of by an interrupt; everything is saved in the same way.
 type LimitError struct {
 	Limit     string  // as [event.StopRunByLimit] names it
 	Used, Max float64 // steps, tokens, US dollars, seconds, bytes, Experts or repetitions

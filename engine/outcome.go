@@ -76,7 +76,7 @@ func (r *run) unfinished() bool {
 // outcome is what the parent gets to know of a delegate: its answer, or why there is none.
 func (r *run) outcome(c Call, s State) event.ToolResult {
 	call := c.ToolCall
-	call.SkillName = "delegate/" + c.Child.Expert.Key
+	call.SkillName = event.DelegateSkill + c.Child.Expert.Key
 	if s.Status == event.StatusCompleted {
 		text := s.Thread.Last().Text()
 		if strings.TrimSpace(text) == "" {

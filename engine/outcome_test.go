@@ -235,3 +235,29 @@ func TestStoreFailsBesideADelegate(t *testing.T) {
 	}
 	b.checkTree()
 }
+
+// Of a call that had begun when the process was killed nobody knows what it did, also when
+// its tool is gone by now, or is another's.
+func TestToolThatHadBegunIsGone(t *testing.T) {
+	for name, left := range map[string][]skill.Tool{
+		"gone":      {{Name: "else"}},
+		"another's": {{Name: "act", Repeatable: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, does("act"), says("done"))
+			inner := b.store
+			b.store = &mortal{Store: inner, left: 100, until: func(e event.Event) bool { return e.Type() == "startToolCall" }}
+			if _, err := b.run(t.Context(), Input{Query: "go"}); !errors.Is(err, errDead) {
+				t.Fatal(err)
+			}
+			b.store = inner
+			b.skills = box(skill.Source{Skill: b.base}, skill.Source{Skill: &server{name: "s", list: func(context.Context) ([]skill.Tool, error) { return left, nil }}})
+			if r := b.must(Input{Continue: true}); r.Text != "done" {
+				t.Errorf("%+v", r)
+			}
+			if got := b.answers(len(b.script.requests) - 1); len(got) != 1 || got[0] != "c1 !"+event.UnknownOutcome {
+				t.Errorf("the model is told %q", got)
+			}
+		})
+	}
+}

@@ -114,44 +114,50 @@ func (j *mortalJournal) Append(ctx context.Context, e event.Event) (store.Record
 	return j.Journal.Append(ctx, e)
 }
 
+// killAndFinish kills a job some times, each within so many records, and then drives it to
+// its end.
+func (b *bench) killAndFinish(rt *rapid.T, records int) {
+	inner := b.store
+	for range rapid.IntRange(1, 4).Draw(rt, "kills") {
+		b.store = &mortal{Store: inner, left: rapid.IntRange(0, records).Draw(rt, "records")}
+		in := Input{Query: "go"}
+		if recorded(inner) {
+			in = Input{Continue: true}
+		}
+		r, err := b.run(b.t.Context(), in)
+		if err == nil && r.Status == event.StatusStoppedByInteractiveTool {
+			_, err = b.run(b.t.Context(), Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
+		}
+		if err != nil && !errors.Is(err, errDead) && !isInput(err) {
+			rt.Fatalf("killed run: %v", err)
+		}
+	}
+	b.store = inner
+	h, err := Load(b.t.Context(), inner, "job")
+	switch {
+	case err != nil || h.last == 0:
+		b.finish(Input{Query: "go"})
+	case h.Job.Status == event.JobStoppedByInteractiveTool:
+		b.finish(Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
+	case h.Job.Status != event.JobCompleted:
+		b.finish(Input{Continue: true})
+	}
+}
+
 // However often and wherever a run is killed, resuming it loses nothing that was
 // recorded, pays no recorded generation again and repeats no call with effects.
 func TestRandomKills(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBench(t, scripts(rt)...)
 		b.maxRetries = 100
-		inner := b.store
-		for range rapid.IntRange(1, 4).Draw(rt, "kills") {
-			b.store = &mortal{Store: inner, left: rapid.IntRange(0, 40).Draw(rt, "records")}
-			in := Input{Query: "go"}
-			if recorded(inner) {
-				in = Input{Continue: true}
-			}
-			r, err := b.run(t.Context(), in)
-			if err == nil && r.Status == event.StatusStoppedByInteractiveTool {
-				_, err = b.run(t.Context(), Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
-			}
-			if err != nil && !errors.Is(err, errDead) && !isInput(err) {
-				rt.Fatalf("killed run: %v", err)
-			}
-		}
-		b.store = inner
-		h, err := Load(t.Context(), inner, "job")
-		switch {
-		case err != nil || h.last == 0:
-			b.finish(Input{Query: "go"})
-		case h.Job.Status == event.JobStoppedByInteractiveTool:
-			b.finish(Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
-		case h.Job.Status != event.JobCompleted:
-			b.finish(Input{Continue: true})
-		}
+		b.killAndFinish(rt, 40)
 		b.checkJournal()
 		b.checkFold()
 		ran, generated := map[string]int{}, map[string]int{}
 		for _, id := range b.tools.ran {
 			ran[id]++
 		}
-		for r, err := range inner.Read(t.Context(), "job", 0) {
+		for r, err := range b.store.Read(t.Context(), "job", 0) {
 			if err != nil {
 				rt.Fatal(err)
 			}

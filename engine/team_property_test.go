@@ -96,31 +96,7 @@ func TestRandomTeams(t *testing.T) {
 func TestRandomTeamKills(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newChoir(t, rt)
-		inner := b.store
-		for range rapid.IntRange(1, 4).Draw(rt, "kills") {
-			b.store = &mortal{Store: inner, left: rapid.IntRange(0, 60).Draw(rt, "records")}
-			in := Input{Query: "go"}
-			if recorded(inner) {
-				in = Input{Continue: true}
-			}
-			r, err := b.run(t.Context(), in)
-			if err == nil && r.Status == event.StatusStoppedByInteractiveTool {
-				_, err = b.run(t.Context(), Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
-			}
-			if err != nil && !errors.Is(err, errDead) && !isInput(err) {
-				rt.Fatalf("killed run: %v", err)
-			}
-		}
-		b.store = inner
-		h, err := Load(t.Context(), inner, "job")
-		switch {
-		case err != nil || h.last == 0:
-			b.finish(Input{Query: "go"})
-		case h.Job.Status == event.JobStoppedByInteractiveTool:
-			b.finish(Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
-		case h.Job.Status != event.JobCompleted:
-			b.finish(Input{Continue: true})
-		}
+		b.killAndFinish(rt, 60)
 		b.checkJournal()
 		b.checkFold()
 		b.checkTree()
@@ -131,7 +107,7 @@ func TestRandomTeamKills(t *testing.T) {
 			}
 		}
 		generated := map[string]int{}
-		for r, err := range inner.Read(t.Context(), "job", 0) {
+		for r, err := range b.store.Read(t.Context(), "job", 0) {
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -160,9 +136,8 @@ func (b *bench) isRead(id string) bool {
 	return false
 }
 
-// checkTree checks that each delegate's Run belongs to one call, that the call has its
-// answer, and that messages of one Expert are not found with another, but for query and
-// answer.
+// checkTree checks that each delegate's Run belongs to one call, that no Run is left open or
+// waiting, and that steps add up.
 func (b *bench) checkTree() {
 	b.t.Helper()
 	children := map[string]string{} // call by Run

@@ -56,38 +56,34 @@ func withCall(calls []Call, id string, change func(*Call)) []Call {
 	return calls
 }
 
-// withAnswers returns calls with the results that came from outside. There may be a
-// thousand of them.
+// withAnswers returns calls with the results that came from outside.
 func withAnswers(calls []Call, answers []event.ToolResult) []Call {
-	if len(answers) == 0 {
-		return calls
-	}
-	byID := make(map[string]*event.ToolResult, len(answers))
-	for i := range answers {
-		byID[answers[i].ID] = &answers[i]
-	}
-	calls = slices.Clone(calls)
-	for i := range calls {
-		if answer := byID[calls[i].ID]; answer != nil {
-			calls[i].Result = answer
-		}
-	}
-	return calls
+	return withEach(calls, answers,
+		func(a *event.ToolResult) string { return a.ID },
+		func(c *Call, a *event.ToolResult) { c.Result = a })
 }
 
 // withChildren returns calls with the Runs that work on them.
 func withChildren(calls []Call, children []event.DelegateRun) []Call {
-	if len(children) == 0 {
+	return withEach(calls, children,
+		func(d *event.DelegateRun) string { return d.ToolCallID },
+		func(c *Call, d *event.DelegateRun) { c.Child = d })
+}
+
+// withEach returns calls with something set in a copy of each that one of all is about, by
+// the call's id. There may be a thousand of both.
+func withEach[T any](calls []Call, all []T, callID func(*T) string, set func(*Call, *T)) []Call {
+	if len(all) == 0 {
 		return calls
 	}
-	byID := make(map[string]*event.DelegateRun, len(children))
-	for i := range children {
-		byID[children[i].ToolCallID] = &children[i]
+	byID := make(map[string]*T, len(all))
+	for i := range all {
+		byID[callID(&all[i])] = &all[i]
 	}
 	calls = slices.Clone(calls)
 	for i := range calls {
-		if child := byID[calls[i].ID]; child != nil {
-			calls[i].Child = child
+		if t := byID[calls[i].ID]; t != nil {
+			set(&calls[i], t)
 		}
 	}
 	return calls
