@@ -6,6 +6,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
 )
 
 // Money is one purse for all Runs: however many work side by side, the limit is passed by
@@ -14,7 +15,7 @@ import (
 func TestCostOfATree(t *testing.T) {
 	const most = 0.50
 	price := expert.Price{Input: 10, Output: 50}
-	each := costOf(price, event.Usage{InputTokens: 1500, OutputTokens: 900, TotalTokens: 2400})
+	each := model.Cost(price, event.Usage{InputTokens: 1500, OutputTokens: 900, TotalTokens: 2400})
 	for _, atOnce := range []int{1, 4, 16} {
 		t.Run(fmt.Sprint(atOnce), func(t *testing.T) {
 			b := newTeam(t, map[string][]turn{
@@ -27,7 +28,7 @@ func TestCostOfATree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if spent := costOf(price, h.Job.Usage); spent < most/2 || spent > most+float64(atOnce)*each {
+			if spent := model.Cost(price, h.Job.Usage); spent < most/2 || spent > most+float64(atOnce)*each {
 				t.Errorf("%.4f dollars were spent, %.2f are allowed, and %.4f a call", spent, most, each)
 			}
 			if asked := len(b.script.requests); asked < 3 || asked >= 18 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
 )
 
 const (
@@ -94,7 +95,7 @@ func (l *ledger) reserve(ctx context.Context, p *purse, input int, price expert.
 			g := grant{output: output}
 			if output > 0 {
 				g.tokens = int64(input) + int64(output)
-				g.cost = inputCost(price, input) + float64(output)*price.Output/million
+				g.cost = model.Cost(price, event.Usage{InputTokens: input, OutputTokens: output})
 			}
 			for q := p; q != nil; q = q.within {
 				q.heldTokens += g.tokens
@@ -146,7 +147,7 @@ func (l *ledger) settleUsage(p *purse, g grant, u event.Usage, price expert.Pric
 		q.heldTokens -= g.tokens
 		q.heldCost = max(0, q.heldCost-g.cost)
 		q.tokens += int64(u.TotalTokens)
-		q.cost += costOf(price, u)
+		q.cost += model.Cost(price, u)
 		if q.heldTokens == 0 {
 			q.heldCost = 0 // what rounding has left
 		}

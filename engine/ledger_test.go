@@ -76,30 +76,6 @@ func TestTokensOfATree(t *testing.T) {
 	}
 }
 
-// Money is counted at its price: what was read from the cache costs less, what was not may
-// have been written to it.
-func TestCostOf(t *testing.T) {
-	p := expert.Price{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15}
-	for _, tt := range []struct {
-		usage event.Usage
-		want  float64
-	}{
-		{event.Usage{}, 0},
-		{event.Usage{InputTokens: 1_000_000}, 3.75},
-		{event.Usage{InputTokens: 1_000_000, CachedInputTokens: 1_000_000}, 0.3},
-		{event.Usage{InputTokens: 1_000_000, CachedInputTokens: 2_000_000}, 0.3}, // more than there is
-		{event.Usage{OutputTokens: 1_000_000}, 15},
-		{event.Usage{InputTokens: 2_000_000, CachedInputTokens: 1_000_000, OutputTokens: 100_000}, 5.55},
-	} {
-		if got := costOf(p, tt.usage); got < tt.want-1e-9 || got > tt.want+1e-9 {
-			t.Errorf("%+v costs %v, want %v", tt.usage, got, tt.want)
-		}
-	}
-	if got := costOf(expert.Price{Input: 2, Output: 4}, event.Usage{InputTokens: 500_000, OutputTokens: 250_000}); got != 2 {
-		t.Errorf("without a price for the cache: %v", got)
-	}
-}
-
 // A limit on cost stops before the money is spent, counts what earlier stretches spent,
 // and lets the job go on when more is allowed.
 func TestCostOfAJob(t *testing.T) {

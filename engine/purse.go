@@ -6,6 +6,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
 )
 
 // A purse is what one Run, with all that it delegates to, has used, and may use. The purse
@@ -29,7 +30,7 @@ type purse struct {
 func (p *purse) add(s Spent, price expert.Price) {
 	p.steps += s.Steps
 	p.tokens += int64(s.Usage.TotalTokens)
-	p.cost += costOf(price, s.Usage)
+	p.cost += model.Cost(price, s.Usage)
 }
 
 // outOfSteps says that no step is left, here or around, when so many more are taken; nil
@@ -59,25 +60,12 @@ func (p *purse) left(input int, price expert.Price) (all []left) {
 		})
 	}
 	if most := p.limits.MaxCost; most > 0 {
-		money := most - p.cost - p.heldCost - inputCost(price, input)
-		output := money / price.Output * million
+		money := most - p.cost - p.heldCost - model.Cost(price, event.Usage{InputTokens: input})
+		output := money / price.Output * 1e6 // prices are for a million tokens
 		if price.Output == 0 {
 			output = math.Copysign(math.Inf(1), money) // answers cost nothing, questions do
 		}
 		all = append(all, left{output, p.heldCost > 0, &LimitError{Limit: event.LimitCost, Used: p.cost, Max: most}})
 	}
 	return all
-}
-
-const million = 1e6
-
-// costOf is what tokens cost. What was not read from the provider's cache counts as
-// written to it: all of it may have been, and a limit must not be passed by rounding down.
-func costOf(p expert.Price, u event.Usage) float64 {
-	cached := min(u.CachedInputTokens, u.InputTokens)
-	return inputCost(p, u.InputTokens-cached) + (float64(cached)*p.CachedInput+float64(u.OutputTokens)*p.Output)/million
-}
-
-func inputCost(p expert.Price, tokens int) float64 {
-	return float64(tokens) * max(p.Input, p.CacheWrite) / million
 }

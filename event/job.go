@@ -46,27 +46,13 @@ func (j Job) Apply(e Event) Job {
 	if j.ID == "" {
 		j.ID, j.StartedAt, j.Status = e.JobID, e.Timestamp, JobRunning
 	}
-	j.UpdatedAt = e.Timestamp
+	j.UpdatedAt, j.Usage = e.Timestamp, j.Usage.Add(e.Usage())
 	switch b := e.Body.(type) {
 	case StartRun:
 		j = j.start(e, b)
 	case StartGeneration, ResumeToolCalls, FinishAllToolCalls:
 		// Each of these opens a step. A transport retry does not.
 		j.TotalSteps++
-	case CallTools:
-		j.Usage = j.Usage.Add(b.Usage)
-	case Retry:
-		j.Usage = j.Usage.Add(b.Usage)
-	case CompleteRun:
-		j.Usage = j.Usage.Add(b.Usage)
-	case StopRunByError:
-		j.Usage = j.Usage.Add(b.Usage)
-	case StopRunByExceededMaxSteps:
-		j.Usage = j.Usage.Add(b.Usage)
-	case StopRunByLimit:
-		j.Usage = j.Usage.Add(b.Usage)
-	case StopRunByInterrupt:
-		j.Usage = j.Usage.Add(b.Usage)
 	}
 	if status, ok := e.EndStatus(); ok && j.ownedBy(e.RunID) {
 		j = j.end(status, e.Timestamp)

@@ -171,3 +171,22 @@ func TestUsageAdd(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// Every answer counts once: that of a turn, of one that was of no use, and of one that was
+// given up at the end. What repeats it, or asks nobody, adds nothing.
+func TestUsageOfEvents(t *testing.T) {
+	u := Usage{InputTokens: 3, OutputTokens: 4, TotalTokens: 7}
+	for _, tt := range []struct {
+		body Body
+		want int
+	}{
+		{CallTools{Usage: u}, 7}, {Retry{Usage: u}, 7}, {CompleteRun{Usage: u}, 7}, {StopRunByError{Usage: u}, 7},
+		{StopRunByExceededMaxSteps{Usage: u}, 7}, {StopRunByLimit{Usage: u}, 7}, {StopRunByInterrupt{Usage: u}, 7},
+		{CallDelegate{Usage: &u}, 0}, {CallInteractiveTool{Usage: &u}, 0}, {StartGeneration{}, 0}, {StopRunByDelegate{}, 0},
+	} {
+		e := Event{RunID: "r", Body: tt.body}
+		if got, job := e.Usage().TotalTokens, (Job{}).Apply(e).Usage.TotalTokens; got != tt.want || job != tt.want {
+			t.Errorf("%T: %d, and %d in the job, want %d", tt.body, got, job, tt.want)
+		}
+	}
+}

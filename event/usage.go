@@ -33,3 +33,25 @@ func sum(a, b int) int {
 	const most = math.MaxInt / 2
 	return min(max(a, 0), most) + min(max(b, 0), most)
 }
+
+// Usage is what the event adds to the usage of its Run and of the job. Events that repeat
+// what another has counted add nothing.
+func (e Event) Usage() Usage {
+	switch b := e.Body.(type) {
+	case CallTools:
+		return b.Usage
+	case Retry:
+		return b.Usage
+	case CompleteRun:
+		return b.Usage
+	case StopRunByError:
+		return b.Usage
+	case StopRunByExceededMaxSteps:
+		return b.Usage
+	case StopRunByLimit:
+		return b.Usage
+	case StopRunByInterrupt:
+		return b.Usage
+	}
+	return Usage{}
+}

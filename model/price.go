@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 )
 
@@ -26,6 +27,14 @@ func PriceOf(provider, modelName string) (expert.Price, bool) {
 // PricesDate is the day, as 2006-01-02, on which the prices of [PriceOf] were known to be
 // right.
 func PricesDate() string { return prices().Date }
+
+// Cost is what tokens cost, in US dollars. What was not read from the provider's cache
+// counts as written to it: all of it may have been, and a limit must not be passed by
+// rounding down.
+func Cost(p expert.Price, u event.Usage) float64 {
+	cached := min(u.CachedInputTokens, u.InputTokens)
+	return (float64(u.InputTokens-cached)*max(p.Input, p.CacheWrite) + float64(cached)*p.CachedInput + float64(u.OutputTokens)*p.Output) / 1e6
+}
 
 // priceList is the file prices.json. It holds all that ages, so that a new price is a
 // change of data.

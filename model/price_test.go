@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 )
 
@@ -77,5 +78,29 @@ func TestPricesAreReadStrictly(t *testing.T) {
 		if list, err := parsePrices([]byte(text)); err == nil || list.Date != "" {
 			t.Errorf("%s: %+v, %v", name, list, err)
 		}
+	}
+}
+
+// Money is counted at its price: what was read from the cache costs less, what was not may
+// have been written to it.
+func TestCost(t *testing.T) {
+	p := expert.Price{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15}
+	for _, tt := range []struct {
+		usage event.Usage
+		want  float64
+	}{
+		{event.Usage{}, 0},
+		{event.Usage{InputTokens: 1_000_000}, 3.75},
+		{event.Usage{InputTokens: 1_000_000, CachedInputTokens: 1_000_000}, 0.3},
+		{event.Usage{InputTokens: 1_000_000, CachedInputTokens: 2_000_000}, 0.3}, // more than there is
+		{event.Usage{OutputTokens: 1_000_000}, 15},
+		{event.Usage{InputTokens: 2_000_000, CachedInputTokens: 1_000_000, OutputTokens: 100_000}, 5.55},
+	} {
+		if got := Cost(p, tt.usage); got < tt.want-1e-9 || got > tt.want+1e-9 {
+			t.Errorf("%+v costs %v, want %v", tt.usage, got, tt.want)
+		}
+	}
+	if got := Cost(expert.Price{Input: 2, Output: 4}, event.Usage{InputTokens: 500_000, OutputTokens: 250_000}); got != 2 {
+		t.Errorf("without a price for the cache: %v", got)
 	}
 }

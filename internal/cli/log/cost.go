@@ -30,28 +30,7 @@ func (c *costs) add(e event.Event) {
 		}
 		c.prices[e.RunID] = price{p, known}
 	}
-	c.spend(e.RunID, usageOf(e.Body))
-}
-
-// usageOf is what an event adds to the usage of the job.
-func usageOf(body event.Body) event.Usage {
-	switch b := body.(type) {
-	case event.CallTools:
-		return b.Usage
-	case event.Retry:
-		return b.Usage
-	case event.CompleteRun:
-		return b.Usage
-	case event.StopRunByError:
-		return b.Usage
-	case event.StopRunByExceededMaxSteps:
-		return b.Usage
-	case event.StopRunByLimit:
-		return b.Usage
-	case event.StopRunByInterrupt:
-		return b.Usage
-	}
-	return event.Usage{}
+	c.spend(e.RunID, e.Usage())
 }
 
 // spend counts as the limits on cost do: what was not read from the provider's cache may
@@ -62,8 +41,7 @@ func (c *costs) spend(runID string, u event.Usage) {
 		c.unknown = c.unknown || u.InputTokens > 0 || u.OutputTokens > 0
 		return
 	}
-	cached := min(u.CachedInputTokens, u.InputTokens)
-	c.dollars += (float64(u.InputTokens-cached)*max(p.Input, p.CacheWrite) + float64(cached)*p.CachedInput + float64(u.OutputTokens)*p.Output) / 1e6
+	c.dollars += model.Cost(p.Price, u)
 }
 
 // line says what it cost; nothing if that is not known, or was nothing.

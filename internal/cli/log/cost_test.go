@@ -1,7 +1,6 @@
 package log
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -43,21 +42,6 @@ func TestCosts(t *testing.T) {
 		}
 		if got := c.line(); tt.want == "" && got != "" || !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
-	}
-}
-
-// What is counted here is what the job counts.
-func TestUsageIsThatOfTheJob(t *testing.T) {
-	u := event.Usage{InputTokens: 3, OutputTokens: 4, TotalTokens: 7}
-	for _, body := range []event.Body{
-		event.CallTools{Usage: u}, event.Retry{Usage: u}, event.CompleteRun{Usage: u}, event.StopRunByError{Usage: u},
-		event.StopRunByExceededMaxSteps{Usage: u}, event.StopRunByLimit{Usage: u}, event.StopRunByInterrupt{Usage: u},
-		event.StartGeneration{}, event.StopRunByDelegate{}, event.ContinueToNextStep{},
-	} {
-		job := event.Job{}.Apply(event.Event{RunID: "r", Body: body})
-		if got := usageOf(body); fmt.Sprint(got) != fmt.Sprint(job.Usage) {
-			t.Errorf("%T: %v, the job has %v", body, got, job.Usage)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (t *tree) add(e event.Event, before, after engine.State, newest engine.Poin
 		n = t.hang(&node{id: e.RunID, expertKey: e.ExpertKey, status: runUnderWay}, nil, atRoot)
 	}
 	// Steps and usage are counted as those of the job are, so that they add up to them.
-	n.usage = n.usage.Add(usageOf(e.Body))
+	n.usage = n.usage.Add(e.Usage())
 	switch b := e.Body.(type) {
 	case event.StartGeneration, event.ResumeToolCalls, event.FinishAllToolCalls:
 		n.steps++
