@@ -106,10 +106,10 @@ type caller struct{ turns int }
 
 func (c caller) Generate(_ context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
-		answer := &model.Answer{Finish: model.FinishStop, Text: "Done."}
+		answer := &model.Answer{Finish: model.FinishStop, Parts: []event.Part{{Type: event.TextPart, Text: "Done."}}}
 		if req.Turn < c.turns {
-			answer = &model.Answer{Finish: model.FinishToolCalls, Calls: []model.Call{{
-				ID: fmt.Sprintf("call_%d", req.Turn), Tool: "note", Args: fmt.Appendf(nil, `{"text":"line %4d of an ordinary length, as tools have them"}`, req.Turn),
+			answer = &model.Answer{Finish: model.FinishToolCalls, Parts: []event.Part{{
+				Type: event.ToolCallPart, ToolCallID: fmt.Sprintf("call_%d", req.Turn), ToolName: "note", Args: fmt.Appendf(nil, `{"text":"line %4d of an ordinary length, as tools have them"}`, req.Turn),
 			}}}
 		}
 		yield(model.Chunk{Answer: answer}, nil)

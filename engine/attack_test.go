@@ -131,7 +131,7 @@ func TestNothingIsFree(t *testing.T) {
 
 	var turns []turn
 	for i := range 100 {
-		turns = append(turns, does(fmt.Sprintf(`act {"n":%d}`, i)).with(func(a *model.Answer) { a.Usage, a.Text = event.Usage{}, large[:300] }))
+		turns = append(turns, does(fmt.Sprintf(`act {"n":%d}`, i)).with(func(a *model.Answer) { a.Usage, a.Parts = event.Usage{}, said(large[:300], a.Parts...) }))
 	}
 	b = newBench(t, turns...)
 	b.limits.MaxTokens = 5000

@@ -14,37 +14,52 @@ import (
 // noSkill stands as the skill of a call whose tool does not exist.
 const noSkill = "unknown"
 
-// calls turns the model's tool calls into the event that records them. Calls are
-// answered in the order plain, delegate, interactive; within a kind, as the model
-// wrote them.
+// calls turns the model's tool calls into the event that records them.
 func (r *run) calls(answer *model.Answer) event.CallTools {
-	ordered := r.inOrder(answer.Calls)
-	parts := r.thinkingParts(answer)
-	if answer.Text != "" {
-		parts = append(parts, r.textPart(answer.Text))
-	}
+	parts := r.inOrder(answer.Parts)
 	var calls []event.ToolCall
 	taken := make(ids)
-	for _, c := range ordered {
-		id, tool := taken.unique(validText(c.ID)), validText(c.Tool)
-		_, skillName, ok := r.toolbox.Lookup(tool)
+	for i := range parts {
+		p := &parts[i]
+		if p.Type != event.ToolCallPart {
+			continue
+		}
+		if p.ToolCallID == "" { // its provider gives none
+			p.ToolCallID = r.Source.NewID()
+		}
+		p.ToolCallID, p.ToolName, p.Args = taken.unique(validText(p.ToolCallID)), validText(p.ToolName), arguments(p.Args)
+		_, skillName, ok := r.toolbox.Lookup(p.ToolName)
 		if !ok {
 			skillName = noSkill
 		}
-		calls = append(calls, event.ToolCall{ID: id, SkillName: skillName, ToolName: tool})
-		parts = append(parts, event.Part{
-			ID: r.Source.NewID(), Type: event.ToolCallPart,
-			ToolCallID: id, ToolName: tool, Args: arguments(c.Args), ProviderData: c.ProviderData,
-		})
+		calls = append(calls, event.ToolCall{ID: p.ToolCallID, SkillName: skillName, ToolName: p.ToolName})
 	}
-	message := &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: parts, Author: r.job.author()}
-	return event.CallTools{NewMessage: message, ToolCalls: calls, Usage: answer.Usage}
+	return event.CallTools{NewMessage: r.message(parts), ToolCalls: calls, Usage: answer.Usage}
 }
 
-func (r *run) inOrder(calls []model.Call) []model.Call {
-	calls = slices.Clone(calls)
-	slices.SortStableFunc(calls, func(a, b model.Call) int { return int(r.kind(a.Tool)) - int(r.kind(b.Tool)) })
-	return calls
+// inOrder sorts calls as they are answered: plain, delegate, interactive; within a kind, as
+// the model wrote them. What stands between two calls goes with the second, since some
+// providers know a call only together with the thought before it; what stands before the
+// first is about all of them and stays there.
+func (r *run) inOrder(parts []event.Part) []event.Part {
+	var groups [][]event.Part
+	begin, last := 0, -1
+	for i, p := range parts {
+		if p.Type != event.ToolCallPart {
+			continue
+		}
+		if last < 0 {
+			groups, begin = append(groups, parts[:i]), i
+		}
+		groups, begin, last = append(groups, parts[begin:i+1]), i+1, i
+	}
+	if last < 0 {
+		return slices.Clone(parts)
+	}
+	slices.SortStableFunc(groups[1:], func(a, b []event.Part) int {
+		return int(r.kind(a[len(a)-1].ToolName)) - int(r.kind(b[len(b)-1].ToolName))
+	})
+	return slices.Concat(append(groups, parts[begin:])...)
 }
 
 func (r *run) kind(tool string) skill.Kind {

@@ -138,9 +138,9 @@ func TestDelegateFails(t *testing.T) {
 func TestContextsAreNotShared(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`todo {"newTodos":["canary-writer"]}`), does(`helper {"query":"query-helper"}`, `other {"query":"query-other"}`).with(func(a *model.Answer) {
-			a.Text, a.Thinking = "canary-writer", []model.Thinking{{Text: "canary-writer"}}
+			a.Parts = thought("canary-writer", "", said("canary-writer", a.Parts...)...)
 		}), does("todo {}"), says("done")},
-		"helper": {does(`act {"secret":"canary-helper"}`).with(func(a *model.Answer) { a.Text = "canary-helper" }), does(`other {"query":"query-nested"}`), does("attemptCompletion"), says("answer-helper")},
+		"helper": {does(`act {"secret":"canary-helper"}`).with(func(a *model.Answer) { a.Parts = said("canary-helper", a.Parts...) }), does(`other {"query":"query-nested"}`), does("attemptCompletion"), says("answer-helper")},
 		"other":  {does(`act {"secret":"canary-other"}`), says("answer-other")},
 	})
 	b.expert.Instruction += " canary-writer"

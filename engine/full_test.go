@@ -17,8 +17,7 @@ import (
 // family use; ids count up and the clock stands still.
 func TestFullEvents(t *testing.T) {
 	thinking := func(a *model.Answer) {
-		a.Thinking = []model.Thinking{{Text: "Hm.", Signature: "sig"}}
-		a.Text = "I look."
+		a.Parts = thought("Hm.", "sig", said("I look.", a.Calls()...)...)
 	}
 	tests := []struct {
 		name   string
@@ -28,7 +27,7 @@ func TestFullEvents(t *testing.T) {
 		{"a_text", []turn{says("Hi.").with(thinking)}, []Input{{Query: "go"}}},
 		{"b_tools", []turn{does(`read {"path":"a"}`, "fail").with(thinking), says("Done.")}, []Input{{Query: "go"}}},
 		{"c_completion", []turn{does("attemptCompletion"), says("Done.")}, []Input{{Query: "go"}}},
-		{"e_completion_with_text", []turn{does("attemptCompletion").with(func(a *model.Answer) { a.Text = "Done." })}, []Input{{Query: "go"}}},
+		{"e_completion_with_text", []turn{does("attemptCompletion").with(func(a *model.Answer) { a.Parts = said("Done.", a.Parts...) })}, []Input{{Query: "go"}}},
 		{"f_g_interactive", []turn{does("read", `ask {"q":1}`, "confirm"), says("Done.")}, []Input{
 			{Query: "go"},
 			{Continue: true, Answer: &event.ToolAnswer{Text: "one"}},

@@ -17,21 +17,27 @@ func (r *run) generateToolCall(ctx context.Context) event.Body {
 	req := r.request(r.state.Messages())
 	req.Tools = r.tools()
 	answer, err := r.generate(ctx, req, false)
-	switch {
-	case err != nil:
+	if err != nil {
 		return r.failedGeneration(ctx, err)
+	}
+	calls, said := len(answer.Calls()), answer.Text() != ""
+	switch {
 	case answer.Finish == model.FinishContentFilter:
 		return filtered(answer)
-	case len(answer.Calls) > maxCalls:
+	case calls > maxCalls:
 		return r.tooMany(answer)
-	case len(answer.Calls) > 0 && answer.Finish != model.FinishToolCalls && answer.Finish != model.FinishStop:
+	case calls > 0 && answer.Finish != model.FinishToolCalls && answer.Finish != model.FinishStop:
 		return r.cutOff(answer)
-	case len(answer.Calls) > 0:
+	case calls > 0:
 		return r.calls(answer)
-	case answer.Text != "" && answer.Finish == model.FinishLength:
+	case answer.Finish == model.FinishPause:
+		return r.paused(answer)
+	case said && answer.Finish == model.FinishLength:
 		return r.cutText(answer)
-	case answer.Text != "":
-		return event.CompleteRun{NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}
+	case said && answer.Finish != model.FinishStop:
+		return unexplained(answer)
+	case said:
+		return event.CompleteRun{NewMessage: r.expertMessage(answer), Usage: answer.Usage}
 	}
 	return r.uselessAnswer(answer.Usage, "EmptyGeneration", "The answer held neither a tool call nor text. Call a tool, or answer with text.", nil)
 }
@@ -53,10 +59,15 @@ func (r *run) generateRunResult(ctx context.Context) event.Body {
 	calls := r.state.Step.Calls
 	ref := r.toolMessageRef(calls)
 	req := r.request(r.state.Thread.Append(toolMessage(ref, calls)).messagesAfter(r.state.Instruction))
+	req.Tools, req.TextOnly = r.tools(), true
 	answer, err := r.generate(ctx, req, true)
 	switch {
 	case err != nil:
 		return r.failedGeneration(ctx, err)
+	case len(answer.Calls()) > 0 && answer.Text() == "": // some cannot be told to call nothing
+		return r.failedGeneration(ctx, &model.Error{
+			Name: "EmptyGeneration", Message: "the model called tools instead of giving its final answer", Retryable: true, Usage: answer.Usage,
+		})
 	case answer.Finish == model.FinishContentFilter:
 		return filtered(answer)
 	case answer.Finish == model.FinishLength:
@@ -65,7 +76,10 @@ func (r *run) generateRunResult(ctx context.Context) event.Body {
 			Message: "the final answer was cut off by the model's output limit; ask for a shorter one",
 		}}
 	}
-	return event.CompleteRun{ToolMessage: ref, NewMessage: r.expertMessage(answer, answer.Text), Usage: answer.Usage}
+	if answer.Finish != model.FinishStop && len(answer.Calls()) == 0 {
+		return unexplained(answer)
+	}
+	return event.CompleteRun{ToolMessage: ref, NewMessage: r.expertMessage(answer), Usage: answer.Usage}
 }
 
 // filtered ends a run whose answer the provider withheld.
@@ -74,6 +88,16 @@ func filtered(answer *model.Answer) event.Body {
 		Name:    "ContentFilter",
 		Message: "the provider's content filter stopped the answer; change the query or the instruction",
 	}}
+}
+
+// unexplained ends a run whose answer ended for a reason that nobody knows: it may be half
+// of one, and must not pass for a whole.
+func unexplained(answer *model.Answer) event.Body {
+	message := "the provider does not say why its answer ended, so it may not be complete; continue the job to ask again"
+	if answer.Reason != "" {
+		message = fmt.Sprintf("the provider ended its answer for the reason %.100q, so it may not be complete; continue the job to ask again", validText(answer.Reason))
+	}
+	return event.StopRunByError{Usage: answer.Usage, Error: event.Failure{Name: "UnexpectedFinish", Message: message}}
 }
 
 func (r *run) request(messages []*event.Message) *model.Request {
@@ -141,20 +165,29 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 	return nil, &model.Error{Name: "IncompleteAnswer", Message: "the model's answer broke off", Retryable: true}
 }
 
-// expertMessage is the model's turn as a message: thinking first, then text.
-func (r *run) expertMessage(answer *model.Answer, text string) *event.Message {
-	return &event.Message{
-		ID:       r.Source.NewID(),
-		Type:     event.ExpertMessage,
-		Contents: append(r.thinkingParts(answer), r.textPart(text)),
-		Author:   r.job.author(),
+// expertMessage is the model's turn as a message, without calls. It says something, even
+// if that is nothing.
+func (r *run) expertMessage(answer *model.Answer) *event.Message {
+	m := r.message(slices.DeleteFunc(slices.Clone(answer.Parts), func(p event.Part) bool { return p.Type == event.ToolCallPart }))
+	if !slices.ContainsFunc(m.Contents, func(p event.Part) bool { return p.Type == event.TextPart }) {
+		m.Contents = append(m.Contents, r.textPart(""))
 	}
+	return m
 }
 
-func (r *run) thinkingParts(answer *model.Answer) []event.Part {
-	var parts []event.Part
-	for _, t := range answer.Thinking {
-		parts = append(parts, event.Part{ID: r.Source.NewID(), Type: event.ThinkingPart, Thinking: validText(t.Text), Signature: t.Signature, ProviderData: t.ProviderData})
+// message makes parts of an answer into a message, in the order in which the model wrote
+// them: some providers know their own thoughts only where they stood.
+func (r *run) message(parts []event.Part) *event.Message {
+	contents := make([]event.Part, 0, len(parts))
+	for _, p := range parts {
+		if !p.ProviderData.IsValid() { // it could not be recorded
+			p.ProviderData = nil
+			if p.Type == event.ProviderPart {
+				continue
+			}
+		}
+		p.ID, p.Text, p.Thinking, p.Signature = r.Source.NewID(), validText(p.Text), validText(p.Thinking), validText(p.Signature)
+		contents = append(contents, p)
 	}
-	return parts
+	return &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: contents, Author: r.job.author()}
 }

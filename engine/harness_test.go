@@ -32,6 +32,8 @@ type turn struct {
 	panics bool
 	chunks []model.Chunk // streamed before the answer
 	cut    bool          // the first attempt ends after the chunks
+
+	disobeys bool // it answers as it is written, also if only words are asked for
 }
 
 // A script is a model that answers by turn number. Like a provider it keeps no
@@ -77,16 +79,25 @@ func (s *script) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 		case req.Attempt < len(t.fail):
 			yield(model.Chunk{}, t.fail[req.Attempt])
 		default:
-			if t.answer.Text != "" && len(t.chunks) == 0 && !yield(model.Chunk{Text: t.answer.Text}, nil) {
+			if t.answer.Text() != "" && len(t.chunks) == 0 && !yield(model.Chunk{Text: t.answer.Text()}, nil) {
 				return
 			}
-			yield(model.Chunk{Answer: t.answer}, nil)
+			answer := t.answer
+			if req.TextOnly && !t.disobeys {
+				words := *answer
+				words.Parts = said(answer.Text())
+				if words.Finish == model.FinishToolCalls {
+					words.Finish = model.FinishStop
+				}
+				answer = &words
+			}
+			yield(model.Chunk{Answer: answer}, nil)
 		}
 	}
 }
 
 func says(text string) turn {
-	return turn{answer: &model.Answer{Text: text, Finish: model.FinishStop, Usage: spent(10)}}
+	return turn{answer: &model.Answer{Parts: said(text), Finish: model.FinishStop, Usage: spent(10)}}
 }
 
 // does is a turn of tool calls, each "tool" or "tool {json}".
@@ -94,9 +105,22 @@ func does(calls ...string) turn {
 	answer := &model.Answer{Finish: model.FinishToolCalls, Usage: spent(5)}
 	for i, c := range calls {
 		tool, args, _ := strings.Cut(c, " ")
-		answer.Calls = append(answer.Calls, model.Call{ID: fmt.Sprintf("c%d", i+1), Tool: tool, Args: []byte(args)})
+		answer.Parts = append(answer.Parts, event.Part{Type: event.ToolCallPart, ToolCallID: fmt.Sprintf("c%d", i+1), ToolName: tool, Args: []byte(args)})
 	}
 	return turn{answer: answer}
+}
+
+// said is a text as parts of an answer, before others.
+func said(text string, then ...event.Part) []event.Part {
+	if text == "" {
+		return then
+	}
+	return append([]event.Part{{Type: event.TextPart, Text: text}}, then...)
+}
+
+// thought is a thought as parts of an answer, before others.
+func thought(text, signature string, then ...event.Part) []event.Part {
+	return append([]event.Part{{Type: event.ThinkingPart, Thinking: text, Signature: signature}}, then...)
 }
 
 func (t turn) with(change func(*model.Answer)) turn {

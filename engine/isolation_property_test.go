@@ -25,13 +25,13 @@ func mark(query string) string { return "«" + query + "»" }
 func (g gossip) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		for chunk, err := range g.choir.Generate(ctx, req) {
-			if chunk.Answer != nil && len(chunk.Answer.Calls) > 0 {
+			if chunk.Answer != nil && len(chunk.Answer.Calls()) > 0 {
 				answer := *chunk.Answer
 				own := mark(req.Messages[1].Text())
-				answer.Thinking = []model.Thinking{{Text: own, Signature: "s"}}
-				if !completes(req, answer.Calls) {
-					answer.Text = own
+				if !completes(req, answer.Calls()) {
+					answer.Parts = said(own, answer.Parts...)
 				}
+				answer.Parts = thought(own, "s", answer.Parts...)
 				chunk.Answer = &answer
 			}
 			if !yield(chunk, err) {
@@ -43,8 +43,8 @@ func (g gossip) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 
 // completes reports whether the text of a turn may be the answer of its Run: beside a
 // completion, and behind one.
-func completes(req *model.Request, calls []model.Call) bool {
-	return slices.ContainsFunc(calls, func(c model.Call) bool { return c.Tool == event.CompletionTool }) ||
+func completes(req *model.Request, calls []event.Part) bool {
+	return slices.ContainsFunc(calls, func(c event.Part) bool { return c.ToolName == event.CompletionTool }) ||
 		slices.ContainsFunc(req.Messages, func(m *event.Message) bool {
 			return slices.ContainsFunc(m.Contents, func(p event.Part) bool {
 				return p.Type == event.ToolCallPart && p.ToolName == event.CompletionTool

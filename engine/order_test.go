@@ -191,7 +191,7 @@ func TestQueryAfterCrash(t *testing.T) {
 
 // Reasoning is shown as it comes, and completed before the answer starts.
 func TestStreamedEvents(t *testing.T) {
-	answer := &model.Answer{Text: "All done.", Thinking: []model.Thinking{{Text: "Let me see."}}, Finish: model.FinishStop}
+	answer := &model.Answer{Parts: thought("Let me see.", "", said("All done.")...), Finish: model.FinishStop}
 	b := newBench(t, does("attemptCompletion"), turn{answer: answer, chunks: []model.Chunk{{Reasoning: "Let "}, {Reasoning: "me see."}, {Text: "All "}, {Text: "done."}}})
 	b.must(Input{Query: "go"})
 	var got []string

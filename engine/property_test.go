@@ -24,8 +24,8 @@ func scripts(t *rapid.T) []turn {
 	var turns []turn
 	for i := range n {
 		tn := does(rapid.SliceOfN(call, 1, 4).Draw(t, "calls")...)
-		for j := range tn.answer.Calls {
-			tn.answer.Calls[j].ID = fmt.Sprintf("t%dc%d", i, j)
+		for j := range tn.answer.Parts {
+			tn.answer.Parts[j].ToolCallID = fmt.Sprintf("t%dc%d", i, j)
 		}
 		switch rapid.IntRange(0, 9).Draw(t, "oddity") {
 		case 0:
@@ -33,11 +33,11 @@ func scripts(t *rapid.T) []turn {
 		case 1:
 			tn.answer.Finish = model.FinishLength
 		case 2:
-			tn.answer.Text = "a remark"
+			tn.answer.Parts = said("a remark", tn.answer.Parts...)
 		case 3:
 			tn.fail = []error{busy}
 		case 4:
-			tn.answer.Thinking = []model.Thinking{{Text: "hm", Signature: "s"}}
+			tn.answer.Parts = thought("hm", "s", tn.answer.Parts...)
 		}
 		turns = append(turns, tn)
 	}

@@ -35,8 +35,8 @@ func (r *run) failedGeneration(ctx context.Context, err error) event.Body {
 }
 
 const (
-	firstDelay = 500 * time.Millisecond
-	maxDelay   = 30 * time.Second
+	firstDelay = 2 * time.Second
+	maxDelay   = 32 * time.Second
 	maxAsked   = 10 * time.Minute // what a provider can make a run wait
 )
 

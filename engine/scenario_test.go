@@ -33,7 +33,7 @@ func TestTraces(t *testing.T) {
 			"startRun@1 startGeneration@1 callTools@1 attemptCompletion@1 completeRun@1"},
 		{"D completion with open todos", []turn{does("todo {\"newTodos\":[\"x\"]}"), does("attemptCompletion"), says("later")}, 100, event.StatusCompleted,
 			oneTool + "continueToNextStep@1 startGeneration@2 callTools@2 resolveToolResults@2 finishToolCall@2 continueToNextStep@2 startGeneration@3 completeRun@3"},
-		{"E completion with text", []turn{does("attemptCompletion").with(func(a *model.Answer) { a.Text = " all done \n" })}, 100, event.StatusCompleted,
+		{"E completion with text", []turn{does("attemptCompletion").with(func(a *model.Answer) { a.Parts = said(" all done \n", a.Parts...) })}, 100, event.StatusCompleted,
 			"startRun@1 startGeneration@1 callTools@1 completeRun@1"},
 		{"F interactive stop", []turn{does("ask", "read")}, 100, event.StatusStoppedByInteractiveTool,
 			"startRun@1 startGeneration@1 callTools@1 callInteractiveTool@1 stopRunByInteractiveTool@1"},
@@ -208,8 +208,8 @@ func TestToolTrouble(t *testing.T) {
 
 func TestDuplicateCallIDs(t *testing.T) {
 	same := does("read", "act", "read").with(func(a *model.Answer) {
-		for i := range a.Calls {
-			a.Calls[i].ID = "x"
+		for i := range a.Parts {
+			a.Parts[i].ToolCallID = "x"
 		}
 	})
 	b := newBench(t, same, says("ok"))

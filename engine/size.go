@@ -27,6 +27,8 @@ func sizeOf(parts []event.Part) int {
 	for _, p := range parts {
 		n += len(p.Text) + len(p.URL) + len(p.Thinking) + len(p.Args) + len(p.ToolName) + sizeOf(p.Contents)
 		switch p.Type {
+		case event.ProviderPart: // it is sent back as it came
+			n += len(p.ProviderData)
 		case event.ImageURLPart, event.ImageInlinePart, event.ImageBinaryPart:
 			n += imageBytes
 		case event.FileURLPart, event.FileInlinePart, event.FileBinaryPart:
@@ -66,13 +68,6 @@ func orEstimate(answer *model.Answer, input int) event.Usage {
 	if u.TotalTokens = max(u.TotalTokens, u.InputTokens+u.OutputTokens); u.TotalTokens > 0 {
 		return u
 	}
-	bytes := len(answer.Text)
-	for _, t := range answer.Thinking {
-		bytes += len(t.Text)
-	}
-	for _, c := range answer.Calls {
-		bytes += len(c.Tool) + len(c.Args)
-	}
-	output := bytes/bytesPerToken + 1
+	output := sizeOf(answer.Parts)/bytesPerToken + 1
 	return event.Usage{InputTokens: input, OutputTokens: output, TotalTokens: input + output}
 }

@@ -53,8 +53,8 @@ func (s *stream) say(delta string) {
 // as one piece.
 func (s *stream) finish(answer *model.Answer) {
 	if s.reasoning.Len() == 0 && !s.reasoningClosed {
-		for _, t := range answer.Thinking {
-			s.reasoning.WriteString(t.Text)
+		for _, p := range answer.Parts {
+			s.reasoning.WriteString(p.Thinking)
 		}
 	}
 	s.closeReasoning()

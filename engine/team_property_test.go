@@ -25,13 +25,15 @@ func (c choir) Generate(ctx context.Context, req *model.Request) iter.Seq2[model
 		for chunk, err := range c.script.Generate(ctx, req) {
 			if chunk.Answer != nil {
 				answer := *chunk.Answer
-				answer.Calls = nil
-				for _, call := range chunk.Answer.Calls {
-					call.ID = query + "/" + call.ID
-					if strings.Contains(string(call.Args), "QUERY") {
-						call.Args = fmt.Appendf(nil, `{"query":%q}`, call.ID)
+				answer.Parts = nil
+				for _, p := range chunk.Answer.Parts {
+					if p.Type == event.ToolCallPart {
+						p.ToolCallID = query + "/" + p.ToolCallID
 					}
-					answer.Calls = append(answer.Calls, call)
+					if strings.Contains(string(p.Args), "QUERY") {
+						p.Args = fmt.Appendf(nil, `{"query":%q}`, p.ToolCallID)
+					}
+					answer.Parts = append(answer.Parts, p)
 				}
 				chunk.Answer = &answer
 			}
@@ -50,8 +52,8 @@ func teams(t *rapid.T) map[string][]turn {
 		var all []turn
 		for i := range rapid.IntRange(0, 3).Draw(t, name) {
 			tn := does(rapid.SliceOfN(call, 1, 3).Draw(t, "calls")...)
-			for j := range tn.answer.Calls {
-				tn.answer.Calls[j].ID = fmt.Sprintf("t%dc%d", i, j)
+			for j := range tn.answer.Parts {
+				tn.answer.Parts[j].ToolCallID = fmt.Sprintf("t%dc%d", i, j)
 			}
 			if rapid.IntRange(0, 5).Draw(t, "oddity") == 0 {
 				tn.fail = []error{busy}

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -40,7 +42,7 @@ const maxCalls = 4096
 
 // tooMany answers a turn with more calls than anybody needs.
 func (r *run) tooMany(answer *model.Answer) event.Body {
-	return r.notCarriedOut(answer, fmt.Sprintf("The answer had %d tool calls, and at most %d are carried out in a turn, so none was. Make fewer.", len(answer.Calls), maxCalls))
+	return r.notCarriedOut(answer, fmt.Sprintf("The answer had %d tool calls, and at most %d are carried out in a turn, so none was. Make fewer.", len(answer.Calls()), maxCalls))
 }
 
 // cutOff answers a turn that ended in the middle of its calls: their arguments cannot
@@ -48,16 +50,19 @@ func (r *run) tooMany(answer *model.Answer) event.Body {
 func (r *run) cutOff(answer *model.Answer) event.Body {
 	message := "The answer was cut off before the tool calls were complete, so none was carried out. Make smaller calls."
 	if answer.Finish != model.FinishLength {
-		message = fmt.Sprintf("The answer ended for the reason %q before its tool calls were complete, so none was carried out. Try again.", answer.Finish)
+		message = fmt.Sprintf("The answer ended for the reason %q before its tool calls were complete, so none was carried out. Try again.", cmp.Or(answer.Reason, string(answer.Finish)))
 	}
 	return r.notCarriedOut(answer, message)
 }
 
 // notCarriedOut answers a turn of whose calls none is carried out: the first is answered with
-// the reason.
+// the reason. What stood before it stays, since some providers know a call only together
+// with the thought it follows.
 func (r *run) notCarriedOut(answer *model.Answer, message string) event.Body {
+	parts := r.inOrder(answer.Parts)
+	first := slices.IndexFunc(parts, func(p event.Part) bool { return p.Type == event.ToolCallPart })
 	only := *answer
-	only.Calls, only.Text = r.inOrder(answer.Calls)[:1], ""
+	only.Parts = slices.DeleteFunc(parts[:first+1], func(p event.Part) bool { return p.Type == event.TextPart })
 	called := r.calls(&only)
 	call := callsOf(called)[0]
 	result := r.errorResult(call.ToolCall, reason("CutOff", message))
@@ -72,8 +77,15 @@ func (r *run) notCarriedOut(answer *model.Answer, message string) event.Body {
 // for a whole one.
 func (r *run) cutText(answer *model.Answer) event.Body {
 	const message = "The answer was cut off at the output limit. Answer again, and shorter."
-	pair := []*event.Message{r.expertMessage(answer, answer.Text), r.userMessage(reason("CutOff", message))}
+	pair := []*event.Message{r.expertMessage(answer), r.userMessage(reason("CutOff", message))}
 	return r.uselessAnswer(answer.Usage, "CutOff", message, &exchange{messages: pair})
+}
+
+// paused lets a turn go on in which the provider ran tools of its own, and stopped for
+// breath: what it has said so far is sent back to it.
+func (r *run) paused(answer *model.Answer) event.Body {
+	const message = "The provider paused in the middle of its own tools."
+	return r.uselessAnswer(answer.Usage, "Paused", message, &exchange{messages: []*event.Message{r.message(answer.Parts)}})
 }
 
 // reason is the JSON text by which a failure is described to model and observers.

@@ -101,6 +101,10 @@ func TestMessageTexts(t *testing.T) {
 	if m.Text() != "answer" || m.Thinking() != "one\n\ntwo" {
 		t.Errorf("got %q and %q", m.Text(), m.Thinking())
 	}
+	m.Type = ExpertMessage // a model may write a sentence in pieces
+	if m.Text() != "answermore" {
+		t.Errorf("got %q", m.Text())
+	}
 	var none *Message
 	if none.Text() != "" || none.Thinking() != "" || none.callArgs("x") != nil {
 		t.Error("a missing message has no text")

@@ -128,7 +128,7 @@ func TestGoldenParts(t *testing.T) {
 
 var partTypes = []PartType{
 	TextPart, ImageURLPart, ImageInlinePart, ImageBinaryPart, FileURLPart, FileInlinePart, FileBinaryPart,
-	ToolCallPart, ThinkingPart, ToolResultPart,
+	ToolCallPart, ThinkingPart, ToolResultPart, ProviderPart,
 }
 
 // bodyNames returns the JSON name of each type that has a method Type() Type.

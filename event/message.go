@@ -1,6 +1,10 @@
 package event
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // MessageType says who speaks.
 type MessageType string
@@ -24,12 +28,27 @@ type Message struct {
 	Unknown  jsontext.Value `json:",embed"`
 }
 
-// Text returns the message's first text part, or "".
+// Text returns what the message says: of an Expert, all of its text parts, since a model
+// may write one sentence in several; of others, the first.
 func (m *Message) Text() string {
-	if m == nil {
+	switch {
+	case m == nil:
 		return ""
+	case m.Type == ExpertMessage:
+		return JoinText(m.Contents)
 	}
 	return FirstText(m.Contents)
+}
+
+// JoinText returns the text parts among parts as one text.
+func JoinText(parts []Part) string {
+	var all strings.Builder
+	for i := range parts {
+		if parts[i].Type == TextPart {
+			all.WriteString(parts[i].Text)
+		}
+	}
+	return all.String()
 }
 
 // FirstText returns the text of the first text part among parts, or "".

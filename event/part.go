@@ -22,6 +22,7 @@ const (
 	ToolCallPart    PartType = "toolCallPart"    // ToolCallID, ToolName, Args, ProviderData
 	ThinkingPart    PartType = "thinkingPart"    // Thinking, Signature, ProviderData
 	ToolResultPart  PartType = "toolResultPart"  // ToolCallID, ToolName, Contents, IsError
+	ProviderPart    PartType = "providerPart"    // ToolName, ProviderData: a call that the provider ran itself, or its result
 )
 
 // A Part is one piece of a message. Type says which of the other fields mean
@@ -107,6 +108,13 @@ type (
 		IsError    bool           `json:"isError,omitzero"`
 		Unknown    jsontext.Value `json:",embed"`
 	}
+	providerShape struct {
+		ID           string         `json:"id"`
+		Type         PartType       `json:"type"`
+		ToolName     string         `json:"toolName"`
+		ProviderData jsontext.Value `json:"providerData"`
+		Unknown      jsontext.Value `json:",embed"`
+	}
 )
 
 // MarshalJSONTo writes the members that p's type has, and no others.
@@ -126,6 +134,8 @@ func (p Part) MarshalJSONTo(enc *jsontext.Encoder) error {
 		return json.MarshalEncode(enc, thinkingShape{p.ID, p.Type, p.Thinking, p.Signature, p.ProviderData, p.Unknown})
 	case ToolResultPart:
 		return json.MarshalEncode(enc, toolResultShape{p.ID, p.Type, p.ToolCallID, p.ToolName, p.Contents, p.IsError, p.Unknown})
+	case ProviderPart:
+		return json.MarshalEncode(enc, providerShape{p.ID, p.Type, p.ToolName, orEmptyObject(p.ProviderData), p.Unknown})
 	}
 	return fmt.Errorf("message part %q: unknown type %q", p.ID, p.Type)
 }
@@ -140,7 +150,7 @@ func (p *Part) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	switch f.Type {
 	case TextPart, ImageURLPart, ImageInlinePart, ImageBinaryPart, FileURLPart, FileInlinePart,
-		FileBinaryPart, ToolCallPart, ThinkingPart, ToolResultPart:
+		FileBinaryPart, ToolCallPart, ThinkingPart, ToolResultPart, ProviderPart:
 	default:
 		return fmt.Errorf("message part %q: unknown type %q", f.ID, f.Type)
 	}

@@ -25,7 +25,8 @@ type Error struct {
 func (e *Error) Error() string { return e.Message }
 
 // AsError returns err as an [*Error], with what was used before it. A generation that ran
-// out of time may be tried again; of other errors nothing is known, and they are final.
+// out of time is final: it was given all the time there is, and trying again would pay for
+// it once more. Of other errors nothing is known, and they are final too.
 func AsError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -37,7 +38,7 @@ func AsError(err error) *Error {
 		used = broken.used
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &Error{Name: "TimeoutError", Message: "the model did not answer in time; raise --timeout", Retryable: true, Usage: used}
+		return &Error{Name: "TimeoutError", Message: "the model did not finish its answer in time; raise --timeout", Usage: used}
 	}
 	return &Error{Name: "UnknownError", Message: err.Error(), Usage: used}
 }

@@ -30,8 +30,13 @@ type Model interface {
 type Request struct {
 	Expert    string // key of the Expert that asks
 	Messages  []*event.Message
-	Tools     []Tool // none: the model can only answer with text
+	Tools     []Tool
 	Reasoning expert.ReasoningBudget
+
+	// TextOnly asks for an answer in words: no tool may be called. Tools are listed all
+	// the same where the API can be told so, since the history speaks of them and what
+	// the provider has in its cache begins with them.
+	TextOnly bool
 
 	// MaxTokens bounds the answer, thinking included; 0 means what the model allows. An
 	// answer that reaches it ends with [FinishLength].
@@ -59,26 +64,28 @@ type Chunk struct {
 
 // An Answer is a complete turn.
 type Answer struct {
-	Thinking []Thinking
-	Text     string
-	Calls    []Call
-	Usage    event.Usage
-	Finish   Finish
+	// Parts are what the model wrote, in its order: text, thoughts, tool calls and, as
+	// [event.ProviderPart], what the provider ran itself. They have no ids yet. Args of a
+	// call are what the model wrote, valid or not. A call has no ToolCallID if the
+	// provider gives none.
+	Parts  []event.Part
+	Usage  event.Usage
+	Finish Finish
+	Reason string // of the finish, in the provider's own word; may be empty
 }
 
-// Thinking is a block of reasoning, with the mark by which its provider recognises it.
-type Thinking struct {
-	Text         string
-	Signature    string
-	ProviderData jsontext.Value // see [event.Part.ProviderData]
-}
+// Text is what the answer says, without thoughts.
+func (a *Answer) Text() string { return event.JoinText(a.Parts) }
 
-// A Call is a tool call as the model wrote it. Args is what it wrote, valid or not.
-type Call struct {
-	ID           string
-	Tool         string
-	Args         []byte
-	ProviderData jsontext.Value // see [event.Part.ProviderData]
+// Calls are the calls of tools, as the model wrote them.
+func (a *Answer) Calls() []event.Part {
+	var calls []event.Part
+	for _, p := range a.Parts {
+		if p.Type == event.ToolCallPart {
+			calls = append(calls, p)
+		}
+	}
+	return calls
 }
 
 // Finish says why a turn ended.
@@ -90,5 +97,6 @@ const (
 	FinishToolCalls     Finish = "tool-calls"
 	FinishLength        Finish = "length"
 	FinishContentFilter Finish = "content-filter"
-	FinishOther         Finish = "other"
+	FinishPause         Finish = "pause" // of what the provider runs itself: the turn goes on when it is sent back
+	FinishOther         Finish = "other" // unknown, or not given: such an answer is not taken for complete
 )

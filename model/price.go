@@ -1,12 +1,7 @@
 package model
 
 import (
-	_ "embed"
-	"fmt"
 	"strings"
-	"sync"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -14,62 +9,36 @@ import (
 
 // PriceOf returns what a provider's model costs by its list prices of [PricesDate]. What
 // a user pays may be another price, which perstack.toml can state. A model that is not in
-// the table has no price, rather than a guessed one: a limit in money must hold.
+// the catalogue has no price, rather than a guessed one: a limit in money must hold.
+//
+// The name of a deployment of azure-openai says nothing about what it costs. What ollama
+// runs is free, unless it runs it for somebody else: the names of such models end in
+// cloud.
 func PriceOf(provider, modelName string) (expert.Price, bool) {
-	for _, p := range prices().Prices {
-		if p.Provider == provider && strings.Contains(modelName, p.Model) {
-			return expert.Price{Input: p.Input, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite, Output: p.Output}, true
-		}
+	switch {
+	case provider == azure || modelName == "":
+		return expert.Price{}, false
+	case provider == ollama:
+		return expert.Price{}, !strings.HasSuffix(modelName, "cloud")
+	}
+	if r := find(listed(provider), modelName); r != nil && r.Price != nil {
+		return *r.price(), true
 	}
 	return expert.Price{}, false
 }
 
 // PricesDate is the day, as 2006-01-02, on which the prices of [PriceOf] were known to be
 // right.
-func PricesDate() string { return prices().Date }
+func PricesDate() string { return known().Date }
 
-// Cost is what tokens cost, in US dollars. What was not read from the provider's cache
-// counts as written to it: all of it may have been, and a limit must not be passed by
-// rounding down.
+// Cost is what the tokens of one call cost, in US dollars. What was not read from the
+// provider's cache counts as written to it: all of it may have been, and a limit must not
+// be passed by rounding down.
+//
+// The usage of several calls together may be counted at the price of long requests
+// although none of them was one: that is too much, never too little.
 func Cost(p expert.Price, u event.Usage) float64 {
+	p = p.For(u.InputTokens)
 	cached := min(u.CachedInputTokens, u.InputTokens)
 	return (float64(u.InputTokens-cached)*max(p.Input, p.CacheWrite) + float64(cached)*p.CachedInput + float64(u.OutputTokens)*p.Output) / 1e6
-}
-
-// priceList is the file prices.json. It holds all that ages, so that a new price is a
-// change of data.
-type priceList struct {
-	Date   string     `json:"date"`
-	Prices []priceRow `json:"prices"` // the first match counts
-}
-
-// priceRow is what one model costs, in US dollars for a million tokens. Model is a part
-// of the name, as in the table of known models.
-type priceRow struct {
-	Provider    string  `json:"provider"`
-	Model       string  `json:"model"`
-	Input       float64 `json:"input"`
-	CachedInput float64 `json:"cachedInput"`
-	CacheWrite  float64 `json:"cacheWrite"`
-	Output      float64 `json:"output"`
-}
-
-//go:embed prices.json
-var pricesFile []byte
-
-// prices is the list, read when it is first asked for. A file that cannot be read has no
-// prices; the tests see to it that ours can.
-var prices = sync.OnceValue(func() priceList {
-	list, err := parsePrices(pricesFile)
-	if err != nil {
-		return priceList{}
-	}
-	return list
-})
-
-func parsePrices(data []byte) (list priceList, err error) {
-	if err := json.Unmarshal(data, &list, json.RejectUnknownMembers(true)); err != nil {
-		return priceList{}, fmt.Errorf("the table of prices cannot be read: %w", err)
-	}
-	return list, nil
 }

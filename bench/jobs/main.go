@@ -106,10 +106,10 @@ func (r reader) Generate(_ context.Context, req *model.Request) iter.Seq2[model.
 		if req.Turn == 0 {
 			r.begin()
 		}
-		answer := &model.Answer{Finish: model.FinishStop, Text: "Done."}
+		answer := &model.Answer{Finish: model.FinishStop, Parts: []event.Part{{Type: event.TextPart, Text: "Done."}}}
 		if req.Turn < r.turns-1 {
-			answer = &model.Answer{Finish: model.FinishToolCalls, Calls: []model.Call{{
-				ID: fmt.Sprintf("call_%d", req.Turn), Tool: "readTextFile", Args: fmt.Appendf(nil, `{"path":"text%d.txt"}`, req.Turn%2),
+			answer = &model.Answer{Finish: model.FinishToolCalls, Parts: []event.Part{{
+				Type: event.ToolCallPart, ToolCallID: fmt.Sprintf("call_%d", req.Turn), ToolName: "readTextFile", Args: fmt.Appendf(nil, `{"path":"text%d.txt"}`, req.Turn%2),
 			}}}
 		}
 		yield(model.Chunk{Answer: answer}, nil)

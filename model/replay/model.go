@@ -134,23 +134,22 @@ func (t *turn) used(req *model.Request) (used event.Usage, cut bool) {
 
 func (t *turn) answer(req *model.Request) *model.Answer {
 	used, cut := t.used(req)
-	a := &model.Answer{
-		Text:   t.text,
-		Usage:  used,
-		Finish: t.finish,
-	}
+	a := &model.Answer{Usage: used, Finish: t.finish}
 	if cut {
 		a.Finish = model.FinishLength
 	}
 	if t.reasoning != "" {
-		a.Thinking = []model.Thinking{{Text: t.reasoning}}
+		a.Parts = append(a.Parts, event.Part{Type: event.ThinkingPart, Thinking: t.reasoning})
+	}
+	if t.text != "" {
+		a.Parts = append(a.Parts, event.Part{Type: event.TextPart, Text: t.text})
 	}
 	for i, c := range t.calls {
 		id := c.id
 		if id == "" {
 			id = fmt.Sprintf("call_%d_%d", req.Turn+1, i+1)
 		}
-		a.Calls = append(a.Calls, model.Call{ID: id, Tool: c.tool, Args: bytes.Clone(c.args)})
+		a.Parts = append(a.Parts, event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: c.tool, Args: bytes.Clone(c.args)})
 	}
 	return a
 }

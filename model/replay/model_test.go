@@ -82,11 +82,11 @@ tool = "think"
 		t.Error(d)
 	}
 	answer := &model.Answer{
-		Thinking: []model.Thinking{{Text: "First, a  plan."}},
-		Text:     "Let me\n\nread. ",
-		Calls: []model.Call{
-			{ID: "mine", Tool: "readTextFile", Args: []byte(`{"path":"a"}`)},
-			{ID: "call_1_2", Tool: "think", Args: []byte(`{}`)},
+		Parts: []event.Part{
+			{Type: event.ThinkingPart, Thinking: "First, a  plan."},
+			{Type: event.TextPart, Text: "Let me\n\nread. "},
+			{Type: event.ToolCallPart, ToolCallID: "mine", ToolName: "readTextFile", Args: []byte(`{"path":"a"}`)},
+			{Type: event.ToolCallPart, ToolCallID: "call_1_2", ToolName: "think", Args: []byte(`{}`)},
 		},
 		Usage:  event.Usage{InputTokens: 120, OutputTokens: 30, ReasoningTokens: 4, TotalTokens: 150, CachedInputTokens: 64},
 		Finish: model.FinishToolCalls,
@@ -112,8 +112,8 @@ func TestCallIDsFollowTheRequest(t *testing.T) {
 	m := New(mustParse(t, "[[turn]]\ncontains = \"go\"\n[[turn.call]]\ntool = \"a\""))
 	for turn, want := range map[int]string{0: "call_1_1", 6: "call_7_1"} {
 		got := play(t.Context(), m, &model.Request{Turn: turn, Messages: []*event.Message{user("go")}})
-		if got.answer.Calls[0].ID != want {
-			t.Errorf("turn %d: %s", turn+1, got.answer.Calls[0].ID)
+		if got.answer.Calls()[0].ToolCallID != want {
+			t.Errorf("turn %d: %s", turn+1, got.answer.Calls()[0].ToolCallID)
 		}
 	}
 }
@@ -121,8 +121,8 @@ func TestCallIDsFollowTheRequest(t *testing.T) {
 // An answer belongs to the caller.
 func TestAnswersAreNotShared(t *testing.T) {
 	m := New(mustParse(t, "[[turn]]\n[[turn.call]]\ntool = \"a\"\nargs = { a = 1 }"))
-	play(t.Context(), m, &model.Request{}).answer.Calls[0].Args[0] = '!'
-	if got := string(play(t.Context(), m, &model.Request{}).answer.Calls[0].Args); got != `{"a":1}` {
+	play(t.Context(), m, &model.Request{}).answer.Calls()[0].Args[0] = '!'
+	if got := string(play(t.Context(), m, &model.Request{}).answer.Calls()[0].Args); got != `{"a":1}` {
 		t.Error(got)
 	}
 }
@@ -263,7 +263,7 @@ func TestDelay(t *testing.T) {
 			if d := time.Since(start); d != 5*time.Millisecond {
 				t.Errorf("ended after %s", d)
 			}
-			if e := model.AsError(got.err); !e.Retryable {
+			if e := model.AsError(got.err); e.Name != "TimeoutError" || e.Retryable {
 				t.Errorf("classed as %+v", e)
 			}
 		})
@@ -318,7 +318,7 @@ func TestParallel(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if got := play(t.Context(), m, &model.Request{Turn: i % 2}); got.answer == nil || strings.HasPrefix(got.answer.Text, "one") != (i%2 == 0) {
+			if got := play(t.Context(), m, &model.Request{Turn: i % 2}); got.answer == nil || strings.HasPrefix(got.answer.Text(), "one") != (i%2 == 0) {
 				t.Errorf("turn %d: %+v", i%2+1, got)
 			}
 		})

@@ -22,7 +22,7 @@ func ask(t *testing.T, c *Cassette, req model.Request) string {
 	case got.err != nil:
 		t.Fatal(got.err)
 	}
-	return got.answer.Text
+	return got.answer.Text()
 }
 
 func TestRules(t *testing.T) {
@@ -213,18 +213,18 @@ func TestParallelChildren(t *testing.T) {
 		}
 	}
 	m := New(mustParse(t, script))
-	calls := play(t.Context(), m, &model.Request{Expert: "lead", Messages: []*event.Message{user("go")}}).answer.Calls
+	calls := play(t.Context(), m, &model.Request{Expert: "lead", Messages: []*event.Message{user("go")}}).answer.Calls()
 	var group sync.WaitGroup
 	for i := range children {
 		group.Go(func() {
 			messages := []*event.Message{user(string(calls[i].Args))}
 			for turn := range 2 {
 				got := play(t.Context(), m, &model.Request{Expert: "writer", Turn: turn, Messages: messages})
-				if want := fmt.Sprintf("chapter %d, part %d", i, turn); got.err != nil || got.answer.Text != want {
+				if want := fmt.Sprintf("chapter %d, part %d", i, turn); got.err != nil || got.answer.Text() != want {
 					t.Errorf("got %+v, want %s", got, want)
 					return
 				}
-				messages = append(messages, expertSays(got.answer.Text), tool("the same for all"))
+				messages = append(messages, expertSays(got.answer.Text()), tool("the same for all"))
 			}
 		})
 	}

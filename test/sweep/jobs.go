@@ -57,7 +57,10 @@ var (
 
 // answer is what the model says to a task in a turn.
 func (t turn) answer(expertKey, task string, number int) (*model.Answer, error) {
-	a := &model.Answer{Text: t.text, Finish: model.FinishStop, Usage: event.Usage{InputTokens: 10 + number, OutputTokens: 3, TotalTokens: 13 + number}}
+	a := &model.Answer{Finish: model.FinishStop, Usage: event.Usage{InputTokens: 10 + number, OutputTokens: 3, TotalTokens: 13 + number}}
+	if t.text != "" {
+		a.Parts = append(a.Parts, event.Part{Type: event.TextPart, Text: t.text})
+	}
 	for i, c := range t.calls {
 		args := c.args
 		if args == nil {
@@ -67,7 +70,9 @@ func (t turn) answer(expertKey, task string, number int) (*model.Answer, error) 
 		if err != nil {
 			return nil, err
 		}
-		a.Calls = append(a.Calls, model.Call{ID: fmt.Sprintf("%s-%d-%d", expertKey, number, i), Tool: c.tool, Args: data})
+		a.Parts = append(a.Parts, event.Part{
+			Type: event.ToolCallPart, ToolCallID: fmt.Sprintf("%s-%d-%d", expertKey, number, i), ToolName: c.tool, Args: data,
+		})
 		a.Finish = model.FinishToolCalls
 	}
 	return a, nil

@@ -237,7 +237,7 @@ func (v *victim) Generate(_ context.Context, req *model.Request) iter.Seq2[model
 			return
 		}
 		v.points.reach("answered by model")
-		if answer.Text != "" && !yield(model.Chunk{Text: answer.Text}, nil) {
+		if text := answer.Text(); text != "" && !yield(model.Chunk{Text: text}, nil) {
 			return
 		}
 		yield(model.Chunk{Answer: answer}, nil)
@@ -250,7 +250,7 @@ func (v *victim) answer(req *model.Request) (*model.Answer, error) {
 		return nil, err
 	}
 	if slices.ContainsFunc(req.Messages, func(m *event.Message) bool { return m.Text() == somethingElse }) {
-		return &model.Answer{Text: "That is done.", Finish: model.FinishStop}, nil
+		return &model.Answer{Parts: []event.Part{{Type: event.TextPart, Text: "That is done."}}, Finish: model.FinishStop}, nil
 	}
 	task := taskOf(req.Messages)
 	plan := v.job.Plans[req.Expert]

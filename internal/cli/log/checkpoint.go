@@ -83,6 +83,8 @@ func (p *printer) message(m *event.Message) {
 			all = append(all, part.ToolName+" "+string(part.Args))
 		case event.ToolResultPart:
 			all = append(all, part.ToolName+": "+event.FirstText(part.Contents))
+		case event.ProviderPart:
+			all = append(all, "("+part.ToolName+", run by the provider)")
 		default:
 			all = append(all, "("+string(part.Type)+")")
 		}

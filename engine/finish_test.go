@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+)
+
+// An answer that ended for a reason that nobody knows may be half of one: it ends the run
+// with an error, in whichever phase, and is not lost to whoever continues the job.
+func TestUnexpectedFinish(t *testing.T) {
+	odd := func(text string) turn {
+		return says(text).with(func(a *model.Answer) { a.Finish, a.Reason = model.FinishOther, "moon phase" })
+	}
+	silent := says("Half of").with(func(a *model.Answer) { a.Finish = "" })
+	silent.disobeys = true
+	last := odd("Half of")
+	last.disobeys = true
+	for name, tt := range map[string]struct {
+		turns []turn
+		want  string
+	}{
+		"a text":               {[]turn{odd("Half of")}, `"moon phase"`},
+		"without any reason":   {[]turn{silent}, "does not say why"},
+		"the final answer":     {[]turn{does("attemptCompletion"), last}, `"moon phase"`},
+		"calls without a call": {[]turn{says("I call.").with(func(a *model.Answer) { a.Finish, a.Reason = model.FinishToolCalls, "tool_use" })}, `"tool_use"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, tt.turns...)
+			r := b.must(Input{Query: "go"})
+			if r.Status != event.StatusStoppedByError || r.Failure.Name != "UnexpectedFinish" || !strings.Contains(r.Failure.Message, tt.want) {
+				t.Errorf("ended as %s: %+v", r.Status, r.Failure)
+			}
+			b.checkJournal()
+		})
+	}
+}
+
+// A model that cannot be told to call nothing is asked again for its final answer.
+func TestCallsInTheFinalAnswer(t *testing.T) {
+	stubborn := does("act")
+	stubborn.disobeys = true
+	b := newBench(t, does("attemptCompletion"), stubborn)
+	b.maxRetries = 2
+	r := b.must(Input{Query: "go"})
+	if r.Status != event.StatusStoppedByError || !strings.Contains(r.Failure.Message, "instead of giving its final answer") {
+		t.Errorf("ended as %s: %+v", r.Status, r.Failure)
+	}
+	if n := len(b.script.requests); n != 4 || len(b.tools.ran) != 0 {
+		t.Errorf("%d requests, and %v ran", n, b.tools.ran)
+	}
+	for i, req := range b.script.requests {
+		if req.TextOnly != (i > 0) || len(req.Tools) == 0 {
+			t.Errorf("request %d: words only %v, %d tools", i, req.TextOnly, len(req.Tools))
+		}
+	}
+	b.checkJournal()
+}
+
+// A pause of the provider is no end: what it said so far is sent back to it, and its last
+// words are the answer.
+func TestPause(t *testing.T) {
+	searched := event.Part{Type: event.ProviderPart, ToolName: "web_search", ProviderData: []byte(`{"type":"server_tool_use"}`)}
+	pause := turn{answer: &model.Answer{Parts: said("Let me see.", searched), Finish: model.FinishPause, Usage: spent(3)}}
+	b := newBench(t, pause, says("Found."))
+	if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted || r.Text != "Found." || r.Usage.InputTokens != 13 {
+		t.Errorf("ended as %+v", r)
+	}
+	messages := b.script.requests[1].Messages
+	back := messages[len(messages)-1]
+	want := []event.Part{{Type: event.TextPart, Text: "Let me see."}, searched}
+	for i := range back.Contents {
+		back.Contents[i].ID = ""
+	}
+	if diff := cmp.Diff(want, back.Contents); diff != "" || back.Type != event.ExpertMessage {
+		t.Errorf("sent back (-want +got):\n%s", diff)
+	}
+	b.checkJournal()
+}
+
+// What a model wrote keeps its order, since some providers know a thought only before the
+// call it led to. Calls that others than tools answer come last, with their thoughts.
+func TestOrderOfParts(t *testing.T) {
+	call := func(id, tool string) event.Part {
+		return event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: tool, Args: []byte("{}")}
+	}
+	mark := func(text string) event.Part { return thought(text, "sig "+text)[0] }
+	remark := said("And then.")[0]
+	b := newBench(t, turn{answer: &model.Answer{
+		Parts:  []event.Part{mark("one"), call("q", "ask"), mark("two"), call("a", "act"), call("r", "read"), remark},
+		Finish: model.FinishToolCalls,
+	}})
+	b.must(Input{Query: "go"})
+	called := last[event.CallTools](b)
+	var got []event.Part
+	for _, p := range called.NewMessage.Contents {
+		p.ID = ""
+		got = append(got, p)
+	}
+	want := []event.Part{mark("one"), mark("two"), call("a", "act"), call("r", "read"), call("q", "ask"), remark}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	b.checkJournal()
+}
+
+// A provider without ids for calls gets ids of ours; what it wants back but cannot be
+// written down is left out.
+func TestPartsWithoutSense(t *testing.T) {
+	b := newBench(t, turn{answer: &model.Answer{
+		Parts: []event.Part{
+			{Type: event.ProviderPart, ToolName: "x", ProviderData: []byte("{\xff}")},
+			{Type: event.ThinkingPart, Thinking: "a\xffb", Signature: "s\xff", ProviderData: []byte("{")},
+			{Type: event.ToolCallPart, ToolName: "read"}, {Type: event.ToolCallPart, ToolName: "read"},
+		},
+		Finish: model.FinishStop,
+	}}, says("done"))
+	if r := b.must(Input{Query: "go"}); r.Text != "done" {
+		t.Errorf("ended as %+v", r)
+	}
+	parts := last[event.CallTools](b).NewMessage.Contents
+	if len(parts) != 3 || parts[0].ProviderData != nil || parts[0].Thinking != "a\ufffdb" {
+		t.Errorf("%+v", parts)
+	}
+	if a, c := parts[1].ToolCallID, parts[2].ToolCallID; len(a) != 24 || len(c) != 24 || a == c {
+		t.Errorf("the ids are %q and %q", a, c)
+	}
+	b.checkJournal()
+}
