@@ -19,6 +19,8 @@ var libraries = []struct {
 	{"golang.org/x/term", "internal/cli/host internal/tui/...", "is a person at the other end"},
 	{"github.com/google/jsonschema-go", "skill/... model/...", "JSON Schema of tools"},
 	{"github.com/modelcontextprotocol/go-sdk", "skill/mcp/...", "the Model Context Protocol"},
+	{"github.com/aws/aws-sdk-go-v2", "model/bedrock", "signatures and frames of Amazon Bedrock"},
+	{"golang.org/x/oauth2", "model/gemini", "tokens of Google Cloud"},
 	{"github.com/spf13/cobra", "internal/cli/...", "commands"},
 	{"github.com/spf13/pflag", "internal/cli/...", "flags"},
 

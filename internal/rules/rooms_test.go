@@ -32,7 +32,8 @@ var rooms = []room{
 
 	// Who thinks, what can be done, where history lives. They do not know each other.
 	{"model", "event expert"},
-	{"model/providers", "expert model/..."},
+	{"model/modeltest", "event expert model/... internal/testkit/..."}, // made for tests
+	{"model/providers", "event expert model/..."},
 	{"model/...", "event expert model model/wire internal/version"},
 	{"skill/mcp/serve", "event expert skill skill/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
 	{"skill/...", "event expert skill internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
@@ -67,7 +68,7 @@ var rooms = []room{
 }
 
 // forTests names packages outside _test.go files that are made for tests.
-const forTests = "internal/testkit/... store/storetest test/... bench/..."
+const forTests = "internal/testkit/... store/storetest model/modeltest test/... bench/..."
 
 func findRoom(dir string) (room, bool) {
 	for _, r := range rooms {

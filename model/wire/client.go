@@ -3,6 +3,8 @@ package wire
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"mime"
@@ -22,7 +24,7 @@ const (
 	DefaultFirstByte = 2 * time.Minute
 	DefaultIdle      = 2 * time.Minute
 	DefaultMaxEvent  = 8 << 20
-	DefaultMaxStream = 256 << 20
+	DefaultMaxStream = 64 << 20 // a long answer in words of one token has a quarter of it
 )
 
 // A Client talks to one provider at one address.
@@ -42,6 +44,11 @@ type Client struct {
 	// default.
 	MaxEvent, MaxStream int
 
+	// Authorize puts onto a request what proves who sends it, when a fixed header cannot:
+	// a token that ages, or a signature over the body. It may be nil. Its error is one of
+	// the configuration, unless it is a [*model.Error].
+	Authorize func(r *http.Request, body [][]byte) error
+
 	// Explain finds the provider's own words in the body of a failed answer. It may be
 	// nil, and what it is given may be anything.
 	Explain func(status int, body []byte) Problem
@@ -51,13 +58,30 @@ type Client struct {
 type Problem struct {
 	Message string // empty if there are none
 	Final   bool   // it looks passing but is not, like a used-up quota
+	Passing bool   // it looks final but is not
+
+	// RetryAfter is what the body asks for, where the head says nothing; 0 if neither does.
+	RetryAfter time.Duration
+}
+
+// HTTPOptions say how providers are reached. The zero value reaches them directly, and
+// trusts whom the system trusts.
+type HTTPOptions struct {
+	Proxy func(*http.Request) (*url.URL, error)
+	Roots *x509.CertPool // who may vouch for a provider; nil: whom the system trusts
 }
 
 // NewHTTPClient returns the client of a run. proxy may be nil.
 func NewHTTPClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
+	return HTTPOptions{Proxy: proxy}.Client()
+}
+
+// Client returns the client of a run.
+func (o HTTPOptions) Client() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy:                  encrypted(proxy),
+			Proxy:                  encrypted(o.Proxy),
+			TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
 			DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout:    20 * time.Second,
 			ForceAttemptHTTP2:      true,
@@ -127,6 +151,10 @@ func (c *Client) Post(ctx context.Context, path string, header http.Header, body
 		defer stream.Close()
 		return nil, c.statusError(stream, response)
 	}
+	if packing := response.Header.Get("Content-Encoding"); packing != "" && !strings.EqualFold(packing, "identity") {
+		defer stream.Close()
+		return nil, c.Malformed(fmt.Errorf("an answer packed as %.100q, which nobody asked for; check the base URL", packing))
+	}
 	want := cmp.Or(c.Accept, eventStream)
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != want {
 		defer stream.Close()
@@ -158,10 +186,20 @@ func (c *Client) send(ctx context.Context, path string, header http.Header, body
 	if c.HTTP == nil {
 		return nil, fmt.Errorf("no HTTP client was handed in")
 	}
+	if c.Authorize != nil {
+		if err := c.Authorize(request, body); err != nil {
+			return nil, &unauthorized{err}
+		}
+	}
 	client := *c.HTTP // whoever made it, it goes nowhere else with the key
 	client.CheckRedirect, client.Jar = stay, nil
 	return client.Do(request)
 }
+
+// unauthorized is a request that was never sent, because nothing proves who sends it.
+type unauthorized struct{ error }
+
+func (u *unauthorized) Unwrap() error { return u.error }
 
 // pieces reads byte slices one after another. Unlike net.Buffers it fills what it is
 // given, so that many small pieces do not become as many small frames.

@@ -42,7 +42,8 @@ func (c *Client) Failure(status int, problem Problem) *model.Error {
 		Name:       apiCallError,
 		Message:    c.clean(text),
 		StatusCode: status,
-		Retryable:  passes(status) && !problem.Final,
+		Retryable:  (passes(status) || problem.Passing) && !problem.Final,
+		RetryAfter: min(max(problem.RetryAfter, 0), maxRetryAfter),
 	}
 }
 
@@ -86,15 +87,18 @@ func (c *Client) statusError(stream *Stream, response *http.Response) error {
 		return c.brokenError(stream.ctx, err)
 	}
 	var problem Problem
-	if c.Explain != nil {
+	if c.Explain != nil && response.Header.Get("Content-Encoding") == "" {
 		problem = c.Explain(status, body)
 	}
 	failure := c.Failure(status, problem)
 	if failure.Retryable && response.Header.Get("X-Should-Retry") == "false" {
 		failure.Retryable = false
 	}
-	if failure.Retryable {
-		failure.RetryAfter = retryAfter(response.Header, time.Now())
+	if asked := retryAfter(response.Header, time.Now()); asked > 0 {
+		failure.RetryAfter = asked
+	}
+	if !failure.Retryable {
+		failure.RetryAfter = 0
 	}
 	return failure
 }
@@ -135,6 +139,14 @@ func duration(text string, unit time.Duration) (time.Duration, bool) {
 func (c *Client) transportError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return c.brokenError(ctx, err)
+	}
+	var nobody *unauthorized
+	if errors.As(err, &nobody) {
+		var known *model.Error
+		if errors.As(err, &known) {
+			return known
+		}
+		return &model.Error{Name: "ConfigurationError", Message: c.clean(fmt.Sprintf("%s: %v", c.Provider, nobody.error))}
 	}
 	var op *url.Error
 	if errors.As(err, &op) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/perstack-go/perstack/model"
 )
@@ -46,6 +47,20 @@ func newStream(ctx context.Context, c *Client, body io.ReadCloser, watch *watchd
 	s.left = s.maxStream
 	s.lines = bufio.NewReaderSize(s, 4<<10) // lines are short, and there may be a thousand streams
 	return s
+}
+
+// What may follow the last event of an answer, and how long it is waited for.
+const (
+	maxRest  = 16 << 10
+	restWait = 200 * time.Millisecond
+)
+
+// Finish reads what little follows the last event: a connection whose answer was read to
+// its end serves the next call too. One that goes on talking is given up.
+func (s *Stream) Finish() {
+	s.watch.expect(restWait, errRest)
+	_, _ = io.CopyN(io.Discard, s.body, maxRest) // the answer is complete, whatever comes of it
+	s.watch.rest()
 }
 
 // Close ends the call, whether or not the answer was read to its end.

@@ -1,0 +1,62 @@
+package wire
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Body is a request in the making, in pieces that [Client.Post] sends one after
+// another. Pieces that were encoded before are shared, not copied.
+type Body struct {
+	Pieces [][]byte
+}
+
+// Text adds a piece of the body's own.
+func (b *Body) Text(s string) {
+	if s != "" {
+		b.Pieces = append(b.Pieces, []byte(s))
+	}
+}
+
+// Add adds a piece as it is. Nobody may change it any more.
+func (b *Body) Add(piece []byte) {
+	if len(piece) > 0 {
+		b.Pieces = append(b.Pieces, piece)
+	}
+}
+
+// Len is how many bytes the body has so far.
+func (b *Body) Len() (n int) {
+	for _, piece := range b.Pieces {
+		n += len(piece)
+	}
+	return n
+}
+
+// Extra is what a user adds to every request by extraBody: members that we do not know,
+// or know better than to set. It is never changed.
+type Extra map[string]jsontext.Value
+
+// Check refuses members that hold a request together, which are the wire's own.
+func (e Extra) Check(provider string, own ...string) error {
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		if slices.Contains(own, name) {
+			return fmt.Errorf("%s: extraBody cannot set %q, which perstack writes itself; remove it", provider, name)
+		}
+	}
+	return nil
+}
+
+// Has reports whether the user sets a member, so that the wire does not.
+func (e Extra) Has(name string) bool { _, ok := e[name]; return ok }
+
+// AppendTo adds the members, each with a comma before it.
+func (e Extra) AppendTo(b *Body) {
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		b.Text("," + string(Quote(name)) + ":")
+		b.Add(e[name])
+	}
+}

@@ -1,0 +1,67 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// A Draft is an answer in the making: its parts, in the order in which they began. The
+// zero value is ready.
+type Draft struct {
+	parts []*Growing
+}
+
+// A Growing is a part while it arrives. Its words are written to it; the other members
+// are set where the API gives them.
+type Growing struct {
+	event.Part
+	words strings.Builder
+}
+
+// Open begins a part.
+func (d *Draft) Open(kind event.PartType) *Growing {
+	g := &Growing{Part: event.Part{Type: kind}}
+	d.parts = append(d.parts, g)
+	return g
+}
+
+// Last returns the part that came last if it is of the kind, else a new one: for wires
+// that do not say where a part ends.
+func (d *Draft) Last(kind event.PartType) *Growing {
+	if n := len(d.parts); n > 0 && d.parts[n-1].Type == kind {
+		return d.parts[n-1]
+	}
+	return d.Open(kind)
+}
+
+// Write adds words: of a text, of a thought, or of the arguments of a call.
+func (g *Growing) Write(words string) { g.words.WriteString(words) }
+
+// Len is how many bytes of words there are.
+func (g *Growing) Len() int { return g.words.Len() }
+
+// Parts returns the parts as they are. What nobody wrote to and nothing was set for, an
+// empty text, is left out.
+func (d *Draft) Parts() []event.Part {
+	var parts []event.Part
+	for _, g := range d.parts {
+		p := g.Part
+		switch words := g.words.String(); p.Type {
+		case event.TextPart:
+			if p.Text += words; p.Text == "" && len(p.ProviderData) == 0 {
+				continue
+			}
+		case event.ThinkingPart:
+			if p.Thinking += words; p.Thinking == "" && p.Signature == "" && len(p.ProviderData) == 0 {
+				continue
+			}
+		case event.ToolCallPart:
+			if words != "" { // else what came whole, or nothing
+				p.Args = []byte(words)
+			}
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}

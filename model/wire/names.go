@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+
+	"github.com/perstack-go/perstack/model"
+)
+
+// ToolName is the name of a tool as an API takes it: letters, digits, _ and -, a letter or
+// _ first, at most so many characters. Servers name their tools as they like; another name
+// becomes one that ends in its digest, so that two never become one.
+func ToolName(name string, most int) string {
+	if len(name) <= most && plainName.MatchString(name) && !digested.MatchString(name) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	mark := "_x" + hex.EncodeToString(sum[:4])
+	text := Identifier(name, most-len(mark)-1)
+	if !plainName.MatchString(text) {
+		text = "_" + text
+	}
+	return text + mark
+}
+
+var (
+	plainName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
+	// A server that gives a tool the name that another's would become gets one that is
+	// digested once more.
+	digested = regexp.MustCompile(`_x[0-9a-f]{8}$`)
+)
+
+// OwnName is the name of the tool that a model calls by the name it was sent. A name that
+// was never sent stays as it is; the engine tells the model.
+func OwnName(tools []model.Tool, sent string, most int) string {
+	for _, t := range tools {
+		if t.Name == sent && ToolName(sent, most) == sent {
+			return sent
+		}
+	}
+	for _, t := range tools {
+		if ToolName(t.Name, most) == sent {
+			return t.Name
+		}
+	}
+	return sent
+}
