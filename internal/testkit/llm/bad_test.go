@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"compress/gzip"
 	"context"
 	"io"
 	"net/http"
@@ -60,6 +61,8 @@ func TestRaw(t *testing.T) {
 		{"deep", "raw = \"deep\"\ndepth = 20000", 200, sse, func(s string) bool {
 			return strings.Contains(s, strings.Repeat("[", 20000)+"]") && strings.HasSuffix(names(s), " message_stop")
 		}},
+		{"packed", "raw = \"gzip\"\ntext = \"a\"", 200, sse, func(s string) bool { return strings.HasSuffix(names(unpacked(t, s)), " message_stop") }},
+		{"a bomb", "raw = \"gzipBomb\"\nmib = 3", 200, sse, func(s string) bool { return len(s) < 16<<10 && unpacked(t, s) == strings.Repeat("\x00", 3<<20) }},
 		{"deep arguments", "[[turn.call]]\ntool = \"a\"\ndepth = 20000", 200, sse, func(s string) bool {
 			return strings.Count(s, "[") == 20001 && strings.Count(s, "]") == 20001 // and one pair in message_start
 		}},
@@ -67,10 +70,34 @@ func TestRaw(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			a := play(t, "[[turn]]\n"+tt.script)
+			if packing := a.header.Get("Content-Encoding"); (packing == "gzip") != strings.Contains(tt.script, "gzip") {
+				t.Errorf("packed as %q", packing)
+			}
 			if a.err != nil || a.status != tt.status || a.header.Get("Content-Type") != tt.kind || !tt.body(a.body) {
 				t.Errorf("%v %d %v %.300q", a.err, a.status, a.header, a.body)
 			}
 		})
+	}
+}
+
+func unpacked(t *testing.T, s string) string {
+	t.Helper()
+	r, err := gzip.NewReader(strings.NewReader(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A script that counts on more events than the wire has is refused when that shows.
+func TestTooFewEvents(t *testing.T) {
+	a := play(t, "[[turn]]\ntext = \"\"\ncutAfter = 5")
+	if a.status != 400 || !strings.Contains(a.body, "[[turn]] number 1 ends after 5 events, but the answer has 4") {
+		t.Error(a)
 	}
 }
 

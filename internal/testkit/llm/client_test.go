@@ -34,6 +34,7 @@ func ask(ctx context.Context, url, body string, edit func(*http.Request)) (*http
 		return nil, err
 	}
 	r.Header.Set("X-Api-Key", Key)
+	r.Header.Set("Accept-Encoding", "identity") // what is packed all the same shall be seen
 	r.Header.Set("Anthropic-Version", "2023-06-01")
 	r.Header.Set("Content-Type", "application/json")
 	if edit != nil {
@@ -71,3 +72,26 @@ func names(body string) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// body is a request with the given members beside the usual ones.
+func body(members string, messages ...string) string {
+	if len(messages) == 0 {
+		messages = []string{user}
+	}
+	return `{"model":"m","max_tokens":4096,"stream":true,` + members + `"messages":[` + strings.Join(messages, ",") + `]}`
+}
+
+const (
+	user = `{"role":"user","content":"Hi"}`
+	use  = `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"t","input":{}},{"type":"tool_use","id":"b","name":"t","input":{}}]}`
+)
+
+func results(ids ...string) string {
+	var out []string
+	for _, id := range ids {
+		out = append(out, `{"type":"tool_result","tool_use_id":"`+id+`","content":"ok"}`)
+	}
+	return `{"role":"user","content":[` + strings.Join(out, ",") + `]}`
+}
+
+func says(blocks string) string { return `{"role":"assistant","content":[` + blocks + `]}` }

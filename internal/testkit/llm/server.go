@@ -6,26 +6,23 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"sync"
 	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit/llm/script"
 )
 
-const (
-	// maxBody is the largest body that the service takes.
-	maxBody = 32 << 20
-
-	// What a server keeps for assertions. A client that asks more often runs in circles.
-	maxRequests = 10_000
-	maxRecorded = 1 << 30
-)
+// maxBody is the largest body that is read. Wires take less.
+const maxBody = 64 << 20
 
 // A Server plays a script to any number of clients at once.
 type Server struct {
 	script  *Script
+	wires   []script.Wire
 	forgets bool
 
 	mu       sync.Mutex
+	root     string
 	requests []Recorded
 	count    int // of the requests, also if they are forgotten
 	size     int
@@ -39,50 +36,36 @@ type Option func(*Server)
 // without end and weighs nothing where memory is measured.
 func Forgetting() Option { return func(s *Server) { s.forgets = true } }
 
-// Recorded is a request as it arrived, and what became of it.
-type Recorded struct {
-	Host   string // to which it was addressed
-	Path   string
-	Header http.Header // without keys
-	Raw    []byte
-
-	KeySent  bool // it had an API key
-	KeyRight bool // it had the right one
-
-	Body    *Request // nil if it cannot be decoded
-	Problem string   // why it was refused, or ""
-	Status  int      // of the answer
-	Turn    int      // which answer was asked for; 0 if it was refused
-	Attempt int      // how often this body has arrived, with this time
-}
-
-// System is the text of the system prompt, by which the Experts of a job can be told apart.
-func (r Recorded) System() string {
-	if r.Body == nil {
-		return ""
-	}
-	return r.Body.System.String()
-}
-
 var _ http.Handler = (*Server)(nil)
 
 // New returns a server that plays script.
 func New(script *Script, options ...Option) *Server {
-	s := &Server{script: script, attempts: make(map[[sha256.Size]byte]int)}
+	s := &Server{script: script, wires: wires(), attempts: make(map[[sha256.Size]byte]int)}
 	for _, option := range options {
 		option(s)
 	}
 	return s
 }
 
-// Serve listens on the loopback interface. The URL is the base URL for a client; stop
-// ends all connections and waits until nothing runs any more.
+// Serve listens on the loopback interface. The URL is the base URL for a client of
+// Anthropic's; stop ends all connections and waits until nothing runs any more.
 func (s *Server) Serve() (url string, stop func()) {
 	server := httptest.NewServer(s)
+	s.mu.Lock()
+	s.root = server.URL
+	s.mu.Unlock()
 	return server.URL + "/v1", func() {
 		server.CloseClientConnections() // else an answer without an end would be waited for
 		server.Close()
 	}
+}
+
+// Root is the address of a server that serves, without a path. [Env] leads a client of
+// any provider there.
+func (s *Server) Root() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.root
 }
 
 // Start is [New] and [Server.Serve] for a test, at the end of which the server stops.
@@ -94,76 +77,57 @@ func Start(t testing.TB, script *Script, options ...Option) (*Server, string) {
 	return s, url
 }
 
-// Requests returns what arrived so far, in order of arrival; nothing if the server is
-// [Forgetting].
-func (s *Server) Requests() []Recorded {
-	s.mu.Lock()
-	out := slices.Clone(s.requests)
-	s.mu.Unlock()
-	for i := range out {
-		r := &out[i]
-		r.Header = r.Header.Clone()
-		r.Body, _ = decode(r.Raw, true) // anew: a test may change what it is given
-	}
-	return out
-}
-
-// Count is how many requests arrived so far.
-func (s *Server) Count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.count
-}
-
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
 		return // the client has left
 	}
-	sum := sha256.Sum256(raw)
+	for _, wire := range s.wires {
+		if wire.Beside != nil && wire.Beside(w, r, body, s.script) {
+			return
+		}
+	}
+	sum := sha256.Sum256(body)
 	id := hex.EncodeToString(sum[:12])
-	t, re, p := s.take(r, raw, sum)
+	p := s.take(r, body, sum)
 	w.Header().Set("Request-Id", "req_"+id)
-	if p != nil {
-		refuse(w, failure{status: p.status, kind: kindOf(p.status), message: p.message}, id)
+	if p.problem != nil {
+		p.wire.Refuse(w, script.Failure{Status: p.problem.Status, Message: p.problem.Message}, id)
 		return
 	}
-	re.id = "msg_" + id
-	t.play(w, r, re)
+	p.reply.ID = id
+	p.play(w, r)
 }
 
 // take looks at a request, finds its answer and writes both down. Only counting and
 // writing down are done by one request at a time.
-func (s *Server) take(r *http.Request, raw []byte, sum [sha256.Size]byte) (*turn, reply, *problem) {
-	rec := Recorded{
-		Host: r.Host, Path: r.URL.Path, Header: r.Header.Clone(), Raw: raw,
-		KeySent:  r.Header.Get("X-Api-Key") != "",
-		KeyRight: r.Header.Get("X-Api-Key") == s.script.key,
-	}
-	rec.Header.Del("X-Api-Key")
-	rec.Header.Del("Authorization")
-	req, p := s.look(r, raw)
+func (s *Server) take(r *http.Request, body []byte, sum [sha256.Size]byte) performance {
+	p := performance{wire: &s.wires[0], problem: script.KindProblem(http.StatusNotFound, "Not found")}
+	rec := s.heard(r, body)
 	rec.Attempt = s.attempt(sum)
-	var t *turn
-	var re reply
-	if p == nil {
-		a := req.asked()
-		a.attempt = rec.Attempt
-		rec.Turn = a.turn
-		re = reply{model: req.Model, turn: a.turn}
-		t, p = s.script.find(a)
+	for i := range s.wires {
+		if s.wires[i].Takes(r) {
+			p.wire = &s.wires[i]
+			rec.Asked, p.problem = p.wire.Look(r, body, s.script)
+			break
+		}
 	}
-	if p != nil {
-		rec.Problem, rec.Status = p.message, p.status
+	rec.Asked.Attempt = rec.Attempt
+	if p.problem == nil {
+		rec.Turn = rec.Asked.Turn
+		p.reply = script.Reply{Model: rec.Asked.Model, Turn: rec.Asked.Turn}
+		p.find(s.script, rec.Asked)
+	}
+	if p.problem != nil {
+		rec.Problem, rec.Status = p.problem.Message, p.problem.Status
 	} else {
-		t = t.within(req.MaxTokens)
-		rec.Status = t.status()
+		rec.Status = p.answer.Status()
 	}
 	if full := s.record(rec); full != nil {
-		return nil, reply{}, full
+		p.problem = full
 	}
-	return t, re, p
+	return p
 }
 
 // attempt counts how often a body has arrived.
@@ -172,34 +136,4 @@ func (s *Server) attempt(sum [sha256.Size]byte) int {
 	defer s.mu.Unlock()
 	s.attempts[sum]++
 	return s.attempts[sum]
-}
-
-// record writes a request down, while there is room.
-func (s *Server) record(rec Recorded) *problem {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.forgets && (len(s.requests) >= maxRequests || s.size+len(rec.Raw) > maxRecorded) {
-		return invalid("the scripted server has taken %d requests and takes no more", len(s.requests))
-	}
-	s.count++
-	if !s.forgets {
-		s.requests = append(s.requests, rec)
-		s.size += len(rec.Raw)
-	}
-	return nil
-}
-
-// look says what is wrong with a request, if anything is.
-func (s *Server) look(r *http.Request, raw []byte) (*Request, *problem) {
-	if p := s.script.checkHead(r); p != nil {
-		return nil, p
-	}
-	if len(raw) > maxBody {
-		return nil, &problem{http.StatusRequestEntityTooLarge, "Request exceeds the maximum size"}
-	}
-	req, p := decode(raw, r.Header.Get("Anthropic-Beta") != "")
-	if p == nil {
-		p = s.script.check(req)
-	}
-	return req, p
 }

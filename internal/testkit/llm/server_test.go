@@ -46,7 +46,7 @@ func TestRefusedHeads(t *testing.T) {
 	if all := s.Requests(); all[2].KeySent || !all[3].KeySent || all[3].KeyRight || !all[5].KeyRight {
 		t.Errorf("keys of %+v", all)
 	}
-	if a := post(t, url, strings.Repeat(" ", maxBody+1)); a.status != 413 || !strings.Contains(a.body, "request_too_large") {
+	if a := post(t, url, strings.Repeat(" ", 32<<20+1)); a.status != 413 || !strings.Contains(a.body, "request_too_large") {
 		t.Error(a)
 	}
 }

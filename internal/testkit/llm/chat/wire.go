@@ -1,0 +1,128 @@
+package chat
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+)
+
+// maxBody is the largest body that the services take.
+const maxBody = 50_000_000
+
+// A dialect is what is different between the services.
+type dialect struct {
+	azure bool
+}
+
+// Azure returns the API of Azure OpenAI.
+func Azure() script.Wire {
+	w := wire(dialect{azure: true})
+	w.Name, w.Takes = "azure chat", isAzure
+	return w
+}
+
+// DeepSeek returns the API of DeepSeek.
+func DeepSeek() script.Wire {
+	w := wire(dialect{})
+	w.Name, w.Takes = "deepseek chat", func(r *http.Request) bool { return isChat(r) && !isAzure(r) }
+	w.Ping = []byte(": keep-alive\n\n") // while a request waits for its turn
+	return w
+}
+
+func isChat(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/chat/completions") }
+
+func isAzure(r *http.Request) bool { return isChat(r) && strings.Contains(r.URL.Path, "/openai/") }
+
+func wire(d dialect) script.Wire {
+	return script.Wire{
+		Key:         d.key,
+		Look:        d.look,
+		ContentType: "text/event-stream; charset=utf-8",
+		Events:      d.events,
+		Refuse:      d.refuse,
+		Error:       func(f script.Failure) []byte { return script.SSE("", `{"error":`+described(f)+`}`) },
+		Begin:       d.begin,
+		End:         d.end,
+		Delta:       d.words,
+		Huge:        d.huge,
+	}
+}
+
+func (d dialect) key(r *http.Request, _ []byte, s *script.Script) (sent, right bool) {
+	if d.azure {
+		given := r.Header.Get("Api-Key")
+		return given != "", given == s.Key()
+	}
+	given := r.Header.Get("Authorization")
+	return given != "", given == "Bearer "+s.Key()
+}
+
+// look says what is wrong with a request, if anything is.
+func (d dialect) look(r *http.Request, body []byte, s *script.Script) (a script.Asked, p *script.Problem) {
+	if len(body) > maxBody {
+		return a, script.KindProblem(http.StatusRequestEntityTooLarge, "Request body is too large")
+	}
+	req, p := d.decode(body)
+	if req != nil {
+		a = req.asked()
+	}
+	if wrong := d.checkHead(r, s); wrong != nil {
+		return a, wrong
+	}
+	if p == nil {
+		p = d.check(req)
+	}
+	return a, p
+}
+
+// codes are the types and codes of errors that the services have, by the status they come
+// with.
+var codes = map[int][2]string{
+	400: {"invalid_request_error", ""},
+	401: {"authentication_error", "invalid_api_key"},
+	402: {"unknown_error", "invalid_request_error"},
+	403: {"permission_error", "permission_denied"},
+	404: {"invalid_request_error", "DeploymentNotFound"},
+	413: {"invalid_request_error", "request_too_large"},
+	422: {"invalid_request_error", "invalid_request_error"},
+	429: {"requests", "rate_limit_exceeded"},
+	500: {"server_error", ""},
+	503: {"server_error", "service_unavailable"},
+	504: {"server_error", "timeout"},
+}
+
+// described is an error as an object. Of one inside a stream that is known by nothing, the
+// service itself is the cause.
+func described(f script.Failure) string {
+	known, ok := codes[f.Status]
+	switch {
+	case f.Kind != "":
+		known = [2]string{f.Kind, f.Kind}
+	case !ok && f.Status >= 400 && f.Status < 500:
+		known = codes[400]
+	case !ok:
+		known = codes[500]
+	}
+	code := "null"
+	if known[1] != "" {
+		code = script.Quote(known[1])
+	}
+	return `{"message":` + script.Quote(f.Message) + `,"type":` + script.Quote(known[0]) + `,"param":null,"code":` + code + `}`
+}
+
+// refuse writes an error. The gateway before Azure's models has fewer words for a wrong key
+// than they have.
+func (d dialect) refuse(w http.ResponseWriter, f script.Failure, id string) {
+	text := described(f)
+	w.Header().Set("Content-Type", "application/json")
+	if d.azure {
+		w.Header().Set("Apim-Request-Id", id)
+		if f.Status == http.StatusUnauthorized && f.Kind == "" {
+			text = `{"code":"401","message":` + script.Quote(f.Message) + `}`
+		}
+	}
+	w.WriteHeader(f.Status)
+	_, _ = fmt.Fprintf(w, `{"error":%s}`, text) // a client that has left needs no answer
+}

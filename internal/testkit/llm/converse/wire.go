@@ -1,0 +1,81 @@
+package converse
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+)
+
+// maxBody is the largest body that the service takes.
+const maxBody = 25_000_000
+
+// Wire returns the ConverseStream API.
+func Wire() script.Wire {
+	return script.Wire{
+		Name:        "converse",
+		Takes:       takes,
+		Key:         key,
+		Look:        look,
+		ContentType: "application/vnd.amazon.eventstream",
+		Events:      events,
+		Refuse:      refuse,
+		Error:       exception,
+		Begin:       begin,
+		End:         finish,
+		Delta:       words,
+		Huge:        huge,
+	}
+}
+
+// takes looks at the path as it was written: the id of a model is one element of it,
+// whatever it contains.
+func takes(r *http.Request) bool {
+	_, ok := modelOf(r)
+	return ok
+}
+
+func modelOf(r *http.Request) (id string, ok bool) {
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/model/")
+	if !ok {
+		return "", false
+	}
+	if rest, ok = strings.CutSuffix(rest, "/converse-stream"); !ok || strings.Contains(rest, "/") {
+		return "", false
+	}
+	id, err := url.PathUnescape(rest)
+	return id, err == nil && id != ""
+}
+
+// look says what is wrong with a request, if anything is.
+func look(r *http.Request, body []byte, s *script.Script) (a script.Asked, p *script.Problem) {
+	if len(body) > maxBody {
+		return a, script.KindProblem(http.StatusRequestEntityTooLarge, "Request body too large")
+	}
+	req, p := decode(body)
+	if req != nil {
+		a = req.asked()
+	}
+	a.Model, _ = modelOf(r)
+	if wrong := checkHead(r, body, s); wrong != nil {
+		return a, wrong
+	}
+	if p == nil {
+		p = req.check(a.Model, s)
+	}
+	return a, p
+}
+
+func checkHead(r *http.Request, body []byte, s *script.Script) *script.Problem {
+	if r.Method != http.MethodPost {
+		return script.KindProblem(http.StatusMethodNotAllowed, "Method Not Allowed")
+	}
+	if p := checkKey(r, body, s.Key()); p != nil {
+		return p
+	}
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
+		return script.KindProblem(http.StatusUnsupportedMediaType, "Unsupported content-type: %s", kind)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package ollama
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+)
+
+// Wire returns the chat API.
+func Wire() script.Wire {
+	return script.Wire{
+		Name:        "ollama",
+		Takes:       func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/api/chat") },
+		Key:         func(*http.Request, []byte, *script.Script) (sent, right bool) { return false, true },
+		Look:        look,
+		ContentType: "application/x-ndjson",
+		Events:      events,
+		Refuse:      refuse,
+		Error:       func(f script.Failure) []byte { return []byte(described(f) + "\n") },
+		Begin:       func(*script.Turn, script.Reply) [][]byte { return nil },
+		End:         func(t *script.Turn, re script.Reply) [][]byte { return [][]byte{end(t, re)} },
+		Delta:       delta,
+		Huge:        huge,
+	}
+}
+
+// described is an error: a text, and nothing of its kind.
+func described(f script.Failure) string { return `{"error":` + script.Quote(f.Message) + `}` }
+
+func refuse(w http.ResponseWriter, f script.Failure, _ string) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(f.Status)
+	_, _ = w.Write([]byte(described(f))) // a client that has left needs no answer
+}
+
+// look says what is wrong with a request, if anything is.
+func look(r *http.Request, body []byte, _ *script.Script) (a script.Asked, p *script.Problem) {
+	req, p := decode(body)
+	if req != nil {
+		a = req.asked()
+	}
+	switch {
+	case r.Method != http.MethodPost:
+		return a, script.KindProblem(http.StatusMethodNotAllowed, "method not allowed")
+	case p != nil:
+		return a, p
+	}
+	return a, req.check()
+}

@@ -1,0 +1,85 @@
+package script
+
+import "net/http"
+
+// A Wire is how one API looks to its clients. All of its functions are needed but those
+// that say so.
+type Wire struct {
+	Name string // for messages of tests
+
+	// Takes reports whether a request is one for this API, by its path. The server asks
+	// its wires in turn.
+	Takes func(r *http.Request) bool
+
+	// Key says whether a request proves to have the right key: by a header, a token or a
+	// signature. sent is false if it tries nothing of the kind.
+	Key func(r *http.Request, body []byte, s *Script) (sent, right bool)
+
+	// Look refuses what the service would refuse (a wrong key too), with the status it
+	// would have. It says what is asked, as far as that can be read, in any case.
+	Look func(r *http.Request, body []byte, s *Script) (Asked, *Problem)
+
+	// ContentType is that of the stream.
+	ContentType string
+
+	// Events is the whole answer, each event as it stands on the wire.
+	Events func(t *Turn, re Reply) [][]byte
+
+	// Refuse writes an error in the place of an answer, as the service words it.
+	Refuse func(w http.ResponseWriter, f Failure, id string)
+
+	// Error is an error inside a stream.
+	Error func(f Failure) []byte
+
+	// Begin and End are what stands before and after the words of an answer; Delta is a
+	// piece of its words. extra is the JSON of a member that the service does not have, to
+	// be put beside them if it is not empty. They make the answers that are too much.
+	Begin, End func(t *Turn, re Reply) [][]byte
+	Delta      func(words, extra string) []byte
+
+	// Ping is a sign of life; nil if the API has none.
+	Ping []byte
+
+	// Huge is a Delta with so many bytes of the letter a, without them: what stands before
+	// and behind.
+	Huge func(size int) (head, tail []byte)
+
+	// Beside answers what clients of the API ask for beside answers, like a token, and
+	// reports whether it did. Such a request is not counted. It may be nil.
+	Beside func(w http.ResponseWriter, r *http.Request, body []byte, s *Script) bool
+
+	// Credentials is the file that clients prove themselves with, for APIs that are not
+	// content with a word. root is the server's address. It may be nil.
+	Credentials func(root, key string) []byte
+}
+
+// Asked is what the rules of a script look at, and what an answer takes over.
+type Asked struct {
+	System    string // all text of the system prompt
+	Query     string // all text of the first message
+	Last      string // all text of the last message, results of tools included
+	Turn      int    // 1 and one for each answer of the assistant before
+	Attempt   int    // set by the server
+	Model     string
+	MaxTokens int // the limit of the answer; 0 if there is none
+}
+
+// A Reply is what an answer takes over from its request.
+type Reply struct {
+	ID    string // 24 hexadecimal digits, for the wire to put its prefix before
+	Model string
+	Turn  int
+}
+
+// A Failure is an error, in words that every wire can speak.
+type Failure struct {
+	Status  int    // of HTTP; of an error inside a stream, what its kind stands for, or 0
+	Kind    string // in the words of the wire; empty: what the status stands for
+	Message string
+}
+
+// A Problem is why a request is refused.
+type Problem struct {
+	Status  int
+	Message string
+}
