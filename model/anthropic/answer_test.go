@@ -2,7 +2,6 @@ package anthropic_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,6 +22,20 @@ func toolDelta(index, part string) string {
 	return `{"type":"content_block_delta","index":` + index + `,"delta":{"type":"input_json_delta","partial_json":` + string(quoted) + `}}`
 }
 
+func thoughtStart(index string) string {
+	return `{"type":"content_block_start","index":` + index + `,"content_block":{"type":"thinking","thinking":"","signature":""}}`
+}
+
+// thoughtDelta is a thought and its signature, in two events.
+func thoughtDelta(index, thought, signature string) string {
+	return `{"type":"content_block_delta","index":` + index + `,"delta":{"type":"thinking_delta","thinking":"` + thought + `"}}` + "\n\ndata: " +
+		`{"type":"content_block_delta","index":` + index + `,"delta":{"type":"signature_delta","signature":"` + signature + `"}}`
+}
+
+func provider(tool, block string) event.Part {
+	return event.Part{Type: event.ProviderPart, ToolName: tool, ProviderData: jsontext.Value(block)}
+}
+
 func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -33,7 +46,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"text", []string{start, textStart, ping, textOne, textTwo, stop0, end, stop},
 			[]string{"say:Hel", "say:lo"},
-			model.Answer{Text: "Hello", Usage: usage, Finish: model.FinishStop},
+			model.Answer{Parts: []event.Part{text("Hello")}, Usage: usage, Finish: model.FinishStop, Reason: "end_turn"},
 		},
 		{
 			"thinking", []string{
@@ -51,8 +64,8 @@ func TestAnswers(t *testing.T) {
 			},
 			[]string{"think:Hm", "think:.", "say:Yes"},
 			model.Answer{
-				Thinking: []model.Thinking{{Text: "Hm.", Signature: "sig"}, {ProviderData: jsontext.Value(`{"type":"redacted_thinking","data":"secret"}`)}},
-				Text:     "Yes", Finish: model.FinishLength,
+				Parts:  []event.Part{thinks("Hm.", "sig"), {Type: event.ThinkingPart, ProviderData: jsontext.Value(`{"type":"redacted_thinking","data":"secret"}`)}, text("Yes")},
+				Finish: model.FinishLength, Reason: "max_tokens",
 				Usage: event.Usage{InputTokens: 1111, CachedInputTokens: 100, OutputTokens: 5, ReasoningTokens: 3, TotalTokens: 1116},
 			},
 		},
@@ -62,37 +75,69 @@ func TestAnswers(t *testing.T) {
 				toolDelta("0", `{"pa`), toolDelta("1", `"y"}`), toolDelta("0", `th":"x"}`), toolStart("2", "c", "todo"), ending("tool_use"), stop,
 			},
 			nil,
-			model.Answer{Calls: []model.Call{
-				{ID: "a", Tool: "read", Args: []byte(`{"path":"x"}`)},
-				{ID: "b", Tool: "read", Args: []byte(`{"path":"y"}`)},
-				{ID: "c", Tool: "todo", Args: []byte(`{}`)},
-			}, Usage: usage, Finish: model.FinishToolCalls},
+			model.Answer{Parts: []event.Part{
+				calls("a", "read", `{"path":"x"}`),
+				calls("b", "read", `{"path":"y"}`),
+				calls("c", "todo", `{}`),
+			}, Usage: usage, Finish: model.FinishToolCalls, Reason: "tool_use"},
 		},
 		{
 			"arguments cut off, ids twice", []string{start, toolStart("0", "a", "read"), toolDelta("0", `{"path":"x`), toolStart("1", "a", "read"), ending("max_tokens"), stop},
 			nil,
-			model.Answer{Calls: []model.Call{
-				{ID: "a", Tool: "read", Args: []byte(`{"path":"x`)},
-				{ID: "a", Tool: "read", Args: []byte(`{}`)},
-			}, Usage: usage, Finish: model.FinishLength},
+			model.Answer{Parts: []event.Part{
+				calls("a", "read", `{"path":"x`),
+				calls("a", "read", `{}`),
+			}, Usage: usage, Finish: model.FinishLength, Reason: "max_tokens"},
 		},
 		{
-			"unknown blocks, deltas and events", []string{
+			"thoughts between calls stay there", []string{
+				start, thoughtStart("0"), thoughtDelta("0", "First.", "s1"), toolStart("1", "a", "read"),
+				thoughtStart("2"), thoughtDelta("2", "", "s2"), toolStart("3", "b", "read"), `{"type":"content_block_start","index":4,"content_block":{"type":"text","text":"So."}}`,
+				ending("tool_use"), stop,
+			},
+			[]string{"think:First.", "say:So."},
+			model.Answer{Parts: []event.Part{
+				thinks("First.", "s1"), calls("a", "read", `{}`), thinks("", "s2"), calls("b", "read", `{}`), text("So."),
+			}, Usage: usage, Finish: model.FinishToolCalls, Reason: "tool_use"},
+		},
+		{
+			"what the provider ran", []string{
 				start,
 				`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}`,
-				toolDelta("0", `{"query":"x"}`), stop0,
-				`{"type":"content_block_start","index":1,"content_block":{"type":"web_search_tool_result","content":[{"type":"x"}],"text":{"odd":1}}}`,
-				`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"nowhere"}}`,
-				`{"type":"news","delta":{"type":"news"}}`,
-				`{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}`,
-				`{"type":"content_block_delta","index":2,"delta":{"type":"citations_delta","citation":{"url":"x"}}}`,
+				toolDelta("0", ""), toolDelta("0", `{"query"`), toolDelta("0", `:"x"}`), stop0,
+				`{"type":"content_block_start","index":1,"content_block":{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"x","n":1.0}],"cache_control":{"type":"ephemeral"}}}`,
+				`{"type":"content_block_start","index":2,"content_block":{"type":"text","text":"","citations":[]}}`,
+				`{"type":"content_block_delta","index":2,"delta":{"type":"citations_delta","citation":{"type":"web_search_result_location","url":"x"}}}`,
 				`{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"found"}}`,
 				ending("pause_turn"), stop,
 			},
 			[]string{"say:found"},
-			model.Answer{Text: "found", Usage: usage, Finish: model.FinishStop},
+			model.Answer{Parts: []event.Part{
+				provider("web_search", `{"type":"server_tool_use","id":"s","input":{"query":"x"},"name":"web_search"}`),
+				provider("web_search", `{"type":"web_search_tool_result","content":[{"type":"x","n":1.0}],"tool_use_id":"s"}`),
+				{Type: event.TextPart, Text: "found", ProviderData: jsontext.Value(`{"citations":[{"type":"web_search_result_location","url":"x"}]}`)},
+			}, Usage: usage, Finish: model.FinishPause, Reason: "pause_turn"},
 		},
-		{"no output", []string{start, end, stop}, nil, model.Answer{Usage: usage, Finish: model.FinishStop}},
+		{
+			"unknown blocks, deltas and events", []string{
+				start,
+				`{"type":"content_block_start","index":0,"content_block":{"type":"memory","content":"a","text":{"odd":1},"bad":"\ud83d"}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"memory_delta","content":"b"}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"memory_delta","content":"c","text":{"odd":2},"more":"new"}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"n":1}}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"n":2}}}`, stop0,
+				`{"type":"content_block_start","index":1,"content_block":{"type":"code","input":{"old":1}}}`, toolDelta("1", `{"broken`),
+				`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"nowhere"}}`,
+				`{"type":"news","delta":{"type":"news"}}`,
+				end, stop,
+			},
+			nil,
+			model.Answer{Parts: []event.Part{
+				provider("memory", `{"type":"memory","bad":"`+"\ufffd"+`","citations":[{"n":1},{"n":2}],"content":"abc","more":"new","text":{"odd":2}}`),
+				provider("code", `{"type":"code","input":{}}`),
+			}, Usage: usage, Finish: model.FinishStop, Reason: "end_turn"},
+		},
+		{"no output", []string{start, end, stop}, nil, model.Answer{Usage: usage, Finish: model.FinishStop, Reason: "end_turn"}},
 		{"nothing but an end", []string{stop}, nil, model.Answer{Finish: model.FinishOther}},
 		{"nonsense usage", []string{`{"type":"message_start","message":{"usage":{"input_tokens":-5,"output_tokens":9223372036854775807}}}`, stop}, nil,
 			model.Answer{Usage: event.Usage{OutputTokens: 1 << 30, TotalTokens: 1 << 30}, Finish: model.FinishOther}},
@@ -115,27 +160,14 @@ func TestAnswers(t *testing.T) {
 
 func TestFinish(t *testing.T) {
 	for reason, want := range map[string]model.Finish{
-		"end_turn": model.FinishStop, "stop_sequence": model.FinishStop, "pause_turn": model.FinishStop,
+		"end_turn": model.FinishStop, "stop_sequence": model.FinishStop, "pause_turn": model.FinishPause,
 		"tool_use": model.FinishToolCalls, "max_tokens": model.FinishLength, "model_context_window_exceeded": model.FinishLength,
 		"refusal": model.FinishContentFilter, "tired": model.FinishOther,
 	} {
 		answer, _, err := ask(t.Context(), serve(t, streaming(start, textStart, textOne, ending(reason), stop), nil), hello())
-		if err != nil || answer.Finish != want {
+		if err != nil || answer.Finish != want || answer.Reason != reason {
 			t.Errorf("%s: %+v, %v", reason, answer, err)
 		}
-	}
-}
-
-// What the model answered is what it is sent again.
-func TestThoughtsComeBack(t *testing.T) {
-	m := serve(t, streaming(start,
-		`{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking","data":"secret"}}`, end, stop), nil)
-	answer, _, err := ask(t.Context(), m, hello())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := string(answer.Thinking[0].ProviderData); got != strings.ReplaceAll(string(redacted.ProviderData), "abc", "secret") {
-		t.Error(got)
 	}
 }
 

@@ -2,13 +2,14 @@ package anthropic
 
 import (
 	"bytes"
-	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/model/wire"
 )
 
 const (
@@ -23,6 +24,8 @@ type encoded struct {
 	markable    bool   // the last block may carry a mark
 	thinks      bool   // the first block is a thought
 	onlyResults bool   // all blocks are results of tools
+	media       int    // what images and files weigh, in bytes
+	hosted      []hosting
 }
 
 func (e *encoded) empty() bool { return len(e.open) == 0 }
@@ -31,6 +34,7 @@ func (e *encoded) empty() bool { return len(e.open) == 0 }
 type block struct {
 	Type      string         `json:"type"`
 	Text      string         `json:"text,omitzero"`
+	Citations jsontext.Value `json:"citations,omitzero"`
 	Source    *source        `json:"source,omitzero"`
 	ID        string         `json:"id,omitzero"`
 	Name      string         `json:"name,omitzero"`
@@ -41,6 +45,9 @@ type block struct {
 	Thinking  *string        `json:"thinking,omitzero"` // may be empty, but not absent
 	Signature string         `json:"signature,omitzero"`
 	Data      string         `json:"data,omitzero"`
+
+	kept  jsontext.Value // of a block that goes back as it came: all of it
+	media int
 }
 
 // content is what a tool returned: a text, or a list of blocks. A text goes into the
@@ -57,67 +64,85 @@ func (c *content) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteToken(jsontext.String(c.text))
 }
 
-// UnmarshalJSONFrom leaves it out: no answer has results.
-func (c *content) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return dec.SkipValue() }
-
 const (
 	typeText     = "text"
 	typeThinking = "thinking"
 	typeRedacted = "redacted_thinking"
 	typeToolUse  = "tool_use"
 	typeResult   = "tool_result"
+	typeKept     = "" // it has one of its own
 )
 
 func (b *block) isThought() bool { return b.Type == typeThinking || b.Type == typeRedacted }
 
-// encode writes a message. Thoughts of others than author are left out: their marks
-// mean nothing here.
-func encode(m *event.Message, author string) *encoded {
-	e := &encoded{role: roleUser, onlyResults: true}
+// encode writes a block. Nobody may write behind it.
+func (b *block) encode() []byte {
+	if b.kept != nil {
+		return slices.Clip(b.kept)
+	}
+	return marshal(b)
+}
+
+// marshal encodes what cannot fail: raw values were checked, text is repaired.
+func marshal(v any) []byte {
+	data, err := wire.Marshal(v)
+	if err != nil {
+		return marshal(leftOut("unknown", err.Error()))
+	}
+	return data
+}
+
+// An encoder writes a message for one model.
+type encoder struct {
+	author string
+	known  model.Known
+	slim   bool // without media, which were sent before
+	spent  int  // bytes of media so far
+
+	without map[string]bool // calls of the provider's own that are left out
+}
+
+// message writes a message. Thoughts of others than the author are left out, and what
+// other providers ran: their marks mean nothing here.
+func (e *encoder) message(m *event.Message) *encoded {
+	out := &encoded{role: roleUser, onlyResults: true}
 	var blocks []block
 	switch m.Type {
 	case event.InstructionMessage:
-		blocks = appendText(nil, joinTexts(m.Contents))
+		blocks = appendText(nil, wire.JoinLines(m.Contents))
 	case event.ExpertMessage:
-		e.role = roleAssistant
-		blocks = assistantBlocks(m, m.Author == author)
+		out.role = roleAssistant
+		blocks = e.assistant(m, m.Author == e.author)
 	default:
 		for i := range m.Contents {
-			blocks = append(blocks, userBlocks(&m.Contents[i])...)
+			blocks = e.appendPart(blocks, &m.Contents[i], false)
 		}
 	}
 	for i := range blocks {
 		b := &blocks[i]
 		if i == 0 {
-			e.open = marshal(b) // most have one block, and it may be large: no copy
+			out.open = b.encode() // most have one block, and it may be large: no copy
 		} else {
-			e.open = append(append(e.open, ','), marshal(b)...)
+			out.open = append(append(out.open, ','), b.encode()...)
 		}
-		e.thinks = e.thinks || i == 0 && b.isThought()
-		e.onlyResults = e.onlyResults && b.Type == typeResult
-		e.markable = !b.isThought()
-	}
-	e.open = bytes.TrimSuffix(e.open, []byte("}"))
-	return e
-}
-
-// marshal encodes what cannot fail: raw values were checked, text is repaired.
-func marshal(v any) []byte {
-	data, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return marshal(block{Type: typeText, Text: fmt.Sprintf("[a part was left out: %v]", err)})
-	}
-	return data
-}
-
-func joinTexts(parts []event.Part) string {
-	var texts []string
-	for i := range parts {
-		if parts[i].Type == event.TextPart {
-			texts = append(texts, parts[i].Text)
+		out.thinks = out.thinks || i == 0 && b.isThought()
+		out.onlyResults = out.onlyResults && b.Type == typeResult
+		out.markable = !b.isThought() && b.kept == nil
+		out.media += b.weight()
+		if b.kept != nil {
+			out.hosted = append(out.hosted, hostingOf(b.kept))
 		}
 	}
-	return strings.Join(texts, "\n")
+	out.open = bytes.TrimSuffix(out.open, []byte("}"))
+	return out
+}
+
+// weight is what the media of a block have in bytes.
+func (b *block) weight() int {
+	if b.Source != nil {
+		return len(b.Source.Data)
+	}
+	return b.media
 }
 
 // appendText adds a text block. The API refuses blank ones.
@@ -128,18 +153,27 @@ func appendText(blocks []block, text string) []block {
 	return append(blocks, block{Type: typeText, Text: text})
 }
 
-func assistantBlocks(m *event.Message, own bool) (blocks []block) {
+func (e *encoder) assistant(m *event.Message, own bool) (blocks []block) {
 	for i := range m.Contents {
 		p := &m.Contents[i]
 		switch p.Type {
 		case event.TextPart:
 			// As the last words of a request they must not end in space.
+			n := len(blocks)
 			blocks = appendText(blocks, strings.TrimRight(p.Text, " \t\r\n"))
+			if own && len(blocks) > n {
+				blocks[n].Citations = citations(p.ProviderData)
+			}
 		case event.ToolCallPart:
-			blocks = append(blocks, block{Type: typeToolUse, ID: identifier(p.ToolCallID), Name: identifier(p.ToolName), Input: object(p.Args)})
+			blocks = append(blocks, block{Type: typeToolUse, ID: wire.Identifier(p.ToolCallID, maxName), Name: wire.ToolName(p.ToolName, maxName), Input: wire.Object(p.Args)})
 		case event.ThinkingPart:
 			if own {
 				blocks = append(blocks, thought(p)...)
+			}
+		case event.ProviderPart:
+			kept := jsontext.Value(bytes.TrimSpace(p.ProviderData))
+			if own && kept.Kind() == '{' && kept.IsValid() && !e.without[hostingOf(kept).Call] {
+				blocks = append(blocks, block{Type: typeKept, kept: kept})
 			}
 		}
 	}
@@ -151,27 +185,31 @@ func thought(p *event.Part) []block {
 	if p.Signature != "" {
 		return []block{{Type: typeThinking, Thinking: &p.Thinking, Signature: p.Signature}}
 	}
-	var hidden block
-	if len(p.ProviderData) > 0 && json.Unmarshal(p.ProviderData, &hidden) == nil && hidden.Type == typeRedacted && hidden.Data != "" {
+	var hidden struct {
+		Type string `json:"type"`
+		Data string `json:"data"`
+	}
+	if len(p.ProviderData) > 0 && wire.Decode(p.ProviderData, &hidden) == nil && hidden.Type == typeRedacted && hidden.Data != "" {
 		return []block{{Type: typeRedacted, Data: hidden.Data}}
 	}
 	return nil
 }
 
-func userBlocks(p *event.Part) []block {
-	switch p.Type {
-	case event.TextPart:
-		return appendText(nil, p.Text)
-	case event.ToolResultPart:
-		return []block{result(p)}
+// appendPart adds a part of a user's message, or of what a tool returned.
+func (e *encoder) appendPart(blocks []block, p *event.Part, fromTool bool) []block {
+	switch {
+	case p.Type == event.TextPart:
+		return appendText(blocks, p.Text)
+	case p.Type == event.ToolResultPart && !fromTool:
+		return append(blocks, e.result(p))
 	}
-	return media(p)
+	return append(blocks, e.media(p, fromTool))
 }
 
 // result is what a tool returned: a text as a string, anything else as a list. A failed
 // result may hold nothing but text, and must hold some.
-func result(p *event.Part) block {
-	b := block{Type: typeResult, ToolUseID: identifier(p.ToolCallID), IsError: p.IsError}
+func (e *encoder) result(p *event.Part) block {
+	b := block{Type: typeResult, ToolUseID: wire.Identifier(p.ToolCallID, maxName), IsError: p.IsError}
 	if len(p.Contents) == 1 && p.Contents[0].Type == event.TextPart {
 		text := p.Contents[0].Text
 		if text == "" && p.IsError {
@@ -182,12 +220,11 @@ func result(p *event.Part) block {
 	}
 	var list []block
 	for i := range p.Contents {
-		if p.Contents[i].Type != event.ToolResultPart {
-			list = append(list, userBlocks(&p.Contents[i])...)
-		}
+		list = e.appendPart(list, &p.Contents[i], true)
 	}
 	for i := range list {
 		b.IsError = b.IsError && list[i].Type == typeText
+		b.media += list[i].weight()
 	}
 	switch {
 	case len(list) > 0:
@@ -198,37 +235,4 @@ func result(p *event.Part) block {
 		b.Content = &content{}
 	}
 	return b
-}
-
-func quote(s string) jsontext.Value {
-	quoted, _ := jsontext.AppendQuote(nil, s) // its error is about characters that it replaced
-	return quoted
-}
-
-// object returns arguments that the API takes: an object, and nothing else.
-func object(args jsontext.Value) jsontext.Value {
-	if args.Kind() != '{' || !args.IsValid() {
-		return jsontext.Value("{}")
-	}
-	return args
-}
-
-const maxIdentifier = 128
-
-// identifier makes an id or a name that the API takes. Those of other providers have
-// other characters; each becomes its number, so that two ids do not become one.
-func identifier(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, "_%x_", r)
-		}
-	}
-	if b.Len() == 0 {
-		return "unnamed"
-	}
-	return b.String()[:min(b.Len(), maxIdentifier)]
 }

@@ -69,7 +69,7 @@ func TestRefusals(t *testing.T) {
 
 func TestMalformedAnswers(t *testing.T) {
 	for _, event := range []string{
-		"garbage", "{", "[]", `{"type":5}`, `{"type":"ping","type":"ping"}`, `{"type":"content_block_start","index":0}`,
+		"garbage", "{", `{"type":"content_block_start","index":0,"content_block":{"text":"of no type"}}`, "[]", `{"type":5}`, `{"type":"ping","type":"ping"}`, `{"type":"content_block_start","index":0}`,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":5}}`,
 		`{"type":"news","x":` + strings.Repeat("[", 201) + strings.Repeat("]", 201) + `}`,
 		strings.Repeat(`{"a":`, 100_000),
@@ -238,7 +238,7 @@ func FuzzStream(f *testing.F) {
 		if (answer == nil) == (err == nil) {
 			t.Errorf("answer %v, error %v", answer, err)
 		}
-		if answer != nil && len(answer.Text) > 4*len(text) {
+		if answer != nil && len(answer.Text()) > 4*len(text) {
 			t.Error("more came out than went in")
 		}
 	})
@@ -249,7 +249,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func fuzzConfig(body *string) anthropic.Config {
-	cfg := anthropic.Config{Key: key, Model: "m"}
+	cfg := anthropic.Config{Key: key}
+	cfg.Model = "m"
 	cfg.Client.MaxEvent, cfg.Client.MaxStream = 10_000, 100_000
 	cfg.Client.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		return &http.Response{

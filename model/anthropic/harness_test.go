@@ -22,11 +22,11 @@ func serve(t testing.TB, handler http.HandlerFunc, change func(*anthropic.Config
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	cfg := anthropic.Config{
+	cfg := anthropic.Config{Key: key, Config: wire.Config{
 		Client: wire.Client{BaseURL: server.URL + "/v1", HTTP: wire.NewHTTPClient(nil)},
-		Key:    key,
 		Model:  "claude-sonnet-4-5",
-	}
+		Known:  model.Known{MaxOutputTokens: 64_000},
+	}}
 	if change != nil {
 		change(&cfg)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model/wire"
 )
 
 // hosted is what the provider itself runs: tools on its side, and skills in a container.
@@ -25,7 +26,10 @@ type hostedTool struct {
 
 const betaCode = "code-execution-2025-08-25" // of the tool that skills need
 
-func newHosted(cfg Config) (h hosted, err error) {
+func newHosted(cfg *wire.Config) (h hosted, err error) {
+	if err := cfg.CheckTools("webSearch", "webFetch", "codeExecution"); err != nil {
+		return h, err
+	}
 	var options expert.ProviderToolOptions
 	if cfg.ToolOptions != nil {
 		options = *cfg.ToolOptions
@@ -52,8 +56,6 @@ func newHosted(cfg Config) (h hosted, err error) {
 			if len(cfg.Skills) == 0 { // else it is added with them
 				h.add(code, "code-execution-2025-05-22")
 			}
-		default:
-			return h, fmt.Errorf("anthropic: there is no provider tool %q; there are webSearch, webFetch and codeExecution", name)
 		}
 	}
 	if len(cfg.Skills) == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/model/anthropic"
+	"github.com/perstack-go/perstack/model/wire"
 )
 
 const own = "anthropic/claude-sonnet-4-5"
@@ -64,6 +65,10 @@ var tools = []model.Tool{
 	{Name: "web_search", Description: "a skill of the same name"},
 }
 
+var adaptive = model.Known{MaxOutputTokens: 128_000, Reasoning: model.ReasoningAdaptive, Efforts: []string{"low", "medium", "high"}}
+
+func knowing(k model.Known) func(*anthropic.Config) { return func(c *anthropic.Config) { c.Known = k } }
+
 func cached(m *event.Message) *event.Message { m.Cache = true; return m }
 
 var requests = []struct {
@@ -107,7 +112,8 @@ var requests = []struct {
 		),
 		says(own, calls("c1", "read", "{}")),
 		results(
-			returned("c1", true, text("look"), event.Part{Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: png}),
+			returned("c1", true, text("look"), event.Part{Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: png},
+				event.Part{Type: event.ImageURLPart, MIMEType: "image/png", URL: "https://example.com/?secret"}),
 		),
 	}}},
 	{name: "merged", req: model.Request{Messages: []*event.Message{
@@ -119,13 +125,62 @@ var requests = []struct {
 	}}},
 	{name: "small_budget", req: model.Request{Reasoning: "5", Messages: hello().Messages}},
 	{name: "large_budget", change: func(c *anthropic.Config) { c.MaxTokens = 4096 }, req: model.Request{Reasoning: "9999", Messages: hello().Messages}},
-	{name: "unknown_model", change: func(c *anthropic.Config) { c.Model = "claude-9" }, req: model.Request{Reasoning: "medium", Messages: hello().Messages}},
+	{name: "later_model", change: func(c *anthropic.Config) { c.Model, c.Known = "claude-9", model.Known{} }, req: model.Request{Reasoning: "medium", Messages: hello().Messages}},
+	{name: "unknown_model", change: func(c *anthropic.Config) { c.Model, c.Known = "some-model", model.Known{} }, req: model.Request{Reasoning: "medium", Messages: hello().Messages}},
 	{name: "own_limit", change: func(c *anthropic.Config) { c.MaxTokens = 500 }, req: model.Request{Reasoning: "medium", Messages: hello().Messages}},
-	{name: "old_model", change: func(c *anthropic.Config) { c.Model = "claude-3-5-haiku-latest" }, req: model.Request{Reasoning: "low", Messages: hello().Messages}},
+	{name: "old_model", change: func(c *anthropic.Config) {
+		c.Model, c.Known = "claude-3-5-haiku-latest", model.Known{MaxOutputTokens: 8192}
+	}, req: model.Request{Reasoning: "low", Messages: hello().Messages}},
 	{name: "no_thinking", req: model.Request{Reasoning: expert.ReasoningNone, Messages: hello().Messages}},
 	{name: "limited", req: model.Request{MaxTokens: 700, Messages: hello().Messages}},
 	{name: "limited_thinking", req: model.Request{MaxTokens: 2000, Reasoning: "low", Messages: hello().Messages}},
 	{name: "limited_no_thinking", req: model.Request{MaxTokens: 1200, Reasoning: "low", Messages: hello().Messages}},
+	{name: "known_not_to_think", change: knowing(model.Known{Reasoning: model.ReasoningNone, MaxOutputTokens: 9000}), req: model.Request{Reasoning: "high", Messages: hello().Messages}},
+	{name: "adaptive", change: knowing(adaptive), req: model.Request{Reasoning: "medium", Messages: []*event.Message{
+		user("Read."), says(own, calls("c1", "read", "{}")), results(returned("c1", false, text("A"))), // a turn without a thought goes on with one
+	}}},
+	{name: "adaptive_off", change: knowing(adaptive), req: model.Request{Reasoning: expert.ReasoningNone, Messages: hello().Messages}},
+	{name: "adaptive_unset", change: knowing(adaptive), req: model.Request{Messages: hello().Messages}},
+	{
+		name: "extra",
+		change: func(c *anthropic.Config) {
+			knowing(adaptive)(c)
+			c.Extra = wire.Extra{"thinking": jsontext.Value(`{"type":"between_tools"}`), "service_tier": jsontext.Value(`"auto"`)}
+		},
+		req: model.Request{Reasoning: "high", Messages: hello().Messages},
+	},
+	{
+		name: "extra_output",
+		change: func(c *anthropic.Config) {
+			knowing(adaptive)(c)
+			c.Extra = wire.Extra{"output_config": jsontext.Value(`{"effort":"max"}`)}
+		},
+		req: model.Request{Reasoning: "high", Messages: hello().Messages},
+	},
+	{name: "text_only", req: model.Request{TextOnly: true, Tools: tools[:1], Messages: []*event.Message{
+		user("Read."), says(own, calls("c1", "read", "{}")), results(returned("c1", false, text("A"))),
+	}}},
+	// What the provider ran goes back to it in its place, and to nobody else.
+	{name: "provider_parts", change: func(c *anthropic.Config) { c.Tools = []string{"webSearch"} }, req: model.Request{Messages: []*event.Message{
+		user("Search."),
+		says(own, thinks("First.", "s1"), provider("web_search", `{"type":"server_tool_use","id":"s","input":{},"name":"web_search"}`),
+			provider("web_search", `{"type":"web_search_tool_result","content":[],"tool_use_id":"s"}`),
+			event.Part{Type: event.TextPart, Text: "Found.", ProviderData: jsontext.Value(`{"citations":[{"type":"page_location"},{"type":"web_search_result_location","url":"x"}]}`)},
+			provider("memory", ` {"type":"memory"} `), provider("broken", `{"type"`)),
+		user("And?"),
+		says("openai/gpt-5", provider("web_search_call", `{"type":"web_search_call"}`), event.Part{Type: event.TextPart, Text: "Yes.", ProviderData: jsontext.Value(`{"citations":[{"type":"web_search_result_location"}]}`)}),
+		user("More."),
+		says(own, provider("web_search", `{"type":"server_tool_use","id":"t","input":{},"name":"web_search"}`)),
+	}}},
+	{name: "odd_names", req: model.Request{Tools: []model.Tool{{Name: "файл"}, {Name: "a.b"}, {Name: "a b"}}, Messages: []*event.Message{
+		user("Read."), says(own, calls("c1", "a.b", "{}")), results(returned("c1", false, text("A"))),
+	}}},
+	{name: "blind", change: knowing(model.Known{MaxOutputTokens: 4096, Images: model.Unable, PDF: model.Unable}), req: model.Request{Messages: []*event.Message{asks(
+		event.Part{Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: png},
+		event.Part{Type: event.FileInlinePart, MIMEType: "application/pdf", EncodedData: pdf},
+		event.Part{Type: event.ImageURLPart, MIMEType: "image/png", URL: "https://example.com/a.png"},
+		event.Part{Type: event.FileInlinePart, MIMEType: "text/plain", EncodedData: note},
+	)}}},
 	{
 		name: "hosted_tools",
 		change: func(c *anthropic.Config) {
@@ -204,10 +259,11 @@ func TestMaxTokens(t *testing.T) {
 		{"claude-sonnet-4-5", 0, -1, "", 64_000, 0},
 		{"claude-sonnet-4-5", 3_000, 2_000, "high", 2_000, 1_744},
 		{"claude-sonnet-4-5", 2_000, 3_000, "high", 2_000, 1_744},
+		{"claude-sonnet-4-5", 99_000, 0, "", 64_000, 0},
 		{"claude-3-haiku", 0, 5_000, "high", 4_096, 0},
-		{"claude-9", 0, 0, "low", 6_144, 2_048},
-		{"claude-9", 0, 10_000, "low", 6_144, 2_048},
-		{"claude-9", 0, 3_000, "medium", 3_000, 2_744},
+		{"some-model", 0, 0, "low", 6_144, 2_048},
+		{"some-model", 0, 10_000, "low", 6_144, 2_048},
+		{"some-model", 0, 3_000, "medium", 3_000, 2_744},
 	} {
 		var sent struct {
 			MaxTokens int `json:"max_tokens"`
@@ -220,7 +276,11 @@ func TestMaxTokens(t *testing.T) {
 				t.Error(err)
 			}
 			streaming(start, end, stop)(w, r)
-		}, func(c *anthropic.Config) { c.Model, c.MaxTokens = tt.model, tt.own })
+		}, func(c *anthropic.Config) {
+			if c.MaxTokens = tt.own; c.Model != tt.model {
+				c.Model, c.Known = tt.model, model.Known{}
+			}
+		})
 		req := hello()
 		req.MaxTokens, req.Reasoning = tt.asked, tt.reasoning
 		if _, _, err := ask(t.Context(), m, req); err != nil {
@@ -256,17 +316,20 @@ func TestMessagesAreEncodedOnce(t *testing.T) {
 
 func TestConfigurationErrors(t *testing.T) {
 	for want, change := range map[string]func(*anthropic.Config){
-		"no model is named":                     func(c *anthropic.Config) { c.Model = "" },
-		"ANTHROPIC_API_KEY is not set":          func(c *anthropic.Config) { c.Key = "" },
-		"spaces and line ends":                  func(c *anthropic.Config) { c.Key += "\n" },
-		"not https":                             func(c *anthropic.Config) { c.Client.BaseURL = "http://example.com" },
-		"webSearch, webFetch and codeExecution": func(c *anthropic.Config) { c.Tools = []string{"googleMaps"} },
-		"make it a skill of the Expert":         func(c *anthropic.Config) { c.Skills = []expert.ProviderSkill{{Type: "custom", Name: "x"}} },
-		"pdf, docx, pptx and xlsx":              func(c *anthropic.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "mp3"}} },
-		"is negative":                           func(c *anthropic.Config) { c.MaxTokens = -1 },
-		"no HTTP client":                        func(c *anthropic.Config) { c.Client.HTTP = nil },
+		"no model is named":                  func(c *anthropic.Config) { c.Model = "" },
+		"ANTHROPIC_API_KEY is not set":       func(c *anthropic.Config) { c.Key = "" },
+		"spaces and line ends":               func(c *anthropic.Config) { c.Key += "\n" },
+		"not https":                          func(c *anthropic.Config) { c.Client.BaseURL = "http://example.com" },
+		"webSearch, webFetch, codeExecution": func(c *anthropic.Config) { c.Tools = []string{"googleMaps"} },
+		"make it a skill of the Expert":      func(c *anthropic.Config) { c.Skills = []expert.ProviderSkill{{Type: "custom", Name: "x"}} },
+		"pdf, docx, pptx and xlsx":           func(c *anthropic.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "mp3"}} },
+		`cannot set "messages"`:              func(c *anthropic.Config) { c.Extra = wire.Extra{"messages": jsontext.Value(`[]`)} },
+		`cannot set "max_tokens"`:            func(c *anthropic.Config) { c.Extra = wire.Extra{"max_tokens": jsontext.Value(`1`)} },
+		"is negative":                        func(c *anthropic.Config) { c.MaxTokens = -1 },
+		"no HTTP client":                     func(c *anthropic.Config) { c.Client.HTTP = nil },
 	} {
-		cfg := anthropic.Config{Key: key, Model: "m"}
+		cfg := anthropic.Config{Key: key}
+		cfg.Model = "m"
 		cfg.Client.HTTP = &http.Client{}
 		change(&cfg)
 		m, err := anthropic.New(cfg)

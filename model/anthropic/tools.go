@@ -2,85 +2,59 @@ package anthropic
 
 import (
 	"bytes"
-	"slices"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/model/wire"
 )
 
-// maxLists is how many lists of tools are kept: about one for each Expert of a job.
-const maxLists = 32
+// maxName is the longest name of a tool, and the longest id of a call, that are sent.
+const maxName = 128
 
-// lists keeps what lists of tools look like on the wire. All Runs of an Expert offer the
-// same, and a thousand of them may ask at once: their requests share one text. The zero
-// value is ready.
-type lists struct {
-	mu   sync.Mutex
-	kept []list // the newest last
-}
-
-type list struct {
-	tools []model.Tool
-	text  []byte
-}
-
-// get returns the text of a list, which write makes when it is not known.
-func (l *lists) get(tools []model.Tool, write func([]model.Tool) []byte) []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, known := range l.kept {
-		if slices.EqualFunc(known.tools, tools, isSame) {
-			return known.text
-		}
+// tools adds the part of a request that is about tools. For an answer in words they are
+// listed as well, the provider's too: its cache begins with them, and the conversation
+// speaks of them.
+func (m *Model) tools(b *body, req *model.Request) {
+	list := m.lists.Get(req.Tools, m.writeTools)
+	if len(list) == 0 {
+		return
 	}
-	if len(l.kept) == maxLists {
-		l.kept = slices.Delete(l.kept, 0, 1)
+	b.Add(list)
+	choice := "auto"
+	if req.TextOnly {
+		choice = "none"
 	}
-	text := write(tools)
-	l.kept = append(l.kept, list{slices.Clone(tools), text})
-	return text
-}
-
-func isSame(a, b model.Tool) bool {
-	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.InputSchema, b.InputSchema)
-}
-
-// tools is the part of a request that is about tools. A request without tools is one for
-// text alone: it gets none of the provider's either.
-func (m *Model) tools(req *model.Request) []byte {
-	if len(req.Tools) == 0 {
-		return nil
+	b.Text(`,"tool_choice":{"type":"` + choice + `"}`)
+	if m.hosted.container != nil && !m.cfg.Extra.Has("container") {
+		b.Text(`,"container":`)
+		b.Add(m.hosted.container)
 	}
-	return m.lists.get(req.Tools, m.writeTools)
 }
 
 func (m *Model) writeTools(tools []model.Tool) []byte {
-	text := []byte(`,"tools":[`)
+	var text []byte
 	for _, t := range tools {
-		if m.hosted.has(t.Name) {
-			continue // two of one name are refused; the provider's was asked for by name
+		if !m.hosted.has(t.Name) { // two of one name are refused; the provider's was asked for by name
+			text = appendTool(text, t)
 		}
-		text = appendTool(text, t)
 	}
 	for _, t := range m.hosted.tools {
 		text = append(append(text, marshal(t)...), ',')
 	}
-	text = append(bytes.TrimSuffix(text, []byte(",")), `],"tool_choice":{"type":"auto"}`...)
-	if m.hosted.container != nil {
-		text = append(append(text, `,"container":`...), m.hosted.container...)
+	if len(text) == 0 {
+		return nil
 	}
-	return text
+	return append(append([]byte(`,"tools":[`), bytes.TrimSuffix(text, []byte(","))...), ']')
 }
 
 // appendTool writes a tool, and a comma behind it.
 func appendTool(text []byte, t model.Tool) []byte {
 	text = append(text, `{"name":`...)
-	text = append(text, quote(t.Name)...)
+	text = append(text, wire.Quote(wire.ToolName(t.Name, maxName))...)
 	if t.Description != "" {
 		text = append(text, `,"description":`...)
-		text = append(text, quote(t.Description)...)
+		text = append(text, wire.Quote(t.Description)...)
 	}
 	schema := t.InputSchema
 	if len(schema) == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/model/wire"
 )
@@ -14,6 +15,8 @@ import (
 // A turn is an answer in the making.
 type turn struct {
 	client *wire.Client
+	tools  []model.Tool // that were offered
+	draft  wire.Draft
 	blocks []*growing
 	open   map[int]*growing // by the number that the stream gives them
 	usage  usage
@@ -23,12 +26,11 @@ type turn struct {
 
 // growing is a block of an answer while it arrives.
 type growing struct {
+	*wire.Growing
 	kind      string
-	id, name  string
-	data      string
-	input     jsontext.Value // given at the start
-	text      strings.Builder
-	signature strings.Builder
+	signature strings.Builder  // of a thought
+	citations []jsontext.Value // of a text
+	kept      *kept            // of a block that is not ours to understand
 }
 
 // message is one event of the stream, of any type.
@@ -40,19 +42,20 @@ type message struct {
 	} `json:"message"`
 	ContentBlock jsontext.Value `json:"content_block"` // what an unknown one holds is not known either
 	Delta        struct {
-		Type        string `json:"type"`
-		Text        string `json:"text"`
-		Thinking    string `json:"thinking"`
-		Signature   string `json:"signature"`
-		PartialJSON string `json:"partial_json"`
-		StopReason  string `json:"stop_reason"`
+		Type        string         `json:"type"`
+		Text        string         `json:"text"`
+		Thinking    string         `json:"thinking"`
+		Signature   string         `json:"signature"`
+		PartialJSON string         `json:"partial_json"`
+		Citation    jsontext.Value `json:"citation"`
+		StopReason  string         `json:"stop_reason"`
 	} `json:"delta"`
 	Usage usage    `json:"usage"`
 	Error apiError `json:"error"`
 }
 
 // read takes the events of a stream up to the last and tells what there is to tell.
-func (t *turn) read(stream *wire.Stream, tell func(model.Chunk) bool) error {
+func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
 	for !t.done {
 		e, err := stream.Next()
 		switch {
@@ -62,23 +65,14 @@ func (t *turn) read(stream *wire.Stream, tell func(model.Chunk) bool) error {
 			return err
 		}
 		chunk, err := t.take(e)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case chunk != (model.Chunk{}) && !tell(chunk):
-			return errUnheard
+		}
+		if err := tell(chunk); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// paid adds to an error what was counted before it: the input at least is billed, from
-// the first event on.
-func (t *turn) paid(err error) error {
-	if used := t.usage.total(); used.TotalTokens > 0 {
-		return model.WithUsage(err, used)
-	}
-	return err
 }
 
 // take adds an event to the turn and returns what there is to tell.
@@ -88,6 +82,10 @@ func (t *turn) take(e wire.Event) (model.Chunk, error) {
 	}
 	var m message
 	if err := wire.Decode(e.Data, &m); err != nil {
+		// The deltas of a block that we do not know may have members of other types.
+		if t.isKept(e.Data) {
+			return model.Chunk{}, nil
+		}
 		return model.Chunk{}, t.client.Malformed(err)
 	}
 	switch m.Type {
@@ -96,7 +94,7 @@ func (t *turn) take(e wire.Event) (model.Chunk, error) {
 	case "content_block_start":
 		return t.start(m.Index, m.ContentBlock)
 	case "content_block_delta":
-		return t.grow(&m), nil
+		return t.grow(&m, e.Data), nil
 	case "message_delta":
 		t.usage.update(m.Usage)
 		if m.Delta.StopReason != "" {
@@ -111,89 +109,125 @@ func (t *turn) take(e wire.Event) (model.Chunk, error) {
 }
 
 func (t *turn) start(index int, raw jsontext.Value) (model.Chunk, error) {
-	g := &growing{}
-	if t.open == nil {
-		t.open = map[int]*growing{}
-	}
-	t.open[index] = g // also if it is of no use, so that its deltas find no other
 	var kind struct {
 		Type string `json:"type"`
 	}
 	if err := wire.Decode(raw, &kind); err != nil {
 		return model.Chunk{}, t.client.Malformed(err)
 	}
-	var b block
+	if kind.Type == "" {
+		return model.Chunk{}, t.client.Malformed(errors.New("a block without a type"))
+	}
+	g := &growing{kind: kind.Type}
+	if t.open == nil {
+		t.open = map[int]*growing{}
+	}
+	t.open[index] = g
+	t.blocks = append(t.blocks, g)
+	var b struct {
+		Text      string         `json:"text"`
+		Thinking  string         `json:"thinking"`
+		Signature string         `json:"signature"`
+		Data      string         `json:"data"`
+		ID        string         `json:"id"`
+		Name      string         `json:"name"`
+		Input     jsontext.Value `json:"input"`
+	}
 	switch kind.Type {
 	case typeText, typeThinking, typeRedacted, typeToolUse:
 		if err := wire.Decode(raw, &b); err != nil {
 			return model.Chunk{}, t.client.Malformed(err)
 		}
 	default: // new, or about what the provider ran itself
+		g.Growing, g.kept = t.draft.Open(event.ProviderPart), keep(raw)
+		g.ToolName = g.kept.toolName()
 		return model.Chunk{}, nil
 	}
-	g.kind, g.id, g.name, g.data, g.input = b.Type, b.ID, b.Name, b.Data, b.Input
-	g.signature.WriteString(b.Signature)
-	t.blocks = append(t.blocks, g)
-	switch {
-	case b.Type == typeThinking && b.Thinking != nil:
-		g.text.WriteString(*b.Thinking)
-		return model.Chunk{Reasoning: *b.Thinking}, nil
-	case b.Type == typeText:
-		g.text.WriteString(b.Text)
+	switch kind.Type {
+	case typeText:
+		g.Growing = t.draft.Open(event.TextPart)
+		g.Write(b.Text)
 		return model.Chunk{Text: b.Text}, nil
+	case typeThinking:
+		g.Growing = t.draft.Open(event.ThinkingPart)
+		g.signature.WriteString(b.Signature)
+		g.Write(b.Thinking)
+		return model.Chunk{Reasoning: b.Thinking}, nil
+	case typeRedacted:
+		g.Growing = t.draft.Open(event.ThinkingPart)
+		g.ProviderData = marshal(block{Type: typeRedacted, Data: b.Data})
+	case typeToolUse:
+		g.Growing = t.draft.Open(event.ToolCallPart)
+		g.ToolCallID, g.ToolName, g.Args = b.ID, wire.OwnName(t.tools, b.Name, maxName), b.Input
 	}
 	return model.Chunk{}, nil
 }
 
-func (t *turn) grow(m *message) model.Chunk {
+func (t *turn) grow(m *message, raw []byte) model.Chunk {
 	g := t.open[m.Index]
 	if g == nil {
+		return model.Chunk{}
+	}
+	if g.kept != nil {
+		g.kept.fold(raw)
 		return model.Chunk{}
 	}
 	d := &m.Delta
 	switch {
 	case g.kind == typeText && d.Type == "text_delta":
-		g.text.WriteString(d.Text)
+		g.Write(d.Text)
 		return model.Chunk{Text: d.Text}
+	case g.kind == typeText && d.Type == "citations_delta":
+		g.citations = append(g.citations, d.Citation)
 	case g.kind == typeThinking && d.Type == "thinking_delta":
-		g.text.WriteString(d.Thinking)
+		g.Write(d.Thinking)
 		return model.Chunk{Reasoning: d.Thinking}
 	case g.kind == typeThinking && d.Type == "signature_delta":
 		g.signature.WriteString(d.Signature)
 	case g.kind == typeToolUse && d.Type == "input_json_delta":
-		g.text.WriteString(d.PartialJSON)
+		g.Write(d.PartialJSON)
 	}
 	return model.Chunk{}
 }
 
+// isKept folds an event into a block that we do not know, if it is for one.
+func (t *turn) isKept(raw []byte) bool {
+	var m struct {
+		Type  string `json:"type"`
+		Index int    `json:"index"`
+	}
+	if wire.Decode(raw, &m) != nil || m.Type != "content_block_delta" {
+		return false
+	}
+	g := t.open[m.Index]
+	if g == nil || g.kept == nil {
+		return false
+	}
+	g.kept.fold(raw)
+	return true
+}
+
 // answer is the turn, when it is done.
 func (t *turn) answer() *model.Answer {
-	a := &model.Answer{Usage: t.usage.total(), Finish: finish(t.reason)}
-	var text strings.Builder
 	for _, g := range t.blocks {
-		switch g.kind {
-		case typeText:
-			text.WriteString(g.text.String())
-		case typeThinking:
-			a.Thinking = append(a.Thinking, model.Thinking{Text: g.text.String(), Signature: g.signature.String()})
-		case typeRedacted:
-			a.Thinking = append(a.Thinking, model.Thinking{ProviderData: marshal(block{Type: typeRedacted, Data: g.data})})
-		case typeToolUse:
-			args := []byte(g.text.String())
-			if len(args) == 0 {
-				args = g.input
-			}
-			a.Calls = append(a.Calls, model.Call{ID: g.id, Tool: g.name, Args: args})
+		switch {
+		case g.kept != nil:
+			g.ProviderData = g.kept.value()
+		case g.kind == typeThinking:
+			g.Signature = g.signature.String()
+		case len(g.citations) > 0:
+			g.ProviderData = cited(g.citations)
 		}
 	}
-	a.Text = text.String()
-	return a
+	return &model.Answer{Parts: t.draft.Parts(), Usage: t.usage.total(), Finish: finish(t.reason), Reason: t.reason}
 }
 
 func finish(reason string) model.Finish {
 	switch reason {
-	case "end_turn", "stop_sequence", "pause_turn":
+	case "end_turn", "stop_sequence":
 		return model.FinishStop
+	case "pause_turn":
+		return model.FinishPause
 	case "tool_use":
 		return model.FinishToolCalls
 	case "max_tokens", "model_context_window_exceeded":

@@ -1,6 +1,9 @@
 package anthropic
 
-import "github.com/perstack-go/perstack/event"
+import (
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model/wire"
+)
 
 // usage is what an event says was used so far. Absent is not 0: later events leave out
 // what has not changed.
@@ -30,23 +33,15 @@ func (u *usage) update(v usage) {
 // total counts what was read from the cache, and written to it, as input: the provider
 // counts them beside it.
 func (u *usage) total() event.Usage {
-	cached := tokens(u.CacheRead)
+	cached := wire.Tokens(u.CacheRead)
 	total := event.Usage{
-		InputTokens:       tokens(u.Input) + cached + tokens(u.CacheCreation),
+		InputTokens:       wire.Tokens(u.Input) + cached + wire.Tokens(u.CacheCreation),
 		CachedInputTokens: cached,
-		OutputTokens:      tokens(u.Output),
+		OutputTokens:      wire.Tokens(u.Output),
 	}
 	if u.Details != nil {
-		total.ReasoningTokens = tokens(&u.Details.Thinking)
+		total.ReasoningTokens = wire.Tokens(&u.Details.Thinking)
 	}
 	total.TotalTokens = total.InputTokens + total.OutputTokens
 	return total
-}
-
-// tokens keeps a number within reason, so that no sum of them overflows.
-func tokens(n *int64) int {
-	if n == nil {
-		return 0
-	}
-	return int(min(max(*n, 0), 1<<30))
 }

@@ -1,0 +1,120 @@
+package anthropic
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/perstack-go/perstack/model"
+)
+
+const (
+	minBudget     = 1024 // the API's own
+	minAnswer     = 256  // what a thought leaves for the words after it
+	unknownOutput = 4096
+)
+
+// limits returns the limit of the answer, and the members that say how much of it may be
+// spent on thinking. What the user sets by hand is not set a second time.
+func (m *Model) limits(req *model.Request, talk []*encoded) (limit int, thinking string) {
+	limit, budget := m.budget(req)
+	adaptive := m.reasoning() == model.ReasoningAdaptive
+	switch {
+	case m.cfg.Extra.Has("thinking"):
+		return limit, ""
+	case budget == 0: // what is left out is up to the model; some refuse to be told not to think
+		return limit, ""
+	case adaptive:
+		// Some models keep their thoughts to themselves if they are not asked for them.
+		thinking = `,"thinking":{"type":"adaptive","display":"summarized"}`
+		if !m.cfg.Extra.Has("output_config") {
+			thinking += `,"output_config":{"effort":"` + effort(budget, m.cfg.Known.Efforts) + `"}`
+		}
+		return limit, thinking
+	case !mayThink(talk):
+		return limit, ""
+	}
+	return limit, `,"thinking":{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`
+}
+
+// budget returns the limit of the answer, and what of it may be spent on thinking. The
+// API refuses a budget that is not below the limit; a thought that uses up all of it
+// would be paid for and say nothing.
+func (m *Model) budget(req *model.Request) (limit, budget int) {
+	if !req.Reasoning.Off() && m.reasoning() != model.ReasoningNone {
+		budget = req.Reasoning.Tokens()
+	}
+	if budget > 0 {
+		budget = max(budget, minBudget)
+	}
+	limit = m.cfg.MaxTokens
+	switch known := m.cfg.Known.MaxOutputTokens; {
+	case limit == 0 && known == 0:
+		limit = unknownOutput + budget
+	case limit == 0, known > 0 && known < limit:
+		limit = known
+	}
+	if req.MaxTokens > 0 {
+		limit = min(limit, req.MaxTokens)
+	}
+	if room := limit - minAnswer; room < minBudget {
+		budget = 0 // there is no room for a thought
+	} else {
+		budget = min(budget, room)
+	}
+	return limit, budget
+}
+
+// reasoning is the way in which the model is asked to think. One of another name, behind
+// a gateway, is given a budget.
+func (m *Model) reasoning() model.Reasoning {
+	switch way := m.cfg.Known.Reasoning; way {
+	case model.ReasoningNone, model.ReasoningAdaptive, model.ReasoningBudget:
+		return way
+	}
+	return cmp.Or(model.ClaudeReasoning(m.cfg.Model), model.ReasoningBudget)
+}
+
+// effort is a budget as a word, one of those that the model knows.
+func effort(budget int, known []string) string {
+	if len(known) == 0 {
+		known = []string{"low", "medium", "high"}
+	}
+	word, instead := "high", len(known)-1
+	switch {
+	case budget <= 2048:
+		word, instead = "low", 0
+	case budget <= 5000:
+		word, instead = "medium", len(known)/2
+	}
+	if slices.Contains(known, word) {
+		return word
+	}
+	return known[instead]
+}
+
+// mayThink reports whether the conversation can go on with thinking. A turn that used
+// tools without a thought before, because thinking was off or the thought was another
+// model's, must be ended without: the API refuses it otherwise.
+func mayThink(talk []*encoded) bool {
+	turns := merge(talk)
+	for i := len(turns) - 1; i >= 0; i-- {
+		switch first := turns[i][0]; {
+		case first.role == roleUser && hasQuery(turns[i]):
+			return true // nothing was answered since
+		case first.role == roleAssistant && (i == 0 || hasQuery(turns[i-1])):
+			return first.thinks
+		}
+	}
+	return true
+}
+
+// hasQuery reports whether a user's turn says more than what tools returned.
+func hasQuery(turn []*encoded) bool {
+	for _, e := range turn {
+		if !e.onlyResults {
+			return true
+		}
+	}
+	return false
+}
