@@ -1,0 +1,12 @@
+package ollama
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Encodings counts the messages that were encoded so far.
+func (m *Model) Encodings() int64 { return m.encodings.Load() }
+
+// LimitMedia sets what the media of a request may weigh.
+func (m *Model) LimitMedia(bytes int) { m.media = bytes }
+
+// Parameters is a schema as it is sent.
+func Parameters(schema string) string { return string(parameters(jsontext.Value(schema))) }
