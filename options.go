@@ -35,7 +35,9 @@ func (o *Options) complete() (team *expert.Config, err error) {
 		return nil, err
 	}
 	known, _ := model.Lookup(o.Provider, o.ModelName)
+	known = known.With(o.Models[o.ModelName])
 	o.MaxOutput = cmp.Or(o.MaxOutput, known.MaxOutputTokens)
+	o.ContextWindow = cmp.Or(o.ContextWindow, known.ContextWindow)
 	o.MaxSteps = cmp.Or(o.MaxSteps, expert.DefaultMaxSteps)
 	o.MaxRetries = cmp.Or(o.MaxRetries, expert.DefaultMaxRetries)
 	o.Timeout = cmp.Or(o.Timeout, expert.DefaultTimeout)

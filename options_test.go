@@ -226,3 +226,39 @@ func read(t *testing.T, from store.Store, jobID string, see func(event.Event)) {
 		see(record.Event)
 	}
 }
+
+// What is known of a model fills in what a program does not say, and what its file says of
+// the model goes before it.
+func TestKnownModels(t *testing.T) {
+	for _, c := range []struct {
+		change func(*perstack.Options)
+		want   int
+	}{
+		{func(o *perstack.Options) {}, 0},
+		{func(o *perstack.Options) { o.Provider, o.ModelName = "openai", "gpt-5" }, 400_000},
+		{func(o *perstack.Options) { o.Provider, o.ModelName, o.ContextWindow = "openai", "gpt-5", 5 }, 5},
+		{func(o *perstack.Options) {
+			o.Provider, o.ModelName = "openai", "gpt-5"
+			o.Models = map[string]expert.ModelEntry{"gpt-5": {ContextWindow: 7000}}
+		}, 7000},
+		{func(o *perstack.Options) {
+			o.Provider, o.ModelName = "openai", "mine"
+			o.Models = map[string]expert.ModelEntry{"mine": {ContextWindow: 8000}}
+		}, 8000},
+	} {
+		opts := perstack.Options{Expert: named("lead"), Model: player(t, "[[turn]]\ntext = 'done'"), Query: "go", Workspace: t.TempDir()}
+		c.change(&opts)
+		got := -1
+		for e, err := range perstack.Run(t.Context(), opts) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, ok := e.Body.(event.StartRun); ok {
+				got = b.ContextWindow
+			}
+		}
+		if got != c.want {
+			t.Errorf("a window of %d tokens, want %d", got, c.want)
+		}
+	}
+}

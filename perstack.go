@@ -92,8 +92,10 @@ type Options struct {
 
 	Provider      string // recorded and shown, like the next
 	ModelName     string
-	ContextWindow int // of the model, in tokens; 0 when unknown
-	MaxOutput     int // tokens of one answer of the model; default: what is known of Provider and ModelName
+	ContextWindow int // of the model, in tokens; default: what is known of Provider and ModelName
+	MaxOutput     int // tokens of one answer of the model; default: the same
+	// Models go before what is known of models, by name; [expert.Config] has them.
+	Models map[string]expert.ModelEntry
 	// Price is what the model costs; default: what is known of Provider and ModelName. With
 	// a limit on cost, a price that is neither given nor known is an error.
 	Price *expert.Price

@@ -61,8 +61,9 @@ func (p *purse) left(input int, price expert.Price) (all []left) {
 	}
 	if most := p.limits.MaxCost; most > 0 {
 		money := most - p.cost - p.heldCost - model.Cost(price, event.Usage{InputTokens: input})
-		output := money / price.Output * 1e6 // prices are for a million tokens
-		if price.Output == 0 {
+		rate := price.For(input).Output
+		output := money / rate * 1e6 // prices are for a million tokens
+		if rate == 0 {
 			output = math.Copysign(math.Inf(1), money) // answers cost nothing, questions do
 		}
 		all = append(all, left{output, p.heldCost > 0, &LimitError{Limit: event.LimitCost, Used: p.cost, Max: most}})

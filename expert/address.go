@@ -1,6 +1,7 @@
 package expert
 
 import (
+	"errors"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -179,6 +180,15 @@ func baseURL(allowPrivate bool) rule {
 		}
 		return "", ""
 	}
+}
+
+// CheckBaseURL says what is wrong with the address of a provider that does not come from
+// the file, by the rule that holds there. The error never repeats it.
+func CheckBaseURL(s string, allowPrivate bool) error {
+	if message, hint := baseURL(allowPrivate)(s); message != "" {
+		return errors.New(message + "; " + hint)
+	}
+	return nil
 }
 
 // registryURL is the rule for perstackApiBaseUrl, to which keys are sent.

@@ -1,6 +1,10 @@
 package expert
 
-import "time"
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // What holds when neither the file nor a flag says otherwise.
 const (
@@ -15,15 +19,21 @@ const (
 )
 
 // DefaultModel is the model to use when nobody names one, or "" where only the
-// user can know.
+// user can know: what azure-openai has are the user's own deployments.
 func DefaultModel(provider string) string {
 	switch provider {
 	case "anthropic":
 		return "claude-sonnet-4-5"
 	case "openai":
-		return "gpt-4o"
-	case "google":
+		return "gpt-5"
+	case "google", "google-vertex":
 		return "gemini-2.5-pro"
+	case "amazon-bedrock":
+		return "global.anthropic.claude-sonnet-4-5-20250929-v1:0"
+	case "deepseek":
+		return "deepseek-chat"
+	case "ollama":
+		return "gpt-oss:20b"
 	case "replay":
 		return "replay"
 	}
@@ -50,6 +60,8 @@ type Config struct {
 	MaxDepth    int              // Experts on one path of delegation; 0 when the file does not say
 	MaxParallel int              // Runs of a job at once; 0 when the file does not say
 	Prices      map[string]Price // by model, over what is known of it; nil when the file names none
+
+	Models map[string]ModelEntry // by model, over what is known of it; nil when the file names none
 
 	// BaseSkillCommand is perstackBaseSkillCommand: a program that takes the
 	// place of the built-in base skill. Empty means the built-in one. The base
@@ -87,6 +99,33 @@ type Setting struct {
 	Location               string            // google-vertex
 	Cassette               string            // replay: absolute path of the script
 	AllowPrivateEndpoint   bool              // BaseURL may be a private address
+
+	ExtraBody      map[string]jsontext.Value // members that are added to every request
+	Guardrail      *Guardrail                // amazon-bedrock
+	SafetySettings []SafetySetting           // google, google-vertex
+}
+
+// A Guardrail is a filter of Amazon Bedrock that looks at what goes in and out.
+type Guardrail struct {
+	Identifier string
+	Version    string
+	Trace      string // enabled or disabled; may be empty
+}
+
+// A SafetySetting says from which degree on Google withholds a kind of answer.
+type SafetySetting struct {
+	Category  string
+	Threshold string
+}
+
+// A ModelEntry is what the file says of a model: instead of, or beside, what perstack
+// knows. Zero says nothing.
+type ModelEntry struct {
+	ContextWindow   int
+	MaxOutputTokens int
+	Reasoning       string   // none, budget, effort, adaptive or switch
+	Efforts         []string // the words for effort and adaptive, from little to much
+	Images, PDF     *bool
 }
 
 // Lookup finds the Expert that key names: one with exactly this name, or one

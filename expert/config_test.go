@@ -218,7 +218,11 @@ args = ["one.js"]
 }
 
 func TestDefaultModel(t *testing.T) {
-	for provider, want := range map[string]string{"anthropic": "claude-sonnet-4-5", "replay": "replay", "ollama": ""} {
+	for provider, want := range map[string]string{
+		"anthropic": "claude-sonnet-4-5", "openai": "gpt-5", "google": "gemini-2.5-pro", "google-vertex": "gemini-2.5-pro",
+		"amazon-bedrock": "global.anthropic.claude-sonnet-4-5-20250929-v1:0", "deepseek": "deepseek-chat", "ollama": "gpt-oss:20b",
+		"azure-openai": "", "replay": "replay", "unknown": "",
+	} {
 		if got := DefaultModel(provider); got != want {
 			t.Errorf("DefaultModel(%q) = %q", provider, got)
 		}

@@ -45,6 +45,9 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, reason(err)
 	}
 	if int64(len(data)) > limit {
+		if limit < 1<<20 {
+			return nil, fmt.Errorf("larger than %d KiB", limit>>10)
+		}
 		return nil, fmt.Errorf("larger than %d MiB", limit>>20)
 	}
 	return data, nil

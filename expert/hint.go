@@ -96,7 +96,7 @@ func orList(words []string) string {
 // the provider, and would be lost without a word.
 func misplaced(key string) string {
 	switch {
-	case key == "prices" || key == "experts":
+	case key == "prices" || key == "models" || key == "experts":
 		return "it is a table of its own: write it like [" + key + ".<name>]"
 	case slices.Contains(limitKeys, key):
 		return "it bounds a job or an expert: move it above the first [table], or into [experts.<name>]"
@@ -108,6 +108,8 @@ func misplaced(key string) string {
 		return "it belongs to a skill: move it into [experts.<name>.skills.<skill>]"
 	case slices.Contains(priceKeys, key):
 		return `it belongs to a price: move it into [prices."<model>"]`
+	case slices.Contains(modelKeys, key):
+		return `it is about a model: move it into [models."<model>"]`
 	case key == "providerName" || key == "setting":
 		return "it belongs to the provider: move it into [provider]"
 	}

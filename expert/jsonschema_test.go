@@ -49,6 +49,10 @@ func richFiles() map[string]string {
 		"http":    skillWith("mcpHttpSkill", "endpoint = 'https://a.example'"),
 		"sse":     skillWith("mcpSseSkill", "endpoint = 'https://a.example'"),
 		"ask":     skillWith("interactiveSkill", "tools.t = {inputJsonSchema = '{}'}\n[prices.m]\ninput = 1\noutput = 2.5"),
+		"models":  "[models.m]\nreasoning = 'effort'\nefforts = ['low']",
+		"guard":   settingOf("amazon-bedrock", "guardrail = {identifier = 'g', version = '1'}"),
+		"safety":  settingOf("google-vertex", "safetySettings = [{category = 'HARM_CATEGORY_HARASSMENT', threshold = 'BLOCK_NONE'}]"),
+		"extra":   settingOf("ollama", "extraBody = {a = 1, b = [{c = 'x'}]}"),
 	}
 	for _, p := range Providers() {
 		files["provider "+p] = settingOf(p, "")
@@ -151,7 +155,7 @@ func TestJSONSchemaKeysAreThoseOfTheParser(t *testing.T) {
 			seen[strings.Join(slices.Sorted(maps.Keys(asObject(schema["properties"]))), " ")] = true
 		})
 	}
-	if len(seen) != 13 { // top, price, provider, setting, expert, skill, base skill, tool, provider skill, options and three of them
+	if len(seen) != 16 { // top, price, model, provider, setting, guardrail, safety setting, expert, skill, base skill, tool, provider skill, options and three of them
 		t.Errorf("%d kinds of tables were looked at:\n%s", len(seen), strings.Join(slices.Sorted(maps.Keys(seen)), "\n"))
 	}
 }

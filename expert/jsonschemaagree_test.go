@@ -24,6 +24,7 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	"has an invisible character", "a (name|version or tag) has at most", // parts of a text
 	"^(npx|uvx) ",                                        // the arguments of a package manager
 	"^is there already", "^uses ", "^has \\$\\{ without", // headers
+	"^goes with reasoning", "^is more than contextWindow", // models
 	"^must be more than 0;", "^must be at most 8760h", // maxDuration
 	"cannot delegate to itself;", "is already taken by", "^the base skill has no tool", "the base skill under another name;",
 }, "|"))

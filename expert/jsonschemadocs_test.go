@@ -72,6 +72,7 @@ func TestJSONSchemaAndReferenceAgree(t *testing.T) {
 	}{
 		{"## Top level", "| key | value |", topSchema()},
 		{"### Prices", "| key | value |", priceSchema()},
+		{"### Models", "| key | value |", modelSchema()},
 		{"## Provider", "| key | value |", providerSchema()},
 		{"## Experts", "| key | value |", expertSchema()},
 		{"## Skills", "| key | types |", skillSchema(false)},
@@ -167,17 +168,24 @@ func compareVariants(t *testing.T, documented, schema map[string][]string) {
 
 // What has no table of its own is named where it is explained.
 func TestReferenceNamesTheRest(t *testing.T) {
-	provider, ask := section(t, "### Tools of the provider"), section(t, "### Questions: interactiveSkill")
+	provider, ask, settings := section(t, "### Tools of the provider"), section(t, "### Questions: interactiveSkill"), section(t, "## Provider")
+	described := settingDescriptions()
 	for _, s := range []struct {
 		text string
 		is   *jsonSchema
-	}{{provider, providerSkillSchema()}, {provider, providerToolOptionsSchema()}, {ask, interactiveToolSchema()}} {
+	}{{provider, providerSkillSchema()}, {provider, providerToolOptionsSchema()}, {ask, interactiveToolSchema()},
+		{settings, described["guardrail"]}, {settings, described["safetySettings"].Items}} {
 		for _, p := range s.is.Properties {
 			for _, word := range append([]string{p.name}, names(p.is.Properties)...) {
 				if p.is.Taplo == nil && !regexp.MustCompile("[`{ ]"+word+"(`| = )").MatchString(s.text) {
 					t.Errorf("%s is not named in %.60q", word, s.text)
 				}
 			}
+		}
+	}
+	for _, word := range union(harmCategories, harmThresholds) {
+		if !strings.Contains(settings, "`"+word+"`") {
+			t.Errorf("%s is not named", word)
 		}
 	}
 	var tools []string

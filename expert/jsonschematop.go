@@ -36,6 +36,7 @@ func topDescriptions() map[string]*jsonSchema {
 		"timeout":            number("Milliseconds that one generation may take.", 0).or(DefaultTimeout.Milliseconds()),
 		"maxWorkspaceBytes":  size("Most bytes that the files of the workspace may take on the disk; a run that reaches it is stopped.", 1),
 		"prices":             tablesOf("What models cost, by the name of the model; it goes before what perstack knows.", text("", 1, 255), priceSchema()),
+		"models":             tablesOf("What perstack shall know of models, by the name of the model; it goes before what it knows.", text("", 1, 255), modelSchema()),
 		"experts":            tablesOf("The Experts of this file, by name.", grammar("", nameGrammar, maxName), expertSchema()),
 		"perstackApiBaseUrl": pattern("Address of the registry.", secureURL, 0).or(DefaultAPIBaseURL),
 		"perstackBaseSkillCommand": array("Program and arguments that take the place of the built-in base skill.", 0,
@@ -55,6 +56,17 @@ func priceSchema() *jsonSchema {
 		"cachedInput": dollars("What is read from the cache of the provider; as input when absent."),
 		"cacheWrite":  dollars("What is written to that cache; as input when absent or 0."),
 	}), "input", "output")
+}
+
+func modelSchema() *jsonSchema {
+	return closed("What is known of a model; what is absent stays as it was.", describe(modelKeys, map[string]*jsonSchema{
+		"contextWindow":   limit("Most tokens that a request and its answer may have.", mostWindow),
+		"maxOutputTokens": limit("Most tokens that one answer may have, its thinking included.", mostWindow),
+		"reasoning":       words("How the model is asked to think.", reasoningWords...),
+		"efforts":         array("The words by which effort or adaptive thinking is asked for, from little to much.", mostEfforts, text("Such a word.", 1, 64)),
+		"images":          {Description: "Whether the model can look at images.", Type: "boolean"},
+		"pdf":             {Description: "Whether the model can read PDF files.", Type: "boolean"},
+	}))
 }
 
 // providerSchema knows the settings of all providers, and takes away those of the
@@ -86,14 +98,24 @@ func settingDescriptions() map[string]*jsonSchema {
 		"baseUrl":                pattern("Address to send requests to; https, or plain http on this machine.", anyURL, 0),
 		"headers":                headers,
 		"allowPrivateEndpoint":   flag("Lets baseUrl be an address of a private network."),
-		"organization":           anyText("Organization that requests are billed to."),
-		"project":                anyText("Project that requests belong to."),
+		"organization":           pattern("Organization that requests are billed to.", headerValue, 0),
+		"project":                pattern("Project that requests belong to.", headerValue, 0),
 		"name":                   anyText("Name under which the provider appears."),
 		"resourceName":           pattern("Resource of Azure; it becomes part of the host name.", oneHostLabel, 0),
 		"apiVersion":             anyText("Version of the API of Azure."),
 		"useDeploymentBasedUrls": flag("Puts the name of the deployment into the address."),
 		"region":                 pattern("Region of AWS; it becomes part of the host name.", oneHostLabel, 0),
 		"location":               pattern("Location of Google Cloud; it becomes part of the host name.", oneHostLabel, 0),
-		"cassette":               text("File with the prepared answers, relative to this file.", 1, 4096),
+		"extraBody":              {Description: "Members that are added to every request, for what perstack does not know yet.", Type: "object", PropertyNames: text("", 1, maxExtraName)},
+		"guardrail": closed("Guardrail of Amazon Bedrock that looks at what goes in and out.", describe(guardrailKeys, map[string]*jsonSchema{
+			"identifier": text("Id or ARN of the guardrail.", 1, 2048),
+			"version":    text("Its version: a number in quotes, or DRAFT.", 1, 255),
+			"trace":      words("Whether answers say what the guardrail did.", traceWords...),
+		}), "identifier", "version"),
+		"safetySettings": array("From which degree on Google withholds which kind of answer.", len(harmCategories), closed("One kind of answer.", describe(safetyKeys, map[string]*jsonSchema{
+			"category":  words("The kind.", harmCategories...),
+			"threshold": words("The degree.", harmThresholds...),
+		}), "category", "threshold")),
+		"cassette": text("File with the prepared answers, relative to this file.", 1, 4096),
 	}
 }

@@ -44,6 +44,27 @@ type Price struct {
 	CachedInput float64 // read from the provider's cache
 	CacheWrite  float64 // written to it; 0 if that costs the same as Input
 	Output      float64
+
+	// Long holds instead for a request that reads much; see For.
+	Long LongPrice
+}
+
+// A LongPrice is what a request costs that reads more than Above tokens, cached ones
+// included: all of it, and its answer. Above is 0 where length makes no difference.
+type LongPrice struct {
+	Above       int
+	Input       float64
+	CachedInput float64
+	CacheWrite  float64
+	Output      float64
+}
+
+// For is the price of one request that reads so many tokens, and of its answer.
+func (p Price) For(input int) Price {
+	if l := p.Long; l.Above > 0 && input > l.Above {
+		return Price{Input: l.Input, CachedInput: l.CachedInput, CacheWrite: l.CacheWrite, Output: l.Output}
+	}
+	return p
 }
 
 // A duration has at most this many characters, which is more than any sensible one has.

@@ -24,15 +24,17 @@ func TestProviderSettings(t *testing.T) {
 		keys string
 		want Setting
 	}{
-		"anthropic":      {common, Setting{BaseURL: url, Headers: headers}},
-		"google":         {common, Setting{BaseURL: url, Headers: headers}},
-		"openai":         {common + "organization='o'\nproject='p'\nname='n'", Setting{BaseURL: url, Headers: headers, Organization: "o", Project: "p", Name: "n"}},
-		"ollama":         {"baseUrl = 'http://localhost:11434'", Setting{BaseURL: "http://localhost:11434"}},
-		"azure-openai":   {common + "resourceName='r'\napiVersion='v1'\nuseDeploymentBasedUrls=true", Setting{BaseURL: url, Headers: headers, ResourceName: "r", APIVersion: "v1", UseDeploymentBasedURLs: true}},
-		"amazon-bedrock": {"region='us-east-1'", Setting{Region: "us-east-1"}},
-		"google-vertex":  {common + "project='p'\nlocation='us-central1'", Setting{BaseURL: url, Headers: headers, Project: "p", Location: "us-central1"}},
-		"deepseek":       {common, Setting{BaseURL: url, Headers: headers}},
-		"replay":         {"cassette = 'demo.jsonl'", Setting{Cassette: abs}},
+		"anthropic":    {common, Setting{BaseURL: url, Headers: headers}},
+		"google":       {common, Setting{BaseURL: url, Headers: headers}},
+		"openai":       {common + "organization='o'\nproject='p'\nname='n'", Setting{BaseURL: url, Headers: headers, Organization: "o", Project: "p", Name: "n"}},
+		"ollama":       {"baseUrl = 'http://localhost:11434'", Setting{BaseURL: "http://localhost:11434"}},
+		"azure-openai": {common + "resourceName='r'\napiVersion='v1'\nuseDeploymentBasedUrls=true", Setting{BaseURL: url, Headers: headers, ResourceName: "r", APIVersion: "v1", UseDeploymentBasedURLs: true}},
+		"amazon-bedrock": {common + "region='us-east-1'\nguardrail = {identifier = 'g', version = '1', trace = 'enabled'}", Setting{BaseURL: url, Headers: headers, Region: "us-east-1",
+			Guardrail: &Guardrail{"g", "1", "enabled"}}},
+		"google-vertex": {common + "project='p'\nlocation='us-central1'\n[[provider.setting.safetySettings]]\ncategory='HARM_CATEGORY_HARASSMENT'\nthreshold='BLOCK_NONE'",
+			Setting{BaseURL: url, Headers: headers, Project: "p", Location: "us-central1", SafetySettings: []SafetySetting{{"HARM_CATEGORY_HARASSMENT", "BLOCK_NONE"}}}},
+		"deepseek": {common, Setting{BaseURL: url, Headers: headers}},
+		"replay":   {"cassette = 'demo.jsonl'", Setting{Cassette: abs}},
 	} {
 		t.Run(provider, func(t *testing.T) {
 			cfg := check(t, settingOf(provider, c.keys))
@@ -60,6 +62,20 @@ func TestProviderProblems(t *testing.T) {
 		{settingOf("ollama", "baseUrl = 'https://me:secret@x.example'"), `p.toml:4:11: provider.setting.baseUrl: must not contain a user name or password; use headers or environment variables for keys`},
 		{settingOf("amazon-bedrock", "region = 'evil.example/'"), `p.toml:4:10: provider.setting.region: becomes part of a host name; use letters, digits and - only`},
 		{settingOf("azure-openai", "useDeploymentBasedUrls = 'yes'"), `p.toml:4:26: provider.setting.useDeploymentBasedUrls: must be a boolean, not a string; remove the quotes`},
+		{settingOf("amazon-bedrock", "baseUrl = 'http://vpce.example'"), `p.toml:4:11: provider.setting.baseUrl: must use https; plain http is accepted for localhost only`},
+		{settingOf("amazon-bedrock", "guardrail = 'g'"), `p.toml:4:13: provider.setting.guardrail: must be a table, not a string`},
+		{settingOf("amazon-bedrock", "[provider.setting.guardrail]\nidentifier = 'g'"), `p.toml:4:19: provider.setting.guardrail.version: is required; write its number, in quotes, or "DRAFT"`},
+		{settingOf("amazon-bedrock", "guardrail = {identifier = 'g', version = 1}"), `p.toml:4:42: provider.setting.guardrail.version: must be a string, not an integer; put it in quotes`},
+		{settingOf("amazon-bedrock", "guardrail = {identifier = 'g', version = '1', trace = 'on'}"), `p.toml:4:55: provider.setting.guardrail.trace: unknown value "on"; use enabled or disabled`},
+		{settingOf("amazon-bedrock", "guardrail = {identifier = 'g', version = '1', tarce = 'on'}"), `p.toml:4:47: provider.setting.guardrail.tarce: unknown key; did you mean "trace"?`},
+		{settingOf("anthropic", "guardrail = {}"), `p.toml:4:1: provider.setting.guardrail: unknown key; it is a setting of amazon-bedrock`},
+		{settingOf("google", "safetySettings = [{category = 'HARASSMENT', threshold = 'BLOCK_NONE'}]"), `p.toml:4:31: provider.setting.safetySettings.0.category: unknown value "HARASSMENT"; did you mean "HARM_CATEGORY_HARASSMENT"?`},
+		{settingOf("google", "[[provider.setting.safetySettings]]\ncategory = 'HARM_CATEGORY_HARASSMENT'"), `p.toml:4:20: provider.setting.safetySettings.0.threshold: is required; write threshold = "BLOCK_ONLY_HIGH", for instance`},
+		{settingOf("google", strings.Repeat("[[provider.setting.safetySettings]]\ncategory = 'HARM_CATEGORY_HARASSMENT'\nthreshold = 'BLOCK_NONE'\n", 2)),
+			`p.toml:8:12: provider.setting.safetySettings.1.category: HARM_CATEGORY_HARASSMENT is there already; each category has one threshold`},
+		{settingOf("openai", "safetySettings = []"), `p.toml:4:1: provider.setting.safetySettings: unknown key; it is a setting of google or google-vertex`},
+		{settingOf("openai", "organization = \"a\\nb\""), `p.toml:4:16: provider.setting.organization: has a control character in its value; remove it`},
+		{settingOf("replay", "extraBody = {}"), `p.toml:4:1: provider.setting.extraBody: unknown key; it is a setting of anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex or deepseek`},
 		{settingOf("replay", "cassete = 'x'"), `p.toml:4:1: provider.setting.cassete: unknown key; did you mean "cassette"?`},
 	} {
 		check(t, c.text, c.want)

@@ -11,7 +11,7 @@ import (
 var (
 	topKeys = []string{
 		"provider", "model", "reasoningBudget", "runtime", "maxSteps", "maxTokens", "maxCost", "maxDuration", "maxDepth", "maxParallel",
-		"maxRetries", "timeout", "maxWorkspaceBytes", "prices", "experts",
+		"maxRetries", "timeout", "maxWorkspaceBytes", "prices", "models", "experts",
 		"perstackApiBaseUrl", "perstackBaseSkillCommand", "envPath",
 	}
 	expertKeys = []string{
@@ -41,6 +41,7 @@ func (r *reader) config(root *node) *Config {
 	}
 	c.MaxWorkspaceBytes = t.bytes("maxWorkspaceBytes")
 	c.Prices = r.prices(t)
+	c.Models = r.models(t)
 	experts := t.sub("experts")
 	c.APIBaseURL = t.str("perstackApiBaseUrl", registryURL)
 	c.BaseSkillCommand = r.baseSkillCommand(t)

@@ -10,7 +10,6 @@ import (
 const maxDelegates = 255
 
 func (r *reader) expert(name string, t *table, c *Config) *Expert {
-	provider := c.Provider.Name
 	r.expertName(name, t)
 	r.mark(t.path, t.n)
 	e := &Expert{Key: name, Name: name, Version: DefaultVersion}
@@ -26,7 +25,7 @@ func (r *reader) expert(name string, t *table, c *Config) *Expert {
 	e.Delegates = r.delegateKeys(t, e)
 	e.Tags = t.strs("tags", 8, tag)
 	e.Limits = t.limits(noLimit)
-	r.providerFeatures(t, e, provider)
+	r.providerFeatures(t, e)
 	t.finish(misplaced)
 
 	if _, declared := e.Skill(BaseSkill); !declared {

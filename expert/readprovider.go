@@ -1,6 +1,7 @@
 package expert
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -11,14 +12,14 @@ var providerSettings = []struct {
 	name string
 	keys []string
 }{
-	{"anthropic", []string{"baseUrl", "headers", "allowPrivateEndpoint"}},
-	{"google", []string{"baseUrl", "headers", "allowPrivateEndpoint"}},
-	{"openai", []string{"baseUrl", "organization", "project", "name", "headers", "allowPrivateEndpoint"}},
-	{"ollama", []string{"baseUrl", "headers", "allowPrivateEndpoint"}},
-	{"azure-openai", []string{"resourceName", "apiVersion", "baseUrl", "headers", "useDeploymentBasedUrls", "allowPrivateEndpoint"}},
-	{"amazon-bedrock", []string{"region"}},
-	{"google-vertex", []string{"project", "location", "baseUrl", "headers", "allowPrivateEndpoint"}},
-	{"deepseek", []string{"baseUrl", "headers", "allowPrivateEndpoint"}},
+	{"anthropic", []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"}},
+	{"google", []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody", "safetySettings"}},
+	{"openai", []string{"baseUrl", "organization", "project", "name", "headers", "allowPrivateEndpoint", "extraBody"}},
+	{"ollama", []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"}},
+	{"azure-openai", []string{"resourceName", "apiVersion", "baseUrl", "headers", "useDeploymentBasedUrls", "allowPrivateEndpoint", "extraBody"}},
+	{"amazon-bedrock", []string{"region", "baseUrl", "headers", "allowPrivateEndpoint", "extraBody", "guardrail"}},
+	{"google-vertex", []string{"project", "location", "baseUrl", "headers", "allowPrivateEndpoint", "extraBody", "safetySettings"}},
+	{"deepseek", []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"}},
 	{"replay", []string{"cassette"}},
 }
 
@@ -43,6 +44,9 @@ func (r *reader) provider(top *table) Provider {
 	}
 	if s := t.sub("setting"); s != nil {
 		r.mark(s.path, s.n)
+		for _, key := range s.n.keys {
+			r.mark(s.at(key), s.n.fields[key])
+		}
 		p.Setting = r.setting(s, p.Name)
 	}
 	t.finish(func(key string) string {
@@ -74,8 +78,8 @@ func (r *reader) setting(t *table, provider string) Setting {
 	if has("headers") {
 		s.Headers = r.headers(t)
 	}
-	s.Organization = str("organization")
-	s.Project = str("project")
+	s.Organization = str("organization", headerText)
+	s.Project = str("project", headerText)
 	s.Name = str("name")
 	s.ResourceName = str("resourceName", hostLabel)
 	s.APIVersion = str("apiVersion")
@@ -84,10 +88,16 @@ func (r *reader) setting(t *table, provider string) Setting {
 	}
 	s.Region = str("region", hostLabel)
 	s.Location = str("location", hostLabel)
-	s.Cassette = str("cassette", length(1, 4096), noNUL)
-	if n := t.n.fields["cassette"]; n != nil {
-		r.mark(t.at("cassette"), n)
+	if has("extraBody") {
+		s.ExtraBody = r.extraBody(t)
 	}
+	if has("guardrail") {
+		s.Guardrail = r.guardrail(t)
+	}
+	if has("safetySettings") {
+		s.SafetySettings = r.safetySettings(t)
+	}
+	s.Cassette = str("cassette", length(1, 4096), noNUL)
 	t.finish(func(key string) string {
 		if owners := settingOwners(key); len(owners) > 0 {
 			return "it is a setting of " + orList(owners)
@@ -127,8 +137,17 @@ func (r *reader) headers(t *table) map[string]string {
 	return out
 }
 
-// hostLabel accepts what becomes one label of a host name, such as the region
-// of bedrock. Anything else could lead the request, and its key, to another host.
+// CheckHostLabel says what is wrong with a text that becomes part of a host name, such as
+// the region of bedrock, wherever it comes from. Anything else than a label could lead
+// the request, and its key, to another host.
+func CheckHostLabel(s string) error {
+	if message, hint := hostLabel(s); message != "" {
+		return errors.New(message + "; " + hint)
+	}
+	return nil
+}
+
+// hostLabel accepts what becomes one label of a host name.
 func hostLabel(s string) (string, string) {
 	ok := len(s) >= 1 && len(s) <= 63 && !strings.ContainsFunc(s, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-')

@@ -18,9 +18,8 @@ var providerTools = []struct {
 }
 
 // providerFeatures reads the three keys about what the provider does itself.
-func (r *reader) providerFeatures(t *table, e *Expert, provider string) {
+func (r *reader) providerFeatures(t *table, e *Expert) {
 	e.ProviderTools = t.strs("providerTools", 0, providerTool)
-	r.toolsOfProvider(t, provider)
 	if n := t.want("providerSkills", kindArray); n != nil {
 		for i, item := range n.items {
 			path := pathTo(t.at("providerSkills"), strconv.Itoa(i))
@@ -51,30 +50,6 @@ func providerTool(s string) (string, string) {
 		return "no provider has a tool " + quote(s), "did you mean " + quote(n) + "?"
 	}
 	return "no provider has a tool " + quote(s), "see docs/perstack-toml.md for the list"
-}
-
-// toolsOfProvider warns about tools that only other providers have. It is no
-// error because --provider may choose one of those.
-func (r *reader) toolsOfProvider(t *table, provider string) {
-	n := t.n.fields["providerTools"]
-	if n == nil || n.kind != kindArray || provider == "replay" {
-		return
-	}
-	if provider == "" {
-		provider = DefaultProvider
-	}
-	for i, item := range n.items {
-		var owners []string
-		for _, p := range providerTools {
-			if slices.Contains(p.tools, item.text) {
-				owners = append(owners, p.provider)
-			}
-		}
-		if len(owners) > 0 && !slices.Contains(owners, provider) {
-			r.warn(item.at, pathTo(t.at("providerTools"), strconv.Itoa(i)),
-				"provider "+provider+" has no tool "+quote(item.text), "it is a tool of "+orList(owners))
-		}
-	}
 }
 
 func (r *reader) providerSkill(t *table) ProviderSkill {

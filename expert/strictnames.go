@@ -96,7 +96,7 @@ func ProviderKeyEnv(provider string) []string {
 	case "azure-openai":
 		return []string{"AZURE_API_KEY", "AZURE_OPENAI_API_KEY"}
 	case "amazon-bedrock":
-		return []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
+		return []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}
 	case "google-vertex":
 		return []string{"GOOGLE_APPLICATION_CREDENTIALS"}
 	case "deepseek":

@@ -14,19 +14,6 @@ const yet = " cannot be used by this version yet"
 //
 // Each row finds its uses in the run that is about to start and reports them.
 var laterOfRun = []func(u *use){
-	func(u *use) { // providers
-		const key = "provider.providerName"
-		named := "provider " + quote(u.provider)
-		switch {
-		case u.provider == "anthropic", u.provider == "replay":
-		case !slices.Contains(Providers(), u.provider):
-			u.reportFlag(named+" is unknown", didYouMean(u.provider, Providers()))
-		case u.providerFlag:
-			u.reportFlag(named+yet, "only anthropic and replay can")
-		default:
-			u.report(key, named+yet, "only anthropic and replay can")
-		}
-	},
 	func(u *use) { // runtimes
 		named := "runtime " + quote(u.runtime)
 		switch {
@@ -51,21 +38,6 @@ var laterOfExpert = []func(u *use){
 			}
 		}
 	},
-	func(u *use) { // what the provider runs itself
-		if u.provider == "anthropic" {
-			return
-		}
-		const message = "tools and skills of the provider" + yet
-		if len(u.expert.ProviderTools) > 0 {
-			u.report(u.path("providerTools"), message, "")
-		}
-		if len(u.expert.ProviderSkills) > 0 {
-			u.report(u.path("providerSkills"), message, "")
-		}
-		if u.expert.ProviderToolOptions != nil {
-			u.report(u.path("providerToolOptions"), message, "")
-		}
-	},
 	func(u *use) { // minimum version
 		if u.expert.MinRuntimeVersion != "" {
 			u.note(u.path("minRuntimeVersion"), "is not compared with this version yet")
@@ -82,7 +54,8 @@ var laterOfExpert = []func(u *use){
 
 // Unsupported lists what keeps this version from running e, and, as warnings,
 // what it will not do although the file says so. Such keys are no mistakes:
-// they are valid, and reported only when they are used. Every Expert that e can reach by
+// they are valid, and reported only when they are used. So are tools that the provider in
+// use does not run: another one may. Every Expert that e can reach by
 // delegation is looked at too: it may run, and then it is too late to refuse. Provider and
 // runtime are what flags say; empty means what the file or the default says. What a flag
 // says may be no such thing at all, and is not blamed on the file.
@@ -101,10 +74,12 @@ func (c *Config) UnsupportedBy(experts []*Expert, provider, runtime string) Prob
 		runtime:      cmp.Or(runtime, c.Runtime, DefaultRuntime),
 		runtimeFlag:  runtime != "" && runtime != c.Runtime,
 	}
+	u.knownProvider()
 	for _, row := range laterOfRun {
 		row(u)
 	}
 	for _, u.expert = range experts {
+		u.providerFeatures()
 		for _, row := range laterOfExpert {
 			row(u)
 		}

@@ -56,9 +56,8 @@ delegates = ["@reg/other"]
 		`p.toml:7:1: experts.near.delegates.1: delegate "@reg/gone@1.0.0" is not in this file` + registry,
 		`p.toml:13:1: warning: experts.deep.minRuntimeVersion: is not compared with this version yet`,
 		`p.toml:14:1: experts.deep.delegates.1: delegate "deep@2.0.0" is not in this file` + registry,
-		`p.toml:15:1: experts.deep.providerTools: tools and skills of the provider cannot be used by this version yet`,
-		`p.toml:16:1: experts.deep.providerSkills: tools and skills of the provider cannot be used by this version yet`,
-		`p.toml:17:1: experts.deep.providerToolOptions: tools and skills of the provider cannot be used by this version yet`,
+		`p.toml:15:1: warning: experts.deep.providerTools: is not used by provider replay, whose answers are prepared`,
+		`p.toml:16:1: warning: experts.deep.providerSkills: is not used by provider replay, whose answers are prepared`,
 		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local yet`,
 	}
 	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], "replay", ""))); d != "" {
@@ -77,15 +76,39 @@ func TestDelegatesOfTheFileAreSupported(t *testing.T) {
 	}
 }
 
-// What a provider runs itself is used with the one that can do it, and refused with others.
-func TestUnsupportedProviderTools(t *testing.T) {
-	c := check(t, full)
-	e, _ := c.Lookup("zoe")
-	const message = "tools and skills of the provider cannot be used by this version yet"
-	got := strings.Join(lines(c.Unsupported(e, "replay", "")), "\n")
-	for _, key := range []string{"providerTools", "providerSkills", "providerToolOptions"} {
-		if !strings.Contains(got, "experts.zoe."+key+": "+message) {
-			t.Errorf("%s is not refused:\n%s", key, got)
+// What a provider runs itself is used with those that can do it, and refused with others.
+func TestUnfittingProviderFeatures(t *testing.T) {
+	tools := func(names, more string) *Config {
+		return check(t, expertWith("providerTools = ["+names+"]\n"+more))
+	}
+	const skills, ids = "providerSkills = [{type = 'builtin', skillId = 'pdf'}]", "providerToolOptions = {fileSearch = {vectorStoreIds = ['v']}}"
+	for _, c := range []struct {
+		config   *Config
+		provider string
+		want     []string
+	}{
+		{tools("'webSearch', 'webFetch', 'codeExecution'", skills), "anthropic", nil},
+		{tools("'googleMaps', 'webSearch'", ""), "anthropic", []string{
+			`p.toml:3:1: experts.a.providerTools.0: provider "anthropic" has no tool "googleMaps"; it has webSearch, webFetch and codeExecution`}},
+		{tools("'webSearch', 'fileSearch', 'codeInterpreter', 'imageGeneration'", ids), "openai", nil},
+		{tools("'webFetch'", skills), "openai", []string{
+			`p.toml:3:1: experts.a.providerTools.0: provider "openai" has no tool "webFetch"; it has webSearch, fileSearch, codeInterpreter and imageGeneration`,
+			`p.toml:4:1: experts.a.providerSkills: provider "openai" runs no skills itself; only anthropic does; remove them`}},
+		{tools("'googleSearch', 'codeExecution', 'urlContext', 'fileSearch', 'googleMaps'", ids), "google", nil},
+		{tools("'enterpriseWebSearch'", ""), "google", []string{
+			`p.toml:3:1: experts.a.providerTools.0: provider "google" has no tool "enterpriseWebSearch"; it has googleSearch, codeExecution, urlContext, fileSearch and googleMaps`}},
+		{tools("'enterpriseWebSearch', 'googleSearch'", ""), "google-vertex", nil},
+		{tools("'webSearchPreview'", ""), "azure-openai", []string{
+			`p.toml:3:1: experts.a.providerTools.0: provider "azure-openai" has no tool "webSearchPreview"; it is asked by Chat Completions, which has none; use openai for them`}},
+		{tools("'webSearch'", ""), "amazon-bedrock", []string{`p.toml:3:1: experts.a.providerTools.0: provider "amazon-bedrock" has no tool "webSearch"; it has none; remove it`}},
+		{tools("'webSearch'", ""), "ollama", []string{`p.toml:3:1: experts.a.providerTools.0: provider "ollama" has no tool "webSearch"; it has none; remove it`}},
+		{tools("'webSearch'", ""), "deepseek", []string{`p.toml:3:1: experts.a.providerTools.0: provider "deepseek" has no tool "webSearch"; it has none; remove it`}},
+		{tools("'webSearch'", skills), "replay", []string{
+			`p.toml:3:1: warning: experts.a.providerTools: is not used by provider replay, whose answers are prepared`,
+			`p.toml:4:1: warning: experts.a.providerSkills: is not used by provider replay, whose answers are prepared`}},
+	} {
+		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], c.provider, ""))); d != "" {
+			t.Errorf("%s (-want +got)\n%s", c.provider, d)
 		}
 	}
 }
@@ -103,7 +126,7 @@ func TestUnsupportedWithoutPlace(t *testing.T) {
 	}{
 		{plain, "", "", nil},
 		{plain, "anthropic", "", nil},
-		{plain, "openai", "", []string{`provider "openai" cannot be used by this version yet; only anthropic and replay can`}},
+		{plain, "openai", "", nil},
 		{plain, "foo", "", []string{`provider "foo" is unknown; use ` + all}},
 		{plain, "opnai", "", []string{`provider "opnai" is unknown; did you mean "openai"?`}},
 		{plain, "\x1b[31m", "", []string{`provider "\x1b[31m" is unknown; use ` + all}},
@@ -111,7 +134,6 @@ func TestUnsupportedWithoutPlace(t *testing.T) {
 		{named, "replay", "local", nil},
 		{named, "openai", "docker", []string{
 			`p.toml:1:1: runtime: runtime "docker" cannot be used by this version yet; only local can`,
-			`p.toml:2:10: provider.providerName: provider "openai" cannot be used by this version yet; only anthropic and replay can`,
 		}},
 		{named, "replay", "cursor", []string{`runtime "cursor" cannot be used by this version yet; only local can`}},
 		{named, "replay", "dokcer", []string{`runtime "dokcer" is unknown; did you mean "docker"?`}},

@@ -14,7 +14,7 @@ import (
 // catalogue is the file catalogue.json. It holds all that ages, so that a new model or a
 // new price is a change of data.
 type catalogue struct {
-	Date   string `json:"date"` // on which the prices were known to be right
+	Date   string `json:"date"` // on which, or after which, each price was looked up
 	Models []row  `json:"models"`
 }
 

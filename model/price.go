@@ -27,8 +27,8 @@ func PriceOf(provider, modelName string) (expert.Price, bool) {
 	return expert.Price{}, false
 }
 
-// PricesDate is the day, as 2006-01-02, on which the prices of [PriceOf] were known to be
-// right.
+// PricesDate is the day, as 2006-01-02, on which the oldest of the prices of [PriceOf] was
+// known to be right.
 func PricesDate() string { return known().Date }
 
 // Cost is what the tokens of one call cost, in US dollars. What was not read from the

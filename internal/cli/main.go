@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/install"
 	"github.com/perstack-go/perstack/internal/cli/log"
 	"github.com/perstack-go/perstack/internal/cli/mcp"
+	"github.com/perstack-go/perstack/internal/cli/models"
 	"github.com/perstack-go/perstack/internal/cli/run"
 	"github.com/perstack-go/perstack/internal/cli/schema"
 	"github.com/perstack-go/perstack/internal/cli/validate"
@@ -91,6 +92,7 @@ afterwards and continued at any point.`,
 		install.New(h, nil),
 		log.New(h, nil),
 		mcp.New(h, nil),
+		models.New(h, nil),
 		run.New(h, nil),
 		schema.New(h, nil),
 		validate.New(h, nil),

@@ -42,6 +42,8 @@ type Model struct {
 	adds   additions
 	lists  wire.Lists
 
+	resolved wire.Resolved
+
 	full, slim wire.Encoded[*encoded]
 	encodings  atomic.Int64 // how many messages were encoded; tests look at it
 }
@@ -78,7 +80,7 @@ func New(cfg Config) (*Model, error) {
 	} else {
 		c.Authorize = newSigner(&cfg).sign
 	}
-	return &Model{cfg: cfg, family: familyOf(cfg.Model), path: path(cfg.Model), adds: adds}, nil
+	return &Model{cfg: cfg, family: familyOf(cfg.Model), path: path(cfg.Model), adds: adds, resolved: wire.Resolved{Fetch: cfg.Fetch}}, nil
 }
 
 // checkRegion keeps out what is not a region: it becomes part of a host's name, and the
@@ -141,6 +143,10 @@ func path(id string) string {
 // Generate streams one turn.
 func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return wire.Generate(func(tell wire.Tell) (*model.Answer, error) {
+		req, err := m.resolved.Request(ctx, req)
+		if err != nil {
+			return nil, err
+		}
 		stream, err := m.cfg.Client.Post(ctx, m.path, nil, m.body(req)...)
 		if err != nil {
 			return nil, err

@@ -47,6 +47,8 @@ type Model struct {
 	path  string
 	lists wire.Lists
 
+	resolved wire.Resolved
+
 	// Both forms of a message: whole, and without its media.
 	whole, slim wire.Encoded[*encoded]
 	encodings   atomic.Int64 // how many messages were encoded; tests look at it
@@ -60,7 +62,8 @@ var _ model.Model = (*Model)(nil)
 
 // New returns a model, or says what is wrong with the configuration.
 func New(cfg Config) (*Model, error) {
-	m := &Model{cfg: cfg}
+	// The service fetches images itself; what else is given by its address, we do.
+	m := &Model{cfg: cfg, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: func(p *event.Part) bool { return p.Type == event.ImageURLPart }}}
 	c := &m.cfg
 	variable, base := "DEEPSEEK_API_KEY", deepSeekURL
 	if cfg.Dialect == Azure {
@@ -140,6 +143,10 @@ func (c *Config) header(more http.Header) http.Header {
 // Generate streams one turn.
 func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return wire.Generate(func(tell wire.Tell) (*model.Answer, error) {
+		req, err := m.resolved.Request(ctx, req)
+		if err != nil {
+			return nil, err
+		}
 		asks := m.guessesEffort(req)
 		answer, err := m.generate(ctx, req, tell)
 		if asks && isAboutEffort(err) { // nothing was generated, and the next request knows

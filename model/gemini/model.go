@@ -43,6 +43,7 @@ type Model struct {
 	hosted   hosted
 	settings settings
 	lists    wire.Lists
+	resolved wire.Resolved
 
 	messages, slim wire.Encoded[*encoded]
 	encodings      atomic.Int64 // how many messages were encoded; tests look at it
@@ -74,6 +75,7 @@ func New(cfg Config) (*Model, error) {
 	if strings.Contains(m.Model, "/") {
 		m.path = "/" + m.Model
 	}
+	m.resolved = wire.Resolved{Fetch: m.Fetch, Takes: func(p *event.Part) bool { return m.fetches(p.URL) }}
 	m.traits = traitsOf(m.Model, m.Known)
 	var err error
 	if m.hosted, err = m.newHosted(); err != nil {
@@ -116,6 +118,10 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 
 func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell) (*model.Answer, error) {
 	if err := m.refuseMix(req); err != nil {
+		return nil, err
+	}
+	req, err := m.resolved.Request(ctx, req)
+	if err != nil {
 		return nil, err
 	}
 	client := m.Client // of this call: what it waits for and what it hides change on the way

@@ -1,23 +1,16 @@
 // Package providers is the table of those who run models: it opens the model that a run
-// was told to use, from settings that are handed in.
+// was told to use, from settings and variables that are handed in.
 //
 // Opening asks nobody. A missing key or an address that cannot be right shows here,
 // before anything is started. A provider that is not used costs nothing. Start reading
-// at [Open].
+// at [Open]; env.go says whose word counts when variables disagree.
 package providers
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/anthropic"
-	"github.com/perstack-go/perstack/model/replay"
-	"github.com/perstack-go/perstack/model/wire"
 )
 
 // A Choice says which model a run uses.
@@ -27,96 +20,98 @@ type Choice struct {
 	// Setting is [provider.setting] of perstack.toml if it stands with this provider,
 	// else zero: used with another, it would send keys to the wrong host.
 	Setting expert.Setting
-	// Env looks up variables of the environment and the env files.
+	// Entry is what perstack.toml says of the model.
+	Entry expert.ModelEntry
+	// Config is the path of perstack.toml, for messages.
+	Config string
+
+	// Env looks up variables of the environment and the env files. It may be nil if there
+	// are none.
 	Env func(name string) string
 	// EnvFile says which env file a variable comes from; "" for the environment. It may
 	// be nil if there are no such files.
 	EnvFile func(name string) string
+	// Dir is the directory that relative paths in variables start from; "" means that of
+	// the process.
+	Dir string
+
 	// Expert says which tools and skills of the provider itself are used.
 	Expert *expert.Expert
+	// Reasoning is how much the user wants the model to think; empty if nobody said.
+	Reasoning expert.ReasoningBudget
+
+	// Warn is told what is worth a line to the user, in one line without an end. It may
+	// be nil.
+	Warn func(message string)
+	// Hide is told the secrets that were found in files that variables name. It may be
+	// nil.
+	Hide func(name, value string)
 }
 
 // Open returns the model. An error is about the configuration.
 func Open(c Choice) (model.Model, error) {
-	switch c.Provider {
-	case "replay":
-		return openReplay(c)
+	o := &opening{Choice: c}
+	if o.Env == nil {
+		o.Env = func(string) string { return "" }
+	}
+	if err := expert.CheckProvider(o.Provider); err != nil {
+		return nil, err
+	}
+	if err := o.fit(); err != nil {
+		return nil, err
+	}
+	m, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	o.warnAboutModel()
+	return m, nil
+}
+
+func (o *opening) open() (model.Model, error) {
+	switch o.Provider {
 	case "anthropic":
-		return openAnthropic(c)
+		return o.anthropic()
+	case "google":
+		return o.google()
+	case "openai":
+		return o.openai()
+	case "ollama":
+		return o.ollama()
+	case "azure-openai":
+		return o.azure()
+	case "amazon-bedrock":
+		return o.bedrock()
+	case "google-vertex":
+		return o.vertex()
+	case "deepseek":
+		return o.deepseek()
+	case "replay":
+		return o.replay()
 	}
-	return nil, fmt.Errorf("provider %q cannot be used by this version yet; use anthropic or replay", c.Provider)
+	return nil, o.errorf("perstack has no client for it")
 }
 
-func openReplay(c Choice) (model.Model, error) {
-	if c.Setting.Cassette == "" {
-		return nil, errors.New("the replay provider needs a cassette; give it with --cassette or as cassette in [provider.setting]")
-	}
-	cassette, err := replay.Load(c.Setting.Cassette)
+// opened keeps a nil pointer out of an interface, where it would not be nil.
+func opened[M model.Model](m M, err error) (model.Model, error) {
 	if err != nil {
 		return nil, err
-	}
-	return replay.New(cassette), nil
-}
-
-func openAnthropic(c Choice) (model.Model, error) {
-	const key = "ANTHROPIC_API_KEY"
-	client, err := c.client("ANTHROPIC_BASE_URL", key)
-	if err != nil {
-		return nil, err
-	}
-	m, err := anthropic.New(anthropic.Config{
-		Client:      client,
-		Key:         c.Env(key),
-		Model:       c.Model,
-		Tools:       c.Expert.ProviderTools,
-		ToolOptions: c.Expert.ProviderToolOptions,
-		Skills:      c.Expert.ProviderSkills,
-	})
-	if err != nil {
-		return nil, err // not m: a nil pointer in an interface is not nil
 	}
 	return m, nil
 }
 
-// client is what all providers that are reached over HTTP have in common.
-func (c Choice) client(baseURLVariable, keyVariable string) (wire.Client, error) {
-	if err := c.refuseDetour(baseURLVariable, keyVariable); err != nil {
-		return wire.Client{}, err
-	}
-	proxy := http.ProxyFromEnvironment
-	if address := c.Env(proxyVariable); address != "" {
-		u, err := url.Parse(address)
-		if err != nil || u.Host == "" {
-			return wire.Client{}, errors.New(proxyVariable + " is not a URL; write it like http://proxy:3128")
-		}
-		proxy = http.ProxyURL(u)
-	}
-	header := make(http.Header)
-	for name, value := range c.Setting.Headers {
-		header.Set(name, value)
-	}
-	return wire.Client{
-		BaseURL: cmp.Or(c.Setting.BaseURL, c.Env(baseURLVariable)),
-		Header:  header,
-		HTTP:    wire.NewHTTPClient(proxy),
-	}, nil
+// opening is a model in the course of being opened.
+type opening struct {
+	Choice
 }
 
-const proxyVariable = "PERSTACK_PROXY_URL"
+func (o *opening) warn(format string, args ...any) {
+	if o.Warn != nil {
+		o.Warn(fmt.Sprintf(format, args...))
+	}
+}
 
-// refuseDetour refuses an env file that says where the user's key goes: it may have come
-// with a repository. Only a key of the same file follows it there.
-func (c Choice) refuseDetour(baseURLVariable, keyVariable string) error {
-	if c.EnvFile == nil {
-		return nil
-	}
-	if file := c.EnvFile(proxyVariable); file != "" {
-		return fmt.Errorf("%s is set in %s, which may have come with a repository; set it in your environment", proxyVariable, file)
-	}
-	file := c.EnvFile(baseURLVariable)
-	if c.Setting.BaseURL == "" && file != "" && file != c.EnvFile(keyVariable) {
-		return fmt.Errorf("%s is set in %s, but %s is not: a file that may have come with a repository does not say where your key goes; "+
-			"set both in that file, or both in your environment", baseURLVariable, file, keyVariable)
-	}
-	return nil
+// errorf is an error that names the provider.
+func (o *opening) errorf(format string, args ...any) error {
+	return fmt.Errorf(o.Provider+": "+format, args...)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
 )
 
 // Resolved is the conversation of one wire, with what users gave by its address in the
@@ -47,6 +48,17 @@ func (r *Resolved) Messages(ctx context.Context, messages []*event.Message) ([]*
 		all[i] = resolved
 	}
 	return all, nil
+}
+
+// Request is a request with its conversation as it can be sent; see [Resolved.Messages].
+func (r *Resolved) Request(ctx context.Context, req *model.Request) (*model.Request, error) {
+	messages, err := r.Messages(ctx, req.Messages)
+	if err != nil {
+		return nil, err
+	}
+	resolved := *req
+	resolved.Messages = messages
+	return &resolved, nil
 }
 
 // isLinked reports whether a part is to be fetched. One that holds its own bytes is not,

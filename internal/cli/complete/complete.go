@@ -1,4 +1,4 @@
-// Package complete offers the shell what a command can be given: Experts, jobs and checkpoints.
+// Package complete offers the shell what a command can be given: Experts, models, jobs and checkpoints.
 //
 // What cannot be read offers nothing. A completion is no place for an error; the
 // command itself will tell.

@@ -6,13 +6,17 @@ import (
 	"github.com/perstack-go/perstack/expert"
 )
 
+// CredentialsVariable names a file with the key of an account of Google Cloud, which file
+// tools must not reach.
+const CredentialsVariable = "GOOGLE_APPLICATION_CREDENTIALS"
+
 // HideSecrets adds the keys that lookup knows to the secrets that are not printed: those
 // of all providers, not only of the one in use, and that of the registry.
 func (h *Host) HideSecrets(lookup func(name string) string) {
 	h.Secrets.AddKey("PERSTACK_API_KEY", lookup("PERSTACK_API_KEY"))
 	for _, provider := range expert.Providers() {
 		for _, name := range expert.ProviderKeyEnv(provider) {
-			if name == "GOOGLE_APPLICATION_CREDENTIALS" { // a path, as a rule
+			if name == CredentialsVariable { // a path, as a rule
 				h.Secrets.AddIfRandom(name, lookup(name))
 			} else {
 				h.Secrets.AddKey(name, lookup(name))
@@ -30,7 +34,7 @@ func (h *Host) HideSecrets(lookup func(name string) string) {
 // HideProject adds what a file and its environment hold to the secrets that are not
 // printed, and by that takes it out of everything that tools, servers and providers say.
 // Whatever a skill is given counts if it looks like a key; so does what stands in an env
-// file, even if another value won, and what somebody wrote into a header.
+// file, even if another value won, and what somebody wrote into a header or extraBody.
 func (h *Host) HideProject(c *expert.Config, env expert.Env) {
 	h.HideSecrets(env.Get)
 	for _, e := range c.Experts {
@@ -45,6 +49,9 @@ func (h *Host) HideProject(c *expert.Config, env expert.Env) {
 	}
 	for name, value := range c.Provider.Setting.Headers {
 		h.hideHeader(name, value)
+	}
+	for name, value := range c.Provider.Setting.ExtraBody {
+		h.Secrets.AddIfRandom(name, string(value)) // a gateway may want a key there
 	}
 	for name, value := range env.InFiles() {
 		h.Secrets.AddIfRandom(name, value)

@@ -20,6 +20,7 @@ func newCard(c *expert.Config, e *expert.Expert, env expert.Env, flag string) *C
 		Runtime:  cmp.Or(c.Runtime, expert.DefaultRuntime),
 		Limits:   limits(c),
 		Prices:   prices(c),
+		Models:   models(c),
 		Circles:  [][]string{},
 		Experts:  []Expert{},
 		Findings: []Finding{},
@@ -79,20 +80,6 @@ func prices(c *expert.Config) []Price {
 		all = append(all, Price{model, p.Input, p.Output, p.CachedInput, p.CacheWrite})
 	}
 	return all
-}
-
-func (b *builder) provider() Provider {
-	name := cmp.Or(b.config.Provider.Name, expert.DefaultProvider)
-	setting := b.config.Provider.Setting
-	p := Provider{
-		Name: name, Model: cmp.Or(b.config.Model, expert.DefaultModel(name)), BaseURL: address(setting.BaseURL),
-		Headers: list(slices.Sorted(maps.Keys(setting.Headers))),
-		Keys:    b.variables(expert.ProviderKeyEnv(name)),
-	}
-	if p.BaseURL != "" {
-		b.find(Finding{Severity: warning, Message: "what the Experts see and the key go to " + p.BaseURL + ", as the file says"})
-	}
-	return p
 }
 
 // lockState reads the lockfile. A broken one counts as none for everything else.

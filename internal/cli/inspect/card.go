@@ -19,6 +19,7 @@ type Card struct {
 	Provider  Provider   `json:"provider"`
 	Limits    Limits     `json:"limits"`
 	Prices    []Price    `json:"prices"`             // what the file says, by model
+	Models    []Model    `json:"models,omitempty"`   // the same, of other things than prices
 	ListPrice *ListPrice `json:"listPrice,omitzero"` // what we know that the model costs; absent if the file says it, or nobody
 	Lock      Lock       `json:"lock"`
 	Circles   [][]string `json:"circles"`  // keys of Experts that can reach each other, and so themselves
@@ -33,6 +34,23 @@ type Provider struct {
 	BaseURL string     `json:"baseUrl,omitzero"` // only if the file names one
 	Headers []string   `json:"headers"`          // names
 	Keys    []Variable `json:"keys"`             // where its key may come from
+
+	ExtraBody []string    `json:"extraBody,omitempty"` // names of what the file adds to every request
+	Resource  string      `json:"resourceName,omitzero"`
+	Project   string      `json:"project,omitzero"`
+	Region    string      `json:"region,omitzero"`
+	Location  string      `json:"location,omitzero"`
+	Guardrail string      `json:"guardrail,omitzero"`
+	Safety    []Threshold `json:"safetySettings,omitempty"`
+
+	// MayBePrivate says that the base URL may be an address of a private network.
+	MayBePrivate bool `json:"allowPrivateEndpoint,omitzero"`
+}
+
+// A Threshold is from which degree on Google withholds a kind of answer.
+type Threshold struct {
+	Category  string `json:"category"`
+	Threshold string `json:"threshold"`
 }
 
 // Limits are those of the file, or the defaults, for the whole job.
@@ -55,6 +73,17 @@ type Price struct {
 	Output      float64 `json:"output"`
 	CachedInput float64 `json:"cachedInput"`
 	CacheWrite  float64 `json:"cacheWrite"`
+}
+
+// A Model is what the file says of one. What is absent it does not say.
+type Model struct {
+	Model           string   `json:"model"`
+	ContextWindow   int      `json:"contextWindow,omitzero"`
+	MaxOutputTokens int      `json:"maxOutputTokens,omitzero"`
+	Reasoning       string   `json:"reasoning,omitzero"`
+	Efforts         []string `json:"efforts,omitempty"`
+	Images          *bool    `json:"images,omitzero"`
+	PDF             *bool    `json:"pdf,omitzero"`
 }
 
 // A Lock is the state of perstack.lock: fresh, stale, broken or missing.

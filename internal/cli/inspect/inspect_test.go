@@ -334,6 +334,11 @@ func TestFindings(t *testing.T) {
 		"price":            {"[prices.claude-sonnet-4-5]\ninput = 0\noutput = 0.1\n" + head, "note: limits on cost count with the prices of the file: 0 and 0.1 US dollars for a million tokens in and out of claude-sonnet-4-5; \n"},
 		"price of another": {"[prices.other]\ninput = 0\noutput = 0.1\n" + head, ""},
 		"base url":         {"[provider]\nproviderName = 'anthropic'\nsetting = {baseUrl = 'https://a.com'}\n" + head, "warning: what the Experts see and the key go to https://a.com"},
+		"resource":         {"[provider]\nproviderName = 'azure-openai'\nsetting = {resourceName = 'theirs'}\n" + head, "warning: what the Experts see and the key go to theirs.openai.azure.com, as the file says"},
+		"project":          {"[provider]\nproviderName = 'google-vertex'\nsetting = {project = 'theirs'}\n" + head, "warning: what the Experts see goes to the Google Cloud project theirs, as the file says"},
+		"billed project":   {"[provider]\nproviderName = 'openai'\nsetting = {project = 'p'}\n" + head, ""},
+		"extra body":       {"[provider]\nproviderName = 'openai'\nsetting = {extraBody = {b = 1, a = 'secret'}}\n" + head, "note: the file adds to every request: a, b; \n"},
+		"foreign tool":     {"[provider]\nproviderName = 'openai'\n" + head + "providerTools = ['webFetch']", "warning: experts.lead.providerTools.0: provider \"openai\" has no tool \"webFetch\"; it has webSearch, fileSearch, codeInterpreter and imageGeneration\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			card := newProject(t, test.file).card()
@@ -440,5 +445,42 @@ func TestListPrice(t *testing.T) {
 		if err != nil || !strings.Contains(out, tt.want) || strings.Contains(out, tt.not) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
+	}
+}
+
+// The card shows what a file sets, and of what may be secret the names alone.
+func TestProviderSettingsOnTheCard(t *testing.T) {
+	card := newProject(t, `
+[provider]
+providerName = "amazon-bedrock"
+[provider.setting]
+region = "eu-central-1"
+allowPrivateEndpoint = true
+[provider.setting.guardrail]
+identifier = "gr-1"
+version = "1"
+[provider.setting.extraBody]
+performanceConfig = { latency = "optimized" }
+[models.mine]
+contextWindow = 1000
+pdf = false
+[experts.lead]
+instruction = "x"
+`).card()
+	p := card.Provider
+	if p.Region != "eu-central-1" || p.Guardrail != "gr-1" || !p.MayBePrivate || len(p.ExtraBody) != 1 || p.ExtraBody[0] != "performanceConfig" {
+		t.Errorf("%+v", p)
+	}
+	if len(card.Models) != 1 || card.Models[0].Model != "mine" || card.Models[0].ContextWindow != 1000 || *card.Models[0].PDF || card.Models[0].Images != nil {
+		t.Errorf("%+v", card.Models)
+	}
+	line := p.line()
+	for _, want := range []string{"amazon-bedrock, model global.anthropic.claude-sonnet-4-5-20250929-v1:0, region eu-central-1, guardrail gr-1, adding performanceConfig, key from AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK"} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%q has no %q", line, want)
+		}
+	}
+	if strings.Contains(card.text(), "optimized") {
+		t.Error("the card shows values of extraBody")
 	}
 }

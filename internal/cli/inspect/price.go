@@ -15,6 +15,25 @@ type ListPrice struct {
 	CachedInput float64 `json:"cachedInput"`
 	CacheWrite  float64 `json:"cacheWrite"`
 	Date        string  `json:"date"` // on which it was known to be right
+
+	Long *LongPrice `json:"long,omitzero"` // absent where length makes no difference
+}
+
+// A LongPrice holds for requests that read more than Above tokens.
+type LongPrice struct {
+	Above       int     `json:"above"`
+	Input       float64 `json:"input"`
+	Output      float64 `json:"output"`
+	CachedInput float64 `json:"cachedInput"`
+	CacheWrite  float64 `json:"cacheWrite"`
+}
+
+func newListPrice(p expert.Price) *ListPrice {
+	list := &ListPrice{Input: p.Input, Output: p.Output, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite, Date: model.PricesDate()}
+	if l := p.Long; l.Above > 0 {
+		list.Long = &LongPrice{l.Above, l.Input, l.Output, l.CachedInput, l.CacheWrite}
+	}
+	return list
 }
 
 // findPrice says with which price costs are counted. A file that calls a model cheap is
@@ -27,7 +46,7 @@ func (b *builder) findPrice(closure []*expert.Expert) {
 		return
 	}
 	if price, ok := model.PriceOf(p.Name, p.Model); ok {
-		b.card.ListPrice = &ListPrice{price.Input, price.Output, price.CachedInput, price.CacheWrite, model.PricesDate()}
+		b.card.ListPrice = newListPrice(price)
 		return
 	}
 	if limitsCost(b.config, closure) {
@@ -51,8 +70,13 @@ func (c *Card) price() string {
 	for _, e := range c.Experts {
 		limited = limited || e.Limits.MaxCost > 0
 	}
-	if p := c.ListPrice; p != nil && limited {
-		return fmt.Sprintf("%s and %s US dollars for a million tokens in and out, the list price of %s", dollars(p.Input), dollars(p.Output), p.Date)
+	p := c.ListPrice
+	if p == nil || !limited {
+		return ""
 	}
-	return ""
+	line := fmt.Sprintf("%s and %s US dollars for a million tokens in and out, the list price of %s", dollars(p.Input), dollars(p.Output), p.Date)
+	if l := p.Long; l != nil {
+		line += fmt.Sprintf("; %s and %s for requests of more than %d tokens", dollars(l.Input), dollars(l.Output), l.Above)
+	}
+	return line
 }

@@ -15,7 +15,16 @@ func (p Provider) line() string {
 	if p.BaseURL != "" {
 		line += ", at " + p.BaseURL
 	}
+	for _, part := range []struct{ name, value string }{
+		{"resource", p.Resource}, {"project", p.Project}, {"region", p.Region}, {"location", p.Location}, {"guardrail", p.Guardrail},
+	} {
+		line += prefixed(", "+part.name+" ", nonEmpty(part.value))
+	}
+	for _, s := range p.Safety {
+		line += ", " + s.Threshold + " for " + s.Category
+	}
 	line += prefixed(", with the headers ", p.Headers)
+	line += prefixed(", adding ", p.ExtraBody)
 	if len(p.Keys) > 0 {
 		line += ", key from " + variables(p.Keys)
 	}

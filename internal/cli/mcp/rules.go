@@ -57,6 +57,9 @@ func loadRules(o *Options) (rules, error) {
 	if err != nil {
 		return rules{}, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
+	if path := env.Get(host.CredentialsVariable); path != "" {
+		r.protected = append(r.protected, h.Path(path))
+	}
 	// A command can read what the file tools cannot. What it prints goes to the client
 	// without the values of these files.
 	h.HideSecrets(env.Get)

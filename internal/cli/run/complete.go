@@ -3,6 +3,7 @@ package run
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/complete"
 )
 
@@ -12,6 +13,12 @@ func (o *Options) completeExpert(_ *cobra.Command, args []string, _ string) ([]c
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return complete.Experts(o.Host, o.Config)
+}
+
+// completeModel offers the models of the provider that the flag before it names, or the
+// file.
+func (o *Options) completeModel(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return complete.Models(o.Host, o.Config, o.Provider)
 }
 
 func (o *Options) completeJob(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -28,7 +35,7 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 	fixed := map[string][]cobra.Completion{
 		"output":   {outputJSON, outputText, outputProgress},
 		"events":   {eventsFull, eventsLean},
-		"provider": {"anthropic", "replay"},
+		"provider": expert.Providers(),
 
 		"reasoning-budget": {"none", "minimal", "low", "medium", "high"},
 	}
@@ -39,6 +46,7 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 	for _, flag := range []string{"max-steps", "max-tokens", "max-cost", "max-duration", "max-depth", "max-parallel", "max-retries", "timeout", "max-workspace-bytes"} {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions))
 	}
+	must(cmd.RegisterFlagCompletionFunc("model", o.completeModel))
 	must(cmd.RegisterFlagCompletionFunc("continue-job", o.completeJob))
 	must(cmd.RegisterFlagCompletionFunc("resume-from", o.completeCheckpoint))
 	must(cmd.MarkFlagFilename("config", "toml"))

@@ -15,18 +15,24 @@ func (s *setup) model(e *expert.Expert) (model.Model, error) {
 	if s.opts.Cassette != "" && s.provider != "replay" {
 		return nil, host.Usagef("--cassette goes with --provider replay, not %s", s.provider)
 	}
-	setting := s.setting()
-	if setting.BaseURL != "" {
-		fmt.Fprintf(s.opts.Host.Stderr, "perstack: what the Expert sees and your key go to %s, as %s says\n",
-			terminal.CleanLine(setting.BaseURL), terminal.CleanLine(s.config.Path))
-	}
 	m, err := providers.Open(providers.Choice{
 		Provider: s.provider,
 		Model:    s.modelName,
-		Setting:  setting,
-		Env:      s.env.Get,
-		EnvFile:  s.env.File,
-		Expert:   e,
+		Setting:  s.setting(),
+		Entry:    s.config.Models[s.modelName],
+		Config:   s.config.Path,
+
+		Env:     s.env.Get,
+		EnvFile: s.env.File,
+		Dir:     s.opts.Host.Dir,
+
+		Expert:    e,
+		Reasoning: s.asked,
+
+		Warn: func(message string) {
+			fmt.Fprintln(s.opts.Host.Stderr, "perstack: "+terminal.CleanLine(message))
+		},
+		Hide: s.opts.Host.Secrets.Add,
 	})
 	if err != nil {
 		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
@@ -46,8 +52,9 @@ func (s *setup) setting() expert.Setting {
 	return setting
 }
 
-// known is what is known of the model: how much it reads and writes at once.
+// known is what is known of the model: how much it reads and writes at once. The file
+// goes before the catalogue.
 func (s *setup) known() model.Known {
 	known, _ := model.Lookup(s.provider, s.modelName)
-	return known
+	return known.With(s.config.Models[s.modelName])
 }

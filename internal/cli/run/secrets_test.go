@@ -20,6 +20,8 @@ func TestHideSecrets(t *testing.T) {
 providerName = "anthropic"
 [provider.setting.headers]
 X-Gateway = "Bearer gw-9fKx2LmQ8vTz4Wb7"
+[provider.setting.extraBody]
+gateway = { token = "eb-9fKx2LmQ8vTz4Wb4", tier = "standard" }
 [experts.writer]
 instruction = "Write."
 [experts.writer.skills.search]
@@ -67,6 +69,8 @@ headers = { Authorization = "Bearer ${FAR_TOKEN}", X-Team = "Token tm-9fKx2LmQ8v
 		"9fKx2LmQ8vTz4Wb9":             "FIND_ID",
 		"gw-9fKx2LmQ8vTz4Wb7":          "X-Gateway",
 		"9fKx2LmQ8vTz4Wb5":             "FAR_TOKEN",
+		"eb-9fKx2LmQ8vTz4Wb4":          "gateway",
+		"standard":                     "",
 		"tm-9fKx2LmQ8vTz4Wb6":          "X-Team",
 		"proxy-password":               "HTTPS_PROXY",
 		"9fKx2LmQ8vTz4Wb0":             "",

@@ -32,6 +32,7 @@ type setup struct {
 	maxRetries  int
 	timeout     time.Duration
 	reasoning   expert.ReasoningBudget
+	asked       expert.ReasoningBudget // reasoning, if a flag or the file says it
 }
 
 // loadSetup reads perstack.toml and the env files.
@@ -50,7 +51,7 @@ func loadSetup(o *Options) (*setup, error) {
 		maxDepth:   cmp.Or(o.MaxDepth, config.MaxDepth, expert.DefaultMaxDepth),
 		maxRetries: choose(o.MaxRetries, config.MaxRetries, expert.DefaultMaxRetries),
 		timeout:    expert.DefaultTimeout,
-		reasoning:  cmp.Or(config.ReasoningBudget, expert.DefaultReasoningBudget),
+		asked:      config.ReasoningBudget,
 	}
 	if s.maxParallel = cmp.Or(o.MaxParallel, config.MaxParallel, expert.DefaultMaxParallel); h.Reproducible {
 		s.maxParallel = 1
@@ -69,10 +70,11 @@ func loadSetup(o *Options) (*setup, error) {
 		s.modelName = expert.DefaultModel(s.provider) // a cassette has no models to choose from
 	}
 	if o.Reasoning != "" {
-		if s.reasoning, err = expert.ParseReasoningBudget(o.Reasoning); err != nil {
+		if s.asked, err = expert.ParseReasoningBudget(o.Reasoning); err != nil {
 			return nil, host.Usagef("--reasoning-budget: %w", err)
 		}
 	}
+	s.reasoning = cmp.Or(s.asked, expert.DefaultReasoningBudget)
 	return s, s.loadEnv()
 }
 
@@ -87,7 +89,8 @@ func choose(flag, file *int, otherwise int) int {
 	return otherwise
 }
 
-// loadEnv reads the env files. Their paths are kept from the file tools.
+// loadEnv reads the env files. Their paths are kept from the file tools, and so is that
+// of a credentials file.
 func (s *setup) loadEnv() error {
 	h := s.opts.Host
 	files := expert.EnvFiles(h.Dir, h.Home, s.opts.EnvPath, s.config)
@@ -100,6 +103,9 @@ func (s *setup) loadEnv() error {
 	}
 	for _, notice := range s.env.Notices() {
 		s.opts.logger().Debug(notice)
+	}
+	if path := s.env.Get(host.CredentialsVariable); path != "" {
+		s.envFiles = append(s.envFiles, h.Path(path)) // it is a key, wherever it lies
 	}
 	h.HideProject(s.config, s.env)
 	s.keepProject()

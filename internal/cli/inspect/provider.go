@@ -1,0 +1,63 @@
+package inspect
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// provider puts together who is asked, and where.
+func (b *builder) provider() Provider {
+	name := cmp.Or(b.config.Provider.Name, expert.DefaultProvider)
+	setting := b.config.Provider.Setting
+	p := Provider{
+		Name: name, Model: cmp.Or(b.config.Model, expert.DefaultModel(name)), BaseURL: address(setting.BaseURL),
+		Headers: list(slices.Sorted(maps.Keys(setting.Headers))),
+		Keys:    b.variables(expert.ProviderKeyEnv(name)),
+
+		ExtraBody: slices.Sorted(maps.Keys(setting.ExtraBody)),
+		Resource:  setting.ResourceName,
+		Project:   setting.Project,
+		Region:    setting.Region,
+		Location:  setting.Location,
+
+		MayBePrivate: setting.AllowPrivateEndpoint,
+	}
+	if setting.Guardrail != nil {
+		p.Guardrail = setting.Guardrail.Identifier
+	}
+	for _, s := range setting.SafetySettings {
+		p.Safety = append(p.Safety, Threshold(s))
+	}
+	b.findDestination(p)
+	if len(p.ExtraBody) > 0 {
+		b.find(Finding{Severity: note, Message: "the file adds to every request: " + strings.Join(p.ExtraBody, ", ")})
+	}
+	return p
+}
+
+// findDestination looks at where the file sends what the Experts see. A base URL goes
+// before a resource.
+func (b *builder) findDestination(p Provider) {
+	switch {
+	case p.BaseURL != "":
+		b.find(Finding{Severity: warning, Message: "what the Experts see and the key go to " + p.BaseURL + ", as the file says"})
+	case p.Resource != "":
+		b.find(Finding{Severity: warning, Message: "what the Experts see and the key go to " + p.Resource + ".openai.azure.com, as the file says"})
+	}
+	if p.Project != "" && p.Name == "google-vertex" {
+		b.find(Finding{Severity: warning, Message: "what the Experts see goes to the Google Cloud project " + p.Project + ", as the file says"})
+	}
+}
+
+// models is what the file says of models.
+func models(c *expert.Config) (all []Model) {
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		m := c.Models[name]
+		all = append(all, Model{name, m.ContextWindow, m.MaxOutputTokens, m.Reasoning, m.Efforts, m.Images, m.PDF})
+	}
+	return all
+}

@@ -1,0 +1,97 @@
+// Package models is the command that lists the models perstack knows: how much they read
+// and write, what they cost and what they can do.
+//
+// It reads the catalogue that is part of the program, and perstack.toml if there is one.
+// Nobody is asked. Start reading at [Options], then [New].
+package models
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/complete"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// Options are what the command works with.
+type Options struct {
+	Host *host.Host
+
+	Provider string // empty: all
+	Config   string // path of perstack.toml; empty means to look for it
+	JSON     bool
+}
+
+// New returns the command. Tests hand in a runF to see the options.
+func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	if runF == nil {
+		runF = run
+	}
+	cmd := &cobra.Command{
+		Use:   "models [provider]",
+		Short: "List the models that perstack knows",
+		Long: `List the models that perstack knows, of all providers or of one: the tokens that
+a request and an answer may have, the price, how a model is asked to think, and
+whether it can look at images and PDF files.
+
+The list is part of the program; nobody is asked. A model that is not on it works
+too, with a warning. What [models] and [prices] of perstack.toml say goes before
+it and is marked.`,
+		Example: `  perstack models
+  perstack models openai
+  perstack models --json | jq -r '.models[].id'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return host.Usagef("models takes one provider, but got %d arguments; leave it out for all", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return complete.Providers(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				opts.Provider = args[0]
+			}
+			return runF(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Config, "config", "", "perstack.toml to use (default: searched for upwards from here)")
+	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the list as JSON")
+	return cmd
+}
+
+func run(_ context.Context, opts *Options) error {
+	if opts.Provider != "" {
+		if err := expert.CheckProvider(opts.Provider); err != nil {
+			return &host.ExitError{Code: host.ExitUsage, Err: err}
+		}
+		if opts.Provider == "replay" {
+			return host.Usagef("the provider replay has no models: it plays the answers of a cassette")
+		}
+	}
+	config, err := opts.config()
+	if err != nil {
+		return err
+	}
+	l := newList(config, opts.Provider)
+	if opts.JSON {
+		return l.printJSON(opts.Host.Stdout)
+	}
+	return l.print(opts.Host.Stdout)
+}
+
+// config is perstack.toml. The list is worth reading without one.
+func (o *Options) config() (*expert.Config, error) {
+	if _, err := expert.Locate(o.Host.Dir, o.Config); errors.Is(err, expert.ErrNotFound) {
+		return &expert.Config{}, nil
+	}
+	return o.Host.LoadConfig(o.Config)
+}

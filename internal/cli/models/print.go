@@ -1,0 +1,141 @@
+package models
+
+// The rules of the output: one line a model, in columns that are as wide as they must be;
+// a provider is a line of its own before its models; what is not known is a -. Nothing is
+// coloured or redrawn. What came from a file is cleaned: it could act on the terminal.
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+var columns = []string{"MODEL", "CONTEXT", "OUTPUT", "PRICE IN", "PRICE OUT", "THINKS BY", "IMAGES", "PDF"}
+
+// print writes the list for people.
+func (l *list) print(w io.Writer) error {
+	rows := [][]string{columns}
+	for _, e := range l.Models {
+		rows = append(rows, e.cells())
+	}
+	widths := make([]int, len(columns))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var out bytes.Buffer
+	provider := ""
+	for i, row := range rows {
+		if i > 0 && l.Models[i-1].Provider != provider {
+			provider = l.Models[i-1].Provider
+			fmt.Fprintln(&out, provider)
+		}
+		out.WriteString(line(row, widths) + "\n")
+	}
+	out.WriteString("\n" + l.legend())
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// line aligns the cells of a row: names to the left, numbers to the right.
+func line(row []string, widths []int) string {
+	var b strings.Builder
+	for i, cell := range row {
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		if i > 0 && i < 5 {
+			b.WriteString("  " + pad + cell)
+		} else {
+			b.WriteString("  " + cell + pad)
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+func (e *entry) cells() []string {
+	name := terminal.CleanLine(e.ID)
+	if e.Default {
+		name += " *"
+	}
+	if e.File {
+		name += " (perstack.toml)"
+	}
+	in, out := "-", "-"
+	if p := e.Price; p != nil {
+		in, out = dollars(p.Input), dollars(p.Output)
+		if p.Input == 0 && p.Output == 0 {
+			in, out = "free", "free"
+		}
+		if p.Long != nil {
+			in, out = in+"+", out+"+"
+		}
+	}
+	return []string{name, count(e.ContextWindow), count(e.MaxOutputTokens), in, out, cmp.Or(terminal.CleanLine(e.Reasoning), "-"), word(e.Images), word(e.PDF)}
+}
+
+// legend explains what the table cannot.
+func (l *list) legend() string {
+	var b strings.Builder
+	long, file, standard := false, false, false
+	for _, e := range l.Models {
+		long = long || e.Price != nil && e.Price.Long != nil
+		file, standard = file || e.File, standard || e.Default
+	}
+	if standard {
+		b.WriteString("* is used without --model.\n")
+	}
+	if file {
+		b.WriteString("What perstack.toml says is marked.\n")
+	}
+	b.WriteString("Prices are US dollars for a million tokens, by the lists of " + l.Date + ".")
+	if long {
+		b.WriteString(" + is more for long requests; --json says how much.")
+	}
+	switch b.WriteString("\n"); l.provider {
+	case "":
+		b.WriteString("google-vertex has the models of google. Those of azure-openai are your deployments.\n")
+	case "azure-openai":
+		b.WriteString("The models are your deployments. One that is named like a model of OpenAI is taken for it; its price is not.\n")
+	}
+	return b.String()
+}
+
+func count(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
+}
+
+func word(b *bool) string {
+	switch {
+	case b == nil:
+		return "-"
+	case *b:
+		return "yes"
+	}
+	return "no"
+}
+
+// dollars writes an amount without rounding it.
+func dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', -1, 64) }
+
+// printJSON writes the list for programs. Nothing in it acts on a terminal.
+func (l *list) printJSON(w io.Writer) error {
+	data, err := json.Marshal(l, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	// The writer of events escapes what would act on a terminal; so must we.
+	return event.NewWriter(w).WriteLine(data)
+}

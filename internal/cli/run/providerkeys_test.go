@@ -1,0 +1,145 @@
+package run
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+)
+
+// The keys of all providers are hidden, whichever is used and wherever they come from.
+func TestHideProviderKeys(t *testing.T) {
+	dir := t.TempDir()
+	var environ []string
+	var file strings.Builder
+	want := map[string]string{}
+	for i, provider := range expert.Providers() {
+		for j, name := range expert.ProviderKeyEnv(provider) {
+			if name == host.CredentialsVariable {
+				continue // it names a file
+			}
+			value := strings.ToLower(name) + "-9fKx2LmQ8v" + string(rune('a'+i)) + string(rune('a'+j))
+			want[value] = name
+			if j%2 == 0 {
+				environ = append(environ, name+"="+value)
+			} else {
+				file.WriteString(name + "=" + value + "\n")
+			}
+		}
+	}
+	for _, name := range []string{"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "AZURE_OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "DEEPSEEK_API_KEY"} {
+		found := false
+		for _, other := range want {
+			found = found || other == name
+		}
+		if !found {
+			t.Errorf("%s is no key", name)
+		}
+	}
+	for name, text := range map[string]string{"perstack.toml": "[experts.writer]\ninstruction = 'x'", ".env": file.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := &host.Host{Dir: dir, Stderr: &bytes.Buffer{}, Environ: environ}
+	if _, err := loadSetup(&Options{Host: h}); err != nil {
+		t.Fatal(err)
+	}
+	for value, name := range want {
+		if got := h.Secrets.Redact("is " + value + "."); got != "is [redacted: "+name+"]." {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// What is secret in a credentials file of Google Cloud is hidden, line by line too, and
+// no file tool reaches the file.
+func TestHideCredentialsFile(t *testing.T) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytesOfKey, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: bytesOfKey}))
+	credentials, err := json.Marshal(map[string]string{
+		"type": "service_account", "client_email": "a@b.example", "private_key": private, "private_key_id": "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "token_uri": "https://oauth2.googleapis.com/token",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"perstack.toml": "[provider]\nproviderName = 'google-vertex'\n[provider.setting]\nproject = 'p'\nlocation = 'global'\n[experts.writer]\ninstruction = 'x'",
+		"key.json":      string(credentials),
+		".env":          host.CredentialsVariable + "=key.json\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stderr bytes.Buffer
+	h := &host.Host{Dir: dir, Stderr: &stderr}
+	s, err := loadSetup(&Options{Host: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(s.envFiles, filepath.Join(dir, "key.json")) {
+		t.Errorf("tools can reach it: %q", s.envFiles)
+	}
+	if _, err := s.model(s.config.Experts[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := stderr.String(), "perstack: what the Expert sees goes to the Google Cloud project p, as "+filepath.Join(dir, "perstack.toml")+" says\n"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	lines := strings.Split(private, "\n")
+	for _, secret := range []string{string(credentials), lines[3], lines[10], "0f1e2d3c4b5a69788796a5b4c3d2e1f0"} {
+		if got := h.Secrets.Redact("is " + secret + "."); !strings.Contains(got, "[redacted: ") || strings.Contains(got, lines[3]) || strings.Contains(got, lines[10]) {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
+// Without a model, each provider uses its own; what the file says of a model counts.
+func TestModelOfProvider(t *testing.T) {
+	dir := t.TempDir()
+	text := "[models.gpt-5]\ncontextWindow = 7000\nmaxOutputTokens = 70\n[experts.writer]\ninstruction = 'x'"
+	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for provider, want := range map[string]struct {
+		model          string
+		window, output int
+	}{
+		"":             {"claude-sonnet-4-5", 200_000, 64_000},
+		"openai":       {"gpt-5", 7000, 70},
+		"google":       {"gemini-2.5-pro", 1_048_576, 65_536},
+		"azure-openai": {"", 0, 0},
+		"replay":       {"replay", 0, 0},
+	} {
+		s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: &bytes.Buffer{}}, Provider: provider})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k := s.known(); s.modelName != want.model || k.ContextWindow != want.window || k.MaxOutputTokens != want.output {
+			t.Errorf("%s: %s, %+v", provider, s.modelName, k)
+		}
+		if s.asked != "" || s.reasoning != expert.DefaultReasoningBudget {
+			t.Errorf("%s: reasoning %q, asked for %q", provider, s.reasoning, s.asked)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package providers
+
+import (
+	"cmp"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/model/bedrock"
+)
+
+func (o *opening) bedrock() (model.Model, error) {
+	id, secret := o.variable("AWS_ACCESS_KEY_ID"), o.variable("AWS_SECRET_ACCESS_KEY")
+	session, bearer := o.variable("AWS_SESSION_TOKEN"), o.variable("AWS_BEARER_TOKEN_BEDROCK")
+	if bearer.file != "" && id.set() && id.file == "" {
+		bearer = variable{} // a file's token does not take the place of the user's key: what the Expert sees would go to another account
+	}
+	if (session.file == "") != (id.file == "") {
+		session = variable{} // it belongs to another key
+	}
+	keys := []variable{bearer}
+	if !bearer.set() {
+		keys = []variable{id, secret, session}
+		for _, key := range keys[:2] {
+			if !key.set() {
+				return nil, o.missing(key.name, "or set AWS_BEARER_TOKEN_BEDROCK")
+			}
+		}
+	}
+	region, err := o.region()
+	if err != nil {
+		return nil, err
+	}
+	base, err := o.baseURL(keys...)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := o.config(base)
+	if err != nil {
+		return nil, err
+	}
+	return opened(bedrock.New(bedrock.Config{
+		Config:          cfg,
+		AccessKeyID:     id.value,
+		SecretAccessKey: secret.value,
+		SessionToken:    session.value,
+		BearerToken:     bearer.value,
+		Region:          region,
+		Guardrail:       o.Setting.Guardrail,
+	}))
+}
+
+// region is where Bedrock is asked. A file may say so: the account is the same
+// everywhere. But it becomes part of a host's name.
+func (o *opening) region() (string, error) {
+	v := o.variable("AWS_REGION", "AWS_DEFAULT_REGION")
+	region := cmp.Or(o.Setting.Region, v.value)
+	if region == "" {
+		return "", o.missing(v.name, "or write region into [provider.setting]")
+	}
+	if err := expert.CheckHostLabel(region); err != nil {
+		return "", o.errorf("%s %w", v.name, err)
+	}
+	return region, nil
+}

@@ -1,0 +1,130 @@
+package providers
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// Whose word counts. A variable of the environment is the user's. An env file may have
+// come with a repository, like perstack.toml. So:
+//
+//  1. The environment goes before every env file, also where a variable has several
+//     names: a file must not put its own key in the place of the user's.
+//  2. A file does not say where the user's key goes: neither by a base URL nor by the name
+//     of a resource. Only a key of the same file follows it there.
+//  3. Where what the Expert sees goes to without a key of the user's, a file may say; the
+//     user is told. So is whom perstack.toml sends it to.
+//  4. What decides how everything is reached, proxy and authorities, is the user's alone.
+
+// A variable is one that was looked up, by the first of its names that has a value. Value
+// is empty if none has.
+type variable struct {
+	name, value string
+	file        string // env file that it comes from; "" for the environment
+}
+
+// set reports whether there is such a variable.
+func (v variable) set() bool { return v.value != "" }
+
+// variable looks one up that has several names, the proper one first.
+func (o *opening) variable(names ...string) variable {
+	found := variable{name: names[0]}
+	for _, name := range names {
+		v := variable{name: name, value: o.Env(name)}
+		if o.EnvFile != nil {
+			v.file = o.EnvFile(name)
+		}
+		switch {
+		case !v.set():
+		case v.file == "":
+			return v
+		case !found.set():
+			found = v
+		}
+	}
+	return found
+}
+
+// users is a variable that only the user may set. One of an env file counts as none.
+func (o *opening) users(name string) string {
+	if v := o.variable(name); v.file == "" {
+		return v.value
+	}
+	return ""
+}
+
+// onlyUsers is users for a variable whose loss must not go unnoticed.
+func (o *opening) onlyUsers(name string) (string, error) {
+	v := o.variable(name)
+	if v.file != "" {
+		return "", o.errorf("%s is set in %s, which may have come with a repository; set it in your environment", name, v.file)
+	}
+	return v.value, nil
+}
+
+// refuseDetour refuses a variable of an env file that says where a key goes that is not
+// of the same file.
+func refuseDetour(o *opening, target variable, keys ...variable) error {
+	if !target.set() || target.file == "" {
+		return nil
+	}
+	for _, key := range keys {
+		if key.set() && key.file != target.file {
+			return o.errorf("%s is set in %s, but %s is not: a file that may have come with a repository does not say where your key goes; "+
+				"set both in that file, or both in your environment", target.name, target.file, key.name)
+		}
+	}
+	return nil
+}
+
+// baseURL is the address that the file names, else the one that a variable does. It is
+// empty if neither does. These keys go there.
+func (o *opening) baseURL(keys ...variable) (string, error) {
+	if o.Setting.BaseURL != "" {
+		o.tell(o.Setting.BaseURL, o.Config, len(keys) > 0)
+		return o.Setting.BaseURL, nil
+	}
+	v := o.variable(baseURLVariables[o.Provider])
+	if !v.set() {
+		return "", nil
+	}
+	if err := refuseDetour(o, v, keys...); err != nil {
+		return "", err
+	}
+	// The user may name an address of the own network; for a stranger, perstack would
+	// reach into it.
+	if err := expert.CheckBaseURL(v.value, v.file == "" || o.Setting.AllowPrivateEndpoint); err != nil {
+		return "", o.errorf("%s %w", v.name, err)
+	}
+	if v.file != "" && !isHere(v.value) {
+		o.tell(v.value, v.file, false)
+	}
+	return v.value, nil
+}
+
+// isHere reports whether an address, which was checked, is on this machine.
+func isHere(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && expert.HostReach(u.Hostname()) == expert.Loopback
+}
+
+// tell says where things go because a file says so.
+func (o *opening) tell(destination, file string, withKey bool) {
+	what := "what the Expert sees goes"
+	if withKey {
+		what = "what the Expert sees and your key go"
+	}
+	o.warn("%s to %s, as %s says", what, destination, cmp.Or(file, expert.FileName))
+}
+
+// missing is the error about a variable that has to be set. hint is another way out; it
+// may be empty.
+func (o *opening) missing(name, hint string) error {
+	if hint != "" {
+		hint = ", " + strings.TrimSpace(hint)
+	}
+	return o.errorf("%s is not set; set it in the environment or in .env%s", name, hint)
+}
