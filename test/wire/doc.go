@@ -1,12 +1,11 @@
-// Package wire holds the wires of model/... and the scripted servers of the testkit
-// against the providers' own SDKs. It is a module of its own, so that the SDKs and all
-// they bring along stay out of the product.
+// Package wire holds nothing but tests: of what perstack says to the services of models,
+// and of the scripted servers that stand in for them, against the official SDKs.
 //
-// Both directions are looked at. What we send has to survive the SDK: decoded into its
-// parameter types and sent by its client, it is the same body. What the scripted server
-// sends has to mean the same to the SDK's client as to ours; so the tests that lean on
-// that server lean on more than our own reading of the documents.
+// An SDK is an oracle. It judges both directions: a request that perstack made has to
+// survive its types, and an answer of the scripted server has to mean the same to its
+// client as to ours. The cases are those of model/modeltest; each SDK has a file of its
+// own with what it needs in addition, and with what it does in another way. Start reading
+// at judge, in harness_test.go.
 //
-// There is nothing but tests here, and none of them leaves this machine. Start reading
-// at TestAnthropic. A missing SDK is a build failure, not a skipped test.
+// It is a module of its own, so that the SDKs are no part of perstack's.
 package wire

@@ -1,0 +1,98 @@
+package modeltest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+)
+
+// leftOut is how a model is told that a part cannot be sent.
+const leftOut = "was left out"
+
+// shown is a conversation with a medium in it. taken says whether the wire can send it;
+// else the model is told.
+func shown(taken bool, data string, k Talk) Talk {
+	k.Tools, k.Want = tools, []Reading{called(Call{"c1", "read", `{"path":"a"}`}), spoke("Done.")}
+	k.Script = oneCall
+	if taken {
+		k.Has, k.Lacks = append(k.Has, data), append(k.Lacks, leftOut)
+	} else {
+		k.Has, k.Lacks = append(k.Has, leftOut), append(k.Lacks, data)
+	}
+	return k
+}
+
+func mediaCases() []Case {
+	byUser := func(parts ...event.Part) Talk {
+		return Talk{Said: []Say{User(append([]event.Part{Text("Look:")}, parts...)...), Results(Result(Text("A")))}}
+	}
+	byTool := func(parts ...event.Part) Talk {
+		return Talk{Said: []Say{User(Text("Look.")), Results(Result(append([]event.Part{Text("here")}, parts...)...))}}
+	}
+	link := func(kind event.PartType, mime, url string) event.Part {
+		return event.Part{Type: kind, MIMEType: mime, URL: url}
+	}
+	const inside = "https://intranet.example/a.png?token=abc"
+	return []Case{
+		{Name: "an image of the user", Golden: true, Talk: func(w Traits) Talk { return shown(w.Image, png, byUser(image("image/png", png), Text("Well?"))) }},
+		{Name: "a PDF of the user", Golden: true, Talk: func(w Traits) Talk { return shown(w.PDF, pdf, byUser(file("application/pdf", pdf))) }},
+		{Name: "an image of a tool", Golden: true, Talk: func(w Traits) Talk { return shown(w.ResultImage, png, byTool(image("image/png", png))) }},
+		{Name: "a PDF of a tool", Golden: true, Talk: func(w Traits) Talk { return shown(w.ResultPDF, pdf, byTool(file("application/pdf", pdf))) }},
+		{Name: "an image of a tool that failed", Talk: func(w Traits) Talk {
+			k := shown(w.ResultImage, png, Talk{Said: []Say{User(Text("Look.")), Results(Failed(Text("blurred"), image("image/png", png)))}})
+			return k
+		}},
+		{Name: "an image called something else", Talk: func(w Traits) Talk {
+			k := shown(w.Image, png, byUser(image("image/jpeg", png)))
+			k.Lacks = append(k.Lacks, "data:image/jpeg", `:"image/jpeg"`, `"format":"jpeg"`)
+			return k
+		}},
+		{Name: "an image that is none", Talk: Always(shown(false, "bm90IGFuIGltYWdl", byUser(image("image/x-unknown", "bm90IGFuIGltYWdl"))))},
+		{Name: "data that is no base64", Talk: Always(shown(false, "!!!", byUser(image("image/png", "!!!"))))},
+		{Name: "a text file of the user", Talk: Always(Talk{
+			Script: "[[turn]]\ntext = \"Done.\"\n", Said: []Say{User(Text("Read:"), file("text/markdown", note))}, Want: []Reading{spoke("Done.")},
+			Any: []string{note, "Three open points.", leftOut},
+		})},
+		{Name: "more images than a request takes", Check: checkAlbum},
+		{Name: "an image by address", Golden: true, Talk: func(w Traits) Talk {
+			return shown(w.ImageURL, "https://pictures.internal/a.png", byUser(link(event.ImageURLPart, "image/png", "https://pictures.internal/a.png")))
+		}},
+		// A skill without network would reach out by it.
+		{Name: "an address of a tool goes nowhere", Talk: Always(shown(false, "intranet.example", byTool(
+			link(event.ImageURLPart, "image/png", inside), link(event.FileURLPart, "application/pdf", "https://intranet.example/a.pdf"))))},
+		{Name: "an address that is not of the web", Talk: Always(shown(false, "passwd", byUser(link(event.FileURLPart, "application/pdf", "file:///etc/passwd"))))},
+	}
+}
+
+// checkAlbum sends a conversation with more images than any API takes in one request. The
+// newest is what the model is asked about, and is sent; of the others it is told.
+func checkAlbum(t *testing.T, s *Subject) {
+	const many, size = 16, 2_500_000
+	server, root := Serve(t, "[[turn]]\ntext = \"Seen.\"\n")
+	req := &model.Request{}
+	var last string
+	for i := range many {
+		data, err := base64.StdEncoding.DecodeString(png)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = append(data, strings.Repeat(fmt.Sprintf("%04d", i), size/4)...)
+		last = base64.StdEncoding.EncodeToString(data)
+		req.Messages = append(req.Messages, User(image("image/png", last), Text(fmt.Sprintf("image %02d", i)))(nil)...)
+	}
+	got, _, err := Ask(t.Context(), t, s.Open(t, Place{Root: root}), req)
+	if err != nil || got.Text != "Seen." {
+		t.Fatalf("%q, %v", got.Text, err)
+	}
+	body := string(server.Requests()[0].Raw)
+	if strings.Contains(body, last) != s.Image || !strings.Contains(body, leftOut) {
+		t.Errorf("that the last image is in a request of %d bytes is %v, want %v; that some are left out is %v", len(body), !s.Image, s.Image, strings.Contains(body, leftOut))
+	}
+	if !strings.Contains(body, "image 00") {
+		t.Error("the words of the first message are gone")
+	}
+}
