@@ -14,9 +14,11 @@ import (
 // noSkill stands as the skill of a call whose tool does not exist.
 const noSkill = "unknown"
 
-// calls turns the model's tool calls into the event that records them.
+// calls turns the model's tool calls into the event that records them, in the order in
+// which the model wrote them: some providers know a thought only by the call it led to.
+// They are carried out in the order plain, delegate, interactive.
 func (r *run) calls(answer *model.Answer) event.CallTools {
-	parts := r.inOrder(answer.Parts)
+	parts := slices.Clone(answer.Parts)
 	var calls []event.ToolCall
 	taken := make(ids)
 	for i := range parts {
@@ -35,31 +37,6 @@ func (r *run) calls(answer *model.Answer) event.CallTools {
 		calls = append(calls, event.ToolCall{ID: p.ToolCallID, SkillName: skillName, ToolName: p.ToolName})
 	}
 	return event.CallTools{NewMessage: r.message(parts), ToolCalls: calls, Usage: answer.Usage}
-}
-
-// inOrder sorts calls as they are answered: plain, delegate, interactive; within a kind, as
-// the model wrote them. What stands between two calls goes with the second, since some
-// providers know a call only together with the thought before it; what stands before the
-// first is about all of them and stays there.
-func (r *run) inOrder(parts []event.Part) []event.Part {
-	var groups [][]event.Part
-	begin, last := 0, -1
-	for i, p := range parts {
-		if p.Type != event.ToolCallPart {
-			continue
-		}
-		if last < 0 {
-			groups, begin = append(groups, parts[:i]), i
-		}
-		groups, begin, last = append(groups, parts[begin:i+1]), i+1, i
-	}
-	if last < 0 {
-		return slices.Clone(parts)
-	}
-	slices.SortStableFunc(groups[1:], func(a, b []event.Part) int {
-		return int(r.kind(a[len(a)-1].ToolName)) - int(r.kind(b[len(b)-1].ToolName))
-	})
-	return slices.Concat(append(groups, parts[begin:])...)
 }
 
 func (r *run) kind(tool string) skill.Kind {

@@ -112,10 +112,10 @@ func TestDelegateFails(t *testing.T) {
 	}
 	got := b.answers(len(b.script.requests) - 1)
 	want := []string{
-		"c5 did read", "c1 !Delegation failed: the model is on strike", "c2 fine",
+		"c1 !Delegation failed: the model is on strike", "c2 fine",
 		"c3 !Error: an Expert is called with a query that is not empty. Say in it all that it needs to know.",
 	}
-	if len(got) != 5 || !slices.Equal(got[:4], want) || !strings.HasPrefix(got[4], "c4 !Error: ") {
+	if len(got) != 5 || !slices.Equal(got[:3], want) || !strings.HasPrefix(got[3], "c4 !Error: ") || got[4] != "c5 did read" {
 		t.Errorf("the parent is told %q, want %q", got, want)
 	}
 	var names []string

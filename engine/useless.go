@@ -59,7 +59,7 @@ func (r *run) cutOff(answer *model.Answer) event.Body {
 // the reason. What stood before it stays, since some providers know a call only together
 // with the thought it follows.
 func (r *run) notCarriedOut(answer *model.Answer, message string) event.Body {
-	parts := r.inOrder(answer.Parts)
+	parts := slices.Clone(answer.Parts)
 	first := slices.IndexFunc(parts, func(p event.Part) bool { return p.Type == event.ToolCallPart })
 	only := *answer
 	only.Parts = slices.DeleteFunc(parts[:first+1], func(p event.Part) bool { return p.Type == event.TextPart })
