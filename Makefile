@@ -7,7 +7,7 @@ FUZZTIME         ?= 10s
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build npm test test-wire test-root sweep check cross race lint fuzz bench demo clean
+.PHONY: help build npm test conformance test-wire test-root sweep check cross race lint fuzz bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -15,7 +15,7 @@ help: ## list the targets
 build: ## build bin/perstack: one static file, no paths of this machine inside
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/perstack
 
-test: check cross race test-wire ## run everything that needs neither root nor a linter
+test: check cross race conformance test-wire ## run everything that needs neither root nor a linter
 
 # The tests run real MCP servers from npm, offline. What they need is fetched here, once.
 npm: .tools/npm/registry ## fetch the real MCP servers that tests run against (needs npm and a network)
@@ -51,6 +51,12 @@ race:
 	else \
 		echo "go test ./...   (no C compiler: without the race detector)"; go test ./...; \
 	fi
+
+# Under the race detector the endless answers are left out; here they are not. It prints
+# the table of all providers and cases.
+conformance: ## hold every provider to every promise of a model, and print the table
+	@out=$$(go test -count=1 -timeout 20m -v -run 'TestConformance$$' ./model/providers 2>&1); code=$$?; \
+	echo "$$out" | grep -vE '^ *(=== |--- (PASS|SKIP))'; exit $$code
 
 # A module of its own: the SDKs that it is held against stay out of go.mod.
 test-wire: ## hold the wires and the scripted server against the providers' own SDKs

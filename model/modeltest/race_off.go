@@ -1,0 +1,6 @@
+//go:build !race
+
+package modeltest
+
+// races says that the race detector looks on.
+const races = false
