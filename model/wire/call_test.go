@@ -79,7 +79,7 @@ func TestPackedAnswer(t *testing.T) {
 		if status == 200 && (e.Name != "InvalidAnswer" || !strings.Contains(e.Message, `packed as "gzip"`)) {
 			t.Errorf("%+v", e)
 		}
-		if status == 500 && (e.StatusCode != 500 || !strings.HasSuffix(e.Message, "no reason given")) {
+		if status == 500 && (e.StatusCode != status || !strings.HasSuffix(e.Message, "no reason given")) {
 			t.Errorf("%+v", e)
 		}
 	}
