@@ -39,7 +39,9 @@ func (r *run) generateToolCall(ctx context.Context) event.Body {
 	case said:
 		return event.CompleteRun{NewMessage: r.expertMessage(answer), Usage: answer.Usage}
 	}
-	return r.uselessAnswer(answer.Usage, "EmptyGeneration", "The answer held neither a tool call nor text. Call a tool, or answer with text.", nil)
+	return r.uselessAnswer(answer.Usage, complaint{
+		"EmptyGeneration", "The answer held neither a tool call nor text. Call a tool, or answer with text.", "the model answered with neither text nor a tool call",
+	}, nil)
 }
 
 // tools are what the model can call. They are made once: a step costs the same however

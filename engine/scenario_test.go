@@ -156,7 +156,7 @@ func TestRetriesAreLimited(t *testing.T) {
 	}{
 		{"transport", []turn{{fail: []error{busy, busy, busy}}}, 2, 2, "Max retries (2) exceeded: overloaded"},
 		{"none allowed", []turn{{fail: []error{busy}}}, 0, 0, "Max retries (0) exceeded: overloaded"},
-		{"empty answers", []turn{says(""), says(""), says("")}, 2, 2, "Max retries (2) exceeded: The answer held neither"},
+		{"empty answers", []turn{says(""), says(""), says("")}, 2, 2, "Max retries (2) exceeded: the model answered with neither"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
