@@ -20,6 +20,8 @@ func TestUnexpectedFinish(t *testing.T) {
 	silent.disobeys = true
 	last := odd("Half of")
 	last.disobeys = true
+	half := does("act").with(func(a *model.Answer) { a.Parts, a.Finish, a.Reason = said("Half of", a.Parts...), model.FinishOther, "moon phase" })
+	half.disobeys = true
 	for name, tt := range map[string]struct {
 		turns []turn
 		want  string
@@ -27,6 +29,7 @@ func TestUnexpectedFinish(t *testing.T) {
 		"a text":               {[]turn{odd("Half of")}, `"moon phase"`},
 		"without any reason":   {[]turn{silent}, "does not say why"},
 		"the final answer":     {[]turn{does("attemptCompletion"), last}, `"moon phase"`},
+		"words beside a call": {[]turn{does("attemptCompletion"), half}, `"moon phase"`},
 		"calls without a call": {[]turn{says("I call.").with(func(a *model.Answer) { a.Finish, a.Reason = model.FinishToolCalls, "tool_use" })}, `"tool_use"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +64,36 @@ func TestCallsInTheFinalAnswer(t *testing.T) {
 	b.checkJournal()
 }
 
+// Words that stand beside such calls are the final answer, and the calls are dropped.
+func TestWordsBesideCallsInTheFinalAnswer(t *testing.T) {
+	both := does("act").with(func(a *model.Answer) { a.Parts = said("Done.", a.Parts...) })
+	both.disobeys = true
+	b := newBench(t, does("attemptCompletion"), both)
+	r := b.must(Input{Query: "go"})
+	if r.Status != event.StatusCompleted || r.Text != "Done." || len(b.tools.ran) != 0 {
+		t.Errorf("ended as %+v, and %v ran", r, b.tools.ran)
+	}
+	b.checkJournal()
+}
+
+// Of a turn that was cut off, the first call stays, with the thought that led to it and
+// without what was said.
+func TestPartsOfACutOffTurn(t *testing.T) {
+	cut := does("read", "act").with(func(a *model.Answer) {
+		a.Finish, a.Parts = model.FinishLength, append(thought("hm", "sig"), said("I read.", a.Parts...)...)
+	})
+	b := newBench(t, cut, says("done"))
+	b.must(Input{Query: "go"})
+	var got []event.PartType
+	for _, p := range last[event.Retry](b).NewMessages[0].Contents {
+		got = append(got, p.Type)
+	}
+	if diff := cmp.Diff([]event.PartType{event.ThinkingPart, event.ToolCallPart}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	b.checkJournal()
+}
+
 // A pause of the provider is no end: what it said so far is sent back to it, and its last
 // words are the answer.
 func TestPause(t *testing.T) {
@@ -78,6 +111,30 @@ func TestPause(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, back.Contents); diff != "" || back.Type != event.ExpertMessage {
 		t.Errorf("sent back (-want +got):\n%s", diff)
+	}
+	b.checkJournal()
+}
+
+// Pauses are not counted against the failures that are allowed, but do not go on for ever.
+func TestPausesAreNoFailures(t *testing.T) {
+	pause := func() turn {
+		return turn{answer: &model.Answer{Parts: said("Hm."), Finish: model.FinishPause, Usage: spent(3)}}
+	}
+	b := newBench(t, pause(), pause(), pause(), says("Found."))
+	b.maxRetries = 0
+	if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted || r.Text != "Found." {
+		t.Errorf("ended as %+v", r)
+	}
+	b.checkJournal()
+
+	var turns []turn
+	for range 2 * maxPauses {
+		turns = append(turns, pause())
+	}
+	b = newBench(t, turns...)
+	b.maxRetries = 0
+	if r := b.must(Input{Query: "go"}); r.Failure == nil || r.Failure.Name != "MaxRetriesExceeded" || len(b.script.requests) != maxPauses+1 {
+		t.Errorf("ended as %+v after %d requests", r, len(b.script.requests))
 	}
 	b.checkJournal()
 }

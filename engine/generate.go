@@ -66,19 +66,19 @@ func (r *run) generateRunResult(ctx context.Context) event.Body {
 	switch {
 	case err != nil:
 		return r.failedGeneration(ctx, err)
+	case answer.Finish == model.FinishContentFilter:
+		return filtered(answer)
 	case len(answer.Calls()) > 0 && answer.Text() == "": // some cannot be told to call nothing
 		return r.failedGeneration(ctx, &model.Error{
 			Name: "EmptyGeneration", Message: "the model called tools instead of giving its final answer", Retryable: true, Usage: answer.Usage,
 		})
-	case answer.Finish == model.FinishContentFilter:
-		return filtered(answer)
 	case answer.Finish == model.FinishLength:
 		return event.StopRunByError{Usage: answer.Usage, Error: event.Failure{
 			Name:    "LengthExceeded",
 			Message: "the final answer was cut off by the model's output limit; ask for a shorter one",
 		}}
 	}
-	if answer.Finish != model.FinishStop && len(answer.Calls()) == 0 {
+	if answer.Finish != model.FinishStop && !(answer.Finish == model.FinishToolCalls && len(answer.Calls()) > 0) {
 		return unexplained(answer)
 	}
 	return event.CompleteRun{ToolMessage: ref, NewMessage: r.expertMessage(answer), Usage: answer.Usage}

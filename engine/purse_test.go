@@ -157,3 +157,14 @@ func TestPriceOfQuestionsOnly(t *testing.T) {
 		t.Errorf("%s after %d requests of 10 dollars each, with 5 to spend", r.Status, len(b.script.requests))
 	}
 }
+
+// A long question has a price of its own, and so has its answer.
+func TestLongQuestionsLeaveLess(t *testing.T) {
+	price := expert.Price{Input: 1, Output: 10, Long: expert.LongPrice{Above: 1000, Input: 2, Output: 20}}
+	p := &purse{limits: expert.Limits{MaxCost: 1}}
+	for input, want := range map[int]float64{1000: (1 - 0.001) / 10 * 1e6, 2000: (1 - 0.004) / 20 * 1e6} {
+		if got := p.left(input, price)[0].output; math.Abs(got-want) > 1 {
+			t.Errorf("a question of %d tokens leaves %v, want %v", input, got, want)
+		}
+	}
+}

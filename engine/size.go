@@ -25,10 +25,9 @@ func size(m *event.Message) int {
 func sizeOf(parts []event.Part) int {
 	n := 0
 	for _, p := range parts {
-		n += len(p.Text) + len(p.URL) + len(p.Thinking) + len(p.Args) + len(p.ToolName) + sizeOf(p.Contents)
+		// Marks are sent back as they came.
+		n += len(p.Text) + len(p.URL) + len(p.Thinking) + len(p.Args) + len(p.ToolName) + len(p.Signature) + len(p.ProviderData) + sizeOf(p.Contents)
 		switch p.Type {
-		case event.ProviderPart: // it is sent back as it came
-			n += len(p.ProviderData)
 		case event.ImageURLPart, event.ImageInlinePart, event.ImageBinaryPart:
 			n += imageBytes
 		case event.FileURLPart, event.FileInlinePart, event.FileBinaryPart:

@@ -24,6 +24,7 @@ func TestSizeOfAMessage(t *testing.T) {
 		"text":      {event.Part{Type: event.TextPart, Text: "hello"}, 5},
 		"thinking":  {event.Part{Type: event.ThinkingPart, Thinking: "hm"}, 2},
 		"a call":    {event.Part{Type: event.ToolCallPart, ToolName: "read", Args: jsontext.Value(`{"a":1}`)}, 11},
+		"a search":  {event.Part{Type: event.ProviderPart, ToolName: "web", ProviderData: jsontext.Value(`{"a":1}`)}, 10},
 		"an image":  {event.Part{Type: event.ImageInlinePart, EncodedData: data}, imageBytes},
 		"a picture": {event.Part{Type: event.ImageBinaryPart, Data: data}, imageBytes},
 		"a PDF":     {event.Part{Type: event.FileInlinePart, EncodedData: data}, 10_000},

@@ -96,11 +96,18 @@ func (r *run) cutText(answer *model.Answer) event.Body {
 	return r.uselessAnswer(answer.Usage, c, &exchange{messages: pair})
 }
 
+// maxPauses is how often in a row a provider may pause, where fewer failures are allowed: a
+// pause is none, but something has to end a circle.
+const maxPauses = 20
+
 // paused lets a turn go on in which the provider ran tools of its own, and stopped for
 // breath: what it has said so far is sent back to it.
 func (r *run) paused(answer *model.Answer) event.Body {
 	c := complaint{"Paused", "The provider paused in the middle of its own tools.", "the provider paused again and again in the middle of its own tools"}
-	return r.uselessAnswer(answer.Usage, c, &exchange{messages: []*event.Message{r.message(answer.Parts)}})
+	if r.state.RetryCount >= max(r.job.MaxRetries, maxPauses) {
+		return r.uselessAnswer(answer.Usage, c, nil)
+	}
+	return event.Retry{Reason: reason(c.name, c.toModel), Usage: answer.Usage, NewMessages: []*event.Message{r.message(answer.Parts)}}
 }
 
 // reason is the JSON text by which a failure is described to model and observers.

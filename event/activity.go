@@ -38,12 +38,14 @@ const (
 	ActivityDelegationComplete ActivityType = "delegationComplete" // Count
 	ActivityInteractiveTool    ActivityType = "interactiveTool"    // SkillName, ToolName, Args
 	ActivityGeneralTool        ActivityType = "generalTool"        // SkillName, ToolName, Args, Result, Error
+	ActivityProviderTool       ActivityType = "providerTool"       // ToolName, Args: the call as the provider wrote it
 )
 
-// Three types are ours and unknown to earlier releases: [ActivityRemark] is what the
+// Four types are ours and unknown to earlier releases: [ActivityRemark] is what the
 // model said together with its calls, [ActivityAnswer] what the user answered to an
-// interactive tool, and [ActivityStopped] the end of a Run that reached a limit or was
-// interrupted: it did not fail, and a person should see the difference.
+// interactive tool, [ActivityProviderTool] what the provider ran itself, and
+// [ActivityStopped] the end of a Run that reached a limit or was interrupted: it did not
+// fail, and a person should see the difference.
 
 // Reasons of an [ActivityStopped].
 const (

@@ -10,6 +10,11 @@ func FromCheckpoint(cp Checkpoint, step Step) []Activity {
 	if text := stepRemark(step); text != "" && cp.Status != StatusCompleted { // there it is the answer
 		activities = append([]Activity{{Type: ActivityRemark, Text: text}}, activities...)
 	}
+	var ran []Activity
+	for _, p := range providerCalls(step.NewMessages) {
+		ran = append(ran, providerActivity(p))
+	}
+	activities = append(ran, activities...)
 	reasoning := stepReasoning(step)
 	for i := range activities {
 		activities[i].Reasoning = reasoning

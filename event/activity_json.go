@@ -90,6 +90,12 @@ func (a *Activity) shape() any {
 			ToolName  string         `json:"toolName"`
 			Args      jsontext.Value `json:"args"`
 		}{h, a.SkillName, a.ToolName, orEmptyObject(a.Args)}
+	case ActivityProviderTool:
+		return struct {
+			head     `json:",embed"`
+			ToolName string         `json:"toolName"`
+			Args     jsontext.Value `json:"args"`
+		}{h, a.ToolName, orEmptyObject(a.Args)}
 	case ActivityGeneralTool:
 		return struct {
 			head      `json:",embed"`

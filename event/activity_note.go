@@ -159,6 +159,7 @@ func (n *note) completeRun(b CompleteRun) {
 		n.run.remark = "" // it was the answer
 	}
 	n.say()
+	n.providerRan()
 	n.addThought(Activity{Type: ActivityComplete, Text: text}, "completion-"+n.event.RunID)
 }
 

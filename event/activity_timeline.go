@@ -69,6 +69,7 @@ func (t *Timeline) Apply(e Event) []Activity {
 	case CallTools:
 		n.run.learn(b.ToolCalls, b.NewMessage, true)
 		n.run.think(b.NewMessage)
+		n.providerRan()
 		n.remark(b)
 	case EndToolCall:
 		n.run.meet(b.ToolResult)
@@ -89,6 +90,7 @@ func (t *Timeline) Apply(e Event) []Activity {
 	case FinishAllToolCalls:
 		n.delegationComplete(e.ID)
 	case Retry:
+		n.providerRan()
 		n.retry(b.Reason)
 	case ContinueToNextStep:
 		n.end(b.End)

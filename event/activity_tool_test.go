@@ -178,7 +178,7 @@ func TestEveryActivityTypeHasAShape(t *testing.T) {
 		}
 		return true
 	})
-	if count != 27 {
+	if count != 28 {
 		t.Errorf("found %d activity types", count)
 	}
 	if _, err := marshal(Activity{Type: "nap"}); err == nil {

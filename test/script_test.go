@@ -52,7 +52,8 @@ func TestMain(m *testing.M) {
 //	                          word names the Expert
 //	extends NEW OLD           the file begins with all that the other has, and has more
 //	exitcode N perstack …     the command ends with this exit code
-//	llm FILE                  starts a scripted model server; $ANTHROPIC_BASE_URL and the key lead to it
+//	llm FILE [PROVIDER]       starts a scripted model server; the variables of the provider, else of
+//	                          anthropic, lead to it
 //
 // The program evilmcp, an MCP server in many bad modes, is in the PATH.
 func TestScripts(t *testing.T) {
@@ -128,15 +129,29 @@ func checkpoint(ts *testscript.TestScript, neg bool, args []string) {
 
 // startLLM serves a script of internal/testkit/llm until the test script ends.
 func startLLM(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: llm FILE")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: llm FILE [PROVIDER]")
+	}
+	provider := "anthropic"
+	if len(args) == 2 {
+		provider = args[1]
 	}
 	script, err := llm.Parse(args[0], []byte(ts.ReadFile(args[0])))
 	ts.Check(err)
-	url, stop := llm.New(script).Serve()
+	server := llm.New(script)
+	_, stop := server.Serve()
 	ts.Defer(stop)
-	ts.Setenv("ANTHROPIC_BASE_URL", url)
-	ts.Setenv("ANTHROPIC_API_KEY", llm.Key)
+	// A file with credentials must not lie among those that an Expert may read.
+	dir, err := os.MkdirTemp("", "llm")
+	ts.Check(err)
+	ts.Defer(func() { _ = os.RemoveAll(dir) })
+	env := llm.Env(provider, server.Root(), dir)
+	if env == nil {
+		ts.Fatalf("llm: nothing leads to a provider called %q", provider)
+	}
+	for name, value := range env {
+		ts.Setenv(name, value)
+	}
 }
 
 func exitcode(ts *testscript.TestScript, neg bool, args []string) {

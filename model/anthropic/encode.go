@@ -25,7 +25,9 @@ type encoded struct {
 	thinks      bool   // the first block is a thought
 	onlyResults bool   // all blocks are results of tools
 	media       int    // what images and files weigh, in bytes
+	images      int
 	hosted      []hosting
+	sandbox     *sandbox // in which the provider ran code; nil if it did not
 }
 
 func (e *encoded) empty() bool { return len(e.open) == 0 }
@@ -46,8 +48,9 @@ type block struct {
 	Signature string         `json:"signature,omitzero"`
 	Data      string         `json:"data,omitzero"`
 
-	kept  jsontext.Value // of a block that goes back as it came: all of it
-	media int
+	kept   jsontext.Value // of a block that goes back as it came: all of it
+	media  int
+	images int
 }
 
 // content is what a tool returned: a text, or a list of blocks. A text goes into the
@@ -98,8 +101,10 @@ type encoder struct {
 	known  model.Known
 	slim   bool // without media, which were sent before
 	spent  int  // bytes of media so far
+	images int  // so far
 
 	without map[string]bool // calls of the provider's own that are left out
+	sandbox *sandbox
 }
 
 // message writes a message. Thoughts of others than the author are left out, and what
@@ -129,11 +134,12 @@ func (e *encoder) message(m *event.Message) *encoded {
 		out.onlyResults = out.onlyResults && b.Type == typeResult
 		out.markable = !b.isThought() && b.kept == nil
 		out.media += b.weight()
+		out.images += b.images
 		if b.kept != nil {
 			out.hosted = append(out.hosted, hostingOf(b.kept))
 		}
 	}
-	out.open = bytes.TrimSuffix(out.open, []byte("}"))
+	out.open, out.sandbox = bytes.TrimSuffix(out.open, []byte("}")), e.sandbox
 	return out
 }
 
@@ -172,6 +178,12 @@ func (e *encoder) assistant(m *event.Message, own bool) (blocks []block) {
 			}
 		case event.ProviderPart:
 			kept := jsontext.Value(bytes.TrimSpace(p.ProviderData))
+			if p.ToolName == typeSandbox {
+				if s := sandboxOf(kept); own && s != nil {
+					e.sandbox = s
+				}
+				continue
+			}
 			if own && kept.Kind() == '{' && kept.IsValid() && !e.without[hostingOf(kept).Call] {
 				blocks = append(blocks, block{Type: typeKept, kept: kept})
 			}
@@ -225,6 +237,7 @@ func (e *encoder) result(p *event.Part) block {
 	for i := range list {
 		b.IsError = b.IsError && list[i].Type == typeText
 		b.media += list[i].weight()
+		b.images += list[i].images
 	}
 	switch {
 	case len(list) > 0:

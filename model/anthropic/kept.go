@@ -19,6 +19,9 @@ type kept struct {
 	citations []jsontext.Value
 }
 
+// maxMembers bounds what a block is made of, citations included.
+const maxMembers = 10_000
+
 func keep(raw jsontext.Value) *kept {
 	k := &kept{words: map[string]*strings.Builder{}}
 	if wire.Decode(raw, &k.members) != nil || k.members == nil {
@@ -59,6 +62,8 @@ func (k *kept) fold(event []byte) {
 		var words string
 		switch {
 		case name == "type":
+		case len(k.members)+len(k.words)+len(k.citations) > maxMembers: // no block has so many
+			return
 		case name == "citation":
 			k.citations = append(k.citations, value)
 		case wire.Decode(value, &words) != nil:

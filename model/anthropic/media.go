@@ -27,6 +27,11 @@ const (
 const (
 	maxImage = 5 << 20
 	maxMedia = 28_000_000 // in a request of 32 MB, the rest of which is for words
+
+	// A request takes 100 images. With more than manyImages it takes none that is larger
+	// than 2000 pixels, so that one screenshot too many would end a job.
+	maxImages  = 100
+	manyImages = 20
 )
 
 // media encodes an image or a file, given by its bytes or by its address.
@@ -41,14 +46,25 @@ func (e *encoder) media(p *event.Part, fromTool bool) block {
 	case m.URL != "" && fromTool:
 		// The provider would fetch it: a skill without a network could reach out by it.
 		return leftOut(kind, "an address that a tool returned is not fetched")
-	case m.URL != "":
-		return e.linked(p, m)
 	}
-	b := e.inline(m)
+	b := e.encode(p, m)
+	if b.Type == typeImage {
+		if e.images++; e.images > maxImages {
+			return leftOut(kind, "this provider takes at most 100 images")
+		}
+		b.images = 1
+	}
 	if e.spent += b.weight(); e.spent > maxMedia { // a message alone may be more than a request takes
 		return leftOut(kind, "there is too much in one message")
 	}
 	return b
+}
+
+func (e *encoder) encode(p *event.Part, m wire.Medium) block {
+	if m.URL != "" {
+		return e.linked(p, m)
+	}
+	return e.inline(m)
 }
 
 // inline encodes bytes.
@@ -72,16 +88,27 @@ func (e *encoder) inline(m wire.Medium) block {
 
 // linked encodes an address of the user's, which the provider fetches itself.
 func (e *encoder) linked(p *event.Part, m wire.Medium) block {
-	image := m.IsImage() || m.Type == "" && p.Type == event.ImageURLPart
+	image := isImage(p, m)
 	switch {
+	case !fetches(p):
+		return leftOut(cmp.Or(m.Type, p.MIMEType), "this provider fetches images and pdf by https only; give the bytes")
 	case image && e.known.Images == model.Unable, m.Type == wire.TypePDF && e.known.PDF == model.Unable:
 		return leftOut(m.Type, "this model cannot look at it")
 	case image:
 		return block{Type: typeImage, Source: &source{Type: "url", URL: m.URL}}
-	case m.Type == wire.TypePDF:
-		return block{Type: typeDocument, Source: &source{Type: "url", URL: m.URL}}
 	}
-	return leftOut(m.Type, "this model fetches images and pdf only")
+	return block{Type: typeDocument, Source: &source{Type: "url", URL: m.URL}}
+}
+
+func isImage(p *event.Part, m wire.Medium) bool {
+	return m.IsImage() || m.Type == "" && p.Type == event.ImageURLPart
+}
+
+// fetches reports whether the provider fetches what is behind an address: images and PDF,
+// by https. Another address is refused with the whole request.
+func fetches(p *event.Part) bool {
+	m, err := wire.MediaOf(p)
+	return err == nil && strings.HasPrefix(m.URL, "https:") && (isImage(p, m) || m.Type == wire.TypePDF)
 }
 
 func leftOut(what, why string) block { return block{Type: typeText, Text: wire.LeftOut(what, why)} }

@@ -84,3 +84,32 @@ func TestMediaBudget(t *testing.T) {
 		t.Errorf("the start changed %d times", changes)
 	}
 }
+
+// However small they are, a request has no more images than the API takes of any size.
+func TestNumberOfImages(t *testing.T) {
+	m := &Model{cfg: wire.Config{Model: "m"}}
+	shown := []event.Part{
+		{Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: sized(pngHead, 40)},
+		{Type: event.ImageURLPart, MIMEType: "image/png", URL: "https://example.com/a.png"},
+	}
+	images := func(req *model.Request) (n int) {
+		for _, piece := range m.body(req) {
+			n += strings.Count(string(piece), `"type":"image"`)
+		}
+		return n
+	}
+	req := &model.Request{}
+	for i := range 60 {
+		req.Messages = append(req.Messages, &event.Message{Type: event.UserMessage, Contents: shown[i%2 : i%2+1]})
+		if n := images(req); n == 0 || n > manyImages {
+			t.Fatalf("%d images in a conversation that has %d", n, i+1)
+		}
+	}
+	var all []event.Part
+	for range maxImages + 1 {
+		all = append(all, shown[0])
+	}
+	if n := images(&model.Request{Messages: []*event.Message{{Type: event.UserMessage, Contents: all}}}); n != maxImages {
+		t.Errorf("%d images in a message that has %d", n, len(all))
+	}
+}

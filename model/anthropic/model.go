@@ -31,6 +31,7 @@ type Model struct {
 	hosted hosted
 	lists  wire.Lists
 
+	resolved  wire.Resolved
 	messages  wire.Encoded[*encoded]
 	slimmed   wire.Encoded[*encoded] // the same without their media
 	encodings atomic.Int64           // how many messages were encoded; tests look at it
@@ -40,12 +41,12 @@ var _ model.Model = (*Model)(nil)
 
 // New returns a model, or says what is wrong with the configuration.
 func New(cfg Config) (*Model, error) {
-	m := &Model{cfg: cfg.Config}
+	m := &Model{cfg: cfg.Config, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: fetches}}
 	m.cfg.Provider = cmp.Or(cfg.Provider, provider)
 	if err := m.cfg.Begin(defaultBaseURL); err != nil {
 		return nil, err
 	}
-	if err := m.cfg.CheckKey("ANTHROPIC_API_KEY", cfg.Key); err != nil {
+	if err := m.cfg.CheckKey(cmp.Or(cfg.KeyVariable, "ANTHROPIC_API_KEY"), cfg.Key); err != nil {
 		return nil, err
 	}
 	if err := m.cfg.Extra.Check(m.cfg.Provider, "model", "max_tokens", "stream", "system", "messages", "tools", "tool_choice"); err != nil {
@@ -70,12 +71,16 @@ func New(cfg Config) (*Model, error) {
 // Generate streams one turn.
 func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return wire.Generate(func(tell wire.Tell) (*model.Answer, error) {
+		req, err := m.resolved.Request(ctx, req)
+		if err != nil {
+			return nil, err
+		}
 		stream, err := m.cfg.Client.Post(ctx, "/messages", m.header(), m.body(req)...)
 		if err != nil {
 			return nil, err
 		}
 		defer stream.Close()
-		turn := turn{client: &m.cfg.Client, tools: req.Tools}
+		turn := turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
 		if err := turn.read(stream, tell); err != nil {
 			return nil, wire.Paid(err, turn.usage.total())
 		}

@@ -22,7 +22,12 @@ func (m *Model) limits(req *model.Request, talk []*encoded) (limit int, thinking
 	switch {
 	case m.cfg.Extra.Has("thinking"):
 		return limit, ""
-	case budget == 0: // what is left out is up to the model; some refuse to be told not to think
+	case budget == 0 && adaptive && req.Reasoning != "" && !m.cfg.Extra.Has("output_config"):
+		// Whether it thinks is up to the model if thinking is left out, and some refuse to be
+		// told not to. But where nothing is said of the effort either, it is high: who asks
+		// for no thought would get more of it than who asks for little.
+		return limit, `,"output_config":{"effort":"` + effort(0, m.cfg.Known.Efforts) + `"}`
+	case budget == 0:
 		return limit, ""
 	case adaptive:
 		// Some models keep their thoughts to themselves if they are not asked for them.

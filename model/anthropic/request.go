@@ -25,7 +25,7 @@ func (m *Model) body(req *model.Request) [][]byte {
 		b.blocks(system)
 		b.Text(`]`)
 	}
-	m.tools(b, req)
+	m.tools(b, req, talk)
 	b.Text(`,"messages":[`)
 	for i, turn := range merge(talk) {
 		if i > 0 {
@@ -71,13 +71,13 @@ func (m *Model) conversation(messages []*event.Message) (system, talk []*encoded
 // much for one request.
 func (m *Model) slim(messages []*event.Message) []*encoded {
 	all := make([]*encoded, len(messages))
-	media := make([]int, len(messages))
+	media, images := make([]int, len(messages)), make([]int, len(messages))
 	for i, msg := range messages {
 		all[i] = m.encoded(msg, false)
-		media[i] = all[i].media
+		media[i], images[i] = all[i].media, all[i].images
 	}
-	for i := range wire.Slim(media, maxMedia) {
-		if media[i] > 0 {
+	for i := range max(wire.Slim(media, maxMedia), wire.Slim(images, manyImages)) {
+		if media[i]+images[i] > 0 {
 			all[i] = m.encoded(messages[i], true)
 		}
 	}

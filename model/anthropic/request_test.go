@@ -139,6 +139,10 @@ var requests = []struct {
 	{name: "adaptive", change: knowing(adaptive), req: model.Request{Reasoning: "medium", Messages: []*event.Message{
 		user("Read."), says(own, calls("c1", "read", "{}")), results(returned("c1", false, text("A"))), // a turn without a thought goes on with one
 	}}},
+	{name: "adaptive_without_room", change: knowing(adaptive), req: model.Request{Reasoning: "high", MaxTokens: 1279, Messages: hello().Messages}},
+	{name: "adaptive_off_extra", change: func(c *anthropic.Config) {
+		c.Known, c.Extra = adaptive, wire.Extra{"output_config": jsontext.Value(`{"effort":"max"}`)}
+	}, req: model.Request{Reasoning: expert.ReasoningNone, Messages: hello().Messages}},
 	{name: "adaptive_off", change: knowing(adaptive), req: model.Request{Reasoning: expert.ReasoningNone, Messages: hello().Messages}},
 	{name: "adaptive_unset", change: knowing(adaptive), req: model.Request{Messages: hello().Messages}},
 	{

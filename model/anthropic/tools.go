@@ -15,7 +15,7 @@ const maxName = 128
 // tools adds the part of a request that is about tools. For an answer in words they are
 // listed as well, the provider's too: its cache begins with them, and the conversation
 // speaks of them.
-func (m *Model) tools(b *body, req *model.Request) {
+func (m *Model) tools(b *body, req *model.Request, talk []*encoded) {
 	list := m.lists.Get(req.Tools, m.writeTools)
 	if len(list) == 0 {
 		return
@@ -26,9 +26,9 @@ func (m *Model) tools(b *body, req *model.Request) {
 		choice = "none"
 	}
 	b.Text(`,"tool_choice":{"type":"` + choice + `"}`)
-	if m.hosted.container != nil && !m.cfg.Extra.Has("container") {
+	if container := m.container(talk); container != nil {
 		b.Text(`,"container":`)
-		b.Add(m.hosted.container)
+		b.Add(container)
 	}
 }
 

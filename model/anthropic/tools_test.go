@@ -14,7 +14,7 @@ func TestToolsAreWrittenOnce(t *testing.T) {
 	m := &Model{}
 	written := func(textOnly bool, tools ...model.Tool) (list []byte, all string) {
 		b := &body{}
-		m.tools(b, &model.Request{Tools: tools, TextOnly: textOnly})
+		m.tools(b, &model.Request{Tools: tools, TextOnly: textOnly}, nil)
 		for _, piece := range b.Pieces {
 			all += string(piece)
 		}

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"strings"
@@ -15,11 +16,11 @@ import (
 // A turn is an answer in the making.
 type turn struct {
 	client *wire.Client
-	tools  []model.Tool // that were offered
 	draft  wire.Draft
 	blocks []*growing
 	open   map[int]*growing // by the number that the stream gives them
 	usage  usage
+	inside *sandbox // in which the provider ran code; nil if it did not
 	reason string
 	done   bool
 }
@@ -38,7 +39,8 @@ type message struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
 	Message struct {
-		Usage usage `json:"usage"`
+		Usage     usage          `json:"usage"`
+		Container jsontext.Value `json:"container"`
 	} `json:"message"`
 	ContentBlock jsontext.Value `json:"content_block"` // what an unknown one holds is not known either
 	Delta        struct {
@@ -49,6 +51,7 @@ type message struct {
 		PartialJSON string         `json:"partial_json"`
 		Citation    jsontext.Value `json:"citation"`
 		StopReason  string         `json:"stop_reason"`
+		Container   jsontext.Value `json:"container"`
 	} `json:"delta"`
 	Usage usage    `json:"usage"`
 	Error apiError `json:"error"`
@@ -65,6 +68,9 @@ func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
 			return err
 		}
 		chunk, err := t.take(e)
+		if err == nil {
+			err = t.draft.Check(t.client)
+		}
 		if err != nil {
 			return err
 		}
@@ -91,12 +97,14 @@ func (t *turn) take(e wire.Event) (model.Chunk, error) {
 	switch m.Type {
 	case "message_start":
 		t.usage.update(m.Message.Usage)
+		t.inside = sandboxOf(m.Message.Container)
 	case "content_block_start":
 		return t.start(m.Index, m.ContentBlock)
 	case "content_block_delta":
 		return t.grow(&m, e.Data), nil
 	case "message_delta":
 		t.usage.update(m.Usage)
+		t.inside = cmp.Or(sandboxOf(m.Delta.Container), t.inside)
 		if m.Delta.StopReason != "" {
 			t.reason = m.Delta.StopReason
 		}
@@ -158,7 +166,7 @@ func (t *turn) start(index int, raw jsontext.Value) (model.Chunk, error) {
 		g.ProviderData = marshal(block{Type: typeRedacted, Data: b.Data})
 	case typeToolUse:
 		g.Growing = t.draft.Open(event.ToolCallPart)
-		g.ToolCallID, g.ToolName, g.Args = b.ID, wire.OwnName(t.tools, b.Name, maxName), b.Input
+		g.ToolCallID, g.ToolName, g.Args = b.ID, b.Name, b.Input
 	}
 	return model.Chunk{}, nil
 }
@@ -219,7 +227,11 @@ func (t *turn) answer() *model.Answer {
 			g.ProviderData = cited(g.citations)
 		}
 	}
-	return &model.Answer{Parts: t.draft.Parts(), Usage: t.usage.total(), Finish: finish(t.reason), Reason: t.reason}
+	parts := t.draft.Parts()
+	if t.inside != nil {
+		parts = append([]event.Part{t.inside.part()}, parts...)
+	}
+	return &model.Answer{Parts: parts, Usage: t.usage.total(), Finish: finish(t.reason), Reason: t.reason}
 }
 
 func finish(reason string) model.Finish {

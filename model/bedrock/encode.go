@@ -21,7 +21,8 @@ const (
 type encoded struct {
 	role        string
 	pieces      [][]byte
-	documents   int      // numbers that it takes
+	documents   int // numbers that it takes
+	images      int
 	media       int      // bytes
 	tools       []string // that it speaks of
 	markable    bool     // a point of the cache may stand behind it
@@ -85,7 +86,7 @@ func encode(m *event.Message, enc *encoder) *encoded {
 			e.tools = append(e.tools, p.ToolName)
 		}
 	}
-	e.documents, e.media = enc.documents, enc.media
+	e.documents, e.images, e.media = enc.documents, enc.images, enc.media
 	return e
 }
 

@@ -34,6 +34,9 @@ func newAdditions(cfg *Config) (a additions, err error) {
 	if a.fields, err = object(cfg, "additionalModelRequestFields"); err != nil {
 		return a, err
 	}
+	if err := a.fields.Check(cfg.Provider, "max_tokens", "max_tokens_to_sample", "max_gen_len"); err != nil {
+		return a, err // a limit beside ours would not be held by the budget of a job
+	}
 	if err := takeLimit(cfg, a.inference); err != nil {
 		return a, err
 	}

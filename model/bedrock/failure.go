@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
@@ -20,7 +21,7 @@ type apiError struct {
 }
 
 func (e apiError) problem() wire.Problem {
-	message := cmp.Or(e.Message, e.Upper, e.Type)
+	message := withoutRequest(cmp.Or(e.Message, e.Upper, e.Type))
 	return wire.Problem{
 		Message: message,
 		// What is used up for today does not come back while a run waits.
@@ -28,6 +29,19 @@ func (e apiError) problem() wire.Problem {
 		Passing: e.Original == 429 || e.Original >= 500,
 	}
 }
+
+// withoutRequest cuts off the whole request, which the service repeats when its signature
+// is not the right one: what helps is in the first sentence.
+func withoutRequest(message string) string {
+	at := canonical.FindStringIndex(message)
+	if at == nil {
+		return message
+	}
+	first, _, _ := strings.Cut(message[:at[0]], ". ")
+	return cmp.Or(strings.TrimSpace(first), "the signature is not the right one")
+}
+
+var canonical = regexp.MustCompile(`(?i)the canonical string`)
 
 // explain reads the body of a failed answer.
 func explain(_ int, body []byte) wire.Problem {

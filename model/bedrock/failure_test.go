@@ -33,14 +33,17 @@ func refusing(status int, header http.Header, body string) http.HandlerFunc {
 }
 
 func TestRefusals(t *testing.T) {
+	const keys = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what the account may do"
 	says := func(words string) string { return `{"message":"` + words + `"}` }
 	for _, test := range []struct {
 		handler http.HandlerFunc
 		want    model.Error
 	}{
 		{refusing(400, nil, says("Input is too long for requested model.")), model.Error{StatusCode: 400, Message: "amazon-bedrock answered 400 Bad Request: Input is too long for requested model."}},
-		{refusing(403, nil, says("The canonical string should have been '"+secret+"'")), model.Error{StatusCode: 403, Message: "amazon-bedrock answered 403 Forbidden: The canonical string should have been '[redacted]'; check what the API key may do"}},
-		{refusing(403, nil, `{"Message":"Authentication failed"}`), model.Error{StatusCode: 403, Message: "amazon-bedrock answered 403 Forbidden: Authentication failed; check what the API key may do"}},
+		{refusing(403, nil, says("bad "+secret)), model.Error{StatusCode: 403, Message: "amazon-bedrock answered 403 Forbidden: bad [redacted]; " + keys}},
+		{refusing(403, nil, says(`The signature does not match. Check it. \n\nThe Canonical String for this request should have been\n'POST\n/model'`)), model.Error{StatusCode: 403, Message: "amazon-bedrock answered 403 Forbidden: The signature does not match; " + keys}},
+		{refusing(403, nil, says("The canonical string should have been 'POST'")), model.Error{StatusCode: 403, Message: "amazon-bedrock answered 403 Forbidden: the signature is not the right one; " + keys}},
+		{refusing(403, nil, `{"Message":"Authentication failed"}`), model.Error{StatusCode: 403, Message: "amazon-bedrock answered 403 Forbidden: Authentication failed; " + keys}},
 		{refusing(404, nil, says("no such model")), model.Error{StatusCode: 404, Message: "amazon-bedrock answered 404 Not Found: no such model; check the model's name and the base URL"}},
 		{refusing(408, nil, says("slow")), model.Error{StatusCode: 408, Retryable: true, Message: "amazon-bedrock answered 408 Request Timeout: slow"}},
 		{refusing(424, nil, says("bad")), model.Error{StatusCode: 424, Message: "amazon-bedrock answered 424 Failed Dependency: bad"}},
@@ -57,7 +60,7 @@ func TestRefusals(t *testing.T) {
 		{streaming(begin, exception("internalServerException", says("oops"))), model.Error{StatusCode: 500, Retryable: true, Message: "amazon-bedrock answered 500 Internal Server Error: oops"}},
 		{streaming(begin, exception("serviceUnavailableException", says("later"))), model.Error{StatusCode: 503, Retryable: true, Message: "amazon-bedrock answered 503 Service Unavailable: later"}},
 		{streaming(begin, exception("validationException", says("no"))), model.Error{StatusCode: 400, Message: "amazon-bedrock answered 400 Bad Request: no"}},
-		{streaming(begin, exception("accessDeniedException", says("expired "+secret))), model.Error{StatusCode: 403, Message: "amazon-bedrock answered 403 Forbidden: expired [redacted]; check what the API key may do"}},
+		{streaming(begin, exception("accessDeniedException", says("expired "+secret))), model.Error{StatusCode: 403, Message: "amazon-bedrock answered 403 Forbidden: expired [redacted]; " + keys}},
 		{streaming(begin, exception("newException", `garbage`)), model.Error{StatusCode: 500, Retryable: true, Message: "amazon-bedrock answered 500 Internal Server Error: newException"}},
 		{streaming(begin, frame("", ":message-type", "error", ":error-code", "InternalServerException", ":error-message", "sorry")), model.Error{StatusCode: 500, Retryable: true, Message: "amazon-bedrock answered 500 Internal Server Error: sorry"}},
 		{streaming(begin, frame("", ":message-type", "error", ":error-code", "ThrottlingException")), model.Error{StatusCode: 429, Retryable: true, Message: "amazon-bedrock answered 429 Too Many Requests: ThrottlingException"}},
@@ -312,5 +315,18 @@ func TestInterrupted(t *testing.T) {
 	}
 	if diff := cmp.Diff(usage, model.AsError(err).Usage); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What is to be checked is what was sent.
+func TestHintNamesTheVariable(t *testing.T) {
+	for want, change := range map[string]func(*bedrock.Config){
+		"no; check AWS_BEARER_TOKEN_BEDROCK, and what the account may do":                    func(c *bedrock.Config) { c.BearerToken = "a-bearer-token" },
+		"no; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what the account may do": func(c *bedrock.Config) { c.KeyVariable = "AWS_ACCESS_KEY_ID" },
+	} {
+		_, _, err := ask(t.Context(), serve(t, refusing(403, nil, `{"message":"no."}`), change), hello())
+		if e := failure(t, err); !strings.HasSuffix(e.Message, want) {
+			t.Errorf("%s; want %s", e.Message, want)
+		}
 	}
 }

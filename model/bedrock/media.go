@@ -13,7 +13,7 @@ import (
 const (
 	maxImage     = 5_000_000 // in base64: 3.75 MB
 	maxDocument  = 6_000_000 // 4.5 MB
-	maxImages    = 20        // in a message
+	maxImages    = 20        // in a request, documents included
 	maxDocuments = 5
 )
 
@@ -37,15 +37,16 @@ func (enc *encoder) medium(p *event.Part, returned bool) block {
 }
 
 func (enc *encoder) image(m wire.Medium) block {
-	enc.images++
 	switch {
 	case enc.known.Images == model.Unable:
 		return leftOut(m.Type, "this model cannot look at images")
 	case len(m.Data) > maxImage:
 		return leftOut(m.Type, "it is too large for this provider, which takes images of at most 3.75 MB")
-	case enc.images > maxImages:
-		return leftOut(m.Type, "this provider takes at most 20 images in a message")
-	case enc.slim:
+	case enc.images+enc.documents == maxImages:
+		return leftOut(m.Type, "this provider takes at most 20 images in a request")
+	}
+	enc.images++
+	if enc.slim {
 		return sentBefore(m)
 	}
 	enc.media += len(m.Data)
@@ -61,8 +62,8 @@ func (enc *encoder) document(m wire.Medium, format string) block {
 		return leftOut(m.Type, "this model cannot read pdf")
 	case len(m.Data) > maxDocument:
 		return leftOut(m.Type, "it is too large for this provider, which takes documents of at most 4.5 MB")
-	case enc.documents == maxDocuments:
-		return leftOut(m.Type, "this provider takes at most 5 documents in a message")
+	case enc.documents == maxDocuments, enc.images+enc.documents == maxImages:
+		return leftOut(m.Type, "this provider takes at most 5 documents in a request")
 	}
 	enc.documents++
 	if enc.slim {

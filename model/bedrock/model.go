@@ -55,6 +55,10 @@ func New(cfg Config) (*Model, error) {
 	if err := checkRegion(&cfg); err != nil {
 		return nil, err
 	}
+	cfg.KeyVariable = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" // either may be the wrong one
+	if cfg.BearerToken != "" {
+		cfg.KeyVariable = "AWS_BEARER_TOKEN_BEDROCK"
+	}
 	if err := cfg.Begin("https://bedrock-runtime." + cfg.Region + "." + domain(cfg.Region)); err != nil {
 		return nil, err
 	}
@@ -152,7 +156,7 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 			return nil, err
 		}
 		defer stream.Close()
-		turn := turn{client: &m.cfg.Client, tools: req.Tools}
+		turn := turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
 		if err := turn.read(stream, tell); err != nil {
 			return nil, wire.Paid(err, turn.usage.total())
 		}

@@ -61,13 +61,15 @@ func (m *Model) body(req *model.Request) [][]byte {
 	return b.Pieces
 }
 
-// slimmed says how many of the first messages go without their media.
+// slimmed says how many of the first messages go without their media: a request may have
+// so many bytes of them, so many documents, and so many images.
 func (m *Model) slimmed(messages []*event.Message) int {
-	weights := make([]int, len(messages))
+	bytes, documents, all := make([]int, len(messages)), make([]int, len(messages)), make([]int, len(messages))
 	for i, msg := range messages {
-		weights[i] = m.encoded(msg, false).media
+		e := m.encoded(msg, false)
+		bytes[i], documents[i], all[i] = e.media, e.documents, e.documents+e.images
 	}
-	return wire.Slim(weights, maxMedia)
+	return max(wire.Slim(bytes, maxMedia), wire.Slim(documents, maxDocuments), wire.Slim(all, maxImages))
 }
 
 // settings writes the members that say how to answer.

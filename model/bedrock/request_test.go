@@ -167,6 +167,13 @@ var requests = []struct {
 	{name: "effort_of_nova", change: func(c *bedrock.Config) {
 		c.Model, c.Known = "amazon.nova-2-lite-v1:0", model.Known{Reasoning: model.ReasoningEffort}
 	}, req: model.Request{Reasoning: "minimal", Messages: hello().Messages}},
+	{name: "effort_of_nova_off", change: func(c *bedrock.Config) {
+		c.Model, c.Known = "amazon.nova-2-lite-v1:0", model.Known{Reasoning: model.ReasoningEffort}
+	}, req: model.Request{Reasoning: "none", Messages: hello().Messages}},
+	// The highest effort and a limit are refused together, and the limit is a budget's.
+	{name: "effort_of_nova_within_a_limit", change: func(c *bedrock.Config) {
+		c.Model, c.Known = "amazon.nova-2-lite-v1:0", model.Known{Reasoning: model.ReasoningEffort}
+	}, req: model.Request{Reasoning: "high", MaxTokens: 500, Messages: hello().Messages}},
 	{name: "guardrail", change: func(c *bedrock.Config) {
 		c.Guardrail = &expert.Guardrail{Identifier: "gr-1", Version: "2", Trace: "enabled"}
 	}, req: model.Request{Messages: hello().Messages}},
@@ -251,7 +258,7 @@ func bodyOf(t testing.TB, change func(*bedrock.Config), req *model.Request) (bod
 }
 
 // The limit of a request lowers that of the model and never raises it. Thinking gets what
-// an answer leaves, or nothing; without it nothing has to be said.
+// an answer leaves, or nothing. Claude is told a limit in any case: the service's own is 4096.
 func TestMaxTokens(t *testing.T) {
 	for _, tt := range []struct {
 		model             string
@@ -259,8 +266,11 @@ func TestMaxTokens(t *testing.T) {
 		reasoning         expert.ReasoningBudget
 		limit, budget     int
 	}{
-		{sonnet, 64_000, 0, 0, "", 0, 0},
-		{sonnet, 64_000, 0, 0, "none", 0, 0},
+		{sonnet, 64_000, 0, 0, "", 64_000, 0},
+		{sonnet, 64_000, 0, 0, "none", 64_000, 0},
+		{sonnet, 0, 0, 0, "none", 32_000, 0},
+		{"us.anthropic.claude-opus-4-6-v1", 0, 0, 0, "high", 32_000, 0}, // thinks as it likes
+		{"us.anthropic.claude-opus-4-6-v1", 0, 0, 900, "high", 900, 0},
 		{sonnet, 64_000, 0, 0, "high", 64_000, 10_000},
 		{sonnet, 64_000, 0, 1, "", 1, 0},
 		{sonnet, 64_000, 0, 20_000, "high", 20_000, 10_000},
@@ -312,7 +322,7 @@ func TestMessagesAreEncodedOnce(t *testing.T) {
 		streaming(plain...)(w, r)
 	}, nil)
 	req := &model.Request{Messages: []*event.Message{instruction("Be brief.")}}
-	for i := range 10 {
+	for i := range 5 { // as many documents as a request takes
 		req.Messages = append(req.Messages, asks(text("Question."), file("text/plain", note), text("?")), says(own, text("Answer.")))
 		if _, _, err := ask(t.Context(), m, req); err != nil {
 			t.Fatal(err)
@@ -356,6 +366,27 @@ func TestSlim(t *testing.T) {
 	}
 	if !strings.Contains(body, "sent before; left out to keep the request small") {
 		t.Error("the model is not told")
+	}
+}
+
+// A request has so many documents and images, however many messages they stand in.
+func TestSlimByNumber(t *testing.T) {
+	for name, part := range map[string]event.Part{"documents": file("application/pdf", pdf), "images": image(png)} {
+		req := &model.Request{}
+		for i := range 50 {
+			req.Messages = append(req.Messages, asks(text("Read."), part), says(own, text("I did.")), user("Go on."))
+			if problem := refusal(t, sonnet, bodyOf(t, nil, req)); problem != "" {
+				t.Fatalf("%d %s: the service would refuse it: %s", i+1, name, problem)
+			}
+		}
+	}
+	// And in one message, both together.
+	parts := []event.Part{text("Look.")}
+	for range 20 {
+		parts = append(parts, image(png), file("text/plain", note))
+	}
+	if problem := refusal(t, sonnet, bodyOf(t, nil, &model.Request{Messages: []*event.Message{asks(parts...)}})); problem != "" {
+		t.Errorf("the service would refuse it: %s", problem)
 	}
 }
 
@@ -478,6 +509,7 @@ func TestEfforts(t *testing.T) {
 		reasoning expert.ReasoningBudget
 		want      string
 	}{
+		{nil, "none", "low"}, {[]string{"none", "low"}, "none", "none"}, {[]string{"minimal", "low"}, "0", "minimal"}, // what is not said is medium
 		{nil, "minimal", "low"}, {nil, "low", "low"}, {nil, "medium", "medium"}, {nil, "high", "high"},
 		{nil, "2048", "low"}, {nil, "2049", "medium"}, {nil, "5001", "high"},
 		{[]string{"minimal", "low", "high"}, "minimal", "minimal"}, {[]string{"minimal", "low", "high"}, "medium", "low"},

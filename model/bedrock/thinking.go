@@ -15,37 +15,62 @@ const (
 	minBudget    = 1024 // Claude's own
 	minAnswer    = 256  // what a thought leaves for the words after it, where room is short
 	roomToAnswer = 4096 // and where nothing is known of the model
+
+	// claudeOutput is what every Claude that can think is able to write at the least.
+	claudeOutput = 32_000
 )
 
 // thinking says how a request asks to think, by fields that are the model's own, and how
 // long the answer may be; 0 is what the model allows.
 func (m *Model) thinking(req *model.Request, talk []*encoded) (fields wire.Extra, limit int) {
 	limit = least(req.MaxTokens, m.cfg.MaxTokens)
-	way := m.way()
-	if req.Reasoning.Off() || req.Reasoning.Tokens() == 0 {
-		way = model.ReasoningNone
-	}
 	fields = wire.Extra{}
-	switch way {
+	if req.Reasoning == "" {
+		return fields, m.spoken(limit)
+	}
+	off := req.Reasoning.Off()
+	switch m.way() {
 	case model.ReasoningBudget:
-		if mayThink(talk) {
+		if !off && mayThink(talk) {
 			return m.budgeted(req.Reasoning, limit)
 		}
 	case model.ReasoningAdaptive: // which goes on after a turn without a thought
-		if limit > 0 && limit < minBudget+minAnswer {
-			break // there is no room for a thought
+		if off || limit > 0 && limit < minBudget+minAnswer { // there is no room for a thought
+			// Some refuse to be told not to think. But where nothing is said of the effort
+			// either, it is high: who asks for no thought would get more of it than who asks
+			// for little.
+			fields["output_config"] = jsontext.Value(`{"effort":` + m.effort(expert.ReasoningNone) + `}`)
+			break
 		}
 		// Some models keep their thoughts to themselves if they are not asked for them.
 		fields["thinking"] = jsontext.Value(`{"type":"adaptive","display":"summarized"}`)
 		fields["output_config"] = jsontext.Value(`{"effort":` + m.effort(req.Reasoning) + `}`)
 	case model.ReasoningEffort:
-		if word := m.effort(req.Reasoning); m.family == nova {
-			fields["reasoningConfig"] = jsontext.Value(`{"type":"enabled","maxReasoningEffort":` + word + `}`)
-		} else {
+		switch word := m.effort(req.Reasoning); {
+		case m.family != nova:
 			fields["reasoning_effort"] = jsontext.Value(word)
+		case !off: // which is what Nova is if nothing is said
+			if limit > 0 && word == `"high"` {
+				word = `"medium"` // with high, Nova refuses every limit
+			}
+			fields["reasoningConfig"] = jsontext.Value(`{"type":"enabled","maxReasoningEffort":` + word + `}`)
 		}
 	}
-	return fields, limit
+	return fields, m.spoken(limit)
+}
+
+// spoken is a limit that is always said to Claude. Where none is, the service cuts its
+// answers at 4096 tokens, thoughts included, although it documents another default.
+func (m *Model) spoken(limit int) int {
+	switch {
+	case limit > 0 || m.family != claude:
+		return limit
+	case m.cfg.Known.MaxOutputTokens > 0:
+		return m.cfg.Known.MaxOutputTokens
+	case model.ClaudeReasoning(m.cfg.Model) != model.ReasoningNone:
+		return claudeOutput
+	}
+	return 0 // of an old one, which writes no more than that
 }
 
 // way is how the model is asked to think. What the user sets by hand is not set twice.
@@ -86,6 +111,8 @@ func (m *Model) effort(asked expert.ReasoningBudget) string {
 	}
 	word, instead := "high", len(words)-1
 	switch n := asked.Tokens(); {
+	case asked.Off():
+		word = words[0] // the least there is
 	case slices.Contains(words, asked.String()):
 		word = asked.String()
 	case n <= 2048:

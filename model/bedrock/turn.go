@@ -17,7 +17,6 @@ import (
 // A turn is an answer in the making.
 type turn struct {
 	client  *wire.Client
-	tools   []model.Tool
 	draft   wire.Draft
 	open    map[int]*growing // by the number that the stream gives them
 	usage   usage
@@ -72,6 +71,9 @@ func (t *turn) read(stream io.Reader, tell wire.Tell) error {
 			return err
 		}
 		chunk, err := t.take(frame)
+		if err == nil {
+			err = t.draft.Check(t.client)
+		}
 		if err != nil {
 			return err
 		}
@@ -123,7 +125,7 @@ func (t *turn) start(m *message) {
 	t.put(m.Index, g) // also if it is of no use, so that its words find no other
 	if call := m.Start.ToolUse; call != nil && call.Type != "server_tool_use" {
 		g.Growing = t.draft.Open(event.ToolCallPart)
-		g.ToolCallID, g.ToolName, g.Args = call.ID, wire.OwnName(t.tools, call.Name, maxName), jsontext.Value("{}")
+		g.ToolCallID, g.ToolName, g.Args = call.ID, call.Name, jsontext.Value("{}")
 	}
 }
 

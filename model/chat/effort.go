@@ -13,17 +13,6 @@ import (
 // efforts are the words that the APIs have, from little to much.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// isReasoner reports whether a model of Azure thinks before it answers. A deployment may
-// have any name; only those of models that do not think are known for sure.
-func (m *Model) isReasoner() bool {
-	for _, prefix := range []string{"gpt-3", "gpt-4", "chatgpt-4o", "gpt-5-chat"} {
-		if strings.HasPrefix(m.cfg.Model, prefix) {
-			return false
-		}
-	}
-	return true
-}
-
 // alwaysThinks reports whether a model of DeepSeek cannot be told not to.
 func (m *Model) alwaysThinks() bool {
 	return m.cfg.Dialect == DeepSeek && m.cfg.Known.Reasoning == "" && strings.Contains(m.cfg.Model, "reasoner")
@@ -34,7 +23,7 @@ func (m *Model) effort(budget expert.ReasoningBudget) string {
 	switch m.cfg.Known.Reasoning {
 	case model.ReasoningEffort, model.ReasoningAdaptive:
 	case "":
-		if m.cfg.Dialect != Azure || !m.isReasoner() {
+		if m.cfg.Dialect != Azure || !model.OpenAIThinks(m.cfg.Model) {
 			return ""
 		}
 	default:
@@ -43,13 +32,16 @@ func (m *Model) effort(budget expert.ReasoningBudget) string {
 	word := effortOf(budget)
 	known := m.cfg.Known.Efforts
 	switch {
-	case word == "":
+	case word == "", word == "none" && m.cfg.Dialect == DeepSeek: // which has a switch for that
 		return ""
 	case len(known) > 0:
 		return nearest(known, word)
-	case word == "none":
-		return "" // what an older model takes for an error
-	case word == "minimal" && !takesMinimal(m.cfg.Model):
+	case word == "none" || word == "minimal":
+		// An older model takes none for an error. To say nothing would be no better: it
+		// then thinks more than one that is asked for little.
+		if takesMinimal(m.cfg.Model) {
+			return "minimal"
+		}
 		return "low"
 	}
 	return word
@@ -80,14 +72,11 @@ func takesMinimal(name string) bool {
 }
 
 // nearest returns the word itself if it is known, else the next lower one, else the next
-// higher: less thought costs less than was allowed. That a model shall not think is said
-// by its own word or not at all.
+// higher: less thought costs less than was allowed. Of a model that shall not think, but
+// has no word for that, the least is asked: if nothing is said, it thinks more.
 func nearest(known []string, word string) string {
 	if slices.Contains(known, word) {
 		return word
-	}
-	if word == "none" {
-		return ""
 	}
 	at := slices.Index(efforts, word)
 	for i := at - 1; i > 0; i-- {
@@ -103,14 +92,22 @@ func nearest(known []string, word string) string {
 	return ""
 }
 
-// guessesEffort reports whether a request asks for an effort because of the model's name
-// alone, which may mislead.
-func (m *Model) guessesEffort(req *model.Request) bool {
-	return !m.effortless.Load() && m.cfg.Known.Reasoning == "" && !m.cfg.Extra.Has("reasoning_effort") && m.effort(req.Reasoning) != ""
-}
-
-// isAboutEffort reports whether a request was refused because it asks for an effort.
-func isAboutEffort(err error) bool {
+// refusesEffort reports whether a request was refused because of how it speaks of effort,
+// and may speak of it in another way. Newer models take tools by Chat Completions only
+// when they are not asked to think, some only when they are told not to.
+func (m *Model) refusesEffort(err error, req *model.Request, asking int32) bool {
 	var failed *model.Error
-	return errors.As(err, &failed) && failed.StatusCode == http.StatusBadRequest && strings.Contains(failed.Message, "reasoning_effort")
+	if m.cfg.Dialect != Azure || m.cfg.Extra.Has("reasoning_effort") ||
+		!errors.As(err, &failed) || failed.StatusCode != http.StatusBadRequest || !strings.Contains(failed.Message, "reasoning_effort") {
+		return false
+	}
+	besideTools := strings.Contains(failed.Message, "Function tools with reasoning_effort")
+	switch asking {
+	case asks:
+		guessed := m.cfg.Known.Reasoning == "" && m.effort(req.Reasoning) != ""
+		return guessed || besideTools
+	case omits:
+		return besideTools
+	}
+	return false
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/model/chat"
@@ -24,8 +25,15 @@ func TestReasoning(t *testing.T) {
 		want   string // the effort
 	}{
 		{"o4-mini", model.Known{}, "", ""},
-		{"o4-mini", model.Known{}, "none", ""},
-		{"o4-mini", model.Known{}, "0", ""},
+		// What is not said is medium, so no thought is asked for by the least word.
+		{"o4-mini", model.Known{}, "none", "low"},
+		{"o4-mini", model.Known{}, "0", "low"},
+		{"gpt-5", model.Known{}, "none", "minimal"},
+		{"gpt-5.1", model.Known{}, "none", "low"},
+		{"gpt-4.1", model.Known{}, "none", ""},
+		{"o3", model.Known{Reasoning: model.ReasoningNone}, "none", ""},
+		{"x", effort("minimal low"), "none", "minimal"},
+		{"x", effort("low high"), "none", "low"},
 		{"o4-mini", model.Known{}, "minimal", "low"},
 		{"o4-mini", model.Known{}, "low", "low"},
 		{"o4-mini", model.Known{}, "medium", "medium"},
@@ -51,7 +59,7 @@ func TestReasoning(t *testing.T) {
 		{"o3", model.Known{Reasoning: model.ReasoningNone}, "low", ""},
 		{"x", effort("low high"), "medium", "low"},
 		{"x", effort("medium high"), "minimal", "medium"},
-		{"x", effort("high max"), "none", ""},
+		{"x", effort("high max"), "none", "high"},
 		{"x", effort("none low"), "none", "none"},
 		{"x", effort("none low"), "minimal", "low"},
 		{"x", effort("none"), "low", ""},
@@ -132,13 +140,68 @@ func TestEffortIsTakenBack(t *testing.T) {
 			}
 			streaming(begin, say("Hi"), end("stop"), spent, done)(w, r)
 		}, named("my-dep"))
-		req := hello()
-		req.Reasoning = "low"
-		for _, want := range []int{2, 3, 4} {
+		for i, want := range []int{2, 3, 4} {
+			req := hello()
+			req.Reasoning = []expert.ReasoningBudget{"none", "low", "none"}[i]
 			answer, told, err := ask(t.Context(), m, req)
 			if err != nil || answer.Text() != "Hi" || len(told) != 1 || asked != want {
 				t.Errorf("%d requests, told %q, %v", asked, told, err)
 			}
+		}
+	}
+}
+
+// Newer models take tools only when they are not asked to think, or only when they are
+// told not to. What is known of the model does not matter: the service says so.
+func TestToolsWithoutEffort(t *testing.T) {
+	const message = "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+	for name, tt := range map[string]struct {
+		takes func(body string) bool
+		asked []int
+	}{
+		"omitted":  {func(body string) bool { return !strings.Contains(body, "reasoning_effort") }, []int{2, 3}},
+		"declined": {func(body string) bool { return strings.Contains(body, `"reasoning_effort":"none"`) }, []int{3, 4}},
+	} {
+		asked := 0
+		m := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			asked++
+			if body, _ := io.ReadAll(r.Body); !tt.takes(string(body)) {
+				refusing(400, nil, problem("invalid_request_error", "null", message))(w, r)
+				return
+			}
+			streaming(begin, say("Hi"), end("stop"), spent, done)(w, r)
+		}, knows(model.Known{Reasoning: model.ReasoningEffort, Efforts: []string{"low", "high"}}))
+		req := hello()
+		req.Reasoning = "low"
+		for _, want := range tt.asked {
+			if answer, _, err := ask(t.Context(), m, req); err != nil || answer.Text() != "Hi" || asked != want {
+				t.Errorf("%s: %d requests, want %d: %v", name, asked, want, err)
+			}
+		}
+	}
+}
+
+// A deployment that refuses files gets a line in the place of each, from then on.
+func TestFilesAreTakenBack(t *testing.T) {
+	asked := 0
+	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), `"type":"file"`) {
+			refusing(400, nil, problem("invalid_request_error", `"invalid_value"`, "Invalid Value: 'file'. This model does not support file content types."))(w, r)
+			return
+		}
+		if !strings.Contains(string(body), "cannot read pdf") || !strings.Contains(string(body), `"image_url"`) {
+			t.Errorf("sent %s", body)
+		}
+		streaming(begin, say("Hi"), end("stop"), spent, done)(w, r)
+	}, nil)
+	pdf := event.Part{Type: event.FileInlinePart, MIMEType: "application/pdf", EncodedData: "JVBERi0xLjQK"}
+	png := event.Part{Type: event.ImageURLPart, URL: "https://example.com/a.png"}
+	req := &model.Request{Messages: []*event.Message{asks(text("Read."), pdf, png)}}
+	for _, want := range []int{2, 3} {
+		if answer, _, err := ask(t.Context(), m, req); err != nil || answer.Text() != "Hi" || asked != want {
+			t.Errorf("%d requests, want %d: %v", asked, want, err)
 		}
 	}
 }
@@ -153,7 +216,7 @@ func TestOtherRefusalsStay(t *testing.T) {
 		change  func(*chat.Config)
 	}{
 		"known":           {400, "bad reasoning_effort", "low", knows(model.Known{Reasoning: model.ReasoningEffort})},
-		"off":             {400, "bad reasoning_effort", "none", nil},
+		"unsaid":          {400, "bad reasoning_effort", "", nil},
 		"another":         {400, "bad temperature", "low", nil},
 		"another time":    {503, "reasoning_effort is down", "low", nil},
 		"another dialect": {400, "bad reasoning_effort", "low", deepSeek},

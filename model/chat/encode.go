@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/model/wire"
 )
 
@@ -74,7 +75,7 @@ func (m *Model) encode(msg *event.Message, slim bool) *encoded {
 
 func (m *Model) encodeInstruction(msg *event.Message) *encoded {
 	e := &encoded{role: roleSystem}
-	if m.cfg.Dialect == Azure && m.isReasoner() {
+	if m.cfg.Dialect == Azure && model.OpenAIThinks(m.cfg.Model) {
 		e.role = roleDeveloper
 	}
 	if text := wire.JoinLines(msg.Contents); strings.TrimSpace(text) != "" {
@@ -121,19 +122,26 @@ func (m *Model) encodeAnswer(msg *event.Message) *encoded {
 			})
 		}
 	}
-	e.calls, e.thinks = len(out.ToolCalls) > 0, thoughts.Len() > 0
+	e.calls = len(out.ToolCalls) > 0
+	if e.calls && thoughts.Len() == 0 && (own || m.alwaysThinks()) {
+		thoughts.WriteString(noThought)
+	}
+	e.thinks = thoughts.Len() > 0
 	if words.Len() == 0 && !e.calls {
 		return e
 	}
 	out.Content = words.String()
-	// A model that always thinks wants the member with every call, be it empty.
-	if e.thinks || e.calls && m.alwaysThinks() {
+	if e.thinks {
 		text := thoughts.String()
 		out.Reasoning = &text
 	}
 	e.text = marshal(out)
 	return e
 }
+
+// noThought stands where a model of DeepSeek called a tool without a thought: while it
+// thinks, it refuses calls whose thoughts it does not see, and some refuse an empty one.
+const noThought = " "
 
 // encodeResults writes what tools returned: one message for each, of text, and one for
 // the media of all.

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -115,7 +114,7 @@ func (e *apiError) found() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(e.Inner.Result)) {
 		if r := e.Inner.Result[name]; r.Filtered {
-			all = append(all, strings.TrimSuffix(fmt.Sprintf("%.40s: %.40s", name, r.Severity), ": "))
+			all = append(all, strings.TrimSuffix(name+": "+r.Severity, ": "))
 		}
 	}
 	return strings.Join(all[:min(len(all), 10)], ", ")

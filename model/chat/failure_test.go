@@ -65,6 +65,8 @@ func TestRefusals(t *testing.T) {
 		{streaming(problem("server_error", `null`, "oops")), model.Error{StatusCode: 500, Retryable: true, Message: who + "500 Internal Server Error: oops"}},
 		{streaming(begin, say("Hi"), problem("rate_limit_error", `"rate_limit_exceeded"`, "slow down")), model.Error{StatusCode: 429, Retryable: true, Message: who + "429 Too Many Requests: slow down"}},
 		{streaming(begin, say("Hi"), end("stop"), spent, problem("", `"503"`, "gone")), model.Error{Usage: usage, StatusCode: 503, Retryable: true, Message: who + "503 Service Unavailable: gone"}},
+		{refusing(429, nil, problem("insufficient_quota", "null", "pay")), model.Error{StatusCode: 429, Message: who + "429 Too Many Requests: pay"}},
+		{streaming(problem("invalid_request_error", "null", "bad")), model.Error{StatusCode: 400, Message: who + "400 Bad Request: bad"}},
 		{streaming(problem("insufficient_quota", `"insufficient_quota"`, "pay")), model.Error{StatusCode: 429, Message: who + "429 Too Many Requests: pay"}},
 		{streaming(problem("authentication_error", `"invalid_request_error"`, "expired "+key)), model.Error{StatusCode: 401, Message: who + "401 Unauthorized: expired [redacted]; check the API key"}},
 		{streaming(problem("invalid_request_error", `"context_length_exceeded"`, "too long")), model.Error{StatusCode: 400, Message: who + "400 Bad Request: too long"}},

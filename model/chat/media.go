@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,7 +103,7 @@ func (c *content) addMedium(p *event.Part, medium wire.Medium, fromTool bool) {
 		c.leaveOut("this provider takes png, jpeg, gif, webp, pdf and text")
 	case isImage && known.Images == model.Unable:
 		c.leaveOut("this model cannot look at images")
-	case isPDF && known.PDF == model.Unable:
+	case isPDF && (known.PDF == model.Unable || c.m.fileless.Load()):
 		c.leaveOut("this model cannot read pdf")
 	case isImage && len(medium.Data) > maxImage:
 		c.leaveOut("it is too large for this provider, which takes images of at most 15 MiB")
@@ -118,6 +120,13 @@ func (c *content) addMedium(p *event.Part, medium wire.Medium, fromTool bool) {
 		c.weight += len(medium.Data)
 		c.pieces = append(c.pieces, piece{Type: typeFile, File: &file{"part-" + strconv.Itoa(c.at) + ".pdf", medium.DataURL()}})
 	}
+}
+
+// refusesFiles reports whether a request was refused because there is a file in it. Most
+// models that read files elsewhere do not on Azure, and their names do not tell.
+func refusesFiles(err error) bool {
+	var failed *model.Error
+	return errors.As(err, &failed) && failed.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(failed.Message), "invalid value: 'file'")
 }
 
 func (c *content) leaveOut(why string) { c.addText(wire.LeftOut(c.kind, why)) }

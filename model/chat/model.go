@@ -1,12 +1,14 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 
 	"github.com/perstack-go/perstack/event"
@@ -49,14 +51,22 @@ type Model struct {
 
 	resolved wire.Resolved
 
-	// Both forms of a message: whole, and without its media.
-	whole, slim wire.Encoded[*encoded]
-	encodings   atomic.Int64 // how many messages were encoded; tests look at it
+	// The forms of a message: whole, and without its media; then both without files.
+	messages  [2][2]wire.Encoded[*encoded]
+	encodings atomic.Int64 // how many messages were encoded; tests look at it
 
-	// effortless is set when the service says that the model is not asked for an effort.
-	// The name of a deployment does not tell.
-	effortless atomic.Bool
+	// What the service has refused. The name of a deployment does not tell what its model
+	// takes.
+	asking   atomic.Int32 // how effort is asked for: one of asks, omits, declines
+	fileless atomic.Bool
 }
+
+// How a request speaks of effort.
+const (
+	asks     = iota // by the word for the budget
+	omits           // not at all: the model takes none, or none beside tools
+	declines        // by the word that it shall not think: nothing else goes with tools
+)
 
 var _ model.Model = (*Model)(nil)
 
@@ -75,7 +85,7 @@ func New(cfg Config) (*Model, error) {
 	if err := c.Begin(base); err != nil {
 		return nil, err
 	}
-	if err := c.CheckKey(variable, cfg.Key); err != nil {
+	if err := c.CheckKey(cmp.Or(cfg.KeyVariable, variable), cfg.Key); err != nil {
 		return nil, err
 	}
 	if err := c.checkHosted(); err != nil {
@@ -120,8 +130,11 @@ func (c *Config) path() string {
 		version = defaultAPIVersion
 	}
 	path := "/v1/chat/completions"
-	if c.Deployments {
+	switch {
+	case c.Deployments:
 		path = "/deployments/" + url.PathEscape(c.Model) + "/chat/completions"
+	case strings.HasSuffix(strings.TrimSuffix(c.Client.BaseURL, "/"), "/v1"): // as the portal shows it
+		path = "/chat/completions"
 	}
 	return path + "?api-version=" + url.QueryEscape(version)
 }
@@ -147,13 +160,18 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 		if err != nil {
 			return nil, err
 		}
-		asks := m.guessesEffort(req)
-		answer, err := m.generate(ctx, req, tell)
-		if asks && isAboutEffort(err) { // nothing was generated, and the next request knows
-			m.effortless.Store(true)
-			return m.generate(ctx, req, tell)
+		for {
+			asking, fileless := m.asking.Load(), m.fileless.Load()
+			answer, err := m.generate(ctx, req, tell)
+			switch { // nothing was generated, and the next request knows
+			case m.refusesEffort(err, req, asking):
+				m.asking.CompareAndSwap(asking, asking+1)
+			case !fileless && refusesFiles(err):
+				m.fileless.Store(true)
+			default:
+				return answer, err
+			}
 		}
-		return answer, err
 	})
 }
 
@@ -174,21 +192,25 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 		return nil, err
 	}
 	defer stream.Close()
-	turn := turn{client: &m.cfg.Client}
+	turn := turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
 	if err := turn.read(stream, tell); err != nil {
 		return nil, wire.Paid(err, turn.usage.total())
 	}
-	return turn.answer(req.Tools), nil
+	return turn.answer(), nil
 }
 
 // encoded returns a message as it is sent, whole or without its media.
 func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
-	kept := &m.whole
-	if slim {
-		kept = &m.slim
-	}
+	kept := &m.messages[index(m.fileless.Load())][index(slim)]
 	return kept.Get(msg, func(msg *event.Message) *encoded {
 		m.encodings.Add(1)
 		return m.encode(msg, slim)
 	})
+}
+
+func index(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }

@@ -113,10 +113,17 @@ func (m *Model) thinking(req *model.Request, talk []*encoded) (text string) {
 	if m.cfg.Dialect == DeepSeek && !m.cfg.Extra.Has("thinking") {
 		text = m.toggle(req, talk)
 	}
-	if m.effortless.Load() || m.cfg.Extra.Has("reasoning_effort") || text == thinkingOff {
+	if m.cfg.Extra.Has("reasoning_effort") || text == thinkingOff {
 		return text
 	}
-	if word := m.effort(req.Reasoning); word != "" {
+	word := m.effort(req.Reasoning)
+	switch m.asking.Load() {
+	case omits:
+		word = ""
+	case declines:
+		word = "none"
+	}
+	if word != "" {
 		text += `,"reasoning_effort":"` + word + `"`
 	}
 	return text
@@ -129,8 +136,7 @@ const (
 
 // toggle switches the thinking of a model of DeepSeek, which may be on if nobody says
 // anything. The service refuses to think on about calls of tools whose thoughts it does
-// not see, because they were another model's or thinking was off: such a conversation goes
-// on without.
+// not see: a conversation with calls of another model goes on without.
 func (m *Model) toggle(req *model.Request, talk []*encoded) string {
 	unseen := slices.ContainsFunc(talk, func(e *encoded) bool { return e.calls && !e.thinks })
 	switch {

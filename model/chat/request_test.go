@@ -3,6 +3,7 @@ package chat_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -327,6 +328,28 @@ func TestLongDescriptions(t *testing.T) {
 		body := bodiesOf(t, nil, req)[0]
 		if got := strings.Count(body, "ä"); length <= 1024 && got != length || length > 1024 && (got != 1022 || !strings.Contains(body, `ä …"`)) {
 			t.Errorf("%d of %d characters were sent to Azure", got, length)
+		}
+	}
+}
+
+// The address of a resource may already say the version of the API, as the portal shows it.
+func TestVersionInTheAddress(t *testing.T) {
+	for base, want := range map[string]string{
+		"/openai":     "/openai/v1/chat/completions",
+		"/openai/":    "/openai/v1/chat/completions",
+		"/openai/v1":  "/openai/v1/chat/completions",
+		"/openai/v1/": "/openai/v1/chat/completions",
+		"/openai-v1":  "/openai-v1/v1/chat/completions",
+	} {
+		var path string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			path = r.URL.Path
+			streaming(begin, say("Hi"), end("stop"), spent, done)(w, r)
+		}))
+		defer server.Close()
+		m := serve(t, nil, func(c *chat.Config) { c.Client.BaseURL = server.URL + base })
+		if _, _, err := ask(t.Context(), m, hello()); err != nil || path != want {
+			t.Errorf("%s: asked %s, %v", base, path, err)
 		}
 	}
 }

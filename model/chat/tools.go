@@ -3,8 +3,6 @@ package chat
 import (
 	"bytes"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/model/wire"
 )
@@ -32,11 +30,7 @@ func (m *Model) writeTools(tools []model.Tool) []byte {
 		if t.Description != "" {
 			text = append(append(text, `,"description":`...), wire.Quote(m.shorten(t.Description))...)
 		}
-		schema := t.InputSchema
-		if len(schema) == 0 {
-			schema = jsontext.Value(`{"type":"object","properties":{}}`)
-		}
-		text = append(append(text, `,"parameters":`...), schema...)
+		text = append(append(text, `,"parameters":`...), wire.Schema(t.InputSchema)...)
 		if m.cfg.Dialect == Azure {
 			text = append(text, `,"strict":false`...)
 		}

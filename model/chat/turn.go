@@ -72,6 +72,9 @@ func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
 		if err := t.take(e.Data, tell); err != nil {
 			return err
 		}
+		if err := t.draft.Check(t.client); err != nil {
+			return err
+		}
 	}
 }
 
@@ -169,17 +172,11 @@ func (t *turn) failed(e *apiError) error {
 	return failure
 }
 
-// answer is the turn, when it is done. Tools that were sent by another name get theirs
-// back.
-func (t *turn) answer(tools []model.Tool) *model.Answer {
+// answer is the turn, when it is done.
+func (t *turn) answer() *model.Answer {
 	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.usage.total(), Finish: finish(t.reason), Reason: t.reason}
 	if t.refused {
 		a.Finish, a.Reason = model.FinishContentFilter, "refusal"
-	}
-	for i := range a.Parts {
-		if p := &a.Parts[i]; p.Type == event.ToolCallPart {
-			p.ToolName = wire.OwnName(tools, p.ToolName, maxName)
-		}
 	}
 	return a
 }

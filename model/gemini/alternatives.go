@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -42,6 +43,10 @@ func (s *schema) values(n node) {
 	all := get[[]jsontext.Value](n, "enum")
 	if one, ok := n["const"]; ok {
 		all = []jsontext.Value{one}
+	}
+	if len(all) > maxEnum { // no model learns them, and a server must not cost a run its time
+		s.Description = strings.TrimSpace(s.Description + fmt.Sprintf(" One of %d values.", len(all)))
+		return
 	}
 	var others []string
 	for _, raw := range all {

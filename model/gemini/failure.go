@@ -69,9 +69,7 @@ func (e *apiError) problem() wire.Problem {
 		if wait, err := time.ParseDuration(d.RetryDelay); err == nil {
 			p.RetryAfter = wait
 		}
-		if d.Reason == "API_KEY_INVALID" {
-			p.Message += "; check GOOGLE_GENERATIVE_AI_API_KEY"
-		}
+		p.BadKey = p.BadKey || d.Reason == "API_KEY_INVALID" // which is a bad request
 		for _, v := range d.Violations {
 			p.Final = p.Final || strings.Contains(v.QuotaID, "PerDay")
 		}

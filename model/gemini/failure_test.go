@@ -47,7 +47,7 @@ func TestFailures(t *testing.T) {
 		want    model.Error
 	}{
 		{refusing(400, nil, apiError("400", "INVALID_ARGUMENT", "bad request")), model.Error{StatusCode: 400, Message: "google answered 400 Bad Request: bad request"}},
-		{refusing(400, nil, apiError("400", "INVALID_ARGUMENT", "API key not valid.", badKey)), model.Error{StatusCode: 400, Message: "google answered 400 Bad Request: API key not valid.; check GOOGLE_GENERATIVE_AI_API_KEY"}},
+		{refusing(400, nil, apiError("400", "INVALID_ARGUMENT", "API key not valid.", badKey)), model.Error{StatusCode: 400, Message: "google answered 400 Bad Request: API key not valid; check the API key"}},
 		{refusing(401, nil, apiError("401", "UNAUTHENTICATED", "bad "+key)), model.Error{StatusCode: 401, Message: "google answered 401 Unauthorized: bad [redacted]; check the API key"}},
 		{refusing(403, nil, apiError("403", "PERMISSION_DENIED", "no")), model.Error{StatusCode: 403, Message: "google answered 403 Forbidden: no; check what the API key may do"}},
 		{refusing(403, nil, apiError("403", "PERMISSION_DENIED", "Quota exceeded for x")), model.Error{StatusCode: 403, Retryable: true, Message: "google answered 403 Forbidden: Quota exceeded for x; check what the API key may do"}},
@@ -72,6 +72,10 @@ func TestFailures(t *testing.T) {
 			streaming(`{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"read(("}],"usageMetadata":{"promptTokenCount":10}}`),
 			model.Error{Usage: begun, StatusCode: 500, Retryable: true, Message: "google answered 500 Internal Server Error: the model wrote a call that cannot be read (MALFORMED_FUNCTION_CALL) read(("},
 		},
+		{
+			streaming(`{"candidates":[{"finishReason":"UNEXPECTED_TOOL_CALL"}],"usageMetadata":{"promptTokenCount":10}}`),
+			model.Error{Usage: begun, StatusCode: 500, Retryable: true, Message: "google answered 500 Internal Server Error: the model wrote a call that cannot be read (UNEXPECTED_TOOL_CALL) "},
+		},
 	} {
 		_, _, err := ask(t.Context(), serve(t, test.handler), hello())
 		test.want.Name = "AI_APICallError"
@@ -81,10 +85,19 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// A wrong key is a bad request. Which variable it came from is said.
+func TestHintNamesTheVariable(t *testing.T) {
+	m := serve(t, refusing(400, nil, apiError("400", "INVALID_ARGUMENT", "API key not valid.", badKey)), func(c *gemini.Config) { c.KeyVariable = "GEMINI_API_KEY" })
+	_, _, err := ask(t.Context(), m, hello())
+	if e := failure(t, err); e.Message != "google answered 400 Bad Request: API key not valid; check GEMINI_API_KEY" {
+		t.Errorf("%+v", e)
+	}
+}
+
 // A token is as secret as a key.
 func TestTokenIsRedacted(t *testing.T) {
 	_, _, err := ask(t.Context(), serve(t, refusing(401, nil, apiError("401", "UNAUTHENTICATED", "bad "+token)), onVertex), hello())
-	if e := failure(t, err); e.Message != "google-vertex answered 401 Unauthorized: bad [redacted]; check the API key" {
+	if e := failure(t, err); e.Message != "google-vertex answered 401 Unauthorized: bad [redacted]; check the credentials and what they may do" {
 		t.Errorf("%+v", e)
 	}
 }

@@ -58,16 +58,20 @@ func bounded(hc *http.Client) *http.Client {
 	return client
 }
 
-// within sends requests that end with a context. The library makes some that would not.
+// within sends requests that end with a context. The library makes some that would not,
+// and keeps of an error the words alone.
 type within struct {
-	ctx  context.Context
-	next http.RoundTripper
+	ctx    context.Context
+	next   http.RoundTripper
+	failed error
 }
 
-func (w within) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *within) RoundTrip(r *http.Request) (*http.Response, error) {
 	next := w.next
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return next.RoundTrip(r.WithContext(w.ctx))
+	response, err := next.RoundTrip(r.WithContext(w.ctx))
+	w.failed = err
+	return response, err
 }

@@ -62,6 +62,10 @@ func New(cfg Config) (*Model, error) {
 	if m.vertex && m.Client.BaseURL == "" {
 		return nil, fmt.Errorf("%s: no address is known; set project and location in perstack.toml", m.Provider)
 	}
+	if m.vertex {
+		const both = "check the credentials and what they may do" // there is no API key
+		m.Client.Hints = map[int]string{http.StatusUnauthorized: both, http.StatusForbidden: both}
+	}
 	if err := m.Begin(base); err != nil {
 		return nil, err
 	}
@@ -98,7 +102,7 @@ func (m *Model) identify(cfg Config) error {
 	case m.vertex && cfg.Token == nil:
 		return errors.New(m.Provider + ": no credentials were found; set GOOGLE_APPLICATION_CREDENTIALS to a credentials file")
 	case !m.vertex:
-		if err := m.CheckKey("GOOGLE_GENERATIVE_AI_API_KEY", cfg.Key); err != nil {
+		if err := m.CheckKey(cmp.Or(m.KeyVariable, "GOOGLE_GENERATIVE_AI_API_KEY"), cfg.Key); err != nil {
 			return err
 		}
 		header.Set("X-Goog-Api-Key", cfg.Key)
@@ -134,7 +138,7 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 		return nil, err
 	}
 	defer stream.Close()
-	turn := turn{client: &client, tools: req.Tools}
+	turn := turn{client: &client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
 	if err := turn.read(stream, tell); err != nil {
 		return nil, wire.Paid(err, turn.usage.total())
 	}

@@ -16,6 +16,8 @@ import (
 const (
 	maxSchemaDepth = 16
 	maxSchemaNodes = 1000
+	maxEnum        = 500
+	maxRequired    = 5000
 	maxSchemaBytes = 4 << 20 // that are read, a reference as often as it is followed
 )
 
@@ -224,7 +226,8 @@ func (r *reducer) object(s *schema, n node, depth int) {
 			}
 		}
 	}
-	for _, name := range get[[]string](n, "required") {
+	required := get[[]string](n, "required")
+	for _, name := range required[:min(len(required), maxRequired)] {
 		if s.Properties.has(name) && !slices.Contains(s.Required, name) {
 			s.Required = append(s.Required, name)
 		}
@@ -271,7 +274,7 @@ func (r *reducer) resolve(ref string) jsontext.Value {
 			return raw
 		}
 		at = nil
-		if json.Unmarshal(raw, &at) != nil {
+		if r.bytes += len(raw); r.spent() || json.Unmarshal(raw, &at) != nil {
 			return nil
 		}
 	}

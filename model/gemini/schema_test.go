@@ -24,6 +24,8 @@ func TestReduce(t *testing.T) {
 			`{"$schema":"s","type":"object","additionalProperties":false,"properties":{"b":{"type":"string","minLength":1,"pattern":"x","default":"y"},"a":{"type":"integer","minimum":0}},"required":["b","c"]}`,
 			`{"type":"object","properties":{"b":{"type":"string","minLength":1},"a":{"type":"integer"}},"required":["b"]}`,
 		},
+		// arguments are never nothing
+		{`{"type":["object","null"],"properties":{"a":{"type":"string"}}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`},
 		// types
 		{`{"properties":{"a":{"type":["string","null"]}}}`, `{"type":"object","properties":{"a":{"type":"string","nullable":true}}}`},
 		{`{"properties":{"a":{"type":["string","integer"],"description":"d"}}}`, `{"type":"object","properties":{"a":{"anyOf":[{"type":"string","description":"d"},{"type":"integer","description":"d"}]}}}`},
@@ -35,6 +37,7 @@ func TestReduce(t *testing.T) {
 		{`{"properties":{"a":{"type":"integer","enum":[1,2],"description":"How."}}}`, `{"type":"object","properties":{"a":{"type":"integer","description":"How. One of: 1, 2"}}}`},
 		{`{"properties":{"a":{"type":"string","enum":["x",1]}}}`, `{"type":"object","properties":{"a":{"type":"string","description":"One of: 1"}}}`},
 		{`{"properties":{"a":{"type":"string","format":"date-time"},"b":{"type":"string","format":"uri"},"c":{"type":"integer","format":"int64"}}}`, `{"type":"object","properties":{"a":{"type":"string","format":"date-time"},"b":{"type":"string"},"c":{"type":"integer","format":"int64"}}}`},
+		{`{"properties":{"a":{"type":"string","enum":[` + strings.Repeat(`"x",`, 500) + `"y"]}}}`, `{"type":"object","properties":{"a":{"type":"string","description":"One of 501 values."}}}`},
 		// lists
 		{`{"properties":{"a":{"type":"array"},"b":{"type":"array","items":{"type":"number"}},"c":{"items":{"type":"string"}},"d":{"type":"array","items":true}}}`, `{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}},"b":{"type":"array","items":{"type":"number"}},"c":{"type":"array","items":{"type":"string"}},"d":{"type":"array","items":{"type":"string"}}}}`},
 		{`{"properties":{"a":{"type":"array","prefixItems":[{"type":"string"},{"type":"number"}]}}}`, `{"type":"object","properties":{"a":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"}]}}}}`},

@@ -37,7 +37,7 @@ func newSettings(provider string, extra wire.Extra, safety []expert.SafetySettin
 		if err := json.Unmarshal(own, &s.generation); err != nil || s.generation == nil {
 			return s, fmt.Errorf("%s: generationConfig in extraBody is not an object", provider)
 		}
-		if err := s.generation.Check(provider, "max_output_tokens", "thinking_config"); err != nil {
+		if err := s.generation.Check(provider, "max_output_tokens", "thinking_config", "candidateCount", "candidate_count"); err != nil {
 			return s, err
 		}
 	}

@@ -61,10 +61,11 @@ func TokenSource(data []byte, hc *http.Client) (func(context.Context) (string, e
 	client := bounded(hc)
 	return keep(func(ctx context.Context) (*oauth2.Token, error) {
 		inside := *client
-		inside.Transport = within{ctx, client.Transport}
+		transport := &within{ctx: ctx, next: client.Transport}
+		inside.Transport = transport
 		token, err := ask(context.WithValue(ctx, oauth2.HTTPClient, &inside))
 		if err != nil {
-			return nil, explainToken(ctx, err)
+			return nil, explainToken(ctx, err, transport.failed)
 		}
 		return token, nil
 	}), nil
@@ -113,12 +114,15 @@ func isKey(text string) bool {
 }
 
 // explainToken says why there is no token, in words that show neither what was sent nor
-// what came back.
-func explainToken(ctx context.Context, err error) error {
+// what came back. failed is what the network said, if it did.
+func explainToken(ctx context.Context, err, failed error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	var refused *oauth2.RetrieveError
+	if hint, final := wire.Unreachable(failed); hint != "" {
+		return &model.Error{Name: apiCallError, Message: vertex + ": no token: the token server cannot be reached; " + hint, Retryable: !final}
+	}
 	if !errors.As(err, &refused) || refused.Response == nil {
 		return passing("no token: the token server cannot be reached or gave none")
 	}

@@ -2,8 +2,10 @@ package gemini_test
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -175,6 +177,25 @@ func TestTokenFailures(t *testing.T) {
 	}
 	if visits.Load() != 0 {
 		t.Errorf("%d visits elsewhere", visits.Load())
+	}
+}
+
+// The token server is the first that is asked. A certificate that nobody trusts is not
+// waited for.
+func TestTokenServerIsNotTrusted(t *testing.T) {
+	server := httptest.NewUnstartedServer(refusing(200, nil, "{}"))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it says what clients think of it
+	server.StartTLS()
+	defer server.Close()
+	for kind, file := range map[string]func(root, key string) []byte{"account": scripts.ServiceAccount, "user": scripts.AuthorizedUser} {
+		source, err := gemini.TokenSource(file(server.URL, "key-0123456789"), wire.HTTPOptions{Roots: x509.NewCertPool()}.Client())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = source(t.Context())
+		if e := failure(t, err); e.Retryable || !strings.Contains(e.Message, "no token") || !strings.Contains(e.Message, "; set PERSTACK_CA_CERTS") {
+			t.Errorf("%s: %+v", kind, e)
+		}
 	}
 }
 

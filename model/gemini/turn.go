@@ -16,7 +16,6 @@ import (
 // A turn is an answer in the making.
 type turn struct {
 	client *wire.Client // of this call
-	tools  []model.Tool
 	draft  wire.Draft
 	usage  usage
 	reason string // of the end; empty as long as there is none
@@ -68,6 +67,9 @@ func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
 		if err := t.take(&c, tell); err != nil {
 			return err
 		}
+		if err := t.draft.Check(t.client); err != nil {
+			return err
+		}
 		if t.ended() && (t.client.Idle <= 0 || t.client.Idle > patience) {
 			t.client.Idle = patience
 		}
@@ -76,10 +78,11 @@ func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
 
 func (t *turn) ended() bool { return t.reason != "" || t.block != "" }
 
-// isSilence reports whether a stream has no more to say: it ended, or broke off.
+// isSilence reports whether a stream has no more to say: it ended, or says nothing. One
+// that broke off may have had more.
 func isSilence(err error) bool {
 	var e *model.Error
-	return errors.Is(err, io.EOF) || errors.As(err, &e) && (e.Name == "TimeoutError" || e.Name == "IncompleteAnswer")
+	return errors.Is(err, io.EOF) || errors.As(err, &e) && e.Name == "TimeoutError"
 }
 
 // take adds a chunk to the turn.
@@ -175,7 +178,7 @@ func (t *turn) part(raw jsontext.Value) (told model.Chunk, err error) {
 	case p.Call != nil:
 		t.called = true
 		g := t.draft.Open(event.ToolCallPart)
-		g.ToolCallID, g.ToolName = p.Call.ID, wire.OwnName(t.tools, p.Call.Name, maxName)
+		g.ToolCallID, g.ToolName = p.Call.ID, p.Call.Name
 		if g.Args = p.Call.Args; len(g.Args) == 0 || g.Args.Kind() == 'n' {
 			g.Args = jsontext.Value("{}") // a call without arguments has none
 		}

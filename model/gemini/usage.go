@@ -29,11 +29,11 @@ func (u *usage) update(v usage) {
 // the provider bills them so, and counts them beside it.
 func (u *usage) total() event.Usage {
 	total := event.Usage{
-		InputTokens:       wire.Tokens(u.Prompt) + wire.Tokens(u.ToolUse),
-		CachedInputTokens: wire.Tokens(u.Cached),
-		OutputTokens:      wire.Tokens(u.Candidates) + wire.Tokens(u.Thoughts),
-		ReasoningTokens:   wire.Tokens(u.Thoughts),
+		InputTokens:     wire.Tokens(u.Prompt) + wire.Tokens(u.ToolUse),
+		OutputTokens:    wire.Tokens(u.Candidates) + wire.Tokens(u.Thoughts),
+		ReasoningTokens: wire.Tokens(u.Thoughts),
 	}
+	total.CachedInputTokens = min(wire.Tokens(u.Cached), total.InputTokens) // more would make a sum too cheap
 	total.TotalTokens = total.InputTokens + total.OutputTokens
 	return total
 }

@@ -44,6 +44,7 @@ func statusCases() []Case {
 		Case{Name: "a key in an error", Skip: keyed, Check: checkEcho},
 		Case{Name: "a redirect", Check: checkRedirect},
 		Case{Name: "nobody there", Check: checkNobody},
+		Case{Name: "a wrong base URL", Check: checkElsewhere},
 	)
 }
 
@@ -109,5 +110,14 @@ func checkNobody(t *testing.T, s *Subject) {
 	_, _, err := Ask(t.Context(), t, gone, hello())
 	if e := AsFailure(t, err); !e.Retryable || e.StatusCode != 0 {
 		t.Errorf("%+v; want what may pass", e)
+	}
+}
+
+// checkElsewhere: where the service is not, it will not be either when the run tries again.
+func checkElsewhere(t *testing.T, s *Subject) {
+	_, root := Serve(t, "[[turn]]\ntext = \"Hello.\"\n")
+	_, _, err := Ask(t.Context(), t, s.Open(t, Place{Root: root + "/elsewhere"}), hello())
+	if e := AsFailure(t, err); e.StatusCode != http.StatusNotFound || e.Retryable || !strings.Contains(e.Message, "; check the") {
+		t.Errorf("%+v; want what is final, and a hint", e)
 	}
 }

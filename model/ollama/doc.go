@@ -5,8 +5,9 @@
 // its bytes are sent again and again. Parts that the API cannot take are replaced by a
 // line that says so, so that one odd file does not end a job.
 //
-// A server of this kind cuts a conversation that is longer than its window, and says
-// nothing. It is asked not to: a model that has lost its task works on, at something else.
+// A server of this kind cuts a conversation that is longer than its window, or becomes so
+// while it answers, and says nothing. It is asked not to: a model that has lost its task
+// works on, at something else.
 //
 // The package never reads the environment, never tries a call a second time (the engine
 // does), but for one that was refused because the model cannot think, and never shows one

@@ -1,14 +1,12 @@
 package ollama
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/model/wire"
 )
 
@@ -63,15 +61,4 @@ func tellsOf(message string, words ...string) bool {
 		}
 	}
 	return false
-}
-
-// withHint says what is most likely wrong if nobody answers at all.
-func withHint(err error) error {
-	var e *model.Error
-	if !errors.As(err, &e) || e.StatusCode != 0 || !strings.HasPrefix(e.Message, "cannot connect") {
-		return err
-	}
-	with := *e
-	with.Message += "; if the server does not run, start it with: ollama serve"
-	return &with
 }

@@ -38,7 +38,8 @@ func TestRefusals(t *testing.T) {
 		{refusing(400, nil, `{"error":"model is required"}`), model.Error{StatusCode: 400, Message: "ollama answered 400 Bad Request: model is required"}},
 		{refusing(400, nil, `{"error":"\"x\" does not support tools"}`), model.Error{StatusCode: 400, Message: `ollama answered 400 Bad Request: "x" does not support tools (choose a model that can call tools)`}},
 		{refusing(400, nil, `{"error":"the input length exceeds the context length"}`), model.Error{StatusCode: 400, Message: "ollama answered 400 Bad Request: the input length exceeds the context length" + context}},
-		{refusing(401, nil, `{"error":"unauthorized","signin_url":"https://x"}`), model.Error{StatusCode: 401, Message: "ollama answered 401 Unauthorized: unauthorized (sign in with: ollama signin); check the API key"}},
+		{refusing(401, nil, `{"error":"unauthorized","signin_url":"https://x"}`), model.Error{StatusCode: 401, Message: "ollama answered 401 Unauthorized: unauthorized (sign in with: ollama signin)"}},
+		{refusing(403, nil, `{"error":"no"}`), model.Error{StatusCode: 403, Message: "ollama answered 403 Forbidden: no"}},
 		{refusing(404, nil, `{"error":"model 'qwen3:8b' not found"}`), model.Error{StatusCode: 404, Message: "ollama answered 404 Not Found: model 'qwen3:8b' not found (get it with: ollama pull qwen3:8b); check the model's name and the base URL"}},
 		{refusing(404, nil, "404 page not found"), model.Error{StatusCode: 404, Message: "ollama answered 404 Not Found: no reason given; check the model's name and the base URL"}},
 		{refusing(429, http.Header{"Retry-After": {"3"}}, `{"error":"slow down"}`), model.Error{StatusCode: 429, Retryable: true, RetryAfter: 3 * time.Second, Message: "ollama answered 429 Too Many Requests: slow down"}},
@@ -75,6 +76,15 @@ func TestNobodyListens(t *testing.T) {
 	m := serve(t, nil, func(c *ollama.Config) { c.Client.BaseURL = "http://" + address })
 	_, _, err = ask(t.Context(), m, hello())
 	if e := failure(t, err); !e.Retryable || !strings.Contains(e.Message, "cannot connect to ollama") || !strings.Contains(e.Message, "start it with: ollama serve") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A server that runs is not started once more.
+func TestSomebodyListens(t *testing.T) {
+	m := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil)
+	_, _, err := ask(t.Context(), m, hello())
+	if e := failure(t, err); !e.Retryable || !strings.Contains(e.Message, "cannot connect to ollama") || strings.Contains(e.Message, "ollama serve") {
 		t.Errorf("%+v", e)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/http"
 	"strings"
 	"sync/atomic"
 
@@ -61,6 +62,11 @@ func New(cfg Config) (*Model, error) {
 	if err := c.Extra.Check(c.Provider, "model", "messages", "stream", "tools"); err != nil {
 		return nil, err
 	}
+	for name := range c.Extra { // the server does not look at the case, and would take the second of two
+		if name != strings.ToLower(name) {
+			return nil, fmt.Errorf("%s: write %q in extraBody in small letters", c.Provider, name)
+		}
+	}
 	m := &Model{config: c, media: maxMedia, resolved: wire.Resolved{Fetch: c.Fetch}}
 	var err error
 	if m.options, m.config.Extra, err = takeOptions(c.Provider, c.Extra); err != nil {
@@ -69,6 +75,14 @@ func New(cfg Config) (*Model, error) {
 	m.client = c.Client
 	m.client.BaseURL = withAPI(c.Client.BaseURL)
 	m.client.Accept, m.client.Explain = ndjson, m.explain
+	if m.client.FirstByte == 0 {
+		// The server is silent while it loads a model and reads the conversation. That takes
+		// minutes on a small machine, and would begin anew with every attempt: the limit of
+		// the whole call is enough.
+		m.client.FirstByte = -1
+	}
+	m.client.NoServer = "if the server does not run, start it with: ollama serve"
+	m.client.Hints = map[int]string{http.StatusUnauthorized: "", http.StatusForbidden: ""} // there is no key to check
 	return m, nil
 }
 
@@ -104,10 +118,10 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 func (m *Model) call(ctx context.Context, req *model.Request, body wire.Body, tell wire.Tell) (*model.Answer, error) {
 	stream, err := m.client.Post(ctx, "/chat", nil, body.Pieces...)
 	if err != nil {
-		return nil, withHint(err)
+		return nil, err
 	}
 	defer stream.Close()
-	t := turn{client: &m.client, tools: req.Tools}
+	t := turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
 	if err := t.read(stream, tell); err != nil {
 		return nil, wire.Paid(err, t.usage())
 	}

@@ -17,8 +17,11 @@ func (m *Model) body(req *model.Request, messages []*event.Message, think string
 	if think != "" {
 		b.Text(`,"think":` + think)
 	}
-	if !m.config.Extra.Has("truncate") {
-		b.Text(`,"truncate":false`)
+	// Neither before the answer nor in its middle may the conversation be cut.
+	for _, name := range []string{"truncate", "shift"} {
+		if !m.config.Extra.Has(name) {
+			b.Text(`,"` + name + `":false`)
+		}
 	}
 	b.Text(m.options.text(m.limit(req)))
 	// The API has no way to say that tools are not to be called.

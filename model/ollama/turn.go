@@ -15,7 +15,6 @@ import (
 // A turn is an answer in the making.
 type turn struct {
 	client *wire.Client
-	tools  []model.Tool
 	draft  wire.Draft
 	counts counts
 	calls  int
@@ -61,6 +60,9 @@ func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
 			continue
 		}
 		done, err := t.take(text, tell)
+		if err == nil {
+			err = t.draft.Check(t.client)
+		}
 		if done || err != nil {
 			return err
 		}
@@ -91,7 +93,7 @@ func (t *turn) take(text []byte, tell wire.Tell) (done bool, err error) {
 	}
 	for _, c := range l.Message.ToolCalls {
 		g := t.draft.Open(event.ToolCallPart)
-		g.ToolCallID, g.ToolName = c.ID, wire.OwnName(t.tools, c.Function.Name, maxName)
+		g.ToolCallID, g.ToolName = c.ID, c.Function.Name
 		g.Args = arguments(c.Function.Arguments)
 		t.calls++
 	}

@@ -43,6 +43,10 @@ func TestAnswers(t *testing.T) {
 			[]string{`{"type":"response.completed","response":{"status":"completed","output":[` + msg + `],` + counted + `}}`},
 			[]string{"say:Hello"}, stop,
 		},
+		{
+			"an item that ends twice", []string{created, ended(0, search), ended(0, search), done}, nil,
+			model.Answer{Parts: []event.Part{ran(search)}, Usage: usage, Finish: model.FinishStop, Reason: "completed"},
+		},
 		{"an end of another API", []string{textOne, textTwo, "[DONE]", msgDone, done}, []string{"say:Hel", "say:lo"}, stop},
 		{
 			"thoughts, a search, text and calls in order", []string{

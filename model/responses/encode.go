@@ -65,10 +65,10 @@ type writer struct {
 	weight int // of the media in them
 }
 
-// encode writes a message, with its media or without.
-func (m *Model) encode(msg *event.Message, media bool) *encoded {
+// encode writes a message, with its media or without, as the model's own or another's.
+func (m *Model) encode(msg *event.Message, media, own bool) *encoded {
 	m.encodings.Add(1)
-	w := &writer{own: msg.Author == m.cfg.Author, known: m.cfg.Known, media: media}
+	w := &writer{own: own, known: m.cfg.Known, media: media}
 	switch msg.Type {
 	case event.InstructionMessage:
 		role := "system"

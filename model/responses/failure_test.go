@@ -57,6 +57,7 @@ func TestRefusals(t *testing.T) {
 		{refusing(429, http.Header{"Retry-After": {"3"}}, apiError("requests", `"rate_limit_exceeded"`, "slow down")), model.Error{StatusCode: 429, Retryable: true, RetryAfter: 3 * time.Second, Message: "openai answered 429 Too Many Requests: slow down"}},
 		{refusing(429, http.Header{"Retry-After": {"3"}}, apiError("insufficient_quota", `"insufficient_quota"`, "pay")), model.Error{StatusCode: 429, Message: "openai answered 429 Too Many Requests: pay"}},
 		{refusing(429, nil, apiError("insufficient_quota", `"credit_balance_exhausted"`, "pay")), model.Error{StatusCode: 429, Message: "openai answered 429 Too Many Requests: pay"}},
+		{refusing(429, nil, apiError("insufficient_quota", "null", "pay")), model.Error{StatusCode: 429, Message: "openai answered 429 Too Many Requests: pay"}},
 		{refusing(500, nil, "<html>"), model.Error{StatusCode: 500, Retryable: true, Message: "openai answered 500 Internal Server Error: no reason given"}},
 		{refusing(502, nil, strings.Repeat("[", 100_000)), model.Error{StatusCode: 502, Retryable: true, Message: "openai answered 502 Bad Gateway: no reason given"}},
 		{refusing(503, nil, apiError("server_error", "null", "")), model.Error{StatusCode: 503, Retryable: true, Message: "openai answered 503 Service Unavailable: server_error"}},

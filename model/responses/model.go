@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func New(cfg Config) (*Model, error) {
 	if err := cfg.Begin(defaultBaseURL); err != nil {
 		return nil, err
 	}
-	if err := cfg.CheckKey("OPENAI_API_KEY", cfg.Key); err != nil {
+	if err := cfg.CheckKey(cmp.Or(cfg.KeyVariable, "OPENAI_API_KEY"), cfg.Key); err != nil {
 		return nil, err
 	}
 	if len(cfg.Skills) > 0 {
@@ -100,7 +101,12 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 		answer, err := m.ask(ctx, req, summary, tell)
 		if summary && refusesSummary(err) {
 			m.terse.Store(true)
-			return m.ask(ctx, req, false, tell)
+			summary = false
+			answer, err = m.ask(ctx, req, summary, tell)
+		}
+		if refusesThoughts(err) {
+			m.forget(req)
+			return m.ask(ctx, req, summary, tell)
 		}
 		return answer, err
 	})
@@ -112,7 +118,7 @@ func (m *Model) ask(ctx context.Context, req *model.Request, summary bool, tell 
 		return nil, err
 	}
 	defer stream.Close()
-	turn := turn{client: &m.client, tools: req.Tools}
+	turn := turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
 	if err := turn.read(stream, tell); err != nil {
 		return nil, wire.Paid(err, turn.used)
 	}
@@ -128,11 +134,34 @@ func refusesSummary(err error) bool {
 		(strings.Contains(e.Message, "reasoning summar") || strings.Contains(e.Message, "reasoning.summary"))
 }
 
+// refusesThoughts recognises thoughts that the provider cannot open any more: another
+// organisation's, by a job that goes on with another key, or ones that it has lost the key
+// to. They are in every later request of the job.
+func refusesThoughts(err error) bool {
+	var e *model.Error
+	return errors.As(err, &e) && e.StatusCode == http.StatusBadRequest &&
+		strings.Contains(e.Message, "ncrypted content") && strings.Contains(e.Message, "could not be verified")
+}
+
+// forget makes what was answered so far another's: it goes without thoughts and marks. What
+// comes after keeps its own.
+func (m *Model) forget(req *model.Request) {
+	for _, msg := range req.Messages {
+		if msg.Type == event.ExpertMessage {
+			m.messages.Replace(msg, m.encode(msg, true, false))
+			m.slimmed.Replace(msg, m.encode(msg, false, false))
+		}
+	}
+}
+
 func (m *Model) encoded(msg *event.Message) *encoded {
-	return m.messages.Get(msg, func(msg *event.Message) *encoded { return m.encode(msg, true) })
+	return m.messages.Get(msg, func(msg *event.Message) *encoded { return m.encode(msg, true, m.isOwn(msg)) })
 }
 
 // slim is a message whose media are left out, because there are too many of them.
 func (m *Model) slim(msg *event.Message) *encoded {
-	return m.slimmed.Get(msg, func(msg *event.Message) *encoded { return m.encode(msg, false) })
+	return m.slimmed.Get(msg, func(msg *event.Message) *encoded { return m.encode(msg, false, m.isOwn(msg)) })
 }
+
+// isOwn reports whether a message is by the very model that is asked.
+func (m *Model) isOwn(msg *event.Message) bool { return msg.Author == m.cfg.Author }

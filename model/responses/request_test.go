@@ -68,6 +68,9 @@ var requests = []struct {
 		// Two texts of one message.
 		says(own, thinks("rs_4", "Two."), marked(text("One."), `{"id":"msg_4"}`), marked(text("Two."), `{"id":"msg_4","type":"refusal"}`),
 			marked(text("Three."), `{"id":"msg_5"}`), text(""), text("Four.")),
+		// What a later thought led to has its id again.
+		says(own, marked(event.Part{Type: event.ThinkingPart, Thinking: "Hm."}, `{"type":"reasoning","id":"rs_6","summary":[]}`),
+			marked(text("So."), `{"id":"msg_6"}`), thinks("rs_7", "Again."), marked(text("Well."), `{"id":"msg_7"}`)),
 	}}},
 	// Marks of another model are not sent.
 	{name: "foreign", req: model.Request{Reasoning: "low", Messages: []*event.Message{
@@ -213,10 +216,14 @@ func TestEfforts(t *testing.T) {
 		{"gpt-5-pro", model.Known{Efforts: pro}, "low", "high", "auto", true},
 		{"odd", model.Known{Efforts: []string{"low"}}, "high", "low", "auto", true},
 		{"o3", model.Known{}, "", "", "auto", true},
-		{"o3", model.Known{}, "none", "", "", true},
-		{"o3", model.Known{}, "0", "", "", true},
+		// What is not said is medium, so no thought is asked for by the least word.
+		{"o3", model.Known{}, "none", "low", "", true},
+		{"o3", model.Known{}, "0", "low", "", true},
+		{"gpt-5-pro", model.Known{Efforts: pro}, "none", "high", "", true},
+		{"gpt-4.1", model.Known{}, "none", "", "", false},
+		{"o9", model.Known{Reasoning: model.ReasoningNone}, "none", "", "", false},
 		{"gpt-5.1", model.Known{Efforts: fiveOne}, "none", "none", "", true},
-		{"gpt-5", model.Known{Efforts: five}, "none", "", "", true},
+		{"gpt-5", model.Known{Efforts: five}, "none", "minimal", "", true},
 		{"gpt-4.1", model.Known{}, "high", "", "", false},
 		{"gpt-4o-mini", model.Known{}, "high", "", "", false},
 		{"chatgpt-4o-latest", model.Known{}, "high", "", "", false},

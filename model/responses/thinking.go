@@ -22,21 +22,11 @@ const memberReasoning = "reasoning"
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 func newThinking(cfg *wire.Config) thinking {
-	t := thinking{can: isThinker(cfg.Model), efforts: cfg.Known.Efforts}
+	t := thinking{can: model.OpenAIThinks(cfg.Model), efforts: cfg.Known.Efforts}
 	if cfg.Known.Reasoning != "" {
 		t.can = cfg.Known.Reasoning != model.ReasoningNone
 	}
 	return t
-}
-
-// isThinker goes by the name: all models think but the families that came before.
-func isThinker(name string) bool {
-	for _, before := range []string{"gpt-3", "gpt-4", "chatgpt-4o", "gpt-5-chat"} {
-		if strings.HasPrefix(name, before) {
-			return false
-		}
-	}
-	return true
 }
 
 // member writes what a request says about thinking. tools says that the provider runs
@@ -46,10 +36,7 @@ func (t thinking) member(budget expert.ReasoningBudget, tools, summary bool) str
 	case !t.can:
 		return ""
 	case budget.Off():
-		if slices.Contains(t.efforts, efforts[0]) { // what others do when nothing is said is not nothing
-			return `,"reasoning":{"effort":"` + efforts[0] + `"}`
-		}
-		return ""
+		return `,"reasoning":{"effort":` + string(wire.Quote(t.least(tools))) + `}`
 	}
 	var members []string
 	if effort := t.effort(budget, tools); effort != "" {
@@ -62,6 +49,17 @@ func (t thinking) member(budget expert.ReasoningBudget, tools, summary bool) str
 		return ""
 	}
 	return `,"reasoning":{` + strings.Join(members, ",") + `}`
+}
+
+// least is the word for no thought, or for as little as there is: what a model does when
+// nothing is said is medium, and more than a user gets who asks for little.
+func (t thinking) least(tools bool) string {
+	for _, word := range t.efforts {
+		if word != "minimal" || !tools {
+			return word
+		}
+	}
+	return "low" // which all know of whom nothing is known
 }
 
 // effort is the word for a budget; empty if nothing was said about it. A word that the

@@ -1,12 +1,9 @@
 package responses
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
@@ -152,35 +149,8 @@ func writeTools(tools []model.Tool) []byte {
 			text = append(text, wire.Quote(t.Description)...)
 		}
 		text = append(text, `,"parameters":`...)
-		text = append(text, schema(t.InputSchema)...)
+		text = append(text, wire.Schema(t.InputSchema)...)
 		text = append(text, `,"strict":false}`...)
 	}
 	return text
-}
-
-// schema is what the API takes: an object that says which properties it has. Servers
-// leave that out of tools without arguments, and the API refuses the whole request.
-func schema(given jsontext.Value) jsontext.Value {
-	var known struct {
-		Type       jsontext.Value `json:"type"`
-		Properties jsontext.Value `json:"properties"`
-	}
-	if given.Kind() != '{' || wire.Decode(given, &known) != nil {
-		return jsontext.Value(`{"type":"object","properties":{}}`)
-	}
-	missing := ""
-	if len(known.Type) == 0 {
-		missing += `"type":"object",`
-	}
-	if len(known.Properties) == 0 {
-		missing += `"properties":{},`
-	}
-	if missing == "" {
-		return given
-	}
-	rest := bytes.TrimLeft(bytes.TrimSpace(given)[1:], " \t\r\n")
-	if rest[0] == '}' {
-		missing = missing[:len(missing)-1]
-	}
-	return append(jsontext.Value("{"+missing), rest...)
 }

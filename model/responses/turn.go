@@ -16,7 +16,6 @@ import (
 // A turn is an answer in the making.
 type turn struct {
 	client *wire.Client
-	tools  []model.Tool
 	draft  wire.Draft
 	open   map[place]*wire.Growing
 	ended  map[int]bool // items that are complete, by their place
@@ -74,6 +73,9 @@ func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
 			continue
 		}
 		if err := t.take(e, tell); err != nil {
+			return err
+		}
+		if err := t.draft.Check(t.client); err != nil {
 			return err
 		}
 	}
@@ -194,7 +196,7 @@ func (t *turn) call(at int, o output) *wire.Growing {
 	g := t.at(event.ToolCallPart, place{at, 0})
 	g.ToolCallID = cmp.Or(o.CallID, g.ToolCallID)
 	if o.Name != "" {
-		g.ToolName = wire.OwnName(t.tools, o.Name, maxName)
+		g.ToolName = o.Name
 	}
 	if g.ProviderData == nil && o.ID != "" {
 		g.ProviderData = marshal(mark{ID: o.ID})

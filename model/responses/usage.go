@@ -20,11 +20,11 @@ type usage struct {
 
 func (u *usage) total() event.Usage {
 	total := event.Usage{
-		InputTokens:       wire.Tokens(u.Input),
-		OutputTokens:      wire.Tokens(u.Output),
-		CachedInputTokens: wire.Tokens(u.Details.Cached),
-		ReasoningTokens:   wire.Tokens(u.OutputDetails.Reasoning),
+		InputTokens:     wire.Tokens(u.Input),
+		OutputTokens:    wire.Tokens(u.Output),
+		ReasoningTokens: wire.Tokens(u.OutputDetails.Reasoning),
 	}
+	total.CachedInputTokens = min(wire.Tokens(u.Details.Cached), total.InputTokens) // more would make a sum too cheap
 	total.TotalTokens = total.InputTokens + total.OutputTokens
 	return total
 }

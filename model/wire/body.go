@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -43,7 +44,8 @@ type Extra map[string]jsontext.Value
 // Check refuses members that hold a request together, which are the wire's own.
 func (e Extra) Check(provider string, own ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
-		if slices.Contains(own, name) {
+		// Some services do not look at the letters' case, and would take the second.
+		if slices.ContainsFunc(own, func(o string) bool { return strings.EqualFold(o, name) }) {
 			return fmt.Errorf("%s: extraBody cannot set %q, which perstack writes itself; remove it", provider, name)
 		}
 	}

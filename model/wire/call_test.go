@@ -94,10 +94,12 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		"nothing": {"", true}, "a few words": {": bye\n\ndata: [DONE]\n\n", true}, "too many": {strings.Repeat(": more\n", 10_000), false},
 	} {
 		var ports []string
+		heard := make(chan struct{})
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			ports = append(ports, r.RemoteAddr)
 			sse(w, "data: end\n\n")
 			w.(http.Flusher).Flush()
+			<-heard // or the end would come along with what is read
 			_, _ = io.WriteString(w, tt.last)
 		})
 		for range 2 {
@@ -108,6 +110,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 			if _, err := s.Next(); err != nil {
 				t.Fatal(err)
 			}
+			heard <- struct{}{}
 			s.Finish()
 			s.Close()
 		}

@@ -36,6 +36,15 @@ type Client struct {
 	HTTP     *http.Client
 	Accept   string // media type of the stream; text/event-stream if empty
 
+	// AllowHTTP lets it reach other machines by plain http: for services without keys, on
+	// the user's own word. What is said to them can be read on the way.
+	AllowHTTP bool
+
+	// Hints say what to do about a status, instead of what is said otherwise; "" says
+	// nothing. NoServer says what to do if nothing listens at the address; it may be empty.
+	Hints    map[int]string
+	NoServer string
+
 	// FirstByte and Idle bound the wait for the head of an answer and for each further
 	// piece of it. 0 means the default; less than 0 that only the context bounds them.
 	FirstByte, Idle time.Duration
@@ -59,6 +68,7 @@ type Problem struct {
 	Message string // empty if there are none
 	Final   bool   // it looks passing but is not, like a used-up quota
 	Passing bool   // it looks final but is not
+	BadKey  bool   // it is about the key, though the status does not say so
 
 	// RetryAfter is what the body asks for, where the head says nothing; 0 if neither does.
 	RetryAfter time.Duration
@@ -89,6 +99,7 @@ func (o HTTPOptions) Client() *http.Client {
 			IdleConnTimeout:        90 * time.Second,
 			DisableCompression:     true, // a stream gains nothing, and a bomb is not unpacked
 			MaxResponseHeaderBytes: 64 << 10,
+			OnProxyConnectResponse: proxyAnswer,
 			// A connection that died unnoticed, of a laptop that slept, would be used for
 			// every retry as well.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
@@ -97,8 +108,8 @@ func (o HTTPOptions) Client() *http.Client {
 	}
 }
 
-// encrypted keeps a proxy from requests that it could read. They go to this machine
-// (see Check), and need none.
+// encrypted keeps a proxy from requests that it could read. They go to this machine, or
+// without a key to one that the user knows (see Check), and need none.
 func encrypted(proxy func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) {
 		if proxy == nil || r.URL.Scheme != "https" {
@@ -111,7 +122,7 @@ func encrypted(proxy func(*http.Request) (*url.URL, error)) func(*http.Request) 
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Check says what is wrong with the client's address. A key travels in the clear to
-// this machine only.
+// this machine only; so does a header, which may hold one.
 func (c *Client) Check() error {
 	u, err := url.Parse(c.BaseURL)
 	switch {
@@ -120,6 +131,10 @@ func (c *Client) Check() error {
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return fmt.Errorf("%s: the base URL of %s has a user, a query or a fragment; give the key as a key, and the rest as headers", c.Provider, u.Host)
 	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	case u.Scheme == "http" && c.AllowHTTP && (len(c.Header) > 0 || len(c.Secrets) > 0 || c.Authorize != nil):
+		return fmt.Errorf("%s: the base URL of %s is not https, and headers, which may hold a key, would go there in the clear; use https, or remove the headers", c.Provider, u.Host)
+	case u.Scheme == "http" && c.AllowHTTP:
 		return nil
 	}
 	return fmt.Errorf("%s: the base URL of %s is not https; only a server on this machine may be reached without", c.Provider, u.Host)
@@ -153,12 +168,12 @@ func (c *Client) Post(ctx context.Context, path string, header http.Header, body
 	}
 	if packing := response.Header.Get("Content-Encoding"); packing != "" && !strings.EqualFold(packing, "identity") {
 		defer stream.Close()
-		return nil, c.Malformed(fmt.Errorf("an answer packed as %.100q, which nobody asked for; check the base URL", packing))
+		return nil, c.Malformed(fmt.Errorf("an answer packed as %.100q, which nobody asked for; check the base URL", c.clean(packing)))
 	}
 	want := cmp.Or(c.Accept, eventStream)
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != want {
 		defer stream.Close()
-		return nil, c.Malformed(fmt.Errorf("an answer of type %.100q instead of %s; check the base URL", kind, want))
+		return nil, c.Malformed(fmt.Errorf("an answer of type %.100q instead of %s; check the base URL", c.clean(kind), want))
 	}
 	return stream, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -22,6 +23,10 @@ type Config struct {
 	Model    string
 	Author   string      // who the answers are by; <Provider>/<Model> if empty
 	Known    model.Known // of the model; zero if nothing is
+
+	// KeyVariable is the variable that the key came from, of several that it may come from,
+	// for messages. It may be empty.
+	KeyVariable string
 
 	// MaxTokens bounds an answer, thinking included, because the user says so; 0 if not.
 	MaxTokens int
@@ -44,6 +49,12 @@ func (c *Config) Begin(baseURL string) error {
 	c.Author = cmp.Or(c.Author, c.Provider+"/"+c.Model)
 	c.Client.Provider = c.Provider
 	c.Client.BaseURL = cmp.Or(c.Client.BaseURL, baseURL)
+	if c.KeyVariable != "" && c.Client.Hints == nil {
+		c.Client.Hints = map[int]string{
+			http.StatusUnauthorized: "check " + c.KeyVariable,
+			http.StatusForbidden:    "check " + c.KeyVariable + ", and what the account may do",
+		}
+	}
 	switch {
 	case c.Model == "":
 		return fmt.Errorf("%s: no model is named; use --model or set model in perstack.toml", c.Provider)

@@ -7,20 +7,29 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth bounds how deep an answer may be nested. What providers send stays under 20.
-const maxDepth = 200
+// What one event may hold. What providers send stays under 20 deep, and has as many values
+// as the schemas of the tools that some of them send back. A value that takes two bytes on
+// the wire can take hundreds in memory.
+const (
+	maxDepth  = 200
+	maxValues = 200_000
+)
 
 // Decode reads JSON that came from outside into v. Unknown members are left out, and
 // bytes that are no UTF-8 are replaced: half a character must not cost a whole answer.
 func Decode(data []byte, v any) error {
-	if isDeep(data) {
+	switch depth, values := measure(data); {
+	case depth > maxDepth:
 		return fmt.Errorf("JSON that is nested more than %d deep", maxDepth)
+	case values > maxValues:
+		return fmt.Errorf("JSON of more than %d values", maxValues)
 	}
 	return json.Unmarshal(data, v, jsontext.AllowInvalidUTF8(true))
 }
 
-// isDeep looks at brackets alone, so that nothing is built before the answer is known.
-func isDeep(data []byte) bool {
+// measure looks at brackets and commas alone, so that nothing is built before the answer
+// is known. It stops at the first number that is too large.
+func measure(data []byte) (deepest, values int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
@@ -30,12 +39,17 @@ func isDeep(data []byte) bool {
 			quoted = !quoted
 		case quoted:
 		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return true
+			depth, values = depth+1, values+1
+			if deepest = max(deepest, depth); deepest > maxDepth {
+				return deepest, values
 			}
 		case c == '}' || c == ']':
 			depth--
+		case c == ',':
+			if values++; values > maxValues {
+				return deepest, values
+			}
 		}
 	}
-	return false
+	return deepest, values
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
@@ -9,7 +10,10 @@ import (
 // A Draft is an answer in the making: its parts, in the order in which they began. The
 // zero value is ready.
 type Draft struct {
-	parts []*Growing
+	Names Names // of the tools that were offered
+
+	parts          []*Growing
+	weighed, marks int // how many parts are in marks, and their bytes
 }
 
 // A Growing is a part while it arrives. Its words are written to it; the other members
@@ -41,7 +45,33 @@ func (g *Growing) Write(words string) { g.words.WriteString(words) }
 // Len is how many bytes of words there are.
 func (g *Growing) Len() int { return g.words.Len() }
 
-// Parts returns the parts as they are. What nobody wrote to and nothing was set for, an
+// What an answer may have beside its words. Parts and marks cost memory far beyond their
+// bytes, and marks are sent again with every later request.
+const (
+	MaxParts = 10_000
+	MaxMarks = 16 << 20 // bytes; a picture that the provider drew is one
+)
+
+// Check reports an answer that has more than any model writes. A wire asks after each
+// event.
+func (d *Draft) Check(c *Client) error {
+	if len(d.parts) > MaxParts {
+		return c.Malformed(fmt.Errorf("an answer of more than %d parts", MaxParts))
+	}
+	for ; d.weighed < len(d.parts)-1; d.weighed++ { // the last may still grow
+		d.marks += len(d.parts[d.weighed].ProviderData) + len(d.parts[d.weighed].Signature)
+	}
+	marks := d.marks
+	if n := len(d.parts); n > 0 {
+		marks += len(d.parts[n-1].ProviderData) + len(d.parts[n-1].Signature)
+	}
+	if marks > MaxMarks {
+		return c.Malformed(fmt.Errorf("an answer with more than %d bytes of marks", MaxMarks))
+	}
+	return nil
+}
+
+// Parts returns the parts as they are, calls by the tools' own names. What nobody wrote to and nothing was set for, an
 // empty text, is left out.
 func (d *Draft) Parts() []event.Part {
 	var parts []event.Part
@@ -60,6 +90,7 @@ func (d *Draft) Parts() []event.Part {
 			if words != "" { // else what came whole, or nothing
 				p.Args = []byte(words)
 			}
+			p.ToolName = d.Names.Own(p.ToolName)
 		}
 		parts = append(parts, p)
 	}

@@ -24,7 +24,19 @@ func (e *Encoded[T]) Get(m *event.Message, encode func(*event.Message) T) T {
 	}
 	known, loaded := e.messages.LoadOrStore(key, encode(m))
 	if !loaded {
-		runtime.AddCleanup(m, func(key weak.Pointer[event.Message]) { e.messages.Delete(key) }, key)
+		e.watch(m, key)
 	}
 	return known.(T)
+}
+
+// Replace gives a message another form from now on.
+func (e *Encoded[T]) Replace(m *event.Message, form T) {
+	key := weak.Make(m)
+	if _, loaded := e.messages.Swap(key, form); !loaded {
+		e.watch(m, key)
+	}
+}
+
+func (e *Encoded[T]) watch(m *event.Message, key weak.Pointer[event.Message]) {
+	runtime.AddCleanup(m, func(key weak.Pointer[event.Message]) { e.messages.Delete(key) }, key)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,14 +36,16 @@ func (c *Client) Failure(status int, problem Problem) *model.Error {
 	}
 	code := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status))) // 529 has no text
 	text := fmt.Sprintf("%s answered %s: %s", c.Provider, code, message)
-	if hint := hints[status]; hint != "" {
-		text += "; " + hint
+	about := status
+	if problem.BadKey {
+		about = http.StatusUnauthorized
 	}
+	text = withHint(text, c.hint(about))
 	return &model.Error{
 		Name:       apiCallError,
 		Message:    c.clean(text),
 		StatusCode: status,
-		Retryable:  (passes(status) || problem.Passing) && !problem.Final,
+		Retryable:  (passes(status) || problem.Passing || c.saysItPasses(status, message)) && !problem.Final,
 		RetryAfter: min(max(problem.RetryAfter, 0), maxRetryAfter),
 	}
 }
@@ -54,6 +57,21 @@ var hints = map[int]string{
 	http.StatusRequestEntityTooLarge: "the conversation is too large for one request",
 }
 
+func (c *Client) hint(status int) string {
+	if own, ok := c.Hints[status]; ok {
+		return own
+	}
+	return hints[status]
+}
+
+// withHint adds what to do. Providers end their sentences; ours goes on.
+func withHint(text, hint string) string {
+	if hint == "" {
+		return text
+	}
+	return strings.TrimSuffix(strings.TrimSpace(text), ".") + "; " + hint
+}
+
 // passes reports whether the same request may succeed later.
 func passes(status int) bool {
 	switch status {
@@ -61,6 +79,29 @@ func passes(status int) bool {
 		return true
 	}
 	return status >= 500
+}
+
+// saysItPasses reports whether the words of a failure say what its status does not: some
+// gateways answer 403 to those who ask too often. A status that says what is wrong with
+// the request itself goes before all words, which may be the user's own.
+func (c *Client) saysItPasses(status int, message string) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return false
+	}
+	message = strings.ToLower(message)
+	return slices.ContainsFunc(append(slices.Clip(passing[c.Provider]), "rate limit", "timeout", "service unavailable"), func(words string) bool {
+		return strings.Contains(message, words)
+	})
+}
+
+// passing are further words of single providers.
+var passing = map[string][]string{
+	"anthropic":      {"overloaded"},
+	"google":         {"quota exceeded"},
+	"google-vertex":  {"quota exceeded"},
+	"amazon-bedrock": {"throttl"},
+	"ollama":         {"connection refused"},
 }
 
 // Incomplete is an answer without its end.
@@ -152,9 +193,14 @@ func (c *Client) transportError(ctx context.Context, err error) error {
 	if errors.As(err, &op) {
 		err = op.Err
 	}
+	hint, final := Unreachable(err)
+	if hint == "" && isRefused(err) {
+		hint = c.NoServer
+	}
 	// What remains may still quote an address, of a proxy for one.
 	text := address.ReplaceAllString(err.Error(), "$1$2")
-	return &model.Error{Name: apiCallError, Message: c.clean(fmt.Sprintf("cannot connect to %s: %s", c.Provider, text)), Retryable: true}
+	text = withHint(fmt.Sprintf("cannot connect to %s: %s", c.Provider, text), hint)
+	return &model.Error{Name: apiCallError, Message: c.clean(text), Retryable: !final}
 }
 
 // address matches a URL: its scheme, then who, then the host, then the rest.
@@ -185,7 +231,7 @@ func (c *Client) clean(text string) string {
 			continue
 		}
 		quoted, _ := jsontext.AppendQuote(nil, secret)
-		for _, form := range []string{secret, string(quoted[1 : len(quoted)-1]), url.QueryEscape(secret)} {
+		for _, form := range []string{secret, string(quoted[1 : len(quoted)-1]), url.QueryEscape(secret), strings.ToLower(secret)} {
 			text = strings.ReplaceAll(text, form, "[redacted]")
 		}
 	}

@@ -31,18 +31,28 @@ var (
 	digested = regexp.MustCompile(`_x[0-9a-f]{8}$`)
 )
 
-// OwnName is the name of the tool that a model calls by the name it was sent. A name that
-// was never sent stays as it is; the engine tells the model.
-func OwnName(tools []model.Tool, sent string, most int) string {
-	for _, t := range tools {
-		if t.Name == sent && ToolName(sent, most) == sent {
-			return sent
+// Names are the names of a request's tools.
+type Names struct {
+	Tools []model.Tool
+	Most  int // characters that the API takes
+
+	own map[string]string // by what was sent
+}
+
+// Own is the name of the tool that a model calls by the name it was sent. A name that was
+// never sent stays as it is; the engine tells the model.
+func (n *Names) Own(sent string) string {
+	if n.own == nil { // made once: an answer may have thousands of calls
+		n.own = make(map[string]string, len(n.Tools))
+		for _, t := range n.Tools {
+			name := ToolName(t.Name, n.Most)
+			if _, taken := n.own[name]; !taken {
+				n.own[name] = t.Name
+			}
 		}
 	}
-	for _, t := range tools {
-		if ToolName(t.Name, most) == sent {
-			return t.Name
-		}
+	if own, ok := n.own[sent]; ok {
+		return own
 	}
 	return sent
 }

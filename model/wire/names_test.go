@@ -40,12 +40,13 @@ func TestToolName(t *testing.T) {
 				add(sent)
 			}
 		}
+		offered := wire.Names{Tools: tools, Most: most}
 		for sent, name := range seen {
-			if got := wire.OwnName(tools, sent, most); got != name {
+			if got := offered.Own(sent); got != name {
 				t.Errorf("%q came back as %q, not as %q", sent, got, name)
 			}
 		}
-		if got := wire.OwnName(tools, "never_sent", most); got != "never_sent" {
+		if got := offered.Own("never_sent"); got != "never_sent" {
 			t.Errorf("a name that was never sent became %q", got)
 		}
 	}

@@ -105,6 +105,10 @@ func (r *Resolved) resolve(ctx context.Context, m *event.Message) (*event.Messag
 	return got.message, nil
 }
 
+// failureCost is what a download that failed takes from what a message may have: it took
+// time, and perhaps as many bytes before it was too large.
+const failureCost = 10 << 20
+
 // fetch returns a part in the place of an address.
 func (r *Resolved) fetch(ctx context.Context, p event.Part, left *int) event.Part {
 	if *left <= 0 {
@@ -115,6 +119,7 @@ func (r *Resolved) fetch(ctx context.Context, p event.Part, left *int) event.Par
 		err = errors.New("its address holds no image")
 	}
 	if err != nil {
+		*left -= failureCost
 		return event.Part{ID: p.ID, Type: event.TextPart, Text: LeftOut(p.MIMEType, err.Error())}
 	}
 	*left -= len(m.Data)

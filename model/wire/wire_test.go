@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -211,6 +212,63 @@ func TestCheck(t *testing.T) {
 		}
 		if err != nil && strings.Contains(err.Error(), "u:p") {
 			t.Errorf("%v", err)
+		}
+	}
+}
+
+// Plain http leads elsewhere only without anything that may be a key, and on the user's
+// word.
+func TestCheckAllowsHTTP(t *testing.T) {
+	proof := func(*http.Request, [][]byte) error { return nil }
+	for name, tt := range map[string]struct {
+		client wire.Client
+		want   string // of the error
+	}{
+		"nobody said so": {wire.Client{}, "only a server on this machine"},
+		"nothing":        {wire.Client{AllowHTTP: true, Header: http.Header{}}, ""},
+		"a header":       {wire.Client{AllowHTTP: true, Header: http.Header{"X-Team": {"a"}}}, "remove the headers"},
+		"a secret":       {wire.Client{AllowHTTP: true, Secrets: []string{key}}, "which may hold a key"},
+		"a proof":        {wire.Client{AllowHTTP: true, Authorize: proof}, "which may hold a key"},
+		"another scheme": {wire.Client{AllowHTTP: true, BaseURL: "ftp://10.0.0.1"}, "is not https"},
+	} {
+		c := tt.client
+		c.Provider, c.BaseURL = "acme", cmp.Or(c.BaseURL, "http://10.0.0.1:11434")
+		if err := c.Check(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c := wire.Client{Provider: "acme", BaseURL: "http://localhost:1", AllowHTTP: true, Header: http.Header{"X-Team": {"a"}}}
+	if err := c.Check(); err != nil {
+		t.Errorf("on this machine: %v", err)
+	}
+}
+
+// A hint names the variable that the key came from, and goes on where the provider ended
+// a sentence.
+func TestHints(t *testing.T) {
+	own := map[int]string{401: "", 403: "ask the owner"}
+	for _, tt := range []struct {
+		variable string
+		hints    map[int]string
+		status   int
+		problem  wire.Problem
+		want     string
+	}{
+		{"", nil, 401, wire.Problem{Message: "bad key."}, "bad key; check the API key"},
+		{"ACME_KEY", nil, 401, wire.Problem{Message: "bad key."}, "bad key; check ACME_KEY"},
+		{"ACME_KEY", nil, 403, wire.Problem{}, "no reason given; check ACME_KEY, and what the account may do"},
+		{"ACME_KEY", nil, 400, wire.Problem{Message: "bad key. ", BadKey: true}, "bad key; check ACME_KEY"},
+		{"ACME_KEY", nil, 400, wire.Problem{Message: "bad."}, "bad."},
+		{"ACME_KEY", own, 401, wire.Problem{Message: "bad."}, "bad."},
+		{"ACME_KEY", own, 403, wire.Problem{Message: "bad."}, "bad; ask the owner"},
+		{"", own, 404, wire.Problem{Message: "bad."}, "bad; check the model's name and the base URL"},
+	} {
+		cfg := wire.Config{Provider: "acme", Model: "m", KeyVariable: tt.variable, Client: wire.Client{HTTP: &http.Client{}, Hints: tt.hints}}
+		if err := cfg.Begin("https://example.com"); err != nil {
+			t.Fatal(err)
+		}
+		if e := cfg.Client.Failure(tt.status, tt.problem); !strings.HasSuffix(e.Message, ": "+tt.want) || e.StatusCode != tt.status {
+			t.Errorf("%+v: %+v", tt, e)
 		}
 	}
 }

@@ -17,12 +17,14 @@ func TestActivitiesOfBothForms(t *testing.T) {
 	tellTeam(t, s)
 	tellLong(t, s)
 	tellTalk(t, s)
+	tellHosted(t, s)
 	tellQueue(t, s).end()
 	for job, want := range map[string]map[event.ActivityType]int{
-		"teamjob":  {event.ActivityQuery: 6, event.ActivityDelegate: 4, event.ActivityDelegationComplete: 2, event.ActivityComplete: 4, event.ActivityError: 1, event.ActivityStopped: 2, event.ActivityReadTextFile: 1},
-		"queuejob": {event.ActivityQuery: 3, event.ActivityDelegate: 3, event.ActivityStopped: 1},
-		"longjob":  nil,
-		"talkjob":  nil,
+		"teamjob":   {event.ActivityQuery: 6, event.ActivityDelegate: 4, event.ActivityDelegationComplete: 2, event.ActivityComplete: 4, event.ActivityError: 1, event.ActivityStopped: 2, event.ActivityReadTextFile: 1},
+		"hostedjob": {event.ActivityQuery: 2, event.ActivityProviderTool: 4, event.ActivityRetry: 1, event.ActivityReadTextFile: 1, event.ActivityComplete: 2},
+		"queuejob":  {event.ActivityQuery: 3, event.ActivityDelegate: 3, event.ActivityStopped: 1},
+		"longjob":   nil,
+		"talkjob":   nil,
 	} {
 		var lean, full []event.Activity
 		var leanLine, fullLine event.Timeline

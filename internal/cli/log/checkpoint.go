@@ -84,7 +84,11 @@ func (p *printer) message(m *event.Message) {
 		case event.ToolResultPart:
 			all = append(all, part.ToolName+": "+event.FirstText(part.Contents))
 		case event.ProviderPart:
-			all = append(all, "("+part.ToolName+", run by the provider)")
+			name := providerTool(part)
+			if !part.IsProviderCall() {
+				name = "result of " + name
+			}
+			all = append(all, "("+name+", run by the provider)")
 		default:
 			all = append(all, "("+string(part.Type)+")")
 		}

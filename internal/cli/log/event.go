@@ -1,6 +1,7 @@
 package log
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ const (
 	resultCut  = 40
 	answerCut  = 80
 	messageCut = 100
+	dataCut    = 1000 // of a provider's own call, which may hold a whole picture
 )
 
 // event prints one event, in full form, and the tool results that it brought. The journal
@@ -46,6 +48,7 @@ func (p *printer) details(e event.Event) {
 		p.startRun(e, b)
 	case event.CallTools:
 		p.said(b.NewMessage)
+		p.providerRan(e)
 		p.calls(b.ToolCalls)
 	case event.CallDelegate:
 		for _, c := range b.ToolCalls {
@@ -60,11 +63,13 @@ func (p *printer) details(e event.Event) {
 			p.text("    ", "Args: ", "", string(b.ToolCall.Args), answerCut)
 		}
 	case event.Retry:
+		p.providerRan(e)
 		p.text("  ", "Reason: ", "", reason(b.Reason), answerCut)
 		if b.DelayMS > 0 {
 			p.field("  Delay", seconds(float64(b.DelayMS)/1000))
 		}
 	case event.CompleteRun:
+		p.providerRan(e)
 		if b.Text != nil {
 			p.text("  ", "Result: ", "", *b.Text, answerCut)
 		}
@@ -130,6 +135,29 @@ func (p *printer) calls(calls []event.ToolCall) {
 		p.text("    ", "Args: ", "", string(c.Args), 0)
 	}
 }
+
+// providerRan prints what the provider ran itself. What it returned is not shown: mostly
+// nobody but the provider can read it.
+func (p *printer) providerRan(e event.Event) {
+	calls := e.ProviderCalls()
+	if len(calls) == 0 {
+		return
+	}
+	if !p.verbose {
+		var names []string
+		for _, c := range calls {
+			names = append(names, providerTool(c))
+		}
+		p.field("  Provider ran", strings.Join(names, ", "))
+		return
+	}
+	for _, c := range calls {
+		p.line("  Provider ran " + providerTool(c))
+		p.text("    ", "Call: ", "", cut(string(c.ProviderData), dataCut), 0)
+	}
+}
+
+func providerTool(c event.Part) string { return cmp.Or(c.ToolName, "a tool") }
 
 // said prints what the model said together with its calls, and when everything is
 // asked for, what it thought.

@@ -112,11 +112,23 @@ func (v *survey) printSummary(p *printer) {
 	p.line("Summary:")
 	p.field("  Total Events", fmt.Sprint(c.events))
 	p.field("  Errors", fmt.Sprint(c.errors))
-	p.field("  Tool Calls", fmt.Sprint(c.calls))
+	p.field("  Tool Calls", c.tools())
 	p.field("  Delegations", fmt.Sprint(len(c.delegates)))
 	p.field("  Runs", fmt.Sprint(len(v.runs)))
 	p.field("  Step Range", fmt.Sprintf("%d - %d", c.firstStep, c.lastStep))
+	if models := v.models(); len(models) > 0 {
+		p.field("  Models", strings.Join(models, ", "))
+	}
 	p.blank()
+}
+
+// tools counts calls of all kinds, and says how many of them perstack had no hand in.
+func (c *counts) tools() string {
+	all := fmt.Sprint(c.calls + c.providerCalls)
+	if c.providerCalls > 0 {
+		all += fmt.Sprintf(" (%d run by the provider)", c.providerCalls)
+	}
+	return all
 }
 
 func (h *runHead) print(p *printer) {

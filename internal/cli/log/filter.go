@@ -47,14 +47,15 @@ func isError(e event.Event, brought []event.ToolResult) bool {
 }
 
 // isTool reports whether e is about tools. Any event may be that brings results: of a
-// completion, of the user, of a turn that was interrupted.
+// completion, of the user, of a turn that was interrupted. So may an answer for which the
+// provider ran something.
 func isTool(e event.Event, brought []event.ToolResult) bool {
 	switch e.Body.(type) {
 	case event.CallTools, event.ResolveToolResults, event.CallInteractiveTool, event.AttemptCompletion,
 		event.StartToolCall, event.EndToolCall:
 		return true
 	}
-	return len(brought) > 0
+	return len(brought) > 0 || len(e.ProviderCalls()) > 0
 }
 
 // Steps is a range of step numbers, written as N, >N, >=N, <N, <=N or A-B. The zero

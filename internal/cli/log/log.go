@@ -114,7 +114,7 @@ damaged journal; 2 for a job, run or checkpoint that does not exist.`,
 	flags.Var(&opts.Filter.Steps, "step", "only these steps: N, >N, >=N, <N, <=N or A-B")
 	flags.StringArrayVar(&opts.Filter.Types, "type", nil, "only events of this type; may be repeated")
 	flags.BoolVar(&opts.Filter.Errors, "errors", false, "only errors, retries, failed tool calls and limits that ended a run")
-	flags.BoolVar(&opts.Filter.Tools, "tools", false, "only tool calls and their results")
+	flags.BoolVar(&opts.Filter.Tools, "tools", false, "only tool calls and their results; also what the provider ran itself")
 	flags.BoolVar(&opts.Filter.Delegations, "delegations", false, "only delegations")
 	flags.IntVar(&opts.Take, "take", defaultTake, "how many of the newest events or jobs; 0 means all")
 	flags.IntVar(&opts.Offset, "offset", 0, "how many of the newest events or jobs to skip")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
@@ -32,7 +33,7 @@ type survey struct {
 type runHead struct {
 	id          string
 	expert      event.ExpertRef
-	model       string
+	model       string // with its provider
 	version     string // of perstack
 	started     int64
 	origin      *event.Origin
@@ -43,6 +44,7 @@ type runHead struct {
 // counts are the numbers of the summary, of the whole job.
 type counts struct {
 	events, errors, calls int
+	providerCalls         int // that the provider ran itself
 	firstStep, lastStep   int
 	delegates             map[string]bool // Runs that delegates were given
 }
@@ -115,9 +117,28 @@ func (h *runHead) learn(e event.Event, newest engine.Point) {
 	if h.expert.Key == "" {
 		h.expert.Key = e.ExpertKey
 	}
-	h.model, h.version = b.Model, b.RuntimeVersion
+	h.model, h.version = modelName(b), b.RuntimeVersion
 	h.origin, h.delegatedBy = b.From, b.DelegatedBy
 	h.branches = branches(b, newest) || b.DelegatedBy != nil
+}
+
+// modelName says whose model it is: several providers run models of one name.
+func modelName(b event.StartRun) string {
+	if b.Model == "" || b.Provider == "" {
+		return b.Model
+	}
+	return b.Model + " (" + b.Provider + ")"
+}
+
+// models returns the models of the job, in the order of their first Runs.
+func (v *survey) models() []string {
+	var names []string
+	for _, head := range v.runs {
+		if head.model != "" && !slices.Contains(names, head.model) {
+			names = append(names, head.model)
+		}
+	}
+	return names
 }
 
 // selects reports whether e, which brings those results, is one of those that the user
@@ -143,6 +164,7 @@ func (c *counts) add(e event.Event, brought []event.ToolResult) {
 	if isError(e, brought) {
 		c.errors++
 	}
+	c.providerCalls += len(e.ProviderCalls())
 	switch b := e.Body.(type) {
 	case event.CallTools:
 		c.calls += len(b.ToolCalls)

@@ -47,6 +47,8 @@ func (p *Printer) activity(a event.Activity) row {
 		return row{bullet: yellow, label: a.DelegateExpertKey, body: []line{{string(query), plain}}}
 	case event.ActivityDelegationComplete:
 		return p.returned(a)
+	case event.ActivityProviderTool:
+		return row{bullet: green, label: "Provider Ran", summary: cmp.Or(a.ToolName, "a tool")}
 	case event.ActivityInteractiveTool:
 		return row{bullet: yellow, label: "Interactive: " + a.ToolName, body: question(a.Args), whole: true}
 	}

@@ -78,6 +78,8 @@ var activities = []event.Activity{
 	{Type: event.ActivityInteractiveTool, SkillName: "user", ToolName: "ask",
 		Args: jsontext.Value(`{"question":"Which day?\nPick one.","options":["Mon", "Tue"],"urgent":true}`)},
 	{Type: event.ActivityInteractiveTool, ToolName: "confirm", Args: jsontext.Value(`{}`)},
+	{Type: event.ActivityProviderTool, ToolName: "web_search", Args: jsontext.Value(`{"type":"web_search_call"}`)},
+	{Type: event.ActivityProviderTool},
 	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "search", Args: jsontext.Value(`{"q": "perstack"}`)},
 	{Type: event.ActivityGeneralTool, SkillName: "web", ToolName: "search", Args: jsontext.Value(`{"q":"` + strings.Repeat("long ", 20) + `"}`), Result: []event.Part{
 		{Type: event.TextPart, Text: "\none\n\ttwo\n"}, {Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: "aGlkZGVu"},

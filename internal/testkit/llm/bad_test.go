@@ -103,13 +103,13 @@ func TestTooFewEvents(t *testing.T) {
 
 // A client that follows a redirect to another name of this server shows what it takes there.
 func TestRedirect(t *testing.T) {
-	s, url := Start(t, mustParse(t, "[[turn]]\nredirect = \"http://localhost:{port}/other/messages\"\n[[turn]]\ntext = \"there\""))
+	s, url := Start(t, mustParse(t, "[[turn]]\nredirect = \"http://localhost:{port}/v1/messages\"\n[[turn]]\ntext = \"there\""))
 	a := post(t, url, hello)
 	port := url[strings.LastIndexByte(url, ':')+1 : len(url)-len("/v1")]
-	if a.status != 307 || a.header.Get("Location") != "http://localhost:"+port+"/other/messages" {
+	if a.status != 307 || a.header.Get("Location") != "http://localhost:"+port+"/v1/messages" {
 		t.Fatal(a)
 	}
-	resp, err := ask(t.Context(), "http://127.0.0.1:"+port+"/other", hello, func(r *http.Request) { r.Host = "localhost:" + port })
+	resp, err := ask(t.Context(), "http://127.0.0.1:"+port+"/v1", hello, func(r *http.Request) { r.Host = "localhost:" + port })
 	if err != nil {
 		t.Fatal(err)
 	}

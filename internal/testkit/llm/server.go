@@ -112,6 +112,9 @@ func (s *Server) take(r *http.Request, body []byte, sum [sha256.Size]byte) perfo
 			rec.Asked, p.problem = p.wire.Look(r, body, s.script)
 			break
 		}
+		if words, is := s.wires[i].Misses(r); is {
+			p.wire, p.problem = &s.wires[i], script.KindProblem(http.StatusNotFound, "%s", words)
+		}
 	}
 	rec.Asked.Attempt = rec.Attempt
 	if p.problem == nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // wires are those that a server speaks. The first that takes a request answers it; one
-// that nobody takes is refused in the words of the first.
+// that nobody takes is refused in the words of whom it was meant for, or of the first.
 func wires() []script.Wire {
 	return []script.Wire{
 		messages.Wire(),

@@ -130,3 +130,47 @@ func TestBeside(t *testing.T) {
 		t.Errorf("%s, %d requests", w.Body, s.Count())
 	}
 }
+
+// Every service is at its own address alone. At another one it says so in its own words.
+func TestAddresses(t *testing.T) {
+	s := New(mustParse(t, "[[turn]]\ntext = \"a\""))
+	ask := func(path, header string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}"))
+		r.Header.Set(header, "x")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w
+	}
+	const gemini, project = "/models/gemini-2.5-pro:streamGenerateContent", "/v1beta1/projects/p/locations/l/publishers/google"
+	for _, tt := range []struct {
+		wire, right string
+		header      string // that has the key
+		wrong       []string
+		words       string // of the service, about what is wrong
+	}{
+		{"messages", "/v1/messages", "X-Api-Key", []string{"/messages", "/v1/v1/messages", "/v2/messages", "/v1/messages/messages"}, `{"type":"error","error":{"type":"not_found_error","message":"Not found"}`},
+		{"responses", "/v1/responses", "Authorization", []string{"/responses", "/v1/v1/responses", "/openai/responses"}, `"message":"Invalid URL (POST `},
+		{"google", "/v1beta" + gemini, "X-Goog-Api-Key", []string{gemini, "/v1" + gemini, "/v1beta/v1beta" + gemini, "/v1beta/models" + gemini}, `"status":"NOT_FOUND"`},
+		{"google-vertex", project + gemini, "Authorization", []string{"/v1beta1" + gemini, "/v1beta1/projects/p" + gemini, "/v1beta1/projects/p/locations/l" + gemini}, `"status":"NOT_FOUND"`},
+		{"azure chat", "/openai/v1/chat/completions", "Api-Key", []string{"/v1/chat/completions", "/chat/completions", "/x/openai/v1/chat/completions"}, `{"error":{"message":"Resource not found"`},
+		{"deepseek chat", "/deepseek/chat/completions", "Authorization", []string{"/chat/completions", "/v1/chat/completions", "/deepseek/v1/chat/completions"}, `{"error":{"message":"Not Found"`},
+		{"ollama", "/api/chat", "X-None", []string{"/chat", "/api/api/chat", "/v1/api/chat"}, "404 page not found"},
+		{"converse", "/model/m/converse-stream", "Authorization", []string{"/v1/model/m/converse-stream", "/m/converse-stream"}, `{"message":"The requested operation is not recognized by the service."`},
+	} {
+		if w := ask(tt.right, tt.header); w.Code == http.StatusNotFound && tt.wire != "azure chat" { // which misses a version
+			t.Errorf("%s: %d %s", tt.right, w.Code, w.Body)
+		}
+		all := s.Requests()
+		if last := all[len(all)-1]; last.Wire != tt.wire {
+			t.Errorf("%s is of %q, want %q", tt.right, last.Wire, tt.wire)
+		}
+		for _, path := range tt.wrong {
+			if w := ask(path, tt.header); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), tt.words) {
+				t.Errorf("%s: %d %s; want %s", path, w.Code, w.Body, tt.words)
+			}
+			if all := s.Requests(); all[len(all)-1].Wire != "" || all[len(all)-1].Problem == "" {
+				t.Errorf("%s: %+v", path, all[len(all)-1])
+			}
+		}
+	}
+}

@@ -160,9 +160,7 @@ func (d dialect) checkTools(r *Request) *script.Problem {
 	const maxTools, maxDescription = 128, 1024 // of Azure's
 	for i, t := range r.Tools {
 		f := t.Function
-		var schema struct {
-			Type string `json:"type"`
-		}
+		var schema map[string]jsontext.Value
 		switch {
 		case t.Type != "function":
 			return invalid("Invalid value: '%s'. Supported values are: 'function'.", t.Type)
@@ -172,8 +170,16 @@ func (d dialect) checkTools(r *Request) *script.Problem {
 			return invalid("Invalid 'tools[%d].function.description': string too long. Expected a string with maximum length %d.", i, maxDescription)
 		case !d.azure && f.Strict != nil:
 			return invalid("'strict' needs the beta address")
-		case f.Parameters != nil && (json.Unmarshal(f.Parameters, &schema) != nil || schema.Type != "object"):
-			return invalid("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: \"%s\"'.", f.Name, schema.Type)
+		case f.Parameters != nil && (json.Unmarshal(f.Parameters, &schema) != nil || string(schema["type"]) != `"object"`):
+			return invalid("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"', got 'type: %s'.", f.Name, schema["type"])
+		}
+		for _, name := range []string{"oneOf", "anyOf", "allOf", "enum", "not"} {
+			if d.azure && schema[name] != nil {
+				return invalid("Invalid schema for function '%s': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.", f.Name)
+			}
+		}
+		if d.azure && f.Parameters != nil && schema["properties"].Kind() != jsontext.KindBeginObject {
+			return invalid("Invalid schema for function '%s': In context=(), object schema missing properties.", f.Name)
 		}
 	}
 	choice := r.ToolChoice

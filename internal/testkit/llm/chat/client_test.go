@@ -92,7 +92,7 @@ const (
 
 	callA = `{"id":"a","type":"function","function":{"name":"t","arguments":"{}"}}`
 	callB = `{"id":"b","type":"function","function":{"name":"t","arguments":"broken"}}`
-	tool  = `{"type":"function","function":{"name":"t","parameters":{"type":"object"}}}`
+	tool  = `{"type":"function","function":{"name":"t","parameters":{"type":"object","properties":{}}}}`
 )
 
 func result(id string) string { return `{"role":"tool","tool_call_id":"` + id + `","content":"ok"}` }

@@ -26,17 +26,28 @@ func Azure() script.Wire {
 // DeepSeek returns the API of DeepSeek.
 func DeepSeek() script.Wire {
 	w := wire(dialect{})
-	w.Name, w.Takes = "deepseek chat", func(r *http.Request) bool { return isChat(r) && !isAzure(r) }
+	w.Name, w.Takes = "deepseek chat", func(r *http.Request) bool { return r.URL.Path == "/deepseek/chat/completions" }
 	w.Ping = []byte(": keep-alive\n\n") // while a request waits for its turn
 	return w
 }
 
 func isChat(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/chat/completions") }
 
-func isAzure(r *http.Request) bool { return isChat(r) && strings.Contains(r.URL.Path, "/openai/") }
+// isAzure leaves it to look what stands between, for which the service has its own words.
+func isAzure(r *http.Request) bool { return isChat(r) && strings.HasPrefix(r.URL.Path, "/openai/") }
+
+// misses tells the services apart by the key, which is sent to a wrong address as well.
+func (d dialect) misses(r *http.Request) (words string, is bool) {
+	words = "Not Found"
+	if d.azure {
+		words = "Resource not found"
+	}
+	return words, isChat(r) && d.azure == (r.Header.Get("Api-Key") != "")
+}
 
 func wire(d dialect) script.Wire {
 	return script.Wire{
+		Misses:      d.misses,
 		Key:         d.key,
 		Look:        d.look,
 		ContentType: "text/event-stream; charset=utf-8",

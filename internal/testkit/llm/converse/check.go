@@ -25,8 +25,9 @@ type glance struct {
 	model  string
 	script *script.Script
 
-	points    int // of the cache, so far
-	documents map[string]bool
+	points         int // of the cache, so far
+	images, papers int
+	documents      map[string]bool // their names
 }
 
 func (g *glance) isClaude() bool { return strings.Contains(g.model, "anthropic.claude-") }

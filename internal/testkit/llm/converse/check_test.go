@@ -107,7 +107,8 @@ func TestRefusedBodies(t *testing.T) {
 		{"two spaces in a name", claude, body("", user(document("a  b"), text)), "can only contain alphanumeric"},
 		{"one name for two", claude, body("", user(document("a"), text), says(text), user(document("a"), text)), "duplicate document names"},
 		{"a document without words", claude, body("", user(document("a"))), "no text"},
-		{"too many images", claude, body("", user(many(21, image)...)), "21 images"},
+		{"too many images", claude, body("", user(many(21, image)...)), "21 + 0 > 20"},
+		{"too many images in all", claude, body("", user(many(11, image)...), says(text), user(many(10, image)...)), "21 + 0 > 20"},
 
 		{"a call of the user", claude, body(tool, user(use("a"))), "in a message of the user"},
 		{"a bad id", claude, body(tool, user(text), says(use("a.b")), user(result("a.b", "", text))), "regular expression"},

@@ -37,7 +37,7 @@ func (g *glance) checkMessages() *script.Problem {
 				return p
 			}
 		}
-		if p := checkMedia(&m, i); p != nil {
+		if p := g.checkMedia(&m, i); p != nil {
 			return p
 		}
 	}
@@ -132,35 +132,36 @@ func (g *glance) checkMedium(b *block, at string) *script.Problem {
 	return nil
 }
 
-// checkMedia counts what a message may have only so many of.
-func checkMedia(m *message, i int) *script.Problem {
-	images, documents, beside := 0, 0, false
+// checkMedia counts what a request may have only so many of.
+func (g *glance) checkMedia(m *message, i int) *script.Problem {
+	beside := false
 	for _, b := range m.Content {
-		if b.Image != nil {
-			images++
-		}
-		if b.Document != nil {
-			documents++
-			beside = true
-		}
+		g.count(&b)
+		beside = beside || b.Document != nil
 		if b.ToolResult != nil {
 			for _, inner := range b.ToolResult.Content {
-				if inner.Image != nil {
-					images++
-				}
-				if inner.Document != nil {
-					documents++
-				}
+				g.count(&inner)
 			}
 		}
 	}
 	switch {
-	case images > 20 || documents > 5:
-		return invalid("The message at messages.%d has %d images and %d documents; the most are 20 and 5.", i, images, documents)
+	case g.papers > 5:
+		return invalid("You can't include more than 5 documents in a request. Reduce the number of documents and retry your request.")
+	case g.images+g.papers > 20:
+		return invalid("The model returned the following errors: too many images and documents: %d + %d > 20", g.images, g.papers)
 	case beside && !m.has(func(b *block) bool { return b.Text != nil }):
 		return invalid("The message at messages.%d has a document and no text. Add a text block and try again.", i)
 	}
 	return nil
+}
+
+func (g *glance) count(b *block) {
+	if b.Image != nil {
+		g.images++
+	}
+	if b.Document != nil {
+		g.papers++
+	}
 }
 
 func (g *glance) checkResult(r *toolResult, at string) *script.Problem {

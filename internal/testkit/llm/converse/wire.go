@@ -14,8 +14,11 @@ const maxBody = 25_000_000
 // Wire returns the ConverseStream API.
 func Wire() script.Wire {
 	return script.Wire{
-		Name:        "converse",
-		Takes:       takes,
+		Name:  "converse",
+		Takes: takes,
+		Misses: func(r *http.Request) (string, bool) {
+			return "The requested operation is not recognized by the service.", strings.HasSuffix(r.URL.Path, "/converse-stream")
+		},
 		Key:         key,
 		Look:        look,
 		ContentType: "application/vnd.amazon.eventstream",

@@ -79,12 +79,15 @@ func tokens(w http.ResponseWriter, r *http.Request, body []byte, s *script.Scrip
 	}
 	form, err := url.ParseQuery(string(body))
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	why := ""
+	why, scheme := "", "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
 	switch grant := form.Get("grant_type"); {
 	case err != nil || r.Method != http.MethodPost:
 		why = "Bad Request"
 	case grant == "urn:ietf:params:oauth:grant-type:jwt-bearer":
-		why = checkAssertion(form.Get("assertion"), "http://"+r.Host+"/token", s.Key())
+		why = checkAssertion(form.Get("assertion"), scheme+"://"+r.Host+"/token", s.Key())
 	case grant == "refresh_token":
 		if form.Get("client_id") != "client" || form.Get("client_secret") != "secret-"+s.Key() || form.Get("refresh_token") != "refresh-"+s.Key() {
 			why = "Token has been expired or revoked."

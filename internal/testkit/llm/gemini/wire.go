@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
@@ -24,15 +25,23 @@ func Vertex() script.Wire {
 
 const method = ":streamGenerateContent"
 
+// Where the models of the services are. A tuned one has a collection of its own.
+var (
+	googlePath = regexp.MustCompile(`^/v1beta/(models|tunedModels)/[^/]+` + method + `$`)
+	vertexPath = regexp.MustCompile(`^/v1beta1/projects/[^/]+/locations/[^/]+/(publishers/google/models|endpoints)/[^/]+` + method + `$`)
+)
+
 func (s service) wire(name string) script.Wire {
-	root := "/v1beta/"
+	root := googlePath
 	if s.vertex {
-		root = "/v1beta1/projects/"
+		root = vertexPath
 	}
 	return script.Wire{
-		Name: name,
-		Takes: func(r *http.Request) bool {
-			return strings.HasPrefix(r.URL.Path, root) && strings.HasSuffix(r.URL.Path, method)
+		Name:  name,
+		Takes: func(r *http.Request) bool { return root.MatchString(r.URL.Path) },
+		Misses: func(r *http.Request) (string, bool) {
+			meant := strings.HasSuffix(r.URL.Path, method) && s.vertex == (r.Header.Get("X-Goog-Api-Key") == "")
+			return "Requested entity was not found.", meant
 		},
 		Key:         s.key,
 		Look:        s.look,

@@ -15,7 +15,8 @@ const maxBody = 32 << 20
 func Wire() script.Wire {
 	return script.Wire{
 		Name:        "messages",
-		Takes:       func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/messages") },
+		Takes:       func(r *http.Request) bool { return r.URL.Path == "/v1/messages" },
+		Misses:      func(r *http.Request) (string, bool) { return "Not found", strings.HasSuffix(r.URL.Path, "/messages") },
 		Key:         key,
 		Look:        look,
 		ContentType: "text/event-stream; charset=utf-8",

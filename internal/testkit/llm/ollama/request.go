@@ -17,6 +17,7 @@ type request struct {
 	Stream   *bool          `json:"stream"`
 	Think    jsontext.Value `json:"think"`
 	Truncate *bool          `json:"truncate"`
+	Shift    *bool          `json:"shift"`
 	Options  struct {
 		NumPredict int `json:"num_predict"`
 		NumCtx     int `json:"num_ctx"`

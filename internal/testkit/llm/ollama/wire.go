@@ -11,7 +11,8 @@ import (
 func Wire() script.Wire {
 	return script.Wire{
 		Name:        "ollama",
-		Takes:       func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/api/chat") },
+		Takes:       func(r *http.Request) bool { return r.URL.Path == "/api/chat" },
+		Misses:      func(r *http.Request) (string, bool) { return notFound, strings.HasSuffix(r.URL.Path, "/chat") },
 		Key:         func(*http.Request, []byte, *script.Script) (sent, right bool) { return false, true },
 		Look:        look,
 		ContentType: "application/x-ndjson",
@@ -28,7 +29,14 @@ func Wire() script.Wire {
 // described is an error: a text, and nothing of its kind.
 func described(f script.Failure) string { return `{"error":` + script.Quote(f.Message) + `}` }
 
+// notFound is what the server says of an address that it does not have: no JSON.
+const notFound = "404 page not found"
+
 func refuse(w http.ResponseWriter, f script.Failure, _ string) {
+	if f.Message == notFound {
+		http.Error(w, f.Message, f.Status)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(f.Status)
 	_, _ = w.Write([]byte(described(f))) // a client that has left needs no answer

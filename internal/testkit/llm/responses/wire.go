@@ -15,7 +15,8 @@ const maxBody = 50_000_000
 func Wire() script.Wire {
 	return script.Wire{
 		Name:        "responses",
-		Takes:       func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/responses") },
+		Takes:       func(r *http.Request) bool { return r.URL.Path == "/v1/responses" },
+		Misses:      misses,
 		Key:         key,
 		Look:        look,
 		ContentType: "text/event-stream; charset=utf-8",
@@ -29,6 +30,10 @@ func Wire() script.Wire {
 		Delta: delta,
 		Huge:  huge,
 	}
+}
+
+func misses(r *http.Request) (words string, is bool) {
+	return "Invalid URL (" + r.Method + " " + r.URL.Path + ")", strings.HasSuffix(r.URL.Path, "/responses")
 }
 
 func key(r *http.Request, _ []byte, s *script.Script) (sent, right bool) {

@@ -7,9 +7,13 @@ import "net/http"
 type Wire struct {
 	Name string // for messages of tests
 
-	// Takes reports whether a request is one for this API, by its path. The server asks
-	// its wires in turn.
+	// Takes reports whether a request is one for this API, by its path from the root on:
+	// at a wrong base URL there is no service. The server asks its wires in turn.
 	Takes func(r *http.Request) bool
+
+	// Misses reports whether a request that nobody takes was meant for this API, which then
+	// says in its own way that there is nothing: with these words.
+	Misses func(r *http.Request) (words string, is bool)
 
 	// Key says whether a request proves to have the right key: by a header, a token or a
 	// signature. sent is false if it tries nothing of the kind.

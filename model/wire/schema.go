@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Schema is the schema of a tool as the APIs of OpenAI take it. They refuse the whole
+// request for one tool whose arguments are not said to be an object with properties, that
+// has alternatives at the outermost level, or that has a list of nobody knows what. All of
+// this is common among servers. What can be sent as it is, is.
+func Schema(given jsontext.Value) jsontext.Value {
+	var s map[string]jsontext.Value
+	if given.Kind() != '{' || Decode(given, &s) != nil {
+		return jsontext.Value(`{"type":"object","properties":{}}`)
+	}
+	changed := withItems(s)
+	for _, name := range []string{"oneOf", "anyOf", "allOf"} {
+		var all []map[string]jsontext.Value
+		if raw, ok := s[name]; ok {
+			_ = json.Unmarshal(raw, &all) // what is no list of schemas says nothing
+			for _, one := range all {
+				adopt(s, one["properties"])
+			}
+			delete(s, name)
+			changed = true
+		}
+	}
+	for _, name := range []string{"enum", "not"} {
+		if _, ok := s[name]; ok {
+			delete(s, name)
+			changed = true
+		}
+	}
+	if string(s["type"]) != `"object"` {
+		s["type"], changed = jsontext.Value(`"object"`), true
+	}
+	if s["properties"].Kind() != '{' {
+		s["properties"], changed = jsontext.Value(`{}`), true
+	}
+	if !changed {
+		return given
+	}
+	return write(s)
+}
+
+// adopt adds the properties of an alternative.
+func adopt(s map[string]jsontext.Value, properties jsontext.Value) {
+	var own, more map[string]jsontext.Value
+	if json.Unmarshal(properties, &more) != nil || len(more) == 0 {
+		return
+	}
+	if json.Unmarshal(s["properties"], &own) != nil || own == nil {
+		own = map[string]jsontext.Value{}
+	}
+	for name, value := range more {
+		if _, ok := own[name]; !ok {
+			own[name] = value
+		}
+	}
+	s["properties"] = write(own)
+}
+
+// withItems gives every list inside a schema something that it holds.
+func withItems(s map[string]jsontext.Value) (changed bool) {
+	if _, ok := s["items"]; !ok && isList(s["type"]) {
+		s["items"], changed = jsontext.Value(`{}`), true
+	}
+	for name, raw := range s {
+		var fixed jsontext.Value
+		switch name {
+		case "properties", "patternProperties", "$defs", "definitions":
+			fixed = each[map[string]jsontext.Value](raw)
+		case "anyOf", "oneOf", "allOf", "prefixItems":
+			fixed = each[[]jsontext.Value](raw)
+		case "items", "additionalProperties", "not":
+			fixed = fixItems(raw)
+		}
+		if fixed != nil {
+			s[name], changed = fixed, true
+		}
+	}
+	return changed
+}
+
+// isList reports whether a type is a list, or may be one.
+func isList(kind jsontext.Value) bool {
+	var kinds []string
+	if json.Unmarshal(kind, &kinds) != nil {
+		return string(kind) == `"array"`
+	}
+	for _, k := range kinds {
+		if k == "array" {
+			return true
+		}
+	}
+	return false
+}
+
+// fixItems returns a schema with items, or nil if it needs none.
+func fixItems(raw jsontext.Value) jsontext.Value {
+	var s map[string]jsontext.Value
+	if raw.Kind() != '{' || json.Unmarshal(raw, &s) != nil || !withItems(s) {
+		return nil
+	}
+	return write(s)
+}
+
+// each returns schemas with items, or nil if none of them needs any.
+func each[T map[string]jsontext.Value | []jsontext.Value](raw jsontext.Value) jsontext.Value {
+	var all T
+	if json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	changed := false
+	fix := func(one jsontext.Value) jsontext.Value {
+		if fixed := fixItems(one); fixed != nil {
+			changed = true
+			return fixed
+		}
+		return one
+	}
+	switch all := any(all).(type) {
+	case map[string]jsontext.Value:
+		for name := range all {
+			all[name] = fix(all[name])
+		}
+	case []jsontext.Value:
+		for i := range all {
+			all[i] = fix(all[i])
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return write(all)
+}
+
+// write writes what was read before.
+func write(v any) jsontext.Value {
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return jsontext.Value(`{}`)
+	}
+	return text
+}
