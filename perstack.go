@@ -54,8 +54,8 @@ func Init() { sandbox.Init() }
 // has a default.
 type Options struct {
 	Expert    *expert.Expert
-	Model     model.Model
-	Workspace string // directory that the file tools work in
+	Model     model.Model // for all Experts; providers.OpenTeam gives each the tools of the provider that it names
+	Workspace string      // directory that the file tools work in
 
 	// Experts are those that Expert may delegate to, and those that these may: all that
 	// their Delegates name, by their names. Expert itself may be among them, so that all
@@ -66,7 +66,8 @@ type Options struct {
 	// without a query, an unfinished Run is resumed.
 	Query string
 	// Continue goes on with the job JobID of Store, from the checkpoint From if that
-	// is given. Answer answers the question that the job waits with.
+	// is given. Answer answers the question that the job waits with. The conversation goes
+	// to Model, whoever held it before: to keep it where it was is up to the program.
 	Continue bool
 	From     string
 	Answer   *event.ToolAnswer

@@ -165,14 +165,20 @@ func splitURL(s string) (u *url.URL, host Reach, message, hint string) {
 	return u, host, "", ""
 }
 
-// baseURL is the rule for addresses of providers: https, or plain http to this
-// machine, where local gateways and ollama listen.
-func baseURL(allowPrivate bool) rule {
+// baseURL is the rule for addresses of providers in the file: https, or plain http to
+// this machine, where local gateways and ollama listen. What ollama is sent holds no key,
+// and few who run it in their own network have a certificate for it: there, plain http is
+// accepted too, if the file says that the network is meant.
+func baseURL(provider string, allowPrivate bool) rule {
 	return func(s string) (string, string) {
 		u, host, message, hint := splitURL(s)
 		switch {
 		case message != "":
 			return message, hint
+		case u.Scheme == "http" && host == Private && provider == plainProvider:
+			if !allowPrivate {
+				return "is a private address", "set allowPrivateEndpoint = true beside it if that is what you want; nothing is encrypted on the way there"
+			}
 		case u.Scheme == "http" && host != Loopback:
 			return "must use https", "plain http is accepted for localhost only"
 		case host == Private && !allowPrivate:
@@ -182,10 +188,24 @@ func baseURL(allowPrivate bool) rule {
 	}
 }
 
+// plainProvider is the only provider that is sent no key, and so may be reached by plain
+// http beyond this machine.
+const plainProvider = "ollama"
+
 // CheckBaseURL says what is wrong with the address of a provider that does not come from
-// the file, by the rule that holds there. The error never repeats it.
+// the file, by the rule that holds there but for plain http, which stays on this machine.
+// The error never repeats the address.
 func CheckBaseURL(s string, allowPrivate bool) error {
-	if message, hint := baseURL(allowPrivate)(s); message != "" {
+	if message, hint := baseURL("", allowPrivate)(s); message != "" {
+		return errors.New(message + "; " + hint)
+	}
+	return nil
+}
+
+// CheckPlainURL is CheckBaseURL for what the user says of a server that is sent no key:
+// it may be anywhere, and plain http is accepted.
+func CheckPlainURL(s string) error {
+	if _, _, message, hint := splitURL(s); message != "" {
 		return errors.New(message + "; " + hint)
 	}
 	return nil

@@ -6,6 +6,9 @@ import (
 	"unicode"
 )
 
+// Nearest finds the word of known that was most likely meant by another, or "".
+func Nearest(word string, known []string) string { return nearest(word, known) }
+
 // nearest finds the word that was most likely meant, or "". Letter case and
 // separators are forgiven entirely (max_steps is maxSteps); beyond that about
 // one slip in three letters is.

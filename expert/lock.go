@@ -29,6 +29,11 @@ type LockedExpert struct {
 	Delegates  []string
 	Tags       []string
 	Skills     []*LockedSkill // the MCP skills; the built-in base has nothing to pin
+
+	// What the provider runs for it, as the file says.
+	ProviderTools       []string
+	ProviderSkills      []ProviderSkill
+	ProviderToolOptions *ProviderToolOptions
 }
 
 // A LockedSkill is an MCP skill as it was installed: how it is started, and the tools

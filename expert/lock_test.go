@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,7 +45,14 @@ func sampleLock(t testing.TB) *Lock {
 					{Name: "plain", Digest: digest},
 				},
 			},
-			{Key: "@acme/editor", Name: "@acme/editor", Version: "2.0.0", Instruction: "Edit.", Definition: digest, Delegates: []string{}, Tags: []string{}},
+			{
+				Key: "@acme/editor", Name: "@acme/editor", Version: "2.0.0", Instruction: "Edit.", Definition: digest, Delegates: []string{}, Tags: []string{},
+				ProviderTools:  []string{"webSearch", "fileSearch"},
+				ProviderSkills: []ProviderSkill{{Type: "builtin", SkillID: "pdf"}, {Type: "custom", Name: "it's", Definition: "{\n\"a\":\"it's\"}"}},
+				ProviderToolOptions: &ProviderToolOptions{
+					WebSearch: &WebSearchOptions{MaxUses: 5, AllowedDomains: []string{"example.com"}}, WebFetch: &WebFetchOptions{}, FileSearch: &FileSearchOptions{MaxNumResults: 3},
+				},
+			},
 		},
 	}
 }
@@ -79,6 +87,10 @@ func TestLockRoundTrip(t *testing.T) {
 	}
 	if got.Path != path {
 		t.Errorf("Path = %q", got.Path)
+	}
+	editor, _ := got.Expert("@acme/editor")
+	if sample := l.Experts[1]; !slices.Equal(editor.ProviderTools, sample.ProviderTools) || !slices.Equal(editor.ProviderSkills, sample.ProviderSkills) || editor.ProviderToolOptions.WebSearch.MaxUses != 5 {
+		t.Errorf("what the provider runs: %+v", editor)
 	}
 	e, _ := got.Expert("writer")
 	s, _ := e.Skill("web")

@@ -68,7 +68,8 @@ func (l *Lock) Differences(c *Config) Problems {
 
 // describes reports whether the lock has the Expert as the file has it now.
 func (l *LockedExpert) describes(e *Expert) bool {
-	return l.Name == e.Name && l.Version == e.Version && l.Description == e.Description && l.Instruction == e.Instruction &&
+	now := LockedExpert{ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions}
+	return l.hosted() == now.hosted() && l.Name == e.Name && l.Version == e.Version && l.Description == e.Description && l.Instruction == e.Instruction &&
 		slices.Equal(l.Delegates, e.Delegates) && slices.Equal(l.Tags, e.Tags) && l.Definition == e.Digest()
 }
 

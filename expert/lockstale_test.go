@@ -38,6 +38,7 @@ func lockOf(c *Config) *Lock {
 		locked := &LockedExpert{
 			Key: e.Key, Name: e.Name, Version: e.Version, Description: e.Description, Instruction: e.Instruction,
 			Definition: e.Digest(), Delegates: e.Delegates, Tags: e.Tags,
+			ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
 		}
 		for _, s := range e.Servers() {
 			entry := &LockedSkill{Name: s.Name, Digest: s.Connection()}

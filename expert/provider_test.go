@@ -82,6 +82,14 @@ func TestProviderProblems(t *testing.T) {
 	}
 	check(t, settingOf("anthropic", "baseUrl = 'http://127.0.0.1:8080'"))
 	check(t, settingOf("ollama", "baseUrl = 'https://10.0.0.7'\nallowPrivateEndpoint = true"))
+	// Ollama is sent no key: in the own network it may do without encryption.
+	check(t, settingOf("ollama", "baseUrl = 'http://10.0.0.7:11434'\nallowPrivateEndpoint = true"))
+	check(t, settingOf("ollama", "baseUrl = 'http://ollama:11434'\nallowPrivateEndpoint = true"))
+	check(t, settingOf("ollama", "baseUrl = 'http://ollama:11434'"),
+		`p.toml:4:11: provider.setting.baseUrl: is a private address; set allowPrivateEndpoint = true beside it if that is what you want; nothing is encrypted on the way there`)
+	const plain = `p.toml:4:11: provider.setting.baseUrl: must use https; plain http is accepted for localhost only`
+	check(t, settingOf("ollama", "baseUrl = 'http://gpu.example'\nallowPrivateEndpoint = true"), plain)
+	check(t, settingOf("openai", "baseUrl = 'http://10.0.0.7'\nallowPrivateEndpoint = true"), plain)
 }
 
 // What a message repeats of the file must not be a secret.

@@ -145,6 +145,9 @@ func (r *reader) lockedExpert(key string, t *table) *LockedExpert {
 	if skills := t.sub("skills"); skills != nil {
 		skills.each(func(name string, entry *table) { e.Skills = append(e.Skills, r.lockedSkill(name, entry)) })
 	}
+	var hosted Expert
+	r.hosted(t, &hosted)
+	e.ProviderTools, e.ProviderSkills, e.ProviderToolOptions = hosted.ProviderTools, hosted.ProviderSkills, hosted.ProviderToolOptions
 	r.lockedTools(e, t)
 	t.finish()
 	return e

@@ -74,7 +74,7 @@ func (r *reader) setting(t *table, provider string) Setting {
 	if has("allowPrivateEndpoint") {
 		s.AllowPrivateEndpoint = t.boolean("allowPrivateEndpoint")
 	}
-	s.BaseURL = str("baseUrl", baseURL(s.AllowPrivateEndpoint))
+	s.BaseURL = str("baseUrl", baseURL(provider, s.AllowPrivateEndpoint))
 	if has("headers") {
 		s.Headers = r.headers(t)
 	}

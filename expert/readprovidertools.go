@@ -19,6 +19,16 @@ var providerTools = []struct {
 
 // providerFeatures reads the three keys about what the provider does itself.
 func (r *reader) providerFeatures(t *table, e *Expert) {
+	r.hosted(t, e)
+	needsStore := e.ProviderToolOptions == nil || e.ProviderToolOptions.FileSearch == nil || len(e.ProviderToolOptions.FileSearch.VectorStoreIDs) == 0
+	if slices.Contains(e.ProviderTools, "fileSearch") && needsStore {
+		r.warn(t.n.fields["providerTools"].keyAt, t.at("providerTools"), "fileSearch has nothing to search",
+			"set providerToolOptions.fileSearch.vectorStoreIds")
+	}
+}
+
+// hosted is providerFeatures without a word about what makes no sense.
+func (r *reader) hosted(t *table, e *Expert) {
 	e.ProviderTools = t.strs("providerTools", 0, providerTool)
 	if n := t.want("providerSkills", kindArray); n != nil {
 		for i, item := range n.items {
@@ -30,11 +40,6 @@ func (r *reader) providerFeatures(t *table, e *Expert) {
 	}
 	if o := t.sub("providerToolOptions"); o != nil {
 		e.ProviderToolOptions = r.providerToolOptions(o)
-	}
-	needsStore := e.ProviderToolOptions == nil || e.ProviderToolOptions.FileSearch == nil || len(e.ProviderToolOptions.FileSearch.VectorStoreIDs) == 0
-	if slices.Contains(e.ProviderTools, "fileSearch") && needsStore {
-		r.warn(t.n.fields["providerTools"].keyAt, t.at("providerTools"), "fileSearch has nothing to search",
-			"set providerToolOptions.fileSearch.vectorStoreIds")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,6 +76,7 @@ func (w *lockWriter) expert(e *LockedExpert) {
 	w.text("instruction", e.Instruction)
 	w.texts("delegates", e.Delegates)
 	w.texts("tags", e.Tags)
+	w.WriteString(e.hosted())
 	w.text("definition", e.Definition)
 	skills := slices.SortedFunc(slices.Values(e.Skills), func(a, b *LockedSkill) int { return cmp.Compare(a.Name, b.Name) })
 	for _, s := range skills {
@@ -196,4 +198,69 @@ func writeWhole(path string, data []byte) error {
 		return errors.Join(err, os.Remove(temp))
 	}
 	return nil
+}
+
+// hosted writes what the provider runs for an Expert; nothing if that is nothing.
+func (e *LockedExpert) hosted() string {
+	w := &lockWriter{}
+	if len(e.ProviderTools) > 0 {
+		w.texts("providerTools", e.ProviderTools)
+	}
+	var skills []string
+	for _, s := range e.ProviderSkills {
+		skills = append(skills, inline(members{"type": s.Type, "skillId": s.SkillID, "name": s.Name, "definition": s.Definition}))
+	}
+	if len(skills) > 0 {
+		w.line("providerSkills = [" + strings.Join(skills, ", ") + "]")
+	}
+	if o := e.ProviderToolOptions; o != nil {
+		tools := members{}
+		if s := o.WebSearch; s != nil {
+			tools["webSearch"] = members{"maxUses": s.MaxUses, "allowedDomains": s.AllowedDomains}
+		}
+		if f := o.WebFetch; f != nil {
+			tools["webFetch"] = members{"maxUses": f.MaxUses}
+		}
+		if f := o.FileSearch; f != nil {
+			tools["fileSearch"] = members{"vectorStoreIds": f.VectorStoreIDs, "maxNumResults": f.MaxNumResults}
+		}
+		if text := inline(tools); text != "{}" {
+			w.line("providerToolOptions = " + text)
+		}
+	}
+	return w.String()
+}
+
+// members are those of a table: texts, lists of texts, numbers and tables.
+type members map[string]any
+
+// inline writes a table in one line, without members that say nothing.
+func inline(table members) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		w := &lockWriter{}
+		switch v := table[key].(type) {
+		case string:
+			w.optional(key, v)
+		case []string:
+			if len(v) > 0 {
+				w.texts(key, v)
+			}
+		case int:
+			if v > 0 {
+				w.line(key + " = " + strconv.Itoa(v))
+			}
+		case members:
+			if text := inline(v); text != "{}" {
+				w.line(key + " = " + text)
+			}
+		}
+		if text := w.String(); text != "" {
+			all = append(all, strings.TrimSuffix(text, "\n"))
+		}
+	}
+	if len(all) == 0 {
+		return "{}"
+	}
+	return "{ " + strings.Join(all, ", ") + " }"
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -29,6 +30,7 @@ type row struct {
 	Images          bool      `json:"images"`
 	PDF             bool      `json:"pdf"`
 	Price           *price    `json:"price"` // nil if nobody is sure
+	Date            string    `json:"date"`  // when it was looked up, if later than the rest; else empty
 }
 
 // price is in US dollars for a million tokens. Where writing to the cache costs nothing
@@ -94,12 +96,15 @@ func (r *row) price() *expert.Price {
 	return p
 }
 
+func (r *row) date() string { return cmp.Or(r.Date, known().Date) }
+
 // An Entry is a model that perstack knows.
 type Entry struct {
 	Provider string
 	ID       string
 	Known
 	Price *expert.Price // nil if it is not known
+	Date  string        // day, as 2006-01-02, on which all this was known to be right
 }
 
 // All lists the catalogue, a provider's models together. Models of Google stand there
@@ -109,7 +114,7 @@ func All() []Entry {
 	all := make([]Entry, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		all[i] = Entry{r.Provider, r.ID, r.known(), r.price()}
+		all[i] = Entry{r.Provider, r.ID, r.known(), r.price(), r.date()}
 	}
 	return all
 }

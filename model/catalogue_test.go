@@ -43,6 +43,9 @@ func TestCatalogue(t *testing.T) {
 		} else {
 			plain[key] = name
 		}
+		if at, err := time.Parse(time.DateOnly, r.date()); err != nil || at.Before(day) || at.After(time.Now()) || r.Date != "" && !at.After(day) {
+			t.Errorf("%s was looked up on %q", name, r.Date)
+		}
 		checkRow(t, name, r)
 	}
 	for _, provider := range expert.Providers() {
@@ -87,6 +90,26 @@ func checkRow(t *testing.T, name string, r *row) {
 	}
 	if l := p.Long; l != nil && (l.Above < 8192 || l.Above >= r.ContextWindow || l.Input <= p.Input || l.Output <= p.Output || l.CachedInput < p.CachedInput || (l.CacheWrite > 0) != (p.CacheWrite > 0)) {
 		t.Errorf("%s: what is long costs more: %+v, %+v", name, p, l)
+	}
+}
+
+// What was looked up later than the rest says so.
+func TestPriceDate(t *testing.T) {
+	for _, c := range []struct{ provider, model, want string }{
+		{"anthropic", "claude-sonnet-4-5", PricesDate()},
+		{"anthropic", "claude-opus-5", "2026-11-15"},
+		{"deepseek", "deepseek-chat", "2026-11-15"},
+		{"google-vertex", "gemini-2.5-pro", PricesDate()},
+		{"anthropic", "claude-next", ""},
+	} {
+		if got := PriceDate(c.provider, c.model); got != c.want {
+			t.Errorf("%s %s: %q", c.provider, c.model, got)
+		}
+	}
+	for _, e := range All() {
+		if e.Date != PriceDate(e.Provider, e.ID) || e.Date == "" {
+			t.Errorf("%s %s: %q", e.Provider, e.ID, e.Date)
+		}
 	}
 }
 

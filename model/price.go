@@ -31,6 +31,15 @@ func PriceOf(provider, modelName string) (expert.Price, bool) {
 // known to be right.
 func PricesDate() string { return known().Date }
 
+// PriceDate is the day on which what is known of a model was looked up. It is empty for a
+// model that is not in the catalogue.
+func PriceDate(provider, modelName string) string {
+	if r := find(listed(provider), modelName); r != nil {
+		return r.date()
+	}
+	return ""
+}
+
 // Cost is what the tokens of one call cost, in US dollars. What was not read from the
 // provider's cache counts as written to it: all of it may have been, and a limit must not
 // be passed by rounding down.

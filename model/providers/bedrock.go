@@ -2,6 +2,7 @@ package providers
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
@@ -20,11 +21,9 @@ func (o *opening) bedrock() (model.Model, error) {
 	keys := []variable{bearer}
 	if !bearer.set() {
 		keys = []variable{id, secret, session}
-		for _, key := range keys[:2] {
-			if !key.set() {
-				return nil, o.missing(key.name, "or set AWS_BEARER_TOKEN_BEDROCK")
-			}
-		}
+	}
+	if err := o.bedrockLacks(keys); err != nil {
+		return nil, err
 	}
 	region, err := o.region()
 	if err != nil {
@@ -38,6 +37,10 @@ func (o *opening) bedrock() (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.KeyVariable = id.name
+	if bearer.set() {
+		cfg.KeyVariable = bearer.name
+	}
 	return opened(bedrock.New(bedrock.Config{
 		Config:          cfg,
 		AccessKeyID:     id.value,
@@ -49,14 +52,34 @@ func (o *opening) bedrock() (model.Model, error) {
 	}))
 }
 
+// bedrockLacks says all that has to be set, at once.
+func (o *opening) bedrockLacks(keys []variable) error {
+	var lacks, hints []string
+	for _, key := range keys[:min(2, len(keys))] {
+		if !key.set() {
+			lacks = append(lacks, key.name)
+		}
+	}
+	if len(lacks) > 0 {
+		hints = append(hints, "or set AWS_BEARER_TOKEN_BEDROCK instead of a key")
+	}
+	if v := o.variable(regionVariables...); o.Setting.Region == "" && !v.set() {
+		lacks = append(lacks, v.name)
+		hints = append(hints, "or write region into [provider.setting]")
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return o.missing(strings.Join(hints, ", "), lacks...)
+}
+
+var regionVariables = []string{"AWS_REGION", "AWS_DEFAULT_REGION"}
+
 // region is where Bedrock is asked. A file may say so: the account is the same
 // everywhere. But it becomes part of a host's name.
 func (o *opening) region() (string, error) {
-	v := o.variable("AWS_REGION", "AWS_DEFAULT_REGION")
+	v := o.variable(regionVariables...)
 	region := cmp.Or(o.Setting.Region, v.value)
-	if region == "" {
-		return "", o.missing(v.name, "or write region into [provider.setting]")
-	}
 	if err := expert.CheckHostLabel(region); err != nil {
 		return "", o.errorf("%s %w", v.name, err)
 	}

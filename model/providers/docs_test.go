@@ -16,7 +16,8 @@ func TestPageNamesVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := map[string]bool{"HTTPS_PROXY": true, "NO_PROXY": true, "HOME": false, "APPDATA": false}
+	// Some are read by others than this package.
+	asked := map[string]bool{"HTTPS_PROXY": true, "NO_PROXY": true, "OLLAMA_CONTEXT_LENGTH": true, "HOME": false, "APPDATA": false}
 	// Every way through the code: with nothing, with enough, and with one too few.
 	for _, provider := range expert.Providers() {
 		ways := []env{{}, enough(provider)}

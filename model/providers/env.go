@@ -2,6 +2,7 @@ package providers
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -94,9 +95,7 @@ func (o *opening) baseURL(keys ...variable) (string, error) {
 	if err := refuseDetour(o, v, keys...); err != nil {
 		return "", err
 	}
-	// The user may name an address of the own network; for a stranger, perstack would
-	// reach into it.
-	if err := expert.CheckBaseURL(v.value, v.file == "" || o.Setting.AllowPrivateEndpoint); err != nil {
+	if err := o.checkAddress(v); err != nil {
 		return "", o.errorf("%s %w", v.name, err)
 	}
 	if v.file != "" && !isHere(v.value) {
@@ -105,10 +104,44 @@ func (o *opening) baseURL(keys ...variable) (string, error) {
 	return v.value, nil
 }
 
+// checkAddress judges an address that a variable names. The user may name one of the own
+// network; for a stranger, perstack would reach into it. Ollama gets no key, so the user
+// may also do without encryption there.
+func (o *opening) checkAddress(v variable) error {
+	if o.Provider == "ollama" && v.file == "" {
+		return expert.CheckPlainURL(v.value)
+	}
+	err := expert.CheckBaseURL(v.value, v.file == "" || o.Setting.AllowPrivateEndpoint)
+	if err != nil && o.Provider == "ollama" && expert.CheckPlainURL(v.value) == nil {
+		return fmt.Errorf("%w; it is set in %s, which may have come with a repository; in your environment it would count", err, v.file)
+	}
+	return err
+}
+
 // isHere reports whether an address, which was checked, is on this machine.
-func isHere(address string) bool {
+func isHere(address string) bool { return reach(address) == expert.Loopback }
+
+func reach(address string) expert.Reach {
 	u, err := url.Parse(address)
-	return err == nil && expert.HostReach(u.Hostname()) == expert.Loopback
+	if err != nil {
+		return expert.NoHost
+	}
+	return expert.HostReach(u.Hostname())
+}
+
+// isPlain reports whether an address, which was checked, is reached without encryption.
+func isPlain(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "http"
+}
+
+// hostOf is the part of an address that is no secret.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	return u.Host
 }
 
 // tell says where things go because a file says so.
@@ -120,11 +153,15 @@ func (o *opening) tell(destination, file string, withKey bool) {
 	o.warn("%s to %s, as %s says", what, destination, cmp.Or(file, expert.FileName))
 }
 
-// missing is the error about a variable that has to be set. hint is another way out; it
-// may be empty.
-func (o *opening) missing(name, hint string) error {
+// missing is the error about variables that have to be set: all of them at once. hint is
+// another way out; it may be empty.
+func (o *opening) missing(hint string, names ...string) error {
 	if hint != "" {
 		hint = ", " + strings.TrimSpace(hint)
 	}
-	return o.errorf("%s is not set; set it in the environment or in .env%s", name, hint)
+	if len(names) == 1 {
+		return o.errorf("%s is not set; set it in the environment or in .env%s", names[0], hint)
+	}
+	last := len(names) - 1
+	return o.errorf("%s and %s are not set; set them in the environment or in .env%s", strings.Join(names[:last], ", "), names[last], hint)
 }

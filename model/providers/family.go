@@ -10,26 +10,33 @@ import (
 // fit refuses a model that the provider cannot have: most often the file names the model
 // of one provider, and a flag another provider. Behind a base URL there may be anything.
 func (o *opening) fit() error {
-	owner := familyOf(o.Model)
-	runs := []string{owner}
-	if owner == "google" {
-		runs = append(runs, "google-vertex")
-	}
-	switch o.Provider {
-	case "anthropic", "google", "openai", "deepseek", "amazon-bedrock", "google-vertex":
-	default:
-		return nil
-	}
-	for _, provider := range runs {
-		if owner == "" || provider == o.Provider {
-			return nil
-		}
-	}
-	if o.Setting.BaseURL != "" || o.Env(baseURLVariables[o.Provider]) != "" {
+	if Fits(o.Provider, o.Model) || o.Setting.BaseURL != "" || o.Env(baseURLVariables[o.Provider]) != "" {
 		return nil
 	}
 	return o.errorf("the model %q is not one of this provider; use --provider %s, or name another model with --model, such as %s",
-		o.Model, strings.Join(runs, " or "), expert.DefaultModel(o.Provider))
+		o.Model, strings.Join(runners(o.Model), " or "), expert.DefaultModel(o.Provider))
+}
+
+// Fits reports whether a provider may have a model, as far as the model's name tells.
+func Fits(provider, model string) bool {
+	switch provider {
+	case "anthropic", "google", "openai", "deepseek", "amazon-bedrock", "google-vertex":
+		all := runners(model)
+		return len(all) == 0 || slices.Contains(all, provider)
+	}
+	return true // a model has there what name somebody gives it
+}
+
+// runners are the providers that have a model of such a name; none if the name does not tell.
+func runners(model string) []string {
+	switch owner := familyOf(model); owner {
+	case "":
+		return nil
+	case "google":
+		return []string{owner, "google-vertex"}
+	default:
+		return []string{owner}
+	}
 }
 
 // familyOf is the provider whose model has such a name; "" if the name does not tell.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/model/anthropic"
 	"github.com/perstack-go/perstack/model/bedrock"
 	"github.com/perstack-go/perstack/model/chat"
 	"github.com/perstack-go/perstack/model/gemini"
@@ -24,6 +25,9 @@ func TestAddressesAreFetched(t *testing.T) {
 	const notes = "Three open points."
 	const secret = "of-a-tool"
 	for name, open := range map[string]func(wire.Config) (model.Model, error){
+		"anthropic": func(c wire.Config) (model.Model, error) {
+			return anthropic.New(anthropic.Config{Config: c, Key: "a-key-of-anthropic"})
+		},
 		"bedrock": func(c wire.Config) (model.Model, error) {
 			return bedrock.New(bedrock.Config{Config: c, BearerToken: "a-bearer-token", Region: "us-east-1"})
 		},

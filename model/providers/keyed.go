@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/model/anthropic"
 	"github.com/perstack-go/perstack/model/chat"
@@ -25,6 +26,7 @@ func (o *opening) keyed(names ...string) (cfg wire.Config, key string, err error
 		return wire.Config{}, "", err
 	}
 	cfg, err = o.config(base)
+	cfg.KeyVariable = k.name
 	return cfg, k.value, err
 }
 
@@ -65,7 +67,8 @@ func (o *opening) deepseek() (model.Model, error) {
 	return opened(chat.New(chat.Config{Config: cfg, Dialect: chat.DeepSeek, Key: key}))
 }
 
-// ollama has no key. Where it is, an env file may say: the user is told.
+// ollama has no key. Where it is, an env file may say: the user is told. Beyond this
+// machine it is reached by plain http too, but not because an env file says so.
 func (o *opening) ollama() (model.Model, error) {
 	base, err := o.baseURL()
 	if err != nil {
@@ -75,7 +78,26 @@ func (o *opening) ollama() (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if base != "" && isPlain(base) && !isHere(base) {
+		if cfg.Client.AllowHTTP, err = o.plain(base); err != nil {
+			return nil, err
+		}
+	}
 	return opened(ollama.New(ollama.Config{Config: cfg}))
+}
+
+// plain reports whether an address beyond this machine may be reached by plain http. A
+// variable was judged when it was read; the file may mean the own network only. Nothing of
+// ours that is secret goes along, and so must nothing of the file's.
+func (o *opening) plain(base string) (bool, error) {
+	if o.Setting.BaseURL != "" && !(o.Setting.AllowPrivateEndpoint && reach(base) == expert.Private) {
+		return false, nil // the wire refuses it
+	}
+	if len(o.Setting.Headers) > 0 {
+		return false, o.errorf("headers may hold a key, and are not sent to %s by plain http; use https, or remove headers from [provider.setting]", hostOf(base))
+	}
+	o.warn("warning: what the Expert sees goes to %s unencrypted; others on the way can read and change it", hostOf(base))
+	return true, nil
 }
 
 func (o *opening) replay() (model.Model, error) {

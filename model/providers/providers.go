@@ -37,6 +37,9 @@ type Choice struct {
 
 	// Expert says which tools and skills of the provider itself are used.
 	Expert *expert.Expert
+	// OwnTools says that the Expert has tools of its own beside those, as every Expert of
+	// the runtime has, if only the one that ends its work.
+	OwnTools bool
 	// Reasoning is how much the user wants the model to think; empty if nobody said.
 	Reasoning expert.ReasoningBudget
 
@@ -58,6 +61,9 @@ func Open(c Choice) (model.Model, error) {
 		return nil, err
 	}
 	if err := o.fit(); err != nil {
+		return nil, err
+	}
+	if err := o.refuseMix(); err != nil {
 		return nil, err
 	}
 	m, err := o.open()
@@ -103,6 +109,7 @@ func opened[M model.Model](m M, err error) (model.Model, error) {
 // opening is a model in the course of being opened.
 type opening struct {
 	Choice
+	dry bool // nobody will ask it: no file is read
 }
 
 func (o *opening) warn(format string, args ...any) {

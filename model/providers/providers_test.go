@@ -133,10 +133,12 @@ func TestOpen(t *testing.T) {
 		"google without a key":    {from("google", "GOOGLE_GENERATIVE_AI_API_KEY", ""), "google: GOOGLE_GENERATIVE_AI_API_KEY" + notSet},
 		"openai without a key":    {from("openai", "OPENAI_API_KEY", ""), "openai: OPENAI_API_KEY" + notSet},
 		"azure without a key":     {from("azure-openai", "AZURE_API_KEY", ""), "azure-openai: AZURE_API_KEY" + notSet},
+		"azure without all":       {env{}.choose("azure-openai", "gpt-5"), "azure-openai: AZURE_API_KEY and AZURE_RESOURCE_NAME or baseUrl are not set; set them"},
+		"vertex without all":      {env{}.choose("google-vertex", "gemini-2.5-pro"), "google-vertex: GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION are not set; set them in the environment or in .env, or write project and location into [provider.setting]"},
 		"azure without a place":   {from("azure-openai", "AZURE_RESOURCE_NAME", ""), "azure-openai: AZURE_RESOURCE_NAME or baseUrl is not set;"},
 		"deepseek without a key":  {from("deepseek", "DEEPSEEK_API_KEY", ""), "deepseek: DEEPSEEK_API_KEY" + notSet},
-		"bedrock without all":     {env{}.choose("amazon-bedrock", "amazon.nova-pro-v1:0"), "amazon-bedrock: AWS_ACCESS_KEY_ID" + notSet},
-		"bedrock without secret":  {env{"AWS_ACCESS_KEY_ID": "a"}.choose("amazon-bedrock", "amazon.nova-pro-v1:0"), "amazon-bedrock: AWS_SECRET_ACCESS_KEY" + notSet},
+		"bedrock without all":     {env{}.choose("amazon-bedrock", "amazon.nova-pro-v1:0"), "amazon-bedrock: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION are not set; set them in the environment or in .env, or set AWS_BEARER_TOKEN_BEDROCK instead of a key, or write region"},
+		"bedrock without secret":  {from("amazon-bedrock", "AWS_SECRET_ACCESS_KEY", ""), "amazon-bedrock: AWS_SECRET_ACCESS_KEY" + notSet},
 		"bedrock without region":  {from("amazon-bedrock", "AWS_REGION", ""), "amazon-bedrock: AWS_REGION" + notSet},
 		"bedrock, other region":   {from("amazon-bedrock", "AWS_REGION", "", "AWS_DEFAULT_REGION", "eu-west-1"), ""},
 		"bedrock, set region":     {set(from("amazon-bedrock", "AWS_REGION", ""), expert.Setting{Region: "eu-west-1"}), ""},
@@ -302,7 +304,7 @@ func TestFamilies(t *testing.T) {
 
 // What will not be as the user thinks is said once.
 func TestModelWarnings(t *testing.T) {
-	const unknown = `the model "m" of openai is not known, so neither is how much it can read and write; it is used all the same, and [models."m"] in perstack.toml can tell`
+	const unknown = `warning: the model "m" of openai is not known, so neither is how much it can read and write; it is used all the same, and [models."m"] in perstack.toml can tell`
 	for _, c := range []struct {
 		provider, model string
 		reasoning       expert.ReasoningBudget
@@ -312,15 +314,19 @@ func TestModelWarnings(t *testing.T) {
 		{"openai", "gpt-5", "", expert.ModelEntry{}, ""},
 		{"openai", "m", "", expert.ModelEntry{}, unknown},
 		{"openai", "m", "", expert.ModelEntry{ContextWindow: 1000}, ""},
+		{"openai", "gpt5-mimi", "", expert.ModelEntry{}, strings.ReplaceAll(unknown, `"m"`, `"gpt5-mimi"`) + `; did you mean "gpt-5-mini"?`},
+		{"azure-openai", "gpt5-mimi", "", expert.ModelEntry{}, strings.ReplaceAll(strings.ReplaceAll(unknown, `"m"`, `"gpt5-mimi"`), "openai", "azure-openai")}, // a deployment
+		{"anthropic", "m", "", expert.ModelEntry{}, strings.NewReplacer("openai", "anthropic", "all the same", "all the same, with answers of at most 4096 tokens and what it may think besides").Replace(unknown)},
+		{"anthropic", "m", "", expert.ModelEntry{MaxOutputTokens: 9}, strings.ReplaceAll(unknown, "openai", "anthropic")},
 		{"openai", "gpt-5-ultra", "", expert.ModelEntry{ContextWindow: 1000}, ""},
 		{"openai", "gpt-4o", "", expert.ModelEntry{}, ""}, // nobody asked for thoughts
-		{"openai", "gpt-4o", "low", expert.ModelEntry{}, `the model "gpt-4o" does not think, so a reasoning budget of low has no effect`},
+		{"openai", "gpt-4o", "low", expert.ModelEntry{}, `warning: the model "gpt-4o" does not think, so a reasoning budget of low has no effect`},
 		{"openai", "gpt-4o", "none", expert.ModelEntry{}, ""},
 		{"openai", "gpt-4o", "high", expert.ModelEntry{Reasoning: "effort"}, ""},
-		{"anthropic", "claude-sonnet-4-5", "500", expert.ModelEntry{}, "a reasoning budget of 500 tokens is less than Claude can be given; it gets 1024"},
+		{"anthropic", "claude-sonnet-4-5", "500", expert.ModelEntry{}, "warning: a reasoning budget of 500 tokens is less than Claude can be given; it gets 1024"},
 		{"anthropic", "claude-sonnet-4-5", "1024", expert.ModelEntry{}, ""},
 		{"anthropic", "claude-sonnet-4-5", "0", expert.ModelEntry{}, ""},
-		{"amazon-bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "1", expert.ModelEntry{}, "a reasoning budget of 1 tokens is less than Claude can be given; it gets 1024"},
+		{"amazon-bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "1", expert.ModelEntry{}, "warning: a reasoning budget of 1 tokens is less than Claude can be given; it gets 1024"},
 		{"google", "gemini-2.5-pro", "500", expert.ModelEntry{}, ""},
 	} {
 		choice := enough(c.provider).choose(c.provider, c.model)

@@ -311,6 +311,7 @@ func TestComputedAddresses(t *testing.T) {
 		{"amazon-bedrock", enough("amazon-bedrock").with("AWS_REGION", "eu-central-1"), "CONNECT bedrock-runtime.eu-central-1.amazonaws.com:443"},
 		{"google-vertex", enough("google-vertex"), "CONNECT us-central1-aiplatform.googleapis.com:443"},
 		{"google-vertex", enough("google-vertex").with("GOOGLE_VERTEX_LOCATION", "global"), "CONNECT aiplatform.googleapis.com:443"},
+		{"google-vertex", enough("google-vertex").with("GOOGLE_VERTEX_LOCATION", "eu"), "CONNECT aiplatform.eu.rep.googleapis.com:443"},
 		{"deepseek", enough("deepseek"), "CONNECT api.deepseek.com:443"},
 		{"google", enough("google"), "CONNECT generativelanguage.googleapis.com:443"},
 	} {

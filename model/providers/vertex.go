@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
@@ -40,6 +41,9 @@ func (o *opening) vertex() (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v := o.variable(credentialsVariable); v.set() {
+		cfg.KeyVariable = v.name
+	}
 	return opened(gemini.New(gemini.Config{Config: cfg, Token: token, Safety: o.Setting.SafetySettings}))
 }
 
@@ -61,11 +65,16 @@ func (o *opening) place() (project, location string, err error) {
 		file = cmp.Or(o.Config, expert.FileName)
 	}
 	project, location = cmp.Or(o.Setting.Project, p.value), cmp.Or(o.Setting.Location, l.value)
+	var lacks, keys []string
+	if project == "" {
+		lacks, keys = append(lacks, p.name), append(keys, "project")
+	}
+	if location == "" {
+		lacks, keys = append(lacks, l.name), append(keys, "location")
+	}
 	switch {
-	case project == "":
-		return "", "", o.missing(p.name, "or write project into [provider.setting]")
-	case location == "":
-		return "", "", o.missing(l.name, "or write location into [provider.setting]")
+	case len(lacks) > 0:
+		return "", "", o.missing("or write "+strings.Join(keys, " and ")+" into [provider.setting]", lacks...)
 	case !isProject(project):
 		return "", "", o.errorf("%s is not the id of a project; it has letters, digits and -", p.name)
 	}
@@ -90,17 +99,32 @@ func (o *opening) vertexBase(project, location string) (string, error) {
 	if err != nil || base != "" {
 		return base, err
 	}
-	host := location + "-aiplatform.googleapis.com"
-	if location == "global" {
-		host = "aiplatform.googleapis.com"
+	return "https://" + vertexHost(location) + "/v1beta1/projects/" + url.PathEscape(project) + "/locations/" + location + "/publishers/google", nil
+}
+
+// vertexHost is where the models of a location are: of one region, of several together, or
+// of all.
+func vertexHost(location string) string {
+	switch location {
+	case "global":
+		return "aiplatform.googleapis.com"
+	case "us", "eu":
+		return "aiplatform." + location + ".rep.googleapis.com"
 	}
-	return "https://" + host + "/v1beta1/projects/" + url.PathEscape(project) + "/locations/" + location + "/publishers/google", nil
+	return location + "-aiplatform.googleapis.com"
 }
 
 // token returns what makes tokens: from the credentials file that a variable names, else
 // from the one that gcloud writes, else from the machine of Google Cloud that this may be.
 func (o *opening) token(client *http.Client) (func(context.Context) (string, error), error) {
+	if o.dry {
+		return func(context.Context) (string, error) { return "", errors.New("nobody asks") }, nil
+	}
 	v := o.variable(credentialsVariable)
+	if o.Setting.BaseURL != "" && !isGoogles(o.Setting.BaseURL) && (!v.set() || v.file != "") {
+		return nil, o.errorf("baseUrl of %s sends a token of your Google account to another host, so you have to say which: set %s in your environment",
+			cmp.Or(o.Config, expert.FileName), credentialsVariable)
+	}
 	path := o.path(v.value)
 	if !v.set() {
 		path = o.gcloudFile()
@@ -110,6 +134,9 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 		switch {
 		case err == nil:
 			o.hideCredentials(data)
+			if err := onlyGooglesTokens(data); v.file != "" && err != nil {
+				return nil, o.errorf("%s, which %s names: %w", path, v.file, err)
+			}
 			token, err := gemini.TokenSource(data, client)
 			if err != nil {
 				return nil, o.errorf("%s: %w", path, err)
@@ -126,6 +153,27 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 		base = "http://" + host
 	}
 	return gemini.MetadataTokens(base, client), nil
+}
+
+// isGoogles reports whether an address is one of Google's services.
+func isGoogles(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "https" && strings.HasSuffix(strings.ToLower(u.Hostname()), ".googleapis.com")
+}
+
+// onlyGooglesTokens refuses credentials that get their tokens elsewhere. Those that an env
+// file names may have come with a repository, and would reach into the user's network.
+func onlyGooglesTokens(credentials []byte) error {
+	var account struct {
+		TokenURI string `json:"token_uri"`
+	}
+	if json.Unmarshal(credentials, &account, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+		return nil // whoever reads them for good says what is wrong
+	}
+	if account.TokenURI != "" && !isGoogles(account.TokenURI) {
+		return errors.New("its token_uri is not one of Google's; name such credentials in your environment")
+	}
+	return nil
 }
 
 // gcloudFile is where gcloud auth application-default login leaves credentials; "" if

@@ -1,8 +1,11 @@
 package providers
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -17,8 +20,12 @@ func (o *opening) warnAboutModel() {
 	_, listed := model.Lookup(o.Provider, o.Model)
 	known := o.known()
 	if !listed && known.ContextWindow == 0 {
-		o.warn("the model %q of %s is not known, so neither is how much it can read and write; it is used all the same, and [models.%q] in perstack.toml can tell",
-			o.Model, o.Provider, o.Model)
+		meant := ""
+		if near := o.near(); near != "" {
+			meant = "; did you mean " + strconv.Quote(near) + "?"
+		}
+		o.warn("warning: the model %q of %s is not known, so neither is how much it can read and write; it is used all the same%s, and [models.%q] in perstack.toml can tell%s",
+			o.Model, o.Provider, o.assumed(known), o.Model, meant)
 	}
 	if o.Reasoning == "" || o.Reasoning.Off() {
 		return
@@ -26,10 +33,34 @@ func (o *opening) warnAboutModel() {
 	tokens := o.Reasoning.Tokens()
 	switch {
 	case known.Reasoning == model.ReasoningNone:
-		o.warn("the model %q does not think, so a reasoning budget of %s has no effect", o.Model, o.Reasoning)
+		o.warn("warning: the model %q does not think, so a reasoning budget of %s has no effect", o.Model, o.Reasoning)
 	case known.Reasoning == model.ReasoningBudget && o.isClaude() && tokens < minBudget:
-		o.warn("a reasoning budget of %d tokens is less than Claude can be given; it gets %d", tokens, minBudget)
+		o.warn("warning: a reasoning budget of %d tokens is less than Claude can be given; it gets %d", tokens, minBudget)
 	}
+}
+
+// unknownOutput is what an answer of Claude may have when nobody knows better. Its API
+// demands a limit; the others have their own when none is sent.
+const unknownOutput = 4096
+
+func (o *opening) assumed(known model.Known) string {
+	if o.Provider != "anthropic" || known.MaxOutputTokens > 0 {
+		return ""
+	}
+	return fmt.Sprintf(", with answers of at most %d tokens and what it may think besides", unknownOutput)
+}
+
+// near is the model that the user may have meant. The names of deployments, and of what
+// runs at home, are anybody's.
+func (o *opening) near() string {
+	if o.Provider == "azure-openai" || o.Provider == "ollama" {
+		return ""
+	}
+	var ids []string
+	for _, e := range model.Of(o.Provider) {
+		ids = append(ids, e.ID)
+	}
+	return expert.Nearest(o.Model, ids)
 }
 
 // isClaude reports whether the model is asked as Claude is.

@@ -2,28 +2,58 @@ package complete
 
 import (
 	"cmp"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/model"
 )
 
 // Models returns what the catalogue has of a provider, or, if none is named, of the one
-// that the configuration names.
+// that the configuration names; and what the configuration says of further models, if it
+// is about that provider.
 func Models(h *host.Host, config, provider string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if path, err := expert.Locate(h.Dir, config); err == nil && provider == "" {
+	file := &expert.Config{}
+	if path, err := expert.Locate(h.Dir, config); err == nil {
 		if c, _, err := expert.Load(path); err == nil && c != nil {
-			provider = c.Provider.Name
+			file = c
 		}
 	}
-	provider = cmp.Or(provider, expert.DefaultProvider)
+	own := cmp.Or(file.Provider.Name, expert.DefaultProvider)
+	provider = cmp.Or(provider, own)
 	var ids []cobra.Completion
 	for _, e := range model.Of(provider) {
 		ids = append(ids, e.ID)
 	}
+	if provider == own {
+		for _, id := range named(file) {
+			// A shell reads this line by line, and takes a tab for the end of the name.
+			if !slices.Contains(ids, id) && id == terminal.CleanLine(id) && !strings.ContainsAny(id, "\t\r\n") {
+				ids = append(ids, id)
+			}
+		}
+	}
 	return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// named are the models that a file has a word about.
+func named(c *expert.Config) []string {
+	all := map[string]bool{}
+	if c.Model != "" {
+		all[c.Model] = true
+	}
+	for id := range c.Models {
+		all[id] = true
+	}
+	for id := range c.Prices {
+		all[id] = true
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // Providers returns the providers that have models to list.

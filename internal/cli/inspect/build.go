@@ -39,6 +39,9 @@ func newCard(c *expert.Config, e *expert.Expert, env expert.Env, flag string) *C
 	for _, e := range closure {
 		b.card.Experts = append(b.card.Experts, b.expert(e))
 	}
+	for _, e := range closure {
+		b.findRefused(e)
+	}
 	b.findUnanswerable(closure)
 	return b.card
 }
@@ -115,6 +118,10 @@ func (b *builder) expert(e *expert.Expert) Expert {
 		Key: e.Key, Version: e.Version, Description: e.Description,
 		Limits:    RunLimits{e.MaxSteps, e.MaxTokens, e.MaxCost, roundUp(e.MaxDuration)},
 		Delegates: []Delegate{}, ProviderTools: list(e.ProviderTools), Skills: []Skill{},
+		ProviderSkills: []ProviderSkill{},
+	}
+	for _, s := range e.ProviderSkills {
+		card.ProviderSkills = append(card.ProviderSkills, ProviderSkill{s.Type, cmp.Or(s.SkillID, s.Name)})
 	}
 	for _, key := range e.Delegates {
 		_, ok := b.config.Lookup(key)

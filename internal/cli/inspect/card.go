@@ -109,8 +109,16 @@ type Expert struct {
 	Description   string     `json:"description,omitzero"`
 	Limits        RunLimits  `json:"limits"`
 	Delegates     []Delegate `json:"delegates"`
-	ProviderTools []string   `json:"providerTools"` // run by the provider
-	Skills        []Skill    `json:"skills"`
+	ProviderTools []string   `json:"providerTools"` // run by the provider, like the next
+
+	ProviderSkills []ProviderSkill `json:"providerSkills"`
+	Skills         []Skill         `json:"skills"`
+}
+
+// A ProviderSkill is what the provider runs with code of its own, or of the file.
+type ProviderSkill struct {
+	Type string `json:"type"` // builtin or custom
+	Name string `json:"name"` // the skillId of a builtin one
 }
 
 // RunLimits bound one Run of an Expert, with all that it delegates to. What is absent has

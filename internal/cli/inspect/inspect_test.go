@@ -338,6 +338,12 @@ func TestFindings(t *testing.T) {
 		"project":          {"[provider]\nproviderName = 'google-vertex'\nsetting = {project = 'theirs'}\n" + head, "warning: what the Experts see goes to the Google Cloud project theirs, as the file says"},
 		"billed project":   {"[provider]\nproviderName = 'openai'\nsetting = {project = 'p'}\n" + head, ""},
 		"extra body":       {"[provider]\nproviderName = 'openai'\nsetting = {extraBody = {b = 1, a = 'secret'}}\n" + head, "note: the file adds to every request: a, b; \n"},
+		"another family":   {"model = 'gpt-5'\n" + head, "warning: no run will start: anthropic: the model \"gpt-5\" is not one of this provider"},
+		"no deployment":    {"[provider]\nproviderName = 'azure-openai'\n" + head, "warning: no run will start: azure-openai: no deployment is named"},
+		"mixed tools":      {"[provider]\nproviderName = 'google'\n" + head + "providerTools = ['googleSearch']", "warning: no run will start: google: gemini-2.5-pro cannot use googleSearch beside the tools of the Expert"},
+		"foreign skill":    {head + "providerSkills = [{type = 'custom', name = 'x', definition = 'y'}]", "warning: no run will start: anthropic: provider skill \"x\" is custom"},
+		"builtin skill":    {head + "providerSkills = [{type = 'builtin', skillId = 'pdf'}]", ""},
+		"reserved members": {"[provider]\nproviderName = 'openai'\nsetting = {extraBody = {input = 1, model = 'm'}}\n" + head, "cannot set \"input\", which perstack writes itself; remove it; \nwarning: no run will start: openai: extraBody cannot set \"model\""},
 		"foreign tool":     {"[provider]\nproviderName = 'openai'\n" + head + "providerTools = ['webFetch']", "warning: experts.lead.providerTools.0: provider \"openai\" has no tool \"webFetch\"; it has webSearch, fileSearch, codeInterpreter and imageGeneration\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -359,6 +365,25 @@ func TestFindings(t *testing.T) {
 				t.Errorf("findings:\n%s", all.String())
 			}
 		})
+	}
+}
+
+// What the provider runs for an Expert is on the card.
+func TestProviderSkills(t *testing.T) {
+	card := newProject(t, "[experts.lead]\ninstruction = 'x'\nproviderTools = ['webSearch']\nproviderSkills = [{type = 'builtin', skillId = 'pdf'}, {type = 'custom', name = 'mine', definition = 'y'}]").card()
+	if want := []ProviderSkill{{"builtin", "pdf"}, {"custom", "mine"}}; !reflect.DeepEqual(card.Experts[0].ProviderSkills, want) {
+		t.Errorf("%+v", card.Experts[0].ProviderSkills)
+	}
+	if want := "runs for it: webSearch, the builtin skill pdf, the custom skill mine\n"; !strings.Contains(card.text(), want) {
+		t.Errorf("%s", card.text())
+	}
+}
+
+// The price of a model that was looked up later has its own date.
+func TestListPriceDate(t *testing.T) {
+	card := newProject(t, "model = 'claude-opus-5'\n[experts.lead]\ninstruction = 'x'").card()
+	if card.ListPrice == nil || card.ListPrice.Date != "2026-11-15" {
+		t.Errorf("%+v", card.ListPrice)
 	}
 }
 

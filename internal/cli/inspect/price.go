@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/perstack-go/perstack/expert"
@@ -28,8 +29,8 @@ type LongPrice struct {
 	CacheWrite  float64 `json:"cacheWrite"`
 }
 
-func newListPrice(p expert.Price) *ListPrice {
-	list := &ListPrice{Input: p.Input, Output: p.Output, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite, Date: model.PricesDate()}
+func newListPrice(p expert.Price, date string) *ListPrice {
+	list := &ListPrice{Input: p.Input, Output: p.Output, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite, Date: cmp.Or(date, model.PricesDate())}
 	if l := p.Long; l.Above > 0 {
 		list.Long = &LongPrice{l.Above, l.Input, l.Output, l.CachedInput, l.CacheWrite}
 	}
@@ -46,7 +47,7 @@ func (b *builder) findPrice(closure []*expert.Expert) {
 		return
 	}
 	if price, ok := model.PriceOf(p.Name, p.Model); ok {
-		b.card.ListPrice = newListPrice(price)
+		b.card.ListPrice = newListPrice(price, model.PriceDate(p.Name, p.Model))
 		return
 	}
 	if limitsCost(b.config, closure) {

@@ -10,6 +10,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +75,11 @@ func (p *printer) expert(e Expert) {
 		delegates = append(delegates, d.Key)
 	}
 	p.field("  ", "delegates", strings.Join(delegates, ", "))
-	p.field("  ", "provider", prefixed("runs for it: ", e.ProviderTools))
+	runs := slices.Clone(e.ProviderTools)
+	for _, s := range e.ProviderSkills {
+		runs = append(runs, "the "+s.Type+" skill "+s.Name)
+	}
+	p.field("  ", "provider", prefixed("runs for it: ", runs))
 	for _, s := range e.Skills {
 		p.skill(s)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model/providers"
 )
 
 // provider puts together who is asked, and where.
@@ -50,6 +51,25 @@ func (b *builder) findDestination(p Provider) {
 	}
 	if p.Project != "" && p.Name == "google-vertex" {
 		b.find(Finding{Severity: warning, Message: "what the Experts see goes to the Google Cloud project " + p.Project + ", as the file says"})
+	}
+}
+
+// findRefused says what keeps a run from starting, whoever's key it uses.
+func (b *builder) findRefused(e *expert.Expert) {
+	p := b.card.Provider
+	for _, refused := range providers.Check(providers.Choice{
+		Provider: p.Name, Model: p.Model,
+		Setting: b.config.Provider.Setting, Entry: b.config.Models[p.Model],
+		Env: b.env.Get, EnvFile: b.env.File,
+		Expert: e, OwnTools: true,
+	}) {
+		f := Finding{Severity: warning, Message: "no run will start: " + refused.Err.Error()}
+		if refused.OfExpert() {
+			f.Expert = e.Key
+		}
+		if !contains(b.card.Findings, f) { // the provider is the same for all Experts
+			b.find(f)
+		}
 	}
 }
 

@@ -86,6 +86,7 @@ func (p *plan) lock(c *expert.Config) *expert.Lock {
 		locked := &expert.LockedExpert{
 			Key: e.Key, Name: e.Name, Version: e.Version, Description: e.Description, Instruction: e.Instruction,
 			Definition: e.Digest(), Delegates: e.Delegates, Tags: e.Tags,
+			ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
 		}
 		for _, s := range e.Servers() {
 			locked.Skills = append(locked.Skills, found[user{e.Key, s.Name}])

@@ -13,7 +13,7 @@ import (
 // taken away or given another meaning.
 type list struct {
 	Format int     `json:"format"` // 1
-	Date   string  `json:"date"`   // on which the prices were known to be right
+	Date   string  `json:"date"`   // on which the prices were known to be right, or later
 	Models []entry `json:"models"`
 
 	provider string // the only one; empty for all
@@ -32,6 +32,7 @@ type entry struct {
 	Images          *bool    `json:"images,omitzero"`
 	PDF             *bool    `json:"pdf,omitzero"`
 	Price           *price   `json:"price,omitzero"`
+	Date            string   `json:"date,omitzero"` // on which that was looked up
 }
 
 // A price is in US dollars for a million tokens. A cacheWrite of 0 costs as much as input.
@@ -84,6 +85,7 @@ func (l *list) add(c *expert.Config, provider string, known []model.Entry) {
 				if p, ok := model.PriceOf(provider, id); ok {
 					e.Price = &p
 				}
+				e.Date = model.PriceDate(provider, id)
 				known = append(known, e)
 			}
 		}
@@ -114,7 +116,7 @@ func newEntry(e model.Entry, c *expert.Config, standard bool) entry {
 		Provider: e.Provider, ID: e.ID, Default: standard, File: names(c)[e.ID],
 		ContextWindow: known.ContextWindow, MaxOutputTokens: known.MaxOutputTokens,
 		Reasoning: string(known.Reasoning), Efforts: known.Efforts,
-		Images: yes(known.Images), PDF: yes(known.PDF),
+		Images: yes(known.Images), PDF: yes(known.PDF), Date: e.Date,
 	}
 	if p := e.Price; p != nil {
 		out.Price = &price{Input: p.Input, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite, Output: p.Output}

@@ -97,7 +97,7 @@ func (l *list) legend() string {
 	if file {
 		b.WriteString("What perstack.toml says is marked.\n")
 	}
-	b.WriteString("Prices are US dollars for a million tokens, by the lists of " + l.Date + ".")
+	b.WriteString("Prices are US dollars for a million tokens, by lists of " + l.Date + " or later.")
 	if long {
 		b.WriteString(" + is more for long requests; --json says how much.")
 	}

@@ -44,10 +44,11 @@ func within[N int | int64 | float64](n, most N) N {
 	return 0
 }
 
-// remember takes over what the job was limited to before.
-func (s *setup) remember(j event.Job) {
+// remember takes over what the job was limited to before, and who thought for it.
+func (s *setup) remember(j event.Job, by author) error {
 	s.recorded = recordedLimits(j)
 	s.limits = jobLimits(s.opts.Limits, s.config.Limits, s.recorded)
+	return s.chooseModel(by)
 }
 
 // price returns what models cost, for a job that may cost so much and no more; nil for

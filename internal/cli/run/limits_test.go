@@ -268,7 +268,9 @@ func TestRecordedLimits(t *testing.T) {
 		"out of range": {job: event.Job{MaxSteps: math.MaxInt, MaxTokens: math.MaxInt64, MaxCost: math.Inf(1), MaxDuration: math.MaxInt64}, want: expert.Limits{MaxSteps: math.MaxInt32, MaxTokens: expert.MostTokens, MaxCost: expert.MostCost, MaxDuration: expert.MostDuration}},
 	} {
 		s := &setup{opts: &Options{Limits: tt.flags}, config: &expert.Config{Limits: tt.file}}
-		s.remember(tt.job)
+		if err := s.remember(tt.job, author{}); err != nil {
+			t.Fatal(err)
+		}
 		if s.limits != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, s.limits, tt.want)
 		}
@@ -277,8 +279,10 @@ func TestRecordedLimits(t *testing.T) {
 
 // A cost limit that the job brings needs a price like any other.
 func TestRecordedCostNeedsAPrice(t *testing.T) {
-	s := &setup{opts: &Options{}, config: &expert.Config{}, provider: "replay", modelName: "replay"}
-	s.remember(event.Job{MaxCost: 0.03})
+	s := &setup{opts: &Options{Provider: "replay"}, config: &expert.Config{}}
+	if err := s.remember(event.Job{MaxCost: 0.03}, author{}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.price(&expert.Expert{Key: "lead"}); err == nil || !strings.Contains(err.Error(), "--max-cost of the run before limits the cost") {
 		t.Errorf("%v", err)
 	}

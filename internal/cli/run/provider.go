@@ -10,12 +10,13 @@ import (
 	"github.com/perstack-go/perstack/model/providers"
 )
 
-// model returns the model that thinks for the run.
+// model returns the model that thinks for the run: for e and all that it may ask.
 func (s *setup) model(e *expert.Expert) (model.Model, error) {
 	if s.opts.Cassette != "" && s.provider != "replay" {
 		return nil, host.Usagef("--cassette goes with --provider replay, not %s", s.provider)
 	}
-	m, err := providers.Open(providers.Choice{
+	experts, _ := s.config.Closure(e)
+	m, err := providers.OpenTeam(providers.Choice{
 		Provider: s.provider,
 		Model:    s.modelName,
 		Setting:  s.setting(),
@@ -26,14 +27,14 @@ func (s *setup) model(e *expert.Expert) (model.Model, error) {
 		EnvFile: s.env.File,
 		Dir:     s.opts.Host.Dir,
 
-		Expert:    e,
+		OwnTools:  true,
 		Reasoning: s.asked,
 
 		Warn: func(message string) {
 			fmt.Fprintln(s.opts.Host.Stderr, "perstack: "+terminal.CleanLine(message))
 		},
 		Hide: s.opts.Host.Secrets.Add,
-	})
+	}, experts)
 	if err != nil {
 		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}

@@ -2,9 +2,9 @@
 //
 // Options are read from flags by [New]; [Run] loads the configuration, puts a runtime
 // together and hands the job to it. The other files each do one part: which query
-// (query.go), which job (target.go), which settings (setup.go), how much it may use
-// (limits.go), whether its skills can start (skills.go), how it is shown (output.go), how
-// it ended (outcome.go, limited.go).
+// (query.go), which job (target.go), which settings (setup.go), who thinks (author.go),
+// how much it may use (limits.go), whether its skills can start (skills.go), how it is
+// shown (output.go), how it ended (outcome.go, limited.go).
 package run
 
 import (
@@ -76,7 +76,8 @@ perstack.lock, when they are first used; then they must offer what they offered.
 
 A run is recorded below ./perstack and can be continued: with a new query, with
 the answer to a question, from an earlier checkpoint of any of its Experts, or
-where it was interrupted.
+where it was interrupted. It goes on with the provider and the model that it had,
+unless a flag or perstack.toml names others.
 
 Limits hold for the whole job, with everything that its Experts delegate. Steps,
 tokens and cost count from its start, also when it is continued; the duration
@@ -132,8 +133,8 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read, may be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: here)")
 	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
-	flags.StringVar(&opts.Provider, "provider", "", "who runs the model (default: as perstack.toml says)")
-	flags.StringVar(&opts.Model, "model", "", "model to use (default: as perstack.toml says, else the provider's)")
+	flags.StringVar(&opts.Provider, "provider", "", "who runs the model (default: as perstack.toml says, else as the continued job had, else anthropic)")
+	flags.StringVar(&opts.Model, "model", "", "model to use (default: as perstack.toml says, else as the continued job had, else the provider's)")
 	flags.StringVar(&opts.Reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default low)")
 	flags.StringVar(&opts.Cassette, "cassette", "", "answers to play, with --provider replay")
 	flags.Var(&count[int]{&opts.Limits.MaxSteps, math.MaxInt32}, "max-steps", "steps of the whole job (default 100; of a continued job, what it had)")
@@ -177,7 +178,13 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	setup.remember(job)
+	before, err := recordedAuthor(ctx, opts, history, target)
+	if err != nil {
+		return err
+	}
+	if err := setup.remember(job, before); err != nil {
+		return err
+	}
 	e, err := setup.expert(target.expertKey)
 	if err != nil {
 		return err

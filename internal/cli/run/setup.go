@@ -46,7 +46,6 @@ func loadSetup(o *Options) (*setup, error) {
 		opts:       o,
 		config:     config,
 		workspace:  h.Path(cmp.Or(o.Workspace, ".")),
-		provider:   cmp.Or(o.Provider, config.Provider.Name, expert.DefaultProvider),
 		limits:     jobLimits(o.Limits, config.Limits, expert.Limits{}),
 		maxDepth:   cmp.Or(o.MaxDepth, config.MaxDepth, expert.DefaultMaxDepth),
 		maxRetries: choose(o.MaxRetries, config.MaxRetries, expert.DefaultMaxRetries),
@@ -62,12 +61,8 @@ func loadSetup(o *Options) (*setup, error) {
 	if o.TimeoutMS != nil {
 		s.timeout = time.Duration(*o.TimeoutMS) * time.Millisecond
 	}
-	s.modelName = cmp.Or(o.Model, config.Model, expert.DefaultModel(s.provider))
-	if s.provider == "replay" {
-		if o.Model != "" {
-			return nil, host.Usagef("--model does not go with the provider replay: a cassette has no models to choose from")
-		}
-		s.modelName = expert.DefaultModel(s.provider) // a cassette has no models to choose from
+	if err := s.chooseModel(author{}); err != nil {
+		return nil, err
 	}
 	if o.Reasoning != "" {
 		if s.asked, err = expert.ParseReasoningBudget(o.Reasoning); err != nil {
@@ -155,7 +150,7 @@ func (s *setup) expert(key string) (*expert.Expert, error) {
 	if !ok {
 		return nil, host.Usagef("expert %q not found in %s; it has: %s%s", key, s.config.Path, s.expertList(), s.nameFirst())
 	}
-	problems := s.config.Unsupported(e, s.opts.Provider, "")
+	problems := s.config.Unsupported(e, s.provider, "")
 	for _, w := range problems.Warnings() {
 		fmt.Fprintln(s.opts.Host.Stderr, "perstack: "+terminal.Clean(w.String()))
 	}

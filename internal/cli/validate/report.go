@@ -16,11 +16,11 @@ import (
 type report struct {
 	problems         expert.Problems
 	errors, warnings int
-	notes            expert.Problems // what this version cannot do, whichever Expert runs
+	notes            expert.Problems // what cannot be done, whichever Expert runs
 	experts          []listing
 }
 
-// A listing is an Expert of the file, with what this version cannot do of it.
+// A listing is an Expert of the file, with what cannot be done of it.
 type listing struct {
 	*expert.Expert
 	notes expert.Problems
@@ -45,7 +45,7 @@ func newReport(config *expert.Config, problems expert.Problems, shorten func(str
 	seen := make(map[expert.Problem]bool)
 	for _, e := range config.Experts {
 		entry := listing{Expert: e}
-		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, "", "") {
+		for _, n := range append(config.UnsupportedBy([]*expert.Expert{e}, "", ""), refused(config, e)...) {
 			n.File = shorten(n.File)
 			switch {
 			case strings.HasPrefix(n.Path, "experts."):

@@ -42,7 +42,8 @@ With the provider replay, the cassette that the file names is checked as well.
 
 Problems and warnings go to stderr, one a line. The exit code is 0 if the file can
 be used and 2 if it cannot. Notes name what the file asks for and this version
-cannot do yet; they are no mistakes.
+cannot do yet, and what perstack run would refuse unless a flag says otherwise,
+such as a model of another provider. Whether keys are set is not looked at.
 
 --json prints an array of {file, line, column, path, message, hint, severity} to
 stdout instead; severity is error, warning or note.`,
