@@ -20,7 +20,9 @@ func TestUnexpectedFinish(t *testing.T) {
 	silent.disobeys = true
 	last := odd("Half of")
 	last.disobeys = true
-	half := does("act").with(func(a *model.Answer) { a.Parts, a.Finish, a.Reason = said("Half of", a.Parts...), model.FinishOther, "moon phase" })
+	half := does("act").with(func(a *model.Answer) {
+		a.Parts, a.Finish, a.Reason = said("Half of", a.Parts...), model.FinishOther, "moon phase"
+	})
 	half.disobeys = true
 	for name, tt := range map[string]struct {
 		turns []turn
@@ -29,7 +31,7 @@ func TestUnexpectedFinish(t *testing.T) {
 		"a text":               {[]turn{odd("Half of")}, `"moon phase"`},
 		"without any reason":   {[]turn{silent}, "does not say why"},
 		"the final answer":     {[]turn{does("attemptCompletion"), last}, `"moon phase"`},
-		"words beside a call": {[]turn{does("attemptCompletion"), half}, `"moon phase"`},
+		"words beside a call":  {[]turn{does("attemptCompletion"), half}, `"moon phase"`},
 		"calls without a call": {[]turn{says("I call.").with(func(a *model.Answer) { a.Finish, a.Reason = model.FinishToolCalls, "tool_use" })}, `"tool_use"`},
 	} {
 		t.Run(name, func(t *testing.T) {
