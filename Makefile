@@ -41,11 +41,14 @@ cross: ## build the program and its tests for macOS and Windows
 		for package in $(CROSS); do GOOS=$$system go test -c -o /dev/null $$package || exit 1; done; \
 	done
 
+# The longest packages come first: the others run beside them.
+ALL := ./test ./test/sweep ./model/providers ./...
+
 # Go turns cgo off by itself where there is no C compiler. That is fine for a user,
 # but a check that CI leaves out would never be missed.
 race:
 	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then \
-		echo "go test -race ./..."; go test -race -timeout 20m ./...; \
+		echo "go test -race ./..."; go test -race -timeout 30m $(ALL); \
 	elif [ -n "$$CI" ]; then \
 		echo "make test: CI needs a C compiler for the race detector; install gcc"; exit 1; \
 	else \
