@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // secretsIn returns the parts of a variable's value that look secret. It errs to the
@@ -112,22 +113,28 @@ func isPassword(value string) bool {
 
 var (
 	// prefixes begin the keys of well-known services.
-	prefixes = regexp.MustCompile(`^(?:sk-|sk_|rk_|pk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|xox[a-z]-|xapp-|AIza|ya29\.|npm_|pypi-|hf_|SG\.|dop_v1_|shp[a-z]{2}_|whsec_|tvly-|fc-|r8_|gsk_|lin_api_|secret_|ntn_|key-|Bearer |Basic )`)
-	amazon   = regexp.MustCompile(`^(?:AKIA|ASIA)[A-Z0-9]{16}$`)
+	prefixes = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:sk-|sk_|rk_|pk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|xox[a-z]-|xapp-|AIza|ya29\.|npm_|pypi-|hf_|SG\.|dop_v1_|shp[a-z]{2}_|whsec_|tvly-|fc-|r8_|gsk_|lin_api_|secret_|ntn_|key-|Bearer |Basic )`)
+	})
+	amazon = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:AKIA|ASIA)[A-Z0-9]{16}$`) })
 	// Many services hand out UUIDs as keys.
-	uuid = regexp.MustCompile(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	uuid = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	})
 	// A date, a time, a version, an address: digits with signs, and a word or two.
-	figures = regexp.MustCompile(`^[vV]?[0-9]+(?:[-.:+/TZ_ ][0-9]*)*Z?(?:[-.+][a-z]+[.0-9]*)*$`)
-	jwt     = regexp.MustCompile(`^eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*$`)
-	path    = regexp.MustCompile(`^(?:~|\.{1,2})?/|^[A-Za-z]:\\`)
+	figures = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[vV]?[0-9]+(?:[-.:+/TZ_ ][0-9]*)*Z?(?:[-.+][a-z]+[.0-9]*)*$`)
+	})
+	jwt  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*$`) })
+	path = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:~|\.{1,2})?/|^[A-Za-z]:\\`) })
 )
 
-func isNumber(value string) bool { return figures.MatchString(value) }
+func isNumber(value string) bool { return figures().MatchString(value) }
 
 // isPath reports whether a value names a file. A key in base64 can begin with a slash
 // as well, but then no part of it reads like a name.
 func isPath(value string) bool {
-	return path.MatchString(value) && !count(value).isMixed()
+	return path().MatchString(value) && !count(value).isMixed()
 }
 
 // looksRandom reports whether a value was made by a generator and not by a person.
@@ -135,14 +142,14 @@ func looksRandom(value string) bool {
 	switch {
 	case len(value) < minLength, isNumber(value), isPath(value):
 		return false
-	case uuid.MatchString(value), amazon.MatchString(value), jwt.MatchString(value):
+	case uuid().MatchString(value), amazon().MatchString(value), jwt().MatchString(value):
 		return true
 	case strings.HasPrefix(value, "-----BEGIN ") && strings.Contains(value, "PRIVATE KEY"):
 		return len(value) > 64
-	case strings.ContainsFunc(value, isSeparator) && !prefixes.MatchString(value):
+	case strings.ContainsFunc(value, isSeparator) && !prefixes().MatchString(value):
 		return false // a sentence, or a list
 	}
-	if prefix := prefixes.FindString(value); prefix != "" {
+	if prefix := prefixes().FindString(value); prefix != "" {
 		c := count(value[len(prefix):])
 		return c.total() >= minLength && (c.digits > 0 || c.upper > 0 && c.lower > 0)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 
@@ -33,7 +34,7 @@ func (e apiError) problem() wire.Problem {
 // withoutRequest cuts off the whole request, which the service repeats when its signature
 // is not the right one: what helps is in the first sentence.
 func withoutRequest(message string) string {
-	at := canonical.FindStringIndex(message)
+	at := canonical().FindStringIndex(message)
 	if at == nil {
 		return message
 	}
@@ -41,7 +42,7 @@ func withoutRequest(message string) string {
 	return cmp.Or(strings.TrimSpace(first), "the signature is not the right one")
 }
 
-var canonical = regexp.MustCompile(`(?i)the canonical string`)
+var canonical = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)the canonical string`) })
 
 // explain reads the body of a failed answer.
 func explain(_ int, body []byte) wire.Problem {

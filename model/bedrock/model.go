@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -94,13 +95,13 @@ func checkRegion(cfg *Config) error {
 	switch {
 	case cfg.Region == "" && (signs || cfg.Client.BaseURL == ""):
 		return errors.New(cfg.Provider + ": AWS_REGION is not set; set it in the environment or region in perstack.toml")
-	case cfg.Region != "" && !region.MatchString(cfg.Region):
+	case cfg.Region != "" && !region().MatchString(cfg.Region):
 		return fmt.Errorf("%s: %.50q is not a region; one looks like us-east-1", cfg.Provider, cfg.Region)
 	}
 	return nil
 }
 
-var region = regexp.MustCompile(`^[a-z]{2,8}(-[a-z0-9]{1,20}){1,4}$`)
+var region = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{2,8}(-[a-z0-9]{1,20}){1,4}$`) })
 
 // domain is where the endpoints of a region are. Of closed regions nobody outside knows
 // more; they are reached by a base URL.

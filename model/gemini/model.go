@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/perstack-go/perstack/event"
@@ -72,7 +73,7 @@ func New(cfg Config) (*Model, error) {
 	if err := m.identify(cfg); err != nil {
 		return nil, err
 	}
-	if !plainModel.MatchString(m.Model) || strings.Contains(m.Model, "..") {
+	if !plainModel().MatchString(m.Model) || strings.Contains(m.Model, "..") {
 		return nil, fmt.Errorf("%s: %.100q is not the name of a model; names look like gemini-2.5-pro or tunedModels/mine", m.Provider, m.Model)
 	}
 	m.path = "/models/" + m.Model
@@ -93,7 +94,7 @@ func New(cfg Config) (*Model, error) {
 }
 
 // plainModel is what can stand in a path without changing which path it is.
-var plainModel = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._@:/-]*$`)
+var plainModel = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._@:/-]*$`) })
 
 // identify puts what proves who asks where it belongs.
 func (m *Model) identify(cfg Config) error {

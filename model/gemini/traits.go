@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -32,7 +33,7 @@ type budget struct {
 	off         int // what switches it off, or comes nearest
 }
 
-var generation = regexp.MustCompile(`^gemini-(\d+)(?:\.(\d+))?\b`)
+var generation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^gemini-(\d+)(?:\.(\d+))?\b`) })
 
 // traitsOf goes by what is known of a model, and else by its name. A name that says
 // nothing is that of a tuned model, or of one that is not asked to think: an API that is
@@ -41,7 +42,7 @@ func traitsOf(name string, known model.Known) (t traits) {
 	name = strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
 	t.noSystem = strings.HasPrefix(name, "gemma-")
 	major, minor := 0, 0
-	switch version := generation.FindStringSubmatch(name); {
+	switch version := generation().FindStringSubmatch(name); {
 	case version != nil:
 		major, _ = strconv.Atoi(version[1])
 		minor, _ = strconv.Atoi(version[2])

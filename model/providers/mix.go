@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // refuseMix refuses tools of Google beside those of an Expert where the API does not take
@@ -25,13 +26,13 @@ func (o *opening) refuseMix() error {
 	return o.errorf("%s cannot use %s beside the tools of the Expert; %s", o.Model, strings.Join(tools, ", "), hint)
 }
 
-var geminiVersion = regexp.MustCompile(`^gemini-(\d+)`)
+var geminiVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^gemini-(\d+)`) })
 
 // mixes reports whether a model of the Gemini API uses Google's tools beside others: from
 // Gemini 3 on, which is what names with -latest have meant for long.
 func mixes(model string) bool {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
-	if version := geminiVersion.FindStringSubmatch(name); version != nil {
+	if version := geminiVersion().FindStringSubmatch(name); version != nil {
 		major, _ := strconv.Atoi(version[1])
 		return major >= 3
 	}

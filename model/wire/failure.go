@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -198,13 +199,15 @@ func (c *Client) transportError(ctx context.Context, err error) error {
 		hint = c.NoServer
 	}
 	// What remains may still quote an address, of a proxy for one.
-	text := address.ReplaceAllString(err.Error(), "$1$2")
+	text := address().ReplaceAllString(err.Error(), "$1$2")
 	text = withHint(fmt.Sprintf("cannot connect to %s: %s", c.Provider, text), hint)
 	return &model.Error{Name: apiCallError, Message: c.clean(text), Retryable: !final}
 }
 
 // address matches a URL: its scheme, then who, then the host, then the rest.
-var address = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)(?:[^\s"/?#]*@)?([^\s"/?#]*)[^\s"]*`)
+var address = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)(?:[^\s"/?#]*@)?([^\s"/?#]*)[^\s"]*`)
+})
 
 // brokenError describes an answer that stopped: because we gave up, or by itself.
 func (c *Client) brokenError(ctx context.Context, err error) error {

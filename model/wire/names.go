@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"sync"
 
 	"github.com/perstack-go/perstack/model"
 )
@@ -12,23 +13,23 @@ import (
 // _ first, at most so many characters. Servers name their tools as they like; another name
 // becomes one that ends in its digest, so that two never become one.
 func ToolName(name string, most int) string {
-	if len(name) <= most && plainName.MatchString(name) && !digested.MatchString(name) {
+	if len(name) <= most && plainName().MatchString(name) && !digested().MatchString(name) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
 	mark := "_x" + hex.EncodeToString(sum[:4])
 	text := Identifier(name, most-len(mark)-1)
-	if !plainName.MatchString(text) {
+	if !plainName().MatchString(text) {
 		text = "_" + text
 	}
 	return text + mark
 }
 
 var (
-	plainName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
+	plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`) })
 	// A server that gives a tool the name that another's would become gets one that is
 	// digested once more.
-	digested = regexp.MustCompile(`_x[0-9a-f]{8}$`)
+	digested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_x[0-9a-f]{8}$`) })
 )
 
 // Names are the names of a request's tools.
