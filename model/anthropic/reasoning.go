@@ -2,10 +2,10 @@ package anthropic
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/model/wire"
 )
 
 const (
@@ -26,17 +26,17 @@ func (m *Model) limits(req *model.Request, talk []*encoded) (limit int, thinking
 		// Whether it thinks is up to the model if thinking is left out, and some refuse to be
 		// told not to. But where nothing is said of the effort either, it is high: who asks
 		// for no thought would get more of it than who asks for little.
-		return limit, `,"output_config":{"effort":"` + effort(0, m.cfg.Known.Efforts) + `"}`
+		return limit, `,"output_config":{"effort":"` + wire.Effort(0, m.cfg.Known.Efforts) + `"}`
 	case budget == 0:
 		return limit, ""
 	case adaptive:
 		// Some models keep their thoughts to themselves if they are not asked for them.
 		thinking = `,"thinking":{"type":"adaptive","display":"summarized"}`
 		if !m.cfg.Extra.Has("output_config") {
-			thinking += `,"output_config":{"effort":"` + effort(budget, m.cfg.Known.Efforts) + `"}`
+			thinking += `,"output_config":{"effort":"` + wire.Effort(budget, m.cfg.Known.Efforts) + `"}`
 		}
 		return limit, thinking
-	case !mayThink(talk):
+	case !wire.MayThink(merge(talk), voice):
 		return limit, ""
 	}
 	return limit, `,"thinking":{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`
@@ -80,46 +80,6 @@ func (m *Model) reasoning() model.Reasoning {
 	return cmp.Or(model.ClaudeReasoning(m.cfg.Model), model.ReasoningBudget)
 }
 
-// effort is a budget as a word, one of those that the model knows.
-func effort(budget int, known []string) string {
-	if len(known) == 0 {
-		known = []string{"low", "medium", "high"}
-	}
-	word, instead := "high", len(known)-1
-	switch {
-	case budget <= 2048:
-		word, instead = "low", 0
-	case budget <= 5000:
-		word, instead = "medium", len(known)/2
-	}
-	if slices.Contains(known, word) {
-		return word
-	}
-	return known[instead]
-}
-
-// mayThink reports whether the conversation can go on with thinking. A turn that used
-// tools without a thought before, because thinking was off or the thought was another
-// model's, must be ended without: the API refuses it otherwise.
-func mayThink(talk []*encoded) bool {
-	turns := merge(talk)
-	for i := len(turns) - 1; i >= 0; i-- {
-		switch first := turns[i][0]; {
-		case first.role == roleUser && hasQuery(turns[i]):
-			return true // nothing was answered since
-		case first.role == roleAssistant && (i == 0 || hasQuery(turns[i-1])):
-			return first.thinks
-		}
-	}
-	return true
-}
-
-// hasQuery reports whether a user's turn says more than what tools returned.
-func hasQuery(turn []*encoded) bool {
-	for _, e := range turn {
-		if !e.onlyResults {
-			return true
-		}
-	}
-	return false
+func voice(e *encoded) wire.Voice {
+	return wire.Voice{User: e.role == roleUser, Thinks: e.thinks, OnlyResults: e.onlyResults}
 }

@@ -31,7 +31,7 @@ func (m *Model) thinking(req *model.Request, talk []*encoded) (fields wire.Extra
 	off := req.Reasoning.Off()
 	switch m.way() {
 	case model.ReasoningBudget:
-		if !off && mayThink(talk) {
+		if !off && wire.MayThink(merge(talk), voice) {
 			return m.budgeted(req.Reasoning, limit)
 		}
 	case model.ReasoningAdaptive: // which goes on after a turn without a thought
@@ -106,45 +106,18 @@ func (m *Model) budgeted(asked expert.ReasoningBudget, given int) (fields wire.E
 // effort is the word for a budget, among those that the model knows.
 func (m *Model) effort(asked expert.ReasoningBudget) string {
 	words := m.cfg.Known.Efforts
-	if len(words) == 0 {
-		words = []string{"low", "medium", "high"}
-	}
-	word, instead := "high", len(words)-1
-	switch n := asked.Tokens(); {
-	case asked.Off():
+	word := wire.Effort(asked.Tokens(), words)
+	switch {
+	case asked.Off() && len(words) > 0:
 		word = words[0] // the least there is
 	case slices.Contains(words, asked.String()):
 		word = asked.String()
-	case n <= 2048:
-		word, instead = "low", 0
-	case n <= 5000:
-		word, instead = "medium", len(words)/2
-	}
-	if !slices.Contains(words, word) {
-		word = words[instead]
 	}
 	return string(wire.Quote(word))
 }
 
-// mayThink reports whether the conversation can go on with thinking. A turn that used
-// tools without a thought before, because thinking was off or the thought was another
-// model's, must be ended without: Claude refuses it otherwise.
-func mayThink(talk []*encoded) bool {
-	turns := merge(talk)
-	for i := len(turns) - 1; i >= 0; i-- {
-		switch first := turns[i][0]; {
-		case first.role == roleUser && hasQuery(turns[i]):
-			return true // nothing was answered since
-		case first.role == roleAssistant && (i == 0 || hasQuery(turns[i-1])):
-			return first.thinks
-		}
-	}
-	return true
-}
-
-// hasQuery reports whether a user's turn says more than what tools returned.
-func hasQuery(turn []*encoded) bool {
-	return slices.ContainsFunc(turn, func(e *encoded) bool { return !e.onlyResults })
+func voice(e *encoded) wire.Voice {
+	return wire.Voice{User: e.role == roleUser, Thinks: e.thinks, OnlyResults: e.onlyResults}
 }
 
 // least is the smaller of two limits, of which 0 is none.

@@ -67,15 +67,8 @@ func (m *Model) encodeAll(messages []*event.Message) []message {
 }
 
 // merge puts neighbours of the same role together, as the API wants them.
-func merge(messages []*encoded) (turns [][]*encoded) {
-	for _, e := range messages {
-		if n := len(turns); n > 0 && turns[n-1][0].role == e.role {
-			turns[n-1] = append(turns[n-1], e)
-			continue
-		}
-		turns = append(turns, []*encoded{e})
-	}
-	return turns
+func merge(messages []*encoded) [][]*encoded {
+	return wire.Turns(messages, func(e *encoded) string { return e.role })
 }
 
 // writer writes the parts of a content, with commas between them.
