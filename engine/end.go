@@ -53,20 +53,25 @@ func (r *run) closeSkills() {
 	}
 }
 
-func (r *run) result() Result {
-	s := r.state
+func (r *run) result() (result Result) {
+	r.look(func(h *History) { result = h.result(r.state) })
+	if result.Status == event.StatusStoppedByLimit {
+		result.Limit = r.limit
+	}
+	return result
+}
+
+// result says how a Run has left its job.
+func (h *History) result(s State) Result {
 	result := Result{
-		JobID: r.job.ID, RunID: r.runID, CheckpointID: s.CheckpointID,
+		JobID: s.JobID, RunID: s.RunID, CheckpointID: s.CheckpointID, TotalSteps: h.Job.TotalSteps,
 		Status: s.Status, Failure: s.Failure, Reason: s.StopReason, Usage: s.Usage,
 	}
-	r.look(func(h *History) { result.TotalSteps = h.Job.TotalSteps })
 	switch s.Status {
 	case event.StatusCompleted:
 		result.Text = s.Thread.Last().Text()
 	case event.StatusStoppedByInteractiveTool:
 		result.Pending = s.Pending()
-	case event.StatusStoppedByLimit:
-		result.Limit = r.limit
 	}
 	return result
 }

@@ -44,15 +44,8 @@ func Execute(ctx context.Context, job Job, parts Parts) (result Result, err erro
 	if parts.Redact == nil {
 		parts.Redact = func(text string) string { return text }
 	}
-	// Opening an unknown job would create it, so look first.
-	known, err := exists(ctx, parts.Store, job.ID)
-	switch {
-	case err != nil:
+	if err := checkKnown(ctx, job, parts.Store); err != nil {
 		return Result{}, err
-	case job.Input.Continue && !known:
-		return Result{}, inputError("no such job: %s; perstack log lists the jobs", job.ID)
-	case !job.Input.Continue && known:
-		return Result{}, inputError("job %s exists already; continue it with --continue-job %s", job.ID, job.ID)
 	}
 	journal, err := parts.Store.Open(ctx, job.ID)
 	if err != nil {
@@ -95,6 +88,21 @@ func executeIn(ctx context.Context, journal store.Journal, job Job, parts Parts)
 	}()
 	d.serve(done)
 	return result, err
+}
+
+// checkKnown reports a job that should exist and does not, or the other way round. Opening
+// an unknown job would create it, so this looks first.
+func checkKnown(ctx context.Context, job Job, s store.Store) error {
+	known, err := exists(ctx, s, job.ID)
+	switch {
+	case err != nil:
+		return err
+	case job.Input.Continue && !known:
+		return inputError("no such job: %s; perstack log lists the jobs", job.ID)
+	case !job.Input.Continue && known:
+		return inputError("job %s exists already; continue it with --continue-job %s", job.ID, job.ID)
+	}
+	return nil
 }
 
 // exists reports whether a job has any record.

@@ -352,7 +352,8 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 	if b.skills != nil {
 		skills = b.skills
 	}
-	return Execute(ctx, job, Parts{
+	before := b.written()
+	result, err := Execute(ctx, job, Parts{
 		Model:  thinker,
 		Store:  b.store,
 		Source: b.source,
@@ -368,6 +369,10 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 		}},
 		Parallel: b.parallel,
 	})
+	if err == nil {
+		b.follow(job, before, result)
+	}
+	return result, err
 }
 
 // must runs and fails the test on an error.

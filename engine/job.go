@@ -15,6 +15,7 @@ import (
 // A Job is what the engine is asked to do.
 type Job struct {
 	ID     string // of a new job, or of the one to go on with
+	RunID  string // of the coordinator's Run, if it begins one; empty for a new id
 	Expert *expert.Expert
 	Input  Input
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func (s start) continues() bool { return s.from != nil && s.from.State.RunID == 
 // with an answer, where it was left, or on a new branch. Nothing is written yet.
 func (t *tree) plan() (st start, err error) {
 	in := t.job.Input
-	st = start{runID: t.Source.NewID(), step: 1, query: in.Query, answer: in.Answer}
+	st = start{runID: cmp.Or(t.job.RunID, t.Source.NewID()), step: 1, query: in.Query, answer: in.Answer}
 	if !in.Continue {
 		return st, nil
 	}

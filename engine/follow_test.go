@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/memory"
+)
+
+// written are the records of the job so far; nil if there is none, or if they cannot be read.
+func (b *bench) written() (all []store.Record) {
+	for r, err := range b.store.Read(b.t.Context(), "job", 0) {
+		if err != nil {
+			return nil
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// follow has a Follower write down what an engine has just done, as if that had been
+// in another place: it must accept all of it, and history, told events and result must be
+// the same. Every test that runs a job to its end does this on the side.
+func (b *bench) follow(job Job, before []store.Record, result Result) {
+	b.t.Helper()
+	after := b.written()
+	if len(after) <= len(before) {
+		return
+	}
+	copied := memory.New()
+	copyRecords(b.t, copied, before)
+	var told []event.Event
+	job.RunID = result.RunID
+	f, err := Follow(b.t.Context(), job, copied, FixedSource(time.UnixMilli(0)), Listener{
+		Full: !b.lean, Emit: func(e event.Event) error { told = append(told, e); return nil },
+	})
+	if err != nil {
+		b.t.Errorf("follow: %v", err)
+		return
+	}
+	defer f.Close()
+	if f.RunID() != result.RunID {
+		b.t.Errorf("the Follower plans the Run %s, the engine ran %s", f.RunID(), result.RunID)
+	}
+	for _, r := range after[len(before):] {
+		if r.Event.IsRuntime() {
+			continue
+		}
+		got, err := f.Append(r.Event)
+		if err != nil {
+			b.t.Errorf("the Follower does not accept %s of %s: %v", r.Event.Type(), r.Event.RunID, err)
+			return
+		}
+		if string(got.Line) != string(r.Line) {
+			b.t.Errorf("it wrote another record:\n%s\n%s", got.Line, r.Line)
+			return
+		}
+	}
+	result.Limit = nil // its numbers are not recorded
+	if d := cmp.Diff(result, f.Result()); d != "" {
+		b.t.Errorf("the Follower has another result (-engine +follower):\n%s", d)
+	}
+	if !f.Ended() {
+		b.t.Error("the Follower does not know that the job has ended")
+	}
+	if b.emit == nil { // else it may have stopped listening
+		if d := cmp.Diff(keptOf(b.t, b.events), keptOf(b.t, told)); d != "" {
+			b.t.Errorf("the Follower told other events (-engine +follower):\n%s", d)
+		}
+	}
+}
+
+func copyRecords(t testing.TB, to store.Store, records []store.Record) {
+	t.Helper()
+	if len(records) == 0 {
+		return
+	}
+	j, err := to.Open(t.Context(), "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for _, r := range records {
+		if _, err := j.Append(t.Context(), r.Event); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// keptOf writes down the events that are kept.
+func keptOf(t testing.TB, events []event.Event) (lines []string) {
+	for _, e := range events {
+		if e.IsKept() && !e.IsRuntime() {
+			line, err := event.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, string(line))
+		}
+	}
+	return lines
+}
+
+// A container that was taken over says what it likes. What is not of the job's own Runs is
+// not written.
+func TestFollowerRefusesForgedEvents(t *testing.T) {
+	b := newBench(t, does("act"), says("done"))
+	b.must(Input{Query: "go"})
+	honest := b.written()
+	start, rest := honest[0].Event, honest[1:]
+
+	alter := func(e event.Event, change func(*event.Event)) event.Event {
+		change(&e)
+		return e
+	}
+	startWith := func(change func(*event.StartRun)) event.Event {
+		return alter(start, func(e *event.Event) {
+			body := e.Body.(event.StartRun)
+			change(&body)
+			e.Body = body
+		})
+	}
+	for name, c := range map[string]struct {
+		before []event.Event
+		forged event.Event
+	}{
+		"another job":                 {nil, alter(start, func(e *event.Event) { e.JobID = "other" })},
+		"another Run":                 {nil, alter(start, func(e *event.Event) { e.RunID = "other" })},
+		"another Expert":              {nil, startWith(func(b *event.StartRun) { b.Expert.Key = "other" })},
+		"an unknown checkpoint":       {nil, startWith(func(b *event.StartRun) { b.From = &event.Origin{CheckpointID: "nowhere"} })},
+		"no checkpoint":               {nil, startWith(func(b *event.StartRun) { b.CheckpointID = "../x" })},
+		"a Run that has not begun":    {nil, rest[0].Event},
+		"a path as id":                {[]event.Event{start}, alter(rest[0].Event, func(e *event.Event) { e.ID = "../../x" })},
+		"a Run that begins twice":     {[]event.Event{start}, start},
+		"a delegate of nobody":        {[]event.Event{start}, alter(startWith(func(b *event.StartRun) { b.DelegatedBy = &event.Parent{RunID: "nobody"} }), func(e *event.Event) { e.RunID = "child" })},
+		"a second coordinator":        {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID = "second" })},
+		"a decision of the proxy":     {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.ProxyAccess{Action: "allowed"} })},
+		"a check of the sandbox":      {nil, alter(start, func(e *event.Event) { e.Body = event.SandboxCheck{OK: true} })},
+		"a piece of a stream":         {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.StreamRunResult{} })},
+		"the end of somebody's Run":   {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID, e.Body = "other", event.StopRunByInterrupt{} })},
+		"more after the end":          {append([]event.Event{start}, eventsOf(rest)...), rest[0].Event},
+		"a new start after the end":   {append([]event.Event{start}, eventsOf(rest)...), start},
+		"an event of another Expert?": {nil, alter(rest[0].Event, func(e *event.Event) { e.RunID = "" })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memory.New()
+			f, err := Follow(t.Context(), Job{ID: "job", RunID: start.RunID, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)), Listener{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			for _, e := range c.before {
+				if _, err := f.Append(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			count := len((&bench{t: t, store: s}).written())
+			if _, err := f.Append(c.forged); !errors.Is(err, ErrForged) {
+				t.Errorf("it was not refused: %v", err)
+			}
+			if now := len((&bench{t: t, store: s}).written()); now != count {
+				t.Errorf("%d records became %d", count, now)
+			}
+		})
+	}
+}
+
+func eventsOf(records []store.Record) (all []event.Event) {
+	for _, r := range records {
+		all = append(all, r.Event)
+	}
+	return all
+}
+
+// What happens around the engine before the job begins is told at once, and recorded when
+// there is a job to record it in; a job that never begins leaves nothing.
+func TestFollowerKeepsNotesForLater(t *testing.T) {
+	b := newBench(t, says("done"))
+	b.must(Input{Query: "go"})
+	honest := eventsOf(b.written())
+
+	s := memory.New()
+	var told []string
+	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)),
+		Listener{Emit: func(e event.Event) error { told = append(told, string(e.Type())); return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	note := func(body event.Body) {
+		if err := f.Note(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	note(event.DockerBuildProgress{Stage: "complete"})
+	if len(told) != 1 || (&bench{t: t, store: s}).written() != nil {
+		t.Fatalf("told %v, recorded %d", told, len((&bench{t: t, store: s}).written()))
+	}
+	if _, err := f.Append(honest[0]); err != nil {
+		t.Fatal(err)
+	}
+	note(event.ProxyAccess{Action: "blocked", Domain: "evil.example"})
+	var recorded []string
+	for _, e := range eventsOf((&bench{t: t, store: s}).written()) {
+		recorded = append(recorded, string(e.Type()))
+	}
+	if got, want := strings.Join(recorded, " "), "startRun dockerBuildProgress proxyAccess"; got != want {
+		t.Errorf("recorded %s, want %s", got, want)
+	}
+	if got, want := strings.Join(told, " "), "dockerBuildProgress startRun proxyAccess"; got != want {
+		t.Errorf("told %s, want %s", got, want)
+	}
+}
+
+// When the other side is gone, the job is left as one that was interrupted: it can go on.
+func TestFollowerAbandons(t *testing.T) {
+	b := newBench(t, does("act"), says("done"))
+	b.killedAfter("writer", event.CallTools{}.Type(), Input{Query: "go"})
+	honest := eventsOf(b.written())
+
+	s := memory.New()
+	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)), Listener{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range honest {
+		if _, err := f.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Abandon("the container ended"); err != nil {
+		t.Fatal(err)
+	}
+	if r := f.Result(); r.Status != event.StatusStoppedByInterrupt || r.Reason != "the container ended" {
+		t.Errorf("left as %+v", r)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.store = s
+	if r := b.must(Input{Continue: true}); r.Status != event.StatusCompleted || r.RunID != honest[0].RunID {
+		t.Errorf("it went on to %+v", r)
+	}
+}
