@@ -25,6 +25,7 @@ var rooms = []room{
 	{"internal/secret", ""},   // what must not be seen,
 	{"internal/terminal", ""}, // and what must not act
 	{"internal/workspace", ""},
+	{"internal/owner", ""}, // which process something belongs to, and whether it lives
 	{"internal/egress", "event expert"},
 	{"internal/sandbox/...", "event expert internal/egress"},
 
@@ -39,14 +40,14 @@ var rooms = []room{
 	{"skill/...", "event expert skill internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
 	{"internal/skillset", "event expert skill/... internal/terminal internal/workspace internal/packages internal/sandbox internal/egress"},
 	{"store", "event expert"},
-	{"store/...", "event expert store"},
+	{"store/...", "event expert store internal/owner"},
 
 	// How an Expert runs: with interfaces only, never with a provider or a back end.
 	{"engine", "event expert model skill store"},
 
 	// Where it runs. A runtime puts the parts together; runtimes do not know each other.
 	{"internal/runtimes/...", "event expert model/... skill/... store/... engine internal/runtimes " +
-		"internal/version internal/secret internal/workspace internal/packages internal/skillset internal/sandbox/... internal/egress"},
+		"internal/version internal/secret internal/terminal internal/owner internal/workspace internal/packages internal/skillset internal/sandbox/... internal/egress"},
 
 	// Where Experts are shared.
 	{"registry", "event expert internal/version internal/egress"},

@@ -99,21 +99,11 @@ func (s *Store) hasRecords(jobID string) bool {
 // makeJob creates what is missing of <storage>/jobs/<jobID> and opens it. The second
 // result names the directories whose entries must reach the disk with a new journal.
 func (s *Store) makeJob(jobID string) (*os.Root, []string, error) {
-	parents, err := s.disk.makeStorage(s.dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	root, err := s.openRoot()
+	root, parents, err := s.makeRoot()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer root.Close()
-	if err := s.makeDir(root, jobsName); err != nil {
-		return nil, nil, err
-	}
-	if err := s.ignoreFile(root); err != nil {
-		return nil, nil, err
-	}
 	if err := s.makeDir(root, path.Join(jobsName, jobID)); err != nil {
 		return nil, nil, err
 	}
@@ -123,6 +113,43 @@ func (s *Store) makeJob(jobID string) (*os.Root, []string, error) {
 	}
 	jobs := filepath.Join(s.dir, jobsName)
 	return dir, append([]string{filepath.Join(jobs, jobID), jobs, s.dir}, parents...), nil
+}
+
+// makeRoot creates what is missing of the storage itself and opens it. The second result
+// names the directories above it that got an entry.
+func (s *Store) makeRoot() (*os.Root, []string, error) {
+	parents, err := s.disk.makeStorage(s.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := s.openRoot()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = s.makeDir(root, jobsName); err == nil {
+		err = s.ignoreFile(root)
+	}
+	if err != nil {
+		root.Close()
+		return nil, nil, err
+	}
+	return root, parents, nil
+}
+
+// Prepare creates the storage directory, as the first [Store.Open] would. It is for those
+// who have to hide it before there is anything in it.
+func (s *Store) Prepare() error {
+	root, parents, err := s.makeRoot()
+	if err != nil {
+		return fmt.Errorf("storage %s: %w", s.dir, err)
+	}
+	defer root.Close()
+	for _, dir := range parents {
+		if err := s.disk.syncDir(dir); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("storage %s: %w", s.dir, err)
+		}
+	}
+	return nil
 }
 
 // makeDir creates a directory for our eyes only. One that is there already is kept from

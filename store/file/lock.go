@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	identity "github.com/perstack-go/perstack/internal/owner"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -17,7 +18,7 @@ import (
 // owner and removing a file does not break it. The file "lock" beside it only says
 // who the owner is.
 
-// An owner identifies a process among all that ever ran.
+// An owner is the identity of a process, as the file "lock" spells it.
 type owner struct {
 	PID       int       `json:"pid"`
 	StartTime string    `json:"startTime,omitzero"` // when the process started, in a unit of the system's
@@ -27,10 +28,11 @@ type owner struct {
 }
 
 func thisProcess() owner {
-	o := owner{PID: os.Getpid(), Since: time.Now().UTC().Truncate(time.Millisecond)}
-	o.BootID, o.StartTime = processStart()
-	o.Host, _ = os.Hostname()
-	return o
+	id := identity.This()
+	return owner{
+		PID: id.PID, StartTime: id.StartTime, BootID: id.BootID, Host: id.Host,
+		Since: time.Now().UTC().Truncate(time.Millisecond),
+	}
 }
 
 // probeLimit bounds how long a writer waits for readers that look at the lock.

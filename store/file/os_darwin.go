@@ -3,7 +3,6 @@ package file
 import (
 	"errors"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,12 +22,3 @@ func allocate(f *os.File, from, to int64) error {
 // datasync makes what was written durable. Sync asks the drive to empty its cache,
 // which fsync alone does not on macOS.
 func datasync(f *os.File) error { return f.Sync() }
-
-// processStart tells this process from others with the same number.
-func processStart() (bootID, start string) {
-	bootID, _ = unix.Sysctl("kern.bootsessionuuid")
-	if p, err := unix.SysctlKinfoProc("kern.proc.pid", os.Getpid()); err == nil {
-		start = strconv.FormatInt(p.Proc.P_starttime.Nano(), 10)
-	}
-	return bootID, start
-}

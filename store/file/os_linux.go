@@ -1,7 +1,6 @@
 package file
 
 import (
-	"bytes"
 	"errors"
 	"os"
 
@@ -33,18 +32,4 @@ func datasync(f *os.File) error {
 			return os.NewSyscallError("fdatasync", err)
 		}
 	}
-}
-
-// processStart tells this process from others with the same number: by the boot, and
-// by the clock ticks between the boot and the start.
-func processStart() (bootID, start string) {
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	stat, _ := os.ReadFile("/proc/self/stat")
-	// The second field is the program's name in parentheses, and may hold anything.
-	_, rest, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
-	const startTime = 22 - 3 // field 22 of stat, counted from the third
-	if fields := bytes.Fields(rest); len(fields) > startTime {
-		start = string(fields[startTime])
-	}
-	return string(bytes.TrimSpace(id)), start
 }

@@ -13,6 +13,3 @@ func allocate(*os.File, int64, int64) error { return errors.ErrUnsupported }
 
 // datasync makes what was written durable.
 func datasync(f *os.File) error { return f.Sync() }
-
-// processStart: the number of the process must do.
-func processStart() (bootID, start string) { return "", "" }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -50,16 +49,6 @@ func tryLock(f *os.File, exclusive bool) (bool, error) {
 func unlock(f *os.File) error {
 	err := windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, lockedByte())
 	return os.NewSyscallError("UnlockFileEx", err)
-}
-
-// processStart tells this process from others with the same number. Windows has no id
-// of a boot.
-func processStart() (bootID, start string) {
-	var created, exited, kernel, user windows.Filetime
-	if err := windows.GetProcessTimes(windows.CurrentProcess(), &created, &exited, &kernel, &user); err != nil {
-		return "", ""
-	}
-	return "", strconv.FormatInt(created.Nanoseconds(), 10)
 }
 
 // allocate sets how much room the file has on the disk. Its length stays.

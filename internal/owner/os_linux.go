@@ -1,0 +1,105 @@
+package owner
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func bootID() string { return firstLine("/proc/sys/kernel/random/boot_id") }
+
+// machineID: an image of a system that was never booted says "uninitialized".
+func machineID() string {
+	for _, name := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} {
+		if id := firstLine(name); id != "" && id != "uninitialized" {
+			return id
+		}
+	}
+	return ""
+}
+
+// pidNamespace returns the number of the namespace that process ids count in: a
+// container has its own, with processes of the same numbers.
+func pidNamespace() string {
+	link, err := os.Readlink("/proc/self/ns/pid") // pid:[4026531836]
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(link, "pid:["), "]")
+}
+
+// look asks the kernel whether a process exists, and /proc only for when it started:
+// mounted with hidepid it does not show the processes of others, which live all the same.
+func look(pid int) process {
+	if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
+		return process{state: gone}
+	} else if err != nil && !errors.Is(err, unix.EPERM) {
+		return process{}
+	}
+	s, ok := readStat("/proc/" + strconv.Itoa(pid) + "/stat")
+	if !ok {
+		return process{}
+	}
+	// /proc may be that of another namespace, where the number is another process's.
+	if self, ok := readStat("/proc/self/stat"); !ok || self.pid != os.Getpid() {
+		return process{}
+	}
+	// What nobody waits for stays as a zombie, in a container without an init for ever.
+	// One whose other threads still run counts more threads than itself.
+	if s.state == "Z" && s.threads <= 1 {
+		return process{state: gone}
+	}
+	return process{state: running, start: s.start}
+}
+
+// A stat is what we need of /proc/<pid>/stat.
+type stat struct {
+	pid     int
+	state   string
+	threads int
+	start   string // clock ticks between the boot and the start
+}
+
+func readStat(name string) (stat, bool) {
+	f, err := os.Open(name)
+	if err != nil {
+		return stat{}, false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, 4<<10))
+	if err != nil {
+		return stat{}, false
+	}
+	return parseStat(data)
+}
+
+func parseStat(data []byte) (stat, bool) {
+	number, _, _ := bytes.Cut(data, []byte(" "))
+	pid, err := strconv.Atoi(string(number))
+	// The second field is the program's name in parentheses, and may hold anything.
+	end := bytes.LastIndexByte(data, ')')
+	fields := bytes.Fields(data[end+1:])
+	const first = 3 // what is left begins with the third field
+	const threads, start = 20 - first, 22 - first
+	if err != nil || end < 0 || len(fields) <= start {
+		return stat{}, false
+	}
+	count, err := strconv.Atoi(string(fields[threads]))
+	return stat{pid: pid, state: string(fields[0]), threads: count, start: string(fields[start])}, err == nil
+}
+
+func firstLine(name string) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data, _ := io.ReadAll(io.LimitReader(f, 256))
+	line, _, _ := strings.Cut(string(data), "\n")
+	return strings.TrimSpace(line)
+}
