@@ -98,6 +98,7 @@ type ProxyAccess struct {
 	Domain  string         `json:"domain"`
 	Port    int            `json:"port"`
 	Reason  string         `json:"reason,omitzero"`
+	Gate    string         `json:"gate,omitzero"` // who asked: engine, or Expert and skill
 	Unknown jsontext.Value `json:",embed"`
 }
 
@@ -105,5 +106,6 @@ type ProxyAccess struct {
 type SandboxCheck struct {
 	Check   string         `json:"check"`
 	OK      bool           `json:"ok"`
+	Message string         `json:"message,omitzero"` // what was found
 	Unknown jsontext.Value `json:",embed"`
 }

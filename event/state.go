@@ -27,6 +27,7 @@ type StartRun struct {
 	Workspace         string         `json:"workspace,omitzero"`   // directory that the file tools work in
 	Runtime           string         `json:"runtime,omitzero"`
 	RuntimeVersion    string         `json:"runtimeVersion,omitzero"`
+	Walls             *Walls         `json:"walls,omitzero"` // what was chosen for the container, if the runtime has one
 	Unknown           jsontext.Value `json:",embed"`
 }
 
@@ -36,6 +37,15 @@ func (b StartRun) parent() *Parent {
 		return b.InitialCheckpoint.DelegatedBy
 	}
 	return b.DelegatedBy
+}
+
+// Walls are what was chosen for the container of a job. Whoever goes on with the job finds
+// them again.
+type Walls struct {
+	ReadOnlyWorkspace bool           `json:"readOnlyWorkspace,omitzero"`
+	BaseImage         string         `json:"baseImage,omitzero"`
+	Env               []string       `json:"env,omitempty"` // names of variables that commands get, never values
+	Unknown           jsontext.Value `json:",embed"`
 }
 
 // An Origin is the address of a checkpoint in the journal.

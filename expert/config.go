@@ -55,6 +55,8 @@ type Config struct {
 	Timeout         *time.Duration // of one generation
 	APIBaseURL      string         // perstackApiBaseUrl: the registry
 
+	Docker Docker // [docker]
+
 	MaxWorkspaceBytes *int64 // how large the workspace may grow; nil means no limit
 
 	MaxDepth    int              // Experts on one path of delegation; 0 when the file does not say
@@ -75,8 +77,12 @@ type Config struct {
 	Experts []*Expert // in file order
 
 	file      string // as it was given, for messages
+	source    []byte
 	positions map[string]Position
 }
+
+// Source is the text of the file, word for word. It is not to be changed.
+func (c *Config) Source() []byte { return c.source }
 
 // Provider is who runs the model. Name is empty when the file has no [provider].
 type Provider struct {

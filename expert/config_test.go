@@ -105,6 +105,23 @@ cacheWrite = 3.75
 [prices.house]
 input = 0.5
 output = 0
+
+[docker]
+memory = "4GiB"
+memoryReservation = "512MiB"
+cpus = 1.5
+pids = 512
+tmpSize = 1073741824
+cacheSize = "1GB"
+baseImage = "registry.example:5000/team/tools:12"
+readOnlyWorkspace = true
+dns = ["10.0.0.53", "2001:db8::53"]
+network = "corporate"
+buildTimeout = "5m"
+startTimeout = "30s"
+idleTimeout = "15s"
+totalTimeout = "1h30m"
+maxJournalBytes = "100MB"
 `
 
 func TestFullFile(t *testing.T) {
@@ -125,6 +142,11 @@ func TestFullFile(t *testing.T) {
 		Prices: map[string]Price{
 			"claude-sonnet-4-5": {Input: 3, Output: 15, CachedInput: 0.3, CacheWrite: 3.75},
 			"house":             {Input: 0.5, Output: 0, CachedInput: 0.5, CacheWrite: 0.5},
+		},
+		Docker: Docker{
+			Memory: 4 << 30, MemoryReservation: 512 << 20, CPUs: 1.5, PIDs: 512, TmpSize: 1 << 30, CacheSize: 1e9,
+			BaseImage: "registry.example:5000/team/tools:12", ReadOnlyWorkspace: true, DNS: []string{"10.0.0.53", "2001:db8::53"}, Network: "corporate",
+			BuildTimeout: 5 * time.Minute, StartTimeout: 30 * time.Second, IdleTimeout: 15 * time.Second, TotalTimeout: 90 * time.Minute, MaxJournalBytes: 1e8,
 		},
 		EnvPath: []string{".env", "~/keys.env"},
 		Experts: []*Expert{{

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/model/replay"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/skill/base"
@@ -52,7 +53,7 @@ func blocks(page string) (all []block) {
 
 // Everything that a user is invited to copy is a file without a problem.
 func TestDocumentedSnippetsAreValid(t *testing.T) {
-	for page, atLeast := range map[string]int{"docs/perstack-toml.md": 12, "docs/delegation.md": 1, "README.md": 2} {
+	for page, atLeast := range map[string]int{"docs/perstack-toml.md": 12, "docs/docker.md": 1, "docs/delegation.md": 1, "README.md": 2} {
 		count := 0
 		for _, b := range blocks(readPage(t, page)) {
 			if b.language != "toml" {
@@ -214,6 +215,37 @@ func TestDelegationPage(t *testing.T) {
 	} {
 		if !strings.Contains(reference, want) {
 			t.Errorf("the reference does not say %s", want)
+		}
+	}
+}
+
+// The page about the runtime docker has the numbers that hold, and a row for every reason.
+func TestDockerPage(t *testing.T) {
+	page, d := readPage(t, "docs/docker.md"), expert.DefaultDocker()
+	for _, want := range []string{
+		fmt.Sprintf("| `memory` | `%s` |", expert.FormatBytes(d.Memory)),
+		fmt.Sprintf("| `memoryReservation` | `%s` |", expert.FormatBytes(d.MemoryReservation)),
+		fmt.Sprintf("| `cpus` | %v |", d.CPUs),
+		fmt.Sprintf("| `pids` | %d |", d.PIDs),
+		fmt.Sprintf("| `tmpSize` | `%s` |", expert.FormatBytes(d.TmpSize)),
+		fmt.Sprintf("| `cacheSize` | `%s` |", expert.FormatBytes(d.CacheSize)),
+		fmt.Sprintf("| `maxJournalBytes` | `%s` |", expert.FormatBytes(d.MaxJournalBytes)),
+		fmt.Sprintf("| `buildTimeout` | `%.0fm` |", d.BuildTimeout.Minutes()),
+		fmt.Sprintf("| `startTimeout` | `%.0fm` |", d.StartTimeout.Minutes()),
+		fmt.Sprintf("| `idleTimeout` | `%.0fm` |", d.IdleTimeout.Minutes()),
+		fmt.Sprintf("| `totalTimeout` | `%.0fh` |", d.TotalTimeout.Hours()),
+		fmt.Sprintf("carries %d connections", egress.DefaultMaxConnections),
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %s", want)
+		}
+	}
+	for _, reason := range []string{
+		egress.ReasonMethod, egress.ReasonRequest, egress.ReasonToken, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain, egress.ReasonResolve,
+		egress.ReasonAddress, egress.ReasonUnreached, egress.ReasonServerName, egress.ReasonHello, egress.ReasonLimit,
+	} {
+		if !strings.Contains(page, "\n| `"+reason+"` |") {
+			t.Errorf("the page has no row for the reason %s", reason)
 		}
 	}
 }

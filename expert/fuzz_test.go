@@ -73,6 +73,7 @@ func FuzzParse(f *testing.F) {
 		"maxTokens=1\nmaxCost=0.5\nmaxDuration='1h30m'\nmaxDepth=2\nmaxParallel=3\n" + expertWith("maxSteps=1\nmaxTokens=2\nmaxCost=3\nmaxDuration='1ms'"),
 		"maxCost=inf", "maxCost=nan", "maxCost=-nan", "maxCost=1e400", "maxCost=-0.0", "maxCost=5e-324", "maxTokens=9223372036854775807", "maxDuration='0.0000000001s'", "maxDuration='9999999h'",
 		"[prices.m]\ninput=1\noutput=2.5", "[prices.gpt-4.1]\ninput=1\noutput=1", "prices={m={input=-0.0,output=1e-9,cacheWrite=0}}", "[prices]\nm=3",
+		"[docker]\nmemory='64MiB'\ncpus=0.01\npids=64\nbaseImage='a:5/b:c'\ndns=['::1','1.1.1.1']\nnetwork='n'\nidleTimeout='15s'", "docker={memory=9223372036854775807,cpus=nan}", "docker=1", "[docker]\nmemoryReservation='4TiB'",
 	} {
 		f.Add([]byte(s))
 	}
@@ -121,6 +122,15 @@ func limited(t *testing.T, c *Config) {
 		if l.MaxSteps < 0 || l.MaxTokens < 0 || l.MaxTokens > MostTokens || !(l.MaxCost >= 0 && l.MaxCost <= MostCost) || l.MaxDuration < 0 || l.MaxDuration > MostDuration {
 			t.Errorf("bad limits %+v", l)
 		}
+	}
+	d, whole := c.Docker, c.Docker.Or(DefaultDocker())
+	for _, n := range []int64{d.Memory, d.MemoryReservation, d.TmpSize, d.CacheSize, d.MaxJournalBytes} {
+		if n < 0 || n > mostDockerBytes {
+			t.Errorf("a size of %d bytes", n)
+		}
+	}
+	if !(d.CPUs >= 0 && d.CPUs <= mostCPUs) || d.PIDs < 0 || d.PIDs > mostPIDs || whole.MemoryReservation > whole.Memory || strings.HasPrefix(d.BaseImage+d.Network, "-") {
+		t.Errorf("bad walls %+v", d)
 	}
 	if c.MaxDepth < 0 || c.MaxDepth > MostDepth || c.MaxParallel < 0 || c.MaxParallel > MostParallel {
 		t.Errorf("depth %d, parallel %d", c.MaxDepth, c.MaxParallel)
@@ -186,7 +196,7 @@ func invariants(t *testing.T, c *Config) {
 				t.Error(err)
 			}
 		}
-		for _, p := range c.Unsupported(e, "replay", "local") {
+		for _, p := range append(c.Unsupported(e, "replay", "local"), c.Unsupported(e, "replay", DockerRuntime)...) {
 			if p.Path != "" && p.Line < 1 {
 				t.Errorf("%v has no place", p)
 			}

@@ -75,7 +75,7 @@ func (h Header) parts() func(yield func(headerPart) bool) {
 				return
 			}
 			name, more, closed := strings.Cut(after, "}")
-			if !closed || !envNameGrammar.MatchString(name) {
+			if !closed || !envNameGrammar().MatchString(name) {
 				yield(headerPart{variable: "${", broken: true})
 				return
 			}

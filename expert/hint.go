@@ -101,6 +101,8 @@ func misplaced(key string) string {
 	switch {
 	case key == "prices" || key == "models" || key == "experts":
 		return "it is a table of its own: write it like [" + key + ".<name>]"
+	case key == "docker":
+		return "it is a table of its own: write it as [docker]"
 	case slices.Contains(limitKeys, key):
 		return "it bounds a job or an expert: move it above the first [table], or into [experts.<name>]"
 	case slices.Contains(topKeys, key):
@@ -109,6 +111,8 @@ func misplaced(key string) string {
 		return "it belongs to an expert: move it into [experts.<name>]"
 	case slices.Contains(anySkillKeys, key):
 		return "it belongs to a skill: move it into [experts.<name>.skills.<skill>]"
+	case slices.Contains(dockerKeys, key):
+		return "it is about the container: move it into [docker]"
 	case slices.Contains(priceKeys, key):
 		return `it belongs to a price: move it into [prices."<model>"]`
 	case slices.Contains(modelKeys, key):

@@ -26,6 +26,8 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	"^is there already", "^uses ", "^has \\$\\{ without", // headers
 	"^goes with reasoning", "^is more than contextWindow", // models
 	"^must be more than 0;", "^must be at most 8760h", // maxDuration
+	"^must be at least 1?5?s;", "^must be between [0-9]+.iB and [0-9]+.iB;", "^must be at least 0.01;", "^is more than memory,", "is too large; nothing", // docker
+	"is not an IP address;", "would be the container itself;", "is not the address of one server", "is one of the engine's own networks;", // dns, network
 	"cannot delegate to itself;", "is already taken by", "^the base skill has no tool", "the base skill under another name;",
 }, "|"))
 
@@ -68,25 +70,57 @@ func durations() []string {
 	}
 }
 
+// sizes are on both sides of the grammar and the bounds of a number of bytes.
+func sizes() []string {
+	return []string{
+		"512MiB", "1GB", "64MiB", "63MiB", "16MiB", "15MiB", "1MiB", "1023KiB", "4TiB", "5TiB", "0B", "1B", "1kB", "1KB", "1kb", "1G", "2g", "1 GiB", "1.5GiB", "-1GiB", "+1GiB",
+		"1GIB", "GiB", "1", "999999999999999999TiB", "9999999999999999999B", "1GiB\n", "1e3MiB", "٣GiB",
+	}
+}
+
+// images and networks are on both sides of those grammars.
+func images() []string {
+	digest := "@sha256:" + strings.Repeat("0a", 32)
+	return []string{
+		"debian", "debian:12-slim", "library/debian", "localhost:5000/a/b:T.a_g-1", "host.example/a" + digest, "a:b" + digest, "a__b", "a--b", "a.b/c", "x" + digest[:70],
+		"a___b", "a..b", "A/b", "a/B", "a:", "a@", ":a", "@" + digest, "-a", "a:-b", "a:.b", "a b", "a;b", "a/../b", "/a", "a/", "a//b", "[::1]:5000/a", "a@md5:00", "a" + strings.ToUpper(digest),
+		"a:" + strings.Repeat("b", 128), "a:" + strings.Repeat("b", 129), "--help", "a\n", "host", "HOST", "none", "bridge", "default", "container:a", "my-net", "my_net.1", "-net", ".net", "10.0.0.53", "::1", "127.0.0.1",
+		"fe80::1%eth0", "0.0.0.0", "224.0.0.1", "2001:db8::1", "::ffff:127.0.0.1",
+	}
+}
+
 // probes are values to try for a key with this schema.
 func probes(schema map[string]any) []any {
 	all := []any{int64(-1), int64(0), int64(1), int64(3600000), int64(3600001), int64(math.MaxInt32), int64(math.MaxInt32 + 1), 1.5, true, false, []any{}, map[string]any{}}
 	if schema["type"] == "number" || schema["type"] == "integer" {
 		all = append(all, -0.5, 0.000001, math.NaN(), math.Inf(1), math.Inf(-1), 100_000.5, 1_000_000.5)
-		for _, n := range []int64{MostDepth, MostParallel, mostPrice, MostCost, MostTokens} {
+		for _, n := range []int64{MostDepth, MostParallel, mostPrice, MostCost, MostTokens, leastPIDs - 1, mostPIDs, mostCPUs} {
 			all = append(all, n, n+1)
 		}
 	}
 	if schema["type"] == "number" {
 		all = append(all, 0.0, 1.0, 1e9) // to a schema they are integers, to TOML they are not
 	}
-	if schema["pattern"] == durationGrammar.String() {
+	if schema["pattern"] == durationGrammar().String() {
 		for _, text := range durations() {
 			all = append(all, text)
 		}
 	}
+	if choices := asList(schema["anyOf"]); len(choices) > 0 && asObject(choices[0])["pattern"] == bytesPattern {
+		for _, n := range []int64{leastMemory, leastReservation, leastTmp, leastJournal} {
+			all = append(all, n, n-1)
+		}
+		all = append(all, int64(mostDockerBytes), int64(mostDockerBytes+1))
+		for _, text := range sizes() {
+			all = append(all, text)
+		}
+	}
 	var strs []any
-	for _, s := range texts() {
+	candidates := texts()
+	if schema["pattern"] == imagePattern || schema["pattern"] == networkPattern || schema["maxItems"] == float64(maxDNS) {
+		candidates = append(candidates, images()...)
+	}
+	for _, s := range candidates {
 		strs = append(strs, s)
 	}
 	item := asObject(schema["items"])
@@ -103,7 +137,7 @@ func probes(schema map[string]any) []any {
 	for _, s := range strs {
 		all = append(all, []any{s})
 	}
-	for _, n := range []int{8, 9, 255, 256} {
+	for _, n := range []int{3, 4, 8, 9, 255, 256} {
 		many := make([]any, n)
 		for i := range many {
 			many[i] = fmt.Sprintf("n%d", i)

@@ -71,6 +71,7 @@ func TestJSONSchemaAndReferenceAgree(t *testing.T) {
 		schema          *jsonSchema
 	}{
 		{"## Top level", "| key | value |", topSchema()},
+		{"### Docker", "| key | value |", dockerSchema()},
 		{"### Prices", "| key | value |", priceSchema()},
 		{"### Models", "| key | value |", modelSchema()},
 		{"## Provider", "| key | value |", providerSchema()},

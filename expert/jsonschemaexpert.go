@@ -11,13 +11,13 @@ func expertDescriptions() map[string]*jsonSchema {
 	skills.Properties = properties{{BaseSkill, skillSchema(true)}}
 	skills.MaxProperties = 255
 	return map[string]*jsonSchema{
-		"version":             grammar("Version of the Expert.", versionGrammar, maxVersion).or(DefaultVersion),
+		"version":             grammar("Version of the Expert.", versionGrammar(), maxVersion).or(DefaultVersion),
 		"minRuntimeVersion":   text("The oldest perstack that may run it.", 1, maxVersion),
 		"description":         text("What others read before they delegate to it.", 1, 2048),
 		"instruction":         text("What the Expert is told.", 1, 20480),
 		"skills":              skills,
-		"delegates":           array("Keys of the Experts that it may ask.", maxDelegates, grammar("An Expert: name, name@version or name@tag.", keyGrammar, maxKey)),
-		"tags":                array("Words to find it by.", 8, grammar("A word in lower case.", tagGrammar, maxVersion)),
+		"delegates":           array("Keys of the Experts that it may ask.", maxDelegates, grammar("An Expert: name, name@version or name@tag.", keyGrammar(), maxKey)),
+		"tags":                array("Words to find it by.", 8, grammar("A word in lower case.", tagGrammar(), maxVersion)),
 		"maxSteps":            number("Most steps of one Run of it, with all that it delegates to.", 1),
 		"maxTokens":           limit("Most tokens of one Run of it, with all that it delegates to.", MostTokens),
 		"maxCost":             money("Most US dollars that one Run of it may cost, with all that it delegates to.", MostCost),

@@ -77,7 +77,7 @@ func skillDescriptions() map[string]*jsonSchema {
 	command.Pattern = program // a blank one does not match either
 	endpoint := text("Address of the server; https, or plain http on this machine.", 1, 2048)
 	endpoint.Pattern = anyURL
-	tools := tablesOf("The questions that the model can ask, by name.", grammar("", toolGrammar, 0), interactiveToolSchema())
+	tools := tablesOf("The questions that the model can ask, by name.", grammar("", toolGrammar(), 0), interactiveToolSchema())
 	tools.MaxProperties = maxTools
 	return map[string]*jsonSchema{
 		"description":          text("What the skill is for, for people.", 0, 2048),
@@ -85,10 +85,10 @@ func skillDescriptions() map[string]*jsonSchema {
 		"pick":                 array("If not empty, only these tools are offered.", maxTools, text("Name of a tool.", 1, 255)),
 		"omit":                 array("Tools that are not offered, even if picked.", maxTools, text("Name of a tool.", 1, 255)),
 		"command":              command,
-		"packageName":          grammar("Package for npx or uvx; either this or args.", packageGrammar, maxKey),
+		"packageName":          grammar("Package for npx or uvx; either this or args.", packageGrammar(), maxKey),
 		"args":                 array("Arguments of the program; either these or packageName.", 0, anyText("An argument.")),
-		"requiredEnv":          array("Variables that the program gets from the environment, or that headers use.", 255, grammar("Name of a variable.", envNameGrammar, 255)),
-		"allowedDomains":       array("Hosts that the skill may reach.", 0, grammar("A host name, or *. and a host name for its subdomains.", domainGrammar, 253)),
+		"requiredEnv":          array("Variables that the program gets from the environment, or that headers use.", 255, grammar("Name of a variable.", envNameGrammar(), 255)),
+		"allowedDomains":       array("Hosts that the skill may reach.", 0, grammar("A host name, or *. and a host name for its subdomains.", domainGrammar(), 253)),
 		"lazyInit":             flag("Lets the run start without waiting for the skill."),
 		"endpoint":             endpoint,
 		"allowPrivateEndpoint": flag("Lets the server have an address of a private network."),

@@ -59,7 +59,7 @@ func money(about string, high int64) *jsonSchema {
 }
 
 // duration is a limit on time. That it is not 0 and not years only the parser can tell.
-func duration(about string) *jsonSchema { return grammar(about, durationGrammar, maxDurationText) }
+func duration(about string) *jsonSchema { return grammar(about, durationGrammar(), maxDurationText) }
 
 // size is a number of bytes, which may be larger than other numbers.
 func size(about string, low int) *jsonSchema {

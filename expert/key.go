@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // The longest key, and the longest of each of its parts.
@@ -17,14 +18,18 @@ const (
 // pre-release and build parts may hold underscores.
 const versionPattern = `(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)(?:-[A-Za-z0-9_.-]+)?(?:\+[A-Za-z0-9_.-]+)?`
 
-// Compiled once and never changed. A key and a package differ only in that a
+// Compiled once, when they are first used. A key and a package differ only in that a
 // key tells a version from a tag.
 var (
-	keyGrammar     = regexp.MustCompile(`^((?:@[a-z0-9][a-z0-9_.-]*/)?[a-z0-9][a-z0-9_.-]*)(?:@(` + versionPattern + `)|@([a-z0-9][a-z0-9_.-]*))?$`)
-	nameGrammar    = regexp.MustCompile(`^(?:@[a-z0-9][a-z0-9_-]*/)?[a-z0-9][a-z0-9_-]*$`)
-	versionGrammar = regexp.MustCompile(`^` + versionPattern + `$`)
-	tagGrammar     = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
-	packageGrammar = regexp.MustCompile(`^(?:@[a-z0-9][a-z0-9_.-]*/)?[a-z0-9][a-z0-9_.-]*(?:@` + versionPattern + `|@[a-z0-9][a-z0-9_.-]*)?$`)
+	keyGrammar = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^((?:@[a-z0-9][a-z0-9_.-]*/)?[a-z0-9][a-z0-9_.-]*)(?:@(` + versionPattern + `)|@([a-z0-9][a-z0-9_.-]*))?$`)
+	})
+	nameGrammar    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:@[a-z0-9][a-z0-9_-]*/)?[a-z0-9][a-z0-9_-]*$`) })
+	versionGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + versionPattern + `$`) })
+	tagGrammar     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`) })
+	packageGrammar = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:@[a-z0-9][a-z0-9_.-]*/)?[a-z0-9][a-z0-9_.-]*(?:@` + versionPattern + `|@[a-z0-9][a-z0-9_.-]*)?$`)
+	})
 )
 
 // Key names an Expert, in this file or in the registry. At most one of Version
@@ -44,7 +49,7 @@ func ParseKey(s string) (Key, error) {
 	if len(s) > maxKey {
 		return fail(fmt.Sprintf("a key has at most %d characters", maxKey))
 	}
-	m := keyGrammar.FindStringSubmatch(s)
+	m := keyGrammar().FindStringSubmatch(s)
 	if m == nil {
 		return fail("write name, @scope/name, name@1.0.0 or name@tag in lower case")
 	}
@@ -75,10 +80,10 @@ func (k Key) ToolName() string {
 // ValidName reports whether s may name an Expert. Names are narrower than the
 // name part of a key: they have no dots.
 func ValidName(s string) bool {
-	return len(s) <= maxName && nameGrammar.MatchString(s)
+	return len(s) <= maxName && nameGrammar().MatchString(s)
 }
 
 // ValidVersion reports whether s is a full version such as 1.0.0-rc.1+build.
 func ValidVersion(s string) bool {
-	return len(s) <= maxVersion && versionGrammar.MatchString(s)
+	return len(s) <= maxVersion && versionGrammar().MatchString(s)
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Package is what a skill asks a package manager to fetch and start: the parts of a
@@ -110,9 +111,8 @@ func plainManager(s string) (string, string) {
 }
 
 // programGrammar is for the name of a program in a package, which becomes a file name.
-// Its length is checked beside it: a counted repetition takes long to compile, and every
-// start of perstack would pay for it.
-var programGrammar = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+// Its length is checked beside it: a counted repetition takes long to compile.
+var programGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`) })
 
 // packageFault is what keeps a command line from being understood.
 type packageFault struct {
@@ -162,7 +162,7 @@ options:
 		spec, specAt = args[i], i
 	case i == len(args):
 		return fail(specAt, "is not told which program of the package to start", "write its name after the package")
-	case len(args[i]) > 255 || !programGrammar.MatchString(args[i]):
+	case len(args[i]) > 255 || !programGrammar().MatchString(args[i]):
 		return fail(i, "cannot start the program "+quote(args[i]), "use letters, digits, ., _ and -")
 	default:
 		program = args[i]
@@ -170,7 +170,7 @@ options:
 	if message, hint := packageName(spec); message != "" {
 		return fail(specAt, "cannot fetch "+quote(spec), hint)
 	}
-	parts := keyGrammar.FindStringSubmatch(spec)
+	parts := keyGrammar().FindStringSubmatch(spec)
 	p := Package{Manager: m.name, Name: parts[1], Version: parts[2], Tag: parts[3], Program: program}
 	if rest := args[i+1:]; len(rest) > 0 {
 		p.Args = slices.Clone(rest)

@@ -25,6 +25,7 @@ func Parse(path string, data []byte) (*Config, Problems) {
 		r.fault(0, "", "the file is larger than 1 MiB", "keep long texts out of it")
 		return nil, r.problems
 	}
+	source := data
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors on Windows put it there
 	r.doc = newDocument(data)
 
@@ -49,7 +50,7 @@ func Parse(path string, data []byte) (*Config, Problems) {
 	if r.problems.Err() != nil {
 		return nil, r.problems
 	}
-	cfg.file, cfg.Path = path, path
+	cfg.file, cfg.Path, cfg.source = path, path, source
 	if abs, err := filepath.Abs(path); err == nil {
 		cfg.Path = abs
 	}

@@ -11,7 +11,7 @@ import (
 var (
 	topKeys = []string{
 		"provider", "model", "reasoningBudget", "runtime", "maxSteps", "maxTokens", "maxCost", "maxDuration", "maxDepth", "maxParallel",
-		"maxRetries", "timeout", "maxWorkspaceBytes", "prices", "models", "experts",
+		"maxRetries", "timeout", "maxWorkspaceBytes", "docker", "prices", "models", "experts",
 		"perstackApiBaseUrl", "perstackBaseSkillCommand", "envPath",
 	}
 	expertKeys = []string{
@@ -40,6 +40,7 @@ func (r *reader) config(root *node) *Config {
 		c.Timeout = &d
 	}
 	c.MaxWorkspaceBytes = t.bytes("maxWorkspaceBytes")
+	c.Docker = r.docker(t)
 	c.Prices = r.prices(t)
 	c.Models = r.models(t)
 	experts := t.sub("experts")

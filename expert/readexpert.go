@@ -67,7 +67,7 @@ func version(s string) (string, string) {
 }
 
 func tag(s string) (string, string) {
-	if len(s) <= maxVersion && tagGrammar.MatchString(s) {
+	if len(s) <= maxVersion && tagGrammar().MatchString(s) {
 		return "", ""
 	}
 	return quote(s) + " is not a tag", "use lower-case letters, digits, - and _"

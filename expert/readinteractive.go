@@ -10,7 +10,7 @@ func (r *reader) interactiveSkill(t *table, s *Skill) {
 	}
 	r.atMost(tools.n, tools.path, len(tools.n.keys), maxTools, "tools")
 	tools.each(func(name string, entry *table) {
-		if !toolGrammar.MatchString(name) {
+		if !toolGrammar().MatchString(name) {
 			r.fault(entry.n.keyAt, entry.path, "is not a tool name that providers accept", "use letters, digits, _ and -, at most 64 of them")
 		}
 		entry.older = []string{"name"} // the table key counts

@@ -19,12 +19,13 @@ func (t *table) limits(withoutSteps string) Limits {
 		MaxSteps:    int(t.bounded("maxSteps", math.MaxInt32, withoutSteps)),
 		MaxTokens:   t.bounded("maxTokens", MostTokens, noLimit),
 		MaxCost:     t.cost("maxCost"),
-		MaxDuration: t.duration("maxDuration"),
+		MaxDuration: t.duration("maxDuration", noLimit),
 	}
 }
 
-// duration reads a limit on time; absent or wrong, it is 0.
-func (t *table) duration(key string) time.Duration {
+// duration reads a limit on time; absent or wrong, it is 0. The hint says what holds
+// without the key.
+func (t *table) duration(key, without string) time.Duration {
 	n := t.get(key)
 	switch {
 	case n == nil:
@@ -38,6 +39,9 @@ func (t *table) duration(key string) time.Duration {
 	d, err := ParseDuration(n.text)
 	if err != nil {
 		message, hint, _ := strings.Cut(err.Error(), "; ")
+		if hint == noLimit {
+			hint = without
+		}
 		t.r.fault(n.at, t.at(key), message, hint)
 	}
 	return d

@@ -40,6 +40,12 @@ func ReadLock(path string) (*Lock, error) {
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
+	return ParseLock(path, data)
+}
+
+// ParseLock is [ReadLock] for the text of a perstack.lock. The path says where it comes
+// from.
+func ParseLock(path string, data []byte) (*Lock, error) {
 	l, problems := parseLock(path, data)
 	switch {
 	case slices.ContainsFunc(problems, func(p Problem) bool { return p.Hint == mendVersion }):
@@ -47,6 +53,7 @@ func ReadLock(path string) (*Lock, error) {
 	case len(problems) > 0:
 		return nil, problems
 	}
+	var err error
 	if l.Path, err = filepath.Abs(path); err != nil {
 		l.Path = path
 	}

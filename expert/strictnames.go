@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // This file holds the rules for names that other programs will interpret:
@@ -12,7 +13,7 @@ import (
 // packageName is strict because the text becomes an argument of npx or uvx: a
 // leading dash would be read as an option.
 func packageName(s string) (string, string) {
-	if len(s) <= maxKey && packageGrammar.MatchString(s) {
+	if len(s) <= maxKey && packageGrammar().MatchString(s) {
 		return "", ""
 	}
 	return quote(s) + " is not a package name", "write name, @scope/name or name@1.0.0 in lower case"
@@ -30,9 +31,12 @@ func command(s string) (string, string) {
 }
 
 var (
-	domainGrammar  = regexp.MustCompile(`^(\*\.)?[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*$`)
-	envNameGrammar = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]*$`)
-	toolGrammar    = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) // what all providers accept
+	domainGrammar = sync.OnceValue(func() *regexp.Regexp {
+		const label = `([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?` // behind its first character
+		return regexp.MustCompile(`^(\*\.)?([a-zA-Z0-9]` + label + `\.)*[a-zA-Z]` + label + `$`)
+	})
+	envNameGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]*$`) })
+	toolGrammar    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`) }) // what all providers accept
 )
 
 // domainPattern accepts a host name, or *. before one for its subdomains.
@@ -48,12 +52,12 @@ func domainPattern(s string) (string, string) {
 			return "domains with other characters than ASCII are not allowed", "they can look like another name"
 		}
 	}
-	if len(s) > 253 || !domainGrammar.MatchString(s) {
-		return "invalid domain pattern " + quote(s), hint
-	}
 	last := s[strings.LastIndexByte(s, '.')+1:]
-	if _, number := legacyNumber(strings.ToLower(last)); number || strings.Trim(last, "0123456789") == "" {
+	if _, number := legacyNumber(strings.ToLower(last)); last != "" && (number || strings.Trim(last, "0123456789") == "") {
 		return "IP addresses are not allowed: " + quote(s), "name the host"
+	}
+	if len(s) > 253 || !domainGrammar().MatchString(s) {
+		return "invalid domain pattern " + quote(s), hint
 	}
 	return "", ""
 }
@@ -119,7 +123,7 @@ func requiredEnv(provider string) rule {
 			return quote(s) + " belongs to perstack itself", "skills cannot have it; remove it"
 		case slices.Contains(ProviderKeyEnv(provider), upper):
 			return quote(s) + " is the key of provider " + provider, "skills cannot have it; give the skill a key of its own under another name"
-		case len(s) > 255 || !envNameGrammar.MatchString(s):
+		case len(s) > 255 || !envNameGrammar().MatchString(s):
 			return quote(s) + " is not a variable name", "use letters, digits and _"
 		}
 		return "", ""

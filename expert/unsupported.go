@@ -17,13 +17,13 @@ var laterOfRun = []func(u *use){
 	func(u *use) { // runtimes
 		named := "runtime " + quote(u.runtime)
 		switch {
-		case u.runtime == "local":
+		case u.runtime == "local", u.runtime == DockerRuntime:
 		case !slices.Contains(runtimeNames, u.runtime):
 			u.reportFlag(named+" is unknown", didYouMean(u.runtime, runtimeNames))
 		case u.runtimeFlag:
-			u.reportFlag(named+yet, "only local can")
+			u.reportFlag(named+yet, "only local and docker can")
 		default:
-			u.report("runtime", named+yet, "only local can")
+			u.report("runtime", named+yet, "only local and docker can")
 		}
 	},
 }
@@ -46,8 +46,13 @@ var laterOfExpert = []func(u *use){
 	func(u *use) { // network allow lists outside of containers
 		for _, s := range u.expert.Skills {
 			if len(s.AllowedDomains) > 0 && u.runtime == "local" {
-				u.note(pathTo(u.skill(s), "allowedDomains"), "is not enforced by runtime local yet")
+				u.note(pathTo(u.skill(s), "allowedDomains"), "is not enforced by runtime local; runtime docker does")
 			}
+		}
+	},
+	func(u *use) { // what has no place behind the wall
+		if u.runtime == DockerRuntime {
+			u.walled()
 		}
 	},
 }
@@ -73,6 +78,7 @@ func (c *Config) UnsupportedBy(experts []*Expert, provider, runtime string) Prob
 		providerFlag: provider != "" && provider != c.Provider.Name,
 		runtime:      cmp.Or(runtime, c.Runtime, DefaultRuntime),
 		runtimeFlag:  runtime != "" && runtime != c.Runtime,
+		told:         map[string]bool{},
 	}
 	u.knownProvider()
 	for _, row := range laterOfRun {
@@ -109,7 +115,8 @@ type use struct {
 	experts                   index   // of the file
 	expert                    *Expert // the one that is looked at
 	provider, runtime         string
-	providerFlag, runtimeFlag bool // named by a flag, and other than in the file
+	providerFlag, runtimeFlag bool            // named by a flag, and other than in the file
+	told                      map[string]bool // paths of what is the same for all Experts
 	problems                  Problems
 }
 

@@ -14,9 +14,10 @@ func TestUnsupported(t *testing.T) {
 	e, _ := c.Lookup("zoe")
 	got := lines(c.Unsupported(e, "", ""))
 	want := []string{
-		`p.toml:4:1: runtime: runtime "docker" cannot be used by this version yet; only local can`,
 		`p.toml:23:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
 		`p.toml:28:1: experts.zoe.delegates.0: delegate "@acme/writer" is not in this file; experts of the registry cannot be used by this version yet`,
+		`p.toml:49:21: experts.zoe.skills.search: is a package of npx, which cannot be used with runtime docker yet; use runtime local, or a program of the workspace or of [docker] baseImage`,
+		`p.toml:68:21: experts.zoe.skills.local.allowPrivateEndpoint: cannot be used with runtime docker: in a container, this machine is the container itself; use runtime local, or a server on port 443 of a public host`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -58,7 +59,7 @@ delegates = ["@reg/other"]
 		`p.toml:14:1: experts.deep.delegates.1: delegate "deep@2.0.0" is not in this file` + registry,
 		`p.toml:15:1: warning: experts.deep.providerTools: is not used by provider replay, whose answers are prepared`,
 		`p.toml:16:1: warning: experts.deep.providerSkills: is not used by provider replay, whose answers are prepared`,
-		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local yet`,
+		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local; runtime docker does`,
 	}
 	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], "replay", ""))); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -132,10 +133,9 @@ func TestUnsupportedWithoutPlace(t *testing.T) {
 		{plain, "\x1b[31m", "", []string{`provider "\x1b[31m" is unknown; use ` + all}},
 		{plain, "replay", "", nil},
 		{named, "replay", "local", nil},
-		{named, "openai", "docker", []string{
-			`p.toml:1:1: runtime: runtime "docker" cannot be used by this version yet; only local can`,
-		}},
-		{named, "replay", "cursor", []string{`runtime "cursor" cannot be used by this version yet; only local can`}},
+		{named, "openai", "docker", nil},
+		{check(t, "runtime = 'gemini'\n"+expertWith("")), "", "", []string{`p.toml:1:1: runtime: runtime "gemini" cannot be used by this version yet; only local and docker can`}},
+		{named, "replay", "cursor", []string{`runtime "cursor" cannot be used by this version yet; only local and docker can`}},
 		{named, "replay", "dokcer", []string{`runtime "dokcer" is unknown; did you mean "docker"?`}},
 	} {
 		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], c.provider, c.runtime))); d != "" {
@@ -171,7 +171,7 @@ func TestUnsupportedWarnings(t *testing.T) {
 	}
 	ps = c.Unsupported(c.Experts[0], "", "")
 	want := []string{
-		`DIR/perstack.toml:6:1: warning: experts.a.skills."@perstack/base".allowedDomains: is not enforced by runtime local yet`,
+		`DIR/perstack.toml:6:1: warning: experts.a.skills."@perstack/base".allowedDomains: is not enforced by runtime local; runtime docker does`,
 	}
 	if d := cmp.Diff(strings.Join(want, "\n"), strings.ReplaceAll(ps.Error(), dir, "DIR")); d != "" || ps.Err() != nil {
 		t.Errorf("error %v (-want +got)\n%s", ps.Err(), d)

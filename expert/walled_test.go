@@ -1,0 +1,100 @@
+package expert
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What the container does not have, or the wall has no door for, is refused before
+// anything starts, where it stands in the file.
+func TestWalled(t *testing.T) {
+	const (
+		yet  = ", which cannot be used with runtime docker yet; use runtime local, or a program of the workspace or of [docker] baseImage"
+		door = "; use runtime local, or a server on port 443 of a public host"
+		no   = "cannot be used with runtime docker: "
+
+		names = "its wall has doors only to names of letters, digits and hyphens, none of which begins with xn--"
+	)
+	base := func(text string) string {
+		return expertWith("[experts.a.skills.\"@perstack/base\"]\ntype='mcpStdioSkill'\n" + text)
+	}
+	for name, tt := range map[string]struct {
+		text string
+		want []string
+	}{
+		"nothing":                 {expertWith(""), nil},
+		"the base skill":          {base("command='npx'\npackageName='@perstack/base'"), nil},
+		"hosts of commands":       {base("allowedDomains=['a.example', '*.b.example']"), nil},
+		"a version of it":         {base("packageName='@perstack/base@0.0.34'\ncommand='npx'"), []string{`3:19: experts.a.skills."@perstack/base": is a package of npx` + yet}},
+		"npx":                     {skillWith("mcpStdioSkill", "command='npx'\npackageName='x'"), []string{"3:19: experts.a.skills.s: is a package of npx" + yet}},
+		"npx of Windows":          {skillWith("mcpStdioSkill", "command='npx.cmd'\npackageName='x'"), []string{"3:19: experts.a.skills.s: is a package of npx" + yet}},
+		"uvx":                     {skillWith("mcpStdioSkill", "command='uvx'\nargs=['x']"), []string{"3:19: experts.a.skills.s: is a package of uvx" + yet}},
+		"a program":               {skillWith("mcpStdioSkill", "command='./server'"), nil},
+		"another base skill":      {"perstackBaseSkillCommand=['./base']\n" + expertWith(""), nil},
+		"a package for it":        {"perstackBaseSkillCommand=['npx','x']\n" + expertWith("delegates=['b']\n[experts.b]\ndescription='x'\ninstruction='x'"), []string{"1:1: perstackBaseSkillCommand: is a package of npx" + yet}},
+		"a server":                {skillWith("mcpHttpSkill", "endpoint='https://a.example/x'"), nil},
+		"with the port":           {skillWith("mcpSseSkill", "endpoint='https://a.example:443/x'"), nil},
+		"another port":            {skillWith("mcpHttpSkill", "endpoint='https://a.example:8443/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its wall has no door but port 443" + door}},
+		"an address":              {skillWith("mcpHttpSkill", "endpoint='https://93.184.216.34/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its wall has no door to addresses, only to names" + door}},
+		"an address as number":    {skillWith("mcpHttpSkill", "endpoint='https://0x5DB8D822/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its wall has no door to addresses, only to names" + door}},
+		"an IPv6 address":         {skillWith("mcpHttpSkill", "endpoint='https://[2606:4700::1]/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its wall has no door to addresses, only to names" + door}},
+		"this machine":            {skillWith("mcpHttpSkill", "endpoint='http://localhost:3000'\nallowPrivateEndpoint=true"), []string{"3:19: experts.a.skills.s.allowPrivateEndpoint: " + no + "in a container, this machine is the container itself" + door}},
+		"a private address":       {skillWith("mcpHttpSkill", "endpoint='https://10.0.0.1'\nallowPrivateEndpoint=true"), []string{"3:19: experts.a.skills.s.allowPrivateEndpoint: " + no + "its wall has no door to private addresses" + door}},
+		"one that may be private": {skillWith("mcpHttpSkill", "endpoint='https://a.example'\nallowPrivateEndpoint=true"), []string{"3:19: experts.a.skills.s.allowPrivateEndpoint: " + no + "its wall has no door to private addresses, which allowPrivateEndpoint permits" + door}},
+		"an underscore":           {skillWith("mcpHttpSkill", "endpoint='https://a_b.example/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + names + door}},
+		"punycode":                {skillWith("mcpSseSkill", "endpoint='https://xn--bcher-kva.example/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + names + door}},
+		"private names": {base("allowedDomains=['a.example','intranet','x.localhost','*.local','db.internal','*.LAN','*.home.arpa','*.com']"), []string{
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.1: "intranet" never matches with runtime docker, whose wall has doors to public names only`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.2: "x.localhost" never matches with runtime docker, whose wall has doors to public names only`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.3: "*.local" never matches with runtime docker, whose wall has doors to public names only`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.4: "db.internal" never matches with runtime docker, whose wall has doors to public names only`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.5: "*.LAN" never matches with runtime docker, whose wall has doors to public names only`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.6: "*.home.arpa" never matches with runtime docker, whose wall has doors to public names only`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := check(t, tt.text)
+			var got []string
+			for _, l := range lines(c.Unsupported(c.Experts[0], "replay", DockerRuntime)) {
+				got = append(got, strings.TrimPrefix(l, "p.toml:"))
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+			for _, p := range c.Unsupported(c.Experts[0], "replay", "local") {
+				if !p.Warning {
+					t.Errorf("refused without a wall too: %v", p)
+				}
+			}
+		})
+	}
+}
+
+// The same question about the address of a provider, which other packages ask.
+func TestNoDoor(t *testing.T) {
+	const names = "its wall has doors only to names of letters, digits and hyphens, none of which begins with xn--"
+	for address, want := range map[string]string{
+		"https://api.example.com":      "",
+		"https://api.example.com/v1":   "",
+		"http://localhost:11434":       "in a container, this machine is the container itself",
+		"http://127.1:11434":           "in a container, this machine is the container itself",
+		"https://[::ffff:127.0.0.1]":   "in a container, this machine is the container itself",
+		"https://192.168.1.1":          "its wall has no door to private addresses",
+		"http://api.example.com":       "its wall has no door for plain http",
+		"https://api.example.com:8443": "its wall has no door but port 443",
+		"https://u:p@api.example.com":  "it must not contain a user name or password",
+		"":                             "it is not a URL",
+		"https://api.example.com.":     "",
+		"https://api.example.com..":    names,
+		"https://a_b.example.com":      names,
+		"https://XN--p1ai.example":     names,
+		"https://-a.example.com":       names,
+		"https://a.example.1com":       names,
+	} {
+		if got := NoDoor(address, false); got != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
+	}
+}
