@@ -109,7 +109,7 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	s.JobID, s.RunID, s.CheckpointID, s.StepNumber = e.JobID, e.RunID, b.CheckpointID, e.StepNumber
 	s.Expert, s.Definition, s.DelegatedBy = b.Expert, b.Definition, b.DelegatedBy
 	s.Provider, s.Model = b.Provider, b.Model
-	s.Runtime, s.Workspace, s.ContextWindow = b.Runtime, b.Workspace, b.ContextWindow
+	s.Runtime, s.Walls, s.Workspace, s.ContextWindow = b.Runtime, b.Walls, b.Workspace, b.ContextWindow
 	// What ended the previous stretch must not be carried into this one.
 	s.Failure, s.StopReason = nil, ""
 	s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0

@@ -25,6 +25,7 @@ type Follower struct {
 
 	runID string
 	begun map[string]bool // Runs of this stretch: true while they are under way
+	named map[string]bool // Runs that others have named as their delegates
 	open  map[string]bool // Runs that a crash left open, until they are closed
 	held  []event.Event   // kept events from before the job began
 	ended bool            // the coordinator has, for good
@@ -38,7 +39,7 @@ func Follow(ctx context.Context, job Job, s store.Store, source Source, listener
 	}
 	f := &Follower{
 		job: job, store: s, source: source, saving: context.WithoutCancel(ctx),
-		begun: make(map[string]bool), open: make(map[string]bool),
+		begun: make(map[string]bool), named: make(map[string]bool), open: make(map[string]bool),
 	}
 	f.desk = newDesk(f.saving, listener, nil, NewHistory())
 	if err := f.plan(ctx); err != nil {
@@ -118,12 +119,15 @@ func (f *Follower) begin() error {
 	if f.desk.journal != nil {
 		return nil
 	}
-	var err error
-	f.desk.journal, err = f.store.Open(f.saving, f.job.ID)
+	journal, err := f.store.Open(f.saving, f.job.ID)
 	if err != nil {
 		return storeError(err)
 	}
-	return checkKnown(f.saving, f.job, f.store) // again: it may have come into being meanwhile
+	if err := checkKnown(f.saving, f.job, f.store); err != nil { // again: it may have come into being meanwhile
+		return errors.Join(err, journal.Close())
+	}
+	f.desk.journal = journal
+	return nil
 }
 
 func (f *Follower) write(e event.Event, kind orderKind) (store.Record, error) {
@@ -139,8 +143,12 @@ func (f *Follower) note(e event.Event, kind orderKind) {
 		delete(f.open, e.RunID)
 		return
 	}
-	if _, starts := e.Body.(event.StartRun); starts {
+	switch e.Body.(type) {
+	case event.StartRun:
 		f.begun[e.RunID] = true
+		f.name(e.RunID)
+	case event.CallDelegate:
+		f.name(e.RunID)
 	}
 	if status, ends := e.EndStatus(); ends {
 		f.begun[e.RunID] = false
@@ -148,15 +156,25 @@ func (f *Follower) note(e event.Event, kind orderKind) {
 	}
 }
 
-// Show tells an event that is not kept.
+// name notes the Runs that a Run has handed calls to.
+func (f *Follower) name(runID string) {
+	for _, c := range f.desk.history.runs[runID].Step.Calls {
+		if c.Child != nil {
+			f.named[c.Child.RunID] = true
+		}
+	}
+}
+
+// Show tells an event that is not kept. A Run that was asked for may have something to
+// tell before it begins: its skills start first.
 func (f *Follower) Show(e event.Event) error {
 	switch {
 	case e.IsKept():
 		return forged("an event of type %s is to be recorded, not shown", e.Type())
 	case e.JobID != f.job.ID:
 		return forged("an event belongs to another job")
-	case e.RunID != f.runID && !f.knows(e.RunID):
-		return forged("an event belongs to a Run that has not begun")
+	case e.RunID != f.runID && !f.named[e.RunID]:
+		return forged("an event belongs to a Run that nobody has asked for")
 	}
 	f.desk.emit(e)
 	return nil
@@ -187,12 +205,12 @@ func (f *Follower) release() error {
 	if !f.Begun() {
 		return nil
 	}
-	for _, e := range f.held {
-		if _, err := f.write(e, earlier); err != nil {
+	for len(f.held) > 0 {
+		if _, err := f.write(f.held[0], earlier); err != nil {
 			return err
 		}
+		f.held = f.held[1:]
 	}
-	f.held = nil
 	return nil
 }
 
@@ -211,16 +229,21 @@ func (f *Follower) Abandon(reason string) error {
 		return nil
 	}
 	open := f.desk.history.Open()
-	var errs []error
+	var batch []order
 	for i := len(open) - 1; i >= 0; i-- { // the coordinator last
 		s := open[i]
-		_, err := f.write(event.Event{
+		batch = append(batch, order{kind: keeping, done: make(chan *filed, 1), event: event.Event{
 			ID: f.source.NewID(), Timestamp: f.source.Now().UnixMilli(), JobID: f.job.ID, RunID: s.RunID,
 			ExpertKey: s.Expert.Key, StepNumber: s.StepNumber, Body: event.StopRunByInterrupt{Reason: validText(reason)},
-		}, keeping)
-		errs = append(errs, err)
+		}})
 	}
-	return errors.Join(errs...)
+	f.desk.file(batch) // together, so that the disk is waited for once
+	for _, o := range batch {
+		if result := <-o.done; result.err != nil {
+			return result.err
+		}
+	}
+	return nil
 }
 
 // Result says how the job was left.
@@ -269,27 +292,70 @@ func (f *Follower) admit(e event.Event) (orderKind, error) {
 	if !f.begun[e.RunID] {
 		return 0, forged("a Run is not under way")
 	}
-	return keeping, nil
+	if b, ok := e.Body.(event.ContinueToNextStep); ok {
+		return keeping, f.admitCheckpoint(b.NextCheckpointID)
+	}
+	return keeping, f.admitStep(e)
 }
+
+// admitCheckpoint makes sure that no checkpoint takes the place of another: users go on
+// from those that they have seen.
+func (f *Follower) admitCheckpoint(id string) error {
+	if _, taken := f.desk.history.At(id); taken || store.CheckID(id) != nil {
+		return forged("a checkpoint has no proper id, or that of another")
+	}
+	return nil
+}
+
+// admitStep decides about an event that opens a step. It is one of those that make the
+// other side's little cost us much: whoever listens may be told the whole conversation.
+func (f *Follower) admitStep(e event.Event) error {
+	switch e.Body.(type) {
+	case event.StartGeneration, event.ResumeToolCalls, event.FinishAllToolCalls:
+	default:
+		return nil
+	}
+	switch {
+	case f.desk.history.runs[e.RunID].Phase != PreparingForStep:
+		return forged("a step begins inside of another")
+	case f.job.Limits.MaxSteps > 0 && f.desk.history.Job.TotalSteps > 2*f.job.Limits.MaxSteps+maxIdle:
+		// Steps that only take up what is left over count here, and not in the limit.
+		return forged("many more steps begin than there are")
+	}
+	return nil
+}
+
+// maxIdle is how many Runs and steps may begin beyond the steps that a job may take: those
+// that end at once because none is left.
+const maxIdle = 10_000
 
 // admitStart decides about the start of a Run: that of the coordinator as it was planned,
 // or one that a Run of this stretch delegates to.
 func (f *Follower) admitStart(e event.Event, b event.StartRun) error {
-	if store.CheckID(b.CheckpointID) != nil {
-		return forged("a Run begins without a checkpoint")
+	if err := f.admitCheckpoint(b.CheckpointID); err != nil {
+		return err
 	}
+	var from Point
 	if b.From != nil {
-		if _, known := f.desk.history.At(b.From.CheckpointID); !known {
+		var known bool
+		if from, known = f.desk.history.At(b.From.CheckpointID); !known {
 			return forged("a Run goes on from an unknown checkpoint")
 		}
 	}
+	if _, ran := f.desk.history.runs[e.RunID]; ran && from.State.RunID != e.RunID {
+		return forged("a Run of earlier begins anew")
+	}
 	by := b.DelegatedBy
 	switch {
+	case !f.job.recordedAs(b):
+		return forged("a Run begins with another model or other walls than the job has")
 	case f.begun[e.RunID]:
 		return forged("a Run begins twice")
+	case f.job.Limits.MaxSteps > 0 && len(f.begun) > f.job.Limits.MaxSteps+maxIdle:
+		return forged("more Runs begin than there are steps for")
 	case e.RunID == f.runID && by == nil && b.Expert.Key == f.job.Expert.Key:
 		return nil
-	case e.RunID == f.runID || by == nil || !f.knows(by.RunID):
+	case e.RunID == f.runID || by == nil || !f.knows(by.RunID) || !f.named[e.RunID]:
 		return forged("a Run begins that nobody has asked for")
 	}
 	return nil

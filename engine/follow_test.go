@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
@@ -48,17 +49,30 @@ func (b *bench) follow(job Job, before []store.Record, result Result) {
 	if f.RunID() != result.RunID {
 		b.t.Errorf("the Follower plans the Run %s, the engine ran %s", f.RunID(), result.RunID)
 	}
-	for _, r := range after[len(before):] {
-		if r.Event.IsRuntime() {
+	records := after[len(before):]
+	for _, e := range b.events { // what is shown comes in between, in the order in which it was told
+		if !e.IsKept() {
+			if err := f.Show(e); err != nil {
+				b.t.Errorf("the Follower does not show %s of %s: %v", e.Type(), e.RunID, err)
+				return
+			}
 			continue
 		}
-		got, err := f.Append(r.Event)
-		if err != nil {
-			b.t.Errorf("the Follower does not accept %s of %s: %v", r.Event.Type(), r.Event.RunID, err)
-			return
+		for len(records) > 0 && records[0].Event.ID != e.ID { // what is recorded and not told
+			if !b.append(f, records[0]) {
+				return
+			}
+			records = records[1:]
 		}
-		if string(got.Line) != string(r.Line) {
-			b.t.Errorf("it wrote another record:\n%s\n%s", got.Line, r.Line)
+		if len(records) > 0 {
+			if !b.append(f, records[0]) {
+				return
+			}
+			records = records[1:]
+		}
+	}
+	for _, r := range records {
+		if !b.append(f, r) {
 			return
 		}
 	}
@@ -74,6 +88,21 @@ func (b *bench) follow(job Job, before []store.Record, result Result) {
 			b.t.Errorf("the Follower told other events (-engine +follower):\n%s", d)
 		}
 	}
+}
+
+// append has the Follower write down a record as it was written.
+func (b *bench) append(f *Follower, r store.Record) bool {
+	b.t.Helper()
+	got, err := f.Append(r.Event)
+	switch {
+	case err != nil:
+		b.t.Errorf("the Follower does not accept %s of %s: %v", r.Event.Type(), r.Event.RunID, err)
+	case string(got.Line) != string(r.Line):
+		b.t.Errorf("it wrote another record:\n%s\n%s", got.Line, r.Line)
+	default:
+		return true
+	}
+	return false
 }
 
 func copyRecords(t testing.TB, to store.Store, records []store.Record) {
@@ -130,27 +159,31 @@ func TestFollowerRefusesForgedEvents(t *testing.T) {
 		before []event.Event
 		forged event.Event
 	}{
-		"another job":                 {nil, alter(start, func(e *event.Event) { e.JobID = "other" })},
-		"another Run":                 {nil, alter(start, func(e *event.Event) { e.RunID = "other" })},
-		"another Expert":              {nil, startWith(func(b *event.StartRun) { b.Expert.Key = "other" })},
-		"an unknown checkpoint":       {nil, startWith(func(b *event.StartRun) { b.From = &event.Origin{CheckpointID: "nowhere"} })},
-		"no checkpoint":               {nil, startWith(func(b *event.StartRun) { b.CheckpointID = "../x" })},
-		"a Run that has not begun":    {nil, rest[0].Event},
-		"a path as id":                {[]event.Event{start}, alter(rest[0].Event, func(e *event.Event) { e.ID = "../../x" })},
-		"a Run that begins twice":     {[]event.Event{start}, start},
-		"a delegate of nobody":        {[]event.Event{start}, alter(startWith(func(b *event.StartRun) { b.DelegatedBy = &event.Parent{RunID: "nobody"} }), func(e *event.Event) { e.RunID = "child" })},
-		"a second coordinator":        {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID = "second" })},
-		"a decision of the proxy":     {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.ProxyAccess{Action: "allowed"} })},
-		"a check of the sandbox":      {nil, alter(start, func(e *event.Event) { e.Body = event.SandboxCheck{OK: true} })},
-		"a piece of a stream":         {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.StreamRunResult{} })},
-		"the end of somebody's Run":   {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID, e.Body = "other", event.StopRunByInterrupt{} })},
-		"more after the end":          {append([]event.Event{start}, eventsOf(rest)...), rest[0].Event},
-		"a new start after the end":   {append([]event.Event{start}, eventsOf(rest)...), start},
-		"an event of another Expert?": {nil, alter(rest[0].Event, func(e *event.Event) { e.RunID = "" })},
+		"another job":                  {nil, alter(start, func(e *event.Event) { e.JobID = "other" })},
+		"another Run":                  {nil, alter(start, func(e *event.Event) { e.RunID = "other" })},
+		"another Expert":               {nil, startWith(func(b *event.StartRun) { b.Expert.Key = "other" })},
+		"an unknown checkpoint":        {nil, startWith(func(b *event.StartRun) { b.From = &event.Origin{CheckpointID: "nowhere"} })},
+		"another runtime":              {nil, startWith(func(b *event.StartRun) { b.Runtime = "local" })},
+		"more steps for the next time": {nil, startWith(func(b *event.StartRun) { b.MaxSteps = 1_000_000 })},
+		"another provider":             {nil, startWith(func(b *event.StartRun) { b.Provider = "openai" })},
+		"variables for the next time":  {nil, startWith(func(b *event.StartRun) { b.Walls = &event.Walls{Env: []string{"TOKEN"}} })},
+		"no checkpoint":                {nil, startWith(func(b *event.StartRun) { b.CheckpointID = "../x" })},
+		"a Run that has not begun":     {nil, rest[0].Event},
+		"a path as id":                 {[]event.Event{start}, alter(rest[0].Event, func(e *event.Event) { e.ID = "../../x" })},
+		"a Run that begins twice":      {[]event.Event{start}, start},
+		"a delegate of nobody":         {[]event.Event{start}, alter(startWith(func(b *event.StartRun) { b.DelegatedBy = &event.Parent{RunID: "nobody"} }), func(e *event.Event) { e.RunID = "child" })},
+		"a second coordinator":         {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID = "second" })},
+		"a decision of the proxy":      {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.ProxyAccess{Action: "allowed"} })},
+		"a check of the sandbox":       {nil, alter(start, func(e *event.Event) { e.Body = event.SandboxCheck{OK: true} })},
+		"a piece of a stream":          {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.StreamRunResult{} })},
+		"the end of somebody's Run":    {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID, e.Body = "other", event.StopRunByInterrupt{} })},
+		"more after the end":           {append([]event.Event{start}, eventsOf(rest)...), rest[0].Event},
+		"a new start after the end":    {append([]event.Event{start}, eventsOf(rest)...), start},
+		"an event of another Expert?":  {nil, alter(rest[0].Event, func(e *event.Event) { e.RunID = "" })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := memory.New()
-			f, err := Follow(t.Context(), Job{ID: "job", RunID: start.RunID, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)), Listener{})
+			f, err := Follow(t.Context(), Job{ID: "job", RunID: start.RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)), Listener{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,6 +204,50 @@ func TestFollowerRefusesForgedEvents(t *testing.T) {
 	}
 }
 
+// What is only shown must be of the job's own Runs, too, or of those that they have asked.
+func TestFollowerRefusesForgedShows(t *testing.T) {
+	b := newTeam(t, map[string][]turn{"writer": {does("helper {\"query\":\"help\"}"), says("done")}, "helper": {says("here")}})
+	b.must(Input{Query: "go"})
+	honest := eventsOf(b.written())
+	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Lookup: b.lookup, Input: Input{Query: "go"}}, memory.New(), FixedSource(time.UnixMilli(0)), Listener{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	shown := func(runID string) event.Event {
+		return event.Event{ID: "x", JobID: "job", RunID: runID, Body: event.SkillStarting{}}
+	}
+	refused := func(why string, e event.Event) {
+		t.Helper()
+		if err := f.Show(e); !errors.Is(err, ErrForged) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	var child string
+	for _, e := range honest {
+		if e.ExpertKey == "helper" && child == "" {
+			child = e.RunID
+			if err := f.Show(shown(child)); err != nil {
+				t.Errorf("the delegate was asked, and may tell of its skills: %v", err)
+			}
+		}
+		if child == "" && e.Type() == (event.StartGeneration{}).Type() {
+			refused("nobody has asked it yet", shown("later"))
+		}
+		if _, err := f.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if child == "" {
+		t.Fatal("nothing was delegated")
+	}
+	refused("a Run of nobody", shown("nobody"))
+	refused("something to be recorded", honest[0])
+	other := shown(child)
+	other.JobID = "other"
+	refused("another job", other)
+}
+
 func eventsOf(records []store.Record) (all []event.Event) {
 	for _, r := range records {
 		all = append(all, r.Event)
@@ -187,7 +264,7 @@ func TestFollowerKeepsNotesForLater(t *testing.T) {
 
 	s := memory.New()
 	var told []string
-	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)),
+	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)),
 		Listener{Emit: func(e event.Event) error { told = append(told, string(e.Type())); return nil }})
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +302,7 @@ func TestFollowerAbandons(t *testing.T) {
 	honest := eventsOf(b.written())
 
 	s := memory.New()
-	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)), Listener{})
+	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)), Listener{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,10 +39,11 @@ type Job struct {
 	Experts       []string // keys of all Experts at hand
 	Provider      string
 	ModelName     string
-	ContextWindow int    // tokens; 0 when unknown
-	Runtime       string // local, docker, ...
-	Version       string // of perstack
-	Workspace     string // as the model is told
+	ContextWindow int          // tokens; 0 when unknown
+	Runtime       string       // local, docker, ...
+	Walls         *event.Walls // nil when nothing was chosen for a container
+	Version       string       // of perstack
+	Workspace     string       // as the model is told
 }
 
 // author names the model that writes the Expert's messages.

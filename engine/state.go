@@ -39,6 +39,7 @@ type State struct {
 	Provider     string
 	Model        string
 	Runtime      string
+	Walls        *event.Walls // what was chosen for the container; nil for nothing
 	Workspace    string
 
 	Instruction *event.Message
