@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/perstack-go/perstack/expert"
@@ -19,6 +21,7 @@ type dialer struct {
 	origin       origin
 	allowPrivate bool
 	resolver     Resolver
+	proxy        netip.AddrPort // that everything goes through; zero for none
 	connect      connectFunc
 }
 
@@ -34,6 +37,9 @@ const (
 func (d *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
+	if d.proxy.IsValid() {
+		return d.dialProxy(ctx)
+	}
 	addrs, err := d.decide(ctx)
 	if err != nil {
 		return nil, err
@@ -52,6 +58,46 @@ func (d *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		}
 	}
 	return nil, failed
+}
+
+// dialProxy goes to the proxy if the origin may be asked of it. What can be told without
+// looking the name up is told here; the rest is for the proxy, which does.
+func (d *dialer) dialProxy(ctx context.Context) (net.Conn, error) {
+	if d.origin.scheme == "http" {
+		return nil, refuse(PlainText, "%s uses plain http, which a proxy could read and change", d.origin)
+	}
+	if err := d.judge(expert.HostReach(d.origin.host), d.origin.host); err != nil {
+		return nil, err
+	}
+	conn, err := d.connect(ctx, "tcp", d.proxy.String())
+	if err != nil {
+		return nil, fmt.Errorf("reach the proxy: %w", err)
+	}
+	return conn, nil
+}
+
+// proxyAddress reads where a proxy is. A name would have to be looked up, and whoever
+// answers would choose the proxy.
+func proxyAddress(u *url.URL) (netip.AddrPort, error) {
+	addr, err := netip.ParseAddrPort(u.Host)
+	if err != nil || u.Scheme != "http" || addr.Port() == 0 {
+		return netip.AddrPort{}, refuse(BadOrigin, "the proxy must be given as http://address:port")
+	}
+	return addr, nil
+}
+
+// answered turns what a proxy says, other than yes, into words. Its own text is not
+// repeated: it would have to be waited for.
+func answered(_ context.Context, _ *url.URL, asked *http.Request, r *http.Response) error {
+	switch r.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusForbidden:
+		return fmt.Errorf("the proxy refuses %s", asked.URL.Opaque)
+	case http.StatusProxyAuthRequired:
+		return fmt.Errorf("the proxy wants another token for %s", asked.URL.Opaque)
+	}
+	return fmt.Errorf("the proxy did not connect to %s: status %d", asked.URL.Opaque, r.StatusCode)
 }
 
 func (d *dialer) attempt(ctx context.Context, addr netip.Addr) (net.Conn, error) {

@@ -3,10 +3,11 @@
 //
 // A name is looked up once for a connection, all its addresses are judged, and one of
 // those very addresses is dialled: a second answer of a lying name server is never asked
-// for. Proxies named by the environment are not used, and nothing is kept between requests
-// but connections: no cookies.
+// for. Proxies named by the environment are not used, only one that a policy names; and
+// nothing is kept between requests but connections: no cookies.
 //
-// Start reading at [Client].
+// Start reading at [Client], which speaks to one server, or at [Proxy], which stands in the
+// way of programs that speak to many.
 package egress
 
 import (
@@ -30,6 +31,11 @@ type Policy struct {
 	RootCAs      *x509.CertPool // nil means those of the system
 	MaxBody      int64          // bytes of an answer that is no stream of events; 0 means DefaultMaxBody
 	Resolver     Resolver       // nil means that of the system
+	// Proxy is an HTTP proxy through which the origin is reached, by CONNECT; nil for none.
+	// Its host is an address. Nothing but the proxy is dialled then, and no name is looked
+	// up: whether the addresses of the origin are public is for the proxy to judge, and
+	// plain http is refused, as it would be read there.
+	Proxy *url.URL
 }
 
 // A Resolver looks names up. *net.Resolver is one.
@@ -68,6 +74,9 @@ func newClient(p Policy, connect connectFunc) *http.Client {
 	if d.resolver == nil {
 		d.resolver = &net.Resolver{}
 	}
+	if p.Proxy != nil && g.broken == nil {
+		d.proxy, g.broken = proxyAddress(p.Proxy)
+	}
 	g.next = &http.Transport{
 		DialContext:            d.dial,
 		Proxy:                  nil, // one from the environment would see and choose the address
@@ -78,6 +87,10 @@ func newClient(p Policy, connect connectFunc) *http.Client {
 		MaxResponseHeaderBytes: maxHeader,
 		IdleConnTimeout:        idleTimeout,
 		MaxIdleConnsPerHost:    4,
+	}
+	if p.Proxy != nil {
+		g.next.Proxy = http.ProxyURL(p.Proxy)
+		g.next.OnProxyConnectResponse = answered
 	}
 	return &http.Client{Transport: g, CheckRedirect: g.redirect}
 }

@@ -1,0 +1,80 @@
+package egress
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// A refusedError is why a connection is not made. Reason is for reports, Text for the
+// client and one line.
+type refusedError struct {
+	reason string
+	text   string
+}
+
+func (r *refusedError) Error() string { return r.text }
+
+func refused(reason, format string, args ...any) *refusedError {
+	return &refusedError{reason, fmt.Sprintf(format, args...)}
+}
+
+// statusOf is the answer that belongs to a reason, before the tunnel stands.
+func statusOf(reason string) int {
+	switch reason {
+	case ReasonRequest, ReasonHello:
+		return http.StatusBadRequest
+	case ReasonMethod:
+		return http.StatusMethodNotAllowed
+	case ReasonToken:
+		return http.StatusProxyAuthRequired
+	case ReasonResolve, ReasonUnreached:
+		return http.StatusBadGateway
+	case ReasonLimit:
+		return http.StatusTooManyRequests
+	}
+	return http.StatusForbidden
+}
+
+const established = "HTTP/1.1 200 Connection established\r\n\r\n"
+
+// answerTimeout is how long a client may take to read why it is refused.
+const answerTimeout = 2 * time.Second
+
+// answer tells the client why it is refused. The patient one waits until it has read that.
+func answer(conn net.Conn, r *refusedError, patient bool) {
+	status := statusOf(r.reason)
+	extra := ""
+	switch status {
+	case http.StatusMethodNotAllowed:
+		extra = "Allow: CONNECT\r\n"
+	case http.StatusProxyAuthRequired:
+		extra = "Proxy-Authenticate: Basic realm=\"perstack\"\r\n"
+	}
+	body := "perstack: " + r.text + "\n"
+	_ = conn.SetDeadline(time.Now().Add(answerTimeout))
+	if _, err := fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nPerstack-Reason: %s\r\n%sConnection: close\r\n\r\n%s",
+		status, http.StatusText(status), len(body), r.reason, extra, body); err == nil && patient {
+		linger(conn)
+	}
+}
+
+// accessDenied is the alert of TLS that says so. A client whose tunnel stands expects TLS.
+const accessDenied = "\x15\x03\x03\x00\x02\x02\x31"
+
+func alert(conn net.Conn) {
+	_ = conn.SetDeadline(time.Now().Add(answerTimeout))
+	if _, err := io.WriteString(conn, accessDenied); err == nil {
+		linger(conn)
+	}
+}
+
+// linger lets the client read what was said last: a connection that is closed while
+// bytes wait in it is reset, and the client loses the answer.
+func linger(conn net.Conn) {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, conn, maxHello)
+	}
+}

@@ -1,0 +1,82 @@
+package egress
+
+import (
+	"errors"
+	"strings"
+)
+
+// Limits of the DNS.
+const (
+	maxName  = 253
+	maxLabel = 63
+)
+
+// ParseHost is the one parser of host names of the proxy. It returns the one spelling of
+// a name: lower case, without the trailing dot. What a list allows, what a client asks
+// for and what a TLS hello names are compared after it and nowhere else.
+//
+// A name is one that people give to servers: labels of letters, digits and hyphens. The
+// underscore is refused, because certificates have none. So are:
+//
+//   - addresses in every notation, also those that only C libraries understand: the last
+//     label of a name begins with a letter, and no address ends so;
+//   - punycode (xn--) and everything that is not ASCII, because such a name can look like
+//     another one, and because no list may hold it;
+//   - what does not belong to a name: user, port, brackets, percent signs, blanks, control
+//     characters, empty labels.
+//
+// A private name such as localhost is a name. That it is not dialled is for the look-up
+// to say.
+func ParseHost(text string) (string, error) {
+	name := strings.TrimSuffix(text, ".")
+	switch {
+	case name == "":
+		return "", errors.New("there is no host name")
+	case len(name) > maxName:
+		return "", errors.New("the host name is too long: 253 characters are the most")
+	}
+	// Byte by byte: no case mapping of Unicode is asked, which knows letters outside of
+	// ASCII whose lower case is inside.
+	folded := make([]byte, len(name))
+	start := 0
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-':
+		case c == '.':
+			if err := checkLabel(folded[start:i]); err != nil {
+				return "", err
+			}
+			start = i + 1
+		case c == ':' || c == '[' || c == ']':
+			return "", errors.New("addresses and ports are no host name")
+		default:
+			return "", errors.New("a host name has letters, digits, hyphens and dots only")
+		}
+		folded[i] = c
+	}
+	last := folded[start:]
+	if err := checkLabel(last); err != nil {
+		return "", err
+	}
+	if last[0] < 'a' || last[0] > 'z' {
+		return "", errors.New("addresses are no host name: the last part of a name begins with a letter")
+	}
+	return string(folded), nil
+}
+
+func checkLabel(label []byte) error {
+	switch {
+	case len(label) == 0:
+		return errors.New("a part of the host name is empty")
+	case len(label) > maxLabel:
+		return errors.New("a part of the host name is too long: 63 characters are the most")
+	case label[0] == '-' || label[len(label)-1] == '-':
+		return errors.New("a part of the host name begins or ends with a hyphen")
+	case len(label) >= 4 && string(label[:4]) == "xn--":
+		return errors.New("punycode names (xn--) are not allowed: they can look like another name")
+	}
+	return nil
+}

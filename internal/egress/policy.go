@@ -1,0 +1,191 @@
+package egress
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The limits of a policy.
+const (
+	MaxPolicy      = 1 << 20 // bytes of the document
+	maxGates       = 1000
+	MaxConnections = 10_000
+	maxGateName    = 1024
+	maxToken       = 512
+)
+
+// TokenUser is the user name that belongs to the token of a gate.
+const TokenUser = "perstack"
+
+// ParseGates reads the document of perstack egress --policy. It is strict: a name that
+// is misspelled must not become a rule that is not there.
+func ParseGates(document []byte) (Gates, error) {
+	var g Gates
+	if len(document) > MaxPolicy {
+		return Gates{}, fmt.Errorf("the policy has more than %d bytes", MaxPolicy)
+	}
+	if err := json.Unmarshal(document, &g, json.RejectUnknownMembers(true)); err != nil {
+		return Gates{}, fmt.Errorf("the policy cannot be read: %s", unreadable(err))
+	}
+	if _, _, err := g.compile(); err != nil {
+		return Gates{}, err
+	}
+	return g, nil
+}
+
+// unreadable says in words of the document what is wrong with it. Values are not repeated:
+// one may be a token.
+func unreadable(err error) string {
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
+		where := place(semantic.JSONPointer)
+		switch {
+		case errors.Is(err, json.ErrUnknownName):
+			return where + " is unknown"
+		case semantic.JSONPointer == "":
+			where = "the document"
+		}
+		return where + " must be " + kindOf(semantic.GoType)
+	}
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			return place(syntactic.JSONPointer) + " is given twice"
+		}
+		return fmt.Sprintf("it is not valid JSON after %d bytes", syntactic.ByteOffset)
+	}
+	return "it is not valid JSON"
+}
+
+// place shows where in the document something is, as far as a line can hold it.
+func place(at jsontext.Pointer) string {
+	const most = 200
+	return strconv.Quote(string(at[:min(len(at), most)]))
+}
+
+// kindOf names a type of a policy as its author does.
+func kindOf(t reflect.Type) string {
+	if t == nil {
+		return "something else"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Int:
+		return "a whole number"
+	default:
+		return "an object"
+	}
+}
+
+// A door is a gate as the proxy uses it.
+type door struct {
+	Gate
+	address netip.AddrPort
+	allow   Allowlist
+	secret  string // what Proxy-Authorization has to say behind "Basic "; empty for none
+}
+
+// An upstream is a proxy that the connections go through.
+type upstream struct {
+	address string // host:port; empty for none
+	secret  string // as of a door
+}
+
+// compile checks the whole policy.
+func (g *Gates) compile() ([]door, upstream, error) {
+	switch {
+	case len(g.Gates) == 0:
+		return nil, upstream{}, errors.New("the policy has no gate")
+	case len(g.Gates) > maxGates:
+		return nil, upstream{}, fmt.Errorf("the policy has more than %d gates", maxGates)
+	case g.MaxConnections < 0 || g.MaxConnections > MaxConnections:
+		return nil, upstream{}, fmt.Errorf("maxConnections must be from 1 to %d", MaxConnections)
+	}
+	doors := make([]door, len(g.Gates))
+	names := map[string]bool{}
+	for i, gate := range g.Gates {
+		d, err := gate.compile()
+		if err != nil {
+			return nil, upstream{}, fmt.Errorf("gate %q: %w", gate.Name, err)
+		}
+		if names[gate.Name] {
+			return nil, upstream{}, fmt.Errorf("gate %q: the name is given twice", gate.Name)
+		}
+		names[gate.Name] = true
+		doors[i] = d
+	}
+	up, err := parseUpstream(g.Upstream)
+	return doors, up, err
+}
+
+func (g Gate) compile() (door, error) {
+	d := door{Gate: g}
+	if g.Name == "" || len(g.Name) > maxGateName || strings.ContainsFunc(g.Name, isControl) {
+		return d, fmt.Errorf("it needs a name of at most %d characters that can be printed", maxGateName)
+	}
+	var err error
+	if d.address, err = netip.ParseAddrPort(g.Address); err != nil {
+		return d, errors.New("it needs an address to listen at, like 127.0.0.1:3128")
+	}
+	if d.allow, err = ParseAllowlist(g.Allow); err != nil {
+		return d, err
+	}
+	if len(g.Token) > maxToken || strings.ContainsFunc(g.Token, isControl) {
+		return d, fmt.Errorf("its token must have at most %d characters that can be printed", maxToken)
+	}
+	if g.Token != "" {
+		d.secret = basic(TokenUser, g.Token)
+	}
+	return d, nil
+}
+
+func isControl(c rune) bool { return c < ' ' || c == 0x7f }
+
+// basic is what Proxy-Authorization says behind the word Basic.
+func basic(user, password string) string {
+	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+}
+
+// CheckUpstream says what is wrong with the address of a proxy that everything is to go
+// through, before one is started with it. The error does not repeat the address.
+func CheckUpstream(text string) error {
+	_, err := parseUpstream(text)
+	return err
+}
+
+// parseUpstream reads the address of a proxy. Its errors do not repeat it, since it may
+// hold a password.
+func parseUpstream(text string) (upstream, error) {
+	if text == "" {
+		return upstream{}, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" || u.Opaque != "" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" ||
+		strings.ContainsFunc(u.Hostname(), func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return upstream{}, errors.New("the upstream proxy is not given as http://host:port or http://user:password@host:port")
+	}
+	port := u.Port()
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return upstream{}, errors.New("the upstream proxy is given without a valid port; write http://host:port")
+	}
+	up := upstream{address: net.JoinHostPort(u.Hostname(), port)}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		if strings.Contains(u.User.Username(), ":") {
+			return upstream{}, errors.New("the user name of the upstream proxy must not have a colon")
+		}
+		up.secret = basic(u.User.Username(), password)
+	}
+	return up, nil
+}

@@ -1,0 +1,285 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Proxy opens tunnels to the hosts that its gates allow. It decides on the name in its
+// one spelling, looks it up once, judges all addresses, dials one of those very addresses,
+// and lets bytes flow when the TLS hello names the same host. It reads nothing behind the
+// hello: certificates are checked by the client, end to end.
+type Proxy struct {
+	doors     []door
+	listeners []net.Listener
+	upstream  upstream
+	resolver  Resolver
+	connect   connectFunc
+	limits    limits
+	report    func(Line) error
+
+	most     int
+	places   *places
+	steps    []doorstep
+	paces    []pace
+	answers  chan struct{} // one for each client that reads why it is refused
+	ids      atomic.Int64
+	reporter *reporter
+}
+
+// limits are how long things may take.
+type limits struct {
+	head  time.Duration // to ask
+	dial  time.Duration // to look up and connect
+	hello time.Duration // to say the first word of TLS
+	idle  time.Duration // for a tunnel in which nothing flows
+	total time.Duration // for a tunnel
+}
+
+var usualLimits = limits{head: 10 * time.Second, dial: dialTimeout, hello: 10 * time.Second, idle: 10 * time.Minute, total: 24 * time.Hour}
+
+// ProxyOptions are what a proxy works with.
+type ProxyOptions struct {
+	Resolver Resolver // nil means that of the system
+	// Report is handed every decision when it is made, one at a time. No byte of an
+	// allowed connection flows before it has returned. If it fails, or hangs, the proxy
+	// ends.
+	Report func(Line) error
+}
+
+// Listen checks the policy and opens all gates. Who comes waits until [Proxy.Serve].
+func Listen(ctx context.Context, g Gates, o ProxyOptions) (*Proxy, error) {
+	doors, up, err := g.compile()
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{
+		doors: doors, upstream: up, resolver: o.Resolver, report: o.Report, limits: usualLimits,
+		connect: (&net.Dialer{}).DialContext,
+		most:    g.MaxConnections,
+		steps:   make([]doorstep, len(doors)),
+		paces:   make([]pace, len(doors)),
+		answers: make(chan struct{}, maxAnswers),
+	}
+	if p.resolver == nil {
+		p.resolver = &net.Resolver{}
+	}
+	if p.most == 0 {
+		p.most = DefaultMaxConnections
+	}
+	p.places = newPlaces(p.most, len(doors))
+	for i := range doors {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", doors[i].address.String())
+		if err != nil {
+			p.Close()
+			return nil, fmt.Errorf("gate %q: %w", doors[i].Name, err)
+		}
+		p.listeners = append(p.listeners, listener)
+	}
+	return p, nil
+}
+
+// maxAnswers is how many clients are waited for at once while they read why they are
+// refused.
+const maxAnswers = 64
+
+// Gates returns the gates with the addresses that they listen at, and without tokens.
+func (p *Proxy) Gates() []Gate {
+	gates := make([]Gate, len(p.doors))
+	for i, d := range p.doors {
+		gates[i] = d.Gate
+		gates[i].Token = ""
+		gates[i].Address = p.listeners[i].Addr().String()
+	}
+	return gates
+}
+
+// Close closes the gates of a proxy that does not serve.
+func (p *Proxy) Close() {
+	for _, l := range p.listeners {
+		_ = l.Close()
+	}
+}
+
+// Serve reports that the gates are open and serves until the context ends. Then it closes
+// all connections, and returns when the last line is reported: with the cause of the
+// context, or with the error that kept it from reporting.
+func (p *Proxy) Serve(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	defer context.AfterFunc(ctx, p.Close)()
+	p.reporter = newReporter(p.report, fail)
+	var all sync.WaitGroup
+	if p.reporter.report(Line{Ready: p.Gates()}) == nil {
+		for i, l := range p.listeners {
+			all.Go(func() { p.accept(ctx, i, l, &all, fail) })
+		}
+	}
+	<-ctx.Done()
+	all.Wait()
+	p.reporter.close()
+	return context.Cause(ctx)
+}
+
+// accept lets clients in, not more than could be served or told why not: the others wait
+// in the queue of the system.
+func (p *Proxy) accept(ctx context.Context, gate int, l net.Listener, all *sync.WaitGroup, fail context.CancelCauseFunc) {
+	room := make(chan struct{}, p.most+2*maxDoorstep)
+	pause := time.Duration(0)
+	for {
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		conn, err := l.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			all.Go(func() {
+				defer func() { <-room }()
+				p.serve(ctx, gate, conn)
+			})
+			continue
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, net.ErrClosed):
+			fail(err)
+			return
+		}
+		// Too many files are open, say: it passes when connections end.
+		<-room
+		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// serve is the life of one connection.
+func (p *Proxy) serve(ctx context.Context, gate int, client net.Conn) {
+	ctx, cancel := context.WithTimeout(ctx, p.limits.total)
+	defer cancel()
+	defer client.Close()
+	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
+
+	access := Access{ID: p.ids.Add(1), Gate: p.doors[gate].Name}
+	_ = client.SetDeadline(time.Now().Add(p.limits.head))
+	p.steps[gate].enter(client)
+	q, err := readRequest(client)
+	welcome := p.steps[gate].leave(client)
+	access.Host, access.Port = q.shown()
+	if !errors.Is(err, errNothing) || !welcome {
+		p.paces[gate].wait(ctx)
+	}
+	switch {
+	case !welcome:
+		p.refuse(client, access, refused(ReasonLimit, "others came while this client said nothing"))
+		return
+	case errors.Is(err, errNothing):
+		return // nothing was asked, so nothing is decided
+	case err != nil:
+		p.refuse(client, access, refused(ReasonRequest, "%s", err))
+		return
+	}
+	host, no := p.doors[gate].admit(q)
+	if no == nil && len(q.rest) > 0 && q.rest[0] != recordHandshake {
+		no = refused(ReasonHello, "%s", errNoHello)
+	}
+	if no != nil {
+		p.refuse(client, access, no)
+		return
+	}
+	if !p.places.take(gate) {
+		p.refuse(client, access, refused(ReasonLimit, "too many connections are open; close some"))
+		return
+	}
+	defer p.places.leave(gate)
+	server, address, no := p.reach(ctx, host)
+	if no != nil {
+		p.refuse(client, access, no)
+		return
+	}
+	defer server.Close()
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	access.Address = address
+	p.connected(client, server, host, q.rest, access)
+}
+
+// refuse reports a refusal and tells the client.
+func (p *Proxy) refuse(client net.Conn, access Access, no *refusedError) {
+	access.Reason = no.reason
+	if p.reporter.report(Line{Access: &access}) != nil {
+		return
+	}
+	select {
+	case p.answers <- struct{}{}:
+		answer(client, no, true)
+		<-p.answers
+	default: // so many are refused at once that nobody waits for them
+		answer(client, no, false)
+	}
+}
+
+// connected goes on when the connection to the server stands: it lets the client begin,
+// compares the name in its hello, and carries.
+func (p *Proxy) connected(client, server net.Conn, host string, early []byte, access Access) {
+	_ = client.SetDeadline(time.Now().Add(p.limits.hello))
+	if _, err := io.WriteString(client, established); err != nil {
+		access.Reason = ReasonHello
+		_ = p.reporter.report(Line{Access: &access})
+		return
+	}
+	first, err := readHello(client, early)
+	if err == nil {
+		err = sameName(first.name, host)
+	}
+	if err != nil {
+		_ = server.Close() // it has not seen a byte
+		access.Reason = ReasonHello
+		if errors.Is(err, errNoName) || errors.Is(err, errTwoNames) || errors.Is(err, errHidden) || errors.Is(err, errOtherName) {
+			access.Reason = ReasonServerName
+		}
+		if p.reporter.report(Line{Access: &access}) == nil && access.Reason == ReasonServerName {
+			alert(client)
+		}
+		return
+	}
+	access.Allowed = true
+	if p.reporter.report(Line{Access: &access}) != nil {
+		return
+	}
+	sent, received := p.carry(client, server, first.raw)
+	_ = p.reporter.report(Line{Closed: &Closed{ID: access.ID, Sent: sent, Received: received}})
+}
+
+var errOtherName = errors.New("the TLS hello names another server")
+
+func sameName(name, host string) error {
+	if same, err := ParseHost(name); err != nil || same != host {
+		return errOtherName
+	}
+	return nil
+}
+
+// carry sends the hello on, and then what follows.
+func (p *Proxy) carry(client, server net.Conn, first []byte) (sent, received int64) {
+	_ = client.SetDeadline(time.Time{})
+	_ = server.SetDeadline(time.Now().Add(p.limits.hello))
+	n, err := server.Write(first)
+	if err != nil {
+		return int64(n), 0
+	}
+	_ = server.SetDeadline(time.Time{})
+	t := &tunnel{client: client, server: server, idle: p.limits.idle}
+	sent, received = t.carry()
+	return int64(n) + sent, received
+}

@@ -1,0 +1,138 @@
+package egress
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// tlsPort is the only port that the proxy connects to.
+const tlsPort = 443
+
+// admit judges a request by what it says: method, token, host, port, list. It returns the
+// host in its one spelling, and nobody reads the request's text after that.
+func (d *door) admit(q request) (string, *refusedError) {
+	if q.method != http.MethodConnect {
+		return "", refused(ReasonMethod, "only CONNECT is answered here, for https; plain http is not carried")
+	}
+	if !d.knows(q) {
+		return "", refused(ReasonToken, "this gate needs its token: user %s and the token as password", TokenUser)
+	}
+	name, port := splitTarget(q.target)
+	host, err := ParseHost(name)
+	if err != nil {
+		return "", refused(ReasonHost, "%s", err)
+	}
+	if port != strconv.Itoa(tlsPort) {
+		return "", refused(ReasonPort, "only port %d may be reached", tlsPort)
+	}
+	// Nothing is decided by the header Host, but who sends two names means to deceive
+	// somebody.
+	if text, ok := q.header["host"]; ok {
+		name, port := splitTarget(text)
+		if other, err := ParseHost(name); err != nil || other != host || port != "" && port != strconv.Itoa(tlsPort) {
+			return "", refused(ReasonRequest, "the header Host names another host than the request")
+		}
+	}
+	if !d.allow.Allows(host) {
+		return "", refused(ReasonDomain, "%s is not among the hosts that may be reached (allowedDomains)", host)
+	}
+	return host, nil
+}
+
+// knows reports whether the request shows the token. The time it takes says nothing about
+// the token: hashes of equal length are compared.
+func (d *door) knows(q request) bool {
+	if d.secret == "" {
+		return true
+	}
+	scheme, shown, _ := strings.Cut(q.header["proxy-authorization"], " ")
+	want, got := sha256.Sum256([]byte(d.secret)), sha256.Sum256([]byte(strings.TrimLeft(shown, " ")))
+	return strings.EqualFold(scheme, "basic") && subtle.ConstantTimeCompare(want[:], got[:]) == 1
+}
+
+// reach connects to an allowed host, and says at which address.
+func (p *Proxy) reach(ctx context.Context, host string) (net.Conn, string, *refusedError) {
+	ctx, cancel := context.WithTimeout(ctx, p.limits.dial)
+	defer cancel()
+	if p.upstream.address != "" {
+		return p.reachThrough(ctx, host)
+	}
+	d := &dialer{origin: origin{scheme: "https", host: host, port: tlsPort}, resolver: p.resolver, connect: p.connect}
+	addrs, err := d.decide(ctx)
+	var no *Refusal
+	switch {
+	case errors.As(err, &no):
+		return nil, "", refused(ReasonAddress, "%s", no.Text)
+	case err != nil:
+		return nil, "", refused(ReasonResolve, "the name %s cannot be looked up, or has no address", host)
+	}
+	for _, addr := range addrs[:min(len(addrs), maxAttempts)] {
+		// The addresses that were judged, and no name: a second look-up could tell another
+		// address.
+		if conn, err := d.attempt(ctx, addr); err == nil {
+			return conn, addr.String(), nil
+		}
+	}
+	return nil, "", refused(ReasonUnreached, "nobody answers at %s", host)
+}
+
+// reachThrough connects by way of the upstream proxy, which looks the name up. Names that
+// are private by their text are refused here as well.
+func (p *Proxy) reachThrough(ctx context.Context, host string) (net.Conn, string, *refusedError) {
+	if expert.HostReach(host) != expert.Public {
+		return nil, "", refused(ReasonAddress, "%s is not a public address", host)
+	}
+	conn, err := p.connect(ctx, "tcp", p.upstream.address)
+	if err != nil {
+		return nil, "", refused(ReasonUnreached, "the upstream proxy does not answer")
+	}
+	if err := p.upstream.ask(ctx, conn, host); err != nil {
+		_ = conn.Close()
+		return nil, "", refused(ReasonUnreached, "the upstream proxy did not connect to %s: %s", host, err)
+	}
+	return conn, "", nil
+}
+
+// ask makes the upstream proxy connect to the host.
+func (u *upstream) ask(ctx context.Context, conn net.Conn, host string) error {
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	authority := net.JoinHostPort(host, strconv.Itoa(tlsPort))
+	text := "CONNECT " + authority + " HTTP/1.1\r\nHost: " + authority + "\r\n"
+	if u.secret != "" {
+		text += "Proxy-Authorization: Basic " + u.secret + "\r\n"
+	}
+	if _, err := io.WriteString(conn, text+"\r\n"); err != nil {
+		return errors.New("it closed the connection")
+	}
+	head, rest, err := readHead(conn)
+	if err != nil {
+		return errors.New("it gave no answer")
+	}
+	line, _, _ := strings.Cut(string(head), "\r\n")
+	version, status, _ := strings.Cut(line, " ")
+	status, _, _ = strings.Cut(status, " ")
+	code, err := strconv.ParseUint(status, 10, 16)
+	switch {
+	case err != nil || len(status) != 3 || version != "HTTP/1.1" && version != "HTTP/1.0":
+		return errors.New("it does not speak HTTP")
+	case code < 200 || code > 299:
+		return errors.New("it answered " + status)
+	case len(rest) > 0:
+		return errors.New("it spoke before it was spoken to") // no TLS server does
+	}
+	if !stop() {
+		return errors.New("it took too long")
+	}
+	return nil
+}
