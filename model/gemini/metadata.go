@@ -16,15 +16,15 @@ import (
 	"github.com/perstack-go/perstack/model/wire"
 )
 
-const (
-	metadataServer = "http://metadata.google.internal"
-	metadataWait   = 10 * time.Second // elsewhere than on Google Cloud nobody answers
-)
+// MetadataServer is what machines of Google Cloud ask for tokens.
+const MetadataServer = "http://metadata.google.internal"
+
+const metadataWait = 10 * time.Second // elsewhere than on Google Cloud nobody answers
 
 // MetadataTokens returns what makes tokens on a machine of Google Cloud: its metadata
 // server gives them to whoever asks from there. base is its address, if it is another.
 func MetadataTokens(base string, hc *http.Client) func(context.Context) (string, error) {
-	address := strings.TrimSuffix(cmp.Or(base, metadataServer), "/") +
+	address := strings.TrimSuffix(cmp.Or(base, MetadataServer), "/") +
 		"/computeMetadata/v1/instance/service-accounts/default/token?scopes=" + url.QueryEscape(cloudScope)
 	client := bounded(hc)
 	return keep(func(ctx context.Context) (*oauth2.Token, error) {

@@ -43,16 +43,9 @@ type credentials struct {
 // addresses, whose contents go from one to the other. A token is asked for through hc, and
 // used until it is about to expire. No error shows a secret.
 func TokenSource(data []byte, hc *http.Client) (func(context.Context) (string, error), error) {
-	var c credentials
-	if err := wire.Decode(data, &c); err != nil {
-		return nil, errors.New("the credentials file is not one of Google Cloud; it is JSON with a type") // err may quote it
-	}
-	if c.TokenURL == "" {
-		c.TokenURL = defaultTokenURL
-	}
-	// It is where a signed assertion goes, or a refresh token.
-	if err := (&wire.Client{Provider: vertex, BaseURL: c.TokenURL}).Check(); err != nil {
-		return nil, errors.New("the token_uri of the credentials file is not an https address")
+	c, err := readCredentials(data)
+	if err != nil {
+		return nil, err
 	}
 	ask, err := c.asker()
 	if err != nil {
@@ -69,6 +62,30 @@ func TokenSource(data []byte, hc *http.Client) (func(context.Context) (string, e
 		}
 		return token, nil
 	}), nil
+}
+
+// TokenServer is the address that [TokenSource] asks for tokens.
+func TokenServer(data []byte) (string, error) {
+	c, err := readCredentials(data)
+	if err != nil {
+		return "", err
+	}
+	return c.TokenURL, nil
+}
+
+func readCredentials(data []byte) (*credentials, error) {
+	var c credentials
+	if err := wire.Decode(data, &c); err != nil {
+		return nil, errors.New("the credentials file is not one of Google Cloud; it is JSON with a type") // err may quote it
+	}
+	if c.TokenURL == "" {
+		c.TokenURL = defaultTokenURL
+	}
+	// It is where a signed assertion goes, or a refresh token.
+	if err := (&wire.Client{Provider: vertex, BaseURL: c.TokenURL}).Check(); err != nil {
+		return nil, errors.New("the token_uri of the credentials file is not an https address")
+	}
+	return &c, nil
 }
 
 // asker returns what asks for a token once.

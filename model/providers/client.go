@@ -47,7 +47,8 @@ func (o *opening) config(base string) (wire.Config, error) {
 		ToolOptions: e.ProviderToolOptions,
 		Skills:      e.ProviderSkills,
 		Extra:       o.Setting.ExtraBody,
-		Fetch:       &wire.Fetcher{HTTP: client},
+		Fetch:       &wire.Fetcher{HTTP: client, ByName: o.Proxy != nil},
+		Reaches:     o.reaches,
 	}, nil
 }
 
@@ -58,22 +59,47 @@ func (o *opening) known() model.Known {
 
 // http returns the client of the run.
 func (o *opening) http() (*http.Client, error) {
-	options := wire.HTTPOptions{Proxy: http.ProxyFromEnvironment}
-	proxy, err := o.onlyUsers(proxyVariable)
+	options := wire.HTTPOptions{Door: o.Proxy}
+	var err error
+	if o.Proxy != nil {
+		err = o.checkDoor()
+	} else {
+		options.Proxy, err = o.proxy()
+	}
 	if err != nil {
 		return nil, err
-	}
-	if proxy != "" {
-		u, err := url.Parse(proxy)
-		if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-			return nil, o.errorf("%s is not a URL; write it like http://proxy:3128", proxyVariable) // it may hold a password
-		}
-		options.Proxy = http.ProxyURL(u)
 	}
 	if options.Roots, err = o.roots(); err != nil {
 		return nil, err
 	}
 	return options.Client(), nil
+}
+
+// checkDoor refuses a proxy that could not be the only way out. No error shows it: it
+// holds a password.
+func (o *opening) checkDoor() error {
+	if o.Proxy.Host == "" || o.Proxy.Scheme != "http" && o.Proxy.Scheme != "https" {
+		return o.errorf("the proxy that everything goes through is not an address like http://host:port")
+	}
+	return nil
+}
+
+// proxy is the one that the user names, else the one of the environment.
+func (o *opening) proxy() (func(*http.Request) (*url.URL, error), error) {
+	proxy, err := o.onlyUsers(proxyVariable)
+	switch {
+	case err != nil:
+		return nil, err
+	case proxy == "" && o.sealed:
+		return nil, nil
+	case proxy == "":
+		return http.ProxyFromEnvironment, nil
+	}
+	u, err := url.Parse(proxy)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		return nil, o.errorf("%s is not a URL; write it like http://proxy:3128", proxyVariable) // it may hold a password
+	}
+	return http.ProxyURL(u), nil
 }
 
 // roots is whom the system trusts together with those of a file, such as the authority of
@@ -83,7 +109,7 @@ func (o *opening) roots() (*x509.CertPool, error) {
 	if err != nil || path == "" {
 		return nil, err
 	}
-	data, err := expert.ReadFile(o.path(path), maxRoots)
+	data, err := o.readFile(o.path(path), maxRoots)
 	if err != nil {
 		return nil, o.errorf("%s names %s, which cannot be read: %w", rootsVariable, path, err)
 	}

@@ -51,3 +51,18 @@ func TestPageNamesVariables(t *testing.T) {
 		}
 	}
 }
+
+// section is the part of the page below a heading.
+func section(t *testing.T, heading string) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "providers.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("the page has no %s", heading)
+	}
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	return rest
+}

@@ -104,7 +104,7 @@ func (o *opening) replay() (model.Model, error) {
 	if o.Setting.Cassette == "" {
 		return nil, errors.New("the replay provider needs a cassette; give it with --cassette or as cassette in [provider.setting]")
 	}
-	cassette, err := replay.Load(o.Setting.Cassette)
+	cassette, err := replay.LoadBy(o.readFile, o.Setting.Cassette)
 	if err != nil {
 		return nil, err
 	}

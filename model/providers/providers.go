@@ -3,11 +3,13 @@
 //
 // Opening asks nobody. A missing key or an address that cannot be right shows here,
 // before anything is started. A provider that is not used costs nothing. Start reading
-// at [Open]; env.go says whose word counts when variables disagree.
+// at [Open]; env.go says whose word counts when variables disagree, and parcel.go takes a
+// model to another place.
 package providers
 
 import (
 	"fmt"
+	"net/url"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
@@ -34,6 +36,13 @@ type Choice struct {
 	// Dir is the directory that relative paths in variables start from; "" means that of
 	// the process.
 	Dir string
+	// ReadFile reads the files that variables and settings name, of at most limit bytes;
+	// nil means [expert.ReadFile].
+	ReadFile func(path string, limit int64) ([]byte, error)
+	// Proxy is the only way out, if there is one: every request goes through it, those for
+	// tokens and downloads too, and what is not https goes nowhere. It looks names up by
+	// itself. No variable names another then.
+	Proxy *url.URL
 
 	// Expert says which tools and skills of the provider itself are used.
 	Expert *expert.Expert
@@ -49,6 +58,10 @@ type Choice struct {
 	// Hide is told the secrets that were found in files that variables name. It may be
 	// nil.
 	Hide func(name, value string)
+
+	spoken func(address string) // is told whom the model will speak to
+	sealed bool                 // nothing of this process counts: the choice comes out of a parcel
+	gcloud string               // where gcloud's file is, if that was found elsewhere
 }
 
 // Open returns the model. An error is about the configuration.
@@ -110,6 +123,21 @@ func opened[M model.Model](m M, err error) (model.Model, error) {
 type opening struct {
 	Choice
 	dry bool // nobody will ask it: no file is read
+}
+
+// readFile reads a file that a variable or a setting names.
+func (o *opening) readFile(path string, limit int64) ([]byte, error) {
+	if o.ReadFile != nil {
+		return o.ReadFile(path, limit)
+	}
+	return expert.ReadFile(path, limit)
+}
+
+// reaches says whom the model will speak to.
+func (o *opening) reaches(address string) {
+	if o.spoken != nil {
+		o.spoken(address)
+	}
 }
 
 func (o *opening) warn(format string, args ...any) {

@@ -22,6 +22,7 @@ import (
 const (
 	credentialsVariable = "GOOGLE_APPLICATION_CREDENTIALS"
 	maxCredentials      = 64 << 10
+	gcloudName          = "application_default_credentials.json"
 )
 
 func (o *opening) vertex() (model.Model, error) {
@@ -130,7 +131,7 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 		path = o.gcloudFile()
 	}
 	if path != "" {
-		data, err := expert.ReadFile(path, maxCredentials)
+		data, err := o.readFile(path, maxCredentials)
 		switch {
 		case err == nil:
 			o.hideCredentials(data)
@@ -140,6 +141,9 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 			token, err := gemini.TokenSource(data, client)
 			if err != nil {
 				return nil, o.errorf("%s: %w", path, err)
+			}
+			if server, err := gemini.TokenServer(data); err == nil {
+				o.reaches(server)
 			}
 			return token, nil
 		case v.set():
@@ -152,6 +156,7 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 	if host := o.users("GCE_METADATA_HOST"); host != "" {
 		base = "http://" + host
 	}
+	o.reaches(cmp.Or(base, gemini.MetadataServer))
 	return gemini.MetadataTokens(base, client), nil
 }
 
@@ -179,15 +184,17 @@ func onlyGooglesTokens(credentials []byte) error {
 // gcloudFile is where gcloud auth application-default login leaves credentials; "" if
 // nobody knows where home is. Only the user says where that is.
 func (o *opening) gcloudFile() string {
-	const name = "application_default_credentials.json"
+	if o.gcloud != "" {
+		return o.gcloud
+	}
 	if runtime.GOOS == "windows" {
 		if dir := o.users("APPDATA"); dir != "" {
-			return filepath.Join(dir, "gcloud", name)
+			return filepath.Join(dir, "gcloud", gcloudName)
 		}
 		return ""
 	}
 	if dir := o.users("HOME"); dir != "" {
-		return filepath.Join(dir, ".config", "gcloud", name)
+		return filepath.Join(dir, ".config", "gcloud", gcloudName)
 	}
 	return ""
 }

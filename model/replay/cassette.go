@@ -56,8 +56,11 @@ type failure struct {
 
 // Load reads the cassette at path, which must be a regular file of at most [MaxSize]
 // bytes. It never waits, also not for a pipe. Errors name the path.
-func Load(path string) (*Cassette, error) {
-	data, err := expert.ReadFile(path, MaxSize)
+func Load(path string) (*Cassette, error) { return LoadBy(expert.ReadFile, path) }
+
+// LoadBy is [Load] by what reads a file, of at most limit bytes.
+func LoadBy(read func(path string, limit int64) ([]byte, error), path string) (*Cassette, error) {
+	data, err := read(path, MaxSize)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the cassette %q: %w", path, err)
 	}

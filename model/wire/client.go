@@ -79,6 +79,11 @@ type Problem struct {
 type HTTPOptions struct {
 	Proxy func(*http.Request) (*url.URL, error)
 	Roots *x509.CertPool // who may vouch for a provider; nil: whom the system trusts
+
+	// Door is the only way out, if there is one: a proxy that judges by itself where it
+	// leads. Every request goes through it, and what it could read goes nowhere. Proxy is
+	// not asked then.
+	Door *url.URL
 }
 
 // NewHTTPClient returns the client of a run. proxy may be nil.
@@ -88,24 +93,25 @@ func NewHTTPClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 
 // Client returns the client of a run.
 func (o HTTPOptions) Client() *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy:                  encrypted(o.Proxy),
-			TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
-			DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-			TLSHandshakeTimeout:    20 * time.Second,
-			ForceAttemptHTTP2:      true,
-			MaxIdleConnsPerHost:    1000, // what many Runs at once have opened serves their next turns too
-			IdleConnTimeout:        90 * time.Second,
-			DisableCompression:     true, // a stream gains nothing, and a bomb is not unpacked
-			MaxResponseHeaderBytes: 64 << 10,
-			OnProxyConnectResponse: proxyAnswer,
-			// A connection that died unnoticed, of a laptop that slept, would be used for
-			// every retry as well.
-			HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
-		},
-		CheckRedirect: stay,
+	transport := &http.Transport{
+		Proxy:                  encrypted(o.Proxy),
+		TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
+		DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    20 * time.Second,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConnsPerHost:    1000, // what many Runs at once have opened serves their next turns too
+		IdleConnTimeout:        90 * time.Second,
+		DisableCompression:     true, // a stream gains nothing, and a bomb is not unpacked
+		MaxResponseHeaderBytes: 64 << 10,
+		OnProxyConnectResponse: proxyAnswer,
+		// A connection that died unnoticed, of a laptop that slept, would be used for
+		// every retry as well.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
+	if o.Door != nil {
+		throughDoor(transport, o.Door)
+	}
+	return &http.Client{Transport: transport, CheckRedirect: stay}
 }
 
 // encrypted keeps a proxy from requests that it could read. They go to this machine, or

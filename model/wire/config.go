@@ -42,6 +42,9 @@ type Config struct {
 	// Fetch downloads what users give by its address, where the provider does not; nil if
 	// nobody does, and the model is told.
 	Fetch *Fetcher
+
+	// Reaches is told the address that the wire will speak to. It may be nil.
+	Reaches func(address string)
 }
 
 // Begin checks what every wire checks first, and fills in what follows from the rest.
@@ -63,7 +66,13 @@ func (c *Config) Begin(baseURL string) error {
 	case c.Client.HTTP == nil:
 		return errors.New(c.Provider + ": no HTTP client was handed in; wire.NewHTTPClient makes one")
 	}
-	return c.Client.Check()
+	if err := c.Client.Check(); err != nil {
+		return err
+	}
+	if c.Reaches != nil {
+		c.Reaches(c.Client.BaseURL)
+	}
+	return nil
 }
 
 // CheckKey says what is wrong with a key. name is the variable it comes from.

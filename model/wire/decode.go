@@ -18,13 +18,22 @@ const (
 // Decode reads JSON that came from outside into v. Unknown members are left out, and
 // bytes that are no UTF-8 are replaced: half a character must not cost a whole answer.
 func Decode(data []byte, v any) error {
+	if err := Bound(data); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v, jsontext.AllowInvalidUTF8(true))
+}
+
+// Bound refuses JSON that would take far more memory than it has bytes, or that is nested
+// deeply. Whether it is JSON at all, it does not say.
+func Bound(data []byte) error {
 	switch depth, values := measure(data); {
 	case depth > maxDepth:
 		return fmt.Errorf("JSON that is nested more than %d deep", maxDepth)
 	case values > maxValues:
 		return fmt.Errorf("JSON of more than %d values", maxValues)
 	}
-	return json.Unmarshal(data, v, jsontext.AllowInvalidUTF8(true))
+	return nil
 }
 
 // measure looks at brackets and commas alone, so that nothing is built before the answer

@@ -45,6 +45,10 @@ type Fetcher struct {
 	// AllowPrivate lets it reach this machine, also by plain http, and the local network.
 	AllowPrivate bool
 
+	// ByName has the client's proxy look names up and judge their addresses, as one does
+	// that is the only way out: here no name can be looked up.
+	ByName bool
+
 	MaxBytes   int           // of one download; 0 means the default
 	MaxMessage int           // of the downloads of one message, in base64; 0 means the default
 	Timeout    time.Duration // of one download; 0 means the default
@@ -94,9 +98,12 @@ func plainly(ctx context.Context, err error) error {
 	var known refusal
 	var dns *net.DNSError
 	var untrusted *tls.CertificateVerificationError
+	var proxy *proxyRefusal
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, &proxy):
+		return refusal("the proxy does not lead to its server")
 	case ctx.Err() != nil:
 		return refusal("its download took too long")
 	case errors.As(err, &dns):

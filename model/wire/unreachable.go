@@ -20,10 +20,17 @@ func Unreachable(err error) (hint string, final bool) {
 	var dns *net.DNSError
 	var op *net.OpError
 	var proxy *proxyRefusal
+	var closed *closedDoor
 	if hint := certificateHint(err); hint != "" {
 		return hint, true
 	}
 	switch {
+	case errors.Is(err, errPlain):
+		return "give it an https address", true
+	case errors.As(err, &closed):
+		return closedHint, isRefused(err)
+	case errors.As(err, &proxy) && proxy.door:
+		return doorHint(proxy.reason), !passes(proxy.status)
 	case errors.As(err, &proxy):
 		return proxyHint, !passes(proxy.status)
 	case errors.As(err, &op) && op.Op == "proxyconnect":
@@ -31,7 +38,7 @@ func Unreachable(err error) (hint string, final bool) {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		// The name is made of what the user wrote. One that cannot be looked up for now, as
 		// when a laptop wakes up, is reported in another way.
-		return "check the base URL, region, location or resource name", true
+		return nameHint, true
 	}
 	return "", false
 }
@@ -63,7 +70,11 @@ func isRefused(err error) bool {
 }
 
 // A proxyRefusal is what a proxy says that does not connect us.
-type proxyRefusal struct{ status int }
+type proxyRefusal struct {
+	status int
+	door   bool   // it is the only way out, and ours
+	reason string // what it says of it, in one word
+}
 
 func (p *proxyRefusal) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the proxy answered %d %s", p.status, http.StatusText(p.status)))
@@ -75,5 +86,5 @@ func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, r *http.Respons
 	if r.StatusCode == http.StatusOK {
 		return nil
 	}
-	return &proxyRefusal{r.StatusCode}
+	return &proxyRefusal{status: r.StatusCode}
 }

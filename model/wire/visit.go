@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -17,6 +16,9 @@ const fetchAttempt = 10 * time.Second
 
 // get asks one address after another, until one answers.
 func (f *Fetcher) get(ctx context.Context, u *url.URL) (*http.Response, error) {
+	if f.ByName {
+		return f.getByName(ctx, u)
+	}
 	addrs, err := f.decide(ctx, u)
 	if err != nil {
 		return nil, err
@@ -27,7 +29,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 	}
 	err = refusal("the host of its address is not known")
 	for _, addr := range addrs {
-		response, failed := f.ask(ctx, u, addr, proxy)
+		response, failed := f.ask(ctx, u, addr.String(), proxy)
 		if failed == nil {
 			return response, nil
 		}
@@ -36,13 +38,29 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 	return nil, err
 }
 
+// getByName leaves it to the proxy where a name leads. What the name itself tells is
+// judged here all the same.
+func (f *Fetcher) getByName(ctx context.Context, u *url.URL) (*http.Response, error) {
+	if err := f.check(u); err != nil {
+		return nil, err
+	}
+	proxy, err := f.proxy(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	if proxy == nil {
+		return nil, refusal("there is no way to its server")
+	}
+	return f.ask(ctx, u, strings.TrimRight(u.Hostname(), "."), proxy)
+}
+
 // ask asks the server at an address. The request is for the address itself, so that
 // neither a second look-up nor a proxy's own comes to another one; the server and its
 // certificate are held to the name.
-func (f *Fetcher) ask(ctx context.Context, u *url.URL, addr netip.Addr, proxy *url.URL) (*http.Response, error) {
+func (f *Fetcher) ask(ctx context.Context, u *url.URL, addr string, proxy *url.URL) (*http.Response, error) {
 	pinned := *u
 	pinned.Fragment = ""
-	pinned.Host = net.JoinHostPort(addr.String(), portOf(u))
+	pinned.Host = net.JoinHostPort(addr, portOf(u))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, pinned.String(), nil)
 	if err != nil {
 		return nil, err
@@ -83,6 +101,7 @@ func (f *Fetcher) transport(name string, proxy *url.URL) *http.Transport {
 		DisableKeepAlives:      true,
 		DisableCompression:     true, // a bomb is not unpacked
 		MaxResponseHeaderBytes: 64 << 10,
+		OnProxyConnectResponse: proxyAnswer,
 	}
 }
 
