@@ -1,0 +1,123 @@
+package selftest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+)
+
+// outsideName is a name that nobody has asked for before, so that no cache answers.
+func outsideName() string { return strings.ToLower(rand.Text()) + ".selftest.example.com" }
+
+// headerSize is the size of what every message begins with.
+const headerSize = 12
+
+// engineResolver is where container engines answer for the names of their containers.
+var engineResolver = netip.MustParseAddr("127.0.0.11")
+
+// dns checks that no question about an outside name is answered. That a name does not
+// exist is an answer: somebody was asked who knows, so the question left, and a question
+// can carry a secret.
+func dns(ctx context.Context, _ Spec) (string, error) {
+	servers := []netip.Addr{engineResolver}
+	text, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil && !os.IsNotExist(err) {
+		return "", err
+	}
+	servers = append(servers, nameServers(string(text))...)
+	var failed []error
+	answers := make(chan error)
+	for _, server := range servers {
+		for _, network := range []string{"udp", "tcp"} {
+			go func() { answers <- asks(ctx, network, netip.AddrPortFrom(server, 53), silence) }()
+		}
+	}
+	for range 2 * len(servers) {
+		failed = append(failed, <-answers)
+	}
+	return "no outside name is answered for", first(failed)
+}
+
+// nameServers reads resolv.conf.
+func nameServers(text string) (all []netip.Addr) {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[0] != "nameserver" {
+			continue
+		}
+		if addr, err := netip.ParseAddr(f[1]); err == nil {
+			all = append(all, addr)
+		}
+	}
+	return all
+}
+
+// asks reports a server that knows about an outside name. One that refuses, or that fails,
+// has asked nobody, or got no answer.
+func asks(ctx context.Context, network string, server netip.AddrPort, patience time.Duration) error {
+	deadline := time.Now().Add(patience)
+	conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, network, server.String())
+	if err != nil {
+		return nil // nobody there
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	name := outsideName()
+	query := question(name, 1)
+	if network == "tcp" {
+		query = append(binary.BigEndian.AppendUint16(nil, uint16(len(query))), query...)
+	}
+	if _, err := conn.Write(query); err != nil {
+		return nil
+	}
+	said, err := receive(conn, network)
+	switch {
+	case err != nil && len(said) == 0:
+		return nil // silence, or nobody there
+	case err != nil || len(said) < headerSize:
+		return fmt.Errorf("the name server %s answers", server)
+	}
+	const (
+		serverFailure = 2
+		refused       = 5
+	)
+	switch code := said[3] & 0xf; code {
+	case serverFailure, refused:
+		return nil
+	default:
+		return fmt.Errorf("the name server %s answers for %s (code %d): the question left the sandbox", server, name, code)
+	}
+}
+
+// receive returns the beginning of an answer. Over TCP its length stands before it.
+func receive(conn net.Conn, network string) ([]byte, error) {
+	buf := make([]byte, 2048)
+	if network == "udp" {
+		n, err := conn.Read(buf)
+		return buf[:n], err
+	}
+	n, err := io.ReadAtLeast(conn, buf, 2+headerSize)
+	return buf[min(2, n):n], err
+}
+
+// question is a query for the addresses of a name, as it goes over the wire.
+func question(name string, kind uint16) []byte {
+	var id [2]byte
+	_, _ = rand.Read(id[:])                          // it never fails
+	q := append(id[:], 1, 0, 0, 1, 0, 0, 0, 0, 0, 0) // recursion desired, one question
+	for label := range strings.SplitSeq(name, ".") {
+		q = append(append(q, byte(len(label))), label...)
+	}
+	q = append(q, 0)
+	q = binary.BigEndian.AppendUint16(q, kind)
+	return binary.BigEndian.AppendUint16(q, 1) // of the internet
+}

@@ -1,0 +1,78 @@
+package selftest
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// OutsideHost is the host that the proxy is asked for and must refuse. It is the same
+// always: whoever reports what the proxy refuses can tell that it was this question.
+const OutsideHost = "outside.selftest.example"
+
+// proxy checks that the way out is there and is guarded: it refuses a host that nobody
+// allowed, and whoever has no token.
+func proxy(ctx context.Context, spec Spec) (string, error) {
+	if spec.Proxy == nil {
+		return "", errors.New("there is no proxy")
+	}
+	if spec.Proxy.User == nil {
+		return "", errors.New("the proxy wants no token")
+	}
+	ctx, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	for _, c := range []struct {
+		user *url.Userinfo
+		want int
+		what string
+	}{
+		{spec.Proxy.User, http.StatusForbidden, "an outside host"},
+		{nil, http.StatusProxyAuthRequired, "a client without a token"},
+	} {
+		got, err := connect(ctx, spec.Proxy.Host, c.user)
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("the proxy does not answer: %w", err)
+		case got != c.want:
+			return "", fmt.Errorf("the proxy answers %d to %s, and must answer %d", got, c.what, c.want)
+		}
+	}
+	return "refuses an outside host, and a client without a token", nil
+}
+
+// connect asks a proxy for the outside host and returns the status of its answer.
+func connect(ctx context.Context, address string, user *url.Userinfo) (int, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return 0, reason(err)
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return 0, err
+		}
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	request := "CONNECT " + OutsideHost + ":443 HTTP/1.1\r\nHost: " + OutsideHost + ":443\r\n"
+	if user != nil {
+		password, _ := user.Password()
+		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)) + "\r\n"
+	}
+	if _, err := io.WriteString(conn, request+"\r\n"); err != nil {
+		return 0, reason(err)
+	}
+	const most = 16 << 10
+	answered, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, most)), &http.Request{Method: http.MethodConnect})
+	if err != nil {
+		return 0, err
+	}
+	_ = answered.Body.Close()
+	return answered.StatusCode, nil
+}

@@ -1,0 +1,97 @@
+package selftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A target is something that must not answer.
+type target struct {
+	network string // tcp or udp
+	at      netip.AddrPort
+}
+
+// allSilent reports the first of the targets that answers. A refusal is an answer as well:
+// somebody is there to refuse.
+func allSilent(ctx context.Context, targets []target, patience time.Duration) error {
+	errs := make([]error, len(targets))
+	var group sync.WaitGroup
+	for i, t := range targets {
+		group.Go(func() { errs[i] = t.silent(ctx, patience) })
+	}
+	group.Wait()
+	return first(errs)
+}
+
+func first(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t target) silent(ctx context.Context, patience time.Duration) error {
+	deadline := time.Now().Add(patience)
+	conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, t.network, t.at.String())
+	if err == nil {
+		defer conn.Close()
+		if t.network == "udp" {
+			err = t.ask(conn, deadline)
+		}
+	}
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s answers at %s port %d", t.at.Addr(), t.network, t.at.Port())
+	case isSilence(err):
+		return nil
+	}
+	return fmt.Errorf("%s answers at %s port %d: %w", t.at.Addr(), t.network, t.at.Port(), reason(err))
+}
+
+// ask sends a question to which every name server has an answer.
+func (t target) ask(conn net.Conn, deadline time.Time) error {
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if _, err := conn.Write(question(outsideName(), 1)); err != nil {
+		return err
+	}
+	_, err := conn.Read(make([]byte, 512))
+	return err
+}
+
+// isSilence reports an error that says that nobody is there. What is not known to say
+// that does not.
+func isSilence(err error) bool {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return true
+	}
+	for _, errno := range []syscall.Errno{
+		syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, // no way there
+		syscall.EADDRNOTAVAIL, syscall.EAFNOSUPPORT, // not even a way to begin
+		syscall.EACCES, syscall.EPERM, // forbidden here, by a filter
+	} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// reason is the innermost error, without the addresses that are told already.
+func reason(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}
