@@ -3,6 +3,7 @@ package skillset
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func (s *set) options(k *expert.Skill, pinned *expert.LockedSkill, from *parcel)
 		o.Process = func(ctx context.Context) (mcp.Process, error) { return s.process(ctx, k, from) }
 		return o, nil
 	}
-	remote, err := remote(k, s.Env)
+	remote, err := s.remote(k)
 	o.Remote = remote
 	return o, err
 }
@@ -47,6 +48,7 @@ func (s *Surroundings) process(ctx context.Context, k *expert.Skill, from *parce
 	if err != nil {
 		return mcp.Process{}, err
 	}
+	maps.Copy(env, s.wayOut(k.Name)) // last: no variable of the user's leads elsewhere
 	server := sandbox.Server{Dir: s.Workspace.Path(), Environ: s.Environ, Set: env}
 	p, ok := k.Package()
 	if !ok {
@@ -105,18 +107,18 @@ func commandLine(p expert.Package, version string) []string {
 }
 
 // remote says how a server is reached. The client goes to its origin and nowhere else.
-func remote(k *expert.Skill, get func(string) string) (*mcp.Remote, error) {
+func (s *Surroundings) remote(k *expert.Skill) (*mcp.Remote, error) {
 	origin, err := url.Parse(k.Endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
 	}
-	header, err := k.ResolvedHeaders(get)
+	header, err := k.ResolvedHeaders(s.Env)
 	if err != nil {
 		return nil, err
 	}
 	return &mcp.Remote{
 		Endpoint: k.Endpoint,
-		Client:   egress.Client(egress.Policy{Origin: origin, AllowPrivate: k.AllowPrivateEndpoint}),
+		Client:   egress.Client(egress.Policy{Origin: origin, AllowPrivate: k.AllowPrivateEndpoint, Proxy: s.Through}),
 		Header:   header,
 		SSE:      k.Type == expert.SSESkill,
 	}, nil

@@ -12,6 +12,7 @@ package skillset
 import (
 	"context"
 	"log/slog"
+	"net/url"
 	"os"
 	"time"
 
@@ -35,6 +36,12 @@ type Surroundings struct {
 	Packages  *packages.Store
 	Environ   []string                 // of this process; skills get the harmless part of it
 	Env       func(name string) string // values of requiredEnv
+
+	// Gate is the address of the proxy by which a skill gets out, with what it has to show
+	// there; nil, or an empty address, for no proxy. Commands use that of the base skill.
+	Gate    func(skill string) string
+	Through *url.URL          // proxy by which remote skills are reached; nil for none
+	Handed  map[string]string // variables that the user hands to commands
 
 	Report func(event.Body) // from several goroutines
 	Stop   func(error)      // ends the run
@@ -145,6 +152,7 @@ func (s *set) base() error {
 	s.add(k, base.New(base.Options{
 		Workspace: s.Workspace,
 		Environ:   s.Environ,
+		Set:       s.decided(),
 		Now:       s.Now,
 		Commands:  s.Commands,
 		Redact:    s.Redact,

@@ -34,6 +34,9 @@ type Options struct {
 	// Environ is the environment of the runtime, "NAME=value" each. Commands get the
 	// safe variables of it.
 	Environ []string
+	// Set are variables that commands get beside those, and that no caller of a tool can
+	// change: what the runtime itself decided, like the proxy that leads out.
+	Set map[string]string
 	// Commands runs the commands, and can end them all. The skill does not close it.
 	Commands *sandbox.Supervisor
 	// Now is the clock of the durations in results; nil means time.Now. It may be

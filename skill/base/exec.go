@@ -5,7 +5,9 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,6 +86,7 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 		return refuseError(err)
 	}
 	defer dir.Close()
+	env, overruled := s.asked(args.Env)
 	// Progress goes by the real clock: it is shown and not recorded.
 	notes := &progress{now: time.Now, report: func(note string) { skill.Report(ctx, call.ID, note) }}
 	outcome, err := s.opts.Commands.Run(ctx, sandbox.Command{
@@ -92,7 +95,8 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 		Dir:     dir.Path(),
 		OpenDir: dir.File(),
 		Environ: s.opts.Environ,
-		Env:     args.Env,
+		Env:     env,
+		Set:     s.opts.Set,
 		Timeout: timeLimit(timeout),
 		Watch:   notes.write,
 		Now:     s.opts.Now,
@@ -100,8 +104,23 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 	if err != nil {
 		return refuseStart(command, err, s.isThere(ctx, cwd, command))
 	}
+	outcome.DroppedEnv = append(outcome.DroppedEnv, overruled...)
+	slices.Sort(outcome.DroppedEnv)
 	outcome.Stdout, outcome.Stderr = s.redactOutput(outcome.Stdout), s.redactOutput(outcome.Stderr)
 	return describe(ctx, outcome, timeout, isTrue(args.Stdout), isTrue(args.Stderr))
+}
+
+// asked returns the variables that a call may add, and the names of those that the
+// runtime has decided already: a command could else take another way out than its own.
+func (s *Skill) asked(env map[string]string) (rest map[string]string, overruled []string) {
+	rest = maps.Clone(env)
+	for name := range env {
+		if _, decided := s.opts.Set[name]; decided {
+			delete(rest, name)
+			overruled = append(overruled, name)
+		}
+	}
+	return rest, overruled
 }
 
 // timeLimit turns milliseconds into a duration; 0 means none. There is no upper limit

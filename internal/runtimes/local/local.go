@@ -7,8 +7,10 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"net/url"
 	"slices"
 	"sync"
 
@@ -40,6 +42,12 @@ type Runtime struct {
 	Lock     *expert.Lock             // what was installed, and must be found again; nil when there is no lockfile
 	Env      func(name string) string // what skills may ask for by requiredEnv; nil for nothing
 	CacheDir string                   // where packages are kept, for all projects
+
+	// Gates is the address of the proxy by which a skill of an Expert gets out, with what
+	// it has to show there; nil for no proxy. Commands use that of the base skill.
+	Gates   func(expertKey, skill string) string
+	Through *url.URL          // proxy by which remote skills are reached; nil for none
+	Handed  map[string]string // variables that the user hands to commands
 
 	// Redact takes secrets out of what tools, skills and providers say; nil leaves it.
 	Redact func(string) string
@@ -96,7 +104,7 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 		Runtime: r, files: files, commands: supervisor, size: r.limitSize(files, cancel),
 		packages: &packages.Store{Dir: r.CacheDir, Commands: supervisor, Environ: r.Environ},
 	}
-	job.Runtime, job.Workspace = r.Name(), files.Path()
+	job.Runtime, job.Workspace = cmp.Or(job.Runtime, r.Name()), files.Path() // another runtime may have this one work in its walls
 	parts := engine.Parts{
 		Model:    r.Model,
 		Store:    r.Store,
@@ -136,6 +144,8 @@ func (p *place) skills(ctx context.Context, req engine.SkillRequest) (*skill.Too
 		Packages:  p.packages,
 		Environ:   p.Environ,
 		Env:       p.Env,
+		Through:   p.Through,
+		Handed:    p.Handed,
 		Report:    req.Report,
 		Stop:      req.Stop,
 		Redact:    p.Redact,
@@ -143,6 +153,9 @@ func (p *place) skills(ctx context.Context, req engine.SkillRequest) (*skill.Too
 		Log:       p.Log,
 		Delegates: req.Delegates,
 		Delegated: req.Delegated,
+	}
+	if p.Gates != nil {
+		around.Gate = func(skill string) string { return p.Gates(req.Expert.Key, skill) }
 	}
 	if p.size != nil {
 		// A workspace that is too large already stops the job before a model is asked.
