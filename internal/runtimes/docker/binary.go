@@ -1,0 +1,111 @@
+package docker
+
+import (
+	"debug/buildinfo"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// mainPackage is the import path of perstack's main package, which the linker writes into it.
+const mainPackage = "github.com/perstack-go/perstack/cmd/perstack"
+
+// LinuxBinary finds the program that goes into the image: named, if the user named one;
+// else this one, if it is a static program for Linux on arch; else perstack-linux-<arch>
+// beside it, as releases have it.
+func LinuxBinary(executable, named, arch string) (string, error) {
+	if machine(arch) == elf.EM_NONE {
+		return "", fmt.Errorf("there is no perstack for containers of linux/%s; use an engine on amd64 or arm64", arch)
+	}
+	if named != "" {
+		if err := checkBinary(named, arch); err != nil {
+			return "", fmt.Errorf("PERSTACK_LINUX_BINARY: %w", err)
+		}
+		return named, nil
+	}
+	own := checkBinary(executable, arch)
+	if own == nil {
+		return executable, nil
+	}
+	beside := filepath.Join(dirOf(executable), "perstack-linux-"+arch)
+	err := checkBinary(beside, arch)
+	if err == nil {
+		return beside, nil
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		// What is wrong with this program is what the user can do something about.
+		err = fmt.Errorf("%w, and %s does not exist", own, beside)
+	}
+	return "", fmt.Errorf("containers need a static perstack for linux/%s: %w; "+
+		"take perstack-linux-%s from the archive of the release and put it beside this program, or name it in PERSTACK_LINUX_BINARY", arch, err, arch)
+}
+
+// machine is what programs for arch say that they are for.
+func machine(arch string) elf.Machine {
+	switch arch {
+	case "amd64":
+		return elf.EM_X86_64
+	case "arm64":
+		return elf.EM_AARCH64
+	}
+	return elf.EM_NONE
+}
+
+// dirOf is where a program really is: package managers put links into the path.
+func dirOf(executable string) string {
+	if target, err := filepath.EvalSymlinks(executable); err == nil {
+		executable = target
+	}
+	return filepath.Dir(executable)
+}
+
+// checkBinary says why a file is not a perstack that can run in a container without
+// anything else: the kernel would only say that there is no such file.
+func checkBinary(path, arch string) error {
+	// Opening a pipe would wait for its other end.
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxBinary {
+		return fmt.Errorf("%s is not a program: it is no regular file, or one of more than %d bytes", path, int64(maxBinary))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return fmt.Errorf("%s is not a program for Linux", path)
+	}
+	if e.Class != elf.ELFCLASS64 || e.Machine != machine(arch) || e.Type != elf.ET_EXEC && e.Type != elf.ET_DYN {
+		return fmt.Errorf("%s is a program for another machine (%s), not for linux/%s", path, e.Machine, arch)
+	}
+	if !isStatic(e) {
+		return fmt.Errorf("%s is not static: it was built with cgo, and the image has no libraries (CGO_ENABLED=0 builds it without)", path)
+	}
+	// A test, or a program that has perstack inside, does not know the commands that
+	// containers run.
+	build, err := buildinfo.Read(f)
+	if err != nil {
+		return fmt.Errorf("%s is not perstack: it does not say what it was built from", path)
+	}
+	if build.Path != mainPackage {
+		return fmt.Errorf("%s is not perstack: it was built from %s", path, build.Path)
+	}
+	return nil
+}
+
+// isStatic reports whether a program asks for no loader and no libraries.
+func isStatic(e *elf.File) bool {
+	for _, p := range e.Progs {
+		if p.Type == elf.PT_INTERP {
+			return false
+		}
+	}
+	libraries, err := e.ImportedLibraries()
+	return err == nil && len(libraries) == 0
+}

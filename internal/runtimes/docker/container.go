@@ -1,0 +1,168 @@
+package docker
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+)
+
+// A role is what one of the two containers is for. Both are the same image, behind the
+// same walls.
+type role string
+
+const (
+	roleRuntime role = "runtime" // the engine, its tools and commands
+	roleProxy   role = "proxy"
+)
+
+const (
+	// proxyID is nobody: the proxy owns nothing.
+	proxyID = 65534
+	// What the proxy needs does not depend on the Expert.
+	proxyMemory = 256 << 20
+	proxyPIDs   = 256
+
+	// maxOpenFiles is far above what a run needs, and below what engines may have
+	// themselves: not every one can raise it.
+	maxOpenFiles = 8192
+)
+
+// containerOptions returns all that is told to the engine about a container. Whatever is
+// not said here is the engine's default; hence what matters is said, even where it is the
+// default today.
+func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
+	config := &container.Config{
+		Image:        s.spec.Image,
+		Hostname:     "perstack",
+		AttachStdin:  true,
+		AttachStdout: true,
+		AttachStderr: true,
+		OpenStdin:    true,
+		StdinOnce:    true, // it ends when we do
+		// Secrets never go here: everybody who may ask the engine can read it. The image knows
+		// where its programs are (PATH).
+		Env:         []string{"HOME=" + homeDir},
+		Entrypoint:  []string{binaryPath},
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // a base image's would run in here
+		StopSignal:  "SIGKILL",
+		Labels:      s.labels,
+	}
+	host := &container.HostConfig{
+		NetworkMode:    container.NetworkMode(s.inner.id),
+		CapDrop:        []string{"ALL"},
+		SecurityOpt:    []string{"no-new-privileges"},
+		ReadonlyRootfs: true,
+		IpcMode:        container.IPCModeNone, // also no /dev/shm, which would be one more place to write
+		CgroupnsMode:   container.CgroupnsModePrivate,
+		LogConfig:      container.LogConfig{Type: "none"}, // what a run says stays in its journal
+		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
+		DNSSearch:      []string{"."}, // not the host's domains
+		DNSOptions:     []string{},
+		MaskedPaths:    slices.Concat(maskedPaths(), s.spec.Masked),
+		ReadonlyPaths:  slices.Concat(readonlyPaths(), s.spec.Frozen),
+		Init:           new(bool),
+		// The proxy stands on two networks, and must not become a router between them.
+		Sysctls: map[string]string{"net.ipv4.ip_forward": "0"},
+		Resources: container.Resources{
+			NanoCPUs: int64(min(s.spec.Limits.CPUs, float64(s.engine.CPUs)) * 1e9), // the engine refuses more than there are
+			Ulimits: []*container.Ulimit{
+				{Name: "core", Soft: 0, Hard: 0},     // a core is a copy of all secrets
+				{Name: "msgqueue", Soft: 0, Hard: 0}, // /dev/mqueue would be one more place to write
+				{Name: "nofile", Soft: maxOpenFiles, Hard: maxOpenFiles},
+			},
+		},
+	}
+	switch r {
+	case roleRuntime:
+		s.runtimeOptions(config, host)
+	case roleProxy:
+		s.proxyOptions(config, host)
+	}
+	// Swap would be a second, larger memory.
+	host.MemorySwap = host.Memory
+	return client.ContainerCreateOptions{
+		Name: s.name(string(r)), Config: config, HostConfig: host,
+		NetworkingConfig: &network.NetworkingConfig{
+			EndpointsConfig: map[string]*network.EndpointSettings{s.inner.id: {}},
+		},
+	}
+}
+
+func (s *Site) runtimeOptions(config *container.Config, host *container.HostConfig) {
+	limits := s.spec.Limits
+	config.Cmd = []string{"inside"}
+	config.User = userOf(s.spec.UID, s.spec.GID)
+	config.WorkingDir = workDir
+	// Nobody answers there. Without it the engine's resolver would ask those of the host.
+	host.DNS = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+	host.Memory, host.MemoryReservation = limits.Memory, min(limits.MemoryReservation, limits.Memory)
+	host.PidsLimit = new(int64(limits.PIDs))
+	host.Tmpfs = map[string]string{
+		"/tmp":  s.scratch(limits.TmpSize, "1777", "exec"), // programs are built and run there
+		homeDir: s.scratch(limits.CacheSize, "0700", "noexec"),
+	}
+	host.Mounts = []mount.Mount{s.mount(workDir)}
+	for _, dir := range s.spec.Pinned {
+		// Mounted on itself: the kernel does not let go of a place where something is mounted.
+		host.Mounts = append(host.Mounts, s.mount(dir))
+	}
+}
+
+// mount is a directory of the workspace, where it is in the container.
+func (s *Site) mount(target string) mount.Mount {
+	below := strings.TrimPrefix(target, workDir)
+	return mount.Mount{
+		Type: mount.TypeBind, Source: filepath.Join(s.spec.Workspace, filepath.FromSlash(below)), Target: target, ReadOnly: s.spec.ReadOnly,
+		BindOptions: &mount.BindOptions{
+			// What is mounted on the host later does not appear in here, nor the other way round.
+			Propagation: mount.PropagationRPrivate,
+			// Engines before 25 leave what is mounted below writable. It is left out then.
+			NonRecursive: s.spec.ReadOnly,
+		},
+	}
+}
+
+func (s *Site) proxyOptions(config *container.Config, host *container.HostConfig) {
+	config.Cmd = []string{"egress", "--policy", "-"}
+	config.User = userOf(proxyID, proxyID)
+	config.WorkingDir = "/"
+	for _, server := range s.spec.Limits.DNS {
+		if addr, err := netip.ParseAddr(server); err == nil { // Build has refused others
+			host.DNS = append(host.DNS, addr)
+		}
+	}
+	host.Memory = proxyMemory
+	host.PidsLimit = new(int64(proxyPIDs))
+	// It sees nothing of the workspace.
+	host.MaskedPaths, host.ReadonlyPaths = maskedPaths(), readonlyPaths()
+}
+
+func (s *Site) scratch(size int64, mode, exec string) string {
+	return fmt.Sprintf("rw,nosuid,nodev,%s,size=%d,mode=%s,uid=%d,gid=%d", exec, size, mode, s.spec.UID, s.spec.GID)
+}
+
+func userOf(uid, gid int) string { return strconv.Itoa(uid) + ":" + strconv.Itoa(gid) }
+
+// maskedPaths are what engines hide of the kernel by default, the newest of them. They
+// must be named again, because naming any path replaces the default. What a kernel does
+// not have is left out by the engine.
+func maskedPaths() []string {
+	return []string{
+		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
+		"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
+		"/sys/devices/virtual/powercap", "/sys/firmware",
+	}
+}
+
+// readonlyPaths are what engines keep from being changed by default.
+func readonlyPaths() []string {
+	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+}

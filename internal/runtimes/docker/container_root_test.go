@@ -1,0 +1,36 @@
+//go:build root && linux
+
+package docker
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit/jail"
+)
+
+// What is mounted below a workspace that is read-only cannot be written either.
+func TestRootReadOnlyBelow(t *testing.T) {
+	e := realEngine(t)
+	spec := testSpec(t)
+	spec.ReadOnly = true
+	below := filepath.Join(spec.Workspace, "below")
+	if err := os.Mkdir(below, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("none", below, "tmpfs", 0, "mode=777"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(below, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	s, _ := buildSite(t, e, spec)
+	saw, _ := enter(t, s, jail.Task{Write: []string{"/workspace/below"}})
+	if failure, tried := saw.Wrote["/workspace/below"]; failure == "" || !tried {
+		t.Error("it was written")
+	}
+}

@@ -1,0 +1,195 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/system"
+	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// An Engine is the container engine that runs are made on.
+type Engine struct {
+	api     *client.Client
+	Arch    string   // of its containers, as Go names it: amd64, arm64
+	Host    string   // where it is, as the docker command would be told
+	Version string   // of the engine
+	CPUs    int      // that its machine has
+	Notes   []string // what the user should know about it, a line each
+}
+
+// connectLimit bounds the first words with an engine. A local one answers in milliseconds.
+const connectLimit = 15 * time.Second
+
+// Connect finds the engine as the docker command would (DOCKER_HOST, DOCKER_CONTEXT, the
+// context of the user's configuration, the usual socket) and checks that it can be used.
+// getenv must not answer from env files: whoever names the engine gets the secrets of the
+// run. home is the user's home directory. What keeps an engine from being used is an
+// [EngineError].
+func Connect(ctx context.Context, getenv func(string) string, home string) (*Engine, error) {
+	e, err := connect(ctx, getenv, home)
+	if err != nil {
+		return nil, unusable(ctx, err)
+	}
+	return e, nil
+}
+
+func connect(ctx context.Context, getenv func(string) string, home string) (*Engine, error) {
+	at, err := locate(getenv, home)
+	if err != nil {
+		return nil, err
+	}
+	if err := at.check(); err != nil {
+		return nil, err
+	}
+	api, err := client.New(client.WithHost(at.host))
+	if err != nil {
+		return nil, fmt.Errorf("container engine at %s (%s): %w", at.host, at.from, err)
+	}
+	e := &Engine{api: api, Host: at.host}
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	if err := e.greet(ctx); err != nil {
+		return nil, errors.Join(err, api.Close())
+	}
+	return e, nil
+}
+
+// Close lets go of the connection.
+func (e *Engine) Close() error { return e.api.Close() }
+
+// minAPI is the oldest API that has what the walls are made of (Docker 19.03).
+const minAPI = "1.40"
+
+// greet asks the engine what it is, and refuses what cannot hold a run.
+func (e *Engine) greet(ctx context.Context) error {
+	ping, err := e.api.Ping(ctx, client.PingOptions{})
+	if err != nil {
+		return e.unreachable(err)
+	}
+	if older(ping.APIVersion, minAPI) {
+		return fmt.Errorf("the container engine at %s is too old: its API is %s, and %s is needed; update it to Docker 23.0.11 or later",
+			e.Host, terminal.CleanLine(ping.APIVersion), minAPI)
+	}
+	version, err := e.api.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		return e.unreachable(err)
+	}
+	info, err := e.api.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return e.unreachable(err)
+	}
+	e.Arch, e.Version = version.Arch, terminal.CleanLine(version.Version)
+	e.CPUs = info.Info.NCPU
+	notes, err := judge(info.Info, e.Version)
+	if err != nil {
+		return fmt.Errorf("the container engine at %s %w", e.Host, err)
+	}
+	e.Notes = notes
+	return nil
+}
+
+// judge looks for the safeguards of an engine. One that is missing stops the run; what is
+// weaker than it could be is a note. The error goes on after "the container engine".
+func judge(info system.Info, version string) (notes []string, err error) {
+	if info.OSType != "linux" {
+		return nil, fmt.Errorf("runs %s containers, and Linux ones are needed; switch it to Linux containers", terminal.CleanLine(info.OSType))
+	}
+	profile, has := securityOption(info.SecurityOptions, "seccomp")
+	switch {
+	case !has:
+		return nil, errors.New("does not filter system calls (seccomp is missing); use a kernel and an engine with seccomp")
+	case profile == "unconfined":
+		return nil, errors.New("does not filter system calls (its seccomp profile is unconfined); remove seccomp-profile from its configuration")
+	case profile != "" && profile != "default" && profile != "builtin":
+		notes = append(notes, "the container engine filters system calls by a profile of its own: "+terminal.CleanLine(profile))
+	}
+	var missing []string
+	for _, limit := range []struct {
+		name string
+		has  bool
+	}{{"memory", info.MemoryLimit}, {"processes", info.PidsLimit}, {"processor time", info.CPUCfsQuota}} {
+		if !limit.has {
+			missing = append(missing, limit.name)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("cannot limit %s of a container; let it use control groups (rootless engines need cgroup v2 with delegation)", strings.Join(missing, ", "))
+	}
+	if !info.SwapLimit {
+		notes = append(notes, "the container engine cannot limit swap: a container may use more than its memory, on the disk")
+	}
+	if _, rootless := securityOption(info.SecurityOptions, "rootless"); rootless {
+		notes = append(notes, "the container engine is rootless: the container's user is another than yours, and needs permission to write to the workspace")
+	} else if _, remapped := securityOption(info.SecurityOptions, "userns"); remapped {
+		notes = append(notes, "the container engine maps users (userns-remap): the container's user is another than yours, and needs permission to write to the workspace")
+	}
+	if older(version, "23.0.11") {
+		notes = append(notes, "the container engine "+version+" is older than 23.0.11: its resolver can carry names out of internal networks (CVE-2024-29018); "+
+			"perstack gives it nobody to ask, but do update")
+	}
+	return notes, nil
+}
+
+// securityOption finds an option such as "name=seccomp,profile=default".
+func securityOption(options []string, name string) (profile string, ok bool) {
+	for _, o := range options {
+		for field := range strings.SplitSeq(o, ",") {
+			key, value, _ := strings.Cut(field, "=")
+			switch {
+			case key == "name" && value == name, field == name:
+				ok = true
+			case key == "profile" && ok:
+				return value, true
+			}
+		}
+		if ok {
+			return "", true
+		}
+	}
+	return "", false
+}
+
+// unreachable says in our words why an engine did not answer.
+func (e *Engine) unreachable(err error) error {
+	if !client.IsErrConnectionFailed(err) {
+		return fmt.Errorf("container engine at %s: %w", e.Host, err)
+	}
+	return e.notConnected(err.Error())
+}
+
+// notConnected goes by the words of the client, which keeps no error of the system.
+func (e *Engine) notConnected(said string) error {
+	if strings.Contains(said, "permission denied") {
+		return fmt.Errorf("no permission to use the container engine at %s: join its group, for instance with: sudo usermod -aG docker \"$USER\" "+
+			"(and log in again; members of that group can become root), or use a rootless engine", e.Host)
+	}
+	return fmt.Errorf("cannot reach the container engine at %s: start it, for instance with: %s", e.Host, startHint)
+}
+
+// older compares dotted numbers; what follows a number (-rc.1, +dfsg1) does not count.
+// A version that is not understood is not older.
+func older(version, than string) bool {
+	a, b := strings.Split(version, "."), strings.Split(than, ".")
+	for i := range b {
+		if i >= len(a) {
+			return false
+		}
+		digits := a[i][:len(a[i])-len(strings.TrimLeft(a[i], "0123456789"))]
+		x, errX := strconv.Atoi(digits)
+		y, errY := strconv.Atoi(b[i])
+		if errX != nil || errY != nil || x > y {
+			return false
+		}
+		if x < y {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,250 @@
+package docker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/api/types/system"
+	"github.com/moby/moby/client"
+)
+
+// dotDocker makes the configuration of docker in a home directory.
+func dotDocker(t *testing.T, config string, contexts map[string]string) (home string) {
+	t.Helper()
+	home = t.TempDir()
+	write := func(name, text string) {
+		p := filepath.Join(home, ".docker", name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if config != "" {
+		write("config.json", config)
+	}
+	for name, meta := range contexts {
+		sum := sha256.Sum256([]byte(name))
+		write(filepath.Join("contexts", "meta", hex.EncodeToString(sum[:]), "meta.json"), meta)
+	}
+	return home
+}
+
+func meta(name, host string) string {
+	return fmt.Sprintf(`{"Name":%q,"Metadata":{"Description":"x"},"Endpoints":{"docker":{"Host":%q,"SkipTLSVerify":false}}}`, name, host)
+}
+
+func TestLocate(t *testing.T) {
+	home := dotDocker(t, `{"auths":{},"currentContext":"mine"}`, map[string]string{
+		"mine":  meta("mine", "unix:///run/mine.sock"),
+		"other": meta("other", "unix:///run/other.sock"),
+		"empty": meta("empty", ""),
+		"liar":  meta("another", "unix:///run/other.sock"),
+		"twice": `{"Name":"twice","Name":"twice"}`,
+		"huge":  `{"Name":"` + strings.Repeat("x", maxConfig) + `"}`,
+	})
+	plain := dotDocker(t, `{"auths":{}}`, nil)
+	for _, c := range []struct {
+		name string
+		env  map[string]string
+		home string
+		want string // the address, or a part of the error
+	}{
+		{"nothing", nil, t.TempDir(), client.DefaultDockerHost},
+		{"no home", nil, "", client.DefaultDockerHost},
+		{"a configuration without context", nil, plain, client.DefaultDockerHost},
+		{"the context of the configuration", nil, home, "unix:///run/mine.sock"},
+		{"DOCKER_CONTEXT", map[string]string{"DOCKER_CONTEXT": "other"}, home, "unix:///run/other.sock"},
+		{"DOCKER_CONTEXT=default", map[string]string{"DOCKER_CONTEXT": "default"}, home, client.DefaultDockerHost},
+		{"DOCKER_HOST wins", map[string]string{"DOCKER_HOST": "unix:///x", "DOCKER_CONTEXT": "other"}, home, "unix:///x"},
+		{"DOCKER_HOST without scheme", map[string]string{"DOCKER_HOST": "10.0.0.1:2375"}, home, "tcp://10.0.0.1:2375"},
+		{"DOCKER_CONFIG", map[string]string{"DOCKER_CONFIG": filepath.Join(home, ".docker")}, plain, "unix:///run/mine.sock"},
+		{"no such context", map[string]string{"DOCKER_CONTEXT": "none"}, home, `the docker context "none", which does not exist`},
+		{"a context without engine", map[string]string{"DOCKER_CONTEXT": "empty"}, home, "names no engine"},
+		{"a context under another's name", map[string]string{"DOCKER_CONTEXT": "liar"}, home, "names no engine"},
+		{"a context that says a thing twice", map[string]string{"DOCKER_CONTEXT": "twice"}, home, "duplicate"},
+		{"a context without end", map[string]string{"DOCKER_CONTEXT": "huge"}, home, "larger than"},
+		{"a configuration that is broken", nil, dotDocker(t, `{"currentContext":`, nil), "mend the file"},
+	} {
+		at, err := locate(func(name string) string { return c.env[name] }, c.home)
+		got := at.host
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want && (err == nil || !strings.Contains(got, c.want)) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestOtherMachines(t *testing.T) {
+	for host, want := range map[string]string{
+		"unix:///var/run/docker.sock":        "",
+		"npipe:////./pipe/docker_engine":     "",
+		"ssh://me@build.example":             "reached through ssh",
+		"tcp://10.0.0.1:2376":                "may be on another machine",
+		"tcp://127.0.0.1:2375":               "may be on another machine",
+		"https://user:secret@engine.example": "may be on another machine",
+		"fd://":                              "may be on another machine",
+		"nonsense":                           "may be on another machine",
+	} {
+		err := address{host, "DOCKER_HOST"}.check()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", host, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "me@")) {
+			t.Errorf("%s: %v tells who logs in", host, err)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	good := func(change func(*system.Info)) system.Info {
+		i := system.Info{OSType: "linux", SecurityOptions: []string{"name=seccomp,profile=default"}, MemoryLimit: true, SwapLimit: true, PidsLimit: true, CPUCfsQuota: true}
+		change(&i)
+		return i
+	}
+	for _, c := range []struct {
+		name    string
+		info    system.Info
+		version string
+		notes   string
+		err     string
+	}{
+		{"as it should be", good(func(*system.Info) {}), "28.1.0", "", ""},
+		{"builtin seccomp", good(func(i *system.Info) {
+			i.SecurityOptions = []string{"name=apparmor", "name=seccomp,profile=builtin", "name=cgroupns"}
+		}), "28.1.0", "", ""},
+		{"old", good(func(*system.Info) {}), "20.10.24+dfsg1", "CVE-2024-29018", ""},
+		{"rootless", good(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=rootless") }), "28.1.0", "rootless", ""},
+		{"remapped", good(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=userns") }), "28.1.0", "userns-remap", ""},
+		{"own profile", good(func(i *system.Info) { i.SecurityOptions = []string{"name=seccomp,profile=/etc/p.json"} }), "28.1.0", "/etc/p.json", ""},
+		{"no swap limit", good(func(i *system.Info) { i.SwapLimit = false }), "28.1.0", "cannot limit swap", ""},
+		{"Windows", good(func(i *system.Info) { i.OSType = "windows" }), "28.1.0", "", "runs windows containers"},
+		{"no seccomp", good(func(i *system.Info) { i.SecurityOptions = []string{"name=apparmor"} }), "28.1.0", "", "seccomp is missing"},
+		{"unconfined", good(func(i *system.Info) { i.SecurityOptions = []string{"name=seccomp,profile=unconfined"} }), "28.1.0", "", "unconfined"},
+		{"no limits", good(func(i *system.Info) { i.MemoryLimit, i.PidsLimit = false, false }), "28.1.0", "", "cannot limit memory, processes of"},
+		{"no processor limit", good(func(i *system.Info) { i.CPUCfsQuota = false }), "28.1.0", "", "cannot limit processor time of"},
+	} {
+		notes, err := judge(c.info, c.version)
+		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if text := strings.Join(notes, "\n"); c.notes == "" && text != "" || !strings.Contains(text, c.notes) {
+			t.Errorf("%s: notes %q", c.name, text)
+		}
+	}
+}
+
+func TestOlder(t *testing.T) {
+	for _, c := range []struct {
+		version, than string
+		want          bool
+	}{
+		{"1.39", "1.40", true}, {"1.40", "1.40", false}, {"1.41", "1.40", false}, {"2.0", "1.40", false}, {"1.9", "1.40", true},
+		{"20.10.24+dfsg1", "23.0.11", true}, {"23.0.10", "23.0.11", true}, {"23.0.11", "23.0.11", false}, {"23.0.11-rc.1", "23.0.11", false},
+		{"28.0.0-rc.1", "28.0.0", false}, {"28", "28.0.0", false}, {"", "1.40", false}, {"dev", "23.0.11", false},
+	} {
+		if got := older(c.version, c.than); got != c.want {
+			t.Errorf("older(%q, %q) = %v", c.version, c.than, got)
+		}
+	}
+}
+
+func TestConnect(t *testing.T) {
+	e := realEngine(t)
+	if e.Arch == "" || e.Version == "" || !strings.Contains(e.Host, "://") {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "none.sock")
+	_, err := Connect(t.Context(), func(name string) string {
+		return map[string]string{"DOCKER_HOST": "unix://" + socket}[name]
+	}, "")
+	// Not everybody who connects runs something: hints about runs are for those who do.
+	if _, ok := errors.AsType[*EngineError](err); !ok || !strings.Contains(err.Error(), "cannot reach the container engine at unix://"+socket+": start it") ||
+		strings.Contains(err.Error(), "--runtime") {
+		t.Errorf("Connect: %v", err)
+	}
+	for name, value := range map[string]string{"DOCKER_HOST": "ssh://me@there", "DOCKER_CONTEXT": "nowhere"} {
+		_, err := Connect(t.Context(), func(asked string) string { return map[string]string{name: value}[asked] }, t.TempDir())
+		if _, ok := errors.AsType[*EngineError](err); !ok {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+	}
+	// Who stops meanwhile is not told about engines.
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	if _, err := Connect(ctx, func(string) string { return "unix://" + socket }, ""); !errors.Is(err, stopped) {
+		t.Errorf("after a stop: %v", err)
+	}
+}
+
+func TestNotConnected(t *testing.T) {
+	e := &Engine{Host: "unix:///e.sock"}
+	for said, want := range map[string]string{
+		"permission denied while trying to connect to the docker API at unix:///e.sock": "no permission to use the container engine at unix:///e.sock: join its group",
+		"failed to connect": "cannot reach the container engine at unix:///e.sock: start it",
+	} {
+		if err := e.notConnected(said); !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", said, err)
+		}
+	}
+}
+
+// An engine that is too old, and one that answers something else, are refused in plain
+// words. The engine is a server on a socket.
+func TestStrangeEngines(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string
+	}{
+		{"too old", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.39") }, "too old: its API is 1.39"},
+		{"no engine", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "what?", http.StatusTeapot) }, "what?"},
+		{"control characters", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Api-Version", "1.41")
+			fmt.Fprint(w, `{"Arch":"amd64","Version":"28","OSType":"\u001b[31mplan9"}`)
+		}, "runs plan9 containers"},
+	} {
+		socket := filepath.Join(shortDir(t), "s")
+		l, err := net.Listen("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &httptest.Server{Listener: l, Config: &http.Server{Handler: c.answer}}
+		server.Start()
+		_, err = Connect(t.Context(), func(name string) string {
+			return map[string]string{"DOCKER_HOST": "unix://" + socket}[name]
+		}, "")
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		server.Close()
+	}
+}
+
+// shortDir is a directory whose path fits the address of a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

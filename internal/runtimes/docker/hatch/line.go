@@ -1,0 +1,86 @@
+package hatch
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MaxLine is the longest line that passes in either direction. An event with several
+// inline images fits; what is longer ends the run.
+const MaxLine = 64 << 20
+
+// An Up is a line that comes out of the container. One member is set.
+type Up struct {
+	Hello  *Hello         `json:"hello,omitzero"`
+	Check  *Check         `json:"check,omitzero"`
+	Append *Append        `json:"append,omitzero"`
+	Commit int64          `json:"commit,omitzero"` // number of the request
+	Show   jsontext.Value `json:"show,omitzero"`   // an event that is not kept
+	Alive  bool           `json:"alive,omitzero"`
+	Log    *Log           `json:"log,omitzero"`
+	End    *End           `json:"end,omitzero"`
+}
+
+// Hello is the first line.
+type Hello struct {
+	Protocol int    `json:"protocol"`
+	Version  string `json:"version"`
+}
+
+// A Check is the outcome of one probe of the self-test.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitzero"` // what was found
+}
+
+// An Append asks for an event to be written.
+type Append struct {
+	ID    int64          `json:"id"` // of the request; counts up
+	Event jsontext.Value `json:"event"`
+}
+
+// A Log is something worth a line to the user.
+type Log struct {
+	Level string `json:"level"` // as slog writes it
+	Text  string `json:"text"`
+}
+
+// An End is the last line: the engine has returned. Error is empty if it recorded how
+// the job was left, as it does whenever something was started.
+type End struct {
+	Kind  string `json:"kind,omitzero"` // of an engine.Error
+	Error string `json:"error,omitzero"`
+	// Limit is the one that was met, with its numbers, which the journal does not have.
+	Limit *Limit `json:"limit,omitzero"`
+}
+
+// A Limit is one that was met; see [engine.LimitError].
+type Limit struct {
+	Name string  `json:"name"`
+	Used float64 `json:"used"`
+	Max  float64 `json:"max"`
+}
+
+// A Down is a line that goes in. One member is set.
+type Down struct {
+	// Document is the first line. Behind it come the records of the history, as many as it
+	// says, each a line as it is stored.
+	Document *Document `json:"document,omitzero"`
+	Done     *Done     `json:"done,omitzero"`
+	Stop     *Stop     `json:"stop,omitzero"`
+}
+
+// A Done answers an Append or a Commit.
+type Done struct {
+	ID    int64  `json:"id"`
+	Seq   int64  `json:"seq,omitzero"` // of the record
+	Error string `json:"error,omitzero"`
+	Full  bool   `json:"full,omitzero"` // the disk is full
+}
+
+// A Stop tells the engine to save and to end: by an interrupt, or by a limit that the host
+// watches.
+type Stop struct {
+	Reason string `json:"reason"`
+	Limit  *Limit `json:"limit,omitzero"`
+}

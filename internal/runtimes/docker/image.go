@@ -1,0 +1,215 @@
+package docker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
+)
+
+// An ImageSpec is what an image is made of.
+type ImageSpec struct {
+	Binary string // path of the static Linux program
+	Roots  []byte // certificates of the authorities, PEM
+	Base   string // image that it stands on; empty for nothing
+}
+
+// repository is the name of all images of ours; the tag tells one from the other.
+const repository = "perstack-runtime"
+
+// Images have labels too. They say what an image is made of, not whose it is.
+const (
+	labelImage = "dev.perstack.image" // digest of all that the image was made of
+	labelFiles = "dev.perstack.files" // digest of what we put into it
+	labelBase  = "dev.perstack.base"  // id of the base image
+)
+
+// Parts finds what goes into the image on this machine. getenv must not answer from env
+// files: whoever names the program and its authorities gets the secrets of the run.
+func Parts(executable string, getenv func(string) string, arch string) (ImageSpec, error) {
+	binary, err := LinuxBinary(executable, getenv("PERSTACK_LINUX_BINARY"), arch)
+	if err != nil {
+		return ImageSpec{}, err
+	}
+	// The variable by which Go and OpenSSL are told of authorities on the host. What is
+	// trusted outside the container is then trusted in it.
+	if path := getenv("SSL_CERT_FILE"); path != "" {
+		roots, err := RootsIn(path)
+		if err != nil {
+			return ImageSpec{}, fmt.Errorf("SSL_CERT_FILE: %w", err)
+		}
+		return ImageSpec{Binary: binary, Roots: roots}, nil
+	}
+	roots, err := Roots()
+	return ImageSpec{Binary: binary, Roots: roots}, err
+}
+
+// Image returns the id of the image for spec, and makes it if it does not exist.
+func (e *Engine) Image(ctx context.Context, spec ImageSpec, report func(event.Body)) (string, error) {
+	p, err := e.plan(ctx, spec)
+	if err != nil {
+		return "", fmt.Errorf("the image cannot be made: %w", err)
+	}
+	defer p.layer.Close()
+	id, err := e.find(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	if id != "" {
+		report(progress("complete", "the image "+p.tag()+" is there already"))
+		return id, nil
+	}
+	id, err = e.make(ctx, p, report)
+	if err != nil {
+		err = fmt.Errorf("make the image %s: %w", p.tag(), err)
+		report(progress("error", err.Error()))
+		return "", err
+	}
+	report(progress("complete", "made the image "+p.tag()))
+	return id, nil
+}
+
+func (e *Engine) make(ctx context.Context, p *plan, report func(event.Body)) (id string, err error) {
+	if p.base == nil {
+		err = e.load(ctx, p, report)
+	} else {
+		err = e.commit(ctx, p, report)
+	}
+	if err != nil {
+		return "", err
+	}
+	// What the engine has is looked at, not what it was given.
+	id, err = e.find(ctx, p)
+	if err == nil && id == "" {
+		err = fmt.Errorf("the engine has it, but not as it was given; update the engine")
+	}
+	return id, err
+}
+
+// A plan is an image before it is looked for.
+type plan struct {
+	layer  *openLayer
+	image  archive.Image // without labels, for an image that stands on nothing
+	base   *base         // nil for nothing
+	files  string        // digest of layer and configuration
+	digest string        // of these and the base
+}
+
+func (e *Engine) plan(ctx context.Context, spec ImageSpec) (*plan, error) {
+	var under *base
+	if spec.Base != "" {
+		var err error
+		if under, err = e.base(ctx, spec.Base); err != nil {
+			return nil, err
+		}
+	}
+	p, err := spec.plan(e.Arch)
+	if err != nil {
+		return nil, err
+	}
+	if under != nil {
+		p.base = under
+		sum := sha256.Sum256([]byte(p.files + " on " + under.id))
+		p.digest = hex.EncodeToString(sum[:])
+	}
+	return p, nil
+}
+
+// plan reads the files of the image.
+func (s ImageSpec) plan(arch string) (*plan, error) {
+	layer, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{layer: layer, image: archive.Image{
+		Arch: arch,
+		Config: archive.Config{
+			User:       fmt.Sprintf("%d:%d", nobody, nobody),
+			Env:        []string{"PATH=" + defaultPath, "HOME=" + homeDir},
+			Entrypoint: []string{binaryPath},
+			WorkingDir: workDir,
+		},
+	}}
+	description, err := p.image.Describe(layer.Layer)
+	if err != nil {
+		layer.Close()
+		return nil, err
+	}
+	sum := sha256.Sum256(description)
+	p.files = hex.EncodeToString(sum[:])
+	p.digest = p.files
+	return p, nil
+}
+
+// tag is the name of the image. Twelve digits are for people: what counts is the label,
+// and the layers.
+func (p *plan) tag() string { return tagOf(p.digest) }
+
+func tagOf(digest string) string { return repository + ":" + digest[:12] }
+
+func (p *plan) labels() map[string]string {
+	labels := map[string]string{labelImage: p.digest, labelFiles: p.files}
+	if p.base != nil {
+		labels[labelBase] = p.base.id
+	}
+	return labels
+}
+
+// find returns the id of the image that the plan describes, or "". Anybody can give an
+// image our name and our labels, so it is taken only if its layers and its configuration
+// are those of the plan; else it is made again, and takes the name.
+func (e *Engine) find(ctx context.Context, p *plan) (id string, err error) {
+	found, err := e.api.ImageInspect(ctx, p.tag())
+	if errdefs.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for the image %s: %w", p.tag(), err)
+	}
+	if !p.matches(found) {
+		return "", nil
+	}
+	return found.ID, nil
+}
+
+func (p *plan) matches(found client.ImageInspectResult) bool {
+	c := found.Config
+	if c == nil || found.Os != "linux" || found.Architecture != p.image.Arch {
+		return false
+	}
+	for name, want := range p.labels() {
+		if c.Labels[name] != want {
+			return false
+		}
+	}
+	want := p.image.Config
+	if c.User != want.User || c.WorkingDir != want.WorkingDir || !slices.Equal(c.Entrypoint, want.Entrypoint) ||
+		len(c.Cmd) > 0 || len(c.Volumes) > 0 {
+		return false
+	}
+	if p.base != nil {
+		return p.base.under(found) && slices.Equal(c.Env, p.base.env())
+	}
+	return slices.Equal(found.RootFS.Layers, []string{p.layer.DiffID}) &&
+		slices.Equal(c.Env, want.Env) && c.Healthcheck == nil &&
+		len(c.Labels) == len(p.labels())
+}
+
+// labelled returns the image with its labels, which are not part of the digest in them.
+func (p *plan) labelled() archive.Image {
+	image := p.image
+	image.Config.Labels = maps.Clone(p.labels())
+	return image
+}
+
+func progress(stage, message string) event.DockerBuildProgress {
+	return event.DockerBuildProgress{Stage: stage, Service: "image", Message: message}
+}

@@ -1,0 +1,92 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// maxReply bounds what the engine may say about an image that it loads.
+const maxReply = 1 << 20
+
+// load sends the image to the engine while it is being written: the program is never in
+// memory, however large it is.
+func (e *Engine) load(ctx context.Context, p *plan, report func(event.Body)) error {
+	image := p.labelled()
+	r, w := io.Pipe()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		w.CloseWithError(image.Write(meter(w, p.layer.Size, report), p.tag(), p.layer.Layer))
+	}()
+	reply, err := e.api.ImageLoad(ctx, r, client.ImageLoadWithQuiet(true))
+	// The writer reads the program and reports: neither after this.
+	r.Close()
+	<-sent
+	if err != nil {
+		return err
+	}
+	defer reply.Close()
+	return readReply(reply)
+}
+
+// readReply finds the error in what the engine says line by line, after it said OK.
+func readReply(reply io.Reader) error {
+	d := jsontext.NewDecoder(io.LimitReader(reply, maxReply))
+	for {
+		var line struct {
+			Error string `json:"error"`
+		}
+		err := json.UnmarshalDecode(d, &line)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("the engine answered something else than JSON: %w", err)
+		case line.Error != "":
+			return errors.New(line.Error)
+		}
+	}
+}
+
+// meter reports how much of size went through it, in tenths: each report is kept in the
+// history of the run.
+func meter(w io.Writer, size int64, report func(event.Body)) io.Writer {
+	return &metered{w: w, size: max(size, 1), report: report}
+}
+
+type metered struct {
+	w      io.Writer
+	size   int64
+	sent   int64
+	next   int64 // tenth to be reported
+	report func(event.Body)
+}
+
+func (m *metered) Write(p []byte) (int, error) {
+	if m.next == 0 {
+		m.tell(0)
+	}
+	n, err := m.w.Write(p)
+	m.sent += int64(n)
+	// The last tenth is the engine's: it has everything, but has not kept it yet.
+	for err == nil && m.next < 10 && m.sent*10 >= m.next*m.size {
+		m.tell(m.next)
+	}
+	return n, err
+}
+
+func (m *metered) tell(tenth int64) {
+	part := float64(tenth) / 10
+	p := progress("building", fmt.Sprintf("send the image, %.1f of %.1f MB", float64(tenth*m.size/10)/1e6, float64(m.size)/1e6))
+	p.Progress = &part
+	m.report(p)
+	m.next = tenth + 1
+}

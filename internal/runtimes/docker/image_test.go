@@ -1,0 +1,316 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
+	"github.com/perstack-go/perstack/internal/testkit/engine"
+)
+
+// An imagist makes images that no other test has, and removes them.
+type imagist struct {
+	*Engine
+	events []event.DockerBuildProgress
+}
+
+func newImagist(t *testing.T) *imagist {
+	t.Helper()
+	return &imagist{Engine: &Engine{api: engine.Need(t), Arch: runtime.GOARCH}}
+}
+
+// spec has authorities that no other test has, hence an image of its own.
+func (i *imagist) spec(t *testing.T) ImageSpec {
+	t.Helper()
+	return ImageSpec{Binary: engine.Binary(t), Roots: authority(t, engine.Name(t))}
+}
+
+func (i *imagist) report(b event.Body) {
+	i.events = append(i.events, b.(event.DockerBuildProgress))
+}
+
+// image returns the id of the image and its name.
+func (i *imagist) image(t *testing.T, spec ImageSpec) (id, tag string) {
+	t.Helper()
+	p, err := i.plan(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.layer.Close()
+	engine.RemoveImage(t, i.api, p.tag())
+	i.events = nil
+	id, err = i.Image(t.Context(), spec, i.report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id, p.tag()
+}
+
+// run returns what a container of the image writes.
+func (i *imagist) run(t *testing.T, config container.Config) string {
+	t.Helper()
+	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Name:       engine.Name(t),
+		Config:     &config,
+		HostConfig: &container.HostConfig{NetworkMode: "none", ReadonlyRootfs: true, CapDrop: []string{"ALL"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine.RemoveContainer(t, i.api, created.ID)
+	wait := i.api.ContainerWait(t.Context(), created.ID, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+	if _, err := i.api.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var code int64
+	select {
+	case end := <-wait.Result:
+		code = end.StatusCode
+	case err := <-wait.Error:
+		t.Fatal(err)
+	}
+	logs, err := i.api.ContainerLogs(t.Context(), created.ID, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logs.Close()
+	var out bytes.Buffer
+	if _, err := stdcopy.StdCopy(&out, &out, logs); err != nil {
+		t.Fatal(err)
+	}
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, out.String())
+	}
+	return out.String()
+}
+
+func (i *imagist) stages() []string {
+	var stages []string
+	for _, e := range i.events {
+		stages = append(stages, e.Stage)
+	}
+	return slices.Compact(stages)
+}
+
+func TestImageRunsPerstack(t *testing.T) {
+	i := newImagist(t)
+	id, tag := i.image(t, i.spec(t))
+	out := i.run(t, container.Config{Image: id, User: "1234:1234", Cmd: []string{"--version"}})
+	if strings.TrimSpace(out) == "" || strings.Contains(out, "unknown") {
+		t.Errorf("perstack --version says %q", out)
+	}
+	found, err := i.api.ImageInspect(t.Context(), tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := found.Config
+	if c.User != "65534:65534" || c.WorkingDir != "/workspace" || !slices.Equal(c.Entrypoint, []string{"/perstack"}) ||
+		len(c.Cmd) > 0 || len(c.Volumes) > 0 || c.Healthcheck != nil || len(c.ExposedPorts) > 0 ||
+		!slices.Equal(c.Env, []string{"PATH=" + defaultPath, "HOME=/home/perstack"}) {
+		t.Errorf("configuration %+v", c)
+	}
+	if len(found.RootFS.Layers) != 1 || found.Os != "linux" || found.Architecture != runtime.GOARCH {
+		t.Errorf("%s/%s with layers %v", found.Os, found.Architecture, found.RootFS.Layers)
+	}
+}
+
+func TestImageIsMadeOnce(t *testing.T) {
+	i := newImagist(t)
+	spec := i.spec(t)
+	first, tag := i.image(t, spec)
+	if got := i.stages(); !slices.Equal(got, []string{"building", "complete"}) {
+		t.Errorf("the first time: %v", i.events)
+	}
+	if last := i.events[len(i.events)-2]; last.Progress == nil || *last.Progress != 0.9 || len(i.events) > 12 {
+		t.Errorf("progress: %+v", i.events)
+	}
+	second, _ := i.image(t, spec)
+	if second != first {
+		t.Errorf("ids %s and %s", first, second)
+	}
+	if len(i.events) != 1 || i.events[0].Stage != "complete" || i.events[0].Service != "image" || !strings.Contains(i.events[0].Message, tag) {
+		t.Errorf("the second time: %v", i.events)
+	}
+
+	spec.Roots = authority(t, engine.Name(t))
+	if other, otherTag := i.image(t, spec); other == first || otherTag == tag {
+		t.Errorf("other roots give %s %s again", other, otherTag)
+	}
+}
+
+func TestImageIsMadeByTwoAtOnce(t *testing.T) {
+	i := newImagist(t)
+	onNothing := i.spec(t)
+	onBase := i.spec(t)
+	onBase.Base = loadBase(t, nil)
+	for _, spec := range []ImageSpec{onNothing, onBase} {
+		var wait sync.WaitGroup
+		ids := make([]string, 2)
+		for n := range ids {
+			wait.Go(func() {
+				var err error
+				if ids[n], err = i.Image(t.Context(), spec, func(event.Body) {}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		for _, id := range ids {
+			engine.RemoveImage(t, i.api, id)
+		}
+		if _, tag := i.image(t, spec); !slices.Contains(ids, i.id(t, tag)) {
+			t.Errorf("%s is none of %v", tag, ids)
+		}
+	}
+}
+
+// Whoever can load images can use our name and our labels. Only our files count.
+func TestImageOfAnotherIsNotUsed(t *testing.T) {
+	i := newImagist(t)
+	spec := i.spec(t)
+	p, err := i.plan(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.layer.Close()
+	for name, config := range map[string]archive.Config{
+		"another layer": func() archive.Config { image := p.labelled(); return image.Config }(),
+		"no label":      p.image.Config,
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := engine.Load(t, config, []archive.File{{Path: "/perstack", Mode: 0o555, Body: archive.Text("hostile")}})
+			if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: fake, Target: p.tag()}); err != nil {
+				t.Fatal(err)
+			}
+			fakeID := i.id(t, fake)
+			id, tag := i.image(t, spec)
+			if id == fakeID {
+				t.Error("the image of another is used")
+			}
+			if now := i.id(t, tag); now != id {
+				t.Errorf("%s is %s, want %s", tag, now, id)
+			}
+			i.run(t, container.Config{Image: id, Cmd: []string{"--version"}})
+		})
+	}
+}
+
+func (i *imagist) id(t *testing.T, name string) string {
+	t.Helper()
+	found, err := i.api.ImageInspect(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.ID
+}
+
+// Nothing of this machine is in an image but the program and the authorities.
+func TestImageHasNothingOfTheHost(t *testing.T) {
+	const canary = "canary-3f9c1e77d2"
+	t.Setenv("PERSTACK_API_KEY", canary)
+	t.Setenv("HTTPS_PROXY", "http://user:"+canary+"@192.0.2.1:3128")
+	i := newImagist(t)
+	spec := i.spec(t)
+	dir := filepath.Join(t.TempDir(), canary)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "perstack")
+	if err := os.WriteFile(path, read(t, spec.Binary), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	spec.Binary = path
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	check := func(t *testing.T, spec ImageSpec) {
+		id, _ := i.image(t, spec)
+		saved, err := i.api.ImageSave(t.Context(), []string{id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer saved.Close()
+		data, err := io.ReadAll(saved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var inspect bytes.Buffer
+		if _, err := i.api.ImageInspect(t.Context(), id, client.ImageInspectWithRawResponse(&inspect)); err != nil {
+			t.Fatal(err)
+		}
+		if len(data) < 1<<20 || inspect.Len() == 0 {
+			t.Fatalf("%d bytes of image, %d of inspect", len(data), inspect.Len())
+		}
+		for _, secret := range []string{canary, hex.EncodeToString([]byte(canary))} {
+			if bytes.Contains(data, []byte(secret)) || bytes.Contains(inspect.Bytes(), []byte(secret)) {
+				t.Error("the canary is in the image")
+			}
+		}
+		if len(host) > 5 && bytes.Contains(inspect.Bytes(), []byte(host)) {
+			t.Error("the name of this machine is in the image")
+		}
+	}
+	t.Run("on nothing", func(t *testing.T) { check(t, spec) })
+	t.Run("on a base", func(t *testing.T) {
+		spec := spec
+		spec.Base = engine.Image(t, map[string]string{"/bin/tool": engine.Program(t, "./internal/testkit/evil/evilmcp")})
+		check(t, spec)
+	})
+}
+
+func TestImageThatCannotBeMade(t *testing.T) {
+	i := newImagist(t)
+	spec := i.spec(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	// Once the engine takes the image, the run is stopped.
+	_, err := i.Image(ctx, spec, func(b event.Body) {
+		i.report(b)
+		if p := b.(event.DockerBuildProgress).Progress; p != nil && *p > 0.2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "make the image") {
+		t.Errorf("error = %v", err)
+	}
+	if got := i.stages(); !slices.Equal(got, []string{"building", "error"}) {
+		t.Errorf("events %v", i.events)
+	}
+	i.image(t, spec) // nothing is in the way of the next
+
+	spec.Binary += ".missing"
+	if _, err := i.Image(t.Context(), spec, i.report); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestReplyOfTheEngine(t *testing.T) {
+	for _, test := range []struct{ reply, err string }{
+		{`{"stream":"Loaded image: a:1\n"}` + "\n", ""},
+		{"", ""},
+		{`{"stream":"x"}{"errorDetail":{"message":"no space left"},"error":"no space left"}`, "no space left"},
+		{`<html>`, "something else than JSON"},
+		{`{"stream":"` + strings.Repeat("x", maxReply) + `"}`, "something else than JSON"},
+	} {
+		err := readReply(strings.NewReader(test.reply))
+		if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+			t.Errorf("%.40q: error = %v, want %q", test.reply, err, test.err)
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/internal/workspace"
+)
+
+// A Cover is the workspace as a container gets it: which directory is mounted, who works
+// in it, and what in it shows nothing or cannot be changed.
+type Cover struct {
+	Dir            string   // of the host, without links
+	Masked, Frozen []string // paths in the container
+	Pinned         []string // directories in the container that cannot be moved away
+	Absent         []string // of what is masked or frozen, what is not there yet; in the workspace, with slashes
+	UID, GID       int
+}
+
+// CoverWorkspace finds out what of the workspace a container must not see: those of the
+// protected paths that lie in it, and everything that has the name of an env file.
+// Those of readOnly that lie in it are frozen. Both are absolute paths of the host.
+//
+// The directories on the way to them are pinned: who could move one away could put
+// another in its place, with what the next run would use. A link on the way would be such
+// a way too, and is refused.
+//
+// A path that does not exist is named too, for whoever watches over names; but the engine
+// cannot cover it, and it shows what appears there later. So the storage directory has to
+// be there before this is called.
+func CoverWorkspace(ctx context.Context, dir string, protected, readOnly []string) (Cover, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Cover{}, fmt.Errorf("workspace %q: %w", dir, err)
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return Cover{}, fmt.Errorf("workspace: %w; choose an existing directory with --workspace", err)
+	}
+	top, err := os.Stat(real)
+	if err != nil {
+		return Cover{}, fmt.Errorf("workspace: %w", err)
+	}
+	if !top.IsDir() {
+		return Cover{}, fmt.Errorf("the workspace %s is not a directory; choose one with --workspace", real)
+	}
+	c := Cover{Dir: real}
+	if c.UID, c.GID, err = ownerOf(real, top); err != nil {
+		return Cover{}, err
+	}
+	g := ground{dir: real, top: top}
+	for _, p := range protected {
+		if err := g.hide(p); err != nil {
+			return Cover{}, err
+		}
+	}
+	found, err := workspace.EnvFiles(ctx, real)
+	if err != nil {
+		return Cover{}, err
+	}
+	for _, name := range found {
+		if err := g.hideFound(name); err != nil {
+			return Cover{}, err
+		}
+	}
+	for _, p := range readOnly {
+		if err := g.freeze(p); err != nil {
+			return Cover{}, err
+		}
+	}
+	c.Masked, c.Frozen, c.Pinned, c.Absent = tidy(g.masked), tidy(g.frozen), tidy(g.pinned), tidy(g.absent)
+	return c, nil
+}
+
+// A ground is the workspace while it is looked at.
+type ground struct {
+	dir            string
+	top            fs.FileInfo
+	masked, frozen []string
+	pinned, absent []string
+}
+
+// hide masks a path of the host, where it really is.
+func (g *ground) hide(p string) error {
+	if g.isBelow(p) {
+		return fmt.Errorf("the workspace %s lies in %s, which nobody in the container may see; choose another one with --workspace", g.dir, p)
+	}
+	if info, err := os.Stat(p); err == nil && info.IsDir() {
+		if err := g.refuseLinks(p); err != nil { // the history; an env file may well be a link
+			return err
+		}
+	}
+	names, ok, err := g.place(p)
+	if err != nil || !ok {
+		return err
+	}
+	g.pin(p, names)
+	return add(&g.masked, names)
+}
+
+func (g *ground) freeze(p string) error {
+	if err := g.refuseLinks(p); err != nil {
+		return err
+	}
+	names, ok, err := g.place(p)
+	if err != nil || !ok || len(names) == 0 {
+		return err
+	}
+	g.pin(p, names)
+	return add(&g.frozen, names)
+}
+
+// pin keeps the directories on the way to a path where they are, and notes a path at which
+// there is nothing yet.
+func (g *ground) pin(p string, names []string) {
+	if _, err := os.Lstat(p); errors.Is(err, fs.ErrNotExist) {
+		g.absent = append(g.absent, path.Join(names...))
+	}
+	for i := 1; i < len(names); i++ {
+		dir := path.Join(names[:i]...)
+		if info, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(dir))); err == nil && info.IsDir() {
+			g.pinned = append(g.pinned, path.Join(workDir, dir))
+		}
+	}
+}
+
+// refuseLinks refuses a path that a link in the workspace is part of: whoever is in the
+// container could have it lead elsewhere.
+func (g *ground) refuseLinks(p string) error {
+	for at := filepath.Clean(p); ; at = filepath.Dir(at) {
+		parent := filepath.Dir(at)
+		if parent == at {
+			return nil
+		}
+		info, err := os.Lstat(at)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if _, inside, err := g.place(parent); err != nil || inside {
+			return errors.Join(err, fmt.Errorf("%s is a link in the workspace, and whoever is in the container could have it lead elsewhere; "+
+				"name what it leads to, with --config or --storage, or choose another --workspace", at))
+		}
+	}
+}
+
+// hideFound masks what has the name of an env file. What a link leads to is hidden if it
+// is a file in the workspace. A link to a directory is left: one that leads to the
+// workspace itself would hide all of it, and any repository can bring one.
+func (g *ground) hideFound(name string) error {
+	p := filepath.Join(g.dir, filepath.FromSlash(name))
+	info, err := os.Lstat(p)
+	if errors.Is(err, fs.ErrNotExist) { // somebody removed it
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		return add(&g.masked, []string{name})
+	}
+	target, err := os.Stat(p)
+	if err != nil || target.IsDir() {
+		return nil
+	}
+	names, ok, err := g.place(p)
+	if err != nil || !ok {
+		return err
+	}
+	return add(&g.masked, names)
+}
+
+// place returns the names that lead from the workspace to where a path really is, and
+// whether it is in the workspace. It goes up from there until it meets the workspace
+// itself, so that spellings do not matter: letter case, links, mounts.
+func (g *ground) place(p string) (names []string, ok bool, err error) {
+	at := filepath.Clean(p)
+	if !filepath.IsAbs(at) {
+		return nil, false, fmt.Errorf("%q is not an absolute path", p)
+	}
+	for {
+		real, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			at = real
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
+			return nil, false, fmt.Errorf("look at what must be hidden: %w", err)
+		}
+		// A link that leads nowhere here may lead somewhere in the container.
+		if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, false, nil
+		}
+		if parent := filepath.Dir(at); parent != at {
+			names = append(names, filepath.Base(at))
+			at = parent
+			continue
+		}
+		return nil, false, nil
+	}
+	for {
+		info, err := os.Lstat(at)
+		if err != nil {
+			return nil, false, fmt.Errorf("look at what must be hidden: %w", err)
+		}
+		if os.SameFile(info, g.top) {
+			slices.Reverse(names)
+			return names, true, nil
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return nil, false, nil
+		}
+		names = append(names, filepath.Base(at))
+		at = parent
+	}
+}
+
+// isBelow reports whether the workspace is the directory p, or lies in it.
+func (g *ground) isBelow(p string) bool {
+	info, err := os.Stat(p)
+	if err != nil {
+		return false
+	}
+	for at := g.dir; ; at = filepath.Dir(at) {
+		if here, err := os.Lstat(at); err == nil && os.SameFile(here, info) {
+			return true
+		}
+		if filepath.Dir(at) == at {
+			return false
+		}
+	}
+}
+
+// add takes the path in, as the container has it.
+func add(to *[]string, names []string) error {
+	p := path.Join(workDir, path.Join(names...))
+	if !utf8.ValidString(p) {
+		// The engine would be told of another name, and hide nothing.
+		return fmt.Errorf("%q has to be hidden, and its path is not UTF-8; rename it", p)
+	}
+	*to = append(*to, p)
+	return nil
+}
+
+func tidy(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// refuseSocket refuses a workspace with the engine's socket in it, such as / or, for some
+// engines, the home directory. Whoever reaches the socket from inside can start a
+// container without walls.
+func (e *Engine) refuseSocket(dir string) error {
+	top, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // there is nothing to reach, and the engine refuses it
+	}
+	if err != nil {
+		return fmt.Errorf("workspace: %w", err)
+	}
+	g := ground{dir: dir, top: top}
+	for _, host := range []string{e.Host, client.DefaultDockerHost} {
+		socket, ok := strings.CutPrefix(host, "unix://")
+		if !ok {
+			continue
+		}
+		_, inside, err := g.place(socket)
+		if err != nil {
+			return err
+		}
+		if inside {
+			return fmt.Errorf("the workspace %s holds the socket of the container engine, %s: "+
+				"whoever reaches it can do anything on this machine; choose another one with --workspace", dir, socket)
+		}
+	}
+	return nil
+}
+
+// unprivileged refuses root. A group that is root's becomes one of the user's own: files
+// of the system are often open to it.
+func unprivileged(dir string, uid, gid int) (int, int, error) {
+	switch {
+	case uid != 0:
+	case isSystem(dir):
+		return 0, 0, fmt.Errorf("the workspace %s belongs to root, and nothing in the container runs as root; choose another one with --workspace", dir)
+	default:
+		return 0, 0, fmt.Errorf("the workspace %s belongs to root, and nothing in the container runs as root; "+
+			"give it to a user with: chown -R USER %s, or choose another one with --workspace", dir, dir)
+	}
+	if gid == 0 {
+		gid = uid
+	}
+	return uid, gid, nil
+}
+
+// isSystem reports whether a directory belongs to the system, so that nobody should be
+// told to give it away.
+func isSystem(dir string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(dir), "/"), "/")
+	return slices.Contains([]string{"", "bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "usr", "var"}, first)
+}

@@ -1,0 +1,116 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+)
+
+// A link is a network of a run.
+type link struct {
+	id      string
+	gateway netip.Addr // that the host has on it, or would have
+}
+
+// innerOptions are those of the network that the Expert's container is on. An internal
+// bridge still has an address of the host, and whatever the host serves would answer
+// there. Without that address nothing does: neither the host nor anything behind it.
+func innerOptions(version string, labels map[string]string) client.NetworkCreateOptions {
+	options := map[string]string{"com.docker.network.bridge.inhibit_ipv4": "true"}
+	// Engines before 28 do not know this mode; some refuse it, some take it and do nothing.
+	// Whether the address is dead is what the self-test looks at, not what was asked for.
+	if !older(version, "28.0.0") {
+		options["com.docker.network.bridge.gateway_mode_ipv4"] = "isolated"
+	}
+	return client.NetworkCreateOptions{
+		Driver: "bridge", Internal: true, EnableIPv6: new(bool), Options: options, Labels: labels,
+	}
+}
+
+// outerOptions are those of the network by which the proxy goes out.
+func outerOptions(labels map[string]string) client.NetworkCreateOptions {
+	return client.NetworkCreateOptions{Driver: "bridge", EnableIPv6: new(bool), Labels: labels}
+}
+
+// makeNetwork makes a network and returns what the engine gave it.
+func (e *Engine) makeNetwork(ctx context.Context, name string, options client.NetworkCreateOptions) (link, error) {
+	made, err := e.api.NetworkCreate(ctx, name, options)
+	if err != nil {
+		if isExhausted(err) {
+			return link{}, fmt.Errorf("make a network: the engine has no address range left (%w); remove what is not used, with: perstack docker prune, or: docker network prune", err)
+		}
+		return link{}, fmt.Errorf("make a network: %w", err)
+	}
+	found, err := e.api.NetworkInspect(ctx, made.ID, client.NetworkInspectOptions{})
+	if err != nil {
+		return link{}, fmt.Errorf("look at network %s: %w", name, err)
+	}
+	gateway, err := gatewayOf(found.Network)
+	if err != nil {
+		return link{}, err
+	}
+	return link{id: made.ID, gateway: gateway}, nil
+}
+
+// isExhausted recognises that all default address ranges are in use. The engine has no
+// kind of error for it, and the words changed.
+func isExhausted(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "could not find an available") || // 20.10
+		strings.Contains(text, "non-overlapping") || strings.Contains(text, "predefined address pools")
+}
+
+// gatewayOf returns the address that the host has on a network. Where it has none, the
+// engine may not name one; it would be the first.
+func gatewayOf(n network.Inspect) (netip.Addr, error) {
+	for _, c := range n.IPAM.Config {
+		if c.Gateway.Is4() {
+			return c.Gateway, nil
+		}
+		if c.Subnet.Addr().Is4() {
+			return c.Subnet.Masked().Addr().Next(), nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("network %s has no IPv4 addresses", n.Name)
+}
+
+// outerNetwork finds the network that the user wants the proxy to go out by.
+func (e *Engine) outerNetwork(ctx context.Context, name string) (link, error) {
+	if strings.ContainsRune(name, ':') { // container:NAME is the network of another container
+		return link{}, fmt.Errorf("network %q: %w", name, errNotUserDefined)
+	}
+	found, err := e.api.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
+	if errdefs.IsNotFound(err) {
+		return link{}, fmt.Errorf("network %q does not exist; make it, with: docker network create %s", name, name)
+	}
+	if err != nil {
+		return link{}, fmt.Errorf("network %q: %w", name, err)
+	}
+	if err := mayGoOut(found.Network); err != nil {
+		return link{}, fmt.Errorf("network %q: %w", name, err)
+	}
+	gateway, err := gatewayOf(found.Network)
+	return link{id: found.Network.ID, gateway: gateway}, err
+}
+
+var errNotUserDefined = errors.New("the proxy goes out by a bridge network that you made, not by one of the engine, of the host or of a container; make one with: docker network create NAME")
+
+// mayGoOut refuses networks that are no way out, or that lead into a namespace which is
+// not the proxy's own.
+func mayGoOut(n network.Inspect) error {
+	switch {
+	case n.Name == "bridge" || n.Name == "host" || n.Name == "none" || n.Driver != "bridge":
+		return errNotUserDefined
+	case n.Labels[labelKind] != "":
+		return errors.New("it belongs to a run of perstack; choose one of your own")
+	case n.Internal:
+		return errors.New("it is internal, and leads nowhere; choose one that leads out")
+	}
+	return nil
+}

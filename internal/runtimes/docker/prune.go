@@ -1,0 +1,150 @@
+package docker
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/image"
+	"github.com/moby/moby/client"
+)
+
+// Pruned is what [Engine.Prune] removed.
+type Pruned struct {
+	Images     int
+	Bytes      int64
+	Containers int // that dead runs had left
+	Networks   int
+
+	InUse int // images that would have gone, but for a container that stands on them
+}
+
+// Prune removes images that no run would use again, or all of perstack's, and what dead
+// runs left behind. An image of which a container exists stays.
+//
+// keep is what a run would make its image of now: images with these files stay, on
+// whatever base, as long as the base has a name. A keep without a program keeps none.
+func (e *Engine) Prune(ctx context.Context, all bool, keep ImageSpec) (Pruned, error) {
+	current := map[string]bool{}
+	if !all && keep.Binary != "" {
+		var err error
+		if current, err = keep.digests(e.Arch); err != nil {
+			return Pruned{}, err
+		}
+	}
+	// First, since a container that is left keeps its image in use.
+	containers, networks, err := e.sweep(ctx)
+	p, imagesErr := e.pruneImages(ctx, current, ourName)
+	p.Containers, p.Networks = containers, networks
+	return p, errors.Join(err, imagesErr)
+}
+
+// pruneImages removes the images that have a name of ours, but for those whose files are
+// current.
+func (e *Engine) pruneImages(ctx context.Context, current map[string]bool, ours func(image.Summary) string) (Pruned, error) {
+	list, err := e.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", labelImage)})
+	if err != nil {
+		return Pruned{}, fmt.Errorf("list the images: %w", err)
+	}
+	var p Pruned
+	var failed error
+	for _, found := range list.Items {
+		name := ours(found)
+		if name == "" {
+			continue
+		}
+		under := e.under(ctx, found)
+		if current[found.Labels[labelFiles]] && under.named && name != found.ID {
+			continue
+		}
+		if name == found.ID && !e.standsOn(ctx, found, under) {
+			continue
+		}
+		// Without force the engine refuses if there is a container, also a stopped one.
+		_, err := e.api.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})
+		switch {
+		case err == nil:
+			p.Images++
+			p.Bytes += max(found.Size-under.size, 0)
+		case errdefs.IsConflict(err):
+			p.InUse++
+		case !errdefs.IsNotFound(err): // another prune was faster
+			failed = errors.Join(failed, fmt.Errorf("remove the image %s: %w", name, err))
+		}
+	}
+	return p, failed
+}
+
+// ourName returns the name that we gave an image, the id of one that has lost it, or "".
+// Two runs that make an image on the same base at the same time want the same name for it,
+// and the first loses it. An image that somebody else built on ours has our labels too,
+// but a name of theirs.
+func ourName(found image.Summary) string {
+	digest := found.Labels[labelImage]
+	if len(digest) != sha256.Size*2 {
+		return ""
+	}
+	names := 0
+	for _, tag := range found.RepoTags {
+		// Podman writes localhost/ before names without a registry.
+		if strings.TrimPrefix(tag, "localhost/") == tagOf(digest) {
+			return tag
+		}
+		if tag != "<none>:<none>" { // how older engines say that there is none
+			names++
+		}
+	}
+	if names > 0 || found.Labels[labelBase] == "" {
+		return ""
+	}
+	return found.ID
+}
+
+// A foundation is what an image stands on.
+type foundation struct {
+	named  bool  // a run can still be told to use it
+	size   int64 // bytes, which stay when the image goes
+	layers []string
+}
+
+// under looks at the base of an image. One that stands on nothing is on firm ground.
+func (e *Engine) under(ctx context.Context, found image.Summary) foundation {
+	id := found.Labels[labelBase]
+	if id == "" {
+		return foundation{named: true}
+	}
+	base, err := e.api.ImageInspect(ctx, id)
+	if err != nil {
+		return foundation{}
+	}
+	return foundation{
+		named:  len(base.RepoTags) > 0 || len(base.RepoDigests) > 0,
+		size:   base.Size,
+		layers: base.RootFS.Layers,
+	}
+}
+
+// standsOn reports whether an image is ours as we made it: with one layer more than its
+// base, and with our last word. Somebody who built on it would have had the last one.
+func (e *Engine) standsOn(ctx context.Context, found image.Summary, base foundation) bool {
+	whole, err := e.api.ImageInspect(ctx, found.ID)
+	return err == nil && strings.HasPrefix(whole.Comment, comment) && len(base.layers) > 0 && len(whole.RootFS.Layers) == len(base.layers)+1
+}
+
+// digests returns those of the files of s, with and without a base.
+func (s ImageSpec) digests(arch string) (map[string]bool, error) {
+	digests := map[string]bool{}
+	for _, base := range []string{"", "any"} {
+		s.Base = base
+		p, err := s.plan(arch)
+		if err != nil {
+			return nil, err
+		}
+		p.layer.Close()
+		digests[p.files] = true
+	}
+	return digests, nil
+}

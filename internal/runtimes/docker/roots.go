@@ -1,0 +1,116 @@
+package docker
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+)
+
+// maxRoots is several times what systems have.
+const maxRoots = 8 << 20
+
+// rootFiles are the places where distributions of Linux keep the authorities that they
+// trust, with what the administrator of the machine added.
+func rootFiles() []string {
+	if runtime.GOOS != "linux" {
+		return nil // elsewhere they are in a store that is not a file
+	}
+	return []string{
+		"/etc/ssl/certs/ca-certificates.crt",                // Debian, Ubuntu, Arch, Alpine
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // Fedora, RHEL
+		"/etc/pki/tls/certs/ca-bundle.crt",                  // older of these
+		"/etc/ssl/ca-bundle.pem",                            // openSUSE
+		"/etc/ssl/cert.pem",                                 // Void, and BSD-like
+	}
+}
+
+// Roots returns the authorities that the system trusts, as PEM; where it has no list of
+// them, those that Mozilla trusts.
+func Roots() ([]byte, error) {
+	for _, path := range rootFiles() {
+		if roots, err := RootsIn(path); err == nil {
+			return roots, nil
+		}
+	}
+	return mozillaRoots(), nil
+}
+
+// RootsIn returns the authorities of a PEM file, once each. Whatever else is in it, such
+// as comments or a private key, stays out of the image.
+func RootsIn(path string) ([]byte, error) {
+	// Opening a pipe would wait for its other end.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxRoots+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxRoots {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxRoots)
+	}
+	roots, err := certificates(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return roots, nil
+}
+
+// certificates copies the certificates that can be read.
+func certificates(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	seen := map[[sha256.Size]byte]bool{}
+	for {
+		var block *pem.Block
+		block, data = pem.Decode(data)
+		if block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" || seen[sha256.Sum256(block.Bytes)] {
+			continue
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			continue // Go would not trust it either
+		}
+		seen[sha256.Sum256(block.Bytes)] = true
+		writeCertificate(&out, block.Bytes)
+	}
+	if out.Len() == 0 {
+		return nil, errors.New("there is no certificate in it")
+	}
+	return out.Bytes(), nil
+}
+
+// mozillaRoots leaves out authorities that are trusted for older certificates alone: a
+// file of certificates cannot say so.
+func mozillaRoots() []byte {
+	var out bytes.Buffer
+	for root := range bundle.Roots() {
+		if root.Constraint == nil {
+			writeCertificate(&out, root.Certificate)
+		}
+	}
+	return out.Bytes()
+}
+
+func writeCertificate(out *bytes.Buffer, der []byte) {
+	// A buffer takes everything, and a block without headers can always be encoded.
+	_ = pem.Encode(out, &pem.Block{Type: "CERTIFICATE", Bytes: der})
+}

@@ -1,0 +1,465 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/store"
+)
+
+// An actor is a container that is played, with everything that a real one does around it:
+// its end is reported as a note before it is told.
+type actor struct {
+	t       *testing.T
+	session *session
+	act     func(a *actor, conn *hatch.Conn)
+	exit    Exit
+	conn    *hatch.Conn
+	out     *io.PipeReader
+	raw     *io.PipeWriter
+	gone    chan struct{}
+	stops   int
+	stopped chan struct{}
+	failed  chan error
+}
+
+func (a *actor) Start(context.Context) (*Container, error) {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	exited := make(chan Exit, 1)
+	a.out, a.raw = outR, outW
+	go func() {
+		defer close(a.gone)
+		conn, err := hatch.Dial(inR, outW)
+		if err == nil {
+			a.conn = conn
+			go func() { _ = conn.Serve() }()
+			a.act(a, conn)
+		}
+		outW.Close()
+		inR.Close()
+		time.Sleep(50 * time.Millisecond) // an engine tells it a moment after the streams have ended
+		a.session.report(event.DockerContainerStatus{Service: "runtime", Status: "stopped"})
+		exited <- a.exit
+	}()
+	return &Container{Stdin: inW, Stdout: outR, Stderr: strings.NewReader(""), Exited: exited}, nil
+}
+
+func (a *actor) Stop(context.Context) error {
+	a.stops++
+	close(a.stopped)
+	return nil
+}
+
+// begin tells of a self-test and records the start of the coordinator's Run.
+func (a *actor) begin() {
+	if err := a.conn.Send(passed); err != nil {
+		a.t.Error(err)
+	}
+	if err := a.record("e0", event.StartRun{CheckpointID: "c1", MaxSteps: 10, InputMessages: []*event.Message{}, Expert: event.ExpertRef{Key: "writer", Name: "writer", Version: "1.0.0"}}); err != nil {
+		a.t.Error(err)
+	}
+}
+
+func (a *actor) record(id string, body event.Body) error {
+	j, err := a.conn.Store().Open(a.t.Context(), stageJob)
+	if err != nil {
+		return err
+	}
+	_, err = j.Append(a.t.Context(), event.Event{ID: id, JobID: stageJob, RunID: "run", ExpertKey: "writer", StepNumber: 1, Body: body})
+	return err
+}
+
+// plays has an actor play the container of a stage. It fails if that takes forever.
+func (s *stage) plays(ctx context.Context, emit func(event.Event) error, act func(*actor, *hatch.Conn)) (*actor, engine.Result, error) {
+	s.t.Helper()
+	f, err := engine.Follow(ctx, s.job, s.store, engine.SystemSource(), engine.Listener{Emit: emit})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a := &actor{t: s.t, act: act, exit: s.exit, stopped: make(chan struct{}), failed: make(chan error, 1), gone: make(chan struct{})}
+	a.session = newSession(&Runtime{Log: slog.New(slog.DiscardHandler), Limits: s.limits, Redact: s.redact}, f)
+	type outcome struct {
+		engine.Result
+		error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		r, err := a.session.live(ctx, a, a.failed, &hatch.Document{Protocol: hatch.Protocol, Job: hatch.Job{ID: s.job.ID, RunID: f.RunID()}})
+		done <- outcome{r, err}
+	}()
+	select {
+	case o := <-done:
+		a.session.close()
+		a.out.Close()
+		<-a.gone
+		if err := f.Close(); err != nil {
+			s.t.Error(err)
+		}
+		return a, o.Result, o.error
+	case <-time.After(10 * time.Second):
+		s.t.Fatal("the session does not end")
+		return nil, engine.Result{}, nil
+	}
+}
+
+// The end of a container is a note before it is told; who waits for it takes notes.
+func TestSessionOfAContainerThatDies(t *testing.T) {
+	for want, exit := range map[string]Exit{
+		"ended with code 7":   {Code: 7},
+		"used up its memory":  {Code: 137, OutOfMemory: true},
+		"the engine is a way": {Code: -1, Err: errors.New("the engine is a way")},
+	} {
+		t.Run(want, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t)
+				s.exit = exit
+				_, _, err := s.plays(t.Context(), nil, func(a *actor, _ *hatch.Conn) { a.begin() })
+				var lost *LostError
+				if !errors.As(err, &lost) || lost.JobID != stageJob || !strings.Contains(err.Error(), want) {
+					t.Errorf("it ended with %v", err)
+				}
+				if got := s.types(); !strings.HasSuffix(got, "stopRunByInterrupt") || !strings.Contains(got, "dockerContainerStatus") {
+					t.Errorf("recorded %s", got)
+				}
+			})
+		})
+	}
+}
+
+// A host that is slow itself (a pager, a stopped terminal) does not take the container for
+// dead.
+func TestSessionIsSlowItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.limits.IdleTimeout = 150 * time.Millisecond
+		s.exit = Exit{Code: 7}
+		emit := func(event.Event) error { time.Sleep(200 * time.Millisecond); return nil }
+		_, _, err := s.plays(t.Context(), emit, func(a *actor, _ *hatch.Conn) {
+			a.begin()
+			for i := range 10 {
+				if a.record(fmt.Sprintf("e%d", i+1), event.StartGeneration{}) != nil {
+					return
+				}
+			}
+		})
+		if err == nil || strings.Contains(err.Error(), "idleTimeout") {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+// When the proxy is gone the run ends, the container with it, and the job can go on.
+func TestSessionWithoutAProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		a, _, err := s.plays(t.Context(), nil, func(a *actor, _ *hatch.Conn) {
+			a.begin()
+			a.failed <- errors.New("the proxy ended with exit code 2")
+			<-a.stopped
+		})
+		var lost *LostError
+		if !errors.As(err, &lost) || !strings.Contains(err.Error(), "the proxy ended") || a.stops != 1 {
+			t.Errorf("it ended with %v, stopped %d times", err, a.stops)
+		}
+	})
+}
+
+// A container that goes on after its end is ended, whatever it says.
+func TestSessionAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		_, _, err := s.plays(t.Context(), nil, func(a *actor, c *hatch.Conn) {
+			a.begin()
+			_ = c.Send(hatch.Up{End: &hatch.End{}})
+			_, _ = io.WriteString(a.raw, "{\"alive\":true}\n")
+			<-a.stopped
+		})
+		if err == nil || !strings.Contains(err.Error(), "after its end") {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+// What nobody reads any more stops the run, and says why.
+func TestSessionThatNobodyListensTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		said := make(chan string, 1)
+		_, _, err := s.plays(t.Context(), func(event.Event) error { return errors.New("broken pipe") }, func(a *actor, c *hatch.Conn) {
+			a.begin()
+			said <- (<-c.Stopped()).Reason
+			_ = a.record("e1", event.StopRunByInterrupt{Reason: "x"})
+			_ = c.Send(hatch.Up{End: &hatch.End{}})
+		})
+		if err != nil || len(said) != 1 || <-said != "broken pipe" {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+// The whole time is a limit like others: the container saves, and its result has the
+// numbers; those that the journal does not confirm are not believed.
+func TestSessionTotalTimeout(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit string
+		has   bool
+	}{"told": {event.LimitDuration, true}, "another": {"tokens", false}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t)
+				s.limits.TotalTimeout = 50 * time.Millisecond
+				_, r, err := s.plays(t.Context(), nil, func(a *actor, conn *hatch.Conn) {
+					a.begin()
+					stop := <-conn.Stopped()
+					if stop.Limit == nil || stop.Limit.Name != event.LimitDuration || stop.Limit.Max != 0.05 {
+						t.Errorf("told %+v", stop)
+					}
+					_ = a.record("e1", event.StopRunByLimit{Limit: event.LimitDuration})
+					_ = conn.Send(hatch.Up{End: &hatch.End{Limit: &hatch.Limit{Name: c.limit, Used: 1, Max: 2}}})
+				})
+				if err != nil || r.Status != event.StatusStoppedByLimit || (r.Limit != nil) != c.has {
+					t.Errorf("it ended as %+v, %v", r, err)
+				}
+			})
+		})
+	}
+}
+
+// The self-test knocks at a host outside; that this is refused is no news. Later it is.
+func TestSessionHidesTheKnock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		knock := event.ProxyAccess{Action: "blocked", Domain: selftest.OutsideHost}
+		_, _, _ = s.plays(t.Context(), nil, func(a *actor, _ *hatch.Conn) {
+			a.session.report(knock)
+			a.session.report(event.ProxyAccess{Action: "blocked", Domain: "other.example"})
+			a.begin()
+			a.session.report(knock)
+		})
+		if n := strings.Count(s.types(), "proxyAccess"); n != 2 {
+			t.Errorf("recorded %s", s.types())
+		}
+	})
+}
+
+// A proxy that reports without end fills the journal no further than a container may.
+func TestSessionLimitsNotes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.limits.MaxJournalBytes = 10 * sizeOf(event.ProxyAccess{})
+		_, _, err := s.plays(t.Context(), nil, func(a *actor, _ *hatch.Conn) {
+			a.begin()
+			for range 100 {
+				a.session.report(event.ProxyAccess{Action: "blocked", Domain: "other.example"})
+				select {
+				case <-a.stopped:
+					return
+				default:
+				}
+			}
+			<-a.stopped
+		})
+		if err == nil || !strings.Contains(err.Error(), "maxJournalBytes") {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+// An engine that says what was wrong with the job is believed, and its text made safe.
+func TestSessionTellsWhatTheEngineSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		_, _, err := s.plays(t.Context(), nil, func(_ *actor, c *hatch.Conn) {
+			_ = c.Send(hatch.Up{End: &hatch.End{Kind: string(engine.KindInput), Error: "no such \x1b[2Jthing" + strings.Repeat("x", 2*maxSaid)}})
+		})
+		var wrong *engine.Error
+		if !errors.As(err, &wrong) || wrong.Kind != engine.KindInput || strings.Contains(err.Error(), "\x1b") || len(err.Error()) > maxSaid+100 {
+			t.Errorf("it ended with %.200v", err)
+		}
+	})
+}
+
+// A container that is interrupted and does not end by itself is ended.
+func TestSessionInterruptedBeforeTheBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s := newStage(t)
+		_, _, err := s.plays(ctx, nil, func(_ *actor, c *hatch.Conn) {
+			cancel(errors.New("ctrl-c"))
+			<-c.Stopped()
+			_ = c.Send(hatch.Up{End: &hatch.End{Error: "cancelled"}})
+		})
+		if err == nil || err.Error() != "ctrl-c" {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+// Every Expert of the closure has a gate for its commands, each program of a skill one of
+// its own, and the engine one that leads to the provider and to remote skills.
+func TestGates(t *testing.T) {
+	config, problems := expert.Parse("perstack.toml", []byte(`
+[experts.lead]
+instruction = "x"
+delegates = ["aide"]
+[experts.lead.skills."@perstack/base"]
+type = "mcpStdioSkill"
+allowedDomains = ["a.example"]
+[experts.lead.skills.far]
+type = "mcpHttpSkill"
+endpoint = "https://MCP.example/x"
+[experts.aide]
+instruction = "x"
+[experts.aide.skills.tool]
+type = "mcpStdioSkill"
+command = "/workspace/tool"
+allowedDomains = ["b.example"]
+`))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	lead, _ := config.Lookup("lead")
+	r := &Runtime{Config: config, Origins: []string{"https://api.example", "https://api.example"}}
+	gates := r.gates(engine.Job{Expert: lead})
+	tokens := make(map[string]bool)
+	got := make(map[string]string)
+	for _, g := range gates {
+		tokens[g.Token] = true
+		got[g.Name] = strings.Join(g.Allow, " ")
+	}
+	want := map[string]string{
+		"engine":                                 "api.example mcp.example",
+		hatch.GateName("lead", expert.BaseSkill): "a.example",
+		hatch.GateName("aide", expert.BaseSkill): "",
+		hatch.GateName("aide", "tool"):           "b.example",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) || len(gates) != 4 || len(tokens) != 4 || gates[0].Name != engineGate {
+		t.Errorf("gates %v, want %v", got, want)
+	}
+}
+
+// What goes in has the door of the engine for the engine alone, what skills of the whole
+// closure ask for, and every secret that occurs anywhere in it.
+func TestDocument(t *testing.T) {
+	config, problems := expert.Parse("perstack.toml", []byte(`
+[experts.lead]
+instruction = "x"
+delegates = ["aide"]
+[experts.aide]
+instruction = "x"
+[experts.aide.skills.tool]
+type = "mcpStdioSkill"
+command = "/workspace/tool"
+requiredEnv = ["TOOL_KEY"]
+`))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	lead, _ := config.Lookup("lead")
+	var searched string
+	r := &Runtime{
+		Config: config, Env: func(name string) string { return "value of " + name }, Handed: map[string]string{"TOKEN": "a handed value"},
+		Thinker: hatch.Thinker{
+			Variables: map[string]hatch.Variable{"API_KEY": {Value: "a key"}},
+			Files:     []hatch.File{{Path: "/cred", Data: []byte("a credential")}},
+		},
+		Secrets: func(texts ...string) map[string]string {
+			searched = strings.Join(texts, "|")
+			return map[string]string{"S": "s"}
+		},
+	}
+	job := engine.Job{ID: "job", RunID: "run", Expert: lead}
+	site := &Site{Gates: map[string]string{engineGate: "http://perstack:t@192.0.2.2:1", "lead x": "http://perstack:u@192.0.2.2:2"}}
+	d := r.document(job, site, SiteSpec{Masked: []string{"/workspace/perstack"}, Frozen: []string{"/workspace/perstack.toml"}, ReadOnly: true})
+	if _, has := d.Confines.Gates[engineGate]; has || d.Confines.Engine != site.Gates[engineGate] || len(d.Confines.Gates) != 1 || len(site.Gates) != 2 {
+		t.Errorf("gates %v and %s, of %v", d.Confines.Gates, d.Confines.Engine, site.Gates)
+	}
+	if d.Work.Required["TOOL_KEY"] != "value of TOOL_KEY" || d.Work.Secrets["S"] != "s" || d.Lock != nil || !d.Confines.ReadOnlyWork {
+		t.Errorf("%+v", d.Work)
+	}
+	if fmt.Sprint(d.Confines.Masked, d.Work.Hidden, d.Work.ReadOnly) != "[/workspace/perstack] [/workspace/perstack] [/workspace/perstack.toml]" {
+		t.Errorf("masked %v, hidden %v, frozen %v", d.Confines.Masked, d.Work.Hidden, d.Work.ReadOnly)
+	}
+	for _, text := range []string{"a handed value", "value of TOOL_KEY", "a key", "a credential", "[experts.lead]"} {
+		if !strings.Contains(searched, text) {
+			t.Errorf("no secret is looked for in %q", text)
+		}
+	}
+}
+
+// A deadline is told by its own words.
+func TestCause(t *testing.T) {
+	over := errors.New("buildTimeout is over")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, over)
+	defer cancel()
+	if err := cause(ctx, fmt.Errorf("load: %w", ctx.Err())); !errors.Is(err, over) {
+		t.Errorf("%v", err)
+	}
+	broken := errors.New("broken")
+	if err := cause(t.Context(), broken); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A container that lives is left alone, however long it works: it says so. One that ends by
+// itself is not killed.
+func TestSessionOfALongRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.limits.IdleTimeout, s.limits.StartTimeout = 300*time.Millisecond, 300*time.Millisecond
+		a, r, err := s.plays(t.Context(), nil, func(a *actor, c *hatch.Conn) {
+			a.begin()
+			for range 10 {
+				time.Sleep(100 * time.Millisecond)
+				if c.Send(hatch.Up{Alive: true}) != nil {
+					return
+				}
+			}
+			_ = a.record("e1", event.StopRunByInterrupt{Reason: "x"})
+			_ = c.Send(hatch.Up{End: &hatch.End{}})
+		})
+		if err != nil || r.Status != event.StatusStoppedByInterrupt || a.stops != 0 {
+			t.Errorf("it ended as %+v, %v, stopped %d times", r, err, a.stops)
+		}
+	})
+}
+
+// A self-test that fails without end does not make an error without end.
+func TestSessionOfManyChecks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		_, _, err := s.plays(t.Context(), nil, func(_ *actor, c *hatch.Conn) {
+			for range 3 * maxChecks {
+				_ = c.Send(hatch.Up{Check: &hatch.Check{Name: "gateway", Detail: "it answers"}})
+			}
+			_ = c.Send(hatch.Up{End: &hatch.End{Error: "unsafe"}})
+		})
+		var unsafe *UnsafeError
+		if !errors.As(err, &unsafe) || len(unsafe.Checks) != maxChecks {
+			t.Errorf("it ended with %.300v", err)
+		}
+	})
+}
+
+// That the disk is full is for the engine to know as such: it saves what it can.
+func TestDone(t *testing.T) {
+	if d := done(7, 3, fmt.Errorf("write: %w", store.ErrFull)); !d.Full || d.Seq != 0 || d.Error == "" || d.ID != 7 {
+		t.Errorf("%+v", d)
+	}
+	if d := done(7, 3, nil); d.Full || d.Seq != 3 || d.Error != "" {
+		t.Errorf("%+v", d)
+	}
+}

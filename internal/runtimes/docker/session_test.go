@@ -1,0 +1,407 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/model/replay"
+	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/memory"
+)
+
+// A stage plays the container of a session without one: act has its standard input and
+// output, and the session must come to terms with whatever it says.
+type stage struct {
+	t      *testing.T
+	store  store.Store
+	limits expert.Docker
+	job    engine.Job
+	redact func(string) string
+
+	exit    Exit
+	told    []event.Event
+	stopped chan struct{} // closed when the session ends the container
+}
+
+const stageJob = "job"
+
+// passed tells that a wall stands.
+var passed = hatch.Up{Check: &hatch.Check{Name: "stage", OK: true}}
+
+func newStage(t *testing.T) *stage {
+	limits := expert.DefaultDocker()
+	return &stage{
+		t: t, store: memory.New(), limits: limits, stopped: make(chan struct{}),
+		job: engine.Job{ID: stageJob, RunID: "run", Expert: &expert.Expert{Key: "writer", Name: "writer", Version: "1.0.0"}, Input: engine.Input{Query: "go"}, Limits: expert.Limits{MaxSteps: 10}},
+	}
+}
+
+// run plays the session with a container that does act.
+func (s *stage) run(ctx context.Context, act func(in io.Reader, out io.Writer)) (engine.Result, error) {
+	s.t.Helper()
+	f, err := engine.Follow(ctx, s.job, s.store, engine.SystemSource(), engine.Listener{Emit: func(e event.Event) error { s.told = append(s.told, e); return nil }})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer f.Close()
+	session := newSession(&Runtime{Log: slog.New(slog.DiscardHandler), Limits: s.limits, Redact: s.redact}, f)
+	defer session.close()
+	return session.live(ctx, &stagePlace{s, act}, nil, &hatch.Document{Protocol: hatch.Protocol, Job: hatch.Job{ID: s.job.ID, RunID: f.RunID()}})
+}
+
+type stagePlace struct {
+	*stage
+	act func(in io.Reader, out io.Writer)
+}
+
+func (p *stagePlace) Start(context.Context) (*Container, error) {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	exited, stopped := make(chan Exit, 1), p.stopped
+	go func() {
+		p.act(inR, outW)
+		exited <- p.exit
+		outW.Close()
+		inR.Close()
+	}()
+	go func() { // the end of a container closes its streams
+		<-stopped
+		outW.Close()
+		inR.Close()
+	}()
+	return &Container{Stdin: inW, Stdout: outR, Stderr: strings.NewReader("last words\x1b[2J\n"), Exited: exited}, nil
+}
+
+func (p *stagePlace) Stop(context.Context) error {
+	close(p.stopped)
+	return nil
+}
+
+// works is an honest container: the real engine, with a model that gives one answer.
+func (s *stage) works(before func(*hatch.Conn)) func(io.Reader, io.Writer) {
+	thinker := s.model()
+	return func(in io.Reader, out io.Writer) {
+		conn, err := hatch.Dial(in, out)
+		if err != nil {
+			s.t.Errorf("dial: %v", err)
+			return
+		}
+		go func() { _ = conn.Serve() }()
+		if before != nil {
+			before(conn)
+		}
+		_ = conn.Send(passed)
+		ctx, cancel := context.WithCancelCause(s.t.Context())
+		defer cancel(nil)
+		go func() {
+			select {
+			case stop := <-conn.Stopped():
+				cancel(errors.New(stop.Reason))
+			case <-conn.Gone():
+				cancel(hatch.ErrGone)
+			case <-ctx.Done():
+			}
+		}()
+		job := s.job
+		job.RunID = conn.Document().Job.RunID
+		_, err = engine.Execute(ctx, job, engine.Parts{
+			Model: thinker, Store: conn.Store(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler),
+			Skills: func(ctx context.Context, _ engine.SkillRequest) (*skill.Toolbox, error) {
+				return skill.NewToolbox(ctx, nil, slog.New(slog.DiscardHandler))
+			},
+			Listener: engine.Listener{Emit: func(e event.Event) error {
+				if e.IsKept() {
+					return nil
+				}
+				data, err := event.Marshal(e)
+				if err != nil {
+					return err
+				}
+				return conn.Send(hatch.Up{Show: data})
+			}},
+		})
+		end := &hatch.End{}
+		if err != nil {
+			end.Error = err.Error()
+		}
+		_ = conn.Send(hatch.Up{End: end}) // whoever listens may be gone
+	}
+}
+
+func (s *stage) model() *replay.Model {
+	cassette, err := replay.Parse("answers", []byte("[[turn]]\ntext = \"the answer\"\n[[turn]]\ntext = \"another answer\"\n"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return replay.New(cassette)
+}
+
+func (s *stage) types() string {
+	var all []string
+	for r, err := range s.store.Read(s.t.Context(), stageJob, 0) {
+		if err != nil {
+			return err.Error()
+		}
+		all = append(all, string(r.Event.Type()))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestSessionOfAnHonestContainer(t *testing.T) {
+	s := newStage(t)
+	result, err := s.run(t.Context(), s.works(func(c *hatch.Conn) {
+		_ = c.Send(hatch.Up{Check: &hatch.Check{Name: "root", OK: true}})
+		_ = c.Send(hatch.Up{Alive: true})
+		_ = c.Send(hatch.Up{Log: &hatch.Log{Level: "INFO", Text: "hello"}})
+	}))
+	if err != nil || result.Status != event.StatusCompleted || result.Text != "the answer" {
+		t.Fatalf("it ended as %+v, %v", result, err)
+	}
+	if got := s.types(); !strings.HasPrefix(got, "startRun sandboxCheck sandboxCheck dockerContainerStatus ") || !strings.HasSuffix(got, "completeRun") {
+		t.Errorf("recorded %s", got)
+	}
+
+	// It goes on with the history that the host sends.
+	s.job.Input = engine.Input{Query: "more", Continue: true}
+	s.job.RunID = ""
+	s.stopped = make(chan struct{})
+	result, err = s.run(t.Context(), s.works(nil))
+	if err != nil || result.Status != event.StatusCompleted {
+		t.Fatalf("it went on to %+v, %v", result, err)
+	}
+	if n := strings.Count(s.types(), "completeRun"); n != 2 {
+		t.Errorf("%d ends: %s", n, s.types())
+	}
+	if _, err := store.Verify(t.Context(), s.store, stageJob); err != nil {
+		t.Error(err)
+	}
+}
+
+// A container that fails its self-test runs nothing, and one that begins all the same is
+// cut off.
+func TestSessionRefusesABrokenWall(t *testing.T) {
+	failing := func(c *hatch.Conn) {
+		_ = c.Send(hatch.Up{Check: &hatch.Check{Name: "gateway", OK: false, Detail: "it answers\x1b[31m"}})
+	}
+	t.Run("honest", func(t *testing.T) {
+		s := newStage(t)
+		_, err := s.run(t.Context(), func(in io.Reader, out io.Writer) {
+			conn, err := hatch.Dial(in, out)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			failing(conn)
+			_ = conn.Send(hatch.Up{End: &hatch.End{Error: "the self-test failed"}})
+		})
+		var unsafe *UnsafeError
+		if !errors.As(err, &unsafe) || strings.Contains(err.Error(), "\x1b") || !strings.Contains(err.Error(), "gateway") {
+			t.Errorf("%v", err)
+		}
+		if got := s.types(); !strings.Contains(got, "no such job") {
+			t.Errorf("recorded %s", got)
+		}
+		if status, ok := s.told[0].Body.(event.DockerContainerStatus); !ok || status.Status != "unhealthy" {
+			t.Errorf("told first: %+v", s.told[0])
+		}
+	})
+	t.Run("begins", func(t *testing.T) {
+		s := newStage(t)
+		_, err := s.run(t.Context(), s.works(failing))
+		var unsafe *UnsafeError
+		if !errors.As(err, &unsafe) {
+			t.Errorf("%v", err)
+		}
+		if got := s.types(); !strings.Contains(got, "no such job") {
+			t.Errorf("recorded %s", got)
+		}
+	})
+}
+
+// What a container that was taken over may say: the session ends, the journal stays sound,
+// and nothing that acts on a terminal gets through.
+func TestSessionOfAHostileContainer(t *testing.T) {
+	raw := func(lines ...string) func(*hatch.Conn, io.Writer) {
+		return func(_ *hatch.Conn, out io.Writer) {
+			for _, line := range lines {
+				if _, err := io.WriteString(out, line+"\n"); err != nil {
+					return
+				}
+			}
+		}
+	}
+	const checked = `{"check":{"name":"walls","ok":true}}`
+	foreign := `{"type":"startRun","id":"e1","expertKey":"writer","timestamp":1,"jobId":"other","runId":"run","stepNumber":1,"inputMessages":[],"checkpointId":"c1","expert":{"key":"writer","name":"writer","version":"1.0.0"}}`
+	for name, c := range map[string]struct {
+		say  func(*hatch.Conn, io.Writer)
+		want string
+	}{
+		"no JSON":           {raw("hello \x1b[2J"), "cannot be trusted"},
+		"unknown member":    {raw(`{"rm":"-rf"}`), "cannot be trusted"},
+		"nothing":           {raw(`{}`), "one thing"},
+		"two things":        {raw(`{"alive":true,"commit":1}`), "one thing"},
+		"twice the same":    {raw(`{"alive":true,"alive":true}`), "cannot be trusted"},
+		"a deep line":       {raw(strings.Repeat(`{"show":`, 20000)), "cannot be trusted"},
+		"no self-test":      {raw(`{"append":{"id":1,"event":` + foreign + `}}`), "without looking at its walls"},
+		"two names":         {raw(`{"hello":{"protocol":1,"version":"v"}}`), "twice who it is"},
+		"a late check":      {raw(checked, `{"show":`+strings.Replace(strings.Replace(foreign, "startRun", "skillDisconnected", 1), "other", "job", 1)+`}`, checked), "more checks than there are"},
+		"another job":       {raw(checked, `{"append":{"id":1,"event":`+foreign+`}}`), "another job"},
+		"a broken event":    {raw(checked, `{"append":{"id":1,"event":{"type":"startRun","id":7}}}`), "cannot be understood"},
+		"an unknown event":  {raw(checked, `{"append":{"id":1,"event":{"type":"ownTheHost"}}}`), "cannot be understood"},
+		"shows what counts": {raw(checked, `{"show":`+foreign+`}`), "to be recorded"},
+		"an endless line": {func(_ *hatch.Conn, out io.Writer) {
+			_, _ = io.WriteString(out, `{"log":{"level":"INFO","text":"`)
+			chunk := strings.Repeat("x", 1<<20)
+			for {
+				if _, err := io.WriteString(out, chunk); err != nil {
+					return
+				}
+			}
+		}, "longer than 64 MiB"},
+		"dies at once": {func(*hatch.Conn, io.Writer) {}, "ended with code 7"},
+		"never reads": {func(_ *hatch.Conn, out io.Writer) {
+			for i := int64(1); ; i++ {
+				if _, err := fmt.Fprintf(out, "{\"commit\":%d}\n", i); err != nil {
+					return
+				}
+			}
+		}, "does not read the answers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.exit = Exit{Code: 7}
+			_, err := s.run(t.Context(), func(in io.Reader, out io.Writer) {
+				conn, err := hatch.Dial(in, out)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c.say(conn, out)
+			})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it ended with %v, not with %q", err, c.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "\x1b") {
+				t.Errorf("it can act on a terminal: %q", err)
+			}
+			if got := s.types(); !strings.Contains(got, "no such job") {
+				t.Errorf("recorded %s", got)
+			}
+		})
+	}
+}
+
+// The first line must come from a perstack that speaks as we do.
+func TestSessionOfAStranger(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"hello":{"protocol":99,"version":"v9"}}`: "protocol 99",
+		`{"alive":true}`:                       "does not say who it is",
+		`{"check":{"name":"walls","ok":true}}`: "does not say who it is",
+	} {
+		s := newStage(t)
+		_, err := s.run(t.Context(), func(_ io.Reader, out io.Writer) { _, _ = io.WriteString(out, line+"\n") })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// A container cannot fill the disk of the host.
+func TestSessionLimitsTheJournal(t *testing.T) {
+	s := newStage(t)
+	s.limits.MaxJournalBytes = 2000
+	_, err := s.run(t.Context(), func(in io.Reader, out io.Writer) {
+		conn, err := hatch.Dial(in, out)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { _ = conn.Serve() }()
+		_ = conn.Send(passed)
+		j, err := conn.Store().Open(t.Context(), stageJob)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		e := event.Event{ID: "e1", JobID: stageJob, RunID: "run", ExpertKey: "writer", StepNumber: 1,
+			Body: event.StartRun{CheckpointID: "c1", MaxSteps: 10, InputMessages: []*event.Message{}, Expert: event.ExpertRef{Key: "writer", Name: "writer", Version: "1.0.0"}}}
+		for i := 0; err == nil; i++ {
+			e.ID = fmt.Sprintf("e%d", i)
+			_, err = j.Append(t.Context(), e)
+			e.Body = event.LimitWarning{Limit: event.LimitSteps}
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "maxJournalBytes") {
+		t.Errorf("it ended with %v", err)
+	}
+	if got := s.types(); !strings.HasSuffix(got, "stopRunByInterrupt") || len(got) > 2000 {
+		t.Errorf("recorded %s", got)
+	}
+}
+
+// Who interrupts gets a job that is saved, also if the container does not obey.
+func TestSessionIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	s := newStage(t)
+	result, err := s.run(ctx, func(in io.Reader, out io.Writer) {
+		conn, err := hatch.Dial(in, out)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { _ = conn.Serve() }()
+		_ = conn.Send(passed)
+		j, _ := conn.Store().Open(t.Context(), stageJob)
+		if _, err := j.Append(t.Context(), event.Event{ID: "e1", JobID: stageJob, RunID: "run", ExpertKey: "writer", StepNumber: 1,
+			Body: event.StartRun{CheckpointID: "c1", MaxSteps: 10, InputMessages: []*event.Message{}, Expert: event.ExpertRef{Key: "writer", Name: "writer", Version: "1.0.0"}}}); err != nil {
+			t.Error(err)
+		}
+		cancel(errors.New("ctrl-c"))
+		if stop := <-conn.Stopped(); stop.Reason != "ctrl-c" {
+			t.Errorf("told to stop because of %q", stop.Reason)
+		}
+		// It does not save, and ends.
+	})
+	if err != nil || result.Status != event.StatusStoppedByInterrupt {
+		t.Errorf("it ended as %+v, %v", result, err)
+	}
+}
+
+// A container that hangs is ended: before it is ready, and while it works.
+func TestSessionDeadlines(t *testing.T) {
+	for want, set := range map[string]func(*expert.Docker){
+		"startTimeout": func(d *expert.Docker) { d.StartTimeout = 50 * time.Millisecond },
+		"idleTimeout":  func(d *expert.Docker) { d.IdleTimeout = 50 * time.Millisecond },
+	} {
+		t.Run(want, func(t *testing.T) {
+			s := newStage(t)
+			set(&s.limits)
+			_, err := s.run(t.Context(), func(io.Reader, io.Writer) { <-s.stopped })
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it ended with %v", err)
+			}
+		})
+	}
+}
+
+// What the container says is recorded without the secrets that only the host knows.
+func TestSessionRedacts(t *testing.T) {
+	s := newStage(t)
+	s.redact = func(text string) string { return strings.ReplaceAll(text, "answer", "[redacted: X]") }
+	result, err := s.run(t.Context(), s.works(nil))
+	if err != nil || strings.Contains(result.Text, "answer") || !strings.Contains(result.Text, "[redacted: X]") {
+		t.Errorf("%+v, %v", result, err)
+	}
+}

@@ -1,0 +1,187 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+)
+
+// started is what came of a start.
+type started struct {
+	container *launched
+	err       error
+}
+
+// take returns the container: the one that was started ahead, else a new one.
+func (s *Site) take(ctx context.Context) (*launched, error) {
+	if s.ahead == nil {
+		return s.launch(ctx, roleRuntime)
+	}
+	select {
+	case early := <-s.ahead:
+		return early.container, early.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Start creates the container, attaches to it and starts it.
+func (s *Site) Start(ctx context.Context) (*Container, error) {
+	c, err := s.take(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start the container: %w", err)
+	}
+	exited := make(chan Exit, 1)
+	s.working.Go(func() {
+		end := <-c.exited
+		switch {
+		case end.Err != nil:
+			s.status(roleRuntime, "error", "it is not known how it ended")
+		case end.OutOfMemory:
+			s.status(roleRuntime, "error", "out of memory")
+		case end.Code != 0:
+			s.status(roleRuntime, "error", fmt.Sprintf("exit code %d", end.Code))
+		default:
+			s.status(roleRuntime, "stopped", "")
+		}
+		exited <- end
+	})
+	return &Container{Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr, Exited: exited}, nil
+}
+
+// Stop ends the container at once.
+func (s *Site) Stop(ctx context.Context) error {
+	_, err := s.engine.api.ContainerKill(ctx, s.name(string(roleRuntime)), client.ContainerKillOptions{Signal: "SIGKILL"})
+	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // not there, or not running
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stop the container: %w", err)
+	}
+	return nil
+}
+
+// A launched container runs, and we hold its three streams.
+type launched struct {
+	id     string
+	stdin  io.WriteCloser
+	stdout io.ReadCloser
+	stderr io.ReadCloser
+	exited <-chan Exit
+}
+
+// launch creates a container, attaches to it and starts it. It is attached before it
+// runs, so that nothing of what it says is lost: the engine keeps no log.
+func (s *Site) launch(ctx context.Context, r role) (*launched, error) {
+	s.status(r, "starting", "")
+	api := s.engine.api
+	var id string
+	err := s.make(ctx, func(ctx context.Context) error {
+		made, err := api.ContainerCreate(ctx, s.containerOptions(r))
+		id = made.ID
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r == roleProxy { // older engines take one network at creation
+		err := s.make(ctx, func(ctx context.Context) error {
+			_, err := api.NetworkConnect(ctx, s.outer.id, client.NetworkConnectOptions{
+				Container:      id,
+				EndpointConfig: &network.EndpointSettings{GwPriority: 1}, // the way out, where the engine asks
+			})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	// The connection outlives ctx, and ends with the site.
+	attached, err := api.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(s.ctx, attached.Close)
+	wait := s.wait(ctx, id)
+	err = s.make(ctx, func(ctx context.Context) error {
+		_, err := api.ContainerStart(ctx, id, client.ContainerStartOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.status(r, "running", "")
+
+	c := &launched{id: id, stdin: &input{&attached.HijackedResponse}}
+	stdout, toStdout := io.Pipe()
+	stderr, toStderr := io.Pipe()
+	c.stdout, c.stderr = stdout, stderr
+	s.working.Go(func() {
+		_, err := stdcopy.StdCopy(toStdout, toStderr, attached.Reader)
+		if s.ctx.Err() != nil {
+			err = nil // we ended it: an end like any other
+		}
+		toStdout.CloseWithError(err)
+		toStderr.CloseWithError(err)
+		attached.Close()
+	})
+	// What nobody reads any more must not keep the copy waiting.
+	context.AfterFunc(s.ctx, func() {
+		toStdout.Close()
+		toStderr.Close()
+	})
+	exited := make(chan Exit, 1)
+	c.exited = exited
+	s.working.Go(func() { exited <- s.ending(id, wait) })
+	return c, nil
+}
+
+// wait asks the engine to tell when a container ends. The answer outlives ctx; that the
+// engine has understood does not.
+func (s *Site) wait(ctx context.Context, id string) client.ContainerWaitResult {
+	until, cancel := context.WithCancel(s.ctx)
+	defer context.AfterFunc(ctx, cancel)()
+	return s.engine.api.ContainerWait(until, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+}
+
+// errClosed says that the site was closed while its container ran.
+var errClosed = errors.New("the container was removed")
+
+// ending waits for the end of a container and asks how it ended.
+func (s *Site) ending(id string, wait client.ContainerWaitResult) Exit {
+	select {
+	case <-wait.Result:
+	case err := <-wait.Error:
+		if s.ctx.Err() != nil {
+			err = errClosed
+		}
+		return Exit{Code: -1, Err: err}
+	case <-s.ctx.Done():
+		return Exit{Code: -1, Err: errClosed}
+	}
+	found, err := s.engine.api.ContainerInspect(s.ctx, id, client.ContainerInspectOptions{})
+	if err != nil {
+		return Exit{Code: -1, Err: err}
+	}
+	state := found.Container.State
+	if state == nil {
+		return Exit{Code: -1, Err: errors.New("the engine does not say how the container ended")}
+	}
+	// The engine also sets the mark when a child ran out of memory, which ends only the child.
+	const killed = 128 + 9
+	return Exit{Code: state.ExitCode, OutOfMemory: state.OOMKilled && state.ExitCode == killed}
+}
+
+// An input is the standard input of a container. Closing it leaves the output open.
+type input struct{ conn *client.HijackedResponse }
+
+func (i *input) Write(p []byte) (int, error) { return i.conn.Conn.Write(p) }
+
+func (i *input) Close() error { return i.conn.CloseWrite() }

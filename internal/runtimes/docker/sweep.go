@@ -1,0 +1,24 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+)
+
+// Sweep removes what runs left behind whose process is gone. It never touches what belongs
+// to a living one, or to another machine or container that uses the same engine.
+//
+// It cannot meet a run that is just being made: whatever is made has its owner's labels
+// from the first moment, and the owner lives.
+func (e *Engine) Sweep(ctx context.Context) (removed int, err error) {
+	containers, networks, err := e.sweep(ctx)
+	return containers + networks, err
+}
+
+func (e *Engine) sweep(ctx context.Context) (containers, networks int, err error) {
+	containers, networks, err = e.remove(ctx, ofRuns(), isOrphan)
+	if err != nil {
+		err = fmt.Errorf("remove what ended runs left on the container engine: %w", err)
+	}
+	return containers, networks, err
+}

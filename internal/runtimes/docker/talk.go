@@ -1,0 +1,121 @@
+package docker
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// A talk is the lines that pass between a session and a container, each direction on a
+// goroutine of its own: a container that does not read must not keep the session from
+// noticing.
+type talk struct {
+	ups    chan hatch.Up // closed when there are no more
+	err    error         // why; set before ups is closed; nil at the end of the stream
+	exited <-chan Exit
+	stderr tail
+
+	queue chan hatch.Down
+	over  chan struct{}
+	once  sync.Once
+}
+
+// maxWaiting is how many answers may wait to be written. An engine waits for each before
+// it asks for much more.
+const maxWaiting = 1024
+
+// newTalk sends these lines first, and listens.
+func newTalk(c *Container, first [][]byte) *talk {
+	t := &talk{ups: make(chan hatch.Up), exited: c.Exited, queue: make(chan hatch.Down, maxWaiting), over: make(chan struct{})}
+	go t.write(c.Stdin, first)
+	go t.read(c.Stdout)
+	go func() { _, _ = io.Copy(&t.stderr, c.Stderr) }() // what it could not read is no worse than silence
+	return t
+}
+
+// send puts a line into the queue.
+func (t *talk) send(down hatch.Down) error {
+	select {
+	case t.queue <- down:
+		return nil
+	default:
+		return errors.New("the container asks for much and does not read the answers")
+	}
+}
+
+// write writes until the talk is over. A container that is gone shows on the other side.
+func (t *talk) write(to io.WriteCloser, first [][]byte) {
+	defer to.Close()
+	w := hatch.NewWriter(to)
+	var err error
+	for _, line := range first {
+		if err == nil {
+			err = w.Raw(line)
+		}
+	}
+	for err == nil {
+		select {
+		case down := <-t.queue:
+			err = w.Write(down)
+		case <-t.over:
+			return
+		}
+	}
+}
+
+func (t *talk) read(from io.Reader) {
+	defer close(t.ups)
+	r := hatch.NewReader(from)
+	for {
+		up, err := r.Up()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.err = err
+			return
+		}
+		select {
+		case t.ups <- up:
+		case <-t.over:
+			t.err = errors.New("nobody listens any more")
+			return
+		}
+	}
+}
+
+// hangUp ends both directions. It may be called more than once.
+func (t *talk) hangUp() { t.once.Do(func() { close(t.over) }) }
+
+// A tail keeps the end of what was written to it.
+type tail struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+// maxTail is how much of what a container wrote to standard error is shown.
+const maxTail = 2000
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.data = append(t.data, p...); len(t.data) > 2*maxTail {
+		t.data = append([]byte(nil), t.data[len(t.data)-maxTail:]...)
+	}
+	return len(p), nil
+}
+
+// text is what was kept, safe to print.
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data := t.data
+	if len(data) > maxTail {
+		data = data[len(data)-maxTail:]
+	}
+	return strings.TrimSpace(terminal.CleanLine(strings.ToValidUTF8(string(data), "")))
+}
