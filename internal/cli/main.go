@@ -14,7 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/perstack-go/perstack/internal/cli/demo"
+	"github.com/perstack-go/perstack/internal/cli/docker"
+	"github.com/perstack-go/perstack/internal/cli/egress"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/inside"
 	"github.com/perstack-go/perstack/internal/cli/inspect"
 	"github.com/perstack-go/perstack/internal/cli/install"
 	"github.com/perstack-go/perstack/internal/cli/log"
@@ -88,6 +91,9 @@ afterwards and continued at any point.`,
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
 		demo.New(h, nil),
+		docker.New(h, nil),
+		inside.New(h, nil),
+		egress.New(h, nil),
 		inspect.New(h, nil),
 		install.New(h, nil),
 		log.New(h, nil),

@@ -69,6 +69,19 @@ func (h *Host) Interruptible(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
+// WithoutDumps keeps signals whose only use is to end a program with a dump of what it does
+// from doing that, until the function that it returns is called. It is for a process that
+// others of its user must not be able to end. They are caught and not ignored: ignoring
+// would be passed on to commands.
+func WithoutDumps() (stop func()) {
+	if len(dumping) == 0 {
+		return func() {} // no names would mean all signals
+	}
+	nobody := make(chan os.Signal, 1)
+	signal.Notify(nobody, dumping...)
+	return func() { signal.Stop(nobody) }
+}
+
 // Saves says that the command saves its work when it is stopped.
 func (h *Host) Saves() { h.saves.Store(true) }
 

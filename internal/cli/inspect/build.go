@@ -18,6 +18,7 @@ func newCard(c *expert.Config, e *expert.Expert, env expert.Env, flag string) *C
 	b := &builder{config: c, env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
 		Runtime:  cmp.Or(c.Runtime, expert.DefaultRuntime),
+		Docker:   walls(c),
 		Limits:   limits(c),
 		Prices:   prices(c),
 		Models:   models(c),

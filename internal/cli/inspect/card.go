@@ -16,6 +16,7 @@ type Card struct {
 	Expert    string     `json:"expert"`
 	Config    string     `json:"config"`
 	Runtime   string     `json:"runtime"`
+	Docker    *Walls     `json:"docker,omitzero"` // only with that runtime
 	Provider  Provider   `json:"provider"`
 	Limits    Limits     `json:"limits"`
 	Prices    []Price    `json:"prices"`             // what the file says, by model
@@ -153,7 +154,7 @@ type Skill struct {
 	AllowPrivateEndpoint bool     `json:"allowPrivateEndpoint,omitzero"`
 
 	Env            []Variable `json:"env"`
-	AllowedDomains []string   `json:"allowedDomains"` // empty is any host
+	AllowedDomains []string   `json:"allowedDomains"` // empty is any host, and none behind a wall
 
 	StartTimeoutMS int64 `json:"startTimeoutMs,omitzero"`
 	CallTimeoutMS  int64 `json:"callTimeoutMs,omitzero"`

@@ -43,6 +43,7 @@ func (c *Card) text() string {
 	p.line("%s, from %s", c.Expert, c.Config)
 	p.field("  ", "provider", c.Provider.line())
 	p.field("  ", "runtime", c.Runtime)
+	p.field("  ", "walls", c.Docker.line())
 	p.field("  ", "limits", c.Limits.line())
 	p.field("  ", "price", c.price())
 	p.field("  ", "delegation", c.delegation())
@@ -56,13 +57,13 @@ func (c *Card) text() string {
 		}
 	}
 	for _, e := range c.Experts {
-		p.expert(e)
+		p.expert(c, e)
 	}
 	p.findings(c.Findings)
 	return p.String()
 }
 
-func (p *printer) expert(e Expert) {
+func (p *printer) expert(c *Card, e Expert) {
 	p.WriteString("\n")
 	p.line("Expert %s %s", e.Key, e.Version)
 	p.field("  ", "about", cut(e.Description))
@@ -81,11 +82,11 @@ func (p *printer) expert(e Expert) {
 	}
 	p.field("  ", "provider", prefixed("runs for it: ", runs))
 	for _, s := range e.Skills {
-		p.skill(s)
+		p.skill(s, c.hosts(s))
 	}
 }
 
-func (p *printer) skill(s Skill) {
+func (p *printer) skill(s Skill, hosts string) {
 	kind := s.Type
 	if s.BuiltIn {
 		kind = "part of perstack"
@@ -102,9 +103,12 @@ func (p *printer) skill(s Skill) {
 	p.field(in, "headers", strings.Join(s.Headers, ", "))
 	if !s.BuiltIn && s.Type != "interactiveSkill" {
 		p.field(in, "gets", variables(s.Env))
-		p.field(in, "hosts", hosts(s))
+		p.field(in, "hosts", hosts)
 		p.field(in, "starts", s.starts())
 		p.field(in, "timeouts", fmt.Sprintf("%v to start, %v a call without news", ms(s.StartTimeoutMS), ms(s.CallTimeoutMS)))
+	}
+	if s.BuiltIn {
+		p.field(in, "hosts", prefixed("commands may reach ", nonEmpty(hosts)))
 	}
 	p.tools(in, s)
 }

@@ -111,18 +111,6 @@ func variables(all []Variable) string {
 	return strings.Join(words, ", ")
 }
 
-// hosts says what a server may reach. The local runtime holds no process to it; a
-// finding says so.
-func hosts(s Skill) string {
-	if len(s.AllowedDomains) > 0 {
-		return strings.Join(s.AllowedDomains, ", ")
-	}
-	if s.Endpoint != "" {
-		return "" // perstack itself speaks to the endpoint, and to nothing else
-	}
-	return "any"
-}
-
 func (s Skill) starts() string {
 	if s.Lazy {
 		return "in the background, or with a lockfile when it is first used"

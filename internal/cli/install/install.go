@@ -111,6 +111,7 @@ func run(ctx context.Context, opts *Options) error {
 	if err := plan.missingEnv(p.env.Get).Err(); err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
+	p.tellWalls(plan)
 	p.tellKeys(plan)
 	p.say("Collecting tool definitions...")
 	if err := p.collect(ctx, plan); err != nil {

@@ -2,6 +2,7 @@ package install
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -15,6 +16,15 @@ func (p *project) noteMissing() {
 				p.warn(fmt.Sprintf("%q delegates to %q, which is not in the file; this version cannot lock it yet", e.Key, key))
 			}
 		}
+	}
+}
+
+// tellWalls says that programs are going to be started without the walls that the file
+// asks for: who reads runtime = "docker" would not expect it.
+func (p *project) tellWalls(plan *plan) {
+	starts := slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && s.skill.Type == expert.StdioSkill })
+	if starts && p.config.Runtime == expert.DockerRuntime {
+		p.warn("skills are started on this machine, without the walls of runtime docker, to see which tools they offer")
 	}
 }
 

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"strings"
 	"testing"
 )
@@ -24,5 +25,34 @@ command = "web"
 		`or set toolPrefix = true for the skill; or give the Expert another name, since the last part of it is the name of the tool` + "\n"
 	if got := b.errOut.String(); strings.Count(got, want) != 1 {
 		t.Errorf("%q is not in\n%s", want, got)
+	}
+}
+
+// Who asks for walls is told, before a program starts, that there are none here.
+func TestWallsAreTold(t *testing.T) {
+	const line = "perstack: skills are started on this machine, without the walls of runtime docker, to see which tools they offer\n"
+	b := newBench(t, "runtime = \"docker\"\n"+twoExperts)
+	b.during = func(context.Context, string) {
+		if !strings.Contains(b.errOut.String(), line) {
+			t.Error("a program was started before it was told")
+		}
+	}
+	if _, err := b.install(t.Context()); err != nil || strings.Count(b.errOut.String(), line) != 1 {
+		t.Errorf("%v: %s", err, b.errOut.String())
+	}
+	// Nothing is started the second time, nor by --check.
+	for _, change := range [][]func(*Options){nil, {check}} {
+		if _, err := b.install(t.Context(), change...); err != nil || len(b.asked) > 0 || strings.Contains(b.errOut.String(), line) {
+			t.Errorf("%v, asked %q: %s", err, b.asked, b.errOut.String())
+		}
+	}
+	for name, file := range map[string]string{
+		"no walls":   "runtime = \"local\"\n" + twoExperts,
+		"no program": "runtime = \"docker\"\n[experts.a]\ninstruction = \"x\"\n[experts.a.skills.web]\ntype = \"mcpHttpSkill\"\nendpoint = \"https://a.example/\"\n",
+	} {
+		b := newBench(t, file)
+		if _, err := b.install(t.Context()); err != nil || strings.Contains(b.errOut.String(), line) {
+			t.Errorf("%s: %v: %s", name, err, b.errOut.String())
+		}
 	}
 }

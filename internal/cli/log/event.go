@@ -99,9 +99,12 @@ func (p *printer) notes(body event.Body) {
 	case event.ModelFallback:
 		p.field("  Model", fmt.Sprintf("%s → %s (%s)", b.From, b.To, b.Reason))
 	case event.ProxyAccess:
-		p.field("  Access", strings.TrimSpace(fmt.Sprintf("%s %s:%d %s", b.Action, b.Domain, b.Port, b.Reason)))
+		p.field("  Access", fmt.Sprintf("%s %s:%d", b.Action, b.Domain, b.Port))
+		p.given("  Gate", b.Who())
+		p.given("  Reason", b.Why())
 	case event.SandboxCheck:
 		p.field("  Check", fmt.Sprintf("%s, ok: %t", b.Check, b.OK))
+		p.given("  Found", b.Message)
 	case event.DockerBuildProgress:
 		p.field("  Image", fmt.Sprintf("%s %s %s", b.Service, b.Stage, b.Message))
 	case event.DockerContainerStatus:

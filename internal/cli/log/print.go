@@ -27,6 +27,13 @@ func (p *printer) line(text string) {
 func (p *printer) blank()                   { p.write("\n") }
 func (p *printer) field(name, value string) { p.line(name + ": " + value) }
 
+// given is field for what may be absent.
+func (p *printer) given(name, value string) {
+	if value != "" {
+		p.field(name, value)
+	}
+}
+
 // text writes a longer text behind a name: cut to n characters and put between the
 // marks, or, when everything is asked for, as it is.
 func (p *printer) text(indent, name, mark, value string, n int) {

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -21,15 +22,21 @@ func (p *Printer) notes(e event.Event) []row {
 	case event.ModelFallback:
 		return note(yellow, "Model", b.From+" → "+b.To, b.Reason)
 	case event.ProxyAccess:
-		if p.opts.Verbose || b.Action != "allowed" {
-			return note(outcome(b.Action == "allowed"), "Network", fmt.Sprintf("%s %s:%d", b.Action, b.Domain, b.Port), b.Reason)
-		}
+		return p.network(b)
 	case event.SandboxCheck:
 		if !b.OK {
-			return note(red, "Sandbox", b.Check, "The check failed.")
+			return note(red, "Sandbox", b.Check+" failed", cmp.Or(b.Message, "The check failed."))
 		}
 		if p.opts.Verbose {
-			return note(green, "Sandbox", b.Check, "")
+			return note(green, "Sandbox", b.Check, b.Message)
+		}
+	case event.DockerContainerStatus:
+		if bad := b.Status == "error" || b.Status == "unhealthy"; bad || p.opts.Verbose {
+			return note(outcome(!bad), "Container", b.Service+" "+b.Status, b.Message)
+		}
+	case event.DockerBuildProgress:
+		if failed := b.Stage == "error"; failed || p.opts.Verbose {
+			return note(outcome(!failed), "Image", b.Service+" "+b.Stage, b.Message)
 		}
 	}
 	if p.opts.Verbose {
@@ -57,10 +64,6 @@ func (p *Printer) verbose(e event.Event) []row {
 		return note(plain, "Skill Disconnected", b.SkillName, "")
 	case event.SkillStderr:
 		return []row{{label: "Skill Output", summary: b.SkillName, body: p.head(b.Message, dim)}}
-	case event.DockerBuildProgress:
-		return note(outcome(b.Stage != "error"), "Image", b.Service+" "+b.Stage, b.Message)
-	case event.DockerContainerStatus:
-		return note(outcome(b.Status != "error" && b.Status != "unhealthy"), "Container", b.Service+" "+b.Status, b.Message)
 	}
 	return nil
 }

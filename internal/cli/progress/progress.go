@@ -2,8 +2,8 @@
 //
 // A [Printer] receives the events of a job, derives from them what a person cares
 // about ([event.Timeline]) and prints each finding once, as soon as it is known, and a
-// line for a slow call that starts. Nothing is redrawn, so the output may be scrolled,
-// copied and redirected. It never decides about a run, reads no clock and keeps no
+// line for a slow call that starts. Nothing is redrawn but the bar of an image that is
+// made, on a terminal, so the output may be scrolled, copied and redirected. It never decides about a run, reads no clock and keeps no
 // text after it was printed. Start reading at [New].
 package progress
 
@@ -24,7 +24,8 @@ package progress
 //  5. Colours help and never carry the meaning alone: without them, nothing is lost.
 //  6. What is under way is a dim line without a bullet (live.go, skill.go); the row of a
 //     call follows.
-//  7. A failed write is returned at once. Nobody watches any more, and the run stops.
+//  7. Only the bar of an image has no end of line (image.go). What comes next erases it.
+//  8. A failed write is returned at once. Nobody watches any more, and the run stops.
 
 import (
 	"bytes"
@@ -65,6 +66,9 @@ type Printer struct {
 	thought  map[string]bool            // Runs of whose generation the reasoning was shown
 	watches  map[callKey]*watch         // of the calls that are running
 	servers  map[skillKey]bool          // of skills, that have been started
+	refusals map[refusal]int            // of the network, by what was refused
+	making   imageView                  // of the image that is made
+	unended  bool                       // the last line is a bar
 	out      bytes.Buffer               // the rows of the current event
 }
 
@@ -79,7 +83,7 @@ func New(w io.Writer, opts Options) *Printer {
 		opts.Redact = func(text string) string { return text }
 	}
 	return &Printer{w: w, opts: opts, lanes: make(map[string]*lane), runs: make(map[string]int), working: make(map[string]bool), failed: make(map[string]map[string]bool),
-		thought: make(map[string]bool), watches: make(map[callKey]*watch), servers: make(map[skillKey]bool)}
+		thought: make(map[string]bool), watches: make(map[callKey]*watch), servers: make(map[skillKey]bool), refusals: make(map[refusal]int)}
 }
 
 // Emit prints what e has to tell a person, which is often nothing. The events may be
@@ -93,6 +97,7 @@ func (p *Printer) Emit(e event.Event) error {
 	for _, r := range p.notes(e) {
 		p.draw(p.enter(e.RunID), r)
 	}
+	bar := p.image(e)
 	p.skill(e)
 	activities := p.timeline.Apply(e)
 	p.live(e)
@@ -101,10 +106,15 @@ func (p *Printer) Emit(e event.Event) error {
 		p.draw(p.enterOf(a), p.activity(a))
 	}
 	p.forget(e)
-	if p.out.Len() == 0 {
+	if p.out.WriteString(bar); p.out.Len() == 0 {
 		return nil
 	}
-	if _, err := p.w.Write(p.out.Bytes()); err != nil {
+	text := p.out.Bytes()
+	if p.unended {
+		text = append([]byte(eraseLine), text...)
+	}
+	p.unended = bar != ""
+	if _, err := p.w.Write(text); err != nil {
 		return fmt.Errorf("print progress: %w", err)
 	}
 	return nil

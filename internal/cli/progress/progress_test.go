@@ -62,8 +62,8 @@ func job() []event.Event {
 	)
 	events = append(events, call("r2", "writer", event.BaseSkill, "writeTextFile", `{"path":"a.md","text":"hello"}`, `{}`)...)
 	return append(events,
-		event.Event{JobID: "job1", RunID: "r2", Body: event.ProxyAccess{Action: "blocked", Domain: "example.com", Port: 443, Reason: "not allowed"}},
-		event.Event{JobID: "job1", RunID: "r2", Body: event.ProxyAccess{Action: "allowed", Domain: "ok.example", Port: 443}},
+		event.Event{JobID: "job1", RunID: "r2", Body: event.ProxyAccess{Action: "blocked", Domain: "example.com", Port: 443, Reason: "domain", Gate: "writer " + event.BaseSkill}},
+		event.Event{JobID: "job1", RunID: "r2", Body: event.ProxyAccess{Action: "allowed", Domain: "ok.example", Port: 443, Gate: "engine"}},
 		at("r2", "writer", event.CompleteRun{NewMessage: message(event.ExpertMessage, text("1\n2\n3\n4\n5\n6"))}),
 		at("r1", "lead", event.FinishAllToolCalls{}),
 		at("r1", "lead", event.Retry{Reason: `{"error":"Busy","message":"the provider is busy"}`}),
@@ -155,8 +155,14 @@ func hostileEvents() []event.Event {
 		{Body: event.ToolProgress{ToolCallID: hostile, Message: hostile}},
 		{Body: event.DockerBuildProgress{Stage: hostile, Service: hostile, Message: hostile}},
 		{Body: event.DockerContainerStatus{Status: hostile, Service: hostile, Message: hostile}},
+		{Body: event.DockerBuildProgress{Stage: "complete", Service: hostile, Message: hostile}},
+		{Body: event.DockerBuildProgress{Stage: "error", Service: hostile, Message: hostile}},
+		{Body: event.DockerContainerStatus{Status: "error", Service: hostile, Message: hostile}},
 		{Body: event.ProxyAccess{Action: hostile, Domain: hostile, Reason: hostile}},
-		{Body: event.SandboxCheck{Check: hostile}},
+		{Body: event.ProxyAccess{Action: "allowed", Domain: hostile, Gate: hostile}},
+		{Body: event.ProxyAccess{Action: "blocked", Domain: hostile, Reason: "domain", Gate: hostile + " " + hostile}},
+		{Body: event.SandboxCheck{Check: hostile, Message: hostile}},
+		{Body: event.SandboxCheck{Check: hostile, Message: hostile, OK: true}},
 	}
 	for _, tool := range []string{"writeTextFile", "readTextFile", "other"} {
 		events = append(events, call("r3", hostile, event.BaseSkill, tool, args, hostile)...)

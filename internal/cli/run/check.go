@@ -2,7 +2,10 @@ package run
 
 import (
 	"os"
+	"slices"
+	"strings"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/store"
 )
@@ -28,6 +31,18 @@ func (o *Options) check() error {
 	default:
 		return host.Usagef("--events %q is unknown; use full or lean", o.Events)
 	}
+	switch o.Runtime {
+	case "", expert.DefaultRuntime, expert.DockerRuntime:
+	case "perstack": // its older name
+		o.Runtime = expert.DefaultRuntime
+	default:
+		return host.Usagef("--runtime %q cannot be used; use local or docker", o.Runtime)
+	}
+	if o.BaseImage != "" {
+		if message, hint := expert.ImageReference(o.BaseImage); message != "" {
+			return host.Usagef("--base-image: %s; %s", message, hint)
+		}
+	}
 	switch {
 	case o.HasQuery && o.QueryFile != "":
 		return host.Usagef("the query is given twice; leave out the argument or --query-file")
@@ -52,6 +67,65 @@ func (o *Options) check() error {
 		}
 	}
 	return nil
+}
+
+// checkRuntime refuses flags that do not go with the runtime in use, and variables that
+// commands may not have, before the engine is asked for anything.
+func (o *Options) checkRuntime(runtime, provider string) error {
+	if runtime != expert.DockerRuntime {
+		for _, flag := range []struct {
+			name  string
+			given bool
+		}{{"--env", len(o.Env) > 0}, {"--base-image", o.BaseImage != ""}, {"--read-only-workspace", o.ReadOnlyWorkspace}} {
+			if flag.given {
+				return host.Usagef("%s goes with --runtime docker, not %s", flag.name, runtime)
+			}
+		}
+		return nil
+	}
+	return o.checkHanded(o.Env, provider)
+}
+
+// checkHanded refuses variables that commands may not have, or that are not there. What
+// was given is repeated only if it is the name of a variable: it may be a value, by
+// mistake, or come from a stranger's journal.
+func (o *Options) checkHanded(names []string, provider string) error {
+	var unset []string
+	seen := make(map[string]bool)
+	for i, name := range names {
+		upper := strings.ToUpper(name)
+		before, _, assigns := strings.Cut(name, "=")
+		switch {
+		case assigns && isVariable(before):
+			return host.Usagef("--env takes the name of a variable alone, and its value from your environment; write --env %s", before)
+		case !isVariable(name):
+			return host.Usagef("--env number %d is not the name of a variable; write --env NAME, without $ and value", i+1)
+		case expert.ProtectedEnv(name):
+			return host.Usagef("--env %s: the variable is protected, since the runtime sets it; leave it out", name)
+		case strings.HasPrefix(upper, "PERSTACK_"):
+			return host.Usagef("--env %s: the variable belongs to perstack itself, and commands cannot have it; leave it out", name)
+		case slices.Contains(expert.ProviderKeyEnv(provider), upper):
+			return host.Usagef("--env %s: the variable is the key of provider %s, and commands cannot have it; leave it out", name, provider)
+		case o.Host.Getenv(name) == "" && !seen[name]:
+			unset = append(unset, name)
+		}
+		seen[name] = true
+	}
+	if len(unset) > 0 {
+		return host.Usagef("--env: not set in the environment, or empty: %s; env files are not looked at", strings.Join(unset, ", "))
+	}
+	return nil
+}
+
+// isVariable reports whether a variable can be called so without surprising a shell.
+func isVariable(name string) bool {
+	for i, c := range name {
+		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // continues reports whether the run goes on with a recorded job.

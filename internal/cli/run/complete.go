@@ -1,6 +1,8 @@
 package run
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/perstack-go/perstack/expert"
@@ -30,23 +32,37 @@ func (o *Options) completeCheckpoint(cmd *cobra.Command, _ []string, _ string) (
 	return complete.Checkpoints(cmd, o.history(), o.ContinueJob, o.Continue)
 }
 
+// completeEnv offers the names of variables that commands may have, never their values.
+func (o *Options) completeEnv(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var names []cobra.Completion
+	for _, entry := range o.Host.Environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if value != "" && isVariable(name) && !expert.ProtectedEnv(name) && !strings.HasPrefix(strings.ToUpper(name), "PERSTACK_") {
+			names = append(names, name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 // registerCompletions tells the shell what the flags take.
 func registerCompletions(cmd *cobra.Command, o *Options) {
 	fixed := map[string][]cobra.Completion{
 		"output":   {outputJSON, outputText, outputProgress},
 		"events":   {eventsFull, eventsLean},
 		"provider": expert.Providers(),
+		"runtime":  {expert.DefaultRuntime, expert.DockerRuntime},
 
 		"reasoning-budget": {"none", "minimal", "low", "medium", "high"},
 	}
 	for flag, values := range fixed {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
 	}
-	// A number has nothing to offer, and files least of all.
-	for _, flag := range []string{"max-steps", "max-tokens", "max-cost", "max-duration", "max-depth", "max-parallel", "max-retries", "timeout", "max-workspace-bytes"} {
+	// A number, or the name of an image, has nothing to offer, and files least of all.
+	for _, flag := range []string{"max-steps", "max-tokens", "max-cost", "max-duration", "max-depth", "max-parallel", "max-retries", "timeout", "max-workspace-bytes", "base-image"} {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions))
 	}
 	must(cmd.RegisterFlagCompletionFunc("model", o.completeModel))
+	must(cmd.RegisterFlagCompletionFunc("env", o.completeEnv))
 	must(cmd.RegisterFlagCompletionFunc("continue-job", o.completeJob))
 	must(cmd.RegisterFlagCompletionFunc("resume-from", o.completeCheckpoint))
 	must(cmd.MarkFlagFilename("config", "toml"))

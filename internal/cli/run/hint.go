@@ -24,6 +24,15 @@ func (o *Options) again(jobID string, args ...string) string {
 	add("--model", o.Model)
 	add("--reasoning-budget", o.Reasoning)
 	add("--cassette", o.Cassette)
+	// Without these a job that ran behind a wall would go on without one.
+	add("--runtime", o.Runtime)
+	if o.ReadOnlyWorkspace {
+		words = append(words, "--read-only-workspace")
+	}
+	for _, name := range o.Env {
+		add("--env", name)
+	}
+	add("--base-image", o.BaseImage)
 	for _, path := range o.EnvPath {
 		add("--env-path", path)
 	}

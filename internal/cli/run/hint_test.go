@@ -16,9 +16,10 @@ import (
 // The command to paste repeats every flag that makes the run what it is.
 func TestHintRepeatsFlags(t *testing.T) {
 	o := &Options{Host: &host.Host{Command: "perstack"}, Config: "c.toml", Workspace: "w", Storage: "s", Provider: "anthropic", Model: "m", Reasoning: "high",
-		EnvPath: []string{"e1", "e2"}, MaxRetries: new(0), TimeoutMS: new(10)}
+		EnvPath: []string{"e1", "e2"}, MaxRetries: new(0), TimeoutMS: new(10),
+		Cassette: "a.toml", Runtime: "docker", ReadOnlyWorkspace: true, Env: []string{"A", "B"}, BaseImage: "debian:12"}
 	const want = "perstack run --continue-job j --config c.toml --workspace w --storage s --provider anthropic --model m --reasoning-budget high" +
-		" --env-path e1 --env-path e2 --max-retries 0 --timeout 10"
+		" --cassette a.toml --runtime docker --read-only-workspace --env A --env B --base-image debian:12 --env-path e1 --env-path e2 --max-retries 0 --timeout 10"
 	if got := o.again("j"); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

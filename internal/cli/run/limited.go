@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
@@ -90,6 +91,9 @@ func (o *output) duration(r engine.Result) error {
 		says = "maxDuration"
 	default:
 		says = flag + " of the run before"
+	}
+	if l := r.Limit; l != nil && l.Max > 0 && l.Max != allowed.Seconds() { // nobody else has another
+		allowed, says, raises = time.Duration(l.Max*float64(time.Second)), "totalTimeout in [docker]", "perstack.toml"
 	}
 	return fmt.Errorf("stopped: the run took the %s that it may take (%s); the time counts anew, and %s can allow more; go on with: %s",
 		shortSpan(allowed), says, raises, o.opts.again(r.JobID))

@@ -44,11 +44,15 @@ func within[N int | int64 | float64](n, most N) N {
 	return 0
 }
 
-// remember takes over what the job was limited to before, and who thought for it.
+// remember takes over what the job was limited to before, who thought for it, and where.
 func (s *setup) remember(j event.Job, by author) error {
 	s.recorded = recordedLimits(j)
 	s.limits = jobLimits(s.opts.Limits, s.config.Limits, s.recorded)
-	return s.chooseModel(by)
+	s.chooseRuntime(by)
+	if err := s.chooseModel(by); err != nil {
+		return err
+	}
+	return s.keepWalls(by)
 }
 
 // price returns what models cost, for a job that may cost so much and no more; nil for

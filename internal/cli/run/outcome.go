@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -49,7 +50,13 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 func (o *output) explain(err error) error {
 	var waiting *engine.WaitingError
 	var wrong *engine.Error
+	var lost *docker.LostError
+	var unusable *docker.EngineError
 	switch {
+	case errors.As(err, &lost):
+		return fmt.Errorf("%w; everything up to there is saved, go on with: %s", err, o.opts.again(lost.JobID))
+	case errors.As(err, &unusable):
+		return fmt.Errorf("%w; or use --runtime local, which has no walls", err)
 	case errors.As(err, &waiting):
 		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expert.Key, o.opts.ResumeFrom))
 	case errors.As(err, &wrong) && wrong.Kind == engine.KindInput && o.job.Status == event.JobCompleted && o.opts.saysNothing():

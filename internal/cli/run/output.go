@@ -33,11 +33,15 @@ type output struct {
 	rows   *progress.Printer
 
 	delegated map[string]bool // Runs, by whether another Expert asked
+	refused   map[string]bool // hosts that were refused, and to whom
 }
+
+// maxRefused is how many refused hosts are told of, where only the answer is wanted.
+const maxRefused = 20
 
 func newOutput(ctx context.Context, s *setup, e *expert.Expert, job event.Job) *output {
 	o := s.opts
-	out := &output{delegated: make(map[string]bool), opts: o, expert: e, limits: s.limits, file: s.config.Limits, job: job, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
+	out := &output{delegated: make(map[string]bool), refused: make(map[string]bool), opts: o, expert: e, limits: s.limits, file: s.config.Limits, job: job, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
 	if out.mode == "" {
 		out.mode = outputJSON
 		if o.Host.StdoutIsTerminal {
@@ -90,6 +94,11 @@ func (o *output) note(e event.Event) error {
 			say("perstack", "the definition of expert "+b.Expert+" has changed since the job began; it goes on with the new one")
 		case event.StartRun:
 			o.delegated[e.RunID] = b.DelegatedBy != nil
+		case event.ProxyAccess:
+			if seen := b.Who() + " " + b.Domain; b.Action != "allowed" && !o.refused[seen] && len(o.refused) < maxRefused {
+				o.refused[seen] = true // once: a program that is refused often tries again
+				say("perstack", b.Who()+" was kept from "+b.Domain+": "+b.Why())
+			}
 		case event.StopRunByError:
 			if o.delegated[e.RunID] { // the one that asked goes on, and may not say a word about it
 				say("perstack", "the delegate "+e.ExpertKey+" failed: "+b.Error.Message)

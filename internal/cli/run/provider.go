@@ -12,11 +12,24 @@ import (
 
 // model returns the model that thinks for the run: for e and all that it may ask.
 func (s *setup) model(e *expert.Expert) (model.Model, error) {
-	if s.opts.Cassette != "" && s.provider != "replay" {
-		return nil, host.Usagef("--cassette goes with --provider replay, not %s", s.provider)
+	choice, err := s.choice()
+	if err != nil {
+		return nil, err
 	}
 	experts, _ := s.config.Closure(e)
-	m, err := providers.OpenTeam(providers.Choice{
+	m, err := providers.OpenTeam(choice, experts)
+	if err != nil {
+		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	return m, nil
+}
+
+// choice says which model the run uses.
+func (s *setup) choice() (providers.Choice, error) {
+	if s.opts.Cassette != "" && s.provider != "replay" {
+		return providers.Choice{}, host.Usagef("--cassette goes with --provider replay, not %s", s.provider)
+	}
+	return providers.Choice{
 		Provider: s.provider,
 		Model:    s.modelName,
 		Setting:  s.setting(),
@@ -34,11 +47,7 @@ func (s *setup) model(e *expert.Expert) (model.Model, error) {
 			fmt.Fprintln(s.opts.Host.Stderr, "perstack: "+terminal.CleanLine(message))
 		},
 		Hide: s.opts.Host.Secrets.Add,
-	}, experts)
-	if err != nil {
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	return m, nil
+	}, nil
 }
 
 // setting is [provider.setting], if it belongs to the provider in use, after flags.

@@ -17,7 +17,6 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/store/file"
 )
@@ -39,6 +38,12 @@ type Options struct {
 	Model     string
 	Reasoning string
 	Cassette  string
+
+	Runtime           string   // local or docker; empty when not given
+	ReadOnlyWorkspace bool     // docker
+	WritableWorkspace bool     // docker: --read-only-workspace=false was said
+	Env               []string // docker: names of variables that commands get
+	BaseImage         string   // docker
 
 	Limits                expert.Limits // of the whole job; 0 when not given
 	MaxDepth, MaxParallel int           // 0 when not given
@@ -74,10 +79,15 @@ see what the Expert does as it happens; in a pipe every event is one line of JSO
 Skills are started before the first step, or, if perstack install has written a
 perstack.lock, when they are first used; then they must offer what they offered.
 
+With --runtime docker the whole Expert runs in a container: it sees the workspace
+and nothing else of this machine, and reaches the provider and the hosts that
+allowedDomains names, through a proxy that reports every try. The history stays
+here. --env hands variables to commands; [docker] in perstack.toml has more.
+
 A run is recorded below ./perstack and can be continued: with a new query, with
 the answer to a question, from an earlier checkpoint of any of its Experts, or
 where it was interrupted. It goes on with the provider and the model that it had,
-unless a flag or perstack.toml names others.
+and behind the walls that it had, unless a flag or perstack.toml names others.
 
 Limits hold for the whole job, with everything that its Experts delegate. Steps,
 tokens and cost count from its start, also when it is continued; the duration
@@ -95,6 +105,7 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
   perstack run planner "Tuesday" --continue -i
   perstack run writer "Another way" --continue-job JOB --resume-from CHECKPOINT
   perstack run lead "Ship it" --max-cost 0.50 --max-duration 30m
+  perstack run coder "Fix the tests" --runtime docker --base-image golang:1.26
   perstack run --continue-job JOB            go on after an interruption
   perstack run writer "Try it" --provider replay --cassette answers.toml`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -114,6 +125,7 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
+			opts.WritableWorkspace = cmd.Flags().Changed("read-only-workspace") && !opts.ReadOnlyWorkspace
 			opts.MaxRetries, opts.TimeoutMS = maxRetries.value, timeout.value
 			if asJSON {
 				if opts.Output != "" && opts.Output != outputJSON {
@@ -136,6 +148,10 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
 	flags.StringVar(&opts.Provider, "provider", "", "who runs the model (default: as perstack.toml says, else as the continued job had, else anthropic)")
 	flags.StringVar(&opts.Model, "model", "", "model to use (default: as perstack.toml says, else as the continued job had, else the provider's)")
 	flags.StringVar(&opts.Reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default low)")
+	flags.StringVar(&opts.Runtime, "runtime", "", "where the Expert runs: local or docker (default: as perstack.toml says, else local)")
+	flags.BoolVar(&opts.ReadOnlyWorkspace, "read-only-workspace", false, "nothing can change the workspace, with --runtime docker")
+	flags.StringArrayVar(&opts.Env, "env", nil, "variable of the environment that commands get, by its name, with --runtime docker; may be repeated")
+	flags.StringVar(&opts.BaseImage, "base-image", "", "image that brings programs for commands, with --runtime docker (default: as perstack.toml says, else none)")
 	flags.StringVar(&opts.Cassette, "cassette", "", "answers to play, with --provider replay")
 	flags.Var(&count[int]{&opts.Limits.MaxSteps, math.MaxInt32}, "max-steps", "steps of the whole job (default 100; of a continued job, what it had)")
 	flags.Var(&count[int64]{&opts.Limits.MaxTokens, expert.MostTokens}, "max-tokens", "tokens of the whole job, in and out (default: no limit)")
@@ -189,6 +205,9 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	if err := opts.checkRuntime(setup.runtime, setup.provider); err != nil {
+		return err
+	}
 	lock, err := setup.checkSkills(e)
 	if err != nil {
 		return err
@@ -197,7 +216,7 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	thinker, err := setup.model(e)
+	runtime, err := setup.place(e, lock, history)
 	if err != nil {
 		return err
 	}
@@ -207,23 +226,6 @@ func Run(ctx context.Context, opts *Options) error {
 	}
 	out := newOutput(ctx, setup, e, job)
 	defer out.close()
-	runtime := &local.Runtime{
-		Model:     thinker,
-		Store:     history,
-		Source:    h.Source,
-		Log:       opts.logger(),
-		Workspace: setup.workspace,
-		Protected: append(setup.envFiles, h.StoragePath(opts.Storage)),
-		ReadOnly:  setup.rules(),
-		Environ:   h.Environ,
-		Lock:      lock,
-		Env:       setup.env.Get,
-		CacheDir:  h.CachePath(),
-		Redact:    h.Secrets.Redact,
-
-		MaxWorkspaceBytes: setup.maxBytes(),
-		OneCallAtATime:    h.Reproducible,
-	}
 	h.Saves()
 	result, err := runtime.Run(ctx, engine.Job{
 		ID:     target.jobID,
@@ -245,6 +247,7 @@ func Run(ctx context.Context, opts *Options) error {
 		ModelName:     setup.modelName,
 		ContextWindow: setup.known().ContextWindow,
 		Version:       version.String(),
+		Walls:         setup.chosen(),
 	}, out.listener())
 	if err != nil {
 		return out.explain(err)

@@ -62,6 +62,10 @@ func TestFlags(t *testing.T) {
 		{"writer q --max-workspace-bytes 5000000000", with(func(o *Options) {
 			o.Expert, o.Query, o.HasQuery, o.MaxWorkspaceBytes = "writer", "q", true, 5_000_000_000
 		})},
+		{"writer --runtime docker --read-only-workspace --env A --env B,C --base-image debian:12 q", with(func(o *Options) {
+			o.Expert, o.Query, o.HasQuery, o.Runtime, o.ReadOnlyWorkspace, o.Env, o.BaseImage = "writer", "q", true, "docker", true, []string{"A", "B,C"}, "debian:12"
+		})},
+		{"--continue --read-only-workspace=false", with(func(o *Options) { o.Continue, o.WritableWorkspace = true, true })},
 		{"--continue-job j --resume-from c -i", with(func(o *Options) { o.ContinueJob, o.ResumeFrom, o.IsAnswer = "j", "c", true })},
 	}
 	for _, tt := range tests {
@@ -98,6 +102,10 @@ func TestCheck(t *testing.T) {
 		{"w q --job-id a/b", "invalid id"},
 		{"w q --continue-job ..", "invalid id"},
 		{"w q --resume-from .x", "invalid id"},
+		{"w q --runtime dokcer", `--runtime "dokcer" cannot be used; use local or docker`},
+		{"w q --runtime cursor", `--runtime "cursor" cannot be used; use local or docker`},
+		{"w q --base-image -x", "--base-image"},
+		{"w q --base-image Debian", "lower case"},
 	}
 	for _, tt := range tests {
 		o, err := parse(t, strings.Fields(tt.args)...)

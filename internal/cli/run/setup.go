@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -18,6 +19,7 @@ type setup struct {
 	config *expert.Config
 
 	workspace string
+	runtime   string
 	provider  string
 	modelName string
 	env       expert.Env
@@ -27,6 +29,7 @@ type setup struct {
 
 	limits      expert.Limits // of the whole job
 	recorded    expert.Limits // what the job was limited to before
+	kept        event.Walls   // what its container had before, and nobody says otherwise
 	maxDepth    int
 	maxParallel int
 	maxRetries  int
@@ -150,7 +153,7 @@ func (s *setup) expert(key string) (*expert.Expert, error) {
 	if !ok {
 		return nil, host.Usagef("expert %q not found in %s; it has: %s%s", key, s.config.Path, s.expertList(), s.nameFirst())
 	}
-	problems := s.config.Unsupported(e, s.provider, "")
+	problems := s.config.Unsupported(e, s.provider, s.runtime)
 	for _, w := range problems.Warnings() {
 		fmt.Fprintln(s.opts.Host.Stderr, "perstack: "+terminal.Clean(w.String()))
 	}

@@ -1,0 +1,183 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/docker"
+	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/testkit/engine"
+)
+
+// The real engine is shared with other tests, whose images are old too. So the command
+// gets to see those of this test alone.
+func TestPruneOnAnEngine(t *testing.T) {
+	engine.Need(t)
+	dir := t.TempDir()
+	env := map[string]string{"PERSTACK_LINUX_BINARY": engine.Binary(t)}
+	e, err := docker.Connect(t.Context(), os.Getenv, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	// load returns the name of the image that a run would use with these authorities.
+	load := func(name string) string {
+		env["SSL_CERT_FILE"] = filepath.Join(dir, name)
+		if err := os.WriteFile(env["SSL_CERT_FILE"], authority(t), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		spec, err := docker.Parts("", func(name string) string { return env[name] }, e.Arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := e.Image(t.Context(), spec, func(event.Body) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine.RemoveImage(t, engine.Need(t), id)
+		found, err := engine.Need(t).ImageInspect(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.RepoTags[0]
+	}
+	old := load("old.pem")
+	current := load("current.pem")
+	env["DOCKER_HOST"] = narrow(t, old, current)
+
+	run := func(opts Options) string {
+		t.Helper()
+		var out bytes.Buffer
+		h := &host.Host{Stdout: &out, Stderr: &out}
+		for name, value := range env {
+			h.Environ = append(h.Environ, name+"="+value)
+		}
+		opts.Host, opts.Executable = h, func() (string, error) { return "", nil }
+		if err := prune(t.Context(), &opts); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if out := run(Options{}); !strings.HasPrefix(out, "removed 1 image (") {
+		t.Errorf("first: %q", out)
+	}
+	there(t, map[string]bool{old: false, current: true})
+	if out := run(Options{}); out != "nothing to remove\n" {
+		t.Errorf("again: %q", out)
+	}
+	if out := run(Options{All: true, JSON: true}); !strings.HasPrefix(out, `{"images":1,"bytes":`) {
+		t.Errorf("all: %q", out)
+	}
+	there(t, map[string]bool{current: false})
+
+	env["PERSTACK_LINUX_BINARY"] = filepath.Join(dir, "nothing")
+	h := &host.Host{Environ: []string{"DOCKER_HOST=" + env["DOCKER_HOST"], "PERSTACK_LINUX_BINARY=" + env["PERSTACK_LINUX_BINARY"]}}
+	err = prune(t.Context(), &Options{Host: h, Executable: os.Executable})
+	if err == nil || !strings.Contains(err.Error(), "PERSTACK_LINUX_BINARY") || !strings.Contains(err.Error(), "--all") {
+		t.Errorf("without a program: %v", err)
+	}
+}
+
+func there(t *testing.T, want map[string]bool) {
+	t.Helper()
+	for name, want := range want {
+		if _, err := engine.Need(t).ImageInspect(t.Context(), name); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
+		}
+	}
+}
+
+// narrow is a way to the engine on which only these images can be seen, no containers and
+// no networks.
+func narrow(t *testing.T, tags ...string) string {
+	t.Helper()
+	whole, err := url.Parse(engine.Need(t).DaemonHost())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.Scheme != "unix" {
+		testkit.Missing(t, "an engine with a socket")
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "engine"}) },
+		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", whole.Path)
+		}},
+		ModifyResponse: func(r *http.Response) error {
+			path := r.Request.URL.Path
+			if r.Request.Method != http.MethodGet || !strings.HasSuffix(path, "/images/json") && !strings.HasSuffix(path, "/containers/json") && !strings.HasSuffix(path, "/networks") {
+				return nil
+			}
+			var list, kept []jsontext.Value
+			if err := json.UnmarshalRead(r.Body, &list); err != nil {
+				return err
+			}
+			for _, v := range list {
+				var image struct{ RepoTags []string }
+				if err := json.Unmarshal(v, &image); err != nil {
+					return err
+				}
+				if slices.ContainsFunc(image.RepoTags, func(tag string) bool { return slices.Contains(tags, tag) }) {
+					kept = append(kept, v)
+				}
+			}
+			data, err := json.Marshal(kept)
+			if err != nil {
+				return err
+			}
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+			r.Header.Set("Content-Length", strconv.Itoa(len(data)))
+			return nil
+		},
+	}
+	dir, err := os.MkdirTemp("", "narrow") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: proxy}
+	t.Cleanup(func() { server.Close() })
+	go func() { _ = server.Serve(listener) }()
+	return "unix://" + socket
+}
+
+// authority makes a certificate that is like no other.
+func authority(t *testing.T) []byte {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Unix(4000000000, 0)}
+	der, err := x509.CreateCertificate(nil, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}

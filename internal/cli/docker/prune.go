@@ -1,0 +1,139 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/docker"
+)
+
+// Options are what prune works with.
+type Options struct {
+	Host       *host.Host
+	Executable func() (string, error) // path of this program
+
+	All  bool
+	JSON bool
+}
+
+func newPrune(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h, Executable: os.Executable}
+	if runF == nil {
+		runF = prune
+	}
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove images that no run would use again",
+		Long: `Remove from the container engine the images that older versions of perstack made,
+those for base images that were replaced, and containers and networks of runs
+whose process is gone.
+
+The image that the next run would use stays, unless you say --all; it is then made
+again when it is needed, which takes a second. Images of which a container exists
+stay in any case, and so does everything that is not perstack's.`,
+		Example: `  perstack docker prune
+  perstack docker prune --all
+  perstack docker prune --json | jq .bytes`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return host.Usagef("prune takes no arguments, but got %q; it finds what is perstack's by itself", args[0])
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runF(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().BoolVarP(&opts.All, "all", "a", false, "also remove the image that the next run would use")
+	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print what was removed as JSON")
+	return cmd
+}
+
+func prune(ctx context.Context, opts *Options) (err error) {
+	h := opts.Host
+	e, err := docker.Connect(ctx, h.Getenv, h.Home)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	var keep docker.ImageSpec
+	if !opts.All {
+		if keep, err = opts.current(e.Arch); err != nil {
+			return fmt.Errorf("which image is of use cannot be told: %w; perstack docker prune --all removes them all", err)
+		}
+	}
+	pruned, err := e.Prune(ctx, opts.All, keep)
+	// What was removed before something failed is gone as well.
+	if opts.JSON {
+		return errors.Join(err, printJSON(h.Stdout, pruned))
+	}
+	if err != nil && pruned == (docker.Pruned{}) {
+		return err
+	}
+	return errors.Join(err, printWords(h.Stdout, pruned))
+}
+
+// current is what a run would make its image of.
+func (o *Options) current(arch string) (docker.ImageSpec, error) {
+	executable, err := o.Executable()
+	if err != nil {
+		return docker.ImageSpec{}, err
+	}
+	return docker.Parts(executable, o.Host.Getenv, arch)
+}
+
+func printWords(w io.Writer, p docker.Pruned) error {
+	var removed []string
+	if p.Images > 0 {
+		removed = append(removed, fmt.Sprintf("%s (%.1f MB)", count(p.Images, "image"), float64(p.Bytes)/1e6))
+	}
+	if p.Containers > 0 {
+		removed = append(removed, count(p.Containers, "container"))
+	}
+	if p.Networks > 0 {
+		removed = append(removed, count(p.Networks, "network"))
+	}
+	text := "nothing to remove"
+	switch n := len(removed); {
+	case n == 1:
+		text = "removed " + removed[0]
+	case n > 1:
+		text = "removed " + strings.Join(removed[:n-1], ", ") + " and " + removed[n-1]
+	}
+	if p.InUse > 0 {
+		text += "\n" + count(p.InUse, "image") + " in use by a container: kept"
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func printJSON(w io.Writer, p docker.Pruned) error {
+	data, err := json.Marshal(struct {
+		Images     int   `json:"images"`
+		Bytes      int64 `json:"bytes"`
+		Containers int   `json:"containers"`
+		Networks   int   `json:"networks"`
+		InUse      int   `json:"inUse"`
+	}{p.Images, p.Bytes, p.Containers, p.Networks, p.InUse})
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}

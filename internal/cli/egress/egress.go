@@ -1,0 +1,179 @@
+// Package egress is the command that runs the proxy of package egress as a program: in
+// the container beside an Expert, or for whatever a user wants to fence in.
+//
+// It decides nothing itself. Start reading at [New], then [Run].
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/egress"
+)
+
+// Options are what the command can be told.
+type Options struct {
+	Host *host.Host
+
+	Listen         string
+	Allow          []string
+	TokenFile      string
+	MaxConnections int
+	Policy         string // a file or - instead of the others
+}
+
+// defaultListen is where proxies are looked for.
+const defaultListen = "127.0.0.1:3128"
+
+// New returns the command. Tests hand in a runF to see the options.
+func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	if runF == nil {
+		runF = Run
+	}
+	cmd := &cobra.Command{
+		Use:   "egress",
+		Short: "Run the proxy that lets programs reach allowed hosts only",
+		Long: `Run the egress proxy: programs that use it reach the hosts you allow, over HTTPS,
+and nothing else. perstack run --runtime docker starts it beside every Expert; by
+itself it fences in whatever honours HTTPS_PROXY.
+
+A connection is made if the request is CONNECT to port 443, the host is allowed,
+every address it resolves to is public, and the TLS hello names that very host.
+The address that was checked is the one that is dialled. Nothing is decrypted.
+
+--allow api.example.com allows one host; *.example.com allows all below it, but
+not example.com itself. Without --allow everything is refused, and the output
+tells what a program asks for.
+
+Each decision is one line of JSON on standard output, written when it is made,
+before any byte flows; another line says how much a connection carried. The first
+line names the addresses the proxy listens at. The fields are in docs/egress.md.
+
+--policy reads gates, each with an address, a list and a token of its own, from a
+file, or from standard input: one line, after which the proxy runs until the input
+ends.
+
+A program that ignores the proxy is not stopped by it: that takes a network
+without another way out, as the Docker runtime has.
+
+Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
+129, 130 and 143 stopped by a signal.`,
+		Example: `  perstack egress --allow api.example.com --allow '*.example.org'
+  HTTPS_PROXY=http://127.0.0.1:3128 curl https://api.example.com/
+  perstack egress --listen 127.0.0.1:0 --token-file ~/.proxy-token --allow '*.example.org'
+  perstack egress --policy gates.json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return host.Usagef("perstack egress takes no arguments, but got %q; --allow names a host", args[0])
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
+				return err
+			}
+			if err := opts.check(cmd.Flags()); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Listen, "listen", defaultListen, "address and port to listen at; port 0 takes a free one")
+	flags.StringArrayVar(&opts.Allow, "allow", nil, "host that may be reached, or *.host for all below it; may be repeated")
+	flags.StringVar(&opts.TokenFile, "token-file", "", "file with the password that clients must send, with user name perstack")
+	flags.IntVar(&opts.MaxConnections, "max-connections", egress.DefaultMaxConnections, "connections that may be open at once")
+	flags.StringVar(&opts.Policy, "policy", "", "file with gates in JSON, or - for one line of standard input")
+	for _, name := range []string{"listen", "allow", "max-connections"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	return cmd
+}
+
+// check refuses flags that would be left without effect.
+func (o *Options) check(flags *pflag.FlagSet) error {
+	for _, name := range []string{"listen", "allow", "token-file", "max-connections"} {
+		if flags.Changed("policy") && flags.Changed(name) {
+			return host.Usagef("--%s has no meaning with --policy, which says it", name)
+		}
+	}
+	if o.MaxConnections < 1 || o.MaxConnections > egress.MaxConnections {
+		return host.Usagef("--max-connections must be from 1 to %d", egress.MaxConnections)
+	}
+	return nil
+}
+
+// errInputEnded is the end of standard input, which is that of whoever started this.
+var errInputEnded = errors.New("the input ended")
+
+// Run serves until the input ends, a signal comes or a decision cannot be reported. The
+// error carries the exit code.
+func Run(ctx context.Context, opts *Options) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	gates, err := opts.gates(ctx, cancel)
+	if err != nil {
+		return err
+	}
+	proxy, err := egress.Listen(ctx, gates, egress.ProxyOptions{Report: opts.print})
+	if err != nil {
+		return fmt.Errorf("cannot listen: %w", err)
+	}
+	if opts.Policy == "" {
+		address := proxy.Gates()[0].Address
+		fmt.Fprintf(opts.Host.Stderr, "Listening on %s; programs use it with HTTPS_PROXY=%s\n", address, opts.variable(address))
+	}
+	return outcome(proxy.Serve(ctx))
+}
+
+// variable is what a user puts into HTTPS_PROXY. The token is not shown. Who listens at all
+// addresses is named by one that programs of this machine can dial.
+func (o *Options) variable(address string) string {
+	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().IsUnspecified() {
+		near := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		// Listening at 0.0.0.0 is told as ::, so what was asked for decides.
+		if asked, err := netip.ParseAddrPort(o.Listen); err == nil && asked.Addr().Is6() && !asked.Addr().Is4In6() {
+			near = netip.IPv6Loopback()
+		}
+		address = netip.AddrPortFrom(near, at.Port()).String()
+	}
+	if o.TokenFile != "" {
+		return "http://" + egress.TokenUser + ":TOKEN@" + address
+	}
+	return "http://" + address
+}
+
+// print writes one line. All of it is written at once, so that lines stay whole.
+func (o *Options) print(line egress.Line) error {
+	data, err := json.Marshal(line)
+	if err != nil {
+		return err
+	}
+	// What a client says must not show a secret that it got hold of.
+	if _, err := io.WriteString(o.Host.Stdout, o.Host.Secrets.Redact(string(data))+"\n"); err != nil {
+		return fmt.Errorf("cannot report a decision: %w", err)
+	}
+	return nil
+}
+
+// outcome says how the proxy ended.
+func outcome(err error) error {
+	var s host.Signal
+	switch {
+	case errors.As(err, &s):
+		return host.Exit(s.ExitCode())
+	case errors.Is(err, errInputEnded):
+		return nil
+	}
+	return err
+}

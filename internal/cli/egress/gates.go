@@ -1,0 +1,173 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/egress"
+)
+
+// gates returns what the flags, or the policy, say. With a policy from standard input the
+// end of that input ends the context.
+func (o *Options) gates(ctx context.Context, cancel context.CancelCauseFunc) (egress.Gates, error) {
+	var gates egress.Gates
+	var err error
+	switch o.Policy {
+	case "":
+		gates, err = o.fromFlags()
+	case "-":
+		gates, err = o.fromInput(ctx, cancel)
+	default:
+		gates, err = o.fromFile()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return egress.Gates{}, outcome(context.Cause(ctx))
+	case err != nil:
+		return egress.Gates{}, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	o.Host.Secrets.AddIfRandom("upstream", gates.Upstream)
+	for _, g := range gates.Gates {
+		o.Host.Secrets.AddKey("token", g.Token)
+	}
+	return gates, nil
+}
+
+// fromFlags makes the one gate of the flags.
+func (o *Options) fromFlags() (egress.Gates, error) {
+	gate := egress.Gate{Name: "egress", Address: o.Listen, Allow: o.Allow}
+	address, err := netip.ParseAddrPort(o.Listen)
+	if err != nil {
+		return egress.Gates{}, errors.New("--listen must be an address and a port, like " + defaultListen)
+	}
+	if _, err := egress.ParseAllowlist(o.Allow); err != nil {
+		return egress.Gates{}, fmt.Errorf("--allow: %w", err)
+	}
+	if o.TokenFile != "" {
+		if gate.Token, err = o.readToken(); err != nil {
+			return egress.Gates{}, fmt.Errorf("--token-file: %w", err)
+		}
+	} else if !address.Addr().Unmap().IsLoopback() {
+		// Whoever reaches this machine could otherwise go out in its name.
+		return egress.Gates{}, fmt.Errorf("others can reach %s; give a --token-file, or listen at %s", address.Addr(), defaultListen)
+	}
+	return egress.Gates{Gates: []egress.Gate{gate}, MaxConnections: o.MaxConnections}, nil
+}
+
+// readToken returns the token of the file. There is no flag for the token itself: every
+// program of the machine can read the arguments of the others.
+func (o *Options) readToken() (string, error) {
+	data, err := o.readFile(o.TokenFile, 1<<10, func([]byte) bool { return true })
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(data))
+	if len(token) < 16 || len(token) > 512 || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("/:@%?#", c) }) {
+		return "", errors.New("it must hold one token of 16 to 512 letters, digits and -._~+= and nothing else; make one with: openssl rand -hex 32")
+	}
+	return token, nil
+}
+
+// fromFile reads a policy, which may hold tokens.
+func (o *Options) fromFile() (gates egress.Gates, err error) {
+	var broken error
+	_, err = o.readFile(o.Policy, egress.MaxPolicy, func(data []byte) bool {
+		gates, broken = egress.ParseGates(data)
+		return gates.Upstream != "" || slices.ContainsFunc(gates.Gates, func(g egress.Gate) bool { return g.Token != "" })
+	})
+	if err = cmp.Or(err, broken); err != nil {
+		return egress.Gates{}, fmt.Errorf("--policy: %w", err)
+	}
+	return gates, nil
+}
+
+// readFile reads a file. If what it holds is secret, nobody else may have rights to it.
+func (o *Options) readFile(name string, most int64, secret func(data []byte) bool) ([]byte, error) {
+	path := o.Host.Path(name)
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a file", path)
+	case info.Size() > most:
+		return nil, fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, most))
+	if err == nil && secret(data) && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("other users have rights to %s; take them away: chmod 600", path)
+	}
+	return data, err
+}
+
+// fromInput reads a policy from the first line of standard input. Nothing may follow but
+// the end, which is how whoever started the proxy ends it, also by dying.
+func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc) (egress.Gates, error) {
+	in := bufio.NewReader(o.Host.Stdin)
+	line, err := readLine(ctx, in)
+	if err != nil {
+		return egress.Gates{}, fmt.Errorf("--policy -: %w", err)
+	}
+	gates, err := egress.ParseGates(line)
+	if err != nil {
+		return egress.Gates{}, fmt.Errorf("--policy -: %w; it must be one line", err)
+	}
+	go func() {
+		if _, err := in.ReadByte(); err == nil {
+			cancel(host.Usagef("--policy -: more than one line was sent"))
+			return
+		}
+		cancel(errInputEnded)
+	}()
+	return gates, nil
+}
+
+// readLine reads up to the end of a line, unless the context ends first: then the reader
+// is left behind with its input.
+func readLine(ctx context.Context, in *bufio.Reader) ([]byte, error) {
+	type read struct {
+		line []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		var all []byte
+		for {
+			part, err := in.ReadSlice('\n')
+			all = append(all, part...)
+			switch {
+			case len(all) > egress.MaxPolicy:
+				done <- read{err: fmt.Errorf("the line has more than %d bytes", egress.MaxPolicy)}
+				return
+			case err == nil:
+				done <- read{line: bytes.TrimSpace(all)}
+				return
+			case !errors.Is(err, bufio.ErrBufferFull):
+				done <- read{err: errors.New("the input ended before its first line did")}
+				return
+			}
+		}
+	}()
+	select {
+	case r := <-done:
+		return r.line, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

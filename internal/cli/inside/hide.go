@@ -1,0 +1,63 @@
+package inside
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// hideKnown hides what the document says must not be seen, and the tokens of the gates.
+// Commands are given theirs, and one that prints its environment must not put it into the
+// history.
+func (w *work) hideKnown() {
+	d := w.document
+	secrets := &w.host.Secrets
+	for name, value := range d.Work.Secrets {
+		secrets.Add(name, value)
+	}
+	gates := append(slices.Collect(maps.Values(d.Confines.Gates)), d.Confines.Engine)
+	for _, gate := range gates {
+		if u, err := url.Parse(gate); err == nil && u.User != nil {
+			token, _ := u.User.Password()
+			secrets.Add("PROXY_TOKEN", token)
+		}
+	}
+	for name, value := range d.Work.Handed {
+		secrets.AddIfRandom(name, value)
+	}
+}
+
+// hideProject hides what the host hides of a project: keys of providers, what skills are
+// given, and what stands in headers.
+func (w *work) hideProject(config *expert.Config) error {
+	var environ []string
+	for name, v := range w.document.Thinker.Variables {
+		environ = append(environ, name+"="+v.Value)
+	}
+	for name, value := range w.document.Work.Required {
+		environ = append(environ, name+"="+value)
+	}
+	env, err := expert.LoadEnv(environ, nil)
+	if err != nil {
+		return err
+	}
+	w.host.HideProject(config, env)
+	return nil
+}
+
+// maxText is how many bytes of an error or a line of the log are told.
+const maxText = 8 << 10
+
+// clean makes a text fit to be told: without secrets and what acts on terminals, and not
+// too long. Cleaned first: a secret with something invisible in it is one again afterwards.
+func (w *work) clean(text string) string {
+	text = w.host.Secrets.Redact(terminal.Clean(text))
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,255 @@
+//go:build unix
+
+package inside
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/store"
+	"github.com/perstack-go/perstack/store/memory"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	os.Exit(m.Run())
+}
+
+// A desk is the host at the other end of the hatch: it writes down what it is handed.
+type desk struct {
+	t       *testing.T
+	store   store.Store
+	journal store.Journal
+	down    *hatch.Writer
+	hangUp  func() // closes the input of the command
+
+	// before is asked before an event is written; an answer of its own is given in the
+	// place of the usual one.
+	before func(d *desk, e event.Event) *hatch.Done
+	// after is told when it is written, and before the engine knows.
+	after func(d *desk, e event.Event)
+
+	events []event.Event // written
+	shown  []event.Event
+	checks []hatch.Check
+	logs   []hatch.Log
+	end    *hatch.End
+	asked  map[int64]bool // numbers of requests
+}
+
+func newDesk(t *testing.T) *desk { return &desk{t: t, store: memory.New()} }
+
+// document describes a job of the Expert lead, in a new workspace.
+func document(t *testing.T, config, cassette string) *hatch.Document {
+	t.Helper()
+	return &hatch.Document{
+		Protocol: hatch.Protocol,
+		Version:  "test",
+		Config:   hatch.File{Path: "/home/user/project/perstack.toml", Data: []byte(config)},
+		Job:      hatch.Job{ID: "job1", RunID: "run1", Expert: "lead", Query: "go", MaxSteps: 20, Timeout: 60_000},
+		Thinker: hatch.Thinker{
+			Provider: "replay", Model: "cassette", Cassette: "/home/user/project/cassette.toml",
+			Files: []hatch.File{{Path: "/home/user/project/cassette.toml", Data: []byte(cassette)}},
+		},
+		Work: hatch.Work{Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}},
+		Confines: hatch.Confines{
+			Engine:  "http://perstack:token-of-the-engine@192.0.2.2:4000",
+			Gates:   map[string]string{hatch.GateName("lead", "@perstack/base"): "http://perstack:token-of-the-commands@192.0.2.2:4001"},
+			Gateway: "192.0.2.1",
+		},
+	}
+}
+
+// stands is a self-test of a wall that stands.
+func stands(context.Context, selftest.Spec) []selftest.Result {
+	return []selftest.Result{{Name: "user", OK: true, Detail: "uid 1000"}, {Name: "proxy", OK: true, Detail: "refuses"}}
+}
+
+// run runs the command with the desk as its host, and returns what it returned.
+func (d *desk) run(doc *hatch.Document, check func(context.Context, selftest.Spec) []selftest.Result) error {
+	d.t.Helper()
+	return d.serve(doc, func(input io.Reader, output io.Writer) error {
+		return Run(d.t.Context(), &Options{
+			Host:  &host.Host{Stdin: input, Stdout: output, Stderr: io.Discard, Source: engine.SystemSource()},
+			Check: check,
+		})
+	})
+}
+
+// serve is the host of a command, wherever it runs. What is on record of the job goes
+// along.
+func (d *desk) serve(doc *hatch.Document, command func(io.Reader, io.Writer) error) error {
+	d.t.Helper()
+	var records [][]byte
+	for r, err := range d.store.Read(d.t.Context(), doc.Job.ID, 0) {
+		if errors.Is(err, store.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		records = append(records, r.Line)
+	}
+	doc.Records = int64(len(records))
+	var err error
+	if d.journal, err = d.store.Open(d.t.Context(), doc.Job.ID); err != nil {
+		d.t.Fatal(err)
+	}
+	defer d.journal.Close()
+
+	input, toInput := io.Pipe()
+	fromOutput, output := io.Pipe()
+	d.down, d.hangUp = hatch.NewWriter(toInput), func() { toInput.Close() }
+	d.events, d.shown, d.checks, d.logs, d.end, d.asked = nil, nil, nil, nil, nil, map[int64]bool{}
+	ended := make(chan error, 1)
+	go func() {
+		err := command(input, output)
+		output.Close()
+		input.CloseWithError(io.ErrClosedPipe)
+		ended <- err
+	}()
+	// The document may be larger than what a pipe holds, and the command speaks first.
+	go func() {
+		err := d.down.Write(hatch.Down{Document: doc})
+		for _, line := range records {
+			if err == nil {
+				err = d.down.Raw(bytes.Clone(line))
+			}
+		}
+	}()
+	d.listen(fromOutput)
+	d.hangUp()
+	return <-ended
+}
+
+// listen takes lines until the command ends.
+func (d *desk) listen(from io.Reader) {
+	d.t.Helper()
+	lines := hatch.NewReader(from)
+	for n := 0; ; n++ {
+		up, err := lines.Up()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		switch {
+		case err != nil:
+			d.t.Errorf("line %d: %v", n, err)
+			return
+		case (up.Hello != nil) != (n == 0):
+			d.t.Errorf("line %d: %+v", n, up)
+		case d.end != nil:
+			d.t.Errorf("a line after the end: %+v", up)
+		}
+		d.take(up)
+	}
+}
+
+func (d *desk) take(up hatch.Up) {
+	switch {
+	case up.Check != nil:
+		if len(d.events) > 0 {
+			d.t.Errorf("a check after the engine began: %+v", up.Check)
+		}
+		d.checks = append(d.checks, *up.Check)
+	case up.Append != nil:
+		d.answer(d.append(up.Append))
+	case up.Commit != 0:
+		d.next(up.Commit)
+		done := &hatch.Done{ID: up.Commit}
+		if err := d.journal.Commit(d.t.Context()); err != nil {
+			done.Error = err.Error()
+		}
+		d.answer(done)
+	case len(up.Show) > 0:
+		e, err := event.Unmarshal(up.Show)
+		if err != nil || e.IsKept() {
+			d.t.Errorf("shown: %s, %v", up.Show, err)
+		}
+		d.shown = append(d.shown, e)
+	case up.Log != nil:
+		d.logs = append(d.logs, *up.Log)
+	case up.End != nil:
+		d.end = up.End
+	}
+}
+
+// next checks that no number is used for two requests.
+func (d *desk) next(id int64) {
+	if id <= 0 || d.asked[id] {
+		d.t.Errorf("request %d is not new", id)
+	}
+	d.asked[id] = true
+}
+
+func (d *desk) append(a *hatch.Append) *hatch.Done {
+	d.next(a.ID)
+	e, err := event.Unmarshal(a.Event)
+	if err != nil || !e.IsKept() {
+		d.t.Errorf("to be written: %s, %v", a.Event, err)
+	}
+	if d.before != nil {
+		if done := d.before(d, e); done != nil {
+			done.ID = a.ID
+			return done
+		}
+	}
+	r, err := d.journal.Append(d.t.Context(), e)
+	if err != nil {
+		d.t.Error(err)
+	}
+	d.events = append(d.events, e)
+	if d.after != nil {
+		d.after(d, e)
+	}
+	return &hatch.Done{ID: a.ID, Seq: r.Seq}
+}
+
+// answer fails when the command is gone, which shows on the other side.
+func (d *desk) answer(done *hatch.Done) { _ = d.down.Write(hatch.Down{Done: done}) }
+
+// types lists the types of the events that were written.
+func (d *desk) types() (all []event.Type) {
+	for _, e := range d.events {
+		all = append(all, e.Type())
+	}
+	return all
+}
+
+// has reports whether an event of a type was written.
+func (d *desk) has(kind event.Type) bool { return slices.Contains(d.types(), kind) }
+
+// text is all that came out of the container.
+func (d *desk) text() string {
+	var b strings.Builder
+	for _, all := range [][]event.Event{d.events, d.shown} {
+		for _, e := range all {
+			data, err := event.Marshal(e)
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			b.Write(data)
+		}
+	}
+	for _, v := range []any{d.checks, d.logs, d.end} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		b.Write(data)
+	}
+	return b.String()
+}

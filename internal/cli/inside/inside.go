@@ -1,0 +1,247 @@
+// Package inside is the command that runs in the container of the Docker runtime: the
+// engine at work behind the wall. Users do not call it.
+//
+// It is told everything by one document on standard input, checks that the wall stands,
+// and runs the job. It keeps nothing: each event is handed to the host, which writes it
+// down, and nothing happens before it has. When the host goes away, it ends at once. It is
+// the first process of its container, so whatever is left dies with it.
+//
+// Start reading at [Run].
+package inside
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// Options are what the command works with. It has no flags: who starts it could be seen to
+// say them.
+type Options struct {
+	Host *host.Host
+	// Check looks whether the wall stands; nil means [selftest.Run].
+	Check func(context.Context, selftest.Spec) []selftest.Result
+}
+
+// New returns the command.
+func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
+	opts := &Options{Host: h}
+	if runF == nil {
+		runF = Run
+	}
+	return &cobra.Command{
+		Use:    "inside",
+		Short:  "Run a job behind the wall of a container",
+		Hidden: true, // the Docker runtime calls it, and nobody else
+		Long: `Run the job that a document on standard input describes. The Docker runtime
+starts this command in its containers; it is of no use elsewhere.`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), opts) },
+	}
+}
+
+// parting is how long commands are given to end when the host is gone. Nothing can be
+// recorded then, and what does not end dies with this process.
+const parting = time.Second
+
+// Run runs the job of the document that the host sends. The host is told how it ended;
+// the error only says that it did not end well.
+func Run(ctx context.Context, opts *Options) error {
+	if opts.Host.StdinIsTerminal {
+		return host.Usagef("perstack inside is for containers; run an Expert in one with: perstack run <expert> <query> --runtime docker")
+	}
+	// Commands have our user, and may send us signals.
+	defer host.WithoutDumps()()
+	conn, err := dial(ctx, opts.Host)
+	if err != nil {
+		// The host may still listen. If it does not, nobody does.
+		_ = hatch.NewWriter(opts.Host.Stdout).Write(hatch.Up{End: &hatch.End{Error: terminal.Clean(err.Error())}})
+		return host.Exit(host.ExitFailure)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		if err := conn.Serve(); err != nil {
+			cancel(fmt.Errorf("the host cannot be understood: %w", err))
+		}
+	}()
+	go watch(ctx, conn, cancel)
+
+	w := &work{opts: opts, host: opts.Host, conn: conn, document: conn.Document(), voice: &voice{send: conn.Send}}
+	done := make(chan struct{})
+	go w.voice.beat(done)
+	var end *hatch.End
+	go func() {
+		defer close(done)
+		end = w.do(ctx)
+	}()
+	select {
+	case <-done:
+	case <-conn.Gone():
+		cancel(hatch.ErrGone)
+		select {
+		case <-done:
+		case <-time.After(parting):
+		}
+		return host.Exit(host.ExitFailure)
+	}
+	if err := w.voice.end(end); err != nil || end.Error != "" {
+		return host.Exit(host.ExitFailure)
+	}
+	return nil
+}
+
+// dial waits for the document, unless we are told to end.
+func dial(ctx context.Context, h *host.Host) (*hatch.Conn, error) {
+	type outcome struct {
+		conn *hatch.Conn
+		err  error
+	}
+	came := make(chan outcome, 1)
+	go func() {
+		conn, err := hatch.Dial(h.Stdin, h.Stdout)
+		came <- outcome{conn, err}
+	}()
+	select {
+	case o := <-came:
+		return o.conn, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// watch stops the engine when the host says so. The engine then saves, and ends by itself.
+func watch(ctx context.Context, conn *hatch.Conn, cancel context.CancelCauseFunc) {
+	select {
+	case stop := <-conn.Stopped():
+		cancel(cause(stop))
+	case <-ctx.Done():
+	}
+}
+
+// cause is what the engine records as the reason.
+func cause(s hatch.Stop) error {
+	if l := s.Limit; l != nil {
+		return &engine.LimitError{Limit: l.Name, Used: l.Used, Max: l.Max}
+	}
+	if s.Reason == "" {
+		return context.Canceled
+	}
+	return errors.New(s.Reason)
+}
+
+// A work is one job behind the wall.
+type work struct {
+	opts     *Options
+	host     *host.Host
+	conn     *hatch.Conn
+	document *hatch.Document
+	voice    *voice
+	way      *url.URL // the engine's own way out
+}
+
+// do does the work, and returns how it ended. A bug must not end it without a word.
+func (w *work) do(ctx context.Context) (end *hatch.End) {
+	w.hideKnown()
+	defer func() {
+		if p := recover(); p != nil {
+			end = w.failure(fmt.Errorf("internal error: %v", p))
+			w.logger().Error("internal error", "stack", string(debug.Stack()))
+		}
+	}()
+	result, err := w.run(ctx)
+	if err != nil {
+		return w.failure(err)
+	}
+	end = &hatch.End{}
+	if l := result.Limit; l != nil {
+		end.Limit = &hatch.Limit{Name: l.Limit, Used: l.Used, Max: l.Max}
+	}
+	return end
+}
+
+// run checks the wall and runs the job.
+func (w *work) run(ctx context.Context) (result engine.Result, err error) {
+	if w.way, err = gateURL(w.document.Confines.Engine); err != nil {
+		return result, err
+	}
+	if err := w.checkWall(ctx); err != nil {
+		return result, err
+	}
+	runtime, job, err := w.prepare()
+	if err != nil {
+		return result, &engine.Error{Kind: engine.KindInput, Err: err} // nothing was started
+	}
+	w.host.Saves()
+	return runtime.Run(ctx, job, w.listener())
+}
+
+// failure is the end of a job that could not be run, or whose end could not be recorded.
+func (w *work) failure(err error) *hatch.End {
+	end := &hatch.End{Error: cmp.Or(w.clean(err.Error()), "unknown error")}
+	if known, ok := errors.AsType[*engine.Error](err); ok {
+		end.Kind = string(known.Kind)
+	}
+	return end
+}
+
+// checkWall makes the self-test and tells the host what was found. Where a wall is
+// missing, nothing runs.
+func (w *work) checkWall(ctx context.Context) error {
+	confines := w.document.Confines
+	spec := selftest.Spec{
+		Proxy:        w.way,
+		Masked:       confines.Masked,
+		Work:         w.document.Work.Dir,
+		ReadOnlyWork: confines.ReadOnlyWork,
+	}
+	if confines.Gateway != "" {
+		var err error
+		if spec.Gateway, err = netip.ParseAddr(confines.Gateway); err != nil {
+			return errors.New("the sandbox check failed: the address of the gateway cannot be read")
+		}
+	}
+	look := w.opts.Check
+	if look == nil {
+		look = selftest.Run
+	}
+	results := look(ctx, spec)
+	if ctx.Err() != nil {
+		// Checks that a stop cut off did not find a hole, and must not be shown as if.
+		return context.Cause(ctx)
+	}
+	for _, r := range results {
+		check := &hatch.Check{Name: r.Name, OK: r.OK, Detail: w.clean(r.Detail)}
+		if err := w.voice.say(hatch.Up{Check: check}); err != nil {
+			return err
+		}
+	}
+	if err := selftest.Err(results); err != nil {
+		return fmt.Errorf("the sandbox check failed: %w", err)
+	}
+	return nil
+}
+
+// gateURL reads the address of a gate. The text of its errors does not repeat it: it
+// holds a token.
+func gateURL(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" || u.Host == "" || u.User == nil {
+		return nil, errors.New("the address of the engine's gate cannot be read")
+	}
+	return u, nil
+}

@@ -1,0 +1,82 @@
+package inspect
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// Walls are what stands around a run with the runtime docker: as the file says, or the
+// defaults. Sizes are bytes.
+type Walls struct {
+	Memory            int64    `json:"memory"`
+	MemoryReservation int64    `json:"memoryReservation"`
+	CPUs              float64  `json:"cpus"`
+	PIDs              int      `json:"pids"`
+	TmpSize           int64    `json:"tmpSize"`
+	CacheSize         int64    `json:"cacheSize"`
+	BaseImage         string   `json:"baseImage,omitzero"`
+	ReadOnlyWorkspace bool     `json:"readOnlyWorkspace"`
+	DNS               []string `json:"dns,omitempty"`
+	Network           string   `json:"network,omitzero"`
+	BuildTimeoutMS    int64    `json:"buildTimeoutMs"`
+	StartTimeoutMS    int64    `json:"startTimeoutMs"`
+	IdleTimeoutMS     int64    `json:"idleTimeoutMs"`
+	TotalTimeoutMS    int64    `json:"totalTimeoutMs"`
+	MaxJournalBytes   int64    `json:"maxJournalBytes"`
+}
+
+// walls returns those of the file; nil where another runtime is in use.
+func walls(c *expert.Config) *Walls {
+	if c.Runtime != expert.DockerRuntime {
+		return nil
+	}
+	d := c.Docker.Or(expert.DefaultDocker())
+	return &Walls{
+		Memory: d.Memory, MemoryReservation: d.MemoryReservation, CPUs: d.CPUs, PIDs: d.PIDs, TmpSize: d.TmpSize, CacheSize: d.CacheSize,
+		BaseImage: d.BaseImage, ReadOnlyWorkspace: d.ReadOnlyWorkspace, DNS: d.DNS, Network: d.Network,
+		BuildTimeoutMS: roundUp(d.BuildTimeout), StartTimeoutMS: roundUp(d.StartTimeout), IdleTimeoutMS: roundUp(d.IdleTimeout), TotalTimeoutMS: roundUp(d.TotalTimeout),
+		MaxJournalBytes: d.MaxJournalBytes,
+	}
+}
+
+// line names what is in the container and how much it may use.
+func (w *Walls) line() string {
+	if w == nil {
+		return ""
+	}
+	words := []string{
+		"a container of " + expert.FormatBytes(w.Memory),
+		strconv.FormatFloat(w.CPUs, 'f', -1, 64) + " processors",
+		strconv.Itoa(w.PIDs) + " processes",
+		"at most " + (time.Duration(w.TotalTimeoutMS) * time.Millisecond).String(),
+	}
+	if w.ReadOnlyWorkspace {
+		words = append(words, "the workspace cannot be changed")
+	}
+	if w.BaseImage != "" {
+		words = append(words, "programs of the image "+w.BaseImage)
+	}
+	if w.Network != "" {
+		words = append(words, "out by the network "+w.Network)
+	}
+	return strings.Join(words, ", ") + prefixed(", names by ", w.DNS)
+}
+
+// hosts says what a server, or a command, may reach. The local runtime holds no process to
+// it; a finding says so. Behind a wall, what is not named is not reached.
+func (c *Card) hosts(s Skill) string {
+	switch {
+	case len(s.AllowedDomains) > 0:
+		return strings.Join(s.AllowedDomains, ", ")
+	case s.Endpoint != "":
+		return "" // perstack itself speaks to the endpoint, and to nothing else
+	case c.Docker != nil:
+		return "none"
+	case s.BuiltIn:
+		return "" // what commands may do is told elsewhere
+	}
+	return "any"
+}
