@@ -46,10 +46,7 @@ var canaries = map[string]string{
 // stand in the environment, in env files and in files of the workspace; the provider
 // repeats the key in its errors.
 func TestCanary(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "perstack")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/perstack-go/perstack/cmd/perstack").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	program := program(t)
 	for _, args := range [][]string{
 		{"--events", "full", "--output", "json", "--verbose"},
 		{"--events", "lean", "--output", "json", "--verbose"},

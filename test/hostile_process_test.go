@@ -18,16 +18,6 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
-// program builds perstack as users have it: it shields itself before anything else.
-func program(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "perstack")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/perstack-go/perstack/cmd/perstack").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return path
-}
-
 // hostileRun is a run whose Expert executes one command.
 func hostileRun(t *testing.T, command ...string) *exec.Cmd {
 	t.Helper()

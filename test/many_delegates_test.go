@@ -55,7 +55,7 @@ instruction = "Work."
 `)
 	perstack := func(want int, args ...string) string {
 		t.Helper()
-		cmd := exec.Command("perstack", args...)
+		cmd := exec.Command(watched, args...)
 		cmd.Dir = dir
 		cmd.Env = append(cmd.Environ(), "HOME="+dir, "ANTHROPIC_API_KEY="+llm.Key, "ANTHROPIC_BASE_URL="+front.URL+"/v1")
 		var out bytes.Buffer

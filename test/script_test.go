@@ -2,47 +2,25 @@ package test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/cli"
-	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 )
 
-// fixedSource is set in the environment of a script that wants reproducible runs.
-const fixedSource = "PERSTACK_TEST_FIXED"
-
-func TestMain(m *testing.M) {
-	sandbox.Init()
-	testscript.Main(m, map[string]func(){
-		"perstack": func() {
-			if err := sandbox.Shield(); err != nil {
-				fmt.Fprintln(os.Stderr, "perstack:", err)
-				os.Exit(host.ExitFailure)
-			}
-			h := host.System()
-			h.Command = "perstack"
-			if h.Getenv(fixedSource) != "" {
-				h.Source = engine.FixedSource(time.UnixMilli(1_767_000_000_000))
-				h.Reproducible = true
-			}
-			os.Exit(cli.Main(context.Background(), h, os.Args[1:]))
-		},
-	})
-}
+// Scripts about what happens side by side, or is given up half-way: in them a race would
+// show, so these run the program that the race detector watches.
+var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "skill_dies", "skill_handover", "skill_lazy", "skill_parallel", "skill_stdio", "skill_timeout"}
 
 // TestScripts runs the scripts. Beside the usual commands they have:
 //
@@ -58,13 +36,22 @@ func TestMain(m *testing.M) {
 // The program evilmcp, an MCP server in many bad modes, is in the PATH.
 func TestScripts(t *testing.T) {
 	evilmcp := filepath.Dir(evil.Program(t))
+	races, err := exec.LookPath(watched)
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
 		UpdateScripts:      *testkit.Update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("PATH", evilmcp+string(os.PathListSeparator)+env.Getenv("PATH"))
+			path := []string{evilmcp, env.Getenv("PATH")}
+			script := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
+			if slices.ContainsFunc(watchedScripts, func(name string) bool { return strings.HasPrefix(script, name) }) {
+				path = slices.Insert(path, 0, filepath.Dir(races)) // before the perstack that is built without
+			}
+			env.Setenv("PATH", strings.Join(path, string(os.PathListSeparator)))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

@@ -54,7 +54,7 @@ func startAndAwait(t *testing.T, project map[string]string, until event.Type, ti
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("perstack", "run", "writer", "go", "--job-id", "job", "--events", "lean")
+	cmd := exec.Command(watched, "run", "writer", "go", "--job-id", "job", "--events", "lean")
 	cmd.Dir = dir
 	var stderr lines
 	cmd.Stderr = &stderr

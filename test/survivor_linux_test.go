@@ -146,10 +146,6 @@ func parent(t *testing.T, pid int) int {
 // E4: the environment that perstack was started with is not in its memory any more
 // where the kernel shows it. As root one may look; as a user, even that is refused.
 func TestEnvironmentErased(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "perstack")
-	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/perstack").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	dir := t.TempDir()
 	for name, text := range breeder("stay") {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -157,7 +153,7 @@ func TestEnvironmentErased(t *testing.T) {
 		}
 	}
 	const canary = "canary-5512f0"
-	cmd := exec.Command(binary, "run", "writer", "go")
+	cmd := exec.Command(program(t), "run", "writer", "go")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PERSTACK_API_KEY="+canary, "TMPDIR="+dir)
 	if err := cmd.Start(); err != nil {

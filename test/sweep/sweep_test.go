@@ -68,6 +68,9 @@ func TestSweep(t *testing.T) {
 
 // The sweep notices a process that loses, repeats or changes something.
 func TestSweepNotices(t *testing.T) {
+	if raced {
+		t.Skip("it is about the sweep, not about races: make sweep runs it")
+	}
 	tests := []struct {
 		job   string
 		fault string

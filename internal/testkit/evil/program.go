@@ -18,7 +18,7 @@ func Program(tb testing.TB) string {
 	if runtime.GOOS == "windows" {
 		path += ".exe"
 	}
-	build := exec.CommandContext(tb.Context(), "go", "build", "-o", path, "github.com/perstack-go/perstack/internal/testkit/evil/evilmcp")
+	build := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-o", path, "github.com/perstack-go/perstack/internal/testkit/evil/evilmcp")
 	build.Env = append(build.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("build evilmcp: %v\n%s", err, out)

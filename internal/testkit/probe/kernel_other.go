@@ -1,0 +1,15 @@
+//go:build !linux
+
+package probe
+
+import "context"
+
+// Containers are Linux, and so is the probe in them.
+
+func ping(context.Context, string) Result { return Result{Outcome: Broken} }
+func rawSockets() Result                  { return Result{Outcome: Broken} }
+func kernelRows(Config) []Row             { return nil }
+func limitRows(Config) []Row              { return nil }
+
+// Linger has no use here.
+func Linger() {}

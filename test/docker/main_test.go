@@ -1,0 +1,70 @@
+//go:build linux
+
+package docker
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/world"
+)
+
+// The world, the program and the probe are made once: each takes seconds.
+var shared struct {
+	once   sync.Once
+	lasts  lasting
+	world  *world.World
+	binary string
+	probed string
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	shared.lasts.end()
+	os.Exit(code)
+}
+
+// need returns what all tests share, and makes it for the first of them.
+func need(t *testing.T) *world.World {
+	t.Helper()
+	engine.Need(t) // each test is skipped by itself where there is no engine
+	shared.once.Do(func() {
+		shared.lasts.TB = t
+		shared.binary = engine.Binary(t)
+		shared.probed = engine.Program(t, "./internal/testkit/probe/probed")
+		shared.world = world.Start(&shared.lasts)
+	})
+	if shared.world == nil {
+		t.Fatal("the world could not be made; see the first test")
+	}
+	return shared.world
+}
+
+// lasting is a test as far as what it makes outlives it: clean-up waits for the end of
+// all tests.
+type lasting struct {
+	testing.TB
+	cleanups []func()
+	over     bool
+}
+
+func (l *lasting) Cleanup(f func()) { l.cleanups = append(l.cleanups, f) }
+
+func (l *lasting) Errorf(format string, args ...any) {
+	if l.over {
+		fmt.Fprintf(os.Stderr, format+"\n", args...)
+		return
+	}
+	l.TB.Errorf(format, args...)
+}
+
+func (l *lasting) end() {
+	l.over = true
+	for _, f := range slices.Backward(l.cleanups) {
+		f()
+	}
+}

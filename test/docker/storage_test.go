@@ -1,0 +1,71 @@
+//go:build linux
+
+package docker
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStorageElsewhere keeps the history in the workspace, at several places, none of
+// which exist before the first run. A command sees nothing of it, can put nothing there
+// and cannot move it away: neither in the first run nor in the second, which finds a
+// history that is there.
+func TestStorageElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ storage, flag, env string }{
+		"the usual place":    {storage: "perstack"},
+		"by flag":            {storage: "history", flag: "history"},
+		"by variable":        {storage: "history", env: "PERSTACK_STORAGE_PATH=history"},
+		"deep, by flag":      {storage: "some/where/history", flag: "some/where/history"},
+		"below a hidden one": {storage: ".cache/history", flag: "./.cache/../.cache/history"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, "", map[string]string{"perstack.toml": worker})
+			p.scouting()
+			if dir := path.Dir(c.storage); dir != "." {
+				// As root we would make it for root alone, and the container could not even see
+				// that something in it is hidden.
+				p.write(path.Join(dir, "kept"), nil, 0o644)
+			}
+			if c.env != "" {
+				p.env = append(p.env, c.env)
+			}
+			job := p.job()
+			jobDir := path.Join(c.storage, "jobs", job)
+			looking := func(out string) string {
+				return "[[turn]]\n" + command(t, "./scoutd", "look", out, c.storage, path.Join(c.storage, "jobs"), jobDir, path.Join(jobDir, "journal.jsonl")) + "[[turn]]\ntext = \"Looked.\"\n"
+			}
+			p.serve(looking("first.json") + looking("second.json"))
+			run := func(args ...string) {
+				t.Helper()
+				if c.flag != "" {
+					args = append(args, "--storage", c.flag)
+				}
+				p.run(args...).must(t, 0)
+			}
+			run("worker", "go", "--job-id", job)
+			run("worker", "more", "--continue-job", job)
+			if _, err := os.Stat(filepath.Join(p.dir, jobDir, "journal.jsonl")); err != nil {
+				t.Fatalf("the history is not where it was looked for: %v", err)
+			}
+			for _, report := range []string{"first.json", "second.json"} {
+				for at, place := range p.report(report).Places {
+					if len(place.Files) > 0 || place.Bytes > 0 {
+						t.Errorf("%s: %s shows %d bytes, %s", report, at, place.Bytes, strings.Join(place.Files, " "))
+					}
+					if place.Made == "" {
+						t.Errorf("%s: a file was made in %s", report, at)
+					}
+					if place.Renamed == "" {
+						t.Errorf("%s: %s was moved away", report, at)
+					}
+				}
+			}
+		})
+	}
+}

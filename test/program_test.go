@@ -1,0 +1,92 @@
+package test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/testkit/fixed"
+)
+
+// watched is perstack in this very program: with go test -race, the race detector looks on.
+// Its processes are many times dearer, so perstack itself is then built without.
+const watched = "perstack-watched"
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	perstack := func() { os.Exit(fixed.Main(os.Args[1:])) }
+	testscript.Main(prepared{m}, map[string]func(){"perstack": perstack, watched: perstack})
+}
+
+// prepared are the tests with their programs: the PATH has them for all.
+type prepared struct{ *testing.M }
+
+func (p prepared) Run() int {
+	code, err := p.run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func (p prepared) run() (code int, err error) {
+	dir, err := shelf()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if raced {
+		program, err := compiled("fixed", "internal/testkit/perstack")
+		if err != nil {
+			return 0, err
+		}
+		if err := os.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
+			return 0, err
+		}
+	}
+	return p.M.Run(), nil
+}
+
+// shelf is where programs lie until the last test has ended.
+var shelf = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "perstack-programs") })
+
+// released is perstack as users have it, built for the first test that wants it.
+var released = sync.OnceValues(func() (string, error) { return compiled("released", "cmd/perstack") })
+
+// program returns perstack as users have it: it shields itself before anything else.
+func program(t *testing.T) string {
+	t.Helper()
+	path, err := released()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// compiled builds a program called perstack like make build, so that both find the same
+// in Go's cache.
+func compiled(name, pkg string) (string, error) {
+	dir, err := shelf()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, name, "perstack")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	build := exec.Command("go", "build", "-trimpath", "-o", path, "github.com/perstack-go/perstack/"+pkg)
+	build.Env = append(build.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return path, nil
+}
