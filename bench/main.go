@@ -78,6 +78,8 @@ func measure(ctx context.Context, only []string) ([]figure, error) {
 		{"jobs", func() ([]figure, error) { return jobs(ctx, dir, binaries) }},
 		{"resume", func() ([]figure, error) { return resume(ctx, dir, binaries) }},
 		{"fence", func() ([]figure, error) { return fence(ctx, dir) }},
+		{"egress", func() ([]figure, error) { return egress(ctx, binaries) }},
+		{"docker", func() ([]figure, error) { return docker(ctx, dir, binaries) }},
 		{"tools", func() ([]figure, error) { return tools(ctx, dir, binaries) }},
 	} {
 		if len(only) > 0 && !slices.Contains(only, m.name) {
