@@ -5,6 +5,10 @@ GOLANGCI_VERSION := v2.12.2
 GOLANGCI         := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 FUZZTIME         ?= 10s
 
+# Whatever the race detector does not watch is compiled in one way, that of the program for
+# users: what one target has compiled, the others find in Go's cache.
+STATIC := CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath"
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help build npm test conformance test-wire test-root sweep check cross race lint fuzz bench demo clean
@@ -27,7 +31,7 @@ npm: .tools/npm/registry ## fetch the real MCP servers that tests run against (n
 check: ## check formatting, and vet for Linux, macOS and Windows
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change these files (run gofmt -w .):"; echo "$$unformatted"; exit 1; fi
-	go vet -tags root ./...
+	$(STATIC) go vet -tags root ./...
 	GOOS=darwin go vet ./...
 	GOOS=windows go vet ./...
 
@@ -41,46 +45,50 @@ cross: ## build the program and its tests for macOS and Windows
 		for package in $(CROSS); do GOOS=$$system go test -c -o /dev/null $$package || exit 1; done; \
 	done
 
-# The longest packages come first: the others run beside them.
-ALL := ./test ./test/sweep ./model/providers ./...
+# The longest packages come first: the others run beside them. Vet is left out because
+# check has had its turn. Without the variable each process that is watched would sleep
+# for a second before it ends.
+ALL  := ./test/docker ./test ./test/sweep ./model/providers ./...
+RACE := GORACE=atexit_sleep_ms=0 go test -race -vet=off -timeout 30m
 
 # Go turns cgo off by itself where there is no C compiler. That is fine for a user,
 # but a check that CI leaves out would never be missed.
 race:
 	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then \
-		echo "go test -race ./..."; go test -race -timeout 30m $(ALL); \
+		echo "go test -race ./..."; $(RACE) $(ALL); \
 	elif [ -n "$$CI" ]; then \
 		echo "make test: CI needs a C compiler for the race detector; install gcc"; exit 1; \
 	else \
 		echo "go test ./...   (no C compiler: without the race detector)"; go test ./...; \
 	fi
 
-# Under the race detector the endless answers are left out; here they are not. It prints
-# the table of all providers and cases.
+# Under the race detector the cases of very many bytes are left out; here they are not. It
+# prints the table of all providers and cases.
 conformance: ## hold every provider to every promise of a model, and print the table
-	@out=$$(go test -count=1 -timeout 20m -v -run 'TestConformance$$' ./model/providers 2>&1); code=$$?; \
+	@out=$$($(STATIC) go test -vet=off -count=1 -timeout 20m -v -run 'TestConformance$$' ./model/providers 2>&1); code=$$?; \
 	echo "$$out" | grep -vE '^ *(=== |--- (PASS|SKIP))'; exit $$code
 
 # A module of its own: the SDKs that it is held against stay out of go.mod.
 test-wire: ## hold the wires and the scripted server against the providers' own SDKs
-	cd test/wire && go vet ./... && go test ./...
+	cd test/wire && $(STATIC) go vet ./... && $(STATIC) go test -vet=off ./...
 
 # Only the packages with such tests are compiled: a second build of everything buys nothing.
 test-root: ## run the tests that need root (build tag root, names TestRoot...)
 	@if [ "$$(id -u)" != 0 ]; then echo "make test-root: these tests need root; run it as root"; exit 1; fi
 	@packages=$$(grep -rl --include='*_test.go' '^//go:build.*\<root\>' . | xargs -r -n1 dirname | sort -u); \
 	if [ -z "$$packages" ]; then echo "no test needs root"; exit 0; fi; \
-	echo "go test -tags root -run '^TestRoot'" $$packages; go test -tags root -run '^TestRoot' $$packages
+	echo "go test -tags root -run '^TestRoot'" $$packages; $(STATIC) go test -vet=off -tags root -run '^TestRoot' $$packages
 
-# Under the race detector the sweep takes samples; this one leaves nothing out.
+# Under the race detector the sweep takes samples; this one leaves nothing out, and sees
+# that the sweep would notice.
 sweep: ## kill jobs at every failpoint, resume them, and count what is lost or done twice
-	go test -count=1 -timeout 30m -v -run 'TestSweep$$' ./test/sweep
+	$(STATIC) go test -vet=off -count=1 -timeout 30m -v ./test/sweep
 
 lint: $(GOLANGCI) ## run the linters of .golangci.yml (the first time, build them: minutes)
-	$(GOLANGCI) run ./...
+	$(STATIC) $(GOLANGCI) run ./...
 
 $(GOLANGCI):
-	GOBIN=$(CURDIR)/.tools/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	$(STATIC) GOBIN=$(CURDIR)/.tools/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/bin/golangci-lint $@
 
 # To make an input smaller takes up to a minute otherwise, and a target that works on the
@@ -93,8 +101,8 @@ fuzz: ## run every fuzz target for FUZZTIME (10s); make test runs their seeds
 	done
 
 bench: ## measure the promises of SPECIFICATION.md, and run the benchmarks
-	go run ./bench
-	go test -run '^$$' -bench . -benchmem ./store/file
+	$(STATIC) go run ./bench
+	$(STATIC) go test -vet=off -run '^$$' -bench . -benchmem ./store/file
 
 demo: build ## show a run from start to end, without any key
 	bin/perstack demo
