@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,10 +25,12 @@ type npmFailure struct {
 	stderr string // as npm wrote it
 }
 
-var address = regexp.MustCompile(`(?i)^\s*https?:`)
+var address = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\s*https?:`) })
 
 // contacted finds where npm went, in its words about requests.
-var contacted = regexp.MustCompile(`(?m)^npm (?:http (?:fetch|cache)|(?:error|ERR!) .*?(?:GET|request to))\b.*?(https?://[^\s"']+)`)
+var contacted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^npm (?:http (?:fetch|cache)|(?:error|ERR!) .*?(?:GET|request to))\b.*?(https?://[^\s"']+)`)
+})
 
 // discreet replaces an error of npm if npm went elsewhere than to a registry.
 func (s *Store) discreet(ctx context.Context, dir string, err error) error {
@@ -36,7 +39,7 @@ func (s *Store) discreet(ctx context.Context, dir string, err error) error {
 		return err
 	}
 	var met []string
-	for _, m := range contacted.FindAllStringSubmatch(failure.stderr, -1) {
+	for _, m := range contacted().FindAllStringSubmatch(failure.stderr, -1) {
 		met = append(met, origin(m[1]))
 	}
 	if len(met) == 0 {
@@ -79,7 +82,7 @@ func (t *tree) needsElsewhere() bool {
 	for _, e := range t.Packages {
 		for _, all := range []map[string]string{e.Dependencies, e.OptionalDependencies, e.PeerDependencies} {
 			for _, version := range all {
-				if address.MatchString(version) {
+				if address().MatchString(version) {
 					return true
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -108,7 +109,7 @@ func setup(environ []string) map[string]string {
 // npmError says what npm said, in few words where we understand it.
 func npmError(status int, stderr string) error {
 	code := ""
-	if found := codePattern.FindStringSubmatch(stderr); found != nil {
+	if found := codePattern().FindStringSubmatch(stderr); found != nil {
 		code = found[1]
 	}
 	what := fmt.Sprintf("npm failed with exit status %d", status)
@@ -133,11 +134,11 @@ func npmError(status int, stderr string) error {
 }
 
 var (
-	codePattern = regexp.MustCompile(`(?m)^npm (?:error|ERR!) code (\w+)`)
-	prefix      = regexp.MustCompile(`^npm (?:error|ERR!)\s*`)
-	chatter     = regexp.MustCompile(`^npm (?:http|warn|WARN|notice)\b`)
-	credentials = regexp.MustCompile(`(://)[^\s/@]*@`)
-	secretName  = regexp.MustCompile(`(?i)auth|token|passw|secret|key|cert`)
+	codePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^npm (?:error|ERR!) code (\w+)`) })
+	prefix      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^npm (?:error|ERR!)\s*`) })
+	chatter     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^npm (?:http|warn|WARN|notice)\b`) })
+	credentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(://)[^\s/@]*@`) })
+	secretName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)auth|token|passw|secret|key|cert`) })
 )
 
 const (
@@ -150,10 +151,10 @@ const (
 func lastLines(stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
-		if chatter.MatchString(line) {
+		if chatter().MatchString(line) {
 			continue
 		}
-		line = safeText(strings.TrimSpace(prefix.ReplaceAllString(line, "")))
+		line = safeText(strings.TrimSpace(prefix().ReplaceAllString(line, "")))
 		if line == "" || strings.HasPrefix(line, "code ") || strings.Contains(line, "complete log of this run") || strings.HasPrefix(line, "Log files were not written") {
 			continue
 		}
@@ -173,11 +174,11 @@ func cut(s string, limit int) string {
 // hide takes out of npm's words what the user's set-up keeps secret.
 func (s *Store) hide(text string) string {
 	for name, value := range setup(s.Environ) {
-		if secretName.MatchString(name) && len(value) > 3 {
+		if secretName().MatchString(name) && len(value) > 3 {
 			text = strings.ReplaceAll(text, value, "…")
 		}
 	}
-	return credentials.ReplaceAllString(text, "$1…@")
+	return credentials().ReplaceAllString(text, "$1…@")
 }
 
 // safeText is for words of others that end up on a terminal: no control characters, and

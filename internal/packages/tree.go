@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -64,21 +65,25 @@ const (
 
 var (
 	namePattern = `(?:@[a-zA-Z0-9~][\w.~-]*/)?[a-zA-Z0-9~][\w.~-]*`
-	nameOnly    = regexp.MustCompile(`^` + namePattern + `$`)
-	placeOnly   = regexp.MustCompile(`^node_modules/` + namePattern + `(?:/node_modules/` + namePattern + `)*$`)
-	versionOnly = regexp.MustCompile(`^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`)
-	tagOnly     = regexp.MustCompile(`^[a-zA-Z0-9][\w.-]*$`)
+	nameOnly    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + namePattern + `$`) })
+	placeOnly   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^node_modules/` + namePattern + `(?:/node_modules/` + namePattern + `)*$`)
+	})
+	versionOnly = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$`)
+	})
+	tagOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][\w.-]*$`) })
 	// A range of versions, of this name or of another one. Addresses and paths would let
 	// a package come from elsewhere than the registry.
-	rangeOnly = regexp.MustCompile(`^(?:npm:` + namePattern + `@?)?[\w.\-+*^~<>=| ]*$`)
-	wordOnly  = regexp.MustCompile(`^!?[\w./@~-]+$`)
+	rangeOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:npm:` + namePattern + `@?)?[\w.\-+*^~<>=| ]*$`) })
+	wordOnly  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^!?[\w./@~-]+$`) })
 )
 
 const maxWord = 214 // that is npm's limit for names
 
-func isName(s string) bool    { return len(s) <= maxWord && nameOnly.MatchString(s) }
-func isVersion(s string) bool { return len(s) <= maxWord && versionOnly.MatchString(s) }
-func isTag(s string) bool     { return len(s) <= maxWord && tagOnly.MatchString(s) }
+func isName(s string) bool    { return len(s) <= maxWord && nameOnly().MatchString(s) }
+func isVersion(s string) bool { return len(s) <= maxWord && versionOnly().MatchString(s) }
+func isTag(s string) bool     { return len(s) <= maxWord && tagOnly().MatchString(s) }
 
 // fetchedTree reads what npm resolved. Unlike what we wrote, that is full of things we
 // do not know.
@@ -164,7 +169,7 @@ func (t *tree) check(name string) error {
 		if place == "" {
 			continue
 		}
-		if !placeOnly.MatchString(place) {
+		if !placeOnly().MatchString(place) {
 			return fmt.Errorf("%s is no place for a package", safeText(place))
 		}
 		if err := t.Packages[place].check(bundled[place]); err != nil {
@@ -184,7 +189,7 @@ func (e entry) check(bundled bool) error {
 	}
 	for _, all := range []map[string]string{e.Dependencies, e.OptionalDependencies, e.PeerDependencies} {
 		for name, version := range all {
-			if !isName(name) || !rangeOnly.MatchString(version) {
+			if !isName(name) || !rangeOnly().MatchString(version) {
 				return fmt.Errorf("it needs %s from %s, which is not a version in the registry", safeText(name), safeText(version))
 			}
 		}
@@ -195,7 +200,7 @@ func (e entry) check(bundled bool) error {
 		}
 	}
 	for _, w := range slices.Concat(e.Bundled, e.OS, e.CPU, e.Libc) {
-		if len(w) > maxWord || !wordOnly.MatchString(w) {
+		if len(w) > maxWord || !wordOnly().MatchString(w) {
 			return fmt.Errorf("%s is not understood", safeText(w))
 		}
 	}
