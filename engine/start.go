@@ -100,21 +100,3 @@ func (r *run) hasBegun(runID string) (begun bool) {
 	r.look(func(h *History) { _, begun = h.runs[runID] })
 	return begun
 }
-
-// recordedAs reports whether a Run begins as the job says. Whoever goes on with the job
-// takes over from there who thinks, its limits and its walls: a container that could write
-// something else there would choose how it is held the next time.
-func (j Job) recordedAs(b event.StartRun) bool {
-	had, have := event.Walls{}, event.Walls{}
-	if b.Walls != nil {
-		had = *b.Walls
-	}
-	if j.Walls != nil {
-		have = *j.Walls
-	}
-	l := j.Limits
-	return b.MaxSteps == l.MaxSteps && b.MaxTokens == l.MaxTokens && b.MaxCost == l.MaxCost && b.MaxDuration == l.MaxDuration.Milliseconds() &&
-		b.Provider == j.Provider && b.Model == j.ModelName && b.Runtime == j.Runtime &&
-		(b.Walls == nil) == (j.Walls == nil) && had.ReadOnlyWorkspace == have.ReadOnlyWorkspace && had.BaseImage == have.BaseImage &&
-		slices.Equal(had.Env, have.Env) && len(had.Unknown) == 0
-}
