@@ -304,8 +304,8 @@ func unprivileged(dir string, uid, gid int) (int, int, error) {
 }
 
 // isSystem reports whether a directory belongs to the system, so that nobody should be
-// told to give it away.
+// told to give it away: what lies directly below the root, and all of some of that.
 func isSystem(dir string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(dir), "/"), "/")
-	return slices.Contains([]string{"", "bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "usr", "var"}, first)
+	first, rest, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(dir), "/"), "/")
+	return rest == "" || slices.Contains([]string{"bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "usr", "var"}, first)
 }

@@ -173,12 +173,21 @@ func TestUnprivileged(t *testing.T) {
 	for _, c := range []struct{ uid, gid, wantUID, wantGID int }{
 		{1000, 1000, 1000, 1000}, {1000, 100, 1000, 100}, {1000, 0, 1000, 1000}, {0, 0, 0, 0}, {0, 1000, 0, 0},
 	} {
-		uid, gid, err := unprivileged("/work", c.uid, c.gid)
+		uid, gid, err := unprivileged("/srv/work", c.uid, c.gid)
 		if uid != c.wantUID || gid != c.wantGID || (err != nil) != (c.uid == 0) {
 			t.Errorf("%d:%d: %d:%d, %v", c.uid, c.gid, uid, gid, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "the workspace /work belongs to root, and nothing in the container runs as root; give it to a user with: chown -R USER /work") {
+		if err != nil && !strings.Contains(err.Error(), "the workspace /srv/work belongs to root, and nothing in the container runs as root; give it to a user with: chown -R USER /srv/work") {
 			t.Error(err)
+		}
+	}
+}
+
+// Nobody is told to give away what the system needs.
+func TestSystemDirectoriesAreKept(t *testing.T) {
+	for _, dir := range []string{"/", "/usr", "/home", "/etc/ssl", "/var/lib/x"} {
+		if _, _, err := unprivileged(dir, 0, 0); err == nil || strings.Contains(err.Error(), "chown") {
+			t.Errorf("%s: %v", dir, err)
 		}
 	}
 }
