@@ -16,18 +16,30 @@ import (
 //
 //	perstack: warning: the skill has no tool of this name (skill=web, tool=serch, in=pick)
 func (h *Host) Logger(verbose bool) *slog.Logger {
+	return LineLogger(verbose, func(level slog.Level, line string) error {
+		h.logging.Lock()
+		defer h.logging.Unlock()
+		// Cleaned first: a secret with something invisible in it is one again afterwards.
+		_, err := fmt.Fprintln(h.Stderr, h.Secrets.Redact(terminal.CleanLine("perstack: "+levelWord(level)+": "+line)))
+		return err
+	})
+}
+
+// LineLogger makes one line of each record, with what belongs to it in parentheses, and
+// hands it to write, from any goroutine: warnings and errors, and everything if verbose.
+func LineLogger(verbose bool, write func(level slog.Level, line string) error) *slog.Logger {
 	level := slog.LevelWarn
 	if verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(&logHandler{host: h, level: level})
+	return slog.New(&logHandler{level: level, write: write})
 }
 
 // A logHandler writes a record as one line that is safe to print. Servers, files and
 // models have a word in what is logged: their line ends must not begin a line of ours.
 type logHandler struct {
-	host  *Host
 	level slog.Level
+	write func(level slog.Level, line string) error
 	attrs []string // "name=value", of With
 	group string   // ends in a dot; empty for none
 }
@@ -35,7 +47,7 @@ type logHandler struct {
 func (l *logHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= l.level }
 
 func (l *logHandler) Handle(_ context.Context, r slog.Record) error {
-	line := "perstack: " + levelWord(r.Level) + ": " + r.Message
+	line := r.Message
 	attrs := slices.Clone(l.attrs)
 	r.Attrs(func(a slog.Attr) bool {
 		attrs = appendAttr(attrs, l.group, a)
@@ -44,11 +56,7 @@ func (l *logHandler) Handle(_ context.Context, r slog.Record) error {
 	if len(attrs) > 0 {
 		line += " (" + strings.Join(attrs, ", ") + ")"
 	}
-	l.host.logging.Lock()
-	defer l.host.logging.Unlock()
-	// Cleaned first: a secret with something invisible in it is one again afterwards.
-	_, err := fmt.Fprintln(l.host.Stderr, l.host.Secrets.Redact(terminal.CleanLine(line)))
-	return err
+	return l.write(r.Level, line)
 }
 
 func (l *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
