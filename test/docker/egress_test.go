@@ -35,7 +35,7 @@ func TestEgressProgram(t *testing.T) {
 	tag := strings.ToLower(rand.Text()[:8])
 	c := probe.Config{
 		Tag: tag, Phase: "alone", Group: probe.GroupProxy, Web: w.Web.String(), LLM: w.LLMAddr.String(), Trap: w.Trap.String(), DNS: w.DNS,
-		Provider: provider, Other: otherHost(tag), Out: "/work/results.json",
+		Provider: provider, Other: otherHost(tag), Out: "/probe/results.json",
 	}
 	token := rand.Text()
 	policy := encode(t, egress.Gates{Gates: []egress.Gate{{Name: "test", Address: "0.0.0.0:3128", Allow: c.Allowed(), Token: token}}})
@@ -48,9 +48,9 @@ func TestEgressProgram(t *testing.T) {
 	begin := func(env []string, entry ...string) string {
 		created, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 			Name:   engine.Name(t),
-			Config: &container.Config{Image: image, User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), WorkingDir: "/work", Env: env, Entrypoint: entry},
+			Config: &container.Config{Image: image, User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), WorkingDir: "/probe", Env: env, Entrypoint: entry},
 			HostConfig: &container.HostConfig{
-				NetworkMode: container.NetworkMode(w.Network), Binds: []string{dir + ":/work"}, DNS: []netip.Addr{netip.MustParseAddr(w.DNS)},
+				NetworkMode: container.NetworkMode(w.Network), Binds: []string{dir + ":/probe"}, DNS: []netip.Addr{netip.MustParseAddr(w.DNS)},
 			},
 		})
 		if err != nil {

@@ -29,7 +29,7 @@ func TestTheProbeFindsOpenDoors(t *testing.T) {
 	const marker = "cAnArY-of-the-probe"
 	c := probe.Config{
 		Tag: "tag", Phase: "open", Web: w.Web.String(), LLM: w.LLMAddr.String(), Trap: w.Trap.String(), DNS: w.DNS, Provider: "api.anthropic.com", Other: "other.open.test",
-		Machine: []string{w.Web.String()}, Port: 80, Marker: probe.Flip([]byte(marker)), Out: "/work/results.json",
+		Machine: []string{w.Web.String()}, Port: 80, Marker: probe.Flip([]byte(marker)), Out: "/probe/results.json",
 		Limits: probe.Limits{Memory: 1 << 20, PIDs: 30, Tmp: 1 << 20, Cache: 1 << 20},
 	}
 	config, err := json.Marshal(c)
@@ -45,11 +45,11 @@ func TestTheProbeFindsOpenDoors(t *testing.T) {
 	run(t, api, client.ContainerCreateOptions{
 		Name: engine.Name(t),
 		Config: &container.Config{
-			Image: image, User: "0:0", WorkingDir: "/work", Env: []string{"SECRET=" + marker},
+			Image: image, User: "0:0", WorkingDir: "/probe", Env: []string{"SECRET=" + marker},
 			Entrypoint: []string{"/probed", "run", "config.json"},
 		},
 		HostConfig: &container.HostConfig{
-			NetworkMode: container.NetworkMode(w.Network), Binds: []string{dir + ":/work"}, SecurityOpt: []string{"seccomp=unconfined"}, DNS: addresses(t, w.DNS),
+			NetworkMode: container.NetworkMode(w.Network), Binds: []string{dir + ":/probe"}, SecurityOpt: []string{"seccomp=unconfined"}, DNS: addresses(t, w.DNS),
 		},
 	})
 	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
