@@ -18,6 +18,7 @@ type child struct {
 	err     error         // set before ended is closed: nobody knows how it ended
 	code    int
 	signal  syscall.Signal
+	limit   string // what it was ended for, if the supervisor did
 }
 
 // tell says how the start went, if that was not said before.
@@ -54,6 +55,9 @@ func (c *child) kill() {
 
 // lost says, after the end, that nobody knows what it was like.
 func (c *child) lost() error { return c.err }
+
+// exceeded says, after the end, which limit it was ended for.
+func (c *child) exceeded() string { return c.limit }
 
 func (c *child) status() (exitCode int, signal string) {
 	if c.signal == 0 {

@@ -42,6 +42,9 @@ func playMore(role string, args []string) int {
 		return playServe(args)
 	case "serverLost":
 		return playServerLost(args[0])
+	case "threads":
+		n, _ := strconv.Atoi(args[0])
+		return playThreads(n)
 	case "probe":
 		return playProbe(args[0] == "run")
 	}

@@ -36,6 +36,7 @@ func Init() {
 		// waits for us.
 		syscall.Exit(serve(os.NewFile(nonblocking(leaseFD), "perstack")))
 	}
+	enterCell()
 	hook()
 }
 

@@ -132,17 +132,30 @@ func (l *link) take(m message) bool {
 		c.tell(nil)
 	case kindFailed:
 		delete(l.children, m.id)
-		c.tell(syscall.Errno(m.errno))
+		c.tell(failure(m))
 		close(c.ended)
 	case kindEnded:
 		delete(l.children, m.id)
-		c.code, c.signal = int(m.code), syscall.Signal(m.signal)
+		c.code, c.signal, c.limit = int(m.code), syscall.Signal(m.signal), m.text
 		c.tell(nil)
 		close(c.ended)
 	default:
 		return false
 	}
 	return true
+}
+
+// failure is why a program did not start: what the system said, or what we said.
+func failure(m message) error {
+	switch m.text {
+	case "":
+		return syscall.Errno(m.errno)
+	case ErrOutside.Error():
+		return ErrOutside
+	case errInterpreter.Error():
+		return errInterpreter
+	}
+	return errors.New(m.text)
 }
 
 // start has a program started.
@@ -165,7 +178,7 @@ func (l *link) start(p program) (*child, error) {
 	c.id = l.last
 	l.children[c.id] = c
 	l.mu.Unlock()
-	err := l.say(&message{kind: kindStart, id: c.id, path: p.path, argv: p.argv, env: p.env}, dir, p.stdin, p.stdout, p.stderr)
+	err := l.say(&message{kind: kindStart, id: c.id, path: p.path, argv: p.argv, env: p.env, cell: p.cell}, dir, p.stdin, p.stdout, p.stderr)
 	if err != nil {
 		l.mu.Lock()
 		delete(l.children, c.id)

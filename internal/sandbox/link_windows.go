@@ -92,4 +92,6 @@ func (c *child) kill() { c.group.kill() }
 
 func (c *child) lost() error { return nil }
 
+func (c *child) exceeded() string { return "" }
+
 func (c *child) status() (exitCode int, signal string) { return c.state.ExitCode(), "" }

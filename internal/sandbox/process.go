@@ -60,12 +60,19 @@ type program struct {
 	argv, env             []string
 	dir                   string
 	openDir               *os.File // may be nil
+	cell                  string   // may be empty
 	stdin, stdout, stderr *os.File
 }
 
 // launch has a command started that was looked up and has its streams.
 func (s *Supervisor) launch(l *link, c Command, p program) (*child, error) {
 	p.argv, p.dir, p.openDir = append([]string{c.Program}, c.Args...), c.Dir, c.OpenDir
+	if c.Cell != nil {
+		var err error
+		if p.cell, err = c.Cell.Encode(); err != nil {
+			return nil, startError(c.Program, err)
+		}
+	}
 	started, err := l.start(p)
 	switch {
 	case err == nil:
@@ -98,6 +105,10 @@ func startError(program string, err error) error {
 	switch {
 	case errors.Is(err, ErrLost) || errors.Is(err, errSupervisor):
 		return fmt.Errorf("start %q: %w", program, err)
+	case errors.Is(err, ErrOutside):
+		return fmt.Errorf("%w: %q", ErrOutside, program)
+	case errors.Is(err, errInterpreter):
+		return fmt.Errorf("%w: %q: %w", ErrNotFound, program, errInterpreter)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %q", ErrNotFound, program)
 	case errors.Is(err, fs.ErrPermission):
@@ -109,6 +120,9 @@ func startError(program string, err error) error {
 	}
 	return fmt.Errorf("start %q: %w", program, err)
 }
+
+// errInterpreter tells a program that is not there from one that cannot do without another.
+var errInterpreter = errors.New("the file is there, but its interpreter (the program in its #! line) or its loader is not")
 
 // errSupervisor marks that commands cannot be run at all.
 var errSupervisor = errors.New("commands cannot be supervised")

@@ -30,10 +30,11 @@ type message struct {
 	path   string
 	argv   []string
 	env    []string
+	cell   string // of [cell.Cell], as text; empty for none
 	signal uint64
 	errno  uint64
 	code   uint64 // exit code, if no signal ended it
-	text   string
+	text   string // why it is not ready, did not start, or was ended by us
 }
 
 const (
@@ -50,7 +51,7 @@ var errProtocol = errors.New("the other side does not follow the protocol")
 func (m *message) fields() ([]any, error) {
 	switch m.kind {
 	case kindStart:
-		return []any{&m.id, &m.path, &m.argv, &m.env}, nil
+		return []any{&m.id, &m.path, &m.argv, &m.env, &m.cell}, nil
 	case kindSignal:
 		return []any{&m.id, &m.signal}, nil
 	case kindHello:
@@ -58,9 +59,9 @@ func (m *message) fields() ([]any, error) {
 	case kindStarted:
 		return []any{&m.id}, nil
 	case kindFailed:
-		return []any{&m.id, &m.errno}, nil
+		return []any{&m.id, &m.errno, &m.text}, nil
 	case kindEnded:
-		return []any{&m.id, &m.code, &m.signal}, nil
+		return []any{&m.id, &m.code, &m.signal, &m.text}, nil
 	}
 	return nil, fmt.Errorf("%w: message of kind %d", errProtocol, m.kind)
 }

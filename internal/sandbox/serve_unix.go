@@ -28,6 +28,10 @@ type ward struct {
 	id    uint64
 	pid   int
 	begun uint64 // as the system counts
+
+	most     int        // processes and threads that it may have; 0 for any number
+	exceeded string     // why we ended it
+	visible  []*os.File // its entries of /proc; see keepVisible
 }
 
 // A request is a message with the descriptors that came along.
@@ -36,8 +40,16 @@ type request struct {
 	files []*os.File
 }
 
+// spareThreads are those that the supervisor needs to end a program that left it none.
+const spareThreads = 6
+
 // sweepAgain is how soon processes are looked for again that could not be ended at once.
 const sweepAgain = 20 * time.Millisecond
+
+// countEvery is how often the processes and threads of a cell are counted: seldom enough
+// to cost nothing, and often enough that a program which multiplies is ended while others
+// still find room.
+const countEvery = 250 * time.Millisecond
 
 // serve is the life of the supervisor process: it starts and ends programs until its
 // lease is over, ends everything, and returns the exit code.
@@ -50,6 +62,7 @@ func serve(lease *os.File) int {
 	signal.Notify(deaths, unix.SIGCHLD)
 
 	k := &keeper{socket: socket{lease}, self: os.Getpid(), running: make(map[int]*ward), byID: make(map[uint64]*ward)}
+	ReserveThreads(spareThreads)
 	hello := &message{kind: kindHello}
 	if err := k.prepare(); err != nil {
 		hello.text = err.Error()
@@ -61,6 +74,7 @@ func serve(lease *os.File) int {
 	go k.read(requests)
 
 	again := time.NewTimer(math.MaxInt64)
+	count, counting := time.NewTimer(math.MaxInt64), false
 	for {
 		clean := true
 		select {
@@ -73,6 +87,13 @@ func serve(lease *os.File) int {
 			clean = k.collect()
 		case <-again.C:
 			clean = k.sweep(0)
+		case <-count.C:
+			counting = false
+			k.count()
+		}
+		if !counting && k.isLimited() {
+			counting = true
+			count.Reset(countEvery)
 		}
 		if k.mute {
 			k.endAll()
@@ -132,27 +153,61 @@ func (k *keeper) obey(r request) bool {
 func (k *keeper) start(r request) {
 	var pid int
 	err := unix.Fchdir(int(r.files[0].Fd()))
-	if err == nil {
-		pid, err = syscall.ForkExec(r.path, r.argv, &syscall.ProcAttr{
-			Env:   r.env,
-			Files: []uintptr{r.files[1].Fd(), r.files[2].Fd(), r.files[3].Fd()},
-			Sys:   &syscall.SysProcAttr{Setsid: true},
-		})
+	if err == nil && r.cell == "" {
+		pid, err = fork(r.path, r.argv, r.env, r.files[1:])
+		err = explain(r.path, err)
+	} else if err == nil {
+		pid, err = k.lockIn(r)
 	}
 	_ = unix.Chdir("/") // so that no directory is kept in use; nothing depends on it
 	if err != nil {
-		errno := unix.EIO
-		errors.As(err, &errno)
-		k.say(&message{kind: kindFailed, id: r.id, errno: uint64(errno)})
+		k.say(failed(r.id, err))
 		return
 	}
 	w := &ward{id: r.id, pid: pid, begun: startTime(pid)}
+	if r.cell != "" {
+		w.lockedIn(r.cell)
+	}
 	k.running[pid], k.byID[r.id] = w, w
 	k.say(&message{kind: kindStarted, id: r.id})
 }
 
+// failed is how we tell that a program did not start.
+func failed(id uint64, err error) *message {
+	m := &message{kind: kindFailed, id: id}
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
+		m.errno = uint64(errno)
+	} else {
+		m.text = err.Error()
+		m.text = m.text[:min(len(m.text), maxReason)] // it may name long paths
+	}
+	return m
+}
+
+// maxReason is what is told of a failure at most. With the rest of the message it fits into
+// maxAnswer.
+const maxReason = 2 << 10
+
+// explain says more than the system about a program that did not start: it says "not found"
+// also when the program is there, and what its #! line names is not.
+func explain(path string, err error) error {
+	if errors.Is(err, unix.ENOENT) && unix.Access(path, unix.F_OK) == nil {
+		return errInterpreter
+	}
+	return err
+}
+
+// fork starts a program with these files as its streams, in a session of its own.
+func fork(path string, argv, env []string, files []*os.File) (pid int, err error) {
+	attr := &syscall.ProcAttr{Env: env, Sys: &syscall.SysProcAttr{Setsid: true}}
+	for _, f := range files {
+		attr.Files = append(attr.Files, f.Fd())
+	}
+	return syscall.ForkExec(path, argv, attr)
+}
+
 func (k *keeper) report(w *ward, status syscall.WaitStatus) {
-	m := &message{kind: kindEnded, id: w.id}
+	m := &message{kind: kindEnded, id: w.id, text: w.exceeded}
 	if status.Signaled() {
 		m.signal = uint64(status.Signal())
 	} else {

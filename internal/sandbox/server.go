@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
 )
 
 // A Server is a program that runs until it is stopped, and is spoken to by its streams.
@@ -20,13 +22,15 @@ type Server struct {
 	Environ []string          // of the runtime; the safe variables are taken from it
 	Env     map[string]string // added, apart from protected names: what somebody else asked for
 	Set     map[string]string // added as it is: what this program itself decided
+
+	Cell *cell.Cell // what it can reach, as in [Command]
 }
 
 // command is what a server has in common with what is run to its end.
 func (s Server) command() Command {
 	return Command{
 		Program: s.Program, Args: s.Args, Dir: s.Dir, OpenDir: s.OpenDir,
-		Environ: s.Environ, Env: s.Env, Set: s.Set,
+		Environ: s.Environ, Env: s.Env, Set: s.Set, Cell: s.Cell,
 	}
 }
 
@@ -135,8 +139,8 @@ func closeAll(files ...*os.File) {
 // Done is closed when the program has ended, and all that it started with it.
 func (r *Running) Done() <-chan struct{} { return r.done }
 
-// Exit says, after Done, how it ended: "exit status 3", "killed by SIGKILL", or that
-// nobody knows.
+// Exit says, after Done, how it ended: "exit status 3", "killed by SIGKILL", "ended: more
+// than 128 processes and threads", or that nobody knows.
 func (r *Running) Exit() string {
 	select {
 	case <-r.done:
@@ -145,6 +149,9 @@ func (r *Running) Exit() string {
 	}
 	if err := r.child.lost(); err != nil {
 		return err.Error()
+	}
+	if limit := r.child.exceeded(); limit != "" {
+		return "ended: " + limit
 	}
 	code, signal := r.child.status()
 	if signal != "" {

@@ -42,6 +42,7 @@ func (k *keeper) collect() bool {
 func (k *keeper) finish(w *ward) bool {
 	_ = unix.Kill(-w.pid, unix.SIGKILL) // before the number is given back to the system
 	status := wait(w.pid)
+	closeAll(w.visible...)
 	delete(k.running, w.pid)
 	delete(k.byID, w.id)
 	clean := k.sweep(w.pid)
