@@ -46,6 +46,41 @@ func prefixes(texts ...string) []netip.Prefix {
 // publicIPv6 is the only part of IPv6 from which public addresses were given out.
 var publicIPv6 = netip.MustParsePrefix("2000::/3")
 
+// NotPublic returns the blocks of all addresses that [AddrReach] does not call public,
+// none inside another: for programs that have to be told the table. IPv4 that is mapped
+// into IPv6 is in none of the blocks of IPv6: who asks unmaps first.
+func NotPublic() []netip.Prefix {
+	mapped := netip.MustParsePrefix("::ffff:0:0/96")
+	blocks := without(netip.MustParsePrefix("::/0"), publicIPv6, mapped)
+	for _, p := range notPublic {
+		if p.Addr().Is4() || publicIPv6.Overlaps(p) {
+			blocks = append(blocks, p)
+		}
+	}
+	return blocks
+}
+
+// without returns what is left of a block when holes are cut out of it.
+func without(block netip.Prefix, holes ...netip.Prefix) []netip.Prefix {
+	whole := true
+	for _, hole := range holes {
+		switch {
+		case hole.Contains(block.Addr()) && hole.Bits() <= block.Bits():
+			return nil
+		case hole.Overlaps(block):
+			whole = false
+		}
+	}
+	if whole {
+		return []netip.Prefix{block}
+	}
+	lower := netip.PrefixFrom(block.Addr(), block.Bits()+1)
+	half := block.Addr().As16()
+	half[block.Bits()/8] |= 0x80 >> (block.Bits() % 8)
+	upper := netip.PrefixFrom(netip.AddrFrom16(half), block.Bits()+1)
+	return append(without(lower, holes...), without(upper, holes...)...)
+}
+
 // HostReach judges a host as url.Hostname returns it, in whatever notation. A
 // name is judged by its text alone: nothing is looked up.
 func HostReach(host string) Reach {

@@ -189,3 +189,9 @@ func parseUpstream(text string) (upstream, error) {
 	}
 	return up, nil
 }
+
+// Check says what is wrong with a policy that another proxy is to carry out.
+func (g Gates) Check() error {
+	_, _, err := g.compile()
+	return err
+}

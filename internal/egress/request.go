@@ -191,3 +191,18 @@ func printable(text string) string {
 	}
 	return string(b)
 }
+
+// Shown returns the host and port of what a client asked another proxy for, as they are
+// reported; see [Access].
+func Shown(target string) (host string, port int) {
+	q := request{target: target}
+	return q.shown()
+}
+
+// Reasons lists why a connection can be refused.
+func Reasons() []string {
+	return []string{
+		ReasonMethod, ReasonRequest, ReasonToken, ReasonHost, ReasonPort, ReasonDomain,
+		ReasonResolve, ReasonAddress, ReasonUnreached, ReasonServerName, ReasonHello, ReasonLimit,
+	}
+}

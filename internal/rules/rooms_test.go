@@ -27,7 +27,8 @@ var rooms = []room{
 	{"internal/workspace", ""},
 	{"internal/owner", ""}, // which process something belongs to, and whether it lives
 	{"internal/egress", "event expert"},
-	{"internal/sandbox/...", "event expert internal/egress"},
+	{"internal/egress/squid", "expert internal/egress"},
+	{"internal/sandbox/...", "event expert internal/egress internal/sandbox/cell"},
 
 	{"internal/packages", "expert internal/sandbox"},
 
@@ -37,8 +38,8 @@ var rooms = []room{
 	{"model/providers", "event expert model/..."},
 	{"model/...", "event expert model model/wire internal/version"},
 	{"skill/mcp/serve", "event expert skill skill/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
-	{"skill/...", "event expert skill internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
-	{"internal/skillset", "event expert skill/... internal/terminal internal/workspace internal/packages internal/sandbox internal/egress"},
+	{"skill/...", "event expert skill internal/version internal/terminal internal/workspace internal/sandbox internal/sandbox/cell internal/egress"},
+	{"internal/skillset", "event expert skill/... internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/cell internal/egress"},
 	{"store", "event expert"},
 	{"store/...", "event expert store internal/owner"},
 
@@ -56,7 +57,7 @@ var rooms = []room{
 	// Who uses it: terminals, commands, programs.
 	{"internal/tui/...", "event expert model skill store engine internal/runtimes internal/tui/... internal/version internal/terminal"},
 	{"internal/cli/...", "event expert model/... skill/... store/... engine registry/... internal/cli/... internal/tui/... " +
-		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/skillset internal/sandbox/... internal/egress"},
+		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/skillset internal/sandbox/... internal/egress/..."},
 	{".", "event expert model/... skill/... store/... engine internal/runtimes/... internal/sandbox internal/packages internal/version internal/secret"},
 	{"cmd/...", "internal/cli/... internal/sandbox"}, // it shields itself before anything else,
 

@@ -1,0 +1,197 @@
+// Package squid makes Squid do what [egress.Proxy] does, as far as it can: it writes
+// Squid's configuration from the same gates, and reads decisions out of its log.
+//
+// What a list allows, and which addresses are public, is said by the same tables. Squid
+// carries it out: it compares the names, looks them up and dials. What it cannot do is on
+// the page docs/egress.md: no tokens, no look at the TLS hello, and an allowed connection
+// is known when it ends. The package starts nothing: that is for the command perstack
+// egress --squid.
+//
+// Nothing that a user writes can become a directive: only names that [egress.ParseHost]
+// returned, addresses and numbers are written. Start reading at [Config], then [Log].
+package squid
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/egress"
+)
+
+// Options are what Squid is told beside its gates.
+type Options struct {
+	DNS []netip.Addr // servers to ask; nil means those of the machine
+}
+
+// maxLine bounds a line of the configuration. Squid reads longer ones in pieces, and a
+// piece could begin with anything.
+const maxLine = 1000
+
+// maxGates is how many doors Squid opens. It leaves out the rest, with a warning.
+const maxGates = 128
+
+// Config returns the text of squid.conf for gates. The same gates give the same text.
+func Config(g egress.Gates, o Options) (string, error) {
+	if err := check(g); err != nil {
+		return "", err
+	}
+	c := &config{}
+	c.ports(g)
+	if err := c.names(g); err != nil {
+		return "", err
+	}
+	c.addresses()
+	c.rules(g)
+	c.limits(g)
+	c.rest(o)
+	return c.text()
+}
+
+// check refuses what Squid cannot carry out, rather than carrying out a part.
+func check(g egress.Gates) error {
+	if err := g.Check(); err != nil {
+		return err
+	}
+	if g.Upstream != "" {
+		return errors.New("squid does not go through another proxy here, since nobody could say then which addresses it reaches; use the builtin proxy for an upstream")
+	}
+	if len(g.Gates) > maxGates {
+		return fmt.Errorf("squid opens %d gates at most, and these are %d; use the builtin proxy", maxGates, len(g.Gates))
+	}
+	taken := map[uint16]bool{}
+	for _, gate := range g.Gates {
+		switch port := address(gate).Port(); {
+		case gate.Token != "":
+			return fmt.Errorf("gate %q has a token, and Squid asks for none; use the builtin proxy", gate.Name)
+		case port == 0:
+			return fmt.Errorf("gate %q has no port, and Squid does not choose one; name one, like 127.0.0.1:3128", gate.Name)
+		case taken[port]:
+			return fmt.Errorf("gate %q has the port of another gate, and Squid's log tells gates by their ports", gate.Name)
+		default:
+			taken[port] = true
+		}
+	}
+	return nil
+}
+
+// address is where a gate listens. The policy was checked.
+func address(gate egress.Gate) netip.AddrPort {
+	at, _ := netip.ParseAddrPort(gate.Address)
+	return at
+}
+
+// A config is squid.conf while it is written.
+type config struct{ lines []string }
+
+func (c *config) add(words ...string) { c.lines = append(c.lines, strings.Join(words, " ")) }
+
+func (c *config) text() (string, error) {
+	for _, line := range c.lines {
+		if len(line) > maxLine || strings.ContainsAny(line, "\r\n\\\"'#") && !strings.HasPrefix(line, "acl ") && !strings.HasPrefix(line, "logformat ") {
+			return "", fmt.Errorf("a line of squid.conf would not be one: %.60q", line)
+		}
+	}
+	return strings.Join(c.lines, "\n") + "\n", nil
+}
+
+// ports opens a door for each gate. Rules know them by name.
+func (c *config) ports(g egress.Gates) {
+	for i, gate := range g.Gates {
+		c.add("http_port", address(gate).String(), "name="+door(i))
+		c.add("acl", door(i), "myportname", door(i))
+	}
+}
+
+func door(i int) string { return "gate" + strconv.Itoa(i) }
+
+func list(i int) string { return "list" + strconv.Itoa(i) }
+
+// named is every name that a list could hold: labels of letters, digits and hyphens, the
+// last beginning with a letter, which no notation of an address does.
+const (
+	label = `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`
+	named = `^(` + label + `\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`
+)
+
+// match compares the name of a request. Squid has folded its case and taken a trailing
+// dot off. With -n it looks nothing up: an address is compared as the text it is. A
+// dstdomain would be shorter, but of two entries that overlap it makes a fatal error, and
+// its .example.com is also example.com.
+func (c *config) match(acl, pattern string) { c.add("acl", acl, "dstdom_regex -n -i", pattern) }
+
+func (c *config) names(g egress.Gates) error {
+	c.match("named", named)
+	c.match("punycode", `(^|\.)xn--`)
+	c.match("long", `^.{254}`)
+	for i, gate := range g.Gates {
+		for _, pattern := range gate.Allow {
+			name, wild := strings.CutPrefix(pattern, "*.")
+			host, err := egress.ParseHost(name)
+			if err != nil {
+				return fmt.Errorf("gate %q: %w", gate.Name, err)
+			}
+			exact := strings.ReplaceAll(host, ".", `\.`)
+			expression, example := "^"+exact+"$", host
+			if wild {
+				expression, example = `^(`+label+`\.)+`+exact+"$", "any."+host
+			}
+			if wild && host == "arpa" {
+				return fmt.Errorf("gate %q: *.arpa holds names of private networks and cannot be allowed here", gate.Name)
+			}
+			c.match(list(i), expression)
+			if expert.HostReach(example) != expert.Public {
+				c.match("private", expression) // it may be on a list, but leads nowhere
+			}
+		}
+	}
+	c.match("private", `^localhost$`) // a list needs one entry
+	return nil
+}
+
+// addresses names the blocks that are never dialled. If one of the addresses of a name is
+// in one of them, the name is refused.
+func (c *config) addresses() {
+	for _, block := range expert.NotPublic() {
+		c.add("acl", "nowhere", "dst", block.String())
+	}
+}
+
+// rules decide, the first that matches. What can be said without a look-up is said first:
+// a question to a name server is a message to whoever answers it. The last word of a rule
+// always matches, and writes the reason down for the log.
+func (c *config) rules(g egress.Gates) {
+	c.add("acl", "connect", "method", "CONNECT")
+	c.add("acl", "tls", "port", "443")
+	for _, reason := range []string{egress.ReasonMethod, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain, egress.ReasonAddress} {
+		c.add("acl", because(reason), "annotate_transaction", note+"="+reason)
+	}
+	deny := func(reason string, when ...string) {
+		c.add("http_access deny", strings.Join(when, " "), because(reason))
+	}
+	deny(egress.ReasonMethod, "!connect")
+	deny(egress.ReasonHost, "!named")
+	deny(egress.ReasonHost, "punycode")
+	deny(egress.ReasonHost, "long")
+	deny(egress.ReasonPort, "!tls")
+	for i, gate := range g.Gates {
+		if len(gate.Allow) == 0 {
+			deny(egress.ReasonDomain, door(i))
+			continue
+		}
+		deny(egress.ReasonDomain, door(i), "!"+list(i))
+	}
+	deny(egress.ReasonAddress, "private")
+	deny(egress.ReasonAddress, "nowhere")
+	for i, gate := range g.Gates {
+		if len(gate.Allow) > 0 {
+			c.add("http_access allow", door(i), list(i), "connect", "tls", "named")
+		}
+	}
+	c.add("http_access deny all")
+}
+
+func because(reason string) string { return "because_" + reason }
