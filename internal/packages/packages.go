@@ -1,13 +1,15 @@
 // Package packages fetches the npm packages that skills run from. It resolves a package
 // to a version with all that it needs, writes that down with the integrity that npm
 // states, and installs exactly that again later: into a directory of its own, without
-// lifecycle scripts, never from what lies in the working directory.
+// lifecycle scripts, never from what lies in the working directory. For images it does so
+// for another platform than that of this machine, also with packages of uv.
 //
-// It starts nothing but npm, and npm starts nothing. What it installed is started by
-// somebody else. It does not protect an installed package from programs of the same
+// It starts nothing but npm and uv, and these start nothing. What it installed is started
+// by somebody else. It does not protect an installed package from programs of the same
 // user.
 //
-// Start reading at [Store.Resolve] and [Store.Install]; tree.go says what is pinned.
+// Start reading at [Store.Resolve], [Store.Install] and [Store.Fetch]; tree.go says what is
+// pinned.
 package packages
 
 import (
@@ -35,6 +37,11 @@ type Store struct {
 	// Fresh asks the registry also about what was resolved before: the version may be
 	// exact, but what it needs has versions of its own.
 	Fresh bool
+	// Sealed means that nothing is fetched, installed or changed: the directory is part of an
+	// image. What is not there is an error.
+	Sealed bool
+	// Offline means that nothing is fetched for another platform, or for an image.
+	Offline bool
 
 	mu   sync.Mutex
 	busy map[string]chan struct{} // closed when whoever is at it has finished
@@ -51,6 +58,9 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 	spec := p.Name + "@" + want
 	fail := func(err error) (*expert.LockedPackage, error) {
 		return nil, fmt.Errorf("npm package %s: %w", spec, err)
+	}
+	if s.Sealed {
+		return fail(errors.New("it is not pinned, and nothing is fetched where the image runs; run: perstack install"))
 	}
 	release, err := s.exclusively(ctx, "resolve "+spec)
 	if err != nil {
@@ -124,7 +134,12 @@ const manager = "npx"
 
 // Install makes sure that a pinned package is there, and returns how to start it: a
 // program and its first arguments. Program is that of [expert.Package].
+//
+// A package of uv is there only in a sealed store: elsewhere uvx itself starts it.
 func (s *Store) Install(ctx context.Context, p *expert.LockedPackage, program string, note func(string)) (argv []string, err error) {
+	if p.Manager == uvManager {
+		return s.installedUV(p, program)
+	}
 	fail := func(err error) ([]string, error) {
 		return nil, fmt.Errorf("npm package %s@%s: %w", safeText(p.Name), safeText(p.Version), err)
 	}
@@ -139,19 +154,23 @@ func (s *Store) Install(ctx context.Context, p *expert.LockedPackage, program st
 	defer release()
 	home := filepath.Join(s.root(), tree.digest())
 	if err := isInstalled(home, p); err != nil {
-		if err := s.install(ctx, home, tree, p, note); err != nil {
+		if s.Sealed {
+			return fail(errSealed)
+		}
+		if err := s.install(ctx, home, tree, p, thisMachine(), note); err != nil {
 			return fail(err)
 		}
 	}
-	argv, err = startOf(filepath.Join(home, modules, filepath.FromSlash(p.Name)), p.Name, program)
+	argv, err = s.startOf(filepath.Join(home, modules, filepath.FromSlash(p.Name)), p.Name, program)
 	if err != nil {
 		return fail(err)
 	}
 	return argv, nil
 }
 
-// install makes home. It comes into being at once and complete, or not at all.
-func (s *Store) install(ctx context.Context, home string, t *tree, p *expert.LockedPackage, note func(string)) error {
+// install makes home. It comes into being at once and complete, or not at all. The flags
+// say for which platform, if it is another.
+func (s *Store) install(ctx context.Context, home string, t *tree, p *expert.LockedPackage, on Platform, note func(string), flags ...string) error {
 	dir, err := s.scratch()
 	if err != nil {
 		return err
@@ -168,10 +187,18 @@ func (s *Store) install(ctx context.Context, home string, t *tree, p *expert.Loc
 		plural = ""
 	}
 	tell(note, fmt.Sprintf("installing %d package%s for %s@%s", t.count(), plural, p.Name, p.Version))
-	if _, err := s.npm(ctx, dir, "ci", "--allow-remote=none"); err != nil {
+	if _, err := s.npm(ctx, dir, "ci", append(flags, "--allow-remote=none")...); err != nil {
 		return err
 	}
 	if err := errors.Join(isInstalled(dir, p), t.isNamed(dir)); err != nil {
+		return err
+	}
+	if len(flags) > 0 {
+		if err := t.isFor(dir, on); err != nil {
+			return err
+		}
+	}
+	if err := seal(dir); err != nil {
 		return err
 	}
 	return settle(dir, home, func() error { return isInstalled(home, p) })

@@ -25,32 +25,37 @@ const leftover = 24 * time.Hour
 
 // root is where everything is. Below it: a directory for each tree, named by its
 // digest; the index; and what is not ready yet.
-func (s *Store) root() string { return filepath.Join(s.Dir, "npm") }
+func (s *Store) root() string { return filepath.Join(s.Dir, npmKind) }
+
+// npmKind is the directory for packages of npm.
+const npmKind = "npm"
 
 // scratch makes a directory for work, on the same disk as the results. It also clears
 // away what crashed runs left behind.
-func (s *Store) scratch() (string, error) {
+func (s *Store) scratch() (string, error) { return s.scratchIn(s.root()) }
+
+func (s *Store) scratchIn(root string) (string, error) {
 	if !filepath.IsAbs(s.Dir) {
 		return "", fmt.Errorf("the directory for packages is not absolute: %q", s.Dir)
 	}
-	if err := os.MkdirAll(s.root(), 0o700); err != nil {
+	if err := os.MkdirAll(root, 0o700); err != nil {
 		return "", err
 	}
 	// It may be older than we are. What others could write to, we could not start.
-	if err := os.Chmod(s.root(), 0o700); err != nil {
+	if err := os.Chmod(root, 0o700); err != nil {
 		return "", err
 	}
-	s.clear()
-	return os.MkdirTemp(s.root(), scratchPrefix)
+	clearOut(root)
+	return os.MkdirTemp(root, scratchPrefix)
 }
 
-// clear fails silently: what stays is in nobody's way.
-func (s *Store) clear() {
-	entries, _ := os.ReadDir(s.root())
+// clearOut fails silently: what stays is in nobody's way.
+func clearOut(root string) {
+	entries, _ := os.ReadDir(root)
 	for _, e := range entries {
 		info, err := e.Info()
 		if err == nil && strings.HasPrefix(e.Name(), scratchPrefix) && time.Since(info.ModTime()) > leftover {
-			_ = os.RemoveAll(filepath.Join(s.root(), e.Name()))
+			_ = os.RemoveAll(filepath.Join(root, e.Name()))
 		}
 	}
 }

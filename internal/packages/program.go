@@ -54,7 +54,7 @@ func (p *programs) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 }
 
 // startOf returns how to start a program of the package in dir.
-func startOf(dir, name, program string) ([]string, error) {
+func (s *Store) startOf(dir, name, program string) ([]string, error) {
 	m, err := readPackage(dir)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func startOf(dir, name, program string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	interpreter, err := interpreterOf(script)
+	interpreter, err := interpreterOf(script, s.Sealed)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func inside(dir, file string) (string, error) {
 
 // interpreterOf says with what a file is started: with node, as found in PATH, or by
 // itself, if its #! line names something else.
-func interpreterOf(script string) ([]string, error) {
+func interpreterOf(script string, sealed bool) ([]string, error) {
 	f, err := os.Open(script)
 	if err != nil {
 		return nil, err
@@ -150,19 +150,23 @@ func interpreterOf(script string) ([]string, error) {
 		if len(words) > 0 && path.Base(words[0]) == "node" {
 			return append([]string{"node"}, words[1:]...), nil
 		}
-		return nil, runnable(f)
+		return nil, runnable(f, sealed)
 	}
 	if slices.Contains([]string{".js", ".mjs", ".cjs"}, path.Ext(script)) {
 		return []string{"node"}, nil
 	}
-	return nil, runnable(f)
+	return nil, runnable(f, sealed)
 }
 
-// runnable lets the file be run, which npm leaves to those that it links.
-func runnable(f *os.File) error {
+// runnable lets the file be run, which npm leaves to those that it links. In an image that
+// was done before.
+func runnable(f *os.File, sealed bool) error {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&0o100 != 0 {
 		return err
+	}
+	if sealed {
+		return fmt.Errorf("its program %q cannot be run: it is neither for node nor does it say what for", safeText(filepath.Base(f.Name())))
 	}
 	return f.Chmod(0o700)
 }

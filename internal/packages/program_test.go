@@ -78,7 +78,7 @@ func TestStartOf(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		argv, err := startOf(dir, "@acme/tool", tt.program)
+		argv, err := new(Store).startOf(dir, "@acme/tool", tt.program)
 		if failure, ok := strings.CutPrefix(tt.want, "!"); ok {
 			if err == nil || !strings.Contains(err.Error(), failure) || strings.Contains(err.Error(), "\x1b") {
 				t.Errorf("%s: %q, %v", tt.bin, argv, err)

@@ -1,0 +1,141 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// An Installed is a package with all that it needs, on this machine.
+type Installed struct {
+	Digest   string // of what was pinned: the name of its directory in a store
+	Dir      string // where it lies
+	Packages int    // how many there are
+	Size     int64  // bytes
+}
+
+// A Pin says where a pinned package is in a store.
+type Pin struct {
+	Kind   string // name of the directory for packages of its manager
+	Digest string // name of its own directory there
+}
+
+// PinOf reads a pinned package, which may come from a file that somebody else wrote.
+// Nothing is fetched for that.
+func PinOf(p *expert.LockedPackage) (Pin, error) {
+	if p.Manager == uvManager {
+		if err := checkUV(p); err != nil {
+			return Pin{}, fmt.Errorf("package %s of uv: %w", safeText(p.Name), err)
+		}
+		return Pin{Kind: uvKind, Digest: uvDigest(p)}, nil
+	}
+	t, err := lockedTree(p)
+	if err != nil {
+		return Pin{}, fmt.Errorf("npm package %s@%s: %w", safeText(p.Name), safeText(p.Version), err)
+	}
+	return Pin{Kind: npmKind, Digest: t.digest()}, nil
+}
+
+// Fetch makes sure that a pinned package is there for a platform, which need not be that of
+// this machine. Nothing of it is run. Note is told what happens, for showing.
+func (s *Store) Fetch(ctx context.Context, p *expert.LockedPackage, on Platform, note func(string)) (Installed, error) {
+	if p.Manager == uvManager {
+		return s.fetchUV(ctx, p, on, note)
+	}
+	fail := func(err error) (Installed, error) {
+		return Installed{}, fmt.Errorf("npm package %s@%s: %w", safeText(p.Name), safeText(p.Version), err)
+	}
+	t, err := lockedTree(p)
+	if err == nil {
+		err = on.check()
+	}
+	if err != nil {
+		return fail(err)
+	}
+	home, flags := filepath.Join(s.root(), t.digest()), []string(nil)
+	// Programs are started from what is there for this machine, and some keep their data
+	// beside themselves. An image must not hand that to another project.
+	if !on.isHere() || isInstalled(home, p) == nil && !isUntouched(home) {
+		home, flags = home+"-"+on.String(), on.flags()
+	}
+	release, err := s.exclusively(ctx, "install "+filepath.Base(home))
+	if err != nil {
+		return fail(err)
+	}
+	defer release()
+	if isInstalled(home, p) != nil {
+		if err := s.refuse(); err != nil {
+			return fail(err)
+		}
+		if err := s.install(ctx, home, t, p, on, note, flags...); err != nil {
+			return fail(err)
+		}
+	}
+	// Also of what was installed for this machine: the user's npm may have been told that it
+	// is another one.
+	if err := t.isFor(home, on); err != nil {
+		return fail(err)
+	}
+	size, err := sizeOf(home)
+	if err != nil {
+		return fail(err)
+	}
+	return Installed{Digest: t.digest(), Dir: home, Packages: len(t.present(home)), Size: size}, nil
+}
+
+// refuse says why a package that is not there stays away.
+func (s *Store) refuse() error {
+	switch {
+	case s.Sealed:
+		return errSealed
+	case s.Offline:
+		return errors.New("it was not fetched before, and [docker] offline does not let anything be fetched; run once without")
+	}
+	return nil
+}
+
+var errSealed = errors.New("it is not in the image, and nothing is fetched where the image runs")
+
+// present are the places of the tree that have a package in a directory: not all are for
+// every platform.
+func (t *tree) present(home string) (places []string) {
+	for _, place := range slices.Sorted(maps.Keys(t.Packages)) {
+		if _, err := os.Lstat(filepath.Join(home, filepath.FromSlash(place))); place != "" && err == nil {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// isFor says which of the installed packages is for another platform. An npm that does not
+// know the flags installs what this machine needs, and says nothing.
+func (t *tree) isFor(home string, on Platform) error {
+	for _, place := range t.present(home) {
+		if e := t.Packages[place]; !e.InBundle && !e.admits(on) {
+			return fmt.Errorf("npm installed %s, which is not for %s; update npm to version 11", place, on)
+		}
+	}
+	return nil
+}
+
+// sizeOf adds up the files below a directory.
+func sizeOf(dir string) (size int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}

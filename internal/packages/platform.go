@@ -1,0 +1,104 @@
+package packages
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Platform is what packages are installed for, in the words of npm.
+type Platform struct {
+	OS   string // linux
+	CPU  string // x64, arm64
+	Libc string // glibc, musl; empty where there is one only
+	// Python is the version of it that runs packages of uv, like 3.13; empty for what uv
+	// takes for granted.
+	Python string
+}
+
+// PlatformOf names a machine by what Go calls it.
+func PlatformOf(goos, arch, libc string) Platform {
+	p := Platform{OS: goos, CPU: arch, Libc: libc}
+	if arch == "amd64" {
+		p.CPU = "x64"
+	}
+	return p
+}
+
+// LibcFiles are where the C libraries of a system show, by the name that npm has for them.
+// They are looked for in this order: that of GNU is nowhere beside another one's, but a
+// system of GNU can have musl for programs that want it.
+func LibcFiles() []LibcFile {
+	return []LibcFile{
+		{"glibc", "/lib/x86_64-linux-gnu/libc.so.6"},
+		{"glibc", "/lib/aarch64-linux-gnu/libc.so.6"},
+		{"glibc", "/lib64/libc.so.6"},
+		{"musl", "/lib/ld-musl-x86_64.so.1"},
+		{"musl", "/lib/ld-musl-aarch64.so.1"},
+	}
+}
+
+// A LibcFile is a file by which a C library is known.
+type LibcFile struct{ Libc, Path string }
+
+// thisMachine is the platform that npm installs for by itself.
+var thisMachine = sync.OnceValue(func() Platform {
+	libc := ""
+	if runtime.GOOS == "linux" {
+		libc = "glibc"
+		for _, f := range LibcFiles() {
+			if _, err := os.Stat(f.Path); err == nil {
+				libc = f.Libc
+				break
+			}
+		}
+	}
+	return PlatformOf(runtime.GOOS, runtime.GOARCH, libc)
+})
+
+var platformWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+$`) })
+
+// check refuses what would be no part of the name of a directory, nor the value of a flag.
+func (p Platform) check() error {
+	for _, word := range []string{p.OS, p.CPU, p.Libc} {
+		if !platformWord().MatchString(word) && (word != "" || p.OS == "linux") {
+			return fmt.Errorf("packages cannot be fetched for the platform %s", safeText(p.String()))
+		}
+	}
+	return nil
+}
+
+func (p Platform) String() string { return strings.TrimSuffix(p.OS+"-"+p.CPU+"-"+p.Libc, "-") }
+
+// isHere reports whether what is installed for this machine does for the platform as well.
+func (p Platform) isHere() bool {
+	here := thisMachine()
+	return p.OS == here.OS && p.CPU == here.CPU && p.Libc == here.Libc
+}
+
+// flags tell npm of the platform.
+func (p Platform) flags() []string {
+	flags := []string{"--os=" + p.OS, "--cpu=" + p.CPU}
+	if p.Libc != "" {
+		flags = append(flags, "--libc="+p.Libc)
+	}
+	return flags
+}
+
+// admits reports whether a package is for the platform. What it does not say is all right.
+func (e entry) admits(p Platform) bool {
+	return among(e.OS, p.OS) && among(e.CPU, p.CPU) && (p.OS != "linux" || among(e.Libc, p.Libc))
+}
+
+// among does as npm does with a list like "linux, darwin" or "!win32".
+func among(all words, one string) bool {
+	if slices.Contains(all, "!"+one) {
+		return false
+	}
+	some := slices.ContainsFunc(all, func(w string) bool { return !strings.HasPrefix(w, "!") })
+	return !some || slices.Contains(all, one) || slices.Contains(all, "any")
+}

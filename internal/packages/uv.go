@@ -1,0 +1,184 @@
+package packages
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/sandbox"
+)
+
+// Packages of uv go into images as those of npm do, with less behind them: a lockfile knows
+// the version of the package alone, so what it needs is what the index has when the image is
+// made. This part was tried with a stand-in for uv, not with a real index.
+
+const (
+	uvManager = "uvx"
+	uvKind    = "uv"
+	uvModules = "site-packages" // where packages are in the directory of one
+)
+
+var (
+	uvNameOnly    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`) })
+	uvVersionOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9][0-9A-Za-z.!+-]*$`) })
+	uvPythonOnly  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^3\.[0-9]{1,3}$`) })
+	uvSame        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
+)
+
+// checkUV holds a pinned package to what can be asked of uv.
+func checkUV(p *expert.LockedPackage) error {
+	switch {
+	case len(p.Name) > maxWord || !uvNameOnly().MatchString(p.Name):
+		return fmt.Errorf("%w: it is not the name of a package", errBroken)
+	case p.Version == "":
+		return errors.New("it has no version, and uv pins none; write it behind the name, like name@1.2.3")
+	case len(p.Version) > maxWord || !uvVersionOnly().MatchString(p.Version):
+		return fmt.Errorf("%w: it is not an exact version", errBroken)
+	}
+	return nil
+}
+
+// uvDigest names a package by all that is pinned of it.
+func uvDigest(p *expert.LockedPackage) string {
+	sum := sha256.Sum256([]byte("uv " + canonicalUV(p.Name) + "==" + p.Version))
+	return hex.EncodeToString(sum[:])
+}
+
+// canonicalUV is the one way to write a name: Python takes A.b for a-b.
+func canonicalUV(name string) string {
+	return strings.ToLower(uvSame().ReplaceAllString(name, "-"))
+}
+
+func (s *Store) fetchUV(ctx context.Context, p *expert.LockedPackage, on Platform, note func(string)) (Installed, error) {
+	fail := func(err error) (Installed, error) {
+		return Installed{}, fmt.Errorf("package %s@%s of uv: %w", safeText(p.Name), safeText(p.Version), err)
+	}
+	triple, err := on.triple()
+	if err := errors.Join(err, checkUV(p)); err != nil {
+		return fail(err)
+	}
+	digest := uvDigest(p)
+	root := filepath.Join(s.Dir, uvKind)
+	home := filepath.Join(root, digest+"-"+on.String())
+	if on.Python != "" {
+		home += "-" + on.Python
+	}
+	release, err := s.exclusively(ctx, "install "+filepath.Base(home))
+	if err != nil {
+		return fail(err)
+	}
+	defer release()
+	if _, err := findDist(home, p); err != nil {
+		if err := s.refuse(); err != nil {
+			return fail(err)
+		}
+		dir, err := s.scratchIn(root)
+		if err != nil {
+			return fail(err)
+		}
+		defer os.RemoveAll(dir)
+		tell(note, fmt.Sprintf("installing %s@%s with uv", p.Name, p.Version))
+		if err := os.Mkdir(filepath.Join(dir, uvModules), 0o700); err != nil {
+			return fail(err)
+		}
+		if err := s.uv(ctx, filepath.Join(dir, uvModules), p, triple, on.Python); err != nil {
+			return fail(err)
+		}
+		if _, err := findDist(dir, p); err != nil {
+			return fail(err)
+		}
+		if err := settle(dir, home, func() error { _, err := findDist(home, p); return err }); err != nil {
+			return fail(err)
+		}
+	}
+	size, err := sizeOf(home)
+	if err != nil {
+		return fail(err)
+	}
+	dists, err := filepath.Glob(filepath.Join(home, uvModules, "*"+distInfo))
+	if err != nil {
+		return fail(err)
+	}
+	return Installed{Digest: digest, Dir: home, Packages: len(dists), Size: size}, nil
+}
+
+// triple is the platform in the words of uv.
+func (p Platform) triple() (string, error) {
+	cpu, ok := map[string]string{"x64": "x86_64", "arm64": "aarch64"}[p.CPU]
+	libc, known := map[string]string{"glibc": "gnu", "musl": "musl"}[p.Libc]
+	if !ok || !known || p.OS != "linux" || p.Python != "" && !uvPythonOnly().MatchString(p.Python) {
+		return "", fmt.Errorf("packages of uv cannot be fetched for the platform %s", safeText(p.String()+" "+p.Python))
+	}
+	return cpu + "-unknown-linux-" + libc, nil
+}
+
+// uv installs a package into a directory. Only what is built already is taken: a build
+// would run its author's code here, outside of every wall.
+func (s *Store) uv(ctx context.Context, dir string, p *expert.LockedPackage, triple, python string) error {
+	args := []string{
+		"pip", "install", "--target", dir, "--only-binary", ":all:", "--python-platform", triple,
+		// What lies in a directory above ours says nothing here: the user's variables do.
+		"--no-config", "--no-progress", "--color", "never", "--no-python-downloads", "--link-mode", "copy", "--no-compile-bytecode",
+	}
+	if python != "" {
+		args = append(args, "--python-version", python)
+	}
+	out, err := s.Commands.Run(ctx, sandbox.Command{
+		Program: "uv", Args: append(args, canonicalUV(p.Name)+"=="+p.Version), Dir: dir,
+		Environ: s.Environ, Set: uvSetup(s.Environ), Timeout: patience, MaxOutput: 1 << 20,
+	})
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound):
+		return errors.New("uv was not found in PATH; install it")
+	case err != nil:
+		return fmt.Errorf("run uv: %w", err)
+	case out.Cancelled && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case out.Cancelled:
+		return context.Canceled
+	case out.TimedOut:
+		return fmt.Errorf("uv took longer than %s; is the network slow? try again", patience)
+	case out.Signal != "":
+		return fmt.Errorf("uv was killed by %s", out.Signal)
+	case out.ExitCode != 0:
+		what := fmt.Sprintf("uv failed with exit status %d", out.ExitCode)
+		if said := lastLines(hideUV(s.Environ, out.Stderr.String())); said != "" {
+			what += "; uv said last: " + said
+		}
+		return errors.New(what)
+	}
+	return nil
+}
+
+// uvSetup takes from the user's environment what says where packages come from.
+func uvSetup(environ []string) map[string]string {
+	set := make(map[string]string)
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if value != "" && (strings.HasPrefix(name, "UV_INDEX") || slices.Contains([]string{
+			"UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_CACHE_DIR", "UV_OFFLINE", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS",
+			"UV_HTTP_TIMEOUT", "UV_KEYRING_PROVIDER", "SSL_CERT_FILE", "SSL_CERT_DIR",
+		}, name)) {
+			set[name] = value
+		}
+	}
+	return set
+}
+
+func hideUV(environ []string, text string) string {
+	for name, value := range uvSetup(environ) {
+		if secretName().MatchString(name) && len(value) > 3 {
+			text = strings.ReplaceAll(text, value, "…")
+		}
+	}
+	return credentials().ReplaceAllString(text, "$1…@")
+}

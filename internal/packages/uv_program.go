@@ -1,0 +1,130 @@
+package packages
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// distInfo ends the name of the directory in which a package of Python describes itself.
+const distInfo = ".dist-info"
+
+const maxDistFile = 1 << 20 // bytes
+
+// launcher starts an entry point. Everything that differs comes as an argument, so that
+// nothing a package says is ever part of a program.
+const launcher = `import importlib, sys
+place, module, entry, name = sys.argv[1:5]
+sys.path.insert(0, place)
+sys.argv = [name] + sys.argv[5:]
+found = importlib.import_module(module)
+for part in entry.split("."):
+    found = getattr(found, part)
+sys.exit(found())
+`
+
+// installedUV says how a package of uv is started that is in the image: with the Python
+// there, which looks for nothing in the working directory and in no variable (-I), and
+// writes nothing beside the package (-B).
+func (s *Store) installedUV(p *expert.LockedPackage, program string) ([]string, error) {
+	fail := func(err error) ([]string, error) {
+		return nil, fmt.Errorf("package %s@%s of uv: %w", safeText(p.Name), safeText(p.Version), err)
+	}
+	if err := checkUV(p); err != nil {
+		return fail(err)
+	}
+	if !s.Sealed {
+		return fail(errors.New("it is started by uvx itself where it is not in an image"))
+	}
+	home := filepath.Join(s.Dir, uvKind, uvDigest(p))
+	dist, err := findDist(home, p)
+	if err != nil {
+		return fail(errSealed)
+	}
+	module, entry, name, err := entryOf(dist, canonicalUV(p.Name), program)
+	if err != nil {
+		return fail(err)
+	}
+	return []string{"python3", "-I", "-B", "-c", launcher, filepath.Join(home, uvModules), module, entry, name}, nil
+}
+
+// findDist returns the directory in which the package describes itself, or says why a
+// directory does not hold it.
+func findDist(home string, p *expert.LockedPackage) (string, error) {
+	dir := filepath.Join(home, uvModules)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		stem, ok := strings.CutSuffix(e.Name(), distInfo)
+		name, version, _ := strings.Cut(stem, "-")
+		if !ok || !e.IsDir() || canonicalUV(name) != canonicalUV(p.Name) {
+			continue
+		}
+		if version != p.Version {
+			return "", fmt.Errorf("uv installed version %s instead", safeText(version))
+		}
+		return filepath.Join(dir, e.Name()), nil
+	}
+	return "", errors.New("uv did not install it")
+}
+
+var (
+	pythonPath = `[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*`
+	entryLine  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]*)\s*=\s*(` + pythonPath + `)\s*:\s*(` + pythonPath + `)\s*(?:\[[^\]]*\])?$`)
+	})
+)
+
+// entryOf finds the program of a package among its console scripts: the one asked for, the
+// one that is called like the package, or the only one.
+func entryOf(dist, own, program string) (module, entry, name string, err error) {
+	text, err := readFile(filepath.Join(dist, "entry_points.txt"), maxDistFile)
+	if err != nil {
+		return "", "", "", errors.New("it has no program to start (no entry_points.txt)")
+	}
+	scripts := make(map[string][2]string)
+	section := ""
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case strings.HasPrefix(line, "["):
+			section = line
+		case section == "[console_scripts]":
+			found := entryLine().FindStringSubmatch(line)
+			if found == nil {
+				return "", "", "", fmt.Errorf("its program %q is not understood", safeText(line))
+			}
+			scripts[found[1]] = [2]string{found[2], found[3]}
+		}
+	}
+	names := slices.Sorted(maps.Keys(scripts))
+	switch {
+	case len(names) == 0:
+		return "", "", "", errors.New("it has no program to start (no console_scripts)")
+	case program != "":
+		name = program
+	case len(names) == 1:
+		name = names[0]
+	default:
+		name = own
+	}
+	for _, n := range names {
+		if n == name || program == "" && canonicalUV(n) == name {
+			return scripts[n][0], scripts[n][1], n, nil
+		}
+	}
+	return "", "", "", fmt.Errorf("it has no program %q, only: %s", safeText(name), safeText(strings.Join(names, ", ")))
+}

@@ -1,0 +1,173 @@
+//go:build unix
+
+package packages
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/testkit"
+)
+
+// standIn plays uv: it writes the files of a wheel as uv would lay them out, and its own
+// arguments and variables beside the directory.
+const standIn = `#!/bin/sh
+printf '%s\n' "$@" >"$LOG"
+env >>"$LOG"
+while [ "$1" != --target ]; do shift; done
+cd "$2" || exit 9
+[ -n "$UV_INDEX_FAIL" ] && { echo "error: no such package at https://user:secret@index.example/" >&2; exit 2; }
+mkdir -p clock_server clock_server-1.2.3.dist-info helper-2.0.dist-info
+printf 'import helper, sys\nclass Server:\n    @staticmethod\n    def main():\n        print(helper.word, sys.argv, "" in sys.path)\n' >clock_server/__init__.py
+printf 'word = "tick"\n' >helper.py
+printf '[other]\nx = y:z\n\n[console_scripts]\nclock-server = clock_server:Server.main\nspare = clock_server : Server.main [extra]\n' >clock_server-1.2.3.dist-info/entry_points.txt
+`
+
+func uvStore(t *testing.T, more ...string) (s *Store, log string) {
+	t.Helper()
+	testkit.Need(t, "sh", "mkdir", "env")
+	bin := t.TempDir()
+	log = filepath.Join(bin, "log")
+	script := strings.Replace(standIn, "#!/bin/sh\n", "#!/bin/sh\nLOG='"+log+"'\n", 1)
+	if err := os.WriteFile(filepath.Join(bin, "uv"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return &Store{
+		Dir: filepath.Join(t.TempDir(), "cache"), Commands: supervisor(t),
+		Environ: append([]string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, more...),
+	}, log
+}
+
+var (
+	clock  = &expert.LockedPackage{Manager: "uvx", Name: "Clock.Server", Version: "1.2.3"}
+	debian = Platform{OS: "linux", CPU: "x64", Libc: "glibc", Python: "3.13"}
+)
+
+// A package of uv goes from a stand-in for uv into a store, and a real Python starts it
+// from there. No real index was tried.
+func TestUV(t *testing.T) {
+	s, log := uvStore(t, "UV_INDEX_URL=https://index.example/", "UV_NO_BUILD=0", "UV_PYTHON=/evil")
+	got := fetch(t, s, clock, debian)
+	pin, err := PinOf(clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Packages != 2 || got.Size < 100 || got.Digest != pin.Digest || pin.Kind != "uv" || filepath.Base(got.Dir) != pin.Digest+"-linux-x64-glibc-3.13" {
+		t.Errorf("fetched %+v", got)
+	}
+	said, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--only-binary\n:all:\n", "--python-platform\nx86_64-unknown-linux-gnu\n", "--python-version\n3.13\n", "--no-config\n", "\nclock-server==1.2.3\n", "UV_INDEX_URL=https://index.example/"} {
+		if !strings.Contains(string(said), want) {
+			t.Errorf("uv was not told %q:\n%s", want, said)
+		}
+	}
+	if strings.Contains(string(said), "UV_NO_BUILD") || strings.Contains(string(said), "/evil") {
+		t.Errorf("uv was told too much:\n%s", said)
+	}
+	// As in an image: under the digest alone.
+	image := t.TempDir()
+	if err := os.Mkdir(filepath.Join(image, "uv"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(got.Dir, filepath.Join(image, "uv", got.Digest)); err != nil {
+		t.Fatal(err)
+	}
+	sealed := &Store{Dir: image, Commands: s.Commands, Sealed: true}
+	argv, err := sealed.Install(t.Context(), clock, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"python3", "-I", "-B", "-c", launcher, filepath.Join(image, "uv", got.Digest, "site-packages"), "clock_server", "Server.main", "clock-server"}
+	if diff := cmp.Diff(want, argv); diff != "" {
+		t.Error(diff)
+	}
+	testkit.Need(t, "python3")
+	before := listing(t, image)
+	s.Environ = append(s.Environ, "PYTHONPATH=/evil")
+	if said := output(t, s, append(argv, "--utc", "x y")); said != "tick ['clock-server', '--utc', 'x y'] False\n" {
+		t.Errorf("it says %q", said)
+	}
+	if diff := cmp.Diff(before, listing(t, image)); diff != "" {
+		t.Error(diff)
+	}
+	for program, want := range map[string]string{"spare": "spare", "nothing": "!it has no program"} {
+		argv, err := sealed.Install(t.Context(), clock, program, nil)
+		if message, fails := strings.CutPrefix(want, "!"); fails && (err == nil || !strings.Contains(err.Error(), message)) || !fails && (err != nil || argv[len(argv)-1] != want) {
+			t.Errorf("%s: %q, %v", program, argv, err)
+		}
+	}
+}
+
+func TestUVRefuses(t *testing.T) {
+	s, _ := uvStore(t)
+	for name, p := range map[string]*expert.LockedPackage{
+		"no version": {Manager: "uvx", Name: "clock"},
+		"a flag":     {Manager: "uvx", Name: "--index-url=x", Version: "1"},
+		"an address": {Manager: "uvx", Name: "clock", Version: "1 @ https://x"},
+		"a range":    {Manager: "uvx", Name: "clock", Version: ">=1"},
+	} {
+		if _, err := s.Fetch(t.Context(), p, debian, nil); err == nil {
+			t.Errorf("%s is fetched", name)
+		}
+		if _, err := PinOf(p); err == nil {
+			t.Errorf("%s is pinned", name)
+		}
+	}
+	other := *clock
+	other.Version = "9.9.9"
+	if _, err := s.Fetch(t.Context(), &other, debian, nil); err == nil || !strings.Contains(err.Error(), "uv installed version 1.2.3 instead") {
+		t.Errorf("another version: %v", err)
+	}
+	if _, err := s.Fetch(t.Context(), clock, Platform{OS: "linux", CPU: "x64", Libc: "glibc", Python: "3.13;x"}, nil); err == nil {
+		t.Error("any Python is accepted")
+	}
+	if _, err := s.Install(t.Context(), clock, "", nil); err == nil || !strings.Contains(err.Error(), "started by uvx itself") {
+		t.Errorf("outside of an image: %v", err)
+	}
+	s.Offline = true
+	if _, err := s.Fetch(t.Context(), clock, debian, nil); err == nil || !strings.Contains(err.Error(), "offline") {
+		t.Errorf("offline: %v", err)
+	}
+	failing, _ := uvStore(t, "UV_INDEX_FAIL=yes")
+	if _, err := failing.Fetch(t.Context(), clock, debian, nil); err == nil || !strings.Contains(err.Error(), "no such package at https://…@index.example/") {
+		t.Errorf("a failure: %v", err)
+	}
+	if got, _ := os.ReadDir(filepath.Join(failing.Dir, "uv")); len(got) > 0 {
+		t.Errorf("left: %v", got)
+	}
+}
+
+func TestEntryOf(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                        "!no console_scripts",
+		"[gui_scripts]\na = b:c\n":                "!no console_scripts",
+		"[console_scripts]\na = b:c\n":            "b c a",
+		"[console_scripts]\na=b.d:c.e\n":          "b.d c.e a",
+		"[console_scripts]\na = b; x:c\n":         "!not understood",
+		"[console_scripts]\na = b\n":              "!not understood",
+		"[console_scripts]\na = b:c()\n":          "!not understood",
+		"[console_scripts]\na = b:c\nown = d:e\n": "d e own",
+		"[console_scripts]\na = b:c\nd = e:f\n":   "!it has no program \"own\", only: a, d",
+	} {
+		dist := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dist, "entry_points.txt"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		module, entry, name, err := entryOf(dist, "own", "")
+		if message, fails := strings.CutPrefix(want, "!"); fails {
+			if err == nil || !strings.Contains(err.Error(), message) {
+				t.Errorf("%q: %v", text, err)
+			}
+		} else if got := module + " " + entry + " " + name; err != nil || got != want {
+			t.Errorf("%q: %s, %v", text, got, err)
+		}
+	}
+}
