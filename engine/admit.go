@@ -127,5 +127,6 @@ func (j Job) recordedAs(b event.StartRun) bool {
 	return b.MaxSteps == l.MaxSteps && b.MaxTokens == l.MaxTokens && b.MaxCost == l.MaxCost && b.MaxDuration == l.MaxDuration.Milliseconds() &&
 		b.Provider == j.Provider && b.Model == j.ModelName && b.Runtime == j.Runtime &&
 		(b.Walls == nil) == (j.Walls == nil) && had.ReadOnlyWorkspace == have.ReadOnlyWorkspace && had.BaseImage == have.BaseImage &&
+		had.Sandbox == have.Sandbox && had.SharedCell == have.SharedCell && had.Proxy == have.Proxy &&
 		slices.Equal(had.Env, have.Env) && len(had.Unknown) == 0
 }

@@ -39,12 +39,15 @@ func (b StartRun) parent() *Parent {
 	return b.DelegatedBy
 }
 
-// Walls are what was chosen for the container of a job. Whoever goes on with the job finds
-// them again.
+// Walls are what was chosen for the container of a job, or for the cells of the built-in
+// runtime. Whoever goes on with the job finds them again.
 type Walls struct {
 	ReadOnlyWorkspace bool           `json:"readOnlyWorkspace,omitzero"`
 	BaseImage         string         `json:"baseImage,omitzero"`
-	Env               []string       `json:"env,omitempty"` // names of variables that commands get, never values
+	Env               []string       `json:"env,omitempty"`       // names of variables that commands get, never values
+	Proxy             string         `json:"proxy,omitzero"`      // by what connections leave, if it is not our own proxy: squid
+	Sandbox           bool           `json:"sandbox,omitzero"`    // every skill has a cell, with the built-in runtime too
+	SharedCell        bool           `json:"sharedCell,omitzero"` // all skills share one cell: they are not kept apart
 	Unknown           jsontext.Value `json:",embed"`
 }
 

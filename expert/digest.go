@@ -50,6 +50,8 @@ type skillMeaning struct {
 	ToolPrefix           bool            `json:"toolPrefix,omitzero"`
 	StartTimeout         int64           `json:"startTimeout,omitzero"` // milliseconds
 	CallTimeout          int64           `json:"callTimeout,omitzero"`  // milliseconds
+	Sandbox              SkillSandbox    `json:"sandbox,omitzero"`
+	Workspace            WorkspaceRight  `json:"workspace,omitzero"`
 }
 
 type toolMeaning struct {
@@ -89,6 +91,7 @@ func (s *Skill) meaning() skillMeaning {
 		Endpoint: s.Endpoint, AllowPrivateEndpoint: s.AllowPrivateEndpoint,
 		Headers: s.headerMeanings(), ToolPrefix: s.ToolPrefix,
 		StartTimeout: s.StartTimeout.Milliseconds(), CallTimeout: s.CallTimeout.Milliseconds(),
+		Sandbox: s.Sandbox, Workspace: s.Workspace,
 	}
 	for _, t := range s.Tools {
 		m.Tools = append(m.Tools, toolMeaning{t.Name, t.Description, canonicalJSON(t.InputSchema)})

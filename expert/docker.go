@@ -16,6 +16,12 @@ type Docker struct {
 	CacheSize         int64 // bytes of the home directory, where caches are
 
 	BaseImage         string   // what the container has beside perstack; empty for nothing
+	NodeImage         string   // what it has instead when skills are packages of npm; pinned here or by the lockfile
+	PythonImage       string   // the same for packages of uv
+	SquidImage        string   // what the proxy runs in, if it is Squid
+	Mirrors           []string // where images are looked for before their own registry
+	Offline           bool     // nothing is fetched: neither images nor packages
+	Proxy             string   // ProxyBuiltin or ProxySquid; empty means the first
 	ReadOnlyWorkspace bool     // the workspace cannot be changed
 	DNS               []string // addresses of the servers that the proxy asks; nil means those of the engine
 	Network           string   // network by which the proxy goes out; empty for one of its own
@@ -27,6 +33,12 @@ type Docker struct {
 
 	MaxJournalBytes int64 // what one run may add to the history
 }
+
+// The proxies by which a container gets out.
+const (
+	ProxyBuiltin = "builtin"
+	ProxySquid   = "squid"
+)
 
 // Or completes d with what other says: each setting that d leaves open is that of other.
 // The engine refuses a reservation above the limit, so a small limit takes the default
@@ -42,6 +54,14 @@ func (d Docker) Or(other Docker) Docker {
 	d.TmpSize = cmp.Or(d.TmpSize, other.TmpSize)
 	d.CacheSize = cmp.Or(d.CacheSize, other.CacheSize)
 	d.BaseImage = cmp.Or(d.BaseImage, other.BaseImage)
+	d.NodeImage = cmp.Or(d.NodeImage, other.NodeImage)
+	d.PythonImage = cmp.Or(d.PythonImage, other.PythonImage)
+	d.SquidImage = cmp.Or(d.SquidImage, other.SquidImage)
+	if d.Mirrors == nil {
+		d.Mirrors = other.Mirrors
+	}
+	d.Offline = d.Offline || other.Offline
+	d.Proxy = cmp.Or(d.Proxy, other.Proxy)
 	d.ReadOnlyWorkspace = d.ReadOnlyWorkspace || other.ReadOnlyWorkspace
 	if d.DNS == nil {
 		d.DNS = other.DNS
@@ -64,6 +84,8 @@ func DefaultDocker() Docker {
 		PIDs:              256,
 		TmpSize:           256 << 20,
 		CacheSize:         256 << 20,
+		NodeImage:         "node:24-bookworm-slim",
+		Proxy:             ProxyBuiltin,
 		BuildTimeout:      10 * time.Minute,
 		StartTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,

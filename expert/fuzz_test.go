@@ -73,7 +73,8 @@ func FuzzParse(f *testing.F) {
 		"maxTokens=1\nmaxCost=0.5\nmaxDuration='1h30m'\nmaxDepth=2\nmaxParallel=3\n" + expertWith("maxSteps=1\nmaxTokens=2\nmaxCost=3\nmaxDuration='1ms'"),
 		"maxCost=inf", "maxCost=nan", "maxCost=-nan", "maxCost=1e400", "maxCost=-0.0", "maxCost=5e-324", "maxTokens=9223372036854775807", "maxDuration='0.0000000001s'", "maxDuration='9999999h'",
 		"[prices.m]\ninput=1\noutput=2.5", "[prices.gpt-4.1]\ninput=1\noutput=1", "prices={m={input=-0.0,output=1e-9,cacheWrite=0}}", "[prices]\nm=3",
-		"[docker]\nmemory='64MiB'\ncpus=0.01\npids=64\nbaseImage='a:5/b:c'\ndns=['::1','1.1.1.1']\nnetwork='n'\nidleTimeout='15s'", "docker={memory=9223372036854775807,cpus=nan}", "docker=1", "[docker]\nmemoryReservation='4TiB'",
+		"[docker]\nmemory='64MiB'\ncpus=0.01\npids=64\nbaseImage='a:5/b:c'\ndns=['::1','1.1.1.1']\nnetwork='n'\nidleTimeout='15s'", "docker={memory=9223372036854775807,cpus=nan}", "docker=1", "[docker]\nnodeImage='a@sha256:" + strings.Repeat("0", 64) + "'\nmirrors=['m:5/x']\noffline=true\nproxy='squid'\nsquidImage='sha256:" + strings.Repeat("f", 64) + "'",
+		skillWith("mcpStdioSkill", "command='uvx'\nargs=['x']\nsandbox='landlock'\nworkspace='none'"), skillWith("mcpHttpSkill", "endpoint='https://a.example'\nworkspace='readOnly'"), "[docker]\nmemoryReservation='4TiB'",
 	} {
 		f.Add([]byte(s))
 	}
@@ -129,7 +130,8 @@ func limited(t *testing.T, c *Config) {
 			t.Errorf("a size of %d bytes", n)
 		}
 	}
-	if !(d.CPUs >= 0 && d.CPUs <= mostCPUs) || d.PIDs < 0 || d.PIDs > mostPIDs || whole.MemoryReservation > whole.Memory || strings.HasPrefix(d.BaseImage+d.Network, "-") {
+	if !(d.CPUs >= 0 && d.CPUs <= mostCPUs) || d.PIDs < 0 || d.PIDs > mostPIDs || whole.MemoryReservation > whole.Memory || strings.HasPrefix(d.BaseImage+d.Network, "-") ||
+		strings.HasPrefix(d.NodeImage, "-") || strings.HasPrefix(d.PythonImage, "-") || strings.HasPrefix(d.SquidImage, "-") || d.Proxy == ProxySquid && d.SquidImage == "" {
 		t.Errorf("bad walls %+v", d)
 	}
 	if c.MaxDepth < 0 || c.MaxDepth > MostDepth || c.MaxParallel < 0 || c.MaxParallel > MostParallel {
@@ -168,6 +170,9 @@ func invariants(t *testing.T, c *Config) {
 			if (s.Type == SSESkill || s.Type == HTTPSkill) && s.Endpoint == "" {
 				t.Errorf("skill %+v has no endpoint", s)
 			}
+			if !s.StartsPrograms() && s.Sandbox+SkillSandbox(s.Workspace) != "" || s.Sandbox != "" && s.Sandbox != SandboxLandlock {
+				t.Errorf("cell of %+v", s)
+			}
 			for _, name := range s.RequiredEnv {
 				if ProtectedEnv(name) {
 					t.Errorf("protected variable %q", name)
@@ -196,7 +201,7 @@ func invariants(t *testing.T, c *Config) {
 				t.Error(err)
 			}
 		}
-		for _, p := range append(c.Unsupported(e, "replay", "local"), c.Unsupported(e, "replay", DockerRuntime)...) {
+		for _, p := range append(c.Unsupported(e, Flags{Provider: "replay", Runtime: "local"}), c.Unsupported(e, Flags{Provider: "replay", Runtime: DockerRuntime})...) {
 			if p.Path != "" && p.Line < 1 {
 				t.Errorf("%v has no place", p)
 			}

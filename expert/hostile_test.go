@@ -57,10 +57,10 @@ func TestHostileFilesAreCheap(t *testing.T) {
 			if c != nil { // what validate and inspect ask about all Experts
 				c.Undescribed()
 				for _, e := range c.Experts {
-					c.UnsupportedBy([]*Expert{e}, "", "")
+					c.UnsupportedBy([]*Expert{e}, Flags{})
 				}
 				for _, e := range c.Experts[:min(len(c.Experts), 1)] {
-					c.Unsupported(e, "", "")
+					c.Unsupported(e, Flags{})
 					c.Circles(e)
 				}
 			}

@@ -90,6 +90,8 @@ func skillDescriptions() map[string]*jsonSchema {
 		"requiredEnv":          array("Variables that the program gets from the environment, or that headers use.", 255, grammar("Name of a variable.", envNameGrammar(), 255)),
 		"allowedDomains":       array("Hosts that the skill may reach.", 0, grammar("A host name, or *. and a host name for its subdomains.", domainGrammar(), 253)),
 		"lazyInit":             flag("Lets the run start without waiting for the skill."),
+		"sandbox":              words("What its processes are locked into with the runtime local.", string(SandboxLandlock)),
+		"workspace":            words("What its cell may do with the workspace.", workspaceRights()...).or(string(WorkspaceWrite)),
 		"endpoint":             endpoint,
 		"allowPrivateEndpoint": flag("Lets the server have an address of a private network."),
 		"headers":              skillHeadersSchema(),

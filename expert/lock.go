@@ -19,6 +19,13 @@ type Lock struct {
 	GeneratedAt int64  // Unix milliseconds
 	ConfigPath  string // base name of the configuration
 	Experts     []*LockedExpert
+	Images      []LockedImage // what containers stand on that run packages of skills
+}
+
+// A LockedImage is a container image by its content.
+type LockedImage struct {
+	Name   string // as the file calls it, or the default
+	Pinned string // the same with its digest, or its id
 }
 
 // A LockedExpert is an Expert as it was installed.

@@ -29,6 +29,11 @@ func sampleLock(t testing.TB) *Lock {
 	digest := strings.Repeat("0123456789abcdef", 4)
 	return &Lock{
 		GeneratedAt: 1766900000000, ConfigPath: "perstack.toml",
+		Images: []LockedImage{
+			{Name: "squid:6", Pinned: "sha256:" + digest},
+			{Name: "host.example:5000/node:24", Pinned: "host.example:5000/node@sha256:" + digest},
+			{Name: "node:24-bookworm-slim", Pinned: "node:24-bookworm-slim@sha256:" + digest},
+		},
 		Experts: []*LockedExpert{
 			{
 				Key: "writer", Name: "writer", Version: "1.0.0", Instruction: "Write.\n\tSay \"so\".", Definition: digest,
@@ -84,6 +89,9 @@ func TestLockRoundTrip(t *testing.T) {
 	}
 	if !bytes.Equal(got.Encode(), l.Encode()) {
 		t.Errorf("read and written again (-want +got):\n%s", cmp.Diff(string(l.Encode()), string(got.Encode())))
+	}
+	if len(got.Images) != 3 || got.Images[0].Name != "host.example:5000/node:24" || got.Images[2] != l.Images[0] {
+		t.Errorf("images = %+v", got.Images)
 	}
 	if got.Path != path {
 		t.Errorf("Path = %q", got.Path)

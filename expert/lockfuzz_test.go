@@ -15,7 +15,8 @@ func FuzzLock(f *testing.F) {
 	f.Add(bytes.ReplaceAll(good, []byte("\n"), []byte("\r\n")))
 	for _, s := range []string{
 		"", "version='1'", "version='1'\ngeneratedAt=1\nconfigPath='a'", "version='1'\n[experts]\na=1", "version='1'\n[[experts]]",
-		"version='1'\nexperts.a.toolDefinitions=[1]", "version='1'\nexperts.a.skills.b.package='x'", "\xff", "version=\"\\uD800\"",
+		"version='1'\nexperts.a.toolDefinitions=[1]", "version='1'\nexperts.a.skills.b.package='x'",
+		"version='1'\ngeneratedAt=1\nconfigPath='a'\n[[images]]\nname='a:1'\npinned='a@sha256:" + strings.Repeat("0", 64) + "'", "version='1'\nimages=[1]", "version='1'\nimages={}", "\xff", "version=\"\\uD800\"",
 	} {
 		f.Add([]byte(s))
 	}

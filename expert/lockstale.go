@@ -41,6 +41,7 @@ func (l *Lock) Stale(c *Config, e *Expert) Problems {
 func (l *Lock) Differences(c *Config) Problems {
 	reasons := &lockReasons{lock: l}
 	reasons.origin(c)
+	reasons.images(c)
 	for _, e := range c.Experts {
 		locked, ok := l.Expert(e.Key)
 		if !ok {

@@ -13,7 +13,8 @@ import (
 // with what the code below asks for.
 var dockerKeys = []string{
 	"memory", "memoryReservation", "cpus", "pids", "tmpSize", "cacheSize",
-	"baseImage", "readOnlyWorkspace", "dns", "network",
+	"baseImage", "nodeImage", "pythonImage", "squidImage", "mirrors", "offline", "proxy",
+	"readOnlyWorkspace", "dns", "network",
 	"buildTimeout", "startTimeout", "idleTimeout", "totalTimeout", "maxJournalBytes",
 }
 
@@ -63,6 +64,12 @@ func (r *reader) docker(top *table) Docker {
 		TmpSize:           t.size("tmpSize", leastTmp),
 		CacheSize:         t.size("cacheSize", leastTmp),
 		BaseImage:         t.str("baseImage", ImageReference),
+		NodeImage:         t.str("nodeImage", pinnableImage),
+		PythonImage:       t.str("pythonImage", pinnableImage),
+		SquidImage:        t.str("squidImage", pinnableImage),
+		Mirrors:           t.strs("mirrors", maxMirrors, mirror),
+		Offline:           t.boolean("offline"),
+		Proxy:             t.str("proxy", oneOf(ProxyBuiltin, ProxySquid)),
 		ReadOnlyWorkspace: t.boolean("readOnlyWorkspace"),
 		DNS:               t.strs("dns", maxDNS, nameServer),
 		Network:           t.str("network", length(1, maxNetwork), network),
@@ -75,6 +82,7 @@ func (r *reader) docker(top *table) Docker {
 	if most := d.Or(DefaultDocker()).Memory; d.MemoryReservation > most {
 		r.fault(t.n.fields["memoryReservation"].at, t.at("memoryReservation"), "is more than memory, which is "+FormatBytes(most), "")
 	}
+	r.images(t, d)
 	t.finish(misplaced)
 	return d
 }

@@ -127,6 +127,7 @@ func (r *reader) lock(data []byte) *Lock {
 		r.missing(root.at, "generatedAt", "must be a time in milliseconds", "")
 	}
 	l.ConfigPath = t.require("configPath", "", length(1, 255), printable)
+	l.Images = r.lockedImages(t)
 	if experts := t.sub("experts"); experts != nil {
 		experts.each(func(key string, entry *table) { l.Experts = append(l.Experts, r.lockedExpert(key, entry)) })
 	}

@@ -22,7 +22,7 @@ var skillKeys = []struct {
 	kind SkillType
 	keys []string
 }{
-	{StdioSkill, append([]string{"command", "packageName", "args", "lazyInit"}, mcpKeys...)},
+	{StdioSkill, append([]string{"command", "packageName", "args", "lazyInit", "sandbox", "workspace"}, mcpKeys...)},
 	{SSESkill, append([]string{"endpoint", "allowPrivateEndpoint", "headers"}, mcpKeys...)},
 	{HTTPSkill, append([]string{"endpoint", "allowPrivateEndpoint", "headers"}, mcpKeys...)},
 	{InteractiveSkill, []string{"tools"}},
@@ -31,7 +31,7 @@ var skillKeys = []struct {
 // anySkillKeys are the keys that only skills have.
 var anySkillKeys = []string{
 	"rule", "pick", "omit", "command", "packageName", "args", "requiredEnv", "allowedDomains", "lazyInit", "endpoint", "tools",
-	"toolPrefix", "startTimeout", "callTimeout",
+	"toolPrefix", "startTimeout", "callTimeout", "sandbox", "workspace",
 }
 
 func (r *reader) skills(t *table, c *Config) []*Skill {
@@ -90,7 +90,10 @@ func skillKeyOwner(key string) string {
 			owners = append(owners, string(k.kind))
 		}
 	}
-	if len(owners) > 0 {
+	switch {
+	case key == "sandbox" || key == "workspace":
+		return "no process runs here for such a skill; only an " + string(StdioSkill) + " has a cell"
+	case len(owners) > 0:
 		return "it is a key of " + orList(owners)
 	}
 	return misplaced(key)

@@ -14,6 +14,7 @@ func (r *reader) stdioSkill(t *table, s *Skill) {
 	s.PackageName = t.str("packageName", packageName)
 	s.Args = t.strs("args", 0, noNUL)
 	s.LazyInit = t.boolean("lazyInit")
+	r.cell(t, s)
 
 	manager := packageManager(s.Command)
 	hasPackage, hasArgs := t.n.fields["packageName"] != nil, len(s.Args) > 0

@@ -36,6 +36,9 @@ type Skill struct {
 	RequiredEnv []string // MCP: variables handed to the process, or used in Headers
 	ToolPrefix  bool     // MCP: tools are offered as <skill>__<tool>
 
+	Sandbox   SkillSandbox   // stdio and base: what its processes are locked into with the runtime local; behind a wall always a cell
+	Workspace WorkspaceRight // stdio and base: what its cell may do with the workspace; empty means WorkspaceWrite
+
 	StartTimeout time.Duration // MCP: until the server has listed its tools; 0 means the default
 	CallTimeout  time.Duration // MCP: of one call without news of it; 0 means the default
 

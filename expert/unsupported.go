@@ -43,13 +43,7 @@ var laterOfExpert = []func(u *use){
 			u.note(u.path("minRuntimeVersion"), "is not compared with this version yet")
 		}
 	},
-	func(u *use) { // network allow lists outside of containers
-		for _, s := range u.expert.Skills {
-			if len(s.AllowedDomains) > 0 && u.runtime == "local" {
-				u.note(pathTo(u.skill(s), "allowedDomains"), "is not enforced by runtime local; runtime docker does")
-			}
-		}
-	},
+	(*use).cells,
 	func(u *use) { // what has no place behind the wall
 		if u.runtime == DockerRuntime {
 			u.walled()
@@ -61,23 +55,33 @@ var laterOfExpert = []func(u *use){
 // what it will not do although the file says so. Such keys are no mistakes:
 // they are valid, and reported only when they are used. So are tools that the provider in
 // use does not run: another one may. Every Expert that e can reach by
-// delegation is looked at too: it may run, and then it is too late to refuse. Provider and
-// runtime are what flags say; empty means what the file or the default says. What a flag
-// says may be no such thing at all, and is not blamed on the file.
-func (c *Config) Unsupported(e *Expert, provider, runtime string) Problems {
+// delegation is looked at too: it may run, and then it is too late to refuse.
+func (c *Config) Unsupported(e *Expert, flags Flags) Problems {
 	experts, _ := c.Closure(e)
-	return c.UnsupportedBy(experts, provider, runtime)
+	return c.UnsupportedBy(experts, flags)
+}
+
+// Flags are what is said about a run beside the file. Empty means what the file or the
+// default says. What a flag says may be no such thing at all, and is not blamed on the file.
+type Flags struct {
+	Provider  string
+	Runtime   string
+	BaseImage string // instead of that in [docker]
+	Sandbox   bool   // every skill gets a cell, with the runtime local too
 }
 
 // UnsupportedBy is Unsupported for these Experts alone, without their delegates.
-func (c *Config) UnsupportedBy(experts []*Expert, provider, runtime string) Problems {
+func (c *Config) UnsupportedBy(experts []*Expert, flags Flags) Problems {
 	u := &use{
 		config:       c,
 		experts:      c.index(),
-		provider:     cmp.Or(provider, c.Provider.Name, DefaultProvider),
-		providerFlag: provider != "" && provider != c.Provider.Name,
-		runtime:      cmp.Or(runtime, c.Runtime, DefaultRuntime),
-		runtimeFlag:  runtime != "" && runtime != c.Runtime,
+		provider:     cmp.Or(flags.Provider, c.Provider.Name, DefaultProvider),
+		providerFlag: flags.Provider != "" && flags.Provider != c.Provider.Name,
+		runtime:      cmp.Or(flags.Runtime, c.Runtime, DefaultRuntime),
+		runtimeFlag:  flags.Runtime != "" && flags.Runtime != c.Runtime,
+		baseImage:    cmp.Or(flags.BaseImage, c.Docker.BaseImage),
+		sandbox:      flags.Sandbox,
+		packages:     map[string]string{},
 		told:         map[string]bool{},
 	}
 	u.knownProvider()
@@ -90,6 +94,7 @@ func (c *Config) UnsupportedBy(experts []*Expert, provider, runtime string) Prob
 			row(u)
 		}
 	}
+	u.oneImage()
 	u.problems.Sort()
 	return u.problems
 }
@@ -115,8 +120,11 @@ type use struct {
 	experts                   index   // of the file
 	expert                    *Expert // the one that is looked at
 	provider, runtime         string
-	providerFlag, runtimeFlag bool            // named by a flag, and other than in the file
-	told                      map[string]bool // paths of what is the same for all Experts
+	providerFlag, runtimeFlag bool // named by a flag, and other than in the file
+	baseImage                 string
+	sandbox                   bool
+	packages                  map[string]string // where in the file the first package of a manager is asked for
+	told                      map[string]bool   // paths of what is the same for all Experts
 	problems                  Problems
 }
 

@@ -12,11 +12,10 @@ import (
 func TestUnsupported(t *testing.T) {
 	c := check(t, full)
 	e, _ := c.Lookup("zoe")
-	got := lines(c.Unsupported(e, "", ""))
+	got := lines(c.Unsupported(e, Flags{}))
 	want := []string{
 		`p.toml:23:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
 		`p.toml:28:1: experts.zoe.delegates.0: delegate "@acme/writer" is not in this file; experts of the registry cannot be used by this version yet`,
-		`p.toml:49:21: experts.zoe.skills.search: is a package of npx, which cannot be used with runtime docker yet; use runtime local, or a program of the workspace or of [docker] baseImage`,
 		`p.toml:68:21: experts.zoe.skills.local.allowPrivateEndpoint: cannot be used with runtime docker: in a container, this machine is the container itself; use runtime local, or a server on port 443 of a public host`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -59,12 +58,12 @@ delegates = ["@reg/other"]
 		`p.toml:14:1: experts.deep.delegates.1: delegate "deep@2.0.0" is not in this file` + registry,
 		`p.toml:15:1: warning: experts.deep.providerTools: is not used by provider replay, whose answers are prepared`,
 		`p.toml:16:1: warning: experts.deep.providerSkills: is not used by provider replay, whose answers are prepared`,
-		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local; runtime docker does`,
+		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox; runtime docker does`,
 	}
-	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], "replay", ""))); d != "" {
+	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], Flags{Provider: "replay"}))); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	if d := cmp.Diff(want[:1], lines(c.UnsupportedBy(c.Experts[:1], "replay", ""))); d != "" {
+	if d := cmp.Diff(want[:1], lines(c.UnsupportedBy(c.Experts[:1], Flags{Provider: "replay"}))); d != "" {
 		t.Errorf("without delegates (-want +got)\n%s", d)
 	}
 }
@@ -72,7 +71,7 @@ delegates = ["@reg/other"]
 // Experts of one file that ask each other can be run.
 func TestDelegatesOfTheFileAreSupported(t *testing.T) {
 	c := check(t, "[experts.a]\ninstruction='x'\ndelegates=['b@1.0.0']\n[experts.b]\ninstruction='x'\ndelegates=['a']")
-	if ps := c.Unsupported(c.Experts[0], "", ""); ps != nil {
+	if ps := c.Unsupported(c.Experts[0], Flags{}); ps != nil {
 		t.Errorf("%v", ps)
 	}
 }
@@ -108,7 +107,7 @@ func TestUnfittingProviderFeatures(t *testing.T) {
 			`p.toml:3:1: warning: experts.a.providerTools: is not used by provider replay, whose answers are prepared`,
 			`p.toml:4:1: warning: experts.a.providerSkills: is not used by provider replay, whose answers are prepared`}},
 	} {
-		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], c.provider, ""))); d != "" {
+		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], Flags{Provider: c.provider}))); d != "" {
 			t.Errorf("%s (-want +got)\n%s", c.provider, d)
 		}
 	}
@@ -138,7 +137,7 @@ func TestUnsupportedWithoutPlace(t *testing.T) {
 		{named, "replay", "cursor", []string{`runtime "cursor" cannot be used by this version yet; only local and docker can`}},
 		{named, "replay", "dokcer", []string{`runtime "dokcer" is unknown; did you mean "docker"?`}},
 	} {
-		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], c.provider, c.runtime))); d != "" {
+		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], Flags{Provider: c.provider, Runtime: c.runtime}))); d != "" {
 			t.Errorf("provider %q, runtime %q (-want +got)\n%s", c.provider, c.runtime, d)
 		}
 	}
@@ -169,9 +168,9 @@ func TestUnsupportedWarnings(t *testing.T) {
 	if err != nil || ps != nil {
 		t.Fatal(ps, err)
 	}
-	ps = c.Unsupported(c.Experts[0], "", "")
+	ps = c.Unsupported(c.Experts[0], Flags{})
 	want := []string{
-		`DIR/perstack.toml:6:1: warning: experts.a.skills."@perstack/base".allowedDomains: is not enforced by runtime local; runtime docker does`,
+		`DIR/perstack.toml:6:1: warning: experts.a.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox; runtime docker does`,
 	}
 	if d := cmp.Diff(strings.Join(want, "\n"), strings.ReplaceAll(ps.Error(), dir, "DIR")); d != "" || ps.Err() != nil {
 		t.Errorf("error %v (-want +got)\n%s", ps.Err(), d)

@@ -38,8 +38,8 @@ func (u *use) walled() {
 	}
 }
 
-// walledPackage refuses skills whose package would have to be fetched and run by a
-// package manager that the container does not have.
+// walledPackage refuses packages for which no image has what runs them. Whether they are
+// pinned is for the lockfile to say: see [Config.LockNeeded].
 func (u *use) walledPackage(s *Skill) {
 	manager := packageManager(s.Command)
 	if manager == "" || s.BuiltIn {
@@ -53,7 +53,34 @@ func (u *use) walledPackage(s *Skill) {
 		}
 		u.told[path] = true
 	}
-	u.report(path, "is a package of "+manager+", which cannot be used with runtime docker yet", "use runtime local, or a program of the workspace or of [docker] baseImage")
+	if u.packages[manager] == "" {
+		u.packages[manager] = path
+	}
+	if manager == "uvx" && u.baseImage == "" && u.config.Docker.PythonImage == "" {
+		u.report(path, "is a package of uvx, and no image has Python for it", "name one in [docker] with pythonImage, or baseImage")
+	}
+}
+
+// oneImage refuses packages of both managers where no image is said to have both of what
+// runs them: a container stands on one.
+func (u *use) oneImage() {
+	if path := u.packages["uvx"]; path != "" && u.packages["npx"] != "" && u.baseImage == "" {
+		u.report(path, "is a package of uvx beside packages of npx, and one container cannot stand on nodeImage and pythonImage", "name an image with both in [docker] with baseImage")
+	}
+}
+
+// LockNeeded says which of the Experts need a lockfile to run with the runtime docker: their
+// packages are put into an image before the run, and what is not pinned could be anything.
+func (c *Config) LockNeeded(experts []*Expert) (found Problems) {
+	for _, e := range experts {
+		for _, s := range e.Servers() {
+			if p, ok := s.Package(); ok {
+				path := pathTo(pathTo(pathTo("experts", e.Name), "skills"), s.Name)
+				found = append(found, c.Problem(path, "the package "+quote(p.Spec())+" is not pinned, and runtime docker puts only pinned ones into an image", mendLock))
+			}
+		}
+	}
+	return found
 }
 
 // NoDoor says why the wall of the runtime docker has no door for an address: "" if it has

@@ -11,9 +11,10 @@ import (
 // anything starts, where it stands in the file.
 func TestWalled(t *testing.T) {
 	const (
-		yet  = ", which cannot be used with runtime docker yet; use runtime local, or a program of the workspace or of [docker] baseImage"
-		door = "; use runtime local, or a server on port 443 of a public host"
-		no   = "cannot be used with runtime docker: "
+		python = "is a package of uvx, and no image has Python for it; name one in [docker] with pythonImage, or baseImage"
+		both   = "is a package of uvx beside packages of npx, and one container cannot stand on nodeImage and pythonImage; name an image with both in [docker] with baseImage"
+		door   = "; use runtime local, or a server on port 443 of a public host"
+		no     = "cannot be used with runtime docker: "
 
 		names = "its wall has doors only to names of letters, digits and hyphens, none of which begins with xn--"
 	)
@@ -27,13 +28,19 @@ func TestWalled(t *testing.T) {
 		"nothing":                 {expertWith(""), nil},
 		"the base skill":          {base("command='npx'\npackageName='@perstack/base'"), nil},
 		"hosts of commands":       {base("allowedDomains=['a.example', '*.b.example']"), nil},
-		"a version of it":         {base("packageName='@perstack/base@0.0.34'\ncommand='npx'"), []string{`3:19: experts.a.skills."@perstack/base": is a package of npx` + yet}},
-		"npx":                     {skillWith("mcpStdioSkill", "command='npx'\npackageName='x'"), []string{"3:19: experts.a.skills.s: is a package of npx" + yet}},
-		"npx of Windows":          {skillWith("mcpStdioSkill", "command='npx.cmd'\npackageName='x'"), []string{"3:19: experts.a.skills.s: is a package of npx" + yet}},
-		"uvx":                     {skillWith("mcpStdioSkill", "command='uvx'\nargs=['x']"), []string{"3:19: experts.a.skills.s: is a package of uvx" + yet}},
+		"a version of it":         {base("packageName='@perstack/base@0.0.34'\ncommand='npx'"), nil},
+		"npx":                     {skillWith("mcpStdioSkill", "command='npx'\npackageName='x'"), nil},
+		"npx of Windows":          {skillWith("mcpStdioSkill", "command='npx.cmd'\npackageName='x'"), nil},
+		"uvx":                     {skillWith("mcpStdioSkill", "command='uvx'\nargs=['x']"), []string{"3:19: experts.a.skills.s: " + python}},
+		"uvx with Python":         {"docker.pythonImage='python:3'\n" + skillWith("mcpStdioSkill", "command='uvx'\nargs=['x']"), nil},
+		"uvx on a base":           {"docker.baseImage='python:3'\n" + skillWith("mcpStdioSkill", "command='uvx'\nargs=['x']"), nil},
+		"both":                    {"docker.pythonImage='python:3'\n" + skillWith("mcpStdioSkill", "command='uvx'\nargs=['x']\n[experts.a.skills.t]\ntype='mcpStdioSkill'\ncommand='npx'\npackageName='y'"), []string{"4:19: experts.a.skills.s: " + both}},
+		"both by a delegate":      {"docker.pythonImage='python:3'\n" + skillWith("mcpStdioSkill", "command='uvx'\nargs=['x']\n[experts.b]\ninstruction='x'\n[experts.b.skills.t]\ntype='mcpStdioSkill'\ncommand='npx'\npackageName='y'"), nil},
+		"both on a base":          {"docker.baseImage='both:1'\n" + skillWith("mcpStdioSkill", "command='uvx'\nargs=['x']\n[experts.a.skills.t]\ntype='mcpStdioSkill'\ncommand='npx'\npackageName='y'"), nil},
 		"a program":               {skillWith("mcpStdioSkill", "command='./server'"), nil},
 		"another base skill":      {"perstackBaseSkillCommand=['./base']\n" + expertWith(""), nil},
-		"a package for it":        {"perstackBaseSkillCommand=['npx','x']\n" + expertWith("delegates=['b']\n[experts.b]\ndescription='x'\ninstruction='x'"), []string{"1:1: perstackBaseSkillCommand: is a package of npx" + yet}},
+		"a package for it":        {"perstackBaseSkillCommand=['npx','x']\n" + expertWith("delegates=['b']\n[experts.b]\ndescription='x'\ninstruction='x'"), nil},
+		"a package of uvx for it": {"perstackBaseSkillCommand=['uvx','x']\n" + expertWith("delegates=['b']\n[experts.b]\ndescription='x'\ninstruction='x'"), []string{"1:1: perstackBaseSkillCommand: " + python}},
 		"a server":                {skillWith("mcpHttpSkill", "endpoint='https://a.example/x'"), nil},
 		"with the port":           {skillWith("mcpSseSkill", "endpoint='https://a.example:443/x'"), nil},
 		"another port":            {skillWith("mcpHttpSkill", "endpoint='https://a.example:8443/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its wall has no door but port 443" + door}},
@@ -57,13 +64,13 @@ func TestWalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := check(t, tt.text)
 			var got []string
-			for _, l := range lines(c.Unsupported(c.Experts[0], "replay", DockerRuntime)) {
+			for _, l := range lines(c.Unsupported(c.Experts[0], Flags{Provider: "replay", Runtime: DockerRuntime})) {
 				got = append(got, strings.TrimPrefix(l, "p.toml:"))
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
-			for _, p := range c.Unsupported(c.Experts[0], "replay", "local") {
+			for _, p := range c.Unsupported(c.Experts[0], Flags{Provider: "replay", Runtime: "local"}) {
 				if !p.Warning {
 					t.Errorf("refused without a wall too: %v", p)
 				}

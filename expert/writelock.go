@@ -26,6 +26,7 @@ func (l *Lock) Encode() []byte {
 	w.text("version", LockVersion)
 	w.line("generatedAt = " + strconv.FormatInt(l.GeneratedAt, 10))
 	w.text("configPath", l.ConfigPath)
+	w.images(l.Images)
 	experts := slices.SortedFunc(slices.Values(l.Experts), func(a, b *LockedExpert) int { return cmp.Compare(a.Key, b.Key) })
 	for _, e := range experts {
 		w.expert(e)

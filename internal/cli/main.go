@@ -155,6 +155,11 @@ func flagError(cmd *cobra.Command, err error) error {
 			hint = "did you mean " + strings.Join(similar, " or ") + "?"
 		}
 	}
+	// What the library says about a switch is meant for programmers.
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool" {
+		return host.Usagef("--%s is true or false, not %q; give it without a value to switch it on", invalid.GetFlag().Name, invalid.GetValue())
+	}
 	return host.Usagef("%w; %s", err, hint)
 }
 

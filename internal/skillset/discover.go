@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/skill/mcp"
@@ -26,15 +28,9 @@ func Discover(ctx context.Context, k *expert.Skill, pinned *expert.LockedPackage
 		report(b)
 	}
 	from := s.parcel(k, pinned)
-	set := &set{Surroundings: s}
-	options, err := set.options(k, nil, from)
-	if err != nil {
-		return nil, err
-	}
-	options.Background = false // somebody waits for it
-	server := mcp.New(options)
-	definitions, err := server.Definitions(ctx)
-	if err := errors.Join(err, server.Close()); err != nil {
+	set := &set{Surroundings: s, expert: &expert.Expert{Key: "install"}, life: ctx}
+	definitions, err := set.discover(ctx, k, from)
+	if err := errors.Join(err, set.close()); err != nil {
 		return nil, err
 	}
 	tools, err := lockTools(definitions)
@@ -42,6 +38,21 @@ func Discover(ctx context.Context, k *expert.Skill, pinned *expert.LockedPackage
 		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
 	}
 	return &expert.LockedSkill{Name: k.Name, Digest: k.Connection(), Package: found(k, from), Tools: tools}, nil
+}
+
+// discover asks a server what it offers, in a room of its own if it is to be locked in.
+func (s *set) discover(ctx context.Context, k *expert.Skill, from *parcel) ([]jsontext.Value, error) {
+	if err := s.settle([]*expert.Skill{k}); err != nil {
+		return nil, err
+	}
+	options, err := s.options(k, nil, from)
+	if err != nil {
+		return nil, err
+	}
+	options.Background = false // somebody waits for it
+	server := mcp.New(options)
+	s.servers = append(s.servers, server)
+	return server.Definitions(ctx)
 }
 
 // found is the package that was started; nil if the skill has none. Of uvx nothing is

@@ -10,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/internal/packages"
 )
 
-// A parcel is the npm package of a skill, which is fetched once for all starts of its
+// A parcel is the package of a skill, which is fetched once for all starts of its
 // server: a server that is started again is the same one, also if the registry has a
 // newer version by then.
 type parcel struct {
@@ -22,11 +22,13 @@ type parcel struct {
 	argv   []string              // how it is started; nil until it is installed
 }
 
-// parcel returns the package of a skill; nil if npm has nothing to do with it. Without a
-// pinned one, it is what its name stands for when it is opened.
+// parcel returns the package of a skill; nil if it has none that we fetch. Those of uvx are
+// ours only where nothing is fetched. Without a pinned one, it is what its name stands for
+// when it is opened.
 func (s *Surroundings) parcel(k *expert.Skill, pinned *expert.LockedPackage) *parcel {
 	p, ok := k.Package()
-	if !ok || p.Manager != "npx" {
+	sealed := s.Packages != nil && s.Packages.Sealed
+	if !ok || p.Manager != "npx" && !sealed {
 		return nil
 	}
 	return &parcel{asked: p, pinned: pinned, note: func(text string) {

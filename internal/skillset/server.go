@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/skill/mcp"
 )
@@ -43,13 +44,32 @@ func (s *set) options(k *expert.Skill, pinned *expert.LockedSkill, from *parcel)
 }
 
 // process says how a server is started.
-func (s *Surroundings) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.Process, error) {
+func (s *set) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.Process, error) {
 	env, err := s.env(k)
 	if err != nil {
 		return mcp.Process{}, err
 	}
 	maps.Copy(env, s.wayOut(k.Name)) // last: no variable of the user's leads elsewhere
-	server := sandbox.Server{Dir: s.Workspace.Path(), Environ: s.Environ, Set: env}
+	room := s.room(k)
+	server := sandbox.Server{Dir: room.workDir(s.Workspace.Path()), Environ: s.Environ, Set: room.decide(env)}
+	process, err := s.program(ctx, k, from, server)
+	if err != nil || room == nil {
+		return process, err
+	}
+	port, err := s.gatePort(k.Name)
+	if err != nil {
+		return mcp.Process{}, err
+	}
+	var store *packages.Store
+	if from != nil {
+		store = s.Packages
+	}
+	process.Server.Cell = room.cell(s.Workspace.Path(), room.madeOf(process.Server, s.Workspace.Path(), store), port)
+	return process, nil
+}
+
+// program says which program a server is, and how it is shown.
+func (s *Surroundings) program(ctx context.Context, k *expert.Skill, from *parcel, server sandbox.Server) (mcp.Process, error) {
 	p, ok := k.Package()
 	if !ok {
 		argv, err := k.CommandLine()
@@ -59,7 +79,7 @@ func (s *Surroundings) process(ctx context.Context, k *expert.Skill, from *parce
 		server.Program, server.Args = argv[0], argv[1:]
 		return mcp.Process{Server: server, Command: argv[0], Args: argv[1:]}, nil
 	}
-	if p.Manager == "uvx" {
+	if from == nil { // uvx fetches packages itself
 		server.Program, server.Args = p.Manager, commandLine(p, p.Version)
 		// A package that has to be built runs its author's code before anybody asked it to.
 		server.Set["UV_NO_BUILD"] = "1"

@@ -2,7 +2,10 @@
 // MCP servers with the packages, variables and pins that belong to them, other Experts,
 // and questions to the user. Runtimes open a set for a Run; installing opens one server at a time.
 //
-// It decides who gets what and does nothing itself: processes are started by
+// Where programs are locked in, each skill gets a room: directories of its own, a gate of
+// its own, and the cell around both (cell.go, tenant.go).
+//
+// It decides who gets what and does little itself: processes are started by
 // internal/sandbox, packages fetched by internal/packages, connections checked by
 // internal/egress, and what a server says is read by skill/mcp.
 //
@@ -20,6 +23,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/skill/base"
@@ -42,10 +46,14 @@ type Surroundings struct {
 	Gate    func(skill string) string
 	Through *url.URL          // proxy by which remote skills are reached; nil for none
 	Handed  map[string]string // variables that the user hands to commands
+	Roots   string            // file with the authorities that programs must trust; empty leaves it to them
+	// Cells says how programs are kept apart from each other; nil for not at all.
+	Cells *Cells
 
 	Report func(event.Body) // from several goroutines
 	Stop   func(error)      // ends the run
 	Redact func(string) string
+	Hide   func(name, value string) // is told of secrets that are made here, for Redact; nil for nobody
 	Now    func() time.Time
 	Log    *slog.Logger
 
@@ -85,11 +93,12 @@ func Open(ctx context.Context, e *expert.Expert, s Surroundings) (*skill.Toolbox
 	if err := e.MissingEnv(s.Env).Err(); err != nil {
 		return nil, err
 	}
-	set := &set{Surroundings: s, expert: e, began: s.Now()}
-	if err := set.declare(); err != nil {
-		return nil, err
+	set := &set{Surroundings: s, expert: e, life: ctx, began: s.Now()}
+	err := set.declare()
+	if err == nil {
+		err = set.start(ctx)
 	}
-	if err := set.start(ctx); err != nil {
+	if err != nil {
 		if left := set.close(); left != nil {
 			s.Log.Warn("skills did not close cleanly", "error", left)
 		}
@@ -107,6 +116,8 @@ func Open(ctx context.Context, e *expert.Expert, s Surroundings) (*skill.Toolbox
 type set struct {
 	Surroundings
 	expert  *expert.Expert
+	life    context.Context // of whoever opens it
+	house   *house          // of those who are locked in; nil when nobody is
 	began   time.Time
 	sources []skill.Source
 	servers []*mcp.Skill // what has to be started
@@ -116,7 +127,20 @@ type set struct {
 
 // declare makes a skill of everything that the Expert names. Nothing is started yet.
 func (s *set) declare() error {
-	if err := s.base(); err != nil {
+	base, declared := s.expert.Skill(expert.BaseSkill)
+	if !declared {
+		base = &expert.Skill{Name: expert.BaseSkill, BuiltIn: true}
+	}
+	if s.Cells != nil {
+		all := s.expert.Skills
+		if !declared {
+			all = append(all[:len(all):len(all)], base)
+		}
+		if err := s.settle(all); err != nil {
+			return err
+		}
+	}
+	if err := s.base(base); err != nil {
 		return err
 	}
 	for _, k := range s.expert.Skills {
@@ -140,16 +164,12 @@ func (s *set) declare() error {
 }
 
 // base adds the base skill, which every Expert has, also one that does not mention it.
-func (s *set) base() error {
-	k, declared := s.expert.Skill(expert.BaseSkill)
-	if declared && !k.BuiltIn {
+func (s *set) base(k *expert.Skill) error {
+	if !k.BuiltIn {
 		return s.server(k)
 	}
-	if !declared {
-		k = &expert.Skill{Name: expert.BaseSkill}
-	}
 	s.builtIn = true
-	s.add(k, base.New(base.Options{
+	options := base.Options{
 		Workspace: s.Workspace,
 		Environ:   s.Environ,
 		Set:       s.decided(),
@@ -157,7 +177,21 @@ func (s *set) base() error {
 		Commands:  s.Commands,
 		Redact:    s.Redact,
 		PID:       os.Getpid(),
-	}), false)
+	}
+	if r := s.room(k); r != nil {
+		port, err := s.gatePort(k.Name)
+		if err != nil {
+			return err
+		}
+		dirs, path := searchPath(s.Environ, r.cells.System, r.apart(s.Workspace.Path()))
+		options.Cell = r.cell(s.Workspace.Path(), dirs, port)
+		options.Set = r.decide(options.Set)
+		options.Set["PATH"] = path
+		if r.right == expert.WorkspaceNone {
+			options.Home = r.home
+		}
+	}
+	s.add(k, base.New(options), false)
 	return nil
 }
 
@@ -179,7 +213,11 @@ func (s *set) server(k *expert.Skill) error {
 	s.servers = append(s.servers, server)
 	var box skill.Skill = server
 	if k.IsBase() {
-		box = base.Foreign(server, s.Workspace) // only this one may name files to be read
+		var in *cell.Cell
+		if r := s.room(k); r != nil {
+			in = r.cell(s.Workspace.Path(), nil, 0)
+		}
+		box = base.Foreign(server, s.Workspace, in) // only this one may name files to be read
 	}
 	s.add(k, box, options.Background)
 	return nil
@@ -187,7 +225,7 @@ func (s *set) server(k *expert.Skill) error {
 
 func (s *set) add(k *expert.Skill, of skill.Skill, background bool) {
 	s.sources = append(s.sources, skill.Source{
-		Skill:      s.Wrap(of),
+		Skill:      s.Wrap(s.lodge(k, of)),
 		Filter:     skill.Filter{Pick: k.Pick, Omit: k.Omit},
 		Prefix:     k.ToolPrefix,
 		Background: background,

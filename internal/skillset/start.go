@@ -37,7 +37,7 @@ func (s *set) start(ctx context.Context) error {
 	return first
 }
 
-// close ends all servers, side by side: each may need its time.
+// close ends all servers, side by side: each may need its time. Then their rooms go.
 func (s *set) close() error {
 	errs := make([]error, len(s.servers))
 	var group sync.WaitGroup
@@ -45,7 +45,7 @@ func (s *set) close() error {
 		group.Go(func() { errs[i] = server.Close() })
 	}
 	group.Wait()
-	return errors.Join(errs...)
+	return errors.Join(errors.Join(errs...), s.house.clear())
 }
 
 // connected announces a skill that is part of this program: nothing was spawned.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -37,6 +38,11 @@ type Options struct {
 	// Set are variables that commands get beside those, and that no caller of a tool can
 	// change: what the runtime itself decided, like the proxy that leads out.
 	Set map[string]string
+	// Cell is what commands can reach; nil for what the user can. The file tools are kept
+	// in the part of it that is the workspace, behind the fence that they have anyway.
+	Cell *cell.Cell
+	// Home is where commands start if the workspace is not theirs; empty if it is.
+	Home string
 	// Commands runs the commands, and can end them all. The skill does not close it.
 	Commands *sandbox.Supervisor
 	// Now is the clock of the durations in results; nil means time.Now. It may be
@@ -56,6 +62,7 @@ type Skill struct {
 	started time.Time
 	tools   []tool
 	notes   notebook
+	fence   *cell.Crew // makes the calls of the file tools; nil for no fence
 }
 
 var (
@@ -67,6 +74,9 @@ var (
 type tool struct {
 	skill.Tool
 	run func(context.Context, event.ToolCall) answer
+	// fenced says that the tool stays behind the fence of the kernel by itself, where it has
+	// to. The others are put there as a whole.
+	fenced bool
 }
 
 // New returns the base skill.
@@ -78,6 +88,9 @@ func New(opts Options) *Skill {
 		opts.Redact = func(text string) string { return text }
 	}
 	s := &Skill{opts: opts, started: opts.Now()}
+	if opts.Cell != nil {
+		s.fence = fenceOf(opts.Cell, opts.Workspace.Path())
+	}
 	s.tools = []tool{
 		s.attemptCompletion(),
 		s.think(),
@@ -119,7 +132,7 @@ func (s *Skill) Tools(context.Context) ([]skill.Tool, error) {
 func (s *Skill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
 	for _, t := range s.tools {
 		if t.Name == call.ToolName {
-			return result(call, t.run(ctx, call)), nil
+			return result(call, s.answer(ctx, t, call)), nil
 		}
 	}
 	return event.ToolResult{}, fmt.Errorf("skill %q: %w %q", event.BaseSkill, skill.ErrUnknownTool, call.ToolName)
@@ -131,5 +144,10 @@ func (s *Skill) Memory() jsontext.Value { return s.notes.memory() }
 // Recall restores the todo list and the count of thoughts.
 func (s *Skill) Recall(memory jsontext.Value) error { return s.notes.recall(memory) }
 
-// Close does nothing: commands end with the call that started them.
-func (s *Skill) Close() error { return nil }
+// Close ends the threads behind the fence. Commands end with the call that started them.
+func (s *Skill) Close() error {
+	if s.fence != nil {
+		s.fence.Close()
+	}
+	return nil
+}

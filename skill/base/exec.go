@@ -57,7 +57,8 @@ func (s *Skill) exec() tool {
 			InputSchema: jsontext.Value(execSchema),
 			Repeatable:  false, // nobody knows what a program does
 		},
-		run: s.runExec,
+		run:    s.runExec,
+		fenced: true, // what supervises commands must not be born behind it
 	}
 }
 
@@ -81,26 +82,30 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 	if args.Cwd != nil {
 		cwd = *args.Cwd
 	}
-	dir, err := s.opts.Workspace.OpenDir(ctx, cwd)
+	start, err := s.startIn(ctx, cwd)
 	if err != nil {
 		return refuseError(err)
 	}
-	defer dir.Close()
+	defer start.close()
 	env, overruled := s.asked(args.Env)
 	// Progress goes by the real clock: it is shown and not recorded.
 	notes := &progress{now: time.Now, report: func(note string) { skill.Report(ctx, call.ID, note) }}
-	outcome, err := s.opts.Commands.Run(ctx, sandbox.Command{
+	order := sandbox.Command{
 		Program: command,
 		Args:    args.Args,
-		Dir:     dir.Path(),
-		OpenDir: dir.File(),
+		Dir:     start.path,
 		Environ: s.opts.Environ,
 		Env:     env,
 		Set:     s.opts.Set,
+		Cell:    s.opts.Cell,
 		Timeout: timeLimit(timeout),
 		Watch:   notes.write,
 		Now:     s.opts.Now,
-	})
+	}
+	if start.open != nil {
+		order.OpenDir = start.open.File()
+	}
+	outcome, err := s.opts.Commands.Run(ctx, order)
 	if err != nil {
 		return refuseStart(command, err, s.isThere(ctx, cwd, command))
 	}
@@ -164,7 +169,7 @@ func describe(ctx context.Context, o sandbox.Outcome, timeout int64, stdout, std
 		errs = clean(o.Stderr.String())
 	}
 	dropped := droppedNames(o.DroppedEnv)
-	if o.ExitCode == 0 && !o.TimedOut && !o.Cancelled {
+	if o.ExitCode == 0 && !o.TimedOut && !o.Cancelled && o.Exceeded == "" {
 		return answer{body: execSuccess{join(out, errs), 0, o.DurationMs, dropped}}
 	}
 	f := execFailure{
@@ -180,6 +185,8 @@ func describe(ctx context.Context, o sandbox.Outcome, timeout int64, stdout, std
 		f.Code, f.Error = "timeout", fmt.Sprintf("command timed out after %dms and was killed with all it started", timeout)
 	case o.Cancelled:
 		f.Code, f.Error = codeInterrupted, stopped(ctx)
+	case o.Exceeded != "":
+		f.Code, f.Error = "limit", "command was killed with all it started: it had "+o.Exceeded
 	case o.Signal != "":
 		f.Code, f.Error = "signal", "command was ended by "+o.Signal
 	default:

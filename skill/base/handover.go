@@ -2,11 +2,13 @@ package base
 
 import (
 	"context"
+	"errors"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -17,9 +19,14 @@ import (
 // tools: what the other program says about place, type and size is not believed.
 //
 // Only the skill that is the base skill of an Expert may be wrapped. Any other could
-// name a file to have it read (attack M1); what it says stays text.
-func Foreign(s skill.Skill, files *workspace.Workspace) skill.Skill {
-	return &foreign{Skill: s, own: &Skill{opts: Options{Workspace: files}}}
+// name a file to have it read (attack M1); what it says stays text. Of the workspace it is
+// read what the program itself may read: what its cell allows, or all of it without one.
+func Foreign(s skill.Skill, files *workspace.Workspace, in *cell.Cell) skill.Skill {
+	own := &Skill{opts: Options{Workspace: files}}
+	if in != nil {
+		own.fence = fenceOf(in, files.Path())
+	}
+	return &foreign{Skill: s, own: own}
 }
 
 type foreign struct {
@@ -27,18 +34,21 @@ type foreign struct {
 	own *Skill
 }
 
+// Close ends both.
+func (f *foreign) Close() error { return errors.Join(f.Skill.Close(), f.own.Close()) }
+
 // Call replaces the name of a file with the file.
 func (f *foreign) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
 	r, err := f.Skill.Call(ctx, call)
 	if err != nil || r.IsError {
 		return r, err
 	}
-	var read func(context.Context, event.ToolCall) answer
+	var read tool
 	switch call.ToolName {
 	case "readImageFile":
-		read = f.own.runReadImageFile
+		read.run = f.own.runReadImageFile
 	case "readPdfFile":
-		read = f.own.runReadPdfFile
+		read.run = f.own.runReadPdfFile
 	default:
 		return r, nil
 	}
@@ -49,7 +59,7 @@ func (f *foreign) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 	if call.Args, err = json.Marshal(map[string]string{"path": path}); err != nil {
 		return r, nil
 	}
-	return result(call, read(ctx, call)), nil
+	return result(call, f.own.answer(ctx, read, call)), nil
 }
 
 // handedOver returns the path of a result that is nothing but the description of a file.

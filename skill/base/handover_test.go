@@ -46,7 +46,7 @@ func handingParts(t *testing.T, dir, tool string, parts ...event.Part) event.Too
 	}
 	t.Cleanup(func() { files.Close() })
 	inner := says{event.ToolResult{Result: parts}}
-	r, err := base.Foreign(inner, files).Call(t.Context(), event.ToolCall{ID: "c", ToolName: tool, Args: jsontext.Value(`{"path":"asked.png"}`)})
+	r, err := base.Foreign(inner, files, nil).Call(t.Context(), event.ToolCall{ID: "c", ToolName: tool, Args: jsontext.Value(`{"path":"asked.png"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,8 +44,12 @@ func (s *Skill) isThere(ctx context.Context, cwd, command string) bool {
 	if !filepath.IsAbs(command) {
 		command = filepath.Join(cwd, command)
 	}
-	info, err := s.opts.Workspace.Stat(ctx, command)
-	return err == nil && !info.Dir
+	there := false
+	failed := s.behindFence(func() {
+		info, err := s.opts.Workspace.Stat(ctx, command)
+		there = err == nil && !info.Dir
+	})
+	return failed == nil && there
 }
 
 // shellHint helps a model that wrote a command as for a shell.

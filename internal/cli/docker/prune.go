@@ -33,12 +33,13 @@ func newPrune(h *host.Host, runF func(context.Context, *Options) error) *cobra.C
 		Use:   "prune",
 		Short: "Remove images that no run would use again",
 		Long: `Remove from the container engine the images that older versions of perstack made,
-those for base images that were replaced, and containers and networks of runs
-whose process is gone.
+those for base images that were replaced, the packages of skills on which no image
+stands any more, and containers and networks of runs whose process is gone.
 
-The image that the next run would use stays, unless you say --all; it is then made
-again when it is needed, which takes a second. Images of which a container exists
-stay in any case, and so does everything that is not perstack's.`,
+The images that the next runs would use stay, unless you say --all; they are then
+made again when they are needed, which takes a second, or a few with packages of
+skills. Images of which a container exists stay in any case, and so does everything
+that is not perstack's, also images that perstack has pulled.`,
 		Example: `  perstack docker prune
   perstack docker prune --all
   perstack docker prune --json | jq .bytes`,

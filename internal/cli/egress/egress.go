@@ -28,6 +28,9 @@ type Options struct {
 	TokenFile      string
 	MaxConnections int
 	Policy         string // a file or - instead of the others
+
+	Squid string   // program that carries it out instead of ours; empty for ours
+	DNS   []string // servers that it asks
 }
 
 // defaultListen is where proxies are looked for.
@@ -62,6 +65,11 @@ line names the addresses the proxy listens at. The fields are in docs/egress.md.
 file, or from standard input: one line, after which the proxy runs until the input
 ends.
 
+--squid has Squid carry out the same gates: its configuration is made from them,
+and its log is reported in the same lines. It takes no tokens, does not look at
+the TLS hello, and tells of an allowed connection when that ends. docs/egress.md
+has a table of what it can and cannot do.
+
 A program that ignores the proxy is not stopped by it: that takes a network
 without another way out, as the Docker runtime has.
 
@@ -70,9 +78,13 @@ Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 		Example: `  perstack egress --allow api.example.com --allow '*.example.org'
   HTTPS_PROXY=http://127.0.0.1:3128 curl https://api.example.com/
   perstack egress --listen 127.0.0.1:0 --token-file ~/.proxy-token --allow '*.example.org'
-  perstack egress --policy gates.json`,
-		Args: func(_ *cobra.Command, args []string) error {
+  perstack egress --policy gates.json
+  perstack egress --squid --allow '*.example.org'`,
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
+				if cmd.Flags().Changed("squid") {
+					return host.Usagef("perstack egress takes no arguments, but got %q; a Squid that is not in PATH is named like --squid=%s, a host by --allow", args[0], args[0])
+				}
 				return host.Usagef("perstack egress takes no arguments, but got %q; --allow names a host", args[0])
 			}
 			return nil
@@ -89,12 +101,15 @@ Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Listen, "listen", defaultListen, "address and port to listen at; port 0 takes a free one")
+	flags.StringVar(&opts.Listen, "listen", defaultListen, "address and port to listen at; port 0 takes a free one, but not with --squid")
 	flags.StringArrayVar(&opts.Allow, "allow", nil, "host that may be reached, or *.host for all below it; may be repeated")
 	flags.StringVar(&opts.TokenFile, "token-file", "", "file with the password that clients must send, with user name perstack")
 	flags.IntVar(&opts.MaxConnections, "max-connections", egress.DefaultMaxConnections, "connections that may be open at once")
 	flags.StringVar(&opts.Policy, "policy", "", "file with gates in JSON, or - for one line of standard input")
-	for _, name := range []string{"listen", "allow", "max-connections"} {
+	flags.StringVar(&opts.Squid, "squid", "", "have Squid carry it out: the program in PATH, or --squid=PROGRAM")
+	flags.Lookup("squid").NoOptDefVal = defaultSquid
+	flags.StringArrayVar(&opts.DNS, "dns", nil, "address of a name server for Squid to ask; may be repeated")
+	for _, name := range []string{"listen", "allow", "max-connections", "dns"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 	return cmd
@@ -106,6 +121,12 @@ func (o *Options) check(flags *pflag.FlagSet) error {
 		if flags.Changed("policy") && flags.Changed(name) {
 			return host.Usagef("--%s has no meaning with --policy, which says it", name)
 		}
+	}
+	if flags.Changed("dns") && o.Squid == "" {
+		return host.Usagef("--dns has a meaning with --squid only; the builtin proxy asks the servers of the machine")
+	}
+	if flags.Changed("token-file") && o.Squid != "" {
+		return host.Usagef("--token-file has no meaning with --squid, which asks for no token; leave --squid out")
 	}
 	if o.MaxConnections < 1 || o.MaxConnections > egress.MaxConnections {
 		return host.Usagef("--max-connections must be from 1 to %d", egress.MaxConnections)
@@ -125,15 +146,22 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
+	if opts.Squid != "" {
+		return opts.serveSquid(ctx, gates)
+	}
 	proxy, err := egress.Listen(ctx, gates, egress.ProxyOptions{Report: opts.print})
 	if err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
 	if opts.Policy == "" {
-		address := proxy.Gates()[0].Address
-		fmt.Fprintf(opts.Host.Stderr, "Listening on %s; programs use it with HTTPS_PROXY=%s\n", address, opts.variable(address))
+		opts.announce(proxy.Gates()[0].Address)
 	}
 	return outcome(proxy.Serve(ctx))
+}
+
+// announce tells a person how the proxy is used.
+func (o *Options) announce(address string) {
+	fmt.Fprintf(o.Host.Stderr, "Listening on %s; programs use it with HTTPS_PROXY=%s\n", address, o.variable(address))
 }
 
 // variable is what a user puts into HTTPS_PROXY. The token is not shown. Who listens at all

@@ -32,6 +32,11 @@ func TestOptions(t *testing.T) {
 		{args: "", want: Options{Listen: defaultListen, MaxConnections: 256}},
 		{args: "--listen 127.0.0.1:0 --allow a.example --allow *.b.example,c --token-file t --max-connections 7", want: Options{Listen: "127.0.0.1:0", Allow: []string{"a.example", "*.b.example,c"}, TokenFile: "t", MaxConnections: 7}},
 		{args: "--policy -", want: Options{Listen: defaultListen, MaxConnections: 256, Policy: "-"}},
+		{args: "--squid", want: Options{Listen: defaultListen, MaxConnections: 256, Squid: "squid"}},
+		{args: "--squid=/opt/squid --dns 192.0.2.53 --dns 2001:db8::1 --policy -", want: Options{Listen: defaultListen, MaxConnections: 256, Policy: "-", Squid: "/opt/squid", DNS: []string{"192.0.2.53", "2001:db8::1"}}},
+		{args: "--squid /opt/squid", err: `takes no arguments, but got "/opt/squid"`},
+		{args: "--squid --token-file t", err: "--token-file has no meaning with --squid"},
+		{args: "--dns 192.0.2.53", err: "--dns has a meaning with --squid only"},
 		{args: "a.example", err: `takes no arguments, but got "a.example"; --allow names a host`},
 		{args: "--policy p --allow a.example", err: "--allow has no meaning with --policy"},
 		{args: "--policy p --listen 127.0.0.1:1", err: "--listen has no meaning with --policy"},
@@ -51,7 +56,8 @@ func TestOptions(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || got.Listen != test.want.Listen || !slices.Equal(got.Allow, test.want.Allow) || got.TokenFile != test.want.TokenFile || got.MaxConnections != test.want.MaxConnections || got.Policy != test.want.Policy {
+		if err != nil || got.Listen != test.want.Listen || !slices.Equal(got.Allow, test.want.Allow) || got.TokenFile != test.want.TokenFile || got.MaxConnections != test.want.MaxConnections || got.Policy != test.want.Policy ||
+			got.Squid != test.want.Squid || !slices.Equal(got.DNS, test.want.DNS) {
 			t.Errorf("%s: got %+v, %v", test.args, got, err)
 		}
 	}
@@ -66,11 +72,11 @@ type program struct {
 	ended  chan error
 }
 
-func start(t *testing.T, opts Options, dir string, stdin io.Reader) *program {
+func start(t *testing.T, opts Options, dir string, stdin io.Reader, environ ...string) *program {
 	t.Helper()
 	out, stdout := io.Pipe()
 	p := &program{t: t, lines: make(chan string, 1000), ended: make(chan error, 1)}
-	h := &host.Host{Stdin: stdin, Stdout: stdout, Stderr: &p.stderr, Dir: dir}
+	h := &host.Host{Stdin: stdin, Stdout: stdout, Stderr: &p.stderr, Dir: dir, Environ: environ}
 	opts.Host = h
 	if opts.MaxConnections == 0 {
 		opts.MaxConnections = 10

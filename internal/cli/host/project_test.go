@@ -95,12 +95,19 @@ func TestMend(t *testing.T) {
 		if got := Mend(text, config); got != want {
 			t.Errorf("%q: %q, want %q", config, got, want)
 		}
-		if err := MendError(Usagef("%s", text), config); err.Error() != want || ExitCode(err) != ExitUsage {
+		if err := MendError(Usagef("%s", text), config, false); err.Error() != want || ExitCode(err) != ExitUsage {
 			t.Errorf("%q: %v, code %d", config, err, ExitCode(err))
 		}
 	}
-	if MendError(nil, "b.toml") != nil {
+	if MendError(nil, "b.toml", true) != nil {
 		t.Error("no error became one")
+	}
+	// For the runtime docker it says so, once.
+	for _, text := range []string{"x; run: perstack install, or else", "x; run: perstack install --runtime docker, or else"} {
+		want := "x; run: perstack install --config b.toml --runtime docker, or else"
+		if err := MendError(Usagef("%s", text), "b.toml", true); err.Error() != want {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

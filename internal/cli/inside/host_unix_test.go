@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
@@ -70,6 +71,8 @@ func document(t *testing.T, config, cassette string) *hatch.Document {
 			Engine:  "http://perstack:token-of-the-engine@192.0.2.2:4000",
 			Gates:   map[string]string{hatch.GateName("lead", "@perstack/base"): "http://perstack:token-of-the-commands@192.0.2.2:4001"},
 			Gateway: "192.0.2.1",
+			// Where the kernel has no cells, the rest is tested without them.
+			SharedCell: cell.Available() != nil,
 		},
 	}
 }
@@ -86,6 +89,7 @@ func (d *desk) run(doc *hatch.Document, check func(context.Context, selftest.Spe
 		return Run(d.t.Context(), &Options{
 			Host:  &host.Host{Stdin: input, Stdout: output, Stderr: io.Discard, Source: engine.SystemSource()},
 			Check: check,
+			Tmp:   d.t.TempDir(), Home: d.t.TempDir(),
 		})
 	})
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
@@ -34,6 +35,8 @@ type Options struct {
 	Host *host.Host
 	// Check looks whether the wall stands; nil means [selftest.Run].
 	Check func(context.Context, selftest.Spec) []selftest.Result
+	// Tmp and Home are where cells have their directories; empty means those of the container.
+	Tmp, Home string
 }
 
 // New returns the command.
@@ -58,6 +61,10 @@ starts this command in its containers; it is of no use elsewhere.`,
 // recorded then, and what does not end dies with this process.
 const parting = time.Second
 
+// spareThreads are those that the engine has before anything else runs: of an ordinary job
+// it never needs more.
+const spareThreads = 24
+
 // Run runs the job of the document that the host sends. The host is told how it ended;
 // the error only says that it did not end well.
 func Run(ctx context.Context, opts *Options) error {
@@ -66,6 +73,8 @@ func Run(ctx context.Context, opts *Options) error {
 	}
 	// Commands have our user, and may send us signals.
 	defer host.WithoutDumps()()
+	// They may also multiply until the container has no thread left.
+	sandbox.ReserveThreads(spareThreads)
 	conn, err := dial(ctx, opts.Host)
 	if err != nil {
 		// The host may still listen. If it does not, nobody does.
@@ -176,8 +185,12 @@ func (w *work) do(ctx context.Context) (end *hatch.End) {
 
 // run checks the wall and runs the job.
 func (w *work) run(ctx context.Context) (result engine.Result, err error) {
-	if w.way, err = gateURL(w.document.Confines.Engine); err != nil {
+	confines := w.document.Confines
+	if w.way, err = gateURL(confines.Engine, confines.Tokenless); err != nil {
 		return result, err
+	}
+	if confines.Tokenless && confines.SharedCell {
+		return result, errors.New("the gates of the proxy ask for no token, and nothing keeps skills from those of others; leave out --shared-cell, or proxy = \"squid\"")
 	}
 	if err := w.checkWall(ctx); err != nil {
 		return result, err
@@ -208,6 +221,8 @@ func (w *work) checkWall(ctx context.Context) error {
 		Masked:       confines.Masked,
 		Work:         w.document.Work.Dir,
 		ReadOnlyWork: confines.ReadOnlyWork,
+		SharedCell:   confines.SharedCell,
+		Tokenless:    confines.Tokenless,
 	}
 	if confines.Gateway != "" {
 		var err error
@@ -238,9 +253,9 @@ func (w *work) checkWall(ctx context.Context) error {
 
 // gateURL reads the address of a gate. The text of its errors does not repeat it: it
 // holds a token.
-func gateURL(address string) (*url.URL, error) {
+func gateURL(address string, tokenless bool) (*url.URL, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" || u.Host == "" || u.User == nil {
+	if err != nil || u.Scheme != "http" || u.Host == "" || (u.User == nil) != tokenless {
 		return nil, errors.New("the address of the engine's gate cannot be read")
 	}
 	return u, nil

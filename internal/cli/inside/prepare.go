@@ -57,7 +57,12 @@ func (w *work) prepare() (*local.Runtime, engine.Job, error) {
 		Gates:     func(expertKey, skill string) string { return d.Confines.Gates[hatch.GateName(expertKey, skill)] },
 		Through:   w.way,
 		Handed:    d.Work.Handed,
+		Roots:     d.Confines.Roots,
+		Sealed:    d.Confines.Packages,
 		Redact:    w.host.Secrets.Redact,
+
+		Cells:      w.cells(),
+		SharedCell: d.Confines.SharedCell,
 
 		MaxWorkspaceBytes: d.Work.MaxBytes,
 		OneCallAtATime:    d.Work.OneCall,

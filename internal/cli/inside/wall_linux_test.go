@@ -119,7 +119,7 @@ func (s *site) options() client.ContainerCreateOptions {
 		HostConfig: &container.HostConfig{
 			NetworkMode: container.NetworkMode(s.network), DNS: []netip.Addr{netip.MustParseAddr("127.0.0.1")},
 			CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"}, ReadonlyRootfs: true,
-			Tmpfs:       map[string]string{"/tmp": "mode=1777"},
+			Tmpfs:       map[string]string{"/tmp": "mode=1777", homeDir: fmt.Sprintf("mode=0700,uid=%d,gid=%d", owner, owner)},
 			MaskedPaths: []string{"/proc/kcore", "/proc/keys", "/workspace/perstack"},
 			Mounts:      []mount.Mount{{Type: mount.TypeBind, Source: s.work, Target: "/workspace"}},
 		},
@@ -167,12 +167,12 @@ func (s *site) start(id string, input io.Reader, output io.Writer) error {
 	}
 }
 
-// works is a cassette that uses the one program of the image.
+// works is a cassette that uses a program of the image.
 const works = `
 [[turn]]
 [[turn.call]]
 tool = "exec"
-args = { command = "/perstack", args = ["--version"] }
+args = { command = "/bin/evil", args = ["--help"] }
 [[turn]]
 text = "done"
 `
@@ -189,22 +189,29 @@ func (s *site) document() *hatch.Document {
 // The command where it belongs: as the first process of a real container.
 func TestContainer(t *testing.T) {
 	engine.Need(t)
-	image := engine.Image(t, map[string]string{"/perstack": engine.Binary(t), "/evil": engine.Program(t, "./internal/testkit/evil/evilmcp")})
+	image := engine.Image(t, map[string]string{"/perstack": engine.Binary(t), "/bin/evil": engine.Program(t, "./internal/testkit/evil/evilmcp")})
 	t.Run("EachWall", func(t *testing.T) { eachWall(t, image) })
 	t.Run("InternalNetworkIsNotEnough", func(t *testing.T) { internalNetwork(t, image) })
 	t.Run("NetworkWithIPv6", func(t *testing.T) { networkWithIPv6(t, image) })
 	t.Run("FirstProcess", func(t *testing.T) { firstProcess(t, image) })
 }
 
+// A change is what a test does to a wall.
+type change struct {
+	host     *container.HostConfig
+	config   *container.Config
+	document *hatch.Document
+}
+
+// withoutLandlock has a filter say of the system calls of cells what an old kernel says.
+func withoutLandlock(c change) {
+	c.host.SecurityOpt = append(c.host.SecurityOpt, `seccomp={"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["landlock_create_ruleset","landlock_add_rule","landlock_restrict_self"],"action":"SCMP_ACT_ERRNO","errnoRet":38}]}`)
+}
+
 // In a container with all walls the job runs; take one away, and the self-test names it
 // and nothing runs.
 func eachWall(t *testing.T, image string) {
 	s := newSite(t, image, closed())
-	type change struct {
-		host     *container.HostConfig
-		config   *container.Config
-		document *hatch.Document
-	}
 	for _, c := range []struct {
 		missing string // the check that fails; empty if none does
 		name    string
@@ -223,6 +230,8 @@ func eachWall(t *testing.T, image string) {
 		{"masked", "the history shows", func(c change) { c.host.MaskedPaths = nil }, false},
 		{"workspace", "a workspace that should be read-only", func(c change) { c.document.Confines.ReadOnlyWork = true }, false},
 		{"workspace", "a workspace that should be writable", func(c change) { c.host.Mounts[0].ReadOnly = true }, false},
+		{"cells", "a kernel without Landlock", withoutLandlock, false},
+		{"", "a kernel without Landlock, and one cell for all", func(c change) { withoutLandlock(c); c.document.Confines.SharedCell = true }, false},
 		{"docker-socket", "a socket of an engine", func(c change) {
 			c.host.Mounts = append(c.host.Mounts, mount.Mount{Type: mount.TypeBind, Source: os.DevNull, Target: "/run/docker.sock"})
 		}, false},
@@ -309,7 +318,7 @@ func firstProcess(t *testing.T, image string) {
 [[turn]]
 [[turn.call]]
 tool = "exec"
-args = { command = "/evil", args = ["daemonise", "--file", "/tmp/alive"] }
+args = { command = "/bin/evil", args = ["daemonise", "--file", "/workspace/alive"] }
 [[turn]]
 text = "done"
 `)

@@ -30,6 +30,7 @@ func newCard(c *expert.Config, e *expert.Expert, env expert.Env, flag string) *C
 	b.lockState(e)
 	closure, _ := c.Closure(e)
 	b.findPrice(closure)
+	b.findImages(closure)
 	for _, circle := range c.Circles(e) {
 		keys := []string{}
 		for _, e := range circle {

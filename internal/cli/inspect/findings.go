@@ -34,7 +34,7 @@ func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
 	if s.AllowPrivateEndpoint {
 		about(warning, "may be at a private address: allowPrivateEndpoint is set", "")
 	}
-	if s.Type == expert.StdioSkill && len(s.RequiredEnv) > 0 && len(s.AllowedDomains) == 0 && b.card.Docker == nil {
+	if s.Type == expert.StdioSkill && len(s.RequiredEnv) > 0 && len(s.AllowedDomains) == 0 && card.Cell == nil {
 		about(warning, "gets "+strings.Join(s.RequiredEnv, ", ")+" and may reach any host", "name the hosts that it needs in allowedDomains")
 	}
 	if keys := s.ProviderKeys(); len(keys) > 0 {
@@ -56,7 +56,11 @@ func (b *builder) findUnpinned(card *Skill, about func(severity, message, hint s
 		if p.Version != "" {
 			message = "the package " + p.Wanted + " is pinned by its version alone: what it holds and needs is not compared with anything"
 		}
+		if b.card.Docker != nil && b.lock == nil {
+			message = "the package " + p.Wanted + " is not pinned: no run will start, since only pinned ones are put into an image"
+		}
 		switch {
+		case p.Manager == "uvx" && b.card.Docker != nil && b.lock == nil: // install pins it
 		case p.Manager == "uvx" && p.Version == "":
 			hint = "name a version in perstack.toml"
 		case p.Manager == "uvx":
@@ -84,7 +88,7 @@ func startsPackages(command string) bool {
 // laterNotes repeats what this version does not do although the file says so: whoever
 // reads allowedDomains on the card must know whether somebody holds the skill to it.
 func (b *builder) laterNotes(e *expert.Expert) {
-	for _, p := range b.config.UnsupportedBy([]*expert.Expert{e}, "", "") {
+	for _, p := range b.config.UnsupportedBy([]*expert.Expert{e}, expert.Flags{}) {
 		severity := warning
 		if p.Warning {
 			severity = note

@@ -110,6 +110,7 @@ func (p *printer) skill(s Skill, hosts string) {
 	if s.BuiltIn {
 		p.field(in, "hosts", prefixed("commands may reach ", nonEmpty(hosts)))
 	}
+	p.field(in, "cell", s.inside())
 	p.tools(in, s)
 }
 

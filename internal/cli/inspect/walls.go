@@ -18,6 +18,13 @@ type Walls struct {
 	TmpSize           int64    `json:"tmpSize"`
 	CacheSize         int64    `json:"cacheSize"`
 	BaseImage         string   `json:"baseImage,omitzero"`
+	NodeImage         string   `json:"nodeImage,omitzero"` // for packages of npm, if there is no baseImage; like the next
+	PythonImage       string   `json:"pythonImage,omitzero"`
+	SquidImage        string   `json:"squidImage,omitzero"`
+	Images            []Image  `json:"images,omitempty"` // what runs of the Expert stand on, beside baseImage
+	Mirrors           []string `json:"mirrors,omitempty"`
+	Offline           bool     `json:"offline,omitzero"`
+	Proxy             string   `json:"proxy,omitzero"` // builtin or squid
 	ReadOnlyWorkspace bool     `json:"readOnlyWorkspace"`
 	DNS               []string `json:"dns,omitempty"`
 	Network           string   `json:"network,omitzero"`
@@ -28,6 +35,13 @@ type Walls struct {
 	MaxJournalBytes   int64    `json:"maxJournalBytes"`
 }
 
+// An Image is one that is fetched, by the name that the file has for it. Without a pin no
+// run stands on it.
+type Image struct {
+	Name   string `json:"name"`
+	Pinned string `json:"pinned,omitzero"`
+}
+
 // walls returns those of the file; nil where another runtime is in use.
 func walls(c *expert.Config) *Walls {
 	if c.Runtime != expert.DockerRuntime {
@@ -36,7 +50,8 @@ func walls(c *expert.Config) *Walls {
 	d := c.Docker.Or(expert.DefaultDocker())
 	return &Walls{
 		Memory: d.Memory, MemoryReservation: d.MemoryReservation, CPUs: d.CPUs, PIDs: d.PIDs, TmpSize: d.TmpSize, CacheSize: d.CacheSize,
-		BaseImage: d.BaseImage, ReadOnlyWorkspace: d.ReadOnlyWorkspace, DNS: d.DNS, Network: d.Network,
+		BaseImage: d.BaseImage, NodeImage: d.NodeImage, PythonImage: d.PythonImage, SquidImage: d.SquidImage, Mirrors: d.Mirrors, Offline: d.Offline, Proxy: d.Proxy,
+		ReadOnlyWorkspace: d.ReadOnlyWorkspace, DNS: d.DNS, Network: d.Network,
 		BuildTimeoutMS: roundUp(d.BuildTimeout), StartTimeoutMS: roundUp(d.StartTimeout), IdleTimeoutMS: roundUp(d.IdleTimeout), TotalTimeoutMS: roundUp(d.TotalTimeout),
 		MaxJournalBytes: d.MaxJournalBytes,
 	}
@@ -59,6 +74,21 @@ func (w *Walls) line() string {
 	if w.BaseImage != "" {
 		words = append(words, "programs of the image "+w.BaseImage)
 	}
+	for _, i := range w.Images {
+		if i.Pinned == "" {
+			words = append(words, "the image "+i.Name+", which is not pinned")
+		} else {
+			words = append(words, "the image "+i.Pinned)
+		}
+	}
+	if w.Offline {
+		words = append(words, "nothing is fetched")
+	} else if len(w.Mirrors) > 0 {
+		words = append(words, prefixed("images by ", w.Mirrors))
+	}
+	if w.Proxy == expert.ProxySquid {
+		words = append(words, "out by Squid")
+	}
 	if w.Network != "" {
 		words = append(words, "out by the network "+w.Network)
 	}
@@ -73,7 +103,7 @@ func (c *Card) hosts(s Skill) string {
 		return strings.Join(s.AllowedDomains, ", ")
 	case s.Endpoint != "":
 		return "" // perstack itself speaks to the endpoint, and to nothing else
-	case c.Docker != nil:
+	case c.Docker != nil || s.Cell != nil && !s.BuiltIn:
 		return "none"
 	case s.BuiltIn:
 		return "" // what commands may do is told elsewhere

@@ -25,7 +25,7 @@ const atOnce = 4
 // collect asks the servers of the plan what they offer. One that fails does not keep the
 // others from being asked, so that the user reads about all that fail.
 func (p *project) collect(ctx context.Context, plan *plan) (err error) {
-	around, end, err := p.surroundings()
+	around, end, err := p.surroundings(plan)
 	if err != nil {
 		return err
 	}
@@ -58,11 +58,15 @@ func (p *project) collect(ctx context.Context, plan *plan) (err error) {
 }
 
 // surroundings are what servers run in: the working directory, as with perstack run.
-func (p *project) surroundings() (skillset.Surroundings, func() error, error) {
+func (p *project) surroundings(plan *plan) (skillset.Surroundings, func() error, error) {
 	h := p.opts.Host
 	files, err := workspace.Open(h.Dir, workspace.Options{ReadOnly: host.FileRules(p.config)})
 	if err != nil {
 		return skillset.Surroundings{}, nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	cells, remove, err := p.cells(plan, files.Path())
+	if err != nil {
+		return skillset.Surroundings{}, nil, errors.Join(err, files.Close())
 	}
 	commands := sandbox.NewSupervisor()
 	around := skillset.Surroundings{
@@ -71,11 +75,13 @@ func (p *project) surroundings() (skillset.Surroundings, func() error, error) {
 		Packages:  &packages.Store{Dir: h.CachePath(), Commands: commands, Environ: h.Environ, Fresh: p.opts.Update},
 		Environ:   h.Environ,
 		Env:       p.env.Get,
+		Cells:     cells,
 		Redact:    h.Secrets.Redact,
+		Hide:      h.Secrets.Add,
 		Now:       func() time.Time { return h.Source.Now() },
 		Log:       h.Logger(false),
 	}
-	return around, func() error { return errors.Join(commands.Close(), files.Close()) }, nil
+	return around, func() error { return errors.Join(commands.Close(), remove(), files.Close()) }, nil
 }
 
 // ask finds out what one server offers.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/skillset"
 )
 
@@ -24,11 +25,15 @@ type Options struct {
 	Host *host.Host
 	// Discover asks a skill what it offers; nil means [skillset.Discover].
 	Discover func(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skillset.Surroundings, note func(string)) (*expert.LockedSkill, error)
+	// Pin says which image a name stands for; nil asks the container engine.
+	Pin func(ctx context.Context, name string, from docker.Sources) (string, error)
 
 	Config  string // path of the file; empty means to look for it
 	EnvPath []string
+	Runtime string // empty means that of the file
 	Update  bool
 	Check   bool
+	Sandbox bool // start all skills in cells
 }
 
 // New returns the command. Tests hand in a runF to see the options.
@@ -50,8 +55,16 @@ Skills that are new or changed are started, asked for their tools and stopped;
 the others keep what was found before. These are programs that the file names:
 look at a file that you did not write with perstack inspect first.
 
+--sandbox starts each of them in a cell of its own, as perstack run --sandbox
+does: it reads the system, its package and the working directory, writes there
+and to directories of its own, and reaches its allowedDomains. Skills with
+sandbox = "landlock" are started like that in any case. It needs Linux 6.12.
+
 --update asks all of them anew, takes newer packages where perstack.toml allows
 them, and prints what is different now: read it before you commit it.
+
+With runtime = "docker", or --runtime docker, the images that packages of skills
+run in are pinned too, by asking the container engine; --update asks it anew.
 
 --check starts nothing and writes nothing. It exits with 1 and lists the
 differences if perstack.lock does not fit to perstack.toml.
@@ -61,6 +74,7 @@ provider is not needed. Exit codes: 0 written or up to date, 1 a skill failed or
 --check found differences, 2 wrong usage or configuration, 129, 130 and 143
 stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
 		Example: `  perstack install
+  perstack install --sandbox
   perstack install --update
   perstack install --check
   perstack install --config experts/perstack.toml --env-path .env.ci`,
@@ -75,8 +89,14 @@ stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
+			if r := opts.Runtime; r != "" && r != expert.DefaultRuntime && r != expert.DockerRuntime {
+				return host.Usagef("--runtime is %s or %s, not %q", expert.DefaultRuntime, expert.DockerRuntime, r)
+			}
 			if opts.Update && opts.Check {
 				return host.Usagef("--update and --check exclude each other; give one")
+			}
+			if opts.Sandbox && opts.Check {
+				return host.Usagef("--sandbox is for skills that are started, and --check starts none; give one")
 			}
 			return runF(cmd.Context(), opts)
 		},
@@ -84,15 +104,18 @@ stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Config, "config", "", "perstack.toml to install (default: searched for upwards from here)")
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read, may be repeated (default: .env, .env.local)")
+	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: as perstack.toml says)")
 	flags.BoolVar(&opts.Update, "update", false, "ask all skills anew and take newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
-	if err := cmd.MarkFlagFilename("config", "toml"); err != nil {
-		panic(err) // the flag stands three lines above
+	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in a cell of its own")
+	runtimes := cobra.FixedCompletions([]string{expert.DefaultRuntime, expert.DockerRuntime}, cobra.ShellCompDirectiveNoFileComp)
+	if err := errors.Join(cmd.MarkFlagFilename("config", "toml"), cmd.RegisterFlagCompletionFunc("runtime", runtimes)); err != nil {
+		panic(err) // the flags stand above
 	}
 	return cmd
 }
 
-func run(ctx context.Context, opts *Options) error {
+func run(ctx context.Context, opts *Options) (err error) {
 	p, err := load(opts)
 	if err != nil {
 		return err
@@ -111,6 +134,11 @@ func run(ctx context.Context, opts *Options) error {
 	if err := plan.missingEnv(p.env.Get).Err(); err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
+	pins, err := p.pinner(ctx, old)
+	if err != nil {
+		return p.stopped(ctx, err)
+	}
+	defer func() { err = errors.Join(err, pins.close()) }()
 	p.tellWalls(plan)
 	p.tellKeys(plan)
 	p.say("Collecting tool definitions...")
@@ -118,6 +146,9 @@ func run(ctx context.Context, opts *Options) error {
 		return p.stopped(ctx, err)
 	}
 	lock := plan.lock(p.config)
+	if err := p.pinImages(ctx, pins, lock, old); err != nil {
+		return p.stopped(ctx, err)
+	}
 	p.warnCollisions(lock)
 	if err := p.write(lock, old); err != nil {
 		return p.stopped(ctx, err)
@@ -139,7 +170,7 @@ func (p *project) check() error {
 		found = lock.Differences(p.config).Err()
 	}
 	if found != nil {
-		return host.MendError(&host.ExitError{Code: host.ExitFailure, Err: found}, p.opts.Config)
+		return host.MendError(&host.ExitError{Code: host.ExitFailure, Err: found}, p.opts.Config, p.docker)
 	}
 	p.say("%s is up to date", p.config.LockFile())
 	return nil

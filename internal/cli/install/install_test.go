@@ -33,6 +33,10 @@ func TestOptions(t *testing.T) {
 		{args: []string{"--config", "a.toml", "--env-path", "x", "--env-path", "y"}, want: Options{Config: "a.toml", EnvPath: []string{"x", "y"}}},
 		{args: []string{"--update"}, want: Options{Update: true}},
 		{args: []string{"--check"}, want: Options{Check: true}},
+		{args: []string{"--runtime", "docker"}, want: Options{Runtime: "docker"}},
+		{args: []string{"--runtime", "podman"}, err: `--runtime is local or docker, not "podman"`},
+		{args: []string{"--sandbox"}, want: Options{Sandbox: true}},
+		{args: []string{"--sandbox", "--check"}, err: "--sandbox is for skills that are started, and --check starts none; give one"},
 		{args: []string{"--check", "--update"}, err: "--update and --check exclude each other; give one"},
 		{args: []string{"--config", ""}, err: "--config is given without a value"},
 		{args: []string{"writer"}, err: `install takes no arguments, but got "writer"; it installs all Experts of the file that --config names`},
@@ -156,7 +160,7 @@ func (b *bench) install(ctx context.Context, change ...func(*Options)) (stdout s
 	b.out.Reset()
 	b.errOut.Reset()
 	b.asked = nil
-	opts := &Options{Host: b.host, Discover: b.discover}
+	opts := &Options{Host: b.host, Discover: b.discover, Pin: (&registrar{digest: "0"}).pin}
 	for _, f := range change {
 		f(opts)
 	}

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ type project struct {
 	opts   *Options
 	config *expert.Config
 	env    expert.Env
+	docker bool // a flag chose that runtime, and the file does not
 
 	mu sync.Mutex // one line of progress at a time
 }
@@ -29,7 +31,8 @@ func load(opts *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &project{opts: opts, config: config}
+	p := &project{opts: opts, config: config, docker: opts.Runtime == expert.DockerRuntime && config.Runtime != expert.DockerRuntime}
+	config.Runtime = cmp.Or(opts.Runtime, config.Runtime)
 	if opts.Check {
 		return p, nil // no skill is started, so none needs a variable
 	}

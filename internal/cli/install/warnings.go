@@ -23,7 +23,11 @@ func (p *project) noteMissing() {
 // asks for: who reads runtime = "docker" would not expect it.
 func (p *project) tellWalls(plan *plan) {
 	starts := slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && s.skill.Type == expert.StdioSkill })
-	if starts && p.config.Runtime == expert.DockerRuntime {
+	switch {
+	case !starts || p.config.Runtime != expert.DockerRuntime:
+	case p.opts.Sandbox:
+		p.warn("skills are started on this machine, in cells and without the other walls of runtime docker, to see which tools they offer")
+	default:
 		p.warn("skills are started on this machine, without the walls of runtime docker, to see which tools they offer")
 	}
 }

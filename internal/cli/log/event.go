@@ -103,6 +103,10 @@ func (p *printer) notes(body event.Body) {
 		p.given("  Gate", b.Who())
 		p.given("  Reason", b.Why())
 	case event.SandboxCheck:
+		if why, skipped := b.Skipped(); skipped {
+			p.field("  Check", fmt.Sprintf("%s, skipped: %s", b.Check, why))
+			break
+		}
 		p.field("  Check", fmt.Sprintf("%s, ok: %t", b.Check, b.OK))
 		p.given("  Found", b.Message)
 	case event.DockerBuildProgress:

@@ -35,6 +35,7 @@ type runHead struct {
 	expert      event.ExpertRef
 	model       string // with its provider
 	version     string // of perstack
+	walls       []string
 	started     int64
 	origin      *event.Origin
 	branches    bool // it went another way than the job was on
@@ -106,10 +107,13 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 	return v, ctx.Err()
 }
 
-// learn takes what the first startRun of a Run says. Later ones resume it. A delegate that
-// goes on from a checkpoint of another Run is part of a branch.
+// learn takes what the first startRun of a Run says. Later ones resume it, maybe behind
+// other walls. A delegate that goes on from a checkpoint of another Run is part of a branch.
 func (h *runHead) learn(e event.Event, newest engine.Point) {
 	b, ok := e.Body.(event.StartRun)
+	if ok {
+		h.around(b)
+	}
 	if !ok || h.expert.Key != "" {
 		return
 	}

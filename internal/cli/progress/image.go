@@ -42,7 +42,7 @@ func (p *Printer) image(e event.Event) (bar string) {
 	case p.opts.Color && p.opts.Width > 0: // a terminal that understands more than lines
 		p.making.told = true
 		return p.bar(b)
-	case !p.making.told:
+	case !p.making.told, b.Progress == nil: // a step with a name, of which there are few
 		p.making = imageView{true, watch{e.Timestamp, firstGap}}
 		p.title(place{}, lead+b.Message)
 	case e.Timestamp-p.making.watch.last >= p.making.watch.gap:

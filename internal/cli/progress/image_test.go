@@ -17,10 +17,10 @@ func making() []event.Event {
 		return event.Event{JobID: "job1", Timestamp: at, Body: event.DockerBuildProgress{Stage: stage, Service: "image", Message: message, Progress: progress}}
 	}
 	return []event.Event{
-		of(0, "building", "send the image, 0.0 of 9.0 MB", new(0.0)),
-		of(400, "building", "send the image, 0.9 of 9.0 MB", new(0.1)),
-		of(2000, "building", "send the image, 4.5 of 9.0 MB", new(0.5)),
-		of(2400, "building", "send the image, 5.4 of 9.0 MB", new(0.6)),
+		of(0, "building", "sending the image: 0.0 of 9.0 MB", new(0.0)),
+		of(400, "building", "sending the image: 0.9 of 9.0 MB", new(0.1)),
+		of(2000, "building", "sending the image: 4.5 of 9.0 MB", new(0.5)),
+		of(2400, "building", "sending the image: 5.4 of 9.0 MB", new(0.6)),
 		of(4000, "complete", "made the image x:1", nil),
 		{JobID: "job1", RunID: "r1", Body: event.InitializeRuntime{ExpertName: "lead", Model: "m"}},
 	}
@@ -33,24 +33,24 @@ func TestImage(t *testing.T) {
 		want []string
 	}{
 		"lines": {Options{}, []string{
-			"… image: send the image, 0.0 of 9.0 MB\n", "", "… image: send the image, 4.5 of 9.0 MB\n", "", "… image: made the image x:1\n",
+			"… image: sending the image: 0.0 of 9.0 MB\n", "", "… image: sending the image: 4.5 of 9.0 MB\n", "", "… image: made the image x:1\n",
 			"● Run lead m, job job1\n",
 		}},
 		"without colours": {Options{Width: 80}, []string{
-			"… image: send the image, 0.0 of 9.0 MB\n", "", "… image: send the image, 4.5 of 9.0 MB\n", "", "… image: made the image x:1\n",
+			"… image: sending the image: 0.0 of 9.0 MB\n", "", "… image: sending the image: 4.5 of 9.0 MB\n", "", "… image: made the image x:1\n",
 			"● Run lead m, job job1\n",
 		}},
 		"a terminal": {Options{Color: true, Width: 80}, []string{
-			dimmed + "… image [░░░░░░░░░░░░░░░░░░░░]   0% send the image, 0.0 of 9.0 MB" + end,
-			eraseLine + dimmed + "… image [██░░░░░░░░░░░░░░░░░░]  10% send the image, 0.9 of 9.0 MB" + end,
-			eraseLine + dimmed + "… image [██████████░░░░░░░░░░]  50% send the image, 4.5 of 9.0 MB" + end,
-			eraseLine + dimmed + "… image [████████████░░░░░░░░]  60% send the image, 5.4 of 9.0 MB" + end,
+			dimmed + "… image [░░░░░░░░░░░░░░░░░░░░]   0% sending the image: 0.0 of 9.0 MB" + end,
+			eraseLine + dimmed + "… image [██░░░░░░░░░░░░░░░░░░]  10% sending the image: 0.9 of 9.0 MB" + end,
+			eraseLine + dimmed + "… image [██████████░░░░░░░░░░]  50% sending the image: 4.5 of 9.0 MB" + end,
+			eraseLine + dimmed + "… image [████████████░░░░░░░░]  60% sending the image: 5.4 of 9.0 MB" + end,
 			eraseLine + dimmed + "… image: made the image x:1" + end + "\n",
 			"\x1b[36m●\x1b[0m \x1b[1mRun lead\x1b[0m \x1b[2mm, job job1\x1b[0m\n",
 		}},
 		"verbose": {Options{Verbose: true}, []string{
-			"● Image image building\n  └ send the image, 0.0 of 9.0 MB\n", "● Image image building\n  └ send the image, 0.9 of 9.0 MB\n",
-			"● Image image building\n  └ send the image, 4.5 of 9.0 MB\n", "● Image image building\n  └ send the image, 5.4 of 9.0 MB\n",
+			"● Image image building\n  └ sending the image: 0.0 of 9.0 MB\n", "● Image image building\n  └ sending the image: 0.9 of 9.0 MB\n",
+			"● Image image building\n  └ sending the image: 4.5 of 9.0 MB\n", "● Image image building\n  └ sending the image: 5.4 of 9.0 MB\n",
 			"● Image image complete\n  └ made the image x:1\n", "● Run lead m, job job1\n",
 		}},
 	} {

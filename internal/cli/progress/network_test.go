@@ -52,6 +52,19 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
+// That skills run in cells is said once; that they share one, as what it is.
+func TestCells(t *testing.T) {
+	start := event.Event{JobID: "job1", RunID: "r1", ExpertKey: "lead", StepNumber: 1, Body: event.StartRun{Walls: &event.Walls{Sandbox: true}}}
+	shared := event.Event{JobID: "job1", RunID: "r1", Body: event.SandboxCheck{Check: "cells", OK: true, Message: "not wanted: all skills share one"}}
+	told := "● Sandbox skills and commands run in cells, each skill in its own\n"
+	if diff := cmp.Diff([]string{told, "", ""}, emit(t, Options{}, start, start, shared)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"● Sandbox cells skipped\n  └ all skills share one\n"}, emit(t, Options{Verbose: true}, shared)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A program that knocks for hours does not fill the screen, and is not forgotten.
 func TestRepeatedRefusals(t *testing.T) {
 	var events []event.Event

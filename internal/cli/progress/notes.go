@@ -15,6 +15,8 @@ func (p *Printer) notes(e event.Event) []row {
 	switch b := e.Body.(type) {
 	case event.InitializeRuntime:
 		return p.start(e, b)
+	case event.StartRun:
+		return p.cells(e, b)
 	case event.LimitWarning:
 		return note(yellow, "Limit", b.Limit, warning(b))
 	case event.DefinitionChanged:
@@ -26,6 +28,9 @@ func (p *Printer) notes(e event.Event) []row {
 	case event.SandboxCheck:
 		if !b.OK {
 			return note(red, "Sandbox", b.Check+" failed", cmp.Or(b.Message, "The check failed."))
+		}
+		if why, skipped := b.Skipped(); skipped && p.opts.Verbose {
+			return note(yellow, "Sandbox", b.Check+" skipped", why)
 		}
 		if p.opts.Verbose {
 			return note(green, "Sandbox", b.Check, b.Message)
@@ -52,6 +57,16 @@ func (p *Printer) start(e event.Event, b event.InitializeRuntime) []row {
 	}
 	p.job = e.JobID
 	return note(cyan, "Run "+b.ExpertName, b.Model+", job "+e.JobID, "")
+}
+
+// cells says once that the built-in runtime keeps cells: they are asked for by a flag, and
+// what they refuse looks like a fault of the program that is refused.
+func (p *Printer) cells(e event.Event, b event.StartRun) []row {
+	if b.Walls == nil || !b.Walls.Sandbox || p.celled == e.JobID {
+		return nil
+	}
+	p.celled = e.JobID
+	return note(cyan, "Sandbox", "skills and commands run in cells, each skill in its own", "")
 }
 
 func (p *Printer) verbose(e event.Event) []row {

@@ -58,6 +58,7 @@ type Printer struct {
 	opts     Options
 	timeline event.Timeline
 	job      string                     // the job that was announced
+	celled   string                     // the job of whose cells was told
 	lanes    map[string]*lane           // of the Runs of delegates
 	runs     map[string]int             // of delegates, by Expert
 	working  map[string]bool            // Runs of delegates that have started and not stopped

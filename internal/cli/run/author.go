@@ -99,6 +99,7 @@ func (s *setup) chooseRuntime(before author) {
 // flag, and the user is told of it.
 func (s *setup) keepWalls(before author) error {
 	o, file, had := s.opts, s.config.Docker, before.walls
+	s.keepCells(before)
 	if had == nil || before.runtime != expert.DockerRuntime || s.runtime != expert.DockerRuntime {
 		return nil
 	}

@@ -76,12 +76,18 @@ func (o *Options) checkRuntime(runtime, provider string) error {
 		for _, flag := range []struct {
 			name  string
 			given bool
-		}{{"--env", len(o.Env) > 0}, {"--base-image", o.BaseImage != ""}, {"--read-only-workspace", o.ReadOnlyWorkspace}} {
+		}{{"--env", len(o.Env) > 0}, {"--base-image", o.BaseImage != ""}, {"--read-only-workspace", o.ReadOnlyWorkspace}, {"--offline", o.Offline}, {"--shared-cell", o.SharedCell}, {"--proxy", o.Proxy != ""}} {
 			if flag.given {
 				return host.Usagef("%s goes with --runtime docker, not %s", flag.name, runtime)
 			}
 		}
 		return nil
+	}
+	if o.Proxy != "" && o.Proxy != expert.ProxyBuiltin && o.Proxy != expert.ProxySquid {
+		return host.Usagef("--proxy must be %s or %s, not %q", expert.ProxyBuiltin, expert.ProxySquid, o.Proxy)
+	}
+	if o.Sandbox {
+		return host.Usagef("--sandbox is needless with runtime docker, which always has cells; leave it out")
 	}
 	return o.checkHanded(o.Env, provider)
 }

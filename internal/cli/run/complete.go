@@ -51,6 +51,7 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 		"events":   {eventsFull, eventsLean},
 		"provider": expert.Providers(),
 		"runtime":  {expert.DefaultRuntime, expert.DockerRuntime},
+		"proxy":    {expert.ProxyBuiltin, expert.ProxySquid},
 
 		"reasoning-budget": {"none", "minimal", "low", "medium", "high"},
 	}

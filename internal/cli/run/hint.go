@@ -29,10 +29,18 @@ func (o *Options) again(jobID string, args ...string) string {
 	if o.ReadOnlyWorkspace {
 		words = append(words, "--read-only-workspace")
 	}
+	if o.Sandbox {
+		words = append(words, "--sandbox")
+	}
+	if o.Offline {
+		words = append(words, "--offline")
+	}
+	// --shared-cell is left out: nobody should take a wall down by pasting a line.
 	for _, name := range o.Env {
 		add("--env", name)
 	}
 	add("--base-image", o.BaseImage)
+	add("--proxy", o.Proxy)
 	for _, path := range o.EnvPath {
 		add("--env-path", path)
 	}

@@ -17,9 +17,9 @@ import (
 func TestHintRepeatsFlags(t *testing.T) {
 	o := &Options{Host: &host.Host{Command: "perstack"}, Config: "c.toml", Workspace: "w", Storage: "s", Provider: "anthropic", Model: "m", Reasoning: "high",
 		EnvPath: []string{"e1", "e2"}, MaxRetries: new(0), TimeoutMS: new(10),
-		Cassette: "a.toml", Runtime: "docker", ReadOnlyWorkspace: true, Env: []string{"A", "B"}, BaseImage: "debian:12"}
+		Cassette: "a.toml", Runtime: "docker", ReadOnlyWorkspace: true, Env: []string{"A", "B"}, BaseImage: "debian:12", Offline: true, SharedCell: true}
 	const want = "perstack run --continue-job j --config c.toml --workspace w --storage s --provider anthropic --model m --reasoning-budget high" +
-		" --cassette a.toml --runtime docker --read-only-workspace --env A --env B --base-image debian:12 --env-path e1 --env-path e2 --max-retries 0 --timeout 10"
+		" --cassette a.toml --runtime docker --read-only-workspace --offline --env A --env B --base-image debian:12 --env-path e1 --env-path e2 --max-retries 0 --timeout 10"
 	if got := o.again("j"); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -34,7 +34,7 @@ func TestAnswerHint(t *testing.T) {
 	if end == nil || !strings.HasSuffix(end.Error(), answer) || host.ExitCode(end) != host.ExitWaiting {
 		t.Errorf("at the end: %v", end)
 	}
-	refused := o.explain(&engine.WaitingError{JobID: "j"})
+	refused := o.explain(t.Context(), &engine.WaitingError{JobID: "j"})
 	if !strings.HasSuffix(refused.Error(), answer+" --resume-from old") || host.ExitCode(refused) != host.ExitUsage {
 		t.Errorf("when refused: %v", refused)
 	}
@@ -56,7 +56,7 @@ func TestCompletedHint(t *testing.T) {
 	} {
 		tt.opts.Host = &host.Host{Command: "perstack"}
 		o := &output{opts: &tt.opts, expert: &expert.Expert{Key: "lead"}, job: event.Job{ID: "j", Status: tt.job}}
-		err := o.explain(refusal)
+		err := o.explain(t.Context(), refusal)
 		if got := strings.HasSuffix(err.Error(), "; perstack log j shows the answer"); got != tt.want || host.ExitCode(err) != host.ExitUsage {
 			t.Errorf("%s: %v", name, err)
 		}

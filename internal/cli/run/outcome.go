@@ -39,20 +39,39 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 		if r.Failure.Name == engine.SkillFailure {
 			// Which tools are others now stands on a line each; the words of the server are
 			// quoted in them.
-			return fmt.Errorf("%s\ngo on with: %s", host.Mend(terminal.Clean(r.Failure.Message), o.opts.Config), again)
+			return fmt.Errorf("%s\ngo on with: %s", o.mend(terminal.Clean(r.Failure.Message)), again)
 		}
-		return fmt.Errorf("%s: %s; go on with: %s", terminal.CleanLine(r.Failure.Name), host.Mend(terminal.CleanLine(r.Failure.Message), o.opts.Config), again)
+		return fmt.Errorf("%s: %s; go on with: %s", terminal.CleanLine(r.Failure.Name), o.mend(terminal.CleanLine(r.Failure.Message)), again)
 	}
 	return fmt.Errorf("the run ended in the unknown status %q; please report it", r.Status)
 }
 
+// mend gives the advice to install with the flags that it takes here, and calls a flag by
+// its name.
+func (o *output) mend(text string) string {
+	if o.opts.Offline {
+		text = strings.ReplaceAll(text, "[docker] offline", "--offline")
+	}
+	if o.docker {
+		text = host.ForDocker(text)
+	}
+	return host.Mend(text, o.opts.Config)
+}
+
 // explain adds to an error of the engine what the user can do about it.
-func (o *output) explain(err error) error {
+func (o *output) explain(ctx context.Context, err error) error {
 	var waiting *engine.WaitingError
 	var wrong *engine.Error
 	var lost *docker.LostError
 	var unusable *docker.EngineError
+	var stopped host.Signal
 	switch {
+	case !o.began && ctx.Err() != nil && errors.As(context.Cause(ctx), &stopped):
+		kept := "nothing was recorded"
+		if o.job.ID != "" {
+			kept = "the job is as it was"
+		}
+		return &host.ExitError{Code: stopped.ExitCode(), Err: fmt.Errorf("stopped (%w) before the Expert began; %s", stopped, kept)}
 	case errors.As(err, &lost):
 		return fmt.Errorf("%w; everything up to there is saved, go on with: %s", err, o.opts.again(lost.JobID))
 	case errors.As(err, &unusable):
@@ -64,7 +83,11 @@ func (o *output) explain(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; choose another directory with --storage", err)
 	}
-	return host.MendError(err, o.opts.Config)
+	text := host.Describe(err)
+	if mended := o.mend(text); mended != text {
+		return &host.ExitError{Code: host.ExitCode(err), Err: errors.New(mended)}
+	}
+	return err
 }
 
 // interruptCode is that of the signal, or of a failure when the output was closed.

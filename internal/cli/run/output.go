@@ -26,6 +26,8 @@ type output struct {
 	expert *expert.Expert // the coordinator
 	limits expert.Limits  // of the job
 	file   expert.Limits  // what perstack.toml says of them
+	began  bool           // something is recorded
+	docker bool           // the runtime, and not that of the file
 	job    event.Job      // as it was recorded before this run
 	mode   string
 	to     *patientWriter
@@ -41,7 +43,7 @@ const maxRefused = 20
 
 func newOutput(ctx context.Context, s *setup, e *expert.Expert, job event.Job) *output {
 	o := s.opts
-	out := &output{delegated: make(map[string]bool), refused: make(map[string]bool), opts: o, expert: e, limits: s.limits, file: s.config.Limits, job: job, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
+	out := &output{delegated: make(map[string]bool), refused: make(map[string]bool), opts: o, expert: e, limits: s.limits, file: s.config.Limits, docker: s.dockerOnly(), job: job, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
 	if out.mode == "" {
 		out.mode = outputJSON
 		if o.Host.StdoutIsTerminal {
@@ -64,7 +66,22 @@ func newOutput(ctx context.Context, s *setup, e *expert.Expert, job event.Job) *
 
 func (o *output) close() { o.to.Close() }
 
+// listener also notices that the Expert has begun. Before, an image may be made, and who
+// stops that has nothing to save.
 func (o *output) listener() engine.Listener {
+	l := o.shown()
+	show := l.Emit
+	l.Emit = func(e event.Event) error {
+		if _, ok := e.Body.(event.StartRun); ok && !o.began {
+			o.began = true
+			o.opts.Host.Saves()
+		}
+		return show(e)
+	}
+	return l
+}
+
+func (o *output) shown() engine.Listener {
 	switch {
 	case o.mode == outputJSON && o.opts.Events == eventsLean:
 		return engine.Listener{Emit: o.note, Record: o.record}

@@ -44,6 +44,11 @@ type Options struct {
 	WritableWorkspace bool     // docker: --read-only-workspace=false was said
 	Env               []string // docker: names of variables that commands get
 	BaseImage         string   // docker
+	Offline           bool     // docker: nothing is fetched
+	SharedCell        bool     // docker: skills are not kept apart
+	Proxy             string   // docker: builtin or squid; empty when not given
+	Sandbox           bool     // local: every skill and the commands have cells
+	NoSandbox         bool     // local: --sandbox=false was said
 
 	Limits                expert.Limits // of the whole job; 0 when not given
 	MaxDepth, MaxParallel int           // 0 when not given
@@ -83,6 +88,14 @@ With --runtime docker the whole Expert runs in a container: it sees the workspac
 and nothing else of this machine, and reaches the provider and the hosts that
 allowedDomains names, through a proxy that reports every try. The history stays
 here. --env hands variables to commands; [docker] in perstack.toml has more.
+Each skill has a cell of its own in there; --shared-cell gives that up, for kernels
+that cannot keep cells. --proxy squid has Squid of an image that perstack.toml names
+decide about connections.
+
+With --sandbox the built-in runtime keeps cells too, by Landlock (Linux 6.12): each
+skill and the commands see the workspace, the system and directories of their own,
+and get out by a proxy that knows their allowedDomains. docs/sandbox.md says what
+this does not hold back.
 
 A run is recorded below ./perstack and can be continued: with a new query, with
 the answer to a question, from an earlier checkpoint of any of its Experts, or
@@ -106,6 +119,8 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
   perstack run writer "Another way" --continue-job JOB --resume-from CHECKPOINT
   perstack run lead "Ship it" --max-cost 0.50 --max-duration 30m
   perstack run coder "Fix the tests" --runtime docker --base-image golang:1.26
+  perstack run coder "Fix the tests" --sandbox
+  perstack run clerk "File the mail" --runtime docker --offline
   perstack run --continue-job JOB            go on after an interruption
   perstack run writer "Try it" --provider replay --cassette answers.toml`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -126,6 +141,7 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
 				return err
 			}
 			opts.WritableWorkspace = cmd.Flags().Changed("read-only-workspace") && !opts.ReadOnlyWorkspace
+			opts.NoSandbox = cmd.Flags().Changed("sandbox") && !opts.Sandbox
 			opts.MaxRetries, opts.TimeoutMS = maxRetries.value, timeout.value
 			if asJSON {
 				if opts.Output != "" && opts.Output != outputJSON {
@@ -152,6 +168,10 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
 	flags.BoolVar(&opts.ReadOnlyWorkspace, "read-only-workspace", false, "nothing can change the workspace, with --runtime docker")
 	flags.StringArrayVar(&opts.Env, "env", nil, "variable of the environment that commands get, by its name, with --runtime docker; may be repeated")
 	flags.StringVar(&opts.BaseImage, "base-image", "", "image that brings programs for commands, with --runtime docker (default: as perstack.toml says, else none)")
+	flags.BoolVar(&opts.Offline, "offline", false, "fetch neither images nor packages, with --runtime docker")
+	flags.BoolVar(&opts.SharedCell, "shared-cell", false, "do not keep skills apart from each other, with --runtime docker; not kept when the job is continued")
+	flags.StringVar(&opts.Proxy, "proxy", "", "by what connections leave the container: builtin, or squid if perstack.toml names its image (default: builtin)")
+	flags.BoolVar(&opts.Sandbox, "sandbox", false, "put every skill and the commands into cells, with --runtime local")
 	flags.StringVar(&opts.Cassette, "cassette", "", "answers to play, with --provider replay")
 	flags.Var(&count[int]{&opts.Limits.MaxSteps, math.MaxInt32}, "max-steps", "steps of the whole job (default 100; of a continued job, what it had)")
 	flags.Var(&count[int64]{&opts.Limits.MaxTokens, expert.MostTokens}, "max-tokens", "tokens of the whole job, in and out (default: no limit)")
@@ -177,7 +197,6 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
 
 // Run runs the Expert to its end. The error carries the exit code.
 func Run(ctx context.Context, opts *Options) error {
-	h := opts.Host
 	if err := opts.check(); err != nil {
 		return err
 	}
@@ -208,6 +227,9 @@ func Run(ctx context.Context, opts *Options) error {
 	if err := opts.checkRuntime(setup.runtime, setup.provider); err != nil {
 		return err
 	}
+	if err := setup.checkCells(e); err != nil {
+		return err
+	}
 	lock, err := setup.checkSkills(e)
 	if err != nil {
 		return err
@@ -226,7 +248,10 @@ func Run(ctx context.Context, opts *Options) error {
 	}
 	out := newOutput(ctx, setup, e, job)
 	defer out.close()
-	h.Saves()
+	defer setup.watchRules(e)()
+	if setup.runtime != expert.DockerRuntime {
+		opts.Host.Saves() // behind a wall there is nothing to save until the container is up
+	}
 	result, err := runtime.Run(ctx, engine.Job{
 		ID:     target.jobID,
 		Expert: e,
@@ -250,7 +275,7 @@ func Run(ctx context.Context, opts *Options) error {
 		Walls:         setup.chosen(),
 	}, out.listener())
 	if err != nil {
-		return out.explain(err)
+		return out.explain(ctx, err)
 	}
 	return out.end(ctx, result)
 }

@@ -42,10 +42,18 @@ func (s *setup) place(e *expert.Expert, lock *expert.Lock, history *file.Store) 
 		Env:       s.env.Get,
 		CacheDir:  h.CachePath(),
 		Redact:    h.Secrets.Redact,
+		Hide:      h.Secrets.Add,
+		Cells:     s.cells(e),
 
 		MaxWorkspaceBytes: s.maxBytes(),
 		OneCallAtATime:    h.Reproducible,
 	}, nil
+}
+
+// dockerOnly reports whether the Expert runs behind a wall that the file does not ask for:
+// then the advice to install has to say so, or images stay without a pin.
+func (s *setup) dockerOnly() bool {
+	return s.runtime == expert.DockerRuntime && s.config.Runtime != expert.DockerRuntime
 }
 
 // protected are the paths that no tool may reach.
@@ -110,12 +118,19 @@ func (s *setup) container(e *expert.Expert, lock *expert.Lock, history *file.Sto
 		Secrets: h.Secrets.Within,
 		Redact:  h.Secrets.Redact,
 
+		CacheDir:   h.CachePath(),
+		Environ:    h.Environ,
+		SharedCell: s.opts.SharedCell,
+
 		MaxWorkspaceBytes: s.maxBytes(),
 		OneCallAtATime:    h.Reproducible,
 		Verbose:           s.opts.Verbose,
 	}
 	if image := r.Limits.BaseImage; image != "" && image == s.config.Docker.BaseImage && s.opts.BaseImage == "" {
 		fmt.Fprintf(h.Stderr, "perstack: the container stands on the image %s, as %s says\n", terminal.CleanLine(image), terminal.CleanLine(s.config.Path))
+	}
+	if s.opts.SharedCell {
+		fmt.Fprintln(h.Stderr, "perstack: "+sharedCell)
 	}
 	return r, nil
 }
@@ -126,6 +141,8 @@ func (s *setup) walls() expert.Docker {
 	d := s.config.Docker
 	d.BaseImage = cmp.Or(s.opts.BaseImage, d.BaseImage, s.kept.BaseImage)
 	d.ReadOnlyWorkspace = d.ReadOnlyWorkspace || s.opts.ReadOnlyWorkspace || s.kept.ReadOnlyWorkspace
+	d.Offline = d.Offline || s.opts.Offline
+	d.Proxy = cmp.Or(s.opts.Proxy, d.Proxy)
 	return d.Or(expert.DefaultDocker())
 }
 
@@ -141,13 +158,20 @@ func (s *setup) handed() []string {
 // chose, or nil.
 func (s *setup) chosen() *event.Walls {
 	if s.runtime != expert.DockerRuntime {
+		if s.sandbox() {
+			return &event.Walls{Sandbox: true}
+		}
 		return nil
 	}
 	d, names := s.walls(), slices.Compact(slices.Sorted(slices.Values(s.handed())))
-	if d.BaseImage == "" && !d.ReadOnlyWorkspace && len(names) == 0 {
+	proxy := d.Proxy
+	if proxy == expert.ProxyBuiltin {
+		proxy = ""
+	}
+	if d.BaseImage == "" && !d.ReadOnlyWorkspace && len(names) == 0 && !s.opts.SharedCell && proxy == "" {
 		return nil
 	}
-	return &event.Walls{ReadOnlyWorkspace: d.ReadOnlyWorkspace, BaseImage: d.BaseImage, Env: names}
+	return &event.Walls{ReadOnlyWorkspace: d.ReadOnlyWorkspace, BaseImage: d.BaseImage, Env: names, SharedCell: s.opts.SharedCell, Proxy: proxy}
 }
 
 // thinker is the model and what it takes to reach it, for the container.

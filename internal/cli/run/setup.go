@@ -30,6 +30,7 @@ type setup struct {
 	limits      expert.Limits // of the whole job
 	recorded    expert.Limits // what the job was limited to before
 	kept        event.Walls   // what its container had before, and nobody says otherwise
+	keepsCells  func() error  // asks the kernel whether it can; nil for the usual way
 	maxDepth    int
 	maxParallel int
 	maxRetries  int
@@ -153,7 +154,9 @@ func (s *setup) expert(key string) (*expert.Expert, error) {
 	if !ok {
 		return nil, host.Usagef("expert %q not found in %s; it has: %s%s", key, s.config.Path, s.expertList(), s.nameFirst())
 	}
-	problems := s.config.Unsupported(e, s.provider, s.runtime)
+	problems := s.config.Unsupported(e, expert.Flags{
+		Provider: s.provider, Runtime: s.runtime, BaseImage: s.walls().BaseImage, Sandbox: s.sandbox(),
+	})
 	for _, w := range problems.Warnings() {
 		fmt.Fprintln(s.opts.Host.Stderr, "perstack: "+terminal.Clean(w.String()))
 	}

@@ -18,11 +18,16 @@ func (s *setup) checkSkills(e *expert.Expert) (*expert.Lock, error) {
 	s.tellBase(e)
 	s.tellKeys(e)
 	lock, err := s.config.ReadLock()
-	if err == nil && lock != nil {
+	switch {
+	case err != nil:
+	case lock != nil:
 		err = lock.Stale(s.config, e).Err()
+	case s.runtime == expert.DockerRuntime:
+		experts, _ := s.config.Closure(e)
+		err = s.config.LockNeeded(experts).Err()
 	}
 	if err != nil {
-		return nil, host.MendError(&host.ExitError{Code: host.ExitUsage, Err: err}, s.opts.Config)
+		return nil, host.MendError(&host.ExitError{Code: host.ExitUsage, Err: err}, s.opts.Config, s.dockerOnly())
 	}
 	return lock, nil
 }

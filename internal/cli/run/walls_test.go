@@ -1,8 +1,10 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,7 +33,7 @@ func TestWalls(t *testing.T) {
 // A container that was lost leaves a job that goes on, and the user is told how.
 func TestExplainLost(t *testing.T) {
 	o := &output{opts: &Options{Host: &host.Host{Command: "perstack"}, Runtime: "docker"}, expert: &expert.Expert{Key: "lead"}}
-	err := o.explain(fmt.Errorf("run: %w", &docker.LostError{JobID: "j1", Err: errors.New("out of memory")}))
+	err := o.explain(t.Context(), fmt.Errorf("run: %w", &docker.LostError{JobID: "j1", Err: errors.New("out of memory")}))
 	for _, part := range []string{"out of memory", "is saved", "perstack run --continue-job j1", "--runtime docker"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%v lacks %q", err, part)
@@ -45,9 +47,52 @@ func TestExplainNoEngine(t *testing.T) {
 	_, refused := docker.Connect(t.Context(), func(name string) string {
 		return map[string]string{"DOCKER_HOST": "unix://" + filepath.Join(t.TempDir(), "none.sock")}[name]
 	}, "")
-	err := o.explain(refused)
+	err := o.explain(t.Context(), refused)
 	if !strings.Contains(err.Error(), "cannot reach the container engine") || !strings.HasSuffix(err.Error(), "; or use --runtime local, which has no walls") || !errors.Is(err, refused) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Who stops a run before the Expert began is not told that something was saved.
+func TestStoppedBeforeItBegan(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(host.Signal{Signal: os.Interrupt})
+	for name, tt := range map[string]struct {
+		job   event.Job
+		began bool
+		want  string
+	}{
+		"a new job":    {event.Job{}, false, "stopped (received interrupt) before the Expert began; nothing was recorded"},
+		"an old one":   {event.Job{ID: "j"}, false, "stopped (received interrupt) before the Expert began; the job is as it was"},
+		"it has begun": {event.Job{}, true, "received interrupt"},
+	} {
+		o := &output{opts: &Options{Host: &host.Host{}, Verbose: false}, mode: outputText, job: tt.job, delegated: map[string]bool{}}
+		listener := o.listener()
+		bodies := []event.Body{event.DockerBuildProgress{Message: "adding"}}
+		if tt.began {
+			bodies = append(bodies, event.StartRun{})
+		}
+		for _, b := range bodies {
+			if err := listener.Emit(event.Event{Body: b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := o.explain(ctx, context.Cause(ctx)); err.Error() != tt.want {
+			t.Errorf("%s: %v", name, err)
+		} else if !tt.began && host.ExitCode(err) != host.ExitInterrupt {
+			t.Errorf("%s: exit code %d", name, host.ExitCode(err))
+		}
+	}
+}
+
+// What the flag forbids is not said to be forbidden by the file.
+func TestOfflineNamesTheFlag(t *testing.T) {
+	refused := errors.New("the image x is not on this engine, and [docker] offline does not let it be pulled")
+	for flag, want := range map[bool]string{true: "and --offline does not let", false: "and [docker] offline does not let"} {
+		o := &output{opts: &Options{Host: &host.Host{}, Offline: flag}}
+		if err := o.explain(t.Context(), refused); !strings.Contains(err.Error(), want) {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

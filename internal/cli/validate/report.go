@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -43,9 +44,10 @@ func newReport(config *expert.Config, problems expert.Problems, shorten func(str
 		return r
 	}
 	seen := make(map[expert.Problem]bool)
+	lock, err := config.ReadLock()
 	for _, e := range config.Experts {
 		entry := listing{Expert: e}
-		for _, n := range append(config.UnsupportedBy([]*expert.Expert{e}, "", ""), refused(config, e)...) {
+		for _, n := range slices.Concat(config.UnsupportedBy([]*expert.Expert{e}, expert.Flags{}), refused(config, e), unpinned(config, lock, err, e)) {
 			n.File = shorten(n.File)
 			switch {
 			case strings.HasPrefix(n.Path, "experts."):
@@ -58,6 +60,19 @@ func newReport(config *expert.Config, problems expert.Problems, shorten func(str
 		r.experts = append(r.experts, entry)
 	}
 	return r
+}
+
+// mend changes the hints of all notes.
+func (r *report) mend(hint func(string) string) {
+	all := []expert.Problems{r.notes}
+	for _, e := range r.experts {
+		all = append(all, e.notes)
+	}
+	for _, notes := range all {
+		for i := range notes {
+			notes[i].Hint = hint(notes[i].Hint)
+		}
+	}
 }
 
 // verdict sums the problems up.

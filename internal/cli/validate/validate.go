@@ -1,8 +1,8 @@
 // Package validate is the command that checks a perstack.toml and says everything
 // that is wrong with it at once.
 //
-// It reads the file and the cassette that it names, and nothing else: no environment, no
-// network, no skill is started.
+// It reads the file, the cassette that it names and the lockfile beside it, and nothing
+// else: no environment, no network, no skill is started.
 // Start reading at [Options], then [New].
 package validate
 
@@ -43,7 +43,8 @@ With the provider replay, the cassette that the file names is checked as well.
 Problems and warnings go to stderr, one a line. The exit code is 0 if the file can
 be used and 2 if it cannot. Notes name what the file asks for and this version
 cannot do yet, and what perstack run would refuse unless a flag says otherwise,
-such as a model of another provider. Whether keys are set is not looked at.
+such as a model of another provider, or what perstack.lock does not pin. Whether keys
+are set is not looked at.
 
 --json prints an array of {file, line, column, path, message, hint, severity} to
 stdout instead; severity is error, warning or note.`,
@@ -84,6 +85,7 @@ func run(_ context.Context, opts *Options) error {
 	}
 	problems.Sort()
 	r := newReport(config, problems, short)
+	r.mend(func(hint string) string { return host.Mend(hint, opts.Config) })
 	if opts.JSON {
 		err = r.printJSON(h.Stdout)
 	} else {

@@ -157,7 +157,7 @@ func TestNotesComeFromTheTable(t *testing.T) {
 	r := newReport(config, problems, func(name string) string { return name })
 	all := make(map[expert.Problem]int)
 	for _, e := range config.Experts {
-		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, "", "") {
+		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, expert.Flags{}) {
 			all[n]++
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -24,12 +25,15 @@ const removeTimeout = 30 * time.Second
 // comment begins what is said about an image on a base, for people and for prune.
 const comment = "perstack on "
 
-// A base is an image of the user's that the one for a run stands on.
+// A base is an image that another one stands on: one of the user's, or that with packages
+// of skills on top.
 type base struct {
-	name      string // as the user gave it
+	name      string // of the user's image, as the user gave it
 	id        string
 	layers    []string
 	variables []string // NAME=value
+	python    string   // version, if it says one
+	staged    bool     // it has packages of skills
 }
 
 // base looks at the image that the user named. Nothing is pulled: that an image comes from
@@ -52,7 +56,7 @@ func (e *Engine) base(ctx context.Context, name string) (*base, error) {
 			// The engine would make them writable and leave them behind.
 			return nil, fmt.Errorf("the base image %s declares a VOLUME, which would be a place to write to outside the workspace; use an image without", name)
 		}
-		b.variables = c.Env
+		b.variables, b.python = c.Env, pythonOf(c.Env)
 	}
 	return b, nil
 }
@@ -80,18 +84,27 @@ func (b *base) env() []string {
 func (b *base) under(found client.ImageInspectResult) bool {
 	layers := found.RootFS.Layers
 	return len(layers) == len(b.layers)+1 && slices.Equal(layers[:len(b.layers)], b.layers) &&
-		found.Config.Healthcheck != nil && slices.Equal(found.Config.Healthcheck.Test, []string{"NONE"})
+		found.Config.Healthcheck != nil && slices.Equal(found.Config.Healthcheck.Test, []string{"NONE"}) &&
+		slices.Equal(found.Config.Env, b.env())
 }
 
-// commit makes the image of a container that stands on the base, has our files and is
+// commit makes the image of a container that stands on the base and has our files.
+func (e *Engine) commit(ctx context.Context, p *plan, report func(event.Body)) error {
+	return e.grow(ctx, p.base, p.tag(), p.labels(), func(containerID string) error {
+		return e.copyFiles(ctx, containerID, p.layer, report)
+	})
+}
+
+// grow makes an image of a container that stands on a base, gets files from fill, and is
 // never started: nothing of the base runs here.
-func (e *Engine) commit(ctx context.Context, p *plan, report func(event.Body)) (err error) {
+func (e *Engine) grow(ctx context.Context, on *base, tag string, images map[string]string, fill func(containerID string) error) (err error) {
 	labels := ownLabels("", newStart()) // of no job: others will use the image too
+	config := ownConfig()
 	created, err := e.api.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{
-			Image:           p.base.id, // not the name: that may mean another image by now
-			Entrypoint:      []string{binaryPath},
-			User:            p.image.Config.User,
+			Image:           on.id, // not the name: that may mean another image by now
+			Entrypoint:      config.Entrypoint,
+			User:            config.User,
 			Labels:          labels,
 			NetworkDisabled: true,
 		},
@@ -112,23 +125,23 @@ func (e *Engine) commit(ctx context.Context, p *plan, report func(event.Body)) (
 		_, removeErr := e.api.ContainerRemove(ctx, created.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		err = errors.Join(err, removeErr)
 	}()
-	if err := e.copyFiles(ctx, created.ID, p.layer, report); err != nil {
+	if err := fill(created.ID); err != nil {
 		return err
 	}
-	image := p.labels()
+	all := maps.Clone(images)
 	for name := range labels {
-		image[name] = "" // whoever made the image does not own the containers that run it
+		all[name] = "" // whoever made the image does not own the containers that run it
 	}
 	_, err = e.api.ContainerCommit(ctx, created.ID, client.ContainerCommitOptions{
-		Reference: p.tag(),
-		Comment:   comment + p.base.name,
+		Reference: tag,
+		Comment:   comment + on.name,
 		Config: &container.Config{
-			User:        p.image.Config.User,
-			Env:         p.base.env(),
-			Entrypoint:  p.image.Config.Entrypoint,
-			WorkingDir:  p.image.Config.WorkingDir,
+			User:        config.User,
+			Env:         on.env(),
+			Entrypoint:  config.Entrypoint,
+			WorkingDir:  config.WorkingDir,
 			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
-			Labels:      image,
+			Labels:      all,
 		},
 	})
 	return err
@@ -150,14 +163,26 @@ func (e *Engine) copyFiles(ctx context.Context, containerID string, layer *openL
 		}
 		files = append(files, f)
 	}
+	return e.send(ctx, containerID, func(w io.Writer) error {
+		return archive.WriteTar(meter(w, sendingImage, layer.Size, report), files)
+	})
+}
+
+// send unpacks a tar in a container while it is being written.
+func (e *Engine) send(ctx context.Context, containerID string, write func(io.Writer) error) error {
 	r, w := io.Pipe()
-	sent := make(chan struct{})
+	sent := make(chan error, 1)
 	go func() {
-		defer close(sent)
-		w.CloseWithError(archive.WriteTar(meter(w, layer.Size, report), files))
+		err := write(w)
+		w.CloseWithError(err)
+		sent <- err
 	}()
 	_, err := e.api.CopyToContainer(ctx, containerID, client.CopyToContainerOptions{DestinationPath: "/", Content: r})
 	r.Close()
-	<-sent
+	// What kept the tar from being written says more than what the engine says about half
+	// of one; unless it is that nobody read on.
+	if writeErr := <-sent; writeErr != nil && !errors.Is(writeErr, io.ErrClosedPipe) {
+		return writeErr
+	}
 	return err
 }

@@ -150,7 +150,7 @@ func TestBaseKeepsItsDirectories(t *testing.T) {
 		"/etc":                         "drwx--x--x",
 		"/etc/pki/ca-certificates.crt": "-r--r--r--",
 		"/etc/ssl/certs":               "Lrwxrwxrwx",
-		"/home/perstack":               "drwxr-xr-x",
+		"/home/perstack":               "dtrwxrwxrwx",
 		"/perstack":                    "-r-xr-xr-x",
 		"/workspace":                   "drwxr-x---",
 	} {

@@ -12,10 +12,12 @@ import (
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/expert"
 )
 
-// A role is what one of the two containers is for. Both are the same image, behind the
-// same walls.
+// A role is what one of the two containers is for. Both are behind the same walls, and of
+// the same image, unless the proxy is Squid.
 type role string
 
 const (
@@ -29,6 +31,7 @@ const (
 	// What the proxy needs does not depend on the Expert.
 	proxyMemory = 256 << 20
 	proxyPIDs   = 256
+	proxyTmp    = 1 << 20 // for the configuration of Squid, and for what it calls shared memory
 
 	// maxOpenFiles is far above what a run needs, and below what engines may have
 	// themselves: not every one can raise it.
@@ -49,7 +52,11 @@ func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
 		StdinOnce:    true, // it ends when we do
 		// Secrets never go here: everybody who may ask the engine can read it. The image knows
 		// where its programs are (PATH).
-		Env:         []string{"HOME=" + homeDir},
+		//
+		// Whom our own program trusts is in the file that we put there, and nowhere else: in the
+		// directory around it, a base image can have authorities of its own, who would then
+		// vouch for a provider.
+		Env:         []string{"HOME=" + homeDir, "SSL_CERT_FILE=" + rootsPath, "SSL_CERT_DIR=" + binaryPath},
 		Entrypoint:  []string{binaryPath},
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // a base image's would run in here
 		StopSignal:  "SIGKILL",
@@ -106,8 +113,8 @@ func (s *Site) runtimeOptions(config *container.Config, host *container.HostConf
 	host.Memory, host.MemoryReservation = limits.Memory, min(limits.MemoryReservation, limits.Memory)
 	host.PidsLimit = new(int64(limits.PIDs))
 	host.Tmpfs = map[string]string{
-		"/tmp":  s.scratch(limits.TmpSize, "1777", "exec"), // programs are built and run there
-		homeDir: s.scratch(limits.CacheSize, "0700", "noexec"),
+		"/tmp":  scratch(limits.TmpSize, "exec"), // programs are built and run there
+		homeDir: scratch(limits.CacheSize, "noexec"),
 	}
 	host.Mounts = []mount.Mount{s.mount(workDir)}
 	for _, dir := range s.spec.Pinned {
@@ -143,10 +150,28 @@ func (s *Site) proxyOptions(config *container.Config, host *container.HostConfig
 	host.PidsLimit = new(int64(proxyPIDs))
 	// It sees nothing of the workspace.
 	host.MaskedPaths, host.ReadonlyPaths = maskedPaths(), readonlyPaths()
+	if s.spec.Proxy == expert.ProxySquid {
+		s.squidOptions(config, host)
+	}
 }
 
-func (s *Site) scratch(size int64, mode, exec string) string {
-	return fmt.Sprintf("rw,nosuid,nodev,%s,size=%d,mode=%s,uid=%d,gid=%d", exec, size, mode, s.spec.UID, s.spec.GID)
+// squidOptions has our program in the container start Squid there. It speaks as it does
+// with the builtin proxy.
+func (s *Site) squidOptions(config *container.Config, host *container.HostConfig) {
+	config.Image = s.spec.ProxyImage
+	config.Cmd = []string{"egress", "--squid", "--policy", "-"}
+	for _, server := range s.spec.Limits.DNS {
+		config.Cmd = append(config.Cmd, "--dns", server)
+	}
+	// It reads its configuration from a file, and does not start without shared memory, which
+	// it shares with nobody. Nothing else can be written.
+	scratch := fmt.Sprintf("rw,nosuid,nodev,noexec,size=%d,mode=0700,uid=%d,gid=%d", proxyTmp, proxyID, proxyID)
+	host.Tmpfs = map[string]string{"/tmp": scratch, "/dev/shm": scratch}
+	config.Env = append(config.Env, "TMPDIR=/tmp")
+}
+
+func scratch(size int64, exec string) string {
+	return fmt.Sprintf("rw,nosuid,nodev,%s,size=%d,mode=1777,uid=0,gid=0", exec, size)
 }
 
 func userOf(uid, gid int) string { return strconv.Itoa(uid) + ":" + strconv.Itoa(gid) }

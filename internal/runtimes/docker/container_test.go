@@ -59,6 +59,7 @@ func TestInspectShowsTheWalls(t *testing.T) {
 				{"mounted", len(found.Container.Mounts), len(told.HostConfig.Mounts)},
 				{"volumes", len(config.Volumes) + len(host.VolumesFrom), 0},
 				{"temporary", host.Tmpfs, told.HostConfig.Tmpfs},
+				{"authorities", slices.Contains(config.Env, "SSL_CERT_FILE="+rootsPath) && slices.Contains(config.Env, "SSL_CERT_DIR="+binaryPath), true},
 				{"devices", len(host.Devices) + len(host.DeviceRequests) + len(host.DeviceCgroupRules), 0},
 				{"process namespace", host.PidMode, container.PidMode("")},
 				{"name namespace", host.UTSMode, container.UTSMode("")},
@@ -165,7 +166,7 @@ func checkEnv(t *testing.T, env []string) {
 	t.Helper()
 	for _, v := range env {
 		name, _, _ := strings.Cut(v, "=")
-		if !slices.Contains([]string{"PATH", "HOME", "HOSTNAME"}, name) {
+		if !slices.Contains([]string{"PATH", "HOME", "HOSTNAME", "SSL_CERT_FILE", "SSL_CERT_DIR"}, name) {
 			t.Errorf("variable %s", v)
 		}
 	}

@@ -47,6 +47,10 @@ type Runtime struct {
 	// Redact takes secrets out of what comes out of the container; nil leaves it.
 	Redact func(string) string
 
+	CacheDir   string   // where packages of skills are fetched to, for all projects
+	Environ    []string // of this process, for npm and uv on the host
+	SharedCell bool     // skills are not kept apart from each other
+
 	MaxWorkspaceBytes int64
 	OneCallAtATime    bool
 	Verbose           bool
@@ -87,12 +91,20 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 	if err != nil {
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
+	footing, err := r.footing(job)
+	if err == nil {
+		spec.ProxyImage = footing.squid // until it is made
+		err = spec.checkProxy()
+	}
+	if err != nil {
+		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+	}
 	s := newSession(r, follower)
 	defer s.close()
 
 	var site *Site
 	if err := s.while(func() (err error) {
-		site, err = r.build(ctx, spec, s.report)
+		site, err = r.build(ctx, spec, footing, s.report)
 		return err
 	}); err != nil {
 		return engine.Result{}, s.early(ctx, err)
@@ -120,7 +132,7 @@ func (r *Runtime) setAside(spec SiteSpec, jobID string) {
 }
 
 // build makes everything that the run needs on the engine but its container.
-func (r *Runtime) build(ctx context.Context, spec SiteSpec, report func(event.Body)) (*Site, error) {
+func (r *Runtime) build(ctx context.Context, spec SiteSpec, on footing, report func(event.Body)) (*Site, error) {
 	building, cancel := context.WithTimeoutCause(ctx, r.Limits.BuildTimeout,
 		fmt.Errorf("the image was not made within %s (buildTimeout in [docker])", r.Limits.BuildTimeout))
 	defer cancel()
@@ -132,13 +144,15 @@ func (r *Runtime) build(ctx context.Context, spec SiteSpec, report func(event.Bo
 		r.Log.Warn(note)
 	}
 	image, err := Parts(r.Executable, r.Getenv, e.Arch)
-	image.Base = r.Limits.BaseImage
 	if err == nil {
 		// What a dead run left behind may hold the last free network.
 		_, err = e.Sweep(building)
 	}
 	if err == nil {
-		spec.Image, err = e.Image(building, image, report)
+		spec.Image, err = r.image(building, e, image, on, report)
+	}
+	if err == nil && on.squid != "" {
+		spec.ProxyImage, err = r.squid(building, e, image, on, report)
 	}
 	if err != nil {
 		return nil, errors.Join(cause(building, err), e.Close())

@@ -84,10 +84,14 @@ func (r *Runtime) document(job engine.Job, site *Site, spec SiteSpec) *hatch.Doc
 		Confines: hatch.Confines{
 			Engine: site.Gates[engineGate], Gates: maps.Clone(site.Gates), Gateway: site.Gateway,
 			Masked: spec.Masked, ReadOnlyWork: spec.ReadOnly,
+			SharedCell: r.SharedCell, Roots: rootsPath, Tokenless: spec.Tokenless(),
 		},
 		Verbose: r.Verbose,
 	}
 	delete(d.Confines.Gates, engineGate)
+	if r.usesPackages(job) {
+		d.Confines.Packages = skillsDir
+	}
 	if r.Lock != nil {
 		d.Lock = &hatch.File{Path: r.Lock.Path, Data: r.Lock.Encode()}
 	}

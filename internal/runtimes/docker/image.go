@@ -17,9 +17,11 @@ import (
 
 // An ImageSpec is what an image is made of.
 type ImageSpec struct {
-	Binary string // path of the static Linux program
-	Roots  []byte // certificates of the authorities, PEM
-	Base   string // image that it stands on; empty for nothing
+	Binary   string       // path of the static Linux program
+	Roots    []byte       // certificates of the authorities, PEM
+	Base     string       // image that it stands on; empty for nothing
+	BaseName string       // how people call it, if Base is its id
+	Sets     []PackageSet // what skills need, each a layer; only on a base
 }
 
 // repository is the name of all images of ours; the tag tells one from the other.
@@ -29,7 +31,9 @@ const repository = "perstack-runtime"
 const (
 	labelImage = "dev.perstack.image" // digest of all that the image was made of
 	labelFiles = "dev.perstack.files" // digest of what we put into it
-	labelBase  = "dev.perstack.base"  // id of the base image
+	labelBase  = "dev.perstack.base"  // id of the image below
+	// labelPackages is where a stage has its packages. What is made of our files has none.
+	labelPackages = "dev.perstack.packages"
 )
 
 // Parts finds what goes into the image on this machine. getenv must not answer from env
@@ -54,7 +58,7 @@ func Parts(executable string, getenv func(string) string, arch string) (ImageSpe
 
 // Image returns the id of the image for spec, and makes it if it does not exist.
 func (e *Engine) Image(ctx context.Context, spec ImageSpec, report func(event.Body)) (string, error) {
-	p, err := e.plan(ctx, spec)
+	p, err := e.plan(ctx, spec, report)
 	if err != nil {
 		return "", fmt.Errorf("the image cannot be made: %w", err)
 	}
@@ -98,18 +102,17 @@ func (e *Engine) make(ctx context.Context, p *plan, report func(event.Body)) (id
 type plan struct {
 	layer  *openLayer
 	image  archive.Image // without labels, for an image that stands on nothing
-	base   *base         // nil for nothing
+	base   *base         // what it stands on: that of the user, or a stage; nil for nothing
 	files  string        // digest of layer and configuration
 	digest string        // of these and the base
 }
 
-func (e *Engine) plan(ctx context.Context, spec ImageSpec) (*plan, error) {
-	var under *base
-	if spec.Base != "" {
-		var err error
-		if under, err = e.base(ctx, spec.Base); err != nil {
-			return nil, err
-		}
+// plan also makes the stages that the image stands on, if they are not there: what it is
+// depends on them.
+func (e *Engine) plan(ctx context.Context, spec ImageSpec, report func(event.Body)) (*plan, error) {
+	under, err := e.foundation(ctx, spec, report)
+	if err != nil {
+		return nil, err
 	}
 	p, err := spec.plan(e.Arch)
 	if err != nil {
@@ -129,15 +132,7 @@ func (s ImageSpec) plan(arch string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{layer: layer, image: archive.Image{
-		Arch: arch,
-		Config: archive.Config{
-			User:       fmt.Sprintf("%d:%d", nobody, nobody),
-			Env:        []string{"PATH=" + defaultPath, "HOME=" + homeDir},
-			Entrypoint: []string{binaryPath},
-			WorkingDir: workDir,
-		},
-	}}
+	p := &plan{layer: layer, image: archive.Image{Arch: arch, Config: ownConfig()}}
 	description, err := p.image.Describe(layer.Layer)
 	if err != nil {
 		layer.Close()
@@ -149,6 +144,16 @@ func (s ImageSpec) plan(arch string) (*plan, error) {
 	return p, nil
 }
 
+// ownConfig is how all images of ours start, whatever they stand on.
+func ownConfig() archive.Config {
+	return archive.Config{
+		User:       fmt.Sprintf("%d:%d", nobody, nobody),
+		Env:        []string{"PATH=" + defaultPath, "HOME=" + homeDir},
+		Entrypoint: []string{binaryPath},
+		WorkingDir: workDir,
+	}
+}
+
 // tag is the name of the image. Twelve digits are for people: what counts is the label,
 // and the layers.
 func (p *plan) tag() string { return tagOf(p.digest) }
@@ -158,7 +163,7 @@ func tagOf(digest string) string { return repository + ":" + digest[:12] }
 func (p *plan) labels() map[string]string {
 	labels := map[string]string{labelImage: p.digest, labelFiles: p.files}
 	if p.base != nil {
-		labels[labelBase] = p.base.id
+		labels[labelBase], labels[labelPackages] = p.base.id, ""
 	}
 	return labels
 }
@@ -181,26 +186,32 @@ func (e *Engine) find(ctx context.Context, p *plan) (id string, err error) {
 }
 
 func (p *plan) matches(found client.ImageInspectResult) bool {
-	c := found.Config
-	if c == nil || found.Os != "linux" || found.Architecture != p.image.Arch {
+	if !isOurs(found, p.image.Arch, p.labels()) {
 		return false
 	}
-	for name, want := range p.labels() {
+	if p.base != nil {
+		return p.base.under(found)
+	}
+	c := found.Config
+	return slices.Equal(found.RootFS.Layers, []string{p.layer.DiffID}) &&
+		slices.Equal(c.Env, p.image.Config.Env) && c.Healthcheck == nil &&
+		len(c.Labels) == len(p.labels())
+}
+
+// isOurs reports whether an image starts as ours do, and says that it is the one.
+func isOurs(found client.ImageInspectResult, arch string, labels map[string]string) bool {
+	c := found.Config
+	if c == nil || found.Os != "linux" || found.Architecture != arch {
+		return false
+	}
+	for name, want := range labels {
 		if c.Labels[name] != want {
 			return false
 		}
 	}
-	want := p.image.Config
-	if c.User != want.User || c.WorkingDir != want.WorkingDir || !slices.Equal(c.Entrypoint, want.Entrypoint) ||
-		len(c.Cmd) > 0 || len(c.Volumes) > 0 {
-		return false
-	}
-	if p.base != nil {
-		return p.base.under(found) && slices.Equal(c.Env, p.base.env())
-	}
-	return slices.Equal(found.RootFS.Layers, []string{p.layer.DiffID}) &&
-		slices.Equal(c.Env, want.Env) && c.Healthcheck == nil &&
-		len(c.Labels) == len(p.labels())
+	want := ownConfig()
+	return c.User == want.User && c.WorkingDir == want.WorkingDir && slices.Equal(c.Entrypoint, want.Entrypoint) &&
+		len(c.Cmd) == 0 && len(c.Volumes) == 0
 }
 
 // labelled returns the image with its labels, which are not part of the digest in them.

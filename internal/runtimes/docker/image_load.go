@@ -24,7 +24,7 @@ func (e *Engine) load(ctx context.Context, p *plan, report func(event.Body)) err
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		w.CloseWithError(image.Write(meter(w, p.layer.Size, report), p.tag(), p.layer.Layer))
+		w.CloseWithError(image.Write(meter(w, sendingImage, p.layer.Size, report), p.tag(), p.layer.Layer))
 	}()
 	reply, err := e.api.ImageLoad(ctx, r, client.ImageLoadWithQuiet(true))
 	// The writer reads the program and reports: neither after this.
@@ -56,14 +56,18 @@ func readReply(reply io.Reader) error {
 	}
 }
 
-// meter reports how much of size went through it, in tenths: each report is kept in the
-// history of the run.
-func meter(w io.Writer, size int64, report func(event.Body)) io.Writer {
-	return &metered{w: w, size: max(size, 1), report: report}
+// sendingImage is what is done with our own layer, for people.
+const sendingImage = "sending the image"
+
+// meter reports how much of size went through it while something is done, in tenths: each
+// report is kept in the history of the run.
+func meter(w io.Writer, doing string, size int64, report func(event.Body)) io.Writer {
+	return &metered{w: w, doing: doing, size: max(size, 1), report: report}
 }
 
 type metered struct {
 	w      io.Writer
+	doing  string
 	size   int64
 	sent   int64
 	next   int64 // tenth to be reported
@@ -85,7 +89,7 @@ func (m *metered) Write(p []byte) (int, error) {
 
 func (m *metered) tell(tenth int64) {
 	part := float64(tenth) / 10
-	p := progress("building", fmt.Sprintf("send the image, %.1f of %.1f MB", float64(tenth*m.size/10)/1e6, float64(m.size)/1e6))
+	p := progress("building", fmt.Sprintf("%s: %.1f of %.1f MB", m.doing, float64(tenth*m.size/10)/1e6, float64(m.size)/1e6))
 	p.Progress = &part
 	m.report(p)
 	m.next = tenth + 1

@@ -47,7 +47,7 @@ func (i *imagist) report(b event.Body) {
 // image returns the id of the image and its name.
 func (i *imagist) image(t *testing.T, spec ImageSpec) (id, tag string) {
 	t.Helper()
-	p, err := i.plan(t.Context(), spec)
+	p, err := i.plan(t.Context(), spec, i.report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,6 +158,7 @@ func TestImageIsMadeByTwoAtOnce(t *testing.T) {
 	onNothing := i.spec(t)
 	onBase := i.spec(t)
 	onBase.Base = loadBase(t, nil)
+	i.removeStages(t, onBase) // also the one that lost its name before anybody saw it
 	for _, spec := range []ImageSpec{onNothing, onBase} {
 		var wait sync.WaitGroup
 		ids := make([]string, 2)
@@ -183,7 +184,7 @@ func TestImageIsMadeByTwoAtOnce(t *testing.T) {
 func TestImageOfAnotherIsNotUsed(t *testing.T) {
 	i := newImagist(t)
 	spec := i.spec(t)
-	p, err := i.plan(t.Context(), spec)
+	p, err := i.plan(t.Context(), spec, i.report)
 	if err != nil {
 		t.Fatal(err)
 	}

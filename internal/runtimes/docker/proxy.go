@@ -58,7 +58,10 @@ func (s *Site) openGates(ctx context.Context, c *launched, lines *bufio.Reader) 
 	s.Gates = map[string]string{}
 	for i, g := range s.spec.Gates {
 		g.Address = gateAddress(inner, i)
-		if g.Token == "" {
+		switch {
+		case s.spec.Tokenless():
+			g.Token = ""
+		case g.Token == "":
 			g.Token = rand.Text()
 		}
 		if _, twice := s.Gates[g.Name]; twice || g.Name == "" {
@@ -176,7 +179,7 @@ func (s *Site) decision(a egress.Access) (event.ProxyAccess, error) {
 	if a.Port < 0 || a.Port > 65535 {
 		return event.ProxyAccess{}, errors.New("reports a port that does not exist")
 	}
-	if a.Allowed != (a.Reason == "") || !a.Allowed && !slices.Contains(reasons(), a.Reason) {
+	if a.Allowed != (a.Reason == "") || !a.Allowed && !slices.Contains(egress.Reasons(), a.Reason) {
 		return event.ProxyAccess{}, errors.New("reports a decision without a reason, or with one that is not known")
 	}
 	if host, err := egress.ParseHost(a.Host); a.Allowed && (err != nil || host != a.Host) {
@@ -189,13 +192,6 @@ func (s *Site) decision(a egress.Access) (event.ProxyAccess, error) {
 		action = "allowed"
 	}
 	return event.ProxyAccess{Action: action, Domain: safeHost(a.Host), Port: a.Port, Reason: a.Reason, Gate: a.Gate}, nil
-}
-
-func reasons() []string {
-	return []string{
-		egress.ReasonMethod, egress.ReasonRequest, egress.ReasonToken, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain,
-		egress.ReasonResolve, egress.ReasonAddress, egress.ReasonUnreached, egress.ReasonServerName, egress.ReasonHello, egress.ReasonLimit,
-	}
 }
 
 // maxHost is the length of the longest name.

@@ -1,10 +1,12 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -26,7 +28,8 @@ type Pruned struct {
 // runs left behind. An image of which a container exists stays.
 //
 // keep is what a run would make its image of now: images with these files stay, on
-// whatever base, as long as the base has a name. A keep without a program keeps none.
+// whatever base, as long as the base has a name; and with them the stages that they stand
+// on. A keep without a program keeps none.
 func (e *Engine) Prune(ctx context.Context, all bool, keep ImageSpec) (Pruned, error) {
 	current := map[string]bool{}
 	if !all && keep.Binary != "" {
@@ -49,33 +52,67 @@ func (e *Engine) pruneImages(ctx context.Context, current map[string]bool, ours 
 	if err != nil {
 		return Pruned{}, fmt.Errorf("list the images: %w", err)
 	}
+	below := make(map[string]image.Summary, len(list.Items)) // by id
+	for _, found := range list.Items {
+		below[found.ID] = found
+	}
 	var p Pruned
 	var failed error
-	for _, found := range list.Items {
+	// What stands on something goes before it, and if it stays, so does that.
+	for _, found := range topDown(list.Items) {
 		name := ours(found)
-		if name == "" {
+		if name == "" || below[found.ID].ID == "" {
 			continue
 		}
 		under := e.under(ctx, found)
-		if current[found.Labels[labelFiles]] && under.named && name != found.ID {
+		stays := current[found.Labels[labelFiles]] && under.named && name != found.ID
+		if !stays && name == found.ID && !e.standsOn(ctx, found, under) {
 			continue
 		}
-		if name == found.ID && !e.standsOn(ctx, found, under) {
-			continue
+		var err error
+		if !stays {
+			// Without force the engine refuses if there is a container, also a stopped one.
+			_, err = e.api.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})
 		}
-		// Without force the engine refuses if there is a container, also a stopped one.
-		_, err := e.api.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})
 		switch {
+		case stays:
+			keepBelow(below, found)
 		case err == nil:
 			p.Images++
 			p.Bytes += max(found.Size-under.size, 0)
 		case errdefs.IsConflict(err):
 			p.InUse++
+			keepBelow(below, found)
 		case !errdefs.IsNotFound(err): // another prune was faster
 			failed = errors.Join(failed, fmt.Errorf("remove the image %s: %w", name, err))
+			keepBelow(below, found)
 		}
 	}
 	return p, failed
+}
+
+// topDown sorts images so that none comes before one that stands on it.
+func topDown(all []image.Summary) []image.Summary {
+	height := make(map[string]int, len(all))
+	labels := make(map[string]string, len(all))
+	for _, found := range all {
+		labels[found.ID] = found.Labels[labelBase]
+	}
+	for id := range labels {
+		for at, n := id, 0; labels[at] != "" && n <= len(all); at, n = labels[at], n+1 {
+			height[id]++
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(all), func(a, b image.Summary) int { return cmp.Compare(height[b.ID], height[a.ID]) })
+}
+
+// keepBelow takes what an image stands on out of those that may go.
+func keepBelow(below map[string]image.Summary, found image.Summary) {
+	for id := found.Labels[labelBase]; below[id].ID != ""; {
+		next := below[id].Labels[labelBase]
+		delete(below, id)
+		id = next
+	}
 }
 
 // ourName returns the name that we gave an image, the id of one that has lost it, or "".
@@ -110,7 +147,7 @@ type foundation struct {
 	layers []string
 }
 
-// under looks at the base of an image. One that stands on nothing is on firm ground.
+// under looks at what an image stands on. One that stands on nothing is on firm ground.
 func (e *Engine) under(ctx context.Context, found image.Summary) foundation {
 	id := found.Labels[labelBase]
 	if id == "" {
@@ -120,11 +157,18 @@ func (e *Engine) under(ctx context.Context, found image.Summary) foundation {
 	if err != nil {
 		return foundation{}
 	}
-	return foundation{
-		named:  len(base.RepoTags) > 0 || len(base.RepoDigests) > 0,
-		size:   base.Size,
-		layers: base.RootFS.Layers,
+	f := foundation{size: base.Size, layers: base.RootFS.Layers}
+	// Below stages of ours is an image of the user's, and it is the name of that which counts.
+	for range maxLayers {
+		if base.Config == nil || base.Config.Labels[labelPackages] == "" {
+			f.named = len(base.RepoTags) > 0 || len(base.RepoDigests) > 0
+			break
+		}
+		if base, err = e.api.ImageInspect(ctx, base.Config.Labels[labelBase]); err != nil {
+			break
+		}
 	}
+	return f
 }
 
 // standsOn reports whether an image is ours as we made it: with one layer more than its

@@ -83,7 +83,7 @@ func TestPruneImagesWithoutAName(t *testing.T) {
 	spec.Base = loadBase(t, nil)
 	lost, tag := i.image(t, spec)
 	engine.RemoveImage(t, i.api, lost)
-	p, err := i.plan(t.Context(), spec)
+	p, err := i.plan(t.Context(), spec, i.report)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,9 +39,13 @@ type SiteSpec struct {
 
 	Limits expert.Docker // complete
 	// Gates of the proxy, without addresses, and the proxy that it goes through itself. A
-	// gate without a token gets one.
+	// gate without a token gets one, unless the proxy is Squid, which asks for none.
 	Gates    []egress.Gate
 	Upstream string
+
+	Proxy      string // expert.ProxyBuiltin or expert.ProxySquid; empty means the first
+	ProxyImage string // id, of the image that has Squid beside our program
+	SharedCell bool   // skills are not kept apart from each other
 
 	// Ahead starts the container while the proxy starts. It has to wait for its input then.
 	Ahead bool
@@ -145,8 +149,32 @@ func (spec SiteSpec) check() error {
 	if len(spec.Gates) > maxGates {
 		return fmt.Errorf("%d skills need a way out, and %d can have one", len(spec.Gates), maxGates)
 	}
+	return spec.checkProxy()
+}
+
+// checkProxy refuses what Squid cannot do, before anything is made.
+func (spec SiteSpec) checkProxy() error {
+	switch spec.Proxy {
+	case "", expert.ProxyBuiltin:
+		return nil
+	case expert.ProxySquid:
+	default:
+		return fmt.Errorf("there is no proxy %q; write %s or %s", spec.Proxy, expert.ProxyBuiltin, expert.ProxySquid)
+	}
+	switch {
+	case spec.ProxyImage == "":
+		return errors.New("proxy = \"squid\" needs an image that has Squid; name one: squidImage in [docker]")
+	case spec.SharedCell:
+		// Without tokens and without cells, every skill could use the gates of all.
+		return errors.New("squid asks for no token, so only cells keep the gates of skills apart; leave --shared-cell out, or use proxy = \"builtin\"")
+	case spec.Upstream != "":
+		return errors.New("squid does not go through another proxy here; use proxy = \"builtin\" with an upstream proxy")
+	}
 	return nil
 }
+
+// Tokenless reports whether the gates ask for no token. Only cells keep them apart then.
+func (spec SiteSpec) Tokenless() bool { return spec.Proxy == expert.ProxySquid }
 
 func (s *Site) connectNetworks(ctx context.Context) (err error) {
 	var ways sync.WaitGroup

@@ -122,10 +122,20 @@ func (n *notebook) report(b event.Body) {
 // until waits for a report.
 func (n *notebook) until(t *testing.T, is func(event.Body) bool) event.Body {
 	t.Helper()
+	return n.untilThere(t, 1, is)
+}
+
+// untilThere waits for so many of a kind, and returns the last of them.
+func (n *notebook) untilThere(t *testing.T, many int, is func(event.Body) bool) event.Body {
+	t.Helper()
 	for {
 		n.mu.Lock()
+		found := 0
 		for _, b := range n.bodies {
 			if is(b) {
+				found++
+			}
+			if found == many {
 				n.mu.Unlock()
 				return b
 			}

@@ -26,7 +26,10 @@ func (r *Runtime) siteSpec(ctx context.Context, job engine.Job) (SiteSpec, error
 		Limits:    r.Limits,
 		Gates:     r.gates(job),
 		Upstream:  r.Upstream,
-		Ahead:     true, // it waits for its document
-		Logger:    r.Log,
+		Proxy:     r.Limits.Proxy,
+
+		SharedCell: r.SharedCell,
+		Ahead:      true, // it waits for its document
+		Logger:     r.Log,
 	}, nil
 }

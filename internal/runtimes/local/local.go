@@ -1,6 +1,6 @@
 // Package local is the built-in runtime: engine and tools run in this process, commands
-// and the servers of skills beside it, all as this user. It fences in the file tools,
-// not the programs that are started.
+// and the servers of skills beside it, all as this user. It fences in the file tools, and
+// programs only where a skill asks for a cell, or all of them are told to have one.
 //
 // It puts the parts together that the engine works with and does nothing else. Start
 // reading at [Runtime.Run].
@@ -48,9 +48,20 @@ type Runtime struct {
 	Gates   func(expertKey, skill string) string
 	Through *url.URL          // proxy by which remote skills are reached; nil for none
 	Handed  map[string]string // variables that the user hands to commands
+	Roots   string            // file with the authorities that programs must trust; empty leaves it to them
+	// Cells says how programs are kept apart. Nil locks in those of skills that ask for it,
+	// as with [skillset.Machine]. Without Tmp and Home, directories are made for the job and
+	// removed behind it.
+	Cells *skillset.Cells
+	// SharedCell locks nobody in, whatever skills ask for.
+	SharedCell bool
+	// Sealed is the directory of packages of an image, to which nothing is added; empty for CacheDir.
+	Sealed string
 
 	// Redact takes secrets out of what tools, skills and providers say; nil leaves it.
 	Redact func(string) string
+	// Hide is told of secrets that are made while it runs, for Redact; nil for nobody.
+	Hide func(name, value string)
 
 	// MaxWorkspaceBytes is how many bytes the workspace may take; 0 means no limit. A run
 	// that reaches it is stopped with [event.StopRunByLimit].
@@ -58,6 +69,8 @@ type Runtime struct {
 
 	// OneCallAtATime makes the calls of a turn run in order, for reproducible journals.
 	OneCallAtATime bool
+
+	cellsHere func() error // says why there are no cells here; nil means [cell.Available]
 }
 
 var _ runtimes.Runtime = (*Runtime)(nil)
@@ -91,6 +104,11 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
 	defer files.Close()
+	cells, remove, err := r.cells(job, files.Path())
+	if err != nil {
+		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err} // nothing was started
+	}
+	defer remove()
 	supervisor := sandbox.NewSupervisor()
 	defer func() {
 		if err := supervisor.Close(); err != nil {
@@ -103,6 +121,10 @@ func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Liste
 	where := &place{
 		Runtime: r, files: files, commands: supervisor, size: r.limitSize(files, cancel),
 		packages: &packages.Store{Dir: r.CacheDir, Commands: supervisor, Environ: r.Environ},
+		cells:    cells,
+	}
+	if r.Sealed != "" {
+		where.packages.Dir, where.packages.Sealed = r.Sealed, true
 	}
 	job.Runtime, job.Workspace = cmp.Or(job.Runtime, r.Name()), files.Path() // another runtime may have this one work in its walls
 	parts := engine.Parts{
@@ -126,7 +148,8 @@ type place struct {
 	files    *workspace.Workspace
 	commands *sandbox.Supervisor
 	packages *packages.Store
-	size     *quota.Quota // nil when there is no limit
+	cells    *skillset.Cells // nil when nobody is locked in
+	size     *quota.Quota    // nil when there is no limit
 	measured sync.Once
 }
 
@@ -146,9 +169,12 @@ func (p *place) skills(ctx context.Context, req engine.SkillRequest) (*skill.Too
 		Env:       p.Env,
 		Through:   p.Through,
 		Handed:    p.Handed,
+		Roots:     p.Roots,
+		Cells:     p.cells,
 		Report:    req.Report,
 		Stop:      req.Stop,
 		Redact:    p.Redact,
+		Hide:      p.Hide,
 		Now:       p.Source.Now,
 		Log:       p.Log,
 		Delegates: req.Delegates,

@@ -39,6 +39,15 @@ func TestProxy(t *testing.T) {
 			}
 		})
 	}
+	// Where no token is asked for, that is all that is left out.
+	for status, stands := range map[int]bool{http.StatusForbidden: true, http.StatusOK: false, http.StatusProxyAuthRequired: false} {
+		squid := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		found, err := proxy(t.Context(), Spec{Proxy: &url.URL{Scheme: "http", Host: strings.TrimPrefix(squid.URL, "http://")}, Tokenless: true})
+		squid.Close()
+		if (err == nil) != stands || stands && !strings.Contains(found, "asks for no token") {
+			t.Errorf("tokenless, answers %d: %q, %v", status, found, err)
+		}
+	}
 	s := httptest.NewServer(nil)
 	s.Close()
 	u := &url.URL{Scheme: "http", Host: strings.TrimPrefix(s.URL, "http://"), User: url.UserPassword("perstack", "token")}

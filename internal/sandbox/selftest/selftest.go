@@ -27,6 +27,11 @@ type Spec struct {
 	Work    string     // the workspace
 	// ReadOnlyWork says that the workspace must not be writable.
 	ReadOnlyWork bool
+	// SharedCell says that skills are not kept apart from each other: nobody looks whether
+	// they could be.
+	SharedCell bool
+	// Tokenless says that the proxy asks for no token.
+	Tokenless bool
 }
 
 // A Result is the outcome of one check.

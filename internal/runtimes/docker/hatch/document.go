@@ -105,6 +105,14 @@ type Confines struct {
 	Gateway string `json:"gateway"`
 	// Masked are paths that must not show what the host has there.
 	Masked []string `json:"masked,omitzero"`
+	// SharedCell says that the skills are not kept apart from each other.
+	SharedCell bool `json:"sharedCell,omitzero"`
+	// Packages is the directory of the image that has the packages of skills; empty for none.
+	Packages string `json:"packages,omitzero"`
+	// Roots is the file of the image with the authorities to be trusted.
+	Roots string `json:"roots,omitzero"`
+	// Tokenless says that the gates ask for no token (Squid): only cells keep them apart.
+	Tokenless bool `json:"tokenless,omitzero"`
 	// ReadOnlyWork says that the workspace itself must not be writable.
 	ReadOnlyWork bool `json:"readOnlyWork,omitzero"`
 }

@@ -1,0 +1,87 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// A Cell is what the processes of a skill are locked into, each skill of each Expert into
+// one of its own. What is not named here is out of their reach, but for the programs and
+// libraries of the system.
+type Cell struct {
+	Workspace string   `json:"workspace"` // readWrite, readOnly or none
+	Own       []string `json:"own"`       // directories that no other skill has
+	Gate      string   `json:"gate"`      // own: its port leads to a proxy that knows its hosts; absent hosts are refused
+	Hosts     []string `json:"hosts"`     // that the gate leads to
+	Variables []string `json:"variables"` // that the skill asks for, by name
+}
+
+// cell returns the cell of a skill; nil if nothing locks its processes in.
+func (b *builder) cell(s *expert.Skill) *Cell {
+	if !s.InCell(b.card.Runtime, false) {
+		return nil
+	}
+	right := cmp.Or(s.Workspace, expert.WorkspaceWrite)
+	if b.card.Docker != nil && b.card.Docker.ReadOnlyWorkspace && right == expert.WorkspaceWrite {
+		right = expert.WorkspaceRead // the container has no more than that
+	}
+	c := &Cell{
+		Workspace: string(right), Own: []string{"tmp", "home"}, Gate: "own",
+		Hosts: list(s.AllowedDomains), Variables: []string{},
+	}
+	if !s.BuiltIn {
+		c.Variables = list(slices.Compact(slices.Sorted(slices.Values(s.RequiredEnv))))
+	}
+	if _, ok := s.Package(); ok && !s.BuiltIn {
+		c.Own = append(c.Own, "package")
+	}
+	return c
+}
+
+// inside says what can be done from inside the cell of a skill; "" if it has none.
+func (s Skill) inside() string {
+	c := s.Cell
+	if c == nil {
+		return ""
+	}
+	workspace := map[string]string{
+		string(expert.WorkspaceWrite): "workspace read-write", string(expert.WorkspaceRead): "workspace read-only", string(expert.WorkspaceNone): "no workspace",
+	}[c.Workspace]
+	hosts, variables := "out to no host", "sees no variables of yours"
+	if len(c.Hosts) > 0 {
+		hosts = "out by its own gate to " + strings.Join(c.Hosts, ", ")
+	}
+	switch {
+	case len(c.Variables) > 0:
+		variables = "sees " + strings.Join(c.Variables, ", ")
+	case s.BuiltIn: // a flag of run hands some to commands
+		variables += " but those of --env"
+	}
+	return strings.Join([]string{workspace, "own " + strings.Join(c.Own, ", "), hosts, variables}, "; ")
+}
+
+// findCell says what a cell without a container does not hold back.
+func (b *builder) findCell(e *expert.Expert, s *expert.Skill) {
+	if b.card.Docker == nil && s.InCell(b.card.Runtime, false) {
+		b.find(Finding{Severity: note, Expert: e.Key, Skill: s.Name,
+			Message: "its hosts are held by the proxy; a program that ignores the proxy can reach one port number of any host", Hint: "runtime docker leaves no such way"})
+	}
+}
+
+// findImages looks at the images that runs stand on. One that is not pinned could be
+// another tomorrow, so none is used.
+func (b *builder) findImages(closure []*expert.Expert) {
+	if b.card.Docker == nil {
+		return
+	}
+	for _, name := range b.config.ImagesOf(closure) {
+		pinned, ok := b.lock.Image(name)
+		b.card.Docker.Images = append(b.card.Docker.Images, Image{Name: name, Pinned: pinned})
+		if !ok {
+			b.find(Finding{Severity: warning, Message: "the image " + name + " is not pinned: no run will start", Hint: "run: perstack install"})
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package inspect
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+const packaged = `
+[experts.a]
+instruction = "x"
+[experts.a.skills.s]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "mail@1.0.0"
+requiredEnv = ["KEY", "KEY", "AGE"]
+allowedDomains = ["api.example.com", "b.example"]
+[experts.a.skills.far]
+type = "mcpHttpSkill"
+endpoint = "https://mcp.example/x"
+`
+
+func (c *Card) find(name string) Skill {
+	for _, s := range c.Experts[0].Skills {
+		if s.Name == name {
+			return s
+		}
+	}
+	return Skill{}
+}
+
+// Behind the wall every skill with processes has a cell, and the card shows it.
+func TestCells(t *testing.T) {
+	card := cardOf(t, "runtime = 'docker'\n"+packaged)
+	want := &Cell{Workspace: "readWrite", Own: []string{"tmp", "home", "package"}, Gate: "own", Hosts: []string{"api.example.com", "b.example"}, Variables: []string{"AGE", "KEY"}}
+	if d := cmp.Diff(want, card.find("s").Cell); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	base := &Cell{Workspace: "readWrite", Own: []string{"tmp", "home"}, Gate: "own", Hosts: []string{}, Variables: []string{}}
+	if d := cmp.Diff(base, card.find(expert.BaseSkill).Cell); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if c := card.find("far").Cell; c != nil {
+		t.Errorf("a server elsewhere has a cell: %+v", c)
+	}
+	text := card.text()
+	for _, line := range []string{
+		"cell       workspace read-write; own tmp, home, package; out by its own gate to api.example.com, b.example; sees AGE, KEY\n",
+		"cell       workspace read-write; own tmp, home; out to no host; sees no variables of yours but those of --env\n",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+	if strings.Contains(text, "ignores the proxy") {
+		t.Errorf("a finding that does not hold behind a wall:\n%s", text)
+	}
+	out, err := card.json()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Card
+	if err := json.Unmarshal([]byte(out), &again); err != nil || !cmp.Equal(again.find("s").Cell, want) {
+		t.Errorf("%v in JSON: %+v", err, again.find("s").Cell)
+	}
+}
+
+// A cell has no more of the workspace than its container.
+func TestWorkspaceOfCells(t *testing.T) {
+	for _, tt := range []struct{ docker, skill, want string }{
+		{"", "", "workspace read-write"}, {"", "workspace = 'readOnly'", "workspace read-only"}, {"", "workspace = 'none'", "no workspace"},
+		{"docker.readOnlyWorkspace = true\n", "", "workspace read-only"}, {"docker.readOnlyWorkspace = true\n", "workspace = 'none'", "no workspace"},
+	} {
+		card := cardOf(t, tt.docker+"runtime = 'docker'\n"+strings.Replace(packaged, "requiredEnv", tt.skill+"\nrequiredEnv", 1))
+		if line := card.find("s").inside(); !strings.HasPrefix(line, tt.want+"; ") {
+			t.Errorf("%+v: %s", tt, line)
+		}
+	}
+}
+
+// Without a container, the card says which skills have cells, and what those do not hold back.
+func TestLocalCells(t *testing.T) {
+	open := cardOf(t, packaged)
+	if open.find("s").Cell != nil || open.find(expert.BaseSkill).Cell != nil {
+		t.Errorf("%+v", open.Experts[0].Skills)
+	}
+	if text := open.text(); !strings.Contains(text, `allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox`) || strings.Contains(text, "ignores the proxy") {
+		t.Errorf("without a cell:\n%s", text)
+	}
+	held := cardOf(t, strings.Replace(packaged, "requiredEnv", "sandbox = 'landlock'\nrequiredEnv", 1))
+	if held.find("s").Cell == nil || held.find(expert.BaseSkill).Cell != nil {
+		t.Errorf("%+v", held.Experts[0].Skills)
+	}
+	text := held.text()
+	if strings.Contains(text, "not enforced") || strings.Count(text, "its hosts are held by the proxy; a program that ignores the proxy can reach one port number of any host; runtime docker leaves no such way") != 1 {
+		t.Errorf("with a cell:\n%s", text)
+	}
+	none := cardOf(t, strings.Replace(packaged, `allowedDomains = ["api.example.com", "b.example"]`, "sandbox = 'landlock'", 1)).text()
+	if !strings.Contains(none, "hosts      none\n") || strings.Contains(none, "may reach any host") {
+		t.Errorf("a cell without hosts:\n%s", none)
+	}
+	// A right that nobody keeps is a warning: no run will start.
+	if text := cardOf(t, strings.Replace(packaged, "requiredEnv", "workspace = 'none'\nrequiredEnv", 1)).text(); !strings.Contains(text, "warning: a: experts.a.skills.s.workspace: nobody holds the skill to it") {
+		t.Errorf("a right without a cell:\n%s", text)
+	}
+}
+
+// Images that runs stand on are on the card, with their pins, or with the warning that
+// they have none.
+func TestImages(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("ab", 32)
+	const head = "runtime = 'docker'\n[docker]\noffline = true\nmirrors = ['m.example']\n"
+	card := cardOf(t, head+packaged)
+	text := card.text()
+	for _, want := range []string{
+		"the image node:24-bookworm-slim, which is not pinned, nothing is fetched\n",
+		"warning: the image node:24-bookworm-slim is not pinned: no run will start; run: perstack install\n",
+		"warning: a, skill s: the package mail@1.0.0 is not pinned: no run will start, since only pinned ones are put into an image; its tools are unknown; run: perstack install\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if d := card.Docker; d.NodeImage != "node:24-bookworm-slim" || !d.Offline || d.Proxy != "builtin" || len(d.Mirrors) != 1 || !cmp.Equal(d.Images, []Image{{Name: "node:24-bookworm-slim"}}) {
+		t.Errorf("%+v", d)
+	}
+	text = cardOf(t, "runtime = 'docker'\n[docker]\nmirrors = ['m.example']\nproxy = 'squid'\nsquidImage = 'squid:6@"+digest+"'\n[experts.a]\ninstruction = 'x'").text()
+	if !strings.Contains(text, "the image squid:6@"+digest+", images by m.example, out by Squid\n") || strings.Contains(text, "node") || !strings.Contains(text, "No findings") {
+		t.Errorf("Squid:\n%s", text)
+	}
+
+	dir := t.TempDir()
+	c, problems := expert.Parse(filepath.Join(dir, "perstack.toml"), []byte(head+packaged))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	c.Path, c.Dir = filepath.Join(dir, "perstack.toml"), dir
+	lock := &expert.Lock{ConfigPath: "perstack.toml", Images: []expert.LockedImage{{Name: "node:24-bookworm-slim", Pinned: digest}}}
+	if err := lock.Write(c.LockFile()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(c.LockFile()); err != nil {
+		t.Fatal(err)
+	}
+	text = newCard(c, c.Experts[0], expert.Env{}, "").text()
+	if !strings.Contains(text, "the image "+digest+", nothing is fetched\n") || strings.Contains(text, "bookworm-slim is not pinned") {
+		t.Errorf("pinned:\n%s", text)
+	}
+}

@@ -1,0 +1,28 @@
+package install
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/skillset"
+)
+
+// cells says how the servers of a plan are locked in while they are asked: all with
+// --sandbox, otherwise those that ask for it. It is nil when nobody is.
+func (p *project) cells(plan *plan, workspace string) (*skillset.Cells, func() error, error) {
+	nothing := func() error { return nil }
+	cells := skillset.Machine(p.opts.Sandbox)
+	if !slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && cells.Lock(s.skill) }) {
+		return nil, nothing, nil
+	}
+	if err := cell.Available(); err != nil {
+		return nil, nothing, &host.ExitError{Code: host.ExitUsage, Err: fmt.Errorf("skills cannot be asked in cells: %w", err)}
+	}
+	cells, remove, err := cells.Furnish(workspace)
+	if err != nil {
+		return nil, nothing, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	return cells, remove, nil
+}

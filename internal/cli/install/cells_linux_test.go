@@ -1,0 +1,64 @@
+package install
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/testkit"
+)
+
+// With --sandbox all servers are asked in cells; without it, those that want one. What was
+// made for the cells is gone afterwards.
+func TestSandbox(t *testing.T) {
+	if err := cell.Available(); err != nil {
+		testkit.Missing(t, err.Error())
+	}
+	for _, c := range []struct {
+		name, file string
+		sandbox    bool
+		want       string // who is locked in
+	}{
+		{"nobody", twoExperts, false, ""},
+		{"all", twoExperts, true, "files web"},
+		{"who asks", strings.Replace(twoExperts, "command = \"files-server\"\n", "command = \"files-server\"\nsandbox = \"landlock\"\n", 1), false, "files"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("TMPDIR", t.TempDir())
+			b := newBench(t, c.file)
+			var mu sync.Mutex
+			locked := map[string]bool{}
+			opts := &Options{Host: b.host, Sandbox: c.sandbox, Discover: func(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skillset.Surroundings, note func(string)) (*expert.LockedSkill, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if around.Cells.Lock(s) {
+					locked[s.Name] = true
+					if info, err := os.Stat(around.Cells.Tmp); err != nil || info.Mode().Perm() != 0o700 || !around.Cells.OwnGates {
+						t.Errorf("cells %+v: %v", around.Cells, err)
+					}
+				}
+				return b.discover(ctx, s, pinned, around, note)
+			}}
+			if err := run(t.Context(), opts); err != nil {
+				t.Fatal(err)
+			}
+			var who []string
+			for _, name := range []string{"files", "web"} {
+				if locked[name] {
+					who = append(who, name)
+				}
+			}
+			if got := strings.Join(who, " "); got != c.want {
+				t.Errorf("locked in: %q, want %q", got, c.want)
+			}
+			if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+				t.Errorf("%v are left, %v", left, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/runtimes/docker"
+)
+
+// A pinner says by their content which images containers will stand on: a name can mean
+// another one tomorrow.
+type pinner struct {
+	unknown []string // names that the engine is asked about
+	ask     func(ctx context.Context, name string, from docker.Sources) (string, error)
+	close   func() error
+}
+
+// pinner connects to the engine if it will have to be asked. That comes before any skill is
+// started: nobody should run strangers' programs for a lockfile that cannot be written.
+// What was pinned before stays, unless everything is asked anew. A file that names the
+// content itself needs nothing.
+func (p *project) pinner(ctx context.Context, old *expert.Lock) (*pinner, error) {
+	by := &pinner{ask: p.opts.Pin, close: func() error { return nil }}
+	if p.config.Runtime != expert.DockerRuntime {
+		return by, nil
+	}
+	for _, name := range p.config.Images() {
+		if _, ok := old.Image(name); !expert.ImagePinned(name) && (!ok || p.opts.Update) {
+			by.unknown = append(by.unknown, name)
+		}
+	}
+	if len(by.unknown) == 0 || by.ask != nil {
+		return by, nil // nobody is asked unless there is something to ask
+	}
+	engine, err := docker.Connect(ctx, p.opts.Host.Getenv, p.opts.Host.Home)
+	if err != nil {
+		return nil, fmt.Errorf("the image %s cannot be pinned: %w; or write its digest behind its name, in [docker]", by.unknown[0], err)
+	}
+	by.ask, by.close = engine.Pin, engine.Close
+	return by, nil
+}
+
+// pinImages puts the pins into the lockfile.
+func (p *project) pinImages(ctx context.Context, by *pinner, lock, old *expert.Lock) error {
+	if old != nil {
+		// With the other runtime too: they are of a run with --runtime docker, and nothing
+		// has said that they are wrong.
+		for _, i := range stillNamed(p.config, old.Images) {
+			if !slices.Contains(by.unknown, i.Name) {
+				lock.Images = append(lock.Images, i)
+			}
+		}
+	}
+	for _, name := range by.unknown {
+		d := p.config.Docker
+		pinned, err := by.ask(ctx, name, docker.Sources{Mirrors: d.Mirrors, Offline: d.Offline, Fresh: p.opts.Update})
+		if err != nil {
+			return err
+		}
+		p.say("  %s: pinned to %s", name, pinned)
+		if before, ok := old.Image(name); ok && before != pinned {
+			p.say("  %s: ~ image: was %s", name, before)
+		}
+		lock.Images = append(lock.Images, expert.LockedImage{Name: name, Pinned: pinned})
+	}
+	return nil
+}
+
+// stillNamed are the pins of images that the file names, or that hold by default.
+func stillNamed(c *expert.Config, all []expert.LockedImage) (kept []expert.LockedImage) {
+	for _, name := range c.Images() {
+		for _, i := range all {
+			if i.Name == name {
+				kept = append(kept, i)
+			}
+		}
+	}
+	return kept
+}

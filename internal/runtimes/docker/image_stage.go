@@ -1,0 +1,238 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/packages"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
+)
+
+// Packages of skills are layers between a base and our own files, one for each package with
+// all that it needs. The image up to such a layer is a stage: it has a name of its own, so
+// that Experts with some skills in common share it, and a new perstack changes nothing in it.
+
+// skillsDir is where packages of skills are in an image.
+const skillsDir = "/skills"
+
+// mostLayers is what engines with overlay file systems take.
+const mostLayers = 125
+
+// leastMetered is the size of a layer that is worth a report of every tenth of it.
+const leastMetered = 1 << 20
+
+// A PackageSet is a package of a skill with all that it needs.
+type PackageSet struct {
+	Name    string // with its version, for people
+	Pin     packages.Pin
+	Program string // what runs it, which the base must have
+	// Fetch gets it for the platform of the base. It is called if there is no stage yet.
+	Fetch func(ctx context.Context, on packages.Platform, note func(string)) (packages.Installed, error)
+}
+
+// path is where the set is in the image: as in a store.
+func (s PackageSet) path() string { return path.Join(skillsDir, s.Pin.Kind, s.Pin.Digest) }
+
+// skips reports what of an installed package stays out of the image: links to programs that
+// nobody starts, and what a package manager notes about the machine it ran on.
+func (s PackageSet) skips(name string) bool {
+	dir, base := path.Split(name)
+	if s.Pin.Kind == "npm" {
+		return dir == "" && base != "node_modules" ||
+			path.Base(dir) == "node_modules" && strings.HasPrefix(base, ".")
+	}
+	return dir == "" && base != "site-packages" || dir == "site-packages/" && (base == "bin" || strings.HasPrefix(base, ".")) || base == "__pycache__" ||
+		strings.HasSuffix(dir, ".dist-info/") && slices.Contains([]string{"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"}, base)
+}
+
+// foundation returns what the image stands on: its base, with a stage for each set; nil if
+// it stands on nothing.
+func (e *Engine) foundation(ctx context.Context, spec ImageSpec, report func(event.Body)) (*base, error) {
+	if spec.Base == "" {
+		if len(spec.Sets) > 0 {
+			return nil, errors.New("packages of skills need an image with what runs them")
+		}
+		return nil, nil
+	}
+	under, err := e.base(ctx, spec.Base)
+	if err != nil {
+		return nil, err
+	}
+	under.name = cmp.Or(spec.BaseName, under.name)
+	// In one order, whoever asks: what comes below decides what stands on it.
+	sets := slices.SortedFunc(slices.Values(spec.Sets), func(a, b PackageSet) int { return cmp.Compare(a.path(), b.path()) })
+	sets = slices.CompactFunc(sets, func(a, b PackageSet) bool { return a.path() == b.path() })
+	if layers := len(under.layers) + len(sets) + 1; layers > mostLayers {
+		return nil, fmt.Errorf("the image %s with %d packages of skills would have %d layers, and engines take %d; spread the skills over several Experts, or use an image with fewer layers",
+			under.name, len(sets), layers, mostLayers)
+	}
+	for _, set := range sets {
+		if under, err = e.stage(ctx, &stagePlan{set: set, on: under, arch: e.Arch}, report); err != nil {
+			return nil, fmt.Errorf("add %s: %w", set.Name, err)
+		}
+	}
+	return under, nil
+}
+
+// A stagePlan is a stage before it is looked for: one more set than what it stands on.
+type stagePlan struct {
+	set  PackageSet
+	on   *base
+	arch string
+}
+
+// digest names the stage by what is pinned in it and what it stands on, not by the files:
+// they need not be on this machine for it to be found.
+func (s *stagePlan) digest() string {
+	sum := sha256.Sum256([]byte("packages 2 " + s.set.path() + " on " + s.on.id))
+	return hex.EncodeToString(sum[:])
+}
+
+func (s *stagePlan) labels() map[string]string {
+	return map[string]string{labelImage: s.digest(), labelFiles: "", labelBase: s.on.id, labelPackages: s.set.path()}
+}
+
+// stage returns the stage, and makes it if it does not exist.
+func (e *Engine) stage(ctx context.Context, s *stagePlan, report func(event.Body)) (*base, error) {
+	found, err := e.findStage(ctx, s)
+	if found != nil || err != nil {
+		return found, err
+	}
+	err = e.grow(ctx, s.on, tagOf(s.digest()), s.labels(), func(containerID string) error { return e.fill(ctx, containerID, s, report) })
+	if err != nil {
+		return nil, err
+	}
+	found, err = e.findStage(ctx, s)
+	if found == nil && err == nil {
+		err = errors.New("the engine has it, but not as it was given; update the engine")
+	}
+	return found, err
+}
+
+// findStage is like [Engine.find]: a name and labels alone are not enough.
+func (e *Engine) findStage(ctx context.Context, s *stagePlan) (*base, error) {
+	found, err := e.api.ImageInspect(ctx, tagOf(s.digest()))
+	switch {
+	case errdefs.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look for the image %s: %w", tagOf(s.digest()), err)
+	case !isOurs(found, s.arch, s.labels()) || !s.on.under(found):
+		return nil, nil
+	}
+	return &base{
+		name: s.on.name, id: found.ID, layers: found.RootFS.Layers, variables: found.Config.Env, python: s.on.python, staged: true,
+	}, nil
+}
+
+// fill puts the packages of a set into the container that will be the stage.
+func (e *Engine) fill(ctx context.Context, containerID string, s *stagePlan, report func(event.Body)) error {
+	var parents []string
+	for _, dir := range []string{skillsDir, path.Dir(s.set.path())} {
+		there, err := e.has(ctx, containerID, dir)
+		switch {
+		case err != nil:
+			return err
+		case there && !s.on.staged:
+			// It could be a link, and our files would go wherever that leads.
+			return fmt.Errorf("the image %s has %s already, where packages of skills go; use an image without", s.on.name, dir)
+		case !there:
+			parents = append(parents, dir)
+		}
+	}
+	if err := e.needProgram(ctx, containerID, s); err != nil {
+		return err
+	}
+	on, err := e.platform(ctx, containerID, s.on)
+	if err != nil {
+		return err
+	}
+	installed, err := s.set.Fetch(ctx, on, func(text string) { report(progress("building", text)) })
+	if err != nil {
+		return err
+	}
+	tree, err := archive.OpenTree(installed.Dir, s.set.path(), s.set.skips)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	plural := "s"
+	if installed.Packages == 1 {
+		plural = ""
+	}
+	report(progress("building", fmt.Sprintf("adding %s (%d package%s, %.1f MB)", s.set.Name, installed.Packages, plural, float64(tree.Size)/1e6)))
+	return e.send(ctx, containerID, func(w io.Writer) error {
+		if tree.Size >= leastMetered {
+			w = meter(w, "adding "+s.set.Name, tree.Size, report)
+		}
+		return tree.Write(w, parents...)
+	})
+}
+
+// needProgram looks for what runs a set where the container would look.
+func (e *Engine) needProgram(ctx context.Context, containerID string, s *stagePlan) error {
+	list, _ := strings.CutPrefix(s.on.env()[0], "PATH=")
+	for _, dir := range strings.Split(list, ":") {
+		if !path.IsAbs(dir) {
+			continue
+		}
+		if there, err := e.has(ctx, containerID, path.Join(dir, s.set.Program)); there || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the image %s has no %s in its PATH, which runs this package; use another in [docker]", s.on.name, s.set.Program)
+}
+
+// platform is what packages in the container have to be made for.
+func (e *Engine) platform(ctx context.Context, containerID string, on *base) (packages.Platform, error) {
+	libc := "glibc"
+	for _, f := range packages.LibcFiles() {
+		there, err := e.has(ctx, containerID, f.Path)
+		if err != nil {
+			return packages.Platform{}, err
+		}
+		if there {
+			libc = f.Libc
+			break
+		}
+	}
+	p := packages.PlatformOf("linux", e.Arch, libc)
+	p.Python = on.python
+	return p, nil
+}
+
+// has reports whether there is anything at a path of a container.
+func (e *Engine) has(ctx context.Context, containerID, at string) (bool, error) {
+	_, err := e.api.ContainerStatPath(ctx, containerID, client.ContainerStatPathOptions{Path: at})
+	if errdefs.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for %s in the image: %w", at, err)
+	}
+	return true, nil
+}
+
+// pythonOf is the version of Python that an image says it has, like 3.13.
+func pythonOf(variables []string) string {
+	for _, v := range variables {
+		if version, ok := strings.CutPrefix(v, "PYTHON_VERSION="); ok {
+			if parts := strings.Split(version, "."); len(parts) >= 2 && parts[0] == "3" {
+				return parts[0] + "." + parts[1]
+			}
+		}
+	}
+	return ""
+}

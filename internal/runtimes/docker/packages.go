@@ -1,0 +1,171 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/packages"
+	"github.com/perstack-go/perstack/internal/sandbox"
+)
+
+// A footing is what the container of a job stands on, before the engine is asked for it.
+type footing struct {
+	image    string // name, or empty for nothing
+	pinned   string // the same by its content; empty for an image of the user's that nobody fetches
+	packages []*expert.LockedPackage
+	squid    string // image of the proxy by its content; empty if it is ours
+}
+
+// footing finds everything that is wrong with it: packages that are not pinned, an image
+// that is not, and skills that no one image can run.
+func (r *Runtime) footing(job engine.Job) (f footing, err error) {
+	if f.packages, err = r.packages(job); err != nil {
+		return f, err
+	}
+	if r.Limits.Proxy == expert.ProxySquid {
+		if f.squid, err = r.pinOf("squidImage", r.Limits.SquidImage); err != nil {
+			return f, err
+		}
+	}
+	uses := func(manager string) bool {
+		return slices.ContainsFunc(f.packages, func(p *expert.LockedPackage) bool { return p.Manager == manager })
+	}
+	key, name := "nodeImage", r.Limits.NodeImage
+	switch {
+	case r.Limits.BaseImage != "" || len(f.packages) == 0:
+		f.image = r.Limits.BaseImage
+		return f, nil
+	case uses("npx") && uses("uvx"):
+		return f, errors.New("skills are packages of npx and of uvx, and one container cannot stand on nodeImage and pythonImage; name an image with both in [docker] with baseImage")
+	case uses("uvx"):
+		key, name = "pythonImage", r.Limits.PythonImage
+	}
+	f.image = name
+	f.pinned, err = r.pinOf(key, name)
+	return f, err
+}
+
+// packages are those that skills of the job are started from, each once, as the lockfile
+// has pinned them.
+func (r *Runtime) packages(job engine.Job) (all []*expert.LockedPackage, err error) {
+	seen := make(map[packages.Pin]bool)
+	for _, e := range r.experts(job) {
+		for _, k := range e.Skills {
+			if _, ok := k.Package(); !ok {
+				continue
+			}
+			fail := func(err error) ([]*expert.LockedPackage, error) {
+				return nil, fmt.Errorf("skill %q of %q: %w", k.Name, e.Key, err)
+			}
+			// Without a lock both are nil, and have nothing.
+			locked, _ := r.Lock.Expert(e.Key)
+			pinned, _ := locked.Skill(k.Name)
+			if pinned == nil || pinned.Package == nil || !pinned.Holds(k) {
+				return fail(errors.New("its package is not pinned, and only pinned ones go into an image; run: perstack install --runtime docker"))
+			}
+			pin, err := packages.PinOf(pinned.Package)
+			if err != nil {
+				return fail(err)
+			}
+			if !seen[pin] {
+				seen[pin] = true
+				all = append(all, pinned.Package)
+			}
+		}
+	}
+	return all, nil
+}
+
+// pinOf says by its content which image a setting names: as the file does, or else as the
+// lockfile does.
+func (r *Runtime) pinOf(key, name string) (string, error) {
+	if name == "" {
+		return "", fmt.Errorf("no image is named for it; name one in [docker] with %s", key)
+	}
+	want, err := parseReference(name)
+	if err == nil {
+		_, err = want.places(r.sources()) // a mirror that is none shows now
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s in [docker]: %w", key, err)
+	}
+	pinned, ok := r.Lock.Image(name)
+	if !ok {
+		return "", fmt.Errorf("the image %s (%s in [docker]) is not pinned: it could be another one tomorrow; run: perstack install --runtime docker, or write its digest behind it, like %s@sha256:…", name, key, name)
+	}
+	got, err := parsePinned(pinned)
+	// A lock must not have another image run than the one that everybody reads in the file.
+	if err == nil && got.id == "" && (got.name != want.name || got.tag != "" && got.tag != want.tag) {
+		err = fmt.Errorf("it is pinned to %s, which is another", pinned)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the image %s (%s in [docker]): %w; run: perstack install --runtime docker", name, key, err)
+	}
+	return pinned, nil
+}
+
+// usesPackages reports whether a skill of the job is started from a package.
+func (r *Runtime) usesPackages(job engine.Job) bool {
+	return slices.ContainsFunc(r.experts(job), func(e *expert.Expert) bool {
+		return slices.ContainsFunc(e.Skills, func(k *expert.Skill) bool { _, ok := k.Package(); return ok })
+	})
+}
+
+func (r *Runtime) sources() Sources {
+	return Sources{Mirrors: r.Limits.Mirrors, Offline: r.Limits.Offline}
+}
+
+// image makes the image of the container.
+func (r *Runtime) image(ctx context.Context, e *Engine, spec ImageSpec, f footing, report func(event.Body)) (id string, err error) {
+	spec.Base = f.image
+	if f.pinned != "" {
+		spec.BaseName = f.image
+		if spec.Base, err = r.obtain(ctx, e, f.image, f.pinned, report); err != nil {
+			return "", err
+		}
+	}
+	commands := sandbox.NewSupervisor() // it starts nothing until npm is needed
+	defer func() { err = errors.Join(err, commands.Close()) }()
+	store := &packages.Store{Dir: r.CacheDir, Commands: commands, Environ: r.Environ, Offline: r.Limits.Offline}
+	for _, p := range f.packages {
+		pin, err := packages.PinOf(p)
+		if err != nil {
+			return "", err
+		}
+		spec.Sets = append(spec.Sets, PackageSet{
+			Name:    expert.Package{Name: p.Name, Version: p.Version}.Spec(),
+			Pin:     pin,
+			Program: cmp.Or(map[string]string{"uvx": "python3"}[p.Manager], "node"),
+			Fetch: func(ctx context.Context, on packages.Platform, note func(string)) (packages.Installed, error) {
+				return store.Fetch(ctx, p, on, note)
+			},
+		})
+	}
+	return e.Image(ctx, spec, report)
+}
+
+// obtain returns the id of an image that the file names. A lockfile may come from another
+// machine, whose engine had an image that no registry has.
+func (r *Runtime) obtain(ctx context.Context, e *Engine, name, pinned string, report func(event.Body)) (string, error) {
+	id, err := e.obtain(ctx, pinned, r.sources(), report)
+	var absent *absentError
+	if errors.As(err, &absent) && name != pinned {
+		err = fmt.Errorf("the lockfile pins the image %s to the id %s, and this engine does not have that one; load it, or take what is here: run: perstack install --runtime docker --update", name, absent.id)
+	}
+	return id, err
+}
+
+// squid makes the image of the proxy.
+func (r *Runtime) squid(ctx context.Context, e *Engine, parts ImageSpec, f footing, report func(event.Body)) (string, error) {
+	base, err := r.obtain(ctx, e, r.Limits.SquidImage, f.squid, report)
+	if err != nil {
+		return "", fmt.Errorf("squidImage: %w", err)
+	}
+	return e.proxyImage(ctx, r.Limits.Proxy, base, parts, report)
+}

@@ -1,0 +1,200 @@
+package docker
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/store/memory"
+)
+
+// npm is watched by a process of our own, which is this program.
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	os.Exit(m.Run())
+}
+
+// pinnedTo is a lock that has a package for each of these skills, written expert/skill.
+func pinnedTo(t *testing.T, c *expert.Config, pinned map[string]*expert.LockedPackage, images ...expert.LockedImage) *expert.Lock {
+	t.Helper()
+	l := &expert.Lock{Images: images}
+	for _, e := range c.Experts {
+		locked := &expert.LockedExpert{Key: e.Key}
+		for _, k := range e.Servers() {
+			if p := pinned[e.Key+"/"+k.Name]; p != nil {
+				locked.Skills = append(locked.Skills, &expert.LockedSkill{Name: k.Name, Digest: k.Connection(), Package: p})
+			}
+		}
+		l.Experts = append(l.Experts, locked)
+	}
+	return l
+}
+
+// npmPackage is a package that needs nothing.
+func npmPackage(name, version string) *expert.LockedPackage {
+	const integrity = "sha512-" + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
+	return &expert.LockedPackage{Manager: "npx", Name: name, Version: version, Integrity: integrity, Tree: `{"lockfileVersion":3,"requires":true,"packages":{
+"":{"dependencies":{"` + name + `":"` + version + `"}},
+"node_modules/` + name + `":{"version":"` + version + `","integrity":"` + integrity + `"}
+}}
+`}
+}
+
+const leadAndAide = `
+[experts.lead]
+instruction = "x"
+delegates = ["aide"]
+[experts.lead.skills.memory]
+type = "mcpStdioSkill"
+command = "npx"
+args = ["-y", "memory@1.0.0"]
+[experts.aide]
+instruction = "x"
+[experts.aide.skills.notes]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "memory"
+[experts.aide.skills.clock]
+type = "mcpStdioSkill"
+command = "npx"
+packageName = "clock"
+[experts.stranger]
+instruction = "x"
+[experts.stranger.skills.other]
+type = "mcpStdioSkill"
+command = "uvx"
+packageName = "other@1.0.0"
+`
+
+func parsed(t *testing.T, text string) *expert.Config {
+	t.Helper()
+	c, problems := expert.Parse("perstack.toml", []byte(text))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// What a job stands on is known, and found to be in order, before any engine is asked.
+func TestFooting(t *testing.T) {
+	config := parsed(t, leadAndAide)
+	all := map[string]*expert.LockedPackage{
+		"lead/memory": npmPackage("memory", "1.0.0"), "aide/notes": npmPackage("memory", "1.0.0"), "aide/clock": npmPackage("clock", "2.0.0"),
+		"stranger/other": {Manager: "uvx", Name: "other", Version: "1.0.0"},
+	}
+	pin := expert.LockedImage{Name: "node:24", Pinned: "node:24@" + someDigest}
+	limits := expert.Docker{NodeImage: "node:24", PythonImage: "python@" + someDigest}
+	lead, _ := config.Lookup("lead")
+	stranger, _ := config.Lookup("stranger")
+	for name, test := range map[string]struct {
+		job    *expert.Expert
+		lock   *expert.Lock
+		change func(*expert.Docker)
+		want   string // or part of an error after !
+	}{
+		"node":               {lead, pinnedTo(t, config, all, pin), nil, "node:24 = node:24@" + someDigest + " memory clock"},
+		"python":             {stranger, pinnedTo(t, config, all), nil, "python@" + someDigest + " = python@" + someDigest + " other"},
+		"pinned by the file": {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.NodeImage = "node@" + otherDigest }, "node@" + otherDigest + " = node@" + otherDigest + " memory clock"},
+		"an id":              {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.NodeImage = someDigest }, someDigest + " = " + someDigest + " memory clock"},
+		"the file wins": {lead, pinnedTo(t, config, all, expert.LockedImage{Name: "node@" + otherDigest, Pinned: "node@" + someDigest}),
+			func(d *expert.Docker) { d.NodeImage = "node@" + otherDigest }, "node@" + otherDigest + " = node@" + otherDigest + " memory clock"},
+		"a base image": {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.BaseImage = "tools:1" }, "tools:1 =  memory clock"},
+		"both on a base": {both(t, config), pinnedTo(t, config, all), func(d *expert.Docker) { d.BaseImage = "tools:1" },
+			"tools:1 =  memory clock other"},
+		"squid": {lead, pinnedTo(t, config, all, pin, expert.LockedImage{Name: "squid", Pinned: "squid@" + otherDigest}),
+			func(d *expert.Docker) { d.Proxy, d.SquidImage = expert.ProxySquid, "squid" }, "node:24 = node:24@" + someDigest + " memory clock, squid@" + otherDigest},
+
+		"both":               {both(t, config), pinnedTo(t, config, all, pin), nil, "!name an image with both in [docker] with baseImage"},
+		"no lock":            {lead, nil, nil, `!skill "memory" of "lead": its package is not pinned, and only pinned ones go into an image; run: perstack install`},
+		"not in the lock":    {lead, pinnedTo(t, config, map[string]*expert.LockedPackage{"lead/memory": all["lead/memory"]}, pin), nil, `!skill "notes" of "aide": its package is not pinned`},
+		"another package":    {lead, pinnedTo(t, config, map[string]*expert.LockedPackage{"lead/memory": npmPackage("evil", "1.0.0")}, pin), nil, "!its package is not pinned"},
+		"a broken tree":      {lead, pinnedTo(t, config, map[string]*expert.LockedPackage{"lead/memory": {Manager: "npx", Name: "memory", Version: "1.0.0", Tree: "{}"}}, pin), nil, "!run: perstack install"},
+		"no version of uv":   {stranger, pinnedTo(t, config, map[string]*expert.LockedPackage{"stranger/other": {Manager: "uvx", Name: "other"}}), nil, "!its package is not pinned"},
+		"no pin":             {lead, pinnedTo(t, config, all), nil, "!the image node:24 (nodeImage in [docker]) is not pinned"},
+		"a pin of another":   {lead, pinnedTo(t, config, all, expert.LockedImage{Name: "node:24", Pinned: "evil:24@" + someDigest}), nil, "!which is another"},
+		"a pin of no digest": {lead, pinnedTo(t, config, all, expert.LockedImage{Name: "node:24", Pinned: "node:24"}), nil, "!is not pinned"},
+		"another tag":        {lead, pinnedTo(t, config, all, expert.LockedImage{Name: "node:24", Pinned: "node:6@" + someDigest}), nil, "!which is another"},
+		"no image":           {stranger, pinnedTo(t, config, all), func(d *expert.Docker) { d.PythonImage = "" }, "!name one in [docker] with pythonImage"},
+		"an option":          {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.NodeImage = "--x" }, "!is not the name of an image"},
+		"no mirror":          {lead, pinnedTo(t, config, all, pin), func(d *expert.Docker) { d.Mirrors = []string{"http://x"} }, "!is not the address of a registry"},
+		"no pin of squid":    {lead, pinnedTo(t, config, all, pin), func(d *expert.Docker) { d.Proxy, d.SquidImage = expert.ProxySquid, "squid" }, "!squidImage in [docker]) is not pinned"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Runtime{Config: config, Lock: test.lock, Limits: limits}
+			if test.change != nil {
+				test.change(&r.Limits)
+			}
+			f, err := r.footing(engine.Job{Expert: test.job})
+			if message, fails := strings.CutPrefix(test.want, "!"); fails {
+				if err == nil || !strings.Contains(err.Error(), message) {
+					t.Errorf("%+v, error %v", f, err)
+				}
+				return
+			}
+			got := f.image + " = " + f.pinned
+			for _, p := range f.packages {
+				got += " " + p.Name
+			}
+			if f.squid != "" {
+				got += ", " + f.squid
+			}
+			if err != nil || got != test.want {
+				t.Errorf("%s, %v, want %s", got, err, test.want)
+			}
+		})
+	}
+	// Nothing changes for a job without packages.
+	r := &Runtime{Config: parsed(t, "[experts.plain]\ninstruction = \"x\"\n"), Limits: limits}
+	plain, _ := r.Config.Lookup("plain")
+	if f, err := r.footing(engine.Job{Expert: plain}); err != nil || f.image != "" || f.pinned != "" || r.usesPackages(engine.Job{Expert: plain}) {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// The run inside is told where packages are, what to trust, and how skills are kept apart.
+func TestDocumentOfPackages(t *testing.T) {
+	config := parsed(t, leadAndAide+"[experts.plain]\ninstruction = \"x\"\n")
+	lead, _ := config.Lookup("lead")
+	plain, _ := config.Lookup("plain")
+	secrets := func(...string) map[string]string { return nil }
+	r := &Runtime{Config: config, Lock: pinnedTo(t, config, nil), Secrets: secrets, SharedCell: true}
+	d := r.document(engine.Job{Expert: lead}, &Site{}, SiteSpec{Proxy: expert.ProxySquid})
+	if c := d.Confines; c.Packages != "/skills" || c.Roots != "/etc/ssl/certs/ca-certificates.crt" || !c.SharedCell || !c.Tokenless || d.Lock == nil {
+		t.Errorf("%+v", c)
+	}
+	r = &Runtime{Config: config, Secrets: secrets}
+	if c := r.document(engine.Job{Expert: plain}, &Site{}, SiteSpec{}).Confines; c.Packages != "" || c.SharedCell || c.Tokenless {
+		t.Errorf("%+v", c)
+	}
+}
+
+// both is an Expert that reaches packages of both kinds.
+func both(t *testing.T, c *expert.Config) *expert.Expert {
+	t.Helper()
+	lead, _ := c.Lookup("lead")
+	e := *lead
+	e.Delegates = append(slices.Clone(e.Delegates), "stranger")
+	return &e
+}
+
+// A run whose packages are not pinned ends before it has asked for an engine.
+func TestRunWithoutPins(t *testing.T) {
+	config := parsed(t, leadAndAide)
+	lead, _ := config.Lookup("lead")
+	dir, _, _ := someone(t)
+	r := &Runtime{
+		Config: config, Store: memory.New(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Workspace: dir,
+		Limits: expert.DefaultDocker(), Getenv: func(string) string { t.Error("the engine is looked for"); return "" },
+	}
+	_, err := r.Run(t.Context(), engine.Job{ID: stageJob, Expert: lead, Input: engine.Input{Query: "x"}}, engine.Listener{})
+	failed, ok := errors.AsType[*engine.Error](err)
+	if !ok || failed.Kind != engine.KindInput || !strings.Contains(err.Error(), "run: perstack install") {
+		t.Errorf("error %v", err)
+	}
+}

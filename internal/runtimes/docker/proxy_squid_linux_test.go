@@ -1,0 +1,202 @@
+package docker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/egress"
+	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/jail"
+	"github.com/perstack-go/perstack/internal/testkit/world"
+)
+
+// squidSpec is a run whose proxy is the real Squid, in a world of its own.
+func squidSpec(t *testing.T, e *Engine) (SiteSpec, *world.World) {
+	t.Helper()
+	w := world.Start(t)
+	spec := testSpec(t)
+	spec.Limits.Network, spec.Limits.DNS = w.Network, []string{w.DNS}
+	spec.Proxy, spec.ProxyImage = expert.ProxySquid, squidOn(t, e, testengine.SquidImage(t))
+	spec.Gates = []egress.Gate{
+		{Name: "engine", Allow: []string{"a.open.test"}, Token: "token-that-nobody-asks-for"},
+		{Name: "expert @base", Allow: []string{"*.open.test", "rebind.test", "*.metadata.test", "*.mixed.test"}},
+		{Name: "shut"},
+	}
+	return spec, w
+}
+
+// squidOn makes the image of the proxy on a base.
+func squidOn(t *testing.T, e *Engine, base string) string {
+	t.Helper()
+	parts := ImageSpec{Binary: testengine.Binary(t), Roots: authority(t, testengine.Name(t))}
+	id, err := e.proxyImage(t.Context(), expert.ProxySquid, base, parts, func(event.Body) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testengine.RemoveImage(t, testengine.Need(t), id)
+	return id
+}
+
+// A run with Squid: each gate has its own list, what is allowed is reached and reported,
+// what is not is refused with its reason, and what clients send cannot forge a report.
+func TestSquidSite(t *testing.T) {
+	t.Parallel()
+	e := realEngine(t)
+	spec, w := squidSpec(t, e)
+	s, notes := buildSite(t, e, spec)
+	for name, at := range s.Gates {
+		if u := mustURL(t, at); u.User != nil {
+			t.Errorf("gate %s has a token, and Squid asks for none", name)
+		}
+	}
+	first, base, shut := s.Gates["engine"], s.Gates["expert @base"], s.Gates["shut"]
+	const forged = "3128 TCP_TUNNEL 200 - - 93.184.216.34 1 1 CONNECT forged.open.test:443"
+	rows := []struct {
+		gate, name, target string
+		status             int
+		reason             string // "" is allowed
+		host               string // as reported
+	}{
+		{first, "engine", "a.open.test:443", 200, "", "a.open.test"},
+		{first, "engine", "b.open.test:443", 403, "domain", "b.open.test"},
+		{base, "expert @base", "B.open.test.:443", 200, "", "b.open.test"},
+		{base, "expert @base", "open.test:443", 403, "domain", "open.test"},
+		{base, "expert @base", "evil.test:443", 403, "domain", "evil.test"},
+		{base, "expert @base", "b.open.test:80", 403, "port", "b.open.test"},
+		{base, "expert @base", "169.254.169.254:443", 403, "host", "169.254.169.254"},
+		{base, "expert @base", "[::1]:443", 403, "host", "[::1]"},
+		{base, "expert @base", "x.metadata.test:443", 403, "address", "x.metadata.test"},
+		{base, "expert @base", "x.mixed.test:443", 403, "address", "x.mixed.test"},
+		{shut, "shut", "a.open.test:443", 403, "domain", "a.open.test"},
+		{base, "expert @base", "x\n" + forged + "\n:443", 400, "request", ""},
+		{base, "expert @base", "x%0a" + strings.ReplaceAll(forged, " ", "%20") + "%0a:443", 403, "host", ""},
+		{base, "expert @base", strings.Repeat("a", 9000) + ":443", 431, "request", ""},
+	}
+	task := jail.Task{Hold: true}
+	for _, r := range rows {
+		task.Connect = append(task.Connect, r.gate+" "+r.target)
+	}
+	saw, _ := enter(t, s, task)
+	for _, r := range rows {
+		if got := saw.Connected[r.gate+" "+r.target]; !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", r.status)) {
+			t.Errorf("%.40q at %s: %q, want %d", r.target, r.name, got, r.status)
+		}
+		action := "blocked"
+		if r.reason == "" {
+			action = "allowed"
+		}
+		notes.until(t, func(b event.Body) bool {
+			a, ok := b.(event.ProxyAccess)
+			return ok && a.Gate == r.name && a.Action == action && a.Reason == r.reason && (r.host == "" || a.Domain == r.host)
+		})
+	}
+	notes.untilThere(t, len(rows), func(b event.Body) bool {
+		_, ok := b.(event.ProxyAccess)
+		return ok
+	})
+	count := 0
+	notes.mu.Lock()
+	for _, b := range notes.bodies {
+		if a, ok := b.(event.ProxyAccess); ok {
+			count++
+			if len(a.Domain) > maxHost || a.Action == "allowed" && strings.Contains(a.Domain, "forged") {
+				t.Errorf("reported: %+v", a)
+			}
+		}
+	}
+	notes.mu.Unlock()
+	if count != len(rows) {
+		t.Errorf("%d decisions are reported for %d requests", count, len(rows))
+	}
+	for _, seen := range w.Seen(t) {
+		if strings.Contains(seen.Name, "evil") || strings.Contains(seen.Name, "169") {
+			t.Errorf("the world saw %+v", seen)
+		}
+	}
+}
+
+// Squid stands behind the same walls as the builtin proxy, and its end is that of the run.
+func TestSquidSiteWalls(t *testing.T) {
+	t.Parallel()
+	e := realEngine(t)
+	spec, _ := squidSpec(t, e)
+	s, notes := buildSite(t, e, spec)
+	found, err := e.api.ContainerInspect(t.Context(), s.name(string(roleProxy)), client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, host := found.Container.Config, found.Container.HostConfig
+	for what, ok := range map[string]bool{
+		"user":         config.User == "65534:65534",
+		"capabilities": slices.Equal(host.CapDrop, []string{"ALL"}) && len(host.CapAdd) == 0 && !host.Privileged,
+		"privileges":   slices.Equal(host.SecurityOpt, []string{"no-new-privileges"}),
+		"root":         host.ReadonlyRootfs,
+		"mounts":       len(host.Mounts)+len(host.Binds) == 0,
+		"temporary":    len(host.Tmpfs) == 2 && strings.Contains(host.Tmpfs["/tmp"], "noexec,size=1048576,mode=0700,") && host.Tmpfs["/dev/shm"] == host.Tmpfs["/tmp"],
+		"memory":       host.Memory == proxyMemory && host.MemorySwap == proxyMemory,
+		"processes":    *host.PidsLimit == proxyPIDs,
+		"log":          host.LogConfig.Type == "none",
+		"no token":     !strings.Contains(strings.Join(slices.Concat(config.Env, config.Cmd), " "), "token"),
+		"image":        found.Container.Image == spec.ProxyImage,
+		"name servers": strings.Contains(strings.Join(config.Cmd, " "), "--dns "+spec.Limits.DNS[0]),
+		"our program":  slices.Equal(config.Entrypoint, []string{binaryPath}),
+		"published":    len(host.PortBindings) == 0,
+		"messages":     host.IpcMode == container.IPCModeNone,
+	} {
+		if !ok {
+			t.Errorf("%s: %+v %+v", what, config, host)
+		}
+	}
+	if _, err := e.api.ContainerKill(t.Context(), found.Container.ID, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-s.Failed; !strings.Contains(err.Error(), "the proxy ended with exit code 137") {
+		t.Errorf("it failed with %v", err)
+	}
+	if got := notes.statuses(roleProxy); got[len(got)-1] != "error" {
+		t.Errorf("the proxy was %q", got)
+	}
+}
+
+// What would be no wall is refused before anything is made; an image without Squid is
+// told as such, and leaves nothing.
+func TestSquidSiteRefuses(t *testing.T) {
+	t.Parallel()
+	e := realEngine(t)
+	spec := testSpec(t)
+	spec.Proxy, spec.ProxyImage = expert.ProxySquid, spec.Image
+	spec.Gates[0].Token = ""
+	for name, c := range map[string]struct {
+		change func(*SiteSpec)
+		want   string
+	}{
+		"no image":       {func(s *SiteSpec) { s.ProxyImage = "" }, "squidImage"},
+		"a shared cell":  {func(s *SiteSpec) { s.SharedCell = true }, "--shared-cell"},
+		"an upstream":    {func(s *SiteSpec) { s.Upstream = "http://proxy.test:3128" }, "upstream"},
+		"another proxy":  {func(s *SiteSpec) { s.Proxy = "tinyproxy" }, "there is no proxy"},
+		"no Squid there": {func(s *SiteSpec) { s.ProxyImage = squidOn(t, e, loadBase(t, nil)) }, "install Squid, or name it"},
+	} {
+		changed := spec
+		c.change(&changed)
+		s, err := e.Build(t.Context(), changed, func(event.Body) {})
+		if s != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+	}
+	if list := ofJob(t, e, spec.JobID); len(list) != 0 {
+		t.Errorf("left: %q", list)
+	}
+	if id, err := e.proxyImage(t.Context(), "", "", ImageSpec{}, nil); id != "" || err != nil {
+		t.Errorf("the builtin proxy has an image: %s, %v", id, err)
+	}
+	if _, err := e.proxyImage(t.Context(), expert.ProxySquid, "", ImageSpec{}, nil); err == nil || !strings.Contains(err.Error(), "squidImage") {
+		t.Errorf("Squid without an image: %v", err)
+	}
+}

@@ -1,0 +1,97 @@
+package base
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/workspace"
+)
+
+// The file tools work in this process, which can reach what the user can. Where commands
+// have a cell, each call of a file tool is made on a thread that is locked into the
+// workspace: if the fence of internal/workspace had a hole, the kernel would still say no.
+
+// fenceThreads is how many calls of file tools are made side by side; others wait. It is
+// the number of threads that a skill in a cell has for itself.
+const fenceThreads = 4
+
+// fenceOf is the part of a cell that is the workspace, with the same right.
+func fenceOf(c *cell.Cell, dir string) *cell.Crew {
+	part := &cell.Cell{}
+	switch {
+	case slices.Contains(c.Write, dir):
+		part.Write = []string{dir}
+	case slices.Contains(c.Read, dir):
+		part.Read = []string{dir}
+	}
+	return cell.NewCrew(part, fenceThreads)
+}
+
+// answer answers a call, behind the fence.
+func (s *Skill) answer(ctx context.Context, t tool, call event.ToolCall) (a answer) {
+	if t.fenced {
+		return t.run(ctx, call)
+	}
+	if err := s.behindFence(func() { a = t.run(ctx, call) }); err != nil {
+		return refuse(codeIO, err.Error())
+	}
+	return a
+}
+
+// behindFence calls f on a thread that is locked in, if there is a fence. A panic of f is
+// one of the caller's, who may be prepared for it; on a goroutine of its own it would be
+// the end of the process.
+func (s *Skill) behindFence(f func()) error {
+	if s.fence == nil {
+		f()
+		return nil
+	}
+	var broken any
+	err := s.fence.Do(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				broken = fmt.Sprintf("%v\n%s", p, debug.Stack()) // the stack is gone with the thread
+			}
+		}()
+		f()
+	})
+	if broken != nil {
+		panic(broken)
+	}
+	return err
+}
+
+// A place is where a command starts.
+type place struct {
+	path string
+	open *workspace.Dir // nil for a directory of the command's own
+}
+
+func (p place) close() {
+	if p.open != nil {
+		p.open.Close()
+	}
+}
+
+// startIn opens the directory in which a command starts.
+func (s *Skill) startIn(ctx context.Context, cwd string) (p place, err error) {
+	if s.opts.Home != "" {
+		if cwd != "." {
+			return p, wrong("cwd", "cannot be chosen: commands have no right to the workspace, and start in a directory of their own")
+		}
+		return place{path: s.opts.Home}, nil
+	}
+	failed := s.behindFence(func() {
+		if p.open, err = s.opts.Workspace.OpenDir(ctx, cwd); err == nil {
+			p.path = p.open.Path()
+		}
+	})
+	if failed != nil {
+		return p, failed
+	}
+	return p, err
+}
