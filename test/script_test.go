@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
@@ -33,7 +34,9 @@ var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "s
 //	llm FILE [PROVIDER]       starts a scripted model server; the variables of the provider, else of
 //	                          anthropic, lead to it
 //
-// The program evilmcp, an MCP server in many bad modes, is in the PATH.
+// The program evilmcp, an MCP server in many bad modes, is in the PATH. The condition
+// [cells] holds where the kernel keeps cells; in CI a script that asks for it fails where
+// it does not.
 func TestScripts(t *testing.T) {
 	evilmcp := filepath.Dir(evil.Program(t))
 	races, err := exec.LookPath(watched)
@@ -44,6 +47,7 @@ func TestScripts(t *testing.T) {
 		Dir:                "testdata/script",
 		RequireUniqueNames: true,
 		UpdateScripts:      *testkit.Update,
+		Condition:          condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			path := []string{evilmcp, env.Getenv("PATH")}
@@ -63,6 +67,17 @@ func TestScripts(t *testing.T) {
 			"llm":        startLLM,
 		},
 	})
+}
+
+func condition(name string) (bool, error) {
+	if name != "cells" {
+		return false, fmt.Errorf("there is no condition [%s]", name)
+	}
+	err := cell.Available()
+	if err != nil && os.Getenv("CI") != "" {
+		return false, fmt.Errorf("missing in CI: %w", err)
+	}
+	return err == nil, nil
 }
 
 // events decodes the last standard output.

@@ -28,12 +28,17 @@ const provider = "api.anthropic.com"
 // marker is a part of every secret of the matrix.
 const marker = "cAnArY7f3E91xQ"
 
-var phases = []string{"fresh", "resumed", "forked"}
+// phases are the runs of the matrix. In the last one there are no cells: what holds there
+// is the wall alone, which must not lean on them.
+var phases = []string{"fresh", "resumed", "forked", sharedPhase}
+
+const sharedPhase = "shared"
 
 // groups are the parts of the matrix: who probes, with which gate.
 var groups = []struct{ name, gate string }{
 	{probe.GroupWall, hatch.GateName("prober", expert.BaseSkill)},
 	{probe.GroupSkill, hatch.GateName("prober", "other")},
+	{probe.GroupEach, hatch.GateName("prober", "twin")},
 	{probe.GroupDried, hatch.GateName("dried", expert.BaseSkill)},
 }
 
@@ -48,8 +53,8 @@ type matrix struct {
 }
 
 // TestEgressMatrix tries every way out, and every way to secrets and to power, from inside
-// a fresh, a resumed and a forked run: as a command, as a skill, and as a delegate's
-// command that may reach nothing. Each row asserts on what came of it inside, on the
+// a fresh, a resumed and a forked run, and from one without cells: as a command, as skills,
+// and as a delegate's command that may reach nothing. Each row asserts on what came of it inside, on the
 // proxyAccess events of the journal, and on what the servers outside saw.
 func TestEgressMatrix(t *testing.T) {
 	m := newMatrix(t)
@@ -57,6 +62,7 @@ func TestEgressMatrix(t *testing.T) {
 	m.phase("fresh", "prober", "go fresh", "--job-id", job)
 	m.phase("resumed", "prober", "go resumed", "--continue-job", job)
 	m.phase("forked", "prober", "go forked", "--continue-job", job, "--resume-from", m.firstCheckpoint())
+	m.phase(sharedPhase, "prober", "go "+sharedPhase, "--continue-job", job, "--shared-cell")
 
 	m.print()
 	for _, phase := range phases {
@@ -83,6 +89,7 @@ func newMatrix(t *testing.T) *matrix {
 	tag := strings.ToLower(rand.Text()[:8])
 	config := probe.Config{Tag: tag}
 	domains := string(encode(t, config.Allowed()))
+	twin := string(encode(t, probe.Config{Tag: twinTag(tag)}.Allowed()))
 	limits := probe.Limits{Memory: 512 << 20, PIDs: 100, Tmp: 24 << 20, Cache: 16 << 20}
 	secret := func(name string) string { return name + "-" + marker + rand.Text() }
 	p := newProject(t, fmt.Sprintf("memory = %d\nmemoryReservation = %d\npids = %d\ntmpSize = %d\ncacheSize = %d\n", limits.Memory, 64<<20, limits.PIDs, limits.Tmp, limits.Cache), map[string]string{
@@ -100,6 +107,12 @@ type = "mcpStdioSkill"
 command = "/workspace/probed"
 args = ["mcp", "skill.json"]
 allowedDomains = ["` + otherHost(tag) + `"]
+[experts.prober.skills.twin]
+type = "mcpStdioSkill"
+command = "/workspace/probed"
+args = ["mcp", "each.json"]
+toolPrefix = true
+allowedDomains = ` + twin + `
 [experts.dried]
 description = "Tries without any domain."
 instruction = "You are the dried one."
@@ -114,8 +127,12 @@ instruction = "You are the dried one."
 	m := &matrix{project: p, host: listenAsHost(t), tag: tag, configs: map[string]probe.Config{}, results: map[string][]probe.Result{}, events: map[string][]event.Event{}}
 	for _, phase := range phases {
 		for _, g := range groups {
+			own := tag
+			if g.name == probe.GroupEach {
+				own = twinTag(tag)
+			}
 			m.configs[phase+g.name] = probe.Config{
-				Tag: tag, Phase: phase, Group: g.name,
+				Tag: own, Phase: phase, Group: g.name, Cells: phase != sharedPhase,
 				Web: p.world.Web.String(), LLM: p.world.LLMAddr.String(), Trap: p.world.Trap.String(), DNS: p.world.DNS,
 				Provider: provider, Other: otherHost(tag), Machine: m.host.addresses, Port: m.host.port,
 				Marker: probe.Flip([]byte(marker)), Limits: limits, Out: "results-" + phase + "-" + g.name + ".json",
@@ -125,6 +142,9 @@ instruction = "You are the dried one."
 	p.world.Play(t, provider, p.keyed(matrixScript(t)))
 	return m
 }
+
+// twinTag is the tag of the skill that tries everything: its names are asked for anew.
+func twinTag(tag string) string { return tag + "t" }
 
 // otherHost is one that only the skill may reach.
 func otherHost(tag string) string { return "other-" + tag + ".open.test" }
@@ -156,7 +176,8 @@ func matrixScript(t *testing.T) string {
 	}
 	// A fork begins behind results of the fresh run: what is new in it counts first.
 	for _, phase := range phases {
-		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"phase %s\"\n%s", phase, call(t, "dried", map[string]any{"query": "dry " + phase}))
+		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"by each in %s\"\n%s", phase, call(t, "dried", map[string]any{"query": "dry " + phase}))
+		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"by wall in %s\"\n%s", phase, call(t, "twin__probe", map[string]any{})) // alone: others go to the limits
 		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the dried one\"\ncontains = \"dry %s\"\n%s", phase, command(t, "./probed", "run", "dried.json"))
 		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the dried one\"\ncontains = \"phase %s\"\ntext = \"parched %s\"\n", phase, phase)
 		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"parched %s\"\ntext = \"All tried.\"\n", phase)
@@ -217,14 +238,22 @@ func (m *matrix) result(phase, group, row string) probe.Result {
 // print is the table of all rows.
 func (m *matrix) print() {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%-28s %-22s %-52s %-18s %-10s %-10s %-10s\n", "row", "promise", "what", "required", phases[0], phases[1], phases[2])
+	fmt.Fprintf(&b, "\n%-6s %-28s %-22s %-52s %-18s %-18s", "who", "row", "promise", "what", "required in cells", "without")
+	for _, phase := range phases {
+		fmt.Fprintf(&b, " %-10s", phase)
+	}
+	b.WriteByte('\n')
 	count := 0
 	for _, g := range groups {
-		for _, row := range probe.Rows(m.configs[phases[0]+g.name]) {
-			fmt.Fprintf(&b, "%-28s %-22s %-52.52s %-18s", row.ID, row.Promise, row.What, strings.Join(row.Want, "|"))
+		without := probe.Rows(m.configs[sharedPhase+g.name])
+		for i, row := range probe.Rows(m.configs[phases[0]+g.name]) {
+			fmt.Fprintf(&b, "%-6s %-28s %-22s %-52.52s %-18s %-18s", g.name, row.ID, row.Promise, row.What, strings.Join(row.Want, "|"), strings.Join(without[i].Want, "|"))
 			for _, phase := range phases {
 				got := m.result(phase, g.name, row.ID)
 				mark := ""
+				if phase == sharedPhase {
+					row = without[i]
+				}
 				if !row.Holds(got) {
 					mark = " !!"
 				}
@@ -270,7 +299,11 @@ func (m *matrix) checkEvents(phase, group, gate string) {
 					line = "allowed " + host
 				}
 			}
-			at := slices.IndexFunc(events, func(e event.ProxyAccess) bool { return isEvent(e, line) })
+			// Without the token may also be others who try.
+			at := slices.IndexFunc(events, func(e event.ProxyAccess) bool { return isEvent(e, line) && e.Reason != "token" })
+			if at < 0 {
+				at = slices.IndexFunc(events, func(e event.ProxyAccess) bool { return isEvent(e, line) })
+			}
 			if at < 0 {
 				m.t.Errorf("%s: %s: the journal has no event %q", phase, row.ID, line)
 				continue
@@ -280,15 +313,27 @@ func (m *matrix) checkEvents(phase, group, gate string) {
 	}
 	foreign := 0
 	for _, e := range events {
-		if group != probe.GroupWall && isEvent(e, "blocked token") {
-			foreign++ // the row gates of the group wall, which tries every door
+		if isEvent(e, "blocked token") {
+			foreign++ // the row gates of others, which tries every door
 			continue
 		}
 		m.t.Errorf("%s: an event of %s that no row explains: %+v", phase, gate, e)
 	}
-	if foreign != 0 && foreign != probe.TriesPerGate {
-		m.t.Errorf("%s: %s was tried %d times by others, want %d", phase, gate, foreign, probe.TriesPerGate)
+	if want := foreignTries(phase, group); foreign != want {
+		m.t.Errorf("%s: %s was tried %d times by others, want %d", phase, gate, foreign, want)
 	}
+}
+
+// foreignTries is how often others have tried the door of a group: in cells they do not
+// get so far.
+func foreignTries(phase, group string) int {
+	switch {
+	case phase != sharedPhase:
+		return 0
+	case group == probe.GroupWall || group == probe.GroupEach: // not its own
+		return probe.TriesPerGate
+	}
+	return 2 * probe.TriesPerGate
 }
 
 // checkEngineGate looks at the door of the engine: it was used for the provider and for
@@ -308,8 +353,8 @@ func (m *matrix) checkEngineGate(phase string) {
 			m.t.Errorf("%s: the engine's door: %+v", phase, b)
 		}
 	}
-	if allowed == 0 || foreign != probe.TriesPerGate {
-		m.t.Errorf("%s: the engine's door was used %d times, and tried by others %d times, want %d", phase, allowed, foreign, probe.TriesPerGate)
+	if want := foreignTries(phase, "engine"); allowed == 0 || foreign != want {
+		m.t.Errorf("%s: the engine's door was used %d times, and tried by others %d times, want %d", phase, allowed, foreign, want)
 	}
 }
 

@@ -35,7 +35,8 @@ type project struct {
 	env   []string
 	key   string // of the provider
 	jobs  []string
-	keeps bool // the workspace stays ours, also if we are root
+	keeps bool     // the workspace stays ours, also if we are root
+	flags []string // of every run
 }
 
 // newProject writes the files of a project. The probe is in it as probed. settings are
@@ -51,7 +52,13 @@ func (p *project) fill(settings string, files map[string]string) {
 	t := p.t
 	t.Helper()
 	w := need(t)
+	if p.world != nil { // it has one of its own
+		w = p.world
+	}
 	p.world, p.dir, p.key = w, t.TempDir(), "sk-ant-"+rand.Text()
+	if strings.Contains(settings, `proxy = "squid"`) {
+		p.flags = []string{"--proxy", "squid"}
+	}
 	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=" + p.key, "PERSTACK_CA_CERTS=" + w.CA}
 	for _, name := range []string{"DOCKER_HOST", "DOCKER_CONTEXT", "TMPDIR"} {
 		if value := os.Getenv(name); value != "" {
@@ -129,7 +136,7 @@ func (p *project) command(args ...string) *exec.Cmd {
 // run calls perstack run in the runtime docker.
 func (p *project) run(args ...string) outcome {
 	p.t.Helper()
-	return p.perstack(append([]string{"run", "--runtime", "docker"}, args...)...)
+	return p.perstack(append(append([]string{"run", "--runtime", "docker"}, p.flags...), args...)...)
 }
 
 // perstack calls perstack and waits for it.
@@ -201,7 +208,7 @@ type started struct {
 // start calls perstack run in the runtime docker and does not wait.
 func (p *project) start(args ...string) *started {
 	p.t.Helper()
-	s := &started{Cmd: p.command(append([]string{"run", "--runtime", "docker"}, args...)...), t: p.t}
+	s := &started{Cmd: p.command(append(append([]string{"run", "--runtime", "docker"}, p.flags...), args...)...), t: p.t}
 	s.cond = sync.NewCond(&s.mu)
 	out, err := s.StdoutPipe()
 	if err != nil {

@@ -79,6 +79,31 @@ func RemoveImage(tb testing.TB, api *client.Client, image string) {
 	})
 }
 
+// RemoveAbove removes the images that perstack has made on top of one, when the test ends.
+// The image must be the test's own: see [NodeImage].
+func RemoveAbove(tb testing.TB, api *client.Client, image string) {
+	tb.Cleanup(func() {
+		ctx, cancel := leaving()
+		defer cancel()
+		removeAbove(ctx, tb, api, image)
+	})
+}
+
+func removeAbove(ctx context.Context, tb testing.TB, api *client.Client, image string) {
+	above, err := api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", "dev.perstack.base="+image)})
+	if err != nil {
+		tb.Errorf("images on %s are left: %v", image, err)
+		return
+	}
+	for _, i := range above.Items {
+		removeAbove(ctx, tb, api, i.ID)
+		_, err := api.ImageRemove(ctx, i.ID, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+		if err != nil && !errdefs.IsNotFound(err) {
+			tb.Errorf("image %s is left: %v", i.ID, err)
+		}
+	}
+}
+
 // leaving is the context of clean-up: that of the test is done by then.
 func leaving() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), time.Minute)

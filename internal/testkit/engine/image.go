@@ -42,6 +42,13 @@ func open(tb testing.TB, path string) *io.SectionReader {
 // Load makes an image of these files and returns its name.
 func Load(tb testing.TB, config archive.Config, files []archive.File) string {
 	tb.Helper()
+	return loadImage(tb, config, files, true)
+}
+
+// loadImage makes an image of these files. One of the test's own is returned by its name;
+// one that others may have too, by its id.
+func loadImage(tb testing.TB, config archive.Config, files []archive.File, own bool) string {
+	tb.Helper()
 	api := Need(tb)
 	layer, err := archive.NewLayer(files)
 	if err != nil {
@@ -49,7 +56,10 @@ func Load(tb testing.TB, config archive.Config, files []archive.File) string {
 	}
 	tag := Name(tb) + ":1"
 	// With a label of its own, an image is this test's alone.
-	labels := map[string]string{"dev.perstack.test": tag}
+	labels := map[string]string{"dev.perstack.test": "shared"}
+	if own {
+		labels["dev.perstack.test"] = tag
+	}
 	maps.Copy(labels, config.Labels)
 	config.Labels = labels
 	image := archive.Image{Arch: runtime.GOARCH, Config: config}
@@ -67,5 +77,12 @@ func Load(tb testing.TB, config archive.Config, files []archive.File) string {
 	if err != nil || strings.Contains(string(said), `"error"`) {
 		tb.Fatalf("load %s: %v, %s", tag, err, said)
 	}
-	return tag
+	if own {
+		return tag
+	}
+	found, err := api.ImageInspect(tb.Context(), tag)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return found.ID
 }

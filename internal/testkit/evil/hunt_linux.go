@@ -3,6 +3,7 @@ package evil
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +19,12 @@ import (
 func (h *hunter) processes(levels int, everywhere bool) {
 	who, top := ancestry(levels)
 	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if _, closed := os.ReadDir("/proc"); closed != nil && everywhere {
+		dirs = guessed()
+		if _, known := who[1]; !known {
+			who[1] = "ancestor" // of everybody
+		}
+	}
 	if err != nil || len(dirs) == 0 {
 		h.found = append(h.found, Find{Place: "/proc", Error: "absent"})
 		return
@@ -52,12 +59,27 @@ func ancestry(levels int) (who map[int]string, top int) {
 	kin := "parent"
 	for range levels {
 		pid := parentOf(top)
+		if top == os.Getpid() {
+			pid = os.Getppid()
+		}
 		if pid <= 0 {
 			break
 		}
 		who[pid], top, kin = kin, pid, "ancestor"
 	}
 	return who, top
+}
+
+// guessed are the processes that there are, where nobody lists them: a signal that does
+// nothing tells whether there is one to get it.
+func guessed() (dirs []string) {
+	const most = 2000
+	for pid := 1; pid < most; pid++ {
+		if err := unix.Kill(pid, 0); err == nil || errors.Is(err, unix.EPERM) {
+			dirs = append(dirs, "/proc/"+strconv.Itoa(pid))
+		}
+	}
+	return dirs
 }
 
 // isBelow reports whether a process is top or was started below it.

@@ -149,3 +149,16 @@ func (c Components) Variables(path string) []string {
 		"npm_config_update_notifier=false",
 	}
 }
+
+// Beside are the variables for a [Registry] beside the cache: npm may ask a network, and
+// does so for nothing that the cache has.
+func (c Components) Beside(path string) []string {
+	var out []string
+	for _, v := range c.Variables(path) {
+		if v == "npm_config_offline=true" {
+			v = "npm_config_prefer_offline=true"
+		}
+		out = append(out, v)
+	}
+	return out
+}

@@ -2,9 +2,11 @@ package probe
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,7 +17,10 @@ import (
 //	probed run CONFIG    runs the rows of a config and writes the results
 //	probed mcp CONFIG    is a skill with one tool, probe, that does the same
 //	probed linger [FILE] waits and ends; the file is there while it does
-//	probed eat MIB       takes so much memory
+//	probed hold HOST MINE OTHER   asks a host for a page, makes a file and keeps the tunnel
+//	                     open until another file is there
+//	probed multiply            starts copies of itself without end
+//	probed eat MIB             takes so much memory
 //	probed fill FILE MIB       writes so much to a file, and waits
 //	probed append FILE TEXT    adds a line to a file: an effect that can be counted
 func Command(ctx context.Context, args []string) error {
@@ -26,6 +31,9 @@ func Command(ctx context.Context, args []string) error {
 		return err
 	case len(args) == 2 && args[0] == "mcp":
 		return serve(ctx, args[1])
+	case len(args) == 1 && args[0] == "multiply":
+		Multiply(ctx)
+		return nil
 	case len(args) == 1 && args[0] == "linger":
 		Linger()
 		return nil
@@ -37,6 +45,8 @@ func Command(ctx context.Context, args []string) error {
 			Linger()
 		}
 		return os.Remove(args[1])
+	case len(args) == 4 && args[0] == "hold":
+		return hold(ctx, args[1], args[2], args[3])
 	case len(args) == 2 && args[0] == "eat":
 		return eat(args[1])
 	case len(args) == 3 && args[0] == "fill":
@@ -44,7 +54,7 @@ func Command(ctx context.Context, args []string) error {
 	case len(args) == 3 && args[0] == "append":
 		return appendLine(args[1], args[2])
 	}
-	return errors.New("usage: probed run CONFIG | mcp CONFIG | linger [FILE] | eat MIB | fill FILE MIB | append FILE TEXT")
+	return errors.New("usage: probed run CONFIG | mcp CONFIG | linger [FILE] | hold HOST MINE OTHER | eat MIB | fill FILE MIB | append FILE TEXT")
 }
 
 // runFile runs the rows of a config file. The results go to a file, the summary to
@@ -71,7 +81,7 @@ func runFile(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("phase %s: %d rows, %d as wanted", c.Phase, len(rows), held), os.WriteFile(c.Out, out, 0o644)
+	return fmt.Sprintf("phase %s: %d rows, %d as wanted by %s in %s", c.Phase, len(rows), held, c.Group, c.Phase), os.WriteFile(c.Out, out, 0o644)
 }
 
 // serve is a skill on the standard streams.
@@ -85,6 +95,36 @@ func serve(ctx context.Context, name string) error {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: summary}}}, nil, nil
 	})
 	return server.Run(ctx, &mcp.StdioTransport{})
+}
+
+// hold keeps a tunnel open.
+func hold(ctx context.Context, host, mine, other string) error {
+	p := &Probe{Environ: os.Environ()}
+	t, err := p.say(ctx, connect(host+":443"))
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	conn := tls.Client(t, &tls.Config{ServerName: host, InsecureSkipVerify: true}) //nolint:gosec // it counts that somebody answers
+	if _, err := fmt.Fprintf(conn, "GET /hold HTTP/1.1\r\nHost: %s\r\n\r\n", host); err != nil {
+		return err
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(mine, nil, 0o644); err != nil {
+		return err
+	}
+	for {
+		if _, err := os.Stat(other); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // eat takes memory, and uses it.

@@ -10,6 +10,8 @@ type Config struct {
 	Tag   string `json:"tag"`   // part of every name, by which the outside tells tests apart
 	Phase string `json:"phase"` // part of names that must be asked for anew: fresh, resumed, forked
 	Group string `json:"group"` // of the rows to run: one of Group…
+	Cells bool   `json:"cells"` // each program is in a cell of its own; else there is only the wall around all
+	Squid bool   `json:"squid"` // the proxy is Squid
 
 	Web  string `json:"web"`  // addresses of servers outside
 	LLM  string `json:"llm"`  //
@@ -40,6 +42,7 @@ type Limits struct {
 const (
 	GroupWall  = "wall"  // a command tries everything
 	GroupSkill = "skill" // a skill tries what is not its own
+	GroupEach  = "each"  // a skill tries every way out
 	GroupProxy = "proxy" // what goes through a proxy, without a wall
 	GroupDried = "dried" // an Expert without any domain
 )

@@ -2,7 +2,9 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -46,7 +48,10 @@ func (p *Probe) otherGates(ctx context.Context) Result {
 	if err != nil {
 		return Result{Outcome: Broken, Detail: err.Error()}
 	}
-	open := scan(ctx, own.Hostname())
+	open, denied := scan(ctx, own.Hostname())
+	if slices.Equal(open, []int{mustPort(own)}) && denied == 65534 {
+		return Result{Outcome: Denied, Detail: "every port but its own door"}
+	}
 	var seen []string
 	for _, port := range open {
 		if strconv.Itoa(port) == own.Port() {
@@ -81,10 +86,9 @@ func mustPort(u *url.URL) int {
 	return n
 }
 
-// scan finds the open TCP ports of a machine.
-func scan(ctx context.Context, host string) []int {
+// scan finds the open TCP ports of a machine, and counts those that the kernel denies.
+func scan(ctx context.Context, host string) (open []int, denied int) {
 	var mu sync.Mutex
-	var open []int
 	var wait sync.WaitGroup
 	ports := make(chan int)
 	for range 64 {
@@ -92,12 +96,14 @@ func scan(ctx context.Context, host string) []int {
 			d := net.Dialer{Timeout: 5 * time.Second}
 			for port := range ports {
 				conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-				if err != nil {
-					continue
-				}
-				conn.Close()
 				mu.Lock()
-				open = append(open, port)
+				switch {
+				case err == nil:
+					conn.Close()
+					open = append(open, port)
+				case errors.Is(err, fs.ErrPermission):
+					denied++
+				}
 				mu.Unlock()
 			}
 		})
@@ -108,7 +114,7 @@ func scan(ctx context.Context, host string) []int {
 	close(ports)
 	wait.Wait()
 	slices.Sort(open)
-	return open
+	return open, denied
 }
 
 // skillRows are what a skill with a list of its own tries.

@@ -12,11 +12,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
 // safeVariables are those that a command gets.
-var safeVariables = strings.Fields("PATH HOME SHELL TERM LANG LC_ALL TZ TMPDIR PWD HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy")
+var safeVariables = strings.Fields("PATH HOME SHELL TERM LANG LC_ALL TZ TMPDIR PWD HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy " +
+	"NODE_USE_ENV_PROXY NODE_EXTRA_CA_CERTS SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_CONFIG_NOSYSTEM")
 
 // harvestRows look for secrets and for files of others.
 func harvestRows(c Config) []Row {
@@ -161,7 +163,7 @@ func (p *Probe) hunt(ctx context.Context, take func(evil.Find) bool) Result {
 	looked, denied := 0, 0
 	var detail []string
 	for _, f := range evil.Hunt(ctx, evil.HuntOptions{Marker: string(Flip(p.Marker)), Levels: 6, Everywhere: true}) {
-		if f.Who == "self" || f.Place == "environment" || !take(f) {
+		if f.Who == "self" || f.Place == "environment" || !take(f) || f.Error == "absent" { // which has ended meanwhile
 			continue
 		}
 		looked++
@@ -183,32 +185,39 @@ func (p *Probe) hunt(ctx context.Context, take func(evil.Find) bool) Result {
 	return Result{Outcome: Absent, Detail: fmt.Sprintf("%d places, %d denied; open: %s", looked, denied, strings.Join(detail, ", "))}
 }
 
-// searchFiles reads everything that can be read, but for what the kernel makes up.
+// searchFiles reads everything that can be read, but for what the kernel makes up. Where
+// the root is closed, it begins at what may be open below it.
 func (p *Probe) searchFiles(ctx context.Context) Result {
 	marker := Flip(p.Marker)
 	files, found := 0, ""
-	_ = filepath.WalkDir("/", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil || found != "":
-			return filepath.SkipAll
-		case err != nil:
-			return nil // not for us
-		case d.IsDir() && (path == "/proc" || path == "/sys" || path == "/dev"):
-			return filepath.SkipDir
-		case !d.Type().IsRegular():
+	home, _ := os.UserHomeDir()
+	for _, top := range append([]string{"/", ".", home, os.TempDir(), "/home", "/tmp", "/var", "/run", "/root", "/skills", "/perstack", "/etc"}, cell.System()...) {
+		_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case ctx.Err() != nil || found != "":
+				return filepath.SkipAll
+			case err != nil:
+				return nil // not for us
+			case d.IsDir() && (path == "/proc" || path == "/sys" || path == "/dev"):
+				return filepath.SkipDir
+			case !d.Type().IsRegular():
+				return nil
+			}
+			data, err := readSome(path)
+			if err == nil {
+				files++
+			}
+			if bytes.Contains(data, marker) {
+				found = path
+			}
 			return nil
-		}
-		data, err := readSome(path)
-		if err == nil {
-			files++
-		}
-		if bytes.Contains(data, marker) {
-			found = path
-		}
-		return nil
-	})
-	if found != "" {
+		})
+	}
+	switch {
+	case found != "":
 		return Result{Outcome: Found, Detail: found}
+	case files == 0:
+		return Result{Outcome: Broken, Detail: "no file can be read"}
 	}
 	return Result{Outcome: Absent, Detail: fmt.Sprintf("%d files", files)}
 }

@@ -136,8 +136,11 @@ func kernelRows(Config) []Row {
 		{ID: "mounts", Promise: "K4", What: "what is mounted: the workspace, and nothing else of the host", Want: []string{Held}, run: func(context.Context, *Probe) Result { return mounts() }},
 		{ID: "devices", Promise: "K4", What: "device files beside the harmless ones", Want: []string{Held}, run: func(context.Context, *Probe) Result { return devices() }},
 		{ID: "processes", Promise: "K4", What: "processes of the host", Want: []string{Held}, run: func(context.Context, *Probe) Result {
-			dirs, _ := filepath.Glob("/proc/[0-9]*")
-			if len(dirs) > 20 {
+			dirs, err := filepath.Glob("/proc/[0-9]*")
+			if _, closed := os.ReadDir("/proc"); closed != nil {
+				return outcomeOf(closed)
+			}
+			if err != nil || len(dirs) > 20 {
 				return Result{Outcome: Found, Detail: fmt.Sprintf("%d processes", len(dirs))}
 			}
 			return Result{Outcome: Held, Detail: fmt.Sprintf("%d processes", len(dirs))}

@@ -1,12 +1,14 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -16,12 +18,14 @@ import (
 
 // limitRows go to the limits of the container, and not far beyond.
 func limitRows(c Config) []Row {
-	fill := func(id, what, dir string, size int64) Row {
-		return Row{ID: id, Promise: "K6", What: what, Want: []string{Held}, alone: true, run: func(context.Context, *Probe) Result { return fillUp(dir, size) }}
+	// The directories of a cell are parts of the container's.
+	fill := func(id, what string, dir func() string, size int64) Row {
+		return Row{ID: id, Promise: "K6", What: what, Want: []string{Held}, alone: true, run: func(context.Context, *Probe) Result { return fillUp(dir(), size) }}
 	}
+	home := func() string { return cmp.Or(os.Getenv("HOME"), c.home()) }
 	return []Row{
-		fill("tmp-size", "more than fits into /tmp", "/tmp", c.Limits.Tmp),
-		fill("home-size", "more than fits into the home directory", c.home(), c.Limits.Cache),
+		fill("tmp-size", "more than fits into /tmp", os.TempDir, c.Limits.Tmp),
+		fill("home-size", "more than fits into the home directory", home, c.Limits.Cache),
 		{ID: "memory", Promise: "K3", What: "the limit of memory, as the kernel has it", Want: []string{Held, Absent}, run: func(context.Context, *Probe) Result {
 			return kernelLimit(c.Limits.Memory, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max")
 		}},
@@ -81,6 +85,15 @@ const lingerTime = 20 * time.Second
 
 // Linger is what a process of the fork bomb does.
 func Linger() { time.Sleep(lingerTime) }
+
+// Multiply starts copies of itself, each of which does the same, until somebody ends them.
+func Multiply(ctx context.Context) {
+	for ctx.Err() == nil {
+		if exec.CommandContext(ctx, "/proc/self/exe", "multiply").Start() != nil {
+			runtime.Gosched() // there is no room now; there may be soon
+		}
+	}
+}
 
 // forks starts processes until no more can be started, at most a few more than the limit.
 func forks(ctx context.Context, limit int) Result {

@@ -21,7 +21,7 @@ func nameRows(c Config) []Row {
 		return Row{ID: id, Promise: "N7 A22", What: what, Want: []string{Dead}, run: func(ctx context.Context, _ *Probe) Result {
 			last := Result{Outcome: Broken}
 			for _, server := range servers {
-				if last = question(ctx, network, server, c.name("stolen-data.test"), kind); last.Outcome != Dead {
+				if last = question(ctx, network, server, c.name("stolen-data.test"), kind); last.Outcome == Reached {
 					return last
 				}
 			}
@@ -67,7 +67,7 @@ func question(ctx context.Context, network, server, name string, kind uint16) Re
 	d := net.Dialer{Timeout: patience}
 	conn, err := d.DialContext(ctx, network, server)
 	if err != nil {
-		return Result{Outcome: Dead, Detail: err.Error()}
+		return unreachable(err)
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -21,7 +23,7 @@ func reach(ctx context.Context, network, address string) Result {
 	d := net.Dialer{Timeout: patience}
 	conn, err := d.DialContext(ctx, network, address)
 	if err != nil {
-		return Result{Outcome: Dead, Detail: err.Error()}
+		return unreachable(err)
 	}
 	defer conn.Close()
 	if strings.HasPrefix(network, "tcp") {
@@ -39,7 +41,16 @@ func reach(ctx context.Context, network, address string) Result {
 	return Result{Outcome: Reached, Detail: fmt.Sprintf("%s answers %.60q", address, answer[:n])}
 }
 
-// reachAll tries several addresses; one that is reached is enough.
+// unreachable tells a kernel that says no from a network in which nobody answers.
+func unreachable(err error) Result {
+	if errors.Is(err, fs.ErrPermission) {
+		return Result{Outcome: Denied, Detail: err.Error()}
+	}
+	return Result{Outcome: Dead, Detail: err.Error()}
+}
+
+// reachAll tries several addresses; one that is reached is enough, and one that is not
+// denied shows that not all are.
 func reachAll(ctx context.Context, network string, addresses []string) Result {
 	results := make([]Result, len(addresses))
 	var wait sync.WaitGroup
@@ -50,9 +61,11 @@ func reachAll(ctx context.Context, network string, addresses []string) Result {
 	if len(results) == 0 {
 		return Result{Outcome: Broken, Detail: "nothing to try"}
 	}
-	for _, r := range results {
-		if r.Outcome == Reached {
-			return r
+	for _, outcome := range []string{Reached, Dead} {
+		for _, r := range results {
+			if r.Outcome == outcome {
+				return r
+			}
 		}
 	}
 	return results[0]
@@ -86,8 +99,11 @@ func routeRows(c Config) []Row {
 		row("loopback", "N1 A4", "port 80 of the container's own loopback", "tcp", []string{"127.0.0.1:80", "[::1]:80"}),
 		row("host-tcp", "N1 A5", "a service on the host, at each of its addresses", "tcp", machine),
 		row("host-udp", "N1", "the same over UDP", "udp", machine),
-		{ID: "gateway", Promise: "N1 A5", What: "the gateway of the container's network: the host", Want: []string{Dead}, run: func(ctx context.Context, _ *Probe) Result {
+		{ID: "gateway", Promise: "N1 A5", What: "the gateway of the container's network: the host", Want: []string{Dead}, run: func(ctx context.Context, p *Probe) Result {
 			gateways, err := gateways()
+			if errors.Is(err, fs.ErrPermission) { // then by custom: the first of the proxy's network
+				gateways, err = p.firstBesideProxy()
+			}
 			if err != nil {
 				return Result{Outcome: Broken, Detail: err.Error()}
 			}
@@ -112,6 +128,21 @@ func routeRows(c Config) []Row {
 		{ID: "icmp", Promise: "N1", What: "a ping to a server outside", Want: []string{Dead, Denied}, run: func(ctx context.Context, _ *Probe) Result { return ping(ctx, c.Trap) }},
 		{ID: "raw-socket", Promise: "N1 K1", What: "a raw socket, and one below IP", Want: []string{Denied}, run: func(context.Context, *Probe) Result { return rawSockets() }},
 	}
+}
+
+// firstBesideProxy is the first address of the network that the proxy is on.
+func (p *Probe) firstBesideProxy() ([]string, error) {
+	own, err := p.proxy()
+	if err != nil {
+		return nil, err
+	}
+	address, err := netip.ParseAddr(own.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	a := address.As4()
+	a[3] = 1
+	return []string{netip.AddrFrom4(a).String()}, nil
 }
 
 // gateways are the addresses that packets for elsewhere are sent to, and the first of

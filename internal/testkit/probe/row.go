@@ -34,6 +34,8 @@ type Row struct {
 	// reason host" or "any host", each at port 443 unless it ends in a port of its own; what
 	// is left out from the right may be anything. Empty if nothing.
 	Event string
+	// Why says what Squid does otherwise; empty if nothing.
+	Why string
 	// Asks is the name that the name server may hear of because of it.
 	Asks string
 
@@ -111,9 +113,18 @@ func Rows(c Config) []Row {
 	case GroupDried:
 		return driedRows(c)
 	}
-	through := slices.Concat(requestRows(c), spellingRows(c), addressRows(c), helloRows(c), tokenRows(c))
-	if c.Group == GroupProxy {
-		return through
+	rows := slices.Concat(requestRows(c), spellingRows(c), addressRows(c), helloRows(c), tokenRows(c))
+	if c.Group != GroupProxy {
+		rows = slices.Concat(routeRows(c), nameRows(c), rows, gateRows(c))
 	}
-	return slices.Concat(routeRows(c), nameRows(c), through, gateRows(c), harvestRows(c), kernelRows(c), limitRows(c))
+	if c.Group != GroupProxy && c.Group != GroupEach {
+		rows = slices.Concat(rows, harvestRows(c), kernelRows(c), limitRows(c))
+	}
+	if c.Cells {
+		rows = inCell(rows)
+	}
+	if c.Squid {
+		rows = withSquid(rows)
+	}
+	return rows
 }

@@ -1,0 +1,201 @@
+package tenant
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Command is the program tenantd:
+//
+//	tenantd serve              is a skill: settle, check, stay and visit for a resident,
+//	                           attack and search for a neighbour
+//	tenantd attack OUT CARD…   attacks, and writes the results to a file
+//	tenantd search OUT HIDDEN  searches, and writes what it found to a file
+//	tenantd house OUT          starts a resident and attacks it, and writes the results to a file
+//	tenantd linger             waits to be ended
+func Command(ctx context.Context, args []string) error {
+	given := inherited() // before anything of its own is open
+	switch {
+	case len(args) == 1 && args[0] == "serve":
+		return serve(ctx, given)
+	case len(args) > 2 && args[0] == "attack":
+		all, err := attackAll(ctx, args[2:])
+		return errors.Join(err, save(args[1], all))
+	case len(args) == 3 && args[0] == "search":
+		found, err := Search(ctx, args[2], given)
+		return errors.Join(err, save(args[1], found))
+	case len(args) == 2 && args[0] == "house":
+		return house(ctx, args[1])
+	case len(args) == 2 && args[0] == "keep":
+		var r resident
+		if _, err := r.settle(ctx, args[1], "host.invalid"); err != nil {
+			return err
+		}
+		time.Sleep(5 * time.Minute)
+		return nil
+	case len(args) == 1 && args[0] == "linger":
+		time.Sleep(5 * time.Minute)
+		return nil
+	}
+	return errors.New("usage: tenantd serve | attack OUT CARD… | search OUT HIDDEN | house OUT | linger")
+}
+
+// house has both in one place without walls.
+func house(ctx context.Context, out string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	card := filepath.Join(filepath.Dir(out), "card.json")
+	keeper := exec.CommandContext(ctx, self, "keep", card)
+	keeper.Env = append(os.Environ(), "HOME=/tmp/home", "TMPDIR=/tmp/tmp")
+	keeper.Stderr = os.Stderr
+	for _, dir := range []string{"/tmp/home", "/tmp/tmp"} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := keeper.Start(); err != nil {
+		return err
+	}
+	all, err := attackAll(ctx, []string{card})
+	_ = keeper.Process.Kill()
+	_ = keeper.Wait()
+	return errors.Join(err, save(out, all.Results[card]))
+}
+
+func save(name string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, data, 0o644)
+}
+
+// Attacked are the results of all attacks, by the card.
+type Attacked struct {
+	Results map[string][]Result `json:"results"`
+	Said    string              `json:"said,omitzero"`
+}
+
+func attackAll(ctx context.Context, cards []string) (Attacked, error) {
+	out := Attacked{Results: map[string][]Result{}}
+	for _, name := range cards {
+		c, err := ReadCard(ctx, name)
+		if err != nil {
+			return out, err
+		}
+		out.Results[name] = Attack(ctx, c)
+	}
+	return out, nil
+}
+
+type settleArgs struct {
+	Card string `json:"card"`
+	Host string `json:"host"`
+	Say  string `json:"say,omitempty"` // by which the one who asks knows the answer again
+}
+
+type checkArgs struct {
+	Say string `json:"say,omitempty"`
+}
+
+type stayArgs struct {
+	Until string `json:"until"`
+}
+
+type attackArgs struct {
+	Cards []string `json:"cards"`
+	Done  string   `json:"done,omitempty"` // a file to be made when all is done
+	Say   string   `json:"say,omitempty"`
+}
+
+type searchArgs struct {
+	Hidden string `json:"hidden"`
+}
+
+type visitArgs struct {
+	Host string `json:"host"`
+}
+
+// Visit is what came of asking a host for a page.
+type Visit struct {
+	Reached bool   `json:"reached"`
+	Status  string `json:"status"` // of the proxy, or the error
+}
+
+// serve is a skill that can be both: one who is attacked, and one who attacks.
+func serve(ctx context.Context, given []string) error {
+	var r resident
+	server := mcp.NewServer(&mcp.Implementation{Name: "tenant", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "settle", Description: "moves in"}, func(ctx context.Context, _ *mcp.CallToolRequest, a settleArgs) (*mcp.CallToolResult, Settled, error) {
+		s, err := r.settle(ctx, a.Card, a.Host)
+		s.Said = a.Say
+		return nil, s, err
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "stay", Description: "waits for a file"}, func(ctx context.Context, _ *mcp.CallToolRequest, a stayArgs) (*mcp.CallToolResult, Checked, error) {
+		if err := await(ctx, a.Until); err != nil {
+			return nil, Checked{}, err
+		}
+		c, err := r.check()
+		return nil, c, err
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "check", Description: "looks for traces"}, func(_ context.Context, _ *mcp.CallToolRequest, a checkArgs) (*mcp.CallToolResult, Checked, error) {
+		c, err := r.check()
+		c.Said = a.Say
+		return nil, c, err
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "attack", Description: "tries everything"}, func(ctx context.Context, _ *mcp.CallToolRequest, a attackArgs) (*mcp.CallToolResult, Attacked, error) {
+		all, err := attackAll(ctx, a.Cards)
+		all.Said = a.Say
+		if err == nil && a.Done != "" {
+			err = os.WriteFile(a.Done, nil, 0o644)
+		}
+		return nil, all, err
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "search", Description: "looks everywhere"}, func(ctx context.Context, _ *mcp.CallToolRequest, a searchArgs) (*mcp.CallToolResult, Searched, error) {
+		s, err := Search(ctx, a.Hidden, given)
+		return nil, s, err
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "visit", Description: "asks a host for a page"}, visit)
+	return server.Run(ctx, &mcp.StdioTransport{})
+}
+
+// visit asks a host for a page, by the door that it was given.
+func visit(ctx context.Context, _ *mcp.CallToolRequest, a visitArgs) (*mcp.CallToolResult, Visit, error) {
+	own, err := url.Parse(os.Getenv("HTTPS_PROXY"))
+	if err != nil || own.Host == "" {
+		return nil, Visit{Status: "there is no door"}, nil
+	}
+	conn, status, err := tunnel(ctx, own.Host, own.User, a.Host)
+	if conn != nil {
+		defer conn.Close()
+	}
+	switch {
+	case err != nil:
+		return nil, Visit{Status: err.Error()}, nil
+	case status != http.StatusOK:
+		return nil, Visit{Status: http.StatusText(status)}, nil
+	}
+	secure := tls.Client(conn, &tls.Config{ServerName: a.Host, InsecureSkipVerify: true}) //nolint:gosec // it counts that somebody answers
+	if _, err := fmt.Fprintf(secure, "GET /visit HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", a.Host); err != nil {
+		return nil, Visit{Status: err.Error()}, nil
+	}
+	data, err := io.ReadAll(io.LimitReader(secure, 4096))
+	if len(data) == 0 {
+		return nil, Visit{Status: fmt.Sprint("nothing came back: ", err)}, nil
+	}
+	return nil, Visit{Reached: true, Status: http.StatusText(status)}, nil
+}
