@@ -80,6 +80,7 @@ func measure(ctx context.Context, only []string) ([]figure, error) {
 		{"fence", func() ([]figure, error) { return fence(ctx, dir) }},
 		{"egress", func() ([]figure, error) { return egress(ctx, binaries) }},
 		{"docker", func() ([]figure, error) { return docker(ctx, dir, binaries) }},
+		{"npx", func() ([]figure, error) { return npx(ctx) }},
 		{"tools", func() ([]figure, error) { return tools(ctx, dir, binaries) }},
 	} {
 		if len(only) > 0 && !slices.Contains(only, m.name) {
