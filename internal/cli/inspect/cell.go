@@ -42,7 +42,7 @@ func (b *builder) cell(s *expert.Skill) *Cell {
 }
 
 // inside says what can be done from inside the cell of a skill; "" if it has none.
-func (s Skill) inside() string {
+func (s Skill) inside(walled bool) string {
 	c := s.Cell
 	if c == nil {
 		return ""
@@ -57,7 +57,7 @@ func (s Skill) inside() string {
 	switch {
 	case len(c.Variables) > 0:
 		variables = "sees " + strings.Join(c.Variables, ", ")
-	case s.BuiltIn: // a flag of run hands some to commands
+	case s.BuiltIn && walled: // a flag of run hands some to commands
 		variables += " but those of --env"
 	}
 	return strings.Join([]string{workspace, "own " + strings.Join(c.Own, ", "), hosts, variables}, "; ")
@@ -76,6 +76,9 @@ func (b *builder) findCell(e *expert.Expert, s *expert.Skill) {
 func (b *builder) findImages(closure []*expert.Expert) {
 	if b.card.Docker == nil {
 		return
+	}
+	if d := b.config.Docker; d.Proxy == expert.ProxySquid {
+		b.find(Finding{Severity: warning, Message: "a program of the image " + d.SquidImage + " decides what leaves the container, whatever the lists say", Hint: "a run wants --proxy squid from you; --proxy builtin is without it"})
 	}
 	for _, name := range b.config.ImagesOf(closure) {
 		pinned, ok := b.lock.Image(name)

@@ -78,7 +78,7 @@ func TestWorkspaceOfCells(t *testing.T) {
 		{"docker.readOnlyWorkspace = true\n", "", "workspace read-only"}, {"docker.readOnlyWorkspace = true\n", "workspace = 'none'", "no workspace"},
 	} {
 		card := cardOf(t, tt.docker+"runtime = 'docker'\n"+strings.Replace(packaged, "requiredEnv", tt.skill+"\nrequiredEnv", 1))
-		if line := card.find("s").inside(); !strings.HasPrefix(line, tt.want+"; ") {
+		if line := card.find("s").inside(true); !strings.HasPrefix(line, tt.want+"; ") {
 			t.Errorf("%+v: %s", tt, line)
 		}
 	}
@@ -104,6 +104,11 @@ func TestLocalCells(t *testing.T) {
 	none := cardOf(t, strings.Replace(packaged, `allowedDomains = ["api.example.com", "b.example"]`, "sandbox = 'landlock'", 1)).text()
 	if !strings.Contains(none, "hosts      none\n") || strings.Contains(none, "may reach any host") {
 		t.Errorf("a cell without hosts:\n%s", none)
+	}
+	// Only a container has a flag that hands variables to commands.
+	base := strings.Replace(packaged, "[experts.a.skills.s]", "[experts.a.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\ncommand = 'npx'\npackageName = '@perstack/base'\nsandbox = 'landlock'\n[experts.a.skills.s]", 1)
+	if text := cardOf(t, base).text(); !strings.Contains(text, "sees no variables of yours\n") || strings.Contains(text, "--env") {
+		t.Errorf("the base skill in a cell:\n%s", text)
 	}
 	// A right that nobody keeps is a warning: no run will start.
 	if text := cardOf(t, strings.Replace(packaged, "requiredEnv", "workspace = 'none'\nrequiredEnv", 1)).text(); !strings.Contains(text, "warning: a: experts.a.skills.s.workspace: nobody holds the skill to it") {
@@ -131,7 +136,8 @@ func TestImages(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	text = cardOf(t, "runtime = 'docker'\n[docker]\nmirrors = ['m.example']\nproxy = 'squid'\nsquidImage = 'squid:6@"+digest+"'\n[experts.a]\ninstruction = 'x'").text()
-	if !strings.Contains(text, "the image squid:6@"+digest+", images by m.example, out by Squid\n") || strings.Contains(text, "node") || !strings.Contains(text, "No findings") {
+	if !strings.Contains(text, "the image squid:6@"+digest+", images by m.example, out by Squid\n") || strings.Contains(text, "node") ||
+		!strings.Contains(text, "warning: a program of the image squid:6@"+digest+" decides what leaves the container, whatever the lists say; a run wants --proxy squid from you; --proxy builtin is without it\n") {
 		t.Errorf("Squid:\n%s", text)
 	}
 

@@ -82,11 +82,11 @@ func (p *printer) expert(c *Card, e Expert) {
 	}
 	p.field("  ", "provider", prefixed("runs for it: ", runs))
 	for _, s := range e.Skills {
-		p.skill(s, c.hosts(s))
+		p.skill(s, c.hosts(s), s.inside(c.Docker != nil))
 	}
 }
 
-func (p *printer) skill(s Skill, hosts string) {
+func (p *printer) skill(s Skill, hosts, cell string) {
 	kind := s.Type
 	if s.BuiltIn {
 		kind = "part of perstack"
@@ -110,7 +110,7 @@ func (p *printer) skill(s Skill, hosts string) {
 	if s.BuiltIn {
 		p.field(in, "hosts", prefixed("commands may reach ", nonEmpty(hosts)))
 	}
-	p.field(in, "cell", s.inside())
+	p.field(in, "cell", cell)
 	p.tools(in, s)
 }
 
