@@ -7,6 +7,13 @@ import (
 	"strings"
 )
 
+// LookPath finds the file that a program is started from, for whoever has to know it
+// before: see [Environment] for the variables. One that is named by a path is that path.
+func LookPath(program string, env []string) (string, error) { return lookPath(program, env) }
+
+// Variable returns the value of a variable; "" if there is none.
+func Variable(env []string, name string) string { return variable(env, name) }
+
 // lookPath finds the file of a program in the PATH that the child will have. A name
 // with a separator is left for the kernel to resolve in the working directory.
 //

@@ -1,7 +1,6 @@
 package skillset
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,7 +76,7 @@ func programPlaces(server sandbox.Server, system, apart []string) (places []stri
 			continue
 		}
 		place := real
-		if top := filepath.Dir(bin); filepath.Base(bin) == "bin" && isOwnPlace(top, variable(env, "HOME")) && !holds(top) {
+		if top := filepath.Dir(bin); filepath.Base(bin) == "bin" && isOwnPlace(top, sandbox.Variable(env, "HOME")) && !holds(top) {
 			place = top
 		}
 		if !in(place, system) {
@@ -119,9 +118,9 @@ func isOwnPlace(dir, home string) bool {
 // one of the same name that can.
 func searchPath(environ, system, apart []string) (dirs []string, path string) {
 	env, _ := sandbox.Environment(environ, nil)
-	home := variable(env, "HOME")
+	home := sandbox.Variable(env, "HOME")
 	var kept []string
-	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
+	for _, dir := range filepath.SplitList(sandbox.Variable(env, "PATH")) {
 		dir = filepath.Clean(dir)
 		switch {
 		case !filepath.IsAbs(dir):
@@ -144,32 +143,12 @@ func realPath(path string) string {
 	return real
 }
 
-// lookup finds a program as internal/sandbox does. One that is named by a path of the
-// working directory lies in the workspace, for which there is a right.
+// lookup finds the file of a program; "" if there is none. One that is named by a path of
+// the working directory lies in the workspace, for which there is a right.
 func lookup(program string, env []string) string {
-	if strings.ContainsRune(program, filepath.Separator) {
-		if filepath.IsAbs(program) {
-			return filepath.Clean(program)
-		}
+	path, err := sandbox.LookPath(program, env)
+	if err != nil || !filepath.IsAbs(path) {
 		return ""
 	}
-	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		path := filepath.Join(dir, program)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path
-		}
-	}
-	return ""
-}
-
-func variable(env []string, name string) string {
-	for _, kv := range env {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value
-		}
-	}
-	return ""
+	return filepath.Clean(path)
 }
