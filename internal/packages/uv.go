@@ -100,15 +100,11 @@ func (s *Store) fetchUV(ctx context.Context, p *expert.LockedPackage, on Platfor
 			return fail(err)
 		}
 	}
-	size, err := sizeOf(home)
-	if err != nil {
-		return fail(err)
-	}
 	dists, err := filepath.Glob(filepath.Join(home, uvModules, "*"+distInfo))
 	if err != nil {
 		return fail(err)
 	}
-	return Installed{Digest: digest, Dir: home, Packages: len(dists), Size: size}, nil
+	return Installed{Dir: home, Packages: len(dists)}, nil
 }
 
 // triple is the platform in the words of uv.

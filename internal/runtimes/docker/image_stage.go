@@ -155,7 +155,7 @@ func (e *Engine) fill(ctx context.Context, containerID string, s *stagePlan, rep
 	if err := e.needProgram(ctx, containerID, s); err != nil {
 		return err
 	}
-	on, err := e.platform(ctx, containerID, s.on)
+	on, err := e.platform(ctx, containerID, s.on, report)
 	if err != nil {
 		return err
 	}
@@ -196,8 +196,8 @@ func (e *Engine) needProgram(ctx context.Context, containerID string, s *stagePl
 }
 
 // platform is what packages in the container have to be made for.
-func (e *Engine) platform(ctx context.Context, containerID string, on *base) (packages.Platform, error) {
-	libc := "glibc"
+func (e *Engine) platform(ctx context.Context, containerID string, on *base, report func(event.Body)) (packages.Platform, error) {
+	libc := ""
 	for _, f := range packages.LibcFiles() {
 		there, err := e.has(ctx, containerID, f.Path)
 		if err != nil {
@@ -207,6 +207,10 @@ func (e *Engine) platform(ctx context.Context, containerID string, on *base) (pa
 			libc = f.Libc
 			break
 		}
+	}
+	if libc == "" {
+		libc = "glibc"
+		report(progress("building", "which C library "+on.name+" has is not known; packages for that of GNU are taken"))
 	}
 	p := packages.PlatformOf("linux", e.Arch, libc)
 	p.Python = on.python

@@ -20,6 +20,7 @@ import (
 	"github.com/moby/moby/api/types/image"
 	"github.com/moby/moby/client"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
 	"github.com/perstack-go/perstack/internal/testkit/engine"
@@ -56,7 +57,7 @@ func (s *shelf) set(t *testing.T, name, text string, more map[string]string) Pac
 		Fetch: func(_ context.Context, on packages.Platform, note func(string)) (packages.Installed, error) {
 			s.taken, s.on = append(s.taken, name), on
 			note("installing 3 packages for " + name)
-			return packages.Installed{Digest: digest, Dir: dir, Packages: 3, Size: 1234567}, nil
+			return packages.Installed{Dir: dir, Packages: 3}, nil
 		},
 	}
 }
@@ -266,7 +267,7 @@ func TestWhatStaysOutOfAnImage(t *testing.T) {
 func TestStagesTellNamesAndSizes(t *testing.T) {
 	i, s := newImagist(t), &shelf{}
 	spec := i.spec(t)
-	spec.Base = withNode(t)
+	spec.Base = withNode(t, archive.File{Path: "/lib64", Mode: 0o755}, archive.File{Path: "/lib64/libc.so.6", Mode: 0o755, Body: archive.Text("gnu")})
 	i.removeStages(t, spec)
 	spec.Sets = []PackageSet{s.set(t, "big", strings.Repeat("x", 1_234_000), nil)}
 	p, err := i.plan(t.Context(), spec, i.report)
@@ -405,9 +406,19 @@ func TestPlatformOfABase(t *testing.T) {
 			spec.Base = withNode(t, test.files...)
 			i.removeStages(t, spec)
 			spec.Sets = []PackageSet{s.set(t, "a", name, nil)}
-			i.image(t, spec)
+			guessed := false
+			if _, err := i.Image(t.Context(), spec, func(b event.Body) {
+				p, ok := b.(event.DockerBuildProgress)
+				guessed = guessed || ok && strings.Contains(p.Message, "which C library")
+			}); err != nil {
+				t.Fatal(err)
+			}
+			i.image(t, spec) // removes it later
 			if s.on.Libc != test.want || s.on.OS != "linux" {
 				t.Errorf("for %+v", s.on)
+			}
+			if guessed != (test.files == nil) {
+				t.Errorf("a guess was told: %t", guessed)
 			}
 		})
 	}
