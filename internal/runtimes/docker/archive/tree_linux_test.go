@@ -177,3 +177,38 @@ func TestTreeThatChanges(t *testing.T) {
 		})
 	}
 }
+
+// A tree has limits, and what is too much is said before anything is sent.
+func TestTreeLimits(t *testing.T) {
+	large := plant(t, map[string]string{"a": ""})
+	if err := os.Truncate(filepath.Join(large, "a"), maxTreeSize); err != nil { // it takes no room on the disk
+		t.Fatal(err)
+	}
+	many := t.TempDir()
+	const names = 50_000 // that a file system lets one file have
+	for i := range maxTreeEntries {
+		var err error
+		path := filepath.Join(many, fmt.Sprint(i))
+		if i%names == 0 {
+			err = os.WriteFile(path, nil, 0o600)
+		} else {
+			err = os.Link(filepath.Join(many, fmt.Sprint(i/names*names)), path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ dir, more string }{{large, "b"}, {many, "x"}} {
+		tree, err := OpenTree(c.dir, "/skills/npm/x", nil)
+		if err != nil {
+			t.Fatalf("as much as may be: %v", err)
+		}
+		tree.Close()
+		if err := os.WriteFile(filepath.Join(c.dir, c.more), []byte("1"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenTree(c.dir, "/skills/npm/x", nil); err == nil || !strings.Contains(err.Error(), "there is too much: more than 200000 files, or 2147483648 bytes") {
+			t.Errorf("one more: %v", err)
+		}
+	}
+}
