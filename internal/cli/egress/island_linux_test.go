@@ -163,6 +163,7 @@ type liar struct {
 	names map[string][]told
 	turn  map[string]int // answers that were given, for name and kind
 	asked []string
+	more  *sync.Cond // told of every question
 }
 
 func newLiar(t *testing.T) *liar {
@@ -173,6 +174,7 @@ func newLiar(t *testing.T) *liar {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	l := &liar{names: map[string][]told{}, turn: map[string]int{}}
+	l.more = sync.NewCond(&l.mu)
 	go func() {
 		buf := make([]byte, 4096)
 		for {
@@ -185,6 +187,15 @@ func newLiar(t *testing.T) *liar {
 		}
 	}()
 	return l
+}
+
+// await waits until a name was asked for so often, by kind.
+func (l *liar) await(name string, often int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.turn[name] < often {
+		l.more.Wait()
+	}
 }
 
 // tell sets what is said of a name.
@@ -228,6 +239,7 @@ func (l *liar) reply(m []byte) ([]byte, time.Duration) {
 	key := fmt.Sprint(name, int(kind)) // resolvers ask for both kinds at once
 	this, addresses, late := answers[min(l.turn[key], len(answers)-1)], []string(nil), time.Duration(0)
 	l.turn[key]++
+	l.more.Broadcast()
 	switch kind {
 	case a:
 		addresses, late = this.four, this.late4

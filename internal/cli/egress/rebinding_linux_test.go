@@ -67,12 +67,7 @@ func TestSquidRebindingUnderFire(t *testing.T) {
 			}
 		})
 	}
-	for asked := 0; asked < answers; {
-		time.Sleep(50 * time.Millisecond) // until the name was looked up often enough
-		names.mu.Lock()
-		asked = names.turn["api.exa.test1"]
-		names.mu.Unlock()
-	}
+	names.await("api.exa.test1", answers)
 	close(enough)
 	all.Wait()
 	total := map[int]int{}

@@ -262,17 +262,6 @@ func TestSquidEnds(t *testing.T) {
 	}
 }
 
-// Root is refused: Squid would change its user, which it has no right to here.
-func TestSquidRefusesRoot(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can be refused as root")
-	}
-	err := Run(t.Context(), &Options{Host: &host.Host{Stdout: io.Discard, Stderr: io.Discard}, Squid: "squid", Listen: "127.0.0.1:3128", MaxConnections: 1})
-	if err == nil || !strings.Contains(err.Error(), "does not work as root") || host.ExitCode(err) != host.ExitUsage {
-		t.Errorf("ended with %v", err)
-	}
-}
-
 // What can be printed no more ends Squid, and an open tunnel is reported at the end.
 func TestSquidIsEnded(t *testing.T) {
 	t.Parallel()
