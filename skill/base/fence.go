@@ -43,8 +43,8 @@ func (s *Skill) answer(ctx context.Context, t tool, call event.ToolCall) (a answ
 }
 
 // behindFence calls f on a thread that is locked in, if there is a fence. A panic of f is
-// one of the caller's, who may be prepared for it; on a goroutine of its own it would be
-// the end of the process.
+// one of the caller's, who may be prepared for it, and tells where f was: that thread is
+// another one.
 func (s *Skill) behindFence(f func()) error {
 	if s.fence == nil {
 		f()

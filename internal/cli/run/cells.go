@@ -20,7 +20,8 @@ func (s *setup) sandbox() bool {
 	return s.runtime != expert.DockerRuntime && (s.opts.Sandbox || s.kept.Sandbox)
 }
 
-// cells says how the programs of the built-in runtime are locked in; nil for not at all.
+// cells says how the programs of the built-in runtime are locked in; nil where nothing asks
+// for it.
 func (s *setup) cells(e *expert.Expert) *skillset.Cells {
 	if s.celled(e) == "" {
 		return nil
