@@ -37,7 +37,7 @@ check: ## check formatting, and vet for Linux, macOS and Windows
 
 # What vet cannot see shows when it is linked: the program, and the tests of the rooms
 # that have code of their own for each system.
-CROSS := ./internal/workspace ./internal/sandbox ./skill/base ./store/file ./internal/cli/host
+CROSS := ./internal/workspace ./internal/sandbox ./internal/skills/base ./store/file ./internal/cli/host
 cross: ## build the program and its tests for macOS and Windows
 	@for system in darwin windows; do \
 		echo "GOOS=$$system go build, go test -c"; \
@@ -48,7 +48,7 @@ cross: ## build the program and its tests for macOS and Windows
 # The longest packages come first: the others run beside them. Vet is left out because
 # check has had its turn. Without the variable each process that is watched would sleep
 # for a second before it ends.
-ALL  := ./test/docker ./test ./test/sweep ./model/providers ./...
+ALL  := ./test/docker ./test ./test/sweep ./internal/providers ./...
 RACE := GORACE=atexit_sleep_ms=0 go test -race -vet=off -timeout 30m
 
 # Go turns cgo off by itself where there is no C compiler. That is fine for a user,
@@ -65,7 +65,7 @@ race:
 # Under the race detector the cases of very many bytes are left out; here they are not. It
 # prints the table of all providers and cases.
 conformance: ## hold every provider to every promise of a model, and print the table
-	@out=$$($(STATIC) go test -vet=off -count=1 -timeout 20m -v -run 'TestConformance$$' ./model/providers 2>&1); code=$$?; \
+	@out=$$($(STATIC) go test -vet=off -count=1 -timeout 20m -v -run 'TestConformance$$' ./internal/providers 2>&1); code=$$?; \
 	echo "$$out" | grep -vE '^ *(=== |--- (PASS|SKIP))'; exit $$code
 
 # A module of its own: the SDKs that it is held against stay out of go.mod.

@@ -8,7 +8,7 @@ import (
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/model/replay"
+	"github.com/perstack-go/perstack/internal/providers/replay"
 )
 
 // An Expert that reads a file and answers. The model is played from a script, so the

@@ -9,8 +9,8 @@ import (
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/replay"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/model/replay"
+	"github.com/perstack-go/perstack/internal/providers/replay"
 )
 
 // A program that embeds perstack names its secrets, and no event has them.

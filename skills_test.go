@@ -8,8 +8,8 @@ import (
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
-	"github.com/perstack-go/perstack/model/replay"
 )
 
 func TestMain(m *testing.M) {

@@ -17,8 +17,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
-	"github.com/perstack-go/perstack/skill/base"
 )
 
 // The calls of one tool are counted in a few windows. The best of them counts: whatever

@@ -13,9 +13,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
-	"github.com/perstack-go/perstack/skill/delegate"
 )
 
 // story lists the state events of the newest run as expert:type@step.

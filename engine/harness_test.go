@@ -17,9 +17,9 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
-	"github.com/perstack-go/perstack/skill/delegate"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )

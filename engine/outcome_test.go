@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
-	"github.com/perstack-go/perstack/skill/delegate"
 )
 
 // A delegate has ended for good when going on would not help. Whatever stopped it from

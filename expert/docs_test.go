@@ -16,9 +16,9 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
-	"github.com/perstack-go/perstack/model/replay"
+	"github.com/perstack-go/perstack/internal/providers/replay"
+	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/skill"
-	"github.com/perstack-go/perstack/skill/base"
 )
 
 func readPage(t *testing.T, name string) string {

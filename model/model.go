@@ -2,7 +2,7 @@
 // it answers, and how its failures are classed.
 //
 // The package itself dials nobody. Each wire protocol is a package below this one;
-// model/replay plays prepared answers and needs neither key nor network.
+// internal/providers/replay plays prepared answers and needs neither key nor network.
 //
 // Start reading at [Model], then [Request] and [Answer].
 package model

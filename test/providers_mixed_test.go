@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
-	"github.com/perstack-go/perstack/model/modeltest"
 )
 
 // The settings that a file can have for each provider. Each of them would show on the

@@ -17,8 +17,8 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit/node"
-	"github.com/perstack-go/perstack/model/modeltest"
 )
 
 // A played is an example, or the demo, as it is run on every provider.

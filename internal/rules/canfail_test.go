@@ -46,11 +46,11 @@ var broken = []struct {
 }{
 	{"arrows", files{"event/event.go": importing("event", module+"/expert")}, "event must not import expert"},
 	{"arrows", files{"expert/expert.go": importing("expert", module+"/event")}, "expert must not import event"},
-	{"arrows", files{"engine/run.go": importing("engine", module+"/model/anthropic")}, "engine must not import model/anthropic"},
+	{"arrows", files{"engine/run.go": importing("engine", module+"/internal/providers/anthropic")}, "engine must not import internal/providers/anthropic"},
 	{"arrows", files{"engine/run.go": importing("engine", module+"/store/file")}, "engine must not import store/file"},
 	{"arrows", files{"engine/run.go": importing("engine", module+"/internal/workspace")}, "engine must not import internal/workspace"},
-	{"arrows", files{"model/chat/chat.go": importing("chat", module+"/model/gemini")}, "model/chat must not import model/gemini"},
-	{"arrows", files{"skill/base/base.go": importing("base", module+"/skill/mcp")}, "skill/base must not import skill/mcp"},
+	{"arrows", files{"internal/providers/chat/chat.go": importing("chat", module+"/internal/providers/gemini")}, "internal/providers/chat must not import internal/providers/gemini"},
+	{"arrows", files{"internal/skills/base/base.go": importing("base", module+"/internal/skills/mcp")}, "internal/skills/base must not import internal/skills/mcp"},
 	{"arrows", files{"store/store.go": importing("store", module+"/skill")}, "store must not import skill"},
 	{"arrows", files{"internal/runtimes/local/local.go": importing("local", module+"/internal/cli/host")}, "must not import internal/cli/host"},
 	{"arrows", files{"internal/runtimes/docker/docker.go": importing("docker", module+"/internal/runtimes/local")}, "must not import internal/runtimes/local"},
@@ -63,12 +63,12 @@ var broken = []struct {
 	{"test-packages", files{"store/file/file.go": importing("file", module+"/store/storetest")}, "is not a test"},
 	{"test-packages", files{"store/file/file.go": importing("file", "testing/fstest")}, "is not a test"},
 
-	{"reserved-imports", files{"skill/mcp/stdio.go": importing("mcp", "os/exec")}, "only internal/sandbox starts processes"},
+	{"reserved-imports", files{"internal/skills/mcp/stdio.go": importing("mcp", "os/exec")}, "only internal/sandbox starts processes"},
 	{"reserved-imports", files{"engine/run.go": importing("engine", "net/http")}, "nothing to say on a network"},
 	{"reserved-imports", files{"store/file/file.go": importing("file", "net")}, "nothing to say on a network"},
 	{"reserved-imports", files{"engine/run.go": importing("engine", "os")}, "knows no file system"},
-	{"reserved-imports", files{"skill/base/read.go": importing("base", "os")}, "only internal/workspace opens paths"},
-	{"reserved-imports", files{"skill/base/read.go": importing("base", "golang.org/x/sys/unix")}, "only internal/workspace opens paths"},
+	{"reserved-imports", files{"internal/skills/base/read.go": importing("base", "os")}, "only internal/workspace opens paths"},
+	{"reserved-imports", files{"internal/skills/base/read.go": importing("base", "golang.org/x/sys/unix")}, "only internal/workspace opens paths"},
 	{"reserved-imports", files{"internal/cli/run/run.go": importing("run", "encoding/json")}, "ignores letter case"},
 	{"reserved-imports", files{"internal/cli/run/run.go": importing("run", "log")}, "log/slog"},
 	{"reserved-imports", files{"internal/sandbox/sandbox.go": importing("sandbox", "C")}, "one static file"},
@@ -78,9 +78,9 @@ var broken = []struct {
 	{"reserved-names", files{"store/file/file.go": inside("file", "os", `var out = os.Stdout`)}, "the process belongs to main"},
 	{"reserved-names", files{"engine/run.go": inside("engine", "context", `var ctx = context.Background()`)}, "take it from the caller"},
 	{"reserved-names", files{"internal/workspace/open.go": inside("workspace", "os", `var start = os.StartProcess`)}, "only internal/sandbox starts processes"},
-	{"reserved-names", files{"skill/base/list.go": inside("base", "path/filepath", `var glob = filepath.Glob`)}, "behind the back of internal/workspace"},
+	{"reserved-names", files{"internal/skills/base/list.go": inside("base", "path/filepath", `var glob = filepath.Glob`)}, "behind the back of internal/workspace"},
 	{"reserved-names", files{"registry/client.go": inside("registry", "net/http", `var client = &http.Client{}`)}, "a client is handed in"},
-	{"reserved-names", files{"skill/mcp/http.go": inside("mcp", "net", `var dial = net.Dialer{}`)}, "only internal/egress and model/* dial out"},
+	{"reserved-names", files{"internal/skills/mcp/http.go": inside("mcp", "net", `var dial = net.Dialer{}`)}, "only internal/egress and internal/providers dial out"},
 
 	{"libraries", files{"event/event.go": importing("event", "github.com/spf13/cobra")}, "event must not import github.com/spf13/cobra"},
 	{"libraries", files{"engine/run.go": importing("engine", "pgregory.net/rapid")}, "engine must not import pgregory.net/rapid"},
@@ -117,7 +117,7 @@ var broken = []struct {
 	{"documented-commands", files{"README.md": "Run `make love`.\n", "Makefile": "build:\n\tgo build\n"}, "make love is not a target"},
 
 	{"documented-tests", files{"SECURITY.md": "proved by `TestFence`\n"}, "there is no test TestFence"},
-	{"documented-tests", files{"SECURITY.md": "`skill/base.TestFence`\n", "skill/mcp/a_test.go": "package mcp\n\nfunc TestFence() {}\n"}, "there is no test skill/base.TestFence"},
+	{"documented-tests", files{"SECURITY.md": "`internal/skills/base.TestFence`\n", "internal/skills/mcp/a_test.go": "package mcp\n\nfunc TestFence() {}\n"}, "there is no test internal/skills/base.TestFence"},
 }
 
 func TestRulesCanFail(t *testing.T) {

@@ -23,12 +23,12 @@ var importReservations = []reservation{
 	},
 	{
 		what: "net net/http/... net/rpc/... net/smtp crypto/tls golang.org/x/net/...",
-		only: "internal/egress internal/sandbox/selftest model/... skill/mcp/... registry/... internal/runtimes/...",
+		only: "internal/egress internal/sandbox/selftest internal/providers/... internal/skills/mcp/... registry/... internal/runtimes/...",
 		why:  "this room has nothing to say on a network",
 	},
 	{
 		what:  "os io/ioutil syscall golang.org/x/sys/...",
-		never: "event model skill/... store engine",
+		never: "event model skill internal/skills/base internal/skills/mcp/... internal/skills/delegate internal/skills/interactive internal/skills/quota store engine",
 		why:   "this room knows no file system; only internal/workspace opens paths that a model or a skill chose",
 	},
 	{
@@ -58,12 +58,12 @@ var nameReservations = []reservation{
 		what: "net.Dial net.DialTimeout net.DialTCP net.DialUDP net.DialIP net.DialUnix net.Dialer tls.Dial tls.DialWithDialer tls.Dialer " +
 			"net.LookupHost net.LookupIP net.LookupAddr net.LookupTXT net.DefaultResolver net.Resolver " +
 			"http.Get http.Head http.Post http.PostForm http.DefaultClient http.DefaultTransport http.Transport http.Client{}",
-		only: "internal/egress internal/sandbox/selftest model/...", // the self-test tries what must fail
-		why:  "only internal/egress and model/* dial out; a client is handed in",
+		only: "internal/egress internal/sandbox/selftest internal/providers/...", // the self-test tries what must fail
+		why:  "only internal/egress and internal/providers dial out; a client is handed in",
 	},
 	{
 		what:  "filepath.Walk filepath.WalkDir filepath.Glob filepath.EvalSymlinks filepath.Abs",
-		never: "event model skill/... store engine",
+		never: "event model skill internal/skills/base internal/skills/mcp/... internal/skills/delegate internal/skills/interactive internal/skills/quota store engine",
 		why:   "it reads the file system behind the back of internal/workspace",
 	},
 	{

@@ -34,12 +34,13 @@ var rooms = []room{
 
 	// Who thinks, what can be done, where history lives. They do not know each other.
 	{"model", "event expert"},
-	{"model/modeltest", "event expert model/... internal/testkit/..."}, // made for tests
-	{"model/providers", "event expert model/..."},
-	{"model/...", "event expert model model/wire internal/version"},
-	{"skill/mcp/serve", "event expert skill skill/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
-	{"skill/...", "event expert skill internal/version internal/terminal internal/workspace internal/sandbox internal/sandbox/cell internal/egress"},
-	{"internal/skillset", "event expert skill/... internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/cell internal/egress"},
+	{"internal/providers/modeltest", "event expert model internal/providers/... internal/testkit/..."}, // made for tests
+	{"internal/providers", "event expert model"},
+	{"internal/providers/...", "event expert model internal/providers/wire internal/version"},
+	{"skill", "event expert internal/terminal"},
+	{"internal/skills", "event expert skill internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/cell internal/egress"},
+	{"internal/skills/mcp/serve", "event expert skill internal/skills/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
+	{"internal/skills/...", "event expert skill internal/version internal/terminal internal/workspace internal/sandbox internal/sandbox/cell internal/egress"},
 	{"store", "event expert"},
 	{"store/...", "event expert store internal/owner"},
 
@@ -47,8 +48,8 @@ var rooms = []room{
 	{"engine", "event expert model skill store"},
 
 	// Where it runs. A runtime puts the parts together; runtimes do not know each other.
-	{"internal/runtimes/...", "event expert model/... skill/... store/... engine internal/runtimes " +
-		"internal/version internal/secret internal/terminal internal/owner internal/workspace internal/packages internal/skillset internal/sandbox/... internal/egress"},
+	{"internal/runtimes/...", "event expert model skill store/... engine internal/providers/... internal/skills/... internal/runtimes " +
+		"internal/version internal/secret internal/terminal internal/owner internal/workspace internal/packages internal/sandbox/... internal/egress"},
 
 	// Where Experts are shared.
 	{"registry", "event expert internal/version internal/egress"},
@@ -56,9 +57,9 @@ var rooms = []room{
 
 	// Who uses it: terminals, commands, programs.
 	{"internal/tui/...", "event expert model skill store engine internal/runtimes internal/tui/... internal/version internal/terminal"},
-	{"internal/cli/...", "event expert model/... skill/... store/... engine registry/... internal/cli/... internal/tui/... " +
-		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/skillset internal/sandbox/... internal/egress/..."},
-	{".", "event expert model/... skill/... store/... engine internal/runtimes/... internal/sandbox internal/packages internal/version internal/secret"},
+	{"internal/cli/...", "event expert model skill store/... engine internal/providers/... internal/skills/... registry/... internal/cli/... internal/tui/... " +
+		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
+	{".", "event expert model skill store/... engine internal/providers/... internal/skills/... internal/runtimes/... internal/sandbox internal/packages internal/version internal/secret"},
 	{"cmd/...", "internal/cli/... internal/sandbox"}, // it shields itself before anything else,
 
 	// Who checks it.
@@ -70,7 +71,7 @@ var rooms = []room{
 }
 
 // forTests names packages outside _test.go files that are made for tests.
-const forTests = "internal/testkit/... store/storetest model/modeltest test/... bench/..."
+const forTests = "internal/testkit/... store/storetest internal/providers/modeltest test/... bench/..."
 
 func findRoom(dir string) (room, bool) {
 	for _, r := range rooms {

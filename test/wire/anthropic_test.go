@@ -16,9 +16,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/modeltest"
 )
 
 // TestAnthropic prints, with -v, which cases were held against the SDK in which direction.
@@ -26,7 +26,7 @@ func TestAnthropic(t *testing.T) {
 	judge(t, "anthropic-sdk-go", anthropicSDK{}, []string{"anthropic"}, anthropicCases()...)
 }
 
-// The bodies that the tests of model/anthropic keep survive as well.
+// The bodies that the tests of internal/providers/anthropic keep survive as well.
 func TestAnthropicGoldens(t *testing.T) {
 	paths, err := filepath.Glob("../../model/anthropic/testdata/*.json")
 	if err != nil || len(paths) == 0 {

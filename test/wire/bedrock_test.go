@@ -25,12 +25,12 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/bedrock"
+	"github.com/perstack-go/perstack/internal/providers/modeltest"
+	ourwire "github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/internal/testkit/llm/converse"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/bedrock"
-	"github.com/perstack-go/perstack/model/modeltest"
-	ourwire "github.com/perstack-go/perstack/model/wire"
 )
 
 // TestBedrock prints, with -v, which cases were held against the SDK in which direction.
@@ -39,7 +39,7 @@ func TestBedrock(t *testing.T) {
 	judge(t, "aws-sdk-go-v2/service/bedrockruntime", bedrockSDK{}, []string{"amazon-bedrock"}, bedrockCases()...)
 }
 
-// The bodies that the tests of model/bedrock keep survive as well.
+// The bodies that the tests of internal/providers/bedrock keep survive as well.
 func TestBedrockGoldens(t *testing.T) {
 	t.Setenv("AWS_BEARER_TOKEN_BEDROCK", "")
 	paths, err := filepath.Glob("../../model/bedrock/testdata/*.json")

@@ -13,9 +13,9 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/modeltest"
 )
 
 // TestChat prints, with -v, which cases were held against the SDK in which direction.
@@ -23,7 +23,7 @@ func TestChat(t *testing.T) {
 	judge(t, "openai-go (chat completions)", chatSDK{}, []string{"azure-openai", "azure-openai/deployments", "deepseek"}, chatCases()...)
 }
 
-// The bodies that the tests of model/chat keep survive as well.
+// The bodies that the tests of internal/providers/chat keep survive as well.
 func TestChatGoldens(t *testing.T) {
 	paths, err := filepath.Glob("../../model/chat/testdata/*.json")
 	if err != nil || len(paths) == 0 {

@@ -14,9 +14,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/modeltest"
 )
 
 // TestGemini prints, with -v, which cases were held against the SDK in which direction.
@@ -29,7 +29,7 @@ func TestVertex(t *testing.T) {
 	judge(t, "genai, Vertex AI", geminiSDK{vertex: true}, []string{"google-vertex"}, geminiCases()...)
 }
 
-// The bodies that the tests of model/gemini keep survive as well.
+// The bodies that the tests of internal/providers/gemini keep survive as well.
 func TestGeminiGoldens(t *testing.T) {
 	paths, err := filepath.Glob("../../model/gemini/testdata/*.json")
 	if err != nil || len(paths) == 0 {

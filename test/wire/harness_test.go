@@ -14,9 +14,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/modeltest"
 )
 
 // An oracle is an official SDK, which judges a wire.

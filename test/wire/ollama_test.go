@@ -15,9 +15,9 @@ import (
 	"github.com/ollama/ollama/api"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/modeltest"
 )
 
 // TestOllama prints, with -v, which cases were held against the SDK in which direction.
@@ -26,7 +26,7 @@ func TestOllama(t *testing.T) {
 	judge(t, "ollama/api", ollamaSDK{}, []string{"ollama"})
 }
 
-// The bodies that the tests of model/ollama keep survive as well.
+// The bodies that the tests of internal/providers/ollama keep survive as well.
 func TestOllamaGoldens(t *testing.T) {
 	t.Setenv("OLLAMA_AUTH", "")
 	paths, err := filepath.Glob("../../model/ollama/testdata/*.json")

@@ -16,9 +16,9 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/modeltest"
 )
 
 // TestResponses prints, with -v, which cases were held against the SDK in which direction.
@@ -26,7 +26,7 @@ func TestResponses(t *testing.T) {
 	judge(t, "openai-go (responses)", responsesSDK{}, []string{"openai"}, responsesCases()...)
 }
 
-// The bodies that the tests of model/responses keep survive as well.
+// The bodies that the tests of internal/providers/responses keep survive as well.
 func TestResponsesGoldens(t *testing.T) {
 	paths, err := filepath.Glob("../../model/responses/testdata/*.json")
 	if err != nil || len(paths) == 0 {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -30,7 +30,7 @@ func Collisions(e *expert.Expert, pinned func(*expert.Skill) *expert.LockedSkill
 			if known == nil {
 				return nil
 			}
-			listed.Tools = skillset.LockedTools(known)
+			listed.Tools = skills.LockedTools(known)
 		}
 		switch {
 		case k.IsBase():

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 )
 
 // Where the container has room that is written to.
@@ -21,11 +21,11 @@ const (
 // cells are those of all skills: in a container, each has one. What an image brings may be
 // read by all, wherever it is; what is not of the image is left out, and so is what
 // belongs to one skill.
-func (w *work) cells() *skillset.Cells {
+func (w *work) cells() *skills.Cells {
 	if w.document.Confines.SharedCell {
 		return nil
 	}
-	c := &skillset.Cells{All: true, Tmp: cmp.Or(w.opts.Tmp, tmpDir), Home: cmp.Or(w.opts.Home, homeDir), MaxTasks: maxTasks("/sys/fs/cgroup")}
+	c := &skills.Cells{All: true, Tmp: cmp.Or(w.opts.Tmp, tmpDir), Home: cmp.Or(w.opts.Home, homeDir), MaxTasks: maxTasks("/sys/fs/cgroup")}
 	apart := []string{
 		"/proc", "/sys", "/dev", "/tmp", "/home", "/root", "/run", "/var/run", "/workspace", "/skills", "/perstack",
 		w.document.Work.Dir, c.Tmp, c.Home,

@@ -7,11 +7,11 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/providers"
 )
 
 // runtimeName is what is recorded of a job that runs here.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/model/providers"
+	"github.com/perstack-go/perstack/internal/providers"
 )
 
 // provider puts together who is asked, and where.

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/skill"
-	"github.com/perstack-go/perstack/skill/mcp"
 )
 
 func (b *builder) skill(e *expert.Expert, s *expert.Skill) Skill {

@@ -6,14 +6,14 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 )
 
 // cells says how the servers of a plan are locked in while they are asked: all with
 // --sandbox, otherwise those that ask for it. It is nil when nobody is.
-func (p *project) cells(plan *plan, workspace string) (*skillset.Cells, func() error, error) {
+func (p *project) cells(plan *plan, workspace string) (*skills.Cells, func() error, error) {
 	nothing := func() error { return nil }
-	cells := skillset.Machine(p.opts.Sandbox)
+	cells := skills.Machine(p.opts.Sandbox)
 	if !slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && cells.Lock(s.skill) }) {
 		return nil, nothing, nil
 	}

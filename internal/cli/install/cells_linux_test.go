@@ -9,7 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -33,7 +33,7 @@ func TestSandbox(t *testing.T) {
 			b := newBench(t, c.file)
 			var mu sync.Mutex
 			locked := map[string]bool{}
-			opts := &Options{Host: b.host, Sandbox: c.sandbox, Discover: func(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skillset.Surroundings, note func(string)) (*expert.LockedSkill, error) {
+			opts := &Options{Host: b.host, Sandbox: c.sandbox, Discover: func(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skills.Surroundings, note func(string)) (*expert.LockedSkill, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if around.Cells.Lock(s) {

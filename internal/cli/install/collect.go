@@ -13,7 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
@@ -58,18 +58,18 @@ func (p *project) collect(ctx context.Context, plan *plan) (err error) {
 }
 
 // surroundings are what servers run in: the working directory, as with perstack run.
-func (p *project) surroundings(plan *plan) (skillset.Surroundings, func() error, error) {
+func (p *project) surroundings(plan *plan) (skills.Surroundings, func() error, error) {
 	h := p.opts.Host
 	files, err := workspace.Open(h.Dir, workspace.Options{ReadOnly: host.FileRules(p.config)})
 	if err != nil {
-		return skillset.Surroundings{}, nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+		return skills.Surroundings{}, nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
 	cells, remove, err := p.cells(plan, files.Path())
 	if err != nil {
-		return skillset.Surroundings{}, nil, errors.Join(err, files.Close())
+		return skills.Surroundings{}, nil, errors.Join(err, files.Close())
 	}
 	commands := sandbox.NewSupervisor()
-	around := skillset.Surroundings{
+	around := skills.Surroundings{
 		Workspace: files,
 		Commands:  commands,
 		Packages:  &packages.Store{Dir: h.CachePath(), Commands: commands, Environ: h.Environ, Fresh: p.opts.Update},
@@ -85,10 +85,10 @@ func (p *project) surroundings(plan *plan) (skillset.Surroundings, func() error,
 }
 
 // ask finds out what one server offers.
-func (p *project) ask(ctx context.Context, s *server, around skillset.Surroundings) error {
+func (p *project) ask(ctx context.Context, s *server, around skills.Surroundings) error {
 	discover := p.opts.Discover
 	if discover == nil {
-		discover = skillset.Discover
+		discover = skills.Discover
 	}
 	// What comes from a server, or from its package manager, is marked, line by line: it
 	// must not be able to say what perstack would say.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -15,7 +15,7 @@ func (p *project) showDifferences(s *server) {
 		return
 	}
 	lines := packageDifference(s.before.Package, s.found.Package)
-	for _, d := range skill.Compare(skillset.LockedTools(s.before), skillset.LockedTools(s.found)) {
+	for _, d := range skill.Compare(skills.LockedTools(s.before), skills.LockedTools(s.found)) {
 		lines = append(lines, d.String())
 	}
 	if len(lines) == 0 {

@@ -17,14 +17,14 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 )
 
 // Options are what the command works with.
 type Options struct {
 	Host *host.Host
-	// Discover asks a skill what it offers; nil means [skillset.Discover].
-	Discover func(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skillset.Surroundings, note func(string)) (*expert.LockedSkill, error)
+	// Discover asks a skill what it offers; nil means [skills.Discover].
+	Discover func(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skills.Surroundings, note func(string)) (*expert.LockedSkill, error)
 	// Pin says which image a name stands for; nil asks the container engine.
 	Pin func(ctx context.Context, name string, from docker.Sources) (string, error)
 

@@ -19,7 +19,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -124,7 +124,7 @@ func (b *bench) lock() string {
 	return string(data)
 }
 
-func (b *bench) discover(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skillset.Surroundings, note func(string)) (*expert.LockedSkill, error) {
+func (b *bench) discover(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skills.Surroundings, note func(string)) (*expert.LockedSkill, error) {
 	b.mu.Lock()
 	b.asked = append(b.asked, s.Name)
 	b.mu.Unlock()

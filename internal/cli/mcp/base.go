@@ -14,12 +14,12 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/skills/base"
+	"github.com/perstack-go/perstack/internal/skills/mcp/serve"
+	"github.com/perstack-go/perstack/internal/skills/quota"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
-	"github.com/perstack-go/perstack/skill/base"
-	"github.com/perstack-go/perstack/skill/mcp/serve"
-	"github.com/perstack-go/perstack/skill/quota"
 )
 
 // Options are what the server of the base tools can be told.

@@ -6,7 +6,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -22,11 +22,11 @@ func (s *setup) sandbox() bool {
 
 // cells says how the programs of the built-in runtime are locked in; nil where nothing asks
 // for it.
-func (s *setup) cells(e *expert.Expert) *skillset.Cells {
+func (s *setup) cells(e *expert.Expert) *skills.Cells {
 	if s.celled(e) == "" {
 		return nil
 	}
-	return skillset.Machine(s.sandbox())
+	return skills.Machine(s.sandbox())
 }
 
 // celled names what asks for cells with the runtime local: the flag, or the first skill of

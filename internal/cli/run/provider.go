@@ -5,9 +5,9 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/providers"
 )
 
 // model returns the model that thinks for the run: for e and all that it may ask.

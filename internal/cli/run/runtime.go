@@ -10,12 +10,12 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/terminal"
-	"github.com/perstack-go/perstack/model/providers"
 	"github.com/perstack-go/perstack/store/file"
 )
 

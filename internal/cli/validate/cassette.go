@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/model/replay"
+	"github.com/perstack-go/perstack/internal/providers/replay"
 )
 
 // cassetteProblems looks at the answers that the replay provider is to play. A file

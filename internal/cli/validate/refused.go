@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/model/providers"
 )
 
 // refused lists what would keep perstack run from starting an Expert although the file can

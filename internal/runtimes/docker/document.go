@@ -8,9 +8,9 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
 	"github.com/perstack-go/perstack/internal/version"
-	"github.com/perstack-go/perstack/model/providers"
 )
 
 // Where things are in the container.

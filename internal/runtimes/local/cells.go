@@ -6,20 +6,20 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 )
 
 // cells returns how the programs of a job are locked in, with directories for them, and what
 // removes these; nil if nobody is. A machine that cannot keep cells runs no job that needs
 // one, not even the part that does not.
-func (r *Runtime) cells(job engine.Job, workspace string) (*skillset.Cells, func(), error) {
+func (r *Runtime) cells(job engine.Job, workspace string) (*skills.Cells, func(), error) {
 	none := func() {}
 	if r.SharedCell {
 		return nil, none, nil
 	}
 	wanted := r.Cells
 	if wanted == nil {
-		wanted = skillset.Machine(false)
+		wanted = skills.Machine(false)
 	}
 	who := lockedIn(job, wanted)
 	if who == nil {
@@ -49,7 +49,7 @@ func (r *Runtime) cells(job engine.Job, workspace string) (*skillset.Cells, func
 
 // lockedIn finds an Expert of a job, the coordinator or whom it can ask, that has a skill to
 // be locked in.
-func lockedIn(job engine.Job, cells *skillset.Cells) *expert.Expert {
+func lockedIn(job engine.Job, cells *skills.Cells) *expert.Expert {
 	all, seen := []*expert.Expert{job.Expert}, map[string]bool{job.Expert.Key: true}
 	for i := 0; i < len(all); i++ {
 		if cells.LockAny(all[i]) {

@@ -19,12 +19,12 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
-	"github.com/perstack-go/perstack/model/replay"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
@@ -81,7 +81,7 @@ func (p *prison) run(ctx context.Context, experts, cassette string, in engine.In
 	runtime := &local.Runtime{
 		Model: replay.New(turns), Store: p.history, Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler),
 		Workspace: p.dir, Environ: os.Environ(), Env: func(string) string { return "CANARY-of-the-victim" },
-		Cells: skillset.Machine(true),
+		Cells: skills.Machine(true),
 	}
 	job := engine.Job{ID: "job", Expert: lead, Lookup: config.Lookup, Input: in, Limits: expert.Limits{MaxSteps: 50}}
 	if change != nil {
@@ -115,7 +115,7 @@ func (p *prison) said() string {
 	return b.String()
 }
 
-// victim and attacker are servers; see the tests of internal/skillset, which try more.
+// victim and attacker are servers; see the tests of internal/skills, which try more.
 const (
 	victim = `echo CANARY-of-the-victim >$HOME/secret; echo CANARY-of-the-victim >$TMPDIR/secret
 printf 'v_home=%s v_tmp=%s v_port=%s v_pid=%s\n' "$HOME" "$TMPDIR" "${HTTPS_PROXY##*:}" $$ >victim.new; mv victim.new victim; exec ./evilmcp good`

@@ -19,11 +19,11 @@ import (
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/skillset"
+	"github.com/perstack-go/perstack/internal/skills"
+	"github.com/perstack-go/perstack/internal/skills/quota"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
-	"github.com/perstack-go/perstack/skill/quota"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -50,9 +50,9 @@ type Runtime struct {
 	Handed  map[string]string // variables that the user hands to commands
 	Roots   string            // file with the authorities that programs must trust; empty leaves it to them
 	// Cells says how programs are kept apart. Nil locks in those of skills that ask for it,
-	// as with [skillset.Machine]. Without Tmp and Home, directories are made for the job and
+	// as with [skills.Machine]. Without Tmp and Home, directories are made for the job and
 	// removed behind it.
-	Cells *skillset.Cells
+	Cells *skills.Cells
 	// SharedCell locks nobody in, whatever skills ask for.
 	SharedCell bool
 	// Sealed is the directory of packages of an image, to which nothing is added; empty for CacheDir.
@@ -148,8 +148,8 @@ type place struct {
 	files    *workspace.Workspace
 	commands *sandbox.Supervisor
 	packages *packages.Store
-	cells    *skillset.Cells // nil when nobody is locked in
-	size     *quota.Quota    // nil when there is no limit
+	cells    *skills.Cells // nil when nobody is locked in
+	size     *quota.Quota  // nil when there is no limit
 	measured sync.Once
 }
 
@@ -160,7 +160,7 @@ type place struct {
 // It is called once for each Run, and a thousand may begin at once: what does not belong
 // to one Run is made in [Runtime.Run].
 func (p *place) skills(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
-	around := skillset.Surroundings{
+	around := skills.Surroundings{
 		Lock:      p.Lock,
 		Workspace: p.files,
 		Commands:  p.commands,
@@ -189,5 +189,5 @@ func (p *place) skills(ctx context.Context, req engine.SkillRequest) (*skill.Too
 		p.measured.Do(func() { p.size.Check(ctx) })
 		around.Wrap = p.size.Watch
 	}
-	return skillset.Open(ctx, req.Expert, around)
+	return skills.Open(ctx, req.Expert, around)
 }

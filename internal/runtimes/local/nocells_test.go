@@ -10,10 +10,10 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
-	"github.com/perstack-go/perstack/internal/skillset"
-	"github.com/perstack-go/perstack/model/replay"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/store/memory"
 )
 
@@ -30,10 +30,10 @@ func TestNoCellsHere(t *testing.T) {
 		change        func(*local.Runtime)
 		refused       string // for whom
 	}{
-		{"all", lead, func(r *local.Runtime) { r.Cells = skillset.Machine(true) }, "lead"},
-		{"a delegate", lead + asking, func(r *local.Runtime) { r.Cells = skillset.Machine(false) }, "helper"},
+		{"all", lead, func(r *local.Runtime) { r.Cells = skills.Machine(true) }, "lead"},
+		{"a delegate", lead + asking, func(r *local.Runtime) { r.Cells = skills.Machine(false) }, "helper"},
 		{"a delegate, and nobody said anything", lead + asking, func(*local.Runtime) {}, "helper"},
-		{"nobody", lead + skill, func(r *local.Runtime) { r.Cells = skillset.Machine(false) }, ""},
+		{"nobody", lead + skill, func(r *local.Runtime) { r.Cells = skills.Machine(false) }, ""},
 		{"shared", lead + asking, func(r *local.Runtime) { r.SharedCell = true }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

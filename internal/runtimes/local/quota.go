@@ -5,8 +5,8 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/skills/quota"
 	"github.com/perstack-go/perstack/internal/workspace"
-	"github.com/perstack-go/perstack/skill/quota"
 )
 
 // limitSize returns the watch that cancels a run when the workspace takes more bytes than

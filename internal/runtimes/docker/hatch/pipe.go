@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/perstack-go/perstack/model/wire"
+	"github.com/perstack-go/perstack/internal/providers/wire"
 )
 
 // A Reader reads lines that somebody else wrote.

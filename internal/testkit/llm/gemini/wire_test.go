@@ -219,7 +219,7 @@ func TestMovedSignatures(t *testing.T) {
 }
 
 // The token server gives tokens to who proves to be the account, and to nobody else. That
-// it takes the right ones is what the tests of model/gemini rely on.
+// it takes the right ones is what the tests of internal/providers/gemini rely on.
 func TestTokenServer(t *testing.T) {
 	root := start(t, "[[turn]]\ntext = \"Yes.\"\n")
 	form := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}

@@ -1,0 +1,104 @@
+package anthropic
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+)
+
+// hosted is what the provider itself runs: tools on its side, and skills in a container.
+type hosted struct {
+	tools     []hostedTool
+	betas     []string
+	container jsontext.Value
+}
+
+type hostedTool struct {
+	Type           string   `json:"type"`
+	Name           string   `json:"name"`
+	MaxUses        int      `json:"max_uses,omitzero"`
+	AllowedDomains []string `json:"allowed_domains,omitempty"`
+}
+
+const betaCode = "code-execution-2025-08-25" // of the tool that skills need
+
+func newHosted(cfg *wire.Config) (h hosted, err error) {
+	if err := cfg.CheckTools("webSearch", "webFetch", "codeExecution"); err != nil {
+		return h, err
+	}
+	var options expert.ProviderToolOptions
+	if cfg.ToolOptions != nil {
+		options = *cfg.ToolOptions
+	}
+	code := hostedTool{Type: "code_execution_20250522", Name: "code_execution"}
+	if len(cfg.Skills) > 0 {
+		code.Type = "code_execution_20250825"
+	}
+	for _, name := range cfg.Tools {
+		switch name {
+		case "webSearch":
+			tool := hostedTool{Type: "web_search_20250305", Name: "web_search"}
+			if o := options.WebSearch; o != nil {
+				tool.MaxUses, tool.AllowedDomains = o.MaxUses, o.AllowedDomains
+			}
+			h.add(tool, "")
+		case "webFetch":
+			tool := hostedTool{Type: "web_fetch_20250910", Name: "web_fetch"}
+			if o := options.WebFetch; o != nil {
+				tool.MaxUses = o.MaxUses
+			}
+			h.add(tool, "web-fetch-2025-09-10")
+		case "codeExecution":
+			if len(cfg.Skills) == 0 { // else it is added with them
+				h.add(code, "code-execution-2025-05-22")
+			}
+		}
+	}
+	if len(cfg.Skills) == 0 {
+		return h, nil
+	}
+	h.add(code, betaCode)
+	h.betas = append(h.betas, "skills-2025-10-02", "files-api-2025-04-14")
+	h.container, err = container(cfg.Skills)
+	return h, err
+}
+
+// add takes a tool in once, however often it is named.
+func (h *hosted) add(tool hostedTool, beta string) {
+	if h.has(tool.Name) {
+		return
+	}
+	h.tools = append(h.tools, tool)
+	if beta != "" {
+		h.betas = append(h.betas, beta)
+	}
+}
+
+func (h *hosted) has(name string) bool {
+	return slices.ContainsFunc(h.tools, func(t hostedTool) bool { return t.Name == name })
+}
+
+func container(skills []expert.ProviderSkill) (jsontext.Value, error) {
+	type skill struct {
+		Type    string `json:"type"`
+		SkillID string `json:"skill_id"`
+		Version string `json:"version"`
+	}
+	var c struct {
+		Skills []skill `json:"skills"`
+	}
+	for _, s := range skills {
+		switch {
+		case s.Type != "builtin":
+			return nil, fmt.Errorf("anthropic: provider skill %q is custom, and the API takes no definitions; make it a skill of the Expert", s.Name)
+		case !slices.Contains([]string{"pdf", "docx", "pptx", "xlsx"}, s.SkillID):
+			return nil, fmt.Errorf("anthropic: there is no provider skill %q; there are pdf, docx, pptx and xlsx", s.SkillID)
+		}
+		c.Skills = append(c.Skills, skill{"anthropic", s.SkillID, "latest"})
+	}
+	return marshal(c), nil
+}

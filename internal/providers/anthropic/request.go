@@ -1,0 +1,110 @@
+package anthropic
+
+import (
+	"strconv"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// cacheMark asks the provider to remember everything up to the block it stands in.
+const cacheMark = `,"cache_control":{"type":"ephemeral"}`
+
+// maxMarks is how many marks a request may have. One is kept for the end.
+const maxMarks = 4
+
+// body is a request, in pieces. The messages' pieces are shared between requests.
+func (m *Model) body(req *model.Request) [][]byte {
+	system, talk, marked := m.conversation(req.Messages)
+	b := &body{marked: marked}
+	limit, thinking := m.limits(req, talk)
+	b.Text(`{"model":` + string(wire.Quote(m.cfg.Model)) + `,"max_tokens":` + strconv.Itoa(limit) + `,"stream":true` + thinking)
+	if len(system) > 0 {
+		b.Text(`,"system":[`)
+		b.blocks(system)
+		b.Text(`]`)
+	}
+	m.tools(b, req, talk)
+	b.Text(`,"messages":[`)
+	for i, turn := range merge(talk) {
+		if i > 0 {
+			b.Text(`,`)
+		}
+		b.Text(`{"role":"` + turn[0].role + `","content":[`)
+		b.blocks(turn)
+		b.Text(`]}`)
+	}
+	b.Text(`]`)
+	m.cfg.Extra.AppendTo(&b.Body)
+	b.Text(`}`)
+	return b.Pieces
+}
+
+// conversation encodes the messages and says which of them the provider shall remember.
+func (m *Model) conversation(messages []*event.Message) (system, talk []*encoded, marked map[*encoded]bool) {
+	marked = map[*encoded]bool{}
+	var last *encoded
+	for i, e := range m.slim(messages) {
+		if e.empty() {
+			continue
+		}
+		if messages[i].Cache && e.markable && len(marked) < maxMarks-1 {
+			marked[e] = true
+		}
+		if messages[i].Type == event.InstructionMessage {
+			system = append(system, e)
+			continue
+		}
+		talk = append(talk, e)
+		if e.markable {
+			last = e
+		}
+	}
+	if last != nil { // it moves along: the next request finds this one in the cache
+		marked[last] = true
+	}
+	return system, talk, marked
+}
+
+// slim encodes the messages, the first of them without their media if all would be too
+// much for one request.
+func (m *Model) slim(messages []*event.Message) []*encoded {
+	all := make([]*encoded, len(messages))
+	media, images := make([]int, len(messages)), make([]int, len(messages))
+	for i, msg := range messages {
+		all[i] = m.encoded(msg, false)
+		media[i], images[i] = all[i].media, all[i].images
+	}
+	for i := range max(wire.Slim(media, maxMedia), wire.Slim(images, manyImages)) {
+		if media[i]+images[i] > 0 {
+			all[i] = m.encoded(messages[i], true)
+		}
+	}
+	m.settle(messages, all)
+	return all
+}
+
+// body is a request in the making.
+type body struct {
+	wire.Body
+	marked map[*encoded]bool
+}
+
+func (b *body) blocks(messages []*encoded) {
+	for i, e := range messages {
+		if i > 0 {
+			b.Text(`,`)
+		}
+		b.Add(e.open)
+		if b.marked[e] {
+			b.Text(cacheMark)
+		}
+		b.Text(`}`)
+	}
+}
+
+// merge puts neighbours of the same role together, as the API wants them.
+func merge(messages []*encoded) [][]*encoded {
+	return wire.Turns(messages, func(e *encoded) string { return e.role })
+}

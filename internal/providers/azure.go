@@ -1,0 +1,79 @@
+package providers
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/chat"
+	"github.com/perstack-go/perstack/model"
+)
+
+func (o *opening) azure() (model.Model, error) {
+	if o.Model == "" {
+		return nil, o.errorf("no deployment is named, and only you know those of your resource; give its name with --model, or as model in perstack.toml")
+	}
+	key := o.variable("AZURE_API_KEY", "AZURE_OPENAI_API_KEY")
+	if !key.set() {
+		return nil, o.missing("", o.azureLacks(key)...)
+	}
+	base, err := o.baseURL(key)
+	if err == nil && base == "" {
+		base, err = o.resource(key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := o.config(base)
+	if err != nil {
+		return nil, err
+	}
+	cfg.KeyVariable = key.name
+	version := cmp.Or(o.Setting.APIVersion, o.Env("AZURE_API_VERSION"))
+	if o.Setting.UseDeploymentBasedURLs && !strings.HasPrefix(version, "20") {
+		o.warn("warning: useDeploymentBasedUrls goes with an API version that is a date, like 2025-04-01-preview; set apiVersion in [provider.setting], or leave both out")
+	}
+	return opened(chat.New(chat.Config{
+		Config:      cfg,
+		Dialect:     chat.Azure,
+		Key:         key.value,
+		APIVersion:  version,
+		Deployments: o.Setting.UseDeploymentBasedURLs,
+	}))
+}
+
+const resourceOrBase = "AZURE_RESOURCE_NAME or baseUrl"
+
+// azureLacks are the variables that have to be set, when the key is not.
+func (o *opening) azureLacks(key variable) []string {
+	lacks := []string{key.name}
+	if o.Setting.BaseURL == "" && o.Setting.ResourceName == "" && o.Env(baseURLVariables[o.Provider]) == "" && o.Env("AZURE_RESOURCE_NAME") == "" {
+		lacks = append(lacks, resourceOrBase)
+	}
+	return lacks
+}
+
+// resource is the address of a resource. Its name is part of the host's, so a stranger's
+// name sends the key to a stranger's resource.
+func (o *opening) resource(key variable) (string, error) {
+	name := o.variable("AZURE_RESOURCE_NAME")
+	file := name.file
+	switch {
+	case o.Setting.ResourceName != "":
+		name.value, file = o.Setting.ResourceName, cmp.Or(o.Config, expert.FileName)
+	case !name.set():
+		return "", o.missing("or write resourceName or baseUrl into [provider.setting]", resourceOrBase)
+	default:
+		if err := refuseDetour(o, name, key); err != nil {
+			return "", err
+		}
+		if err := expert.CheckHostLabel(name.value); err != nil {
+			return "", o.errorf("%s %w", name.name, err)
+		}
+	}
+	base := "https://" + name.value + ".openai.azure.com/openai"
+	if file != "" {
+		o.tell(base, file, o.Setting.ResourceName != "") // a file's own key follows it there
+	}
+	return base, nil
+}

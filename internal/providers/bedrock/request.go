@@ -1,0 +1,148 @@
+package bedrock
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// cachePoint asks the provider to remember everything before it.
+const cachePoint = `{"cachePoint":{"type":"default"}}`
+
+const (
+	maxPoints = 4          // of the cache in a request. One is kept for the end
+	maxMedia  = 18_000_000 // bytes in base64, of a request of 25 MB
+)
+
+// body is a request, in pieces. The messages' pieces are shared between requests.
+func (m *Model) body(req *model.Request) [][]byte {
+	var system, talk []*encoded
+	slim := m.slimmed(req.Messages)
+	p := &points{left: maxPoints - 1, at: map[*encoded]bool{}, off: !caches(m.cfg.Model)}
+	tools := m.tools(req, slim, p)
+	for i, msg := range req.Messages {
+		e := m.encoded(msg, i < slim)
+		if e.empty() {
+			continue
+		}
+		if msg.Cache {
+			p.mark(e)
+		}
+		if msg.Type == event.InstructionMessage {
+			system = append(system, e)
+			continue
+		}
+		talk = append(talk, e)
+	}
+	p.end(talk)
+	b := &request{points: p}
+	b.Text(`{`)
+	if len(system) > 0 {
+		b.Text(`"system":[`)
+		b.blocks(system)
+		b.Text(`],`)
+	}
+	b.Add(tools)
+	b.Text(`"messages":[`)
+	for i, turn := range merge(talk) {
+		if i > 0 {
+			b.Text(`,`)
+		}
+		b.Text(`{"role":"` + turn[0].role + `","content":[`)
+		b.blocks(turn)
+		b.Text(`]}`)
+	}
+	b.Text(`]` + m.settings(req, talk) + m.adds.rest + `}`)
+	return b.Pieces
+}
+
+// slimmed says how many of the first messages go without their media: a request may have
+// so many bytes of them, so many documents, and so many images.
+func (m *Model) slimmed(messages []*event.Message) int {
+	bytes, documents, all := make([]int, len(messages)), make([]int, len(messages)), make([]int, len(messages))
+	for i, msg := range messages {
+		e := m.encoded(msg, false)
+		bytes[i], documents[i], all[i] = e.media, e.documents, e.documents+e.images
+	}
+	return max(wire.Slim(bytes, maxMedia), wire.Slim(documents, maxDocuments), wire.Slim(all, maxImages))
+}
+
+// settings writes the members that say how to answer.
+func (m *Model) settings(req *model.Request, talk []*encoded) (text string) {
+	fields, limit := m.thinking(req, talk)
+	own := wire.Extra{}
+	if limit > 0 {
+		own["maxTokens"] = jsontext.Value(strconv.Itoa(limit))
+	}
+	if len(own)+len(m.adds.inference) > 0 {
+		text += `,"inferenceConfig":` + join(own, m.adds.inference)
+	}
+	if len(fields)+len(m.adds.fields) > 0 {
+		text += `,"additionalModelRequestFields":` + join(fields, m.adds.fields)
+	}
+	return text
+}
+
+// points says where the cache is marked.
+type points struct {
+	off  bool // the model takes none
+	left int
+	at   map[*encoded]bool
+}
+
+// mark puts a point behind a message, if there may be one and one is left.
+func (p *points) mark(e *encoded) {
+	if !p.off && p.left > 0 && e.markable && !p.at[e] {
+		p.at[e] = true
+		p.left--
+	}
+}
+
+// end puts the last point behind the last message that takes one. It moves along: the
+// next request finds this one in the cache.
+func (p *points) end(talk []*encoded) {
+	p.left++
+	for _, e := range slices.Backward(talk) {
+		if e.markable {
+			p.mark(e)
+			return
+		}
+	}
+}
+
+// A request is a body in the making.
+type request struct {
+	wire.Body
+	points    *points
+	documents int // so far: each has a number, which makes up its name
+}
+
+// blocks writes the content of messages. Numbers of documents count on over those that
+// were left out: a name that changes would spoil what the cache knows.
+func (r *request) blocks(messages []*encoded) {
+	for i, e := range messages {
+		if i > 0 {
+			r.Text(`,`)
+		}
+		for j, piece := range e.pieces {
+			if j > 0 {
+				r.Text(strconv.Itoa(r.documents + j))
+			}
+			r.Add(piece)
+		}
+		r.documents += e.documents
+		if r.points.at[e] {
+			r.Text(`,` + cachePoint)
+		}
+	}
+}
+
+// merge puts neighbours of the same role together, as the API wants them.
+func merge(messages []*encoded) [][]*encoded {
+	return wire.Turns(messages, func(e *encoded) string { return e.role })
+}

@@ -1,0 +1,129 @@
+package bedrock
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+const (
+	minBudget    = 1024 // Claude's own
+	minAnswer    = 256  // what a thought leaves for the words after it, where room is short
+	roomToAnswer = 4096 // and where nothing is known of the model
+
+	// claudeOutput is what every Claude that can think is able to write at the least.
+	claudeOutput = 32_000
+)
+
+// thinking says how a request asks to think, by fields that are the model's own, and how
+// long the answer may be; 0 is what the model allows.
+func (m *Model) thinking(req *model.Request, talk []*encoded) (fields wire.Extra, limit int) {
+	limit = least(req.MaxTokens, m.cfg.MaxTokens)
+	fields = wire.Extra{}
+	if req.Reasoning == "" {
+		return fields, m.spoken(limit)
+	}
+	off := req.Reasoning.Off()
+	switch m.way() {
+	case model.ReasoningBudget:
+		if !off && wire.MayThink(merge(talk), voice) {
+			return m.budgeted(req.Reasoning, limit)
+		}
+	case model.ReasoningAdaptive: // which goes on after a turn without a thought
+		if off || limit > 0 && limit < minBudget+minAnswer { // there is no room for a thought
+			// Some refuse to be told not to think. But where nothing is said of the effort
+			// either, it is high: who asks for no thought would get more of it than who asks
+			// for little.
+			fields["output_config"] = jsontext.Value(`{"effort":` + m.effort(expert.ReasoningNone) + `}`)
+			break
+		}
+		// Some models keep their thoughts to themselves if they are not asked for them.
+		fields["thinking"] = jsontext.Value(`{"type":"adaptive","display":"summarized"}`)
+		fields["output_config"] = jsontext.Value(`{"effort":` + m.effort(req.Reasoning) + `}`)
+	case model.ReasoningEffort:
+		switch word := m.effort(req.Reasoning); {
+		case m.family != nova:
+			fields["reasoning_effort"] = jsontext.Value(word)
+		case !off: // which is what Nova is if nothing is said
+			if limit > 0 && word == `"high"` {
+				word = `"medium"` // with high, Nova refuses every limit
+			}
+			fields["reasoningConfig"] = jsontext.Value(`{"type":"enabled","maxReasoningEffort":` + word + `}`)
+		}
+	}
+	return fields, m.spoken(limit)
+}
+
+// spoken is a limit that is always said to Claude. Where none is, the service cuts its
+// answers at 4096 tokens, thoughts included, although it documents another default.
+func (m *Model) spoken(limit int) int {
+	switch {
+	case limit > 0 || m.family != claude:
+		return limit
+	case m.cfg.Known.MaxOutputTokens > 0:
+		return m.cfg.Known.MaxOutputTokens
+	case model.ClaudeReasoning(m.cfg.Model) != model.ReasoningNone:
+		return claudeOutput
+	}
+	return 0 // of an old one, which writes no more than that
+}
+
+// way is how the model is asked to think. What the user sets by hand is not set twice.
+func (m *Model) way() model.Reasoning {
+	for _, name := range []string{"thinking", "reasoning_config", "reasoningConfig", "reasoning_effort"} {
+		if m.adds.fields.Has(name) {
+			return model.ReasoningNone
+		}
+	}
+	switch {
+	case m.cfg.Known.Reasoning != "":
+		return m.cfg.Known.Reasoning
+	case m.family == claude:
+		return model.ClaudeReasoning(m.cfg.Model)
+	}
+	return model.ReasoningNone
+}
+
+// budgeted asks for a budget, below a limit. The API refuses a budget that is not below
+// the limit; a thought that uses up all of it would be paid for and say nothing.
+func (m *Model) budgeted(asked expert.ReasoningBudget, given int) (fields wire.Extra, limit int) {
+	budget := max(asked.Tokens(), minBudget)
+	limit = least(given, m.cfg.Known.MaxOutputTokens)
+	if limit == 0 {
+		limit = budget + roomToAnswer
+	}
+	if budget = min(budget, limit-minAnswer); budget < minBudget {
+		return wire.Extra{}, given // there is no room for a thought
+	}
+	return wire.Extra{"thinking": jsontext.Value(`{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`)}, limit
+}
+
+// effort is the word for a budget, among those that the model knows.
+func (m *Model) effort(asked expert.ReasoningBudget) string {
+	words := m.cfg.Known.Efforts
+	word := wire.Effort(asked.Tokens(), words)
+	switch {
+	case asked.Off() && len(words) > 0:
+		word = words[0] // the least there is
+	case slices.Contains(words, asked.String()):
+		word = asked.String()
+	}
+	return string(wire.Quote(word))
+}
+
+func voice(e *encoded) wire.Voice {
+	return wire.Voice{User: e.role == roleUser, Thinks: e.thinks, OnlyResults: e.onlyResults}
+}
+
+// least is the smaller of two limits, of which 0 is none.
+func least(a, b int) int {
+	if a <= 0 || b > 0 && b < a {
+		return max(b, 0)
+	}
+	return a
+}

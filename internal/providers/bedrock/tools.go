@@ -1,0 +1,80 @@
+package bedrock
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+const maxName = 64 // of a tool, and of the id of a call
+
+// tools is the part of a request that is about tools, with a comma behind it. The service
+// wants tools listed when the conversation speaks of any, and has no way to say that none
+// may be called: a request for words alone goes without them if it can.
+func (m *Model) tools(req *model.Request, slim int, p *points) []byte {
+	offered := req.Tools
+	if req.TextOnly || len(offered) == 0 {
+		used := m.used(req.Messages, slim)
+		switch {
+		case len(used) == 0:
+			return nil
+		case len(offered) == 0:
+			offered = used
+		}
+	}
+	if !p.off {
+		p.left--
+	}
+	return m.lists.Get(offered, func(tools []model.Tool) []byte { return writeTools(tools, !p.off) })
+}
+
+// used stands in for tools that the conversation speaks of and nobody offers any more.
+func (m *Model) used(messages []*event.Message, slim int) (tools []model.Tool) {
+	for i, msg := range messages {
+		for _, name := range m.encoded(msg, i < slim).tools {
+			if !slices.ContainsFunc(tools, func(t model.Tool) bool { return t.Name == name }) {
+				tools = append(tools, model.Tool{Name: name, Description: "This tool is not available any more."})
+			}
+		}
+	}
+	return tools
+}
+
+func writeTools(tools []model.Tool, point bool) []byte {
+	text := []byte(`"toolConfig":{"tools":[`)
+	for i, t := range tools {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, `{"toolSpec":{"name":`...)
+		text = append(text, wire.Quote(wire.ToolName(t.Name, maxName))...)
+		if t.Description != "" { // which may be absent, but not empty
+			text = append(text, `,"description":`...)
+			text = append(text, wire.Quote(t.Description)...)
+		}
+		schema := t.InputSchema
+		if len(schema) == 0 {
+			schema = jsontext.Value(`{"type":"object"}`)
+		}
+		text = append(text, `,"inputSchema":{"json":`...)
+		text = append(text, schema...)
+		text = append(text, `}}}`...)
+	}
+	if point {
+		text = append(text, `,`+cachePoint...)
+	}
+	return append(text, `],"toolChoice":{"auto":{}}},`...)
+}
+
+// callID is the id of a call as the service takes it. One that is too long ends in its
+// digest, so that two never become one.
+func callID(id string) string {
+	if s := wire.Identifier(id, len(id)*10+len("unnamed")); len(s) <= maxName {
+		return s
+	}
+	return wire.ToolName(id, maxName)
+}

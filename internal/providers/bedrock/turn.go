@@ -1,0 +1,207 @@
+package bedrock
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// A turn is an answer in the making.
+type turn struct {
+	client  *wire.Client
+	draft   wire.Draft
+	open    map[int]*growing // by the number that the stream gives them
+	usage   usage
+	counted bool // usage has come
+	stopped bool
+	reason  string
+}
+
+// growing is a block of an answer while it arrives.
+type growing struct {
+	*wire.Growing        // nil: it is of no use
+	signature     []byte // of a thought
+	hidden        []byte // a thought that nobody may read
+}
+
+// message is the payload of any event.
+type message struct {
+	Index int `json:"contentBlockIndex"`
+	Start struct {
+		ToolUse *struct {
+			ID   string `json:"toolUseId"`
+			Name string `json:"name"`
+			Type string `json:"type"`
+		} `json:"toolUse"`
+	} `json:"start"`
+	Delta struct {
+		Text    string `json:"text"`
+		ToolUse *struct {
+			Input string `json:"input"`
+		} `json:"toolUse"`
+		Reasoning *struct {
+			Text      string `json:"text"`
+			Signature string `json:"signature"`
+			Redacted  []byte `json:"redactedContent"`
+		} `json:"reasoningContent"`
+	} `json:"delta"`
+	StopReason string `json:"stopReason"`
+	Usage      usage  `json:"usage"`
+}
+
+// read takes the events of a stream up to the last, which counts what was used, and tells
+// what there is to tell. The service always sends that count; without it the budget of a
+// job would not be held, so an answer that lacks it is not complete.
+func (t *turn) read(stream io.Reader, tell wire.Tell) error {
+	frames := newFrames(t.client, stream)
+	for !t.stopped || !t.counted {
+		frame, err := frames.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return t.client.Incomplete()
+		case err != nil:
+			return err
+		}
+		chunk, err := t.take(frame)
+		if err == nil {
+			err = t.draft.Check(t.client)
+		}
+		if err != nil {
+			return err
+		}
+		if err := tell(chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take adds a frame to the turn and returns what there is to tell.
+func (t *turn) take(frame eventstream.Message) (model.Chunk, error) {
+	switch kind := header(frame, ":message-type"); kind {
+	case "event":
+	case "exception", "error":
+		return model.Chunk{}, exception(t.client, frame, kind)
+	default:
+		return model.Chunk{}, t.client.Malformed(fmt.Errorf("a message of the type %.50q", kind))
+	}
+	name := header(frame, ":event-type")
+	switch name {
+	case "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata":
+	default: // it begins, or is new
+		return model.Chunk{}, nil
+	}
+	var m message
+	if err := wire.Decode(frame.Payload, &m); err != nil {
+		return model.Chunk{}, t.client.Malformed(err)
+	}
+	switch name {
+	case "contentBlockStart":
+		t.start(&m)
+	case "contentBlockDelta":
+		return t.grow(&m), nil
+	case "contentBlockStop":
+		t.close(m.Index)
+	case "messageStop":
+		t.stopped, t.reason = true, m.StopReason
+	case "metadata":
+		t.counted, t.usage = true, m.Usage
+	}
+	return model.Chunk{}, nil
+}
+
+// start begins a block. Only those of calls are told of before their words come.
+func (t *turn) start(m *message) {
+	t.close(m.Index)
+	g := &growing{}
+	t.put(m.Index, g) // also if it is of no use, so that its words find no other
+	if call := m.Start.ToolUse; call != nil && call.Type != "server_tool_use" {
+		g.Growing = t.draft.Open(event.ToolCallPart)
+		g.ToolCallID, g.ToolName, g.Args = call.ID, call.Name, jsontext.Value("{}")
+	}
+}
+
+func (t *turn) put(index int, g *growing) {
+	if t.open == nil {
+		t.open = map[int]*growing{}
+	}
+	t.open[index] = g
+}
+
+func (t *turn) grow(m *message) model.Chunk {
+	d := &m.Delta
+	switch {
+	case d.ToolUse != nil:
+		if g := t.open[m.Index]; g != nil && g.Growing != nil && g.Type == event.ToolCallPart {
+			g.Write(d.ToolUse.Input)
+		}
+	case d.Reasoning != nil:
+		g := t.part(m.Index, event.ThinkingPart)
+		g.Write(d.Reasoning.Text)
+		g.signature = append(g.signature, d.Reasoning.Signature...)
+		g.hidden = append(g.hidden, d.Reasoning.Redacted...)
+		return model.Chunk{Reasoning: d.Reasoning.Text}
+	case d.Text != "":
+		t.part(m.Index, event.TextPart).Write(d.Text)
+		return model.Chunk{Text: d.Text}
+	}
+	return model.Chunk{}
+}
+
+// part is the block that words of a kind belong to. Most begin with their first words.
+func (t *turn) part(index int, kind event.PartType) *growing {
+	if g := t.open[index]; g != nil && g.Growing != nil && g.Type == kind {
+		return g
+	}
+	t.close(index)
+	g := &growing{Growing: t.draft.Open(kind)}
+	t.put(index, g)
+	return g
+}
+
+// close ends a block: another one may get its number.
+func (t *turn) close(index int) {
+	if g := t.open[index]; g != nil && g.Growing != nil {
+		g.Signature = string(g.signature)
+		if len(g.hidden) > 0 {
+			g.ProviderData = redacted{g.hidden}.encode()
+		}
+	}
+	delete(t.open, index)
+}
+
+// answer is the turn, when it is done.
+func (t *turn) answer() (*model.Answer, error) {
+	for index := range t.open { // they should be closed by now
+		t.close(index)
+	}
+	used := t.usage.total()
+	switch t.reason {
+	case "malformed_model_output", "malformed_tool_use":
+		failure := t.client.Failure(http.StatusInternalServerError, wire.Problem{Message: "the model's words could not be read (" + t.reason + ")", Passing: true})
+		return nil, wire.Paid(failure, used)
+	}
+	return &model.Answer{Parts: t.draft.Parts(), Usage: used, Finish: finish(t.reason), Reason: t.reason}, nil
+}
+
+func finish(reason string) model.Finish {
+	switch reason {
+	case "end_turn", "stop_sequence":
+		return model.FinishStop
+	case "tool_use":
+		return model.FinishToolCalls
+	case "max_tokens", "model_context_window_exceeded":
+		return model.FinishLength
+	case "content_filtered", "guardrail_intervened", "refusal":
+		return model.FinishContentFilter
+	}
+	return model.FinishOther
+}

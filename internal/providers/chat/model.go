@@ -1,0 +1,216 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// A Dialect is a way to speak Chat Completions.
+type Dialect int
+
+// The dialects.
+const (
+	Azure Dialect = iota
+	DeepSeek
+)
+
+const (
+	deepSeekURL       = "https://api.deepseek.com"
+	defaultAPIVersion = "v1"
+)
+
+// Config says which model is asked, and how it is reached.
+type Config struct {
+	wire.Config
+
+	Dialect Dialect
+	Key     string
+
+	// Azure alone: the version of the API, v1 if empty, and whether the model is a part of
+	// the address. The name of the model is that of its deployment.
+	APIVersion  string
+	Deployments bool
+}
+
+// A Model asks one model by Chat Completions.
+type Model struct {
+	cfg   Config
+	path  string
+	lists wire.Lists
+
+	resolved wire.Resolved
+
+	// The forms of a message: whole, and without its media; then both without files.
+	messages  [2][2]wire.Encoded[*encoded]
+	encodings atomic.Int64 // how many messages were encoded; tests look at it
+
+	// What the service has refused. The name of a deployment does not tell what its model
+	// takes.
+	asking   atomic.Int32 // how effort is asked for: one of asks, omits, declines
+	fileless atomic.Bool
+}
+
+// How a request speaks of effort.
+const (
+	asks     = iota // by the word for the budget
+	omits           // not at all: the model takes none, or none beside tools
+	declines        // by the word that it shall not think: nothing else goes with tools
+)
+
+var _ model.Model = (*Model)(nil)
+
+// New returns a model, or says what is wrong with the configuration.
+func New(cfg Config) (*Model, error) {
+	// The service fetches images itself; what else is given by its address, we do.
+	m := &Model{cfg: cfg, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: func(p *event.Part) bool { return p.Type == event.ImageURLPart }}}
+	c := &m.cfg
+	variable, base := "DEEPSEEK_API_KEY", deepSeekURL
+	if cfg.Dialect == Azure {
+		variable, base = "AZURE_API_KEY", ""
+		if cfg.Client.BaseURL == "" {
+			return nil, fmt.Errorf("%s: AZURE_RESOURCE_NAME or baseUrl is not set; one of them says where the models are", cfg.Provider)
+		}
+	}
+	if err := c.Begin(base); err != nil {
+		return nil, err
+	}
+	if err := c.CheckKey(cmp.Or(cfg.KeyVariable, variable), cfg.Key); err != nil {
+		return nil, err
+	}
+	if err := c.checkHosted(); err != nil {
+		return nil, err
+	}
+	if err := c.Extra.Check(c.Provider, "model", "messages", "stream", "stream_options", "tools", "tool_choice",
+		"max_tokens", "max_completion_tokens", "n"); err != nil {
+		return nil, err
+	}
+	if c.Deployments && (c.Model == "." || c.Model == "..") {
+		return nil, fmt.Errorf("%s: the model %q is not a name of a deployment", c.Provider, c.Model)
+	}
+	m.path = c.path()
+	c.Client.Secrets = append([]string{cfg.Key}, c.Client.Secrets...)
+	c.Client.Header = c.header(cfg.Client.Header)
+	return m, nil
+}
+
+// checkHosted refuses what the provider would have to run itself.
+func (c *Config) checkHosted() error {
+	switch {
+	case len(c.Skills) > 0:
+		return fmt.Errorf("%s: this provider has no skills of its own; make them skills of the Expert", c.Provider)
+	case len(c.Tools) == 0:
+		return nil
+	case c.Dialect != Azure:
+		return c.CheckTools()
+	}
+	known := []string{"webSearchPreview", "fileSearch", "codeInterpreter", "imageGeneration"}
+	if err := c.CheckTools(known...); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: the provider tool %q exists, but not in the Chat Completions API, by which this provider is asked; remove it from providerTools, or use the provider openai", c.Provider, c.Tools[0])
+}
+
+func (c *Config) path() string {
+	if c.Dialect == DeepSeek {
+		return "/chat/completions"
+	}
+	version := c.APIVersion
+	if version == "" {
+		version = defaultAPIVersion
+	}
+	path := "/v1/chat/completions"
+	switch {
+	case c.Deployments:
+		path = "/deployments/" + url.PathEscape(c.Model) + "/chat/completions"
+	case strings.HasSuffix(strings.TrimSuffix(c.Client.BaseURL, "/"), "/v1"): // as the portal shows it
+		path = "/chat/completions"
+	}
+	return path + "?api-version=" + url.QueryEscape(version)
+}
+
+// header returns the headers of every request. What a user set by hand comes last.
+func (c *Config) header(more http.Header) http.Header {
+	h := http.Header{}
+	if c.Dialect == Azure {
+		h.Set("Api-Key", c.Key)
+	} else {
+		h.Set("Authorization", "Bearer "+c.Key)
+	}
+	for name, values := range more {
+		h[http.CanonicalHeaderKey(name)] = values
+	}
+	return h
+}
+
+// Generate streams one turn.
+func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	return wire.Generate(func(tell wire.Tell) (*model.Answer, error) {
+		req, err := m.resolved.Request(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		for {
+			asking, fileless := m.asking.Load(), m.fileless.Load()
+			answer, err := m.generate(ctx, req, tell)
+			switch { // nothing was generated, and the next request knows
+			case m.refusesEffort(err, req, asking):
+				m.asking.CompareAndSwap(asking, asking+1)
+			case !fileless && refusesFiles(err):
+				m.fileless.Store(true)
+			default:
+				return answer, err
+			}
+		}
+	})
+}
+
+func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell) (*model.Answer, error) {
+	client := m.cfg.Client
+	filtered := false
+	client.Explain = func(_ int, body []byte) wire.Problem {
+		e := readError(body)
+		filtered = e.isFiltered()
+		return e.problem()
+	}
+	stream, err := client.Post(ctx, m.path, nil, m.body(req)...)
+	if err != nil {
+		var failed *model.Error
+		if filtered && errors.As(err, &failed) {
+			failed.Name, failed.Retryable = contentFilter, false
+		}
+		return nil, err
+	}
+	defer stream.Close()
+	turn := turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+	if err := turn.read(stream, tell); err != nil {
+		return nil, wire.Paid(err, turn.usage.total())
+	}
+	return turn.answer(), nil
+}
+
+// encoded returns a message as it is sent, whole or without its media.
+func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
+	kept := &m.messages[index(m.fileless.Load())][index(slim)]
+	return kept.Get(msg, func(msg *event.Message) *encoded {
+		m.encodings.Add(1)
+		return m.encode(msg, slim)
+	})
+}
+
+func index(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}

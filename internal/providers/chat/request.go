@@ -1,0 +1,151 @@
+package chat
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// maxMedia is what all media of a request may weigh, in base64. Services take about 50 MB.
+const maxMedia = 40_000_000
+
+// body is a request, in pieces. The messages' pieces are shared between requests.
+func (m *Model) body(req *model.Request) [][]byte {
+	talk := m.talk(req)
+	b := &wire.Body{}
+	b.Text(`{"model":` + string(wire.Quote(m.cfg.Model)) + `,"stream":true,"stream_options":{"include_usage":true}`)
+	b.Text(m.limit(req) + m.thinking(req, talk))
+	m.cfg.Extra.AppendTo(b)
+	m.addTools(b, req)
+	b.Text(`,"messages":[`)
+	writeTalk(b, talk)
+	b.Text(`]}`)
+	return b.Pieces
+}
+
+// talk returns the messages as they are sent. The oldest media are left out when there
+// are too many.
+func (m *Model) talk(req *model.Request) []*encoded {
+	talk := make([]*encoded, len(req.Messages))
+	weights := make([]int, len(req.Messages))
+	for i, msg := range req.Messages {
+		talk[i] = m.encoded(msg, false)
+		weights[i] = talk[i].media
+	}
+	for i := range wire.Slim(weights, maxMedia) {
+		if weights[i] > 0 {
+			talk[i] = m.encoded(req.Messages[i], true)
+		}
+	}
+	return talk
+}
+
+// writeTalk puts the messages together. All results of tools come before anything else
+// that follows their calls: what does not fit into them waits until the last one is
+// written.
+func writeTalk(b *wire.Body, talk []*encoded) {
+	first := true
+	write := func(piece []byte) {
+		if len(piece) == 0 {
+			return
+		}
+		if !first {
+			b.Text(`,`)
+		}
+		first = false
+		b.Add(piece)
+	}
+	var waiting [][]byte
+	flush := func() {
+		for _, piece := range waiting {
+			write(piece)
+		}
+		waiting = nil
+	}
+	for i := 0; i < len(talk); i++ {
+		e := talk[i]
+		switch {
+		case e.empty():
+			continue
+		case e.role == roleTool:
+			write(e.text)
+			waiting = append(waiting, e.after)
+			continue
+		}
+		flush()
+		if !e.words {
+			write(e.text)
+			continue
+		}
+		// Some models of DeepSeek refuse a user who speaks twice in a row.
+		write([]byte(`{"role":"user","content":"`))
+		b.Add(e.text)
+		for ; i+1 < len(talk) && (talk[i+1].empty() || talk[i+1].words); i++ {
+			if !talk[i+1].empty() {
+				b.Text(`\n\n`)
+				b.Add(talk[i+1].text)
+			}
+		}
+		b.Text(`"}`)
+	}
+	flush()
+}
+
+// limit bounds the answer, if anybody does: the budget of the job, or the user.
+func (m *Model) limit(req *model.Request) string {
+	limit := m.cfg.MaxTokens
+	if req.MaxTokens > 0 && (limit == 0 || req.MaxTokens < limit) {
+		limit = req.MaxTokens
+	}
+	switch {
+	case limit == 0:
+		return ""
+	case m.cfg.Dialect == Azure:
+		return `,"max_completion_tokens":` + strconv.Itoa(limit)
+	}
+	return `,"max_tokens":` + strconv.Itoa(limit)
+}
+
+// thinking asks the model to think before it answers, or not to.
+func (m *Model) thinking(req *model.Request, talk []*encoded) (text string) {
+	if m.cfg.Dialect == DeepSeek && !m.cfg.Extra.Has("thinking") {
+		text = m.toggle(req, talk)
+	}
+	if m.cfg.Extra.Has("reasoning_effort") || text == thinkingOff {
+		return text
+	}
+	word := m.effort(req.Reasoning)
+	switch m.asking.Load() {
+	case omits:
+		word = ""
+	case declines:
+		word = "none"
+	}
+	if word != "" {
+		text += `,"reasoning_effort":"` + word + `"`
+	}
+	return text
+}
+
+const (
+	thinkingOn  = `,"thinking":{"type":"enabled"}`
+	thinkingOff = `,"thinking":{"type":"disabled"}`
+)
+
+// toggle switches the thinking of a model of DeepSeek, which may be on if nobody says
+// anything. The service refuses to think on about calls of tools whose thoughts it does
+// not see: a conversation with calls of another model goes on without.
+func (m *Model) toggle(req *model.Request, talk []*encoded) string {
+	unseen := slices.ContainsFunc(talk, func(e *encoded) bool { return e.calls && !e.thinks })
+	switch {
+	case m.cfg.Known.Reasoning == model.ReasoningNone, m.alwaysThinks():
+		return ""
+	case req.Reasoning.Off(), unseen:
+		return thinkingOff
+	case req.Reasoning.Tokens() == 0:
+		return ""
+	}
+	return thinkingOn
+}

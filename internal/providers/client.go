@@ -1,0 +1,148 @@
+package providers
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// The variables that decide how every provider is reached. Whoever sets them reads
+// along, so an env file may not.
+const (
+	proxyVariable = "PERSTACK_PROXY_URL"
+	rootsVariable = "PERSTACK_CA_CERTS"
+)
+
+const maxRoots = 4 << 20 // as large as some systems' own lists, and more
+
+// config is what all providers that are reached over HTTP have in common. Token requests
+// and downloads go through the same client.
+func (o *opening) config(base string) (wire.Config, error) {
+	client, err := o.http()
+	if err != nil {
+		return wire.Config{}, err
+	}
+	header := make(http.Header)
+	for name, value := range o.Setting.Headers {
+		header.Set(name, value)
+	}
+	e := o.Expert
+	if e == nil {
+		e = &expert.Expert{}
+	}
+	return wire.Config{
+		Client:      wire.Client{BaseURL: base, Header: header, HTTP: client},
+		Provider:    o.Provider,
+		Model:       o.Model,
+		Known:       o.known(),
+		MaxTokens:   o.Entry.MaxOutputTokens,
+		Tools:       e.ProviderTools,
+		ToolOptions: e.ProviderToolOptions,
+		Skills:      e.ProviderSkills,
+		Extra:       o.Setting.ExtraBody,
+		Fetch:       &wire.Fetcher{HTTP: client, ByName: o.Proxy != nil},
+		Reaches:     o.reaches,
+	}, nil
+}
+
+func (o *opening) known() model.Known {
+	known, _ := model.Lookup(o.Provider, o.Model)
+	return known.With(o.Entry)
+}
+
+// http returns the client of the run.
+func (o *opening) http() (*http.Client, error) {
+	options := wire.HTTPOptions{Door: o.Proxy}
+	var err error
+	if o.Proxy != nil {
+		err = o.checkDoor()
+	} else {
+		options.Proxy, err = o.proxy()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if options.Roots, err = o.roots(); err != nil {
+		return nil, err
+	}
+	return options.Client(), nil
+}
+
+// checkDoor refuses a proxy that could not be the only way out. No error shows it: it
+// holds a password.
+func (o *opening) checkDoor() error {
+	if o.Proxy.Host == "" || o.Proxy.Scheme != "http" && o.Proxy.Scheme != "https" {
+		return o.errorf("the proxy that everything goes through is not an address like http://host:port")
+	}
+	return nil
+}
+
+// proxy is the one that the user names, else the one of the environment.
+func (o *opening) proxy() (func(*http.Request) (*url.URL, error), error) {
+	proxy, err := o.onlyUsers(proxyVariable)
+	switch {
+	case err != nil:
+		return nil, err
+	case proxy == "" && o.sealed:
+		return nil, nil
+	case proxy == "":
+		return http.ProxyFromEnvironment, nil
+	}
+	u, err := url.Parse(proxy)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		return nil, o.errorf("%s is not a URL; write it like http://proxy:3128", proxyVariable) // it may hold a password
+	}
+	return http.ProxyURL(u), nil
+}
+
+// roots is whom the system trusts together with those of a file, such as the authority of
+// a company whose proxy looks into connections; nil if no file is named.
+func (o *opening) roots() (*x509.CertPool, error) {
+	path, err := o.onlyUsers(rootsVariable)
+	if err != nil || path == "" {
+		return nil, err
+	}
+	data, err := o.readFile(o.path(path), maxRoots)
+	if err != nil {
+		return nil, o.errorf("%s names %s, which cannot be read: %w", rootsVariable, path, err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // the file is all there is then
+	}
+	count := 0
+	for {
+		var block *pem.Block
+		if block, data = pem.Decode(data); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		count++
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, o.errorf("%s names %s, whose certificate number %d cannot be read: %w", rootsVariable, path, count, err)
+		}
+		pool.AddCert(certificate)
+	}
+	if count == 0 {
+		return nil, o.errorf("%s names %s, which holds no certificate; it is a file of PEM blocks that begin with -----BEGIN CERTIFICATE-----", rootsVariable, path)
+	}
+	return pool, nil
+}
+
+// path makes a path of a variable independent of the process.
+func (o *opening) path(name string) string {
+	if filepath.IsAbs(name) || o.Dir == "" {
+		return name
+	}
+	return filepath.Join(o.Dir, name)
+}

@@ -1,0 +1,99 @@
+package gemini
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// settings are what a user says about every request. The members of a generationConfig of
+// the user's own stand beside ours: temperatures are asked for there.
+type settings struct {
+	extra      wire.Extra
+	generation wire.Extra
+	maxTokens  int
+	safety     jsontext.Value
+}
+
+func newSettings(provider string, extra wire.Extra, safety []expert.SafetySetting) (s settings, err error) {
+	// The API takes each name in two spellings.
+	if err := extra.Check(provider, "contents", "tools", "systemInstruction", "system_instruction",
+		"toolConfig", "tool_config", "generation_config", "safety_settings"); err != nil {
+		return s, err
+	}
+	s.extra = wire.Extra{}
+	for name, value := range extra {
+		if name != "generationConfig" {
+			s.extra[name] = value
+		}
+	}
+	if own, ok := extra["generationConfig"]; ok {
+		if err := json.Unmarshal(own, &s.generation); err != nil || s.generation == nil {
+			return s, fmt.Errorf("%s: generationConfig in extraBody is not an object", provider)
+		}
+		if err := s.generation.Check(provider, "max_output_tokens", "thinking_config", "candidateCount", "candidate_count"); err != nil {
+			return s, err
+		}
+	}
+	if limit, ok := s.generation["maxOutputTokens"]; ok {
+		if err := json.Unmarshal(limit, &s.maxTokens); err != nil || s.maxTokens <= 0 {
+			return s, fmt.Errorf("%s: maxOutputTokens in extraBody is not a number above 0", provider)
+		}
+		delete(s.generation, "maxOutputTokens") // it is ours from here on: the budget of a job may lower it
+	}
+	if len(safety) > 0 && !extra.Has("safetySettings") {
+		type setting struct {
+			Category  string `json:"category"`
+			Threshold string `json:"threshold"`
+		}
+		var list []setting
+		for _, one := range safety {
+			list = append(list, setting(one))
+		}
+		s.safety, err = wire.Marshal(list)
+	}
+	return s, err
+}
+
+// writeGeneration writes the generationConfig of a request, if it needs one.
+func (m *Model) writeGeneration(b *wire.Body, req *model.Request) {
+	own := wire.Extra{}
+	limit := m.limit(req)
+	if limit > 0 {
+		own["maxOutputTokens"] = jsontext.Value(strconv.Itoa(limit))
+	}
+	if !m.settings.generation.Has("thinkingConfig") {
+		if thinking := m.traits.thinking(req.Reasoning, limit); thinking != nil {
+			own["thinkingConfig"] = thinking
+		}
+	}
+	var members wire.Body
+	own.AppendTo(&members)
+	m.settings.generation.AppendTo(&members)
+	if members.Len() == 0 {
+		return
+	}
+	members.Pieces[0] = members.Pieces[0][1:] // the first needs no comma
+	b.Text(`,"generationConfig":{`)
+	b.Pieces = append(b.Pieces, members.Pieces...)
+	b.Text(`}`)
+}
+
+// limit is how many tokens the answer may have, or 0 if nobody says.
+func (m *Model) limit(req *model.Request) (limit int) {
+	for _, n := range []int{req.MaxTokens, m.MaxTokens, m.settings.maxTokens} {
+		if n > 0 && (limit == 0 || n < limit) {
+			limit = n
+		}
+	}
+	if most := m.Known.MaxOutputTokens; limit > 0 && most > 0 {
+		limit = min(limit, most)
+	}
+	return limit
+}

@@ -1,0 +1,127 @@
+package gemini
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// maxName is how long the name of a function may be, on the older models too.
+const maxName = 64
+
+// hosted is what Google itself runs: elements of tools, joined by commas.
+type hosted struct {
+	names []string
+	text  string
+}
+
+func (m *Model) newHosted() (h hosted, err error) {
+	known := []string{"googleSearch", "codeExecution", "urlContext", "fileSearch", "googleMaps"}
+	if m.vertex {
+		known = []string{"codeExecution", "urlContext", "googleSearch", "enterpriseWebSearch", "googleMaps"}
+	}
+	if err := m.CheckTools(known...); err != nil {
+		return h, err
+	}
+	if len(m.Skills) > 0 {
+		return h, fmt.Errorf("%s: provider skills are Anthropic's; make them skills of the Expert", m.Provider)
+	}
+	var elements []string
+	for _, name := range m.Tools {
+		if slices.Contains(h.names, name) {
+			continue
+		}
+		h.names = append(h.names, name)
+		element := `{"` + name + `":{}}`
+		if name == "fileSearch" {
+			if element, err = fileSearch(m.Provider, m.ToolOptions); err != nil {
+				return h, err
+			}
+		}
+		elements = append(elements, element)
+	}
+	h.text = strings.Join(elements, ",")
+	return h, nil
+}
+
+func fileSearch(provider string, options *expert.ProviderToolOptions) (string, error) {
+	if options == nil || options.FileSearch == nil || len(options.FileSearch.VectorStoreIDs) == 0 {
+		return "", fmt.Errorf("%s: fileSearch does not know where to search; set providerToolOptions.fileSearch.vectorStoreIds", provider)
+	}
+	var search struct {
+		Stores []string `json:"fileSearchStoreNames"`
+		TopK   int      `json:"topK,omitzero"`
+	}
+	search.Stores, search.TopK = options.FileSearch.VectorStoreIDs, options.FileSearch.MaxNumResults
+	text, err := wire.Marshal(search)
+	return `{"fileSearch":` + string(text) + `}`, err
+}
+
+// refuseMix keeps a request from the API that it would refuse, or answer without looking
+// at the Expert's tools: only from Gemini 3 on, and not on Vertex AI, are both used at once.
+func (m *Model) refuseMix(req *model.Request) error {
+	if len(m.hosted.names) == 0 || len(req.Tools) == 0 || req.TextOnly || m.mixes() {
+		return nil
+	}
+	hint := "take a Gemini 3 model, or remove providerTools"
+	if m.vertex {
+		hint = "remove providerTools, or take the provider google with a Gemini 3 model"
+	}
+	return &model.Error{Name: "ConfigurationError", Message: fmt.Sprintf(
+		"%s: %s cannot use %s beside the tools of the Expert; %s", m.Provider, m.Model, strings.Join(m.hosted.names, ", "), hint)}
+}
+
+func (m *Model) mixes() bool { return m.traits.third && !m.vertex }
+
+// writeTools writes what the model may call. In a request for text alone the list stays,
+// since history speaks of it and the provider's cache begins with it; a word says that
+// nothing is to be called, and what Google runs is not offered.
+func (m *Model) writeTools(b *wire.Body, req *model.Request) {
+	offered := m.hosted.text
+	if req.TextOnly {
+		offered = ""
+	}
+	if len(req.Tools) == 0 && offered == "" {
+		return
+	}
+	b.Text(`,"tools":[`)
+	if len(req.Tools) > 0 {
+		b.Add(m.lists.Get(req.Tools, declarations))
+		if offered != "" {
+			b.Text(`,`)
+		}
+	}
+	b.Text(offered + `]`)
+	switch {
+	case len(req.Tools) == 0:
+	case req.TextOnly:
+		b.Text(`,"toolConfig":{"functionCallingConfig":{"mode":"NONE"}}`)
+	case offered != "": // how it calls is then the API's own choice
+		b.Text(`,"toolConfig":{"includeServerSideToolInvocations":true}`)
+	default:
+		b.Text(`,"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}`)
+	}
+}
+
+// declarations writes the list of an Expert's tools: one element.
+func declarations(tools []model.Tool) []byte {
+	text := []byte(`{"functionDeclarations":[`)
+	for i, t := range tools {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, `{"name":`...), wire.Quote(wire.ToolName(t.Name, maxName))...)
+		if t.Description != "" {
+			text = append(append(text, `,"description":`...), wire.Quote(t.Description)...)
+		}
+		if schema := reduce(t.InputSchema); schema != nil {
+			text = append(append(text, `,"parameters":`...), schema...)
+		}
+		text = append(text, '}')
+	}
+	return append(text, `]}`...)
+}

@@ -1,0 +1,257 @@
+package gemini
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// A turn is an answer in the making.
+type turn struct {
+	client *wire.Client // of this call
+	draft  wire.Draft
+	usage  usage
+	reason string // of the end; empty as long as there is none
+	block  string // why the question was not even read
+	called bool
+	notes  [2]jsontext.Value // on sources, by their place in noteNames; the last word counts
+}
+
+// chunk is one event of the stream.
+type chunk struct {
+	Candidates []struct {
+		Index   int `json:"index"`
+		Content struct {
+			Parts []jsontext.Value `json:"parts"`
+		} `json:"content"`
+		FinishReason  string         `json:"finishReason"`
+		FinishMessage string         `json:"finishMessage"`
+		Grounding     jsontext.Value `json:"groundingMetadata"`
+		URLContext    jsontext.Value `json:"urlContextMetadata"`
+	} `json:"candidates"`
+	Feedback struct {
+		BlockReason string `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Usage usage     `json:"usageMetadata"`
+	Error *apiError `json:"error"`
+}
+
+// patience is how long more is waited for once the reason of the end was given. Some models
+// give it before their last words, so that the end of the stream is waited for; it comes at
+// once.
+const patience = 5 * time.Second
+
+// read takes the chunks of a stream up to the last and tells what there is to tell.
+func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
+	for {
+		e, err := stream.Next()
+		switch {
+		case err != nil && t.ended() && isSilence(err):
+			return nil
+		case errors.Is(err, io.EOF):
+			return t.client.Incomplete()
+		case err != nil:
+			return err
+		}
+		var c chunk
+		if err := wire.Decode(e.Data, &c); err != nil {
+			return t.client.Malformed(err)
+		}
+		if err := t.take(&c, tell); err != nil {
+			return err
+		}
+		if err := t.draft.Check(t.client); err != nil {
+			return err
+		}
+		if t.ended() && (t.client.Idle <= 0 || t.client.Idle > patience) {
+			t.client.Idle = patience
+		}
+	}
+}
+
+func (t *turn) ended() bool { return t.reason != "" || t.block != "" }
+
+// isSilence reports whether a stream has no more to say: it ended, or says nothing. One
+// that broke off may have had more.
+func isSilence(err error) bool {
+	var e *model.Error
+	return errors.Is(err, io.EOF) || errors.As(err, &e) && e.Name == "TimeoutError"
+}
+
+// take adds a chunk to the turn.
+func (t *turn) take(c *chunk, tell wire.Tell) error {
+	t.usage.update(c.Usage)
+	if c.Error != nil {
+		return t.client.Failure(c.Error.status(), c.Error.problem())
+	}
+	if c.Feedback.BlockReason != "" {
+		t.block = c.Feedback.BlockReason
+	}
+	for i := range c.Candidates {
+		candidate := &c.Candidates[i]
+		if candidate.Index != 0 {
+			continue // nobody asked for a second answer
+		}
+		for _, raw := range candidate.Content.Parts {
+			told, err := t.part(raw)
+			if err != nil {
+				return err
+			}
+			if err := tell(told); err != nil {
+				return err
+			}
+		}
+		for n, note := range []jsontext.Value{candidate.Grounding, candidate.URLContext} {
+			if note.Kind() == '{' && len(note) > 2 {
+				t.notes[n] = note
+			}
+		}
+		switch candidate.FinishReason {
+		case "":
+		case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL":
+			// The model's mistake, and not its last word: asked again it does better.
+			return t.client.Failure(500, wire.Problem{Passing: true, Message: fmt.Sprintf(
+				"the model wrote a call that cannot be read (%s) %s", candidate.FinishReason, candidate.FinishMessage)})
+		default:
+			t.reason = candidate.FinishReason
+		}
+	}
+	return nil
+}
+
+// hostedPart is what the provider ran itself, in one of these members.
+type hostedPart struct {
+	Code       jsontext.Value `json:"executableCode"`
+	CodeResult jsontext.Value `json:"codeExecutionResult"`
+	Call       *hostedCall    `json:"toolCall"`
+	CallResult *hostedCall    `json:"toolResponse"`
+	Inline     jsontext.Value `json:"inlineData"`
+	File       jsontext.Value `json:"fileData"`
+}
+
+type hostedCall struct {
+	Type string `json:"toolType"`
+}
+
+// kind names what ran, or is empty.
+func (h *hostedPart) kind() string {
+	switch {
+	case h.Code != nil, h.CodeResult != nil:
+		return "codeExecution"
+	case h.Call != nil:
+		return "toolCall " + h.Call.Type
+	case h.CallResult != nil:
+		return "toolCall " + h.CallResult.Type
+	case h.Inline != nil, h.File != nil:
+		return "media"
+	}
+	return ""
+}
+
+// noteNames are the members in which the API says something about an answer.
+var noteNames = [2]string{"groundingMetadata", "urlContextMetadata"}
+
+// part adds a part and returns what there is to tell.
+func (t *turn) part(raw jsontext.Value) (told model.Chunk, err error) {
+	var p struct {
+		hostedPart `json:",embed"`
+		Text       *string `json:"text"`
+		Thought    bool    `json:"thought"`
+		Signature  string  `json:"thoughtSignature"`
+		Call       *struct {
+			ID   string         `json:"id"`
+			Name string         `json:"name"`
+			Args jsontext.Value `json:"args"`
+		} `json:"functionCall"`
+	}
+	if err := wire.Decode(raw, &p); err != nil {
+		return told, t.client.Malformed(err)
+	}
+	switch kind := p.kind(); {
+	case p.Call != nil:
+		t.called = true
+		g := t.draft.Open(event.ToolCallPart)
+		g.ToolCallID, g.ToolName = p.Call.ID, p.Call.Name
+		if g.Args = p.Call.Args; len(g.Args) == 0 || g.Args.Kind() == 'n' {
+			g.Args = jsontext.Value("{}") // a call without arguments has none
+		}
+		g.ProviderData = markOf(p.Signature, p.Call.ID)
+	case kind != "":
+		g := t.draft.Open(event.ProviderPart)
+		g.ToolName, g.ProviderData = kind, raw
+	case p.Text != nil, p.Signature != "":
+		told = t.words(p.Text, p.Thought, p.Signature)
+	}
+	return told, nil
+}
+
+// words adds words to a text or a thought. What has a signature is a part for itself: the
+// signature belongs to it alone, even if it is empty.
+func (t *turn) words(text *string, thought bool, signature string) (told model.Chunk) {
+	words := ""
+	if text != nil {
+		words = *text
+	}
+	kind := event.TextPart
+	if told.Text = words; thought {
+		kind, told = event.ThinkingPart, model.Chunk{Reasoning: words}
+	}
+	if words == "" && signature == "" {
+		return told
+	}
+	g := t.draft.Last(kind)
+	if signature != "" && g.Len() > 0 || g.ProviderData != nil {
+		g = t.draft.Open(kind)
+	}
+	g.Write(words)
+	if signature != "" {
+		g.ProviderData = markOf(signature, "")
+	}
+	return told
+}
+
+func markOf(signature, id string) jsontext.Value {
+	if signature == "" && id == "" {
+		return nil
+	}
+	return encode(mark{signature, id})
+}
+
+// answer is the turn, when it is done.
+func (t *turn) answer() *model.Answer {
+	for n, note := range t.notes {
+		if note != nil {
+			g := t.draft.Open(event.ProviderPart)
+			g.ToolName = noteNames[n]
+			g.ProviderData = encode(map[string]jsontext.Value{noteNames[n]: note})
+		}
+	}
+	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.usage.total(), Finish: finish(t.reason, t.called), Reason: t.reason}
+	if t.block != "" {
+		a.Finish, a.Reason = model.FinishContentFilter, t.block
+	}
+	return a
+}
+
+func finish(reason string, called bool) model.Finish {
+	switch reason {
+	case "STOP":
+		if called {
+			return model.FinishToolCalls
+		}
+		return model.FinishStop
+	case "MAX_TOKENS":
+		return model.FinishLength
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return model.FinishContentFilter
+	}
+	return model.FinishOther
+}

@@ -1,0 +1,145 @@
+package ollama
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+)
+
+// encoded is a message as the API takes it.
+type encoded struct {
+	talk   []byte // objects, joined by commas: each result of a tool is one of its own
+	behind []byte // the media that tools returned; nil if there are none
+	media  int    // what the media weigh, in bytes
+}
+
+// A message is one object of the conversation.
+type message struct {
+	Role       string   `json:"role"`
+	Content    string   `json:"content"`
+	Thinking   string   `json:"thinking,omitzero"`
+	Images     []string `json:"images,omitempty"` // base64
+	ToolCalls  []call   `json:"tool_calls,omitempty"`
+	ToolName   string   `json:"tool_name,omitzero"`
+	ToolCallID string   `json:"tool_call_id,omitzero"`
+}
+
+// A call is a call of a tool.
+type call struct {
+	ID       string   `json:"id,omitzero"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Index     int            `json:"index"`
+	Name      string         `json:"name"`
+	Arguments jsontext.Value `json:"arguments"` // an object
+}
+
+const (
+	roleSystem    = "system"
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleTool      = "tool"
+)
+
+// encode writes a message, with its media or with a line in the place of each.
+func (m *Model) encode(msg *event.Message, withMedia bool) *encoded {
+	w := writer{blind: m.isBlind(), slim: !withMedia}
+	switch msg.Type {
+	case event.InstructionMessage:
+		w.add(message{Role: roleSystem, Content: wire.JoinLines(msg.Contents)})
+	case event.ExpertMessage:
+		w.add(assistant(msg, msg.Author == m.config.Author))
+	case event.ToolMessage:
+		w.results(msg.Contents)
+	default:
+		w.user(msg.Contents)
+	}
+	return &w.encoded
+}
+
+// A writer encodes one message.
+type writer struct {
+	encoded
+	blind, slim bool
+}
+
+func (w *writer) add(m message) {
+	if m.Content == "" && m.Thinking == "" && len(m.Images)+len(m.ToolCalls) == 0 && m.Role != roleTool {
+		return // nothing is left to say
+	}
+	if len(w.talk) > 0 {
+		w.talk = append(w.talk, ',')
+	}
+	w.talk = append(w.talk, marshal(m)...)
+}
+
+// marshal encodes what cannot fail: raw values were checked, text is repaired.
+func marshal(m message) []byte {
+	data, err := wire.Marshal(m)
+	if err != nil {
+		return marshal(message{Role: m.Role, Content: wire.LeftOut("message", err.Error())})
+	}
+	return data
+}
+
+// assistant is what the model said before. The API has one thought, one text and a list
+// of calls, in no order. What was thought elsewhere means nothing here.
+func assistant(msg *event.Message, own bool) message {
+	m := message{Role: roleAssistant, Content: event.JoinText(msg.Contents)}
+	if own {
+		m.Thinking = msg.Thinking()
+	}
+	for i := range msg.Contents {
+		p := &msg.Contents[i]
+		if p.Type == event.ToolCallPart {
+			m.ToolCalls = append(m.ToolCalls, call{p.ToolCallID, function{len(m.ToolCalls), wire.ToolName(p.ToolName, maxName), wire.Object(p.Args)}})
+		}
+	}
+	return m
+}
+
+func (w *writer) user(parts []event.Part) {
+	c := w.content(parts, false)
+	w.add(message{Role: roleUser, Content: strings.Join(c.lines, "\n"), Images: c.images})
+}
+
+// results writes each result as a message, and their images as one of the user: templates
+// of models look for images nowhere else.
+func (w *writer) results(parts []event.Part) {
+	var images []string
+	for i := range parts {
+		p := &parts[i]
+		if p.Type != event.ToolResultPart {
+			continue
+		}
+		c := w.content(p.Contents, true)
+		text := strings.Join(c.lines, "\n")
+		if p.IsError { // the API has no other place for it
+			text = wordedAsError(text)
+		}
+		images = append(images, c.images...)
+		m := message{Role: roleTool, Content: text, ToolCallID: p.ToolCallID}
+		if p.ToolName != "" {
+			m.ToolName = wire.ToolName(p.ToolName, maxName)
+		}
+		w.add(m)
+	}
+	if len(images) > 0 {
+		w.behind = marshal(message{Role: roleUser, Content: "[the images that tools returned above, in their order]", Images: images})
+	}
+}
+
+func wordedAsError(text string) string {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "Error"
+	case len(text) >= len("error") && strings.EqualFold(text[:len("error")], "error"):
+		return text
+	}
+	return "Error: " + text
+}

@@ -1,0 +1,142 @@
+package ollama
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+const (
+	provider       = "ollama"
+	defaultBaseURL = "http://127.0.0.1:11434/api"
+	ndjson         = "application/x-ndjson"
+)
+
+// Config says which model is asked, and how it is reached. The base URL may end in /api
+// or not: people write it both ways.
+type Config struct {
+	wire.Config
+}
+
+// A Model asks one model of an Ollama server.
+type Model struct {
+	config  wire.Config
+	client  wire.Client
+	options options
+	lists   wire.Lists
+	media   int // what the media of a request may weigh
+
+	resolved  wire.Resolved
+	messages  wire.Encoded[*encoded]
+	slim      wire.Encoded[*encoded] // the same, without media
+	encodings atomic.Int64           // how many messages were encoded; tests look at it
+
+	// thoughtless is set when the server has said that the model cannot think.
+	thoughtless atomic.Bool
+}
+
+var _ model.Model = (*Model)(nil)
+
+// New returns a model, or says what is wrong with the configuration.
+func New(cfg Config) (*Model, error) {
+	c := cfg.Config
+	if c.Provider == "" {
+		c.Provider = provider
+	}
+	if err := c.Begin(defaultBaseURL); err != nil {
+		return nil, err
+	}
+	if err := c.CheckTools(); err != nil {
+		return nil, err
+	}
+	if len(c.Skills) > 0 {
+		return nil, fmt.Errorf("%s: this provider has no skills of its own; remove providerSkills", c.Provider)
+	}
+	if err := c.Extra.Check(c.Provider, "model", "messages", "stream", "tools"); err != nil {
+		return nil, err
+	}
+	for name := range c.Extra { // the server does not look at the case, and would take the second of two
+		if name != strings.ToLower(name) {
+			return nil, fmt.Errorf("%s: write %q in extraBody in small letters", c.Provider, name)
+		}
+	}
+	m := &Model{config: c, media: maxMedia, resolved: wire.Resolved{Fetch: c.Fetch}}
+	var err error
+	if m.options, m.config.Extra, err = takeOptions(c.Provider, c.Extra); err != nil {
+		return nil, err
+	}
+	m.client = c.Client
+	m.client.BaseURL = withAPI(c.Client.BaseURL)
+	m.client.Accept, m.client.Explain = ndjson, m.explain
+	if m.client.FirstByte == 0 {
+		// The server is silent while it loads a model and reads the conversation. That takes
+		// minutes on a small machine, and would begin anew with every attempt: the limit of
+		// the whole call is enough.
+		m.client.FirstByte = -1
+	}
+	m.client.NoServer = "if the server does not run, start it with: ollama serve"
+	m.client.Hints = map[int]string{http.StatusUnauthorized: "", http.StatusForbidden: ""} // there is no key to check
+	return m, nil
+}
+
+// withAPI completes an address that names the server alone.
+func withAPI(base string) string {
+	base = strings.TrimRight(base, "/")
+	if !strings.HasSuffix(base, "/api") {
+		base += "/api"
+	}
+	return base
+}
+
+// Generate streams one turn.
+func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	return wire.Generate(func(tell wire.Tell) (*model.Answer, error) { return m.generate(ctx, req, tell) })
+}
+
+func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell) (*model.Answer, error) {
+	messages, err := m.resolved.Messages(ctx, req.Messages)
+	if err != nil {
+		return nil, err
+	}
+	think := m.think(req.Reasoning)
+	answer, err := m.call(ctx, req, m.body(req, messages, think), tell)
+	if think != "" && cannotThink(err) {
+		// Which models can think is known to the server alone.
+		m.thoughtless.Store(true)
+		answer, err = m.call(ctx, req, m.body(req, messages, ""), tell)
+	}
+	return answer, err
+}
+
+func (m *Model) call(ctx context.Context, req *model.Request, body wire.Body, tell wire.Tell) (*model.Answer, error) {
+	stream, err := m.client.Post(ctx, "/chat", nil, body.Pieces...)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	t := turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+	if err := t.read(stream, tell); err != nil {
+		return nil, wire.Paid(err, t.usage())
+	}
+	stream.Finish()
+	return t.answer(), nil
+}
+
+// encoded returns a message as the API takes it, with its media or without.
+func (m *Model) encoded(msg *event.Message, media bool) *encoded {
+	kept := &m.slim
+	if media {
+		kept = &m.messages
+	}
+	return kept.Get(msg, func(msg *event.Message) *encoded {
+		m.encodings.Add(1)
+		return m.encode(msg, media)
+	})
+}

@@ -1,0 +1,63 @@
+package ollama
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// maxName bounds the name of a tool. The server has no limit, but models write names, and
+// get long and odd ones wrong.
+const maxName = 64
+
+// writeTools is the part of a request that is about tools.
+func writeTools(tools []model.Tool) []byte {
+	text := []byte(`,"tools":[`)
+	for _, t := range tools {
+		text = append(text, `{"type":"function","function":{"name":`...)
+		text = append(text, wire.Quote(wire.ToolName(t.Name, maxName))...)
+		if t.Description != "" {
+			text = append(text, `,"description":`...)
+			text = append(text, wire.Quote(t.Description)...)
+		}
+		text = append(text, `,"parameters":`...)
+		text = append(text, parameters(t.InputSchema)...)
+		text = append(text, `}},`...)
+	}
+	return append(bytes.TrimSuffix(text, []byte(",")), ']')
+}
+
+// parameters is a schema as the server reads it. It has types of its own for schemas, and
+// refuses the whole request for one that does not fit: tools come from anywhere, and one
+// odd property must not cost all of them.
+func parameters(schema jsontext.Value) jsontext.Value {
+	members, ok := split(schema)
+	if !ok {
+		return jsontext.Value(`{"type":"object","properties":{}}`)
+	}
+	members, changed := fitMembers(members, 0)
+	changed = must(&members, "type", func(v jsontext.Value) bool { return v.Kind() == '"' }, `"object"`) || changed
+	changed = must(&members, "properties", func(v jsontext.Value) bool { return v.Kind() == '{' }, `{}`) || changed
+	if !changed {
+		return schema
+	}
+	return join(members)
+}
+
+// must sees to it that there is a member of the right kind.
+func must(members *[]member, name string, right func(jsontext.Value) bool, otherwise string) (changed bool) {
+	for i := range *members {
+		if m := &(*members)[i]; m.name == name {
+			if right(m.value) {
+				return false
+			}
+			m.value = jsontext.Value(otherwise)
+			return true
+		}
+	}
+	*members = append(*members, member{name, jsontext.Value(otherwise)})
+	return true
+}

@@ -1,0 +1,140 @@
+package ollama
+
+import (
+	"errors"
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// A turn is an answer in the making.
+type turn struct {
+	client *wire.Client
+	draft  wire.Draft
+	counts counts
+	calls  int
+	reason string
+}
+
+// A line is one of the stream.
+type line struct {
+	Message struct {
+		Thinking  string `json:"thinking"`
+		Content   string `json:"content"`
+		ToolCalls []struct {
+			ID       string `json:"id"`
+			Function struct {
+				Name      string         `json:"name"`
+				Arguments jsontext.Value `json:"arguments"`
+			} `json:"function"`
+		} `json:"tool_calls"`
+	} `json:"message"`
+	Done   bool           `json:"done"`
+	Reason string         `json:"done_reason"`
+	Error  jsontext.Value `json:"error"`
+	counts
+}
+
+// counts is what was used. The last line has it.
+type counts struct {
+	Prompt *int64 `json:"prompt_eval_count"` // what came from the cache included
+	Cached *int64 `json:"prompt_eval_cached_count"`
+	Eval   *int64 `json:"eval_count"` // thoughts included, uncounted
+}
+
+// read takes the lines of a stream up to the last and tells what there is to tell.
+func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
+	for {
+		text, err := stream.Line()
+		switch {
+		case errors.Is(err, io.EOF):
+			return t.client.Incomplete()
+		case err != nil:
+			return err
+		case len(text) == 0:
+			continue
+		}
+		done, err := t.take(text, tell)
+		if err == nil {
+			err = t.draft.Check(t.client)
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// take adds a line to the turn. What it holds is told in the order in which models write.
+func (t *turn) take(text []byte, tell wire.Tell) (done bool, err error) {
+	var l line
+	if err := wire.Decode(text, &l); err != nil {
+		return false, t.client.Malformed(err)
+	}
+	t.counts.update(l.counts)
+	if len(l.Error) > 0 && l.Error.Kind() != 'n' && string(l.Error) != `""` {
+		return false, t.client.Failure(500, problem(l.Error)) // the server gives no status here
+	}
+	if words := l.Message.Thinking; words != "" {
+		t.draft.Last(event.ThinkingPart).Write(words)
+		if err := tell(model.Chunk{Reasoning: words}); err != nil {
+			return false, err
+		}
+	}
+	if words := l.Message.Content; words != "" {
+		t.draft.Last(event.TextPart).Write(words)
+		if err := tell(model.Chunk{Text: words}); err != nil {
+			return false, err
+		}
+	}
+	for _, c := range l.Message.ToolCalls {
+		g := t.draft.Open(event.ToolCallPart)
+		g.ToolCallID, g.ToolName = c.ID, c.Function.Name
+		g.Args = arguments(c.Function.Arguments)
+		t.calls++
+	}
+	t.reason = l.Reason
+	return l.Done, nil
+}
+
+// arguments are an object here. Servers that imitate this one write its text, as others do.
+func arguments(raw jsontext.Value) jsontext.Value {
+	var text string
+	if raw.Kind() == '"' && json.Unmarshal(raw, &text) == nil {
+		return jsontext.Value(text)
+	}
+	return raw
+}
+
+// answer is the turn, when it is done.
+func (t *turn) answer() *model.Answer {
+	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.usage(), Finish: model.FinishOther, Reason: t.reason}
+	switch {
+	case t.reason == "length":
+		a.Finish = model.FinishLength
+	case t.reason == "stop" && t.calls > 0:
+		a.Finish = model.FinishToolCalls
+	case t.reason == "stop":
+		a.Finish = model.FinishStop
+	}
+	return a
+}
+
+func (c *counts) update(now counts) {
+	for _, f := range []struct{ old, now **int64 }{{&c.Prompt, &now.Prompt}, {&c.Cached, &now.Cached}, {&c.Eval, &now.Eval}} {
+		if *f.now != nil {
+			*f.old = *f.now
+		}
+	}
+}
+
+func (t *turn) usage() event.Usage {
+	used := event.Usage{InputTokens: wire.Tokens(t.counts.Prompt), OutputTokens: wire.Tokens(t.counts.Eval)}
+	used.CachedInputTokens = min(wire.Tokens(t.counts.Cached), used.InputTokens)
+	used.TotalTokens = used.InputTokens + used.OutputTokens
+	return used
+}

@@ -1,0 +1,89 @@
+package responses
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// maxMedia bounds the media of a request, in bytes of base64. The API takes 50 MB.
+const maxMedia = 40 << 20
+
+// minTokens is the smallest limit that the API takes.
+const minTokens = 16
+
+// body is a request, in pieces. Those of the messages are shared between requests.
+func (m *Model) body(req *model.Request, summary bool) [][]byte {
+	var b wire.Body
+	b.Text(m.head(req, summary))
+	m.addTools(&b, req)
+	m.cfg.Extra.AppendTo(&b)
+	b.Text(`,"input":[`)
+	between := ""
+	for _, e := range m.conversation(req) {
+		if len(e.items) > 0 {
+			b.Text(between)
+			b.Add(e.items)
+			between = ","
+		}
+	}
+	b.Text(`]}`)
+	return b.Pieces
+}
+
+// conversation is every message as it is sent.
+func (m *Model) conversation(req *model.Request) []*encoded {
+	all := make([]*encoded, len(req.Messages))
+	media := make([]int, len(req.Messages))
+	for i, msg := range req.Messages {
+		all[i] = m.encoded(msg)
+		media[i] = all[i].media
+	}
+	for i := range wire.Slim(media, m.room) {
+		if media[i] > 0 {
+			all[i] = m.slim(req.Messages[i])
+		}
+	}
+	return all
+}
+
+// head writes the members that are numbers and names.
+func (m *Model) head(req *model.Request, summary bool) string {
+	head := `{"model":` + string(wire.Quote(m.cfg.Model)) + `,"stream":true,"store":false`
+	if limit := m.limit(req); limit > 0 {
+		head += `,"max_output_tokens":` + strconv.Itoa(limit)
+	}
+	offers := m.offersHosted(req)
+	if most := m.hosted.maxCalls; offers && most > 0 && !m.cfg.Extra.Has("max_tool_calls") {
+		head += `,"max_tool_calls":` + strconv.Itoa(most)
+	}
+	if !m.cfg.Extra.Has(memberReasoning) {
+		head += m.thinks.member(req.Reasoning, offers, summary)
+	}
+	var include []string
+	if m.thinks.can { // others refuse to be asked
+		include = append(include, "reasoning.encrypted_content")
+	}
+	if offers {
+		include = append(include, m.hosted.include...)
+	}
+	if len(include) > 0 {
+		head += `,"include":["` + strings.Join(include, `","`) + `"]`
+	}
+	return head
+}
+
+// limit is the least of what the job has left and what the user allows; 0 if neither says
+// anything.
+func (m *Model) limit(req *model.Request) int {
+	limit := m.cfg.MaxTokens
+	if req.MaxTokens > 0 && (limit == 0 || req.MaxTokens < limit) {
+		limit = req.MaxTokens
+	}
+	if limit == 0 {
+		return 0
+	}
+	return max(limit, minTokens)
+}

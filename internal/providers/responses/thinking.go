@@ -1,0 +1,90 @@
+package responses
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// thinking is how a model is asked to think: by a word.
+type thinking struct {
+	can     bool
+	efforts []string // that it knows; empty if nobody knows
+}
+
+// memberReasoning is the member that says so. A user may write it instead.
+const memberReasoning = "reasoning"
+
+// efforts are all words there are, from little to much.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+func newThinking(cfg *wire.Config) thinking {
+	t := thinking{can: model.OpenAIThinks(cfg.Model), efforts: cfg.Known.Efforts}
+	if cfg.Known.Reasoning != "" {
+		t.can = cfg.Known.Reasoning != model.ReasoningNone
+	}
+	return t
+}
+
+// member writes what a request says about thinking. tools says that the provider runs
+// tools, which it does not do for a model that thinks as little as possible.
+func (t thinking) member(budget expert.ReasoningBudget, tools, summary bool) string {
+	switch {
+	case !t.can:
+		return ""
+	case budget.Off():
+		return `,"reasoning":{"effort":` + string(wire.Quote(t.least(tools))) + `}`
+	}
+	var members []string
+	if effort := t.effort(budget, tools); effort != "" {
+		members = append(members, `"effort":`+string(wire.Quote(effort)))
+	}
+	if summary { // or there would be nothing to show of a thought
+		members = append(members, `"summary":"auto"`)
+	}
+	if len(members) == 0 {
+		return ""
+	}
+	return `,"reasoning":{` + strings.Join(members, ",") + `}`
+}
+
+// least is the word for no thought, or for as little as there is: what a model does when
+// nothing is said is medium, and more than a user gets who asks for little.
+func (t thinking) least(tools bool) string {
+	for _, word := range t.efforts {
+		if word != "minimal" || !tools {
+			return word
+		}
+	}
+	return "low" // which all know of whom nothing is known
+}
+
+// effort is the word for a budget; empty if nothing was said about it. A word that the
+// model does not know becomes the next one up, or else its highest.
+func (t thinking) effort(budget expert.ReasoningBudget, tools bool) string {
+	var want string
+	switch tokens := budget.Tokens(); {
+	case budget == "":
+		return ""
+	case budget == expert.ReasoningMinimal && !tools && slices.Contains(t.efforts, "minimal"):
+		return "minimal"
+	case tokens <= expert.ReasoningLow.Tokens():
+		want = "low"
+	case tokens <= expert.ReasoningMedium.Tokens():
+		want = "medium"
+	default:
+		want = "high"
+	}
+	if len(t.efforts) == 0 {
+		return want
+	}
+	for _, word := range efforts[slices.Index(efforts, want):] {
+		if slices.Contains(t.efforts, word) {
+			return word
+		}
+	}
+	return t.efforts[len(t.efforts)-1]
+}

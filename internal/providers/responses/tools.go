@@ -1,0 +1,156 @@
+package responses
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// maxName is how long a name, or the id of a call, may be.
+const maxName = 64
+
+// hosted is what the provider itself runs.
+type hosted struct {
+	tools    []hostedTool
+	text     []byte   // the tools as they are sent
+	include  []string // what of their work is wanted back
+	maxCalls int
+}
+
+type hostedTool struct {
+	Type           string     `json:"type"`
+	Filters        *filters   `json:"filters,omitzero"`
+	VectorStoreIDs []string   `json:"vector_store_ids,omitempty"`
+	MaxNumResults  int        `json:"max_num_results,omitzero"`
+	Container      *container `json:"container,omitzero"`
+}
+
+type filters struct {
+	AllowedDomains []string `json:"allowed_domains"`
+}
+
+type container struct {
+	Type string `json:"type"`
+}
+
+const (
+	typeSearchTool = "web_search"
+	typeFileTool   = "file_search"
+	typeCodeTool   = "code_interpreter"
+	typeImageTool  = "image_generation"
+)
+
+// maxImageEvent bounds an event of an answer that may have images inside, all of which
+// stand in the last one once more.
+const maxImageEvent = 32 << 20
+
+func newHosted(cfg *wire.Config) (h hosted, err error) {
+	if err := cfg.CheckTools("webSearch", "fileSearch", "codeInterpreter", "imageGeneration"); err != nil {
+		return h, err
+	}
+	var options expert.ProviderToolOptions
+	if cfg.ToolOptions != nil {
+		options = *cfg.ToolOptions
+	}
+	for i, name := range cfg.Tools {
+		if slices.Contains(cfg.Tools[:i], name) {
+			continue
+		}
+		switch name {
+		case "webSearch":
+			h.addSearch(options.WebSearch)
+		case "fileSearch":
+			if err := h.addFiles(options.FileSearch); err != nil {
+				return h, fmt.Errorf("%s: %w", cfg.Provider, err)
+			}
+		case "codeInterpreter":
+			h.tools = append(h.tools, hostedTool{Type: typeCodeTool, Container: &container{"auto"}})
+			h.include = append(h.include, "code_interpreter_call.outputs")
+		case "imageGeneration":
+			h.tools = append(h.tools, hostedTool{Type: typeImageTool})
+		}
+	}
+	if len(h.tools) > 1 {
+		h.maxCalls = 0 // the API has one limit for all, and none of the others was limited
+	}
+	list, err := wire.Marshal(h.tools)
+	if err != nil {
+		return h, fmt.Errorf("%s: provider tools: %w", cfg.Provider, err)
+	}
+	h.text = list[1 : len(list)-1] // ours stand before them
+	return h, nil
+}
+
+func (h *hosted) addSearch(o *expert.WebSearchOptions) {
+	tool := hostedTool{Type: typeSearchTool}
+	if o != nil {
+		h.maxCalls = o.MaxUses
+		if len(o.AllowedDomains) > 0 {
+			tool.Filters = &filters{o.AllowedDomains}
+		}
+	}
+	h.tools = append(h.tools, tool)
+	h.include = append(h.include, "web_search_call.action.sources")
+}
+
+func (h *hosted) addFiles(o *expert.FileSearchOptions) error {
+	if o == nil || len(o.VectorStoreIDs) == 0 {
+		return errors.New("fileSearch has no store to search in; set vectorStoreIds in providerToolOptions.fileSearch")
+	}
+	h.tools = append(h.tools, hostedTool{Type: typeFileTool, VectorStoreIDs: o.VectorStoreIDs, MaxNumResults: o.MaxNumResults})
+	return nil
+}
+
+func (h *hosted) has(kind string) bool {
+	return slices.ContainsFunc(h.tools, func(t hostedTool) bool { return t.Type == kind })
+}
+
+// offersHosted is false for an answer in words.
+func (m *Model) offersHosted(req *model.Request) bool {
+	return !req.TextOnly && len(m.hosted.tools) > 0
+}
+
+// addTools writes the part of a request that is about tools. The list of ours is shared
+// between requests.
+func (m *Model) addTools(b *wire.Body, req *model.Request) {
+	hosted := m.offersHosted(req)
+	if len(req.Tools) == 0 && !hosted {
+		return
+	}
+	b.Add(m.lists.Get(req.Tools, writeTools))
+	if hosted {
+		if len(req.Tools) > 0 {
+			b.Text(",")
+		}
+		b.Add(m.hosted.text)
+	}
+	if req.TextOnly {
+		b.Text(`],"tool_choice":"none"`)
+		return
+	}
+	b.Text(`],"tool_choice":"auto"`)
+}
+
+// writeTools writes the list of our tools, without its end.
+func writeTools(tools []model.Tool) []byte {
+	text := []byte(`,"tools":[`)
+	for i, t := range tools {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, `{"type":"function","name":`...)
+		text = append(text, wire.Quote(wire.ToolName(t.Name, maxName))...)
+		if t.Description != "" {
+			text = append(text, `,"description":`...)
+			text = append(text, wire.Quote(t.Description)...)
+		}
+		text = append(text, `,"parameters":`...)
+		text = append(text, wire.Schema(t.InputSchema)...)
+		text = append(text, `,"strict":false}`...)
+	}
+	return text
+}

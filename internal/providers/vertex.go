@@ -1,0 +1,222 @@
+package providers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/gemini"
+	"github.com/perstack-go/perstack/model"
+)
+
+const (
+	credentialsVariable = "GOOGLE_APPLICATION_CREDENTIALS"
+	maxCredentials      = 64 << 10
+	gcloudName          = "application_default_credentials.json"
+)
+
+func (o *opening) vertex() (model.Model, error) {
+	project, location, err := o.place()
+	if err != nil {
+		return nil, err
+	}
+	base, err := o.vertexBase(project, location)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := o.config(base)
+	if err != nil {
+		return nil, err
+	}
+	token, err := o.token(cfg.Client.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	if v := o.variable(credentialsVariable); v.set() {
+		cfg.KeyVariable = v.name
+	}
+	return opened(gemini.New(gemini.Config{Config: cfg, Token: token, Safety: o.Setting.SafetySettings}))
+}
+
+// isProject accepts what becomes part of a path: letters, digits and -, with a domain
+// before a colon for some.
+func isProject(id string) bool {
+	return len(id) <= 128 && !strings.HasPrefix(id, ".") && !strings.Contains(id, "..") && !strings.ContainsFunc(id, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == ':')
+	})
+}
+
+// place is the project that pays, and where its models run. Who owns a project may record
+// what goes through it, so the user is told when a file names it.
+func (o *opening) place() (project, location string, err error) {
+	p := o.variable("GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT")
+	l := o.variable("GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION")
+	file := p.file
+	if o.Setting.Project != "" {
+		file = cmp.Or(o.Config, expert.FileName)
+	}
+	project, location = cmp.Or(o.Setting.Project, p.value), cmp.Or(o.Setting.Location, l.value)
+	var lacks, keys []string
+	if project == "" {
+		lacks, keys = append(lacks, p.name), append(keys, "project")
+	}
+	if location == "" {
+		lacks, keys = append(lacks, l.name), append(keys, "location")
+	}
+	switch {
+	case len(lacks) > 0:
+		return "", "", o.missing("or write "+strings.Join(keys, " and ")+" into [provider.setting]", lacks...)
+	case !isProject(project):
+		return "", "", o.errorf("%s is not the id of a project; it has letters, digits and -", p.name)
+	}
+	if err := expert.CheckHostLabel(location); err != nil {
+		return "", "", o.errorf("%s %w", l.name, err)
+	}
+	if file != "" {
+		o.tell("the Google Cloud project "+project, file, false)
+	}
+	return project, location, nil
+}
+
+// vertexBase is the address of the models. An env file may not name it, not even together
+// with a credentials file: what it names would be one of the user's.
+func (o *opening) vertexBase(project, location string) (string, error) {
+	if o.Setting.BaseURL == "" {
+		if _, err := o.onlyUsers(baseURLVariables[o.Provider]); err != nil {
+			return "", err
+		}
+	}
+	base, err := o.baseURL(variable{name: credentialsVariable})
+	if err != nil || base != "" {
+		return base, err
+	}
+	return "https://" + vertexHost(location) + "/v1beta1/projects/" + url.PathEscape(project) + "/locations/" + location + "/publishers/google", nil
+}
+
+// vertexHost is where the models of a location are: of one region, of several together, or
+// of all.
+func vertexHost(location string) string {
+	switch location {
+	case "global":
+		return "aiplatform.googleapis.com"
+	case "us", "eu":
+		return "aiplatform." + location + ".rep.googleapis.com"
+	}
+	return location + "-aiplatform.googleapis.com"
+}
+
+// token returns what makes tokens: from the credentials file that a variable names, else
+// from the one that gcloud writes, else from the machine of Google Cloud that this may be.
+func (o *opening) token(client *http.Client) (func(context.Context) (string, error), error) {
+	if o.dry {
+		return func(context.Context) (string, error) { return "", errors.New("nobody asks") }, nil
+	}
+	v := o.variable(credentialsVariable)
+	if o.Setting.BaseURL != "" && !isGoogles(o.Setting.BaseURL) && (!v.set() || v.file != "") {
+		return nil, o.errorf("baseUrl of %s sends a token of your Google account to another host, so you have to say which: set %s in your environment",
+			cmp.Or(o.Config, expert.FileName), credentialsVariable)
+	}
+	path := o.path(v.value)
+	if !v.set() {
+		path = o.gcloudFile()
+	}
+	if path != "" {
+		data, err := o.readFile(path, maxCredentials)
+		switch {
+		case err == nil:
+			o.hideCredentials(data)
+			if err := onlyGooglesTokens(data); v.file != "" && err != nil {
+				return nil, o.errorf("%s, which %s names: %w", path, v.file, err)
+			}
+			token, err := gemini.TokenSource(data, client)
+			if err != nil {
+				return nil, o.errorf("%s: %w", path, err)
+			}
+			if server, err := gemini.TokenServer(data); err == nil {
+				o.reaches(server)
+			}
+			return token, nil
+		case v.set():
+			return nil, o.errorf("%s names %s, which cannot be read: %w", v.name, v.value, err)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, o.errorf("the credentials %s cannot be read: %w; set %s to others", path, err, v.name)
+		}
+	}
+	base := ""
+	if host := o.users("GCE_METADATA_HOST"); host != "" {
+		base = "http://" + host
+	}
+	o.reaches(cmp.Or(base, gemini.MetadataServer))
+	return gemini.MetadataTokens(base, client), nil
+}
+
+// isGoogles reports whether an address is one of Google's services.
+func isGoogles(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "https" && strings.HasSuffix(strings.ToLower(u.Hostname()), ".googleapis.com")
+}
+
+// onlyGooglesTokens refuses credentials that get their tokens elsewhere. Those that an env
+// file names may have come with a repository, and would reach into the user's network.
+func onlyGooglesTokens(credentials []byte) error {
+	var account struct {
+		TokenURI string `json:"token_uri"`
+	}
+	if json.Unmarshal(credentials, &account, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+		return nil // whoever reads them for good says what is wrong
+	}
+	if account.TokenURI != "" && !isGoogles(account.TokenURI) {
+		return errors.New("its token_uri is not one of Google's; name such credentials in your environment")
+	}
+	return nil
+}
+
+// gcloudFile is where gcloud auth application-default login leaves credentials; "" if
+// nobody knows where home is. Only the user says where that is.
+func (o *opening) gcloudFile() string {
+	if o.gcloud != "" {
+		return o.gcloud
+	}
+	if runtime.GOOS == "windows" {
+		if dir := o.users("APPDATA"); dir != "" {
+			return filepath.Join(dir, "gcloud", gcloudName)
+		}
+		return ""
+	}
+	if dir := o.users("HOME"); dir != "" {
+		return filepath.Join(dir, ".config", "gcloud", gcloudName)
+	}
+	return ""
+}
+
+// hideCredentials tells the secrets of a credentials file. What cannot be read has none
+// that would be used.
+func (o *opening) hideCredentials(data []byte) {
+	var secrets struct {
+		PrivateKey   string `json:"private_key"`
+		PrivateKeyID string `json:"private_key_id"`
+		RefreshToken string `json:"refresh_token"`
+		ClientSecret string `json:"client_secret"`
+	}
+	if o.Hide == nil || json.Unmarshal(data, &secrets) != nil {
+		return
+	}
+	for name, value := range map[string]string{
+		"private_key": secrets.PrivateKey, "private_key_id": secrets.PrivateKeyID,
+		"refresh_token": secrets.RefreshToken, "client_secret": secrets.ClientSecret,
+	} {
+		if value != "" {
+			o.Hide(name, value)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/gemini"
+)
+
+// A wall stands around a container: its one door is a proxy that leads to public servers,
+// by their names, by https at its usual port. This file says who can be reached through it.
+
+// CheckWall says which of these addresses cannot be reached from behind the wall, and what
+// to do: all of them, in lines of one error. who is the provider or whoever else speaks to
+// them, for the message.
+func CheckWall(who string, urls []string) error {
+	var all []error
+	for _, address := range urls {
+		if why := walled(address); why != "" {
+			all = append(all, fmt.Errorf("%s at %s %s", who, origin(address), why))
+		}
+	}
+	return errors.Join(all...)
+}
+
+const (
+	outside = "use --runtime local"
+	publish = outside + ", or put it behind https on a public name"
+)
+
+// walled says why an address cannot be reached through the door; empty if it can.
+func walled(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "is not an address like https://host.example; correct it"
+	}
+	switch reach := expert.HostReach(u.Hostname()); {
+	case reach == expert.NoHost:
+		return "has a host that nobody can look up; correct it"
+	case origin(address) == gemini.MetadataServer:
+		return "is the metadata server of a machine of Google Cloud, and nothing in the container reaches it; " +
+			"set " + credentialsVariable + " to a credentials file, or run gcloud auth application-default login"
+	case reach == expert.Loopback:
+		return "is on this machine, and nothing in the container reaches this machine; " + publish
+	case reach == expert.Private:
+		return "is in a private network, and the container reaches public servers only; " + publish
+	case u.Scheme != "https":
+		return "is not https, and nothing else leaves the container; " + publish
+	case u.Port() != "" && u.Port() != "443":
+		return "is not at port 443, and nothing in the container reaches another; " + outside + ", or serve it at port 443"
+	}
+	// Without user and path, which are nobody's business here.
+	if why := expert.NoDoor(u.Scheme+"://"+u.Host, false); why != "" {
+		return "cannot be reached from the container: " + why + "; give its name, or another one"
+	}
+	return ""
+}
+
+// Hosts are the names in addresses, each once: those that the door has to lead to.
+func Hosts(urls []string) []string {
+	var hosts []string
+	for _, address := range urls {
+		if u, err := url.Parse(origin(address)); err == nil && u.Hostname() != "" {
+			hosts = append(hosts, u.Hostname())
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+// origin is the part of an address that says whom it reaches, in one spelling, without
+// paths and passwords.
+func origin(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "an address that cannot be read"
+	}
+	host := strings.ToLower(strings.TrimRight(u.Hostname(), "."))
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	usual := map[string]string{"https": "443", "http": "80"}[u.Scheme]
+	if port := u.Port(); port != "" && port != usual {
+		host += ":" + port
+	}
+	return u.Scheme + "://" + host
+}

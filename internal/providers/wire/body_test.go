@@ -1,0 +1,71 @@
+package wire_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+)
+
+func TestBody(t *testing.T) {
+	var b wire.Body
+	shared := []byte(`"shared"`)
+	b.Text(`{"a":`)
+	b.Add(shared)
+	b.Text("")
+	b.Add(nil)
+	wire.Extra{"z": jsontext.Value(`{"x": 1}`), "b\"": jsontext.Value(`null`)}.AppendTo(&b)
+	wire.Extra(nil).AppendTo(&b)
+	b.Text(`}`)
+	all := bytes.Join(b.Pieces, nil)
+	if want := `{"a":"shared","b\"":null,"z":{"x": 1}}`; string(all) != want || b.Len() != len(want) || !jsontext.Value(all).IsValid() {
+		t.Errorf("%d bytes: %s", b.Len(), all)
+	}
+	if &b.Pieces[1][0] != &shared[0] {
+		t.Error("a piece was copied")
+	}
+	for _, piece := range b.Pieces {
+		if len(piece) == 0 {
+			t.Error("an empty piece")
+		}
+	}
+}
+
+// A user may add what we do not know, and nothing that holds a request together.
+func TestExtra(t *testing.T) {
+	e := wire.Extra{"model": jsontext.Value(`"x"`), "new": jsontext.Value(`1`)}
+	if err := e.Check("acme", "messages", "model"); err == nil || !strings.Contains(err.Error(), `acme: extraBody cannot set "model"`) {
+		t.Error(err)
+	}
+	if err := e.Check("acme", "messages"); err != nil {
+		t.Error(err)
+	}
+	if !e.Has("new") || e.Has("old") || wire.Extra(nil).Has("new") {
+		t.Error("Has is wrong")
+	}
+}
+
+func TestJoinLines(t *testing.T) {
+	got := wire.JoinLines([]event.Part{{Type: event.TextPart, Text: "a"}, {Type: event.ImageURLPart, URL: "x"}, {Type: event.TextPart, Text: "b"}})
+	if got != "a\nb" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Whatever a text holds, it goes into a body as valid JSON.
+func TestMarshalAndQuote(t *testing.T) {
+	for _, text := range []string{"", "a", "\xff", "\"\\\n\x00", "\ufffd", "ä👋"} {
+		quoted := wire.Quote(text)
+		marshalled, err := wire.Marshal(text)
+		if err != nil || !quoted.IsValid() || !jsontext.Value(marshalled).IsValid() {
+			t.Errorf("%q: %s, %s, %v", text, quoted, marshalled, err)
+		}
+	}
+	if _, err := wire.Marshal(jsontext.Value(`{`)); err == nil {
+		t.Error("a raw value that is none was encoded")
+	}
+}

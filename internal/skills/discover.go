@@ -1,0 +1,68 @@
+package skills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skills/mcp"
+)
+
+// Discover starts one MCP skill, lists its tools, and stops it. A package is resolved
+// anew, unless pinned has it. Note is told what happens, for showing.
+func Discover(ctx context.Context, k *expert.Skill, pinned *expert.LockedPackage, s Surroundings, note func(string)) (*expert.LockedSkill, error) {
+	s.Lock = nil // what is found now is what will be locked
+	s.complete()
+	if err := (&expert.Expert{Skills: []*expert.Skill{k}}).MissingEnv(s.Env).Err(); err != nil {
+		return nil, err
+	}
+	report := s.Report
+	s.Report = func(b event.Body) {
+		if said, ok := b.(event.SkillStderr); ok {
+			note(said.Message)
+		}
+		report(b)
+	}
+	from := s.parcel(k, pinned)
+	set := &set{Surroundings: s, expert: &expert.Expert{Key: "install"}, life: ctx}
+	definitions, err := set.discover(ctx, k, from)
+	if err := errors.Join(err, set.close()); err != nil {
+		return nil, err
+	}
+	tools, err := lockTools(definitions)
+	if err != nil {
+		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
+	}
+	return &expert.LockedSkill{Name: k.Name, Digest: k.Connection(), Package: found(k, from), Tools: tools}, nil
+}
+
+// discover asks a server what it offers, in a room of its own if it is to be locked in.
+func (s *set) discover(ctx context.Context, k *expert.Skill, from *parcel) ([]jsontext.Value, error) {
+	if err := s.settle([]*expert.Skill{k}); err != nil {
+		return nil, err
+	}
+	options, err := s.options(k, nil, from)
+	if err != nil {
+		return nil, err
+	}
+	options.Background = false // somebody waits for it
+	server := mcp.New(options)
+	s.servers = append(s.servers, server)
+	return server.Definitions(ctx)
+}
+
+// found is the package that was started; nil if the skill has none. Of uvx nothing is
+// known but what the file says.
+func found(k *expert.Skill, from *parcel) *expert.LockedPackage {
+	if from != nil {
+		return from.pinned
+	}
+	if p, ok := k.Package(); ok {
+		return &expert.LockedPackage{Manager: p.Manager, Name: p.Name, Version: p.Version}
+	}
+	return nil
+}

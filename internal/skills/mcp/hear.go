@@ -1,0 +1,105 @@
+package mcp
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
+)
+
+// What is read of a notification. Whatever is not what it should be is left out: nobody
+// waits for a notification.
+type (
+	progressNote struct {
+		Token    jsontext.Value `json:"progressToken"`
+		Progress jsontext.Value `json:"progress"`
+		Total    jsontext.Value `json:"total"`
+		Message  jsontext.Value `json:"message"`
+	}
+	logNote struct {
+		Level  jsontext.Value `json:"level"`
+		Logger jsontext.Value `json:"logger"`
+		Data   jsontext.Value `json:"data"`
+	}
+)
+
+// progress tells the call that the server is at work on it.
+func (s *server) progress(params []byte) {
+	var note progressNote
+	if frame.Check(params) != nil || json.Unmarshal(params, &note) != nil {
+		return
+	}
+	token, err := strconv.ParseInt(string(note.Token), 10, 64)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	heard := s.progresses[token]
+	s.mu.Unlock()
+	if heard != nil {
+		heard(note.text(s.redact))
+	}
+}
+
+func (n progressNote) text(redact func(string) string) string {
+	message := redact(textOf(n.Message))
+	share := ""
+	if n.Progress.Kind() == '0' {
+		share = clip(string(n.Progress), 32)
+		if n.Total.Kind() == '0' {
+			share += "/" + clip(string(n.Total), 32)
+		}
+	}
+	switch {
+	case message == "":
+		return share
+	case share == "":
+		return clip(message, maxLineBytes)
+	}
+	return clip(share+" "+message, maxLineBytes)
+}
+
+// said passes on a line of the server's log, like one of its standard error.
+func (s *server) said(params []byte) {
+	var note logNote
+	if frame.Check(params) != nil || json.Unmarshal(params, &note) != nil {
+		return
+	}
+	text := textOf(note.Data)
+	if text == "" && len(note.Data) > 0 && note.Data.Kind() != '"' {
+		text = string(note.Data)
+	}
+	text = s.redact(text)
+	if logger := textOf(note.Logger); logger != "" {
+		text = clip(s.redact(logger), 100) + ": " + text
+	}
+	if level := textOf(note.Level); level != "" {
+		text = fmt.Sprintf("[%s] %s", clip(s.redact(level), 20), text)
+	}
+	if text != "" {
+		s.skill.chatter.say(clip(text, maxLineBytes))
+	}
+}
+
+// dropped notes what was wrong with a message. The first of a server is enough to know
+// what it is like.
+func (s *server) dropped(why string) {
+	s.dropOnce.Do(func() {
+		s.skill.o.Log.Debug("a message of an MCP server was dropped", "skill", s.skill.o.Name, "why", why)
+	})
+}
+
+// redact takes secrets out of a text, before it is cut.
+func (s *server) redact(text string) string { return s.skill.o.Redact(text) }
+
+// textOf is a JSON string, or "" for anything else.
+func textOf(v jsontext.Value) string {
+	var text string
+	if v.Kind() != '"' || json.Unmarshal(v, &text) != nil {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,209 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// The limits of a list of tools. A model chooses badly long before.
+const (
+	maxTools       = 1_000
+	maxPages       = 100
+	maxDefinitions = 4 << 20 // bytes, together
+	maxToolName    = 128     // bytes
+)
+
+// A listing is what a server offers, at one moment.
+type listing struct {
+	tools       []skill.Tool
+	definitions []jsontext.Value // all that the server sent of them, one for each tool
+}
+
+func (l *listing) has(tool string) bool {
+	for _, t := range l.tools {
+		if t.Name == tool {
+			return true
+		}
+	}
+	return false
+}
+
+// A wireList is a page of the list.
+type wireList struct {
+	Tools jsontext.Value `json:"tools"`
+	Next  jsontext.Value `json:"nextCursor"`
+}
+
+// A definition is what is kept of a tool, as it was sent: everything that a model or a
+// user may be shown, and nothing else.
+type definition struct {
+	Name         jsontext.Value `json:"name,omitzero"`
+	Title        jsontext.Value `json:"title,omitzero"`
+	Description  jsontext.Value `json:"description,omitzero"`
+	InputSchema  jsontext.Value `json:"inputSchema,omitzero"`
+	OutputSchema jsontext.Value `json:"outputSchema,omitzero"`
+	Annotations  jsontext.Value `json:"annotations,omitzero"`
+}
+
+// list asks for the tools, page by page. A server that has none says so by not naming
+// the capability, and is not asked.
+func (s *server) list(ctx context.Context) (*listing, error) {
+	all := &listing{}
+	hello := s.session.InitializeResult()
+	if hello == nil || hello.Capabilities == nil || hello.Capabilities.Tools == nil {
+		return all, nil
+	}
+	size, count := 0, 0
+	reader := &lister{skill: s.skill, all: all, seen: make(map[string]bool)}
+	defer reader.done()
+	cursor := ""
+	for page := 0; ; page++ {
+		if page == maxPages {
+			return nil, fmt.Errorf("the list of tools has more than %d pages", maxPages)
+		}
+		tools, next, err := s.page(ctx, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, raw := range tools {
+			if size += len(raw); size > maxDefinitions {
+				return nil, fmt.Errorf("the definitions of the tools are longer than %d bytes", maxDefinitions)
+			}
+			if count++; count > maxTools {
+				return nil, fmt.Errorf("the list has more than %d tools", maxTools)
+			}
+			reader.take(raw)
+		}
+		if next == "" {
+			return all, nil
+		}
+		cursor = next
+	}
+}
+
+// page asks for one page of the list.
+func (s *server) page(ctx context.Context, cursor string) (tools []jsontext.Value, next string, err error) {
+	q := &question{canned: `{"tools":[]}`}
+	defer s.guard.forget(q)
+	if _, err := s.session.ListTools(asking(ctx, q), &sdk.ListToolsParams{Cursor: cursor}); err != nil {
+		return nil, "", err
+	}
+	var list wireList
+	if frame.Check(q.result) != nil || json.Unmarshal(q.result, &list) != nil {
+		return nil, "", errNoList
+	}
+	if tools, _, err = frame.List(list.Tools, maxTools+1); err != nil { // one more is too many
+		return nil, "", errNoList
+	}
+	return tools, textOf(list.Next), nil
+}
+
+var errNoList = errors.New("the answer to tools/list is no list of tools")
+
+// A lister puts the tools of one list together.
+type lister struct {
+	skill   *Skill
+	all     *listing
+	seen    map[string]bool
+	leftOut int
+}
+
+// maxWarnings is how many tools of one list are named in warnings. Whoever reads them
+// must not drown in what a server makes up.
+const maxWarnings = 20
+
+// take adds a tool to the list, or says why it is left out. A tool that nobody can call
+// is no reason to do without the others.
+func (l *lister) take(raw jsontext.Value) {
+	tool, name, err := define(raw)
+	if err == nil && l.seen[name] {
+		err = errors.New("there are two of this name; the first one counts")
+	}
+	l.seen[name] = true
+	if err == nil {
+		l.all.tools = append(l.all.tools, Tool(tool))
+		l.all.definitions = append(l.all.definitions, tool.Definition)
+		return
+	}
+	if l.leftOut++; l.leftOut <= maxWarnings {
+		name = terminal.RevealLine(clip(l.skill.o.Redact(name), maxToolName))
+		l.skill.o.Log.Warn("a tool was left out", "skill", l.skill.o.Name, "tool", name, "why", err.Error())
+	}
+}
+
+// done says how many were left out without being named.
+func (l *lister) done() {
+	if more := l.leftOut - maxWarnings; more > 0 {
+		l.skill.o.Log.Warn("more tools were left out", "skill", l.skill.o.Name, "count", more)
+	}
+}
+
+// define reads the definition of a tool. The name is there also when it is refused, if it
+// has one.
+func define(raw jsontext.Value) (tool expert.LockedTool, name string, err error) {
+	var d definition
+	if json.Unmarshal(raw, &d) != nil {
+		return tool, "", errors.New("its definition is no JSON object")
+	}
+	name = textOf(d.Name)
+	if err := checkName(name); err != nil {
+		return tool, name, err
+	}
+	if err := checkSchema(d.InputSchema); err != nil {
+		return tool, name, err
+	}
+	whole, err := json.Marshal(d)
+	if err != nil {
+		return tool, name, errors.New("its definition cannot be written again")
+	}
+	tool, err = expert.LockTool(whole)
+	return tool, name, err
+}
+
+// Tool is a tool of a server as it is offered, be it live or from a lockfile.
+func Tool(t expert.LockedTool) skill.Tool {
+	return skill.Tool{
+		Name: t.Name, Title: t.Title, Description: t.Description,
+		InputSchema: t.InputSchema, Repeatable: t.Repeatable, Digest: t.Digest,
+	}
+}
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("it has no name")
+	case len(name) > maxToolName:
+		return fmt.Errorf("its name is longer than %d bytes", maxToolName)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return errors.New("its name has characters that cannot be seen")
+	case strings.TrimSpace(name) != name:
+		return errors.New("its name begins or ends with a blank")
+	}
+	return nil
+}
+
+// checkSchema sees to it that the arguments are an object: nothing else can be sent.
+func checkSchema(schema jsontext.Value) error {
+	var s struct {
+		Type jsontext.Value `json:"type"`
+	}
+	if schema.Kind() != '{' || json.Unmarshal(schema, &s) != nil {
+		return errors.New("its inputSchema is no JSON object")
+	}
+	if textOf(s.Type) != "object" {
+		return errors.New(`its inputSchema is not of type "object"`)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
+)
+
+// A pipe carries messages over the two streams of a process, one a line.
+type pipe struct {
+	inbox
+	out    io.Writer
+	frames chan []byte // to be written
+
+	mu     sync.Mutex
+	broken error  // of writing
+	stray  string // the first line that was no message
+}
+
+// writeAhead is how many messages wait for a server that is slow to read.
+const writeAhead = 16
+
+// newPipe keeps the values of a context, not its end.
+func newPipe(ctx context.Context, in io.Reader, out io.Writer) *pipe {
+	p := &pipe{inbox: newInbox(ctx), out: out, frames: make(chan []byte, writeAhead)}
+	go p.readAll(bufio.NewReaderSize(in, 64<<10))
+	go p.writeAll()
+	return p
+}
+
+// SessionID is empty: a process serves one session.
+func (p *pipe) SessionID() string { return "" }
+
+// readAll reads until the stream ends. A read of a stream cannot be called off, so it has
+// a goroutine of its own, which ends with the process. It reads no further than what was
+// taken: a server that floods waits.
+func (p *pipe) readAll(in *bufio.Reader) {
+	for {
+		data, err := frame.Read(in)
+		switch _, bad := isBadMessage(err); {
+		case bad:
+			err = p.deliver(nil, err)
+		case err != nil:
+			p.end(err)
+			return
+		default:
+			p.notice(data)
+			err = p.take(data)
+		}
+		if err != nil { // nobody wants the next
+			return
+		}
+	}
+}
+
+// notice keeps the first line that is plain text, for saying why a server never got ready.
+func (p *pipe) notice(line []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stray == "" && line[0] != '{' && !jsontext.Value(line).IsValid() {
+		p.stray = string(line[:min(len(line), maxLineBytes)])
+	}
+}
+
+func (p *pipe) firstStray() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stray
+}
+
+// Write hands a message to the goroutine that writes. A server that does not read holds
+// up whoever sends until they lose patience, and nobody else: not even who reads.
+func (p *pipe) Write(ctx context.Context, message jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	err = p.broken
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	select {
+	case p.frames <- append(data, '\n'):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.ctx.Done():
+		return io.ErrClosedPipe
+	}
+}
+
+func (p *pipe) writeAll() {
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case data := <-p.frames:
+			if _, err := p.out.Write(data); err != nil {
+				p.mu.Lock()
+				p.broken = fmt.Errorf("the server does not read any more: %w", err)
+				p.mu.Unlock()
+			}
+		}
+	}
+}
+
+// Close ends reading and writing. The streams end with the process.
+func (p *pipe) Close() error {
+	p.cancel()
+	return nil
+}
+
+// isBadMessage reports that one message was bad, and the next can be read.
+func isBadMessage(err error) (*frame.Error, bool) { return errors.AsType[*frame.Error](err) }

@@ -1,0 +1,70 @@
+package skills
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// far is an MCP server behind HTTP that wants a token.
+func far(t *testing.T, token string) *httptest.Server {
+	t.Helper()
+	server := sdk.NewServer(&sdk.Implementation{Name: "far", Version: "1"}, nil)
+	type words struct {
+		Text string `json:"text"`
+	}
+	sdk.AddTool(server, &sdk.Tool{Name: "echo"}, func(_ context.Context, _ *sdk.CallToolRequest, in words) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: in.Text}}}, nil, nil
+	})
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// A remote server is reached with the headers of its skill, in which its own variables
+// stand; one on this machine only if the skill says that it may be.
+func TestRemote(t *testing.T) {
+	const token = "${OTHER}-9fKx2LmQ8vTz4Wb8"
+	server := far(t, token)
+	skill := "[experts.x.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = '" + server.URL + "/mcp'\nallowPrivateEndpoint = true\n" +
+		"requiredEnv = ['FAR_TOKEN']\nheaders = { Authorization = 'Bearer ${FAR_TOKEN}' }\n"
+	y := newYard(t)
+	y.Env = func(name string) string { return map[string]string{"FAR_TOKEN": token}[name] }
+	e := load(t, head+skill)
+	box := y.open(t, e)
+	if r := call(t, box, "echo", `{"text":"hi"}`); event.FirstText(r.Result) != "hi" {
+		t.Errorf("%+v", r)
+	}
+	if !slices.Contains(y.reports(), "connected far") {
+		t.Errorf("reports %q", y.reports())
+	}
+
+	// The same address without the permission, which no file can ask for.
+	private := *e.Skills[len(e.Skills)-1]
+	private.AllowPrivateEndpoint = false
+	e.Skills[len(e.Skills)-1] = &private
+	if _, err := Open(t.Context(), e, y.Surroundings); err == nil || !strings.Contains(err.Error(), `skill "far"`) {
+		t.Errorf("without allowPrivateEndpoint: %v", err)
+	}
+
+	// A wrong token is the server's own refusal.
+	private.AllowPrivateEndpoint = true
+	y.Env = func(string) string { return "wrong" }
+	if _, err := Open(t.Context(), e, y.Surroundings); err == nil || !strings.Contains(err.Error(), "403") {
+		t.Errorf("with a wrong token: %v", err)
+	}
+}

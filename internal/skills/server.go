@@ -1,0 +1,145 @@
+package skills
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/packages"
+	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/skills/mcp"
+)
+
+// options says how an MCP server is started or reached, and what it must offer.
+func (s *set) options(k *expert.Skill, pinned *expert.LockedSkill, from *parcel) (mcp.Options, error) {
+	o := mcp.Options{
+		Name:         k.Name,
+		Commands:     s.Commands,
+		StartTimeout: k.StartTimeout,
+		CallTimeout:  k.CallTimeout,
+		Report:       s.Report,
+		Stop:         s.Stop,
+		Changed:      func() { s.changes.of(k.Name) },
+		Redact:       s.Redact,
+		Now:          s.Now,
+		Log:          s.Log,
+	}
+	if pinned != nil {
+		o.Locked = LockedTools(pinned)
+	} else {
+		o.Background = k.LazyInit
+	}
+	if k.Type == expert.StdioSkill {
+		o.Process = func(ctx context.Context) (mcp.Process, error) { return s.process(ctx, k, from) }
+		return o, nil
+	}
+	remote, err := s.remote(k)
+	o.Remote = remote
+	return o, err
+}
+
+// process says how a server is started.
+func (s *set) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.Process, error) {
+	env, err := s.env(k)
+	if err != nil {
+		return mcp.Process{}, err
+	}
+	maps.Copy(env, s.wayOut(k.Name)) // last: no variable of the user's leads elsewhere
+	room := s.room(k)
+	server := sandbox.Server{Dir: room.workDir(s.Workspace.Path()), Environ: s.Environ, Set: room.decide(env)}
+	process, err := s.program(ctx, k, from, server)
+	if err != nil || room == nil {
+		return process, err
+	}
+	port, err := s.gatePort(k.Name)
+	if err != nil {
+		return mcp.Process{}, err
+	}
+	var store *packages.Store
+	if from != nil {
+		store = s.Packages
+	}
+	process.Server.Cell = room.cell(s.Workspace.Path(), room.madeOf(process.Server, s.Workspace.Path(), store), port)
+	return process, nil
+}
+
+// program says which program a server is, and how it is shown.
+func (s *Surroundings) program(ctx context.Context, k *expert.Skill, from *parcel, server sandbox.Server) (mcp.Process, error) {
+	p, ok := k.Package()
+	if !ok {
+		argv, err := k.CommandLine()
+		if err != nil {
+			return mcp.Process{}, err
+		}
+		server.Program, server.Args = argv[0], argv[1:]
+		return mcp.Process{Server: server, Command: argv[0], Args: argv[1:]}, nil
+	}
+	if from == nil { // uvx fetches packages itself
+		server.Program, server.Args = p.Manager, commandLine(p, p.Version)
+		// A package that has to be built runs its author's code before anybody asked it to.
+		server.Set["UV_NO_BUILD"] = "1"
+		return mcp.Process{Server: server, Command: p.Manager, Args: server.Args}, nil
+	}
+	argv, version, err := from.open(ctx, s.Packages)
+	if err != nil {
+		return mcp.Process{}, err
+	}
+	server.Program, server.Args = argv[0], slices.Concat(argv[1:], p.Args)
+	return mcp.Process{Server: server, Command: p.Manager, Args: commandLine(p, version)}, nil
+}
+
+// env are the variables that a skill asked for. No other skill gets them. They are the
+// user's own, under names that the configuration has checked: a skill may want the
+// address of a registry that no caller of a tool may set. An Expert that was put together
+// by a program has not been read from a file, so what decides how programs are loaded is
+// refused again.
+func (s *Surroundings) env(k *expert.Skill) (map[string]string, error) {
+	env := make(map[string]string, len(k.RequiredEnv))
+	for _, name := range k.RequiredEnv {
+		if expert.ProtectedEnv(name) || strings.HasPrefix(strings.ToUpper(name), "PERSTACK_") {
+			return nil, fmt.Errorf("%s cannot be handed to a skill; remove it from requiredEnv", name)
+		}
+		env[name] = s.Env(name)
+	}
+	return env, nil
+}
+
+// commandLine is what follows the name of the package manager to start p in a version.
+// It is made from what was understood of what was written, and nothing else.
+func commandLine(p expert.Package, version string) []string {
+	if version != "" {
+		p.Version, p.Tag = version, ""
+	}
+	args := []string{p.Spec()}
+	if p.Program != "" {
+		flag := "--package"
+		if p.Manager == "uvx" {
+			flag = "--from"
+		}
+		args = []string{flag, p.Spec(), p.Program}
+	}
+	return append(args, p.Args...)
+}
+
+// remote says how a server is reached. The client goes to its origin and nowhere else.
+func (s *Surroundings) remote(k *expert.Skill) (*mcp.Remote, error) {
+	origin, err := url.Parse(k.Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
+	}
+	header, err := k.ResolvedHeaders(s.Env)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.Remote{
+		Endpoint: k.Endpoint,
+		Client:   egress.Client(egress.Policy{Origin: origin, AllowPrivate: k.AllowPrivateEndpoint, Proxy: s.Through}),
+		Header:   header,
+		SSE:      k.Type == expert.SSESkill,
+	}, nil
+}

@@ -1,0 +1,112 @@
+package skills
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// A room goes when nobody is in it any more.
+func TestTenantLeavesLast(t *testing.T) {
+	var order []string
+	broken, stuck := errors.New("broken"), errors.New("stuck")
+	who := &tenant{closing{close: func() error { order = append(order, "skill"); return broken }}, func() error { order = append(order, "room"); return stuck }}
+	if err := who.Close(); !errors.Is(err, broken) || !errors.Is(err, stuck) {
+		t.Error(err)
+	}
+	if !slices.Equal(order, []string{"skill", "room"}) {
+		t.Error(order)
+	}
+}
+
+type closing struct {
+	skill.Skill
+	close func() error
+}
+
+func (c closing) Close() error { return c.close() }
+
+// What a cell may have at most is said for each program.
+func TestCellCountsTasks(t *testing.T) {
+	r := &room{cells: &Cells{MaxTasks: 7}}
+	if got := r.cell("/workspace", nil, 0).MaxTasks; got != 7 {
+		t.Error(got)
+	}
+	if Machine(false).MaxTasks == 0 {
+		t.Error("nobody counts")
+	}
+}
+
+// Who lives in a room remembers what it would remember elsewhere: the list of what is to do.
+func TestTenantRemembers(t *testing.T) {
+	inner := &remembering{}
+	who := &tenant{Skill: inner}
+	if err := who.Recall(jsontext.Value(`[1]`)); err != nil || string(who.Memory()) != "[1]" {
+		t.Errorf("%s, %v", who.Memory(), err)
+	}
+	forgetful := &tenant{Skill: closing{}}
+	if err := forgetful.Recall(jsontext.Value(`[1]`)); err != nil || forgetful.Memory() != nil {
+		t.Errorf("%s, %v", forgetful.Memory(), err)
+	}
+}
+
+type remembering struct {
+	skill.Skill
+	memory jsontext.Value
+}
+
+func (r *remembering) Memory() jsontext.Value             { return r.memory }
+func (r *remembering) Recall(memory jsontext.Value) error { r.memory = memory; return nil }
+
+// Each gate has a port and a token of its own, which is hidden from what programs print.
+func TestGatesAreNotAlike(t *testing.T) {
+	hidden := map[string]bool{}
+	s := &Surroundings{Hide: func(_, value string) { hidden[value] = true }}
+	g, err := s.openGates(t.Context(), "x", []*expert.Skill{{Name: "a"}, {Name: "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	seen := map[string]bool{}
+	for _, name := range []string{"a", "b"} {
+		u, err := url.Parse(g.addresses[name])
+		if err != nil || u.User.Username() != egress.TokenUser {
+			t.Fatal(u, err)
+		}
+		token, _ := u.User.Password()
+		if len(token) < 20 || seen[token] || seen[u.Host] {
+			t.Errorf("%s is like the other", name)
+		}
+		if !hidden[token] {
+			t.Errorf("the token of %s can be seen", name)
+		}
+		seen[token], seen[u.Host] = true, true
+	}
+}
+
+// A right that nobody has heard of is no right. A file cannot have one, but a program that
+// puts an Expert together can.
+func TestUnknownRight(t *testing.T) {
+	for right, want := range map[expert.WorkspaceRight]string{
+		"": "write", expert.WorkspaceWrite: "write", expert.WorkspaceRead: "read", expert.WorkspaceNone: "", "readonly": "", "all": "",
+	} {
+		c := (&room{cells: &Cells{}, right: right, home: "/h", tmp: "/t"}).cell("/work", nil, 0)
+		got := ""
+		switch {
+		case slices.Contains(c.Write, "/work"):
+			got = "write"
+		case slices.Contains(c.Read, "/work"):
+			got = "read"
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", right, got, want)
+		}
+	}
+}
