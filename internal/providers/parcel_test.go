@@ -157,7 +157,7 @@ func TestHosts(t *testing.T) {
 
 // The page says what goes along and where to, for every provider: as it is.
 func TestPageSaysWhatGoesAlong(t *testing.T) {
-	table := section(t, "## Behind the wall")
+	table := section(t, "## In the Docker runtime")
 	for _, provider := range expert.Providers() {
 		if provider == "replay" {
 			continue

@@ -202,7 +202,7 @@ func TestArguments(t *testing.T) {
 
 // Every example of the documentation is a cassette.
 func TestDocumentation(t *testing.T) {
-	data, err := os.ReadFile("../../docs/cassettes.md")
+	data, err := os.ReadFile("../../../docs/cassettes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestDocumentation(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	data, err := os.ReadFile("../../docs/cassettes.md")
+	data, err := os.ReadFile("../../../docs/cassettes.md")
 	if err != nil {
 		f.Fatal(err)
 	}
