@@ -57,6 +57,8 @@ var (
 	perstackPattern = regexp.MustCompile(`(?:^|[\s/])perstack\s+([a-z][a-z-]*)`)
 	makePattern     = regexp.MustCompile(`(?:^|\s)make\s+([a-z][a-z-]*)`)
 	targetPattern   = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
+	goPattern       = regexp.MustCompile(`(?:^|\s)go (?:test|run|doc|vet)\s(.*)`)
+	packagePattern  = regexp.MustCompile(`(?:^|\s)\./([a-z][a-zA-Z0-9/]*)`)
 )
 
 // unknownCommands looks into shell blocks, and into inline code that starts like a
@@ -70,6 +72,13 @@ func unknownCommands(t *tree) (found []finding) {
 			}
 			if m := makePattern.FindStringSubmatch(c.text); m != nil && targets != nil && !slices.Contains(targets, m[1]) {
 				found = append(found, finding{p.path, c.line, fmt.Sprintf("make %s is not a target", m[1])})
+			}
+			if m := goPattern.FindStringSubmatch(c.text); m != nil {
+				for _, m := range packagePattern.FindAllStringSubmatch(m[1], -1) {
+					if t.packages[m[1]] == nil {
+						found = append(found, finding{p.path, c.line, fmt.Sprintf("there is no package %s", m[1])})
+					}
+				}
 			}
 		}
 	}
@@ -87,7 +96,7 @@ func (p *page) shellLines() (lines []span) {
 		}
 	}
 	for _, c := range p.code {
-		if strings.HasPrefix(c.text, "make ") {
+		if strings.HasPrefix(c.text, "make ") || strings.HasPrefix(c.text, "go ") {
 			lines = append(lines, c)
 		}
 	}

@@ -13,6 +13,7 @@ type page struct {
 	code    []span          // `inline code`
 	fences  []fence         // fenced blocks
 	anchors map[string]bool // #names of the headings
+	prose   []string        // all lines; those of fenced blocks are empty
 }
 
 type span struct {
@@ -33,9 +34,10 @@ var (
 )
 
 func parsePage(name, text string) *page {
-	p := &page{path: name, anchors: map[string]bool{}}
+	lines := strings.Split(text, "\n")
+	p := &page{path: name, anchors: map[string]bool{}, prose: make([]string, len(lines))}
 	var open string // the fence that is open
-	for i, line := range strings.Split(text, "\n") {
+	for i, line := range lines {
 		number := i + 1
 		mark := fencePattern.FindStringSubmatch(line)
 		switch {
@@ -47,13 +49,15 @@ func parsePage(name, text string) *page {
 		case open != "":
 			p.fences[len(p.fences)-1].text += line + "\n"
 		default:
-			p.prose(line, number)
+			p.inline(line, number)
+			p.prose[i] = line
 		}
 	}
 	return p
 }
 
-func (p *page) prose(line string, number int) {
+// inline takes apart a line outside of fenced blocks.
+func (p *page) inline(line string, number int) {
 	if heading := strings.TrimLeft(line, "#"); heading != line && strings.HasPrefix(heading, " ") {
 		p.anchors[anchor(heading)] = true
 	}

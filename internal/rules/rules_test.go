@@ -2,6 +2,7 @@ package rules
 
 import (
 	"os"
+	"sync"
 	"testing"
 )
 
@@ -94,7 +95,7 @@ var rules = []rule{
 	},
 	{
 		name: "documented-commands",
-		says: "every perstack command and make target that a page shows exists",
+		says: "every perstack command, make target and Go package that a page shows exists",
 		fix:  "correct the page",
 		find: unknownCommands,
 	},
@@ -104,10 +105,31 @@ var rules = []rule{
 		fix:  "name the test that proves the sentence, or take the sentence back",
 		find: unknownTests,
 	},
+	{
+		name: "words-in-pages",
+		says: "pages use the words of docs/glossary.md, one for each thing, and no metaphors",
+		fix:  "write what is proposed, or rewrite the sentence: subject, verb, object",
+		find: avoidedInPages,
+	},
+	{
+		name: "words-in-messages",
+		says: "help and errors use the words of docs/glossary.md, one for each thing, and no metaphors",
+		fix:  "write what is proposed, or rewrite the sentence: subject, verb, object",
+		find: avoidedInMessages,
+	},
+	{
+		name: "page-width",
+		says: "prose is wrapped at 100 columns",
+		fix:  "wrap the paragraph; tables, code, headings and links can be longer",
+		find: wideProse,
+	},
 }
 
+// repository is the tree that these tests are part of. Loading it takes a second.
+var repository = sync.OnceValues(func() (*tree, error) { return load(os.DirFS("../..")) })
+
 func TestRules(t *testing.T) {
-	tree, err := load(os.DirFS("../.."))
+	tree, err := repository()
 	if err != nil {
 		t.Fatal(err)
 	}
