@@ -1,8 +1,8 @@
-// Package rules is the architecture as a test: which room may import which, who may
-// start a process or open a connection, and what every file and page has to obey.
+// Package rules checks the architecture: which package can import which, what only one
+// package can do, such as starting a process, and what every file and page must follow.
 //
-// It holds no code of the program and is imported by nothing. The rules are tables;
-// start reading at rooms_test.go (the arrows), then reserved_test.go (what belongs to
-// one room alone). A rule that no tree can break proves nothing, so canfail_test.go
-// feeds each of them a small tree that does.
+// It holds no code of the program, and nothing imports it. The rules are tables. Start
+// reading at rooms_test.go (the import rules), then reserved_test.go (what only one package
+// can use) and words_test.go (the words that people read). canfail_test.go gives each rule
+// a small tree that breaks it, because a rule that cannot fail proves nothing.
 package rules
