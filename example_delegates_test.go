@@ -7,7 +7,7 @@ import (
 
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 )
 
@@ -21,7 +21,7 @@ func ExampleRun_delegates() {
 	defer os.RemoveAll(dir)
 	os.WriteFile(dir+"/tea.txt", []byte("Tea reached Amsterdam in 1610."), 0o644)
 
-	config, problems := expert.Parse("perstack.toml", []byte(`
+	config, problems := manifest.Parse("perstack.toml", []byte(`
 [experts.lead]
 instruction = "Write headlines. Ask the researcher for facts."
 delegates = ["researcher"]

@@ -7,7 +7,7 @@ import (
 
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 )
 
@@ -22,7 +22,7 @@ func ExampleRun() {
 	defer os.RemoveAll(dir)
 	os.WriteFile(dir+"/note.txt", []byte("The meeting is on Tuesday."), 0o644)
 
-	config, problems := expert.Parse("perstack.toml", []byte(`
+	config, problems := manifest.Parse("perstack.toml", []byte(`
 [experts.reader]
 instruction = "Answer questions about note.txt."
 `))

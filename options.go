@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store/memory"
@@ -17,10 +18,10 @@ import (
 
 // complete checks what is required and fills in the rest. It returns all Experts at hand,
 // Expert first.
-func (o *Options) complete() (team *expert.Config, err error) {
+func (o *Options) complete() (team *manifest.Config, err error) {
 	switch {
 	case o.Expert == nil:
-		return nil, errors.New("perstack: Options.Expert is nil; take it from expert.Load")
+		return nil, errors.New("perstack: Options.Expert is nil; take it from manifest.Load")
 	case o.Model == nil:
 		return nil, errors.New("perstack: Options.Model is nil; make one with a package below model")
 	case o.Workspace == "":
@@ -57,8 +58,8 @@ func (o *Options) complete() (team *expert.Config, err error) {
 
 // team puts the Experts together, as if one file had them. Whoever could be asked must be
 // there: a model that is offered a tool which never works would waste the user's money.
-func (o *Options) team() (*expert.Config, error) {
-	team := &expert.Config{Experts: []*expert.Expert{o.Expert}}
+func (o *Options) team() (*manifest.Config, error) {
+	team := &manifest.Config{Experts: []*expert.Expert{o.Expert}}
 	for i, e := range o.Experts {
 		switch {
 		case e == nil:
@@ -77,7 +78,7 @@ func (o *Options) team() (*expert.Config, error) {
 	return team, nil
 }
 
-func keys(team *expert.Config) (all []string) {
+func keys(team *manifest.Config) (all []string) {
 	for _, e := range team.Experts {
 		all = append(all, e.Key)
 	}
@@ -89,7 +90,7 @@ func (o *Options) limits() expert.Limits {
 }
 
 // checkLimits refuses limits that could not be kept: they would be worse than none.
-func (o *Options) checkLimits(team *expert.Config) error {
+func (o *Options) checkLimits(team *manifest.Config) error {
 	for _, limit := range []struct {
 		name string
 		ok   bool
@@ -116,13 +117,13 @@ func (o *Options) checkLimits(team *expert.Config) error {
 
 // costLimited reports whether the cost of the job, or of an Expert that may take part in
 // it, is limited.
-func (o *Options) costLimited(team *expert.Config) bool {
+func (o *Options) costLimited(team *manifest.Config) bool {
 	experts, _ := team.Closure(o.Expert)
 	return o.MaxCost > 0 || slices.ContainsFunc(experts, func(e *expert.Expert) bool { return e.MaxCost > 0 })
 }
 
 // price is what the engine reckons with; nil if the cost does not matter.
-func (o *Options) price(team *expert.Config) func(provider, modelName string) (expert.Price, bool) {
+func (o *Options) price(team *manifest.Config) func(provider, modelName string) (expert.Price, bool) {
 	if !o.costLimited(team) {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Package perstack runs Experts inside other programs: the same engine, tools and
 // journal as the perstack command, without the command line.
 //
-// An Expert comes from a perstack.toml ([expert.Load], [expert.Parse]); a model from a
+// An Expert comes from a perstack.toml ([manifest.Load], [manifest.Parse]); a model from a
 // package below model. [Run] puts them to work and yields what happens:
 //
 //	for e, err := range perstack.Run(ctx, perstack.Options{Expert: x, Model: m, Query: "…", Workspace: dir}) {
@@ -33,6 +33,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/version"
@@ -95,7 +96,7 @@ type Options struct {
 	ModelName     string
 	ContextWindow int // of the model, in tokens; default: what is known of Provider and ModelName
 	MaxOutput     int // tokens of one answer of the model; default: the same
-	// Models go before what is known of models, by name; [expert.Config] has them.
+	// Models go before what is known of models, by name; [manifest.Config] has them.
 	Models map[string]expert.ModelEntry
 	// Price is what the model costs; default: what is known of Provider and ModelName. With
 	// a limit on cost, a price that is neither given nor known is an error.
@@ -111,9 +112,9 @@ type Options struct {
 	// gets those that it names and no other. Values that look like keys are hidden like
 	// Secrets.
 	Env map[string]string
-	// Lock is what was installed ([expert.ReadLock]). With it, skills start when they are
+	// Lock is what was installed ([lockfile.ReadFile]). With it, skills start when they are
 	// first used, and a server that offers anything else than it did ends the run.
-	Lock *expert.Lock
+	Lock *lockfile.Lock
 	// CacheDir is where the npm packages of skills are kept. Without it, skills that are
 	// packages cannot be started.
 	CacheDir string

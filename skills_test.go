@@ -7,7 +7,7 @@ import (
 
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 // A program that embeds perstack gives an Expert the tools of an MCP server, with the
 // variables that the skill requires; what looks like a key in them is hidden.
 func TestSkill(t *testing.T) {
-	config, problems := expert.Parse("perstack.toml", []byte(`
+	config, problems := manifest.Parse("perstack.toml", []byte(`
 [experts.adder]
 instruction = "Add."
 [experts.adder.skills.calc]

@@ -15,6 +15,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
@@ -70,7 +71,7 @@ func resume(ctx context.Context, dir string, p programs) ([]figure, error) {
 // stoppedJob records a long job and stops it in the middle. It returns the bytes of its
 // conversation.
 func stoppedJob(ctx context.Context, dir, history string) (talk int, err error) {
-	config, problems, err := expert.Load(filepath.Join(dir, "perstack.toml"))
+	config, problems, err := manifest.Load(filepath.Join(dir, "perstack.toml"))
 	if err == nil {
 		err = problems.Err()
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 	"github.com/perstack-go/perstack/store/file"
@@ -92,7 +92,7 @@ func environ(t *testing.T, name string) []string {
 
 // Every command that an example tells its reader to type does what is said here.
 func TestExamplesPlay(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join("*", expert.FileName))
+	paths, err := filepath.Glob(filepath.Join("*", manifest.FileName))
 	if err != nil || len(paths) != len(commands) {
 		t.Fatalf("%d examples, but %d are known here (%v)", len(paths), len(commands), err)
 	}

@@ -45,15 +45,15 @@ func (h Header) resolve(declared []string, get func(name string) string) (string
 			if value == "" {
 				return "", fmt.Errorf("%s is not set (declared in requiredEnv); set it in the environment or in .env", part.variable)
 			}
-			if message, _ := headerText(value); message != "" {
+			if !ValidHeaderValue(value) {
 				return "", fmt.Errorf("the value of %s has a line break or another control character; remove it", part.variable)
 			}
 			b.WriteString(value)
 		}
 	}
 	value := b.String()
-	if message, hint := headerText(value); message != "" {
-		return "", fmt.Errorf("%s; %s", message, hint)
+	if !ValidHeaderValue(value) {
+		return "", errors.New("has a control character in its value; remove it")
 	}
 	return value, nil
 }
@@ -75,7 +75,7 @@ func (h Header) parts() func(yield func(headerPart) bool) {
 				return
 			}
 			name, more, closed := strings.Cut(after, "}")
-			if !closed || !envNameGrammar().MatchString(name) {
+			if !closed || !ValidVariable(name) {
 				yield(headerPart{variable: "${", broken: true})
 				return
 			}
@@ -87,29 +87,21 @@ func (h Header) parts() func(yield func(headerPart) bool) {
 	}
 }
 
-// variables are the names that a value refers to.
-func (h Header) variables() (names []string) {
+// Variables are the names that a value refers to, up to what begins like a variable and
+// is none; then wellFormed is false.
+func (h Header) Variables() (names []string, wellFormed bool) {
 	for part := range h.parts() {
-		if part.variable != "" && !part.broken {
+		switch {
+		case part.broken:
+			return names, false
+		case part.variable != "":
 			names = append(names, part.variable)
 		}
 	}
-	return names
+	return names, true
 }
 
-// references accepts a value whose variables are all declared. What begins like a
-// variable and is none is refused too: a default or a command in it would not be
-// expanded, and the server would get the text.
-func references(declared []string) rule {
-	return func(s string) (string, string) {
-		for part := range (Header{Value: s}).parts() {
-			switch {
-			case part.broken:
-				return "has ${ without a variable name and }", "write ${NAME}; nothing else is expanded"
-			case part.variable != "" && !slices.Contains(declared, part.variable):
-				return "uses " + quote(part.variable) + ", which is not in requiredEnv", "add it there"
-			}
-		}
-		return "", ""
-	}
+// ValidHeaderValue refuses control characters: a line break would start another header.
+func ValidHeaderValue(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }

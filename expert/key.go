@@ -9,27 +9,36 @@ import (
 
 // The longest key, and the longest of each of its parts.
 const (
-	maxKey     = 511
-	maxName    = 255
-	maxVersion = 255
+	MaxKey     = 511
+	MaxName    = 255
+	MaxVersion = 255
+
+	MaxVariable = 255 // the name of an environment variable
 )
 
 // The version part follows the registry, which is a little wider than SemVer:
 // pre-release and build parts may hold underscores.
-const versionPattern = `(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)(?:-[A-Za-z0-9_.-]+)?(?:\+[A-Za-z0-9_.-]+)?`
+const fullVersion = `(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)(?:-[A-Za-z0-9_.-]+)?(?:\+[A-Za-z0-9_.-]+)?`
 
-// Compiled once, when they are first used. A key and a package differ only in that a
-// key tells a version from a tag.
+// The grammars as regular expressions, which the JSON Schema of perstack.toml states too.
+// A key and a package differ only in that a key tells a version from a tag.
+const (
+	KeyPattern      = `^((?:@[a-z0-9][a-z0-9_.-]*/)?[a-z0-9][a-z0-9_.-]*)(?:@(` + fullVersion + `)|@([a-z0-9][a-z0-9_.-]*))?$`
+	NamePattern     = `^(?:@[a-z0-9][a-z0-9_-]*/)?[a-z0-9][a-z0-9_-]*$`
+	VersionPattern  = `^` + fullVersion + `$`
+	TagPattern      = `^[a-z0-9][a-z0-9_-]*$`
+	PackagePattern  = `^(?:@[a-z0-9][a-z0-9_.-]*/)?[a-z0-9][a-z0-9_.-]*(?:@` + fullVersion + `|@[a-z0-9][a-z0-9_.-]*)?$`
+	VariablePattern = `^[a-zA-Z0-9][a-zA-Z0-9_-]*$` // names of environment variables
+)
+
+// Compiled once, when they are first used.
 var (
-	keyGrammar = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^((?:@[a-z0-9][a-z0-9_.-]*/)?[a-z0-9][a-z0-9_.-]*)(?:@(` + versionPattern + `)|@([a-z0-9][a-z0-9_.-]*))?$`)
-	})
-	nameGrammar    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:@[a-z0-9][a-z0-9_-]*/)?[a-z0-9][a-z0-9_-]*$`) })
-	versionGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + versionPattern + `$`) })
-	tagGrammar     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`) })
-	packageGrammar = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:@[a-z0-9][a-z0-9_.-]*/)?[a-z0-9][a-z0-9_.-]*(?:@` + versionPattern + `|@[a-z0-9][a-z0-9_.-]*)?$`)
-	})
+	keyGrammar      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(KeyPattern) })
+	nameGrammar     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(NamePattern) })
+	versionGrammar  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(VersionPattern) })
+	tagGrammar      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(TagPattern) })
+	packageGrammar  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(PackagePattern) })
+	variableGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(VariablePattern) })
 )
 
 // Key names an Expert, in this file or in the registry. At most one of Version
@@ -46,8 +55,8 @@ func ParseKey(s string) (Key, error) {
 	fail := func(hint string) (Key, error) {
 		return Key{}, fmt.Errorf("invalid expert key format: %s; %s", quote(s), hint)
 	}
-	if len(s) > maxKey {
-		return fail(fmt.Sprintf("a key has at most %d characters", maxKey))
+	if len(s) > MaxKey {
+		return fail(fmt.Sprintf("a key has at most %d characters", MaxKey))
 	}
 	m := keyGrammar().FindStringSubmatch(s)
 	if m == nil {
@@ -55,10 +64,10 @@ func ParseKey(s string) (Key, error) {
 	}
 	k := Key{Name: m[1], Version: m[2], Tag: m[3]}
 	switch {
-	case len(k.Name) > maxName:
-		return fail(fmt.Sprintf("a name has at most %d characters", maxName))
-	case len(k.Version)+len(k.Tag) > maxVersion:
-		return fail(fmt.Sprintf("a version or tag has at most %d characters", maxVersion))
+	case len(k.Name) > MaxName:
+		return fail(fmt.Sprintf("a name has at most %d characters", MaxName))
+	case len(k.Version)+len(k.Tag) > MaxVersion:
+		return fail(fmt.Sprintf("a version or tag has at most %d characters", MaxVersion))
 	}
 	return k, nil
 }
@@ -80,10 +89,20 @@ func (k Key) ToolName() string {
 // ValidName reports whether s may name an Expert. Names are narrower than the
 // name part of a key: they have no dots.
 func ValidName(s string) bool {
-	return len(s) <= maxName && nameGrammar().MatchString(s)
+	return len(s) <= MaxName && nameGrammar().MatchString(s)
 }
 
 // ValidVersion reports whether s is a full version such as 1.0.0-rc.1+build.
 func ValidVersion(s string) bool {
-	return len(s) <= maxVersion && versionGrammar().MatchString(s)
+	return len(s) <= MaxVersion && versionGrammar().MatchString(s)
+}
+
+// ValidTag reports whether s may be a tag, of a version or of an Expert.
+func ValidTag(s string) bool {
+	return len(s) <= MaxVersion && tagGrammar().MatchString(s)
+}
+
+// ValidVariable reports whether s may name an environment variable that a skill asks for.
+func ValidVariable(s string) bool {
+	return len(s) <= MaxVariable && variableGrammar().MatchString(s)
 }

@@ -1,10 +1,6 @@
 package expert
 
 import (
-	"errors"
-	"fmt"
-	"regexp"
-	"sync"
 	"time"
 )
 
@@ -22,8 +18,6 @@ const (
 	MostDuration = 8760 * time.Hour
 	MostDepth    = 1000
 	MostParallel = 10_000
-
-	mostPrice = 100_000 // US dollars for a million tokens
 )
 
 // Limits bound what may be used: by a whole job, or by one Run of an Expert together with
@@ -68,26 +62,12 @@ func (p Price) For(input int) Price {
 	return p
 }
 
-// A duration has at most this many characters, which is more than any sensible one has.
-const maxDurationText = 32
-
-// The grammar is a part of Go's, without signs and without units that no limit needs, so
-// that the schema can state it too.
-var durationGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(h|m|s|ms))+$`) })
-
-// ParseDuration reads a limit on time such as 90s, 30m, 2h or 1h30m. It is more than 0 and
-// at most MostDuration.
-func ParseDuration(s string) (time.Duration, error) {
-	const hint = `; write numbers with units, like "90s", "30m" or "2h"`
-	if len(s) > maxDurationText || !durationGrammar().MatchString(s) {
-		return 0, errors.New(quote(s) + " is not a duration" + hint)
-	}
-	d, err := time.ParseDuration(s) // fails only for what does not fit
-	switch {
-	case err != nil, d > MostDuration:
-		return 0, fmt.Errorf("must be at most %.0fh; %s", MostDuration.Hours(), noLimit)
-	case d <= 0:
-		return 0, errors.New("must be more than 0; " + noLimit)
-	}
-	return d, nil
-}
+// What holds when neither the file nor a flag says otherwise.
+const (
+	DefaultRuntime         = "local"
+	DefaultReasoningBudget = ReasoningLow
+	DefaultMaxSteps        = 100
+	DefaultMaxRetries      = 5
+	DefaultTimeout         = 300000 * time.Millisecond
+	DefaultVersion         = "1.0.0" // of an Expert that does not state one
+)

@@ -22,7 +22,7 @@ type Package struct {
 // Package returns what the command of s asks a package manager for. It is false for
 // skills that start a program of the machine, and for those that start none.
 func (s *Skill) Package() (Package, bool) {
-	name := packageManager(s.Command)
+	name := PackageManager(s.Command)
 	if s.Type != StdioSkill || s.BuiltIn || name == "" {
 		return Package{}, false
 	}
@@ -30,7 +30,7 @@ func (s *Skill) Package() (Package, bool) {
 	if s.PackageName != "" {
 		args = []string{s.PackageName}
 	}
-	p, fault := parsePackage(name, args)
+	p, fault := ParsePackage(name, args)
 	return p, fault == nil
 }
 
@@ -41,10 +41,10 @@ func (s *Skill) CommandLine() ([]string, error) {
 	switch {
 	case s.Type != StdioSkill || s.BuiltIn || s.Command == "":
 		return nil, fmt.Errorf("skill %s starts no program", quote(s.Name))
-	case packageManager(s.Command) != "":
+	case PackageManager(s.Command) != "":
 		return nil, fmt.Errorf("skill %s is started from a package, not by %s", quote(s.Name), quote(s.Command))
 	}
-	if message, hint := plainManager(s.Command); message != "" {
+	if message, hint := DisguisedManager(s.Command); message != "" {
 		return nil, fmt.Errorf("skill %s: %s; %s", quote(s.Name), message, hint)
 	}
 	if s.PackageName != "" {
@@ -71,8 +71,8 @@ var managers = []manager{
 	{"uvx", []string{"uvx", "uvx.exe"}, []string{"-q", "--quiet"}, []string{"--from"}},
 }
 
-// packageManager says which package manager a command is, or "".
-func packageManager(command string) string {
+// PackageManager says which package manager a command is, or "".
+func PackageManager(command string) string {
 	for _, m := range managers {
 		if slices.Contains(m.commands, command) {
 			return m.name
@@ -81,8 +81,8 @@ func packageManager(command string) string {
 	return ""
 }
 
-// managerCommands are all the ways to call a package manager, without those of one of them.
-func managerCommands(without string) (all []string) {
+// ManagerCommands are all the ways to call a package manager, without those of one of them.
+func ManagerCommands(without string) (all []string) {
 	for _, m := range managers {
 		if m.name != without {
 			all = append(all, m.commands...)
@@ -91,10 +91,10 @@ func managerCommands(without string) (all []string) {
 	return all
 }
 
-// plainManager refuses a package manager that is called by a path or in other letters.
+// DisguisedManager refuses a package manager that is called by a path or in other letters.
 // It would be started as any program is: without pins, and with lifecycle scripts.
-func plainManager(s string) (string, string) {
-	if packageManager(s) != "" {
+func DisguisedManager(s string) (string, string) {
+	if PackageManager(s) != "" {
 		return "", ""
 	}
 	// Windows ignores letter case and dots at the end, and tries extensions.
@@ -116,13 +116,13 @@ var programGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCo
 
 // packageFault is what keeps a command line from being understood.
 type packageFault struct {
-	at            int // which argument; -1 when something is missing
-	message, hint string
+	At            int // which argument; -1 when something is missing
+	Message, Hint string
 }
 
-// parsePackage reads the arguments of a package manager: options, then the package (or,
+// ParsePackage reads the arguments of a package manager: options, then the package (or,
 // after an option that names it, the program), then what is left for the server.
-func parsePackage(name string, args []string) (Package, *packageFault) {
+func ParsePackage(name string, args []string) (Package, *packageFault) {
 	m := managers[slices.IndexFunc(managers, func(m manager) bool { return m.name == name })]
 	fail := func(at int, message, hint string) (Package, *packageFault) {
 		return Package{}, &packageFault{at, m.name + " " + message, hint}
@@ -149,7 +149,7 @@ options:
 			spec, specAt = value, i
 		case strings.HasPrefix(args[i], "-"):
 			return fail(i, "does not get the option "+quote(args[i]),
-				"before the package only "+orList(slices.Concat(m.idle, m.from, []string{"--"}))+" may stand; what the server gets comes after it")
+				"before the package only "+strings.Join(slices.Concat(m.idle, m.from), ", ")+" or --"+" may stand; what the server gets comes after it")
 		default:
 			break options
 		}
@@ -167,7 +167,7 @@ options:
 	default:
 		program = args[i]
 	}
-	if message, hint := packageName(spec); message != "" {
+	if message, hint := PackageName(spec); message != "" {
 		return fail(specAt, "cannot fetch "+quote(spec), hint)
 	}
 	parts := keyGrammar().FindStringSubmatch(spec)
@@ -176,4 +176,13 @@ options:
 		p.Args = slices.Clone(rest)
 	}
 	return p, nil
+}
+
+// PackageName is strict because the text becomes an argument of npx or uvx: a
+// leading dash would be read as an option.
+func PackageName(s string) (string, string) {
+	if len(s) <= MaxKey && packageGrammar().MatchString(s) {
+		return "", ""
+	}
+	return quote(s) + " is not a package name", "write name, @scope/name or name@1.0.0 in lower case"
 }

@@ -21,8 +21,6 @@ const (
 	ReasoningHigh    ReasoningBudget = "high"
 )
 
-const reasoningHint = "use none, minimal, low, medium, high or a number of tokens"
-
 // ParseReasoningBudget reads a level or a decimal number of tokens.
 func ParseReasoningBudget(s string) (ReasoningBudget, error) {
 	switch b := ReasoningBudget(s); b {
@@ -31,7 +29,7 @@ func ParseReasoningBudget(s string) (ReasoningBudget, error) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt32 || strings.HasPrefix(s, "+") {
-		return "", fmt.Errorf("invalid reasoning budget %s; %s", quote(s), reasoningHint)
+		return "", fmt.Errorf("invalid reasoning budget %s; use none, minimal, low, medium, high or a number of tokens", quote(s))
 	}
 	return ReasoningBudget(strconv.FormatInt(n, 10)), nil
 }

@@ -45,7 +45,7 @@ func (ps VariableProblems) Error() string {
 // MissingEnv lists the variables in requiredEnv of all skills that are not set, or
 // empty. Whoever starts the skills asks before anything starts.
 func (e *Expert) MissingEnv(get func(name string) string) VariableProblems {
-	return e.variables(func(name string) (message, hint string) {
+	return e.CheckEnv(func(name string) (message, hint string) {
 		if get(name) != "" {
 			return "", ""
 		}
@@ -53,29 +53,9 @@ func (e *Expert) MissingEnv(get func(name string) string) VariableProblems {
 	})
 }
 
-// RefusedEnv lists the variables in requiredEnv of all skills that no skill may have
-// while this provider is in use; empty means the default one. Parse has asked the same
-// about the provider of the file; a flag may name another, and an Expert need not come from a file.
-func (e *Expert) RefusedEnv(provider string) VariableProblems {
-	return e.variables(requiredEnv(provider))
-}
-
-// ProviderKeys lists the variables in requiredEnv that hold a key of a provider, of any:
-// which of them is in use is for the file to say, and the file may be a stranger's.
-func (s *Skill) ProviderKeys() (keys []string) {
-	for _, name := range s.RequiredEnv {
-		isKey := slices.ContainsFunc(Providers(), func(p string) bool {
-			return slices.Contains(ProviderKeyEnv(p), strings.ToUpper(name))
-		})
-		if isKey && !slices.Contains(keys, name) {
-			keys = append(keys, name)
-		}
-	}
-	return keys
-}
-
-// variables judges each variable that the skills of e get. The built-in base skill gets none.
-func (e *Expert) variables(judge rule) (found VariableProblems) {
+// CheckEnv judges each variable that the skills of e get: judge says why not, or "". The
+// built-in base skill gets none.
+func (e *Expert) CheckEnv(judge func(name string) (message, hint string)) (found VariableProblems) {
 	for _, s := range e.Skills {
 		if s.BuiltIn {
 			continue

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/perstack-go/perstack/expert"
 )
 
 // Every row of the file can be right, can be reached, and stands where it is looked for.
@@ -26,7 +24,7 @@ func TestCatalogue(t *testing.T) {
 	for i := range list.Models {
 		r := &list.Models[i]
 		name := r.Provider + " " + r.ID
-		if !slices.Contains(expert.Providers(), r.Provider) || listed(r.Provider) != r.Provider || r.ID == "" {
+		if !slices.Contains(Providers(), r.Provider) || listed(r.Provider) != r.Provider || r.ID == "" {
 			t.Errorf("%s: nobody looks there", name)
 		}
 		if ids[name] {
@@ -48,8 +46,8 @@ func TestCatalogue(t *testing.T) {
 		}
 		checkRow(t, name, r)
 	}
-	for _, provider := range expert.Providers() {
-		if name := expert.DefaultModel(provider); name != "" && provider != "replay" {
+	for _, provider := range Providers() {
+		if name := DefaultModel(provider); name != "" && provider != "replay" {
 			if _, ok := Lookup(provider, name); !ok {
 				t.Errorf("the default model %s of %s is not known", name, provider)
 			}

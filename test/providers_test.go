@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
@@ -164,7 +164,7 @@ func tree(t *testing.T, dir string) map[string]string {
 			return err
 		case name == "perstack":
 			return fs.SkipDir
-		case name == expert.FileName:
+		case name == manifest.FileName:
 			return nil
 		case entry.IsDir():
 			files[name] = "a directory"
@@ -192,7 +192,7 @@ func copied(t *testing.T, dir string) string {
 // choose has perstack.toml name a provider and its model, as a reader would.
 func choose(t *testing.T, dir string, s *modeltest.Subject) {
 	t.Helper()
-	path := filepath.Join(dir, expert.FileName)
+	path := filepath.Join(dir, manifest.FileName)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

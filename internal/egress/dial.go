@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // A connectFunc opens a connection to an address and a port, both numbers.
@@ -66,7 +66,7 @@ func (d *dialer) dialProxy(ctx context.Context) (net.Conn, error) {
 	if d.origin.scheme == "http" {
 		return nil, refuse(PlainText, "%s uses plain http, which a proxy could read and change", d.origin)
 	}
-	if err := d.judge(expert.HostReach(d.origin.host), d.origin.host); err != nil {
+	if err := d.judge(netaddr.HostReach(d.origin.host), d.origin.host); err != nil {
 		return nil, err
 	}
 	conn, err := d.connect(ctx, "tcp", d.proxy.String())
@@ -111,7 +111,7 @@ func (d *dialer) attempt(ctx context.Context, addr netip.Addr) (net.Conn, error)
 func (d *dialer) decide(ctx context.Context) ([]netip.Addr, error) {
 	host := d.origin.host
 	// Names such as a.localhost are refused whatever they resolve to.
-	if err := d.judge(expert.HostReach(host), host); err != nil {
+	if err := d.judge(netaddr.HostReach(host), host); err != nil {
 		return nil, err
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
@@ -140,7 +140,7 @@ func (d *dialer) decide(ctx context.Context) ([]netip.Addr, error) {
 		if !addr.IsLinkLocalUnicast() {
 			addrs[i] = addrs[i].WithZone("") // it means nothing there
 		}
-		if err := d.judge(expert.AddrReach(addr), fmt.Sprintf("%s (%s)", host, addr)); err != nil {
+		if err := d.judge(netaddr.AddrReach(addr), fmt.Sprintf("%s (%s)", host, addr)); err != nil {
 			return nil, err
 		}
 	}
@@ -148,13 +148,13 @@ func (d *dialer) decide(ctx context.Context) ([]netip.Addr, error) {
 }
 
 // judge applies the policy to a name or an address that was classified.
-func (d *dialer) judge(reach expert.Reach, what string) error {
+func (d *dialer) judge(reach netaddr.Reach, what string) error {
 	switch {
-	case reach == expert.NoHost:
+	case reach == netaddr.NoHost:
 		return refuse(BadOrigin, "%s is no address", what)
-	case reach != expert.Public && !d.allowPrivate:
+	case reach != netaddr.Public && !d.allowPrivate:
 		return refuse(PrivateAddress, "%s is not a public address", what)
-	case reach != expert.Loopback && d.origin.scheme == "http":
+	case reach != netaddr.Loopback && d.origin.scheme == "http":
 		return refuse(PlainText, "%s is not this machine, and plain http is for this machine only", what)
 	}
 	return nil

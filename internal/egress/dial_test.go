@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // One address of every block that is refused, and the two ends of the larger ones.
@@ -244,8 +244,8 @@ func FuzzDecidedIsDialled(f *testing.F) {
 		}
 		for _, d := range n.dials() {
 			at := netip.MustParseAddrPort(d)
-			reach := expert.AddrReach(at.Addr())
-			if !may[at.Addr()] || reach == expert.NoHost || reach != expert.Public && !allow || u.Scheme == "http" && reach != expert.Loopback {
+			reach := netaddr.AddrReach(at.Addr())
+			if !may[at.Addr()] || reach == netaddr.NoHost || reach != netaddr.Public && !allow || u.Scheme == "http" && reach != netaddr.Loopback {
 				t.Errorf("%s with %v (private allowed: %v): dialled %s", target, texts, allow, d)
 			}
 		}

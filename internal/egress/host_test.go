@@ -8,7 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // One name in many spellings, and what is no name in any. Promise N4.
@@ -92,7 +93,7 @@ func TestAllowlist(t *testing.T) {
 func TestAllowlistTakesWhatTheFileTakes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pattern := rapid.StringMatching(`(\*\.)?[a-zA-Z0-9]([a-zA-Z0-9-]{0,8}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,3}[a-zA-Z0-9])?){0,3}`).Draw(t, "pattern")
-		_, err := expert.Parse("perstack.toml", []byte("[experts.a]\ninstruction = \"x\"\n[experts.a.skills.s]\ntype = \"mcpStdioSkill\"\ncommand = \"c\"\nallowedDomains = [\""+pattern+"\"]\n"))
+		_, err := manifest.Parse("perstack.toml", []byte("[experts.a]\ninstruction = \"x\"\n[experts.a.skills.s]\ntype = \"mcpStdioSkill\"\ncommand = \"c\"\nallowedDomains = [\""+pattern+"\"]\n"))
 		if err != nil {
 			return
 		}
@@ -108,8 +109,8 @@ func TestAllowlistTakesWhatTheFileTakes(t *testing.T) {
 func TestNoDoorAgreesWithTheProxy(t *testing.T) {
 	agree := func(t interface{ Errorf(string, ...any) }, host string) {
 		_, err := ParseHost(host)
-		open := expert.NoDoor("https://"+host+"/x", false) == ""
-		if want := err == nil && expert.HostReach(host) == expert.Public; open != want {
+		open := netaddr.ProxyRefusal("https://"+host+"/x", false) == ""
+		if want := err == nil && netaddr.HostReach(host) == netaddr.Public; open != want {
 			t.Errorf("%q: open before the start %t, want %t (the proxy says %v)", host, open, want, err)
 		}
 	}
@@ -169,7 +170,7 @@ func decidedIsDialled(t testing.TB, patterns []string, text string) {
 		t.Fatalf("%q: %q is read again as %q, %v", text, host, again, err)
 	}
 	_, _, no = p.reach(t.Context(), host)
-	if expert.HostReach(host) != expert.Public {
+	if netaddr.HostReach(host) != netaddr.Public {
 		if no == nil || no.reason != ReasonAddress || n.lookups() != 0 || n.dials() != nil {
 			t.Fatalf("%q is private: %v", text, no)
 		}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // An origin is the scheme, host and port of a URL, each in one spelling, so that two are
@@ -37,7 +37,7 @@ func originOf(u *url.URL) (origin, error) {
 		return origin{}, refuse(BadOrigin, "the URL must not contain a user name or password")
 	}
 	o.host = strings.ToLower(strings.TrimRight(u.Hostname(), "."))
-	if expert.HostReach(o.host) == expert.NoHost {
+	if netaddr.HostReach(o.host) == netaddr.NoHost {
 		return origin{}, refuse(BadOrigin, "the URL has no valid host")
 	}
 	if addr, err := netip.ParseAddr(o.host); err == nil {

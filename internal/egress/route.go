@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // tlsPort is the only port that the proxy connects to.
@@ -89,7 +89,7 @@ func (p *Proxy) reach(ctx context.Context, host string) (net.Conn, string, *refu
 // reachThrough connects by way of the upstream proxy, which looks the name up. Names that
 // are private by their text are refused here as well.
 func (p *Proxy) reachThrough(ctx context.Context, host string) (net.Conn, string, *refusedError) {
-	if expert.HostReach(host) != expert.Public {
+	if netaddr.HostReach(host) != netaddr.Public {
 		return nil, "", refused(ReasonAddress, "%s is not a public address", host)
 	}
 	conn, err := p.connect(ctx, "tcp", p.upstream.address)

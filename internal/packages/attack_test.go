@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
@@ -63,13 +64,13 @@ func TestIntegrity(t *testing.T) {
 		t.Fatal(err)
 	}
 	inner := tree.root("greeting").Integrity
-	tests := map[string]func(p *expert.LockedPackage){
-		"the package": func(p *expert.LockedPackage) {
+	tests := map[string]func(p *lockfile.Package){
+		"the package": func(p *lockfile.Package) {
 			p.Tree = strings.Replace(p.Tree, p.Integrity, flip(p.Integrity), 1)
 			p.Integrity = flip(p.Integrity)
 		},
-		"what it needs": func(p *expert.LockedPackage) { p.Tree = strings.Replace(p.Tree, inner, flip(inner), 1) },
-		"the registry": func(*expert.LockedPackage) {
+		"what it needs": func(p *lockfile.Package) { p.Tree = strings.Replace(p.Tree, inner, flip(inner), 1) },
+		"the registry": func(*lockfile.Package) {
 			r.publish("greeting", "1.0.0", nil, map[string]string{"index.js": "module.exports = 'evil'"})
 		},
 	}

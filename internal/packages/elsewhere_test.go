@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
 // oldNpm puts an npm in front that has no rules about where packages come from, like
@@ -199,7 +199,7 @@ func TestForgedTree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forged := &tree{Packages: tt.packages}
-			p := &expert.LockedPackage{Manager: "npx", Version: "1.0.0", Tree: forged.String()}
+			p := &lockfile.Package{Manager: "npx", Version: "1.0.0", Tree: forged.String()}
 			for p.Name = range tt.packages[""].Dependencies {
 				p.Integrity = forged.root(p.Name).Integrity
 			}
@@ -217,7 +217,7 @@ func TestForgedTree(t *testing.T) {
 	lie := &tree{Packages: map[string]entry{
 		"": top("tool"), "node_modules/tool": with(entryOf("", integrity["tool"]), "*", "hidden"), "node_modules/tool/node_modules/hidden": {Version: "1.0.0", InBundle: true},
 	}}
-	install(t, s, &expert.LockedPackage{Manager: "npx", Name: "tool", Version: "1.0.0", Integrity: integrity["tool"], Tree: lie.String()}, "")
+	install(t, s, &lockfile.Package{Manager: "npx", Name: "tool", Version: "1.0.0", Integrity: integrity["tool"], Tree: lie.String()}, "")
 	if slices.Contains(r.asked, "/hidden") || slices.Contains(r.asked, "/tarballs/hidden-1.0.0.tgz") {
 		t.Errorf("it fetched what nobody pinned: %q", r.asked)
 	}

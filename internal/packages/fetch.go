@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
 // An Installed is a package with all that it needs, on this machine.
@@ -26,7 +26,7 @@ type Pin struct {
 
 // PinOf reads a pinned package, which may come from a file that somebody else wrote.
 // Nothing is fetched for that.
-func PinOf(p *expert.LockedPackage) (Pin, error) {
+func PinOf(p *lockfile.Package) (Pin, error) {
 	if p.Manager == uvManager {
 		if err := checkUV(p); err != nil {
 			return Pin{}, fmt.Errorf("package %s of uv: %w", safeText(p.Name), err)
@@ -42,7 +42,7 @@ func PinOf(p *expert.LockedPackage) (Pin, error) {
 
 // Fetch makes sure that a pinned package is there for a platform, which need not be that of
 // this machine. Nothing of it is run. Note is told what happens, for showing.
-func (s *Store) Fetch(ctx context.Context, p *expert.LockedPackage, on Platform, note func(string)) (Installed, error) {
+func (s *Store) Fetch(ctx context.Context, p *lockfile.Package, on Platform, note func(string)) (Installed, error) {
 	if p.Manager == uvManager {
 		return s.fetchUV(ctx, p, on, note)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
 // elsewhere is a platform that no machine has on which tests run.
@@ -48,7 +48,7 @@ func installedIn(t *testing.T, home string) (names []string) {
 	return names
 }
 
-func fetch(t *testing.T, s *Store, p *expert.LockedPackage, on Platform) Installed {
+func fetch(t *testing.T, s *Store, p *lockfile.Package, on Platform) Installed {
 	t.Helper()
 	got, err := s.Fetch(t.Context(), p, on, nil)
 	if err != nil {
@@ -149,15 +149,15 @@ func TestFetchRefuses(t *testing.T) {
 	locked := resolve(t, s, npx("@acme/tool", "1.0.0"))
 	asked := r.requests()
 	for name, test := range map[string]struct {
-		change func(*Store, *expert.LockedPackage, *Platform)
+		change func(*Store, *lockfile.Package, *Platform)
 		want   string
 	}{
-		"offline":      {func(s *Store, _ *expert.LockedPackage, _ *Platform) { s.Offline = true }, "[docker] offline"},
-		"sealed":       {func(s *Store, _ *expert.LockedPackage, _ *Platform) { s.Sealed = true }, "it is not in the image"},
-		"a broken pin": {func(_ *Store, p *expert.LockedPackage, _ *Platform) { p.Tree = "{}" }, "run: perstack install"},
-		"a path":       {func(_ *Store, _ *expert.LockedPackage, on *Platform) { on.CPU = "../../x" }, "cannot be fetched for the platform"},
-		"a flag":       {func(_ *Store, _ *expert.LockedPackage, on *Platform) { on.Libc = "--x" }, "cannot be fetched for the platform"},
-		"no libc":      {func(_ *Store, _ *expert.LockedPackage, on *Platform) { on.Libc = "" }, "cannot be fetched for the platform"},
+		"offline":      {func(s *Store, _ *lockfile.Package, _ *Platform) { s.Offline = true }, "[docker] offline"},
+		"sealed":       {func(s *Store, _ *lockfile.Package, _ *Platform) { s.Sealed = true }, "it is not in the image"},
+		"a broken pin": {func(_ *Store, p *lockfile.Package, _ *Platform) { p.Tree = "{}" }, "run: perstack install"},
+		"a path":       {func(_ *Store, _ *lockfile.Package, on *Platform) { on.CPU = "../../x" }, "cannot be fetched for the platform"},
+		"a flag":       {func(_ *Store, _ *lockfile.Package, on *Platform) { on.Libc = "--x" }, "cannot be fetched for the platform"},
+		"no libc":      {func(_ *Store, _ *lockfile.Package, on *Platform) { on.Libc = "" }, "cannot be fetched for the platform"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := &Store{Dir: s.Dir, Commands: s.Commands, Environ: s.Environ}

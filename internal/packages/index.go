@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
 // The index keeps what versions were resolved to, so that a skill with a pinned version
@@ -31,7 +31,7 @@ func (s *Store) recordPath(name, version string) string {
 
 // known returns what was resolved before, or nil. A record that is not in order is as
 // good as none.
-func (s *Store) known(name, version string) *expert.LockedPackage {
+func (s *Store) known(name, version string) *lockfile.Package {
 	text, err := readFile(s.recordPath(name, version), 2*maxTree)
 	if err != nil {
 		return nil
@@ -40,14 +40,14 @@ func (s *Store) known(name, version string) *expert.LockedPackage {
 	if json.Unmarshal(text, &r, json.RejectUnknownMembers(true)) != nil || r.Name != name || r.Version != version {
 		return nil
 	}
-	p := &expert.LockedPackage{Manager: manager, Name: r.Name, Version: r.Version, Integrity: r.Integrity, Tree: r.Tree}
+	p := &lockfile.Package{Manager: manager, Name: r.Name, Version: r.Version, Integrity: r.Integrity, Tree: r.Tree}
 	if _, err := lockedTree(p); err != nil {
 		return nil
 	}
 	return p
 }
 
-func (s *Store) remember(p *expert.LockedPackage) error {
+func (s *Store) remember(p *lockfile.Package) error {
 	text, err := json.Marshal(record{p.Name, p.Version, p.Integrity, p.Tree})
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
@@ -50,13 +51,13 @@ type Store struct {
 // Resolve asks the registry what a package is now, and returns it pinned. A version that
 // was resolved before is not resolved again; of a tag, only which version it stands for is
 // asked. Note is told what happens, for showing.
-func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)) (*expert.LockedPackage, error) {
+func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)) (*lockfile.Package, error) {
 	want, err := requested(p)
 	if err != nil {
 		return nil, err
 	}
 	spec := p.Name + "@" + want
-	fail := func(err error) (*expert.LockedPackage, error) {
+	fail := func(err error) (*lockfile.Package, error) {
 		return nil, fmt.Errorf("npm package %s: %w", spec, err)
 	}
 	if s.Sealed {
@@ -107,7 +108,7 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 	if exact && root.Version != p.Version {
 		return fail(fmt.Errorf("npm answered with version %s", root.Version))
 	}
-	locked := &expert.LockedPackage{
+	locked := &lockfile.Package{
 		Manager: manager, Name: p.Name, Version: root.Version, Integrity: root.Integrity, Tree: tree.String(),
 	}
 	if err := s.remember(locked); err != nil {
@@ -136,7 +137,7 @@ const manager = "npx"
 // program and its first arguments. Program is that of [expert.Package].
 //
 // A package of uv is there only in a sealed store: elsewhere uvx itself starts it.
-func (s *Store) Install(ctx context.Context, p *expert.LockedPackage, program string, note func(string)) (argv []string, err error) {
+func (s *Store) Install(ctx context.Context, p *lockfile.Package, program string, note func(string)) (argv []string, err error) {
 	if p.Manager == uvManager {
 		return s.installedUV(p, program)
 	}
@@ -170,7 +171,7 @@ func (s *Store) Install(ctx context.Context, p *expert.LockedPackage, program st
 
 // install makes home. It comes into being at once and complete, or not at all. The flags
 // say for which platform, if it is another.
-func (s *Store) install(ctx context.Context, home string, t *tree, p *expert.LockedPackage, on Platform, note func(string), flags ...string) error {
+func (s *Store) install(ctx context.Context, home string, t *tree, p *lockfile.Package, on Platform, note func(string), flags ...string) error {
 	dir, err := s.scratch()
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
@@ -61,7 +62,7 @@ func npx(name, version string) expert.Package {
 	return expert.Package{Manager: "npx", Name: name, Version: version}
 }
 
-func resolve(t *testing.T, s *Store, p expert.Package) *expert.LockedPackage {
+func resolve(t *testing.T, s *Store, p expert.Package) *lockfile.Package {
 	t.Helper()
 	locked, err := s.Resolve(t.Context(), p, nil)
 	if err != nil {
@@ -70,7 +71,7 @@ func resolve(t *testing.T, s *Store, p expert.Package) *expert.LockedPackage {
 	return locked
 }
 
-func install(t *testing.T, s *Store, p *expert.LockedPackage, program string) []string {
+func install(t *testing.T, s *Store, p *lockfile.Package, program string) []string {
 	t.Helper()
 	argv, err := s.Install(t.Context(), p, program, nil)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
 // scratchPrefix begins the name of a directory that is being filled. A digest never does.
@@ -81,7 +81,7 @@ func settle(dir, home string, whole func() error) error {
 }
 
 // isInstalled says why a directory does not hold the package.
-func isInstalled(home string, p *expert.LockedPackage) error {
+func isInstalled(home string, p *lockfile.Package) error {
 	m, err := readPackage(filepath.Join(home, modules, filepath.FromSlash(p.Name)))
 	if err != nil {
 		return err

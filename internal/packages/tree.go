@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
 // A tree is a package with all that it needs, each with version and integrity. As text
@@ -113,7 +113,7 @@ func fetchedTree(text []byte, name string) (*tree, error) {
 
 // lockedTree reads the tree of a pinned package, which may come from a file that
 // somebody else wrote.
-func lockedTree(p *expert.LockedPackage) (*tree, error) {
+func lockedTree(p *lockfile.Package) (*tree, error) {
 	if p.Manager != manager || !isName(p.Name) || !isVersion(p.Version) {
 		return nil, fmt.Errorf("%w: it is not an exact npm package", errBroken)
 	}

@@ -4,20 +4,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
 var sum = "sha512-" + strings.Repeat("A", 86) + "=="
 
 // aTree is a pinned package, with a part of its text replaced.
-func aTree(old, replacement string) *expert.LockedPackage {
+func aTree(old, replacement string) *lockfile.Package {
 	text := `{"lockfileVersion":3,"requires":true,"packages":{
 "":{"dependencies":{"tool":"1.0.0"}},
 "node_modules/inner":{"version":"1.0.0","integrity":"` + sum + `"},
 "node_modules/tool":{"version":"1.0.0","integrity":"` + sum + `","dependencies":{"inner":"^1.0.0"}}
 }}
 `
-	return &expert.LockedPackage{Manager: "npx", Name: "tool", Version: "1.0.0", Integrity: sum, Tree: strings.Replace(text, old, replacement, 1)}
+	return &lockfile.Package{Manager: "npx", Name: "tool", Version: "1.0.0", Integrity: sum, Tree: strings.Replace(text, old, replacement, 1)}
 }
 
 // A pinned tree may be written by anybody; what is not exactly what we write is refused.
@@ -69,14 +69,14 @@ func TestLockedTree(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	for name, change := range map[string]func(*expert.LockedPackage){
-		"manager":   func(p *expert.LockedPackage) { p.Manager = "uvx" },
-		"name":      func(p *expert.LockedPackage) { p.Name = "../tool" },
-		"other":     func(p *expert.LockedPackage) { p.Name = "inner" },
-		"version":   func(p *expert.LockedPackage) { p.Version = "latest" },
-		"integrity": func(p *expert.LockedPackage) { p.Integrity = strings.Replace(p.Integrity, "AA", "AB", 1) },
-		"no tree":   func(p *expert.LockedPackage) { p.Tree = "" },
-		"long":      func(p *expert.LockedPackage) { p.Tree += strings.Repeat(" ", maxTree) },
+	for name, change := range map[string]func(*lockfile.Package){
+		"manager":   func(p *lockfile.Package) { p.Manager = "uvx" },
+		"name":      func(p *lockfile.Package) { p.Name = "../tool" },
+		"other":     func(p *lockfile.Package) { p.Name = "inner" },
+		"version":   func(p *lockfile.Package) { p.Version = "latest" },
+		"integrity": func(p *lockfile.Package) { p.Integrity = strings.Replace(p.Integrity, "AA", "AB", 1) },
+		"no tree":   func(p *lockfile.Package) { p.Tree = "" },
+		"long":      func(p *lockfile.Package) { p.Tree += strings.Repeat(" ", maxTree) },
 	} {
 		p := aTree("", "")
 		change(p)

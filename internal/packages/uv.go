@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
@@ -35,7 +35,7 @@ var (
 )
 
 // checkUV holds a pinned package to what can be asked of uv.
-func checkUV(p *expert.LockedPackage) error {
+func checkUV(p *lockfile.Package) error {
 	switch {
 	case len(p.Name) > maxWord || !uvNameOnly().MatchString(p.Name):
 		return fmt.Errorf("%w: it is not the name of a package", errBroken)
@@ -48,7 +48,7 @@ func checkUV(p *expert.LockedPackage) error {
 }
 
 // uvDigest names a package by all that is pinned of it.
-func uvDigest(p *expert.LockedPackage) string {
+func uvDigest(p *lockfile.Package) string {
 	sum := sha256.Sum256([]byte("uv " + canonicalUV(p.Name) + "==" + p.Version))
 	return hex.EncodeToString(sum[:])
 }
@@ -58,7 +58,7 @@ func canonicalUV(name string) string {
 	return strings.ToLower(uvSame().ReplaceAllString(name, "-"))
 }
 
-func (s *Store) fetchUV(ctx context.Context, p *expert.LockedPackage, on Platform, note func(string)) (Installed, error) {
+func (s *Store) fetchUV(ctx context.Context, p *lockfile.Package, on Platform, note func(string)) (Installed, error) {
 	fail := func(err error) (Installed, error) {
 		return Installed{}, fmt.Errorf("package %s@%s of uv: %w", safeText(p.Name), safeText(p.Version), err)
 	}
@@ -119,7 +119,7 @@ func (p Platform) triple() (string, error) {
 
 // uv installs a package into a directory. Only what is built already is taken: a build
 // would run its author's code here, outside of every wall.
-func (s *Store) uv(ctx context.Context, dir string, p *expert.LockedPackage, triple, python string) error {
+func (s *Store) uv(ctx context.Context, dir string, p *lockfile.Package, triple, python string) error {
 	args := []string{
 		"pip", "install", "--target", dir, "--only-binary", ":all:", "--python-platform", triple,
 		// What lies in a directory above ours says nothing here: the user's variables do.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
 // distInfo ends the name of the directory in which a package of Python describes itself.
@@ -36,7 +36,7 @@ sys.exit(found())
 // installedUV says how a package of uv is started that is in the image: with the Python
 // there, which looks for nothing in the working directory and in no variable (-I), and
 // writes nothing beside the package (-B).
-func (s *Store) installedUV(p *expert.LockedPackage, program string) ([]string, error) {
+func (s *Store) installedUV(p *lockfile.Package, program string) ([]string, error) {
 	fail := func(err error) ([]string, error) {
 		return nil, fmt.Errorf("package %s@%s of uv: %w", safeText(p.Name), safeText(p.Version), err)
 	}
@@ -60,7 +60,7 @@ func (s *Store) installedUV(p *expert.LockedPackage, program string) ([]string, 
 
 // findDist returns the directory in which the package describes itself, or says why a
 // directory does not hold it.
-func findDist(home string, p *expert.LockedPackage) (string, error) {
+func findDist(home string, p *lockfile.Package) (string, error) {
 	dir := filepath.Join(home, uvModules)
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -44,7 +44,7 @@ func uvStore(t *testing.T, more ...string) (s *Store, log string) {
 }
 
 var (
-	clock  = &expert.LockedPackage{Manager: "uvx", Name: "Clock.Server", Version: "1.2.3"}
+	clock  = &lockfile.Package{Manager: "uvx", Name: "Clock.Server", Version: "1.2.3"}
 	debian = Platform{OS: "linux", CPU: "x64", Libc: "glibc", Python: "3.13"}
 )
 
@@ -108,7 +108,7 @@ func TestUV(t *testing.T) {
 
 func TestUVRefuses(t *testing.T) {
 	s, _ := uvStore(t)
-	for name, p := range map[string]*expert.LockedPackage{
+	for name, p := range map[string]*lockfile.Package{
 		"no version": {Manager: "uvx", Name: "clock"},
 		"a flag":     {Manager: "uvx", Name: "--index-url=x", Version: "1"},
 		"an address": {Manager: "uvx", Name: "clock", Version: "1 @ https://x"},

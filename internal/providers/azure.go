@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/providers/chat"
 	"github.com/perstack-go/perstack/model"
 )
@@ -60,14 +61,14 @@ func (o *opening) resource(key variable) (string, error) {
 	file := name.file
 	switch {
 	case o.Setting.ResourceName != "":
-		name.value, file = o.Setting.ResourceName, cmp.Or(o.Config, expert.FileName)
+		name.value, file = o.Setting.ResourceName, cmp.Or(o.Config, manifest.FileName)
 	case !name.set():
 		return "", o.missing("or write resourceName or baseUrl into [provider.setting]", resourceOrBase)
 	default:
 		if err := refuseDetour(o, name, key); err != nil {
 			return "", err
 		}
-		if err := expert.CheckHostLabel(name.value); err != nil {
+		if err := netaddr.CheckHostLabel(name.value); err != nil {
 			return "", o.errorf("%s %w", name.name, err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/providers/bedrock"
 	"github.com/perstack-go/perstack/model"
 )
@@ -80,7 +80,7 @@ var regionVariables = []string{"AWS_REGION", "AWS_DEFAULT_REGION"}
 func (o *opening) region() (string, error) {
 	v := o.variable(regionVariables...)
 	region := cmp.Or(o.Setting.Region, v.value)
-	if err := expert.CheckHostLabel(region); err != nil {
+	if err := netaddr.CheckHostLabel(region); err != nil {
 		return "", o.errorf("%s %w", v.name, err)
 	}
 	return region, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
 )
 
 // A Problem is something that keeps [Open] from opening a model, whoever's key is used.
@@ -27,13 +28,13 @@ const (
 
 // Check lists what Open would refuse of a choice, all of it. Keys and places that only
 // the environment has are taken for granted: what is not set here may be set elsewhere. No
-// file is read, and nobody is asked. What [expert.Config.Unsupported] says of tools and
+// file is read, and nobody is asked. What [manifest.Config.Unsupported] says of tools and
 // skills that the provider does not have is not said again.
 //
 // Of Env, it looks at the variables that say where a provider is, if the user has set
 // them.
 func Check(c Choice) (all []Problem) {
-	if expert.CheckProvider(c.Provider) != nil || c.Provider == "replay" {
+	if model.CheckProvider(c.Provider) != nil || c.Provider == "replay" {
 		return nil // whoever read the file has said so, or knows cassettes better
 	}
 	given := c
@@ -78,7 +79,7 @@ func Check(c Choice) (all []Problem) {
 	if e := given.Expert; e != nil {
 		tools := &expert.Expert{ProviderToolOptions: e.ProviderToolOptions}
 		for _, name := range e.ProviderTools {
-			if slices.Contains(expert.ToolsOfProvider(c.Provider), name) && c.Provider != "azure-openai" {
+			if slices.Contains(model.ToolsOfProvider(c.Provider), name) && c.Provider != "azure-openai" {
 				tools.ProviderTools = append(tools.ProviderTools, name)
 			}
 		}
@@ -108,7 +109,7 @@ func standIn(c Choice, name string) string {
 	case "GOOGLE_VERTEX_LOCATION":
 		return "global"
 	}
-	if slices.Contains(expert.ProviderKeyEnv(c.Provider), name) && name != "AWS_BEARER_TOKEN_BEDROCK" && name != credentialsVariable {
+	if slices.Contains(model.ProviderKeyEnv(c.Provider), name) && name != "AWS_BEARER_TOKEN_BEDROCK" && name != credentialsVariable {
 		return "some-key"
 	}
 	return ""

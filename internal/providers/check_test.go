@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
 )
 
 // What Open would refuse is listed without a key, and all at once.
@@ -45,8 +46,8 @@ func TestCheckNeedsNothing(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("no credentials"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, provider := range expert.Providers() {
-		model := expert.DefaultModel(provider)
+	for _, provider := range model.Providers() {
+		model := model.DefaultModel(provider)
 		if model == "" {
 			model = "gpt-5"
 		}

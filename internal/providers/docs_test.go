@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
 )
 
 // The page names every variable that the code asks for, and nothing that it does not.
@@ -19,7 +19,7 @@ func TestPageNamesVariables(t *testing.T) {
 	// Some are read by others than this package.
 	asked := map[string]bool{"HTTPS_PROXY": true, "NO_PROXY": true, "OLLAMA_CONTEXT_LENGTH": true, "HOME": false, "APPDATA": false}
 	// Every way through the code: with nothing, with enough, and with one too few.
-	for _, provider := range expert.Providers() {
+	for _, provider := range model.Providers() {
 		ways := []env{{}, enough(provider)}
 		for name := range enough(provider) {
 			ways = append(ways, enough(provider).with(name, ""))
@@ -45,8 +45,8 @@ func TestPageNamesVariables(t *testing.T) {
 			t.Errorf("%s is on the page, but nobody reads it", m[1])
 		}
 	}
-	for _, provider := range expert.Providers() {
-		if name := expert.DefaultModel(provider); provider != "replay" && !strings.Contains(string(page), "`"+provider+"`") || !strings.Contains(string(page), "`"+name+"`") && name != "" && name != "replay" {
+	for _, provider := range model.Providers() {
+		if name := model.DefaultModel(provider); provider != "replay" && !strings.Contains(string(page), "`"+provider+"`") || !strings.Contains(string(page), "`"+name+"`") && name != "" && name != "replay" {
 			t.Errorf("%s or its model %s is not on the page", provider, name)
 		}
 	}

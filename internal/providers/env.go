@@ -6,7 +6,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // Whose word counts. A variable of the environment is the user's. An env file may have
@@ -109,24 +110,24 @@ func (o *opening) baseURL(keys ...variable) (string, error) {
 // may also do without encryption there.
 func (o *opening) checkAddress(v variable) error {
 	if o.Provider == "ollama" && v.file == "" {
-		return expert.CheckPlainURL(v.value)
+		return netaddr.CheckPlainURL(v.value)
 	}
-	err := expert.CheckBaseURL(v.value, v.file == "" || o.Setting.AllowPrivateEndpoint)
-	if err != nil && o.Provider == "ollama" && expert.CheckPlainURL(v.value) == nil {
+	err := netaddr.CheckBaseURL(v.value, v.file == "" || o.Setting.AllowPrivateEndpoint)
+	if err != nil && o.Provider == "ollama" && netaddr.CheckPlainURL(v.value) == nil {
 		return fmt.Errorf("%w; it is set in %s, which may have come with a repository; in your environment it would count", err, v.file)
 	}
 	return err
 }
 
 // isHere reports whether an address, which was checked, is on this machine.
-func isHere(address string) bool { return reach(address) == expert.Loopback }
+func isHere(address string) bool { return reach(address) == netaddr.Loopback }
 
-func reach(address string) expert.Reach {
+func reach(address string) netaddr.Reach {
 	u, err := url.Parse(address)
 	if err != nil {
-		return expert.NoHost
+		return netaddr.NoHost
 	}
-	return expert.HostReach(u.Hostname())
+	return netaddr.HostReach(u.Hostname())
 }
 
 // isPlain reports whether an address, which was checked, is reached without encryption.
@@ -150,7 +151,7 @@ func (o *opening) tell(destination, file string, withKey bool) {
 	if withKey {
 		what = "what the Expert sees and your key go"
 	}
-	o.warn("%s to %s, as %s says", what, destination, cmp.Or(file, expert.FileName))
+	o.warn("%s to %s, as %s says", what, destination, cmp.Or(file, manifest.FileName))
 }
 
 // missing is the error about variables that have to be set: all of them at once. hint is

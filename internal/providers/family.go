@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
 )
 
 // fit refuses a model that the provider cannot have: most often the file names the model
@@ -14,7 +14,7 @@ func (o *opening) fit() error {
 		return nil
 	}
 	return o.errorf("the model %q is not one of this provider; use --provider %s, or name another model with --model, such as %s",
-		o.Model, strings.Join(runners(o.Model), " or "), expert.DefaultModel(o.Provider))
+		o.Model, strings.Join(runners(o.Model), " or "), model.DefaultModel(o.Provider))
 }
 
 // Fits reports whether a provider may have a model, as far as the model's name tells.

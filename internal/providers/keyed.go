@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/providers/anthropic"
 	"github.com/perstack-go/perstack/internal/providers/chat"
 	"github.com/perstack-go/perstack/internal/providers/gemini"
@@ -90,7 +90,7 @@ func (o *opening) ollama() (model.Model, error) {
 // variable was judged when it was read; the file may mean the own network only. Nothing of
 // ours that is secret goes along, and so must nothing of the file's.
 func (o *opening) plain(base string) (bool, error) {
-	if o.Setting.BaseURL != "" && !(o.Setting.AllowPrivateEndpoint && reach(base) == expert.Private) {
+	if o.Setting.BaseURL != "" && !(o.Setting.AllowPrivateEndpoint && reach(base) == netaddr.Private) {
 		return false, nil // the wire refuses it
 	}
 	if len(o.Setting.Headers) > 0 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
 )
 
 // packed packs and opens again, and returns what was said on the way.
@@ -158,11 +159,11 @@ func TestHosts(t *testing.T) {
 // The page says what goes along and where to, for every provider: as it is.
 func TestPageSaysWhatGoesAlong(t *testing.T) {
 	table := section(t, "## In the Docker runtime")
-	for _, provider := range expert.Providers() {
+	for _, provider := range model.Providers() {
 		if provider == "replay" {
 			continue
 		}
-		name := expert.DefaultModel(provider)
+		name := model.DefaultModel(provider)
 		if name == "" {
 			name = "gpt-5"
 		}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -37,7 +38,7 @@ type Choice struct {
 	// the process.
 	Dir string
 	// ReadFile reads the files that variables and settings name, of at most limit bytes;
-	// nil means [expert.ReadFile].
+	// nil means [userfile.Read].
 	ReadFile func(path string, limit int64) ([]byte, error)
 	// Proxy is the only way out, if there is one: every request goes through it, those for
 	// tokens and downloads too, and what is not https goes nowhere. It looks names up by
@@ -70,7 +71,7 @@ func Open(c Choice) (model.Model, error) {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
-	if err := expert.CheckProvider(o.Provider); err != nil {
+	if err := model.CheckProvider(o.Provider); err != nil {
 		return nil, err
 	}
 	if err := o.fit(); err != nil {
@@ -130,7 +131,7 @@ func (o *opening) readFile(path string, limit int64) ([]byte, error) {
 	if o.ReadFile != nil {
 		return o.ReadFile(path, limit)
 	}
-	return expert.ReadFile(path, limit)
+	return userfile.Read(path, limit)
 }
 
 // reaches says whom the model will speak to.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
 )
 
 // secretKey is the key that no error may show.
@@ -97,8 +98,8 @@ func expect(t *testing.T, err error, want string) {
 
 // With its key, its default model and nothing else, every provider opens without a word.
 func TestOpenWithDefaults(t *testing.T) {
-	for _, provider := range expert.Providers() {
-		model := expert.DefaultModel(provider)
+	for _, provider := range model.Providers() {
+		model := model.DefaultModel(provider)
 		if provider == "replay" {
 			continue
 		}
@@ -116,7 +117,7 @@ func TestOpenWithDefaults(t *testing.T) {
 func TestOpen(t *testing.T) {
 	set := func(c Choice, s expert.Setting) Choice { c.Setting = s; return c }
 	from := func(provider string, pairs ...string) Choice {
-		model := expert.DefaultModel(provider)
+		model := model.DefaultModel(provider)
 		if model == "" {
 			model = "gpt-5"
 		}
@@ -227,7 +228,7 @@ func TestEnvFilesDoNotRedirect(t *testing.T) {
 			for name, value := range c.env {
 				environment[name] = value
 			}
-			model := expert.DefaultModel(c.provider)
+			model := model.DefaultModel(c.provider)
 			if model == "" {
 				model = "gpt-5"
 			}
@@ -259,7 +260,7 @@ func TestFileDestinationsAreTold(t *testing.T) {
 		"google-vertex":  {expert.Setting{Project: "theirs"}, "what the Expert sees goes to the Google Cloud project theirs, as /x/perstack.toml says"},
 		"openai":         {expert.Setting{Organization: "o", Project: "p"}, ""}, // the key says whose it is
 	} {
-		model := expert.DefaultModel(provider)
+		model := model.DefaultModel(provider)
 		if model == "" {
 			model = "gpt-5"
 		}

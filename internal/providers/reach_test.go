@@ -122,7 +122,7 @@ func TestPrecedence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			requests := asked(t, func(root string) Choice {
-				model := expert.DefaultModel(c.provider)
+				model := model.DefaultModel(c.provider)
 				if model == "" {
 					model = "gpt-5"
 				}
@@ -325,7 +325,7 @@ func TestComputedAddresses(t *testing.T) {
 			connects = append(connects, r.Method+" "+r.Host)
 			w.WriteHeader(http.StatusForbidden)
 		}))
-		model := expert.DefaultModel(c.provider)
+		model := model.DefaultModel(c.provider)
 		if model == "" {
 			model = "gpt-5"
 		}

@@ -61,7 +61,7 @@ func TestSettingsReachTheProvider(t *testing.T) {
 			for name, value := range c.env {
 				environment[name] = value
 			}
-			name := expert.DefaultModel(c.provider)
+			name := model.DefaultModel(c.provider)
 			if name == "" {
 				name = "gpt-5"
 			}
@@ -104,7 +104,7 @@ func TestPlacesOfTheFile(t *testing.T) {
 			asked = append(asked, r.Host)
 			w.WriteHeader(http.StatusForbidden)
 		}))
-		name := expert.DefaultModel(provider)
+		name := model.DefaultModel(provider)
 		if name == "" {
 			name = "gpt-5"
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/providers/gemini"
 	"github.com/perstack-go/perstack/model"
 )
@@ -63,7 +64,7 @@ func (o *opening) place() (project, location string, err error) {
 	l := o.variable("GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION")
 	file := p.file
 	if o.Setting.Project != "" {
-		file = cmp.Or(o.Config, expert.FileName)
+		file = cmp.Or(o.Config, manifest.FileName)
 	}
 	project, location = cmp.Or(o.Setting.Project, p.value), cmp.Or(o.Setting.Location, l.value)
 	var lacks, keys []string
@@ -79,7 +80,7 @@ func (o *opening) place() (project, location string, err error) {
 	case !isProject(project):
 		return "", "", o.errorf("%s is not the id of a project; it has letters, digits and -", p.name)
 	}
-	if err := expert.CheckHostLabel(location); err != nil {
+	if err := netaddr.CheckHostLabel(location); err != nil {
 		return "", "", o.errorf("%s %w", l.name, err)
 	}
 	if file != "" {
@@ -124,7 +125,7 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 	v := o.variable(credentialsVariable)
 	if o.Setting.BaseURL != "" && !isGoogles(o.Setting.BaseURL) && (!v.set() || v.file != "") {
 		return nil, o.errorf("baseUrl of %s sends a token of your Google account to another host, so you have to say which: set %s in your environment",
-			cmp.Or(o.Config, expert.FileName), credentialsVariable)
+			cmp.Or(o.Config, manifest.FileName), credentialsVariable)
 	}
 	path := o.path(v.value)
 	if !v.set() {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/providers/gemini"
 )
 
@@ -38,15 +38,15 @@ func walled(address string) string {
 	if err != nil || u.Host == "" {
 		return "is not an address like https://host.example; correct it"
 	}
-	switch reach := expert.HostReach(u.Hostname()); {
-	case reach == expert.NoHost:
+	switch reach := netaddr.HostReach(u.Hostname()); {
+	case reach == netaddr.NoHost:
 		return "has a host that nobody can look up; correct it"
 	case origin(address) == gemini.MetadataServer:
 		return "is the metadata server of a machine of Google Cloud, and nothing in the container reaches it; " +
 			"set " + credentialsVariable + " to a credentials file, or run gcloud auth application-default login"
-	case reach == expert.Loopback:
+	case reach == netaddr.Loopback:
 		return "is on this machine, and nothing in the container reaches this machine; " + publish
-	case reach == expert.Private:
+	case reach == netaddr.Private:
 		return "is in a private network, and the container reaches public servers only; " + publish
 	case u.Scheme != "https":
 		return "is not https, and nothing else leaves the container; " + publish
@@ -54,7 +54,7 @@ func walled(address string) string {
 		return "is not at port 443, and nothing in the container reaches another; " + outside + ", or serve it at port 443"
 	}
 	// Without user and path, which are nobody's business here.
-	if why := expert.NoDoor(u.Scheme+"://"+u.Host, false); why != "" {
+	if why := netaddr.ProxyRefusal(u.Scheme+"://"+u.Host, false); why != "" {
 		return "cannot be reached from the container: " + why + "; give its name, or another one"
 	}
 	return ""

@@ -85,7 +85,7 @@ func TestParcelWorksBehindTheWall(t *testing.T) {
 			}
 		})
 	}
-	for _, provider := range expert.Providers() {
+	for _, provider := range model.Providers() {
 		if !seen[provider] {
 			t.Errorf("%s was not tried", provider)
 		}
@@ -214,7 +214,7 @@ func TestDoorKeepsItsPassword(t *testing.T) {
 			}
 			door.User = url.UserPassword("perstack", token)
 			m, err := providers.Open(providers.Choice{
-				Provider: tt.provider, Model: expert.DefaultModel(tt.provider), Proxy: door, Env: func(name string) string { return tt.env[name] },
+				Provider: tt.provider, Model: model.DefaultModel(tt.provider), Proxy: door, Env: func(name string) string { return tt.env[name] },
 			})
 			if err == nil {
 				_, _, err = modeltest.Ask(t.Context(), t, m, &model.Request{Messages: modeltest.User(modeltest.Text("Hello"))(nil)})

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -60,7 +60,7 @@ func (o *opening) near() string {
 	for _, e := range model.Of(o.Provider) {
 		ids = append(ids, e.ID)
 	}
-	return expert.Nearest(o.Model, ids)
+	return wording.Nearest(o.Model, ids)
 }
 
 // isClaude reports whether the model is asked as Claude is.

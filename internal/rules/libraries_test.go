@@ -13,8 +13,8 @@ var libraries = []struct {
 	job   string
 }{
 	{"github.com/go-json-experiment/json", "...", "strict JSON"},
-	{"github.com/pelletier/go-toml/v2", "expert internal/providers/replay", "TOML"},
-	{"golang.org/x/text", "expert internal/workspace internal/cli/progress", "Unicode forms of names, widths of characters"},
+	{"github.com/pelletier/go-toml/v2", "internal/toml internal/providers/replay", "TOML"},
+	{"golang.org/x/text", "internal/workspace internal/cli/progress", "Unicode forms of names, widths of characters"},
 	{"golang.org/x/sys", "internal/workspace internal/sandbox/... internal/owner store/file internal/cli/host", "system calls"},
 	{"golang.org/x/term", "internal/cli/host internal/tui/...", "is a person at the other end"},
 	{"github.com/google/jsonschema-go", "skill internal/skills/... internal/providers/...", "JSON Schema of tools"},

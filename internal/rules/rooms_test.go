@@ -25,22 +25,31 @@ var rooms = []room{
 	{"internal/secret", ""},   // what must not be seen,
 	{"internal/terminal", ""}, // and what must not act
 	{"internal/workspace", ""},
-	{"internal/owner", ""}, // which process something belongs to, and whether it lives
-	{"internal/egress", "event expert"},
-	{"internal/egress/squid", "expert internal/egress"},
-	{"internal/sandbox/...", "event expert internal/egress internal/sandbox/cell"},
+	{"internal/owner", ""},    // which process something belongs to, and whether it lives
+	{"internal/userfile", ""}, // reads files that the user named
+	{"internal/wording", ""},  // words of messages: quoted text, lists, what was probably meant
+	{"internal/netaddr", "internal/wording"},
+	{"internal/env", "internal/userfile"},
+	{"internal/toml", "internal/wording"},
+	{"internal/egress", "event expert internal/netaddr"},
+	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
+	{"internal/sandbox/...", "event expert internal/egress internal/env internal/sandbox/cell"},
 
-	{"internal/packages", "expert internal/sandbox"},
+	// What the files of a project say.
+	{"internal/manifest", "expert model internal/env internal/netaddr internal/toml internal/userfile internal/wording"},
+	{"internal/lockfile", "expert internal/manifest internal/toml internal/userfile internal/wording"},
+
+	{"internal/packages", "expert internal/lockfile internal/sandbox"},
 
 	// Who thinks, what can be done, where history lives. They do not know each other.
-	{"model", "event expert"},
+	{"model", "event expert internal/wording"},
 	{"internal/providers/modeltest", "event expert model internal/providers/... internal/testkit/..."}, // made for tests
-	{"internal/providers", "event expert model"},
-	{"internal/providers/...", "event expert model internal/providers/wire internal/version"},
+	{"internal/providers", "event expert model internal/manifest internal/netaddr internal/userfile internal/wording"},
+	{"internal/providers/...", "event expert model internal/providers/wire internal/version internal/netaddr internal/userfile"},
 	{"skill", "event expert internal/terminal"},
-	{"internal/skills", "event expert skill internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/cell internal/egress"},
+	{"internal/skills", "event expert skill internal/env internal/lockfile internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/cell internal/egress"},
 	{"internal/skills/mcp/serve", "event expert skill internal/skills/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
-	{"internal/skills/...", "event expert skill internal/version internal/terminal internal/workspace internal/sandbox internal/sandbox/cell internal/egress"},
+	{"internal/skills/...", "event expert skill internal/lockfile internal/version internal/terminal internal/workspace internal/sandbox internal/sandbox/cell internal/egress"},
 	{"store", "event expert"},
 	{"store/...", "event expert store internal/owner"},
 
@@ -48,7 +57,7 @@ var rooms = []room{
 	{"engine", "event expert model skill store"},
 
 	// Where it runs. A runtime puts the parts together; runtimes do not know each other.
-	{"internal/runtimes/...", "event expert model skill store/... engine internal/providers/... internal/skills/... internal/runtimes " +
+	{"internal/runtimes/...", "event expert model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/lockfile internal/manifest " +
 		"internal/version internal/secret internal/terminal internal/owner internal/workspace internal/packages internal/sandbox/... internal/egress"},
 
 	// Where Experts are shared.
@@ -58,8 +67,9 @@ var rooms = []room{
 	// Who uses it: terminals, commands, programs.
 	{"internal/tui/...", "event expert model skill store engine internal/runtimes internal/tui/... internal/version internal/terminal"},
 	{"internal/cli/...", "event expert model skill store/... engine internal/providers/... internal/skills/... registry/... internal/cli/... internal/tui/... " +
+		"internal/env internal/lockfile internal/manifest internal/netaddr internal/toml " +
 		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
-	{".", "event expert model skill store/... engine internal/providers/... internal/skills/... internal/runtimes/... internal/sandbox internal/packages internal/version internal/secret"},
+	{".", "event expert model skill store/... engine internal/providers/... internal/skills/... internal/runtimes/... internal/sandbox internal/packages internal/version internal/secret internal/lockfile internal/manifest"},
 	{"cmd/...", "internal/cli/... internal/sandbox"}, // it shields itself before anything else,
 
 	// Who checks it.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/env"
 )
 
 // Environment builds the environment of a process: the safe variables of environ, and
@@ -91,7 +91,7 @@ func settable(name string) bool {
 			return false
 		}
 	}
-	if expert.ProtectedEnv(name) {
+	if env.Protected(name) {
 		return false
 	}
 	upper := strings.ToUpper(name)
@@ -104,7 +104,7 @@ func settable(name string) bool {
 }
 
 // protectedPrefixes are families in which new dangerous names keep appearing. They go
-// beyond [expert.ProtectedEnv]: a skill may want what the user has set, but nobody who
+// beyond [env.Protected]: a skill may want what the user has set, but nobody who
 // drives a tool sets it.
 func protectedPrefixes() []string {
 	return []string{

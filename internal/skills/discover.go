@@ -9,12 +9,13 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
 
 // Discover starts one MCP skill, lists its tools, and stops it. A package is resolved
 // anew, unless pinned has it. Note is told what happens, for showing.
-func Discover(ctx context.Context, k *expert.Skill, pinned *expert.LockedPackage, s Surroundings, note func(string)) (*expert.LockedSkill, error) {
+func Discover(ctx context.Context, k *expert.Skill, pinned *lockfile.Package, s Surroundings, note func(string)) (*lockfile.Skill, error) {
 	s.Lock = nil // what is found now is what will be locked
 	s.complete()
 	if err := (&expert.Expert{Skills: []*expert.Skill{k}}).MissingEnv(s.Env).Err(); err != nil {
@@ -37,7 +38,7 @@ func Discover(ctx context.Context, k *expert.Skill, pinned *expert.LockedPackage
 	if err != nil {
 		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
 	}
-	return &expert.LockedSkill{Name: k.Name, Digest: k.Connection(), Package: found(k, from), Tools: tools}, nil
+	return &lockfile.Skill{Name: k.Name, Digest: k.Connection(), Package: found(k, from), Tools: tools}, nil
 }
 
 // discover asks a server what it offers, in a room of its own if it is to be locked in.
@@ -57,12 +58,12 @@ func (s *set) discover(ctx context.Context, k *expert.Skill, from *parcel) ([]js
 
 // found is the package that was started; nil if the skill has none. Of uvx nothing is
 // known but what the file says.
-func found(k *expert.Skill, from *parcel) *expert.LockedPackage {
+func found(k *expert.Skill, from *parcel) *lockfile.Package {
 	if from != nil {
 		return from.pinned
 	}
 	if p, ok := k.Package(); ok {
-		return &expert.LockedPackage{Manager: p.Manager, Name: p.Name, Version: p.Version}
+		return &lockfile.Package{Manager: p.Manager, Name: p.Name, Version: p.Version}
 	}
 	return nil
 }

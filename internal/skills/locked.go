@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -13,7 +14,7 @@ import (
 // pinned finds what the lockfile says about a skill; nil when there is no lockfile. With
 // one, a skill that is not in it, or was another when it was installed, does not start:
 // nobody has looked at what it offers.
-func (s *set) pinned(k *expert.Skill) (*expert.LockedSkill, error) {
+func (s *set) pinned(k *expert.Skill) (*lockfile.Skill, error) {
 	if s.Lock == nil {
 		return nil, nil
 	}
@@ -33,7 +34,7 @@ func (s *set) pinned(k *expert.Skill) (*expert.LockedSkill, error) {
 
 // LockedTools are the tools that a server must offer. The list is not nil, even if it is
 // empty: a server that offered nothing must still offer nothing.
-func LockedTools(pinned *expert.LockedSkill) []skill.Tool {
+func LockedTools(pinned *lockfile.Skill) []skill.Tool {
 	tools := make([]skill.Tool, len(pinned.Tools))
 	for i, t := range pinned.Tools {
 		tools[i] = mcp.Tool(t)
@@ -42,11 +43,11 @@ func LockedTools(pinned *expert.LockedSkill) []skill.Tool {
 }
 
 // lockTools writes definitions down, word for word.
-func lockTools(definitions []jsontext.Value) ([]expert.LockedTool, error) {
-	locked := make([]expert.LockedTool, len(definitions))
+func lockTools(definitions []jsontext.Value) ([]lockfile.Tool, error) {
+	locked := make([]lockfile.Tool, len(definitions))
 	for i, d := range definitions {
 		var err error
-		if locked[i], err = expert.LockTool(d); err != nil {
+		if locked[i], err = lockfile.ParseTool(d); err != nil {
 			return nil, err
 		}
 	}

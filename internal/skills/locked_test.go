@@ -17,14 +17,15 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
 // install makes a lock of what the servers of an Expert offer now.
-func (y *yard) install(t *testing.T, e *expert.Expert) *expert.Lock {
+func (y *yard) install(t *testing.T, e *expert.Expert) *lockfile.Lock {
 	t.Helper()
-	locked := &expert.LockedExpert{Key: e.Key, Name: e.Name}
+	locked := &lockfile.Expert{Key: e.Key, Name: e.Name}
 	for _, k := range e.Servers() {
 		s, err := Discover(t.Context(), k, nil, y.Surroundings, func(string) {})
 		if err != nil {
@@ -32,7 +33,7 @@ func (y *yard) install(t *testing.T, e *expert.Expert) *expert.Lock {
 		}
 		locked.Skills = append(locked.Skills, s)
 	}
-	return &expert.Lock{Experts: []*expert.LockedExpert{locked}}
+	return &lockfile.Lock{Experts: []*lockfile.Expert{locked}}
 }
 
 func TestDiscover(t *testing.T) {
@@ -43,7 +44,7 @@ func TestDiscover(t *testing.T) {
 	var got []string
 	for _, tool := range s.Tools {
 		got = append(got, tool.Name)
-		if len(tool.Digest) != 64 || tool.Digest != expert.DefinitionDigest(tool.Definition) {
+		if len(tool.Digest) != 64 || tool.Digest != lockfile.DefinitionDigest(tool.Definition) {
 			t.Errorf("%s: digest %q", tool.Name, tool.Digest)
 		}
 	}
@@ -114,7 +115,7 @@ func TestLiveIsLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(live, LockedTools(&expert.LockedSkill{Tools: tools})); diff != "" {
+	if diff := cmp.Diff(live, LockedTools(&lockfile.Skill{Tools: tools})); diff != "" {
 		t.Errorf("live and locked differ:\n%s", diff)
 	}
 	if len(live) != len(all)-2 { // a title and a description that are no text
@@ -179,15 +180,15 @@ func TestLockDoesNotFit(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	y.Lock = &expert.Lock{}
+	y.Lock = &lockfile.Lock{}
 	if _, err := Open(t.Context(), load(t, head+server(program, "calc", "", "good")), y.Surroundings); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
 		t.Errorf("another expert: error %v", err)
 	}
 	// The lock names another package than the file.
 	e := load(t, head+server("npx", "p", "", "@a/b"))
 	k, _ := e.Skill("p")
-	for _, p := range []*expert.LockedPackage{nil, {Manager: "npx", Name: "@evil/b", Version: "1.0.0"}, {Manager: "uvx", Name: "@a/b"}} {
-		y.Lock = &expert.Lock{Experts: []*expert.LockedExpert{{Key: "x", Skills: []*expert.LockedSkill{{Name: "p", Digest: k.Connection(), Package: p}}}}}
+	for _, p := range []*lockfile.Package{nil, {Manager: "npx", Name: "@evil/b", Version: "1.0.0"}, {Manager: "uvx", Name: "@a/b"}} {
+		y.Lock = &lockfile.Lock{Experts: []*lockfile.Expert{{Key: "x", Skills: []*lockfile.Skill{{Name: "p", Digest: k.Connection(), Package: p}}}}}
 		if _, err := Open(t.Context(), e, y.Surroundings); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
 			t.Errorf("package %+v: error %v", p, err)
 		}

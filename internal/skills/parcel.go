@@ -7,6 +7,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 )
 
@@ -18,14 +19,14 @@ type parcel struct {
 	note  func(string) // told what happens, for showing
 
 	mu     sync.Mutex
-	pinned *expert.LockedPackage // nil until it is known
-	argv   []string              // how it is started; nil until it is installed
+	pinned *lockfile.Package // nil until it is known
+	argv   []string          // how it is started; nil until it is installed
 }
 
 // parcel returns the package of a skill; nil if it has none that we fetch. Those of uvx are
 // ours only where nothing is fetched. Without a pinned one, it is what its name stands for
 // when it is opened.
-func (s *Surroundings) parcel(k *expert.Skill, pinned *expert.LockedPackage) *parcel {
+func (s *Surroundings) parcel(k *expert.Skill, pinned *lockfile.Package) *parcel {
 	p, ok := k.Package()
 	sealed := s.Packages != nil && s.Packages.Sealed
 	if !ok || p.Manager != "npx" && !sealed {

@@ -10,13 +10,15 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
 
 // options says how an MCP server is started or reached, and what it must offer.
-func (s *set) options(k *expert.Skill, pinned *expert.LockedSkill, from *parcel) (mcp.Options, error) {
+func (s *set) options(k *expert.Skill, pinned *lockfile.Skill, from *parcel) (mcp.Options, error) {
 	o := mcp.Options{
 		Name:         k.Name,
 		Commands:     s.Commands,
@@ -99,14 +101,14 @@ func (s *Surroundings) program(ctx context.Context, k *expert.Skill, from *parce
 // by a program has not been read from a file, so what decides how programs are loaded is
 // refused again.
 func (s *Surroundings) env(k *expert.Skill) (map[string]string, error) {
-	env := make(map[string]string, len(k.RequiredEnv))
+	values := make(map[string]string, len(k.RequiredEnv))
 	for _, name := range k.RequiredEnv {
-		if expert.ProtectedEnv(name) || strings.HasPrefix(strings.ToUpper(name), "PERSTACK_") {
+		if env.Protected(name) || strings.HasPrefix(strings.ToUpper(name), "PERSTACK_") {
 			return nil, fmt.Errorf("%s cannot be handed to a skill; remove it from requiredEnv", name)
 		}
-		env[name] = s.Env(name)
+		values[name] = s.Env(name)
 	}
-	return env, nil
+	return values, nil
 }
 
 // commandLine is what follows the name of the package manager to start p in a version.

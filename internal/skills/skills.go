@@ -21,6 +21,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
@@ -34,7 +35,7 @@ import (
 
 // Surroundings are what skills work with.
 type Surroundings struct {
-	Lock      *expert.Lock // nil when there is none
+	Lock      *lockfile.Lock // nil when there is none
 	Workspace *workspace.Workspace
 	Commands  *sandbox.Supervisor
 	Packages  *packages.Store
@@ -201,7 +202,7 @@ func (s *set) server(k *expert.Skill) error {
 	if err != nil {
 		return err
 	}
-	var fetched *expert.LockedPackage
+	var fetched *lockfile.Package
 	if pinned != nil {
 		fetched = pinned.Package
 	}

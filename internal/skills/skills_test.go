@@ -15,6 +15,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
@@ -97,7 +98,7 @@ func (y *yard) open(t *testing.T, e *expert.Expert) *skill.Toolbox {
 // load reads an Expert named x. EVIL stands for the path of evilmcp.
 func load(t *testing.T, toml string) *expert.Expert {
 	t.Helper()
-	config, problems := expert.Parse("perstack.toml", []byte(toml))
+	config, problems := manifest.Parse("perstack.toml", []byte(toml))
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
@@ -16,11 +17,11 @@ import (
 // Experts returns the Experts of the configuration, in file order.
 func Experts(h *host.Host, config string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	path, err := expert.Locate(h.Dir, config)
+	path, err := manifest.Locate(h.Dir, config)
 	if err != nil {
 		return nil, directive
 	}
-	c, _, err := expert.Load(path)
+	c, _, err := manifest.Load(path)
 	if err != nil || c == nil {
 		return nil, directive
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/model"
 )
@@ -18,13 +18,13 @@ import (
 // that the configuration names; and what the configuration says of further models, if it
 // is about that provider.
 func Models(h *host.Host, config, provider string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	file := &expert.Config{}
-	if path, err := expert.Locate(h.Dir, config); err == nil {
-		if c, _, err := expert.Load(path); err == nil && c != nil {
+	file := &manifest.Config{}
+	if path, err := manifest.Locate(h.Dir, config); err == nil {
+		if c, _, err := manifest.Load(path); err == nil && c != nil {
 			file = c
 		}
 	}
-	own := cmp.Or(file.Provider.Name, expert.DefaultProvider)
+	own := cmp.Or(file.Provider.Name, model.DefaultProvider)
 	provider = cmp.Or(provider, own)
 	var ids []cobra.Completion
 	for _, e := range model.Of(provider) {
@@ -42,7 +42,7 @@ func Models(h *host.Host, config, provider string) ([]cobra.Completion, cobra.Sh
 }
 
 // named are the models that a file has a word about.
-func named(c *expert.Config) []string {
+func named(c *manifest.Config) []string {
 	all := map[string]bool{}
 	if c.Model != "" {
 		all[c.Model] = true
@@ -59,7 +59,7 @@ func named(c *expert.Config) []string {
 // Providers returns the providers that have models to list.
 func Providers() []cobra.Completion {
 	var names []cobra.Completion
-	for _, name := range expert.Providers() {
+	for _, name := range model.Providers() {
 		if name != "replay" {
 			names = append(names, name)
 		}

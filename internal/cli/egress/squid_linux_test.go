@@ -16,9 +16,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -49,7 +49,7 @@ func TestSquidAddresses(t *testing.T) {
 		{what: "public and late loopback", answers: []told{{four: []string{webAddress}, six: []string{"::1"}, late6: 300 * time.Millisecond}}, builtin: refused},
 		{what: "late private, public IPv6", answers: []told{{four: []string{neighbour}, six: []string{"2606:4700::1111"}, late4: 300 * time.Millisecond}}, builtin: refused},
 	}
-	for _, block := range expert.NotPublic() {
+	for _, block := range netaddr.NotPublic() {
 		bad := block.Addr().Next().String()
 		if block.Addr().Is4() {
 			rows = append(rows,

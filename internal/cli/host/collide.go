@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -11,7 +12,7 @@ import (
 // Collisions says which tools of an Expert would keep it from starting, because a name is
 // taken. Pinned says what is known about a server; if nothing is known about one of them,
 // neither is this.
-func Collisions(e *expert.Expert, pinned func(*expert.Skill) *expert.LockedSkill) []error {
+func Collisions(e *expert.Expert, pinned func(*expert.Skill) *lockfile.Skill) []error {
 	// In the order in which a run puts them together: the base skill, servers, delegates, questions.
 	var base, servers, questions []skill.Listed
 	for _, k := range e.Skills {

@@ -3,18 +3,18 @@ package host
 import (
 	"fmt"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // LoadConfig reads the perstack.toml that the flag --config names, or the one that is found
 // from here upwards. Its warnings are printed; what is wrong with it is the error.
-func (h *Host) LoadConfig(flag string) (*expert.Config, error) {
-	path, err := expert.Locate(h.Dir, flag)
+func (h *Host) LoadConfig(flag string) (*manifest.Config, error) {
+	path, err := manifest.Locate(h.Dir, flag)
 	if err != nil {
 		return nil, &ExitError{Code: ExitUsage, Err: err}
 	}
-	config, problems, err := expert.Load(path)
+	config, problems, err := manifest.Load(path)
 	if err != nil {
 		return nil, &ExitError{Code: ExitUsage, Err: err}
 	}

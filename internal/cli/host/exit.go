@@ -5,8 +5,9 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -50,7 +51,7 @@ func Exit(code int) error { return &ExitError{Code: code} }
 func ExitCode(err error) int {
 	var exit *ExitError
 	var engineErr *engine.Error
-	var problems expert.Problems
+	var problems toml.Problems
 	switch {
 	case err == nil:
 		return ExitOK
@@ -58,7 +59,7 @@ func ExitCode(err error) int {
 		return exit.Code
 	case errors.As(err, &engineErr) && engineErr.Kind == engine.KindInput:
 		return ExitUsage
-	case errors.As(err, &problems), errors.Is(err, expert.ErrNotFound),
+	case errors.As(err, &problems), errors.Is(err, manifest.ErrNotFound),
 		errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrBadID), errors.Is(err, store.ErrLocked):
 		return ExitUsage
 	}

@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -25,8 +26,8 @@ func TestExitCode(t *testing.T) {
 		{Usagef("wrong flag"), 2},
 		{fmt.Errorf("wrapped: %w", Usagef("wrong flag")), 2},
 		{&engine.Error{Kind: engine.KindInput, Err: errors.New("x")}, 2},
-		{expert.Problems{{Message: "x"}}.Err(), 2},
-		{fmt.Errorf("x: %w", expert.ErrNotFound), 2},
+		{toml.Problems{{Message: "x"}}.Err(), 2},
+		{fmt.Errorf("x: %w", manifest.ErrNotFound), 2},
 		{store.NotFound("j"), 2},
 		{fmt.Errorf("x: %w", store.ErrLocked), 2},
 		{store.CheckID("../x"), 2},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -36,7 +37,7 @@ func Behind(k *expert.Skill) string {
 // HandedKeys has a line for each skill of an Expert that is handed the key of a provider.
 func HandedKeys(e *expert.Expert) (lines []string) {
 	for _, k := range e.Servers() {
-		if keys := k.ProviderKeys(); len(keys) > 0 {
+		if keys := manifest.ProviderKeys(k); len(keys) > 0 {
 			lines = append(lines, fmt.Sprintf("skill %q (%s) gets your %s", terminal.CleanLine(k.Name), Behind(k), strings.Join(keys, ", ")))
 		}
 	}

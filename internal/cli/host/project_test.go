@@ -9,16 +9,18 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // load reads a file with the given text.
-func load(t *testing.T, text string) *expert.Config {
+func load(t *testing.T, text string) *manifest.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "b.toml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, problems, err := expert.Load(path)
+	c, problems, err := manifest.Load(path)
 	if err != nil || problems.Err() != nil {
 		t.Fatal(err, problems)
 	}
@@ -139,19 +141,19 @@ type = "mcpStdioSkill"
 command = "two"
 omit = ["gone"]
 `).Experts[0]
-	tool := func(name string) expert.LockedTool {
-		locked, err := expert.LockTool([]byte(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name)))
+	tool := func(name string) lockfile.Tool {
+		locked, err := lockfile.ParseTool([]byte(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return locked
 	}
-	lists := map[string]*expert.LockedSkill{"one": {Tools: []expert.LockedTool{tool("find"), tool("gone")}}}
-	pinned := func(k *expert.Skill) *expert.LockedSkill { return lists[k.Name] }
+	lists := map[string]*lockfile.Skill{"one": {Tools: []lockfile.Tool{tool("find"), tool("gone")}}}
+	pinned := func(k *expert.Skill) *lockfile.Skill { return lists[k.Name] }
 	if got := Collisions(e, pinned); got != nil {
 		t.Errorf("with an unknown list: %v", got)
 	}
-	lists["two"] = &expert.LockedSkill{Tools: []expert.LockedTool{tool("exec"), tool("gone")}}
+	lists["two"] = &lockfile.Skill{Tools: []lockfile.Tool{tool("exec"), tool("gone")}}
 	got := fmt.Sprint(Collisions(e, pinned))
 	for _, want := range []string{`skill "two" offers a tool named "exec"`, `skills "one" and "ask" both offer a tool named "find"; give the question another name`} {
 		if !strings.Contains(got, want) {

@@ -3,7 +3,9 @@ package host
 import (
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/model"
 )
 
 // CredentialsVariable names a file with the key of an account of Google Cloud, which file
@@ -14,8 +16,8 @@ const CredentialsVariable = "GOOGLE_APPLICATION_CREDENTIALS"
 // of all providers, not only of the one in use, and that of the registry.
 func (h *Host) HideSecrets(lookup func(name string) string) {
 	h.Secrets.AddKey("PERSTACK_API_KEY", lookup("PERSTACK_API_KEY"))
-	for _, provider := range expert.Providers() {
-		for _, name := range expert.ProviderKeyEnv(provider) {
+	for _, provider := range model.Providers() {
+		for _, name := range model.ProviderKeyEnv(provider) {
 			if name == CredentialsVariable { // a path, as a rule
 				h.Secrets.AddIfRandom(name, lookup(name))
 			} else {
@@ -35,7 +37,7 @@ func (h *Host) HideSecrets(lookup func(name string) string) {
 // printed, and by that takes it out of everything that tools, servers and providers say.
 // Whatever a skill is given counts if it looks like a key; so does what stands in an env
 // file, even if another value won, and what somebody wrote into a header or extraBody.
-func (h *Host) HideProject(c *expert.Config, env expert.Env) {
+func (h *Host) HideProject(c *manifest.Config, env env.Env) {
 	h.HideSecrets(env.Get)
 	for _, e := range c.Experts {
 		for _, s := range e.Skills {

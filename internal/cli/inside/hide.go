@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -33,7 +34,7 @@ func (w *work) hideKnown() {
 
 // hideProject hides what the host hides of a project: keys of providers, what skills are
 // given, and what stands in headers.
-func (w *work) hideProject(config *expert.Config) error {
+func (w *work) hideProject(config *manifest.Config) error {
 	var environ []string
 	for name, v := range w.document.Thinker.Variables {
 		environ = append(environ, name+"="+v.Value)
@@ -41,7 +42,7 @@ func (w *work) hideProject(config *expert.Config) error {
 	for name, value := range w.document.Work.Required {
 		environ = append(environ, name+"="+value)
 	}
-	env, err := expert.LoadEnv(environ, nil)
+	env, err := env.Load(environ, nil)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
@@ -21,7 +23,7 @@ const runtimeName = "docker"
 // files. The host has checked all of it; what is wrong here comes of another version.
 func (w *work) prepare() (*local.Runtime, engine.Job, error) {
 	d := w.document
-	config, problems := expert.Parse(d.Config.Path, d.Config.Data)
+	config, problems := manifest.Parse(d.Config.Path, d.Config.Data)
 	if err := problems.Err(); err != nil {
 		return nil, engine.Job{}, err
 	}
@@ -32,10 +34,10 @@ func (w *work) prepare() (*local.Runtime, engine.Job, error) {
 	if !ok {
 		return nil, engine.Job{}, fmt.Errorf("expert %q not found in %s", d.Job.Expert, d.Config.Path)
 	}
-	var lock *expert.Lock
+	var lock *lockfile.Lock
 	if d.Lock != nil {
 		var err error
-		if lock, err = expert.ParseLock(d.Lock.Path, d.Lock.Data); err != nil {
+		if lock, err = lockfile.Parse(d.Lock.Path, d.Lock.Data); err != nil {
 			return nil, engine.Job{}, err
 		}
 	}
@@ -77,7 +79,7 @@ func (w *work) environ() []string {
 }
 
 // model opens the model that thinks, with what came along and nothing else.
-func (w *work) model(config *expert.Config, e *expert.Expert) (model.Model, error) {
+func (w *work) model(config *manifest.Config, e *expert.Expert) (model.Model, error) {
 	t := w.document.Thinker
 	parcel := &providers.Parcel{
 		Variables: make(map[string]providers.Variable, len(t.Variables)),
@@ -111,7 +113,7 @@ func (w *work) model(config *expert.Config, e *expert.Expert) (model.Model, erro
 }
 
 // job is what is asked of the engine.
-func (w *work) job(config *expert.Config, e *expert.Expert) engine.Job {
+func (w *work) job(config *manifest.Config, e *expert.Expert) engine.Job {
 	j, t := w.document.Job, w.document.Thinker
 	job := engine.Job{
 		ID:     j.ID,

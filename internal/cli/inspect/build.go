@@ -10,11 +10,14 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // newCard puts the card of e together. Flag is the --config that the command was called
 // with.
-func newCard(c *expert.Config, e *expert.Expert, env expert.Env, flag string) *Card {
+func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Card {
 	b := &builder{config: c, env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
 		Runtime:  cmp.Or(c.Runtime, expert.DefaultRuntime),
@@ -49,14 +52,14 @@ func newCard(c *expert.Config, e *expert.Expert, env expert.Env, flag string) *C
 }
 
 type builder struct {
-	config *expert.Config
-	env    expert.Env
-	flag   string       // --config
-	lock   *expert.Lock // nil if there is none that can be read
+	config *manifest.Config
+	env    env.Env
+	flag   string         // --config
+	lock   *lockfile.Lock // nil if there is none that can be read
 	card   *Card
 }
 
-func limits(c *expert.Config) Limits {
+func limits(c *manifest.Config) Limits {
 	l := Limits{
 		MaxSteps:  cmp.Or(c.MaxSteps, expert.DefaultMaxSteps),
 		MaxTokens: c.MaxTokens, MaxCost: c.MaxCost, MaxDurationMS: roundUp(c.MaxDuration),
@@ -78,7 +81,7 @@ func roundUp(d time.Duration) int64 {
 	return (d + time.Millisecond - 1).Milliseconds()
 }
 
-func prices(c *expert.Config) []Price {
+func prices(c *manifest.Config) []Price {
 	all := []Price{}
 	for _, model := range slices.Sorted(maps.Keys(c.Prices)) {
 		p := c.Prices[model]
@@ -90,12 +93,12 @@ func prices(c *expert.Config) []Price {
 // lockState reads the lockfile. A broken one counts as none for everything else.
 func (b *builder) lockState(e *expert.Expert) {
 	state := Lock{Path: b.config.LockFile(), State: lockMissing, Problems: []string{}}
-	lock, err := b.config.ReadLock()
+	lock, err := lockfile.Read(b.config)
 	switch {
 	case err != nil:
 		state.State, state.Problems = lockBroken, []string{host.Mend(err.Error(), b.flag)}
 		broken := Finding{Severity: warning, Message: "the lockfile is broken: nothing is pinned, and no run will start", Hint: "run: perstack install"}
-		var kept *expert.KeptLockError
+		var kept *lockfile.KeptError
 		if errors.As(err, &kept) {
 			broken.Message, broken.Hint = "the lockfile cannot be read: what it pins is not known, and no run will start", kept.Problems[0].Hint
 		}
@@ -134,14 +137,14 @@ func (b *builder) expert(e *expert.Expert) Expert {
 	for _, s := range e.Skills {
 		card.Skills = append(card.Skills, b.skill(e, s))
 	}
-	for _, err := range host.Collisions(e, func(s *expert.Skill) *expert.LockedSkill { return b.pinned(e, s) }) {
+	for _, err := range host.Collisions(e, func(s *expert.Skill) *lockfile.Skill { return b.pinned(e, s) }) {
 		b.find(Finding{Severity: warning, Expert: e.Key, Message: "it will not start: " + err.Error()})
 	}
 	return card
 }
 
 // pinned is what the lockfile says about a server; nil if nothing that still holds.
-func (b *builder) pinned(e *expert.Expert, s *expert.Skill) *expert.LockedSkill {
+func (b *builder) pinned(e *expert.Expert, s *expert.Skill) *lockfile.Skill {
 	locked, _ := b.lock.Expert(e.Key)
 	pinned, _ := locked.Skill(s.Name)
 	if pinned == nil || !pinned.Holds(s) {

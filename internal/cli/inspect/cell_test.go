@@ -10,6 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 const packaged = `
@@ -142,19 +145,19 @@ func TestImages(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	c, problems := expert.Parse(filepath.Join(dir, "perstack.toml"), []byte(head+packaged))
+	c, problems := manifest.Parse(filepath.Join(dir, "perstack.toml"), []byte(head+packaged))
 	if problems != nil {
 		t.Fatal(problems)
 	}
 	c.Path, c.Dir = filepath.Join(dir, "perstack.toml"), dir
-	lock := &expert.Lock{ConfigPath: "perstack.toml", Images: []expert.LockedImage{{Name: "node:24-bookworm-slim", Pinned: digest}}}
+	lock := &lockfile.Lock{ConfigPath: "perstack.toml", Images: []lockfile.Image{{Name: "node:24-bookworm-slim", Pinned: digest}}}
 	if err := lock.Write(c.LockFile()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(c.LockFile()); err != nil {
 		t.Fatal(err)
 	}
-	text = newCard(c, c.Experts[0], expert.Env{}, "").text()
+	text = newCard(c, c.Experts[0], env.Env{}, "").text()
 	if !strings.Contains(text, "the image "+digest+", nothing is fetched\n") || strings.Contains(text, "bookworm-slim is not pinned") {
 		t.Errorf("pinned:\n%s", text)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // The severities of findings.
@@ -37,7 +38,7 @@ func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
 	if s.Type == expert.StdioSkill && len(s.RequiredEnv) > 0 && len(s.AllowedDomains) == 0 && card.Cell == nil {
 		about(warning, "gets "+strings.Join(s.RequiredEnv, ", ")+" and may reach any host", "name the hosts that it needs in allowedDomains")
 	}
-	if keys := s.ProviderKeys(); len(keys) > 0 {
+	if keys := manifest.ProviderKeys(s); len(keys) > 0 {
 		about(warning, "gets "+strings.Join(keys, ", ")+", which is the key of a provider", "give it a key of its own under another name")
 	}
 	if card.Package == nil && startsPackages(s.Command) {
@@ -88,7 +89,7 @@ func startsPackages(command string) bool {
 // laterNotes repeats what this version does not do although the file says so: whoever
 // reads allowedDomains on the card must know whether somebody holds the skill to it.
 func (b *builder) laterNotes(e *expert.Expert) {
-	for _, p := range b.config.UnsupportedBy([]*expert.Expert{e}, expert.Flags{}) {
+	for _, p := range b.config.UnsupportedBy([]*expert.Expert{e}, manifest.Flags{}) {
 		severity := warning
 		if p.Warning {
 			severity = note

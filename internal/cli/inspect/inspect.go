@@ -19,6 +19,8 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -98,16 +100,16 @@ func run(_ context.Context, opts *Options) error {
 	if !ok {
 		return host.Usagef("expert %q not found in %s; it has: %s", opts.Expert, config.Path, names(config))
 	}
-	env, envErr := expert.LoadEnv(h.Environ, expert.EnvFiles(h.Dir, h.Home, opts.EnvPath, config))
+	variables, envErr := env.Load(h.Environ, manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config))
 	if envErr != nil {
 		// The card is about the Expert. What is missing here is shown as not set.
 		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(envErr.Error()))
-		if env, err = expert.LoadEnv(h.Environ, nil); err != nil {
+		if variables, err = env.Load(h.Environ, nil); err != nil {
 			return err
 		}
 	}
-	h.HideProject(config, env) // a key may stand in a command line of the file
-	card := newCard(config, e, env, opts.Config)
+	h.HideProject(config, variables) // a key may stand in a command line of the file
+	card := newCard(config, e, variables, opts.Config)
 	var text string
 	if opts.JSON {
 		text, err = card.json()
@@ -121,7 +123,7 @@ func run(_ context.Context, opts *Options) error {
 	return err
 }
 
-func names(c *expert.Config) string {
+func names(c *manifest.Config) string {
 	var keys []string
 	for _, e := range c.Experts {
 		keys = append(keys, e.Key)

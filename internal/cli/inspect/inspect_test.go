@@ -11,8 +11,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -138,7 +139,7 @@ func (p *project) write(name, text string) {
 // hidden text for far.
 func (p *project) lock() {
 	p.t.Helper()
-	c, problems, err := expert.Load(filepath.Join(p.dir, "perstack.toml"))
+	c, problems, err := manifest.Load(filepath.Join(p.dir, "perstack.toml"))
 	if err != nil || problems.Err() != nil {
 		p.t.Fatal(err, problems)
 	}
@@ -149,19 +150,19 @@ func (p *project) lock() {
 		},
 		"far": {`{"name":"say","inputSchema":{"properties":{"a":{"description":"it \u200bhides\u001b[2J"}}}}`},
 	}
-	l := &expert.Lock{ConfigPath: "perstack.toml", GeneratedAt: 1_767_000_000_000}
+	l := &lockfile.Lock{ConfigPath: "perstack.toml", GeneratedAt: 1_767_000_000_000}
 	for _, e := range c.Experts {
-		locked := &expert.LockedExpert{Key: e.Key, Name: e.Name, Version: e.Version, Instruction: e.Instruction, Definition: e.Digest(), Delegates: e.Delegates}
+		locked := &lockfile.Expert{Key: e.Key, Name: e.Name, Version: e.Version, Instruction: e.Instruction, Definition: e.Digest(), Delegates: e.Delegates}
 		for _, s := range e.Servers() {
-			entry := &expert.LockedSkill{Name: s.Name, Digest: s.Connection()}
+			entry := &lockfile.Skill{Name: s.Name, Digest: s.Connection()}
 			switch want, ok := s.Package(); {
 			case ok && want.Manager == "npx":
-				entry.Package = &expert.LockedPackage{Manager: "npx", Name: want.Name, Version: "1.2.3", Integrity: "sha512-abc", Tree: "{}"}
+				entry.Package = &lockfile.Package{Manager: "npx", Name: want.Name, Version: "1.2.3", Integrity: "sha512-abc", Tree: "{}"}
 			case ok:
-				entry.Package = &expert.LockedPackage{Manager: want.Manager, Name: want.Name}
+				entry.Package = &lockfile.Package{Manager: want.Manager, Name: want.Name}
 			}
 			for _, definition := range tools[s.Name] {
-				tool, err := expert.LockTool([]byte(definition))
+				tool, err := lockfile.ParseTool([]byte(definition))
 				if err != nil {
 					p.t.Fatal(err)
 				}

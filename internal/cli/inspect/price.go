@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -56,7 +57,7 @@ func (b *builder) findPrice(closure []*expert.Expert) {
 	}
 }
 
-func limitsCost(c *expert.Config, closure []*expert.Expert) bool {
+func limitsCost(c *manifest.Config, closure []*expert.Expert) bool {
 	for _, e := range closure {
 		if e.MaxCost > 0 {
 			return true

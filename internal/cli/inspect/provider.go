@@ -7,17 +7,19 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/model"
 )
 
 // provider puts together who is asked, and where.
 func (b *builder) provider() Provider {
-	name := cmp.Or(b.config.Provider.Name, expert.DefaultProvider)
+	name := cmp.Or(b.config.Provider.Name, model.DefaultProvider)
 	setting := b.config.Provider.Setting
 	p := Provider{
-		Name: name, Model: cmp.Or(b.config.Model, expert.DefaultModel(name)), BaseURL: address(setting.BaseURL),
+		Name: name, Model: cmp.Or(b.config.Model, model.DefaultModel(name)), BaseURL: address(setting.BaseURL),
 		Headers: list(slices.Sorted(maps.Keys(setting.Headers))),
-		Keys:    b.variables(expert.ProviderKeyEnv(name)),
+		Keys:    b.variables(model.ProviderKeyEnv(name)),
 
 		ExtraBody: slices.Sorted(maps.Keys(setting.ExtraBody)),
 		Resource:  setting.ResourceName,
@@ -74,7 +76,7 @@ func (b *builder) findRefused(e *expert.Expert) {
 }
 
 // models is what the file says of models.
-func models(c *expert.Config) (all []Model) {
+func models(c *manifest.Config) (all []Model) {
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
 		m := c.Models[name]
 		all = append(all, Model{name, m.ContextWindow, m.MaxOutputTokens, m.Reasoning, m.Efforts, m.Images, m.PDF})

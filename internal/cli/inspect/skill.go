@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -77,7 +78,7 @@ func command(s *expert.Skill) []string {
 	return words
 }
 
-func packageOf(s *expert.Skill, pinned *expert.LockedSkill) *Package {
+func packageOf(s *expert.Skill, pinned *lockfile.Skill) *Package {
 	wanted, ok := s.Package()
 	if !ok {
 		return nil
@@ -90,7 +91,7 @@ func packageOf(s *expert.Skill, pinned *expert.LockedSkill) *Package {
 	return p
 }
 
-func (b *builder) lockedTools(e *expert.Expert, s *expert.Skill, pinned *expert.LockedSkill, card *Skill) {
+func (b *builder) lockedTools(e *expert.Expert, s *expert.Skill, pinned *lockfile.Skill, card *Skill) {
 	filter := skill.Filter{Pick: s.Pick, Omit: s.Omit}
 	for _, t := range pinned.Tools {
 		if !filter.Allows(t.Name) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // Walls are what stands around a run with the runtime docker: as the file says, or the
@@ -43,7 +44,7 @@ type Image struct {
 }
 
 // walls returns those of the file; nil where another runtime is in use.
-func walls(c *expert.Config) *Walls {
+func walls(c *manifest.Config) *Walls {
 	if c.Runtime != expert.DockerRuntime {
 		return nil
 	}
@@ -63,7 +64,7 @@ func (w *Walls) line() string {
 		return ""
 	}
 	words := []string{
-		"a container of " + expert.FormatBytes(w.Memory),
+		"a container of " + manifest.FormatBytes(w.Memory),
 		strconv.FormatFloat(w.CPUs, 'f', -1, 64) + " processors",
 		strconv.Itoa(w.PIDs) + " processes",
 		"at most " + (time.Duration(w.TotalTimeoutMS) * time.Millisecond).String(),

@@ -5,16 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 func cardOf(t *testing.T, text string) *Card {
 	t.Helper()
-	c, problems := expert.Parse(filepath.Join(t.TempDir(), "perstack.toml"), []byte(text))
+	c, problems := manifest.Parse(filepath.Join(t.TempDir(), "perstack.toml"), []byte(text))
 	if problems != nil {
 		t.Fatal(problems)
 	}
-	return newCard(c, c.Experts[0], expert.Env{}, "")
+	return newCard(c, c.Experts[0], env.Env{}, "")
 }
 
 const walled = `

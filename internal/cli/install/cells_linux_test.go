@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/testkit"
@@ -33,7 +34,7 @@ func TestSandbox(t *testing.T) {
 			b := newBench(t, c.file)
 			var mu sync.Mutex
 			locked := map[string]bool{}
-			opts := &Options{Host: b.host, Sandbox: c.sandbox, Discover: func(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skills.Surroundings, note func(string)) (*expert.LockedSkill, error) {
+			opts := &Options{Host: b.host, Sandbox: c.sandbox, Discover: func(ctx context.Context, s *expert.Skill, pinned *lockfile.Package, around skills.Surroundings, note func(string)) (*lockfile.Skill, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if around.Cells.Lock(s) {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/skills"
@@ -120,7 +120,7 @@ func (p *project) ask(ctx context.Context, s *server, around skills.Surroundings
 }
 
 // refuseSecrets keeps what a server was given out of a file that is going to be committed.
-func (p *project) refuseSecrets(found *expert.LockedSkill) error {
+func (p *project) refuseSecrets(found *lockfile.Skill) error {
 	for _, t := range found.Tools {
 		if text := string(t.Definition); p.opts.Host.Secrets.Redact(text) != text {
 			return fmt.Errorf("skill %q: the definition of its tool %q holds a secret that the server was given; it cannot be written to the lockfile", found.Name, t.Name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -29,8 +30,8 @@ func (p *project) showDifferences(s *server) {
 // packageDifference compares what a skill was started from with what it is started from
 // now. A version that has other content than before is worth a louder word: registries
 // promise that this cannot be.
-func packageDifference(before, now *expert.LockedPackage) []string {
-	name := func(p *expert.LockedPackage) string {
+func packageDifference(before, now *lockfile.Package) []string {
+	name := func(p *lockfile.Package) string {
 		if p == nil {
 			return "no package"
 		}

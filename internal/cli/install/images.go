@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 )
 
@@ -21,13 +23,13 @@ type pinner struct {
 // started: nobody should run strangers' programs for a lockfile that cannot be written.
 // What was pinned before stays, unless everything is asked anew. A file that names the
 // content itself needs nothing.
-func (p *project) pinner(ctx context.Context, old *expert.Lock) (*pinner, error) {
+func (p *project) pinner(ctx context.Context, old *lockfile.Lock) (*pinner, error) {
 	by := &pinner{ask: p.opts.Pin, close: func() error { return nil }}
 	if p.config.Runtime != expert.DockerRuntime {
 		return by, nil
 	}
 	for _, name := range p.config.Images() {
-		if _, ok := old.Image(name); !expert.ImagePinned(name) && (!ok || p.opts.Update) {
+		if _, ok := old.Image(name); !manifest.ImagePinned(name) && (!ok || p.opts.Update) {
 			by.unknown = append(by.unknown, name)
 		}
 	}
@@ -43,7 +45,7 @@ func (p *project) pinner(ctx context.Context, old *expert.Lock) (*pinner, error)
 }
 
 // pinImages puts the pins into the lockfile.
-func (p *project) pinImages(ctx context.Context, by *pinner, lock, old *expert.Lock) error {
+func (p *project) pinImages(ctx context.Context, by *pinner, lock, old *lockfile.Lock) error {
 	if old != nil {
 		// With the other runtime too: they are of a run with --runtime docker, and nothing
 		// has said that they are wrong.
@@ -63,13 +65,13 @@ func (p *project) pinImages(ctx context.Context, by *pinner, lock, old *expert.L
 		if before, ok := old.Image(name); ok && before != pinned {
 			p.say("  %s: ~ image: was %s", name, before)
 		}
-		lock.Images = append(lock.Images, expert.LockedImage{Name: name, Pinned: pinned})
+		lock.Images = append(lock.Images, lockfile.Image{Name: name, Pinned: pinned})
 	}
 	return nil
 }
 
 // stillNamed are the pins of images that the file names, or that hold by default.
-func stillNamed(c *expert.Config, all []expert.LockedImage) (kept []expert.LockedImage) {
+func stillNamed(c *manifest.Config, all []lockfile.Image) (kept []lockfile.Image) {
 	for _, name := range c.Images() {
 		for _, i := range all {
 			if i.Name == name {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/skills"
 )
@@ -24,7 +25,7 @@ import (
 type Options struct {
 	Host *host.Host
 	// Discover asks a skill what it offers; nil means [skills.Discover].
-	Discover func(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skills.Surroundings, note func(string)) (*expert.LockedSkill, error)
+	Discover func(ctx context.Context, s *expert.Skill, pinned *lockfile.Package, around skills.Surroundings, note func(string)) (*lockfile.Skill, error)
 	// Pin says which image a name stands for; nil asks the container engine.
 	Pin func(ctx context.Context, name string, from docker.Sources) (string, error)
 
@@ -159,7 +160,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 // check compares without starting anything. All that can be wrong with the lockfile is
 // the answer no; what is wrong with perstack.toml was reported before.
 func (p *project) check() error {
-	lock, err := p.config.ReadLock()
+	lock, err := lockfile.Read(p.config)
 	var found error
 	switch {
 	case err != nil:

@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
@@ -124,7 +125,7 @@ func (b *bench) lock() string {
 	return string(data)
 }
 
-func (b *bench) discover(ctx context.Context, s *expert.Skill, pinned *expert.LockedPackage, around skills.Surroundings, note func(string)) (*expert.LockedSkill, error) {
+func (b *bench) discover(ctx context.Context, s *expert.Skill, pinned *lockfile.Package, around skills.Surroundings, note func(string)) (*lockfile.Skill, error) {
 	b.mu.Lock()
 	b.asked = append(b.asked, s.Name)
 	b.mu.Unlock()
@@ -134,17 +135,17 @@ func (b *bench) discover(ctx context.Context, s *expert.Skill, pinned *expert.Lo
 	if err := errors.Join(ctx.Err(), b.fail[s.Name]); err != nil {
 		return nil, err
 	}
-	found := &expert.LockedSkill{Name: s.Name, Digest: s.Connection()}
+	found := &lockfile.Skill{Name: s.Name, Digest: s.Connection()}
 	if p, ok := s.Package(); ok {
 		note("fetching " + p.Spec())
-		found.Package = &expert.LockedPackage{Manager: p.Manager, Name: p.Name, Version: b.version, Integrity: "sha512-" + b.version, Tree: "{}"}
+		found.Package = &lockfile.Package{Manager: p.Manager, Name: p.Name, Version: b.version, Integrity: "sha512-" + b.version, Tree: "{}"}
 	}
 	if s.Name == "files" && b.says != "" {
 		note(b.says)
 	}
 	around.Report(event.SkillStarting{SkillName: s.Name, Command: s.Command, Args: s.Args})
 	for _, definition := range b.tools[s.Name] {
-		tool, err := expert.LockTool([]byte(definition))
+		tool, err := lockfile.ParseTool([]byte(definition))
 		if err != nil {
 			return nil, err
 		}
@@ -271,7 +272,7 @@ func TestUpdateShowsDifferences(t *testing.T) {
 	if strings.Contains(out, "\u200b") {
 		t.Errorf("a hidden character is printed: %q", out)
 	}
-	lock, err := expert.ReadLock(filepath.Join(b.host.Dir, "perstack.lock"))
+	lock, err := lockfile.ReadFile(filepath.Join(b.host.Dir, "perstack.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,10 +286,10 @@ func TestUpdateShowsDifferences(t *testing.T) {
 
 // A version that has other content than before is said loudly.
 func TestPackageDifference(t *testing.T) {
-	p := func(version, integrity, tree string) *expert.LockedPackage {
-		return &expert.LockedPackage{Name: "x", Version: version, Integrity: integrity, Tree: tree}
+	p := func(version, integrity, tree string) *lockfile.Package {
+		return &lockfile.Package{Name: "x", Version: version, Integrity: integrity, Tree: tree}
 	}
-	for want, pair := range map[string][2]*expert.LockedPackage{
+	for want, pair := range map[string][2]*lockfile.Package{
 		"[]":                           {p("1", "a", "t"), p("1", "a", "t")},
 		"[~ package: was x@1, is x@2]": {p("1", "a", "t"), p("2", "b", "t")},
 		"[~ package: x@1 has OTHER CONTENT than before: was a, is b]":                   {p("1", "a", "t"), p("1", "b", "t")},

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // A plan says which servers are asked and which entries are kept.
@@ -17,10 +19,10 @@ type plan struct {
 type server struct {
 	skill    *expert.Skill // the first that uses it
 	users    []user
-	declared []*expert.Skill     // of each user
-	before   *expert.LockedSkill // what the old lock has about the first user; nil if nothing
-	found    *expert.LockedSkill // nil until it is known
-	kept     bool                // found is from the old lock
+	declared []*expert.Skill // of each user
+	before   *lockfile.Skill // what the old lock has about the first user; nil if nothing
+	found    *lockfile.Skill // nil until it is known
+	kept     bool            // found is from the old lock
 }
 
 // A user is a skill of an Expert.
@@ -29,7 +31,7 @@ type user struct{ expert, skill string }
 func (u user) String() string { return fmt.Sprintf("%s (%s)", u.skill, u.expert) }
 
 // newPlan takes from the old lock what still holds, unless everything is to be asked anew.
-func newPlan(c *expert.Config, old *expert.Lock, update bool) *plan {
+func newPlan(c *manifest.Config, old *lockfile.Lock, update bool) *plan {
 	p := &plan{}
 	known := map[string]*server{}
 	for _, e := range c.Experts {
@@ -72,8 +74,8 @@ func (p *plan) missingEnv(get func(string) string) expert.VariableProblems {
 }
 
 // lock puts together what was found. Each skill gets an entry of its own.
-func (p *plan) lock(c *expert.Config) *expert.Lock {
-	found := map[user]*expert.LockedSkill{}
+func (p *plan) lock(c *manifest.Config) *lockfile.Lock {
+	found := map[user]*lockfile.Skill{}
 	for _, s := range p.servers {
 		for _, u := range s.users {
 			entry := *s.found
@@ -81,9 +83,9 @@ func (p *plan) lock(c *expert.Config) *expert.Lock {
 			found[u] = &entry
 		}
 	}
-	l := &expert.Lock{Path: c.LockFile(), ConfigPath: filepath.Base(c.Path)}
+	l := &lockfile.Lock{Path: c.LockFile(), ConfigPath: filepath.Base(c.Path)}
 	for _, e := range c.Experts {
-		locked := &expert.LockedExpert{
+		locked := &lockfile.Expert{
 			Key: e.Key, Name: e.Name, Version: e.Version, Description: e.Description, Instruction: e.Instruction,
 			Definition: e.Digest(), Delegates: e.Delegates, Tags: e.Tags,
 			ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,

@@ -11,14 +11,17 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // A project is the file that is installed, with the environment of its skills.
 type project struct {
 	opts   *Options
-	config *expert.Config
-	env    expert.Env
+	config *manifest.Config
+	env    env.Env
 	docker bool // a flag chose that runtime, and the file does not
 
 	mu sync.Mutex // one line of progress at a time
@@ -36,7 +39,7 @@ func load(opts *Options) (*project, error) {
 	if opts.Check {
 		return p, nil // no skill is started, so none needs a variable
 	}
-	p.env, err = expert.LoadEnv(h.Environ, expert.EnvFiles(h.Dir, h.Home, opts.EnvPath, config))
+	p.env, err = env.Load(h.Environ, manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config))
 	if err != nil {
 		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
@@ -47,9 +50,9 @@ func load(opts *Options) (*project, error) {
 // oldLock is the lockfile that is there; nil if there is none. A broken one is mended by
 // writing it anew, and the user is told: nothing of it is kept. One that holds for
 // somebody else is an error: it is not ours to replace.
-func (p *project) oldLock() (*expert.Lock, error) {
-	old, err := p.config.ReadLock()
-	var kept *expert.KeptLockError
+func (p *project) oldLock() (*lockfile.Lock, error) {
+	old, err := lockfile.Read(p.config)
+	var kept *lockfile.KeptError
 	switch {
 	case errors.As(err, &kept):
 		return nil, &host.ExitError{Code: host.ExitUsage, Err: fmt.Errorf("%w, or delete it to install anew", err)}
@@ -64,7 +67,7 @@ func (p *project) oldLock() (*expert.Lock, error) {
 
 // isOfOther reports whether a lockfile was made from another file that is still there, as
 // can be where letter case does not count, or if a file is not called .toml.
-func (p *project) isOfOther(old *expert.Lock) bool {
+func (p *project) isOfOther(old *lockfile.Lock) bool {
 	other, err := os.Stat(filepath.Join(p.config.Dir, filepath.Base(old.ConfigPath)))
 	if err != nil {
 		return false

@@ -6,6 +6,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
 // noteMissing names the delegates that nobody can pin: those that the file does not have.
@@ -55,10 +56,10 @@ func (p *project) warnUnknown(s *server) {
 }
 
 // warnCollisions names the tools that would keep an Expert from starting.
-func (p *project) warnCollisions(lock *expert.Lock) {
+func (p *project) warnCollisions(lock *lockfile.Lock) {
 	for _, e := range p.config.Experts {
 		locked, _ := lock.Expert(e.Key)
-		for _, err := range host.Collisions(e, func(k *expert.Skill) *expert.LockedSkill {
+		for _, err := range host.Collisions(e, func(k *expert.Skill) *lockfile.Skill {
 			pinned, _ := locked.Skill(k.Name)
 			return pinned
 		}) {

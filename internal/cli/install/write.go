@@ -3,12 +3,12 @@ package install
 import (
 	"bytes"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
 // write puts the lockfile in its place. One that says the same as before keeps its time,
 // so that installing twice changes nothing.
-func (p *project) write(lock, old *expert.Lock) error {
+func (p *project) write(lock, old *lockfile.Lock) error {
 	if old != nil {
 		lock.GeneratedAt = old.GeneratedAt
 		if bytes.Equal(lock.Encode(), old.Encode()) {

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // rules are where the tools work and what is kept from them: the same as in a run.
@@ -35,9 +36,9 @@ func loadRules(o *Options) (rules, error) {
 	if r.maxBytes == 0 && project.Config != nil && project.Config.MaxWorkspaceBytes != nil {
 		r.maxBytes = *project.Config.MaxWorkspaceBytes
 	}
-	envFiles := expert.EnvFiles(h.Dir, h.Home, o.EnvPath, nil)
+	envFiles := manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, nil)
 	for _, f := range project.EnvFiles {
-		if !slices.ContainsFunc(envFiles, func(other expert.EnvFile) bool { return other.Path == f.Path }) {
+		if !slices.ContainsFunc(envFiles, func(other env.File) bool { return other.Path == f.Path }) {
 			envFiles = append(envFiles, f)
 		}
 	}
@@ -53,7 +54,7 @@ func loadRules(o *Options) (rules, error) {
 	if o.TokenFile != "" {
 		r.protected = append(r.protected, h.Path(o.TokenFile))
 	}
-	env, err := expert.LoadEnv(h.Environ, envFiles)
+	env, err := env.Load(h.Environ, envFiles)
 	if err != nil {
 		return rules{}, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}

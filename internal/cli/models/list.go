@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -55,13 +55,13 @@ type longPrice struct {
 
 // newList puts the catalogue and the file together. In a list of all providers, those who
 // have the models of another are left out.
-func newList(c *expert.Config, provider string) *list {
+func newList(c *manifest.Config, provider string) *list {
 	l := &list{Format: 1, Date: model.PricesDate(), Models: []entry{}, provider: provider}
 	known := model.All()
 	if provider != "" {
 		known = model.Of(provider)
 	}
-	for _, name := range expert.Providers() {
+	for _, name := range model.Providers() {
 		if provider != "" && name != provider {
 			continue
 		}
@@ -72,9 +72,9 @@ func newList(c *expert.Config, provider string) *list {
 
 // add lists the models of one provider: those of the catalogue, then those that only the
 // file has, which belong to the provider of the file.
-func (l *list) add(c *expert.Config, provider string, known []model.Entry) {
-	mine := cmp.Or(c.Provider.Name, expert.DefaultProvider) == provider
-	standard := expert.DefaultModel(provider)
+func (l *list) add(c *manifest.Config, provider string, known []model.Entry) {
+	mine := cmp.Or(c.Provider.Name, model.DefaultProvider) == provider
+	standard := model.DefaultModel(provider)
 	if mine {
 		standard = cmp.Or(c.Model, standard)
 		for _, id := range slices.Sorted(maps.Keys(names(c))) {
@@ -96,7 +96,7 @@ func (l *list) add(c *expert.Config, provider string, known []model.Entry) {
 }
 
 // names are the models that the file says something of.
-func names(c *expert.Config) map[string]bool {
+func names(c *manifest.Config) map[string]bool {
 	all := map[string]bool{}
 	for id := range c.Models {
 		all[id] = true
@@ -107,7 +107,7 @@ func names(c *expert.Config) map[string]bool {
 	return all
 }
 
-func newEntry(e model.Entry, c *expert.Config, standard bool) entry {
+func newEntry(e model.Entry, c *manifest.Config, standard bool) entry {
 	known := e.Known.With(c.Models[e.ID])
 	if p, ok := c.Prices[e.ID]; ok {
 		e.Price = &p

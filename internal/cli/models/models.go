@@ -11,9 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/model"
 )
 
 // Options are what the command works with.
@@ -70,7 +71,7 @@ it and is marked.`,
 
 func run(_ context.Context, opts *Options) error {
 	if opts.Provider != "" {
-		if err := expert.CheckProvider(opts.Provider); err != nil {
+		if err := model.CheckProvider(opts.Provider); err != nil {
 			return &host.ExitError{Code: host.ExitUsage, Err: err}
 		}
 		if opts.Provider == "replay" {
@@ -89,9 +90,9 @@ func run(_ context.Context, opts *Options) error {
 }
 
 // config is perstack.toml. The list is worth reading without one.
-func (o *Options) config() (*expert.Config, error) {
-	if _, err := expert.Locate(o.Host.Dir, o.Config); errors.Is(err, expert.ErrNotFound) {
-		return &expert.Config{}, nil
+func (o *Options) config() (*manifest.Config, error) {
+	if _, err := manifest.Locate(o.Host.Dir, o.Config); errors.Is(err, manifest.ErrNotFound) {
+		return &manifest.Config{}, nil
 	}
 	return o.Host.LoadConfig(o.Config)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/model"
 )
@@ -51,7 +51,7 @@ func listed(t *testing.T, text string, opts Options) (stdout string, err error) 
 	t.Helper()
 	dir := t.TempDir()
 	if text != "" {
-		if err := os.WriteFile(filepath.Join(dir, expert.FileName), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, manifest.FileName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,12 +106,12 @@ func TestAllAreListed(t *testing.T) {
 			t.Errorf("%s %s is there %d times", e.Provider, e.ID, strings.Count(all, "  "+e.ID+" "))
 		}
 	}
-	for _, provider := range expert.Providers() {
+	for _, provider := range model.Providers() {
 		if provider == "replay" {
 			continue
 		}
 		out, err := listed(t, "", Options{Provider: provider})
-		want := expert.DefaultModel(provider)
+		want := model.DefaultModel(provider)
 		if err != nil || !strings.Contains(out, "\n"+provider+"\n") || want != "" && !strings.Contains(out, "  "+want+" * ") {
 			t.Errorf("%s: %v\n%s", provider, err, out)
 		}
@@ -199,7 +199,7 @@ func TestHostileNames(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	cmd := New(&host.Host{}, nil)
 	offers, directive := cmd.ValidArgsFunction(cmd, nil, "")
-	if len(offers) != len(expert.Providers())-1 || directive != cobra.ShellCompDirectiveNoFileComp {
+	if len(offers) != len(model.Providers())-1 || directive != cobra.ShellCompDirectiveNoFileComp {
 		t.Errorf("%q", offers)
 	}
 	if offers, _ := cmd.ValidArgsFunction(cmd, []string{"openai"}, ""); offers != nil {

@@ -11,8 +11,10 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -53,10 +55,10 @@ func recordedAuthor(ctx context.Context, o *Options, s store.Store, t target) (a
 func (s *setup) chooseModel(before author) error {
 	o, c := s.opts, s.config
 	kept := before
-	if !slices.Contains(expert.Providers(), kept.provider) {
+	if !slices.Contains(model.Providers(), kept.provider) {
 		kept = author{}
 	}
-	s.provider = cmp.Or(o.Provider, c.Provider.Name, kept.provider, expert.DefaultProvider)
+	s.provider = cmp.Or(o.Provider, c.Provider.Name, kept.provider, model.DefaultProvider)
 	if s.provider != kept.provider {
 		kept.model = "" // it is another provider's
 	}
@@ -64,12 +66,12 @@ func (s *setup) chooseModel(before author) error {
 	if kept.model != "" && c.Provider.Name == "" && !providers.Fits(s.provider, said) {
 		said = "" // the file means the model for the usual provider
 	}
-	s.modelName = cmp.Or(o.Model, said, kept.model, expert.DefaultModel(s.provider))
+	s.modelName = cmp.Or(o.Model, said, kept.model, model.DefaultModel(s.provider))
 	if s.provider == "replay" {
 		if o.Model != "" {
 			return host.Usagef("--model does not go with the provider replay: a cassette has no models to choose from")
 		}
-		s.modelName = expert.DefaultModel(s.provider) // a cassette has no models to choose from
+		s.modelName = model.DefaultModel(s.provider) // a cassette has no models to choose from
 	}
 	if before.provider != "" && before.provider != s.provider {
 		fmt.Fprintf(o.Host.Stderr, "perstack: the conversation goes on with %s, it was held with %s\n", s.provider, terminal.CleanLine(before.provider))
@@ -105,7 +107,7 @@ func (s *setup) keepWalls(before author) error {
 	}
 	var told []string
 	if had.BaseImage != "" && o.BaseImage == "" && file.BaseImage == "" {
-		if message, hint := expert.ImageReference(had.BaseImage); message != "" {
+		if message, hint := manifest.ImageReference(had.BaseImage); message != "" {
 			return host.Usagef("the base image that the job had: %s; %s, and give it with --base-image", message, hint)
 		}
 		s.kept.BaseImage = had.BaseImage

@@ -11,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // A job keeps who thinks for it, unless a flag or the file says otherwise; then the user
@@ -37,7 +38,7 @@ func TestChooseModel(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		s := &setup{opts: &Options{Host: &host.Host{Stderr: &stderr}, Provider: c.flags.provider, Model: c.flags.model},
-			config: &expert.Config{Provider: expert.Provider{Name: c.file.provider}, Model: c.file.model}}
+			config: &manifest.Config{Provider: expert.Provider{Name: c.file.provider}, Model: c.file.model}}
 		if err := s.chooseModel(c.before); err != nil {
 			t.Fatal(err)
 		}
@@ -51,11 +52,11 @@ func TestChooseModel(t *testing.T) {
 	}
 	// A name that no provider has may be an attack on the terminal, and is not used.
 	var stderr bytes.Buffer
-	s := &setup{opts: &Options{Host: &host.Host{Stderr: &stderr}}, config: &expert.Config{}}
+	s := &setup{opts: &Options{Host: &host.Host{Stderr: &stderr}}, config: &manifest.Config{}}
 	if err := s.chooseModel(author{provider: "ev\x1bil", model: "m"}); err != nil || s.provider != "anthropic" || s.modelName != "claude-sonnet-4-5" || bytes.ContainsRune(stderr.Bytes(), 0x1b) || stderr.Len() == 0 {
 		t.Errorf("%v, %s %s, %q", err, s.provider, s.modelName, stderr.String())
 	}
-	s = &setup{opts: &Options{Host: &host.Host{Stderr: &stderr}, Model: "m"}, config: &expert.Config{}}
+	s = &setup{opts: &Options{Host: &host.Host{Stderr: &stderr}, Model: "m"}, config: &manifest.Config{}}
 	if err := s.chooseModel(author{provider: "replay", model: "replay"}); host.ExitCode(err) != host.ExitUsage {
 		t.Errorf("%v", err)
 	}
@@ -80,7 +81,7 @@ func TestChooseRuntime(t *testing.T) {
 		"a stranger's journal":   {before: "ev\x1bil", want: "local"},
 	} {
 		var stderr bytes.Buffer
-		s := &setup{opts: &Options{Host: &host.Host{Stderr: &stderr}, Runtime: c.flag}, config: &expert.Config{Runtime: c.file}}
+		s := &setup{opts: &Options{Host: &host.Host{Stderr: &stderr}, Runtime: c.flag}, config: &manifest.Config{Runtime: c.file}}
 		s.chooseRuntime(author{runtime: c.before})
 		if s.runtime != c.want || (stderr.Len() > 0) != c.told {
 			t.Errorf("%s: %s, told %q", name, s.runtime, stderr.String())
@@ -127,7 +128,7 @@ func TestKeepWalls(t *testing.T) {
 			}
 			var stderr bytes.Buffer
 			o.Host = &host.Host{Stderr: &stderr, Environ: environ}
-			s := &setup{opts: o, config: &expert.Config{Docker: c.file}}
+			s := &setup{opts: o, config: &manifest.Config{Docker: c.file}}
 			before := author{provider: "anthropic", runtime: "docker", walls: &c.had}
 			err = s.remember(event.Job{}, before)
 			if c.err != "" {
@@ -159,7 +160,7 @@ func TestKeepWalls(t *testing.T) {
 		})
 	}
 	// One that was not behind a wall had none, whatever its journal says.
-	s := &setup{opts: &Options{Host: &host.Host{}, Runtime: "docker"}, config: &expert.Config{}}
+	s := &setup{opts: &Options{Host: &host.Host{}, Runtime: "docker"}, config: &manifest.Config{}}
 	if err := s.remember(event.Job{}, author{runtime: "local", walls: &had}); err != nil || s.chosen() != nil {
 		t.Errorf("%+v, %v", s.chosen(), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 const celled = `
@@ -26,7 +27,7 @@ command = "x"
 
 func cellSetup(t *testing.T, text string, o *Options) (*setup, *strings.Builder) {
 	t.Helper()
-	c, problems := expert.Parse(filepath.Join(t.TempDir(), "perstack.toml"), []byte(text))
+	c, problems := manifest.Parse(filepath.Join(t.TempDir(), "perstack.toml"), []byte(text))
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}

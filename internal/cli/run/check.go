@@ -7,6 +7,9 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -39,7 +42,7 @@ func (o *Options) check() error {
 		return host.Usagef("--runtime %q cannot be used; use local or docker", o.Runtime)
 	}
 	if o.BaseImage != "" {
-		if message, hint := expert.ImageReference(o.BaseImage); message != "" {
+		if message, hint := manifest.ImageReference(o.BaseImage); message != "" {
 			return host.Usagef("--base-image: %s; %s", message, hint)
 		}
 	}
@@ -106,11 +109,11 @@ func (o *Options) checkHanded(names []string, provider string) error {
 			return host.Usagef("--env takes the name of a variable alone, and its value from your environment; write --env %s", before)
 		case !isVariable(name):
 			return host.Usagef("--env number %d is not the name of a variable; write --env NAME, without $ and value", i+1)
-		case expert.ProtectedEnv(name):
+		case env.Protected(name):
 			return host.Usagef("--env %s: the variable is protected, since the runtime sets it; leave it out", name)
 		case strings.HasPrefix(upper, "PERSTACK_"):
 			return host.Usagef("--env %s: the variable belongs to perstack itself, and commands cannot have it; leave it out", name)
-		case slices.Contains(expert.ProviderKeyEnv(provider), upper):
+		case slices.Contains(model.ProviderKeyEnv(provider), upper):
 			return host.Usagef("--env %s: the variable is the key of provider %s, and commands cannot have it; leave it out", name, provider)
 		case o.Host.Getenv(name) == "" && !seen[name]:
 			unset = append(unset, name)

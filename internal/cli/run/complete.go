@@ -7,6 +7,8 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/complete"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/model"
 )
 
 // completeExpert offers the Experts of perstack.toml for the first argument.
@@ -37,7 +39,7 @@ func (o *Options) completeEnv(*cobra.Command, []string, string) ([]cobra.Complet
 	var names []cobra.Completion
 	for _, entry := range o.Host.Environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if value != "" && isVariable(name) && !expert.ProtectedEnv(name) && !strings.HasPrefix(strings.ToUpper(name), "PERSTACK_") {
+		if value != "" && isVariable(name) && !env.Protected(name) && !strings.HasPrefix(strings.ToUpper(name), "PERSTACK_") {
 			names = append(names, name)
 		}
 	}
@@ -49,7 +51,7 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 	fixed := map[string][]cobra.Completion{
 		"output":   {outputJSON, outputText, outputProgress},
 		"events":   {eventsFull, eventsLean},
-		"provider": expert.Providers(),
+		"provider": model.Providers(),
 		"runtime":  {expert.DefaultRuntime, expert.DockerRuntime},
 		"proxy":    {expert.ProxyBuiltin, expert.ProxySquid},
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // This file has the values of the flags that limit something. Zero means that a flag was
@@ -91,7 +92,7 @@ func (s *span) String() string {
 
 // Set reads a time above 0 with its unit, as the file does.
 func (s *span) Set(text string) error {
-	d, err := expert.ParseDuration(text)
+	d, err := manifest.ParseDuration(text)
 	if err != nil {
 		// The reader of the file speaks of a key; here it is a flag.
 		return host.Usagef("%s", strings.Replace(err.Error(), "leave the key out for no limit", strings.TrimPrefix(noLimit, "; "), 1))

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // What a limit cannot be is refused with what it can be.
@@ -146,7 +147,7 @@ func TestPrice(t *testing.T) {
 
 // The prices of the file are stronger than those that are known.
 func TestKnownPrice(t *testing.T) {
-	s := &setup{opts: &Options{}, config: &expert.Config{}}
+	s := &setup{opts: &Options{}, config: &manifest.Config{}}
 	known, ok := s.priceOf("anthropic", "claude-sonnet-4-5")
 	if !ok || known.Input <= 0 || known.Output <= known.Input {
 		t.Fatalf("%+v, %v", known, ok)
@@ -267,7 +268,7 @@ func TestRecordedLimits(t *testing.T) {
 		"nonsense":     {job: event.Job{MaxSteps: -1, MaxTokens: -1, MaxCost: math.NaN(), MaxDuration: math.MinInt64}, want: expert.Limits{MaxSteps: 100}},
 		"out of range": {job: event.Job{MaxSteps: math.MaxInt, MaxTokens: math.MaxInt64, MaxCost: math.Inf(1), MaxDuration: math.MaxInt64}, want: expert.Limits{MaxSteps: math.MaxInt32, MaxTokens: expert.MostTokens, MaxCost: expert.MostCost, MaxDuration: expert.MostDuration}},
 	} {
-		s := &setup{opts: &Options{Limits: tt.flags}, config: &expert.Config{Limits: tt.file}}
+		s := &setup{opts: &Options{Limits: tt.flags}, config: &manifest.Config{Limits: tt.file}}
 		if err := s.remember(tt.job, author{}); err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +280,7 @@ func TestRecordedLimits(t *testing.T) {
 
 // A cost limit that the job brings needs a price like any other.
 func TestRecordedCostNeedsAPrice(t *testing.T) {
-	s := &setup{opts: &Options{Provider: "replay"}, config: &expert.Config{}}
+	s := &setup{opts: &Options{Provider: "replay"}, config: &manifest.Config{}}
 	if err := s.remember(event.Job{MaxCost: 0.03}, author{}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,12 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // A base URL or headers that stand with one provider must not meet the key of another.
 func TestSettingBelongsToItsProvider(t *testing.T) {
-	config := &expert.Config{Provider: expert.Provider{Name: "openai", Setting: expert.Setting{
+	config := &manifest.Config{Provider: expert.Provider{Name: "openai", Setting: expert.Setting{
 		BaseURL: "https://gateway.example", Headers: map[string]string{"X-Team": "a"},
 	}}}
 	for provider, want := range map[string]string{"openai": "https://gateway.example", "anthropic": ""} {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/model"
 )
 
 // The keys of all providers are hidden, whichever is used and wherever they come from.
@@ -24,8 +25,8 @@ func TestHideProviderKeys(t *testing.T) {
 	var environ []string
 	var file strings.Builder
 	want := map[string]string{}
-	for i, provider := range expert.Providers() {
-		for j, name := range expert.ProviderKeyEnv(provider) {
+	for i, provider := range model.Providers() {
+		for j, name := range model.ProviderKeyEnv(provider) {
 			if name == host.CredentialsVariable {
 				continue // it names a file
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
@@ -20,7 +21,7 @@ import (
 )
 
 // place returns what the Expert runs in: this process, or a container.
-func (s *setup) place(e *expert.Expert, lock *expert.Lock, history *file.Store) (runtimes.Runtime, error) {
+func (s *setup) place(e *expert.Expert, lock *lockfile.Lock, history *file.Store) (runtimes.Runtime, error) {
 	if s.runtime == expert.DockerRuntime {
 		return s.container(e, lock, history)
 	}
@@ -63,7 +64,7 @@ func (s *setup) protected() []string {
 
 // container returns the runtime behind a wall. Everything that would keep the Expert from
 // being reached, or from reaching its provider, is said here.
-func (s *setup) container(e *expert.Expert, lock *expert.Lock, history *file.Store) (runtimes.Runtime, error) {
+func (s *setup) container(e *expert.Expert, lock *lockfile.Lock, history *file.Store) (runtimes.Runtime, error) {
 	h := s.opts.Host
 	experts, _ := s.config.Closure(e)
 	choice, err := s.choice()

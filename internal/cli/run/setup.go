@@ -10,19 +10,21 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // A setup is what flags, perstack.toml and defaults add up to.
 type setup struct {
 	opts   *Options
-	config *expert.Config
+	config *manifest.Config
 
 	workspace string
 	runtime   string
 	provider  string
 	modelName string
-	env       expert.Env
+	env       env.Env
 	envFiles  []string
 
 	foreignRules []string // of another project that lies in the workspace
@@ -92,12 +94,12 @@ func choose(flag, file *int, otherwise int) int {
 // of a credentials file.
 func (s *setup) loadEnv() error {
 	h := s.opts.Host
-	files := expert.EnvFiles(h.Dir, h.Home, s.opts.EnvPath, s.config)
+	files := manifest.EnvFiles(h.Dir, h.Home, s.opts.EnvPath, s.config)
 	for _, f := range files {
 		s.envFiles = append(s.envFiles, f.Path)
 	}
 	var err error
-	if s.env, err = expert.LoadEnv(h.Environ, files); err != nil {
+	if s.env, err = env.Load(h.Environ, files); err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
 	for _, notice := range s.env.Notices() {
@@ -115,15 +117,15 @@ func (s *setup) loadEnv() error {
 // workspace, if that is not the one this run was started from. The run does not depend
 // on it: what is wrong there does not stop it.
 func (s *setup) keepProject() {
-	usual := filepath.Join(s.workspace, expert.FileName)
+	usual := filepath.Join(s.workspace, manifest.FileName)
 	if s.opts.Host.Dir == s.workspace && s.config.Path == usual {
 		return
 	}
 	project, err := s.opts.Host.Project(s.workspace)
 	if err == nil {
-		var env expert.Env
-		env, err = expert.LoadEnv(nil, project.EnvFiles)
-		for name, value := range env.InFiles() {
+		var theirs env.Env
+		theirs, err = env.Load(nil, project.EnvFiles)
+		for name, value := range theirs.InFiles() {
 			s.opts.Host.Secrets.AddIfRandom(name, value)
 		}
 	}
@@ -154,7 +156,7 @@ func (s *setup) expert(key string) (*expert.Expert, error) {
 	if !ok {
 		return nil, host.Usagef("expert %q not found in %s; it has: %s%s", key, s.config.Path, s.expertList(), s.nameFirst())
 	}
-	problems := s.config.Unsupported(e, expert.Flags{
+	problems := s.config.Unsupported(e, manifest.Flags{
 		Provider: s.provider, Runtime: s.runtime, BaseImage: s.walls().BaseImage, Sandbox: s.sandbox(),
 	})
 	for _, w := range problems.Warnings() {

@@ -5,19 +5,21 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // checkSkills reports what would keep the skills of an Expert, or of one that it can
 // delegate to, from starting: all of it, before anything is started. It returns the
 // lockfile; nil if there is none.
-func (s *setup) checkSkills(e *expert.Expert) (*expert.Lock, error) {
+func (s *setup) checkSkills(e *expert.Expert) (*lockfile.Lock, error) {
 	if err := s.checkEnv(e); err != nil {
 		return nil, err
 	}
 	s.tellBase(e)
 	s.tellKeys(e)
-	lock, err := s.config.ReadLock()
+	lock, err := lockfile.Read(s.config)
 	switch {
 	case err != nil:
 	case lock != nil:
@@ -66,7 +68,7 @@ func (s *setup) checkEnv(e *expert.Expert) error {
 	var problems expert.VariableProblems
 	experts, _ := s.config.Closure(e)
 	for _, e := range experts {
-		problems = append(problems, e.RefusedEnv(s.provider)...)
+		problems = append(problems, manifest.RefusedEnv(e, s.provider)...)
 		problems = append(problems, e.MissingEnv(s.env.Get)...)
 	}
 	if err := problems.Err(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // dirty is what a stranger would like to send to a terminal: it clears the screen, sets
@@ -104,7 +105,7 @@ func TestWarningsAreClean(t *testing.T) {
 // Whoever reads where the key goes must read the true address.
 func TestBaseURLIsClean(t *testing.T) {
 	var out strings.Builder
-	config := &expert.Config{Path: "/ru" + dirty + "les.toml", Provider: expert.Provider{
+	config := &manifest.Config{Path: "/ru" + dirty + "les.toml", Provider: expert.Provider{
 		Name: "anthropic", Setting: expert.Setting{BaseURL: "https://" + dirty + "gateway.example"},
 	}}
 	s := &setup{opts: &Options{Host: &host.Host{Stderr: &out}}, config: config, provider: "anthropic", modelName: "m"}

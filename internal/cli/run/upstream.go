@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // checkUpstream judges the proxy that the proxy of a container goes through itself: what
@@ -28,7 +28,7 @@ func (s *setup) checkUpstream(address string) error {
 		return host.Usagef("PERSTACK_PROXY_URL is not a URL; write it like http://proxy:3128")
 	case u.Scheme != "http":
 		return host.Usagef("PERSTACK_PROXY_URL is a proxy of the kind %s, and the runtime docker goes through those of the kind http only; write it like http://proxy:3128", u.Scheme)
-	case expert.HostReach(u.Hostname()) == expert.Loopback:
+	case netaddr.HostReach(u.Hostname()) == netaddr.Loopback:
 		return host.Usagef("PERSTACK_PROXY_URL is on this machine (%s), and nothing in a container reaches this machine by that address; name an address of the machine that others can reach", u.Hostname())
 	}
 	if err := egress.CheckUpstream(address); err != nil {

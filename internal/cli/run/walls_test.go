@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 )
 
@@ -21,7 +22,7 @@ func TestWalls(t *testing.T) {
 	for _, tt := range []struct{ flag, file, want bool }{{true, false, true}, {false, true, true}, {false, false, false}} {
 		s := &setup{
 			opts:   &Options{ReadOnlyWorkspace: tt.flag, BaseImage: "flag:1"},
-			config: &expert.Config{Docker: expert.Docker{ReadOnlyWorkspace: tt.file, BaseImage: "file:1", PIDs: 7}},
+			config: &manifest.Config{Docker: expert.Docker{ReadOnlyWorkspace: tt.file, BaseImage: "file:1", PIDs: 7}},
 		}
 		d := s.walls()
 		if d.ReadOnlyWorkspace != tt.want || d.BaseImage != "flag:1" || d.PIDs != 7 || d.Memory != expert.DefaultDocker().Memory {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 // Options are what the command works with.
@@ -52,6 +52,6 @@ than it can say.`,
 }
 
 func run(_ context.Context, opts *Options) error {
-	_, err := opts.Host.Stdout.Write(expert.JSONSchema())
+	_, err := opts.Host.Stdout.Write(manifest.JSONSchema())
 	return err
 }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 func TestOptions(t *testing.T) {
@@ -41,7 +41,7 @@ func TestRunPrintsTheSchema(t *testing.T) {
 	if err := run(t.Context(), &Options{Host: &host.Host{Stdout: &out}}); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(out.Bytes(), expert.JSONSchema()) {
+	if !bytes.Equal(out.Bytes(), manifest.JSONSchema()) {
 		t.Errorf("printed %.200q", out.String())
 	}
 }

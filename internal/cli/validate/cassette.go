@@ -3,13 +3,14 @@ package validate
 import (
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers/replay"
+	"github.com/perstack-go/perstack/internal/toml"
 )
 
 // cassetteProblems looks at the answers that the replay provider is to play. A file
 // that does not say where they are is fine: perstack run --cassette can.
-func cassetteProblems(c *expert.Config, shorten func(string) string) expert.Problems {
+func cassetteProblems(c *manifest.Config, shorten func(string) string) toml.Problems {
 	if c == nil || c.Provider.Name != "replay" {
 		return nil
 	}
@@ -18,10 +19,10 @@ func cassetteProblems(c *expert.Config, shorten func(string) string) expert.Prob
 	if path == "" {
 		p := c.Problem(key, "is not set", "name the file with the answers, or give it to perstack run with --cassette")
 		p.Warning = true
-		return expert.Problems{p}
+		return toml.Problems{p}
 	}
 	if _, err := replay.Load(path); err != nil {
-		return expert.Problems{c.Problem(key, strings.ReplaceAll(err.Error(), path, shorten(path)), "")}
+		return toml.Problems{c.Problem(key, strings.ReplaceAll(err.Error(), path, shorten(path)), "")}
 	}
 	return nil
 }

@@ -6,16 +6,18 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/model"
 )
 
 // refused lists what would keep perstack run from starting an Expert although the file can
 // be read: whether it matters depends on the flags that are given, so these are notes. A
 // key that is not set here is not one of them.
-func refused(c *expert.Config, e *expert.Expert) (notes expert.Problems) {
-	provider := cmp.Or(c.Provider.Name, expert.DefaultProvider)
-	name := cmp.Or(c.Model, expert.DefaultModel(provider))
+func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
+	provider := cmp.Or(c.Provider.Name, model.DefaultProvider)
+	name := cmp.Or(c.Model, model.DefaultModel(provider))
 	for _, p := range providers.Check(providers.Choice{
 		Provider: provider, Model: name,
 		Setting: c.Provider.Setting, Entry: c.Models[name],
@@ -43,7 +45,7 @@ func refused(c *expert.Config, e *expert.Expert) (notes expert.Problems) {
 	return append(notes, c.Problem(path, fmt.Sprintf("no run will start: what the model %q costs is not known", name), fmt.Sprintf("write it into [prices.%q]", name)))
 }
 
-// of is the path of an Expert's key, as [expert.Config.Unsupported] writes it.
+// of is the path of an Expert's key, as [manifest.Config.Unsupported] writes it.
 func of(e *expert.Expert, key string) string {
 	name := e.Name
 	if strings.ContainsAny(name, "@/") {

@@ -11,25 +11,28 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/toml"
 )
 
 // A report is everything there is to say about a file.
 type report struct {
-	problems         expert.Problems
+	problems         toml.Problems
 	errors, warnings int
-	notes            expert.Problems // what cannot be done, whichever Expert runs
+	notes            toml.Problems // what cannot be done, whichever Expert runs
 	experts          []listing
 }
 
 // A listing is an Expert of the file, with what cannot be done of it.
 type listing struct {
 	*expert.Expert
-	notes expert.Problems
+	notes toml.Problems
 }
 
 // newReport sorts what was found. Config is nil if the file cannot be used. File names
 // are printed as shorten writes them.
-func newReport(config *expert.Config, problems expert.Problems, shorten func(string) string) *report {
+func newReport(config *manifest.Config, problems toml.Problems, shorten func(string) string) *report {
 	r := &report{}
 	for _, p := range problems {
 		p.File = shorten(p.File)
@@ -43,11 +46,11 @@ func newReport(config *expert.Config, problems expert.Problems, shorten func(str
 	if config == nil {
 		return r
 	}
-	seen := make(map[expert.Problem]bool)
-	lock, err := config.ReadLock()
+	seen := make(map[toml.Problem]bool)
+	lock, err := lockfile.Read(config)
 	for _, e := range config.Experts {
 		entry := listing{Expert: e}
-		for _, n := range slices.Concat(config.UnsupportedBy([]*expert.Expert{e}, expert.Flags{}), refused(config, e), unpinned(config, lock, err, e)) {
+		for _, n := range slices.Concat(config.UnsupportedBy([]*expert.Expert{e}, manifest.Flags{}), refused(config, e), unpinned(config, lock, err, e)) {
 			n.File = shorten(n.File)
 			switch {
 			case strings.HasPrefix(n.Path, "experts."):
@@ -64,7 +67,7 @@ func newReport(config *expert.Config, problems expert.Problems, shorten func(str
 
 // mend changes the hints of all notes.
 func (r *report) mend(hint func(string) string) {
-	all := []expert.Problems{r.notes}
+	all := []toml.Problems{r.notes}
 	for _, e := range r.experts {
 		all = append(all, e.notes)
 	}
@@ -109,13 +112,13 @@ type finding struct {
 // printJSON writes all findings as one array, which is empty when there are none.
 func (r *report) printJSON(w io.Writer) error {
 	all := []finding{}
-	add := func(problems expert.Problems, severity func(expert.Problem) string) {
+	add := func(problems toml.Problems, severity func(toml.Problem) string) {
 		for _, p := range problems {
 			all = append(all, finding{p.File, p.Line, p.Column, p.Path, p.Message, p.Hint, severity(p)})
 		}
 	}
-	note := func(expert.Problem) string { return "note" }
-	add(r.problems, func(p expert.Problem) string {
+	note := func(toml.Problem) string { return "note" }
+	add(r.problems, func(p toml.Problem) string {
 		if p.Warning {
 			return "warning"
 		}

@@ -4,6 +4,9 @@ import (
 	"errors"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/toml"
 )
 
 // install is the advice about all that a lockfile lacks.
@@ -12,7 +15,7 @@ const install = "run: perstack install"
 // unpinned lists what would keep perstack run from starting an Expert because of its
 // lockfile: one that is broken or stale, or behind walls the packages and images that
 // nobody has pinned. err is what reading it came to.
-func unpinned(c *expert.Config, lock *expert.Lock, err error, e *expert.Expert) (notes expert.Problems) {
+func unpinned(c *manifest.Config, lock *lockfile.Lock, err error, e *expert.Expert) (notes toml.Problems) {
 	closure, _ := c.Closure(e)
 	walled := c.Runtime == expert.DockerRuntime
 	switch {
@@ -38,12 +41,12 @@ func unpinned(c *expert.Config, lock *expert.Lock, err error, e *expert.Expert) 
 
 // broken is the first thing that is wrong with a lockfile, with what to do about it. Where
 // one thing is wrong, the rest of the file means little.
-func broken(err error) expert.Problems {
-	var all expert.Problems
+func broken(err error) toml.Problems {
+	var all toml.Problems
 	if !errors.As(err, &all) || len(all) == 0 {
-		return expert.Problems{{Message: err.Error()}}
+		return toml.Problems{{Message: err.Error()}}
 	}
 	first := all[0]
 	first.Hint = all[len(all)-1].Hint
-	return expert.Problems{first}
+	return toml.Problems{first}
 }

@@ -15,9 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/toml"
 )
 
 // Options are what the command works with.
@@ -69,11 +70,11 @@ stdout instead; severity is error, warning or note.`,
 
 func run(_ context.Context, opts *Options) error {
 	h := opts.Host
-	path, err := expert.Locate(h.Dir, opts.Config)
+	path, err := manifest.Locate(h.Dir, opts.Config)
 	if err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
-	config, problems, err := expert.Load(path)
+	config, problems, err := manifest.Load(path)
 	if err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
@@ -129,7 +130,7 @@ func (r *report) print(stdout, stderr io.Writer, file string) error {
 	return err
 }
 
-func printNotes(w io.Writer, indent string, notes expert.Problems) {
+func printNotes(w io.Writer, indent string, notes toml.Problems) {
 	for _, n := range notes {
 		n.Warning = false // a note is less than that
 		fmt.Fprintf(w, "%snote: %s\n", indent, terminal.CleanLine(n.String()))

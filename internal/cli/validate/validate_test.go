@@ -12,7 +12,9 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/internal/toml"
 )
 
 func TestOptions(t *testing.T) {
@@ -46,18 +48,18 @@ func TestOptions(t *testing.T) {
 func TestPrint(t *testing.T) {
 	writer := &expert.Expert{Name: "@acme/writer", Version: "1.2.0"}
 	editor := &expert.Expert{Name: "editor", Version: "1.0.0"}
-	missing := expert.Problem{File: "perstack.toml", Line: 7, Column: 10, Path: "experts.a.instruction", Message: "is required", Hint: "tell it what to do"}
-	syntax := expert.Problem{File: "perstack.toml", Line: 9, Column: 1, Message: "a \x1b[31mhostile\u202e\nmessage"}
-	unused := expert.Problem{File: "perstack.toml", Line: 3, Column: 1, Path: "model", Message: "is not used", Warning: true}
-	provider := expert.Problem{File: "perstack.toml", Path: "provider.providerName", Message: "cannot be used yet"}
-	delegates := expert.Problem{File: "perstack.toml", Line: 4, Column: 1, Path: "experts.editor.delegates", Message: "is not in this file", Warning: true}
+	missing := toml.Problem{File: "perstack.toml", Line: 7, Column: 10, Path: "experts.a.instruction", Message: "is required", Hint: "tell it what to do"}
+	syntax := toml.Problem{File: "perstack.toml", Line: 9, Column: 1, Message: "a \x1b[31mhostile\u202e\nmessage"}
+	unused := toml.Problem{File: "perstack.toml", Line: 3, Column: 1, Path: "model", Message: "is not used", Warning: true}
+	provider := toml.Problem{File: "perstack.toml", Path: "provider.providerName", Message: "cannot be used yet"}
+	delegates := toml.Problem{File: "perstack.toml", Line: 4, Column: 1, Path: "experts.editor.delegates", Message: "is not in this file", Warning: true}
 	for name, r := range map[string]*report{
 		"good":    {experts: []listing{{Expert: writer}, {Expert: editor}}},
 		"empty":   {},
-		"warning": {problems: expert.Problems{unused}, warnings: 1, experts: []listing{{Expert: writer}}},
-		"notes": {notes: expert.Problems{provider},
-			experts: []listing{{Expert: writer}, {Expert: editor, notes: expert.Problems{delegates}}}},
-		"bad": {problems: expert.Problems{unused, missing, syntax}, errors: 2, warnings: 1},
+		"warning": {problems: toml.Problems{unused}, warnings: 1, experts: []listing{{Expert: writer}}},
+		"notes": {notes: toml.Problems{provider},
+			experts: []listing{{Expert: writer}, {Expert: editor, notes: toml.Problems{delegates}}}},
+		"bad": {problems: toml.Problems{unused, missing, syntax}, errors: 2, warnings: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errOut, jsonOut bytes.Buffer
@@ -153,11 +155,11 @@ func TestCassette(t *testing.T) {
 // What this version cannot do is told once for the file, or with the Expert.
 func TestNotesComeFromTheTable(t *testing.T) {
 	file := "runtime = 'docker'\n[experts.a]\ninstruction = 'x'\nminRuntimeVersion = 'v1.0'\n[experts.b]\ninstruction = 'x'"
-	config, problems := expert.Parse("perstack.toml", []byte(file))
+	config, problems := manifest.Parse("perstack.toml", []byte(file))
 	r := newReport(config, problems, func(name string) string { return name })
-	all := make(map[expert.Problem]int)
+	all := make(map[toml.Problem]int)
 	for _, e := range config.Experts {
-		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, expert.Flags{}) {
+		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, manifest.Flags{}) {
 			all[n]++
 		}
 	}

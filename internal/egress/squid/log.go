@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // A Log reads decisions out of the lines that Squid writes. It trusts no line: one that
@@ -88,7 +88,7 @@ func (l *Log) decision(e entry) (egress.Access, *egress.Closed, error) {
 	switch {
 	case a.Port != 443 || !at.allow.Allows(a.Host):
 		return egress.Access{}, nil, fmt.Errorf("squid has let through %s port %d, which gate %q does not allow", a.Host, a.Port, a.Gate)
-	case err != nil || expert.AddrReach(server) != expert.Public:
+	case err != nil || netaddr.AddrReach(server) != netaddr.Public:
 		return egress.Access{}, nil, fmt.Errorf("squid has let %s through to an address that is not public", a.Host)
 	}
 	a.Address = server.String()

@@ -18,8 +18,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // Options are what Squid is told beside its gates.
@@ -143,7 +143,7 @@ func (c *config) names(g egress.Gates) error {
 				return fmt.Errorf("gate %q: *.arpa holds names of private networks and cannot be allowed here", gate.Name)
 			}
 			c.match(list(i), expression)
-			if expert.HostReach(example) != expert.Public {
+			if netaddr.HostReach(example) != netaddr.Public {
 				c.match("private", expression) // it may be on a list, but leads nowhere
 			}
 		}
@@ -155,7 +155,7 @@ func (c *config) names(g egress.Gates) error {
 // addresses names the blocks that are never dialled. If one of the addresses of a name is
 // in one of them, the name is refused.
 func (c *config) addresses() {
-	for _, block := range expert.NotPublic() {
+	for _, block := range netaddr.NotPublic() {
 		c.add("acl", "nowhere", "dst", block.String())
 	}
 }

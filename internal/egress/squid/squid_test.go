@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -42,8 +42,8 @@ func TestConfig(t *testing.T) {
 		}
 		kept = append(kept, line)
 	}
-	if blocks != len(expert.NotPublic()) {
-		t.Errorf("%d blocks are refused, and %d are not public", blocks, len(expert.NotPublic()))
+	if blocks != len(netaddr.NotPublic()) {
+		t.Errorf("%d blocks are refused, and %d are not public", blocks, len(netaddr.NotPublic()))
 	}
 	testkit.Golden(t, "squid.conf.golden", strings.Join(kept, ""))
 }

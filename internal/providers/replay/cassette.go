@@ -10,7 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -56,7 +56,7 @@ type failure struct {
 
 // Load reads the cassette at path, which must be a regular file of at most [MaxSize]
 // bytes. It never waits, also not for a pipe. Errors name the path.
-func Load(path string) (*Cassette, error) { return LoadBy(expert.ReadFile, path) }
+func Load(path string) (*Cassette, error) { return LoadBy(userfile.Read, path) }
 
 // LoadBy is [Load] by what reads a file, of at most limit bytes.
 func LoadBy(read func(path string, limit int64) ([]byte, error), path string) (*Cassette, error) {

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
 // maxAddresses is how many addresses of a name are tried.
@@ -15,20 +15,20 @@ const maxAddresses = 4
 
 // check judges an address as it is written.
 func (f *Fetcher) check(u *url.URL) error {
-	reach := expert.HostReach(u.Hostname())
+	reach := netaddr.HostReach(u.Hostname())
 	switch {
-	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || reach == expert.NoHost:
+	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || reach == netaddr.NoHost:
 		return refusal("its address is not one of the web")
 	case u.User != nil:
 		return refusal("its address holds a name or a password")
-	case u.Scheme == "http" && !(f.AllowPrivate && reach == expert.Loopback):
+	case u.Scheme == "http" && !(f.AllowPrivate && reach == netaddr.Loopback):
 		return refusal("its address is not https")
 	}
 	return f.judge(reach)
 }
 
-func (f *Fetcher) judge(reach expert.Reach) error {
-	if reach != expert.Public && !f.AllowPrivate {
+func (f *Fetcher) judge(reach netaddr.Reach) error {
+	if reach != netaddr.Public && !f.AllowPrivate {
 		return refusal("its address is not a public one")
 	}
 	return nil
@@ -62,11 +62,11 @@ func (f *Fetcher) decide(ctx context.Context, u *url.URL) ([]netip.Addr, error) 
 	addrs := make([]netip.Addr, len(found))
 	for i, addr := range found {
 		addrs[i] = addr.Unmap().WithZone("")
-		reach := expert.AddrReach(addr)
+		reach := netaddr.AddrReach(addr)
 		if err := f.judge(reach); err != nil {
 			return nil, err
 		}
-		if u.Scheme == "http" && reach != expert.Loopback {
+		if u.Scheme == "http" && reach != netaddr.Loopback {
 			return nil, refusal("its address is not https")
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
 	"github.com/perstack-go/perstack/internal/workspace"
@@ -33,8 +35,8 @@ type Runtime struct {
 	Protected []string // paths that show nothing in the container, if they lie in the workspace
 	ReadOnly  []string // files that cannot be changed there
 
-	Config *expert.Config
-	Lock   *expert.Lock // nil when there is none
+	Config *manifest.Config
+	Lock   *lockfile.Lock // nil when there is none
 
 	Thinker  hatch.Thinker
 	Origins  []string // that the model is reached at

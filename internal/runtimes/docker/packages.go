@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
@@ -18,7 +19,7 @@ import (
 type footing struct {
 	image    string // name, or empty for nothing
 	pinned   string // the same by its content; empty for an image of the user's that nobody fetches
-	packages []*expert.LockedPackage
+	packages []*lockfile.Package
 	squid    string // image of the proxy by its content; empty if it is ours
 }
 
@@ -34,7 +35,7 @@ func (r *Runtime) footing(job engine.Job) (f footing, err error) {
 		}
 	}
 	uses := func(manager string) bool {
-		return slices.ContainsFunc(f.packages, func(p *expert.LockedPackage) bool { return p.Manager == manager })
+		return slices.ContainsFunc(f.packages, func(p *lockfile.Package) bool { return p.Manager == manager })
 	}
 	key, name := "nodeImage", r.Limits.NodeImage
 	switch {
@@ -53,14 +54,14 @@ func (r *Runtime) footing(job engine.Job) (f footing, err error) {
 
 // packages are those that skills of the job are started from, each once, as the lockfile
 // has pinned them.
-func (r *Runtime) packages(job engine.Job) (all []*expert.LockedPackage, err error) {
+func (r *Runtime) packages(job engine.Job) (all []*lockfile.Package, err error) {
 	seen := make(map[packages.Pin]bool)
 	for _, e := range r.experts(job) {
 		for _, k := range e.Skills {
 			if _, ok := k.Package(); !ok {
 				continue
 			}
-			fail := func(err error) ([]*expert.LockedPackage, error) {
+			fail := func(err error) ([]*lockfile.Package, error) {
 				return nil, fmt.Errorf("skill %q of %q: %w", k.Name, e.Key, err)
 			}
 			// Without a lock both are nil, and have nothing.

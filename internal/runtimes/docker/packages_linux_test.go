@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit"
@@ -45,7 +46,7 @@ func TestPackagesOfALockInAnImage(t *testing.T) {
 	config := parsed(t, "[experts.lead]\ninstruction = \"x\"\n[experts.lead.skills.hello]\ntype = \"mcpStdioSkill\"\ncommand = \"npx\"\npackageName = \""+name+"\"\n")
 	lead, _ := config.Lookup("lead")
 	r := &Runtime{
-		Config: config, Lock: pinnedTo(t, config, map[string]*expert.LockedPackage{"lead/hello": locked}),
+		Config: config, Lock: pinnedTo(t, config, map[string]*lockfile.Package{"lead/hello": locked}),
 		Limits: expert.Docker{NodeImage: base}, CacheDir: filepath.Join(home, "packages"), Environ: environ,
 	}
 	footing, err := r.footing(engine.Job{Expert: lead})

@@ -10,6 +10,8 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/store/memory"
 )
@@ -21,14 +23,14 @@ func TestMain(m *testing.M) {
 }
 
 // pinnedTo is a lock that has a package for each of these skills, written expert/skill.
-func pinnedTo(t *testing.T, c *expert.Config, pinned map[string]*expert.LockedPackage, images ...expert.LockedImage) *expert.Lock {
+func pinnedTo(t *testing.T, c *manifest.Config, pinned map[string]*lockfile.Package, images ...lockfile.Image) *lockfile.Lock {
 	t.Helper()
-	l := &expert.Lock{Images: images}
+	l := &lockfile.Lock{Images: images}
 	for _, e := range c.Experts {
-		locked := &expert.LockedExpert{Key: e.Key}
+		locked := &lockfile.Expert{Key: e.Key}
 		for _, k := range e.Servers() {
 			if p := pinned[e.Key+"/"+k.Name]; p != nil {
-				locked.Skills = append(locked.Skills, &expert.LockedSkill{Name: k.Name, Digest: k.Connection(), Package: p})
+				locked.Skills = append(locked.Skills, &lockfile.Skill{Name: k.Name, Digest: k.Connection(), Package: p})
 			}
 		}
 		l.Experts = append(l.Experts, locked)
@@ -37,9 +39,9 @@ func pinnedTo(t *testing.T, c *expert.Config, pinned map[string]*expert.LockedPa
 }
 
 // npmPackage is a package that needs nothing.
-func npmPackage(name, version string) *expert.LockedPackage {
+func npmPackage(name, version string) *lockfile.Package {
 	const integrity = "sha512-" + "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
-	return &expert.LockedPackage{Manager: "npx", Name: name, Version: version, Integrity: integrity, Tree: `{"lockfileVersion":3,"requires":true,"packages":{
+	return &lockfile.Package{Manager: "npx", Name: name, Version: version, Integrity: integrity, Tree: `{"lockfileVersion":3,"requires":true,"packages":{
 "":{"dependencies":{"` + name + `":"` + version + `"}},
 "node_modules/` + name + `":{"version":"` + version + `","integrity":"` + integrity + `"}
 }}
@@ -72,9 +74,9 @@ command = "uvx"
 packageName = "other@1.0.0"
 `
 
-func parsed(t *testing.T, text string) *expert.Config {
+func parsed(t *testing.T, text string) *manifest.Config {
 	t.Helper()
-	c, problems := expert.Parse("perstack.toml", []byte(text))
+	c, problems := manifest.Parse("perstack.toml", []byte(text))
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -84,17 +86,17 @@ func parsed(t *testing.T, text string) *expert.Config {
 // What a job stands on is known, and found to be in order, before any engine is asked.
 func TestFooting(t *testing.T) {
 	config := parsed(t, leadAndAide)
-	all := map[string]*expert.LockedPackage{
+	all := map[string]*lockfile.Package{
 		"lead/memory": npmPackage("memory", "1.0.0"), "aide/notes": npmPackage("memory", "1.0.0"), "aide/clock": npmPackage("clock", "2.0.0"),
 		"stranger/other": {Manager: "uvx", Name: "other", Version: "1.0.0"},
 	}
-	pin := expert.LockedImage{Name: "node:24", Pinned: "node:24@" + someDigest}
+	pin := lockfile.Image{Name: "node:24", Pinned: "node:24@" + someDigest}
 	limits := expert.Docker{NodeImage: "node:24", PythonImage: "python@" + someDigest}
 	lead, _ := config.Lookup("lead")
 	stranger, _ := config.Lookup("stranger")
 	for name, test := range map[string]struct {
 		job    *expert.Expert
-		lock   *expert.Lock
+		lock   *lockfile.Lock
 		change func(*expert.Docker)
 		want   string // or part of an error after !
 	}{
@@ -102,24 +104,24 @@ func TestFooting(t *testing.T) {
 		"python":             {stranger, pinnedTo(t, config, all), nil, "python@" + someDigest + " = python@" + someDigest + " other"},
 		"pinned by the file": {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.NodeImage = "node@" + otherDigest }, "node@" + otherDigest + " = node@" + otherDigest + " memory clock"},
 		"an id":              {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.NodeImage = someDigest }, someDigest + " = " + someDigest + " memory clock"},
-		"the file wins": {lead, pinnedTo(t, config, all, expert.LockedImage{Name: "node@" + otherDigest, Pinned: "node@" + someDigest}),
+		"the file wins": {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node@" + otherDigest, Pinned: "node@" + someDigest}),
 			func(d *expert.Docker) { d.NodeImage = "node@" + otherDigest }, "node@" + otherDigest + " = node@" + otherDigest + " memory clock"},
 		"a base image": {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.BaseImage = "tools:1" }, "tools:1 =  memory clock"},
 		"both on a base": {both(t, config), pinnedTo(t, config, all), func(d *expert.Docker) { d.BaseImage = "tools:1" },
 			"tools:1 =  memory clock other"},
-		"squid": {lead, pinnedTo(t, config, all, pin, expert.LockedImage{Name: "squid", Pinned: "squid@" + otherDigest}),
+		"squid": {lead, pinnedTo(t, config, all, pin, lockfile.Image{Name: "squid", Pinned: "squid@" + otherDigest}),
 			func(d *expert.Docker) { d.Proxy, d.SquidImage = expert.ProxySquid, "squid" }, "node:24 = node:24@" + someDigest + " memory clock, squid@" + otherDigest},
 
 		"both":               {both(t, config), pinnedTo(t, config, all, pin), nil, "!name an image with both in [docker] with baseImage"},
 		"no lock":            {lead, nil, nil, `!skill "memory" of "lead": its package is not pinned, and only pinned ones go into an image; run: perstack install`},
-		"not in the lock":    {lead, pinnedTo(t, config, map[string]*expert.LockedPackage{"lead/memory": all["lead/memory"]}, pin), nil, `!skill "notes" of "aide": its package is not pinned`},
-		"another package":    {lead, pinnedTo(t, config, map[string]*expert.LockedPackage{"lead/memory": npmPackage("evil", "1.0.0")}, pin), nil, "!its package is not pinned"},
-		"a broken tree":      {lead, pinnedTo(t, config, map[string]*expert.LockedPackage{"lead/memory": {Manager: "npx", Name: "memory", Version: "1.0.0", Tree: "{}"}}, pin), nil, "!run: perstack install"},
-		"no version of uv":   {stranger, pinnedTo(t, config, map[string]*expert.LockedPackage{"stranger/other": {Manager: "uvx", Name: "other"}}), nil, "!its package is not pinned"},
+		"not in the lock":    {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": all["lead/memory"]}, pin), nil, `!skill "notes" of "aide": its package is not pinned`},
+		"another package":    {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": npmPackage("evil", "1.0.0")}, pin), nil, "!its package is not pinned"},
+		"a broken tree":      {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": {Manager: "npx", Name: "memory", Version: "1.0.0", Tree: "{}"}}, pin), nil, "!run: perstack install"},
+		"no version of uv":   {stranger, pinnedTo(t, config, map[string]*lockfile.Package{"stranger/other": {Manager: "uvx", Name: "other"}}), nil, "!its package is not pinned"},
 		"no pin":             {lead, pinnedTo(t, config, all), nil, "!the image node:24 (nodeImage in [docker]) is not pinned"},
-		"a pin of another":   {lead, pinnedTo(t, config, all, expert.LockedImage{Name: "node:24", Pinned: "evil:24@" + someDigest}), nil, "!which is another"},
-		"a pin of no digest": {lead, pinnedTo(t, config, all, expert.LockedImage{Name: "node:24", Pinned: "node:24"}), nil, "!is not pinned"},
-		"another tag":        {lead, pinnedTo(t, config, all, expert.LockedImage{Name: "node:24", Pinned: "node:6@" + someDigest}), nil, "!which is another"},
+		"a pin of another":   {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node:24", Pinned: "evil:24@" + someDigest}), nil, "!which is another"},
+		"a pin of no digest": {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node:24", Pinned: "node:24"}), nil, "!is not pinned"},
+		"another tag":        {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node:24", Pinned: "node:6@" + someDigest}), nil, "!which is another"},
 		"no image":           {stranger, pinnedTo(t, config, all), func(d *expert.Docker) { d.PythonImage = "" }, "!name one in [docker] with pythonImage"},
 		"an option":          {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.NodeImage = "--x" }, "!is not the name of an image"},
 		"no mirror":          {lead, pinnedTo(t, config, all, pin), func(d *expert.Docker) { d.Mirrors = []string{"http://x"} }, "!is not the address of a registry"},
@@ -175,7 +177,7 @@ func TestDocumentOfPackages(t *testing.T) {
 }
 
 // both is an Expert that reaches packages of both kinds.
-func both(t *testing.T, c *expert.Config) *expert.Expert {
+func both(t *testing.T, c *manifest.Config) *expert.Expert {
 	t.Helper()
 	lead, _ := c.Lookup("lead")
 	e := *lead

@@ -10,7 +10,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -32,14 +32,14 @@ type reference struct {
 // parseReference is strict, because what it lets pass becomes part of a path of the
 // engine's API, and of hints that people paste into a shell.
 func parseReference(s string) (reference, error) {
-	message, hint := expert.ImageReference(s)
+	message, hint := manifest.ImageReference(s)
 	if message != "" {
 		return reference{}, fmt.Errorf("%s; %s", message, hint)
 	}
 	// In the grammar, an id is an image called sha256 with a long tag. Engines take it for
 	// the id, so nothing else may be called so.
 	if strings.HasPrefix(s, "sha256:") || s == "sha256" {
-		if !expert.ImagePinned(s) || strings.Contains(s, "@") {
+		if !manifest.ImagePinned(s) || strings.Contains(s, "@") {
 			return reference{}, fmt.Errorf("%q is not the id of an image; write sha256: and 64 digits in hex", s)
 		}
 		return reference{id: s}, nil

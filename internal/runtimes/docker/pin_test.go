@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 )
 
 var (
@@ -57,7 +57,7 @@ func FuzzReference(f *testing.F) {
 		if r.String() != text || strings.HasPrefix(text, "-") || strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) || unicode.IsSpace(c) || c > unicode.MaxASCII }) {
 			t.Errorf("%q is taken for %+v, which is %q", text, r, r.String())
 		}
-		if r.pinned() != expert.ImagePinned(text) {
+		if r.pinned() != manifest.ImagePinned(text) {
 			t.Errorf("%q is pinned here, or there: %+v", text, r)
 		}
 		if r.pinned() {

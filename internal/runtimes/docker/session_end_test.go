@@ -14,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 	"github.com/perstack-go/perstack/store"
@@ -311,7 +312,7 @@ func TestSessionInterruptedBeforeTheBeginning(t *testing.T) {
 // Every Expert of the closure has a gate for its commands, each program of a skill one of
 // its own, and the engine one that leads to the provider and to remote skills.
 func TestGates(t *testing.T) {
-	config, problems := expert.Parse("perstack.toml", []byte(`
+	config, problems := manifest.Parse("perstack.toml", []byte(`
 [experts.lead]
 instruction = "x"
 delegates = ["aide"]
@@ -354,7 +355,7 @@ allowedDomains = ["b.example"]
 // What goes in has the door of the engine for the engine alone, what skills of the whole
 // closure ask for, and every secret that occurs anywhere in it.
 func TestDocument(t *testing.T) {
-	config, problems := expert.Parse("perstack.toml", []byte(`
+	config, problems := manifest.Parse("perstack.toml", []byte(`
 [experts.lead]
 instruction = "x"
 delegates = ["aide"]

@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
@@ -69,7 +70,7 @@ func (p *prison) put(name, text string, mode os.FileMode) {
 // run runs the Expert lead of a file.
 func (p *prison) run(ctx context.Context, experts, cassette string, in engine.Input, change func(*local.Runtime, *engine.Job)) (engine.Result, error) {
 	p.t.Helper()
-	config, problems := expert.Parse("perstack.toml", []byte(experts))
+	config, problems := manifest.Parse("perstack.toml", []byte(experts))
 	if err := problems.Err(); err != nil {
 		p.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
@@ -48,7 +49,7 @@ type team struct {
 
 func work(t *testing.T, experts, cassette string, change func(*local.Runtime)) *team {
 	t.Helper()
-	config, problems := expert.Parse("perstack.toml", []byte(experts))
+	config, problems := manifest.Parse("perstack.toml", []byte(experts))
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}

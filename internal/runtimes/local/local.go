@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/sandbox"
@@ -39,7 +39,7 @@ type Runtime struct {
 	ReadOnly  []string // files that no file tool may change
 	Environ   []string // of this process; commands and skills get the harmless part of it
 
-	Lock     *expert.Lock             // what was installed, and must be found again; nil when there is no lockfile
+	Lock     *lockfile.Lock           // what was installed, and must be found again; nil when there is no lockfile
 	Env      func(name string) string // what skills may ask for by requiredEnv; nil for nothing
 	CacheDir string                   // where packages are kept, for all projects
 

@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
@@ -37,7 +38,7 @@ func TestNoCellsHere(t *testing.T) {
 		{"shared", lead + asking, func(r *local.Runtime) { r.SharedCell = true }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config, problems := expert.Parse("perstack.toml", []byte(c.experts))
+			config, problems := manifest.Parse("perstack.toml", []byte(c.experts))
 			if err := problems.Err(); err != nil {
 				t.Fatal(err)
 			}

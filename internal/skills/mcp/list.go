@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/skill"
@@ -152,7 +152,7 @@ func (l *lister) done() {
 
 // define reads the definition of a tool. The name is there also when it is refused, if it
 // has one.
-func define(raw jsontext.Value) (tool expert.LockedTool, name string, err error) {
+func define(raw jsontext.Value) (tool lockfile.Tool, name string, err error) {
 	var d definition
 	if json.Unmarshal(raw, &d) != nil {
 		return tool, "", errors.New("its definition is no JSON object")
@@ -168,12 +168,12 @@ func define(raw jsontext.Value) (tool expert.LockedTool, name string, err error)
 	if err != nil {
 		return tool, name, errors.New("its definition cannot be written again")
 	}
-	tool, err = expert.LockTool(whole)
+	tool, err = lockfile.ParseTool(whole)
 	return tool, name, err
 }
 
 // Tool is a tool of a server as it is offered, be it live or from a lockfile.
-func Tool(t expert.LockedTool) skill.Tool {
+func Tool(t lockfile.Tool) skill.Tool {
 	return skill.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Description,
 		InputSchema: t.InputSchema, Repeatable: t.Repeatable, Digest: t.Digest,

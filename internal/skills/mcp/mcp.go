@@ -161,7 +161,7 @@ func (s *Skill) Tools(ctx context.Context) ([]skill.Tool, error) {
 
 // Definitions returns the definitions of the tools, in the order of Tools: the objects of
 // name, title, description, inputSchema, outputSchema and annotations that the server
-// sent, for [expert.LockTool]. The server is started for it, also with Locked.
+// sent, for [lockfile.ParseTool]. The server is started for it, also with Locked.
 func (s *Skill) Definitions(ctx context.Context) ([]jsontext.Value, error) {
 	l, err := s.offered(ctx)
 	if err != nil {

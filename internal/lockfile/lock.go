@@ -1,0 +1,166 @@
+// Package lockfile reads and writes perstack.lock: what was found when the Experts of a
+// perstack.toml were installed, and what a run must find again.
+//
+// It never fetches or starts anything. Start reading at [Read] and [Lock.Stale].
+package lockfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/userfile"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+// A Lock is what a perstack.lock says: what was found when the Experts of a file were
+// installed, and what a run must find again.
+type Lock struct {
+	Path        string // absolute; set by ReadLock
+	GeneratedAt int64  // Unix milliseconds
+	ConfigPath  string // base name of the configuration
+	Experts     []*Expert
+	Images      []Image // what containers stand on that run packages of skills
+}
+
+// A Image is a container image by its content.
+type Image struct {
+	Name   string // as the file calls it, or the default
+	Pinned string // the same with its digest, or its id
+}
+
+// A Expert is an Expert as it was installed.
+type Expert struct {
+	Key, Name, Version, Description, Instruction string
+
+	Definition string // Expert.Digest
+	Delegates  []string
+	Tags       []string
+	Skills     []*Skill // the MCP skills; the built-in base has nothing to pin
+
+	// What the provider runs for it, as the file says.
+	ProviderTools       []string
+	ProviderSkills      []expert.ProviderSkill
+	ProviderToolOptions *expert.ProviderToolOptions
+}
+
+// A Skill is an MCP skill as it was installed: how it is started, and the tools
+// that it offered, before pick and omit.
+type Skill struct {
+	Name    string
+	Digest  string // Skill.Connection: what decides which tools there are
+	Package *Package
+	Tools   []Tool
+}
+
+// A Package is what a package manager resolved a Package to.
+type Package struct {
+	Manager   string // npx or uvx
+	Name      string
+	Version   string // exact
+	Integrity string // as npm writes it; empty for uvx
+	Tree      string // npm: the package-lock.json of all that it needs; empty for uvx
+}
+
+// A Tool is the definition of a tool, word for word as the server gave it. Definition
+// is all of it, in the form of [CanonicalJSON]; the other fields are taken out of it. Make
+// one with [LockTool], so that they agree: only Definition and Digest are written down.
+type Tool struct {
+	Definition jsontext.Value
+	Digest     string // DefinitionDigest, which is skill.Tool.Digest as well
+
+	Name, Title, Description string
+	InputSchema              jsontext.Value
+	Repeatable               bool // the server says that a second run does no harm
+}
+
+// ParseTool reads the definition of a tool: the object of name, title, description,
+// inputSchema, outputSchema and annotations as the server sent them. There is no other
+// reader: what a live server offers and what a lockfile holds must be the same tool.
+func ParseTool(definition jsontext.Value) (Tool, error) {
+	canonical, err := CanonicalJSON(definition)
+	if err != nil {
+		return Tool{}, fmt.Errorf("the definition of a tool is not JSON: %w", err)
+	}
+	var said struct {
+		Name        string         `json:"name"`
+		Title       string         `json:"title"`
+		Description string         `json:"description"`
+		InputSchema jsontext.Value `json:"inputSchema"`
+		Annotations jsontext.Value `json:"annotations"`
+	}
+	if err := json.Unmarshal(canonical, &said); err != nil {
+		return Tool{}, fmt.Errorf("the definition of a tool is not one: %w", err)
+	}
+	switch {
+	case said.Name == "":
+		return Tool{}, errors.New("the definition of a tool has no name")
+	case said.InputSchema.Kind() != '{':
+		return Tool{}, fmt.Errorf("the definition of the tool %s has no inputSchema", wording.Quote(said.Name))
+	}
+	hints := readHints(said.Annotations)
+	return Tool{
+		Definition: canonical, Digest: DefinitionDigest(canonical),
+		Name: said.Name, Title: cmp.Or(said.Title, hints.Title), Description: said.Description,
+		InputSchema: said.InputSchema, Repeatable: hints.ReadOnly || hints.Idempotent,
+	}, nil
+}
+
+// hints are what a server says about a tool beside its definition. They are enough for
+// repeating a call after a crash, not for trusting that a tool only reads.
+type hints struct {
+	Title      string `json:"title"`
+	ReadOnly   bool   `json:"readOnlyHint"`
+	Idempotent bool   `json:"idempotentHint"`
+}
+
+// readHints reads them. Hints that are not as MCP has them count as none: then a call is
+// not repeated, which is the careful answer.
+func readHints(annotations jsontext.Value) hints {
+	var h hints
+	if len(annotations) == 0 || json.Unmarshal(annotations, &h) != nil {
+		return hints{}
+	}
+	return h
+}
+
+// Expert finds what the lock has about an Expert.
+func (l *Lock) Expert(key string) (*Expert, bool) {
+	if l == nil {
+		return nil, false
+	}
+	for _, e := range l.Experts {
+		if e.Key == key {
+			return e, true
+		}
+	}
+	return nil, false
+}
+
+// Skill finds what the lock has about a skill.
+func (e *Expert) Skill(name string) (*Skill, bool) {
+	if e == nil {
+		return nil, false
+	}
+	for _, s := range e.Skills {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// Read reads the lockfile beside the file; nil if there is none. One that is there
+// and cannot be read is an error: to go on without it would drop the pins.
+func Read(c *manifest.Config) (*Lock, error) {
+	if _, err := os.Lstat(c.LockFile()); userfile.Absent(err) {
+		return nil, nil
+	}
+	return ReadFile(c.LockFile())
+}

@@ -1,0 +1,157 @@
+package lockfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+// Stale says why the lock cannot be used to run e: what e and the Experts that it can
+// reach need, and the lock does not have or has otherwise, or that it was made from
+// another file. Instructions, descriptions,
+// rules, pick and omit may change without a new lock: for them the file is the truth.
+// Without a lock nothing is stale. [Problems.Err] makes it an error.
+func (l *Lock) Stale(c *manifest.Config, e *expert.Expert) toml.Problems {
+	if l == nil {
+		return nil
+	}
+	reasons := &lockReasons{lock: l}
+	reasons.origin(c)
+	closure, _ := c.Closure(e)
+	for _, e := range closure {
+		reasons.stale(e)
+	}
+	return reasons.mend()
+}
+
+// Differences lists everything in which the lock is not what installing c would write,
+// also what a run does not mind. What servers offer now is not asked.
+func (l *Lock) Differences(c *manifest.Config) toml.Problems {
+	reasons := &lockReasons{lock: l}
+	reasons.origin(c)
+	reasons.images(c)
+	for _, e := range c.Experts {
+		locked, ok := l.Expert(e.Key)
+		if !ok {
+			reasons.add("the Expert %s is new", wording.Quote(e.Key))
+			continue
+		}
+		before := len(reasons.problems)
+		reasons.stale(e)
+		for _, s := range locked.Skills {
+			if !slices.ContainsFunc(e.Servers(), func(now *expert.Skill) bool { return now.Name == s.Name }) {
+				reasons.add("%s is gone", skillOf(e.Key, s.Name))
+			}
+		}
+		if len(reasons.problems) == before && !locked.describes(e) {
+			reasons.add("the Expert %s was edited", wording.Quote(e.Key))
+		}
+	}
+	for _, e := range l.Experts {
+		if !slices.ContainsFunc(c.Experts, func(now *expert.Expert) bool { return now.Key == e.Key }) {
+			reasons.add("the Expert %s is gone", wording.Quote(e.Key))
+		}
+	}
+	return reasons.mend()
+}
+
+// describes reports whether the lock has the Expert as the file has it now.
+func (l *Expert) describes(e *expert.Expert) bool {
+	now := Expert{ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions}
+	return l.hosted() == now.hosted() && l.Name == e.Name && l.Version == e.Version && l.Description == e.Description && l.Instruction == e.Instruction &&
+		slices.Equal(l.Delegates, e.Delegates) && slices.Equal(l.Tags, e.Tags) && l.Definition == e.Digest()
+}
+
+// lockReasons collects why a lock does not fit.
+type lockReasons struct {
+	lock     *Lock
+	problems toml.Problems
+}
+
+func (r *lockReasons) add(format string, args ...any) {
+	r.problems = append(r.problems, toml.Problem{File: r.lock.Path, Message: fmt.Sprintf(format, args...)})
+}
+
+// mend says after the last reason what to do about all of them.
+func (r *lockReasons) mend() toml.Problems {
+	if n := len(r.problems); n > 0 {
+		r.problems[n-1].Hint = mendLock
+	}
+	return r.problems
+}
+
+// origin compares the file that the lock was made from with the one that is used. What
+// somebody reviewed in one file is no answer for another.
+func (r *lockReasons) origin(c *manifest.Config) {
+	if name := c.Name(); r.lock.ConfigPath != name {
+		r.add("was made from %s, not from %s", wording.Quote(r.lock.ConfigPath), wording.Quote(name))
+	}
+}
+
+func skillOf(expert, skill string) string {
+	return fmt.Sprintf("the skill %s of %s", wording.Quote(skill), wording.Quote(expert))
+}
+
+func (r *lockReasons) stale(e *expert.Expert) {
+	locked, ok := r.lock.Expert(e.Key)
+	if !ok {
+		if len(e.Servers()) > 0 {
+			r.add("the Expert %s is new", wording.Quote(e.Key))
+		}
+		return
+	}
+	if !sameSet(locked.Delegates, e.Delegates) {
+		r.add("%s delegates to others now: %s", wording.Quote(e.Key), setChange(locked.Delegates, e.Delegates))
+	}
+	for _, s := range e.Servers() {
+		pinned, ok := locked.Skill(s.Name)
+		switch {
+		case !ok:
+			r.add("%s is new", skillOf(e.Key, s.Name))
+		case pinned.Digest != s.Connection():
+			r.add("%s is started or reached in another way now", skillOf(e.Key, s.Name))
+		case !pinned.fits(s):
+			r.add("%s is pinned to a package that it does not ask for", skillOf(e.Key, s.Name))
+		}
+	}
+}
+
+// Holds reports whether what was found out about a skill still holds for s.
+func (l *Skill) Holds(s *expert.Skill) bool { return l.Digest == s.Connection() && l.fits(s) }
+
+// fits compares the pinned package with the one that the file names. The digest of the
+// skill covers what the file says, not what the lock says: without this check a lock
+// could have another package started than the one that everybody reads in the file.
+func (l *Skill) fits(s *expert.Skill) bool {
+	wanted, ok := s.Package()
+	if !ok || l.Package == nil {
+		return !ok && l.Package == nil
+	}
+	return l.Package.Manager == wanted.Manager && l.Package.Name == wanted.Name &&
+		(wanted.Version == "" || l.Package.Version == wanted.Version)
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// setChange writes what came and what went, like "+a, -b".
+func setChange(before, now []string) string {
+	var parts []string
+	for _, s := range now {
+		if !slices.Contains(before, s) {
+			parts = append(parts, "+"+s)
+		}
+	}
+	for _, s := range before {
+		if !slices.Contains(now, s) {
+			parts = append(parts, "-"+s)
+		}
+	}
+	return wording.Visible(strings.Join(parts, ", "))
+}

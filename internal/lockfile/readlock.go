@@ -1,0 +1,245 @@
+package lockfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/userfile"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+// The limits of a lockfile. A server may offer a thousand tools; the text of all their
+// definitions has its own limit when they are listed.
+const (
+	maxLock      = 16 << 20
+	maxLockTools = 1000
+)
+
+// What errors about a lockfile end with.
+const (
+	mendLock        = "run: perstack install"
+	mendVersion     = "update perstack"
+	mendPermissions = "let yourself read it"
+)
+
+// A KeptError is about a lockfile that must not be written anew: nothing is wrong with
+// it, but this program is too old for it, or this user may not read it. To replace it
+// would drop pins that hold for others.
+type KeptError struct{ toml.Problems }
+
+// Unwrap returns the Problems.
+func (e *KeptError) Unwrap() error { return e.Problems }
+
+// ReadFile reads a perstack.lock. It is strict: a file that perstack install would not
+// have written, because somebody edited it, a merge left its marks in it or another
+// version wrote it, is an error of type Problems, maybe inside a [KeptLockError]. A
+// missing file is an error as well: where there need not be one, ask Config.ReadLock.
+func ReadFile(path string) (*Lock, error) {
+	data, err := userfile.Read(path, maxLock)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	return Parse(path, data)
+}
+
+// Parse is [ReadLock] for the text of a perstack.lock. The path says where it comes
+// from.
+func Parse(path string, data []byte) (*Lock, error) {
+	l, problems := parseLock(path, data)
+	switch {
+	case slices.ContainsFunc(problems, func(p toml.Problem) bool { return p.Hint == mendVersion }):
+		return nil, &KeptError{problems}
+	case len(problems) > 0:
+		return nil, problems
+	}
+	var err error
+	if l.Path, err = filepath.Abs(path); err != nil {
+		l.Path = path
+	}
+	return l, nil
+}
+
+// unreadable is the error about a lockfile that could not be read at all.
+func unreadable(path string, err error) error {
+	problems := toml.Problems{{File: path, Message: "cannot be read: " + err.Error(), Hint: mendLock}}
+	if errors.Is(err, fs.ErrPermission) {
+		problems[0].Hint = mendPermissions
+		return &KeptError{problems}
+	}
+	return problems
+}
+
+// parseLock returns the first problems only: each of them is mended in the same way.
+func parseLock(path string, data []byte) (*Lock, toml.Problems) {
+	const enough = 3
+	base, root := toml.ReadTree(path, data)
+	r, l := &lockReader{base}, (*Lock)(nil)
+	if root != nil && !r.Partial {
+		l = r.lock(root)
+	}
+	if len(r.Problems) == 0 {
+		return l, nil
+	}
+	r.Problems.Sort()
+	if more := len(r.Problems) - enough; more > 0 {
+		r.Problems = append(r.Problems[:enough], toml.Problem{File: path, Message: fmt.Sprintf("and %d more", more)})
+	}
+	for i := range r.Problems {
+		if r.Problems[i].Hint != mendVersion { // the others are about files that people write
+			r.Problems[i].Hint = mendLock
+		}
+	}
+	return nil, r.Problems
+}
+
+// lockReader turns the tree into a Lock.
+type lockReader struct{ *toml.Reader }
+
+func (r *lockReader) lock(root *toml.Node) *Lock {
+	t := r.Table(root, "")
+	// In another format, nothing else means what it means here.
+	if n := root.Fields["version"]; n == nil || n.Kind != toml.KindString || n.Text != Version {
+		r.Problems = nil
+		n = t.Want("version", toml.KindString)
+		switch {
+		case n != nil:
+			hint := ""
+			if n.Text != "" && strings.Trim(n.Text, "0123456789") == "" {
+				hint = mendVersion // anything else is no version that we will ever write
+			}
+			r.Fault(n.At, "version", fmt.Sprintf("is %s, and this program reads %q", wording.Quote(n.Text), Version), hint)
+		case root.Fields["version"] == nil:
+			r.Fault(root.At, "version", "is required", "")
+		}
+		return nil
+	}
+	t.Knows("version")
+	l := &Lock{}
+	if n := t.Want("generatedAt", toml.KindInteger); n != nil && n.Number >= 0 && !n.Unreadable {
+		l.GeneratedAt = n.Number
+	} else {
+		r.Missing(root.At, "generatedAt", "must be a time in milliseconds", "")
+	}
+	l.ConfigPath = t.Require("configPath", "", toml.Length(1, 255), toml.Printable)
+	l.Images = r.lockedImages(t)
+	if experts := t.Sub("experts"); experts != nil {
+		experts.Each(func(key string, entry *toml.Table) { l.Experts = append(l.Experts, r.lockedExpert(key, entry)) })
+	}
+	t.Finish()
+	return l
+}
+
+func (r *lockReader) lockedExpert(key string, t *toml.Table) *Expert {
+	e := &Expert{
+		Key: t.Require("key", ""), Name: t.Require("name", ""), Version: t.Require("version", ""),
+		Description: t.Str("description"), Instruction: t.Require("instruction", ""),
+		Delegates: t.Strs("delegates", 0), Tags: t.Strs("tags", 0),
+		Definition: t.Require("definition", "", isDigest),
+	}
+	if e.Key != key {
+		r.Fault(t.Node.KeyAt, t.At("key"), fmt.Sprintf("is %s in the table of %s", wording.Quote(e.Key), wording.Quote(key)), "")
+	}
+	for _, list := range []string{"delegates", "tags"} {
+		if t.Node.Fields[list] == nil {
+			r.Missing(t.Node.KeyAt, t.At(list), "is required", "")
+		}
+	}
+	if skills := t.Sub("skills"); skills != nil {
+		skills.Each(func(name string, entry *toml.Table) { e.Skills = append(e.Skills, r.lockedSkill(name, entry)) })
+	}
+	var hosted expert.Expert
+	manifest.ReadProviderFeatures(t, &hosted)
+	e.ProviderTools, e.ProviderSkills, e.ProviderToolOptions = hosted.ProviderTools, hosted.ProviderSkills, hosted.ProviderToolOptions
+	r.lockedTools(e, t)
+	t.Finish()
+	return e
+}
+
+func (r *lockReader) lockedSkill(name string, t *toml.Table) *Skill {
+	s := &Skill{Name: name, Digest: t.Require("digest", "", isDigest)}
+	if p := t.Sub("package"); p != nil {
+		s.Package = &Package{
+			Manager: p.Require("manager", "", toml.OneOf("npx", "uvx")), Name: p.Require("name", "", toml.Length(1, 255), toml.Printable),
+			Version: p.Str("version", toml.Length(0, 255), toml.Printable), Integrity: p.Str("integrity", toml.Printable),
+			Tree: strings.ReplaceAll(p.Str("tree"), "\r", ""), // git may have changed how lines end; see lines
+		}
+		p.Finish()
+	}
+	t.Finish()
+	return s
+}
+
+// lockedTools hands the definitions of an Expert to the skills that they belong to.
+func (r *lockReader) lockedTools(e *Expert, t *toml.Table) {
+	list := t.Want("toolDefinitions", toml.KindArray)
+	if list == nil {
+		return
+	}
+	for i, item := range list.Items {
+		path := toml.PathTo(t.At("toolDefinitions"), fmt.Sprint(i))
+		if !r.Is(item, toml.KindTable, path) {
+			continue
+		}
+		entry := r.Table(item, path)
+		s, ok := e.Skill(entry.Require("skillName", ""))
+		tool, good := r.lockedTool(entry)
+		switch {
+		case !good:
+		case !ok:
+			r.Fault(item.KeyAt, entry.At("skillName"), "is not a skill of this Expert", "")
+		case len(s.Tools) == maxLockTools:
+			r.Fault(item.KeyAt, path, fmt.Sprintf("the skill %s has more than %d tools", wording.Quote(s.Name), maxLockTools), "")
+			return
+		case s.has(tool.Name):
+			r.Fault(item.KeyAt, path, fmt.Sprintf("the skill %s has the tool %s twice", wording.Quote(s.Name), wording.Quote(tool.Name)), "")
+		default:
+			s.Tools = append(s.Tools, tool)
+		}
+	}
+}
+
+// lockedTool reads a definition and compares it with its own digest: one that was edited
+// in the lockfile is not what the server said.
+func (r *lockReader) lockedTool(t *toml.Table) (Tool, bool) {
+	name, definition, digest := t.Require("name", ""), t.Require("definition", ""), t.Require("digest", "", isDigest)
+	t.Finish()
+	if name == "" || definition == "" || digest == "" {
+		return Tool{}, false
+	}
+	at := t.Node.Fields["definition"].KeyAt
+	tool, err := ParseTool([]byte(definition))
+	switch {
+	case err != nil:
+		r.Fault(at, t.At("definition"), wording.Visible(err.Error()), "")
+	case tool.Digest != digest:
+		r.Fault(at, t.At("definition"), "does not have the digest that stands beside it: it was edited", "")
+	case tool.Name != name:
+		r.Fault(at, t.At("definition"), fmt.Sprintf("is of %s, not of %s", wording.Quote(tool.Name), wording.Quote(name)), "")
+	default:
+		return tool, true
+	}
+	return Tool{}, false
+}
+
+func (s *Skill) has(tool string) bool {
+	for _, t := range s.Tools {
+		if t.Name == tool {
+			return true
+		}
+	}
+	return false
+}
+
+func isDigest(s string) (message, hint string) {
+	if len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
+		return "is not a SHA-256 in hex", ""
+	}
+	return "", ""
+}

@@ -1,0 +1,269 @@
+package lockfile
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/perstack-go/perstack/internal/userfile"
+)
+
+// Version is the format of perstack.lock that this package reads and writes.
+const Version = "1"
+
+// Encode returns the text of the lockfile. Everything is sorted, so that the same content
+// gives the same bytes on every machine.
+func (l *Lock) Encode() []byte {
+	w := &lockWriter{}
+	w.line("# Written by perstack install; do not edit. It belongs into version control.")
+	w.text("version", Version)
+	w.line("generatedAt = " + strconv.FormatInt(l.GeneratedAt, 10))
+	w.text("configPath", l.ConfigPath)
+	w.images(l.Images)
+	experts := slices.SortedFunc(slices.Values(l.Experts), func(a, b *Expert) int { return cmp.Compare(a.Key, b.Key) })
+	for _, e := range experts {
+		w.expert(e)
+	}
+	return []byte(w.String())
+}
+
+// lockWriter writes TOML.
+type lockWriter struct{ strings.Builder }
+
+func (w *lockWriter) line(text string)       { w.WriteString(text + "\n") }
+func (w *lockWriter) text(key, value string) { w.line(key + " = " + tomlString(value)) }
+
+// optional leaves a key without a value out.
+func (w *lockWriter) optional(key, value string) {
+	if value != "" {
+		w.text(key, value)
+	}
+}
+
+// lines writes a text of several lines as such, so that a review shows which of them
+// changed. It is for text in which the way that lines end means nothing: git may change it.
+func (w *lockWriter) lines(key, value string) {
+	plain := !strings.Contains(value, "''") && !strings.HasPrefix(value, "'") && !strings.HasSuffix(value, "'") &&
+		!strings.ContainsFunc(value, func(c rune) bool { return c != '\n' && isHidden(c) })
+	if strings.Contains(value, "\n") && plain {
+		w.line(key + " = '''\n" + value + "'''")
+		return
+	}
+	w.optional(key, value)
+}
+
+func (w *lockWriter) texts(key string, values []string) {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = tomlString(v)
+	}
+	w.line(key + " = [" + strings.Join(quoted, ", ") + "]")
+}
+
+func (w *lockWriter) expert(e *Expert) {
+	path := "experts." + tomlKey(e.Key)
+	w.line("\n[" + path + "]")
+	w.text("key", e.Key)
+	w.text("name", e.Name)
+	w.text("version", e.Version)
+	w.optional("description", e.Description)
+	w.text("instruction", e.Instruction)
+	w.texts("delegates", e.Delegates)
+	w.texts("tags", e.Tags)
+	w.WriteString(e.hosted())
+	w.text("definition", e.Definition)
+	skills := slices.SortedFunc(slices.Values(e.Skills), func(a, b *Skill) int { return cmp.Compare(a.Name, b.Name) })
+	for _, s := range skills {
+		at := path + ".skills." + tomlKey(s.Name)
+		w.line("\n[" + at + "]")
+		w.text("digest", s.Digest)
+		if p := s.Package; p != nil {
+			w.line("\n[" + at + ".package]")
+			w.text("manager", p.Manager)
+			w.text("name", p.Name)
+			w.text("version", p.Version)
+			w.optional("integrity", p.Integrity)
+			w.lines("tree", p.Tree)
+		}
+	}
+	for _, s := range skills {
+		tools := slices.SortedFunc(slices.Values(s.Tools), func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
+		for _, t := range tools {
+			w.line("\n[[" + path + ".toolDefinitions]]")
+			w.text("skillName", s.Name)
+			w.text("name", t.Name)
+			w.text("definition", string(t.Definition))
+			w.text("digest", t.Digest)
+		}
+	}
+}
+
+// tomlKey quotes a key that is not a bare one.
+func tomlKey(key string) string {
+	if key == "" || strings.ContainsFunc(key, func(c rune) bool { return !isBare(c) }) {
+		return tomlString(key)
+	}
+	return key
+}
+
+func isBare(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+}
+
+// tomlString writes a string so that a person who reviews the file sees all of it: JSON
+// stays as it is, in single quotes, but a text with characters that nobody sees is
+// written with escapes.
+func tomlString(s string) string {
+	hidden := strings.ContainsFunc(s, isHidden)
+	quoted := strings.ContainsAny(s, `"\`)
+	switch {
+	case hidden || !quoted:
+		return basicString(s)
+	case !strings.Contains(s, "'"):
+		return "'" + s + "'"
+	case !strings.Contains(s, "''") && !strings.HasPrefix(s, "'") && !strings.HasSuffix(s, "'"):
+		return "'''" + s + "'''"
+	}
+	return basicString(s)
+}
+
+// isHidden reports whether c draws nothing, or something else than itself. Variation
+// selectors and fillers count as letters or marks, so that IsPrint lets them pass.
+func isHidden(c rune) bool {
+	return !strconv.IsPrint(c) || unicode.In(c, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+func basicString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteString(`\` + string(c))
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case !isHidden(c):
+			b.WriteRune(c)
+		case c > 0xffff:
+			fmt.Fprintf(&b, `\U%08X`, c)
+		default:
+			fmt.Fprintf(&b, `\u%04X`, c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// Write puts the lockfile at path, whole or not at all: a reader sees the old file or the
+// new one, and a crash leaves one of them. What ReadLock would refuse is not written: every
+// run would be held up by it, and installing again would not help.
+func (l *Lock) Write(path string) error {
+	data := l.Encode()
+	if len(data) > maxLock {
+		return fmt.Errorf("cannot write %s: it would be larger than %d MiB, which is what perstack reads; the tools of its skills are described at great length: spread the Experts over several files, or leave out a skill", path, maxLock>>20)
+	}
+	if _, problems := parseLock(path, data); len(problems) > 0 {
+		problems[0].Hint = ""
+		return fmt.Errorf("cannot write %s: nobody could read it: %s", path, problems[0])
+	}
+	if err := writeWhole(path, data); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, userfile.Reason(err))
+	}
+	return nil
+}
+
+func writeWhole(path string, data []byte) error {
+	var random [8]byte
+	rand.Read(random[:]) // it never fails
+	temp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+hex.EncodeToString(random[:]))
+	// A name that is taken, by a link for instance, is an error: nothing is followed.
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return nil
+}
+
+// hosted writes what the provider runs for an Expert; nothing if that is nothing.
+func (e *Expert) hosted() string {
+	w := &lockWriter{}
+	if len(e.ProviderTools) > 0 {
+		w.texts("providerTools", e.ProviderTools)
+	}
+	var skills []string
+	for _, s := range e.ProviderSkills {
+		skills = append(skills, inline(members{"type": s.Type, "skillId": s.SkillID, "name": s.Name, "definition": s.Definition}))
+	}
+	if len(skills) > 0 {
+		w.line("providerSkills = [" + strings.Join(skills, ", ") + "]")
+	}
+	if o := e.ProviderToolOptions; o != nil {
+		tools := members{}
+		if s := o.WebSearch; s != nil {
+			tools["webSearch"] = members{"maxUses": s.MaxUses, "allowedDomains": s.AllowedDomains}
+		}
+		if f := o.WebFetch; f != nil {
+			tools["webFetch"] = members{"maxUses": f.MaxUses}
+		}
+		if f := o.FileSearch; f != nil {
+			tools["fileSearch"] = members{"vectorStoreIds": f.VectorStoreIDs, "maxNumResults": f.MaxNumResults}
+		}
+		if text := inline(tools); text != "{}" {
+			w.line("providerToolOptions = " + text)
+		}
+	}
+	return w.String()
+}
+
+// members are those of a table: texts, lists of texts, numbers and tables.
+type members map[string]any
+
+// inline writes a table in one line, without members that say nothing.
+func inline(table members) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		w := &lockWriter{}
+		switch v := table[key].(type) {
+		case string:
+			w.optional(key, v)
+		case []string:
+			if len(v) > 0 {
+				w.texts(key, v)
+			}
+		case int:
+			if v > 0 {
+				w.line(key + " = " + strconv.Itoa(v))
+			}
+		case members:
+			if text := inline(v); text != "{}" {
+				w.line(key + " = " + text)
+			}
+		}
+		if text := w.String(); text != "" {
+			all = append(all, strings.TrimSuffix(text, "\n"))
+		}
+	}
+	if len(all) == 0 {
+		return "{}"
+	}
+	return "{ " + strings.Join(all, ", ") + " }"
+}

@@ -1,0 +1,74 @@
+// Package manifest reads perstack.toml: it finds the file, parses it, checks it and
+// describes it by a JSON Schema.
+//
+// It reads files and returns values. It never starts a process, never dials out, never
+// expands a variable and never prints. What is wrong with a file is reported all at once,
+// each finding with file, line, column and a hint.
+//
+// Start reading at [Parse], which turns the bytes of a perstack.toml into a [Config] or a
+// list of problems. [Locate] and [Load] find and read the file. Keys that this version can
+// read but not yet act upon are listed by [Config.Unsupported].
+package manifest
+
+import (
+	"time"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/toml"
+)
+
+// Config is what a perstack.toml says. It does not hold defaults: a field that
+// the file does not set is zero, so that flags and defaults can be told apart.
+type Config struct {
+	Path string // absolute path of the file
+	Dir  string // its directory
+
+	Provider        expert.Provider
+	Model           string
+	ReasoningBudget expert.ReasoningBudget
+	Runtime         string
+	expert.Limits                  // of the whole job
+	MaxRetries      *int           // of one generation
+	Timeout         *time.Duration // of one generation
+	APIBaseURL      string         // perstackApiBaseUrl: the registry
+
+	Docker expert.Docker // [docker]
+
+	MaxWorkspaceBytes *int64 // how large the workspace may grow; nil means no limit
+
+	MaxDepth    int                     // Experts on one path of delegation; 0 when the file does not say
+	MaxParallel int                     // Runs of a job at once; 0 when the file does not say
+	Prices      map[string]expert.Price // by model, over what is known of it; nil when the file names none
+
+	Models map[string]expert.ModelEntry // by model, over what is known of it; nil when the file names none
+
+	// BaseSkillCommand is perstackBaseSkillCommand: a program that takes the
+	// place of the built-in base skill. Empty means the built-in one. The base
+	// skills of the Experts have it as their Command already.
+	BaseSkillCommand []string
+
+	// EnvPath lists the env files to read, as written. Nil means that the file
+	// does not say; empty but not nil means none.
+	EnvPath []string
+
+	Experts []*expert.Expert // in file order
+
+	file      string // as it was given, for messages
+	source    []byte
+	positions map[string]toml.Position
+}
+
+// Source is the text of the file, word for word. It is not to be changed.
+func (c *Config) Source() []byte { return c.source }
+
+// Lookup finds the Expert that key names: one with exactly this name, or one
+// with this name and version if the key has a version.
+func (c *Config) Lookup(key string) (*expert.Expert, bool) { return expert.Lookup(c.Experts, key) }
+
+// Closure is [expert.Closure] over the Experts of the file.
+func (c *Config) Closure(e *expert.Expert) (experts []*expert.Expert, missing []string) {
+	return expert.Closure(c.Experts, e)
+}
+
+// DefaultAPIBaseURL is the registry when the file does not name one.
+const DefaultAPIBaseURL = "https://api.perstack.ai"

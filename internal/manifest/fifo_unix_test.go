@@ -1,0 +1,16 @@
+//go:build unix
+
+package manifest
+
+import (
+	"syscall"
+	"testing"
+)
+
+func mkfifo(t *testing.T, path string) bool {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return true
+}

@@ -1,0 +1,121 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/userfile"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+// FileName is the name that Find looks for.
+const FileName = "perstack.toml"
+
+// ErrNotFound is wrapped by the errors of Find and Locate when there simply is no
+// perstack.toml. Commands that can do without one test for it. A file that was
+// named by the user and does not exist is another matter, and another error.
+var ErrNotFound = errors.New(FileName + " not found")
+
+// Find looks for perstack.toml in dir and its parents. A file that is there but
+// cannot be read ends the search with an error: to go on would silently use
+// another project's file. The path is relative if dir is.
+func Find(dir string) (string, error) {
+	start, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("cannot look for %s: %w", FileName, err)
+	}
+	for at := start; ; at = filepath.Dir(at) {
+		path := filepath.Join(at, FileName)
+		f, err := userfile.OpenRegular(path)
+		if err == nil {
+			foreign := at != start && userfile.Foreign(f)
+			f.Close()
+			if foreign {
+				return "", fmt.Errorf("%s belongs to another user; if you trust it, pass --config %s", path, path)
+			}
+			return relativeLike(dir, start, path), nil
+		}
+		if userfile.Absent(err) {
+			err = danglingLink(path)
+		}
+		if err != nil {
+			return "", fmt.Errorf("cannot read %s: %w; mend it or pass --config <path>", path, userfile.Reason(err))
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%w in %s or any parent; create one or pass --config <path>", ErrNotFound, start)
+		}
+	}
+}
+
+// danglingLink tells a link that leads nowhere from no file at all: somebody put
+// it there, and meant a file.
+func danglingLink(path string) error {
+	target, err := os.Readlink(path)
+	if err != nil {
+		return nil // not a link
+	}
+	return fmt.Errorf("it is a link to %q, which does not exist", target)
+}
+
+// relativeLike writes path the way dir was written, which reads better in messages.
+func relativeLike(dir, start, path string) string {
+	if filepath.IsAbs(dir) {
+		return path
+	}
+	rel, err := filepath.Rel(start, path)
+	if err != nil {
+		return path
+	}
+	return filepath.Join(dir, rel)
+}
+
+// Locate answers the flag --config: empty means Find, anything else is a path
+// relative to dir.
+func Locate(dir, config string) (string, error) {
+	switch {
+	case config == "":
+		return Find(dir)
+	case isRemote(config):
+		return "", errRemote(config)
+	case filepath.IsAbs(config):
+		// As it reads: what is loaded is also what is kept from tools, and to them a link
+		// before a ".." must not make a difference.
+		return filepath.Clean(config), nil
+	}
+	return filepath.Join(dir, config), nil
+}
+
+func isRemote(path string) bool {
+	lower := strings.ToLower(path)
+	return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://")
+}
+
+func errRemote(path string) error {
+	return fmt.Errorf("remote configuration cannot be loaded by this version yet: %s; download it and pass the path", wording.Quote(path))
+}
+
+// Load reads and parses a perstack.toml. The error is about the file as a
+// whole; what is wrong inside is in Problems, and the Config is nil if that
+// holds an error.
+func Load(path string) (*Config, toml.Problems, error) {
+	if isRemote(path) {
+		return nil, nil, errRemote(path)
+	}
+	data, err := userfile.Read(path, maxFile)
+	switch {
+	case err == nil:
+	case userfile.Absent(err):
+		if link := danglingLink(path); link != nil {
+			err = link
+		}
+		return nil, nil, fmt.Errorf("config file %q not found: %w; check the path given to --config", path, err)
+	default:
+		return nil, nil, fmt.Errorf("cannot read config file %q: %w", path, err)
+	}
+	c, problems := Parse(path, data)
+	return c, problems, nil
+}

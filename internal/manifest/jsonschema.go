@@ -1,0 +1,143 @@
+package manifest
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// JSONSchema describes perstack.toml for editors, which complete keys and mark
+// mistakes with it. It is indented JSON and the same bytes at every call.
+//
+// It is made of the lists and grammars that Parse uses. What Parse accepts, the
+// schema accepts; the converse does not hold, because a schema cannot tell a
+// private address or a name that is taken. `perstack validate` has the last word.
+//
+// The dialect is draft-07: that of Taplo, which is behind Even Better TOML in VS Code
+// and other editors, and the first with if and then. Editors need not look into
+// conditions for completions, so every table lists the keys of all its variants in
+// properties, and the conditions only take away what the chosen variant does not
+// have. That is also what Parse does while it does not know the variant. Nothing is
+// shared through $ref, so that readers of the file need no second place to look.
+func JSONSchema() []byte {
+	root := topSchema()
+	root.Schema = "http://json-schema.org/draft-07/schema#"
+	root.Title = FileName
+	var b bytes.Buffer
+	// It writes plain values to memory, which cannot fail; a test decodes the result.
+	_ = json.MarshalWrite(&b, root, jsontext.WithIndent("  "))
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
+// jsonSchema is as much of draft-07 as perstack.toml needs. Fields are written in
+// this order, and not at all when they are zero.
+type jsonSchema struct {
+	Schema      string   `json:"$schema,omitzero"`
+	Title       string   `json:"title,omitzero"`
+	Description string   `json:"description,omitzero"`
+	Type        string   `json:"type,omitzero"`
+	Const       string   `json:"const,omitzero"`
+	Enum        []string `json:"enum,omitzero"`
+	Default     any      `json:"default,omitzero"`
+
+	Minimum   *int   `json:"minimum,omitzero"` // 0 is a bound too
+	Above     *int   `json:"exclusiveMinimum,omitzero"`
+	Maximum   int64  `json:"maximum,omitzero"`
+	MinLength int    `json:"minLength,omitzero"`
+	MaxLength int    `json:"maxLength,omitzero"`
+	Pattern   string `json:"pattern,omitzero"`
+
+	Items    *jsonSchema `json:"items,omitzero"`
+	MinItems int         `json:"minItems,omitzero"`
+	MaxItems int         `json:"maxItems,omitzero"`
+
+	Properties           properties  `json:"properties,omitzero"`
+	PropertyNames        *jsonSchema `json:"propertyNames,omitzero"`
+	MaxProperties        int         `json:"maxProperties,omitzero"`
+	Required             []string    `json:"required,omitzero"`
+	AdditionalProperties any         `json:"additionalProperties,omitzero"` // false, or a *jsonSchema
+
+	AnyOf []*jsonSchema `json:"anyOf,omitzero"`
+	AllOf []*jsonSchema `json:"allOf,omitzero"`
+	Not   *jsonSchema   `json:"not,omitzero"`
+	If    *jsonSchema   `json:"if,omitzero"`
+	Then  *jsonSchema   `json:"then,omitzero"`
+
+	Taplo *taploNote `json:"x-taplo,omitzero"`
+}
+
+// taploNote is an extension that Taplo reads. A hidden key or word is accepted but
+// not offered: it is a spelling of earlier releases.
+type taploNote struct {
+	Hidden bool `json:"hidden"`
+}
+
+// properties keep the order of the parser's lists, in which related keys stand
+// together; editors and readers see them in it.
+type properties []property
+
+type property struct {
+	name string
+	is   *jsonSchema
+}
+
+// MarshalJSONTo writes an object with the members in order.
+func (ps properties) MarshalJSONTo(e *jsontext.Encoder) error {
+	if err := e.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for _, p := range ps {
+		if err := e.WriteToken(jsontext.String(p.name)); err != nil {
+			return err
+		}
+		if err := json.MarshalEncode(e, p.is); err != nil {
+			return err
+		}
+	}
+	return e.WriteToken(jsontext.EndObject)
+}
+
+// describe gives each key of a list of the parser its schema. A key that nobody
+// described accepts anything, and fails a test.
+func describe(keys []string, as map[string]*jsonSchema) properties {
+	var out properties
+	for _, key := range keys {
+		s := as[key]
+		if s == nil {
+			s = &jsonSchema{}
+		}
+		out = append(out, property{key, s})
+	}
+	return out
+}
+
+// closed is a table that has these keys and no others.
+func closed(about string, keys properties, required ...string) *jsonSchema {
+	return &jsonSchema{Description: about, Type: "object", Properties: keys, Required: required, AdditionalProperties: false}
+}
+
+// tablesOf is a table of tables, whose keys are names.
+func tablesOf(about string, names, each *jsonSchema) *jsonSchema {
+	return &jsonSchema{Description: about, Type: "object", PropertyNames: names, AdditionalProperties: each}
+}
+
+// when puts conditions on a table whose key has a certain value.
+func when(key, value string, then *jsonSchema) *jsonSchema {
+	is := properties{{key, &jsonSchema{Const: value}}}
+	return &jsonSchema{If: &jsonSchema{Properties: is, Required: []string{key}}, Then: then}
+}
+
+// union lists the words of all lists once, in the order of their first appearance.
+func union(lists ...[]string) (all []string) {
+	for _, list := range lists {
+		for _, word := range list {
+			if !slices.Contains(all, word) {
+				all = append(all, word)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,172 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+const maxDelegates = 255
+
+func (r *reader) expert(name string, t *toml.Table, c *Config) *expert.Expert {
+	r.expertName(name, t)
+	r.Mark(t.Path, t.Node)
+	e := &expert.Expert{Key: name, Name: name, Version: expert.DefaultVersion}
+	if v := t.Str("version", version); v != "" {
+		e.Version = v
+	}
+	e.MinRuntimeVersion = t.Str("minRuntimeVersion", toml.Length(1, expert.MaxVersion), toml.Printable)
+	e.Description = t.Str("description", toml.Length(1, 2048))
+	e.Instruction = t.Require("instruction", "tell the expert what to do", toml.Length(1, 20480))
+	if s := t.Sub("skills"); s != nil {
+		e.Skills = r.skills(s, c)
+	}
+	e.Delegates = r.delegateKeys(t, e)
+	e.Tags = t.Strs("tags", 8, tag)
+	e.Limits = readLimits(t, noLimit)
+	r.providerFeatures(t, e)
+	t.Finish(misplaced)
+
+	if _, declared := e.Skill(expert.BaseSkill); !declared {
+		base := implicitBase()
+		settleBase(base, c.BaseSkillCommand)
+		e.Skills = slices.Insert(e.Skills, 0, base)
+	}
+	r.toolNames(t, e)
+	for _, key := range []string{"minRuntimeVersion", "delegates", "providerTools", "providerSkills", "providerToolOptions"} {
+		if n := t.Node.Fields[key]; n != nil {
+			r.Mark(t.At(key), n)
+		}
+	}
+	return e
+}
+
+// expertName checks the table key, which is key and name at once.
+func (r *reader) expertName(name string, t *toml.Table) {
+	if expert.ValidName(name) {
+		return
+	}
+	hint := "use lower-case letters, digits, - and _, optionally after @scope/"
+	lower := strings.ToLower(name)
+	if k, err := expert.ParseKey(lower); err == nil && k.Version+k.Tag != "" {
+		hint = "write " + wording.Quote(k.Name) + " and set version inside the table"
+	} else if expert.ValidName(lower) {
+		hint = "write " + wording.Quote(lower)
+	} else if len(name) > expert.MaxName {
+		hint = fmt.Sprintf("a name has at most %d characters", expert.MaxName)
+	}
+	r.Fault(t.Node.KeyAt, t.Path, "is not a valid expert name", hint)
+}
+
+func version(s string) (string, string) {
+	if expert.ValidVersion(s) {
+		return "", ""
+	}
+	return wording.Quote(s) + " is not a version", `write it like "1.0.0"`
+}
+
+func tag(s string) (string, string) {
+	if expert.ValidTag(s) {
+		return "", ""
+	}
+	return wording.Quote(s) + " is not a tag", "use lower-case letters, digits, - and _"
+}
+
+// delegateRef is a delegate whose key is well formed, to be looked up when all
+// Experts of the file are known.
+type delegateRef struct {
+	at   int
+	path string
+	key  expert.Key
+}
+
+func (r *reader) delegateKeys(t *toml.Table, e *expert.Expert) []string {
+	n := t.Node.Fields["delegates"]
+	keys := t.Strs("delegates", maxDelegates, func(s string) (string, string) {
+		if _, err := expert.ParseKey(s); err != nil {
+			message, hint, _ := strings.Cut(err.Error(), "; ")
+			return message, hint
+		}
+		return "", ""
+	})
+	if keys == nil {
+		return nil
+	}
+	for i, item := range n.First(maxDelegates) {
+		k, err := expert.ParseKey(item.Text)
+		if err != nil || item.Kind != toml.KindString {
+			continue
+		}
+		path := toml.PathTo(t.At("delegates"), strconv.Itoa(i))
+		if k.Name == e.Name && k.Tag == "" && (k.Version == "" || k.Version == e.Version) {
+			r.Fault(item.At, path, "an expert cannot delegate to itself", "remove it")
+			continue
+		}
+		r.delegates = append(r.delegates, delegateRef{item.At, path, k})
+	}
+	return keys
+}
+
+// checkDelegates warns about delegates that look like a misspelt Expert of the
+// same file. They may exist in the registry, so it is not an error.
+func (r *reader) checkDelegates(c *Config) {
+	const many = 500 // comparing every pair of a huge file would take long
+	if len(c.Experts) > many || len(r.delegates) > many {
+		return
+	}
+	names := make([]string, len(c.Experts))
+	for i, e := range c.Experts {
+		names[i] = e.Name
+	}
+	for _, d := range r.delegates {
+		if slices.Contains(names, d.key.Name) {
+			continue
+		}
+		if n := wording.Nearest(d.key.Name, names); n != "" {
+			r.Warn(d.at, d.path, "this file has no expert "+wording.Quote(d.key.Name), "did you mean "+wording.Quote(n)+"?")
+		}
+	}
+}
+
+// toolNames finds two tools that the model would see under one name. Delegates
+// show as the last part of their name. Tools of MCP skills are known only when
+// the skills run; the toolbox checks those.
+func (r *reader) toolNames(t *toml.Table, e *expert.Expert) {
+	type owner struct{ name, hint string }
+	taken := map[string]owner{}
+	claim := func(tool, by string, at int, path string) {
+		if first, ok := taken[tool]; ok {
+			r.Fault(at, path, fmt.Sprintf("the tool name %s is already taken by %s", wording.Quote(tool), first.name), first.hint)
+			return
+		}
+		taken[tool] = owner{by, "tools of one expert need different names"}
+	}
+	skills := t.Node.Fields["skills"]
+	if s, ok := e.Skill(expert.BaseSkill); ok && s.BuiltIn && !s.Implicit {
+		r.baseToolNames(t, s)
+	}
+	for _, tool := range expert.BaseTools() { // whether it offers them or not: models trust these names
+		taken[tool] = owner{"the base skill", "choose another name"}
+	}
+	for _, s := range e.Skills {
+		for _, tool := range s.Tools {
+			n := skills.Fields[s.Name].Fields["tools"].Fields[tool.Name]
+			path := toml.PathTo(toml.PathTo(toml.PathTo(t.At("skills"), s.Name), "tools"), tool.Name)
+			claim(tool.Name, "skill "+wording.Quote(s.Name), n.KeyAt, path)
+		}
+	}
+	n := t.Node.Fields["delegates"]
+	if n == nil || n.Kind != toml.KindArray {
+		return
+	}
+	for i, item := range n.First(maxDelegates) {
+		if k, err := expert.ParseKey(item.Text); err == nil && item.Kind == toml.KindString {
+			claim(k.ToolName(), "delegate "+wording.Quote(item.Text), item.At, toml.PathTo(t.At("delegates"), strconv.Itoa(i)))
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package manifest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+// The most headers of a skill, and the longest name and value. Servers accept little more.
+const (
+	maxHeaders     = 64
+	maxHeaderName  = 255
+	maxHeaderValue = 8192
+)
+
+// remoteSkill reads what a server is reached with.
+func (r *reader) remoteSkill(t *toml.Table, s *expert.Skill) {
+	s.AllowPrivateEndpoint = t.Bool("allowPrivateEndpoint")
+	s.Endpoint = t.Require("endpoint", "give the URL of the server", toml.Length(1, 2048), func(url string) (string, string) {
+		return netaddr.EndpointURL(url, s.AllowPrivateEndpoint)
+	})
+	s.Headers = r.skillHeaders(t, s)
+	r.unusedEnv(t, s)
+}
+
+// unusedEnv warns about variables that no header uses: the server never gets them. While
+// a name or a header is wrong, nobody knows what it was meant to be.
+func (r *reader) unusedEnv(t *toml.Table, s *expert.Skill) {
+	names, headers := t.Node.Fields["requiredEnv"], t.Node.Fields["headers"]
+	wrongHeaders := headers != nil && (headers.Kind != toml.KindTable || len(headers.Keys) != len(s.Headers))
+	if names == nil || len(names.Items) != len(s.RequiredEnv) || wrongHeaders {
+		return
+	}
+	used := map[string]bool{}
+	for _, h := range s.Headers {
+		names, _ := h.Variables()
+		for _, name := range names {
+			used[name] = true
+		}
+	}
+	for i, name := range s.RequiredEnv {
+		if !used[name] {
+			r.Warn(names.Items[i].At, toml.PathTo(t.At("requiredEnv"), strconv.Itoa(i)), wording.Quote(name)+" is not used", "write ${"+name+"} into a value of headers, or remove it")
+		}
+	}
+}
+
+// skillHeaders reads the headers of a remote skill in the order of the file. Values may
+// be secrets and are never quoted in a message.
+func (r *reader) skillHeaders(t *toml.Table, s *expert.Skill) []expert.Header {
+	h := t.Sub("headers")
+	if h == nil {
+		return nil
+	}
+	r.AtMost(h.Node, h.Path, len(h.Node.Keys), maxHeaders, "headers")
+	var out []expert.Header
+	taken := map[string]bool{}
+	for _, name := range h.Node.Keys {
+		n, path, lower := h.Node.Fields[name], h.At(name), strings.ToLower(name)
+		fault, hint := headerFault(name)
+		switch {
+		case fault != "":
+			r.Fault(n.KeyAt, path, fault, hint)
+		case taken[lower]:
+			r.Fault(n.KeyAt, path, "is there already, in other letters", "keep one of them")
+		case r.Is(n, toml.KindString, path) && r.Check(n, path, []toml.Rule{toml.Length(0, maxHeaderValue), headerText, references(s.RequiredEnv)}):
+			out = append(out, expert.Header{Name: name, Value: n.Text})
+		}
+		taken[lower] = true
+	}
+	return out
+}
+
+// ownHeaders are set by the client itself: they say where a request goes, how long it is
+// and to which session it belongs. With another value, one request could be read as two.
+var ownHeaders = []string{
+	"host", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "cookie", "cookie2", "set-cookie", "last-event-id",
+	"accept",
+}
+
+// ownHeaderFamilies are the beginnings of names that the client sets itself.
+var ownHeaderFamilies = []string{"content-", "accept-", "mcp-", "proxy-", "sec-"}
+
+// headerFault says what is wrong with the name of a header.
+func headerFault(name string) (message, hint string) {
+	lower := strings.ToLower(name)
+	switch {
+	case !tokenText(name):
+		return "is not a header name", "use letters, digits and -"
+	case len(name) > maxHeaderName:
+		return "is too long for a header name", "shorten it"
+	case slices.Contains(ownHeaders, lower),
+		slices.ContainsFunc(ownHeaderFamilies, func(f string) bool { return strings.HasPrefix(lower, f) }):
+		return "is a header that perstack sets itself", "remove it"
+	}
+	return "", ""
+}
+
+// tokenText reports whether s is a token of HTTP.
+func tokenText(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, c)
+	})
+}
+
+// headerText refuses control characters: a line break would start another header.
+func headerText(s string) (string, string) {
+	if !expert.ValidHeaderValue(s) {
+		return "has a control character in its value", "remove it"
+	}
+	return "", ""
+}

@@ -1,0 +1,152 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+// schemaTypes are the words that the keyword type of JSON Schema knows.
+var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
+// jsonObject accepts the text of one JSON object without repeated names.
+func jsonObject(s string) (string, string) {
+	const hint = `write a JSON Schema between ''' and ''', like '{"type": "object"}'`
+	d := jsontext.NewDecoder(strings.NewReader(s))
+	if kind := d.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindInvalid {
+		return "is not a JSON object", hint
+	}
+	for {
+		_, err := d.ReadToken()
+		switch {
+		case err != nil:
+			return fmt.Sprintf("is not JSON: %s", wording.Visible(jsonFault(err))), hint
+		case d.StackDepth() > 2*toml.MaxDepth:
+			return fmt.Sprintf("is nested more than %d deep", 2*toml.MaxDepth), "simplify the schema"
+		case d.StackDepth() > 0:
+			continue
+		}
+		if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+			return "has text after the JSON object", hint
+		}
+		return "", ""
+	}
+}
+
+// jsonFault says what is wrong and where, without the prefix of the library.
+func jsonFault(err error) string {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &syntax) && syntax.Err != nil:
+		return fmt.Sprintf("%v at byte %d", syntax.Err, syntax.ByteOffset)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends too early"
+	}
+	return err.Error()
+}
+
+// argumentSchema accepts a schema that a provider takes as the arguments of a
+// tool: an object, whose properties have types that exist. What else a schema
+// may say is left to the provider; these are the mistakes that people make.
+func argumentSchema(s string) (string, string) {
+	var schema struct {
+		Type       jsontext.Value `json:"type"`
+		Properties jsontext.Value `json:"properties"`
+		Required   jsontext.Value `json:"required"`
+	}
+	if err := json.Unmarshal([]byte(s), &schema); err != nil {
+		return "is not JSON: " + wording.Visible(err.Error()), "" // jsonObject has seen it before
+	}
+	if v := schema.Type; v != nil && jsonText(v) != "object" {
+		return `type must be "object", not ` + jsonShown(v), "the arguments of a tool have names"
+	}
+	if v := schema.Required; v != nil {
+		var names []jsontext.Value
+		if v.Kind() != jsontext.KindBeginArray || json.Unmarshal(v, &names) != nil {
+			return "required must be an array of names, not " + jsonShown(v), ""
+		}
+		for _, name := range names {
+			if name.Kind() != jsontext.KindString {
+				return "required must hold names, not " + jsonShown(name), ""
+			}
+		}
+	}
+	if schema.Properties == nil {
+		return "", ""
+	}
+	var properties map[string]jsontext.Value
+	if schema.Properties.Kind() != jsontext.KindBeginObject || json.Unmarshal(schema.Properties, &properties) != nil {
+		return "properties must be an object, not " + jsonShown(schema.Properties), ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if message, hint := propertySchema(toml.PathTo("properties", name), properties[name]); message != "" {
+			return message, hint
+		}
+	}
+	return "", ""
+}
+
+// propertySchema checks the type of one property: a word, or several to choose from.
+func propertySchema(path string, v jsontext.Value) (string, string) {
+	switch v.Kind() {
+	case jsontext.KindTrue, jsontext.KindFalse:
+		return "", "" // anything, or nothing
+	case jsontext.KindBeginObject:
+	default:
+		return path + " must be an object, not " + jsonShown(v), ""
+	}
+	var property struct {
+		Type jsontext.Value `json:"type"`
+	}
+	if json.Unmarshal(v, &property) != nil || property.Type == nil {
+		return "", ""
+	}
+	words := []jsontext.Value{property.Type}
+	if property.Type.Kind() == jsontext.KindBeginArray && json.Unmarshal(property.Type, &words) != nil {
+		return "", ""
+	}
+	for _, word := range words {
+		if word.Kind() != jsontext.KindString {
+			return path + ".type must be a name, not " + jsonShown(word), "use " + wording.Or(schemaTypes)
+		}
+		if name := jsonText(word); !slices.Contains(schemaTypes, name) {
+			return path + ".type: unknown type " + wording.Quote(name), wording.DidYouMean(name, schemaTypes)
+		}
+	}
+	return "", ""
+}
+
+// jsonText is the text of a JSON string, or "".
+func jsonText(v jsontext.Value) string {
+	var s string
+	if v.Kind() != jsontext.KindString || json.Unmarshal(v, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// jsonShown is a JSON value in a message: a string as it is, of the rest the kind.
+func jsonShown(v jsontext.Value) string {
+	switch v.Kind() {
+	case jsontext.KindString:
+		return wording.Quote(jsonText(v))
+	case jsontext.KindNumber:
+		return "a number"
+	case jsontext.KindTrue, jsontext.KindFalse:
+		return "a boolean"
+	case jsontext.KindBeginArray:
+		return "an array"
+	case jsontext.KindBeginObject:
+		return "an object"
+	}
+	return "null"
+}

@@ -1,0 +1,158 @@
+package manifest
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/model"
+)
+
+const yet = " cannot be used by this version yet"
+
+// What the file may say and this version cannot do yet. One row is one feature; the part
+// that brings the feature deletes its row.
+//
+// Each row finds its uses in the run that is about to start and reports them.
+var laterOfRun = []func(u *use){
+	func(u *use) { // runtimes
+		named := "runtime " + wording.Quote(u.runtime)
+		switch {
+		case u.runtime == "local", u.runtime == expert.DockerRuntime:
+		case !slices.Contains(runtimeNames, u.runtime):
+			u.reportFlag(named+" is unknown", wording.DidYouMean(u.runtime, runtimeNames))
+		case u.runtimeFlag:
+			u.reportFlag(named+yet, "only local and docker can")
+		default:
+			u.report("runtime", named+yet, "only local and docker can")
+		}
+	},
+}
+
+// The same for one of the Experts that may act in the run.
+var laterOfExpert = []func(u *use){
+	func(u *use) { // Experts of the registry
+		for i, key := range u.expert.Delegates {
+			if !u.inFile(key) {
+				path := toml.PathTo(u.path("delegates"), strconv.Itoa(i))
+				u.report(path, "delegate "+wording.Quote(key)+" is not in this file", "experts of the registry"+yet)
+			}
+		}
+	},
+	func(u *use) { // minimum version
+		if u.expert.MinRuntimeVersion != "" {
+			u.note(u.path("minRuntimeVersion"), "is not compared with this version yet")
+		}
+	},
+	(*use).cells,
+	func(u *use) { // what has no place behind the wall
+		if u.runtime == expert.DockerRuntime {
+			u.walled()
+		}
+	},
+}
+
+// Unsupported lists what keeps this version from running e, and, as warnings,
+// what it will not do although the file says so. Such keys are no mistakes:
+// they are valid, and reported only when they are used. So are tools that the provider in
+// use does not run: another one may. Every Expert that e can reach by
+// delegation is looked at too: it may run, and then it is too late to refuse.
+func (c *Config) Unsupported(e *expert.Expert, flags Flags) toml.Problems {
+	experts, _ := c.Closure(e)
+	return c.UnsupportedBy(experts, flags)
+}
+
+// Flags are what is said about a run beside the file. Empty means what the file or the
+// default says. What a flag says may be no such thing at all, and is not blamed on the file.
+type Flags struct {
+	Provider  string
+	Runtime   string
+	BaseImage string // instead of that in [docker]
+	Sandbox   bool   // every skill gets a cell, with the runtime local too
+}
+
+// UnsupportedBy is Unsupported for these Experts alone, without their delegates.
+func (c *Config) UnsupportedBy(experts []*expert.Expert, flags Flags) toml.Problems {
+	u := &use{
+		config:       c,
+		experts:      expert.NewIndex(c.Experts),
+		provider:     cmp.Or(flags.Provider, c.Provider.Name, model.DefaultProvider),
+		providerFlag: flags.Provider != "" && flags.Provider != c.Provider.Name,
+		runtime:      cmp.Or(flags.Runtime, c.Runtime, expert.DefaultRuntime),
+		runtimeFlag:  flags.Runtime != "" && flags.Runtime != c.Runtime,
+		baseImage:    cmp.Or(flags.BaseImage, c.Docker.BaseImage),
+		sandbox:      flags.Sandbox,
+		packages:     map[string]string{},
+		told:         map[string]bool{},
+	}
+	u.knownProvider()
+	for _, row := range laterOfRun {
+		row(u)
+	}
+	for _, u.expert = range experts {
+		u.providerFeatures()
+		for _, row := range laterOfExpert {
+			row(u)
+		}
+	}
+	u.oneImage()
+	u.problems.Sort()
+	return u.problems
+}
+
+// Problem is a finding about a key of the file. It stands where the key does, or
+// where the table begins that could hold it, or has no place.
+func (c *Config) Problem(path, message, hint string) toml.Problem {
+	p := toml.Problem{File: cmp.Or(c.file, FileName), Path: path, Message: message, Hint: hint}
+	for at, more := path, true; more; {
+		if pos, ok := c.positions[at]; ok {
+			p.Line, p.Column = pos.Line, pos.Column
+			break
+		}
+		end := strings.LastIndexByte(at, '.')
+		at, more = at[:max(end, 0)], end > 0
+	}
+	return p
+}
+
+// use is a run that is about to start.
+type use struct {
+	config                    *Config
+	experts                   expert.Index   // of the file
+	expert                    *expert.Expert // the one that is looked at
+	provider, runtime         string
+	providerFlag, runtimeFlag bool // named by a flag, and other than in the file
+	baseImage                 string
+	sandbox                   bool
+	packages                  map[string]string // where in the file the first package of a manager is asked for
+	told                      map[string]bool   // paths of what is the same for all Experts
+	problems                  toml.Problems
+}
+
+func (u *use) path(key string) string { return toml.PathTo(toml.PathTo("experts", u.expert.Name), key) }
+
+func (u *use) skill(s *expert.Skill) string { return toml.PathTo(u.path("skills"), s.Name) }
+
+func (u *use) inFile(key string) bool {
+	_, ok := u.experts.Lookup(key)
+	return ok
+}
+
+// report adds an error about a key of the file.
+func (u *use) report(path, message, hint string) {
+	u.problems = append(u.problems, u.config.Problem(path, message, hint))
+}
+
+// reportFlag adds an error about what a flag says.
+func (u *use) reportFlag(message, hint string) {
+	u.problems = append(u.problems, toml.Problem{Message: message, Hint: hint})
+}
+
+func (u *use) note(path, message string) {
+	u.report(path, message, "")
+	u.problems[len(u.problems)-1].Warning = true
+}

@@ -1,0 +1,123 @@
+// Package toml reads TOML strictly: a tree of values that know where they are written,
+// tables that are asked key by key, and all problems at once.
+//
+// It knows no file format of its own: internal/manifest and internal/lockfile say which
+// keys there are. Start reading at [ReadTree] and [Table].
+package toml
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	gotoml "github.com/pelletier/go-toml/v2"
+
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+// Reader collects what is wrong while a file is read.
+type Reader struct {
+	file      string
+	doc       *document
+	Problems  Problems
+	Positions map[string]Position
+	Partial   bool // a syntax error hid the rest: say nothing about missing keys
+}
+
+// decode asks the real decoder about everything that TOML forbids and the tree
+// does not see: tables redefined by dotted keys, impossible dates, numbers that
+// do not fit. It stops at its first error, and says nothing new about a line
+// that has a finding already.
+func (r *Reader) decode(data []byte) {
+	var ignored map[string]any
+	err := gotoml.Unmarshal(data, &ignored)
+	if err == nil {
+		return
+	}
+	at, path := 0, ""
+	var de *gotoml.DecodeError
+	if errors.As(err, &de) {
+		line, column := de.Position()
+		at = r.doc.lines[min(max(line, 1), len(r.doc.lines))-1] + max(column, 1) - 1
+		for _, part := range de.Key() {
+			path = PathTo(path, part)
+		}
+	}
+	line := r.doc.position(at).Line
+	for _, p := range r.Problems {
+		if p.Line == line {
+			return
+		}
+	}
+	message := wording.Visible(strings.TrimPrefix(err.Error(), "toml: "))
+	r.Fault(at, path, message, syntaxHint(message))
+}
+
+// syntaxHint helps with the mistakes that newcomers to TOML make.
+func syntaxHint(message string) string {
+	switch {
+	case strings.Contains(message, "start of key: U+0040"):
+		return `put names with @ or / in quotes, like [experts."@acme/writer"]`
+	case strings.Contains(message, "expected ']' to close table name"):
+		return `put names with other characters than letters, digits, - and _ in quotes, like [experts."@acme/writer"]`
+	case strings.Contains(message, "at start of value"), strings.Contains(message, "expected keyword"):
+		return "put text in quotes"
+	case strings.Contains(message, "unterminated basic string"), strings.Contains(message, "new lines"):
+		return `text of several lines stands between """ and """`
+	}
+	return ""
+}
+
+// Fault reports an error at an offset.
+func (r *Reader) Fault(at int, path, message, hint string) {
+	r.add(at, Problem{Path: path, Message: message, Hint: hint})
+}
+
+// Warn reports something that does not keep the file from being used.
+func (r *Reader) Warn(at int, path, message, hint string) {
+	r.add(at, Problem{Path: path, Message: message, Hint: hint, Warning: true})
+}
+
+func (r *Reader) add(at int, p Problem) {
+	pos := r.doc.position(at)
+	p.File, p.Line, p.Column = r.file, pos.Line, pos.Column
+	r.Problems = append(r.Problems, p)
+}
+
+// Missing reports a key that has to be there.
+func (r *Reader) Missing(at int, path, message, hint string) {
+	if !r.Partial {
+		r.Fault(at, path, message, hint)
+	}
+}
+
+// Mark remembers where something is declared, for Config.Problem.
+func (r *Reader) Mark(path string, n *Node) {
+	r.Positions[path] = r.doc.position(n.KeyAt)
+}
+
+// ReadTree reads the text of a file. What TOML forbids is in the problems of the reader;
+// the tree has what can be read nevertheless. It is nil if the file breaks a limit, and
+// then nothing else should look at the file.
+func ReadTree(file string, data []byte) (*Reader, *Node) {
+	r := &Reader{file: file, doc: newDocument(data), Positions: map[string]Position{}}
+	var b builder
+	root, syntax := b.build(data)
+	if b.excess != "" {
+		r.Fault(b.excessAt, "", b.excess, "")
+		return r, nil
+	}
+	for _, d := range b.twice {
+		r.Fault(d.at, d.path, "defined twice", fmt.Sprintf("the first is on line %d", r.doc.position(d.first).Line))
+	}
+	if syntax != nil {
+		r.Partial = true
+		message := wording.Visible(syntax.Error())
+		r.Fault(b.offset(syntax), "", message, syntaxHint(message))
+	}
+	r.decode(data)
+	return r, root
+}
+
+// Line is the line of an offset.
+func (r *Reader) Line(offset int) int { return r.doc.position(offset).Line }

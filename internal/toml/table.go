@@ -1,0 +1,263 @@
+package toml
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/perstack-go/perstack/internal/wording"
+)
+
+// Table reads the keys of one TOML table. Every key that is asked for counts as
+// known; finish reports the others. So the code that reads a key is also the
+// list of keys, and the two cannot differ.
+type Table struct {
+	Reader *Reader
+	Node   *Node
+	Path   string
+	known  []string
+	Older  []string // keys of earlier releases: accepted, but not suggested
+}
+
+// Rule checks a string. An empty message means that it holds.
+type Rule func(s string) (message, hint string)
+
+// Get returns the value of a key, or nil.
+func (t *Table) Get(key string) *Node {
+	t.known = append(t.known, key)
+	return t.Node.Fields[key]
+}
+
+// Knows accepts keys without reading them.
+func (t *Table) Knows(keys ...string) { t.known = append(t.known, keys...) }
+
+func (t *Table) At(key string) string { return PathTo(t.Path, key) }
+
+// Want returns the value of a key if it has the kind that is wanted.
+func (t *Table) Want(key string, k kind) *Node {
+	n := t.Get(key)
+	if n == nil || !t.Reader.Is(n, k, t.At(key)) {
+		return nil
+	}
+	return n
+}
+
+// Is reports whether n has kind k, and the problem if not.
+func (r *Reader) Is(n *Node, k kind, path string) bool {
+	if n.Kind == k {
+		return true
+	}
+	hint := ""
+	switch {
+	case k == KindString && n.Kind != KindTable && n.Kind != KindArray:
+		hint = "put it in quotes"
+	case k == KindArray && n.Kind == KindString:
+		hint = "put it in brackets, like [" + wording.Quote(n.Text) + "]"
+	case k == KindInteger && n.Kind == KindFloat:
+		hint = "write a whole number"
+	case (k == KindInteger || k == KindBool) && n.Kind == KindString:
+		hint = "remove the quotes"
+	}
+	r.Fault(n.At, path, fmt.Sprintf("must be %s, not %s", k, n.Kind), hint)
+	return false
+}
+
+// Check applies rules until one fails.
+func (r *Reader) Check(n *Node, path string, rules []Rule) bool {
+	for _, ok := range rules {
+		if message, hint := ok(n.Text); message != "" {
+			r.Fault(n.At, path, message, hint)
+			return false
+		}
+	}
+	return true
+}
+
+// Str reads a string; absent or wrong, it is empty.
+func (t *Table) Str(key string, rules ...Rule) string {
+	n := t.Want(key, KindString)
+	if n == nil || !t.Reader.Check(n, t.At(key), rules) {
+		return ""
+	}
+	return n.Text
+}
+
+// Require is str for a key that must be there.
+func (t *Table) Require(key, hint string, rules ...Rule) string {
+	s := t.Str(key, rules...)
+	if t.Node.Fields[key] == nil {
+		t.Reader.Missing(t.Node.KeyAt, t.At(key), "is required", hint)
+	}
+	return s
+}
+
+// Strs reads an array of strings of at most limit elements; 0 is no limit. An
+// empty array is not nil, an absent one is.
+func (t *Table) Strs(key string, limit int, rules ...Rule) []string {
+	n := t.Want(key, KindArray)
+	if n == nil {
+		return nil
+	}
+	t.Reader.AtMost(n, t.At(key), len(n.Items), limit, "entries")
+	out := []string{}
+	for i, item := range n.First(limit) {
+		path := PathTo(t.At(key), strconv.Itoa(i))
+		if t.Reader.Is(item, KindString, path) && t.Reader.Check(item, path, rules) {
+			out = append(out, item.Text)
+		}
+	}
+	return out
+}
+
+// First are the elements that count: those beyond the limit are too many
+// already and need no checks of their own.
+func (n *Node) First(limit int) []*Node {
+	if limit > 0 && len(n.Items) > limit {
+		return n.Items[:limit]
+	}
+	return n.Items
+}
+
+func (r *Reader) AtMost(n *Node, path string, have, limit int, what string) {
+	if limit > 0 && have > limit {
+		r.Fault(n.KeyAt, path, fmt.Sprintf("has %d %s", have, what), fmt.Sprintf("at most %d are allowed", limit))
+	}
+}
+
+func (t *Table) Bool(key string) bool {
+	n := t.Want(key, KindBool)
+	return n != nil && n.Text == "true"
+}
+
+// Integer reads a whole number of at least low; absent, it is nil.
+func (t *Table) Integer(key string, low int64) *int {
+	n := t.Want(key, KindInteger)
+	if n == nil || n.Unreadable {
+		return nil
+	}
+	if n.Number < low || n.Number > math.MaxInt32 {
+		t.Reader.Fault(n.At, t.At(key), fmt.Sprintf("must be between %d and %d", low, math.MaxInt32), "")
+		return nil
+	}
+	v := int(n.Number)
+	return &v
+}
+
+// Milliseconds reads a time that is not zero and at most limit; absent, it is 0.
+func (t *Table) Milliseconds(key string, limit time.Duration) time.Duration {
+	n := t.Want(key, KindInteger)
+	if n == nil || n.Unreadable {
+		return 0
+	}
+	if n.Number < 1 || n.Number > limit.Milliseconds() {
+		t.Reader.Fault(n.At, t.At(key), fmt.Sprintf("must be between 1 and %d", limit.Milliseconds()), "it is a number of milliseconds")
+		return 0
+	}
+	return time.Duration(n.Number) * time.Millisecond
+}
+
+// Bytes reads a number of bytes, which may be larger than other numbers.
+func (t *Table) Bytes(key string) *int64 {
+	n := t.Want(key, KindInteger)
+	if n == nil || n.Unreadable {
+		return nil
+	}
+	if n.Number < 1 {
+		t.Reader.Fault(n.At, t.At(key), "must be at least 1", "remove the key for no limit")
+		return nil
+	}
+	return &n.Number
+}
+
+// Sub reads a table; absent or wrong, it is nil.
+func (t *Table) Sub(key string) *Table {
+	n := t.Want(key, KindTable)
+	if n == nil {
+		return nil
+	}
+	return &Table{Reader: t.Reader, Node: n, Path: t.At(key)}
+}
+
+// Each visits the entries of a table of tables, such as experts and skills.
+func (t *Table) Each(visit func(name string, entry *Table)) {
+	for _, name := range t.Node.Keys {
+		n, path := t.Node.Fields[name], t.At(name)
+		if t.Reader.Is(n, KindTable, path) {
+			visit(name, &Table{Reader: t.Reader, Node: n, Path: path})
+		}
+	}
+}
+
+// Finish reports the keys that nobody asked for. The hints say where a key
+// belongs, the first that has an answer; after them come the keys that look
+// alike, and at last the list of what is known here.
+func (t *Table) Finish(hints ...func(key string) string) {
+	for _, key := range t.Node.Keys {
+		if slices.Contains(t.known, key) || slices.Contains(t.Older, key) {
+			continue
+		}
+		hint := ""
+		for _, h := range hints {
+			if hint == "" {
+				hint = h(key)
+			}
+		}
+		if n := wording.Nearest(key, t.known); hint == "" && n != "" {
+			hint = "did you mean " + wording.Quote(n) + "?"
+		}
+		if hint == "" && len(t.known) > 0 {
+			hint = "known here: " + strings.Join(t.known, ", ")
+		}
+		t.Reader.Fault(t.Node.Fields[key].KeyAt, t.At(key), "unknown key", hint)
+	}
+}
+
+// Length bounds a string, in characters. A text that must have at least one
+// may not be made of blanks alone.
+func Length(low, high int) Rule {
+	return func(s string) (string, string) {
+		switch n := utf8.RuneCountInString(s); {
+		case low > 0 && strings.TrimSpace(s) == "":
+			return "is empty", "write something or remove the key"
+		case n > high:
+			return fmt.Sprintf("has %d characters", n), fmt.Sprintf("at most %d are allowed", high)
+		}
+		return "", ""
+	}
+}
+
+// OneOf accepts the words of a closed list.
+func OneOf(words ...string) Rule {
+	return func(s string) (string, string) {
+		if slices.Contains(words, s) {
+			return "", ""
+		}
+		return "unknown value " + wording.Quote(s), wording.DidYouMean(s, words)
+	}
+}
+
+// Printable refuses characters that cannot be seen: nobody reviews a name that
+// shows as another.
+func Printable(s string) (string, string) {
+	for _, c := range s {
+		if !strconv.IsPrint(c) {
+			return fmt.Sprintf("has an invisible character (%U)", c), "remove it"
+		}
+	}
+	return "", ""
+}
+
+// NoNUL refuses what no program argument and no path can hold.
+func NoNUL(s string) (string, string) {
+	if strings.ContainsRune(s, 0) {
+		return "has a NUL character", "remove it"
+	}
+	return "", ""
+}
+
+// Table reads the keys of n, which stands at path.
+func (r *Reader) Table(n *Node, path string) *Table { return &Table{Reader: r, Node: n, Path: path} }

@@ -1,0 +1,292 @@
+package toml
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+const (
+	// maxDepth bounds how deep tables and arrays may nest. The deepest key that
+	// perstack.toml knows is six levels down.
+	MaxDepth = 32
+
+	// maxKeys bounds the keys of one table. The decoder of go-toml compares
+	// each with all others, which takes many seconds for a megabyte of them.
+	maxKeys = 1024
+)
+
+type kind int
+
+const (
+	KindString kind = iota + 1
+	KindInteger
+	KindFloat
+	KindBool
+	kindDate
+	KindArray
+	KindTable
+)
+
+// String names the kind with its article, for "must be a string, not …".
+func (k kind) String() string {
+	return [...]string{"nothing", "a string", "an integer", "a floating-point number", "a boolean", "a date or time", "an array", "a table"}[k]
+}
+
+// Node is a TOML value together with the place where it is written. The
+// decoder of go-toml gives values without places and folds letter case when it
+// fills structs, so the file is read into this small tree instead.
+type Node struct {
+	Kind     kind
+	At       int // offset of the value, or of its key where the parser does not tell
+	KeyAt    int // offset of the key, or of the value for elements of arrays
+	Text     string
+	Number   int64
+	Real     float64 // of a floating-point number
+	Items    []*Node
+	Keys     []string // in file order
+	Fields   map[string]*Node
+	explicit bool // has a [header] of its own
+	headed   bool // an array made of [[headers]]
+
+	Unreadable bool // a number that does not fit; the decoder reports it
+}
+
+func newTable(at int) *Node {
+	return &Node{Kind: KindTable, At: at, KeyAt: at, Fields: map[string]*Node{}}
+}
+
+// document is a file being read: its bytes, and where its lines begin.
+type document struct {
+	data  []byte
+	lines []int
+}
+
+func newDocument(data []byte) *document {
+	d := &document{data: data, lines: []int{0}}
+	for i, c := range data {
+		if c == '\n' {
+			d.lines = append(d.lines, i+1)
+		}
+	}
+	return d
+}
+
+// position turns an offset into line and column. On absurdly long lines the
+// column counts bytes, which keeps the cost of a hostile file linear.
+func (d *document) position(offset int) Position {
+	offset = min(max(offset, 0), len(d.data))
+	line := sort.SearchInts(d.lines, offset+1)
+	before := d.data[d.lines[line-1]:offset]
+	column := len(before) + 1
+	if len(before) < 4096 {
+		column = utf8.RuneCount(before) + 1
+	}
+	return Position{Line: line, Column: column}
+}
+
+// duplicate is a key that is given a second time.
+type duplicate struct {
+	path      string
+	at, first int
+}
+
+// builder makes the tree. It is lenient: what TOML forbids beyond plain
+// repetition is found by the real decoder, and a builder that meets it only has
+// to go on without harm.
+type builder struct {
+	parser unstable.Parser
+	twice  []duplicate
+
+	// excess says which limit the file breaks, and excessAt where. The builder
+	// stops there, and nobody else should look at the file.
+	excess   string
+	excessAt int
+}
+
+func (b *builder) exceed(at int, message string) {
+	if b.excess == "" {
+		b.excess, b.excessAt = message, at
+	}
+}
+
+func (b *builder) exceedDepth(at int) {
+	b.exceed(at, fmt.Sprintf("tables and arrays are nested more than %d deep", MaxDepth))
+}
+
+// build reads as much of data as the syntax allows. The error is the syntax
+// error that stopped it.
+func (b *builder) build(data []byte) (*Node, error) {
+	b.parser.Reset(data)
+	root := newTable(0)
+	current, depth, path := root, 0, ""
+	for b.excess == "" && b.parser.NextExpression() {
+		switch e := b.parser.Expression(); e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			current, depth, path = b.header(root, e)
+		case unstable.KeyValue:
+			b.assign(current, e, depth, path)
+		}
+	}
+	return root, b.parser.Error()
+}
+
+// set gives a table a new key.
+func (b *builder) set(t *Node, key string, child *Node) {
+	t.Keys = append(t.Keys, key)
+	t.Fields[key] = child
+	if len(t.Keys) > maxKeys {
+		b.exceed(child.KeyAt, fmt.Sprintf("a table has more than %d keys", maxKeys))
+	}
+}
+
+// header finds or makes the table that a [header] or [[header]] opens.
+func (b *builder) header(root *Node, e *unstable.Node) (table *Node, depth int, path string) {
+	t, key, at, depth, path := b.descend(root, e, 0, "")
+	old := t.Fields[key]
+	path = PathTo(path, key)
+	if e.Kind == unstable.ArrayTable {
+		if old == nil {
+			old = &Node{Kind: KindArray, At: at, KeyAt: at, headed: true}
+			b.set(t, key, old)
+		}
+		fresh := newTable(at)
+		if old.headed {
+			path = PathTo(path, strconv.Itoa(len(old.Items)))
+			old.Items = append(old.Items, fresh)
+		}
+		return fresh, depth, path
+	}
+	switch {
+	case old == nil:
+		old = newTable(at)
+		b.set(t, key, old)
+	case old.Kind != KindTable:
+		return newTable(at), depth, path
+	case old.explicit:
+		b.twice = append(b.twice, duplicate{path, at, old.KeyAt})
+	default:
+		old.At, old.KeyAt = at, at // the header is the better place to point at
+	}
+	old.explicit = true
+	return old, depth, path
+}
+
+// assign puts the value of a key = value line into its table.
+func (b *builder) assign(t *Node, e *unstable.Node, depth int, path string) {
+	t, key, at, depth, path := b.descend(t, e, depth, path)
+	if b.excess != "" {
+		return
+	}
+	path = PathTo(path, key)
+	if old := t.Fields[key]; old != nil {
+		b.twice = append(b.twice, duplicate{path, at, old.KeyAt})
+		return
+	}
+	n := b.value(e.Value(), at, depth, path)
+	n.KeyAt = at
+	b.set(t, key, n)
+}
+
+// descend walks all but the last part of a dotted key, making tables on the
+// way, and returns the last part and its offset.
+func (b *builder) descend(t *Node, e *unstable.Node, depth int, path string) (*Node, string, int, int, string) {
+	it := e.Key()
+	for it.Next() {
+		part := it.Node()
+		key, at := string(part.Data), int(part.Raw.Offset)
+		depth++
+		if depth > MaxDepth {
+			b.exceedDepth(at)
+			return newTable(at), key, at, depth, path
+		}
+		if it.IsLast() {
+			return t, key, at, depth, path
+		}
+		next := t.Fields[key]
+		if next != nil && next.headed {
+			path = PathTo(path, key)
+			key = strconv.Itoa(len(next.Items) - 1)
+			next = next.Items[len(next.Items)-1]
+		}
+		if next == nil || next.Kind != KindTable {
+			fresh := newTable(at)
+			if next == nil {
+				b.set(t, key, fresh)
+			}
+			next = fresh
+		}
+		t, path = next, PathTo(path, key)
+	}
+	return t, "", t.At, depth, path // a key always has a part; this is never reached
+}
+
+// value makes the node of a value that stands at or after offset at.
+func (b *builder) value(v *unstable.Node, at, depth int, path string) *Node {
+	if v.Raw.Length > 0 {
+		at = int(v.Raw.Offset)
+	}
+	n := &Node{At: at, KeyAt: at}
+	if depth > MaxDepth {
+		b.exceedDepth(at)
+		n.Kind = KindString
+		return n
+	}
+	switch v.Kind {
+	case unstable.String:
+		n.Kind, n.Text = KindString, string(v.Data)
+	case unstable.Integer:
+		n.Kind = KindInteger
+		number, err := strconv.ParseInt(strings.ReplaceAll(string(v.Data), "_", ""), 0, 64)
+		n.Number, n.Unreadable = number, err != nil
+	case unstable.Float:
+		n.Kind = KindFloat
+		number, err := strconv.ParseFloat(strings.ReplaceAll(string(v.Data), "_", ""), 64)
+		n.Real, n.Unreadable = number, errors.Is(err, strconv.ErrRange)
+		if err != nil { // such as -nan, which TOML knows: it must not pass for an absent key
+			n.Real = math.NaN()
+		}
+	case unstable.Bool:
+		n.Kind, n.Text = KindBool, string(v.Data)
+	case unstable.Array:
+		n.Kind = KindArray
+		for it := v.Children(); it.Next() && b.excess == ""; {
+			n.Items = append(n.Items, b.value(it.Node(), at, depth+1, PathTo(path, strconv.Itoa(len(n.Items)))))
+		}
+	case unstable.InlineTable:
+		n.Kind, n.Fields, n.explicit = KindTable, map[string]*Node{}, true
+		for it := v.Children(); it.Next() && b.excess == ""; {
+			b.assign(n, it.Node(), depth, path)
+		}
+	default:
+		n.Kind = kindDate
+	}
+	return n
+}
+
+// offset is where a syntax error points, or the end of the data.
+func (b *builder) offset(err error) int {
+	var syntax *unstable.ParserError
+	data := b.parser.Data()
+	if errors.As(err, &syntax) && syntax.Highlight != nil {
+		// The highlight is a slice of data, so its capacity tells its place.
+		if at := cap(data) - cap(syntax.Highlight); at >= 0 && at <= len(data) {
+			return at
+		}
+	}
+	return len(data)
+}
+
+// Amount is a number of either kind.
+func (n *Node) Amount() float64 {
+	if n.Kind == KindInteger {
+		return float64(n.Number)
+	}
+	return n.Real
+}

@@ -1,0 +1,72 @@
+// Package userfile reads files that the user named: regular ones of a bounded size.
+//
+// It never waits for a pipe or a device, and never writes. Start reading at [Read].
+package userfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ErrNotRegular is returned for directories, pipes and devices.
+var ErrNotRegular = errors.New("not a regular file")
+
+// OpenRegular opens a file for reading. The type is asked of the open handle,
+// so it cannot change between the question and the reading; O_NONBLOCK keeps
+// the opening of a pipe that has no writer from waiting for ever.
+func OpenRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Read reads a whole file that the user named: a regular one of at most
+// limit bytes. A pipe, a device or a directory is refused at once, and nothing
+// is waited for. The error is the bare cause; the caller says which file it is
+// and what it is for.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := OpenRegular(path)
+	if err != nil {
+		return nil, Reason(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, Reason(err)
+	}
+	if int64(len(data)) > limit {
+		if limit < 1<<20 {
+			return nil, fmt.Errorf("larger than %d KiB", limit>>10)
+		}
+		return nil, fmt.Errorf("larger than %d MiB", limit>>20)
+	}
+	return data, nil
+}
+
+// Reason is the bare cause of a file error, without the path.
+func Reason(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// Absent tells "there is no such file" from "it cannot be read".
+func Absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

@@ -1,0 +1,19 @@
+//go:build unix
+
+package userfile
+
+import (
+	"os"
+	"syscall"
+)
+
+// Foreign reports whether a file belongs neither to this user nor to root. In a
+// directory that others can write to, such a file may lie in wait.
+func Foreign(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return true
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
+}

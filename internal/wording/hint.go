@@ -1,0 +1,127 @@
+// Package wording helps to write messages: it quotes text of others safely, joins lists of
+// words and finds the word that was probably meant.
+//
+// It never prints. Start reading at [Quote] and [Nearest].
+package wording
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Nearest finds the word that was most likely meant, or "". Letter case and
+// separators are forgiven entirely (max_steps is maxSteps); beyond that about
+// one slip in three letters is.
+func Nearest(word string, known []string) string {
+	const longest = 64 // no key is longer, and the cost grows with the square
+	if len(word) > longest {
+		return ""
+	}
+	folded := fold(word)
+	best, bestDistance := "", min(3, len(folded)/3)+1
+	for _, k := range known {
+		if d := distance(folded, fold(k)); d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	if best == "" && len(folded) >= 3 {
+		return abbreviated(folded, known)
+	}
+	return best
+}
+
+// abbreviated finds the only word that contains another: stdio is mcpStdioSkill.
+func abbreviated(folded string, known []string) string {
+	best := ""
+	for _, k := range known {
+		if strings.Contains(fold(k), folded) {
+			if best != "" {
+				return ""
+			}
+			best = k
+		}
+	}
+	return best
+}
+
+func fold(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '_' || c == '-' {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, s)
+}
+
+// distance counts insertions, deletions, replacements and swaps of neighbours
+// that turn a into b.
+func distance(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replace := last[j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			row[j] = min(replace, last[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
+
+// DidYouMean is the hint for a word out of a closed list.
+func DidYouMean(word string, known []string) string {
+	if n := Nearest(word, known); n != "" {
+		return "did you mean " + Quote(n) + "?"
+	}
+	return "use " + Or(known)
+}
+
+func Or(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Quote shows a value of the file in a message. Control characters and bidi
+// marks come out escaped, and long values are cut, so that a hostile file
+// cannot draw on the terminal.
+func Quote(s string) string {
+	const longest = 60
+	if r := []rune(s); len(r) > longest {
+		s = string(r[:longest]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// Visible is for messages of others, which may repeat the file unescaped.
+func Visible(s string) string {
+	return strings.Map(func(c rune) rune {
+		if strconv.IsPrint(c) {
+			return c
+		}
+		return utf8.RuneError
+	}, s)
+}
+
+func And(words []string) string {
+	list := Or(words)
+	if len(words) < 2 {
+		return list
+	}
+	last := words[len(words)-1]
+	return list[:len(list)-len(" or "+last)] + " and " + last
+}
