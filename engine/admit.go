@@ -1,26 +1,16 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/store"
 )
 
-// This file says what a [Follower] accepts of an engine that may be in hostile hands.
+// This file decides what a [Follower] accepts from a remote engine that can be hostile.
 
-// ErrForged says that what was reported is nothing that an engine at work on the job would
-// report.
-var ErrForged = errors.New("what was reported is not of this job")
-
-func forged(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrForged, fmt.Sprintf(format, args...))
-}
-
-// admit decides whether an event may be written, and whether it is told.
-func (f *Follower) admit(e event.Event) (orderKind, error) {
+// admit decides whether an event is recorded, and whether it is published.
+func (f *Follower) admit(e event.Event) (entryMode, error) {
 	switch {
 	case !e.IsKept() || e.IsRuntime():
 		return 0, forged("an event of type %s is not the engine's to record", e.Type())
@@ -31,35 +21,35 @@ func (f *Follower) admit(e event.Event) (orderKind, error) {
 	case store.CheckID(e.ID) != nil:
 		return 0, forged("an event has no proper id")
 	}
-	if _, closes := e.Body.(event.StopRunByInterrupt); closes && f.open[e.RunID] && !f.Begun() {
-		return earlier, nil
+	if _, closes := e.Body.(event.StopRunByInterrupt); closes && f.crashed[e.RunID] && !f.Begun() {
+		return recordOnly, nil
 	}
 	if store.CheckID(e.RunID) != nil {
 		return 0, forged("a Run has no proper id")
 	}
 	if b, ok := e.Body.(event.StartRun); ok {
-		return keeping, f.admitStart(e, b)
+		return recordAndPublish, f.admitStart(e, b)
 	}
-	if !f.begun[e.RunID] {
+	if !f.started[e.RunID] {
 		return 0, forged("a Run is not under way")
 	}
 	if b, ok := e.Body.(event.ContinueToNextStep); ok {
-		return keeping, f.admitCheckpoint(b.NextCheckpointID)
+		return recordAndPublish, f.admitCheckpoint(b.NextCheckpointID)
 	}
-	return keeping, f.admitStep(e)
+	return recordAndPublish, f.admitStep(e)
 }
 
-// admitCheckpoint makes sure that no checkpoint takes the place of another: users go on
-// from those that they have seen.
+// admitCheckpoint rejects the id of an existing checkpoint. Otherwise a hostile engine could
+// replace a checkpoint that the user has seen and continues from.
 func (f *Follower) admitCheckpoint(id string) error {
-	if _, taken := f.desk.history.At(id); taken || store.CheckID(id) != nil {
+	if _, exists := f.recorder.history.At(id); exists || store.CheckID(id) != nil {
 		return forged("a checkpoint has no proper id, or that of another")
 	}
 	return nil
 }
 
-// admitStep decides about an event that opens a step. It is one of those that make the
-// other side's little cost us much: whoever listens may be told the whole conversation.
+// admitStep decides about an event that starts a step. Such an event is small, but costs the
+// host much: a listener can get the whole conversation.
 func (f *Follower) admitStep(e event.Event) error {
 	switch e.Body.(type) {
 	case event.StartGeneration, event.ResumeToolCalls, event.FinishAllToolCalls:
@@ -67,21 +57,21 @@ func (f *Follower) admitStep(e event.Event) error {
 		return nil
 	}
 	switch {
-	case f.desk.history.runs[e.RunID].Phase != PreparingForStep:
+	case f.recorder.history.runs[e.RunID].Phase != PreparingForStep:
 		return forged("a step begins inside of another")
-	case f.job.Limits.MaxSteps > 0 && f.desk.history.Job.TotalSteps > 2*f.job.Limits.MaxSteps+maxIdle:
-		// Steps that only take up what is left over count here, and not in the limit.
+	case f.job.Limits.MaxSteps > 0 && f.recorder.history.Job.TotalSteps > 2*f.job.Limits.MaxSteps+maxExtraStarts:
+		// Twice, because steps that only finish open calls count here but not in the limit.
 		return forged("many more steps begin than there are")
 	}
 	return nil
 }
 
-// maxIdle is how many Runs and steps may begin beyond the steps that a job may take: those
-// that end at once because none is left.
-const maxIdle = 10_000
+// maxExtraStarts is how many Runs and steps can start beyond the steps that a job is allowed.
+// They end at once, because no step is left.
+const maxExtraStarts = 10_000
 
-// admitStart decides about the start of a Run: that of the coordinator as it was planned,
-// or one that a Run of this stretch delegates to.
+// admitStart decides about the start of a Run: that of the coordinator as it was planned, or
+// that of a delegate of a Run that was started in this execution.
 func (f *Follower) admitStart(e event.Event, b event.StartRun) error {
 	if err := f.admitCheckpoint(b.CheckpointID); err != nil {
 		return err
@@ -89,44 +79,50 @@ func (f *Follower) admitStart(e event.Event, b event.StartRun) error {
 	var from Point
 	if b.From != nil {
 		var known bool
-		if from, known = f.desk.history.At(b.From.CheckpointID); !known {
+		if from, known = f.recorder.history.At(b.From.CheckpointID); !known {
 			return forged("a Run goes on from an unknown checkpoint")
 		}
 	}
-	if _, ran := f.desk.history.runs[e.RunID]; ran && from.State.RunID != e.RunID {
+	if _, exists := f.recorder.history.runs[e.RunID]; exists && from.State.RunID != e.RunID {
 		return forged("a Run of earlier begins anew")
 	}
 	by := b.DelegatedBy
 	switch {
-	case !f.job.recordedAs(b):
+	case !f.job.matches(b):
 		return forged("a Run begins with another model or other walls than the job has")
-	case f.begun[e.RunID]:
+	case f.started[e.RunID]:
 		return forged("a Run begins twice")
-	case f.job.Limits.MaxSteps > 0 && len(f.begun) > f.job.Limits.MaxSteps+maxIdle:
+	case f.job.Limits.MaxSteps > 0 && len(f.started) > f.job.Limits.MaxSteps+maxExtraStarts:
 		return forged("more Runs begin than there are steps for")
 	case e.RunID == f.runID && by == nil && b.Expert.Key == f.job.Expert.Key:
 		return nil
-	case e.RunID == f.runID || by == nil || !f.knows(by.RunID) || !f.named[e.RunID]:
+	case e.RunID == f.runID || by == nil || !f.hasStarted(by.RunID) || !f.expected[e.RunID]:
 		return forged("a Run begins that nobody has asked for")
 	}
 	return nil
 }
 
-// recordedAs reports whether a Run begins as the job says. Whoever goes on with the job
-// takes over from there who thinks, its limits and its walls: a container that could write
-// something else there would choose how it is held the next time.
-func (j Job) recordedAs(b event.StartRun) bool {
-	had, have := event.Walls{}, event.Walls{}
+// hasStarted reports whether a Run was started in this execution. It can have ended since.
+func (f *Follower) hasStarted(runID string) bool {
+	_, ok := f.started[runID]
+	return ok
+}
+
+// matches reports whether a Run starts with the settings of the job. A job that is continued
+// takes its model, limits and isolation from this event. A container that could record other
+// settings here would choose its own isolation for the next time.
+func (j Job) matches(b event.StartRun) bool {
+	recorded, own := event.Walls{}, event.Walls{}
 	if b.Walls != nil {
-		had = *b.Walls
+		recorded = *b.Walls
 	}
 	if j.Walls != nil {
-		have = *j.Walls
+		own = *j.Walls
 	}
 	l := j.Limits
 	return b.MaxSteps == l.MaxSteps && b.MaxTokens == l.MaxTokens && b.MaxCost == l.MaxCost && b.MaxDuration == l.MaxDuration.Milliseconds() &&
 		b.Provider == j.Provider && b.Model == j.ModelName && b.Runtime == j.Runtime &&
-		(b.Walls == nil) == (j.Walls == nil) && had.ReadOnlyWorkspace == have.ReadOnlyWorkspace && had.BaseImage == have.BaseImage &&
-		had.Sandbox == have.Sandbox && had.SharedCell == have.SharedCell && had.Proxy == have.Proxy &&
-		slices.Equal(had.Env, have.Env) && len(had.Unknown) == 0
+		(b.Walls == nil) == (j.Walls == nil) && recorded.ReadOnlyWorkspace == own.ReadOnlyWorkspace && recorded.BaseImage == own.BaseImage &&
+		recorded.Sandbox == own.Sandbox && recorded.SharedCell == own.SharedCell && recorded.Proxy == own.Proxy &&
+		slices.Equal(recorded.Env, own.Env) && len(recorded.Unknown) == 0
 }

@@ -15,7 +15,7 @@ func TestWallsCannotBeForged(t *testing.T) {
 	chosen := event.Walls{ReadOnlyWorkspace: true, BaseImage: "tools:1", Env: []string{"A"}, Sandbox: true, SharedCell: true, Proxy: "squid"}
 	values := map[string]any{"Unknown": jsontext.Value(`{"later":1}`)}
 	job := Job{Walls: &chosen}
-	if !job.recordedAs(event.StartRun{Walls: &chosen}) {
+	if !job.matches(event.StartRun{Walls: &chosen}) {
 		t.Fatal("what was chosen is refused")
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[event.Walls]()) {
@@ -28,14 +28,14 @@ func TestWallsCannotBeForged(t *testing.T) {
 		} else {
 			at.SetZero()
 		}
-		if job.recordedAs(event.StartRun{Walls: &other}) {
+		if job.matches(event.StartRun{Walls: &other}) {
 			t.Errorf("another %s passes", field.Name)
 		}
-		if field.Name != "Unknown" && (Job{Walls: &other}).recordedAs(event.StartRun{Walls: &chosen}) {
+		if field.Name != "Unknown" && (Job{Walls: &other}).matches(event.StartRun{Walls: &chosen}) {
 			t.Errorf("%s can be made up", field.Name)
 		}
 	}
-	if job.recordedAs(event.StartRun{}) || (Job{}).recordedAs(event.StartRun{Walls: &chosen}) || (Job{}).recordedAs(event.StartRun{Walls: &event.Walls{}}) {
+	if job.matches(event.StartRun{}) || (Job{}).matches(event.StartRun{Walls: &chosen}) || (Job{}).matches(event.StartRun{Walls: &event.Walls{}}) {
 		t.Error("walls come or go")
 	}
 }

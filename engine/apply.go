@@ -6,10 +6,10 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// apply returns s after e. It is pure and total: the same state and event give the
-// same state, and an event that does not concern the state leaves it as it is. Only
-// the lean fields of e are read, so it makes no difference whether e came from the
-// journal or from the loop.
+// apply returns s after e. It is pure and total: the same state and event always give the
+// same state, and an event that does not concern the state leaves it unchanged. It reads
+// only the fields of e that the journal keeps, so an event from the journal and the same
+// event from the loop have the same effect.
 func (s State) apply(e event.Event) State {
 	switch b := e.Body.(type) {
 	case event.StartRun:
@@ -55,7 +55,7 @@ func (s State) apply(e event.Event) State {
 		s = s.say(b.NewMessages...).spend(b.Usage)
 		if !b.Transport {
 			s.Phase, s.Attempt = FinishingStep, 0
-			s.Step.Calls, s.Step.Answered = answeredCalls(b), true
+			s.Step.Calls, s.Step.Answered = retryCalls(b), true
 			s.Turn++
 		}
 	case event.LimitWarning:
@@ -73,7 +73,7 @@ func (s State) apply(e event.Event) State {
 		}
 		s = s.say(b.NewMessage).spend(b.Usage)
 		s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
-		if s.Phase != CallingTool { // there the answer came with the calls, from one generation
+		if s.Phase != CallingTool { // there the answer and the calls came from one generation
 			s.Turn++
 		}
 	case event.StopRunByError:
@@ -96,13 +96,13 @@ func (s State) apply(e event.Event) State {
 	return s
 }
 
-// start opens a Run on s, which is the zero State for a new conversation and the
-// state at the origin otherwise.
+// start starts or resumes a Run. s is the zero State for a new conversation, and otherwise
+// the state at the checkpoint that the Run starts from.
 func (s State) start(e event.Event, b event.StartRun) State {
-	if s.RunID != e.RunID { // another Run takes over the conversation, not who worked for the old one
+	if s.RunID != e.RunID { // a new Run takes over the conversation, but not the delegates
 		s.Step.Calls, s.Spent, s.Warned, s.Repeated = withoutChildren(s.Step.Calls), Spent{}, nil, repetition{}
 	}
-	if s.Status != event.StatusStoppedByDelegate { // coming back from delegates is no new chance
+	if s.Status != event.StatusStoppedByDelegate { // waiting for delegates does not reset the count
 		s.Repeated = repetition{}
 	}
 	s.Phase, s.Status = PreparingForStep, event.StatusProceeding
@@ -110,16 +110,16 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	s.Expert, s.Definition, s.DelegatedBy = b.Expert, b.Definition, b.DelegatedBy
 	s.Provider, s.Model = b.Provider, b.Model
 	s.Runtime, s.Walls, s.Workspace, s.ContextWindow = b.Runtime, b.Walls, b.Workspace, b.ContextWindow
-	// What ended the previous stretch must not be carried into this one.
+	// How the Run stopped before has no meaning after it resumes.
 	s.Failure, s.StopReason = nil, ""
 	s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
-	// Calls that are still open go on, unless new input answers them.
+	// Open calls stay open, unless new input answers them.
 	s.Step = Step{StartedAt: e.Timestamp, Input: b.InputMessages, Calls: s.open()}
 	for _, m := range b.InputMessages {
-		if m == nil { // a damaged journal may say so
+		if m == nil { // possible in a damaged journal
 			continue
 		}
-		s.Unmeasured += size(m)
+		s.Unmeasured += messageSize(m)
 		if m.Type == event.InstructionMessage {
 			s.Instruction = m
 			continue
@@ -137,17 +137,17 @@ func (s State) start(e event.Event, b event.StartRun) State {
 // say adds messages of the current step to the conversation.
 func (s State) say(messages ...*event.Message) State {
 	for _, m := range messages {
-		if m == nil { // a damaged journal may say so
+		if m == nil { // possible in a damaged journal
 			continue
 		}
 		s.Thread = s.Thread.Append(m)
 		s.Step.Messages = append(slices.Clip(s.Step.Messages), m)
-		s.Unmeasured += size(m)
+		s.Unmeasured += messageSize(m)
 	}
 	return s
 }
 
-// answer adds the tool message that ref stands for, made of the step's results.
+// answer adds the tool message with the step's results to the conversation.
 func (s State) answer(ref *event.ToolMessageRef) State {
 	s = s.say(toolMessage(ref, s.Step.Calls))
 	s.Step.Answered = true
@@ -161,29 +161,4 @@ func (s State) spend(u event.Usage) State {
 		s.LastUsage, s.Unmeasured = event.Usage{}.Add(u), 0
 	}
 	return s
-}
-
-// toolMessage builds a tool message from recorded results, in call order.
-func toolMessage(ref *event.ToolMessageRef, calls []Call) *event.Message {
-	if ref == nil {
-		ref = &event.ToolMessageRef{}
-	}
-	m := &event.Message{ID: ref.ID, Type: event.ToolMessage, Contents: []event.Part{}}
-	for _, c := range calls {
-		if c.Result == nil {
-			continue
-		}
-		part := event.Part{
-			Type:       event.ToolResultPart,
-			ToolCallID: c.ID,
-			ToolName:   c.ToolName,
-			Contents:   c.Result.Result,
-			IsError:    c.Result.IsError,
-		}
-		if i := len(m.Contents); i < len(ref.PartIDs) {
-			part.ID = ref.PartIDs[i]
-		}
-		m.Contents = append(m.Contents, part)
-	}
-	return m
 }

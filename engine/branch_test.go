@@ -276,7 +276,7 @@ func TestQueryInsideDelegation(t *testing.T) {
 	for _, p := range messages[len(messages)-2].Contents {
 		told = append(told, event.FirstText(p.Contents))
 	}
-	if want := []string{"otherwise", notFinished, notRun}; !slices.Equal(told, want) {
+	if want := []string{"otherwise", delegateSkipped, callSkipped}; !slices.Equal(told, want) {
 		t.Errorf("the model is told %q, want %q", told, want)
 	}
 	b.checkJournal()

@@ -1,154 +1,190 @@
 package engine
 
 import (
-	"context"
-	"fmt"
+	"maps"
 	"slices"
-	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/skill"
 )
 
-// noSkill stands as the skill of a call whose tool does not exist.
-const noSkill = "unknown"
-
-// calls turns the model's tool calls into the event that records them, in the order in
-// which the model wrote them: some providers know a thought only by the call it led to.
-// They are carried out in the order plain, delegate, interactive.
-func (r *run) calls(answer *model.Answer) event.CallTools {
-	parts := slices.Clone(answer.Parts)
-	var calls []event.ToolCall
-	taken := make(ids)
-	for i := range parts {
-		p := &parts[i]
-		if p.Type != event.ToolCallPart {
-			continue
-		}
-		if p.ToolCallID == "" { // its provider gives none
-			p.ToolCallID = r.Source.NewID()
-		}
-		p.ToolCallID, p.ToolName, p.Args = taken.unique(validText(p.ToolCallID)), validText(p.ToolName), arguments(p.Args)
-		_, skillName, ok := r.toolbox.Lookup(p.ToolName)
-		if !ok {
-			skillName = noSkill
-		}
-		calls = append(calls, event.ToolCall{ID: p.ToolCallID, SkillName: skillName, ToolName: p.ToolName})
-	}
-	return event.CallTools{NewMessage: r.message(parts), ToolCalls: calls, Usage: answer.Usage}
+// A Call is a tool call and how far it is. States share their calls, so a call is never
+// changed in place: the functions here return copies.
+type Call struct {
+	event.ToolCall
+	Started bool               // its tool can have had an effect
+	Child   *event.DelegateRun // the Run that works on it, if it is a call of a delegate
+	Result  *event.ToolResult
 }
 
-func (r *run) kind(tool string) skill.Kind {
-	t, _, _ := r.toolbox.Lookup(tool)
-	return t.Kind
-}
-
-// callTools brings the calls of the turn forward by one event.
-func (r *run) callTools(ctx context.Context) (event.Body, error) {
-	calls := r.state.Step.Calls
-	for _, c := range calls {
-		if result, ok := r.answerUnrun(c); ok {
-			return event.EndToolCall{ToolResult: result}, nil
-		}
-	}
-	if wave := r.wave(calls); len(wave) > 0 {
-		for _, c := range wave {
-			if !c.Started {
-				r.flight.mark(c.ID, announced)
-				return event.StartToolCall{ToolCallID: c.ID}, nil
+// callsOf returns the calls of a turn with their arguments, which are in the message.
+func callsOf(b event.CallTools) []Call {
+	args := make(map[string]jsontext.Value)
+	if b.NewMessage != nil {
+		for _, p := range b.NewMessage.Contents {
+			if p.Type == event.ToolCallPart {
+				args[p.ToolCallID] = p.Args
 			}
 		}
-		if err := r.launch(ctx, wave); err != nil {
-			return nil, err
+	}
+	calls := make([]Call, len(b.ToolCalls))
+	for i, c := range b.ToolCalls {
+		if c.Args == nil {
+			c.Args = args[c.ID]
+		}
+		calls[i] = Call{ToolCall: c}
+	}
+	return calls
+}
+
+// retryCalls returns the calls of a turn that was rejected, with the results that say why.
+func retryCalls(b event.Retry) []Call {
+	var calls []Call
+	for i, c := range b.ToolCalls {
+		call := Call{ToolCall: c}
+		if i < len(b.ToolResults) {
+			call.Result = &b.ToolResults[i]
+		}
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+// withCall returns calls with change applied to the call of that id.
+func withCall(calls []Call, id string, change func(*Call)) []Call {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		if calls[i].ID == id {
+			change(&calls[i])
 		}
 	}
-	if r.flight.running > 0 {
-		return r.await(ctx), nil
-	}
-	return r.afterCalls(calls), nil
+	return calls
 }
 
-// answerUnrun answers a call that must not or cannot be carried out.
-func (r *run) answerUnrun(c Call) (event.ToolResult, bool) {
-	if c.Result != nil || r.flight.has(c.ID, sound) {
-		return event.ToolResult{}, false
-	}
-	tool, owner, ok := r.toolbox.Lookup(c.ToolName)
-	switch {
-	case c.Child != nil && r.member(c.SkillName) == nil:
-		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the Expert %q cannot be asked any more; its answer will not come.", c.SkillName)), true
-	case c.Child != nil && r.isForged(c):
-		return r.errorResult(c.ToolCall, "Error: the journal names a Run for this call that is not its own; nothing was carried out."), true
-	case c.Started && !(ok && owner == c.SkillName && tool.Repeatable):
-		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
-	case ok && owner != c.SkillName:
-		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the tool %q is another than when it was called; nothing was carried out.", c.ToolName)), true
-	case !ok:
-		return r.errorResult(c.ToolCall, strings.TrimSpace(fmt.Sprintf("Error: there is no tool named %q. %s", c.ToolName, r.toolbox.Missing()))), true
-	case hasInvalidArgs(c.Args):
-		return r.errorResult(c.ToolCall, "Error: the arguments are not a valid JSON object."), true
-	case isCompletion(c.ToolCall) && r.hasQuestions():
-		return r.errorResult(c.ToolCall, "Error: not yet. Other calls of this turn are still open; complete when you have their results."), true
-	case tool.Kind == skill.Delegate && strings.TrimSpace(query(c.Args)) == "":
-		return r.errorResult(c.ToolCall, "Error: an Expert is called with a query that is not empty. Say in it all that it needs to know."), true
-	}
-	if err := r.toolbox.Check(c.ToolCall); err != nil {
-		return r.errorResult(c.ToolCall, "Error: "+err.Error()), true
-	}
-	r.flight.mark(c.ID, sound)
-	return event.ToolResult{}, false
+// withAnswers returns calls with results that came from the user or from delegates.
+func withAnswers(calls []Call, answers []event.ToolResult) []Call {
+	return withEach(calls, answers,
+		func(a *event.ToolResult) string { return a.ID },
+		func(c *Call, a *event.ToolResult) { c.Result = a })
 }
 
-// hasQuestions reports whether the turn has calls that others than tools answer.
-func (r *run) hasQuestions() bool {
-	return slices.ContainsFunc(r.state.Step.Calls, func(c Call) bool { return r.kind(c.ToolName) != skill.Plain })
+// withChildren returns calls with the Runs that work on them.
+func withChildren(calls []Call, children []event.DelegateRun) []Call {
+	return withEach(calls, children,
+		func(d *event.DelegateRun) string { return d.ToolCallID },
+		func(c *Call, d *event.DelegateRun) { c.Child = d })
 }
 
-// wave returns the calls to start next: as many as may run at once. Completion is
-// judged last, when everything else has its result.
-func (r *run) wave(calls []Call) []Call {
-	var wave []Call
-	room := r.Parallel - r.flight.running
+// withEach returns calls with set applied to each call that has a value, matched by call id.
+// It uses a map because there can be a thousand of both.
+func withEach[T any](calls []Call, values []T, callID func(*T) string, set func(*Call, *T)) []Call {
+	if len(values) == 0 {
+		return calls
+	}
+	byID := make(map[string]*T, len(values))
+	for i := range values {
+		byID[callID(&values[i])] = &values[i]
+	}
+	calls = slices.Clone(calls)
+	for i := range calls {
+		if v := byID[calls[i].ID]; v != nil {
+			set(&calls[i], v)
+		}
+	}
+	return calls
+}
+
+func withoutChildren(calls []Call) []Call {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		calls[i].Child = nil
+	}
+	return calls
+}
+
+// withMemory returns memory with the value of a skill replaced; nil leaves it unchanged.
+func withMemory(memory map[string]jsontext.Value, skillName string, value jsontext.Value) map[string]jsontext.Value {
+	if value == nil {
+		return memory
+	}
+	memory = maps.Clone(memory)
+	if memory == nil {
+		memory = make(map[string]jsontext.Value)
+	}
+	memory[skillName] = value
+	return memory
+}
+
+// results returns the results so far, in call order.
+func results(calls []Call) []event.ToolResult {
+	done := []event.ToolResult{}
 	for _, c := range calls {
-		if c.Result != nil || r.flight.has(c.ID, launched) || r.kind(c.ToolName) != skill.Plain || isCompletion(c.ToolCall) {
+		if c.Result != nil {
+			done = append(done, *c.Result)
+		}
+	}
+	return done
+}
+
+func toolCalls(calls []Call) []event.ToolCall {
+	var all []event.ToolCall
+	for _, c := range calls {
+		all = append(all, c.ToolCall)
+	}
+	return all
+}
+
+// delegatedCalls returns the calls that a delegate works on.
+func delegatedCalls(calls []Call) []Call {
+	return slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return c.Child == nil || c.Result != nil })
+}
+
+// toolMessage builds a tool message from recorded results, in call order.
+func toolMessage(ref *event.ToolMessageRef, calls []Call) *event.Message {
+	if ref == nil {
+		ref = &event.ToolMessageRef{}
+	}
+	m := &event.Message{ID: ref.ID, Type: event.ToolMessage, Contents: []event.Part{}}
+	for _, c := range calls {
+		if c.Result == nil {
 			continue
 		}
-		if len(wave) < room {
-			wave = append(wave, c)
+		part := event.Part{
+			Type:       event.ToolResultPart,
+			ToolCallID: c.ID,
+			ToolName:   c.ToolName,
+			Contents:   c.Result.Result,
+			IsError:    c.Result.IsError,
 		}
-	}
-	if len(wave) > 0 || r.flight.running > 0 {
-		return wave
-	}
-	for _, c := range calls {
-		if c.Result == nil && isCompletion(c.ToolCall) && !r.flight.has(c.ID, launched) {
-			return []Call{c}
+		if i := len(m.Contents); i < len(ref.PartIDs) {
+			part.ID = ref.PartIDs[i]
 		}
+		m.Contents = append(m.Contents, part)
 	}
-	return nil
+	return m
 }
 
-// afterCalls says how the turn goes on once every tool has answered.
-func (r *run) afterCalls(calls []Call) event.Body {
-	if b, ok := r.handOver(calls); ok {
-		return b
+// completed reports whether the Expert has called attemptCompletion with success.
+func completed(calls []Call) bool {
+	return slices.ContainsFunc(calls, func(c Call) bool {
+		return isCompletion(c.ToolCall) && c.Result != nil && isAccepted(*c.Result)
+	})
+}
+
+func isCompletion(c event.ToolCall) bool {
+	return c.SkillName == event.BaseSkill && c.ToolName == event.CompletionTool
+}
+
+// isAccepted reports whether a completion succeeded: no error, no open todos.
+func isAccepted(result event.ToolResult) bool {
+	if result.IsError {
+		return false
 	}
-	for _, c := range calls {
-		if c.Result == nil && r.kind(c.ToolName) == skill.Interactive {
-			return event.CallInteractiveTool{ToolCallID: c.ID}
-		}
+	var answer struct {
+		RemainingTodos []jsontext.Value `json:"remainingTodos"`
 	}
-	if !completed(calls) {
-		return event.ResolveToolResults{}
-	}
-	said := strings.TrimSpace(r.state.lastExpertMessage().Text())
-	if said == "" {
-		return event.AttemptCompletion{}
-	}
-	// The answer came along with the call: no second generation is needed.
-	return event.CompleteRun{
-		ToolMessage: r.toolMessageRef(calls),
-		NewMessage:  &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: []event.Part{r.textPart(said)}},
-	}
+	text := event.FirstText(result.Result)
+	return json.Unmarshal([]byte(text), &answer) == nil && len(answer.RemainingTodos) == 0
 }

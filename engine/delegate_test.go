@@ -311,8 +311,8 @@ func TestSkillsOfAParentStay(t *testing.T) {
 // Unless a job says otherwise, eight Experts may stand on one path.
 func TestDepthUnlessSet(t *testing.T) {
 	for depth, refused := range map[int]bool{1: false, 8: false, 9: true} {
-		r := &run{tree: &tree{}, depth: depth}
-		if limit := r.refuse(); (limit != nil) != refused || refused && (limit.Limit != event.LimitDepth || limit.Max != 8) {
+		r := &run{job: &Job{}, depth: depth}
+		if limit := r.checkPath(); (limit != nil) != refused || refused && (limit.Limit != event.LimitDepth || limit.Max != 8) {
 			t.Errorf("depth %d: %+v", depth, limit)
 		}
 	}

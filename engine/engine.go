@@ -1,42 +1,23 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"time"
 
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/store"
 )
 
-// An Error is a failure of the engine's caller or surroundings, by kind.
-type Error struct {
-	Kind Kind
-	Err  error
-}
-
-// Kind sorts errors by who can do something about them.
-type Kind string
-
-// The kinds of [Error].
-const (
-	KindInput Kind = "input" // what was asked for cannot be done; nothing was started
-	KindStore Kind = "store" // the history could not be read or written
-)
-
-func (e *Error) Error() string { return e.Err.Error() }
-func (e *Error) Unwrap() error { return e.Err }
-
-func inputError(format string, args ...any) error {
-	return &Error{KindInput, fmt.Errorf(format, args...)}
-}
-
-// Execute runs a job until it completes, waits for the user or is stopped. However
-// it ends, the end is recorded and told by the Result; an error means that nothing was
-// started, or that the end itself could not be recorded.
+// Execute runs a job until it completes, waits for the user or is stopped. The end is
+// recorded and returned as the Result. An error means that nothing was started, or that
+// the end could not be recorded.
 //
-// Cancelling ctx stops the run: the call under way is given up, the state is saved, and
-// the cause of the cancellation is recorded as the reason. With a [LimitError] as its
-// cause, the Run is stopped by that limit.
+// Cancelling ctx stops the job: the call in progress is cancelled, the state is saved, and
+// the cause of the cancellation is recorded as the reason. If the cause is a [LimitError],
+// the Run ends by that limit.
 func Execute(ctx context.Context, job Job, parts Parts) (result Result, err error) {
 	if parts.Parallel == 0 {
 		parts.Parallel = 16
@@ -44,55 +25,171 @@ func Execute(ctx context.Context, job Job, parts Parts) (result Result, err erro
 	if parts.Redact == nil {
 		parts.Redact = func(text string) string { return text }
 	}
-	if err := checkKnown(ctx, job, parts.Store); err != nil {
+	if err := checkExists(ctx, job, parts.Store); err != nil {
 		return Result{}, err
 	}
 	journal, err := parts.Store.Open(ctx, job.ID)
 	if err != nil {
 		return Result{}, storeError(err)
 	}
-	defer func() { // also when whoever listens panics
+	defer func() { // also if a listener panics
 		if closeErr := journal.Close(); closeErr != nil && err == nil {
 			err = storeError(closeErr)
 		}
 	}()
-	return executeIn(ctx, journal, job, parts)
+	history, err := openHistory(ctx, journal, job, parts)
+	if err != nil {
+		return Result{}, err
+	}
+	return execute(ctx, journal, history, job, parts)
 }
 
-// executeIn runs a job in its open journal.
-func executeIn(ctx context.Context, journal store.Journal, job Job, parts Parts) (Result, error) {
-	history := NewHistory()
-	if job.Input.Continue {
-		var err error
-		if history, err = Load(ctx, parts.Store, job.ID); err != nil {
-			return Result{}, storeError(err)
-		}
-	}
+// execute runs a job in its open journal. This goroutine becomes the recorder's; the Runs
+// get goroutines of their own.
+func execute(ctx context.Context, journal store.Journal, history *History, job Job, parts Parts) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d := newDesk(context.WithoutCancel(ctx), parts.Listener, journal, history)
-	t := newTree(job, parts, d)
+	rec := newRecorder(context.WithoutCancel(ctx), parts.Listener, journal, history)
+	exec := newExecution(job, parts, rec)
 	var result Result
 	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		result, err = t.coordinate(ctx)
+		result, err = exec.coordinate(ctx)
 	}()
 	defer func() {
-		// If whoever listens panics, that is on its way now. Nothing of the job may be at
-		// work when it arrives.
+		// If a listener panics, the panic passes through here. All goroutines of the job
+		// must have ended before the caller sees it.
 		cancel()
-		d.leave()
+		rec.stop()
 		<-done
 	}()
-	d.serve(done)
+	rec.serve(done)
 	return result, err
 }
 
-// checkKnown reports a job that should exist and does not, or the other way round. Opening
-// an unknown job would create it, so this looks first.
-func checkKnown(ctx context.Context, job Job, s store.Store) error {
+// An execution is a job while one call of [Execute] runs it: what all its Runs share.
+type execution struct {
+	job      Job
+	parts    Parts
+	recorder *recorder
+
+	budgets     *budgetPool
+	budget      *budget          // of the whole job
+	spentBefore map[string]Spent // by each Run in earlier executions, including its delegates
+	slots       chan struct{}    // one token for each Run that is working
+}
+
+func newExecution(job Job, parts Parts, rec *recorder) *execution {
+	x := &execution{
+		job: job, parts: parts, recorder: rec, budgets: newBudgetPool(job.MaxOutput),
+		slots: make(chan struct{}, cmp.Or(job.MaxParallel, expert.DefaultMaxParallel)),
+	}
+	x.budget = x.budgets.newBudget(nil, job.Limits, parts.Source.Now())
+	rec.view(func(h *History) {
+		for _, s := range h.runs {
+			x.budget.add(s.Spent, x.price(s.Provider, s.Model))
+		}
+		x.spentBefore = h.spent()
+	})
+	return x
+}
+
+// coordinate runs the coordinator, which runs everything else.
+func (x *execution) coordinate(ctx context.Context) (Result, error) {
+	var st start
+	var err error
+	x.recorder.view(func(h *History) { st, err = plan(x.job, x.parts.Source, h) })
+	if err != nil {
+		return Result{}, err
+	}
+	if err := x.closeCrashed(); err != nil {
+		return Result{}, storeError(err)
+	}
+	ctx, cancel := withTimeLimit(ctx, x.job.Limits.MaxDuration)
+	defer cancel(nil)
+	r := x.newRun(x.job.Expert, nil)
+	if r.task = x.job.Input.Query; r.task == "" && st.from != nil {
+		r.task = st.from.State.Task
+	}
+	x.slots <- struct{}{}
+	r.budget.addWorking(1)
+	return r.execute(ctx, st)
+}
+
+// newRun returns a Run of an Expert below its parent, which is nil for the coordinator.
+func (x *execution) newRun(e *expert.Expert, parent *run) *run {
+	r := &run{exec: x, job: &x.job, parts: &x.parts, recorder: x.recorder, expert: e, parent: parent, depth: 1}
+	outer := x.budget
+	if parent != nil {
+		r.depth, outer = parent.depth+1, parent.budget
+	}
+	r.budget = x.budgets.newBudget(outer, e.Limits, x.parts.Source.Now())
+	r.price = x.price(x.job.Provider, x.job.ModelName)
+	if x.job.Lookup == nil {
+		return r
+	}
+	for _, key := range e.Delegates {
+		if d, ok := x.job.Lookup(key); ok {
+			r.delegates = append(r.delegates, d)
+		}
+	}
+	return r
+}
+
+// price returns what a model costs. The price of an earlier, unknown model is taken to be
+// that of the current one; zero would undercount.
+func (x *execution) price(provider, model string) expert.Price {
+	if x.job.Price == nil {
+		return expert.Price{}
+	}
+	price, ok := x.job.Price(provider, model)
+	if !ok {
+		price, _ = x.job.Price(x.job.Provider, x.job.ModelName)
+	}
+	return price
+}
+
+// crashed is the reason recorded for a Run whose process died.
+const crashed = "the process ended before it could save"
+
+// closeCrashed records the end of Runs that a crash left open.
+func (x *execution) closeCrashed() error {
+	var open []State
+	x.recorder.view(func(h *History) { open = h.Open() })
+	for _, s := range open {
+		if _, err := x.recorder.record(s.interruptEvent(x.parts.Source, x.job.ID, crashed), recordOnly); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interruptEvent returns the event that ends the Run of s from outside.
+func (s State) interruptEvent(source Source, jobID, reason string) event.Event {
+	return event.Event{
+		ID: source.NewID(), Timestamp: source.Now().UnixMilli(), JobID: jobID, RunID: s.RunID,
+		ExpertKey: s.Expert.Key, StepNumber: s.StepNumber, Body: event.StopRunByInterrupt{Reason: reason},
+	}
+}
+
+// withTimeLimit returns a context that is cancelled after d with a [LimitError] as its
+// cause; 0 means no limit.
+func withTimeLimit(ctx context.Context, d time.Duration) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if d > 0 {
+		timer := time.AfterFunc(d, func() {
+			cancel(&LimitError{Limit: event.LimitDuration, Used: d.Seconds(), Max: d.Seconds()})
+		})
+		context.AfterFunc(ctx, func() { timer.Stop() })
+	}
+	return ctx, cancel
+}
+
+// checkExists reports a job that must exist and does not, or the opposite. It runs before
+// Open, which would create an unknown job.
+func checkExists(ctx context.Context, job Job, s store.Store) error {
 	known, err := exists(ctx, s, job.ID)
 	switch {
 	case err != nil:
@@ -121,12 +218,4 @@ func exists(ctx context.Context, s store.Store, jobID string) (bool, error) {
 		return true, nil
 	}
 	return false, nil
-}
-
-// storeError gives an error of the store its kind.
-func storeError(err error) error {
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrBadID) || errors.Is(err, store.ErrLocked) {
-		return &Error{KindInput, err}
-	}
-	return &Error{KindStore, err}
 }

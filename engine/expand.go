@@ -1,22 +1,26 @@
 package engine
 
-import "github.com/perstack-go/perstack/event"
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
-// expand returns e in its full form, with the fields that the journal leaves out.
-// before and after are the states around e.
+	"github.com/perstack-go/perstack/event"
+)
+
+// expand returns e in full form, with the fields that the journal leaves out. before and
+// after are the states around e.
 func expand(before, after State, e event.Event) event.Event {
 	switch b := e.Body.(type) {
 	case event.StartRun:
-		// The initial checkpoint still has the status that the conversation was
-		// left with, and the answers that came from outside.
+		// The initial checkpoint has the status before the start, and already the answers
+		// of the user and of delegates.
 		initial := after
 		initial.Status = before.Status
 		if initial.Status == "" {
 			initial.Status = event.StatusInit
 		}
 		initial.Thread, initial.Instruction = before.Thread, before.Instruction
-		initial.Step.Calls = before.open()
-		initial.Step.Calls = withAnswers(initial.Step.Calls, b.Answers)
+		initial.Step.Calls = withAnswers(before.open(), b.Answers)
 		b.InitialCheckpoint = initial.Checkpoint()
 		e.Body = b
 	case event.StartGeneration:
@@ -34,11 +38,13 @@ func expand(before, after State, e event.Event) event.Event {
 	case event.CallDelegate:
 		usage := after.Step.Usage
 		b.NewMessage, b.Usage, b.Delegates = after.lastExpertMessage(), &usage, nil
-		e = withCalls(after, withBody(e, b))
+		e.Body = b
+		e = withCalls(after, e)
 	case event.CallInteractiveTool:
 		usage := after.Step.Usage
 		b.NewMessage, b.Usage = after.lastExpertMessage(), &usage
-		e = withCalls(after, withBody(e, b))
+		e.Body = b
+		e = withCalls(after, e)
 	case event.ResolveToolResults:
 		b.ToolResults = results(after.Step.Calls)
 		e.Body = b
@@ -55,7 +61,7 @@ func expand(before, after State, e event.Event) event.Event {
 	case event.ContinueToNextStep:
 		done := before
 		done.Step.FinishedAt = e.Timestamp
-		b.Checkpoint, b.Step = done.Checkpoint(), done.stepView()
+		b.Checkpoint, b.Step = done.Checkpoint(), done.step()
 		b.NextCheckpoint = after.Checkpoint()
 		e.Body = b
 	case event.CompleteRun:
@@ -85,17 +91,12 @@ func expand(before, after State, e event.Event) event.Event {
 }
 
 func end(s State) event.End {
-	return event.End{Checkpoint: s.Checkpoint(), Step: s.stepView()}
+	return event.End{Checkpoint: s.Checkpoint(), Step: s.step()}
 }
 
-func withBody(e event.Event, b event.Body) event.Event {
-	e.Body = b
-	return e
-}
-
-// withCalls adds the calls to an event that asks the user or other Experts. The journal has
-// their ids only, and whoever listens may not have seen them: a Run that is resumed asks
-// again in another process than the one that the model called them in.
+// withCalls adds the calls to an event that asks the user or delegates. The journal has only
+// their ids, and the listener may not have seen the calls: a resumed Run asks again in another
+// process than the one in which the model made them.
 func withCalls(after State, e event.Event) event.Event {
 	switch b := e.Body.(type) {
 	case event.CallDelegate:
@@ -116,4 +117,88 @@ func withCalls(after State, e event.Event) event.Event {
 		e.Body = b
 	}
 	return e
+}
+
+// Checkpoint returns s as a checkpoint in the form that other programs read.
+func (s State) Checkpoint() *event.Checkpoint {
+	cp := &event.Checkpoint{
+		ID:          s.CheckpointID,
+		JobID:       s.JobID,
+		RunID:       s.RunID,
+		Status:      s.Status,
+		StepNumber:  s.StepNumber,
+		Messages:    s.Messages(),
+		Expert:      s.Expert,
+		DelegatedBy: s.DelegatedBy,
+		Usage:       s.Usage,
+		Metadata:    s.metadata(),
+		Error:       s.Failure,
+		RetryCount:  s.RetryCount,
+	}
+	if s.ContextWindow > 0 {
+		// The size of the last prompt and its answer. The accumulated usage would exceed
+		// the window after a few steps.
+		share := float64(s.LastUsage.InputTokens+s.LastUsage.OutputTokens) / float64(s.ContextWindow)
+		cp.ContextWindow, cp.ContextWindowUsage = s.ContextWindow, &share
+	}
+	if calls := s.open(); len(calls) > 0 {
+		cp.PendingToolCalls, cp.PartialToolResults = s.Pending(), results(calls)
+		if s.Status == event.StatusStoppedByDelegate {
+			cp.DelegateTo, cp.PendingToolCalls = delegations(calls)
+		}
+	}
+	return cp
+}
+
+// delegations returns the open calls of delegates, and the other open calls.
+func delegations(calls []Call) (to []event.Delegation, others []event.ToolCall) {
+	for _, c := range calls {
+		switch {
+		case c.Result != nil:
+		case c.Child == nil:
+			others = append(others, c.ToolCall)
+		default:
+			to = append(to, event.Delegation{Expert: c.Child.Expert, ToolCallID: c.ID, ToolName: c.ToolName, Query: query(c.Args)})
+		}
+	}
+	return to, others
+}
+
+// metadata returns what a checkpoint has beyond the fields that all runtimes share.
+func (s State) metadata() map[string]jsontext.Value {
+	all := make(map[string]jsontext.Value)
+	if s.Runtime != "" {
+		all["runtime"] = mustEncode(s.Runtime)
+	}
+	if len(s.Memory) > 0 {
+		all["skills"] = mustEncode(s.Memory)
+	}
+	return all
+}
+
+// mustEncode encodes a value made of strings and valid JSON, which cannot fail.
+func mustEncode(v any) jsontext.Value {
+	data, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic("engine: " + err.Error())
+	}
+	return data
+}
+
+// step returns the current step in the form that other programs read.
+func (s State) step() *event.Step {
+	step := &event.Step{
+		StepNumber:    s.StepNumber,
+		InputMessages: append([]*event.Message{}, s.Step.Input...),
+		NewMessages:   append([]*event.Message{}, s.Step.Messages...),
+		ToolCalls:     toolCalls(s.Step.Calls),
+		ToolResults:   results(s.Step.Calls),
+		Usage:         s.Step.Usage,
+		StartedAt:     s.Step.StartedAt,
+		FinishedAt:    s.Step.FinishedAt,
+	}
+	if calls := s.open(); len(calls) > 0 {
+		step.PendingToolCalls, step.PartialToolResults = s.Pending(), results(calls)
+	}
+	return step
 }

@@ -8,79 +8,78 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A Follower writes down a job that an engine runs in another place, and tells it as
-// [Execute] would. It owns the history; the other side only says what happened.
+// A Follower records a job that an engine runs elsewhere, for example in a container, and
+// publishes its events as [Execute] would. It owns the journal; the remote engine only
+// reports what happened.
 //
-// The other side may be in hostile hands. So what it says must be of this job, of a Run
-// that this stretch of the job has begun, and of a kind that an engine records; how the
-// job was left is read off the history, never off what is said of it. A Follower is for
-// one goroutine.
+// The remote engine can be hostile. So an event must belong to this job, to a Run that was
+// started in this execution, and to a kind that an engine records (admit.go). The result of
+// the job is read from the history, never from what is reported about it. A Follower must be
+// used from one goroutine.
 type Follower struct {
-	job    Job
-	store  store.Store
-	source Source
-	saving context.Context
-	desk   *desk
+	job      Job
+	store    store.Store
+	source   Source
+	ctx      context.Context // never cancelled: the end of a cancelled job is written too
+	recorder *recorder
 
-	runID string
-	begun map[string]bool // Runs of this stretch: true while they are under way
-	named map[string]bool // Runs that others have named as their delegates
-	open  map[string]bool // Runs that a crash left open, until they are closed
-	held  []event.Event   // kept events from before the job began
-	ended bool            // the coordinator has, for good
+	runID    string          // of the coordinator
+	started  map[string]bool // Runs of this execution; true until they end
+	expected map[string]bool // Runs that were assigned to calls of delegates
+	crashed  map[string]bool // Runs that a crash left open, until they are closed
+	early    []event.Event   // published before the first record, to be recorded after it
+	ended    bool            // the coordinator has ended for good
 }
 
-// Follow plans the job and returns its Follower. An error is about the job: nothing was
-// started. A job that goes on is locked from here on; a new one when something is written.
-func Follow(ctx context.Context, job Job, s store.Store, source Source, listener Listener) (*Follower, error) {
-	if err := checkKnown(ctx, job, s); err != nil {
+// Follow plans the job and returns its Follower. An error means that the job is invalid and
+// nothing was started. A job that is continued is locked from here on, a new job from its
+// first record on. Of parts, it uses Store, Source, Listener and History.
+func Follow(ctx context.Context, job Job, parts Parts) (*Follower, error) {
+	if err := checkExists(ctx, job, parts.Store); err != nil {
 		return nil, err
 	}
 	f := &Follower{
-		job: job, store: s, source: source, saving: context.WithoutCancel(ctx),
-		begun: make(map[string]bool), named: make(map[string]bool), open: make(map[string]bool),
+		job: job, store: parts.Store, source: parts.Source, ctx: context.WithoutCancel(ctx),
+		started: make(map[string]bool), expected: make(map[string]bool), crashed: make(map[string]bool),
 	}
-	f.desk = newDesk(f.saving, listener, nil, NewHistory())
-	if err := f.plan(ctx); err != nil {
+	f.recorder = newRecorder(f.ctx, parts.Listener, nil, nil)
+	if err := f.open(ctx, parts); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-func (f *Follower) plan(ctx context.Context) error {
-	h := f.desk.history
+// open opens the journal of a job that is continued, and plans the job.
+func (f *Follower) open(ctx context.Context, parts Parts) (err error) {
 	if f.job.Input.Continue {
-		var err error
-		if f.desk.journal, err = f.store.Open(ctx, f.job.ID); err != nil {
+		if f.recorder.journal, err = f.store.Open(ctx, f.job.ID); err != nil {
 			return storeError(err)
 		}
-		if h, err = Load(ctx, f.store, f.job.ID); err != nil {
-			return storeError(err)
-		}
-		f.desk.history = h
 	}
-	t := &tree{job: f.job, Parts: Parts{Source: f.source}, desk: f.desk}
-	st, err := t.plan()
+	if f.recorder.history, err = openHistory(ctx, f.recorder.journal, f.job, parts); err != nil {
+		return err
+	}
+	st, err := plan(f.job, f.source, f.recorder.history)
 	f.runID = st.runID
-	for _, s := range h.Open() {
-		f.open[s.RunID] = true
+	for _, s := range f.recorder.history.Open() {
+		f.crashed[s.RunID] = true
 	}
 	return err
 }
 
-// RunID is that of the coordinator's Run, which the other side must use.
+// RunID returns the id of the coordinator's Run, which the remote engine must use.
 func (f *Follower) RunID() string { return f.runID }
 
-// Begun reports whether anything was recorded in this stretch.
-func (f *Follower) Begun() bool { return len(f.begun) > 0 }
+// Begun reports whether a Run was recorded in this execution.
+func (f *Follower) Begun() bool { return len(f.started) > 0 }
 
-// Ended reports whether the coordinator has ended: nothing of the job follows.
+// Ended reports whether the coordinator has ended, so that nothing can follow.
 func (f *Follower) Ended() bool { return f.ended }
 
-// Silent returns why nobody listens any more, or nil.
-func (f *Follower) Silent() error { return f.desk.closed() }
+// Silent returns why the listener gets no more events; nil while it does.
+func (f *Follower) Silent() error { return f.recorder.silenced() }
 
-// Records yields the lines of the history up to now, and their number.
+// Records returns the lines of the journal so far.
 func (f *Follower) Records(ctx context.Context) ([][]byte, error) {
 	if !f.job.Input.Continue {
 		return nil, nil
@@ -95,165 +94,159 @@ func (f *Follower) Records(ctx context.Context) ([][]byte, error) {
 	return lines, nil
 }
 
-// Append writes down and tells what the other side reports. [ErrForged] is wrapped by the
-// error about an event that no engine would have sent.
+// Append records and publishes an event that the remote engine reports. The error wraps
+// [ErrForged] if no engine running this job would send the event.
 func (f *Follower) Append(e event.Event) (store.Record, error) {
-	kind, err := f.admit(e)
+	mode, err := f.admit(e)
 	if err != nil {
 		return store.Record{}, err
 	}
-	if err := f.begin(); err != nil {
+	if err := f.openNew(); err != nil {
 		return store.Record{}, err
 	}
-	record, err := f.write(e, kind)
+	record, err := f.write(e, mode)
 	if err != nil {
 		return record, err
 	}
-	f.note(e, kind)
-	return record, f.release()
+	f.track(e, mode)
+	return record, f.recordEarly()
 }
 
-// begin opens the journal of a new job.
-func (f *Follower) begin() error {
-	if f.desk.journal != nil {
+// openNew opens the journal of a new job.
+func (f *Follower) openNew() error {
+	if f.recorder.journal != nil {
 		return nil
 	}
-	journal, err := f.store.Open(f.saving, f.job.ID)
+	journal, err := f.store.Open(f.ctx, f.job.ID)
 	if err != nil {
 		return storeError(err)
 	}
-	if err := checkKnown(f.saving, f.job, f.store); err != nil { // again: it may have come into being meanwhile
+	if err := checkExists(f.ctx, f.job, f.store); err != nil { // again: it can have been created since
 		return errors.Join(err, journal.Close())
 	}
-	f.desk.journal = journal
+	f.recorder.journal = journal
 	return nil
 }
 
-func (f *Follower) write(e event.Event, kind orderKind) (store.Record, error) {
-	o := order{event: e, kind: kind, done: make(chan *filed, 1)}
-	f.desk.file([]order{o})
-	result := <-o.done
+func (f *Follower) write(e event.Event, mode entryMode) (store.Record, error) {
+	n := entry{event: e, mode: mode, done: make(chan *entryResult, 1)}
+	f.recorder.write([]entry{n})
+	result := <-n.done
 	return result.record, result.err
 }
 
-// note keeps track of which Runs are under way.
-func (f *Follower) note(e event.Event, kind orderKind) {
-	if kind == earlier {
-		delete(f.open, e.RunID)
+// track keeps track of which Runs have started, ended, or are expected.
+func (f *Follower) track(e event.Event, mode entryMode) {
+	if mode == recordOnly {
+		delete(f.crashed, e.RunID)
 		return
 	}
 	switch e.Body.(type) {
 	case event.StartRun:
-		f.begun[e.RunID] = true
-		f.name(e.RunID)
+		f.started[e.RunID] = true
+		f.expectDelegates(e.RunID)
 	case event.CallDelegate:
-		f.name(e.RunID)
+		f.expectDelegates(e.RunID)
 	}
 	if status, ends := e.EndStatus(); ends {
-		f.begun[e.RunID] = false
+		f.started[e.RunID] = false
 		f.ended = e.RunID == f.runID && status != event.StatusStoppedByDelegate
 	}
 }
 
-// name notes the Runs that a Run has handed calls to.
-func (f *Follower) name(runID string) {
-	for _, c := range f.desk.history.runs[runID].Step.Calls {
+// expectDelegates adds the Runs that a Run has assigned to its calls of delegates.
+func (f *Follower) expectDelegates(runID string) {
+	for _, c := range f.recorder.history.runs[runID].Step.Calls {
 		if c.Child != nil {
-			f.named[c.Child.RunID] = true
+			f.expected[c.Child.RunID] = true
 		}
 	}
 }
 
-// Show tells an event that is not kept. A Run that was asked for may have something to
-// tell before it begins: its skills start first.
+// Show publishes an event that is not recorded. It accepts events of a delegate before its
+// first record, because its skills start before that.
 func (f *Follower) Show(e event.Event) error {
 	switch {
 	case e.IsKept():
 		return forged("an event of type %s is to be recorded, not shown", e.Type())
 	case e.JobID != f.job.ID:
 		return forged("an event belongs to another job")
-	case e.RunID != f.runID && !f.named[e.RunID]:
+	case e.RunID != f.runID && !f.expected[e.RunID]:
 		return forged("an event belongs to a Run that nobody has asked for")
 	}
-	f.desk.emit(e)
+	f.recorder.emit(e)
 	return nil
 }
 
-func (f *Follower) knows(runID string) bool {
-	_, ok := f.begun[runID]
-	return ok
-}
-
-// Note writes down and tells what happens around the engine: events about the runtime that
-// are the host's own. Until the job has begun they are told, and kept for later.
+// Note records and publishes an event of the host itself, about the runtime. Before the
+// job's first record it is only published, and recorded later.
 func (f *Follower) Note(body event.Body) error {
 	e := event.Event{ID: f.source.NewID(), Timestamp: f.source.Now().UnixMilli(), JobID: f.job.ID, RunID: f.runID, Body: body}
 	if f.Begun() && e.IsKept() {
-		_, err := f.write(e, keeping)
+		_, err := f.write(e, recordAndPublish)
 		return err
 	}
-	f.desk.emit(e)
+	f.recorder.emit(e)
 	if e.IsKept() {
-		f.held = append(f.held, e)
+		f.early = append(f.early, e)
 	}
 	return nil
 }
 
-// release records what was held back until the job began. It was told when it happened.
-func (f *Follower) release() error {
+// recordEarly records the events that were published before the job's first record.
+func (f *Follower) recordEarly() error {
 	if !f.Begun() {
 		return nil
 	}
-	for len(f.held) > 0 {
-		if _, err := f.write(f.held[0], earlier); err != nil {
+	for len(f.early) > 0 {
+		if _, err := f.write(f.early[0], recordOnly); err != nil {
 			return err
 		}
-		f.held = f.held[1:]
+		f.early = f.early[1:]
 	}
 	return nil
 }
 
 // Commit makes everything that was recorded survive a power cut.
 func (f *Follower) Commit() error {
-	if f.desk.journal == nil {
+	if f.recorder.journal == nil {
 		return nil
 	}
-	return f.desk.commit()
+	return f.recorder.commit()
 }
 
-// Abandon records the end of all Runs that are under way, when the other side will not:
-// it is gone.
+// Abandon records the end of all Runs that have not ended, because the remote engine is gone.
 func (f *Follower) Abandon(reason string) error {
 	if !f.Begun() {
 		return nil
 	}
-	open := f.desk.history.Open()
-	var batch []order
+	open := f.recorder.history.Open()
+	var batch []entry
 	for i := len(open) - 1; i >= 0; i-- { // the coordinator last
-		s := open[i]
-		batch = append(batch, order{kind: keeping, done: make(chan *filed, 1), event: event.Event{
-			ID: f.source.NewID(), Timestamp: f.source.Now().UnixMilli(), JobID: f.job.ID, RunID: s.RunID,
-			ExpertKey: s.Expert.Key, StepNumber: s.StepNumber, Body: event.StopRunByInterrupt{Reason: validText(reason)},
-		}})
+		e := open[i].interruptEvent(f.source, f.job.ID, validText(reason))
+		batch = append(batch, entry{event: e, mode: recordAndPublish, done: make(chan *entryResult, 1)})
 	}
-	f.desk.file(batch) // together, so that the disk is waited for once
-	for _, o := range batch {
-		if result := <-o.done; result.err != nil {
+	f.recorder.write(batch) // together, so that there is only one flush to disk
+	for _, n := range batch {
+		if result := <-n.done; result.err != nil {
 			return result.err
 		}
 	}
 	return nil
 }
 
-// Result says how the job was left.
-func (f *Follower) Result() Result { return f.desk.history.result(f.desk.history.runs[f.runID]) }
+// Result returns how the job ended.
+func (f *Follower) Result() Result {
+	h := f.recorder.history
+	return h.result(h.runs[f.runID])
+}
 
-// Close gives the job free.
+// Close releases the job's lock.
 func (f *Follower) Close() error {
-	if f.desk.journal == nil {
+	if f.recorder.journal == nil {
 		return nil
 	}
-	if err := f.desk.journal.Close(); err != nil {
+	if err := f.recorder.journal.Close(); err != nil {
 		return storeError(err)
 	}
 	return nil

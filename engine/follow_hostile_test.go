@@ -15,7 +15,7 @@ import (
 // A follower of a new job, in a store of its own.
 func newFollower(t *testing.T, b *bench, s store.Store, in Input, listener Listener) *Follower {
 	t.Helper()
-	f, err := Follow(t.Context(), Job{ID: "job", RunID: "run", Expert: b.expert, Input: in}, s, FixedSource(time.UnixMilli(0)), listener)
+	f, err := Follow(t.Context(), Job{ID: "job", RunID: "run", Expert: b.expert, Input: in}, Parts{Store: s, Source: FixedSource(time.UnixMilli(0)), Listener: listener})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestFollowerRefusesRunIDs(t *testing.T) {
 	if _, err := f.Append(b.startOf("run", nil, nil)); err != nil {
 		t.Fatal(err)
 	}
-	f.named["../../x"] = true // as a forged call would
+	f.expected["../../x"] = true // as a forged call would
 	below := b.startOf("below", &event.Parent{RunID: "run"}, nil)
 	below.RunID = "../../x"
 	if _, err := f.Append(below); !errors.Is(err, ErrForged) {
@@ -140,7 +140,7 @@ func TestFollowerAbandonsFromBelow(t *testing.T) {
 		}
 		return nil
 	}})
-	f.named["below"] = true // as a call of the Run would
+	f.expected["below"] = true // as a call of the Run would
 	parent := &event.Parent{RunID: "run", ToolCallID: "t1", Expert: event.ExpertRef{Key: b.expert.Key, Name: b.expert.Name, Version: b.expert.Version}}
 	for _, e := range []event.Event{b.startOf("run", nil, nil), b.startOf("below", parent, nil)} {
 		if _, err := f.Append(e); err != nil {
@@ -216,7 +216,7 @@ func TestFollowerKeepsWhatWas(t *testing.T) {
 	s := memory.New()
 	copyRecords(t, s, before)
 	f := newFollower(t, b, s, Input{Query: "more", Continue: true}, Listener{})
-	head, _ := f.desk.history.Head()
+	head, _ := f.recorder.history.Head()
 	point := head.State.CheckpointID
 
 	taken := b.startOf(f.RunID(), nil, nil)
@@ -229,7 +229,7 @@ func TestFollowerKeepsWhatWas(t *testing.T) {
 	if _, err := f.Append(b.startOf(f.RunID(), nil, nil)); err != nil {
 		t.Fatal(err)
 	}
-	f.named[old] = true // as a forged call would
+	f.expected[old] = true // as a forged call would
 	if _, err := f.Append(b.startOf(old, &event.Parent{RunID: f.RunID()}, nil)); !errors.Is(err, ErrForged) {
 		t.Errorf("it begins a Run of earlier anew: %v", err)
 	}

@@ -38,9 +38,13 @@ func (b *bench) follow(job Job, before []store.Record, result Result) {
 	copyRecords(b.t, copied, before)
 	var told []event.Event
 	job.RunID = result.RunID
-	f, err := Follow(b.t.Context(), job, copied, FixedSource(time.UnixMilli(0)), Listener{
+	var history *History
+	if job.Input.Continue && len(before)%2 == 1 {
+		history = b.load(copied)
+	}
+	f, err := Follow(b.t.Context(), job, Parts{History: history, Store: copied, Source: FixedSource(time.UnixMilli(0)), Listener: Listener{
 		Full: !b.lean, Emit: func(e event.Event) error { told = append(told, e); return nil },
-	})
+	}})
 	if err != nil {
 		b.t.Errorf("follow: %v", err)
 		return
@@ -183,7 +187,7 @@ func TestFollowerRefusesForgedEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := memory.New()
-			f, err := Follow(t.Context(), Job{ID: "job", RunID: start.RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)), Listener{})
+			f, err := Follow(t.Context(), Job{ID: "job", RunID: start.RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, Parts{Store: s, Source: FixedSource(time.UnixMilli(0))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +213,7 @@ func TestFollowerRefusesForgedShows(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does("helper {\"query\":\"help\"}"), says("done")}, "helper": {says("here")}})
 	b.must(Input{Query: "go"})
 	honest := eventsOf(b.written())
-	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Lookup: b.lookup, Input: Input{Query: "go"}}, memory.New(), FixedSource(time.UnixMilli(0)), Listener{})
+	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Lookup: b.lookup, Input: Input{Query: "go"}}, Parts{Store: memory.New(), Source: FixedSource(time.UnixMilli(0))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,8 +268,8 @@ func TestFollowerKeepsNotesForLater(t *testing.T) {
 
 	s := memory.New()
 	var told []string
-	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)),
-		Listener{Emit: func(e event.Event) error { told = append(told, string(e.Type())); return nil }})
+	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, Parts{Store: s, Source: FixedSource(time.UnixMilli(0)),
+		Listener: Listener{Emit: func(e event.Event) error { told = append(told, string(e.Type())); return nil }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +306,7 @@ func TestFollowerAbandons(t *testing.T) {
 	honest := eventsOf(b.written())
 
 	s := memory.New()
-	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, s, FixedSource(time.UnixMilli(0)), Listener{})
+	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, Parts{Store: s, Source: FixedSource(time.UnixMilli(0))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/model"
 )
@@ -66,7 +67,7 @@ func readable(t *testing.T, lines []byte) string {
 	}
 	text := all.String()
 	for {
-		start := strings.Index(text, `"This block says who you are.`)
+		start := strings.Index(text, `"# Your role`)
 		if start < 0 {
 			return text
 		}
@@ -75,9 +76,46 @@ func readable(t *testing.T, lines []byte) string {
 	}
 }
 
-// TestInstruction pins exactly what the model is told.
+// TestInstruction shows exactly what the model is told in each situation. Sections without
+// content are left out.
 func TestInstruction(t *testing.T) {
-	b := newBench(t, says("ok"))
-	b.must(Input{Query: "go"})
-	testkit.Golden(t, "instruction.txt", b.script.requests[0].Messages[0].Text()+"\n")
+	rules := []*expert.Skill{
+		{Name: "user", Type: expert.InteractiveSkill, Rule: "Ask politely."},
+		{Name: "files", Type: expert.StdioSkill, Rule: "Read before you write.\n"},
+		{Name: "quiet", Type: expert.StdioSkill},
+	}
+	turns := map[string][]turn{
+		"writer": {does(`helper {"query":"help"}`), says("done")},
+		"helper": {says("helped")},
+	}
+	for name, prepare := range map[string]func() (b *bench, request int){
+		"alone":    func() (*bench, int) { return newBench(t, says("ok")), 0 },
+		"delegate": func() (*bench, int) { return newTeam(t, turns), 1 },
+		"delegates": func() (*bench, int) {
+			b := newTeam(t, turns)
+			b.team[0].Description = "Helps with \"everything\"."
+			return b, 0
+		},
+		"no_instruction": func() (*bench, int) {
+			b := newBench(t, says("ok"))
+			b.expert.Instruction = ""
+			return b, 0
+		},
+		"skill_rules": func() (*bench, int) {
+			b := newTeam(t, turns)
+			b.expert.Skills = rules
+			return b, 0
+		},
+		"skill_rules_of_a_delegate": func() (*bench, int) {
+			b := newTeam(t, turns)
+			b.team[0].Skills = rules
+			return b, 1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, request := prepare()
+			b.must(Input{Query: "go"})
+			testkit.Golden(t, "instruction_"+name+".md", b.script.requests[request].Messages[0].Text()+"\n")
+		})
+	}
 }

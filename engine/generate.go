@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/event"
@@ -15,61 +16,59 @@ import (
 // generateToolCall asks the model what to do next.
 func (r *run) generateToolCall(ctx context.Context) event.Body {
 	req := r.request(r.state.Messages())
-	req.Tools = r.tools()
+	req.Tools = r.modelTools()
 	answer, err := r.generate(ctx, req, false)
 	if err != nil {
-		return r.failedGeneration(ctx, err)
+		return r.generationFailed(ctx, err)
 	}
-	calls, said := len(answer.Calls()), answer.Text() != ""
+	calls, hasText := len(answer.Calls()), answer.Text() != ""
 	switch {
 	case answer.Finish == model.FinishContentFilter:
-		return filtered(answer)
+		return contentFiltered(answer)
 	case calls > maxCalls:
-		return r.tooMany(answer)
+		return r.tooManyCalls(answer)
 	case calls > 0 && answer.Finish != model.FinishToolCalls && answer.Finish != model.FinishStop:
-		return r.cutOff(answer)
+		return r.callsCutOff(answer)
 	case calls > 0:
-		return r.calls(answer)
+		return r.callToolsEvent(answer)
 	case answer.Finish == model.FinishPause:
-		return r.paused(answer)
-	case said && answer.Finish == model.FinishLength:
-		return r.cutText(answer)
-	case said && answer.Finish != model.FinishStop:
-		return unexplained(answer)
-	case said:
+		return r.providerPaused(answer)
+	case hasText && answer.Finish == model.FinishLength:
+		return r.textCutOff(answer)
+	case hasText && answer.Finish != model.FinishStop:
+		return unexpectedFinish(answer)
+	case hasText:
 		return event.CompleteRun{NewMessage: r.expertMessage(answer), Usage: answer.Usage}
 	}
-	return r.uselessAnswer(answer.Usage, complaint{
-		"EmptyGeneration", "The answer held neither a tool call nor text. Call a tool, or answer with text.", "the model answered with neither text nor a tool call",
-	}, nil)
+	return r.emptyAnswer(answer)
 }
 
-// tools are what the model can call. They are made once: a step costs the same however
-// many there are.
-func (r *run) tools() []model.Tool {
-	if v := r.toolbox.Version(); r.offered == nil || r.offeredVersion != v {
-		r.offered, r.offeredVersion = nil, v
+// modelTools returns the tools that the model can call. The list is made once for each
+// version of the toolbox, so that its length does not make every step slower.
+func (r *run) modelTools() []model.Tool {
+	if v := r.toolbox.Version(); r.tools == nil || r.toolsVersion != v {
+		r.tools, r.toolsVersion = nil, v
 		for _, t := range r.toolbox.Tools() {
-			r.offered = append(r.offered, model.Tool{Name: t.Name, Description: r.Redact(t.Description), InputSchema: r.redactSchema(t.InputSchema)})
+			r.tools = append(r.tools, model.Tool{Name: t.Name, Description: r.parts.Redact(t.Description), InputSchema: r.redactSchema(t.InputSchema)})
 		}
 	}
-	return slices.Clip(r.offered)
+	return slices.Clip(r.tools)
 }
 
-// generateRunResult asks the model for its final answer, after it declared itself done.
+// generateRunResult asks the model for its final answer, after attemptCompletion succeeded.
 func (r *run) generateRunResult(ctx context.Context) event.Body {
 	calls := r.state.Step.Calls
 	ref := r.toolMessageRef(calls)
 	req := r.request(r.state.Thread.Append(toolMessage(ref, calls)).messagesAfter(r.state.Instruction))
-	req.Tools, req.TextOnly = r.tools(), true
+	req.Tools, req.TextOnly = r.modelTools(), true
 	answer, err := r.generate(ctx, req, true)
 	switch {
 	case err != nil:
-		return r.failedGeneration(ctx, err)
+		return r.generationFailed(ctx, err)
 	case answer.Finish == model.FinishContentFilter:
-		return filtered(answer)
-	case len(answer.Calls()) > 0 && answer.Text() == "": // some cannot be told to call nothing
-		return r.failedGeneration(ctx, &model.Error{
+		return contentFiltered(answer)
+	case len(answer.Calls()) > 0 && answer.Text() == "": // some providers cannot forbid calls
+		return r.generationFailed(ctx, &model.Error{
 			Name: "EmptyGeneration", Message: "the model called tools instead of giving its final answer", Retryable: true, Usage: answer.Usage,
 		})
 	case answer.Finish == model.FinishLength:
@@ -79,27 +78,9 @@ func (r *run) generateRunResult(ctx context.Context) event.Body {
 		}}
 	}
 	if answer.Finish != model.FinishStop && !(answer.Finish == model.FinishToolCalls && len(answer.Calls()) > 0) {
-		return unexplained(answer)
+		return unexpectedFinish(answer)
 	}
 	return event.CompleteRun{ToolMessage: ref, NewMessage: r.expertMessage(answer), Usage: answer.Usage}
-}
-
-// filtered ends a run whose answer the provider withheld.
-func filtered(answer *model.Answer) event.Body {
-	return event.StopRunByError{Usage: answer.Usage, Error: event.Failure{
-		Name:    "ContentFilter",
-		Message: "the provider's content filter stopped the answer; change the query or the instruction",
-	}}
-}
-
-// unexplained ends a run whose answer ended for a reason that nobody knows: it may be half
-// of one, and must not pass for a whole.
-func unexplained(answer *model.Answer) event.Body {
-	message := "the provider does not say why its answer ended, so it may not be complete; continue the job to ask again"
-	if answer.Reason != "" {
-		message = fmt.Sprintf("the provider ended its answer for the reason %.100q, so it may not be complete; continue the job to ask again", validText(answer.Reason))
-	}
-	return event.StopRunByError{Usage: answer.Usage, Error: event.Failure{Name: "UnexpectedFinish", Message: message}}
 }
 
 func (r *run) request(messages []*event.Message) *model.Request {
@@ -116,59 +97,58 @@ func (r *run) request(messages []*event.Message) *model.Request {
 // committed meanwhile.
 func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (answer *model.Answer, err error) {
 	defer func() {
-		// A bug in a provider's client must not cost the user the end of the journal.
-		p := recover()
-		if p != nil {
-			r.Log.Error("panic in the model", "value", p, "stack", string(debug.Stack()))
+		// A bug in a provider's client must not keep the end of the Run from being recorded.
+		if p := recover(); p != nil {
+			r.parts.Log.Error("panic in the model", "value", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the model's client failed inside: %v; please report it", p)
 		}
 	}()
-	r.commitBeside()
+	r.recorder.commitInBackground()
 	if d := r.state.RetryDelayMS; d > 0 {
-		if err := r.Source.Sleep(ctx, time.Duration(d)*time.Millisecond); err != nil {
+		if err := r.parts.Source.Sleep(ctx, time.Duration(d)*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
 	input := r.estimate(req, isResult)
-	granted, err := r.reserve(ctx, r.purse, input, r.price)
+	reserved, err := r.budget.reserve(ctx, input, r.price)
 	if limit, ok := errors.AsType[*LimitError](err); ok {
-		r.refused = limit
+		r.limit = limit
 	}
 	if err != nil {
 		return nil, err
 	}
-	req.MaxTokens = granted.output
+	req.MaxTokens = reserved.output
 	var used event.Usage
-	defer func() { r.settleUsage(r.purse, granted, used, r.price) }()
+	defer func() { r.budget.settle(reserved, used, r.price) }()
 	if r.job.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.job.Timeout)
 		defer cancel()
 	}
-	stream := stream{publish: r.show, result: isResult}
-	for chunk, err := range r.Model.Generate(ctx, req) {
-		r.tell()
+	stream := stream{publish: r.publish, isResult: isResult}
+	for chunk, err := range r.parts.Model.Generate(ctx, req) {
+		r.publishReports()
 		switch {
 		case err != nil:
 			used = model.AsError(err).Usage
 			return nil, err
-		case chunk.Answer != nil: // paid for, so it is taken even if nobody listens
-			used = orEstimate(chunk.Answer, input)
+		case chunk.Answer != nil: // it is paid for, so it is used even if the listener is gone
+			used = usageOrEstimate(chunk.Answer, input)
 			stream.finish(chunk.Answer)
 			return chunk.Answer, nil
-		case r.closed() != nil:
-			return nil, r.closed()
+		case r.recorder.silenced() != nil:
+			return nil, r.recorder.silenced()
 		case chunk.Reasoning != "":
-			stream.reason(chunk.Reasoning)
+			stream.addReasoning(chunk.Reasoning)
 		case chunk.Text != "":
-			stream.say(chunk.Text)
+			stream.addText(chunk.Text)
 		}
 	}
 	return nil, &model.Error{Name: "IncompleteAnswer", Message: "the model's answer broke off", Retryable: true}
 }
 
-// expertMessage is the model's turn as a message, without calls. It says something, even
-// if that is nothing.
+// expertMessage returns the model's turn as a message without calls. It always has a text
+// part, even if that is empty.
 func (r *run) expertMessage(answer *model.Answer) *event.Message {
 	m := r.message(slices.DeleteFunc(slices.Clone(answer.Parts), func(p event.Part) bool { return p.Type == event.ToolCallPart }))
 	if !slices.ContainsFunc(m.Contents, func(p event.Part) bool { return p.Type == event.TextPart }) {
@@ -177,8 +157,8 @@ func (r *run) expertMessage(answer *model.Answer) *event.Message {
 	return m
 }
 
-// message makes parts of an answer into a message, in the order in which the model wrote
-// them: some providers know their own thoughts only where they stood.
+// message makes a message from the parts of an answer. They keep their order, because some
+// providers accept their own reasoning only where it was.
 func (r *run) message(parts []event.Part) *event.Message {
 	contents := make([]event.Part, 0, len(parts))
 	for _, p := range parts {
@@ -188,8 +168,63 @@ func (r *run) message(parts []event.Part) *event.Message {
 				continue
 			}
 		}
-		p.ID, p.Text, p.Thinking, p.Signature = r.Source.NewID(), validText(p.Text), validText(p.Thinking), validText(p.Signature)
+		p.ID, p.Text, p.Thinking, p.Signature = r.newID(), validText(p.Text), validText(p.Thinking), validText(p.Signature)
 		contents = append(contents, p)
 	}
-	return &event.Message{ID: r.Source.NewID(), Type: event.ExpertMessage, Contents: contents, Author: r.job.author()}
+	return &event.Message{ID: r.newID(), Type: event.ExpertMessage, Contents: contents, Author: r.job.author()}
+}
+
+// A stream publishes one generation as it arrives: the reasoning, and the text if it is the
+// final answer. Other text is not published, because it can be a remark beside tool calls.
+type stream struct {
+	publish  func(event.Body)
+	isResult bool
+
+	reasoning       strings.Builder
+	text            strings.Builder
+	reasoningClosed bool
+}
+
+func (s *stream) addReasoning(delta string) {
+	if s.reasoningClosed {
+		return // reasoning events must come before text events
+	}
+	if s.reasoning.Len() == 0 {
+		s.publish(event.StartStreamingReasoning{})
+	}
+	s.reasoning.WriteString(delta)
+	s.publish(event.StreamReasoning{Delta: delta})
+}
+
+func (s *stream) closeReasoning() {
+	if s.reasoning.Len() > 0 && !s.reasoningClosed {
+		s.publish(event.CompleteStreamingReasoning{Text: s.reasoning.String()})
+	}
+	s.reasoningClosed = true
+}
+
+func (s *stream) addText(delta string) {
+	s.closeReasoning()
+	if !s.isResult {
+		return
+	}
+	if s.text.Len() == 0 {
+		s.publish(event.StartStreamingRunResult{})
+	}
+	s.text.WriteString(delta)
+	s.publish(event.StreamRunResult{Delta: delta})
+}
+
+// finish publishes the ends of reasoning and text. Reasoning that was not streamed is taken
+// from the answer and published as a whole.
+func (s *stream) finish(answer *model.Answer) {
+	if s.reasoning.Len() == 0 && !s.reasoningClosed {
+		for _, p := range answer.Parts {
+			s.reasoning.WriteString(p.Thinking)
+		}
+	}
+	s.closeReasoning()
+	if s.text.Len() > 0 {
+		s.publish(event.CompleteStreamingRunResult{Text: s.text.String()})
+	}
 }

@@ -356,12 +356,13 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 	}
 	before := b.written()
 	result, err := Execute(ctx, job, Parts{
-		Model:  thinker,
-		Store:  b.store,
-		Source: b.source,
-		Log:    slog.New(slog.DiscardHandler),
-		Skills: skills,
-		Redact: b.redact,
+		History: b.folded(in, len(before)%2 == 0),
+		Model:   thinker,
+		Store:   b.store,
+		Source:  b.source,
+		Log:     slog.New(slog.DiscardHandler),
+		Skills:  skills,
+		Redact:  b.redact,
 		Listener: Listener{Full: !b.lean, Record: b.record, Emit: func(e event.Event) error {
 			b.events = append(b.events, e)
 			if b.emit != nil {
@@ -375,6 +376,28 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 		b.follow(job, before, result)
 	}
 	return result, err
+}
+
+// folded returns the history of the job if it is continued, as a caller that has folded it
+// already hands it in; nil for a caller that has not.
+func (b *bench) folded(in Input, handIn bool) *History {
+	if !in.Continue || !handIn {
+		return nil
+	}
+	h, err := Load(b.t.Context(), b.store, "job")
+	if err != nil {
+		return nil // Execute says why
+	}
+	return h
+}
+
+func (b *bench) load(s store.Store) *History {
+	b.t.Helper()
+	h, err := Load(b.t.Context(), s, "job")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return h
 }
 
 // must runs and fails the test on an error.

@@ -9,25 +9,25 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A History is the fold of a job's journal: where each of its Runs stands, and every
-// checkpoint that one can go back to. The engine drives a live job through the same
-// fold, so that a resumed job cannot differ from one that never stopped.
+// A History is the fold of a job's journal: the state of each of its Runs, and every
+// checkpoint. The engine folds a live job in the same way, so a resumed job cannot differ
+// from one that never stopped.
 type History struct {
 	Job event.Job
 
 	runs   map[string]State // newest state of each Run
 	points map[string]Point // by checkpoint id
-	head   Point            // the newest point of the job's own Expert
-	last   int64            // number of the newest record
+	head   Point            // the newest checkpoint of the coordinator
+	last   store.Record     // the newest record, without its event
 }
 
-// A Point is a checkpoint's address: the state there, and the record it stands after.
+// A Point is a checkpoint: the state there, and the number of the record that made it.
 type Point struct {
 	State State
 	Seq   int64
 }
 
-// NewHistory returns the history of a job of which nothing is recorded yet.
+// NewHistory returns the history of a job that has no records yet.
 func NewHistory() *History {
 	return &History{runs: make(map[string]State), points: make(map[string]Point)}
 }
@@ -44,7 +44,40 @@ func Load(ctx context.Context, s store.Store, jobID string) (*History, error) {
 	return h, nil
 }
 
-// Apply folds one more record in, and returns the states of its Run before and after.
+// openHistory returns the history of a job whose journal is open, so that no other process
+// can write to it: that of [Parts] if the caller has folded it before, provided that nothing
+// was recorded since.
+func openHistory(ctx context.Context, journal store.Journal, job Job, parts Parts) (*History, error) {
+	if !job.Input.Continue {
+		return NewHistory(), nil
+	}
+	h := parts.History
+	if j, ok := journal.(interface{ Head() store.Head }); ok && h != nil {
+		return h, h.checkHead(job, j.Head())
+	}
+	// This journal cannot say what its last record is, so it is read again.
+	loaded, err := Load(ctx, parts.Store, job.ID)
+	if err != nil {
+		return nil, storeError(err)
+	}
+	if h != nil {
+		err = h.checkHead(job, loaded.lastHead())
+	}
+	return loaded, err
+}
+
+// checkHead returns an error if h was folded from other records than those up to head. The
+// digest covers the job id and all records before.
+func (h *History) checkHead(job Job, head store.Head) error {
+	if h.lastHead() != head {
+		return inputError("job %s was changed by another process while this one was starting; try again", job.ID)
+	}
+	return nil
+}
+
+func (h *History) lastHead() store.Head { return store.Head{Seq: h.last.Seq, Digest: h.last.Digest()} }
+
+// Apply folds in one more record, and returns the states of its Run before and after.
 func (h *History) Apply(r store.Record) (before, after State) {
 	e := r.Event
 	before = h.runs[e.RunID]
@@ -57,27 +90,27 @@ func (h *History) Apply(r store.Record) (before, after State) {
 		h.runs[e.RunID] = after
 	}
 	h.Job = h.Job.Apply(e)
-	h.last = r.Seq
+	h.last = store.Record{Seq: r.Seq, Line: r.Line}
 
 	switch {
 	case e.IsTerminal():
-		h.mark(Point{after, r.Seq})
+		h.addPoint(Point{after, r.Seq})
 	case e.Type() == event.ContinueToNextStep{}.Type():
-		h.mark(Point{before, r.Seq})
+		h.addPoint(Point{before, r.Seq})
 	}
 	return before, after
 }
 
-// mark remembers a checkpoint. "Latest" is what was recorded last, not the highest
-// step number: after going back to an earlier checkpoint, the new branch is the head.
-func (h *History) mark(p Point) {
+// addPoint adds a checkpoint. The head is the checkpoint that was recorded last, not the one
+// with the highest step number: after a branch, the head is on the new branch.
+func (h *History) addPoint(p Point) {
 	h.points[p.State.CheckpointID] = p
 	if p.State.DelegatedBy == nil {
 		h.head = p
 	}
 }
 
-// Expand returns a record's event in its full form and folds the record in.
+// Expand folds a record in and returns its event in full form.
 func (h *History) Expand(r store.Record) event.Event {
 	before, after := h.Apply(r)
 	return expand(before, after, r.Event)
@@ -89,12 +122,12 @@ func (h *History) At(checkpointID string) (Point, bool) {
 	return p, ok
 }
 
-// Head returns the checkpoint that continuing the job goes on from. It is false for
-// a job that has not finished a step yet.
+// Head returns the checkpoint that the job continues from by default. It is false for a job
+// that has not finished a step yet.
 func (h *History) Head() (Point, bool) { return h.head, h.head.Seq > 0 }
 
-// Open returns the Runs that were under way when the journal ends, the job's own first:
-// their process died, or is still at work.
+// Open returns the Runs that have not ended at the end of the journal, the coordinator's
+// first. Their process died or is still running.
 func (h *History) Open() []State {
 	var open []State
 	for _, s := range h.runs {
@@ -114,8 +147,8 @@ func (h *History) Open() []State {
 	return open
 }
 
-// newest returns where a Run stands. One that was under way counts as stopped there.
-func (h *History) newest(runID string) Point {
+// latest returns the newest checkpoint of a Run. A Run that has not ended counts as stopped.
+func (h *History) latest(runID string) Point {
 	s := h.runs[runID]
 	if s.Phase != Stopped {
 		return h.crashPoint(s)
@@ -123,18 +156,26 @@ func (h *History) newest(runID string) Point {
 	return h.points[s.CheckpointID]
 }
 
-// spent returns what each Run has used, with all that it delegated to. It goes from the
-// last Runs up, each once: a journal that names a Run as its own ancestor ends there.
+// crashPoint returns the checkpoint that closing an open Run will leave. The record that
+// closes it is the next one.
+func (h *History) crashPoint(s State) Point {
+	s.Phase, s.Status = Stopped, event.StatusStoppedByInterrupt
+	return Point{s, h.last.Seq + 1}
+}
+
+// spent returns what each Run has used, including its delegates. It adds each Run to its
+// parent once, from the bottom up. If a damaged journal names a Run as its own ancestor, the
+// Runs of that cycle are not added.
 func (h *History) spent() map[string]Spent {
 	all := make(map[string]Spent, len(h.runs))
-	below := make(map[string]int) // children that are not added yet
+	children := make(map[string]int) // that are not added yet
 	for id, s := range h.runs {
 		all[id] = s.Spent
-		below[s.parentID()]++
+		children[s.parentID()]++
 	}
 	var ready []string
 	for id := range h.runs {
-		if below[id] == 0 {
+		if children[id] == 0 {
 			ready = append(ready, id)
 		}
 	}
@@ -147,24 +188,9 @@ func (h *History) spent() map[string]Spent {
 		}
 		sum := all[parent]
 		all[parent] = Spent{sum.Steps + all[id].Steps, sum.Usage.Add(all[id].Usage)}
-		if below[parent]--; below[parent] == 0 {
+		if children[parent]--; children[parent] == 0 {
 			ready = append(ready, parent)
 		}
 	}
 	return all
-}
-
-// parentID is the Run that delegated; empty for the coordinator.
-func (s State) parentID() string {
-	if s.DelegatedBy == nil {
-		return ""
-	}
-	return s.DelegatedBy.RunID
-}
-
-// crashPoint is the checkpoint that closing an open Run will leave. The closing record
-// is the next one.
-func (h *History) crashPoint(s State) Point {
-	s.Phase, s.Status = Stopped, event.StatusStoppedByInterrupt
-	return Point{s, h.last + 1}
 }

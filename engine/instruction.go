@@ -10,70 +10,66 @@ import (
 )
 
 //go:embed instruction.md
-var loopRules string
+var instructionText string
 
-// noUser is what an Expert is told that was asked by another: its questions would reach
-// nobody.
-const noUser = "Another Expert gave you this task. You cannot ask the user anything: decide for yourself, and say in your final answer what you would have needed to know."
+// delegateText is added for a delegate, because its questions would reach no user.
+//
+//go:embed instruction_delegate.md
+var delegateText string
 
-// instruction writes the message that tells the model who it is. Its blocks come
-// from different hands, so each is announced by a remark, and they are joined as they
-// are: nothing in them is expanded or interpreted. Who asked is taken from the start of
-// the Run and from nowhere else, so that no way into a Run can forget to say it.
+// instruction writes the system prompt. Its sections are joined as they are: nothing in them
+// is expanded. Empty sections are left out. Whether the Run is a delegate's is read from its
+// start event, so that every way to start a Run says it.
 func (r *run) instruction(start event.StartRun) *event.Message {
-	e, delegated := r.expert, start.DelegatedBy != nil
+	delegated := start.DelegatedBy != nil
 	var b strings.Builder
-	block := func(remark, text string) {
-		if b.Len() > 0 {
-			b.WriteString("\n\n---\n\n")
+	add := func(heading, text string) {
+		if text = strings.TrimSpace(text); text != "" {
+			b.WriteString(heading + "\n\n" + text + "\n\n")
 		}
-		b.WriteString(remark + "\n\n" + strings.TrimSpace(text))
 	}
-	identity, rules, _ := strings.Cut(loopRules, "\n\n")
-	block("This block says who you are.", identity)
+	b.WriteString(strings.TrimSpace(instructionText) + "\n\n")
 	if delegated {
-		rules = strings.TrimSpace(rules) + "\n\n" + noUser
+		b.WriteString(strings.TrimSpace(delegateText) + "\n\n")
 	}
-	block("This block says how you work.", strings.TrimSpace(rules)+
-		"\n\nCurrent time: "+r.Source.Now().UTC().Format("2006-01-02T15:04:05.000Z")+
-		"\nWorking directory: "+r.job.Workspace)
-	block("This block is your expertise.", e.Instruction)
-
-	var skills strings.Builder
-	for _, s := range e.Skills {
+	b.WriteString("Current time: " + r.parts.Source.Now().UTC().Format("2006-01-02T15:04:05.000Z") +
+		"\nWorking directory: " + r.job.Workspace + "\n\n")
+	add("# Your expertise", r.expert.Instruction)
+	var rules strings.Builder
+	for _, s := range r.expert.Skills {
 		if s.Rule != "" && !(delegated && s.Type == expert.InteractiveSkill) {
-			skills.WriteString("Rules for the skill \"" + s.Name + "\":\n" + s.Rule + "\n\n")
+			rules.WriteString("Rules for the skill \"" + s.Name + "\":\n" + s.Rule + "\n\n")
 		}
 	}
-	block("This block has the rules of your skills.", skills.String())
-	var team strings.Builder
-	for _, d := range r.team {
-		// What strangers wrote must not pass for one of these blocks: it is quoted, and
-		// nothing in it is hidden.
-		team.WriteString("- \"" + d.Name + "\"")
+	add("# Rules for your skills", rules.String())
+	var delegates strings.Builder
+	for _, d := range r.delegates {
+		// A description can come from a stranger and must not look like a section of this
+		// prompt. Quoting keeps it on one line and makes invisible characters visible.
+		delegates.WriteString("- \"" + d.Name + "\"")
 		if d.Description != "" {
-			team.WriteString(": " + strconv.Quote(d.Description))
+			delegates.WriteString(": " + strconv.Quote(d.Description))
 		}
-		team.WriteString("\n")
+		delegates.WriteString("\n")
 	}
-	block("This block lists the Experts that you can call as tools, by name.", team.String())
+	add("# Experts that you can call as tools, by name", delegates.String())
 
 	return &event.Message{
-		ID:       r.Source.NewID(),
+		ID:       r.newID(),
 		Type:     event.InstructionMessage,
-		Contents: []event.Part{r.textPart(b.String())},
+		Contents: []event.Part{r.textPart(strings.TrimSpace(b.String()))},
 		Cache:    true,
 	}
 }
 
 func (r *run) userMessage(text string) *event.Message {
-	return &event.Message{ID: r.Source.NewID(), Type: event.UserMessage, Contents: []event.Part{r.textPart(text)}}
+	return &event.Message{ID: r.newID(), Type: event.UserMessage, Contents: []event.Part{r.textPart(text)}}
 }
 
 func (r *run) textPart(text string) event.Part {
-	return event.Part{ID: r.Source.NewID(), Type: event.TextPart, Text: validText(text)}
+	return event.Part{ID: r.newID(), Type: event.TextPart, Text: validText(text)}
 }
 
-// validText replaces bytes that are no UTF-8. JSON cannot hold them, and the live state
-// must be the one that is folded from the journal.
+// validText replaces bytes that are not UTF-8. JSON cannot hold them, and the live state must
+// equal the state that is folded from the journal.
 func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

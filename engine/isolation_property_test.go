@@ -70,7 +70,7 @@ func TestRandomTeamsKeepToThemselves(t *testing.T) {
 		}
 		b.store = inner
 		switch h, err := Load(t.Context(), inner, "job"); {
-		case err != nil || h.last == 0:
+		case err != nil || h.last.Seq == 0:
 			b.finish(first)
 		case h.Job.Status == event.JobStoppedByInteractiveTool:
 			b.finish(Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})

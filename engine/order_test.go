@@ -180,7 +180,7 @@ func TestQueryAfterCrash(t *testing.T) {
 			}
 		}
 	}
-	if diff := strings.Join(texts, "|"); diff != "did act|"+event.UnknownOutcome+"|"+notRun {
+	if diff := strings.Join(texts, "|"); diff != "did act|"+event.UnknownOutcome+"|"+callSkipped {
 		t.Errorf("results = %s", diff)
 	}
 	if last := request.Messages[len(request.Messages)-1].Text(); last != "never mind" {

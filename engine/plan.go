@@ -3,82 +3,62 @@ package engine
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/perstack-go/perstack/event"
 )
 
-// A start says how a Run begins, or goes on.
-type start struct {
-	runID    string
-	from     *Point              // where it goes on from; nil for a new conversation
-	step     int                 // number of its first step
-	query    string              // what is asked now
-	answer   *event.ToolAnswer   // to a question that waits
-	parent   *event.Parent       // who delegated; nil for the coordinator
-	children []event.DelegateRun // of a new branch: who shall work on calls that are open
-	ended    bool                // delegates that were stopped from outside do not go on, either
-}
-
-// continues reports whether the Run itself goes on, rather than another that takes over
-// its conversation.
-func (s start) continues() bool { return s.from != nil && s.from.State.RunID == s.runID }
-
-// plan works out how the job starts: afresh, with a new query on top of a conversation,
-// with an answer, where it was left, or on a new branch. Nothing is written yet.
-func (t *tree) plan() (st start, err error) {
-	in := t.job.Input
-	st = start{runID: cmp.Or(t.job.RunID, t.Source.NewID()), step: 1, query: in.Query, answer: in.Answer}
+// plan decides how the coordinator starts: with a new conversation, with a new query in a
+// recorded one, with an answer of the user, where the job stopped, or on a new branch. It
+// writes nothing.
+func plan(job Job, source Source, h *History) (start, error) {
+	in := job.Input
+	st := start{runID: cmp.Or(job.RunID, source.NewID()), step: 1, query: in.Query, answer: in.Answer}
 	if !in.Continue {
 		return st, nil
 	}
-	t.look(func(h *History) { err = t.goOn(&st, h) })
-	return st, err
-}
-
-// goOn finds where the job goes on.
-func (t *tree) goOn(st *start, h *History) error {
-	point, err := h.origin(t.job)
+	point, err := h.startingPoint(job)
 	if err != nil {
-		return err
+		return st, err
 	}
 	path := h.path(point)
 	if len(path) > 1 {
-		if st.query != "" || !h.waitsFor(path) {
-			return t.branch(st, path)
+		if st.query != "" || !h.isCurrent(path) {
+			err := planBranch(&st, job, source, path)
+			return st, err
 		}
-		// It is waited for: it goes on when its parents do.
-		path[0] = h.newest(path[0].State.RunID)
+		// The delegate is still waited for, so it resumes when its parents do.
+		path[0] = h.latest(path[0].State.RunID)
 	}
 	st.from = &path[0]
 	s := path[0].State
 	st.step = s.StepNumber + 1
 	if st.query != "" {
 		if s.Status == event.StatusStoppedByInteractiveTool {
-			return &WaitingError{t.job.ID, s.Pending()}
+			return st, &WaitingError{job.ID, s.Pending()}
 		}
-		return nil
+		return st, nil
 	}
-	// The Run goes on. It keeps its id, unless it has gone on from here before.
-	if newest := h.runs[s.RunID]; newest.CheckpointID == s.CheckpointID {
+	// The Run resumes. It keeps its id, unless it was resumed from here before.
+	if h.runs[s.RunID].CheckpointID == s.CheckpointID {
 		st.runID = s.RunID
 	}
-	return t.checkAnswer(st, s)
+	err = checkAnswer(&st, job, s)
+	return st, err
 }
 
-// checkAnswer says why a conversation cannot go on without, or with, an answer of the
-// user, and completes the answer with the names of its question.
-func (t *tree) checkAnswer(st *start, s State) error {
+// checkAnswer returns an error if an answer of the user is missing or not expected. It
+// completes the answer with the names of the call.
+func checkAnswer(st *start, job Job, s State) error {
 	waits := s.Status == event.StatusStoppedByInteractiveTool
 	switch {
 	case st.answer == nil && waits:
-		return &WaitingError{t.job.ID, s.Pending()}
+		return &WaitingError{job.ID, s.Pending()}
 	case st.answer == nil && s.Status == event.StatusCompleted:
-		return inputError("job %s is completed; give a query to continue it", t.job.ID)
+		return inputError("job %s is completed; give a query to continue it", job.ID)
 	case st.answer == nil:
 		return nil
 	case !waits:
-		return inputError("job %s does not wait for an answer; leave out -i and the answer to resume it, or -i to continue it with a query", t.job.ID)
+		return inputError("job %s does not wait for an answer; leave out -i and the answer to resume it, or -i to continue it with a query", job.ID)
 	}
 	pending := s.Pending()
 	i := 0
@@ -86,17 +66,17 @@ func (t *tree) checkAnswer(st *start, s State) error {
 		i = slices.IndexFunc(pending, func(c event.ToolCall) bool { return c.ID == st.answer.ToolCallID })
 	}
 	if i < 0 {
-		return inputError("no tool call %q waits for an answer in job %s; these do: %s", st.answer.ToolCallID, t.job.ID, callList(pending))
+		return inputError("no tool call %q waits for an answer in job %s; these do: %s", st.answer.ToolCallID, job.ID, callList(pending))
 	}
 	call := pending[i]
 	st.answer = &event.ToolAnswer{ToolCallID: call.ID, ToolName: call.ToolName, SkillName: call.SkillName, Text: st.answer.Text}
 	return nil
 }
 
-// branch goes on from a checkpoint of a delegate. Its parents, up to the coordinator, get
-// new Runs that stand where the old ones waited for it; so it returns to its parent, and
-// all that was recorded stays as it is.
-func (t *tree) branch(st *start, path []Point) error {
+// planBranch plans a branch from a checkpoint of a delegate. Its parents, up to the
+// coordinator, get new Runs that start where the old ones waited for it. So the delegate
+// returns to its parent, and everything recorded is kept.
+func planBranch(st *start, job Job, source Source, path []Point) error {
 	last := path[len(path)-1].State
 	switch {
 	case st.answer != nil:
@@ -107,11 +87,11 @@ func (t *tree) branch(st *start, path []Point) error {
 	var below []event.DelegateRun
 	for i := len(path) - 1; i > 0; i-- {
 		s, parent := path[i].State, path[i-1].State.Expert.Key
-		if !t.delegates(parent, s.Expert.Name) {
+		if !canDelegate(job, parent, s.Expert.Name) {
 			return inputError("checkpoint %s belongs to the delegate %s, which %s cannot ask any more", last.CheckpointID, s.Expert.Key, parent)
 		}
 		child := event.DelegateRun{
-			ToolCallID: s.DelegatedBy.ToolCallID, RunID: t.Source.NewID(), Expert: s.Expert, From: path[i].address(), Delegates: below,
+			ToolCallID: s.DelegatedBy.ToolCallID, RunID: source.NewID(), Expert: s.Expert, From: path[i].address(), Delegates: below,
 		}
 		if below == nil {
 			child.Query = st.query
@@ -123,35 +103,85 @@ func (t *tree) branch(st *start, path []Point) error {
 	return nil
 }
 
-// delegates reports whether an Expert can ask another, as they are defined now.
-func (t *tree) delegates(key, name string) bool {
-	if t.job.Lookup == nil {
+// canDelegate reports whether an Expert can delegate to another, as they are defined now.
+func canDelegate(job Job, key, delegateName string) bool {
+	if job.Lookup == nil {
 		return false
 	}
-	e, ok := t.job.Expert, true
+	e, ok := job.Expert, true
 	if key != e.Key {
-		e, ok = t.job.Lookup(key)
+		e, ok = job.Lookup(key)
 	}
 	return ok && slices.ContainsFunc(e.Delegates, func(k string) bool {
-		d, ok := t.job.Lookup(k)
-		return ok && d.Name == name
+		d, ok := job.Lookup(k)
+		return ok && d.Name == delegateName
 	})
 }
 
-// A WaitingError says that a job cannot go on before a question is answered.
-type WaitingError struct {
-	JobID   string
-	Pending []event.ToolCall
-}
-
-func (e *WaitingError) Error() string {
-	return "job " + e.JobID + " waits for an answer to " + callList(e.Pending)
-}
-
-func callList(calls []event.ToolCall) string {
-	var names []string
-	for _, c := range calls {
-		names = append(names, c.ToolName+" ("+c.ID+")")
+// startingPoint finds the checkpoint that the job continues from. A Run that a crash left
+// open counts as stopped at the end of its journal.
+func (h *History) startingPoint(job Job) (Point, error) {
+	from := job.Input.From
+	point, ok := h.Head()
+	if open := h.Open(); len(open) > 0 && open[0].DelegatedBy == nil {
+		point, ok = h.crashPoint(open[0]), true
 	}
-	return strings.Join(names, ", ")
+	if from != "" && from != point.State.CheckpointID {
+		point, ok = h.At(from)
+	}
+	switch {
+	case !ok && from != "":
+		return Point{}, inputError("checkpoint %s not found in job %s; perstack log %s lists its checkpoints", from, job.ID, job.ID)
+	case !ok:
+		return Point{}, inputError("job %s has no checkpoint to continue from", job.ID)
+	}
+	root := h.Root(point).State
+	if root.DelegatedBy != nil {
+		return Point{}, inputError("checkpoint %s belongs to the delegate %s, and the journal does not say who asked it; choose one of another Expert", point.State.CheckpointID, root.Expert.Key)
+	}
+	if key := root.Expert.Key; key != job.Expert.Key {
+		return Point{}, inputError("checkpoint expert key %s does not match input expert key %s; run %s, or leave the expert out", key, job.Expert.Key, key)
+	}
+	return point, nil
+}
+
+// path returns the checkpoints at which the parents of a delegate waited for it, the
+// coordinator's first, and then p itself.
+func (h *History) path(p Point) []Point {
+	path := []Point{p}
+	seen := map[string]bool{p.State.RunID: true} // a damaged journal can have a cycle
+	for s := p.State; s.DelegatedBy != nil; s = path[len(path)-1].State {
+		parent, ok := h.points[s.DelegatedBy.CheckpointID]
+		if !ok || seen[parent.State.RunID] {
+			break
+		}
+		seen[parent.State.RunID] = true
+		path = append(path, parent)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// Root returns the coordinator's checkpoint that p belongs to: p itself, or the one at which
+// the coordinator waited for the delegate.
+func (h *History) Root(p Point) Point { return h.path(p)[0] }
+
+// isCurrent reports whether the Runs of a path are still at their checkpoints and wait for
+// one another, so that the job can resume there without a branch.
+func (h *History) isCurrent(path []Point) bool {
+	for i, p := range path {
+		s := h.runs[p.State.RunID]
+		if i == len(path)-1 {
+			return s.CheckpointID == p.State.CheckpointID
+		}
+		child := path[i+1].State.RunID
+		if !slices.ContainsFunc(s.open(), func(c Call) bool { return c.Result == nil && c.Child != nil && c.Child.RunID == child }) {
+			return false
+		}
+	}
+	return false
+}
+
+func (p Point) address() *event.Origin {
+	return &event.Origin{RunID: p.State.RunID, CheckpointID: p.State.CheckpointID, Seq: p.Seq}
 }

@@ -135,7 +135,7 @@ func (b *bench) killAndFinish(rt *rapid.T, records int) {
 	b.store = inner
 	h, err := Load(b.t.Context(), inner, "job")
 	switch {
-	case err != nil || h.last == 0:
+	case err != nil || h.last.Seq == 0:
 		b.finish(Input{Query: "go"})
 	case h.Job.Status == event.JobStoppedByInteractiveTool:
 		b.finish(Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -23,6 +24,15 @@ var limitedTo = map[string]struct {
 // within reports whether a number of tokens is the one wanted, but for rounding.
 func within(got, want int) bool { return math.Abs(float64(got-want)) <= 1 }
 
+// testBudget returns a budget below parent, or the first of a new pool.
+func testBudget(maxOutput int, parent *budget, limits expert.Limits) *budget {
+	pool := newBudgetPool(maxOutput)
+	if parent != nil {
+		pool = parent.pool
+	}
+	return pool.newBudget(parent, limits, time.Time{})
+}
+
 // What others have set aside is waited for, and to be had as soon as they know what they
 // really used.
 func TestWaitForWhatOthersSetAside(t *testing.T) {
@@ -31,26 +41,25 @@ func TestWaitForWhatOthersSetAside(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel() // so that a failure is one, and no deadlock
-				l := newLedger(Job{})
-				whole := &purse{limits: tt.limits}
-				first, second := &purse{within: whole}, &purse{within: whole}
-				l.work(first, 1)
-				held, err := l.reserve(ctx, first, 1000, tt.price)
+				job := testBudget(0, nil, tt.limits)
+				first, second := testBudget(0, job, expert.Limits{}), testBudget(0, job, expert.Limits{})
+				first.addWorking(1)
+				held, err := first.reserve(ctx, 1000, tt.price)
 				if err != nil || !within(held.output, 9000) {
 					t.Fatalf("the first may have %d tokens, %v", held.output, err)
 				}
-				l.work(second, 1)
-				var got grant
+				second.addWorking(1)
+				var got reservation
 				done := false
 				go func() {
-					got, err = l.reserve(ctx, second, 1000, tt.price)
+					got, err = second.reserve(ctx, 1000, tt.price)
 					done = true
 				}()
 				synctest.Wait()
 				if done {
 					t.Fatalf("the second did not wait: %+v, %v", got, err)
 				}
-				l.settleUsage(first, held, event.Usage{InputTokens: 1000, OutputTokens: 500, TotalTokens: 1500}, tt.price)
+				first.settle(held, event.Usage{InputTokens: 1000, OutputTokens: 500, TotalTokens: 1500}, tt.price)
 				synctest.Wait()
 				if !done {
 					t.Fatal("the second waits still")
@@ -66,14 +75,14 @@ func TestWaitForWhatOthersSetAside(t *testing.T) {
 // Whoever waits for money is let go when its Run is told to stop.
 func TestWaitForMoneyIsCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, p := newLedger(Job{}), &purse{limits: expert.Limits{MaxTokens: 10_000}}
-		if _, err := l.reserve(t.Context(), p, 1000, expert.Price{}); err != nil {
+		p := testBudget(0, nil, expert.Limits{MaxTokens: 10_000})
+		if _, err := p.reserve(t.Context(), 1000, expert.Price{}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("ctrl-c")
 		go cancel(why)
-		if _, err := l.reserve(ctx, p, 1000, expert.Price{}); !errors.Is(err, why) {
+		if _, err := p.reserve(ctx, 1000, expert.Price{}); !errors.Is(err, why) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -82,13 +91,13 @@ func TestWaitForMoneyIsCutShort(t *testing.T) {
 // With nothing set aside for others there is nothing to wait for: the limit is reached.
 func TestTooLittleLeft(t *testing.T) {
 	for name, tt := range limitedTo {
-		l, p := newLedger(Job{}), &purse{limits: tt.limits}
-		g, err := l.reserve(t.Context(), p, 10_000-minOutput-2, tt.price)
+		p := testBudget(0, nil, tt.limits)
+		g, err := p.reserve(t.Context(), 10_000-minOutput-2, tt.price)
 		if err != nil || g.output < minOutput {
 			t.Errorf("%s: just enough: %+v, %v", name, g, err)
 		}
-		l.settleUsage(p, g, event.Usage{}, tt.price)
-		_, err = l.reserve(t.Context(), p, 10_000-minOutput+2, tt.price)
+		p.settle(g, event.Usage{}, tt.price)
+		_, err = p.reserve(t.Context(), 10_000-minOutput+2, tt.price)
 		if limit, ok := errors.AsType[*LimitError](err); !ok || limit.Limit != name {
 			t.Errorf("%s: too little: %v", name, err)
 		}
@@ -98,18 +107,17 @@ func TestTooLittleLeft(t *testing.T) {
 // Sums of money lose a little. When nobody has anything set aside, nothing is: else one
 // would wait for what never comes.
 func TestNothingIsSetAsideForNobody(t *testing.T) {
-	l := newLedger(Job{MaxOutput: 1000})
-	p := &purse{limits: expert.Limits{MaxCost: 100}}
-	var all []grant
+	p := testBudget(1000, nil, expert.Limits{MaxCost: 100})
+	var all []reservation
 	price := expert.Price{Input: 1000, Output: 0.1}
 	for _, input := range []int{100, 200, 300} { // 0.1 + 0.2 + 0.3 dollars
-		g, err := l.reserve(t.Context(), p, input, price)
+		g, err := p.reserve(t.Context(), input, price)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, g)
 	}
-	rest := p.heldCost
+	rest := p.reservedCost
 	for _, g := range all {
 		rest -= g.cost
 	}
@@ -117,31 +125,30 @@ func TestNothingIsSetAsideForNobody(t *testing.T) {
 		t.Fatalf("these numbers lose nothing: %g", rest)
 	}
 	for _, g := range all {
-		l.settleUsage(p, g, event.Usage{}, price)
+		p.settle(g, event.Usage{}, price)
 	}
-	if p.heldCost != 0 || p.heldTokens != 0 {
-		t.Errorf("%g dollars, %d tokens are set aside", p.heldCost, p.heldTokens)
+	if p.reservedCost != 0 || p.reservedTokens != 0 {
+		t.Errorf("%g dollars, %d tokens are set aside", p.reservedCost, p.reservedTokens)
 	}
 }
 
 // What is left is shared by all that are at work, so that the first does not take it all.
 // A limit of one's own is one's own.
 func TestShare(t *testing.T) {
-	l := newLedger(Job{})
-	whole := &purse{limits: expert.Limits{MaxTokens: 100_000}}
-	var all []*purse
+	job := testBudget(0, nil, expert.Limits{MaxTokens: 100_000})
+	var all []*budget
 	for range 4 {
-		all = append(all, &purse{within: whole})
-		l.work(all[len(all)-1], 1)
+		all = append(all, testBudget(0, job, expert.Limits{}))
+		all[len(all)-1].addWorking(1)
 	}
-	if g, err := l.reserve(t.Context(), all[0], 1000, expert.Price{}); err != nil || g.output != 99_000/4 {
+	if g, err := all[0].reserve(t.Context(), 1000, expert.Price{}); err != nil || g.output != 99_000/4 {
 		t.Errorf("of 99,000 tokens for four, one may have %d, %v", g.output, err)
 	}
-	l, whole = newLedger(Job{}), &purse{}
+	job = testBudget(0, nil, expert.Limits{})
 	for range 16 {
-		own := &purse{within: whole, limits: expert.Limits{MaxTokens: 10_000}}
-		l.work(own, 1)
-		if g, err := l.reserve(t.Context(), own, 1000, expert.Price{}); err != nil || g.output != 9000 {
+		own := testBudget(0, job, expert.Limits{MaxTokens: 10_000})
+		own.addWorking(1)
+		if g, err := own.reserve(t.Context(), 1000, expert.Price{}); err != nil || g.output != 9000 {
 			t.Errorf("of 9,000 tokens of its own, one may have %d, %v", g.output, err)
 		}
 	}
@@ -161,9 +168,9 @@ func TestPriceOfQuestionsOnly(t *testing.T) {
 // A long question has a price of its own, and so has its answer.
 func TestLongQuestionsLeaveLess(t *testing.T) {
 	price := expert.Price{Input: 1, Output: 10, Long: expert.LongPrice{Above: 1000, Input: 2, Output: 20}}
-	p := &purse{limits: expert.Limits{MaxCost: 1}}
+	p := testBudget(0, nil, expert.Limits{MaxCost: 1})
 	for input, want := range map[int]float64{1000: (1 - 0.001) / 10 * 1e6, 2000: (1 - 0.004) / 20 * 1e6} {
-		if got := p.left(input, price)[0].output; math.Abs(got-want) > 1 {
+		if got := p.rest(input, price)[0].output; math.Abs(got-want) > 1 {
 			t.Errorf("a question of %d tokens leaves %v, want %v", input, got, want)
 		}
 	}

@@ -126,7 +126,7 @@ func TestRedaction(t *testing.T) {
 
 // What a skill remembers stays JSON, or is not kept.
 func TestRedactMemory(t *testing.T) {
-	r := &run{tree: &tree{Parts: Parts{Redact: strings.NewReplacer("secret", markerOf, `","`, "!").Replace}}}
+	r := &run{parts: &Parts{Redact: strings.NewReplacer("secret", markerOf, `","`, "!").Replace}}
 	for in, want := range map[string]string{
 		"":                  "",
 		`{"a":"plain"}`:     `{"a":"plain"}`,

@@ -12,19 +12,19 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// maxRepeated is how often in a row an Expert may make the same call and get the same
-// result. From there on it goes in a circle, and pays for each round.
+// maxRepeated is how often in a row an Expert can make the same call and get the same result
+// before it is stopped.
 const maxRepeated = 5
 
-// A repetition is the newest call of a Run and its result, and how often both came in a
-// row. The zero value stands before the first call.
+// A repetition is the newest call of a Run with its result, and how often both came in a row.
+// The zero value is for a Run without calls.
 type repetition struct {
 	last  [sha256.Size]byte
 	count int
 }
 
 // after returns r after the calls of a step, in call order. The same call several times in
-// one turn counts once: the model had not seen the first result yet.
+// one turn counts once, because the model had not seen the first result yet.
 func (r repetition) after(calls []Call) repetition {
 	inStep := false
 	for _, c := range calls {
@@ -43,21 +43,21 @@ func (r repetition) after(calls []Call) repetition {
 	return r
 }
 
-// callDigest stands for what was called with what, and what came of it.
+// callDigest returns a digest of a call, its arguments and its result.
 func callDigest(c Call) (digest [sha256.Size]byte) {
 	h := sha256.New()
-	put(h, c.SkillName, c.ToolName, string(c.Args), strconv.FormatBool(c.Result.IsError))
+	hashTexts(h, c.SkillName, c.ToolName, string(c.Args), strconv.FormatBool(c.Result.IsError))
 	parts := c.Result.Result
 	if c.SkillName == event.BaseSkill {
-		parts = steady(parts)
+		parts = withoutVarying(parts)
 	}
-	putParts(h, parts)
+	hashParts(h, parts)
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// steady returns results of the base tools without what is another each time: how long a
-// command took, how many thoughts there were.
-func steady(parts []event.Part) []event.Part {
+// withoutVarying returns results of the base tools without the members that differ each time:
+// how long a command took, how many thoughts there were.
+func withoutVarying(parts []event.Part) []event.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {
 		var members map[string]jsontext.Value
@@ -71,17 +71,18 @@ func steady(parts []event.Part) []event.Part {
 	return parts
 }
 
-// putParts leaves out the ids, which are another each time.
-func putParts(h hash.Hash, parts []event.Part) {
+// hashParts leaves out the ids, which differ each time.
+func hashParts(h hash.Hash, parts []event.Part) {
 	for _, p := range parts {
-		put(h, string(p.Type), p.Text, p.URL, p.MIMEType, p.EncodedData, p.Data)
-		putParts(h, p.Contents)
+		hashTexts(h, string(p.Type), p.Text, p.URL, p.MIMEType, p.EncodedData, p.Data)
+		hashParts(h, p.Contents)
 	}
 }
 
-// put writes texts so that two lists of them cannot look alike. They go through a small
-// buffer: a result may be large, and a hash takes no strings.
-func put(h hash.Hash, texts ...string) {
+// hashTexts writes texts with their lengths, so that two different lists never give the same
+// bytes. It copies through a small buffer, because a hash accepts no strings and a result can
+// be large.
+func hashTexts(h hash.Hash, texts ...string) {
 	var buf [512]byte
 	for _, t := range texts {
 		n := len(append(strconv.AppendInt(buf[:0], int64(len(t)), 10), ':'))

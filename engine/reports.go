@@ -10,40 +10,40 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// maxLines is how many lines of stderr may wait to be published. A skill can write
-// faster than anybody reads; what comes on top is counted and dropped.
-const maxLines = 1000
+// maxStderrLines is how many lines of stderr can wait to be published. A skill can write
+// faster than the listener reads; further lines are counted and dropped.
+const maxStderrLines = 1000
 
-// reports are what skills have to say, from any goroutine, until the loop publishes it:
-// whoever listens is told by one goroutine only. The zero value is ready.
-type reports struct {
+// A reportQueue holds what skills report, from any goroutine, until the Run's own goroutine
+// publishes it. The zero value is ready to use.
+type reportQueue struct {
 	mu      sync.Mutex
 	waiting []event.Body
-	lines   int
-	dropped map[string]int // lines, by skill
-	wake    chan struct{}
+	lines   int            // of stderr in waiting
+	dropped map[string]int // lines of stderr, by skill
+	signal  chan struct{}
 	closed  bool
 }
 
-// news returns a channel that has something in it when there is something to take.
-func (q *reports) news() chan struct{} {
+// ready returns a channel that receives a value when there is something to take.
+func (q *reportQueue) ready() chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.wake == nil {
-		q.wake = make(chan struct{}, 1)
+	if q.signal == nil {
+		q.signal = make(chan struct{}, 1)
 	}
-	return q.wake
+	return q.signal
 }
 
-func (q *reports) add(body event.Body) {
-	wake := q.news()
+func (q *reportQueue) add(body event.Body) {
+	signal := q.ready()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return // nobody reads it any more
+		return // the Run has ended
 	}
 	if line, ok := body.(event.SkillStderr); ok {
-		if q.lines >= maxLines {
+		if q.lines >= maxStderrLines {
 			if q.dropped == nil {
 				q.dropped = make(map[string]int)
 			}
@@ -54,13 +54,14 @@ func (q *reports) add(body event.Body) {
 	}
 	q.waiting = append(q.waiting, body)
 	select {
-	case wake <- struct{}{}:
-	default: // it is awake already
+	case signal <- struct{}{}:
+	default: // a signal is pending already
 	}
 }
 
-// take empties the queue. What was dropped is told behind it, in one line a skill.
-func (q *reports) take() []event.Body {
+// take empties the queue. For each skill with dropped lines it adds one line that says how
+// many.
+func (q *reportQueue) take() []event.Body {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := q.waiting
@@ -71,30 +72,30 @@ func (q *reports) take() []event.Body {
 	return all
 }
 
-func (q *reports) close() {
+func (q *reportQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
 }
 
-// tell publishes what skills reported, and remembers which are there.
-func (r *run) tell() {
+// publishReports publishes what skills have reported, and notes which are connected.
+func (r *run) publishReports() {
 	for _, body := range r.reports.take() {
 		if b, ok := body.(event.SkillConnected); ok && !slices.Contains(r.connected, b.SkillName) {
 			r.connected = append(r.connected, b.SkillName)
 		}
-		r.show(body)
+		r.publish(body)
 	}
 }
 
-// beside runs work on another goroutine and publishes what skills report meanwhile. It
-// returns when work is done and all that was reported until then is published.
-func (r *run) beside(work func() error) error {
+// publishDuring runs work on another goroutine and publishes reports until work is done and
+// its reports are published.
+func (r *run) publishDuring(work func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				r.Log.Error("panic in a skill", "value", p, "stack", string(debug.Stack()))
+				r.parts.Log.Error("panic in a skill", "value", p, "stack", string(debug.Stack()))
 				done <- fmt.Errorf("a skill failed inside: %v; please report it", p)
 			}
 		}()
@@ -102,10 +103,10 @@ func (r *run) beside(work func() error) error {
 	}()
 	for {
 		select {
-		case <-r.reports.news():
-			r.tell()
+		case <-r.reports.ready():
+			r.publishReports()
 		case err := <-done:
-			r.tell()
+			r.publishReports()
 			return err
 		}
 	}

@@ -1,22 +1,26 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
 )
 
-// failedGeneration decides between trying again and giving up. Trying again stays
-// within the step: the conversation does not learn of trouble on the line.
-func (r *run) failedGeneration(ctx context.Context, err error) event.Body {
-	if h, stop := r.halted(ctx); stop {
-		r.given = model.AsError(err).Usage
-		return r.settle(h)
-	}
+// generationFailed decides between a retry and the end of the Run when no answer came. Such
+// a retry stays within the step and is not visible in the conversation.
+func (r *run) generationFailed(ctx context.Context, err error) event.Body {
 	e := model.AsError(err)
+	if reason, stopping := r.stopRequested(ctx); stopping {
+		r.lostUsage = e.Usage
+		return r.stopRun(reason)
+	}
 	failure := event.Failure{Name: e.Name, Message: validText(e.Message), StatusCode: e.StatusCode, IsRetryable: e.Retryable}
 	if !e.Retryable {
 		return event.StopRunByError{Error: failure, Usage: e.Usage}
@@ -26,26 +30,164 @@ func (r *run) failedGeneration(ctx context.Context, err error) event.Body {
 		return event.StopRunByError{Error: failure, Usage: e.Usage}
 	}
 	return event.Retry{
-		Reason:      reason(e.Name, e.Message),
+		Reason:      errorJSON(e.Name, e.Message),
 		NewMessages: []*event.Message{},
 		Transport:   true,
 		Usage:       e.Usage,
-		DelayMS:     r.delay(e.RetryAfter).Milliseconds(),
+		DelayMS:     r.retryDelay(e.RetryAfter).Milliseconds(),
 	}
 }
 
 const (
-	firstDelay = 2 * time.Second
-	maxDelay   = 32 * time.Second
-	maxAsked   = 10 * time.Minute // what a provider can make a run wait
+	firstDelay    = 2 * time.Second
+	maxDelay      = 32 * time.Second
+	maxRetryAfter = 10 * time.Minute // the longest delay that a provider can request
 )
 
-// delay says how long to wait before the next try: what the provider asked for, else
-// twice as long each time, spread so that many runs do not come back at once.
-func (r *run) delay(asked time.Duration) time.Duration {
-	if asked > 0 {
-		return min(asked, maxAsked)
+// retryDelay returns the time until the next attempt: what the provider requested, or twice
+// the delay before. A random part keeps many runs from retrying at the same moment.
+func (r *run) retryDelay(retryAfter time.Duration) time.Duration {
+	if retryAfter > 0 {
+		return min(retryAfter, maxRetryAfter)
 	}
 	d := min(firstDelay<<min(r.state.RetryCount, 10), maxDelay)
-	return d/2 + time.Duration(r.Source.Fraction()*float64(d/2))
+	return d/2 + time.Duration(r.parts.Source.Fraction()*float64(d/2))
+}
+
+// A problem is what is wrong with an answer, in words for the model, which tries again, and
+// in words for the user, for when the retries are used up.
+type problem struct{ name, forModel, forUser string }
+
+const outputLimitHint = "; ask for less, or raise maxOutputTokens of the model"
+
+// An exchange is messages that show the model its mistake: what it wrote, and the reply.
+type exchange struct {
+	call     event.ToolCall // zero if it wrote only text
+	result   event.ToolResult
+	messages []*event.Message
+}
+
+// retryAnswer makes the model try again after an answer that cannot be used. Without an
+// exchange, a user message says what was wrong.
+func (r *run) retryAnswer(usage event.Usage, p problem, x *exchange) event.Body {
+	if r.state.RetryCount >= r.job.MaxRetries {
+		failure := event.Failure{Name: "MaxRetriesExceeded", Message: fmt.Sprintf("Max retries (%d) exceeded: %s", r.job.MaxRetries, p.forUser)}
+		return event.StopRunByError{Error: failure, Usage: usage}
+	}
+	retry := event.Retry{Reason: errorJSON(p.name, p.forModel), Usage: usage}
+	if x == nil {
+		retry.NewMessages = []*event.Message{r.userMessage(retry.Reason)}
+		return retry
+	}
+	retry.NewMessages = x.messages
+	if x.call.ID != "" {
+		retry.ToolCalls, retry.ToolResults = []event.ToolCall{x.call}, []event.ToolResult{x.result}
+	}
+	return retry
+}
+
+// emptyAnswer handles an answer with neither calls nor text.
+func (r *run) emptyAnswer(answer *model.Answer) event.Body {
+	return r.retryAnswer(answer.Usage, problem{
+		"EmptyGeneration",
+		"The answer held neither a tool call nor text. Call a tool, or answer with text.",
+		"the model answered with neither text nor a tool call",
+	}, nil)
+}
+
+// maxCalls is how many calls a turn can have. Each costs records and a place in the
+// conversation.
+const maxCalls = 4096
+
+// tooManyCalls handles a turn with more than maxCalls calls.
+func (r *run) tooManyCalls(answer *model.Answer) event.Body {
+	n := len(answer.Calls())
+	return r.rejectCalls(answer, problem{
+		"CutOff",
+		fmt.Sprintf("The answer had %d tool calls, and at most %d are carried out in a turn, so none was. Make fewer.", n, maxCalls),
+		fmt.Sprintf("the model made %d tool calls in one turn, and at most %d are carried out", n, maxCalls),
+	})
+}
+
+// callsCutOff handles a turn that ended in the middle of its calls, whose arguments can be
+// incomplete.
+func (r *run) callsCutOff(answer *model.Answer) event.Body {
+	p := problem{
+		"CutOff",
+		"The answer was cut off before the tool calls were complete, so none was carried out. Make smaller calls.",
+		"the model's tool calls were cut off at its output limit" + outputLimitHint,
+	}
+	if answer.Finish != model.FinishLength {
+		why := cmp.Or(answer.Reason, string(answer.Finish))
+		p.forModel = fmt.Sprintf("The answer ended for the reason %.100q before its tool calls were complete, so none was carried out. Try again.", why)
+		p.forUser = fmt.Sprintf("the model's answer ended for the reason %.100q before its tool calls were complete", why)
+	}
+	return r.rejectCalls(answer, p)
+}
+
+// rejectCalls handles a turn whose calls are not carried out: the first call gets an error
+// result, the others are dropped. Parts before the first call are kept, because some
+// providers accept a call only together with the reasoning before it.
+func (r *run) rejectCalls(answer *model.Answer, p problem) event.Body {
+	parts := slices.Clone(answer.Parts)
+	first := slices.IndexFunc(parts, func(p event.Part) bool { return p.Type == event.ToolCallPart })
+	only := *answer
+	only.Parts = slices.DeleteFunc(parts[:first+1], func(p event.Part) bool { return p.Type == event.TextPart })
+	turn := r.callToolsEvent(&only)
+	call := callsOf(turn)[0]
+	result := r.errorResult(call.ToolCall, errorJSON(p.name, p.forModel))
+	call.Result = &result
+	reply := toolMessage(r.toolMessageRef([]Call{call}), []Call{call})
+	return r.retryAnswer(answer.Usage, p, &exchange{call.ToolCall, result, []*event.Message{turn.NewMessage, reply}})
+}
+
+// textCutOff handles a text that ended at the output limit: half an answer is not an answer.
+func (r *run) textCutOff(answer *model.Answer) event.Body {
+	p := problem{"CutOff", "The answer was cut off at the output limit. Answer again, and shorter.", "the model's answer was cut off at its output limit" + outputLimitHint}
+	messages := []*event.Message{r.expertMessage(answer), r.userMessage(errorJSON(p.name, p.forModel))}
+	return r.retryAnswer(answer.Usage, p, &exchange{messages: messages})
+}
+
+// maxPauses is how often in a row a provider can pause if fewer retries are allowed. A pause
+// is not a failure, but an endless sequence of them must end.
+const maxPauses = 20
+
+// providerPaused continues a turn in which the provider ran tools of its own and paused: its
+// answer so far is sent back to it.
+func (r *run) providerPaused(answer *model.Answer) event.Body {
+	p := problem{"Paused", "The provider paused in the middle of its own tools.", "the provider paused again and again in the middle of its own tools"}
+	if r.state.RetryCount >= max(r.job.MaxRetries, maxPauses) {
+		return r.retryAnswer(answer.Usage, p, nil)
+	}
+	return event.Retry{Reason: errorJSON(p.name, p.forModel), Usage: answer.Usage, NewMessages: []*event.Message{r.message(answer.Parts)}}
+}
+
+// contentFiltered ends a Run whose answer the provider withheld.
+func contentFiltered(answer *model.Answer) event.Body {
+	return event.StopRunByError{Usage: answer.Usage, Error: event.Failure{
+		Name:    "ContentFilter",
+		Message: "the provider's content filter stopped the answer; change the query or the instruction",
+	}}
+}
+
+// unexpectedFinish ends a Run whose answer ended for an unknown reason, because the answer
+// can be incomplete.
+func unexpectedFinish(answer *model.Answer) event.Body {
+	message := "the provider does not say why its answer ended, so it may not be complete; continue the job to ask again"
+	if answer.Reason != "" {
+		message = fmt.Sprintf("the provider ended its answer for the reason %.100q, so it may not be complete; continue the job to ask again", validText(answer.Reason))
+	}
+	return event.StopRunByError{Usage: answer.Usage, Error: event.Failure{Name: "UnexpectedFinish", Message: message}}
+}
+
+// errorJSON returns the JSON text that describes a failure to the model and in events.
+func errorJSON(name, message string) string {
+	text, err := json.Marshal(struct {
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}{name, validText(message)})
+	if err != nil {
+		return name
+	}
+	return string(text)
 }

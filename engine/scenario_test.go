@@ -223,7 +223,7 @@ func TestDuplicateCallIDs(t *testing.T) {
 // Ids that a model makes up, to collide with those that we make of them, stay apart; and a
 // thousand times the same is not looked for from the start each time.
 func TestCallIDs(t *testing.T) {
-	taken, seen := make(ids), map[string]bool{}
+	taken, seen := make(callIDs), map[string]bool{}
 	for _, id := range append([]string{"", "call", "x-2", "x", "x", "x", "x-1", "x-1", "x-1-1", "call-1"}, slices.Repeat([]string{"y"}, 1000)...) {
 		unique := taken.unique(id)
 		if seen[unique] || !strings.HasPrefix(unique, id) {

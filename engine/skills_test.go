@@ -159,20 +159,20 @@ func TestReportsFromManyGoroutines(t *testing.T) {
 
 // M10: lines that nobody reads do not pile up.
 func TestReportsAreBounded(t *testing.T) {
-	var q reports
+	var q reportQueue
 	for i := range 1500 {
 		q.add(event.SkillStderr{SkillName: "loud", Message: fmt.Sprint(i)})
 	}
 	q.add(event.SkillConnected{SkillName: "loud"})
 	all := q.take()
-	if len(all) != maxLines+2 {
+	if len(all) != maxStderrLines+2 {
 		t.Fatalf("%d reports", len(all))
 	}
-	if _, ok := all[maxLines].(event.SkillConnected); !ok {
-		t.Errorf("an event of another kind was lost: %+v", all[maxLines])
+	if _, ok := all[maxStderrLines].(event.SkillConnected); !ok {
+		t.Errorf("an event of another kind was lost: %+v", all[maxStderrLines])
 	}
-	if note, ok := all[maxLines+1].(event.SkillStderr); !ok || note.SkillName != "loud" || !strings.Contains(note.Message, "500 more lines") {
-		t.Errorf("note %+v", all[maxLines+1])
+	if note, ok := all[maxStderrLines+1].(event.SkillStderr); !ok || note.SkillName != "loud" || !strings.Contains(note.Message, "500 more lines") {
+		t.Errorf("note %+v", all[maxStderrLines+1])
 	}
 	q.add(event.SkillStderr{Message: "again"})
 	if all := q.take(); len(all) != 1 {
@@ -490,11 +490,11 @@ func TestDelegatedExpertCannotAsk(t *testing.T) {
 	}
 	b.expert.Skills, b.team[0].Skills = rules, rules
 	b.must(Input{Query: "go"})
-	if text := b.script.requests[0].Messages[0].Text(); strings.Contains(text, noUser) || !strings.Contains(text, "Ask politely.") {
+	if text := b.script.requests[0].Messages[0].Text(); strings.Contains(text, strings.TrimSpace(delegateText)) || !strings.Contains(text, "Ask politely.") {
 		t.Errorf("an Expert that the user asked is told:\n%s", text)
 	}
 	text := b.script.requests[1].Messages[0].Text()
-	if !strings.Contains(text, noUser) || strings.Contains(text, "Ask politely.") || !strings.Contains(text, "Use it well.") {
+	if !strings.Contains(text, strings.TrimSpace(delegateText)) || strings.Contains(text, "Ask politely.") || !strings.Contains(text, "Use it well.") {
 		t.Errorf("an Expert that another one asked is told:\n%s", text)
 	}
 	if !slices.Equal(b.delegated, []bool{false, true}) {
@@ -521,7 +521,7 @@ func TestSchemasAreRedacted(t *testing.T) {
 			t.Errorf("%s: the model is shown %+v, want the schema %s", schema, tools, want)
 		}
 	}
-	r := &run{tree: &tree{Parts: Parts{Redact: strings.ToUpper}}}
+	r := &run{parts: &Parts{Redact: strings.ToUpper}}
 	if got := r.redactSchema(nil); got != nil {
 		t.Errorf("no schema became %s", got)
 	}

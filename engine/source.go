@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// A Source gives the engine what its input does not determine: time, ids and chance.
-// Everything else about a run follows from the Expert, the query and the answers of
-// model and tools.
+// A Source gives the engine what its input does not determine: time, ids and randomness.
+// Everything else follows from the Expert, the query, and the answers of model and tools.
 type Source interface {
 	Now() time.Time
 	// Sleep waits for d or until ctx is done, whichever is first.
 	Sleep(ctx context.Context, d time.Duration) error
 	// NewID returns an id that was not returned before.
 	NewID() string
-	// Fraction returns a number in [0,1), by which waiting times are spread.
+	// Fraction returns a random number in [0,1), used to vary retry delays.
 	Fraction() float64
 }
 
@@ -48,11 +47,11 @@ const (
 	idLength  = 24
 )
 
-// NewID returns 24 characters of which the first is a letter, the shape that other
-// programs of the Perstack family expect.
+// NewID returns 24 characters, the first of which is a letter. Other programs of the Perstack
+// family expect this form.
 func (system) NewID() string {
-	random := make([]byte, 2*idLength) // two bytes a character keep the bias below 1 in 1,000
-	rand.Read(random)                  // never fails: the program ends first
+	random := make([]byte, 2*idLength) // two bytes per character keep the bias below 1 in 1,000
+	rand.Read(random)                  // never returns an error: it crashes the program instead
 	id := make([]byte, idLength)
 	for i := range id {
 		n := int(random[2*i])<<8 | int(random[2*i+1])
@@ -65,8 +64,8 @@ func (system) NewID() string {
 	return string(id)
 }
 
-// FixedSource returns a Source for reproducible runs: its clock starts at start and
-// moves only by sleeping, and its ids count up.
+// FixedSource returns a Source for reproducible runs: its clock starts at start and advances
+// only in Sleep, and its ids are consecutive numbers.
 func FixedSource(start time.Time) Source { return &fixed{now: start} }
 
 type fixed struct {

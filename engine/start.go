@@ -6,23 +6,39 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
+// A start says how a Run starts or resumes.
+type start struct {
+	runID    string
+	from     *Point              // the checkpoint to start from; nil for a new conversation
+	step     int                 // number of the first step
+	query    string              // of the user or the delegating Expert; empty to resume
+	answer   *event.ToolAnswer   // to a question that waits
+	parent   *event.Parent       // the Run that delegated; nil for the coordinator
+	children []event.DelegateRun // on a new branch: the Runs for open calls of delegates
+
+	// acceptUnfinished takes delegates that were stopped from outside for failed, instead of
+	// leaving their calls open for a later resume.
+	acceptUnfinished bool
+}
+
+// resumes reports whether the Run itself resumes, rather than a new Run that takes over its
+// conversation.
+func (s start) resumes() bool { return s.from != nil && s.from.State.RunID == s.runID }
+
 const (
-	// crashed is the reason recorded for a Run whose process ended without a word.
-	crashed = "the process ended before it could save"
-	// notRun is what the model is told about a call that a new query overtook.
-	notRun = "Error: this call was not carried out, because the user went on with a new request."
-	// notFinished is the same of a delegate that had begun.
-	notFinished = "Error: this Expert had not finished when the user went on with a new request."
+	// callSkipped is the model's result for a call that was not carried out before a new query.
+	callSkipped = "Error: this call was not carried out, because the user went on with a new request."
+	// delegateSkipped is the same for a delegate that had started.
+	delegateSkipped = "Error: this Expert had not finished when the user went on with a new request."
 )
 
-// begin makes the event that opens a stretch of the Run.
-func (r *run) begin(st start) event.StartRun {
-	e := r.expert
+// startRun makes the event with which the Run starts or resumes.
+func (r *run) startRun(st start) event.StartRun {
 	body := event.StartRun{
 		InputMessages:  []*event.Message{},
-		CheckpointID:   r.Source.NewID(),
-		Expert:         reference(e),
-		Definition:     e.Digest(),
+		CheckpointID:   r.newID(),
+		Expert:         reference(r.expert),
+		Definition:     r.expert.Digest(),
 		DelegatedBy:    st.parent,
 		ContextWindow:  r.job.ContextWindow,
 		Provider:       r.job.Provider,
@@ -43,16 +59,16 @@ func (r *run) begin(st start) event.StartRun {
 	body.From = st.from.address()
 	calls := st.from.State.open()
 	if st.query != "" {
-		body.InputMessages = r.asked(body, calls, st.query)
+		body.InputMessages = r.queryMessages(body, calls, st.query)
 		return body
 	}
 	body.Delegates = st.children
-	if st.continues() || len(st.children) > 0 {
-		body.Answers = r.returned(calls, st)
+	if st.resumes() || len(st.children) > 0 {
+		body.Answers = r.delegateResults(calls, st)
 	}
-	// The instruction stays as it was, so that a provider's prompt cache still fits, unless
-	// the Expert is another by now.
-	if _, changed := changedDefinition(st, body); changed {
+	// The instruction is kept, so that the provider's prompt cache still applies, unless the
+	// Expert's definition has changed.
+	if _, changed := definitionChanged(st, body); changed {
 		body.InputMessages = append(body.InputMessages, r.instruction(body))
 	}
 	if a := st.answer; a != nil {
@@ -62,8 +78,9 @@ func (r *run) begin(st start) event.StartRun {
 	return body
 }
 
-// changedDefinition reports that the Expert is not what the conversation was last run with.
-func changedDefinition(st start, b event.StartRun) (event.DefinitionChanged, bool) {
+// definitionChanged reports whether the Expert was defined differently when the conversation
+// was last active.
+func definitionChanged(st start, b event.StartRun) (event.DefinitionChanged, bool) {
 	if st.from == nil {
 		return event.DefinitionChanged{}, false
 	}
@@ -71,22 +88,23 @@ func changedDefinition(st start, b event.StartRun) (event.DefinitionChanged, boo
 	return changed, changed.Before != "" && changed.Before != changed.After
 }
 
-// asked puts a new query behind the conversation. The instruction is made anew, since its
-// date and the Expert's definition may have changed; calls that are still open get an
-// answer first, because providers refuse a conversation without one.
-func (r *run) asked(body event.StartRun, calls []Call, query string) []*event.Message {
+// queryMessages returns the messages that add a new query to the conversation. The
+// instruction is written again, since its date and the Expert's definition can have changed.
+// Open calls get a result first, because providers reject a conversation without it.
+func (r *run) queryMessages(body event.StartRun, calls []Call, query string) []*event.Message {
 	messages := []*event.Message{r.instruction(body)}
-	if calls = slices.Clone(withAnswers(calls, r.returned(calls, start{}))); len(calls) > 0 {
+	if calls = slices.Clone(withAnswers(calls, r.delegateResults(calls, start{}))); len(calls) > 0 {
 		for i, c := range calls {
 			if c.Result != nil {
 				continue
 			}
-			text := notRun
-			switch {
-			case c.Started:
+			text := callSkipped
+			if c.Started {
 				text = event.UnknownOutcome
-			case c.Child != nil && r.hasBegun(c.Child.RunID):
-				text = notFinished
+			} else if c.Child != nil {
+				if _, started := r.recorder.state(c.Child.RunID); started {
+					text = delegateSkipped
+				}
 			}
 			result := r.errorResult(c.ToolCall, text)
 			calls[i].Result = &result
@@ -96,7 +114,36 @@ func (r *run) asked(body event.StartRun, calls []Call, query string) []*event.Me
 	return append(messages, r.userMessage(query))
 }
 
-func (r *run) hasBegun(runID string) (begun bool) {
-	r.look(func(h *History) { _, begun = h.runs[runID] })
-	return begun
+// numberStep numbers the first step of a start. Steps count along the path of the job, so a
+// Run that waited for delegates continues after the last of their steps.
+func (r *run) numberStep(st start, b event.StartRun) {
+	r.state.StepNumber = st.step
+	if st.from == nil {
+		return
+	}
+	answered := make(map[string]bool, len(b.Answers))
+	for _, a := range b.Answers {
+		answered[a.ID] = true
+	}
+	for _, c := range delegatedCalls(st.from.State.open()) {
+		if s, ok := r.delegateState(c); ok && answered[c.ID] {
+			r.state.StepNumber = max(r.state.StepNumber, s.StepNumber+1)
+		}
+	}
+}
+
+// initializeRuntime makes the event that announces a Run before its skills start.
+func (r *run) initializeRuntime(st start) event.InitializeRuntime {
+	return event.InitializeRuntime{
+		RuntimeVersion:      r.job.Version,
+		Runtime:             r.job.Runtime,
+		ExpertName:          r.expert.Name,
+		Experts:             append([]string{}, r.job.Experts...),
+		Model:               r.job.ModelName,
+		MaxSteps:            r.job.Limits.MaxSteps,
+		MaxRetries:          r.job.MaxRetries,
+		Timeout:             r.job.Timeout.Milliseconds(),
+		Query:               st.query,
+		InteractiveToolCall: st.answer,
+	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// Phase is the place of a Run in the circle. Each phase is left by an event.
+// Phase is what a Run does next. An event leads from one phase to another.
 type Phase int
 
 // The phases, with the events that lead out of each.
@@ -20,11 +20,11 @@ const (
 	CallingDelegate                     // stopRunByDelegate
 	CallingInteractiveTool              // stopRunByInteractiveTool
 	FinishingStep                       // continueToNextStep, stopRunByExceededMaxSteps, stopRunByLimit
-	Stopped                             // startRun, when the Run goes on
+	Stopped                             // startRun, when the Run resumes
 )
 
-// A State is where a Run stands: the fold of its events. States are values that share
-// what they have in common; none is changed after it was made.
+// A State is the state of a Run: the fold of its events. States are values that share their
+// common parts. A State is never changed after it was made.
 type State struct {
 	Phase        Phase
 	Status       event.Status
@@ -34,12 +34,12 @@ type State struct {
 	StepNumber   int
 	Expert       event.ExpertRef
 	Definition   string // digest of the Expert's definition
-	Task         string // what the Run, or the one before it, was asked
+	Task         string // the newest query of the conversation
 	DelegatedBy  *event.Parent
 	Provider     string
 	Model        string
 	Runtime      string
-	Walls        *event.Walls // what was chosen for the container; nil for nothing
+	Walls        *event.Walls // isolation settings of the container; nil for the defaults
 	Workspace    string
 
 	Instruction *event.Message
@@ -51,18 +51,18 @@ type State struct {
 	LastUsage     event.Usage // of the newest generation
 	Unmeasured    int         // bytes of conversation that no usage has counted yet
 	ContextWindow int
-	Warned        []string   // limits of which it was said that most is used
+	Warned        []string   // limits that a warning was given for
 	Repeated      repetition // the newest call, and how often it was made in a row
 	Turn          int        // generations so far in this conversation
-	RetryCount    int        // consecutive generations that failed, for whatever reason
+	RetryCount    int        // consecutive generations that failed for any reason
 	Attempt       int        // how often the current generation failed in transport
 	RetryDelayMS  int64
 	Failure       *event.Failure
-	StopReason    string                    // why it was interrupted, or which limit it met
-	Memory        map[string]jsontext.Value // what skills want to find again, by skill name
+	StopReason    string                    // why it was interrupted, or the name of the limit it reached
+	Memory        map[string]jsontext.Value // what skills store for a resume, by skill name
 }
 
-// A Step is the turn that a Run is in.
+// A Step is the current turn of a Run.
 type Step struct {
 	Input      []*event.Message // what the Run started with, in its first step
 	Messages   []*event.Message // produced in this step
@@ -73,22 +73,13 @@ type Step struct {
 	FinishedAt int64
 }
 
-// A Call is a tool call and how far it is.
-type Call struct {
-	event.ToolCall
-	Started bool               // its tool may have had an effect
-	Child   *event.DelegateRun // who works on it, if that is another Expert
-	Result  *event.ToolResult
-}
-
-// Spent is what a Run has used up of what is limited.
+// Spent is what a Run has used of what is limited.
 type Spent struct {
 	Steps int
 	Usage event.Usage
 }
 
-// open returns the calls of the current step that the conversation has no results
-// for yet; nil when there are none.
+// open returns the calls of the current step whose results are not in the conversation yet.
 func (s State) open() []Call {
 	if s.Step.Answered {
 		return nil
@@ -107,25 +98,6 @@ func (s State) Pending() []event.ToolCall {
 	return pending
 }
 
-// results returns the results so far, in call order.
-func results(calls []Call) []event.ToolResult {
-	done := []event.ToolResult{}
-	for _, c := range calls {
-		if c.Result != nil {
-			done = append(done, *c.Result)
-		}
-	}
-	return done
-}
-
-func toolCalls(calls []Call) []event.ToolCall {
-	var all []event.ToolCall
-	for _, c := range calls {
-		all = append(all, c.ToolCall)
-	}
-	return all
-}
-
 // Messages returns the whole conversation, instruction first.
 func (s State) Messages() []*event.Message {
 	if s.Instruction == nil {
@@ -142,4 +114,59 @@ func (s State) lastExpertMessage() *event.Message {
 		}
 	}
 	return nil
+}
+
+// parentID returns the id of the Run that delegated; empty for the coordinator.
+func (s State) parentID() string {
+	if s.DelegatedBy == nil {
+		return ""
+	}
+	return s.DelegatedBy.RunID
+}
+
+// A Thread is the messages of a conversation, oldest first. Threads are immutable linked
+// lists: appending costs the same however long the conversation is, and two branches of a
+// job share their common part.
+type Thread struct {
+	last *link
+}
+
+type link struct {
+	prev    *link
+	message *event.Message
+	length  int
+}
+
+// Append returns a Thread with messages added to t. t does not change.
+func (t Thread) Append(messages ...*event.Message) Thread {
+	for _, m := range messages {
+		t.last = &link{prev: t.last, message: m, length: t.Len() + 1}
+	}
+	return t
+}
+
+// Len returns the number of messages.
+func (t Thread) Len() int {
+	if t.last == nil {
+		return 0
+	}
+	return t.last.length
+}
+
+// Last returns the newest message, or nil.
+func (t Thread) Last() *event.Message {
+	if t.last == nil {
+		return nil
+	}
+	return t.last.message
+}
+
+// messagesAfter returns head followed by the messages of t, as a new slice.
+func (t Thread) messagesAfter(head ...*event.Message) []*event.Message {
+	all := make([]*event.Message, len(head)+t.Len())
+	copy(all, head)
+	for l := t.last; l != nil; l = l.prev {
+		all[len(head)+l.length-1] = l.message
+	}
+	return all
 }

@@ -58,8 +58,8 @@ func TestStubbornTool(t *testing.T) {
 		if err != nil || r.Status != event.StatusStoppedByInterrupt {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if took := time.Since(began); took != grace {
-			t.Errorf("the run ended after %v, want %v", took, grace)
+		if took := time.Since(began); took != stopTimeout {
+			t.Errorf("the run ended after %v, want %v", took, stopTimeout)
 		}
 		b.must(Input{Continue: true})
 		result := last[event.ResolveToolResults](b).ToolResults[0]
@@ -76,17 +76,17 @@ func TestStubbornTool(t *testing.T) {
 
 // The wait before a transport retry doubles and is spread; a provider's wish wins.
 func TestDelay(t *testing.T) {
-	r := &run{tree: &tree{Parts: Parts{Source: FixedSource(time.Time{})}}} // its fraction is 0: half of the wait
+	r := &run{parts: &Parts{Source: FixedSource(time.Time{})}} // its fraction is 0: half of the wait
 	for retries, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 16 * time.Second} {
 		r.state.RetryCount = retries
-		if got := r.delay(0); got != want {
+		if got := r.retryDelay(0); got != want {
 			t.Errorf("after %d retries: %v, want %v", retries, got, want)
 		}
 	}
-	if got := r.delay(7 * time.Second); got != 7*time.Second {
+	if got := r.retryDelay(7 * time.Second); got != 7*time.Second {
 		t.Errorf("asked for 7s, waits %v", got)
 	}
-	if got := r.delay(time.Hour); got != 10*time.Minute {
+	if got := r.retryDelay(time.Hour); got != 10*time.Minute {
 		t.Errorf("asked for an hour, waits %v", got)
 	}
 	b := newBench(t, turn{fail: []error{busy, busy}, answer: says("hi").answer})

@@ -47,6 +47,9 @@ type Store interface {
 //
 // A local back end finishes what it began even if the context is cancelled: the end
 // of a run that was interrupted must still be recorded.
+//
+// A Journal can have a method Head() [Head] that returns the address of its last record. Then a
+// job can be resumed with a history that was folded before Open, without reading it again.
 type Journal interface {
 	// Append writes an event behind all others and returns its record. What was
 	// appended survives the death of the process. An event whose record could not be

@@ -59,6 +59,14 @@ func (j *journal) Append(_ context.Context, e event.Event) (store.Record, error)
 	return rec, nil
 }
 
+// Head returns the last record's number and digest. The engine uses it to check that a history
+// folded before Open is still complete.
+func (j *journal) Head() store.Head {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.now.head
+}
+
 // write puts a line behind the last record, with one system call. If that fails, the
 // file is as it was.
 func (j *journal) write(line []byte, terminal bool) error {

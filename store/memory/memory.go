@@ -167,6 +167,13 @@ func (j *journal) Append(_ context.Context, e event.Event) (store.Record, error)
 	return rec, nil
 }
 
+// Head returns the last record's number and digest.
+func (j *journal) Head() store.Head {
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	return j.job.chain.Head
+}
+
 // Commit implements [store.Journal]. There is nothing that could survive a power cut.
 func (j *journal) Commit(context.Context) error {
 	j.store.mu.Lock()

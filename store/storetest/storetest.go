@@ -28,6 +28,7 @@ func Run(t *testing.T, empty func(t *testing.T) store.Store) {
 		{"records are numbered, chained and read in order", testOrder},
 		{"reading begins after a record", testAfter},
 		{"a job that is opened again goes on", testReopen},
+		{"a journal that knows its last record is right about it", testHead},
 		{"a job has one writer", testOneWriter},
 		{"closing twice is fine, writing afterwards is not", testClose},
 		{"an unknown job is not found", testUnknown},
@@ -90,6 +91,28 @@ func testReopen(t *testing.T, s store.Store) {
 		report, err := store.Verify(t.Context(), s, "job1")
 		if err != nil || report.Records != int64(2*i+2) {
 			t.Fatalf("after opening it %d times: %+v, %v", i+1, report, err)
+		}
+	}
+}
+
+func testHead(t *testing.T, s store.Store) {
+	var want store.Head
+	for i := range 3 {
+		j := open(t, s, "job1")
+		known, ok := j.(interface{ Head() store.Head })
+		if !ok {
+			t.Skip("its journals have no Head") // it is optional
+		}
+		if got := known.Head(); got != want {
+			t.Errorf("opened %d times, the head is %+v, want %+v", i+1, got, want)
+		}
+		r := add(t, j, Note("job1", i, "x"))
+		want = store.Head{Seq: r.Seq, Digest: r.Digest()}
+		if got := known.Head(); got != want {
+			t.Errorf("after record %d the head is %+v, want %+v", r.Seq, got, want)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

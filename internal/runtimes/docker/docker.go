@@ -79,7 +79,7 @@ func (r *Runtime) Check(ctx context.Context) error {
 // asked for anything.
 func (r *Runtime) Run(ctx context.Context, job engine.Job, listener engine.Listener) (result engine.Result, err error) {
 	job.Runtime, job.Workspace = r.Name(), workDir
-	follower, err := engine.Follow(ctx, job, r.Store, r.Source, listener)
+	follower, err := engine.Follow(ctx, job, engine.Parts{Store: r.Store, Source: r.Source, Listener: listener})
 	if err != nil {
 		return engine.Result{}, err
 	}

@@ -86,7 +86,7 @@ func (a *actor) record(id string, body event.Body) error {
 // plays has an actor play the container of a stage. It fails if that takes forever.
 func (s *stage) plays(ctx context.Context, emit func(event.Event) error, act func(*actor, *hatch.Conn)) (*actor, engine.Result, error) {
 	s.t.Helper()
-	f, err := engine.Follow(ctx, s.job, s.store, engine.SystemSource(), engine.Listener{Emit: emit})
+	f, err := engine.Follow(ctx, s.job, engine.Parts{Store: s.store, Source: engine.SystemSource(), Listener: engine.Listener{Emit: emit}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

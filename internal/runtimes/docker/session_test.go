@@ -50,7 +50,7 @@ func newStage(t *testing.T) *stage {
 // run plays the session with a container that does act.
 func (s *stage) run(ctx context.Context, act func(in io.Reader, out io.Writer)) (engine.Result, error) {
 	s.t.Helper()
-	f, err := engine.Follow(ctx, s.job, s.store, engine.SystemSource(), engine.Listener{Emit: func(e event.Event) error { s.told = append(s.told, e); return nil }})
+	f, err := engine.Follow(ctx, s.job, engine.Parts{Store: s.store, Source: engine.SystemSource(), Listener: engine.Listener{Emit: func(e event.Event) error { s.told = append(s.told, e); return nil }}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

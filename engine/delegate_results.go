@@ -7,41 +7,42 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// returned is what came of calls that other Experts work on, in call order. What a branch
-// does again is left out.
-func (r *run) returned(calls []Call, st start) []event.ToolResult {
+// delegateResults returns the results of calls that delegates worked on, in call order. It
+// leaves out calls that a branch runs again.
+func (r *run) delegateResults(calls []Call, st start) []event.ToolResult {
 	var answers []event.ToolResult
-	for _, c := range handed(calls) {
+	for _, c := range delegatedCalls(calls) {
 		if slices.ContainsFunc(st.children, func(d event.DelegateRun) bool { return d.ToolCallID == c.ID }) {
 			continue
 		}
-		if s, ok := r.child(c); ok && (st.ended || s.isFinal()) {
-			answers = append(answers, r.outcome(c, s))
+		if s, ok := r.delegateState(c); ok && (st.acceptUnfinished || s.isFinal()) {
+			answers = append(answers, r.delegateResult(c, s))
 		}
 	}
 	return answers
 }
 
-// child returns the state of the Run that works on a call; false if it has not begun.
-func (r *run) child(c Call) (s State, ok bool) {
-	r.look(func(h *History) { s, ok = h.runs[c.Child.RunID] })
-	return s, ok && r.isOwn(c, s)
+// delegateState returns the state of the Run that works on a call; false if it has not
+// started.
+func (r *run) delegateState(c Call) (State, bool) {
+	s, ok := r.recorder.state(c.Child.RunID)
+	return s, ok && r.isOwnDelegate(c, s)
 }
 
-// isOwn reports whether a Run is what its call says: the conversation of that Expert, about
-// that call. A forged journal could else show one Expert the words of another.
-func (r *run) isOwn(c Call, s State) bool {
+// isOwnDelegate reports whether a Run is what its call says: the conversation of that Expert
+// about that call. Otherwise a forged journal could show one Expert the words of another.
+func (r *run) isOwnDelegate(c Call, s State) bool {
 	by := s.DelegatedBy
-	return by != nil && by.ToolCallID == c.ID && (by.RunID == r.runID || by.RunID == r.origin) && s.Expert.Name == c.SkillName
+	return by != nil && by.ToolCallID == c.ID && (by.RunID == r.runID || by.RunID == r.originRun) && s.Expert.Name == c.SkillName
 }
 
-// isForged reports whether the Run that is named for a call is not its own.
+// isForged reports whether the journal names a Run for a call that does not belong to it.
 func (r *run) isForged(c Call) (forged bool) {
-	r.look(func(h *History) {
+	r.recorder.view(func(h *History) {
 		s, known := h.runs[c.Child.RunID]
 		switch from := c.Child.From; {
 		case known:
-			forged = !r.isOwn(c, s)
+			forged = !r.isOwnDelegate(c, s)
 		case from != nil:
 			p, ok := h.points[from.CheckpointID]
 			by := p.State.DelegatedBy
@@ -51,8 +52,8 @@ func (r *run) isForged(c Call) (forged bool) {
 	return forged
 }
 
-// isFinal reports whether a delegate has ended for good. One that was stopped from outside,
-// by a full disk, or by a limit that may be raised, goes on when the job does.
+// isFinal reports whether a delegate cannot resume. One that was stopped from outside, by a
+// full disk, or by a limit that can be raised, resumes when the job does.
 func (s State) isFinal() bool {
 	switch s.Status {
 	case event.StatusCompleted:
@@ -65,16 +66,17 @@ func (s State) isFinal() bool {
 	return false
 }
 
-// unfinished reports whether there are delegates that could go on.
-func (r *run) unfinished() bool {
-	return slices.ContainsFunc(handed(r.state.Step.Calls), func(c Call) bool {
-		s, ok := r.child(c)
+// hasUnfinishedDelegates reports whether a delegate has not started or can resume.
+func (r *run) hasUnfinishedDelegates() bool {
+	return slices.ContainsFunc(delegatedCalls(r.state.Step.Calls), func(c Call) bool {
+		s, ok := r.delegateState(c)
 		return !ok || !s.isFinal()
 	})
 }
 
-// outcome is what the parent gets to know of a delegate: its answer, or why there is none.
-func (r *run) outcome(c Call, s State) event.ToolResult {
+// delegateResult is what the parent is told about a delegate: its answer, or why there is
+// none.
+func (r *run) delegateResult(c Call, s State) event.ToolResult {
 	call := c.ToolCall
 	call.SkillName = event.DelegateSkill + c.Child.Expert.Key
 	if s.Status == event.StatusCompleted {
@@ -87,7 +89,7 @@ func (r *run) outcome(c Call, s State) event.ToolResult {
 	return r.errorResult(call, "Delegation failed: "+s.whyStopped())
 }
 
-// whyStopped says why a delegate has no answer.
+// whyStopped says why a delegate has no answer, in words for the model.
 func (s State) whyStopped() string {
 	switch s.Status {
 	case event.StatusStoppedByError:
@@ -95,7 +97,7 @@ func (s State) whyStopped() string {
 		case s.Failure == nil:
 			return "it stopped by an error"
 		case s.Failure.Name == SkillFailure:
-			// What to do about it is for the user to read, and not for a model to do.
+			// The full message has advice for the user, which a model must not act on.
 			return "a skill of this Expert cannot be used now"
 		}
 		return s.Failure.Message

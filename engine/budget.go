@@ -1,0 +1,264 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/model"
+)
+
+const (
+	// minOutput is how many tokens an answer must be allowed. If fewer are left, the limit
+	// is reached: so short an answer is worth less than the question costs.
+	minOutput = 256
+	// goodOutput is what an answer is allowed if waiting can make it available. Otherwise
+	// many Runs that share a small rest would all be cut off, and all pay for it.
+	goodOutput = 4096
+	// usualOutput is taken for the longest answer of a model if that is unknown.
+	usualOutput = 32_000
+)
+
+// A budget is what one Run, including its delegates, has used and can use. Budgets are
+// nested: what a Run uses counts in its own budget, in its parent's, and so on up to that of
+// the job. Before the model is asked, the most that the answer can cost is reserved; after
+// it, the actual cost is counted. So Runs that work at the same time cannot spend the same
+// money twice.
+type budget struct {
+	pool   *budgetPool
+	parent *budget // nil for the job's
+	limits expert.Limits
+	since  time.Time
+
+	// The fields below are guarded by pool.mu.
+	steps  int
+	tokens int64
+	cost   float64
+
+	working int // Runs that share what is left
+
+	reservedTokens int64 // for answers that are in progress
+	reservedCost   float64
+}
+
+// A budgetPool is what all budgets of a job share.
+type budgetPool struct {
+	maxOutput int // tokens of the model's longest answer
+
+	mu       sync.Mutex
+	released chan struct{} // closed and replaced when a reservation ends
+}
+
+func newBudgetPool(maxOutput int) *budgetPool {
+	if maxOutput <= 0 {
+		maxOutput = usualOutput
+	}
+	return &budgetPool{maxOutput: maxOutput, released: make(chan struct{})}
+}
+
+func (p *budgetPool) newBudget(parent *budget, limits expert.Limits, since time.Time) *budget {
+	return &budget{pool: p, parent: parent, limits: limits, since: since}
+}
+
+// add counts what was spent in an earlier execution. The budgets above have counted it
+// already.
+func (b *budget) add(s Spent, price expert.Price) {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	b.steps += s.Steps
+	b.tokens += int64(s.Usage.TotalTokens)
+	b.cost += model.Cost(price, s.Usage)
+}
+
+// addWorking changes the number of Runs that share what is left.
+func (b *budget) addWorking(n int) {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	for ; b != nil; b = b.parent {
+		b.working += n
+	}
+}
+
+// takeStep counts a step, or returns the limit that forbids it.
+func (b *budget) takeStep() *LimitError {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	if limit := b.stepLimit(0); limit != nil {
+		return limit
+	}
+	b.addStep()
+	return nil
+}
+
+// countStep counts a step that is not limited.
+func (b *budget) countStep() {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	b.addStep()
+}
+
+func (b *budget) addStep() {
+	for ; b != nil; b = b.parent {
+		b.steps++
+	}
+}
+
+// hasSteps reports whether another step is allowed.
+func (b *budget) hasSteps() bool {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	return b.stepLimit(0) == nil
+}
+
+// stepLimit returns the limit on steps that is reached after more steps; nil if none is.
+func (b *budget) stepLimit(more int) *LimitError {
+	for ; b != nil; b = b.parent {
+		if limit := b.limits.MaxSteps; limit > 0 && b.steps+more >= limit {
+			return &LimitError{Limit: event.LimitSteps, Used: float64(b.steps), Max: float64(limit)}
+		}
+	}
+	return nil
+}
+
+// exhausted returns the limit that forbids a request of input tokens after more steps; nil
+// if none does.
+func (b *budget) exhausted(more, input int, price expert.Price) *LimitError {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	if limit := b.stepLimit(more); limit != nil {
+		return limit
+	}
+	_, _, err := b.afford(input, price)
+	limit, _ := errors.AsType[*LimitError](err)
+	return limit
+}
+
+// A reservation is what is set aside for one answer.
+type reservation struct {
+	output int // tokens of the answer; 0 if not limited
+	tokens int64
+	cost   float64
+}
+
+// reserve sets aside what a request of input tokens and its answer can use. If too little is
+// left because of other reservations, it waits until those end.
+func (b *budget) reserve(ctx context.Context, input int, price expert.Price) (reservation, error) {
+	for {
+		b.pool.mu.Lock()
+		output, wait, err := b.afford(input, price)
+		if err == nil && !wait {
+			res := reservation{output: output}
+			if output > 0 {
+				res.tokens = int64(input) + int64(output)
+				res.cost = model.Cost(price, event.Usage{InputTokens: input, OutputTokens: output})
+			}
+			for o := b; o != nil; o = o.parent {
+				o.reservedTokens += res.tokens
+				o.reservedCost += res.cost
+			}
+			b.pool.mu.Unlock()
+			return res, nil
+		}
+		released := b.pool.released
+		b.pool.mu.Unlock()
+		if err != nil {
+			return reservation{}, err
+		}
+		select {
+		case <-released:
+		case <-ctx.Done():
+			return reservation{}, context.Cause(ctx)
+		}
+	}
+}
+
+// afford returns how many tokens an answer can have; 0 if not limited. It is the model's
+// maximum or, if less, a fair share of what is left in each budget.
+func (b *budget) afford(input int, price expert.Price) (output int, wait bool, err error) {
+	maxOutput := float64(b.pool.maxOutput)
+	limited, allowed, good := false, maxOutput, min(goodOutput, maxOutput)
+	for ; b != nil; b = b.parent {
+		for _, rest := range b.rest(input, price) {
+			limited = true
+			switch {
+			case rest.output < minOutput && !rest.reserved:
+				return 0, false, rest.limit
+			case rest.output < good && rest.reserved:
+				wait = true
+			}
+			allowed = min(allowed, rest.output, max(rest.output/float64(max(b.working, 1)), good))
+		}
+	}
+	if !limited || wait {
+		return 0, wait, nil
+	}
+	return int(allowed), false, nil
+}
+
+// A rest is what a limit leaves for an answer.
+type rest struct {
+	output   float64 // tokens
+	reserved bool    // more can become available when reservations end
+	limit    *LimitError
+}
+
+// rest lists what the limits of this budget alone leave for the answer to a request.
+func (b *budget) rest(input int, price expert.Price) (all []rest) {
+	if limit := b.limits.MaxTokens; limit > 0 {
+		all = append(all, rest{
+			float64(limit - b.tokens - b.reservedTokens - int64(input)), b.reservedTokens > 0,
+			&LimitError{Limit: event.LimitTokens, Used: float64(b.tokens), Max: float64(limit)},
+		})
+	}
+	if limit := b.limits.MaxCost; limit > 0 {
+		money := limit - b.cost - b.reservedCost - model.Cost(price, event.Usage{InputTokens: input})
+		rate := price.For(input).Output
+		output := money / rate * 1e6 // prices are for a million tokens
+		if rate == 0 {
+			output = math.Copysign(math.Inf(1), money) // only the input costs money
+		}
+		all = append(all, rest{output, b.reservedCost > 0, &LimitError{Limit: event.LimitCost, Used: b.cost, Max: limit}})
+	}
+	return all
+}
+
+// settle ends a reservation and counts what the answer used.
+func (b *budget) settle(res reservation, u event.Usage, price expert.Price) {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	close(b.pool.released)
+	b.pool.released = make(chan struct{})
+	for ; b != nil; b = b.parent {
+		b.reservedTokens -= res.tokens
+		b.reservedCost = max(0, b.reservedCost-res.cost)
+		b.tokens += int64(u.TotalTokens)
+		b.cost += model.Cost(price, u)
+		if b.reservedTokens == 0 {
+			b.reservedCost = 0 // removes rounding errors
+		}
+	}
+}
+
+// usage lists how much of each limit is used, for the budget with the greatest share.
+func (b *budget) usage(now time.Time) []limitUsage {
+	b.pool.mu.Lock()
+	defer b.pool.mu.Unlock()
+	all := []limitUsage{{limit: event.LimitSteps}, {limit: event.LimitTokens}, {limit: event.LimitCost}, {limit: event.LimitDuration}}
+	for ; b != nil; b = b.parent {
+		for i, u := range []limitUsage{
+			{used: float64(b.steps), max: float64(b.limits.MaxSteps)},
+			{used: float64(b.tokens), max: float64(b.limits.MaxTokens)},
+			{used: b.cost, max: b.limits.MaxCost},
+			{used: now.Sub(b.since).Seconds(), max: b.limits.MaxDuration.Seconds()},
+		} {
+			if u.max > 0 && (all[i].max == 0 || u.used/u.max > all[i].used/all[i].max) {
+				all[i].used, all[i].max = u.used, u.max
+			}
+		}
+	}
+	return all
+}

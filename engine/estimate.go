@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+)
+
+const (
+	// bytesPerToken is less than in most texts, so that an estimate is rather too high.
+	bytesPerToken = 3
+	// imageBytes is what an image counts, whatever its size: providers scale images.
+	imageBytes = 1600 * bytesPerToken
+	// fileDivisor is the part of a file's base64 text that counts. Most of a PDF is not text.
+	fileDivisor = 8
+)
+
+// messageSize estimates how many bytes of text a message has in a request.
+func messageSize(m *event.Message) int {
+	if m == nil {
+		return 0
+	}
+	return partsSize(m.Contents)
+}
+
+func partsSize(parts []event.Part) int {
+	n := 0
+	for _, p := range parts {
+		// Signatures and provider data count because they are sent back.
+		n += len(p.Text) + len(p.URL) + len(p.Thinking) + len(p.Args) + len(p.ToolName) + len(p.Signature) + len(p.ProviderData) + partsSize(p.Contents)
+		switch p.Type {
+		case event.ImageURLPart, event.ImageInlinePart, event.ImageBinaryPart:
+			n += imageBytes
+		case event.FileURLPart, event.FileInlinePart, event.FileBinaryPart:
+			n += (len(p.EncodedData) + len(p.Data)) / fileDivisor
+		}
+	}
+	return n
+}
+
+// estimate returns how many tokens the conversation will have in the next request: what the
+// provider counted last time, and what was added since.
+func (s State) estimate() int {
+	return s.LastUsage.InputTokens + s.LastUsage.OutputTokens + s.Unmeasured/bytesPerToken + 1
+}
+
+// estimate returns how many tokens a request will have. It adds the tools if no answer has
+// counted them yet, and the results that come with the request for a final answer.
+func (r *run) estimate(req *model.Request, isResult bool) int {
+	bytes := 0
+	measured := r.state.LastUsage.InputTokens > 0 && (r.estimatedVersion == 0 || r.estimatedVersion == r.toolsVersion+1)
+	if !measured {
+		for _, t := range req.Tools {
+			bytes += len(t.Name) + len(t.Description) + len(t.InputSchema)
+		}
+	}
+	r.estimatedVersion = r.toolsVersion + 1
+	if isResult {
+		bytes += messageSize(req.Messages[len(req.Messages)-1])
+	}
+	return r.state.estimate() + bytes/bytesPerToken
+}
+
+// usageOrEstimate returns what an answer used, or an estimate if its provider does not say,
+// so that limits hold for such providers too.
+func usageOrEstimate(answer *model.Answer, input int) event.Usage {
+	u := event.Usage{}.Add(answer.Usage)
+	if u.TotalTokens = max(u.TotalTokens, u.InputTokens+u.OutputTokens); u.TotalTokens > 0 {
+		return u
+	}
+	output := partsSize(answer.Parts)/bytesPerToken + 1
+	return event.Usage{InputTokens: input, OutputTokens: output, TotalTokens: input + output}
+}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// A stopReason says why a Run must stop.
+type stopReason struct {
+	text  string
+	limit *LimitError // nil unless a limit was reached
+	err   *StopError  // nil unless something failed
+}
+
+// stopRequested reports whether the Run must stop, and why.
+func (r *run) stopRequested(ctx context.Context) (stopReason, bool) {
+	if r.limit != nil {
+		return stopReason{text: r.limit.Error(), limit: r.limit}, true
+	}
+	if err := r.recorder.silenced(); err != nil {
+		return stopReason{text: fmt.Sprintf("output closed: %v", err)}, true
+	}
+	if ctx.Err() == nil {
+		return stopReason{}, false
+	}
+	cause := context.Cause(ctx)
+	reason := stopReason{text: cause.Error()}
+	errors.As(cause, &reason.limit)
+	errors.As(cause, &reason.err)
+	if reason.err != nil && r.parent != nil && r.parentCtx.Err() != nil {
+		// A failure of a Run further up is not a failure of this one.
+		reason = stopReason{text: "the Expert that delegated was stopped: " + reason.err.Error()}
+	}
+	return reason, true
+}
+
+// stopByLimit stops the Run by a limit that it has reached itself.
+func (r *run) stopByLimit(limit *LimitError) event.Body {
+	r.limit = limit
+	return r.stopRun(stopReason{text: limit.Error(), limit: limit})
+}
+
+// stopByError turns an error into the event that ends the Run, or that leads to its end.
+func (r *run) stopByError(ctx context.Context, err error) event.Body {
+	if reason, stopping := r.stopRequested(ctx); stopping {
+		return r.stopRun(reason)
+	}
+	failure := event.Failure{Name: "RuntimeError", Message: validText(err.Error())}
+	if stop, ok := errors.AsType[*StopError](err); ok {
+		failure.Name = stop.Name
+	}
+	return event.StopRunByError{Error: failure}
+}
+
+// stopRun returns the next event on the way to the end of the Run: first the results of
+// tools that stop, one by one, then the numbers of a limit, then the end. A tool that does
+// not stop in time gets no result: its outcome is unknown.
+func (r *run) stopRun(reason stopReason) event.Body {
+	for result, ok := r.inFlight.stopNext(); ok; result, ok = r.inFlight.stopNext() {
+		// A failed call that can be repeated is made again when the Run resumes.
+		if tool, _, _ := r.toolbox.Lookup(result.ToolName); !result.IsError || !tool.Repeatable {
+			return r.endToolCall(result)
+		}
+	}
+	switch l := reason.limit; {
+	case reason.err != nil:
+		return event.StopRunByError{Error: event.Failure{Name: reason.err.Name, Message: validText(reason.err.Error())}, Usage: r.lostUsage}
+	case l == nil:
+		return event.StopRunByInterrupt{Reason: reason.text, Usage: r.lostUsage}
+	case l.Limit == event.LimitSteps:
+		return event.StopRunByExceededMaxSteps{Usage: r.lostUsage}
+	case r.recordedLimit == nil:
+		r.recordedLimit = l
+		return event.LimitWarning{Limit: l.Limit, Used: l.Used, Max: l.Max}
+	default:
+		return event.StopRunByLimit{Limit: l.Limit, Usage: r.lostUsage}
+	}
+}
+
+// abandon ends a Run whose journal accepts no more records. It tries one last record, for
+// which a store keeps some space.
+func (r *run) abandon(err error) (Result, error) {
+	if r.state.Phase != Stopped && r.state.Phase != Init {
+		last := event.StopRunByError{Error: event.Failure{Name: storeFailure, Message: validText(err.Error())}}
+		if lastErr := r.record(last); lastErr != nil {
+			r.parts.Log.Debug("the end of the run could not be recorded", "error", lastErr)
+		}
+	}
+	return r.result(), storeError(err)
+}
+
+// closeSkills stops all running tools and closes the skills. Nothing outlives its Run.
+func (r *run) closeSkills() {
+	for {
+		if _, ok := r.inFlight.stopNext(); !ok {
+			break
+		}
+	}
+	if r.toolbox != nil {
+		if err := r.publishDuring(r.toolbox.Close); err != nil {
+			r.parts.Log.Warn("skills did not close cleanly", "error", err)
+		}
+	}
+	r.publishReports()
+	r.reports.close()
+	for _, name := range r.connected {
+		r.publish(event.SkillDisconnected{SkillName: name})
+	}
+}
+
+func (r *run) result() (result Result) {
+	r.recorder.view(func(h *History) { result = h.result(r.state) })
+	if result.Status == event.StatusStoppedByLimit {
+		result.Limit = r.recordedLimit
+	}
+	return result
+}
+
+// result returns the Result of a job whose coordinator has the state s.
+func (h *History) result(s State) Result {
+	result := Result{
+		JobID: s.JobID, RunID: s.RunID, CheckpointID: s.CheckpointID, TotalSteps: h.Job.TotalSteps,
+		Status: s.Status, Failure: s.Failure, Reason: s.StopReason, Usage: s.Usage,
+	}
+	switch s.Status {
+	case event.StatusCompleted:
+		result.Text = s.Thread.Last().Text()
+	case event.StatusStoppedByInteractiveTool:
+		result.Pending = s.Pending()
+	}
+	return result
+}
