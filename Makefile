@@ -11,13 +11,19 @@ STATIC := CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build npm test conformance test-wire test-root sweep check cross race lint fuzz bench demo clean
+.PHONY: help build quick npm test conformance test-wire test-root sweep check cross race lint fuzz fuzz-some bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## build bin/perstack: one static file, no paths of this machine inside
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/perstack
+
+# What you run while you work: no race detector, and tests that take long leave themselves
+# out (testing.Short).
+quick: ## vet, and the unit tests that are fast: under a minute once everything is compiled
+	$(STATIC) go vet ./...
+	$(STATIC) go test -short -vet=off $$(go list ./... | grep -vE '/(test/docker|test/sweep|bench)(/|$$)')
 
 test: check cross race conformance test-wire ## run everything that needs neither root nor a linter
 
@@ -49,7 +55,7 @@ cross: ## build the program and its tests for macOS and Windows
 # check has had its turn. Without the variable each process that is watched would sleep
 # for a second before it ends.
 ALL  := ./test/docker ./test ./test/sweep ./internal/providers ./...
-RACE := GORACE=atexit_sleep_ms=0 go test -race -vet=off -timeout 30m
+RACE := GORACE=atexit_sleep_ms=0 go test -race -vet=off -count=1 -timeout 30m
 
 # Go turns cgo off by itself where there is no C compiler. That is fine for a user,
 # but a check that CI leaves out would never be missed.
@@ -98,6 +104,15 @@ fuzz: ## run every fuzz target for FUZZTIME (10s); make test runs their seeds
 	while read -r package target; do \
 		echo "$$package $$target"; \
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$package" || exit 1; \
+	done
+
+# In CI each run takes a tenth of the targets, another one with each commit.
+fuzz-some: ## run a tenth of the fuzz targets for three seconds each
+	@turn=$$(( $$(git rev-list --count HEAD) % 10 )); \
+	grep -r --include='*_test.go' '^func Fuzz' . | sed -E 's,^(.*)/[^/]*:func (Fuzz[A-Za-z0-9_]*).*,\1 \2,' | sort | awk "NR % 10 == $$turn" | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		go test -vet=off -run '^$$' -fuzz "^$$target\$$" -fuzztime 3s -fuzzminimizetime 1x "$$package" || exit 1; \
 	done
 
 bench: ## measure the promises of SPECIFICATION.md, and run the benchmarks

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"slices"
+	"bytes"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/store"
@@ -14,7 +14,7 @@ func (f *Follower) admit(e event.Event) (entryMode, error) {
 	switch {
 	case !e.IsKept() || e.IsRuntime():
 		return 0, forged("an event of type %s is not the engine's to record", e.Type())
-	case e.JobID != f.job.ID:
+	case e.JobID != f.spec.JobID:
 		return 0, forged("an event belongs to another job")
 	case f.ended:
 		return 0, forged("the job has ended already")
@@ -59,7 +59,7 @@ func (f *Follower) admitStep(e event.Event) error {
 	switch {
 	case f.recorder.history.runs[e.RunID].Phase != PreparingForStep:
 		return forged("a step begins inside of another")
-	case f.job.Limits.MaxSteps > 0 && f.recorder.history.Job.TotalSteps > 2*f.job.Limits.MaxSteps+maxExtraStarts:
+	case f.spec.Limits.MaxSteps > 0 && f.recorder.history.Job.TotalSteps > 2*f.spec.Limits.MaxSteps+maxExtraStarts:
 		// Twice, because steps that only finish open calls count here but not in the limit.
 		return forged("many more steps begin than there are")
 	}
@@ -88,13 +88,13 @@ func (f *Follower) admitStart(e event.Event, b event.StartRun) error {
 	}
 	by := b.DelegatedBy
 	switch {
-	case !f.job.matches(b):
-		return forged("a Run begins with another model or other walls than the job has")
+	case !f.matches(e.RunID, b):
+		return forged("a Run starts with another model or another Spec than the job has")
 	case f.started[e.RunID]:
 		return forged("a Run begins twice")
-	case f.job.Limits.MaxSteps > 0 && len(f.started) > f.job.Limits.MaxSteps+maxExtraStarts:
+	case f.spec.Limits.MaxSteps > 0 && len(f.started) > f.spec.Limits.MaxSteps+maxExtraStarts:
 		return forged("more Runs begin than there are steps for")
-	case e.RunID == f.runID && by == nil && b.Expert.Key == f.job.Expert.Key:
+	case e.RunID == f.runID && by == nil && b.Expert.Key == f.spec.Expert:
 		return nil
 	case e.RunID == f.runID || by == nil || !f.hasStarted(by.RunID) || !f.expected[e.RunID]:
 		return forged("a Run begins that nobody has asked for")
@@ -109,20 +109,14 @@ func (f *Follower) hasStarted(runID string) bool {
 }
 
 // matches reports whether a Run starts with the settings of the job. A job that is continued
-// takes its model, limits and isolation from this event. A container that could record other
-// settings here would choose its own isolation for the next time.
-func (j Job) matches(b event.StartRun) bool {
-	recorded, own := event.Walls{}, event.Walls{}
-	if b.Walls != nil {
-		recorded = *b.Walls
+// takes its model, limits and isolation from the recorded Spec. A container that could
+// record another one would choose its own isolation for the next time.
+func (f *Follower) matches(runID string, b event.StartRun) bool {
+	if b.Provider != f.spec.Provider || b.Model != f.spec.Model || b.Runtime != f.spec.Runtime {
+		return false
 	}
-	if j.Walls != nil {
-		own = *j.Walls
+	if runID != f.runID || f.started[runID] || f.hasStarted(runID) {
+		return len(b.Spec) == 0
 	}
-	l := j.Limits
-	return b.MaxSteps == l.MaxSteps && b.MaxTokens == l.MaxTokens && b.MaxCost == l.MaxCost && b.MaxDuration == l.MaxDuration.Milliseconds() &&
-		b.Provider == j.Provider && b.Model == j.ModelName && b.Runtime == j.Runtime &&
-		(b.Walls == nil) == (j.Walls == nil) && recorded.ReadOnlyWorkspace == own.ReadOnlyWorkspace && recorded.BaseImage == own.BaseImage &&
-		recorded.Sandbox == own.Sandbox && recorded.SharedCell == own.SharedCell && recorded.Proxy == own.Proxy &&
-		slices.Equal(recorded.Env, own.Env) && len(recorded.Unknown) == 0
+	return bytes.Equal(b.Spec, f.specText)
 }

@@ -109,7 +109,10 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	s.JobID, s.RunID, s.CheckpointID, s.StepNumber = e.JobID, e.RunID, b.CheckpointID, e.StepNumber
 	s.Expert, s.Definition, s.DelegatedBy = b.Expert, b.Definition, b.DelegatedBy
 	s.Provider, s.Model = b.Provider, b.Model
-	s.Runtime, s.Walls, s.Workspace, s.ContextWindow = b.Runtime, b.Walls, b.Workspace, b.ContextWindow
+	s.Runtime, s.ContextWindow = b.Runtime, b.ContextWindow
+	if len(b.Spec) > 0 {
+		s.Spec = b.Spec
+	}
 	// How the Run stopped before has no meaning after it resumes.
 	s.Failure, s.StopReason = nil, ""
 	s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0

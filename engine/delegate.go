@@ -162,7 +162,7 @@ func (r *run) runChild(ctx context.Context, c Call) (err error) {
 // checkPath returns the limit that forbids a delegate to start: the path of Experts is too
 // long, or an Expert on it already has the same task.
 func (r *run) checkPath() *LimitError {
-	if limit := cmp.Or(r.job.MaxDepth, expert.DefaultMaxDepth); r.depth > limit {
+	if limit := cmp.Or(r.spec.Limits.MaxDepth, expert.DefaultMaxDepth); r.depth > limit {
 		return &LimitError{Limit: event.LimitDepth, Used: float64(r.depth), Max: float64(limit)}
 	}
 	for p := r.parent; p != nil; p = p.parent {

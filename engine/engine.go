@@ -6,8 +6,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -18,75 +22,78 @@ import (
 // Cancelling ctx stops the job: the call in progress is cancelled, the state is saved, and
 // the cause of the cancellation is recorded as the reason. If the cause is a [LimitError],
 // the Run ends by that limit.
-func Execute(ctx context.Context, job Job, parts Parts) (result Result, err error) {
-	if parts.Parallel == 0 {
-		parts.Parallel = 16
-	}
-	if parts.Redact == nil {
-		parts.Redact = func(text string) string { return text }
-	}
-	if err := checkExists(ctx, job, parts.Store); err != nil {
+//
+// The engine starts the skills of each Expert with open.
+func Execute(ctx context.Context, spec job.Spec, parts Parts, open Opener) (result Result, err error) {
+	parts.complete()
+	if err := checkExists(ctx, spec, parts.Store); err != nil {
 		return Result{}, err
 	}
-	journal, err := parts.Store.Open(ctx, job.ID)
+	journal, err := parts.Store.Open(ctx, spec.JobID)
 	if err != nil {
-		return Result{}, storeError(err)
+		return Result{}, StoreError(err)
 	}
 	defer func() { // also if a listener panics
 		if closeErr := journal.Close(); closeErr != nil && err == nil {
-			err = storeError(closeErr)
+			err = StoreError(closeErr)
 		}
 	}()
-	history, err := openHistory(ctx, journal, job, parts)
+	specText, err := spec.Recorded()
+	if err != nil {
+		return Result{}, inputError("the Spec cannot be written: %v", err)
+	}
+	history, err := openHistory(ctx, journal, spec, parts)
 	if err != nil {
 		return Result{}, err
 	}
-	return execute(ctx, journal, history, job, parts)
+	x := newExecution(spec, parts, newRecorder(context.WithoutCancel(ctx), parts, journal, history), open)
+	x.specText = specText
+	return x.execute(ctx)
 }
 
-// execute runs a job in its open journal. This goroutine becomes the recorder's; the Runs
-// get goroutines of their own.
-func execute(ctx context.Context, journal store.Journal, history *History, job Job, parts Parts) (Result, error) {
+// execute runs the job. This goroutine becomes the recorder's; the Runs get goroutines of
+// their own.
+func (x *execution) execute(ctx context.Context) (result Result, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	rec := newRecorder(context.WithoutCancel(ctx), parts.Listener, journal, history)
-	exec := newExecution(job, parts, rec)
-	var result Result
-	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		result, err = exec.coordinate(ctx)
+		result, err = x.coordinate(ctx)
 	}()
 	defer func() {
 		// If a listener panics, the panic passes through here. All goroutines of the job
 		// must have ended before the caller sees it.
 		cancel()
-		rec.stop()
+		x.recorder.stop()
 		<-done
 	}()
-	rec.serve(done)
+	x.recorder.serve(done)
 	return result, err
 }
 
 // An execution is a job while one call of [Execute] runs it: what all its Runs share.
 type execution struct {
-	job      Job
+	spec     job.Spec
 	parts    Parts
 	recorder *recorder
+	open     Opener
 
 	budgets     *budgetPool
 	budget      *budget          // of the whole job
 	spentBefore map[string]Spent // by each Run in earlier executions, including its delegates
 	slots       chan struct{}    // one token for each Run that is working
+
+	specText     jsontext.Value // as it is recorded with the coordinator's first start
+	recordedSpec bool           // only the coordinator's goroutine uses it
 }
 
-func newExecution(job Job, parts Parts, rec *recorder) *execution {
+func newExecution(spec job.Spec, parts Parts, rec *recorder, open Opener) *execution {
 	x := &execution{
-		job: job, parts: parts, recorder: rec, budgets: newBudgetPool(job.MaxOutput),
-		slots: make(chan struct{}, cmp.Or(job.MaxParallel, expert.DefaultMaxParallel)),
+		spec: spec, parts: parts, recorder: rec, open: open, budgets: newBudgetPool(known(&spec).MaxOutputTokens),
+		slots: make(chan struct{}, cmp.Or(spec.Limits.MaxParallel, expert.DefaultMaxParallel)),
 	}
-	x.budget = x.budgets.newBudget(nil, job.Limits, parts.Source.Now())
+	x.budget = x.budgets.newBudget(nil, spec.Limits.Limits, parts.Source.Now())
 	rec.view(func(h *History) {
 		for _, s := range h.runs {
 			x.budget.add(s.Spent, x.price(s.Provider, s.Model))
@@ -100,17 +107,17 @@ func newExecution(job Job, parts Parts, rec *recorder) *execution {
 func (x *execution) coordinate(ctx context.Context) (Result, error) {
 	var st start
 	var err error
-	x.recorder.view(func(h *History) { st, err = plan(x.job, x.parts.Source, h) })
+	x.recorder.view(func(h *History) { st, err = plan(x.spec, x.parts.Source, h) })
 	if err != nil {
 		return Result{}, err
 	}
 	if err := x.closeCrashed(); err != nil {
-		return Result{}, storeError(err)
+		return Result{}, StoreError(err)
 	}
-	ctx, cancel := withTimeLimit(ctx, x.job.Limits.MaxDuration)
+	ctx, cancel := withTimeLimit(ctx, x.spec.Limits.MaxDuration)
 	defer cancel(nil)
-	r := x.newRun(x.job.Expert, nil)
-	if r.task = x.job.Input.Query; r.task == "" && st.from != nil {
+	r := x.newRun(x.spec.Coordinator(), nil)
+	if r.task = x.spec.Input.Query; r.task == "" && st.from != nil {
 		r.task = st.from.State.Task
 	}
 	x.slots <- struct{}{}
@@ -120,18 +127,15 @@ func (x *execution) coordinate(ctx context.Context) (Result, error) {
 
 // newRun returns a Run of an Expert below its parent, which is nil for the coordinator.
 func (x *execution) newRun(e *expert.Expert, parent *run) *run {
-	r := &run{exec: x, job: &x.job, parts: &x.parts, recorder: x.recorder, expert: e, parent: parent, depth: 1}
+	r := &run{exec: x, spec: &x.spec, parts: &x.parts, recorder: x.recorder, expert: e, parent: parent, depth: 1}
 	outer := x.budget
 	if parent != nil {
 		r.depth, outer = parent.depth+1, parent.budget
 	}
 	r.budget = x.budgets.newBudget(outer, e.Limits, x.parts.Source.Now())
-	r.price = x.price(x.job.Provider, x.job.ModelName)
-	if x.job.Lookup == nil {
-		return r
-	}
+	r.price = x.price(x.spec.Provider, x.spec.Model)
 	for _, key := range e.Delegates {
-		if d, ok := x.job.Lookup(key); ok {
+		if d, ok := x.spec.Lookup(key); ok {
 			r.delegates = append(r.delegates, d)
 		}
 	}
@@ -140,15 +144,25 @@ func (x *execution) newRun(e *expert.Expert, parent *run) *run {
 
 // price returns what a model costs. The price of an earlier, unknown model is taken to be
 // that of the current one; zero would undercount.
-func (x *execution) price(provider, model string) expert.Price {
-	if x.job.Price == nil {
+func (x *execution) price(provider, name string) expert.Price {
+	if !x.spec.LimitsCost() {
 		return expert.Price{}
 	}
-	price, ok := x.job.Price(provider, model)
+	price, ok := priceOf(&x.spec, provider, name)
 	if !ok {
-		price, _ = x.job.Price(x.job.Provider, x.job.ModelName)
+		price, _ = priceOf(&x.spec, x.spec.Provider, x.spec.Model)
 	}
 	return price
+}
+
+// known is what is known of the model of a job. The Spec goes before the catalogue.
+func known(spec *job.Spec) model.Known {
+	k, _ := model.Lookup(spec.Provider, spec.Model)
+	return k.With(spec.Models[spec.Model])
+}
+
+func priceOf(spec *job.Spec, provider, name string) (expert.Price, bool) {
+	return spec.Price(name, func() (expert.Price, bool) { return model.PriceOf(provider, name) })
 }
 
 // crashed is the reason recorded for a Run whose process died.
@@ -159,7 +173,7 @@ func (x *execution) closeCrashed() error {
 	var open []State
 	x.recorder.view(func(h *History) { open = h.Open() })
 	for _, s := range open {
-		if _, err := x.recorder.record(s.interruptEvent(x.parts.Source, x.job.ID, crashed), recordOnly); err != nil {
+		if _, err := x.recorder.record(s.interruptEvent(x.parts.Source, x.spec.JobID, crashed), recordOnly); err != nil {
 			return err
 		}
 	}
@@ -189,15 +203,15 @@ func withTimeLimit(ctx context.Context, d time.Duration) (context.Context, conte
 
 // checkExists reports a job that must exist and does not, or the opposite. It runs before
 // Open, which would create an unknown job.
-func checkExists(ctx context.Context, job Job, s store.Store) error {
-	known, err := exists(ctx, s, job.ID)
+func checkExists(ctx context.Context, spec job.Spec, s store.Store) error {
+	known, err := exists(ctx, s, spec.JobID)
 	switch {
 	case err != nil:
 		return err
-	case job.Input.Continue && !known:
-		return inputError("no such job: %s; perstack log lists the jobs", job.ID)
-	case !job.Input.Continue && known:
-		return inputError("job %s exists already; continue it with --continue-job %s", job.ID, job.ID)
+	case spec.Input.Continue && !known:
+		return inputError("no such job: %s; perstack log lists the jobs", spec.JobID)
+	case !spec.Input.Continue && known:
+		return inputError("job %s exists already; continue it with --continue-job %s", spec.JobID, spec.JobID)
 	}
 	return nil
 }
@@ -213,7 +227,7 @@ func exists(ctx context.Context, s store.Store, jobID string) (bool, error) {
 			return false, nil // a power cut left nothing of it
 		}
 		if err != nil {
-			return false, storeError(err)
+			return false, StoreError(err)
 		}
 		return true, nil
 	}

@@ -31,8 +31,8 @@ func inputError(format string, args ...any) error {
 	return &Error{KindInput, fmt.Errorf(format, args...)}
 }
 
-// storeError gives an error of the store its kind.
-func storeError(err error) error {
+// StoreError gives an error of the store its kind.
+func StoreError(err error) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrBadID) || errors.Is(err, store.ErrLocked) {
 		return &Error{KindInput, err}
 	}

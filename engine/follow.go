@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -17,7 +20,8 @@ import (
 // the job is read from the history, never from what is reported about it. A Follower must be
 // used from one goroutine.
 type Follower struct {
-	job      Job
+	spec     job.Spec
+	specText jsontext.Value // as it must be recorded
 	store    store.Store
 	source   Source
 	ctx      context.Context // never cancelled: the end of a cancelled job is written too
@@ -33,16 +37,20 @@ type Follower struct {
 
 // Follow plans the job and returns its Follower. An error means that the job is invalid and
 // nothing was started. A job that is continued is locked from here on, a new job from its
-// first record on. Of parts, it uses Store, Source, Listener and History.
-func Follow(ctx context.Context, job Job, parts Parts) (*Follower, error) {
-	if err := checkExists(ctx, job, parts.Store); err != nil {
+// first record on.
+func Follow(ctx context.Context, spec job.Spec, parts Parts) (*Follower, error) {
+	if err := checkExists(ctx, spec, parts.Store); err != nil {
 		return nil, err
 	}
 	f := &Follower{
-		job: job, store: parts.Store, source: parts.Source, ctx: context.WithoutCancel(ctx),
+		spec: spec, store: parts.Store, source: parts.Source, ctx: context.WithoutCancel(ctx),
 		started: make(map[string]bool), expected: make(map[string]bool), crashed: make(map[string]bool),
 	}
-	f.recorder = newRecorder(f.ctx, parts.Listener, nil, nil)
+	var err error
+	if f.specText, err = spec.Recorded(); err != nil {
+		return nil, inputError("the Spec cannot be written: %v", err)
+	}
+	f.recorder = newRecorder(f.ctx, parts, nil, nil)
 	if err := f.open(ctx, parts); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -51,15 +59,15 @@ func Follow(ctx context.Context, job Job, parts Parts) (*Follower, error) {
 
 // open opens the journal of a job that is continued, and plans the job.
 func (f *Follower) open(ctx context.Context, parts Parts) (err error) {
-	if f.job.Input.Continue {
-		if f.recorder.journal, err = f.store.Open(ctx, f.job.ID); err != nil {
-			return storeError(err)
+	if f.spec.Input.Continue {
+		if f.recorder.journal, err = f.store.Open(ctx, f.spec.JobID); err != nil {
+			return StoreError(err)
 		}
 	}
-	if f.recorder.history, err = openHistory(ctx, f.recorder.journal, f.job, parts); err != nil {
+	if f.recorder.history, err = openHistory(ctx, f.recorder.journal, f.spec, parts); err != nil {
 		return err
 	}
-	st, err := plan(f.job, f.source, f.recorder.history)
+	st, err := plan(f.spec, f.source, f.recorder.history)
 	f.runID = st.runID
 	for _, s := range f.recorder.history.Open() {
 		f.crashed[s.RunID] = true
@@ -81,13 +89,13 @@ func (f *Follower) Silent() error { return f.recorder.silenced() }
 
 // Records returns the lines of the journal so far.
 func (f *Follower) Records(ctx context.Context) ([][]byte, error) {
-	if !f.job.Input.Continue {
+	if !f.spec.Input.Continue {
 		return nil, nil
 	}
 	var lines [][]byte
-	for r, err := range f.store.Read(ctx, f.job.ID, 0) {
+	for r, err := range f.store.Read(ctx, f.spec.JobID, 0) {
 		if err != nil {
-			return nil, storeError(err)
+			return nil, StoreError(err)
 		}
 		lines = append(lines, r.Line)
 	}
@@ -117,11 +125,11 @@ func (f *Follower) openNew() error {
 	if f.recorder.journal != nil {
 		return nil
 	}
-	journal, err := f.store.Open(f.ctx, f.job.ID)
+	journal, err := f.store.Open(f.ctx, f.spec.JobID)
 	if err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
-	if err := checkExists(f.ctx, f.job, f.store); err != nil { // again: it can have been created since
+	if err := checkExists(f.ctx, f.spec, f.store); err != nil { // again: it can have been created since
 		return errors.Join(err, journal.Close())
 	}
 	f.recorder.journal = journal
@@ -169,7 +177,7 @@ func (f *Follower) Show(e event.Event) error {
 	switch {
 	case e.IsKept():
 		return forged("an event of type %s is to be recorded, not shown", e.Type())
-	case e.JobID != f.job.ID:
+	case e.JobID != f.spec.JobID:
 		return forged("an event belongs to another job")
 	case e.RunID != f.runID && !f.expected[e.RunID]:
 		return forged("an event belongs to a Run that nobody has asked for")
@@ -181,7 +189,7 @@ func (f *Follower) Show(e event.Event) error {
 // Note records and publishes an event of the host itself, about the runtime. Before the
 // job's first record it is only published, and recorded later.
 func (f *Follower) Note(body event.Body) error {
-	e := event.Event{ID: f.source.NewID(), Timestamp: f.source.Now().UnixMilli(), JobID: f.job.ID, RunID: f.runID, Body: body}
+	e := event.Event{ID: f.source.NewID(), Timestamp: f.source.Now().UnixMilli(), JobID: f.spec.JobID, RunID: f.runID, Body: body}
 	if f.Begun() && e.IsKept() {
 		_, err := f.write(e, recordAndPublish)
 		return err
@@ -223,7 +231,7 @@ func (f *Follower) Abandon(reason string) error {
 	open := f.recorder.history.Open()
 	var batch []entry
 	for i := len(open) - 1; i >= 0; i-- { // the coordinator last
-		e := open[i].interruptEvent(f.source, f.job.ID, validText(reason))
+		e := open[i].interruptEvent(f.source, f.spec.JobID, validText(reason))
 		batch = append(batch, entry{event: e, mode: recordAndPublish, done: make(chan *entryResult, 1)})
 	}
 	f.recorder.write(batch) // together, so that there is only one flush to disk
@@ -247,7 +255,7 @@ func (f *Follower) Close() error {
 		return nil
 	}
 	if err := f.recorder.journal.Close(); err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
@@ -28,7 +29,7 @@ func (b *bench) written() (all []store.Record) {
 // follow has a Follower write down what an engine has just done, as if that had been
 // in another place: it must accept all of it, and history, told events and result must be
 // the same. Every test that runs a job to its end does this on the side.
-func (b *bench) follow(job Job, before []store.Record, result Result) {
+func (b *bench) follow(spec job.Spec, before []store.Record, result Result) {
 	b.t.Helper()
 	after := b.written()
 	if len(after) <= len(before) {
@@ -37,9 +38,9 @@ func (b *bench) follow(job Job, before []store.Record, result Result) {
 	copied := memory.New()
 	copyRecords(b.t, copied, before)
 	var told []event.Event
-	job.RunID = result.RunID
+	spec.RunID = result.RunID
 	var history *History
-	if job.Input.Continue && len(before)%2 == 1 {
+	if spec.Input.Continue && len(before)%2 == 1 {
 		history = b.load(copied)
 	}
 	f, err := Follow(b.t.Context(), job, Parts{History: history, Store: copied, Source: FixedSource(time.UnixMilli(0)), Listener: Listener{

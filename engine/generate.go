@@ -49,7 +49,7 @@ func (r *run) modelTools() []model.Tool {
 	if v := r.toolbox.Version(); r.tools == nil || r.toolsVersion != v {
 		r.tools, r.toolsVersion = nil, v
 		for _, t := range r.toolbox.Tools() {
-			r.tools = append(r.tools, model.Tool{Name: t.Name, Description: r.parts.Redact(t.Description), InputSchema: r.redactSchema(t.InputSchema)})
+			r.tools = append(r.tools, model.Tool{Name: t.Name, Description: r.parts.redact(t.Description), InputSchema: r.redactSchema(t.InputSchema)})
 		}
 	}
 	return slices.Clip(r.tools)
@@ -87,7 +87,7 @@ func (r *run) request(messages []*event.Message) *model.Request {
 	return &model.Request{
 		Expert:    r.expert.Key,
 		Messages:  messages,
-		Reasoning: r.job.Reasoning,
+		Reasoning: r.spec.Reasoning,
 		Turn:      r.state.Turn,
 		Attempt:   r.state.Attempt,
 	}
@@ -120,9 +120,9 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 	req.MaxTokens = reserved.output
 	var used event.Usage
 	defer func() { r.budget.settle(reserved, used, r.price) }()
-	if r.job.Timeout > 0 {
+	if r.spec.Limits.GenerationTimeout() > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.job.Timeout)
+		ctx, cancel = context.WithTimeout(ctx, r.spec.Limits.GenerationTimeout())
 		defer cancel()
 	}
 	stream := stream{publish: r.publish, isResult: isResult}
@@ -171,7 +171,15 @@ func (r *run) message(parts []event.Part) *event.Message {
 		p.ID, p.Text, p.Thinking, p.Signature = r.newID(), validText(p.Text), validText(p.Thinking), validText(p.Signature)
 		contents = append(contents, p)
 	}
-	return &event.Message{ID: r.newID(), Type: event.ExpertMessage, Contents: contents, Author: r.job.author()}
+	return &event.Message{ID: r.newID(), Type: event.ExpertMessage, Contents: contents, Author: r.author()}
+}
+
+// author is the name of the model as it is recorded in the Expert's messages.
+func (r *run) author() string {
+	if r.spec.Provider == "" {
+		return r.spec.Model
+	}
+	return r.spec.Provider + "/" + r.spec.Model
 }
 
 // A stream publishes one generation as it arrives: the reasoning, and the text if it is the

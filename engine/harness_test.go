@@ -336,7 +336,7 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 	limits := b.limits
 	limits.MaxSteps = b.maxSteps
 	job := Job{ID: "job", Expert: b.expert, Lookup: b.lookup, Input: in, Limits: limits, MaxDepth: b.maxDepth, MaxParallel: b.atOnce, MaxRetries: b.maxRetries, Timeout: b.timeout, ContextWindow: b.window, Workspace: "/ws"}
-	job.Provider, job.Runtime, job.Walls = b.provider, b.runtime, b.walls
+	spec.Provider, spec.Runtime, job.Walls = b.provider, b.runtime, b.walls
 	switch {
 	case b.prices != nil:
 		job.Price = func(provider, _ string) (expert.Price, bool) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -47,30 +48,30 @@ func Load(ctx context.Context, s store.Store, jobID string) (*History, error) {
 // openHistory returns the history of a job whose journal is open, so that no other process
 // can write to it: that of [Parts] if the caller has folded it before, provided that nothing
 // was recorded since.
-func openHistory(ctx context.Context, journal store.Journal, job Job, parts Parts) (*History, error) {
-	if !job.Input.Continue {
+func openHistory(ctx context.Context, journal store.Journal, spec job.Spec, parts Parts) (*History, error) {
+	if !spec.Input.Continue {
 		return NewHistory(), nil
 	}
 	h := parts.History
 	if j, ok := journal.(interface{ Head() store.Head }); ok && h != nil {
-		return h, h.checkHead(job, j.Head())
+		return h, h.checkHead(spec, j.Head())
 	}
 	// This journal cannot say what its last record is, so it is read again.
-	loaded, err := Load(ctx, parts.Store, job.ID)
+	loaded, err := Load(ctx, parts.Store, spec.JobID)
 	if err != nil {
-		return nil, storeError(err)
+		return nil, StoreError(err)
 	}
 	if h != nil {
-		err = h.checkHead(job, loaded.lastHead())
+		err = h.checkHead(spec, loaded.lastHead())
 	}
 	return loaded, err
 }
 
 // checkHead returns an error if h was folded from other records than those up to head. The
 // digest covers the job id and all records before.
-func (h *History) checkHead(job Job, head store.Head) error {
+func (h *History) checkHead(spec job.Spec, head store.Head) error {
 	if h.lastHead() != head {
-		return inputError("job %s was changed by another process while this one was starting; try again", job.ID)
+		return inputError("job %s was changed by another process while this one was starting; try again", spec.JobID)
 	}
 	return nil
 }
@@ -193,4 +194,23 @@ func (h *History) spent() map[string]Spent {
 		}
 	}
 	return all
+}
+
+// Origin returns the checkpoint that a job would be continued from: the one of that id, or
+// the newest if it is empty. A Run that a crash left open counts as stopped at the end of
+// its journal.
+func (h *History) Origin(checkpointID string) (Point, bool) {
+	point, ok := h.Head()
+	if open := h.Open(); len(open) > 0 && open[0].DelegatedBy == nil {
+		point, ok = h.crashPoint(open[0]), true
+	}
+	if checkpointID != "" && checkpointID != point.State.CheckpointID {
+		return h.At(checkpointID)
+	}
+	return point, ok
+}
+
+// Spec returns what the job ran when a checkpoint was made.
+func (h *History) Spec(p Point) (job.Spec, error) {
+	return job.ParseRecorded(h.Root(p).State.Spec)
 }

@@ -5,25 +5,26 @@ import (
 	"slices"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 )
 
 // plan decides how the coordinator starts: with a new conversation, with a new query in a
 // recorded one, with an answer of the user, where the job stopped, or on a new branch. It
 // writes nothing.
-func plan(job Job, source Source, h *History) (start, error) {
-	in := job.Input
-	st := start{runID: cmp.Or(job.RunID, source.NewID()), step: 1, query: in.Query, answer: in.Answer}
+func plan(spec job.Spec, source Source, h *History) (start, error) {
+	in := spec.Input
+	st := start{runID: cmp.Or(spec.RunID, source.NewID()), step: 1, query: in.Query, answer: in.Answer}
 	if !in.Continue {
 		return st, nil
 	}
-	point, err := h.startingPoint(job)
+	point, err := h.startingPoint(spec)
 	if err != nil {
 		return st, err
 	}
 	path := h.path(point)
 	if len(path) > 1 {
 		if st.query != "" || !h.isCurrent(path) {
-			err := planBranch(&st, job, source, path)
+			err := planBranch(&st, spec, source, path)
 			return st, err
 		}
 		// The delegate is still waited for, so it resumes when its parents do.
@@ -34,7 +35,7 @@ func plan(job Job, source Source, h *History) (start, error) {
 	st.step = s.StepNumber + 1
 	if st.query != "" {
 		if s.Status == event.StatusStoppedByInteractiveTool {
-			return st, &WaitingError{job.ID, s.Pending()}
+			return st, &WaitingError{spec.JobID, s.Pending()}
 		}
 		return st, nil
 	}
@@ -42,23 +43,23 @@ func plan(job Job, source Source, h *History) (start, error) {
 	if h.runs[s.RunID].CheckpointID == s.CheckpointID {
 		st.runID = s.RunID
 	}
-	err = checkAnswer(&st, job, s)
+	err = checkAnswer(&st, spec, s)
 	return st, err
 }
 
 // checkAnswer returns an error if an answer of the user is missing or not expected. It
 // completes the answer with the names of the call.
-func checkAnswer(st *start, job Job, s State) error {
+func checkAnswer(st *start, spec job.Spec, s State) error {
 	waits := s.Status == event.StatusStoppedByInteractiveTool
 	switch {
 	case st.answer == nil && waits:
-		return &WaitingError{job.ID, s.Pending()}
+		return &WaitingError{spec.JobID, s.Pending()}
 	case st.answer == nil && s.Status == event.StatusCompleted:
-		return inputError("job %s is completed; give a query to continue it", job.ID)
+		return inputError("job %s is completed; give a query to continue it", spec.JobID)
 	case st.answer == nil:
 		return nil
 	case !waits:
-		return inputError("job %s does not wait for an answer; leave out -i and the answer to resume it, or -i to continue it with a query", job.ID)
+		return inputError("job %s does not wait for an answer; leave out -i and the answer to resume it, or -i to continue it with a query", spec.JobID)
 	}
 	pending := s.Pending()
 	i := 0
@@ -66,7 +67,7 @@ func checkAnswer(st *start, job Job, s State) error {
 		i = slices.IndexFunc(pending, func(c event.ToolCall) bool { return c.ID == st.answer.ToolCallID })
 	}
 	if i < 0 {
-		return inputError("no tool call %q waits for an answer in job %s; these do: %s", st.answer.ToolCallID, job.ID, callList(pending))
+		return inputError("no tool call %q waits for an answer in job %s; these do: %s", st.answer.ToolCallID, spec.JobID, callList(pending))
 	}
 	call := pending[i]
 	st.answer = &event.ToolAnswer{ToolCallID: call.ID, ToolName: call.ToolName, SkillName: call.SkillName, Text: st.answer.Text}
@@ -76,7 +77,7 @@ func checkAnswer(st *start, job Job, s State) error {
 // planBranch plans a branch from a checkpoint of a delegate. Its parents, up to the
 // coordinator, get new Runs that start where the old ones waited for it. So the delegate
 // returns to its parent, and everything recorded is kept.
-func planBranch(st *start, job Job, source Source, path []Point) error {
+func planBranch(st *start, spec job.Spec, source Source, path []Point) error {
 	last := path[len(path)-1].State
 	switch {
 	case st.answer != nil:
@@ -87,7 +88,7 @@ func planBranch(st *start, job Job, source Source, path []Point) error {
 	var below []event.DelegateRun
 	for i := len(path) - 1; i > 0; i-- {
 		s, parent := path[i].State, path[i-1].State.Expert.Key
-		if !canDelegate(job, parent, s.Expert.Name) {
+		if !canDelegate(spec, parent, s.Expert.Name) {
 			return inputError("checkpoint %s belongs to the delegate %s, which %s cannot ask any more", last.CheckpointID, s.Expert.Key, parent)
 		}
 		child := event.DelegateRun{
@@ -104,43 +105,34 @@ func planBranch(st *start, job Job, source Source, path []Point) error {
 }
 
 // canDelegate reports whether an Expert can delegate to another, as they are defined now.
-func canDelegate(job Job, key, delegateName string) bool {
-	if job.Lookup == nil {
-		return false
-	}
-	e, ok := job.Expert, true
+func canDelegate(spec job.Spec, key, delegateName string) bool {
+	e, ok := spec.Coordinator(), true
 	if key != e.Key {
-		e, ok = job.Lookup(key)
+		e, ok = spec.Lookup(key)
 	}
 	return ok && slices.ContainsFunc(e.Delegates, func(k string) bool {
-		d, ok := job.Lookup(k)
+		d, ok := spec.Lookup(k)
 		return ok && d.Name == delegateName
 	})
 }
 
 // startingPoint finds the checkpoint that the job continues from. A Run that a crash left
 // open counts as stopped at the end of its journal.
-func (h *History) startingPoint(job Job) (Point, error) {
-	from := job.Input.From
-	point, ok := h.Head()
-	if open := h.Open(); len(open) > 0 && open[0].DelegatedBy == nil {
-		point, ok = h.crashPoint(open[0]), true
-	}
-	if from != "" && from != point.State.CheckpointID {
-		point, ok = h.At(from)
-	}
+func (h *History) startingPoint(spec job.Spec) (Point, error) {
+	from := spec.Input.From
+	point, ok := h.Origin(from)
 	switch {
 	case !ok && from != "":
-		return Point{}, inputError("checkpoint %s not found in job %s; perstack log %s lists its checkpoints", from, job.ID, job.ID)
+		return Point{}, inputError("checkpoint %s not found in job %s; perstack log %s lists its checkpoints", from, spec.JobID, spec.JobID)
 	case !ok:
-		return Point{}, inputError("job %s has no checkpoint to continue from", job.ID)
+		return Point{}, inputError("job %s has no checkpoint to continue from", spec.JobID)
 	}
 	root := h.Root(point).State
 	if root.DelegatedBy != nil {
 		return Point{}, inputError("checkpoint %s belongs to the delegate %s, and the journal does not say who asked it; choose one of another Expert", point.State.CheckpointID, root.Expert.Key)
 	}
-	if key := root.Expert.Key; key != job.Expert.Key {
-		return Point{}, inputError("checkpoint expert key %s does not match input expert key %s; run %s, or leave the expert out", key, job.Expert.Key, key)
+	if key := root.Expert.Key; key != spec.Expert {
+		return Point{}, inputError("checkpoint expert key %s does not match input expert key %s; run %s, or leave the expert out", key, spec.Expert, key)
 	}
 	return point, nil
 }

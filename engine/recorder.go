@@ -13,9 +13,9 @@ import (
 // events, from any goroutine. One goroutine, that of [Execute], writes and publishes them.
 // So the events of a job have one order, and the listener is called from one goroutine.
 type recorder struct {
-	ctx      context.Context // never cancelled: the end of a cancelled run is written too
-	listener Listener
-	journal  store.Journal
+	ctx     context.Context // never cancelled: the end of a cancelled run is written too
+	parts   Parts           // whom events and records are told to
+	journal store.Journal
 
 	entries chan entry
 	stopped chan struct{} // closed when entries are no longer served
@@ -54,9 +54,9 @@ var errStopped = errors.New("the job was given up")
 // maxBatch is how many entries are written together at most.
 const maxBatch = 256
 
-func newRecorder(ctx context.Context, listener Listener, journal store.Journal, history *History) *recorder {
+func newRecorder(ctx context.Context, parts Parts, journal store.Journal, history *History) *recorder {
 	return &recorder{
-		ctx: ctx, listener: listener, journal: journal, history: history,
+		ctx: ctx, parts: parts, journal: journal, history: history,
 		entries: make(chan entry), stopped: make(chan struct{}),
 	}
 }
@@ -159,12 +159,12 @@ func (r *recorder) foldAndPublish(n entry, result *entryResult) {
 	before, after := r.history.Apply(result.record)
 	r.mu.Unlock()
 	result.state = after
-	if r.listener.Record != nil && r.silenced() == nil {
-		r.setListenerErr(r.listener.Record(result.record))
+	if r.parts.Record != nil && r.silenced() == nil {
+		r.setListenerErr(r.parts.Record(result.record))
 	}
 	switch {
 	case n.mode == recordOnly:
-	case !r.listener.Full:
+	case r.parts.Lean:
 		r.emit(withCalls(after, n.event))
 	case !n.event.IsRecordOnly():
 		r.emit(expand(before, after, n.event))
@@ -172,8 +172,8 @@ func (r *recorder) foldAndPublish(n entry, result *entryResult) {
 }
 
 func (r *recorder) emit(e event.Event) {
-	if r.listener.Emit != nil && r.silenced() == nil {
-		r.setListenerErr(r.listener.Emit(e))
+	if r.parts.Emit != nil && r.silenced() == nil {
+		r.setListenerErr(r.parts.Emit(e))
 	}
 }
 

@@ -32,40 +32,40 @@ func (r *run) redactBody(body event.Body) event.Body {
 		b.ToolResult.Result = r.redactParts(b.ToolResult.Result)
 		return b
 	case event.ToolProgress:
-		b.Message = r.parts.Redact(b.Message)
+		b.Message = r.parts.redact(b.Message)
 		return b
 	case event.Retry:
 		if b.Transport { // otherwise it is about what the model wrote
-			b.Reason = r.parts.Redact(b.Reason)
+			b.Reason = r.parts.redact(b.Reason)
 		}
 		return b
 	case event.StopRunByError:
-		b.Error.Name, b.Error.Message = r.parts.Redact(b.Error.Name), r.parts.Redact(b.Error.Message)
+		b.Error.Name, b.Error.Message = r.parts.redact(b.Error.Name), r.parts.redact(b.Error.Message)
 		return b
 	case event.StopRunByInterrupt:
-		b.Reason = r.parts.Redact(b.Reason)
+		b.Reason = r.parts.redact(b.Reason)
 		return b
 	case event.SkillStarting:
-		b.Command, b.Args = r.parts.Redact(b.Command), r.redactAll(b.Args)
+		b.Command, b.Args = r.parts.redact(b.Command), r.redactAll(b.Args)
 		return b
 	case event.SkillConnected:
 		if info := b.ServerInfo; info != nil {
 			clean := *info
-			clean.Name, clean.Version = r.parts.Redact(info.Name), r.parts.Redact(info.Version)
+			clean.Name, clean.Version = r.parts.redact(info.Name), r.parts.redact(info.Version)
 			b.ServerInfo = &clean
 		}
 		return b
 	case event.SkillStderr:
-		b.Message = r.parts.Redact(b.Message)
+		b.Message = r.parts.redact(b.Message)
 		return b
 	case event.DockerBuildProgress:
-		b.Message = r.parts.Redact(b.Message)
+		b.Message = r.parts.redact(b.Message)
 		return b
 	case event.DockerContainerStatus:
-		b.Message = r.parts.Redact(b.Message)
+		b.Message = r.parts.redact(b.Message)
 		return b
 	case event.ProxyAccess:
-		b.Domain, b.Reason = r.parts.Redact(b.Domain), r.parts.Redact(b.Reason)
+		b.Domain, b.Reason = r.parts.redact(b.Domain), r.parts.redact(b.Reason)
 		return b
 	}
 	return body
@@ -74,7 +74,7 @@ func (r *run) redactBody(body event.Body) event.Body {
 func (r *run) redactAll(texts []string) []string {
 	clean := make([]string, len(texts)) // a copy: the slice can be the Expert's
 	for i, text := range texts {
-		clean[i] = r.parts.Redact(text)
+		clean[i] = r.parts.redact(text)
 	}
 	return clean
 }
@@ -86,10 +86,10 @@ const hiddenData = "This part was left out, because its data contains a secret."
 func (r *run) redactParts(parts []event.Part) []event.Part {
 	clean := make([]event.Part, len(parts))
 	for i, p := range parts {
-		if r.parts.Redact(p.EncodedData) != p.EncodedData || r.parts.Redact(p.Data) != p.Data {
+		if r.parts.redact(p.EncodedData) != p.EncodedData || r.parts.redact(p.Data) != p.Data {
 			p = event.Part{ID: p.ID, Type: event.TextPart, Text: hiddenData}
 		}
-		p.Text, p.URL = r.parts.Redact(p.Text), r.parts.Redact(p.URL)
+		p.Text, p.URL = r.parts.redact(p.Text), r.parts.redact(p.URL)
 		if p.Contents != nil {
 			p.Contents = r.redactParts(p.Contents)
 		}
@@ -102,7 +102,7 @@ func (r *run) redactParts(parts []event.Part) []event.Part {
 // is dropped.
 func (r *run) redactMemory(memory jsontext.Value) jsontext.Value {
 	text := string(memory)
-	clean := jsontext.Value(r.parts.Redact(text))
+	clean := jsontext.Value(r.parts.redact(text))
 	switch {
 	case string(clean) == text:
 		return memory

@@ -25,8 +25,8 @@ func (r *run) generationFailed(ctx context.Context, err error) event.Body {
 	if !e.Retryable {
 		return event.StopRunByError{Error: failure, Usage: e.Usage}
 	}
-	if r.state.RetryCount >= r.job.MaxRetries {
-		failure.Message = fmt.Sprintf("Max retries (%d) exceeded: %s", r.job.MaxRetries, e.Message)
+	if r.state.RetryCount >= r.spec.Limits.Retries() {
+		failure.Message = fmt.Sprintf("Max retries (%d) exceeded: %s", r.spec.Limits.Retries(), e.Message)
 		return event.StopRunByError{Error: failure, Usage: e.Usage}
 	}
 	return event.Retry{
@@ -70,8 +70,8 @@ type exchange struct {
 // retryAnswer makes the model try again after an answer that cannot be used. Without an
 // exchange, a user message says what was wrong.
 func (r *run) retryAnswer(usage event.Usage, p problem, x *exchange) event.Body {
-	if r.state.RetryCount >= r.job.MaxRetries {
-		failure := event.Failure{Name: "MaxRetriesExceeded", Message: fmt.Sprintf("Max retries (%d) exceeded: %s", r.job.MaxRetries, p.forUser)}
+	if r.state.RetryCount >= r.spec.Limits.Retries() {
+		failure := event.Failure{Name: "MaxRetriesExceeded", Message: fmt.Sprintf("Max retries (%d) exceeded: %s", r.spec.Limits.Retries(), p.forUser)}
 		return event.StopRunByError{Error: failure, Usage: usage}
 	}
 	retry := event.Retry{Reason: errorJSON(p.name, p.forModel), Usage: usage}
@@ -156,7 +156,7 @@ const maxPauses = 20
 // answer so far is sent back to it.
 func (r *run) providerPaused(answer *model.Answer) event.Body {
 	p := problem{"Paused", "The provider paused in the middle of its own tools.", "the provider paused again and again in the middle of its own tools"}
-	if r.state.RetryCount >= max(r.job.MaxRetries, maxPauses) {
+	if r.state.RetryCount >= max(r.spec.Limits.Retries(), maxPauses) {
 		return r.retryAnswer(answer.Usage, p, nil)
 	}
 	return event.Retry{Reason: errorJSON(p.name, p.forModel), Usage: answer.Usage, NewMessages: []*event.Message{r.message(answer.Parts)}}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -12,7 +13,7 @@ import (
 // A run drives one Run of a job.
 type run struct {
 	exec     *execution
-	job      *Job      // of exec
+	spec     *job.Spec // of exec
 	parts    *Parts    // of exec
 	recorder *recorder // of exec
 
@@ -64,7 +65,7 @@ func (r *run) execute(ctx context.Context, st start) (Result, error) {
 	}
 	r.publish(r.initializeRuntime(st))
 	skillErr := asStop(r.publishDuring(func() (err error) {
-		r.toolbox, err = r.parts.Skills(ctx, SkillRequest{
+		r.toolbox, err = r.exec.open(ctx, SkillRequest{
 			Expert:    r.expert,
 			Delegates: r.delegates,
 			Delegated: first.DelegatedBy != nil,
@@ -151,7 +152,7 @@ func (r *run) newEvent(body event.Body) event.Event {
 	e := event.Event{
 		ID:        r.newID(),
 		Timestamp: r.parts.Source.Now().UnixMilli(),
-		JobID:     r.job.ID,
+		JobID:     r.spec.JobID,
 		RunID:     r.runID,
 		Body:      r.redactBody(body),
 	}

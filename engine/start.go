@@ -35,22 +35,19 @@ const (
 // startRun makes the event with which the Run starts or resumes.
 func (r *run) startRun(st start) event.StartRun {
 	body := event.StartRun{
-		InputMessages:  []*event.Message{},
-		CheckpointID:   r.newID(),
-		Expert:         reference(r.expert),
-		Definition:     r.expert.Digest(),
-		DelegatedBy:    st.parent,
-		ContextWindow:  r.job.ContextWindow,
-		Provider:       r.job.Provider,
-		Model:          r.job.ModelName,
-		Workspace:      r.job.Workspace,
-		Runtime:        r.job.Runtime,
-		RuntimeVersion: r.job.Version,
-		Walls:          r.job.Walls,
-		MaxSteps:       r.job.Limits.MaxSteps,
-		MaxTokens:      r.job.Limits.MaxTokens,
-		MaxCost:        r.job.Limits.MaxCost,
-		MaxDuration:    r.job.Limits.MaxDuration.Milliseconds(),
+		InputMessages: []*event.Message{},
+		CheckpointID:  r.newID(),
+		Expert:        reference(r.expert),
+		Definition:    r.expert.Digest(),
+		DelegatedBy:   st.parent,
+		ContextWindow: known(r.spec).ContextWindow,
+		Provider:      r.spec.Provider,
+		Model:         r.spec.Model,
+		Runtime:       r.spec.Runtime,
+	}
+	if r.parent == nil && !r.exec.recordedSpec {
+		r.exec.recordedSpec = true
+		body.Spec = r.exec.specText
 	}
 	if st.from == nil {
 		body.InputMessages = append(body.InputMessages, r.instruction(body), r.userMessage(st.query))
@@ -135,14 +132,14 @@ func (r *run) numberStep(st start, b event.StartRun) {
 // initializeRuntime makes the event that announces a Run before its skills start.
 func (r *run) initializeRuntime(st start) event.InitializeRuntime {
 	return event.InitializeRuntime{
-		RuntimeVersion:      r.job.Version,
-		Runtime:             r.job.Runtime,
+		RuntimeVersion:      r.spec.Version,
+		Runtime:             r.spec.Runtime,
 		ExpertName:          r.expert.Name,
-		Experts:             append([]string{}, r.job.Experts...),
-		Model:               r.job.ModelName,
-		MaxSteps:            r.job.Limits.MaxSteps,
-		MaxRetries:          r.job.MaxRetries,
-		Timeout:             r.job.Timeout.Milliseconds(),
+		Experts:             append([]string{}, r.spec.Project...),
+		Model:               r.spec.Model,
+		MaxSteps:            r.spec.Limits.MaxSteps,
+		MaxRetries:          r.spec.Limits.Retries(),
+		Timeout:             r.spec.Limits.GenerationTimeout().Milliseconds(),
 		Query:               st.query,
 		InteractiveToolCall: st.answer,
 	}

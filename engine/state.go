@@ -39,8 +39,7 @@ type State struct {
 	Provider     string
 	Model        string
 	Runtime      string
-	Walls        *event.Walls // isolation settings of the container; nil for the defaults
-	Workspace    string
+	Spec         jsontext.Value // of the job, as the coordinator's newest start recorded it
 
 	Instruction *event.Message
 	Thread      Thread

@@ -89,7 +89,7 @@ func (r *run) abandon(err error) (Result, error) {
 			r.parts.Log.Debug("the end of the run could not be recorded", "error", lastErr)
 		}
 	}
-	return r.result(), storeError(err)
+	return r.result(), StoreError(err)
 }
 
 // closeSkills stops all running tools and closes the skills. Nothing outlives its Run.

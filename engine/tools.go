@@ -72,8 +72,11 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 	if r.inFlight.running > 0 {
 		return r.awaitResult(ctx), nil
 	}
-	return r.afterCalls(calls), nil
+	return r.afterCalls(ctx, calls), nil
 }
+
+// maxParallelCalls is how many tool calls of one turn run at the same time.
+const maxParallelCalls = 16
 
 // rejectCall returns the result of a call that must not or cannot be carried out.
 func (r *run) rejectCall(c Call) (event.ToolResult, bool) {
@@ -115,7 +118,10 @@ func (r *run) waitsForOthers() bool {
 // Completion comes last, when every other call has its result.
 func (r *run) callsToStart(calls []Call) []Call {
 	var next []Call
-	free := r.parts.Parallel - r.inFlight.running
+	free := maxParallelCalls - r.inFlight.running
+	if r.spec.Sequential {
+		free = 1 - r.inFlight.running
+	}
 	for _, c := range calls {
 		if c.Result != nil || r.inFlight.reached(c.ID, stageStarted) || r.toolKind(c.ToolName) != skill.Plain || isCompletion(c.ToolCall) {
 			continue
@@ -135,13 +141,32 @@ func (r *run) callsToStart(calls []Call) []Call {
 	return nil
 }
 
+// ask has the approver answer a question; false if there is no answer now.
+func (r *run) ask(ctx context.Context, call event.ToolCall) (string, bool) {
+	if r.parts.Approver == nil {
+		return "", false
+	}
+	var answer event.Answer
+	err := r.publishDuring(func() (err error) {
+		answer, err = r.parts.Approver.Ask(ctx, event.Request{JobID: r.spec.JobID, RunID: r.runID, ExpertKey: r.expert.Key, Question: call})
+		return err
+	})
+	if err != nil && !errors.Is(err, ErrNoAnswer) {
+		r.parts.Log.Warn("the question could not be answered", "error", err)
+	}
+	return answer.Text, err == nil
+}
+
 // afterCalls returns the event that follows when every tool has returned.
-func (r *run) afterCalls(calls []Call) event.Body {
+func (r *run) afterCalls(ctx context.Context, calls []Call) event.Body {
 	if b, ok := r.callDelegates(calls); ok {
 		return b
 	}
 	for _, c := range calls {
 		if c.Result == nil && r.toolKind(c.ToolName) == skill.Interactive {
+			if text, ok := r.ask(ctx, c.ToolCall); ok {
+				return event.EndToolCall{ToolResult: r.textResult(c.ToolCall, text)}
+			}
 			return event.CallInteractiveTool{ToolCallID: c.ID}
 		}
 	}

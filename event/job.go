@@ -1,6 +1,9 @@
 package event
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // JobStatus says how a job is.
 type JobStatus string
@@ -26,10 +29,7 @@ type Job struct {
 	Status               JobStatus      `json:"status"`
 	TotalSteps           int            `json:"totalSteps"` // of all Runs together
 	MaxSteps             int            `json:"maxSteps,omitzero"`
-	MaxTokens            int64          `json:"maxTokens,omitzero"`   // as the coordinator's newest Run was limited, like the next two
-	MaxCost              float64        `json:"maxCost,omitzero"`     // US dollars
-	MaxDuration          int64          `json:"maxDuration,omitzero"` // milliseconds
-	Usage                Usage          `json:"usage"`                // of all Runs together
+	Usage                Usage          `json:"usage"` // of all Runs together
 	StartedAt            int64          `json:"startedAt"`
 	FinishedAt           int64          `json:"finishedAt,omitzero"`
 	UpdatedAt            int64          `json:"updatedAt,omitzero"` // when the newest event happened
@@ -61,8 +61,8 @@ func (j Job) Apply(e Event) Job {
 }
 
 func (j Job) start(e Event, b StartRun) Job {
-	if b.MaxSteps > 0 {
-		j.MaxSteps, j.MaxTokens, j.MaxCost, j.MaxDuration = b.MaxSteps, b.MaxTokens, b.MaxCost, b.MaxDuration
+	if n := specSteps(b.Spec); n > 0 {
+		j.MaxSteps = n
 	}
 	if j.CoordinatorExpertKey == "" {
 		j.CoordinatorExpertKey = e.ExpertKey
@@ -102,4 +102,17 @@ func (j Job) end(status Status, at int64) Job {
 // was seen, any may be.
 func (j Job) ownedBy(runID string) bool {
 	return j.CoordinatorRunID == "" || j.CoordinatorRunID == runID
+}
+
+// specSteps reads the limit on steps from a recorded Spec; 0 if there is none.
+func specSteps(spec jsontext.Value) int {
+	var s struct {
+		Limits struct {
+			MaxSteps int `json:"maxSteps"`
+		} `json:"limits"`
+	}
+	if len(spec) == 0 || json.Unmarshal(spec, &s) != nil {
+		return 0 // who needs the Spec reads it whole, and reports what is wrong with it
+	}
+	return s.Limits.MaxSteps
 }

@@ -8,27 +8,23 @@ import "github.com/go-json-experiment/json/jsontext"
 
 // StartRun opens a Run, or opens it again when it resumes.
 type StartRun struct {
-	InitialCheckpoint *Checkpoint    `json:"initialCheckpoint,omitzero"` // full
-	InputMessages     []*Message     `json:"inputMessages"`
-	CheckpointID      string         `json:"checkpointId,omitzero"`  // lean: the id of the checkpoint that this step will leave
-	Expert            ExpertRef      `json:"expert,omitzero"`        // lean
-	Definition        string         `json:"definition,omitzero"`    // digest of the Expert's definition
-	From              *Origin        `json:"from,omitzero"`          // the checkpoint that this Run goes on from
-	Answers           []ToolResult   `json:"answers,omitempty"`      // results that came from outside: the user's, or those of delegates in call order
-	Delegates         []DelegateRun  `json:"delegates,omitempty"`    // who shall work on calls that are still open, on a new branch
-	DelegatedBy       *Parent        `json:"delegatedBy,omitzero"`   // lean
-	ContextWindow     int            `json:"contextWindow,omitzero"` // lean
-	Provider          string         `json:"provider,omitzero"`
-	Model             string         `json:"model,omitzero"`
-	MaxSteps          int            `json:"maxSteps,omitzero"` // of the job, like the next three
-	MaxTokens         int64          `json:"maxTokens,omitzero"`
-	MaxCost           float64        `json:"maxCost,omitzero"`     // US dollars
-	MaxDuration       int64          `json:"maxDuration,omitzero"` // milliseconds
-	Workspace         string         `json:"workspace,omitzero"`   // directory that the file tools work in
-	Runtime           string         `json:"runtime,omitzero"`
-	RuntimeVersion    string         `json:"runtimeVersion,omitzero"`
-	Walls             *Walls         `json:"walls,omitzero"` // what was chosen for the container, if the runtime has one
-	Unknown           jsontext.Value `json:",embed"`
+	InitialCheckpoint *Checkpoint   `json:"initialCheckpoint,omitzero"` // full
+	InputMessages     []*Message    `json:"inputMessages"`
+	CheckpointID      string        `json:"checkpointId,omitzero"`  // lean: the id of the checkpoint that this step will leave
+	Expert            ExpertRef     `json:"expert,omitzero"`        // lean
+	Definition        string        `json:"definition,omitzero"`    // digest of the Expert's definition
+	From              *Origin       `json:"from,omitzero"`          // the checkpoint that this Run goes on from
+	Answers           []ToolResult  `json:"answers,omitempty"`      // results that came from outside: the user's, or those of delegates in call order
+	Delegates         []DelegateRun `json:"delegates,omitempty"`    // who shall work on calls that are still open, on a new branch
+	DelegatedBy       *Parent       `json:"delegatedBy,omitzero"`   // lean
+	ContextWindow     int           `json:"contextWindow,omitzero"` // lean
+	Provider          string        `json:"provider,omitzero"`
+	Model             string        `json:"model,omitzero"`
+	Runtime           string        `json:"runtime,omitzero"`
+	// Spec is what the job runs, as job.Spec.Recorded writes it. The coordinator's Run has it
+	// when the job starts or is continued.
+	Spec    jsontext.Value `json:"spec,omitzero"`
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // parent returns who delegated to the Run, in either form.
@@ -37,18 +33,6 @@ func (b StartRun) parent() *Parent {
 		return b.InitialCheckpoint.DelegatedBy
 	}
 	return b.DelegatedBy
-}
-
-// Walls are what was chosen for the container of a job, or for the cells of the built-in
-// runtime. Whoever goes on with the job finds them again.
-type Walls struct {
-	ReadOnlyWorkspace bool           `json:"readOnlyWorkspace,omitzero"`
-	BaseImage         string         `json:"baseImage,omitzero"`
-	Env               []string       `json:"env,omitempty"`       // names of variables that commands get, never values
-	Proxy             string         `json:"proxy,omitzero"`      // by what connections leave, if it is not our own proxy: squid
-	Sandbox           bool           `json:"sandbox,omitzero"`    // every skill has a cell, with the built-in runtime too
-	SharedCell        bool           `json:"sharedCell,omitzero"` // all skills share one cell: they are not kept apart
-	Unknown           jsontext.Value `json:",embed"`
 }
 
 // An Origin is the address of a checkpoint in the journal.

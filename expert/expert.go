@@ -2,52 +2,52 @@ package expert
 
 // Expert is one agent: what it is told, what it can do and whom it can ask.
 type Expert struct {
-	Key               string // how it is asked for; equals Name for the Experts of a file
-	Name              string // writer or @acme/writer
-	Version           string
-	MinRuntimeVersion string
-	Description       string // what others read before they delegate to it
-	Instruction       string
-	Skills            []*Skill // in file order; the base skill first if it is implicit
-	Delegates         []string // keys of other Experts
-	Tags              []string
-	Limits            // of one Run of this Expert, with all that it delegates to
+	Key               string                   `json:"key,omitzero"`  // how it is asked for; equals Name for the Experts of a file
+	Name              string                   `json:"name,omitzero"` // writer or @acme/writer
+	Version           string                   `json:"version,omitzero"`
+	MinRuntimeVersion string                   `json:"minRuntimeVersion,omitzero"`
+	Description       string                   `json:"description,omitzero"` // what others read before they delegate to it
+	Instruction       string                   `json:"instruction,omitzero"`
+	Skills            []*Skill                 `json:"skills,omitzero"`    // in file order; the base skill first if it is implicit
+	Delegates         []string                 `json:"delegates,omitzero"` // keys of other Experts
+	Tags              []string                 `json:"tags,omitzero"`
+	Limits            `json:"limits,omitzero"` // of one Run of this Expert, with all that it delegates to
 
-	ProviderTools       []string
-	ProviderSkills      []ProviderSkill
-	ProviderToolOptions *ProviderToolOptions // nil when absent
+	ProviderTools       []string             `json:"providerTools,omitzero"`
+	ProviderSkills      []ProviderSkill      `json:"providerSkills,omitzero"`
+	ProviderToolOptions *ProviderToolOptions `json:"providerToolOptions,omitzero"` // nil when absent
 }
 
 // ProviderSkill is a skill that the provider itself runs.
 type ProviderSkill struct {
-	Type       string // builtin or custom
-	SkillID    string // builtin: pdf, docx, pptx or xlsx
-	Name       string // custom
-	Definition string // custom
+	Type       string `json:"type,omitzero"`       // builtin or custom
+	SkillID    string `json:"skillId,omitzero"`    // builtin: pdf, docx, pptx or xlsx
+	Name       string `json:"name,omitzero"`       // custom
+	Definition string `json:"definition,omitzero"` // custom
 }
 
 // ProviderToolOptions tune the tools of the provider. Numbers are 0 when absent.
 type ProviderToolOptions struct {
-	WebSearch  *WebSearchOptions
-	WebFetch   *WebFetchOptions
-	FileSearch *FileSearchOptions
+	WebSearch  *WebSearchOptions  `json:"webSearch,omitzero"`
+	WebFetch   *WebFetchOptions   `json:"webFetch,omitzero"`
+	FileSearch *FileSearchOptions `json:"fileSearch,omitzero"`
 }
 
 // WebSearchOptions tune the tool webSearch.
 type WebSearchOptions struct {
-	MaxUses        int
-	AllowedDomains []string
+	MaxUses        int      `json:"maxUses,omitzero"`
+	AllowedDomains []string `json:"allowedDomains,omitzero"`
 }
 
 // WebFetchOptions tune the tool webFetch.
 type WebFetchOptions struct {
-	MaxUses int
+	MaxUses int `json:"maxUses,omitzero"`
 }
 
 // FileSearchOptions tune the tool fileSearch.
 type FileSearchOptions struct {
-	VectorStoreIDs []string
-	MaxNumResults  int
+	VectorStoreIDs []string `json:"vectorStoreIds,omitzero"`
+	MaxNumResults  int      `json:"maxNumResults,omitzero"`
 }
 
 // Skill finds a skill of the Expert by its name.

@@ -9,7 +9,10 @@ import (
 
 // A Header is sent to a remote skill. Value may name variables as ${NAME}; each of them
 // is one of RequiredEnv. Nothing else in it is expanded.
-type Header struct{ Name, Value string }
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"-"` // can hold a key, so it is no part of a Spec
+}
 
 // ResolvedHeaders are the headers of a remote skill with the values of their variables.
 // Errors name header and variable, and never show a value.

@@ -23,10 +23,10 @@ const (
 // Limits bound what may be used: by a whole job, or by one Run of an Expert together with
 // all that it delegates to. A limit of 0 is none.
 type Limits struct {
-	MaxSteps    int
-	MaxTokens   int64
-	MaxCost     float64 // in US dollars
-	MaxDuration time.Duration
+	MaxSteps    int           `json:"maxSteps,omitzero"`
+	MaxTokens   int64         `json:"maxTokens,omitzero"`
+	MaxCost     float64       `json:"maxCost,omitzero"` // in US dollars
+	MaxDuration time.Duration `json:"maxDuration,omitzero"`
 }
 
 // A Price is what a model costs, in US dollars for a million tokens.
@@ -35,23 +35,23 @@ type Limits struct {
 // whoever counts need not know what the file said. That a cache could be cheaper is not
 // assumed: a limit on cost must not be passed because of a guess.
 type Price struct {
-	Input       float64
-	CachedInput float64 // read from the provider's cache
-	CacheWrite  float64 // written to it; 0 if that costs the same as Input
-	Output      float64
+	Input       float64 `json:"input,omitzero"`
+	CachedInput float64 `json:"cachedInput,omitzero"` // read from the provider's cache
+	CacheWrite  float64 `json:"cacheWrite,omitzero"`  // written to it; 0 if that costs the same as Input
+	Output      float64 `json:"output,omitzero"`
 
 	// Long holds instead for a request that reads much; see For.
-	Long LongPrice
+	Long LongPrice `json:"long,omitzero"`
 }
 
 // A LongPrice is what a request costs that reads more than Above tokens, cached ones
 // included: all of it, and its answer. Above is 0 where length makes no difference.
 type LongPrice struct {
-	Above       int
-	Input       float64
-	CachedInput float64
-	CacheWrite  float64
-	Output      float64
+	Above       int     `json:"above,omitzero"`
+	Input       float64 `json:"input,omitzero"`
+	CachedInput float64 `json:"cachedInput,omitzero"`
+	CacheWrite  float64 `json:"cacheWrite,omitzero"`
+	Output      float64 `json:"output,omitzero"`
 }
 
 // For is the price of one request that reads so many tokens, and of its answer.
@@ -64,7 +64,6 @@ func (p Price) For(input int) Price {
 
 // What holds when neither the file nor a flag says otherwise.
 const (
-	DefaultRuntime         = "local"
 	DefaultReasoningBudget = ReasoningLow
 	DefaultMaxSteps        = 100
 	DefaultMaxRetries      = 5

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
 )
 
 // This file holds what a lockfile says about images: by which content the container of a
@@ -37,7 +37,7 @@ func (l *Lock) Image(name string) (pinned string, ok bool) {
 
 // images compares them with what the lock has pinned.
 func (r *lockReasons) images(c *manifest.Config) {
-	if c.Runtime != expert.DockerRuntime {
+	if c.Runtime != job.Docker {
 		return
 	}
 	for _, name := range c.Images() {

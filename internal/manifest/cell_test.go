@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // What a cell may be is said on skills that have processes, and nowhere else.
@@ -43,12 +44,12 @@ func TestCellsThatAreNotThere(t *testing.T) {
 		"even as usual":          {"command='x'\nworkspace='readWrite'", Flags{}, []string{right}},
 		"with a sandbox":         {"command='x'\nworkspace='none'\nsandbox='landlock'", Flags{}, nil},
 		"with the flag":          {"command='x'\nworkspace='none'", Flags{Sandbox: true}, nil},
-		"behind a wall":          {"command='x'\nworkspace='none'", Flags{Runtime: expert.DockerRuntime}, nil},
+		"behind a wall":          {"command='x'\nworkspace='none'", Flags{Runtime: job.Docker}, nil},
 		"hosts alone":            {"command='x'\nallowedDomains=['a.example']", Flags{}, []string{hosts}},
 		"hosts with a sandbox":   {"command='x'\nallowedDomains=['a.example']\nsandbox='landlock'", Flags{}, nil},
 		"hosts with the flag":    {"command='x'\nallowedDomains=['a.example']", Flags{Sandbox: true}, nil},
 		"hosts of a remote one":  {"endpoint='https://a.example'\nallowedDomains=['a.example']", Flags{Sandbox: true}, []string{`p.toml:6:1: warning: experts.a.skills.s.allowedDomains: is not enforced by runtime local; runtime docker does`}},
-		"a sandbox behind walls": {"command='x'\nsandbox='landlock'", Flags{Runtime: expert.DockerRuntime}, nil},
+		"a sandbox behind walls": {"command='x'\nsandbox='landlock'", Flags{Runtime: job.Docker}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := "mcpStdioSkill"
@@ -86,9 +87,9 @@ func TestInCell(t *testing.T) {
 		all     bool
 		want    bool
 	}{
-		{server, "local", false, false}, {server, "local", true, true}, {server, expert.DockerRuntime, false, true},
-		{base, "local", false, false}, {base, "local", true, true}, {base, expert.DockerRuntime, false, true},
-		{far, "local", true, false}, {far, expert.DockerRuntime, true, false}, {asks, "local", false, true},
+		{server, "local", false, false}, {server, "local", true, true}, {server, job.Docker, false, true},
+		{base, "local", false, false}, {base, "local", true, true}, {base, job.Docker, false, true},
+		{far, "local", true, false}, {far, job.Docker, true, false}, {asks, "local", false, true},
 	} {
 		if got := tt.skill.InCell(tt.runtime, tt.all); got != tt.want {
 			t.Errorf("%+v with %s, %v: %v", tt.skill, tt.runtime, tt.all, got)

@@ -3,6 +3,7 @@ package manifest
 import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/job"
 )
 
 // cell reads what the processes of a skill are locked into.
@@ -25,7 +26,7 @@ func (u *use) cells() {
 			u.report(toml.PathTo(u.skill(s), "workspace"), "nobody holds the skill to it: with runtime "+u.runtime+" it has no cell",
 				`add sandbox = "landlock" beside it, or use --sandbox or runtime docker`)
 		}
-		if len(s.AllowedDomains) > 0 && u.runtime == expert.DefaultRuntime && !held {
+		if len(s.AllowedDomains) > 0 && u.runtime == job.Local && !held {
 			message := "is not enforced by runtime local"
 			if s.StartsPrograms() {
 				message += ` without sandbox = "landlock" or --sandbox`

@@ -15,6 +15,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Config is what a perstack.toml says. It does not hold defaults: a field that
@@ -32,7 +33,7 @@ type Config struct {
 	Timeout         *time.Duration // of one generation
 	APIBaseURL      string         // perstackApiBaseUrl: the registry
 
-	Docker expert.Docker // [docker]
+	Docker job.Container // [docker]
 
 	MaxWorkspaceBytes *int64 // how large the workspace may grow; nil means no limit
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -146,7 +147,7 @@ func TestFullFile(t *testing.T) {
 			"claude-sonnet-4-5": {Input: 3, Output: 15, CachedInput: 0.3, CacheWrite: 3.75},
 			"house":             {Input: 0.5, Output: 0, CachedInput: 0.5, CacheWrite: 0.5},
 		},
-		Docker: expert.Docker{
+		Docker: job.Container{
 			Memory: 4 << 30, MemoryReservation: 512 << 20, CPUs: 1.5, PIDs: 512, TmpSize: 1 << 30, CacheSize: 1e9,
 			BaseImage: "registry.example:5000/team/tools:12", ReadOnlyWorkspace: true, DNS: []string{"10.0.0.53", "2001:db8::53"}, Network: "corporate",
 			BuildTimeout: 5 * time.Minute, StartTimeout: 30 * time.Second, IdleTimeout: 15 * time.Second, TotalTimeout: 90 * time.Minute, MaxJournalBytes: 1e8,

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Each key of [docker] is refused for what it cannot be, where it stands, and with advice.
@@ -103,27 +103,27 @@ func TestWrongDocker(t *testing.T) {
 // A partial table is completed: what it says stays, what it leaves open is the default,
 // and the reservation never passes the limit, which the engine would refuse.
 func TestDockerOr(t *testing.T) {
-	whole := expert.DefaultDocker()
-	if got := (expert.Docker{}).Or(whole); !reflect.DeepEqual(got, whole) {
+	whole := job.DefaultContainer()
+	if got := (job.Container{}).Or(whole); !reflect.DeepEqual(got, whole) {
 		t.Errorf("an empty table: %+v", got)
 	}
-	set := expert.Docker{
+	set := job.Container{
 		Memory: 1 << 30, MemoryReservation: 1 << 28, CPUs: 1, PIDs: 20, TmpSize: 1 << 21, CacheSize: 1 << 22, BaseImage: "a", ReadOnlyWorkspace: true,
-		NodeImage: "b", PythonImage: "c", SquidImage: "d", Mirrors: []string{"m"}, Offline: true, Proxy: expert.ProxySquid,
+		NodeImage: "b", PythonImage: "c", SquidImage: "d", Mirrors: []string{"m"}, Offline: true, Proxy: job.ProxySquid,
 		DNS: []string{"10.0.0.1"}, Network: "n", BuildTimeout: 1, StartTimeout: 2, IdleTimeout: 3, TotalTimeout: 4, MaxJournalBytes: 5,
 	}
 	if got := set.Or(whole); !reflect.DeepEqual(got, set) {
 		t.Errorf("a whole table changed (-want +got)\n%s", cmp.Diff(set, got))
 	}
-	if got := (expert.Docker{}).Or(set); !reflect.DeepEqual(got, set) {
+	if got := (job.Container{}).Or(set); !reflect.DeepEqual(got, set) {
 		t.Errorf("something is not taken over (-want +got)\n%s", cmp.Diff(set, got))
 	}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[expert.Docker]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[job.Container]()) {
 		if reflect.ValueOf(set).FieldByIndex(f.Index).IsZero() {
 			t.Errorf("this test does not set %s", f.Name)
 		}
 	}
-	if got := (expert.Docker{Memory: 64 << 20}).Or(whole); got.MemoryReservation != 64<<20 {
+	if got := (job.Container{Memory: 64 << 20}).Or(whole); got.MemoryReservation != 64<<20 {
 		t.Errorf("a reservation of %d bytes in %d", got.MemoryReservation, got.Memory)
 	}
 	if whole.IdleTimeout < leastIdle || whole.Memory < leastMemory || whole.PIDs < leastPIDs {

@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/skills/base"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -222,7 +223,7 @@ func TestDelegationPage(t *testing.T) {
 
 // The page about the runtime docker has the numbers that hold, and a row for every reason.
 func TestDockerPage(t *testing.T) {
-	page, d := readPage(t, "docs/docker.md"), expert.DefaultDocker()
+	page, d := readPage(t, "docs/docker.md"), job.DefaultContainer()
 	for _, want := range []string{
 		fmt.Sprintf("| `memory` | `%s` |", manifest.FormatBytes(d.Memory)),
 		fmt.Sprintf("| `memoryReservation` | `%s` |", manifest.FormatBytes(d.MemoryReservation)),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/job"
 )
 
 // FuzzParse checks that no input makes Parse panic, that what it accepts keeps
@@ -74,14 +75,14 @@ func limited(t *testing.T, c *Config) {
 			t.Errorf("bad limits %+v", l)
 		}
 	}
-	d, whole := c.Docker, c.Docker.Or(expert.DefaultDocker())
+	d, whole := c.Docker, c.Docker.Or(job.DefaultContainer())
 	for _, n := range []int64{d.Memory, d.MemoryReservation, d.TmpSize, d.CacheSize, d.MaxJournalBytes} {
 		if n < 0 || n > mostDockerBytes {
 			t.Errorf("a size of %d bytes", n)
 		}
 	}
 	if !(d.CPUs >= 0 && d.CPUs <= mostCPUs) || d.PIDs < 0 || d.PIDs > mostPIDs || whole.MemoryReservation > whole.Memory || strings.HasPrefix(d.BaseImage+d.Network, "-") ||
-		strings.HasPrefix(d.NodeImage, "-") || strings.HasPrefix(d.PythonImage, "-") || strings.HasPrefix(d.SquidImage, "-") || d.Proxy == expert.ProxySquid && d.SquidImage == "" {
+		strings.HasPrefix(d.NodeImage, "-") || strings.HasPrefix(d.PythonImage, "-") || strings.HasPrefix(d.SquidImage, "-") || d.Proxy == job.ProxySquid && d.SquidImage == "" {
 		t.Errorf("bad walls %+v", d)
 	}
 	if c.MaxDepth < 0 || c.MaxDepth > expert.MostDepth || c.MaxParallel < 0 || c.MaxParallel > expert.MostParallel {
@@ -151,7 +152,7 @@ func invariants(t *testing.T, c *Config) {
 				t.Error(err)
 			}
 		}
-		for _, p := range append(c.Unsupported(e, Flags{Provider: "replay", Runtime: "local"}), c.Unsupported(e, Flags{Provider: "replay", Runtime: expert.DockerRuntime})...) {
+		for _, p := range append(c.Unsupported(e, Flags{Provider: "replay", Runtime: "local"}), c.Unsupported(e, Flags{Provider: "replay", Runtime: job.Docker})...) {
 			if p.Path != "" && p.Line < 1 {
 				t.Errorf("%v has no place", p)
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Images are the images that runs of the file stand on with the runtime docker, as the file
@@ -14,7 +15,7 @@ func (c *Config) Images() []string { return c.ImagesOf(c.Experts) }
 
 // ImagesOf is Images for runs of these Experts alone.
 func (c *Config) ImagesOf(experts []*expert.Expert) (names []string) {
-	d := c.Docker.Or(expert.DefaultDocker())
+	d := c.Docker.Or(job.DefaultContainer())
 	add := func(name string) {
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -32,7 +33,7 @@ func (c *Config) ImagesOf(experts []*expert.Expert) (names []string) {
 			}
 		}
 	}
-	if d.Proxy == expert.ProxySquid {
+	if d.Proxy == job.ProxySquid {
 		add(d.SquidImage)
 	}
 	return names

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // This file describes [docker].
 
 func dockerSchema() *jsonSchema {
-	d := expert.DefaultDocker()
+	d := job.DefaultContainer()
 	s := closed("The walls of the runtime docker.", describe(dockerKeys, map[string]*jsonSchema{
 		"memory":            byteSize("Memory of all processes of the container together; swap is not used.", leastMemory).or(FormatBytes(d.Memory)),
 		"memoryReservation": byteSize("Memory that they get before others do; at most memory.", leastReservation).or(FormatBytes(d.MemoryReservation)),
@@ -24,7 +24,7 @@ func dockerSchema() *jsonSchema {
 		"squidImage":        pinnable("Image with Squid, for proxy = squid; pinned here or by perstack.lock."),
 		"mirrors":           array("Registries that images are looked for in before their own.", maxMirrors, pattern("Host, with a port and a path if need be, without a scheme.", mirrorPattern, maxMirror)),
 		"offline":           flag("Nothing is fetched: neither images nor packages."),
-		"proxy":             words("Proxy by which the container gets out.", expert.ProxyBuiltin, expert.ProxySquid).or(expert.ProxyBuiltin),
+		"proxy":             words("Proxy by which the container gets out.", job.ProxyBuiltin, job.ProxySquid).or(job.ProxyBuiltin),
 		"readOnlyWorkspace": flag("Nothing in the container can change the workspace."),
 		"dns":               array("Name servers that the proxy asks instead of those of the engine.", maxDNS, anyText("IP address of a name server.")),
 		"network":           pattern("Bridge network by which the proxy goes out, made by you.", networkPattern, maxNetwork),
@@ -34,7 +34,7 @@ func dockerSchema() *jsonSchema {
 		"totalTimeout":      deadline("Time that the container may live.", d.TotalTimeout),
 		"maxJournalBytes":   byteSize("What one run may add to the history.", leastJournal).or(FormatBytes(d.MaxJournalBytes)),
 	}))
-	s.AllOf = []*jsonSchema{when("proxy", expert.ProxySquid, &jsonSchema{Required: []string{"squidImage"}})}
+	s.AllOf = []*jsonSchema{when("proxy", job.ProxySquid, &jsonSchema{Required: []string{"squidImage"}})}
 	s.Not = &jsonSchema{AnyOf: []*jsonSchema{{Required: []string{"baseImage", "nodeImage"}}, {Required: []string{"baseImage", "pythonImage"}}}}
 	return s
 }

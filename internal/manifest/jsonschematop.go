@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -30,7 +31,7 @@ func topDescriptions() map[string]*jsonSchema {
 				words("A runtime.", runtimeNames...),
 				(&jsonSchema{Description: "The older name of local.", Const: "perstack"}).hidden(),
 			},
-		}).or(expert.DefaultRuntime),
+		}).or(job.Local),
 		"maxSteps":           number("Most steps that a whole job may take, delegates included.", 1).or(expert.DefaultMaxSteps),
 		"maxTokens":          limit("Most tokens that a whole job may use, delegates included.", expert.MostTokens),
 		"maxCost":            money("Most US dollars that a whole job may cost, delegates included.", expert.MostCost),

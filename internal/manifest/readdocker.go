@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
 )
 
 // dockerKeys are the keys of [docker], for the schema and for hints. A test compares them
@@ -51,16 +51,16 @@ const networkPattern = `^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`
 var networkGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(networkPattern) })
 
 // docker reads [docker].
-func (r *reader) docker(top *toml.Table) expert.Docker {
+func (r *reader) docker(top *toml.Table) job.Container {
 	t := top.Sub("docker")
 	if t == nil {
-		return expert.Docker{}
+		return job.Container{}
 	}
 	r.Mark("docker", t.Node)
 	for key, n := range t.Node.Fields {
 		r.Mark(t.At(key), n)
 	}
-	d := expert.Docker{
+	d := job.Container{
 		Memory:            readSize(t, "memory", leastMemory),
 		MemoryReservation: readSize(t, "memoryReservation", leastReservation),
 		CPUs:              readCPUs(t, "cpus"),
@@ -73,7 +73,7 @@ func (r *reader) docker(top *toml.Table) expert.Docker {
 		SquidImage:        t.Str("squidImage", PinnableImage),
 		Mirrors:           t.Strs("mirrors", maxMirrors, mirror),
 		Offline:           t.Bool("offline"),
-		Proxy:             t.Str("proxy", toml.OneOf(expert.ProxyBuiltin, expert.ProxySquid)),
+		Proxy:             t.Str("proxy", toml.OneOf(job.ProxyBuiltin, job.ProxySquid)),
 		ReadOnlyWorkspace: t.Bool("readOnlyWorkspace"),
 		DNS:               t.Strs("dns", maxDNS, nameServer),
 		Network:           t.Str("network", toml.Length(1, maxNetwork), network),
@@ -83,7 +83,7 @@ func (r *reader) docker(top *toml.Table) expert.Docker {
 		TotalTimeout:      readWait(t, "totalTimeout", leastWait),
 		MaxJournalBytes:   readSize(t, "maxJournalBytes", leastJournal),
 	}
-	if most := d.Or(expert.DefaultDocker()).Memory; d.MemoryReservation > most {
+	if most := d.Or(job.DefaultContainer()).Memory; d.MemoryReservation > most {
 		r.Fault(t.Node.Fields["memoryReservation"].At, t.At("memoryReservation"), "is more than memory, which is "+FormatBytes(most), "")
 	}
 	r.images(t, d)

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
 )
 
 // This file reads what [docker] says about images and the proxy.
@@ -55,7 +55,7 @@ func mirror(s string) (message, hint string) {
 }
 
 // images looks at what belongs together.
-func (r *reader) images(t *toml.Table, d expert.Docker) {
+func (r *reader) images(t *toml.Table, d job.Container) {
 	base := t.Node.Fields["baseImage"]
 	for _, key := range []string{"nodeImage", "pythonImage"} {
 		if n := t.Node.Fields[key]; n != nil && base != nil {
@@ -63,9 +63,9 @@ func (r *reader) images(t *toml.Table, d expert.Docker) {
 		}
 	}
 	switch squid := t.Node.Fields["squidImage"]; {
-	case d.Proxy == expert.ProxySquid && squid == nil:
-		r.Missing(t.Node.Fields["proxy"].KeyAt, t.At("squidImage"), "is required by proxy = "+wording.Quote(expert.ProxySquid), "name an image with the program squid, by its digest")
-	case d.Proxy != expert.ProxySquid && squid != nil && wellWritten(t.Node.Fields["proxy"]):
+	case d.Proxy == job.ProxySquid && squid == nil:
+		r.Missing(t.Node.Fields["proxy"].KeyAt, t.At("squidImage"), "is required by proxy = "+wording.Quote(job.ProxySquid), "name an image with the program squid, by its digest")
+	case d.Proxy != job.ProxySquid && squid != nil && wellWritten(t.Node.Fields["proxy"]):
 		r.Warn(squid.KeyAt, t.At("squidImage"), "has no effect", `add proxy = "squid" to use it`)
 	}
 }
@@ -73,5 +73,5 @@ func (r *reader) images(t *toml.Table, d expert.Docker) {
 // wellWritten reports whether the proxy was understood; a second report of the same
 // mistake helps nobody.
 func wellWritten(proxy *toml.Node) bool {
-	return proxy == nil || proxy.Kind == toml.KindString && proxy.Text == expert.ProxyBuiltin
+	return proxy == nil || proxy.Kind == toml.KindString && proxy.Text == job.ProxyBuiltin
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -22,7 +23,7 @@ var laterOfRun = []func(u *use){
 	func(u *use) { // runtimes
 		named := "runtime " + wording.Quote(u.runtime)
 		switch {
-		case u.runtime == "local", u.runtime == expert.DockerRuntime:
+		case u.runtime == "local", u.runtime == job.Docker:
 		case !slices.Contains(runtimeNames, u.runtime):
 			u.reportFlag(named+" is unknown", wording.DidYouMean(u.runtime, runtimeNames))
 		case u.runtimeFlag:
@@ -50,7 +51,7 @@ var laterOfExpert = []func(u *use){
 	},
 	(*use).cells,
 	func(u *use) { // what has no place behind the wall
-		if u.runtime == expert.DockerRuntime {
+		if u.runtime == job.Docker {
 			u.walled()
 		}
 	},
@@ -82,7 +83,7 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags Flags) toml.Probl
 		experts:      expert.NewIndex(c.Experts),
 		provider:     cmp.Or(flags.Provider, c.Provider.Name, model.DefaultProvider),
 		providerFlag: flags.Provider != "" && flags.Provider != c.Provider.Name,
-		runtime:      cmp.Or(flags.Runtime, c.Runtime, expert.DefaultRuntime),
+		runtime:      cmp.Or(flags.Runtime, c.Runtime, job.Local),
 		runtimeFlag:  flags.Runtime != "" && flags.Runtime != c.Runtime,
 		baseImage:    cmp.Or(flags.BaseImage, c.Docker.BaseImage),
 		sandbox:      flags.Sandbox,

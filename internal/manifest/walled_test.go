@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // What the container does not have, or the wall has no door for, is refused before
@@ -66,7 +66,7 @@ func TestWalled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := check(t, tt.text)
 			var got []string
-			for _, l := range lines(c.Unsupported(c.Experts[0], Flags{Provider: "replay", Runtime: expert.DockerRuntime})) {
+			for _, l := range lines(c.Unsupported(c.Experts[0], Flags{Provider: "replay", Runtime: job.Docker})) {
 				got = append(got, strings.TrimPrefix(l, "p.toml:"))
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {

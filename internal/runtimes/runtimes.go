@@ -1,19 +1,38 @@
-// Package runtimes says where an Expert runs. Each runtime is a package below this
-// one; all take the same job and tell the same events.
+// Package runtimes has what the runtimes share: how a model is opened from a Spec. Each
+// runtime is a package below this one, with the function
+//
+//	Run(ctx context.Context, spec job.Spec, parts engine.Parts) (engine.Result, error)
 package runtimes
 
 import (
-	"context"
-
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
 )
 
-// A Runtime runs jobs.
-type Runtime interface {
-	// Name is what users call it in perstack.toml.
-	Name() string
-	// Check reports what is missing on this machine, with the fix in the message.
-	Check(ctx context.Context) error
-	// Run runs a job to its end.
-	Run(ctx context.Context, job engine.Job, listener engine.Listener) (engine.Result, error)
+// OpenModel opens the model that a Spec names.
+func OpenModel(spec job.Spec, parts engine.Parts) (model.Model, error) {
+	return providers.OpenTeam(Choice(spec, parts), spec.Experts)
+}
+
+// Choice says which model a Spec names, and where its key comes from.
+func Choice(spec job.Spec, parts engine.Parts) providers.Choice {
+	c := providers.Choice{
+		Provider: spec.Provider,
+		Model:    spec.Model,
+		Setting:  spec.Setting,
+		Entry:    spec.Models[spec.Model],
+		Config:   spec.Manifest,
+		Env:      func(name string) string { return parts.Variables(name).Value },
+		EnvFile:  func(name string) string { return parts.Variables(name).File },
+		Dir:      parts.Dir,
+		OwnTools: true,
+		Warn:     func(message string) { parts.Log.Warn(message) },
+		Hide:     parts.Secrets.Add,
+	}
+	if spec.ReasoningChosen {
+		c.Reasoning = spec.Reasoning
+	}
+	return c
 }

@@ -22,7 +22,7 @@ type Cells struct {
 	// nobody can guess: another program cannot list it, but could name it.
 	Tmp, Home string
 	// OwnGates opens a proxy in this process, with a gate for each skill that is locked in
-	// and no other way out. It is for runtimes that have no proxy: see [Surroundings].Gate.
+	// and no other way out. It is for runtimes that have no proxy.
 	OwnGates bool
 	// MaxTasks is how many processes and threads a cell may have; 0 means that nobody counts.
 	MaxTasks int

@@ -5,31 +5,27 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/lockfile"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
 
 // Discover starts one MCP skill, lists its tools, and stops it. A package is resolved
-// anew, unless pinned has it. Note is told what happens, for showing.
-func Discover(ctx context.Context, k *expert.Skill, pinned *lockfile.Package, s Surroundings, note func(string)) (*lockfile.Skill, error) {
-	s.Lock = nil // what is found now is what will be locked
-	s.complete()
-	if err := (&expert.Expert{Skills: []*expert.Skill{k}}).MissingEnv(s.Env).Err(); err != nil {
+// anew, unless pinned has it. Report is told what happens, for showing.
+func (site *Site) Discover(ctx context.Context, k *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error) {
+	fresh := *site
+	fresh.Lock = nil // what is found now is what will be locked
+	only := &expert.Expert{Key: "install", Skills: []*expert.Skill{k}}
+	set := fresh.newSet(ctx, engine.SkillRequest{Expert: only, Report: report})
+	if err := only.MissingEnv(set.env).Err(); err != nil {
 		return nil, err
 	}
-	report := s.Report
-	s.Report = func(b event.Body) {
-		if said, ok := b.(event.SkillStderr); ok {
-			note(said.Message)
-		}
-		report(b)
-	}
-	from := s.parcel(k, pinned)
-	set := &set{Surroundings: s, expert: &expert.Expert{Key: "install"}, life: ctx}
+	from := set.parcel(k, pinned)
 	definitions, err := set.discover(ctx, k, from)
 	if err := errors.Join(err, set.close()); err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/perstack-go/perstack/engine"
+
 	"github.com/perstack-go/perstack/expert"
 )
 
@@ -18,15 +20,19 @@ import (
 //
 // Node takes no notice of a proxy unless it is told to. Whom to trust is said beside it:
 // what the user's own variables name may not be there.
-func (s *Surroundings) wayOut(skill string) map[string]string {
+func (s *set) wayOut(skill string) map[string]string {
 	gate := s.gate(skill)
-	if gate == "" && s.Roots == "" {
+	authorities := ""
+	if c := s.site.Parts.Container; c != nil {
+		authorities = c.Authorities
+	}
+	if gate == "" && authorities == "" {
 		return nil
 	}
 	out := make(map[string]string)
-	if s.Roots != "" {
+	if authorities != "" {
 		for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"} {
-			out[name] = s.Roots
+			out[name] = authorities
 		}
 	}
 	if gate == "" {
@@ -41,16 +47,36 @@ func (s *Surroundings) wayOut(skill string) map[string]string {
 	return out
 }
 
-func (s *Surroundings) gate(skill string) string {
-	if s.Gate == nil {
-		return ""
+// proxy is that of the program itself, by which remote skills are reached; nil for none.
+// The error does not repeat the address, which has a token in it.
+func (site *Site) proxy() (*url.URL, error) {
+	if site.Parts.Container == nil {
+		return nil, nil
 	}
-	return s.Gate(skill)
+	u, err := url.Parse(site.Parts.Container.Proxy)
+	if err != nil {
+		return nil, errors.New("the address of the proxy cannot be read")
+	}
+	return u, nil
+}
+
+// gate is the address of the proxy by which a skill reaches out, with the token to show
+// there; empty for no proxy.
+func (s *set) gate(skill string) string {
+	if s.house != nil && s.house.gates != nil {
+		if address, ok := s.house.gates.addresses[skill]; ok {
+			return address
+		}
+	}
+	if c := s.site.Parts.Container; c != nil {
+		return c.Proxies[engine.ProxyName(s.expert.Key, skill)]
+	}
+	return ""
 }
 
 // gatePort is the port of a skill's gate; 0 if it has none. The error does not repeat the
 // address, which has a token in it.
-func (s *Surroundings) gatePort(skill string) (uint16, error) {
+func (s *set) gatePort(skill string) (uint16, error) {
 	gate := s.gate(skill)
 	if gate == "" {
 		return 0, nil
@@ -68,12 +94,13 @@ func (s *Surroundings) gatePort(skill string) (uint16, error) {
 
 // decided are the variables of commands that no caller of a tool can change: those that
 // the user hands over, and the way out, which none of them leads elsewhere.
-func (s *Surroundings) decided() map[string]string {
+func (s *set) decided() map[string]string {
 	out := s.wayOut(expert.BaseSkill)
-	if len(s.Handed) == 0 {
+	c := s.site.Parts.Container
+	if c == nil || len(c.Env) == 0 {
 		return out
 	}
-	all := maps.Clone(s.Handed)
+	all := maps.Clone(c.Env)
 	maps.Copy(all, out)
 	return all
 }

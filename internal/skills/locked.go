@@ -15,10 +15,10 @@ import (
 // one, a skill that is not in it, or was another when it was installed, does not start:
 // nobody has looked at what it offers.
 func (s *set) pinned(k *expert.Skill) (*lockfile.Skill, error) {
-	if s.Lock == nil {
+	if s.site.Lock == nil {
 		return nil, nil
 	}
-	locked, ok := s.Lock.Expert(s.expert.Key)
+	locked, ok := s.site.Lock.Expert(s.expert.Key)
 	if !ok {
 		return nil, fmt.Errorf("expert %q is not in the lockfile; run: perstack install", s.expert.Key)
 	}

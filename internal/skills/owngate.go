@@ -24,13 +24,11 @@ var errGatesClosed = errors.New("the skills have ended")
 
 // openGates opens a gate for each skill. What its allowedDomains do not name it does not
 // reach.
-func (s *Surroundings) openGates(ctx context.Context, expertKey string, skills []*expert.Skill) (*gates, error) {
+func (s *set) openGates(ctx context.Context, expertKey string, skills []*expert.Skill) (*gates, error) {
 	var policy egress.Gates
 	for _, k := range skills {
 		token := rand.Text()
-		if s.Hide != nil {
-			s.Hide("PROXY_TOKEN", token) // programs print their variables
-		}
+		s.site.Parts.Secrets.Add("PROXY_TOKEN", token) // programs print their variables
 		policy.Gates = append(policy.Gates, egress.Gate{
 			Name: expertKey + " " + k.Name, Address: "127.0.0.1:0", Allow: k.AllowedDomains, Token: token,
 		})
@@ -49,14 +47,14 @@ func (s *Surroundings) openGates(ctx context.Context, expertKey string, skills [
 	go func() {
 		defer close(g.ended)
 		if err := proxy.Serve(ctx); !errors.Is(err, errGatesClosed) {
-			s.Log.Error("skills cannot reach anything any more", "error", err)
+			s.site.Parts.Log.Error("skills cannot reach anything any more", "error", err)
 		}
 	}()
 	return g, nil
 }
 
 // passed tells the Run what a gate decided.
-func (s *Surroundings) passed(line egress.Line) error {
+func (s *set) passed(line egress.Line) error {
 	a := line.Access
 	if a == nil {
 		return nil
@@ -65,7 +63,7 @@ func (s *Surroundings) passed(line egress.Line) error {
 	if a.Allowed {
 		action = "allowed"
 	}
-	s.Report(event.ProxyAccess{Action: action, Domain: a.Host, Port: a.Port, Reason: a.Reason, Gate: a.Gate})
+	s.req.Report(event.ProxyAccess{Action: action, Domain: a.Host, Port: a.Port, Reason: a.Reason, Gate: a.Gate})
 	return nil
 }
 

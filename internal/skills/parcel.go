@@ -26,14 +26,14 @@ type parcel struct {
 // parcel returns the package of a skill; nil if it has none that we fetch. Those of uvx are
 // ours only where nothing is fetched. Without a pinned one, it is what its name stands for
 // when it is opened.
-func (s *Surroundings) parcel(k *expert.Skill, pinned *lockfile.Package) *parcel {
+func (s *set) parcel(k *expert.Skill, pinned *lockfile.Package) *parcel {
 	p, ok := k.Package()
-	sealed := s.Packages != nil && s.Packages.Sealed
+	sealed := s.site.Packages != nil && s.site.Packages.Sealed
 	if !ok || p.Manager != "npx" && !sealed {
 		return nil
 	}
 	return &parcel{asked: p, pinned: pinned, note: func(text string) {
-		s.Report(event.SkillStderr{SkillName: k.Name, Message: text})
+		s.req.Report(event.SkillStderr{SkillName: k.Name, Message: text})
 	}}
 }
 

@@ -21,15 +21,15 @@ import (
 func (s *set) options(k *expert.Skill, pinned *lockfile.Skill, from *parcel) (mcp.Options, error) {
 	o := mcp.Options{
 		Name:         k.Name,
-		Commands:     s.Commands,
+		Commands:     s.site.Commands,
 		StartTimeout: k.StartTimeout,
 		CallTimeout:  k.CallTimeout,
-		Report:       s.Report,
-		Stop:         s.Stop,
+		Report:       s.req.Report,
+		Stop:         s.req.Stop,
 		Changed:      func() { s.changes.of(k.Name) },
-		Redact:       s.Redact,
-		Now:          s.Now,
-		Log:          s.Log,
+		Redact:       s.site.Parts.Secrets.Redact,
+		Now:          s.site.Parts.Source.Now,
+		Log:          s.site.Parts.Log,
 	}
 	if pinned != nil {
 		o.Locked = LockedTools(pinned)
@@ -47,13 +47,13 @@ func (s *set) options(k *expert.Skill, pinned *lockfile.Skill, from *parcel) (mc
 
 // process says how a server is started.
 func (s *set) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.Process, error) {
-	env, err := s.env(k)
+	env, err := s.required(k)
 	if err != nil {
 		return mcp.Process{}, err
 	}
 	maps.Copy(env, s.wayOut(k.Name)) // last: no variable of the user's leads elsewhere
 	room := s.room(k)
-	server := sandbox.Server{Dir: room.workDir(s.Workspace.Path()), Environ: s.Environ, Set: room.decide(env)}
+	server := sandbox.Server{Dir: room.workDir(s.site.Workspace.Path()), Environ: s.site.Parts.Environ, Set: room.decide(env)}
 	process, err := s.program(ctx, k, from, server)
 	if err != nil || room == nil {
 		return process, err
@@ -64,14 +64,14 @@ func (s *set) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.P
 	}
 	var store *packages.Store
 	if from != nil {
-		store = s.Packages
+		store = s.site.Packages
 	}
-	process.Server.Cell = room.cell(s.Workspace.Path(), room.madeOf(process.Server, s.Workspace.Path(), store), port)
+	process.Server.Cell = room.cell(s.site.Workspace.Path(), room.madeOf(process.Server, s.site.Workspace.Path(), store), port)
 	return process, nil
 }
 
 // program says which program a server is, and how it is shown.
-func (s *Surroundings) program(ctx context.Context, k *expert.Skill, from *parcel, server sandbox.Server) (mcp.Process, error) {
+func (s *set) program(ctx context.Context, k *expert.Skill, from *parcel, server sandbox.Server) (mcp.Process, error) {
 	p, ok := k.Package()
 	if !ok {
 		argv, err := k.CommandLine()
@@ -87,7 +87,7 @@ func (s *Surroundings) program(ctx context.Context, k *expert.Skill, from *parce
 		server.Set["UV_NO_BUILD"] = "1"
 		return mcp.Process{Server: server, Command: p.Manager, Args: server.Args}, nil
 	}
-	argv, version, err := from.open(ctx, s.Packages)
+	argv, version, err := from.open(ctx, s.site.Packages)
 	if err != nil {
 		return mcp.Process{}, err
 	}
@@ -95,18 +95,18 @@ func (s *Surroundings) program(ctx context.Context, k *expert.Skill, from *parce
 	return mcp.Process{Server: server, Command: p.Manager, Args: commandLine(p, version)}, nil
 }
 
-// env are the variables that a skill asked for. No other skill gets them. They are the
+// required are the variables that a skill asked for. No other skill gets them. They are the
 // user's own, under names that the configuration has checked: a skill may want the
 // address of a registry that no caller of a tool may set. An Expert that was put together
 // by a program has not been read from a file, so what decides how programs are loaded is
 // refused again.
-func (s *Surroundings) env(k *expert.Skill) (map[string]string, error) {
+func (s *set) required(k *expert.Skill) (map[string]string, error) {
 	values := make(map[string]string, len(k.RequiredEnv))
 	for _, name := range k.RequiredEnv {
 		if env.Protected(name) || strings.HasPrefix(strings.ToUpper(name), "PERSTACK_") {
 			return nil, fmt.Errorf("%s cannot be handed to a skill; remove it from requiredEnv", name)
 		}
-		values[name] = s.Env(name)
+		values[name] = s.env(name)
 	}
 	return values, nil
 }
@@ -129,18 +129,22 @@ func commandLine(p expert.Package, version string) []string {
 }
 
 // remote says how a server is reached. The client goes to its origin and nowhere else.
-func (s *Surroundings) remote(k *expert.Skill) (*mcp.Remote, error) {
+func (s *set) remote(k *expert.Skill) (*mcp.Remote, error) {
 	origin, err := url.Parse(k.Endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("skill %q: %w", k.Name, err)
 	}
-	header, err := k.ResolvedHeaders(s.Env)
+	header, err := k.ResolvedHeaders(s.env)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := s.site.proxy()
 	if err != nil {
 		return nil, err
 	}
 	return &mcp.Remote{
 		Endpoint: k.Endpoint,
-		Client:   egress.Client(egress.Policy{Origin: origin, AllowPrivate: k.AllowPrivateEndpoint, Proxy: s.Through}),
+		Client:   egress.Client(egress.Policy{Origin: origin, AllowPrivate: k.AllowPrivateEndpoint, Proxy: proxy}),
 		Header:   header,
 		SSE:      k.Type == expert.SSESkill,
 	}, nil

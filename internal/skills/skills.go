@@ -14,14 +14,14 @@ package skills
 
 import (
 	"context"
-	"log/slog"
-	"net/url"
 	"os"
 	"time"
 
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/lockfile"
+
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
@@ -33,90 +33,62 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// Surroundings are what skills work with.
-type Surroundings struct {
+// A Site is what the skills of all Experts of one job share.
+type Site struct {
+	Parts     engine.Parts   // complete
 	Lock      *lockfile.Lock // nil when there is none
 	Workspace *workspace.Workspace
 	Commands  *sandbox.Supervisor
 	Packages  *packages.Store
-	Environ   []string                 // of this process; skills get the harmless part of it
-	Env       func(name string) string // values of requiredEnv
-
-	// Gate is the address of the proxy by which a skill gets out, with what it has to show
-	// there; nil, or an empty address, for no proxy. Commands use that of the base skill.
-	Gate    func(skill string) string
-	Through *url.URL          // proxy by which remote skills are reached; nil for none
-	Handed  map[string]string // variables that the user hands to commands
-	Roots   string            // file with the authorities that programs must trust; empty leaves it to them
 	// Cells says how programs are kept apart from each other; nil for not at all.
 	Cells *Cells
-
-	Report func(event.Body) // from several goroutines
-	Stop   func(error)      // ends the run
-	Redact func(string) string
-	Hide   func(name, value string) // is told of secrets that are made here, for Redact; nil for nobody
-	Now    func() time.Time
-	Log    *slog.Logger
-
-	Delegates []*expert.Expert              // whom the Expert can ask, in the order of its file
-	Delegated bool                          // another Expert asked: there is no user to answer questions
-	Wrap      func(skill.Skill) skill.Skill // around each skill; nil for none
-}
-
-// complete fills in what may be left out.
-func (s *Surroundings) complete() {
-	if s.Env == nil {
-		s.Env = func(string) string { return "" }
-	}
-	if s.Report == nil {
-		s.Report = func(event.Body) {}
-	}
-	if s.Stop == nil {
-		s.Stop = func(error) {}
-	}
-	if s.Now == nil {
-		s.Now = time.Now
-	}
-	if s.Log == nil {
-		s.Log = slog.New(slog.DiscardHandler)
-	}
-	if s.Wrap == nil {
-		s.Wrap = func(s skill.Skill) skill.Skill { return s }
-	}
+	// Wrap is put around each skill that runs something; nil for none.
+	Wrap func(skill.Skill) skill.Skill
 }
 
 // Open starts the skills of an Expert, in parallel, and puts their tools into one box:
-// those of the base skill first, then those of MCP servers in the order of the file,
-// then the delegates, then the questions to the user. If one fails, the others are stopped.
-func Open(ctx context.Context, e *expert.Expert, s Surroundings) (*skill.Toolbox, error) {
-	s.complete()
-	// Whoever starts a run has asked before. A server must not start without what it needs.
-	if err := e.MissingEnv(s.Env).Err(); err != nil {
+// those of the base skill first, then those of MCP servers in the order of the file, those
+// of the embedding program, the delegates, and the questions to the user. If one fails,
+// the others are stopped.
+func (site *Site) Open(ctx context.Context, req engine.SkillRequest) (*skill.Toolbox, error) {
+	s := site.newSet(ctx, req)
+	// The caller has checked this before. A server must not start without what it needs.
+	if err := req.Expert.MissingEnv(s.env).Err(); err != nil {
 		return nil, err
 	}
-	set := &set{Surroundings: s, expert: e, life: ctx, began: s.Now()}
-	err := set.declare()
+	err := s.declare()
 	if err == nil {
-		err = set.start(ctx)
+		err = s.start(ctx)
 	}
 	if err != nil {
-		if left := set.close(); left != nil {
-			s.Log.Warn("skills did not close cleanly", "error", left)
+		if left := s.close(); left != nil {
+			site.Parts.Log.Warn("skills did not close cleanly", "error", left)
 		}
 		return nil, err
 	}
-	box, err := skill.NewToolbox(ctx, set.sources, s.Log)
+	box, err := skill.NewToolbox(ctx, s.sources, site.Parts.Log)
 	if err != nil {
 		return nil, err // the box has closed them
 	}
-	set.changes.attach(box)
+	s.changes.attach(box)
 	return box, nil
+}
+
+func (site *Site) newSet(ctx context.Context, req engine.SkillRequest) *set {
+	if req.Report == nil {
+		req.Report = func(event.Body) {}
+	}
+	if req.Stop == nil {
+		req.Stop = func(error) {}
+	}
+	return &set{site: site, req: req, expert: req.Expert, life: ctx, began: site.Parts.Source.Now()}
 }
 
 // A set is the skills of one Expert while they are put together.
 type set struct {
-	Surroundings
-	expert  *expert.Expert
+	site    *Site
+	req     engine.SkillRequest
+	expert  *expert.Expert  // of the request
 	life    context.Context // of whoever opens it
 	house   *house          // of those who are locked in; nil when nobody is
 	began   time.Time
@@ -132,7 +104,7 @@ func (s *set) declare() error {
 	if !declared {
 		base = &expert.Skill{Name: expert.BaseSkill, BuiltIn: true}
 	}
-	if s.Cells != nil {
+	if s.site.Cells != nil {
 		all := s.expert.Skills
 		if !declared {
 			all = append(all[:len(all):len(all)], base)
@@ -152,12 +124,17 @@ func (s *set) declare() error {
 			return err
 		}
 	}
-	for _, d := range s.Delegates {
+	for _, key := range []string{"*", s.expert.Key} {
+		for _, own := range s.site.Parts.Skills[key] {
+			s.sources = append(s.sources, skill.Source{Skill: s.wrapped(own)})
+		}
+	}
+	for _, d := range s.req.Delegates {
 		// Nothing runs in it, so nothing is put around it.
 		s.sources = append(s.sources, skill.Source{Skill: delegate.New(d)})
 	}
 	for _, k := range s.expert.Skills {
-		if k.Type == expert.InteractiveSkill && !s.Delegated {
+		if k.Type == expert.InteractiveSkill && !s.req.Delegated {
 			s.add(k, interactive.New(k.Name, questions(k)), false)
 		}
 	}
@@ -171,12 +148,12 @@ func (s *set) base(k *expert.Skill) error {
 	}
 	s.builtIn = true
 	options := base.Options{
-		Workspace: s.Workspace,
-		Environ:   s.Environ,
+		Workspace: s.site.Workspace,
+		Environ:   s.site.Parts.Environ,
 		Set:       s.decided(),
-		Now:       s.Now,
-		Commands:  s.Commands,
-		Redact:    s.Redact,
+		Now:       s.site.Parts.Source.Now,
+		Commands:  s.site.Commands,
+		Redact:    s.site.Parts.Secrets.Redact,
 		PID:       os.Getpid(),
 	}
 	if r := s.room(k); r != nil {
@@ -184,8 +161,8 @@ func (s *set) base(k *expert.Skill) error {
 		if err != nil {
 			return err
 		}
-		dirs, path := searchPath(s.Environ, r.cells.System, r.apart(s.Workspace.Path()))
-		options.Cell = r.cell(s.Workspace.Path(), dirs, port)
+		dirs, path := searchPath(s.site.Parts.Environ, r.cells.System, r.apart(s.site.Workspace.Path()))
+		options.Cell = r.cell(s.site.Workspace.Path(), dirs, port)
 		options.Set = r.decide(options.Set)
 		options.Set["PATH"] = path
 		if r.right == expert.WorkspaceNone {
@@ -216,9 +193,9 @@ func (s *set) server(k *expert.Skill) error {
 	if k.IsBase() {
 		var in *cell.Cell
 		if r := s.room(k); r != nil {
-			in = r.cell(s.Workspace.Path(), nil, 0)
+			in = r.cell(s.site.Workspace.Path(), nil, 0)
 		}
-		box = base.Foreign(server, s.Workspace, in) // only this one may name files to be read
+		box = base.Foreign(server, s.site.Workspace, in) // only this one may name files to be read
 	}
 	s.add(k, box, options.Background)
 	return nil
@@ -226,12 +203,22 @@ func (s *set) server(k *expert.Skill) error {
 
 func (s *set) add(k *expert.Skill, of skill.Skill, background bool) {
 	s.sources = append(s.sources, skill.Source{
-		Skill:      s.Wrap(s.lodge(k, of)),
+		Skill:      s.wrapped(s.lodge(k, of)),
 		Filter:     skill.Filter{Pick: k.Pick, Omit: k.Omit},
 		Prefix:     k.ToolPrefix,
 		Background: background,
 	})
 }
+
+func (s *set) wrapped(of skill.Skill) skill.Skill {
+	if s.site.Wrap == nil {
+		return of
+	}
+	return s.site.Wrap(of)
+}
+
+// env returns the value of a variable in requiredEnv.
+func (s *set) env(name string) string { return s.site.Parts.Variables(name).Value }
 
 // questions are the tools that the user carries out.
 func questions(k *expert.Skill) []skill.Tool {

@@ -16,7 +16,7 @@ import (
 // nothing but that.
 func (s *set) start(ctx context.Context) error {
 	if s.builtIn {
-		s.Report(connected(expert.BaseSkill, s.Now().Sub(s.began)))
+		s.req.Report(connected(expert.BaseSkill, s.site.Parts.Source.Now().Sub(s.began)))
 	}
 	starting, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -25,7 +25,7 @@ type house struct {
 func (s *set) settle(skills []*expert.Skill) error {
 	var locked []*expert.Skill
 	for _, k := range skills {
-		if s.Cells.Lock(k) {
+		if s.site.Cells.Lock(k) {
 			locked = append(locked, k)
 		}
 	}
@@ -34,28 +34,18 @@ func (s *set) settle(skills []*expert.Skill) error {
 	}
 	s.house = &house{rooms: make(map[string]*room, len(locked)), left: len(locked)}
 	for _, k := range locked {
-		r, err := s.Cells.furnish(k)
+		r, err := s.site.Cells.furnish(k)
 		if err != nil {
 			return err
 		}
 		s.house.rooms[k.Name] = r
 	}
-	if !s.Cells.OwnGates {
+	if !s.site.Cells.OwnGates {
 		return nil
 	}
 	var err error
 	if s.house.gates, err = s.openGates(s.life, s.expert.Key, locked); err != nil {
 		return err
-	}
-	others := s.Gate
-	s.Gate = func(name string) string {
-		if address, ok := s.house.gates.addresses[name]; ok {
-			return address
-		}
-		if others == nil {
-			return ""
-		}
-		return others(name)
 	}
 	return nil
 }

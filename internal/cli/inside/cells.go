@@ -8,8 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/perstack-go/perstack/engine"
+
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
-	"github.com/perstack-go/perstack/internal/skills"
 )
 
 // Where the container has room that is written to.
@@ -18,20 +19,24 @@ const (
 	homeDir = "/home/perstack"
 )
 
-// cells are those of all skills: in a container, each has one. What an image brings may be
-// read by all, wherever it is; what is not of the image is left out, and so is what
-// belongs to one skill.
-func (w *work) cells() *skills.Cells {
-	if w.document.Confines.SharedCell {
-		return nil
+// container says where things are in the container. What an image brings can be read by
+// all skills, wherever it is; what is not of the image is left out, and so is what belongs
+// to one skill.
+func (w *work) container() *engine.Container {
+	at, secrets := w.document.Addresses, w.document.Secrets
+	c := &engine.Container{
+		Workspace: at.Workspace, Hidden: at.Hidden, ReadOnly: at.ReadOnly,
+		Proxy: secrets.Proxy, Proxies: secrets.Proxies,
+		Authorities: at.Roots, Packages: at.Packages,
+		Tmp: cmp.Or(w.opts.Tmp, tmpDir), Home: cmp.Or(w.opts.Home, homeDir), MaxTasks: maxTasks("/sys/fs/cgroup"),
+		Env: secrets.Env,
 	}
-	c := &skills.Cells{All: true, Tmp: cmp.Or(w.opts.Tmp, tmpDir), Home: cmp.Or(w.opts.Home, homeDir), MaxTasks: maxTasks("/sys/fs/cgroup")}
 	apart := []string{
 		"/proc", "/sys", "/dev", "/tmp", "/home", "/root", "/run", "/var/run", "/workspace", "/skills", "/perstack",
-		w.document.Work.Dir, c.Tmp, c.Home,
+		at.Workspace, c.Tmp, c.Home,
 	}
-	if dir := w.document.Confines.Packages; dir != "" {
-		apart = append(apart, dir)
+	if at.Packages != "" {
+		apart = append(apart, at.Packages)
 	}
 	c.System = append(cell.System(), allBut("/", apart)...)
 	return c

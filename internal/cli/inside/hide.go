@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/internal/env"
-	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -17,37 +15,19 @@ import (
 func (w *work) hideKnown() {
 	d := w.document
 	secrets := &w.host.Secrets
-	for name, value := range d.Work.Secrets {
+	for name, value := range d.Secrets.Hidden {
 		secrets.Add(name, value)
 	}
-	gates := append(slices.Collect(maps.Values(d.Confines.Gates)), d.Confines.Engine)
+	gates := append(slices.Collect(maps.Values(d.Secrets.Proxies)), d.Secrets.Proxy)
 	for _, gate := range gates {
 		if u, err := url.Parse(gate); err == nil && u.User != nil {
 			token, _ := u.User.Password()
 			secrets.Add("PROXY_TOKEN", token)
 		}
 	}
-	for name, value := range d.Work.Handed {
+	for name, value := range d.Secrets.Env {
 		secrets.AddIfRandom(name, value)
 	}
-}
-
-// hideProject hides what the host hides of a project: keys of providers, what skills are
-// given, and what stands in headers.
-func (w *work) hideProject(config *manifest.Config) error {
-	var environ []string
-	for name, v := range w.document.Thinker.Variables {
-		environ = append(environ, name+"="+v.Value)
-	}
-	for name, value := range w.document.Work.Required {
-		environ = append(environ, name+"="+value)
-	}
-	env, err := env.Load(environ, nil)
-	if err != nil {
-		return err
-	}
-	w.host.HideProject(config, env)
-	return nil
 }
 
 // maxText is how many bytes of an error or a line of the log are told.

@@ -17,7 +17,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
@@ -35,41 +35,41 @@ type desk struct {
 	t       *testing.T
 	store   store.Store
 	journal store.Journal
-	down    *hatch.Writer
+	down    *hostlink.Writer
 	hangUp  func() // closes the input of the command
 
 	// before is asked before an event is written; an answer of its own is given in the
 	// place of the usual one.
-	before func(d *desk, e event.Event) *hatch.Done
+	before func(d *desk, e event.Event) *hostlink.Done
 	// after is told when it is written, and before the engine knows.
 	after func(d *desk, e event.Event)
 
 	events []event.Event // written
 	shown  []event.Event
-	checks []hatch.Check
-	logs   []hatch.Log
-	end    *hatch.End
+	checks []hostlink.Check
+	logs   []hostlink.Log
+	end    *hostlink.End
 	asked  map[int64]bool // numbers of requests
 }
 
 func newDesk(t *testing.T) *desk { return &desk{t: t, store: memory.New()} }
 
 // document describes a job of the Expert lead, in a new workspace.
-func document(t *testing.T, config, cassette string) *hatch.Document {
+func document(t *testing.T, config, cassette string) *hostlink.Document {
 	t.Helper()
-	return &hatch.Document{
-		Protocol: hatch.Protocol,
+	return &hostlink.Document{
+		Protocol: hostlink.Protocol,
 		Version:  "test",
-		Config:   hatch.File{Path: "/home/user/project/perstack.toml", Data: []byte(config)},
-		Job:      hatch.Job{ID: "job1", RunID: "run1", Expert: "lead", Query: "go", MaxSteps: 20, Timeout: 60_000},
-		Thinker: hatch.Thinker{
+		Config:   hostlink.File{Path: "/home/user/project/perstack.toml", Data: []byte(config)},
+		Job:      hostlink.Job{ID: "job1", RunID: "run1", Expert: "lead", Query: "go", MaxSteps: 20, Timeout: 60_000},
+		Thinker: hostlink.Thinker{
 			Provider: "replay", Model: "cassette", Cassette: "/home/user/project/cassette.toml",
-			Files: []hatch.File{{Path: "/home/user/project/cassette.toml", Data: []byte(cassette)}},
+			Files: []hostlink.File{{Path: "/home/user/project/cassette.toml", Data: []byte(cassette)}},
 		},
-		Work: hatch.Work{Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}},
-		Confines: hatch.Confines{
+		Work: hostlink.Work{Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}},
+		Confines: hostlink.Confines{
 			Engine:  "http://perstack:token-of-the-engine@192.0.2.2:4000",
-			Gates:   map[string]string{hatch.GateName("lead", "@perstack/base"): "http://perstack:token-of-the-commands@192.0.2.2:4001"},
+			Gates:   map[string]string{hostlink.GateName("lead", "@perstack/base"): "http://perstack:token-of-the-commands@192.0.2.2:4001"},
 			Gateway: "192.0.2.1",
 			// Where the kernel has no cells, the rest is tested without them.
 			SharedCell: cell.Available() != nil,
@@ -83,7 +83,7 @@ func stands(context.Context, selftest.Spec) []selftest.Result {
 }
 
 // run runs the command with the desk as its host, and returns what it returned.
-func (d *desk) run(doc *hatch.Document, check func(context.Context, selftest.Spec) []selftest.Result) error {
+func (d *desk) run(doc *hostlink.Document, check func(context.Context, selftest.Spec) []selftest.Result) error {
 	d.t.Helper()
 	return d.serve(doc, func(input io.Reader, output io.Writer) error {
 		return Run(d.t.Context(), &Options{
@@ -96,7 +96,7 @@ func (d *desk) run(doc *hatch.Document, check func(context.Context, selftest.Spe
 
 // serve is the host of a command, wherever it runs. What is on record of the job goes
 // along.
-func (d *desk) serve(doc *hatch.Document, command func(io.Reader, io.Writer) error) error {
+func (d *desk) serve(doc *hostlink.Document, command func(io.Reader, io.Writer) error) error {
 	d.t.Helper()
 	var records [][]byte
 	for r, err := range d.store.Read(d.t.Context(), doc.Job.ID, 0) {
@@ -117,7 +117,7 @@ func (d *desk) serve(doc *hatch.Document, command func(io.Reader, io.Writer) err
 
 	input, toInput := io.Pipe()
 	fromOutput, output := io.Pipe()
-	d.down, d.hangUp = hatch.NewWriter(toInput), func() { toInput.Close() }
+	d.down, d.hangUp = hostlink.NewWriter(toInput), func() { toInput.Close() }
 	d.events, d.shown, d.checks, d.logs, d.end, d.asked = nil, nil, nil, nil, nil, map[int64]bool{}
 	ended := make(chan error, 1)
 	go func() {
@@ -128,7 +128,7 @@ func (d *desk) serve(doc *hatch.Document, command func(io.Reader, io.Writer) err
 	}()
 	// The document may be larger than what a pipe holds, and the command speaks first.
 	go func() {
-		err := d.down.Write(hatch.Down{Document: doc})
+		err := d.down.Write(hostlink.Down{Document: doc})
 		for _, line := range records {
 			if err == nil {
 				err = d.down.Raw(bytes.Clone(line))
@@ -143,7 +143,7 @@ func (d *desk) serve(doc *hatch.Document, command func(io.Reader, io.Writer) err
 // listen takes lines until the command ends.
 func (d *desk) listen(from io.Reader) {
 	d.t.Helper()
-	lines := hatch.NewReader(from)
+	lines := hostlink.NewReader(from)
 	for n := 0; ; n++ {
 		up, err := lines.Up()
 		if errors.Is(err, io.EOF) {
@@ -162,7 +162,7 @@ func (d *desk) listen(from io.Reader) {
 	}
 }
 
-func (d *desk) take(up hatch.Up) {
+func (d *desk) take(up hostlink.Up) {
 	switch {
 	case up.Check != nil:
 		if len(d.events) > 0 {
@@ -173,7 +173,7 @@ func (d *desk) take(up hatch.Up) {
 		d.answer(d.append(up.Append))
 	case up.Commit != 0:
 		d.next(up.Commit)
-		done := &hatch.Done{ID: up.Commit}
+		done := &hostlink.Done{ID: up.Commit}
 		if err := d.journal.Commit(d.t.Context()); err != nil {
 			done.Error = err.Error()
 		}
@@ -199,7 +199,7 @@ func (d *desk) next(id int64) {
 	d.asked[id] = true
 }
 
-func (d *desk) append(a *hatch.Append) *hatch.Done {
+func (d *desk) append(a *hostlink.Append) *hostlink.Done {
 	d.next(a.ID)
 	e, err := event.Unmarshal(a.Event)
 	if err != nil || !e.IsKept() {
@@ -219,11 +219,11 @@ func (d *desk) append(a *hatch.Append) *hatch.Done {
 	if d.after != nil {
 		d.after(d, e)
 	}
-	return &hatch.Done{ID: a.ID, Seq: r.Seq}
+	return &hostlink.Done{ID: a.ID, Seq: r.Seq}
 }
 
 // answer fails when the command is gone, which shows on the other side.
-func (d *desk) answer(done *hatch.Done) { _ = d.down.Write(hatch.Down{Done: done}) }
+func (d *desk) answer(done *hostlink.Done) { _ = d.down.Write(hostlink.Down{Done: done}) }
 
 // types lists the types of the events that were written.
 func (d *desk) types() (all []event.Type) {

@@ -21,12 +21,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/runtimes"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/model"
 )
 
 // Options are what the command works with. It has no flags: who starts it could be seen to
@@ -78,7 +83,7 @@ func Run(ctx context.Context, opts *Options) error {
 	conn, err := dial(ctx, opts.Host)
 	if err != nil {
 		// The host may still listen. If it does not, nobody does.
-		_ = hatch.NewWriter(opts.Host.Stdout).Write(hatch.Up{End: &hatch.End{Error: terminal.Clean(err.Error())}})
+		_ = hostlink.NewWriter(opts.Host.Stdout).Write(hostlink.Up{End: &hostlink.End{Error: terminal.Clean(err.Error())}})
 		return host.Exit(host.ExitFailure)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -93,7 +98,7 @@ func Run(ctx context.Context, opts *Options) error {
 	w := &work{opts: opts, host: opts.Host, conn: conn, document: conn.Document(), voice: &voice{send: conn.Send}}
 	done := make(chan struct{})
 	go w.voice.beat(done)
-	var end *hatch.End
+	var end *hostlink.End
 	go func() {
 		defer close(done)
 		end = w.do(ctx)
@@ -101,7 +106,7 @@ func Run(ctx context.Context, opts *Options) error {
 	select {
 	case <-done:
 	case <-conn.Gone():
-		cancel(hatch.ErrGone)
+		cancel(hostlink.ErrGone)
 		select {
 		case <-done:
 		case <-time.After(parting):
@@ -115,14 +120,14 @@ func Run(ctx context.Context, opts *Options) error {
 }
 
 // dial waits for the document, unless we are told to end.
-func dial(ctx context.Context, h *host.Host) (*hatch.Conn, error) {
+func dial(ctx context.Context, h *host.Host) (*hostlink.Conn, error) {
 	type outcome struct {
-		conn *hatch.Conn
+		conn *hostlink.Conn
 		err  error
 	}
 	came := make(chan outcome, 1)
 	go func() {
-		conn, err := hatch.Dial(h.Stdin, h.Stdout)
+		conn, err := hostlink.Dial(h.Stdin, h.Stdout)
 		came <- outcome{conn, err}
 	}()
 	select {
@@ -134,7 +139,7 @@ func dial(ctx context.Context, h *host.Host) (*hatch.Conn, error) {
 }
 
 // watch stops the engine when the host says so. The engine then saves, and ends by itself.
-func watch(ctx context.Context, conn *hatch.Conn, cancel context.CancelCauseFunc) {
+func watch(ctx context.Context, conn *hostlink.Conn, cancel context.CancelCauseFunc) {
 	select {
 	case stop := <-conn.Stopped():
 		cancel(cause(stop))
@@ -143,7 +148,7 @@ func watch(ctx context.Context, conn *hatch.Conn, cancel context.CancelCauseFunc
 }
 
 // cause is what the engine records as the reason.
-func cause(s hatch.Stop) error {
+func cause(s hostlink.Stop) error {
 	if l := s.Limit; l != nil {
 		return &engine.LimitError{Limit: l.Name, Used: l.Used, Max: l.Max}
 	}
@@ -157,14 +162,14 @@ func cause(s hatch.Stop) error {
 type work struct {
 	opts     *Options
 	host     *host.Host
-	conn     *hatch.Conn
-	document *hatch.Document
+	conn     *hostlink.Conn
+	document *hostlink.Document
 	voice    *voice
-	way      *url.URL // the engine's own way out
+	proxy    *url.URL // by which the program itself reaches out
 }
 
 // do does the work, and returns how it ended. A bug must not end it without a word.
-func (w *work) do(ctx context.Context) (end *hatch.End) {
+func (w *work) do(ctx context.Context) (end *hostlink.End) {
 	w.hideKnown()
 	defer func() {
 		if p := recover(); p != nil {
@@ -176,57 +181,109 @@ func (w *work) do(ctx context.Context) (end *hatch.End) {
 	if err != nil {
 		return w.failure(err)
 	}
-	end = &hatch.End{}
+	end = &hostlink.End{}
 	if l := result.Limit; l != nil {
-		end.Limit = &hatch.Limit{Name: l.Limit, Used: l.Used, Max: l.Max}
+		end.Limit = &hostlink.Limit{Name: l.Limit, Used: l.Used, Max: l.Max}
 	}
 	return end
 }
 
-// run checks the wall and runs the job.
+// run checks the isolation of the container and runs the job.
 func (w *work) run(ctx context.Context) (result engine.Result, err error) {
-	confines := w.document.Confines
-	if w.way, err = gateURL(confines.Engine, confines.Tokenless); err != nil {
+	d := w.document
+	if w.proxy, err = proxyURL(d.Secrets.Proxy, d.Addresses.Tokenless); err != nil {
 		return result, err
 	}
-	if confines.Tokenless && confines.SharedCell {
-		return result, errors.New("the gates of the proxy ask for no token, and nothing keeps skills from those of others; leave out --shared-cell, or proxy = \"squid\"")
+	if d.Addresses.Tokenless && d.Spec.Isolation.SharedSandbox {
+		return result, errors.New("the proxy asks for no token, and nothing keeps skills from using the hosts of others; leave out --shared-cell, or proxy = \"squid\"")
 	}
-	if err := w.checkWall(ctx); err != nil {
+	if err := w.checkIsolation(ctx); err != nil {
 		return result, err
 	}
-	runtime, job, err := w.prepare()
-	if err != nil {
+	d.Spec.SetHeaders(d.Secrets.Headers)
+	parts := engine.Parts{
+		Store:     w.conn.Store(),
+		Variables: func(name string) engine.Variable { return d.Secrets.Variables[name] },
+		Secrets:   &w.host.Secrets,
+		Environ:   w.environ(),
+		Log:       w.logger(),
+		Source:    w.host.Source,
+		Lean:      true,
+		Container: w.container(),
+		Done:      func(r engine.Result) { result = r },
+	}
+	if parts.Model, err = w.model(parts); err != nil {
 		return result, &engine.Error{Kind: engine.KindInput, Err: err} // nothing was started
 	}
 	w.host.Saves()
-	return runtime.Run(ctx, job, w.listener())
+	for e, err := range perstack.Run(ctx, d.Spec, parts) {
+		if err == nil {
+			err = w.show(e)
+		}
+		if err != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+// environ are the variables of commands. Where programs are, the image knows, unless the
+// host says it.
+func (w *work) environ() []string {
+	path := "PATH=" + w.host.Getenv("PATH")
+	return append([]string{path}, w.document.Addresses.Environ...) // the last of two counts
+}
+
+// model opens the model with what came along and nothing else.
+func (w *work) model(parts engine.Parts) (model.Model, error) {
+	parcel := &providers.Parcel{Variables: make(map[string]providers.Variable), Files: make(map[string][]byte)}
+	for name, v := range w.document.Secrets.Variables {
+		parcel.Variables[name] = providers.Variable(v)
+	}
+	for _, f := range w.document.Secrets.Files {
+		parcel.Files[f.Path] = f.Data
+	}
+	choice := parcel.Unpack(runtimes.Choice(w.document.Spec, parts))
+	choice.Proxy = w.proxy
+	return providers.OpenTeam(choice, w.document.Spec.Experts)
+}
+
+// show tells the host what is not recorded. What is, the host has written itself.
+func (w *work) show(e event.Event) error {
+	if e.IsKept() {
+		return nil
+	}
+	shown, err := event.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return w.voice.say(hostlink.Up{Show: shown})
 }
 
 // failure is the end of a job that could not be run, or whose end could not be recorded.
-func (w *work) failure(err error) *hatch.End {
-	end := &hatch.End{Error: cmp.Or(w.clean(err.Error()), "unknown error")}
+func (w *work) failure(err error) *hostlink.End {
+	end := &hostlink.End{Error: cmp.Or(w.clean(err.Error()), "unknown error")}
 	if known, ok := errors.AsType[*engine.Error](err); ok {
 		end.Kind = string(known.Kind)
 	}
 	return end
 }
 
-// checkWall makes the self-test and tells the host what was found. Where a wall is
-// missing, nothing runs.
-func (w *work) checkWall(ctx context.Context) error {
-	confines := w.document.Confines
+// checkIsolation makes the self-test and tells the host what was found. Where a check
+// fails, nothing runs.
+func (w *work) checkIsolation(ctx context.Context) error {
+	at, is := w.document.Addresses, w.document.Spec.Isolation
 	spec := selftest.Spec{
-		Proxy:        w.way,
-		Masked:       confines.Masked,
-		Work:         w.document.Work.Dir,
-		ReadOnlyWork: confines.ReadOnlyWork,
-		SharedCell:   confines.SharedCell,
-		Tokenless:    confines.Tokenless,
+		Proxy:        w.proxy,
+		Masked:       at.Hidden,
+		Work:         at.Workspace,
+		ReadOnlyWork: is.Container.ReadOnlyWorkspace,
+		SharedCell:   is.SharedSandbox,
+		Tokenless:    at.Tokenless,
 	}
-	if confines.Gateway != "" {
+	if at.Gateway != "" {
 		var err error
-		if spec.Gateway, err = netip.ParseAddr(confines.Gateway); err != nil {
+		if spec.Gateway, err = netip.ParseAddr(at.Gateway); err != nil {
 			return errors.New("the sandbox check failed: the address of the gateway cannot be read")
 		}
 	}
@@ -240,8 +297,8 @@ func (w *work) checkWall(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	for _, r := range results {
-		check := &hatch.Check{Name: r.Name, OK: r.OK, Detail: w.clean(r.Detail)}
-		if err := w.voice.say(hatch.Up{Check: check}); err != nil {
+		check := &hostlink.Check{Name: r.Name, OK: r.OK, Detail: w.clean(r.Detail)}
+		if err := w.voice.say(hostlink.Up{Check: check}); err != nil {
 			return err
 		}
 	}
@@ -251,12 +308,12 @@ func (w *work) checkWall(ctx context.Context) error {
 	return nil
 }
 
-// gateURL reads the address of a gate. The text of its errors does not repeat it: it
+// proxyURL reads the address of the proxy. The text of its errors does not repeat it: it
 // holds a token.
-func gateURL(address string, tokenless bool) (*url.URL, error) {
+func proxyURL(address string, tokenless bool) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" || u.Host == "" || (u.User == nil) != tokenless {
-		return nil, errors.New("the address of the engine's gate cannot be read")
+		return nil, errors.New("the address of the proxy cannot be read")
 	}
 	return u, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 )
 
@@ -40,7 +40,7 @@ text = "went on"
 )
 
 // succeed runs a job that ends as it should.
-func (d *desk) succeed(doc *hatch.Document) {
+func (d *desk) succeed(doc *hostlink.Document) {
 	d.t.Helper()
 	if err := d.run(doc, stands); err != nil {
 		d.t.Fatalf("%v: %+v", err, d.end)
@@ -51,7 +51,7 @@ func (d *desk) succeed(doc *hatch.Document) {
 }
 
 // fails runs a job that does not run, and returns what the host is told.
-func (d *desk) fails(doc *hatch.Document, check func(context.Context, selftest.Spec) []selftest.Result) hatch.End {
+func (d *desk) fails(doc *hostlink.Document, check func(context.Context, selftest.Spec) []selftest.Result) hostlink.End {
 	d.t.Helper()
 	if err := d.run(doc, check); host.ExitCode(err) != host.ExitFailure {
 		d.t.Errorf("error %v", err)
@@ -228,7 +228,7 @@ func during(do func(*desk)) func(*desk, event.Event) {
 // Told to stop, the engine ends what runs, records it, and says that this was its end.
 func TestStop(t *testing.T) {
 	d := newDesk(t)
-	d.after = during(func(d *desk) { d.down.Write(hatch.Down{Stop: &hatch.Stop{Reason: "received interrupt"}}) })
+	d.after = during(func(d *desk) { d.down.Write(hostlink.Down{Stop: &hostlink.Stop{Reason: "received interrupt"}}) })
 	d.succeed(document(t, alone, sleeps))
 	last := d.events[len(d.events)-1]
 	if stop, ok := last.Body.(event.StopRunByInterrupt); !ok || stop.Reason != "received interrupt" {
@@ -240,14 +240,14 @@ func TestStop(t *testing.T) {
 func TestStopByLimit(t *testing.T) {
 	d := newDesk(t)
 	d.after = during(func(d *desk) {
-		d.down.Write(hatch.Down{Stop: &hatch.Stop{Limit: &hatch.Limit{Name: event.LimitDuration, Used: 61, Max: 60}}})
+		d.down.Write(hostlink.Down{Stop: &hostlink.Stop{Limit: &hostlink.Limit{Name: event.LimitDuration, Used: 61, Max: 60}}})
 	})
 	d.succeed(document(t, alone, sleeps))
 	last := d.events[len(d.events)-1]
 	if stop, ok := last.Body.(event.StopRunByLimit); !ok || stop.Limit != event.LimitDuration {
 		t.Errorf("events %q, last %+v", d.types(), last.Body)
 	}
-	if l := d.end.Limit; l == nil || *l != (hatch.Limit{Name: event.LimitDuration, Used: 61, Max: 60}) {
+	if l := d.end.Limit; l == nil || *l != (hostlink.Limit{Name: event.LimitDuration, Used: 61, Max: 60}) {
 		t.Errorf("end %+v", d.end)
 	}
 }
@@ -311,10 +311,10 @@ func TestCommand(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	d := newDesk(t)
 	full := false
-	d.before = func(_ *desk, e event.Event) *hatch.Done {
+	d.before = func(_ *desk, e event.Event) *hostlink.Done {
 		full = full || e.Type() == "callTools"
 		if full && !e.IsTerminal() {
-			return &hatch.Done{Error: "no space left on device", Full: true}
+			return &hostlink.Done{Error: "no space left on device", Full: true}
 		}
 		return nil
 	}
@@ -333,7 +333,7 @@ func TestFullDisk(t *testing.T) {
 // An end that cannot be recorded is an error, and nothing is said to have worked.
 func TestBrokenDisk(t *testing.T) {
 	d := newDesk(t)
-	d.before = func(*desk, event.Event) *hatch.Done { return &hatch.Done{Error: "input/output error"} }
+	d.before = func(*desk, event.Event) *hostlink.Done { return &hostlink.Done{Error: "input/output error"} }
 	if end := d.fails(document(t, alone, says), stands); end.Kind != string(engine.KindStore) || !strings.Contains(end.Error, "input/output error") {
 		t.Errorf("end %+v", end)
 	}
@@ -343,21 +343,21 @@ func TestBrokenDisk(t *testing.T) {
 func TestBadDocument(t *testing.T) {
 	for _, c := range []struct {
 		name       string
-		change     func(*hatch.Document)
+		change     func(*hostlink.Document)
 		want, kind string
 	}{
-		{"another protocol", func(d *hatch.Document) { d.Protocol, d.Version = 99, "9.9.9" }, "version 99 of the protocol (perstack 9.9.9)", ""},
-		{"broken TOML", func(d *hatch.Document) { d.Config.Data = []byte("[experts.lead\n") }, "perstack.toml", "input"},
-		{"broken lockfile", func(d *hatch.Document) {
-			d.Lock = &hatch.File{Path: "/p/perstack.lock", Data: []byte("version = '1'\n")}
+		{"another protocol", func(d *hostlink.Document) { d.Protocol, d.Version = 99, "9.9.9" }, "version 99 of the protocol (perstack 9.9.9)", ""},
+		{"broken TOML", func(d *hostlink.Document) { d.Config.Data = []byte("[experts.lead\n") }, "perstack.toml", "input"},
+		{"broken lockfile", func(d *hostlink.Document) {
+			d.Lock = &hostlink.File{Path: "/p/perstack.lock", Data: []byte("version = '1'\n")}
 		}, "perstack.lock", "input"},
-		{"unknown expert", func(d *hatch.Document) { d.Job.Expert = "nobody" }, `expert "nobody" not found`, "input"},
-		{"no cassette", func(d *hatch.Document) { d.Thinker.Files = nil }, "cassette", "input"},
-		{"unknown provider", func(d *hatch.Document) { d.Thinker.Provider = "nobody" }, "nobody", "input"},
-		{"no gate", func(d *hatch.Document) { d.Confines.Engine = "" }, "gate", ""},
-		{"a gate without a token", func(d *hatch.Document) { d.Confines.Engine = "http://192.0.2.2:4000" }, "gate", ""},
-		{"no gateway", func(d *hatch.Document) { d.Confines.Gateway = "here" }, "the sandbox check failed", ""},
-		{"no workspace", func(d *hatch.Document) { d.Work.Dir = filepath.Join(d.Work.Dir, "absent") }, "absent", "input"},
+		{"unknown expert", func(d *hostlink.Document) { d.Job.Expert = "nobody" }, `expert "nobody" not found`, "input"},
+		{"no cassette", func(d *hostlink.Document) { d.Thinker.Files = nil }, "cassette", "input"},
+		{"unknown provider", func(d *hostlink.Document) { d.Thinker.Provider = "nobody" }, "nobody", "input"},
+		{"no gate", func(d *hostlink.Document) { d.Confines.Engine = "" }, "gate", ""},
+		{"a gate without a token", func(d *hostlink.Document) { d.Confines.Engine = "http://192.0.2.2:4000" }, "gate", ""},
+		{"no gateway", func(d *hostlink.Document) { d.Confines.Gateway = "here" }, "the sandbox check failed", ""},
+		{"no workspace", func(d *hostlink.Document) { d.Work.Dir = filepath.Join(d.Work.Dir, "absent") }, "absent", "input"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			doc := document(t, alone, says)
@@ -395,16 +395,16 @@ func TestWallIsMissing(t *testing.T) {
 // A self-test that a stop cut off found no holes: none are told of, only why it ended.
 func TestStopDuringSelfTest(t *testing.T) {
 	for name, c := range map[string]struct {
-		stop hatch.Stop
+		stop hostlink.Stop
 		want string
 	}{
-		"interrupt": {hatch.Stop{Reason: "received interrupt"}, "received interrupt"},
-		"limit":     {hatch.Stop{Limit: &hatch.Limit{Name: "maxDuration", Used: 2, Max: 1}}, "maxDuration"},
+		"interrupt": {hostlink.Stop{Reason: "received interrupt"}, "received interrupt"},
+		"limit":     {hostlink.Stop{Limit: &hostlink.Limit{Name: "maxDuration", Used: 2, Max: 1}}, "maxDuration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
 			end := d.fails(document(t, alone, says), func(ctx context.Context, _ selftest.Spec) []selftest.Result {
-				if err := d.down.Write(hatch.Down{Stop: &c.stop}); err != nil {
+				if err := d.down.Write(hostlink.Down{Stop: &c.stop}); err != nil {
 					t.Error(err)
 				}
 				<-ctx.Done()
@@ -441,7 +441,7 @@ func TestSignalsOfCommands(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		out := hatch.NewReader(stdout)
+		out := hostlink.NewReader(stdout)
 		if up, err := out.Up(); err != nil || up.Hello == nil {
 			t.Errorf("%v: %+v, %v", signal, up, err)
 		}
@@ -481,9 +481,9 @@ func TestPanic(t *testing.T) {
 // cleaned and not too long; and nothing after the end.
 func TestLog(t *testing.T) {
 	for _, verbose := range []bool{false, true} {
-		var lines []hatch.Up
-		w := &work{host: &host.Host{}, document: &hatch.Document{Verbose: verbose}}
-		w.voice = &voice{send: func(up hatch.Up) error {
+		var lines []hostlink.Up
+		w := &work{host: &host.Host{}, document: &hostlink.Document{Verbose: verbose}}
+		w.voice = &voice{send: func(up hostlink.Up) error {
 			lines = append(lines, up)
 			return nil
 		}}
@@ -492,12 +492,12 @@ func TestLog(t *testing.T) {
 		log.Debug("details")
 		log.Warn("it failed: sk-canary-0123456789", "error", errors.New("no\x1b[2J way"), slog.Group("in", "a", 1))
 		log.Error(strings.Repeat("x", 2*maxText))
-		if err := w.voice.end(&hatch.End{}); err != nil {
+		if err := w.voice.end(&hostlink.End{}); err != nil {
 			t.Fatal(err)
 		}
 		log.Error("too late")
 		if !verbose {
-			lines = slices.Insert(lines, 0, hatch.Up{})
+			lines = slices.Insert(lines, 0, hostlink.Up{})
 		}
 		if len(lines) != 4 || lines[3].End == nil || verbose && lines[0].Log.Level != "DEBUG" {
 			t.Fatalf("verbose %v: %+v", verbose, lines)

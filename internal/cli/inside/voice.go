@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 )
 
 // A voice says what is not asked of the host. The end is the last line, and whoever has
@@ -12,10 +12,10 @@ import (
 type voice struct {
 	mu   sync.Mutex
 	over bool
-	send func(hatch.Up) error
+	send func(hostlink.Up) error
 }
 
-func (v *voice) say(up hatch.Up) error {
+func (v *voice) say(up hostlink.Up) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.over {
@@ -24,11 +24,11 @@ func (v *voice) say(up hatch.Up) error {
 	return v.send(up)
 }
 
-func (v *voice) end(e *hatch.End) error {
+func (v *voice) end(e *hostlink.End) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.over = true
-	return v.send(hatch.Up{End: e})
+	return v.send(hostlink.Up{End: e})
 }
 
 // pulse is how often the host hears that we live.
@@ -41,7 +41,7 @@ func (v *voice) beat(done <-chan struct{}) {
 	for {
 		select {
 		case <-tick.C:
-			if v.say(hatch.Up{Alive: true}) != nil {
+			if v.say(hostlink.Up{Alive: true}) != nil {
 				return // the job finds out by itself
 			}
 		case <-done:

@@ -20,7 +20,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/testkit/engine"
 )
 
@@ -178,7 +178,7 @@ text = "done"
 `
 
 // document describes a job for the container.
-func (s *site) document() *hatch.Document {
+func (s *site) document() *hostlink.Document {
 	d := document(s.t, alone, works)
 	d.Work.Dir, d.Work.Env = "/workspace", []string{"PATH=/"}
 	d.Confines.Engine = "http://perstack:token-of-the-engine@" + s.proxy + ":4000"
@@ -200,7 +200,7 @@ func TestContainer(t *testing.T) {
 type change struct {
 	host     *container.HostConfig
 	config   *container.Config
-	document *hatch.Document
+	document *hostlink.Document
 }
 
 // withoutLandlock has a filter say of the system calls of cells what an old kernel says.
@@ -278,7 +278,7 @@ func networkWithIPv6(t *testing.T, image string) {
 }
 
 // judge runs a job in a container, and checks which wall is said to be missing.
-func (s *site) judge(o client.ContainerCreateOptions, doc *hatch.Document, missing string, others bool) {
+func (s *site) judge(o client.ContainerCreateOptions, doc *hostlink.Document, missing string, others bool) {
 	t := s.t
 	t.Helper()
 	id := s.create(o)

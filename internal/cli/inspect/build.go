@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/job"
 )
 
 // newCard puts the card of e together. Flag is the --config that the command was called
@@ -20,7 +21,7 @@ import (
 func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Card {
 	b := &builder{config: c, env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
-		Runtime:  cmp.Or(c.Runtime, expert.DefaultRuntime),
+		Runtime:  cmp.Or(c.Runtime, job.Local),
 		Docker:   walls(c),
 		Limits:   limits(c),
 		Prices:   prices(c),

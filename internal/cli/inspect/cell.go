@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A Cell is what the processes of a skill are locked into, each skill of each Expert into
@@ -77,7 +78,7 @@ func (b *builder) findImages(closure []*expert.Expert) {
 	if b.card.Docker == nil {
 		return
 	}
-	if d := b.config.Docker; d.Proxy == expert.ProxySquid {
+	if d := b.config.Docker; d.Proxy == job.ProxySquid {
 		b.find(Finding{Severity: warning, Message: "a program of the image " + d.SquidImage + " decides what leaves the container, whatever the lists say", Hint: "a run wants --proxy squid from you; --proxy builtin is without it"})
 	}
 	for _, name := range b.config.ImagesOf(closure) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Walls are what stands around a run with the runtime docker: as the file says, or the
@@ -45,10 +45,10 @@ type Image struct {
 
 // walls returns those of the file; nil where another runtime is in use.
 func walls(c *manifest.Config) *Walls {
-	if c.Runtime != expert.DockerRuntime {
+	if c.Runtime != job.Docker {
 		return nil
 	}
-	d := c.Docker.Or(expert.DefaultDocker())
+	d := c.Docker.Or(job.DefaultContainer())
 	return &Walls{
 		Memory: d.Memory, MemoryReservation: d.MemoryReservation, CPUs: d.CPUs, PIDs: d.PIDs, TmpSize: d.TmpSize, CacheSize: d.CacheSize,
 		BaseImage: d.BaseImage, NodeImage: d.NodeImage, PythonImage: d.PythonImage, SquidImage: d.SquidImage, Mirrors: d.Mirrors, Offline: d.Offline, Proxy: d.Proxy,
@@ -87,7 +87,7 @@ func (w *Walls) line() string {
 	} else if len(w.Mirrors) > 0 {
 		words = append(words, prefixed("images by ", w.Mirrors))
 	}
-	if w.Proxy == expert.ProxySquid {
+	if w.Proxy == job.ProxySquid {
 		words = append(words, "out by Squid")
 	}
 	if w.Network != "" {

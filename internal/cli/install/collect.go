@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
@@ -25,7 +25,7 @@ const atOnce = 4
 // collect asks the servers of the plan what they offer. One that fails does not keep the
 // others from being asked, so that the user reads about all that fail.
 func (p *project) collect(ctx context.Context, plan *plan) (err error) {
-	around, end, err := p.surroundings(plan)
+	site, end, err := p.site(plan)
 	if err != nil {
 		return err
 	}
@@ -50,45 +50,46 @@ func (p *project) collect(ctx context.Context, plan *plan) (err error) {
 				errs[i] = ctx.Err()
 				return
 			}
-			errs[i] = p.ask(ctx, s, around)
+			errs[i] = p.ask(ctx, s, site)
 		})
 	}
 	group.Wait()
 	return errors.Join(errs...)
 }
 
-// surroundings are what servers run in: the working directory, as with perstack run.
-func (p *project) surroundings(plan *plan) (skills.Surroundings, func() error, error) {
+// site is where servers run: in the working directory, as with perstack run.
+func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
 	h := p.opts.Host
 	files, err := workspace.Open(h.Dir, workspace.Options{ReadOnly: host.FileRules(p.config)})
 	if err != nil {
-		return skills.Surroundings{}, nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+		return nil, nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
 	cells, remove, err := p.cells(plan, files.Path())
 	if err != nil {
-		return skills.Surroundings{}, nil, errors.Join(err, files.Close())
+		return nil, nil, errors.Join(err, files.Close())
 	}
 	commands := sandbox.NewSupervisor()
-	around := skills.Surroundings{
+	site := &skills.Site{
+		Parts: engine.Parts{
+			Environ:   h.Environ,
+			Variables: func(name string) engine.Variable { return engine.Variable{Value: p.env.Get(name)} },
+			Secrets:   &h.Secrets,
+			Source:    h.Source,
+			Log:       h.Logger(false),
+		},
 		Workspace: files,
 		Commands:  commands,
 		Packages:  &packages.Store{Dir: h.CachePath(), Commands: commands, Environ: h.Environ, Fresh: p.opts.Update},
-		Environ:   h.Environ,
-		Env:       p.env.Get,
 		Cells:     cells,
-		Redact:    h.Secrets.Redact,
-		Hide:      h.Secrets.Add,
-		Now:       func() time.Time { return h.Source.Now() },
-		Log:       h.Logger(false),
 	}
-	return around, func() error { return errors.Join(commands.Close(), remove(), files.Close()) }, nil
+	return site, func() error { return errors.Join(commands.Close(), remove(), files.Close()) }, nil
 }
 
 // ask finds out what one server offers.
-func (p *project) ask(ctx context.Context, s *server, around skills.Surroundings) error {
+func (p *project) ask(ctx context.Context, s *server, site *skills.Site) error {
 	discover := p.opts.Discover
 	if discover == nil {
-		discover = skills.Discover
+		discover = site.Discover
 	}
 	// What comes from a server, or from its package manager, is marked, line by line: it
 	// must not be able to say what perstack would say.
@@ -97,15 +98,20 @@ func (p *project) ask(ctx context.Context, s *server, around skills.Surroundings
 			p.say("    | %s: %s", s.users[0], strings.TrimSpace(line))
 		}
 	}
-	around.Report = func(b event.Body) {
-		if starting, ok := b.(event.SkillStarting); ok && s.skill.Endpoint == "" {
-			p.say("  %s: starting %s", s.users[0], host.ShellJoin(append([]string{starting.Command}, starting.Args...)...))
+	report := func(b event.Body) {
+		switch b := b.(type) {
+		case event.SkillStarting:
+			if s.skill.Endpoint == "" {
+				p.say("  %s: starting %s", s.users[0], host.ShellJoin(append([]string{b.Command}, b.Args...)...))
+			}
+		case event.SkillStderr:
+			quote(b.Message)
 		}
 	}
 	if s.skill.Endpoint != "" {
 		p.say("  %s: connecting to %s", s.users[0], host.Behind(s.skill))
 	}
-	found, err := discover(ctx, s.skill, nil, around, quote)
+	found, err := discover(ctx, s.skill, nil, report)
 	if err == nil {
 		err = p.refuseSecrets(found)
 	}

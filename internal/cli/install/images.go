@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A pinner says by their content which images containers will stand on: a name can mean
@@ -25,7 +25,7 @@ type pinner struct {
 // content itself needs nothing.
 func (p *project) pinner(ctx context.Context, old *lockfile.Lock) (*pinner, error) {
 	by := &pinner{ask: p.opts.Pin, close: func() error { return nil }}
-	if p.config.Runtime != expert.DockerRuntime {
+	if p.config.Runtime != job.Docker {
 		return by, nil
 	}
 	for _, name := range p.config.Images() {

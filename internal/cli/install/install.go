@@ -14,18 +14,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
-	"github.com/perstack-go/perstack/internal/skills"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Options are what the command works with.
 type Options struct {
 	Host *host.Host
 	// Discover asks a skill what it offers; nil means [skills.Discover].
-	Discover func(ctx context.Context, s *expert.Skill, pinned *lockfile.Package, around skills.Surroundings, note func(string)) (*lockfile.Skill, error)
+	Discover func(ctx context.Context, s *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error)
 	// Pin says which image a name stands for; nil asks the container engine.
 	Pin func(ctx context.Context, name string, from docker.Sources) (string, error)
 
@@ -90,8 +91,8 @@ stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
-			if r := opts.Runtime; r != "" && r != expert.DefaultRuntime && r != expert.DockerRuntime {
-				return host.Usagef("--runtime is %s or %s, not %q", expert.DefaultRuntime, expert.DockerRuntime, r)
+			if r := opts.Runtime; r != "" && r != job.Local && r != job.Docker {
+				return host.Usagef("--runtime is %s or %s, not %q", job.Local, job.Docker, r)
 			}
 			if opts.Update && opts.Check {
 				return host.Usagef("--update and --check exclude each other; give one")
@@ -109,7 +110,7 @@ stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
 	flags.BoolVar(&opts.Update, "update", false, "ask all skills anew and take newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
 	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in a cell of its own")
-	runtimes := cobra.FixedCompletions([]string{expert.DefaultRuntime, expert.DockerRuntime}, cobra.ShellCompDirectiveNoFileComp)
+	runtimes := cobra.FixedCompletions([]string{job.Local, job.Docker}, cobra.ShellCompDirectiveNoFileComp)
 	if err := errors.Join(cmd.MarkFlagFilename("config", "toml"), cmd.RegisterFlagCompletionFunc("runtime", runtimes)); err != nil {
 		panic(err) // the flags stand above
 	}

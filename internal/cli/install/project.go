@@ -9,12 +9,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A project is the file that is installed, with the environment of its skills.
@@ -34,7 +34,7 @@ func load(opts *Options) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &project{opts: opts, config: config, docker: opts.Runtime == expert.DockerRuntime && config.Runtime != expert.DockerRuntime}
+	p := &project{opts: opts, config: config, docker: opts.Runtime == job.Docker && config.Runtime != job.Docker}
 	config.Runtime = cmp.Or(opts.Runtime, config.Runtime)
 	if opts.Check {
 		return p, nil // no skill is started, so none needs a variable

@@ -7,6 +7,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/job"
 )
 
 // noteMissing names the delegates that nobody can pin: those that the file does not have.
@@ -25,7 +26,7 @@ func (p *project) noteMissing() {
 func (p *project) tellWalls(plan *plan) {
 	starts := slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && s.skill.Type == expert.StdioSkill })
 	switch {
-	case !starts || p.config.Runtime != expert.DockerRuntime:
+	case !starts || p.config.Runtime != job.Docker:
 	case p.opts.Sandbox:
 		p.warn("skills are started on this machine, in cells and without the other walls of runtime docker, to see which tools they offer")
 	default:

@@ -142,7 +142,7 @@ func (h *runHead) print(p *printer) {
 	if h.version != "" {
 		p.field("Perstack", h.version)
 	}
-	h.printWalls(p)
+	h.printIsolation(p)
 	p.field("Started", timestamp(h.started)+" UTC")
 	if h.delegatedBy != nil {
 		p.field("Delegated by", h.delegatedBy.Expert.Key+", run "+h.delegatedBy.RunID)

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -35,7 +37,7 @@ type runHead struct {
 	expert      event.ExpertRef
 	model       string // with its provider
 	version     string // of perstack
-	walls       []string
+	isolation   []string
 	started     int64
 	origin      *event.Origin
 	branches    bool // it went another way than the job was on
@@ -111,8 +113,11 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 // other walls. A delegate that goes on from a checkpoint of another Run is part of a branch.
 func (h *runHead) learn(e event.Event, newest engine.Point) {
 	b, ok := e.Body.(event.StartRun)
-	if ok {
-		h.around(b)
+	if ok && len(b.Spec) > 0 {
+		if spec, err := job.ParseRecorded(b.Spec); err == nil {
+			h.isolated(spec)
+			h.version = cmp.Or(h.version, spec.Version)
+		}
 	}
 	if !ok || h.expert.Key != "" {
 		return
@@ -121,7 +126,7 @@ func (h *runHead) learn(e event.Event, newest engine.Point) {
 	if h.expert.Key == "" {
 		h.expert.Key = e.ExpertKey
 	}
-	h.model, h.version = modelName(b), b.RuntimeVersion
+	h.model = modelName(b)
 	h.origin, h.delegatedBy = b.From, b.DelegatedBy
 	h.branches = branches(b, newest) || b.DelegatedBy != nil
 }

@@ -10,9 +10,9 @@ import (
 
 func TestWalls(t *testing.T) {
 	for want, b := range map[string]event.StartRun{
-		noWalls:                             {Runtime: "local"},
-		"a cell for each skill (--sandbox)": {Runtime: "local", Walls: &event.Walls{Sandbox: true}},
-		"docker, a cell for each skill":     {Runtime: "docker"},
+		notIsolated:                                              {Runtime: "local"},
+		"a cell for each skill (--sandbox)":                      {Runtime: "local", Walls: &event.Walls{Sandbox: true}},
+		"docker, a cell for each skill":                          {Runtime: "docker"},
 		"docker, one shared cell for all skills (--shared-cell)": {Runtime: "docker", Walls: &event.Walls{SharedCell: true}},
 		"docker, a cell for each skill, out by squid, workspace read-only, on the image tools:1, commands get A B": {
 			Runtime: "docker", Walls: &event.Walls{Proxy: "squid", ReadOnlyWorkspace: true, BaseImage: "tools:1", Env: []string{"A", "B"}}},

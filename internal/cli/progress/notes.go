@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 )
 
 // notes returns the rows of events that are no activity: the start of the job, what
@@ -62,11 +63,14 @@ func (p *Printer) start(e event.Event, b event.InitializeRuntime) []row {
 // cells says once that the built-in runtime keeps cells: they are asked for by a flag, and
 // what they refuse looks like a fault of the program that is refused.
 func (p *Printer) cells(e event.Event, b event.StartRun) []row {
-	if b.Walls == nil || !b.Walls.Sandbox || p.celled == e.JobID {
+	if len(b.Spec) == 0 || p.celled == e.JobID {
+		return nil
+	}
+	if spec, err := job.ParseRecorded(b.Spec); err != nil || !spec.Isolation.Sandbox {
 		return nil
 	}
 	p.celled = e.JobID
-	return note(cyan, "Sandbox", "skills and commands run in cells, each skill in its own", "")
+	return note(cyan, "Sandbox", "skills and commands run in a sandbox, each skill in its own", "")
 }
 
 func (p *Printer) verbose(e event.Event) []row {

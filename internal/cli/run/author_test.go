@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A job keeps who thinks for it, unless a flag or the file says otherwise; then the user
@@ -97,7 +98,7 @@ func TestKeepWalls(t *testing.T) {
 	all := event.Walls{ReadOnlyWorkspace: true, BaseImage: "tools:1", Env: []string{"A", "B"}}
 	for name, c := range map[string]struct {
 		flags     string
-		file      expert.Docker
+		file      job.Container
 		had       event.Walls
 		want      event.Walls // in the end; what is recorded for the next time
 		told, err string
@@ -107,9 +108,9 @@ func TestKeepWalls(t *testing.T) {
 		"one":                  {had: event.Walls{ReadOnlyWorkspace: true}, want: event.Walls{ReadOnlyWorkspace: true}, told: "a read-only workspace"},
 		"flags":                {flags: "--base-image other:1 --read-only-workspace --env A", had: had, want: event.Walls{ReadOnlyWorkspace: true, BaseImage: "other:1", Env: []string{"A"}}},
 		"some flags":           {flags: "--env A --env A", had: had, want: event.Walls{ReadOnlyWorkspace: true, BaseImage: "tools:1", Env: []string{"A"}}, told: "the base image tools:1 and a read-only workspace"},
-		"file":                 {file: expert.Docker{BaseImage: "file:1", ReadOnlyWorkspace: true}, had: had, want: event.Walls{ReadOnlyWorkspace: true, BaseImage: "file:1", Env: []string{"A", "B"}}, told: "A and B"},
+		"file":                 {file: job.Container{BaseImage: "file:1", ReadOnlyWorkspace: true}, had: had, want: event.Walls{ReadOnlyWorkspace: true, BaseImage: "file:1", Env: []string{"A", "B"}}, told: "A and B"},
 		"writable again":       {flags: "--read-only-workspace=false", had: had, want: event.Walls{BaseImage: "tools:1", Env: []string{"A", "B"}}, told: "the base image tools:1, A and B"},
-		"the file does not":    {flags: "--read-only-workspace=false", file: expert.Docker{ReadOnlyWorkspace: true}, had: event.Walls{ReadOnlyWorkspace: true}, want: event.Walls{ReadOnlyWorkspace: true}},
+		"the file does not":    {flags: "--read-only-workspace=false", file: job.Container{ReadOnlyWorkspace: true}, had: event.Walls{ReadOnlyWorkspace: true}, want: event.Walls{ReadOnlyWorkspace: true}},
 		"chosen now":           {flags: "--read-only-workspace --env B", want: event.Walls{ReadOnlyWorkspace: true, Env: []string{"B"}}},
 		"the wall is gone":     {flags: "--runtime local", had: had},
 		"gone meanwhile":       {had: event.Walls{Env: []string{"A", "GONE"}}, err: "not set in the environment, or empty: GONE"},

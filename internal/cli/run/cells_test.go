@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/job"
 )
 
 const celled = `
@@ -33,7 +33,7 @@ func cellSetup(t *testing.T, text string, o *Options) (*setup, *strings.Builder)
 	}
 	told := &strings.Builder{}
 	o.Host = &host.Host{Command: "perstack", Stderr: told}
-	s := &setup{opts: o, config: c, runtime: expert.DefaultRuntime}
+	s := &setup{opts: o, config: c, runtime: job.Local}
 	if o.Runtime != "" {
 		s.runtime = o.Runtime
 	}
@@ -161,7 +161,7 @@ func TestCellFlags(t *testing.T) {
 		"--offline goes with --runtime docker, not local":     {Offline: true},
 		"which always has cells":                              {Sandbox: true, Runtime: "docker"},
 	} {
-		runtime := expert.DefaultRuntime
+		runtime := job.Local
 		if o.Runtime != "" {
 			runtime = o.Runtime
 		}

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
 )
@@ -34,15 +34,15 @@ func (o *Options) check() error {
 	default:
 		return host.Usagef("--events %q is unknown; use full or lean", o.Events)
 	}
-	switch o.Runtime {
-	case "", expert.DefaultRuntime, expert.DockerRuntime:
+	switch o.Flags.Runtime {
+	case "", job.Local, job.Docker:
 	case "perstack": // its older name
-		o.Runtime = expert.DefaultRuntime
+		o.Flags.Runtime = job.Local
 	default:
-		return host.Usagef("--runtime %q cannot be used; use local or docker", o.Runtime)
+		return host.Usagef("--runtime %q cannot be used; use local or docker", o.Flags.Runtime)
 	}
-	if o.BaseImage != "" {
-		if message, hint := manifest.ImageReference(o.BaseImage); message != "" {
+	if image := o.Flags.Isolation.Container.BaseImage; image != "" {
+		if message, hint := manifest.ImageReference(image); message != "" {
 			return host.Usagef("--base-image: %s; %s", message, hint)
 		}
 	}
@@ -72,27 +72,31 @@ func (o *Options) check() error {
 	return nil
 }
 
-// checkRuntime refuses flags that do not go with the runtime in use, and variables that
-// commands may not have, before the engine is asked for anything.
-func (o *Options) checkRuntime(runtime, provider string) error {
-	if runtime != expert.DockerRuntime {
+// checkFlags refuses flags that do not go with the runtime in use, and variables that
+// commands cannot have, before the daemon is asked for anything.
+func (pl *plan) checkFlags() error {
+	runtime, is := pl.spec.Runtime, pl.opts.Flags.Isolation
+	if runtime != job.Docker {
 		for _, flag := range []struct {
 			name  string
 			given bool
-		}{{"--env", len(o.Env) > 0}, {"--base-image", o.BaseImage != ""}, {"--read-only-workspace", o.ReadOnlyWorkspace}, {"--offline", o.Offline}, {"--shared-cell", o.SharedCell}, {"--proxy", o.Proxy != ""}} {
+		}{
+			{"--env", len(is.Env) > 0}, {"--base-image", is.Container.BaseImage != ""}, {"--read-only-workspace", is.Container.ReadOnlyWorkspace},
+			{"--offline", is.Container.Offline}, {"--shared-cell", is.SharedSandbox}, {"--proxy", is.Container.Proxy != ""},
+		} {
 			if flag.given {
 				return host.Usagef("%s goes with --runtime docker, not %s", flag.name, runtime)
 			}
 		}
 		return nil
 	}
-	if o.Proxy != "" && o.Proxy != expert.ProxyBuiltin && o.Proxy != expert.ProxySquid {
-		return host.Usagef("--proxy must be %s or %s, not %q", expert.ProxyBuiltin, expert.ProxySquid, o.Proxy)
+	if p := is.Container.Proxy; p != "" && p != job.ProxyBuiltin && p != job.ProxySquid {
+		return host.Usagef("--proxy must be %s or %s, not %q", job.ProxyBuiltin, job.ProxySquid, p)
 	}
-	if o.Sandbox {
-		return host.Usagef("--sandbox is needless with runtime docker, which always has cells; leave it out")
+	if is.Sandbox {
+		return host.Usagef("--sandbox is not needed with runtime docker, where every skill has a sandbox; leave it out")
 	}
-	return o.checkHanded(o.Env, provider)
+	return pl.opts.checkHanded(is.Env, pl.spec.Provider)
 }
 
 // checkHanded refuses variables that commands may not have, or that are not there. What

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -22,7 +22,7 @@ func (o *Options) completeExpert(_ *cobra.Command, args []string, _ string) ([]c
 // completeModel offers the models of the provider that the flag before it names, or the
 // file.
 func (o *Options) completeModel(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return complete.Models(o.Host, o.Config, o.Provider)
+	return complete.Models(o.Host, o.Config, o.Flags.Provider)
 }
 
 func (o *Options) completeJob(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -52,8 +52,8 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 		"output":   {outputJSON, outputText, outputProgress},
 		"events":   {eventsFull, eventsLean},
 		"provider": model.Providers(),
-		"runtime":  {expert.DefaultRuntime, expert.DockerRuntime},
-		"proxy":    {expert.ProxyBuiltin, expert.ProxySquid},
+		"runtime":  {job.Local, job.Docker},
+		"proxy":    {job.ProxyBuiltin, job.ProxySquid},
 
 		"reasoning-budget": {"none", "minimal", "low", "medium", "high"},
 	}
@@ -61,8 +61,9 @@ func registerCompletions(cmd *cobra.Command, o *Options) {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
 	}
 	// A number, or the name of an image, has nothing to offer, and files least of all.
-	for _, flag := range []string{"max-steps", "max-tokens", "max-cost", "max-duration", "max-depth", "max-parallel", "max-retries", "timeout", "max-workspace-bytes", "base-image"} {
-		must(cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions))
+	must(cmd.RegisterFlagCompletionFunc("base-image", cobra.NoFileCompletions))
+	for _, l := range job.AllLimits() {
+		must(cmd.RegisterFlagCompletionFunc(l.Flag, cobra.NoFileCompletions))
 	}
 	must(cmd.RegisterFlagCompletionFunc("model", o.completeModel))
 	must(cmd.RegisterFlagCompletionFunc("env", o.completeEnv))

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/job"
 )
 
 // again is the command that goes on with a job, ready to be pasted into a shell: it
@@ -20,39 +21,37 @@ func (o *Options) again(jobID string, args ...string) string {
 	add("--config", o.Config)
 	add("--workspace", o.Workspace)
 	add("--storage", o.Storage)
-	add("--provider", o.Provider)
-	add("--model", o.Model)
-	add("--reasoning-budget", o.Reasoning)
-	add("--cassette", o.Cassette)
-	// Without these a job that ran behind a wall would go on without one.
-	add("--runtime", o.Runtime)
-	if o.ReadOnlyWorkspace {
+	f, is := &o.Flags, &o.Flags.Isolation
+	if o.MoveWorkspace {
+		words = append(words, "--move-workspace")
+	}
+	add("--provider", f.Provider)
+	add("--model", f.Model)
+	add("--reasoning-budget", f.Reasoning.String())
+	add("--cassette", f.Setting.Cassette)
+	// Without these a job that ran in a container would go on without one.
+	add("--runtime", f.Runtime)
+	if is.Container.ReadOnlyWorkspace {
 		words = append(words, "--read-only-workspace")
 	}
-	if o.Sandbox {
+	if is.Sandbox {
 		words = append(words, "--sandbox")
 	}
-	if o.Offline {
+	if is.Container.Offline {
 		words = append(words, "--offline")
 	}
-	// --shared-cell is left out: nobody should take a wall down by pasting a line.
-	for _, name := range o.Env {
+	// --shared-cell is left out: isolation must not be lowered by pasting a line.
+	for _, name := range is.Env {
 		add("--env", name)
 	}
-	add("--base-image", o.BaseImage)
-	add("--proxy", o.Proxy)
+	add("--base-image", is.Container.BaseImage)
+	add("--proxy", is.Container.Proxy)
 	for _, path := range o.EnvPath {
 		add("--env-path", path)
 	}
-	add("--max-steps", (&count[int]{to: &o.Limits.MaxSteps}).String())
-	add("--max-tokens", (&count[int64]{to: &o.Limits.MaxTokens}).String())
-	add("--max-cost", (*dollars)(&o.Limits.MaxCost).String())
-	add("--max-duration", (*span)(&o.Limits.MaxDuration).String())
-	add("--max-depth", (&count[int]{to: &o.MaxDepth}).String())
-	add("--max-parallel", (&count[int]{to: &o.MaxParallel}).String())
-	add("--max-retries", (&optionalInt{value: o.MaxRetries}).String())
-	add("--timeout", (&optionalInt{value: o.TimeoutMS}).String())
-	add("--max-workspace-bytes", o.MaxWorkspaceBytes.String())
+	for _, l := range job.AllLimits() {
+		add("--"+l.Flag, (&limitFlag{l, &f.Limits}).String())
+	}
 	return o.Host.Command + " " + host.ShellJoin(words...)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/job"
 )
 
 // limited says in words which limit ended the job, what was used of it, and how to go on
@@ -29,7 +30,7 @@ func (o *output) limited(r engine.Result) error {
 	}
 	switch l.Limit {
 	case event.LimitWorkspace:
-		return o.opts.tooLarge(r.JobID, l)
+		return o.tooLarge(r.JobID, l)
 	case event.LimitTokens:
 		return o.tokens(r, l)
 	case event.LimitCost:
@@ -41,7 +42,7 @@ func (o *output) limited(r engine.Result) error {
 			int64(l.Max), o.opts.tellHint(r.JobID, o.expert.Key))
 	case event.LimitDepth:
 		more := *o.opts
-		more.MaxDepth = min(int(2*l.Max), expert.MostDepth)
+		more.Flags.Limits.MaxDepth = min(int(2*l.Max), expert.MostDepth)
 		return fmt.Errorf("stopped: %d Experts delegated to one another in a row, and that is all that is allowed (maxDepth); go on with: %s",
 			int64(l.Max), more.again(r.JobID))
 	}
@@ -49,47 +50,47 @@ func (o *output) limited(r engine.Result) error {
 }
 
 func (o *output) steps(r engine.Result) error {
-	if own := o.expert.MaxSteps; own > 0 && r.TotalSteps < o.limits.MaxSteps {
+	if own := o.expert.MaxSteps; own > 0 && r.TotalSteps < o.plan.spec.Limits.MaxSteps {
 		return o.raise(r.JobID, "maxSteps", fmt.Sprintf("expert %s used up its steps (maxSteps = %d)", o.expert.Key, own))
 	}
 	more := *o.opts
-	more.Limits.MaxSteps = 2 * min(max(r.TotalSteps, o.limits.MaxSteps), math.MaxInt32/2)
+	more.Flags.Limits.MaxSteps = 2 * min(max(r.TotalSteps, o.plan.spec.Limits.MaxSteps), math.MaxInt32/2)
 	return fmt.Errorf("stopped: the job used up its steps; go on with: %s", more.again(r.JobID))
 }
 
 func (o *output) tokens(r engine.Result, l *engine.LimitError) error {
 	used, allowed := int64(l.Used), int64(l.Max)
 	said := fmt.Sprintf("%d of %d tokens are used, and the next answer would need more than the rest", used, allowed)
-	if own := o.expert.MaxTokens; own == allowed && own != o.limits.MaxTokens {
+	if own := o.expert.MaxTokens; own == allowed && own != o.plan.spec.Limits.MaxTokens {
 		return o.raise(r.JobID, "maxTokens", said)
 	}
 	more := *o.opts
-	more.Limits.MaxTokens = min(2*max(used, allowed), expert.MostTokens)
+	more.Flags.Limits.MaxTokens = min(2*max(used, allowed), expert.MostTokens)
 	return fmt.Errorf("stopped: %s; go on with: %s", said, more.again(r.JobID))
 }
 
 func (o *output) cost(r engine.Result, l *engine.LimitError) error {
 	used, allowed := l.Used, l.Max
 	said := fmt.Sprintf("$%s of $%s are used, and the next answer could cost more than the rest", money(used), money(allowed))
-	if own := o.expert.MaxCost; own == allowed && own != o.limits.MaxCost {
+	if own := o.expert.MaxCost; own == allowed && own != o.plan.spec.Limits.MaxCost {
 		return o.raise(r.JobID, "maxCost", said)
 	}
 	more := *o.opts
-	more.Limits.MaxCost = min(tidy(2*max(used, allowed)), expert.MostCost)
+	more.Flags.Limits.MaxCost = min(tidy(2*max(used, allowed)), expert.MostCost)
 	return fmt.Errorf("stopped: %s; go on with: %s", said, more.again(r.JobID))
 }
 
 // duration repeats the same limit: it counts anew in every run.
 func (o *output) duration(r engine.Result) error {
 	const flag = "--max-duration"
-	allowed, says, raises := o.limits.MaxDuration, flag, flag
-	switch own := o.expert.MaxDuration; {
+	allowed, says, raises := o.plan.spec.Limits.MaxDuration, flag, flag
+	own := o.expert.MaxDuration
+	switch from := o.plan.resolved.From("maxDuration"); {
 	case own > 0 && (allowed == 0 || own < allowed):
 		allowed, says, raises = own, "maxDuration of expert "+o.expert.Key, "perstack.toml"
-	case o.opts.Limits.MaxDuration > 0:
-	case o.file.MaxDuration > 0:
+	case from == job.File:
 		says = "maxDuration"
-	default:
+	case from == job.Record:
 		says = flag + " of the run before"
 	}
 	if l := r.Limit; l != nil && l.Max > 0 && l.Max != allowed.Seconds() { // nobody else has another
@@ -127,4 +128,13 @@ func money(amount float64) string {
 		text = strings.TrimSuffix(text, "0")
 	}
 	return text
+}
+
+// tooLarge says that the workspace takes too many bytes, and the two ways out.
+func (o *output) tooLarge(jobID string, l *engine.LimitError) error {
+	used, allowed := int64(l.Used), int64(l.Max)
+	more := *o.opts
+	more.Flags.Limits.MaxWorkspaceBytes = 2 * min(max(used, allowed), math.MaxInt64/4)
+	return fmt.Errorf("stopped: the workspace takes %d bytes or more, and %d are allowed (maxWorkspaceBytes); delete something, or allow more and go on with: %s",
+		used, allowed, more.again(jobID))
 }

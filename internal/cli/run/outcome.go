@@ -49,10 +49,10 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 // mend gives the advice to install with the flags that it takes here, and calls a flag by
 // its name.
 func (o *output) mend(text string) string {
-	if o.opts.Offline {
+	if o.opts.Flags.Isolation.Container.Offline {
 		text = strings.ReplaceAll(text, "[docker] offline", "--offline")
 	}
-	if o.docker {
+	if o.plan.dockerOnly() {
 		text = host.ForDocker(text)
 	}
 	return host.Mend(text, o.opts.Config)
@@ -68,7 +68,7 @@ func (o *output) explain(ctx context.Context, err error) error {
 	switch {
 	case !o.began && ctx.Err() != nil && errors.As(context.Cause(ctx), &stopped):
 		kept := "nothing was recorded"
-		if o.job.ID != "" {
+		if o.plan.recordedJob().ID != "" {
 			kept = "the job is as it was"
 		}
 		return &host.ExitError{Code: stopped.ExitCode(), Err: fmt.Errorf("stopped (%w) before the Expert began; %s", stopped, kept)}
@@ -78,8 +78,8 @@ func (o *output) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w; or use --runtime local, which has no walls", err)
 	case errors.As(err, &waiting):
 		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expert.Key, o.opts.ResumeFrom))
-	case errors.As(err, &wrong) && wrong.Kind == engine.KindInput && o.job.Status == event.JobCompleted && o.opts.saysNothing():
-		return host.Usagef("%w; %s log %s shows the answer", err, o.opts.Host.Command, o.job.ID)
+	case errors.As(err, &wrong) && wrong.Kind == engine.KindInput && o.plan.recordedJob().Status == event.JobCompleted && o.opts.saysNothing():
+		return host.Usagef("%w; %s log %s shows the answer", err, o.opts.Host.Command, o.plan.recordedJob().ID)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; choose another directory with --storage", err)
 	}

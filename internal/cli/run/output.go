@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/progress"
@@ -23,12 +22,9 @@ import (
 // What is to be said about the end of the run goes to standard error.
 type output struct {
 	opts   *Options
+	plan   *plan
 	expert *expert.Expert // the coordinator
-	limits expert.Limits  // of the job
-	file   expert.Limits  // what perstack.toml says of them
 	began  bool           // something is recorded
-	docker bool           // the runtime, and not that of the file
-	job    event.Job      // as it was recorded before this run
 	mode   string
 	to     *patientWriter
 	json   *event.Writer
@@ -41,9 +37,12 @@ type output struct {
 // maxRefused is how many refused hosts are told of, where only the answer is wanted.
 const maxRefused = 20
 
-func newOutput(ctx context.Context, s *setup, e *expert.Expert, job event.Job) *output {
-	o := s.opts
-	out := &output{delegated: make(map[string]bool), refused: make(map[string]bool), opts: o, expert: e, limits: s.limits, file: s.config.Limits, docker: s.dockerOnly(), job: job, mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout)}
+func newOutput(ctx context.Context, pl *plan) *output {
+	o := pl.opts
+	out := &output{
+		opts: o, plan: pl, expert: pl.spec.Coordinator(), mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout),
+		delegated: make(map[string]bool), refused: make(map[string]bool),
+	}
 	if out.mode == "" {
 		out.mode = outputJSON
 		if o.Host.StdoutIsTerminal {
@@ -66,38 +65,32 @@ func newOutput(ctx context.Context, s *setup, e *expert.Expert, job event.Job) *
 
 func (o *output) close() { o.to.Close() }
 
-// listener also notices that the Expert has begun. Before, an image may be made, and who
-// stops that has nothing to save.
-func (o *output) listener() engine.Listener {
-	l := o.shown()
-	show := l.Emit
-	l.Emit = func(e event.Event) error {
-		if _, ok := e.Body.(event.StartRun); ok && !o.began {
-			o.began = true
-			o.opts.Host.Saves()
-		}
-		return show(e)
+// full reports whether events are wanted in their full form.
+func (o *output) full() bool { return o.mode == outputJSON && o.opts.Events != eventsLean }
+
+// recordFunc prints the records of the journal, if they are wanted.
+func (o *output) recordFunc() func(store.Record) error {
+	if o.mode != outputJSON || o.full() {
+		return nil
 	}
-	return l
+	return func(r store.Record) error { return o.json.WriteLine(r.Line) }
 }
 
-func (o *output) shown() engine.Listener {
+// show shows an event. It also notices that the Expert has begun: before, an image can be
+// made, and stopping that leaves nothing to save.
+func (o *output) show(e event.Event) error {
+	if _, ok := e.Body.(event.StartRun); ok && !o.began {
+		o.began = true
+		o.opts.Host.Saves()
+	}
 	switch {
-	case o.mode == outputJSON && o.opts.Events == eventsLean:
-		return engine.Listener{Emit: o.note, Record: o.record}
-	case o.mode == outputJSON:
-		return engine.Listener{Emit: o.event, Full: true}
 	case o.mode == outputProgress:
-		return engine.Listener{Emit: o.rows.Emit}
+		return o.rows.Emit(e)
+	case o.full():
+		return errors.Join(o.note(e), o.json.Write(e))
 	}
-	return engine.Listener{Emit: o.note}
+	return o.note(e)
 }
-
-func (o *output) event(e event.Event) error {
-	return errors.Join(o.note(e), o.json.Write(e))
-}
-
-func (o *output) record(r store.Record) error { return o.json.WriteLine(r.Line) }
 
 // note prints what --verbose promises. With the answer alone on standard output, nothing
 // else tells that an Expert is not any more what it was, or that a delegate failed.

@@ -8,28 +8,28 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/job"
 )
 
 // maxQuery bounds a query: more than this is a mistaken file, not a task.
 const maxQuery = 4 << 20
 
-// input turns flags and query into what the engine is asked for.
-func (o *Options) input(ctx context.Context, t target) (engine.Input, error) {
+// input turns flags and query into what the user wants.
+func (o *Options) input(ctx context.Context, t *target) (job.Input, error) {
 	query, err := o.query(ctx)
 	if err != nil {
-		return engine.Input{}, err
+		return job.Input{}, err
 	}
-	in := engine.Input{Query: query, Continue: o.continues(), From: t.checkpointID}
+	in := job.Input{Query: query, Continue: o.continues(), From: t.from}
 	switch {
 	case o.IsAnswer && query == "":
-		return engine.Input{}, host.Usagef("-i needs the answer as the query")
+		return job.Input{}, host.Usagef("-i needs the answer as the query")
 	case o.IsAnswer:
 		in.Query, in.Answer = "", answer(query)
 	case !in.Continue && query == "":
-		return engine.Input{}, host.Usagef("no query given; pass it as the second argument, with --query-file, or on standard input")
+		return job.Input{}, host.Usagef("no query given; pass it as the second argument, with --query-file, or on standard input")
 	}
 	return in, nil
 }

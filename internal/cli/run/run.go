@@ -1,23 +1,24 @@
 // Package run is the command perstack run: it runs an Expert and shows what happens.
 //
-// Options are read from flags by [New]; [Run] loads the configuration, puts a runtime
-// together and hands the job to it. The other files each do one part: which query
-// (query.go), which job (target.go), which settings (setup.go), who thinks (author.go),
-// how much it may use (limits.go), whether its skills can start (skills.go), how it is
-// shown (output.go), how it ended (outcome.go, limited.go).
+// [New] reads flags into [Options]. [Run] loads the project (project.go), finds the job
+// (target.go), makes the Spec and checks it (spec.go), reads the query (query.go), and
+// hands the Spec to perstack.Run. output.go shows the events, outcome.go says how the job
+// ended.
 package run
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
-	"math"
 
 	"github.com/spf13/cobra"
 
+	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store/file"
 )
 
@@ -34,26 +35,10 @@ type Options struct {
 	EnvPath   []string
 	Workspace string
 	Storage   string
-	Provider  string
-	Model     string
-	Reasoning string
-	Cassette  string
 
-	Runtime           string   // local or docker; empty when not given
-	ReadOnlyWorkspace bool     // docker
-	WritableWorkspace bool     // docker: --read-only-workspace=false was said
-	Env               []string // docker: names of variables that commands get
-	BaseImage         string   // docker
-	Offline           bool     // docker: nothing is fetched
-	SharedCell        bool     // docker: skills are not kept apart
-	Proxy             string   // docker: builtin or squid; empty when not given
-	Sandbox           bool     // local: every skill and the commands have cells
-	NoSandbox         bool     // local: --sandbox=false was said
-
-	Limits                expert.Limits // of the whole job; 0 when not given
-	MaxDepth, MaxParallel int           // 0 when not given
-	MaxRetries, TimeoutMS *int          // nil when not given
-	MaxWorkspaceBytes     host.Bytes    // 0 when not given
+	// Flags are the settings that flags give.
+	Flags         job.Flags
+	MoveWorkspace bool // the job can go on in another directory
 
 	JobID       string
 	Continue    bool
@@ -64,14 +49,14 @@ type Options struct {
 	Output  string // json, text or progress; empty chooses by the terminal
 	Events  string // full or lean
 	Verbose bool
+
+	sandboxAvailable func() error // says why there is no sandbox here; nil asks the kernel
 }
 
 // New returns the command. runF, if set, is called instead of [Run].
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
 	opts := &Options{Host: h}
-	asJSON := false
-	maxRetries := &optionalInt{max: math.MaxInt32}
-	timeout := &optionalInt{max: math.MaxInt32}
+	asJSON, reasoning := false, ""
 	cmd := &cobra.Command{
 		Use:   "run <expert> [query]",
 		Short: "Run an Expert",
@@ -140,9 +125,18 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
-			opts.WritableWorkspace = cmd.Flags().Changed("read-only-workspace") && !opts.ReadOnlyWorkspace
-			opts.NoSandbox = cmd.Flags().Changed("sandbox") && !opts.Sandbox
-			opts.MaxRetries, opts.TimeoutMS = maxRetries.value, timeout.value
+			is := &opts.Flags.Isolation
+			opts.Flags.WritableWorkspace = cmd.Flags().Changed("read-only-workspace") && !is.Container.ReadOnlyWorkspace
+			opts.Flags.NoSandbox = cmd.Flags().Changed("sandbox") && !is.Sandbox
+			if reasoning != "" {
+				var err error
+				if opts.Flags.Reasoning, err = expert.ParseReasoningBudget(reasoning); err != nil {
+					return host.Usagef("--reasoning-budget: %w", err)
+				}
+			}
+			if path := opts.Flags.Setting.Cassette; path != "" {
+				opts.Flags.Setting.Cassette = opts.Host.Path(path)
+			}
 			if asJSON {
 				if opts.Output != "" && opts.Output != outputJSON {
 					return host.Usagef("--json and --output %s exclude each other; give one", opts.Output)
@@ -156,32 +150,27 @@ saved; who interrupts again quits at once, with what the journal has by then.`,
 		},
 	}
 	flags := cmd.Flags()
+	is := &opts.Flags.Isolation
+	box := &is.Container
 	flags.StringVar(&opts.QueryFile, "query-file", "", "read the query from this file")
 	flags.StringVar(&opts.Config, "config", "", "perstack.toml to use (default: searched for upwards from here)")
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read, may be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: here)")
+	flags.BoolVar(&opts.MoveWorkspace, "move-workspace", false, "continue a job in the directory that --workspace names, although it worked in another")
 	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
-	flags.StringVar(&opts.Provider, "provider", "", "who runs the model (default: as perstack.toml says, else as the continued job had, else anthropic)")
-	flags.StringVar(&opts.Model, "model", "", "model to use (default: as perstack.toml says, else as the continued job had, else the provider's)")
-	flags.StringVar(&opts.Reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default low)")
-	flags.StringVar(&opts.Runtime, "runtime", "", "where the Expert runs: local or docker (default: as perstack.toml says, else local)")
-	flags.BoolVar(&opts.ReadOnlyWorkspace, "read-only-workspace", false, "nothing can change the workspace, with --runtime docker")
-	flags.StringArrayVar(&opts.Env, "env", nil, "variable of the environment that commands get, by its name, with --runtime docker; may be repeated")
-	flags.StringVar(&opts.BaseImage, "base-image", "", "image that brings programs for commands, with --runtime docker (default: as perstack.toml says, else none)")
-	flags.BoolVar(&opts.Offline, "offline", false, "fetch neither images nor packages, with --runtime docker")
-	flags.BoolVar(&opts.SharedCell, "shared-cell", false, "do not keep skills apart from each other, with --runtime docker; not kept when the job is continued")
-	flags.StringVar(&opts.Proxy, "proxy", "", "by what connections leave the container: builtin, or squid if perstack.toml names its image (default: builtin)")
-	flags.BoolVar(&opts.Sandbox, "sandbox", false, "put every skill and the commands into cells, with --runtime local")
-	flags.StringVar(&opts.Cassette, "cassette", "", "answers to play, with --provider replay")
-	flags.Var(&count[int]{&opts.Limits.MaxSteps, math.MaxInt32}, "max-steps", "steps of the whole job (default 100; of a continued job, what it had)")
-	flags.Var(&count[int64]{&opts.Limits.MaxTokens, expert.MostTokens}, "max-tokens", "tokens of the whole job, in and out (default: no limit)")
-	flags.Var((*dollars)(&opts.Limits.MaxCost), "max-cost", "US dollars that the whole job may cost, like 0.50 (default: no limit)")
-	flags.Var((*span)(&opts.Limits.MaxDuration), "max-duration", "time that the run may take, like 90s, 30m or 2h (default: no limit)")
-	flags.Var(&count[int]{&opts.MaxDepth, expert.MostDepth}, "max-depth", "how many Experts may delegate to one another in a row (default 8)")
-	flags.Var(&count[int]{&opts.MaxParallel, expert.MostParallel}, "max-parallel", "how many Experts may work at once (default 16)")
-	flags.Var(maxRetries, "max-retries", "retries of one generation (default 5)")
-	flags.Var(timeout, "timeout", "milliseconds for one generation, 0 for no limit (default 300000)")
-	flags.Var(&opts.MaxWorkspaceBytes, "max-workspace-bytes", "bytes that the files of the workspace may take (default: no limit)")
+	flags.StringVar(&opts.Flags.Provider, "provider", "", "who runs the model (default: as perstack.toml says, else as the continued job had, else anthropic)")
+	flags.StringVar(&opts.Flags.Model, "model", "", "model to use (default: as perstack.toml says, else as the continued job had, else the provider's)")
+	flags.StringVar(&reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default low)")
+	flags.StringVar(&opts.Flags.Runtime, "runtime", "", "where the Expert runs: local or docker (default: as perstack.toml says, else local)")
+	flags.BoolVar(&box.ReadOnlyWorkspace, "read-only-workspace", false, "nothing can change the workspace, with --runtime docker")
+	flags.StringArrayVar(&is.Env, "env", nil, "variable of the environment that commands get, by its name, with --runtime docker; may be repeated")
+	flags.StringVar(&box.BaseImage, "base-image", "", "image that brings programs for commands, with --runtime docker (default: as perstack.toml says, else none)")
+	flags.BoolVar(&box.Offline, "offline", false, "fetch neither images nor packages, with --runtime docker")
+	flags.BoolVar(&is.SharedSandbox, "shared-cell", false, "do not keep skills apart from each other, with --runtime docker; not kept when the job is continued")
+	flags.StringVar(&box.Proxy, "proxy", "", "by what connections leave the container: builtin, or squid if perstack.toml names its image (default: builtin)")
+	flags.BoolVar(&is.Sandbox, "sandbox", false, "put every skill and the commands into cells, with --runtime local")
+	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "answers to play, with --provider replay")
+	addLimits(flags, &opts.Flags.Limits)
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: made up)")
 	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
 	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
@@ -200,7 +189,7 @@ func Run(ctx context.Context, opts *Options) error {
 	if err := opts.check(); err != nil {
 		return err
 	}
-	setup, err := loadSetup(opts)
+	project, err := loadProject(opts)
 	if err != nil {
 		return err
 	}
@@ -209,76 +198,53 @@ func Run(ctx context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	job, err := recordedJob(ctx, opts, history, target)
+	plan, err := makeSpec(opts, project, target)
 	if err != nil {
 		return err
 	}
-	before, err := recordedAuthor(ctx, opts, history, target)
-	if err != nil {
+	spec := plan.spec
+	if spec.Input, err = opts.input(ctx, target); err != nil {
 		return err
 	}
-	if err := setup.remember(job, before); err != nil {
-		return err
-	}
-	e, err := setup.expert(target.expertKey)
-	if err != nil {
-		return err
-	}
-	if err := opts.checkRuntime(setup.runtime, setup.provider); err != nil {
-		return err
-	}
-	if err := setup.checkCells(e); err != nil {
-		return err
-	}
-	lock, err := setup.checkSkills(e)
-	if err != nil {
-		return err
-	}
-	price, err := setup.price(e)
-	if err != nil {
-		return err
-	}
-	runtime, err := setup.place(e, lock, history)
-	if err != nil {
-		return err
-	}
-	input, err := opts.input(ctx, target)
-	if err != nil {
-		return err
-	}
-	out := newOutput(ctx, setup, e, job)
+	out := newOutput(ctx, plan)
 	defer out.close()
-	defer setup.watchRules(e)()
-	if setup.runtime != expert.DockerRuntime {
-		opts.Host.Saves() // behind a wall there is nothing to save until the container is up
+	defer plan.watchFiles()()
+	if spec.Runtime != job.Docker {
+		opts.Host.Saves() // a container has nothing to save until it is up
 	}
-	result, err := runtime.Run(ctx, engine.Job{
-		ID:     target.jobID,
-		Expert: e,
-		Input:  input,
-		Lookup: setup.config.Lookup,
-
-		Limits:      setup.limits,
-		MaxDepth:    setup.maxDepth,
-		MaxParallel: setup.maxParallel,
-		MaxRetries:  setup.maxRetries,
-		Timeout:     setup.timeout,
-		Reasoning:   setup.reasoning,
-		MaxOutput:   setup.known().MaxOutputTokens,
-		Price:       price,
-
-		Experts:       setup.expertKeys(),
-		Provider:      setup.provider,
-		ModelName:     setup.modelName,
-		ContextWindow: setup.known().ContextWindow,
-		Version:       version.String(),
-		Walls:         setup.chosen(),
-	}, out.listener())
-	if err != nil {
-		return out.explain(ctx, err)
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var result engine.Result
+	parts := perstack.Parts{
+		Store:     history,
+		History:   target.history,
+		Variables: project.variable,
+		Secrets:   &opts.Host.Secrets,
+		Environ:   opts.Host.Environ,
+		Dir:       opts.Host.Dir,
+		CacheDir:  opts.Host.CachePath(),
+		Log:       opts.logger(),
+		Source:    opts.Host.Source,
+		Lean:      !out.full(),
+		Record:    out.recordFunc(),
+		Done:      func(r engine.Result) { result = r },
+	}
+	for e, err := range perstack.Run(running, spec, parts) {
+		if err != nil {
+			return out.explain(ctx, err)
+		}
+		if running.Err() != nil && out.to.err != nil {
+			continue // the job is being saved
+		}
+		if err := out.show(e); err != nil {
+			stop(fmt.Errorf("output closed: %w", err))
+		}
 	}
 	return out.end(ctx, result)
 }
+
+// workspace is the directory that the file tools work in.
+func (o *Options) workspace() string { return o.Host.Path(cmp.Or(o.Workspace, ".")) }
 
 // history is where jobs are recorded.
 func (o *Options) history() *file.Store {

@@ -9,59 +9,83 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 )
 
-// A target is the job that a run starts or goes on with.
+// A target is the job that a run starts or continues.
 type target struct {
-	jobID        string
-	expertKey    string // of the coordinator, also when a delegate's checkpoint is meant
-	checkpointID string // empty: the newest
+	jobID     string
+	expertKey string          // of the coordinator, even when a delegate's checkpoint is meant
+	from      string          // checkpoint; empty for the newest
+	history   *engine.History // nil for a new job
+	recorded  job.Spec        // zero for a new job
 }
 
-// findTarget works out which job is meant. The Expert may be left out for a job that
-// is continued: its journal knows.
-func findTarget(ctx context.Context, o *Options, s store.Store) (target, error) {
-	t := target{jobID: o.ContinueJob, expertKey: o.Expert, checkpointID: o.ResumeFrom}
+// findTarget works out which job is meant, and folds its journal. The Expert can be left
+// out for a job that is continued: its journal knows.
+func findTarget(ctx context.Context, o *Options, s store.Store) (*target, error) {
 	switch {
 	case !o.continues():
-		t.jobID = o.JobID
-		if t.jobID == "" {
-			t.jobID = o.Host.Source.NewID()
-		}
-		return t, nil
-	case t.jobID == "" && o.Continue:
-		newest, err := newestJob(ctx, s)
-		if err != nil {
-			return target{}, err
-		}
-		t.jobID = newest.ID
-	case t.jobID == "":
+		return &target{jobID: cmp.Or(o.JobID, o.Host.Source.NewID()), expertKey: o.Expert}, nil
+	case o.ContinueJob == "" && !o.Continue:
 		return jobWithCheckpoint(ctx, o, s)
 	}
-	if t.checkpointID != "" {
-		// What cannot be read, or is not there, is for the engine to tell.
-		if history, err := engine.Load(ctx, s, t.jobID); err == nil {
-			if point, ok := history.At(t.checkpointID); ok {
-				return o.at(t.jobID, history, point)
-			}
+	jobID := o.ContinueJob
+	if jobID == "" {
+		newest, err := newestJob(ctx, s)
+		if err != nil {
+			return nil, err
 		}
+		jobID = newest.ID
 	}
-	if t.expertKey != "" {
-		return t, nil
+	history, err := engine.Load(ctx, s, jobID)
+	if err != nil {
+		return nil, engine.StoreError(err)
 	}
-	job, err := store.FindJob(ctx, s, t.jobID)
-	t.expertKey = job.CoordinatorExpertKey
+	return o.target(jobID, history)
+}
+
+// target is the job to continue, once its journal is folded.
+func (o *Options) target(jobID string, history *engine.History) (*target, error) {
+	t := &target{jobID: jobID, from: o.ResumeFrom, history: history, expertKey: cmp.Or(o.Expert, history.Job.CoordinatorExpertKey)}
+	point, ok := history.Origin(o.ResumeFrom)
+	if !ok {
+		return t, nil // the engine says what is missing
+	}
+	if o.ResumeFrom != "" {
+		if err := o.checkExpert(point.State.Expert); err != nil {
+			return nil, err
+		}
+		// The job is the coordinator's, whose delegate returns to it.
+		t.expertKey = history.Root(point).State.Expert.Key
+	}
+	var err error
+	t.recorded, err = history.Spec(point)
 	return t, err
 }
 
-// recordedJob returns what is recorded of a job that is continued.
-func recordedJob(ctx context.Context, o *Options, s store.Store, t target) (event.Job, error) {
-	if !o.continues() {
-		return event.Job{}, nil
+// recordedJob is what the journal says of the job; zero for a new one.
+func (pl *plan) recordedJob() event.Job {
+	if pl.target.history == nil {
+		return event.Job{}
 	}
-	info, err := store.FindJob(ctx, s, t.jobID)
-	return info.Job, err
+	return pl.target.history.Job
+}
+
+// checkExpert refuses an Expert that is not the one whose conversation goes on.
+func (o *Options) checkExpert(of event.ExpertRef) error {
+	if o.Expert == "" {
+		return nil
+	}
+	key, err := expert.ParseKey(o.Expert)
+	switch {
+	case err != nil:
+		return host.Usagef("%w; a query stands behind the expert: perstack run %s <query>", err, of.Key)
+	case o.Expert == of.Key, key.Name == of.Name && (key.Version == "" || key.Version == of.Version):
+		return nil
+	}
+	return host.Usagef("checkpoint %s is of expert %s, not of %s; name that one, or leave it out", o.ResumeFrom, of.Key, o.Expert)
 }
 
 // newestJob returns the job in which something happened last.
@@ -69,8 +93,7 @@ func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 	var newest store.JobInfo
 	for job, err := range s.Jobs(ctx) {
 		if err != nil {
-			// It may be the one that is meant, so going on with another is no guess
-			// for a program to make.
+			// It can be the one that is meant, and a program must not guess.
 			return newest, fmt.Errorf("which job is the newest cannot be told: %w; name one with --continue-job", err)
 		}
 		if job.UpdatedAt > newest.UpdatedAt {
@@ -84,7 +107,7 @@ func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 }
 
 // jobWithCheckpoint finds the job that a checkpoint belongs to.
-func jobWithCheckpoint(ctx context.Context, o *Options, s store.Store) (target, error) {
+func jobWithCheckpoint(ctx context.Context, o *Options, s store.Store) (*target, error) {
 	var unread error
 	for job, err := range s.Jobs(ctx) {
 		var history *engine.History
@@ -95,31 +118,12 @@ func jobWithCheckpoint(ctx context.Context, o *Options, s store.Store) (target, 
 			unread = cmp.Or(unread, err)
 			continue
 		}
-		if point, ok := history.At(o.ResumeFrom); ok {
-			return o.at(job.ID, history, point)
+		if _, ok := history.At(o.ResumeFrom); ok {
+			return o.target(job.ID, history)
 		}
 	}
 	if unread != nil {
-		return target{}, fmt.Errorf("checkpoint %s not found, and not every job can be read: %w", o.ResumeFrom, unread)
+		return nil, fmt.Errorf("checkpoint %s not found, and not every job can be read: %w", o.ResumeFrom, unread)
 	}
-	return target{}, host.Usagef("checkpoint %s not found in any job; perstack log <job> lists the checkpoints", o.ResumeFrom)
-}
-
-// at is the target for a checkpoint. An Expert that the user names is the one whose
-// conversation goes on; the job is the coordinator's all the same, since a delegate
-// returns to whoever asked it.
-func (o *Options) at(jobID string, history *engine.History, point engine.Point) (target, error) {
-	if _, err := expert.ParseKey(o.Expert); o.Expert != "" && err != nil {
-		return target{}, host.Usagef("%w; a query stands behind the expert: perstack run %s <query>", err, point.State.Expert.Key)
-	}
-	if of := point.State.Expert; o.Expert != "" && !means(o.Expert, of) {
-		return target{}, host.Usagef("checkpoint %s is of expert %s, not of %s; name that one, or leave it out", o.ResumeFrom, of.Key, o.Expert)
-	}
-	return target{jobID, history.Root(point).State.Expert.Key, o.ResumeFrom}, nil
-}
-
-// means reports whether what the user typed names that Expert. The version may be left out.
-func means(typed string, e event.ExpertRef) bool {
-	key, err := expert.ParseKey(typed)
-	return typed == e.Key || err == nil && key.Name == e.Name && (key.Version == "" || key.Version == e.Version)
+	return nil, host.Usagef("checkpoint %s not found in any job; perstack log <job> lists the checkpoints", o.ResumeFrom)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A flag makes the walls narrower, never wider; what nobody says is as usual.
@@ -22,10 +23,10 @@ func TestWalls(t *testing.T) {
 	for _, tt := range []struct{ flag, file, want bool }{{true, false, true}, {false, true, true}, {false, false, false}} {
 		s := &setup{
 			opts:   &Options{ReadOnlyWorkspace: tt.flag, BaseImage: "flag:1"},
-			config: &manifest.Config{Docker: expert.Docker{ReadOnlyWorkspace: tt.file, BaseImage: "file:1", PIDs: 7}},
+			config: &manifest.Config{Docker: job.Container{ReadOnlyWorkspace: tt.file, BaseImage: "file:1", PIDs: 7}},
 		}
 		d := s.walls()
-		if d.ReadOnlyWorkspace != tt.want || d.BaseImage != "flag:1" || d.PIDs != 7 || d.Memory != expert.DefaultDocker().Memory {
+		if d.ReadOnlyWorkspace != tt.want || d.BaseImage != "flag:1" || d.PIDs != 7 || d.Memory != job.DefaultContainer().Memory {
 			t.Errorf("%+v: %+v", tt, d)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/job"
 )
 
 // install is the advice about all that a lockfile lacks.
@@ -17,7 +18,7 @@ const install = "run: perstack install"
 // nobody has pinned. err is what reading it came to.
 func unpinned(c *manifest.Config, lock *lockfile.Lock, err error, e *expert.Expert) (notes toml.Problems) {
 	closure, _ := c.Closure(e)
-	walled := c.Runtime == expert.DockerRuntime
+	walled := c.Runtime == job.Docker
 	switch {
 	case err != nil:
 		notes = broken(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A role is what one of the two containers is for. Both are behind the same walls, and of
@@ -150,7 +150,7 @@ func (s *Site) proxyOptions(config *container.Config, host *container.HostConfig
 	host.PidsLimit = new(int64(proxyPIDs))
 	// It sees nothing of the workspace.
 	host.MaskedPaths, host.ReadonlyPaths = maskedPaths(), readonlyPaths()
-	if s.spec.Proxy == expert.ProxySquid {
+	if s.spec.Proxy == job.ProxySquid {
 		s.squidOptions(config, host)
 	}
 }

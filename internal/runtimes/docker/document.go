@@ -4,12 +4,13 @@ import (
 	"crypto/rand"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/providers"
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/version"
 )
 
@@ -22,27 +23,18 @@ const (
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// engineGate is the name of the engine's own gate.
+// engineGate is the name of the gate of the program in the container.
 const engineGate = "engine"
 
-// experts are all that may act in the job.
-func (r *Runtime) experts(job engine.Job) []*expert.Expert {
-	if job.Expert == nil {
-		return nil
-	}
-	experts, _ := r.Config.Closure(job.Expert)
-	return experts
-}
-
-// gates are the doors of the proxy. That of the engine leads to the provider and to remote
-// skills. Every skill that is started as a program has one of its own, and so have the
-// commands of each Expert, also if it leads nowhere: what is refused there is recorded.
-func (r *Runtime) gates(job engine.Job) []egress.Gate {
+// gates are the listeners of the proxy. That of the engine leads to the provider and to
+// remote skills. Every skill that is started as a program has one of its own, and so have
+// the commands of each Expert, even if it leads nowhere: what is refused there is recorded.
+func (r *runner) gates() []egress.Gate {
 	own := egress.Gate{Name: engineGate, Token: rand.Text()}
-	origins := slices.Clone(r.Origins)
+	origins := slices.Clone(r.model.URLs)
 	var others []egress.Gate
-	for _, e := range r.experts(job) {
-		base := egress.Gate{Name: hatch.GateName(e.Key, expert.BaseSkill), Token: rand.Text()}
+	for _, e := range r.spec.Experts {
+		base := egress.Gate{Name: engine.ProxyName(e.Key, expert.BaseSkill), Token: rand.Text()}
 		for _, k := range e.Skills {
 			switch {
 			case k.Endpoint != "":
@@ -50,7 +42,7 @@ func (r *Runtime) gates(job engine.Job) []egress.Gate {
 			case k.IsBase():
 				base.Allow = k.AllowedDomains
 			case k.Type == expert.StdioSkill:
-				others = append(others, egress.Gate{Name: hatch.GateName(e.Key, k.Name), Allow: k.AllowedDomains, Token: rand.Text()})
+				others = append(others, egress.Gate{Name: engine.ProxyName(e.Key, k.Name), Allow: k.AllowedDomains, Token: rand.Text()})
 			}
 		}
 		others = append(others, base)
@@ -60,71 +52,81 @@ func (r *Runtime) gates(job engine.Job) []egress.Gate {
 }
 
 // document is what goes into the container.
-func (r *Runtime) document(job engine.Job, site *Site, spec SiteSpec) *hatch.Document {
-	d := &hatch.Document{
-		Protocol: hatch.Protocol,
+func (r *runner) document(on *Site, site SiteSpec) *hostlink.Document {
+	d := &hostlink.Document{
+		Protocol: hostlink.Protocol,
 		Version:  version.String(),
-		Config:   hatch.File{Path: r.Config.Path, Data: r.Config.Source()},
-		Job: hatch.Job{
-			ID: job.ID, RunID: job.RunID, Expert: job.Expert.Key,
-			Query: job.Input.Query, Continue: job.Input.Continue, From: job.Input.From, Answer: job.Input.Answer,
-			MaxSteps: job.Limits.MaxSteps, MaxTokens: job.Limits.MaxTokens, MaxCost: job.Limits.MaxCost, MaxDuration: job.Limits.MaxDuration.Milliseconds(),
-			MaxDepth: job.MaxDepth, MaxParallel: job.MaxParallel, MaxRetries: job.MaxRetries, Timeout: job.Timeout.Milliseconds(),
-			Reasoning: job.Reasoning, MaxOutput: job.MaxOutput, Priced: job.Price != nil,
-			Experts: job.Experts, ContextWindow: job.ContextWindow, Walls: job.Walls,
+		Spec:     r.spec,
+		Addresses: hostlink.Addresses{
+			Workspace: workDir, Hidden: site.Masked, ReadOnly: site.Frozen,
+			Environ: []string{"HOME=" + homeDir, "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb"},
+			Roots:   rootsPath, Gateway: on.Gateway, Tokenless: site.Tokenless(),
 		},
-		Thinker: r.Thinker,
-		Work: hatch.Work{
-			Dir: workDir, ReadOnly: spec.Frozen, Hidden: spec.Masked, MaxBytes: r.MaxWorkspaceBytes,
-			Env:      []string{"HOME=" + homeDir, "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb"},
-			OneCall:  r.OneCallAtATime,
-			Required: r.required(job),
-			Handed:   r.Handed,
+		Secrets: hostlink.Secrets{
+			Proxy: on.Gates[engineGate], Proxies: maps.Clone(on.Gates),
+			Variables: r.variables(), Env: r.handed(), Files: r.files(),
+			Headers: r.spec.Headers(),
 		},
-		Confines: hatch.Confines{
-			Engine: site.Gates[engineGate], Gates: maps.Clone(site.Gates), Gateway: site.Gateway,
-			Masked: spec.Masked, ReadOnlyWork: spec.ReadOnly,
-			SharedCell: r.SharedCell, Roots: rootsPath, Tokenless: spec.Tokenless(),
-		},
-		Verbose: r.Verbose,
 	}
-	delete(d.Confines.Gates, engineGate)
-	if r.usesPackages(job) {
-		d.Confines.Packages = skillsDir
+	delete(d.Secrets.Proxies, engineGate)
+	if r.usesPackages() {
+		d.Addresses.Packages = skillsDir
 	}
-	if r.Lock != nil {
-		d.Lock = &hatch.File{Path: r.Lock.Path, Data: r.Lock.Encode()}
-	}
-	d.Work.Secrets = r.Secrets(texts(d)...)
+	d.Secrets.Hidden = r.parts.Secrets.Within(secretTexts(d)...)
 	return d
 }
 
-// required are the variables that skills of the job ask for.
-func (r *Runtime) required(job engine.Job) map[string]string {
-	values := make(map[string]string)
-	for _, e := range r.experts(job) {
+// variables are those that the model and the skills of the job need.
+func (r *runner) variables() map[string]engine.Variable {
+	values := make(map[string]engine.Variable)
+	for name, v := range r.model.Variables {
+		values[name] = engine.Variable(v)
+	}
+	for _, e := range r.spec.Experts {
 		for _, k := range e.Skills {
 			for _, name := range k.RequiredEnv {
-				values[name] = r.Env(name)
+				values[name] = r.parts.Variables(name)
 			}
 		}
 	}
 	return values
 }
 
-// texts are all of a document that may hold a secret.
-func texts(d *hatch.Document) []string {
-	all := []string{string(d.Config.Data)}
-	for _, v := range d.Thinker.Variables {
+// handed are the values of the variables that the user hands to commands.
+func (r *runner) handed() map[string]string {
+	values := make(map[string]string)
+	for _, name := range r.spec.Isolation.Env {
+		values[name] = r.getenv(name)
+	}
+	return values
+}
+
+// files are what opening the model in the container reads.
+func (r *runner) files() (files []hostlink.File) {
+	for path, data := range r.model.Files {
+		files = append(files, hostlink.File{Path: path, Data: data})
+	}
+	slices.SortFunc(files, func(a, b hostlink.File) int { return strings.Compare(a.Path, b.Path) })
+	return files
+}
+
+// secretTexts are all texts of a document that can hold a secret.
+func secretTexts(d *hostlink.Document) (all []string) {
+	s := d.Secrets
+	for _, v := range s.Variables {
 		all = append(all, v.Value)
 	}
-	for _, f := range d.Thinker.Files {
+	for _, f := range s.Files {
 		all = append(all, string(f.Data))
 	}
-	for _, values := range []map[string]string{d.Work.Required, d.Work.Handed} {
-		for _, v := range values {
-			all = append(all, v)
-		}
+	for _, value := range s.Headers.Body {
+		all = append(all, string(value))
+	}
+	for _, values := range append(slices.Collect(maps.Values(s.Headers.Skills)), s.Env, s.Headers.Provider) {
+		all = slices.AppendSeq(all, maps.Values(values))
+	}
+	for _, e := range d.Spec.Experts {
+		all = append(all, e.Instruction)
 	}
 	return all
 }

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A footing is what the container of a job stands on, before the engine is asked for it.
@@ -25,27 +25,27 @@ type footing struct {
 
 // footing finds everything that is wrong with it: packages that are not pinned, an image
 // that is not, and skills that no one image can run.
-func (r *Runtime) footing(job engine.Job) (f footing, err error) {
-	if f.packages, err = r.packages(job); err != nil {
+func (r *runner) footing() (f footing, err error) {
+	if f.packages, err = r.packages(); err != nil {
 		return f, err
 	}
-	if r.Limits.Proxy == expert.ProxySquid {
-		if f.squid, err = r.pinOf("squidImage", r.Limits.SquidImage); err != nil {
+	if r.limits.Proxy == job.ProxySquid {
+		if f.squid, err = r.pinOf("squidImage", r.limits.SquidImage); err != nil {
 			return f, err
 		}
 	}
 	uses := func(manager string) bool {
 		return slices.ContainsFunc(f.packages, func(p *lockfile.Package) bool { return p.Manager == manager })
 	}
-	key, name := "nodeImage", r.Limits.NodeImage
+	key, name := "nodeImage", r.limits.NodeImage
 	switch {
-	case r.Limits.BaseImage != "" || len(f.packages) == 0:
-		f.image = r.Limits.BaseImage
+	case r.limits.BaseImage != "" || len(f.packages) == 0:
+		f.image = r.limits.BaseImage
 		return f, nil
 	case uses("npx") && uses("uvx"):
 		return f, errors.New("skills are packages of npx and of uvx, and one container cannot stand on nodeImage and pythonImage; name an image with both in [docker] with baseImage")
 	case uses("uvx"):
-		key, name = "pythonImage", r.Limits.PythonImage
+		key, name = "pythonImage", r.limits.PythonImage
 	}
 	f.image = name
 	f.pinned, err = r.pinOf(key, name)
@@ -54,9 +54,9 @@ func (r *Runtime) footing(job engine.Job) (f footing, err error) {
 
 // packages are those that skills of the job are started from, each once, as the lockfile
 // has pinned them.
-func (r *Runtime) packages(job engine.Job) (all []*lockfile.Package, err error) {
+func (r *runner) packages() (all []*lockfile.Package, err error) {
 	seen := make(map[packages.Pin]bool)
-	for _, e := range r.experts(job) {
+	for _, e := range r.spec.Experts {
 		for _, k := range e.Skills {
 			if _, ok := k.Package(); !ok {
 				continue
@@ -65,7 +65,7 @@ func (r *Runtime) packages(job engine.Job) (all []*lockfile.Package, err error) 
 				return nil, fmt.Errorf("skill %q of %q: %w", k.Name, e.Key, err)
 			}
 			// Without a lock both are nil, and have nothing.
-			locked, _ := r.Lock.Expert(e.Key)
+			locked, _ := r.lock.Expert(e.Key)
 			pinned, _ := locked.Skill(k.Name)
 			if pinned == nil || pinned.Package == nil || !pinned.Holds(k) {
 				return fail(errors.New("its package is not pinned, and only pinned ones go into an image; run: perstack install --runtime docker"))
@@ -85,7 +85,7 @@ func (r *Runtime) packages(job engine.Job) (all []*lockfile.Package, err error) 
 
 // pinOf says by its content which image a setting names: as the file does, or else as the
 // lockfile does.
-func (r *Runtime) pinOf(key, name string) (string, error) {
+func (r *runner) pinOf(key, name string) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("no image is named for it; name one in [docker] with %s", key)
 	}
@@ -96,7 +96,7 @@ func (r *Runtime) pinOf(key, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s in [docker]: %w", key, err)
 	}
-	pinned, ok := r.Lock.Image(name)
+	pinned, ok := r.lock.Image(name)
 	if !ok {
 		return "", fmt.Errorf("the image %s (%s in [docker]) is not pinned: it could be another one tomorrow; run: perstack install --runtime docker, or write its digest behind it, like %s@sha256:…", name, key, name)
 	}
@@ -112,18 +112,18 @@ func (r *Runtime) pinOf(key, name string) (string, error) {
 }
 
 // usesPackages reports whether a skill of the job is started from a package.
-func (r *Runtime) usesPackages(job engine.Job) bool {
-	return slices.ContainsFunc(r.experts(job), func(e *expert.Expert) bool {
+func (r *runner) usesPackages() bool {
+	return slices.ContainsFunc(r.spec.Experts, func(e *expert.Expert) bool {
 		return slices.ContainsFunc(e.Skills, func(k *expert.Skill) bool { _, ok := k.Package(); return ok })
 	})
 }
 
-func (r *Runtime) sources() Sources {
-	return Sources{Mirrors: r.Limits.Mirrors, Offline: r.Limits.Offline}
+func (r *runner) sources() Sources {
+	return Sources{Mirrors: r.limits.Mirrors, Offline: r.limits.Offline}
 }
 
 // image makes the image of the container.
-func (r *Runtime) image(ctx context.Context, e *Engine, spec ImageSpec, f footing, report func(event.Body)) (id string, err error) {
+func (r *runner) image(ctx context.Context, e *Engine, spec ImageSpec, f footing, report func(event.Body)) (id string, err error) {
 	spec.Base = f.image
 	if f.pinned != "" {
 		spec.BaseName = f.image
@@ -133,7 +133,7 @@ func (r *Runtime) image(ctx context.Context, e *Engine, spec ImageSpec, f footin
 	}
 	commands := sandbox.NewSupervisor() // it starts nothing until npm is needed
 	defer func() { err = errors.Join(err, commands.Close()) }()
-	store := &packages.Store{Dir: r.CacheDir, Commands: commands, Environ: r.Environ, Offline: r.Limits.Offline}
+	store := &packages.Store{Dir: r.parts.CacheDir, Commands: commands, Environ: r.parts.Environ, Offline: r.limits.Offline}
 	for _, p := range f.packages {
 		pin, err := packages.PinOf(p)
 		if err != nil {
@@ -153,7 +153,7 @@ func (r *Runtime) image(ctx context.Context, e *Engine, spec ImageSpec, f footin
 
 // obtain returns the id of an image that the file names. A lockfile may come from another
 // machine, whose engine had an image that no registry has.
-func (r *Runtime) obtain(ctx context.Context, e *Engine, name, pinned string, report func(event.Body)) (string, error) {
+func (r *runner) obtain(ctx context.Context, e *Engine, name, pinned string, report func(event.Body)) (string, error) {
 	id, err := e.obtain(ctx, pinned, r.sources(), report)
 	var absent *absentError
 	if errors.As(err, &absent) && name != pinned {
@@ -163,10 +163,10 @@ func (r *Runtime) obtain(ctx context.Context, e *Engine, name, pinned string, re
 }
 
 // squid makes the image of the proxy.
-func (r *Runtime) squid(ctx context.Context, e *Engine, parts ImageSpec, f footing, report func(event.Body)) (string, error) {
-	base, err := r.obtain(ctx, e, r.Limits.SquidImage, f.squid, report)
+func (r *runner) squid(ctx context.Context, e *Engine, parts ImageSpec, f footing, report func(event.Body)) (string, error) {
+	base, err := r.obtain(ctx, e, r.limits.SquidImage, f.squid, report)
 	if err != nil {
 		return "", fmt.Errorf("squidImage: %w", err)
 	}
-	return e.proxyImage(ctx, r.Limits.Proxy, base, parts, report)
+	return e.proxyImage(ctx, r.limits.Proxy, base, parts, report)
 }

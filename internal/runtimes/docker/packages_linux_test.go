@@ -18,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
 	"github.com/perstack-go/perstack/internal/testkit/node"
+	"github.com/perstack-go/perstack/job"
 )
 
 // From a lock to a program in a container, with the real npm and the real Node: no script
@@ -47,7 +48,7 @@ func TestPackagesOfALockInAnImage(t *testing.T) {
 	lead, _ := config.Lookup("lead")
 	r := &Runtime{
 		Config: config, Lock: pinnedTo(t, config, map[string]*lockfile.Package{"lead/hello": locked}),
-		Limits: expert.Docker{NodeImage: base}, CacheDir: filepath.Join(home, "packages"), Environ: environ,
+		Limits: job.Container{NodeImage: base}, CacheDir: filepath.Join(home, "packages"), Environ: environ,
 	}
 	footing, err := r.footing(engine.Job{Expert: lead})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store/memory"
 )
 
@@ -91,26 +92,26 @@ func TestFooting(t *testing.T) {
 		"stranger/other": {Manager: "uvx", Name: "other", Version: "1.0.0"},
 	}
 	pin := lockfile.Image{Name: "node:24", Pinned: "node:24@" + someDigest}
-	limits := expert.Docker{NodeImage: "node:24", PythonImage: "python@" + someDigest}
+	limits := job.Container{NodeImage: "node:24", PythonImage: "python@" + someDigest}
 	lead, _ := config.Lookup("lead")
 	stranger, _ := config.Lookup("stranger")
 	for name, test := range map[string]struct {
 		job    *expert.Expert
 		lock   *lockfile.Lock
-		change func(*expert.Docker)
+		change func(*job.Container)
 		want   string // or part of an error after !
 	}{
 		"node":               {lead, pinnedTo(t, config, all, pin), nil, "node:24 = node:24@" + someDigest + " memory clock"},
 		"python":             {stranger, pinnedTo(t, config, all), nil, "python@" + someDigest + " = python@" + someDigest + " other"},
-		"pinned by the file": {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.NodeImage = "node@" + otherDigest }, "node@" + otherDigest + " = node@" + otherDigest + " memory clock"},
-		"an id":              {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.NodeImage = someDigest }, someDigest + " = " + someDigest + " memory clock"},
+		"pinned by the file": {lead, pinnedTo(t, config, all), func(d *job.Container) { d.NodeImage = "node@" + otherDigest }, "node@" + otherDigest + " = node@" + otherDigest + " memory clock"},
+		"an id":              {lead, pinnedTo(t, config, all), func(d *job.Container) { d.NodeImage = someDigest }, someDigest + " = " + someDigest + " memory clock"},
 		"the file wins": {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node@" + otherDigest, Pinned: "node@" + someDigest}),
-			func(d *expert.Docker) { d.NodeImage = "node@" + otherDigest }, "node@" + otherDigest + " = node@" + otherDigest + " memory clock"},
-		"a base image": {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.BaseImage = "tools:1" }, "tools:1 =  memory clock"},
-		"both on a base": {both(t, config), pinnedTo(t, config, all), func(d *expert.Docker) { d.BaseImage = "tools:1" },
+			func(d *job.Container) { d.NodeImage = "node@" + otherDigest }, "node@" + otherDigest + " = node@" + otherDigest + " memory clock"},
+		"a base image": {lead, pinnedTo(t, config, all), func(d *job.Container) { d.BaseImage = "tools:1" }, "tools:1 =  memory clock"},
+		"both on a base": {both(t, config), pinnedTo(t, config, all), func(d *job.Container) { d.BaseImage = "tools:1" },
 			"tools:1 =  memory clock other"},
 		"squid": {lead, pinnedTo(t, config, all, pin, lockfile.Image{Name: "squid", Pinned: "squid@" + otherDigest}),
-			func(d *expert.Docker) { d.Proxy, d.SquidImage = expert.ProxySquid, "squid" }, "node:24 = node:24@" + someDigest + " memory clock, squid@" + otherDigest},
+			func(d *job.Container) { d.Proxy, d.SquidImage = job.ProxySquid, "squid" }, "node:24 = node:24@" + someDigest + " memory clock, squid@" + otherDigest},
 
 		"both":               {both(t, config), pinnedTo(t, config, all, pin), nil, "!name an image with both in [docker] with baseImage"},
 		"no lock":            {lead, nil, nil, `!skill "memory" of "lead": its package is not pinned, and only pinned ones go into an image; run: perstack install`},
@@ -122,10 +123,10 @@ func TestFooting(t *testing.T) {
 		"a pin of another":   {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node:24", Pinned: "evil:24@" + someDigest}), nil, "!which is another"},
 		"a pin of no digest": {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node:24", Pinned: "node:24"}), nil, "!is not pinned"},
 		"another tag":        {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node:24", Pinned: "node:6@" + someDigest}), nil, "!which is another"},
-		"no image":           {stranger, pinnedTo(t, config, all), func(d *expert.Docker) { d.PythonImage = "" }, "!name one in [docker] with pythonImage"},
-		"an option":          {lead, pinnedTo(t, config, all), func(d *expert.Docker) { d.NodeImage = "--x" }, "!is not the name of an image"},
-		"no mirror":          {lead, pinnedTo(t, config, all, pin), func(d *expert.Docker) { d.Mirrors = []string{"http://x"} }, "!is not the address of a registry"},
-		"no pin of squid":    {lead, pinnedTo(t, config, all, pin), func(d *expert.Docker) { d.Proxy, d.SquidImage = expert.ProxySquid, "squid" }, "!squidImage in [docker]) is not pinned"},
+		"no image":           {stranger, pinnedTo(t, config, all), func(d *job.Container) { d.PythonImage = "" }, "!name one in [docker] with pythonImage"},
+		"an option":          {lead, pinnedTo(t, config, all), func(d *job.Container) { d.NodeImage = "--x" }, "!is not the name of an image"},
+		"no mirror":          {lead, pinnedTo(t, config, all, pin), func(d *job.Container) { d.Mirrors = []string{"http://x"} }, "!is not the address of a registry"},
+		"no pin of squid":    {lead, pinnedTo(t, config, all, pin), func(d *job.Container) { d.Proxy, d.SquidImage = job.ProxySquid, "squid" }, "!squidImage in [docker]) is not pinned"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Runtime{Config: config, Lock: test.lock, Limits: limits}
@@ -166,7 +167,7 @@ func TestDocumentOfPackages(t *testing.T) {
 	plain, _ := config.Lookup("plain")
 	secrets := func(...string) map[string]string { return nil }
 	r := &Runtime{Config: config, Lock: pinnedTo(t, config, nil), Secrets: secrets, SharedCell: true}
-	d := r.document(engine.Job{Expert: lead}, &Site{}, SiteSpec{Proxy: expert.ProxySquid})
+	d := r.document(engine.Job{Expert: lead}, &Site{}, SiteSpec{Proxy: job.ProxySquid})
 	if c := d.Confines; c.Packages != "/skills" || c.Roots != "/etc/ssl/certs/ca-certificates.crt" || !c.SharedCell || !c.Tokenless || d.Lock == nil {
 		t.Errorf("%+v", c)
 	}
@@ -192,7 +193,7 @@ func TestRunWithoutPins(t *testing.T) {
 	dir, _, _ := someone(t)
 	r := &Runtime{
 		Config: config, Store: memory.New(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Workspace: dir,
-		Limits: expert.DefaultDocker(), Getenv: func(string) string { t.Error("the engine is looked for"); return "" },
+		Limits: job.DefaultContainer(), Getenv: func(string) string { t.Error("the engine is looked for"); return "" },
 	}
 	_, err := r.Run(t.Context(), engine.Job{ID: stageJob, Expert: lead, Input: engine.Input{Query: "x"}}, engine.Listener{})
 	failed, ok := errors.AsType[*engine.Error](err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // proxyImage returns the id of the image that the proxy runs in: the run's own, unless the
@@ -13,11 +13,11 @@ import (
 // starts it. parts are those of the run's image; base has been resolved: it is an image
 // that the engine has, by its id or its pinned name.
 func (e *Engine) proxyImage(ctx context.Context, proxy, base string, parts ImageSpec, report func(event.Body)) (string, error) {
-	if proxy != expert.ProxySquid {
+	if proxy != job.ProxySquid {
 		return "", nil
 	}
 	if base == "" {
-		return "", fmt.Errorf("proxy = %q needs an image that has Squid; name one, pinned: squidImage in [docker]", expert.ProxySquid)
+		return "", fmt.Errorf("proxy = %q needs an image that has Squid; name one, pinned: squidImage in [docker]", job.ProxySquid)
 	}
 	id, err := e.Image(ctx, ImageSpec{Binary: parts.Binary, Roots: parts.Roots, Base: base}, report)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
 	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 	"github.com/perstack-go/perstack/internal/testkit/world"
+	"github.com/perstack-go/perstack/job"
 )
 
 // squidSpec is a run whose proxy is the real Squid, in a world of its own.
@@ -23,7 +23,7 @@ func squidSpec(t *testing.T, e *Engine) (SiteSpec, *world.World) {
 	w := world.Start(t)
 	spec := testSpec(t)
 	spec.Limits.Network, spec.Limits.DNS = w.Network, []string{w.DNS}
-	spec.Proxy, spec.ProxyImage = expert.ProxySquid, squidOn(t, e, testengine.SquidImage(t))
+	spec.Proxy, spec.ProxyImage = job.ProxySquid, squidOn(t, e, testengine.SquidImage(t))
 	spec.Gates = []egress.Gate{
 		{Name: "engine", Allow: []string{"a.open.test"}, Token: "token-that-nobody-asks-for"},
 		{Name: "expert @base", Allow: []string{"*.open.test", "rebind.test", "*.metadata.test", "*.mixed.test"}},
@@ -36,7 +36,7 @@ func squidSpec(t *testing.T, e *Engine) (SiteSpec, *world.World) {
 func squidOn(t *testing.T, e *Engine, base string) string {
 	t.Helper()
 	parts := ImageSpec{Binary: testengine.Binary(t), Roots: authority(t, testengine.Name(t))}
-	id, err := e.proxyImage(t.Context(), expert.ProxySquid, base, parts, func(event.Body) {})
+	id, err := e.proxyImage(t.Context(), job.ProxySquid, base, parts, func(event.Body) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestSquidSiteRefuses(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
 	spec := testSpec(t)
-	spec.Proxy, spec.ProxyImage = expert.ProxySquid, spec.Image
+	spec.Proxy, spec.ProxyImage = job.ProxySquid, spec.Image
 	spec.Gates[0].Token = ""
 	for name, c := range map[string]struct {
 		change func(*SiteSpec)
@@ -196,7 +196,7 @@ func TestSquidSiteRefuses(t *testing.T) {
 	if id, err := e.proxyImage(t.Context(), "", "", ImageSpec{}, nil); id != "" || err != nil {
 		t.Errorf("the builtin proxy has an image: %s, %v", id, err)
 	}
-	if _, err := e.proxyImage(t.Context(), expert.ProxySquid, "", ImageSpec{}, nil); err == nil || !strings.Contains(err.Error(), "squidImage") {
+	if _, err := e.proxyImage(t.Context(), job.ProxySquid, "", ImageSpec{}, nil); err == nil || !strings.Contains(err.Error(), "squidImage") {
 		t.Errorf("Squid without an image: %v", err)
 	}
 }

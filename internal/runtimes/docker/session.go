@@ -11,18 +11,18 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A session is a job on its way through a container: one goroutine that takes what comes
 // from the container, the proxy, the engine and the user, and writes it down.
 type session struct {
-	runtime  *Runtime
+	runner   *runner
 	follower *engine.Follower
 	log      *slog.Logger
-	limits   expert.Docker
+	limits   job.Container
 
 	notes chan event.Body
 	over  chan struct{} // closed when nobody takes notes any more
@@ -37,11 +37,11 @@ type session struct {
 	checked int      // outcomes of the self-test
 	checks  []string // those that failed
 	started bool     // the self-test is passed, and the engine at work
-	end     *hatch.End
+	end     *hostlink.End
 }
 
-func newSession(r *Runtime, f *engine.Follower) *session {
-	return &session{runtime: r, follower: f, log: r.Log, limits: r.Limits, notes: make(chan event.Body), over: make(chan struct{})}
+func newSession(r *runner, f *engine.Follower) *session {
+	return &session{runner: r, follower: f, log: r.parts.Log, limits: r.limits, notes: make(chan event.Body), over: make(chan struct{})}
 }
 
 func (s *session) close() { s.once.Do(func() { close(s.over) }) }
@@ -123,13 +123,13 @@ type place interface {
 
 // live starts the container and stays with it until it has ended. Failed has a value when
 // a part of the wall is gone.
-func (s *session) live(ctx context.Context, site place, failed <-chan error, document *hatch.Document) (engine.Result, error) {
+func (s *session) live(ctx context.Context, site place, failed <-chan error, document *hostlink.Document) (engine.Result, error) {
 	records, err := s.follower.Records(ctx)
 	if err != nil {
 		return engine.Result{}, err
 	}
 	document.Records = int64(len(records))
-	opening, err := hatch.Encode(hatch.Down{Document: document})
+	opening, err := hostlink.Encode(hostlink.Down{Document: document})
 	if err != nil {
 		return engine.Result{}, err
 	}
@@ -183,9 +183,9 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 	total := time.NewTimer(s.limits.TotalTimeout)
 	var grace <-chan time.Time
 	quiet := false // nothing was heard for idleTimeout; it is listened once more
-	stop := func(why hatch.Stop) {
+	stop := func(why hostlink.Stop) {
 		interrupted = nil
-		if err := t.send(hatch.Down{Stop: &why}); err != nil {
+		if err := t.send(hostlink.Down{Stop: &why}); err != nil {
 			s.log.Debug("the container could not be told to stop", "error", err)
 		}
 		grace = time.After(saving)
@@ -212,7 +212,7 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 		case err := <-failed:
 			return err
 		case <-interrupted:
-			stop(hatch.Stop{Reason: context.Cause(ctx).Error()})
+			stop(hostlink.Stop{Reason: context.Cause(ctx).Error()})
 		case <-start.C:
 			return fmt.Errorf("the engine in the container was not ready within %s (startTimeout in [docker])", s.limits.StartTimeout)
 		case <-idle.C:
@@ -224,7 +224,7 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 			return fmt.Errorf("the engine in the container gave no sign of life for %s (idleTimeout in [docker])", s.limits.IdleTimeout)
 		case <-total.C:
 			seconds := s.limits.TotalTimeout.Seconds()
-			stop(hatch.Stop{Reason: "totalTimeout in [docker] is over", Limit: &hatch.Limit{Name: event.LimitDuration, Used: seconds, Max: seconds}})
+			stop(hostlink.Stop{Reason: "totalTimeout in [docker] is over", Limit: &hostlink.Limit{Name: event.LimitDuration, Used: seconds, Max: seconds}})
 		case <-grace:
 			return errors.New("the engine in the container did not stop when it was told to")
 		}
@@ -232,7 +232,7 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 		case s.failed != nil:
 			return s.failed
 		case s.follower.Silent() != nil && interrupted != nil:
-			stop(hatch.Stop{Reason: s.follower.Silent().Error()})
+			stop(hostlink.Stop{Reason: s.follower.Silent().Error()})
 		}
 	}
 }
@@ -316,7 +316,7 @@ func (s *session) ended() error {
 }
 
 // limitOf returns the numbers of the limit that the journal says was met.
-func limitOf(r engine.Result, l *hatch.Limit) *engine.LimitError {
+func limitOf(r engine.Result, l *hostlink.Limit) *engine.LimitError {
 	if r.Status != event.StatusStoppedByLimit || l == nil || l.Name != r.Reason {
 		return nil
 	}

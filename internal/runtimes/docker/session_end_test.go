@@ -15,7 +15,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 	"github.com/perstack-go/perstack/store"
 )
@@ -25,9 +25,9 @@ import (
 type actor struct {
 	t       *testing.T
 	session *session
-	act     func(a *actor, conn *hatch.Conn)
+	act     func(a *actor, conn *hostlink.Conn)
 	exit    Exit
-	conn    *hatch.Conn
+	conn    *hostlink.Conn
 	out     *io.PipeReader
 	raw     *io.PipeWriter
 	gone    chan struct{}
@@ -43,7 +43,7 @@ func (a *actor) Start(context.Context) (*Container, error) {
 	a.out, a.raw = outR, outW
 	go func() {
 		defer close(a.gone)
-		conn, err := hatch.Dial(inR, outW)
+		conn, err := hostlink.Dial(inR, outW)
 		if err == nil {
 			a.conn = conn
 			go func() { _ = conn.Serve() }()
@@ -84,7 +84,7 @@ func (a *actor) record(id string, body event.Body) error {
 }
 
 // plays has an actor play the container of a stage. It fails if that takes forever.
-func (s *stage) plays(ctx context.Context, emit func(event.Event) error, act func(*actor, *hatch.Conn)) (*actor, engine.Result, error) {
+func (s *stage) plays(ctx context.Context, emit func(event.Event) error, act func(*actor, *hostlink.Conn)) (*actor, engine.Result, error) {
 	s.t.Helper()
 	f, err := engine.Follow(ctx, s.job, engine.Parts{Store: s.store, Source: engine.SystemSource(), Listener: engine.Listener{Emit: emit}})
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *stage) plays(ctx context.Context, emit func(event.Event) error, act fun
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		r, err := a.session.live(ctx, a, a.failed, &hatch.Document{Protocol: hatch.Protocol, Job: hatch.Job{ID: s.job.ID, RunID: f.RunID()}})
+		r, err := a.session.live(ctx, a, a.failed, &hostlink.Document{Protocol: hostlink.Protocol, Job: hostlink.Job{ID: s.job.ID, RunID: f.RunID()}})
 		done <- outcome{r, err}
 	}()
 	select {
@@ -127,7 +127,7 @@ func TestSessionOfAContainerThatDies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				s.exit = exit
-				_, _, err := s.plays(t.Context(), nil, func(a *actor, _ *hatch.Conn) { a.begin() })
+				_, _, err := s.plays(t.Context(), nil, func(a *actor, _ *hostlink.Conn) { a.begin() })
 				var lost *LostError
 				if !errors.As(err, &lost) || lost.JobID != stageJob || !strings.Contains(err.Error(), want) {
 					t.Errorf("it ended with %v", err)
@@ -148,7 +148,7 @@ func TestSessionIsSlowItself(t *testing.T) {
 		s.limits.IdleTimeout = 150 * time.Millisecond
 		s.exit = Exit{Code: 7}
 		emit := func(event.Event) error { time.Sleep(200 * time.Millisecond); return nil }
-		_, _, err := s.plays(t.Context(), emit, func(a *actor, _ *hatch.Conn) {
+		_, _, err := s.plays(t.Context(), emit, func(a *actor, _ *hostlink.Conn) {
 			a.begin()
 			for i := range 10 {
 				if a.record(fmt.Sprintf("e%d", i+1), event.StartGeneration{}) != nil {
@@ -166,7 +166,7 @@ func TestSessionIsSlowItself(t *testing.T) {
 func TestSessionWithoutAProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		a, _, err := s.plays(t.Context(), nil, func(a *actor, _ *hatch.Conn) {
+		a, _, err := s.plays(t.Context(), nil, func(a *actor, _ *hostlink.Conn) {
 			a.begin()
 			a.failed <- errors.New("the proxy ended with exit code 2")
 			<-a.stopped
@@ -182,9 +182,9 @@ func TestSessionWithoutAProxy(t *testing.T) {
 func TestSessionAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		_, _, err := s.plays(t.Context(), nil, func(a *actor, c *hatch.Conn) {
+		_, _, err := s.plays(t.Context(), nil, func(a *actor, c *hostlink.Conn) {
 			a.begin()
-			_ = c.Send(hatch.Up{End: &hatch.End{}})
+			_ = c.Send(hostlink.Up{End: &hostlink.End{}})
 			_, _ = io.WriteString(a.raw, "{\"alive\":true}\n")
 			<-a.stopped
 		})
@@ -199,11 +199,11 @@ func TestSessionThatNobodyListensTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		said := make(chan string, 1)
-		_, _, err := s.plays(t.Context(), func(event.Event) error { return errors.New("broken pipe") }, func(a *actor, c *hatch.Conn) {
+		_, _, err := s.plays(t.Context(), func(event.Event) error { return errors.New("broken pipe") }, func(a *actor, c *hostlink.Conn) {
 			a.begin()
 			said <- (<-c.Stopped()).Reason
 			_ = a.record("e1", event.StopRunByInterrupt{Reason: "x"})
-			_ = c.Send(hatch.Up{End: &hatch.End{}})
+			_ = c.Send(hostlink.Up{End: &hostlink.End{}})
 		})
 		if err != nil || len(said) != 1 || <-said != "broken pipe" {
 			t.Errorf("it ended with %v", err)
@@ -222,14 +222,14 @@ func TestSessionTotalTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t)
 				s.limits.TotalTimeout = 50 * time.Millisecond
-				_, r, err := s.plays(t.Context(), nil, func(a *actor, conn *hatch.Conn) {
+				_, r, err := s.plays(t.Context(), nil, func(a *actor, conn *hostlink.Conn) {
 					a.begin()
 					stop := <-conn.Stopped()
 					if stop.Limit == nil || stop.Limit.Name != event.LimitDuration || stop.Limit.Max != 0.05 {
 						t.Errorf("told %+v", stop)
 					}
 					_ = a.record("e1", event.StopRunByLimit{Limit: event.LimitDuration})
-					_ = conn.Send(hatch.Up{End: &hatch.End{Limit: &hatch.Limit{Name: c.limit, Used: 1, Max: 2}}})
+					_ = conn.Send(hostlink.Up{End: &hostlink.End{Limit: &hostlink.Limit{Name: c.limit, Used: 1, Max: 2}}})
 				})
 				if err != nil || r.Status != event.StatusStoppedByLimit || (r.Limit != nil) != c.has {
 					t.Errorf("it ended as %+v, %v", r, err)
@@ -244,7 +244,7 @@ func TestSessionHidesTheKnock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		knock := event.ProxyAccess{Action: "blocked", Domain: selftest.OutsideHost}
-		_, _, _ = s.plays(t.Context(), nil, func(a *actor, _ *hatch.Conn) {
+		_, _, _ = s.plays(t.Context(), nil, func(a *actor, _ *hostlink.Conn) {
 			a.session.report(knock)
 			a.session.report(event.ProxyAccess{Action: "blocked", Domain: "other.example"})
 			a.begin()
@@ -261,7 +261,7 @@ func TestSessionLimitsNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.limits.MaxJournalBytes = 10 * sizeOf(event.ProxyAccess{})
-		_, _, err := s.plays(t.Context(), nil, func(a *actor, _ *hatch.Conn) {
+		_, _, err := s.plays(t.Context(), nil, func(a *actor, _ *hostlink.Conn) {
 			a.begin()
 			for range 100 {
 				a.session.report(event.ProxyAccess{Action: "blocked", Domain: "other.example"})
@@ -283,8 +283,8 @@ func TestSessionLimitsNotes(t *testing.T) {
 func TestSessionTellsWhatTheEngineSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		_, _, err := s.plays(t.Context(), nil, func(_ *actor, c *hatch.Conn) {
-			_ = c.Send(hatch.Up{End: &hatch.End{Kind: string(engine.KindInput), Error: "no such \x1b[2Jthing" + strings.Repeat("x", 2*maxSaid)}})
+		_, _, err := s.plays(t.Context(), nil, func(_ *actor, c *hostlink.Conn) {
+			_ = c.Send(hostlink.Up{End: &hostlink.End{Kind: string(engine.KindInput), Error: "no such \x1b[2Jthing" + strings.Repeat("x", 2*maxSaid)}})
 		})
 		var wrong *engine.Error
 		if !errors.As(err, &wrong) || wrong.Kind != engine.KindInput || strings.Contains(err.Error(), "\x1b") || len(err.Error()) > maxSaid+100 {
@@ -298,10 +298,10 @@ func TestSessionInterruptedBeforeTheBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		s := newStage(t)
-		_, _, err := s.plays(ctx, nil, func(_ *actor, c *hatch.Conn) {
+		_, _, err := s.plays(ctx, nil, func(_ *actor, c *hostlink.Conn) {
 			cancel(errors.New("ctrl-c"))
 			<-c.Stopped()
-			_ = c.Send(hatch.Up{End: &hatch.End{Error: "cancelled"}})
+			_ = c.Send(hostlink.Up{End: &hostlink.End{Error: "cancelled"}})
 		})
 		if err == nil || err.Error() != "ctrl-c" {
 			t.Errorf("it ended with %v", err)
@@ -342,10 +342,10 @@ allowedDomains = ["b.example"]
 		got[g.Name] = strings.Join(g.Allow, " ")
 	}
 	want := map[string]string{
-		"engine":                                 "api.example mcp.example",
-		hatch.GateName("lead", expert.BaseSkill): "a.example",
-		hatch.GateName("aide", expert.BaseSkill): "",
-		hatch.GateName("aide", "tool"):           "b.example",
+		"engine": "api.example mcp.example",
+		hostlink.GateName("lead", expert.BaseSkill): "a.example",
+		hostlink.GateName("aide", expert.BaseSkill): "",
+		hostlink.GateName("aide", "tool"):           "b.example",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || len(gates) != 4 || len(tokens) != 4 || gates[0].Name != engineGate {
 		t.Errorf("gates %v, want %v", got, want)
@@ -373,9 +373,9 @@ requiredEnv = ["TOOL_KEY"]
 	var searched string
 	r := &Runtime{
 		Config: config, Env: func(name string) string { return "value of " + name }, Handed: map[string]string{"TOKEN": "a handed value"},
-		Thinker: hatch.Thinker{
-			Variables: map[string]hatch.Variable{"API_KEY": {Value: "a key"}},
-			Files:     []hatch.File{{Path: "/cred", Data: []byte("a credential")}},
+		Thinker: hostlink.Thinker{
+			Variables: map[string]hostlink.Variable{"API_KEY": {Value: "a key"}},
+			Files:     []hostlink.File{{Path: "/cred", Data: []byte("a credential")}},
 		},
 		Secrets: func(texts ...string) map[string]string {
 			searched = strings.Join(texts, "|")
@@ -421,16 +421,16 @@ func TestSessionOfALongRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.limits.IdleTimeout, s.limits.StartTimeout = 300*time.Millisecond, 300*time.Millisecond
-		a, r, err := s.plays(t.Context(), nil, func(a *actor, c *hatch.Conn) {
+		a, r, err := s.plays(t.Context(), nil, func(a *actor, c *hostlink.Conn) {
 			a.begin()
 			for range 10 {
 				time.Sleep(100 * time.Millisecond)
-				if c.Send(hatch.Up{Alive: true}) != nil {
+				if c.Send(hostlink.Up{Alive: true}) != nil {
 					return
 				}
 			}
 			_ = a.record("e1", event.StopRunByInterrupt{Reason: "x"})
-			_ = c.Send(hatch.Up{End: &hatch.End{}})
+			_ = c.Send(hostlink.Up{End: &hostlink.End{}})
 		})
 		if err != nil || r.Status != event.StatusStoppedByInterrupt || a.stops != 0 {
 			t.Errorf("it ended as %+v, %v, stopped %d times", r, err, a.stops)
@@ -442,11 +442,11 @@ func TestSessionOfALongRun(t *testing.T) {
 func TestSessionOfManyChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		_, _, err := s.plays(t.Context(), nil, func(_ *actor, c *hatch.Conn) {
+		_, _, err := s.plays(t.Context(), nil, func(_ *actor, c *hostlink.Conn) {
 			for range 3 * maxChecks {
-				_ = c.Send(hatch.Up{Check: &hatch.Check{Name: "gateway", Detail: "it answers"}})
+				_ = c.Send(hostlink.Up{Check: &hostlink.Check{Name: "gateway", Detail: "it answers"}})
 			}
-			_ = c.Send(hatch.Up{End: &hatch.End{Error: "unsafe"}})
+			_ = c.Send(hostlink.Up{End: &hostlink.End{Error: "unsafe"}})
 		})
 		var unsafe *UnsafeError
 		if !errors.As(err, &unsafe) || len(unsafe.Checks) != maxChecks {

@@ -14,7 +14,8 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers/replay"
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
@@ -25,7 +26,7 @@ import (
 type stage struct {
 	t      *testing.T
 	store  store.Store
-	limits expert.Docker
+	limits job.Container
 	job    engine.Job
 	redact func(string) string
 
@@ -37,10 +38,10 @@ type stage struct {
 const stageJob = "job"
 
 // passed tells that a wall stands.
-var passed = hatch.Up{Check: &hatch.Check{Name: "stage", OK: true}}
+var passed = hostlink.Up{Check: &hostlink.Check{Name: "stage", OK: true}}
 
 func newStage(t *testing.T) *stage {
-	limits := expert.DefaultDocker()
+	limits := job.DefaultContainer()
 	return &stage{
 		t: t, store: memory.New(), limits: limits, stopped: make(chan struct{}),
 		job: engine.Job{ID: stageJob, RunID: "run", Expert: &expert.Expert{Key: "writer", Name: "writer", Version: "1.0.0"}, Input: engine.Input{Query: "go"}, Limits: expert.Limits{MaxSteps: 10}},
@@ -57,7 +58,7 @@ func (s *stage) run(ctx context.Context, act func(in io.Reader, out io.Writer)) 
 	defer f.Close()
 	session := newSession(&Runtime{Log: slog.New(slog.DiscardHandler), Limits: s.limits, Redact: s.redact}, f)
 	defer session.close()
-	return session.live(ctx, &stagePlace{s, act}, nil, &hatch.Document{Protocol: hatch.Protocol, Job: hatch.Job{ID: s.job.ID, RunID: f.RunID()}})
+	return session.live(ctx, &stagePlace{s, act}, nil, &hostlink.Document{Protocol: hostlink.Protocol, Job: hostlink.Job{ID: s.job.ID, RunID: f.RunID()}})
 }
 
 type stagePlace struct {
@@ -89,10 +90,10 @@ func (p *stagePlace) Stop(context.Context) error {
 }
 
 // works is an honest container: the real engine, with a model that gives one answer.
-func (s *stage) works(before func(*hatch.Conn)) func(io.Reader, io.Writer) {
+func (s *stage) works(before func(*hostlink.Conn)) func(io.Reader, io.Writer) {
 	thinker := s.model()
 	return func(in io.Reader, out io.Writer) {
-		conn, err := hatch.Dial(in, out)
+		conn, err := hostlink.Dial(in, out)
 		if err != nil {
 			s.t.Errorf("dial: %v", err)
 			return
@@ -109,7 +110,7 @@ func (s *stage) works(before func(*hatch.Conn)) func(io.Reader, io.Writer) {
 			case stop := <-conn.Stopped():
 				cancel(errors.New(stop.Reason))
 			case <-conn.Gone():
-				cancel(hatch.ErrGone)
+				cancel(hostlink.ErrGone)
 			case <-ctx.Done():
 			}
 		}()
@@ -128,14 +129,14 @@ func (s *stage) works(before func(*hatch.Conn)) func(io.Reader, io.Writer) {
 				if err != nil {
 					return err
 				}
-				return conn.Send(hatch.Up{Show: data})
+				return conn.Send(hostlink.Up{Show: data})
 			}},
 		})
-		end := &hatch.End{}
+		end := &hostlink.End{}
 		if err != nil {
 			end.Error = err.Error()
 		}
-		_ = conn.Send(hatch.Up{End: end}) // whoever listens may be gone
+		_ = conn.Send(hostlink.Up{End: end}) // whoever listens may be gone
 	}
 }
 
@@ -160,10 +161,10 @@ func (s *stage) types() string {
 
 func TestSessionOfAnHonestContainer(t *testing.T) {
 	s := newStage(t)
-	result, err := s.run(t.Context(), s.works(func(c *hatch.Conn) {
-		_ = c.Send(hatch.Up{Check: &hatch.Check{Name: "root", OK: true}})
-		_ = c.Send(hatch.Up{Alive: true})
-		_ = c.Send(hatch.Up{Log: &hatch.Log{Level: "INFO", Text: "hello"}})
+	result, err := s.run(t.Context(), s.works(func(c *hostlink.Conn) {
+		_ = c.Send(hostlink.Up{Check: &hostlink.Check{Name: "root", OK: true}})
+		_ = c.Send(hostlink.Up{Alive: true})
+		_ = c.Send(hostlink.Up{Log: &hostlink.Log{Level: "INFO", Text: "hello"}})
 	}))
 	if err != nil || result.Status != event.StatusCompleted || result.Text != "the answer" {
 		t.Fatalf("it ended as %+v, %v", result, err)
@@ -191,19 +192,19 @@ func TestSessionOfAnHonestContainer(t *testing.T) {
 // A container that fails its self-test runs nothing, and one that begins all the same is
 // cut off.
 func TestSessionRefusesABrokenWall(t *testing.T) {
-	failing := func(c *hatch.Conn) {
-		_ = c.Send(hatch.Up{Check: &hatch.Check{Name: "gateway", OK: false, Detail: "it answers\x1b[31m"}})
+	failing := func(c *hostlink.Conn) {
+		_ = c.Send(hostlink.Up{Check: &hostlink.Check{Name: "gateway", OK: false, Detail: "it answers\x1b[31m"}})
 	}
 	t.Run("honest", func(t *testing.T) {
 		s := newStage(t)
 		_, err := s.run(t.Context(), func(in io.Reader, out io.Writer) {
-			conn, err := hatch.Dial(in, out)
+			conn, err := hostlink.Dial(in, out)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			failing(conn)
-			_ = conn.Send(hatch.Up{End: &hatch.End{Error: "the self-test failed"}})
+			_ = conn.Send(hostlink.Up{End: &hostlink.End{Error: "the self-test failed"}})
 		})
 		var unsafe *UnsafeError
 		if !errors.As(err, &unsafe) || strings.Contains(err.Error(), "\x1b") || !strings.Contains(err.Error(), "gateway") {
@@ -232,8 +233,8 @@ func TestSessionRefusesABrokenWall(t *testing.T) {
 // What a container that was taken over may say: the session ends, the journal stays sound,
 // and nothing that acts on a terminal gets through.
 func TestSessionOfAHostileContainer(t *testing.T) {
-	raw := func(lines ...string) func(*hatch.Conn, io.Writer) {
-		return func(_ *hatch.Conn, out io.Writer) {
+	raw := func(lines ...string) func(*hostlink.Conn, io.Writer) {
+		return func(_ *hostlink.Conn, out io.Writer) {
 			for _, line := range lines {
 				if _, err := io.WriteString(out, line+"\n"); err != nil {
 					return
@@ -244,7 +245,7 @@ func TestSessionOfAHostileContainer(t *testing.T) {
 	const checked = `{"check":{"name":"walls","ok":true}}`
 	foreign := `{"type":"startRun","id":"e1","expertKey":"writer","timestamp":1,"jobId":"other","runId":"run","stepNumber":1,"inputMessages":[],"checkpointId":"c1","expert":{"key":"writer","name":"writer","version":"1.0.0"}}`
 	for name, c := range map[string]struct {
-		say  func(*hatch.Conn, io.Writer)
+		say  func(*hostlink.Conn, io.Writer)
 		want string
 	}{
 		"no JSON":           {raw("hello \x1b[2J"), "cannot be trusted"},
@@ -260,7 +261,7 @@ func TestSessionOfAHostileContainer(t *testing.T) {
 		"a broken event":    {raw(checked, `{"append":{"id":1,"event":{"type":"startRun","id":7}}}`), "cannot be understood"},
 		"an unknown event":  {raw(checked, `{"append":{"id":1,"event":{"type":"ownTheHost"}}}`), "cannot be understood"},
 		"shows what counts": {raw(checked, `{"show":`+foreign+`}`), "to be recorded"},
-		"an endless line": {func(_ *hatch.Conn, out io.Writer) {
+		"an endless line": {func(_ *hostlink.Conn, out io.Writer) {
 			_, _ = io.WriteString(out, `{"log":{"level":"INFO","text":"`)
 			chunk := strings.Repeat("x", 1<<20)
 			for {
@@ -269,8 +270,8 @@ func TestSessionOfAHostileContainer(t *testing.T) {
 				}
 			}
 		}, "longer than 64 MiB"},
-		"dies at once": {func(*hatch.Conn, io.Writer) {}, "ended with code 7"},
-		"never reads": {func(_ *hatch.Conn, out io.Writer) {
+		"dies at once": {func(*hostlink.Conn, io.Writer) {}, "ended with code 7"},
+		"never reads": {func(_ *hostlink.Conn, out io.Writer) {
 			for i := int64(1); ; i++ {
 				if _, err := fmt.Fprintf(out, "{\"commit\":%d}\n", i); err != nil {
 					return
@@ -282,7 +283,7 @@ func TestSessionOfAHostileContainer(t *testing.T) {
 			s := newStage(t)
 			s.exit = Exit{Code: 7}
 			_, err := s.run(t.Context(), func(in io.Reader, out io.Writer) {
-				conn, err := hatch.Dial(in, out)
+				conn, err := hostlink.Dial(in, out)
 				if err != nil {
 					t.Error(err)
 					return
@@ -322,7 +323,7 @@ func TestSessionLimitsTheJournal(t *testing.T) {
 	s := newStage(t)
 	s.limits.MaxJournalBytes = 2000
 	_, err := s.run(t.Context(), func(in io.Reader, out io.Writer) {
-		conn, err := hatch.Dial(in, out)
+		conn, err := hostlink.Dial(in, out)
 		if err != nil {
 			t.Error(err)
 			return
@@ -356,7 +357,7 @@ func TestSessionIsInterrupted(t *testing.T) {
 	defer cancel(nil)
 	s := newStage(t)
 	result, err := s.run(ctx, func(in io.Reader, out io.Writer) {
-		conn, err := hatch.Dial(in, out)
+		conn, err := hostlink.Dial(in, out)
 		if err != nil {
 			t.Error(err)
 			return
@@ -381,9 +382,9 @@ func TestSessionIsInterrupted(t *testing.T) {
 
 // A container that hangs is ended: before it is ready, and while it works.
 func TestSessionDeadlines(t *testing.T) {
-	for want, set := range map[string]func(*expert.Docker){
-		"startTimeout": func(d *expert.Docker) { d.StartTimeout = 50 * time.Millisecond },
-		"idleTimeout":  func(d *expert.Docker) { d.IdleTimeout = 50 * time.Millisecond },
+	for want, set := range map[string]func(*job.Container){
+		"startTimeout": func(d *job.Container) { d.StartTimeout = 50 * time.Millisecond },
+		"idleTimeout":  func(d *job.Container) { d.IdleTimeout = 50 * time.Millisecond },
 	} {
 		t.Run(want, func(t *testing.T) {
 			s := newStage(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A SiteSpec says what a run needs on the engine.
@@ -37,13 +37,13 @@ type SiteSpec struct {
 	Absent    []string // files of the workspace that the next run would use, and that are not there
 	UID, GID  int      // who the container runs as
 
-	Limits expert.Docker // complete
+	Limits job.Container // complete
 	// Gates of the proxy, without addresses, and the proxy that it goes through itself. A
 	// gate without a token gets one, unless the proxy is Squid, which asks for none.
 	Gates    []egress.Gate
 	Upstream string
 
-	Proxy      string // expert.ProxyBuiltin or expert.ProxySquid; empty means the first
+	Proxy      string // job.ProxyBuiltin or job.ProxySquid; empty means the first
 	ProxyImage string // id, of the image that has Squid beside our program
 	SharedCell bool   // skills are not kept apart from each other
 
@@ -155,11 +155,11 @@ func (spec SiteSpec) check() error {
 // checkProxy refuses what Squid cannot do, before anything is made.
 func (spec SiteSpec) checkProxy() error {
 	switch spec.Proxy {
-	case "", expert.ProxyBuiltin:
+	case "", job.ProxyBuiltin:
 		return nil
-	case expert.ProxySquid:
+	case job.ProxySquid:
 	default:
-		return fmt.Errorf("there is no proxy %q; write %s or %s", spec.Proxy, expert.ProxyBuiltin, expert.ProxySquid)
+		return fmt.Errorf("there is no proxy %q; write %s or %s", spec.Proxy, job.ProxyBuiltin, job.ProxySquid)
 	}
 	switch {
 	case spec.ProxyImage == "":
@@ -174,7 +174,7 @@ func (spec SiteSpec) checkProxy() error {
 }
 
 // Tokenless reports whether the gates ask for no token. Only cells keep them apart then.
-func (spec SiteSpec) Tokenless() bool { return spec.Proxy == expert.ProxySquid }
+func (spec SiteSpec) Tokenless() bool { return spec.Proxy == job.ProxySquid }
 
 func (s *Site) connectNetworks(ctx context.Context) (err error) {
 	var ways sync.WaitGroup

@@ -14,10 +14,10 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
 	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
+	"github.com/perstack-go/perstack/job"
 )
 
 // realEngine connects to the engine of this machine.
@@ -93,7 +93,7 @@ func put(t *testing.T, dir string, files map[string]string) {
 func testSpec(t *testing.T) SiteSpec {
 	t.Helper()
 	dir, uid, gid := someone(t)
-	limits := expert.DefaultDocker()
+	limits := job.DefaultContainer()
 	limits.Memory, limits.MemoryReservation, limits.TmpSize, limits.CacheSize = 256<<20, 32<<20, 4<<20, 2<<20
 	limits.CPUs, limits.PIDs, limits.StartTimeout = 1, 40, time.Minute
 	return SiteSpec{

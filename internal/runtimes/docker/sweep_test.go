@@ -12,7 +12,6 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/owner"
 	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
@@ -107,7 +106,7 @@ func TestBeARun(t *testing.T) {
 	}
 	s, err := e.Build(t.Context(), SiteSpec{
 		JobID: job.Job, Image: job.Image, Workspace: job.Workspace, UID: job.UID, GID: job.GID,
-		Limits: expert.DefaultDocker(), Gates: []egress.Gate{{Name: "engine"}},
+		Limits: job.DefaultContainer(), Gates: []egress.Gate{{Name: "engine"}},
 	}, func(event.Body) {})
 	if err != nil {
 		t.Fatal(err)

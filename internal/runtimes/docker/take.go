@@ -9,7 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/store"
@@ -17,7 +17,7 @@ import (
 
 // take does what a line from the container asks for. An error ends the session: an engine
 // that is ours does not send such lines.
-func (s *session) take(ctx context.Context, up hatch.Up, t *talk) error {
+func (s *session) take(ctx context.Context, up hostlink.Up, t *talk) error {
 	switch {
 	case s.end != nil:
 		return errors.New("the container goes on talking after its end")
@@ -35,7 +35,7 @@ func (s *session) take(ctx context.Context, up hatch.Up, t *talk) error {
 		}
 		return s.append(*up.Append, t)
 	case up.Commit != 0:
-		return t.send(hatch.Down{Done: done(up.Commit, 0, s.follower.Commit())})
+		return t.send(hostlink.Down{Done: done(up.Commit, 0, s.follower.Commit())})
 	case len(up.Show) > 0:
 		if err := s.begin(); err != nil {
 			return err
@@ -56,14 +56,14 @@ func (s *session) take(ctx context.Context, up hatch.Up, t *talk) error {
 	return nil
 }
 
-func (s *session) greet(h hatch.Hello) error {
+func (s *session) greet(h hostlink.Hello) error {
 	if s.greeted {
 		return errors.New("the container says twice who it is")
 	}
 	s.greeted = true
-	if h.Protocol != hatch.Protocol {
+	if h.Protocol != hostlink.Protocol {
 		return fmt.Errorf("the perstack in the container is another (%s, protocol %d; here %s, protocol %d); use the same on both sides",
-			s.clean(h.Version), h.Protocol, version.String(), hatch.Protocol)
+			s.clean(h.Version), h.Protocol, version.String(), hostlink.Protocol)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ const maxChecks = 100
 
 // check tells one outcome of the self-test. When the engine is at work, nobody has a
 // check to tell of.
-func (s *session) check(c hatch.Check) error {
+func (s *session) check(c hostlink.Check) error {
 	if s.checked++; s.started || s.checked > maxChecks {
 		return errors.New("the container tells of more checks than there are")
 	}
@@ -105,7 +105,7 @@ func (s *session) check(c hatch.Check) error {
 
 // append writes down an event and says so. That the disk is full, or that a record cannot
 // be written, is for the engine to deal with; an event that is not of this job is not.
-func (s *session) append(a hatch.Append, t *talk) error {
+func (s *session) append(a hostlink.Append, t *talk) error {
 	if len(s.checks) > 0 {
 		return errors.New("the engine in the container began although its walls do not stand")
 	}
@@ -120,7 +120,7 @@ func (s *session) append(a hatch.Append, t *talk) error {
 	if errors.Is(err, engine.ErrForged) {
 		return err
 	}
-	return t.send(hatch.Down{Done: done(a.ID, record.Seq, err)})
+	return t.send(hostlink.Down{Done: done(a.ID, record.Seq, err)})
 }
 
 // event decodes what the container says has happened, without the host's secrets.
@@ -132,8 +132,8 @@ func (s *session) event(data []byte) (event.Event, error) {
 	return e, nil
 }
 
-func done(id, seq int64, err error) *hatch.Done {
-	d := &hatch.Done{ID: id, Seq: seq}
+func done(id, seq int64, err error) *hostlink.Done {
+	d := &hostlink.Done{ID: id, Seq: seq}
 	if err != nil {
 		d.Seq, d.Error, d.Full = 0, err.Error(), errors.Is(err, store.ErrFull)
 	}
@@ -149,7 +149,7 @@ const maxShown = 4 << 30
 const maxLogged = 1000
 
 // relay logs what the engine in the container logs.
-func (s *session) relay(ctx context.Context, l hatch.Log) {
+func (s *session) relay(ctx context.Context, l hostlink.Log) {
 	if s.logged++; s.logged >= maxLogged {
 		if s.logged == maxLogged {
 			s.log.Warn("the container logs much; the rest of it is left out")
@@ -177,8 +177,5 @@ func (s *session) clean(text string) string {
 
 // redact takes out secrets that only the host knows: the container has its own only.
 func (s *session) redact(text string) string {
-	if s.runtime.Redact == nil {
-		return text
-	}
-	return s.runtime.Redact(text)
+	return s.runner.parts.Secrets.Redact(text)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hatch"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -14,12 +14,12 @@ import (
 // goroutine of its own: a container that does not read must not keep the session from
 // noticing.
 type talk struct {
-	ups    chan hatch.Up // closed when there are no more
-	err    error         // why; set before ups is closed; nil at the end of the stream
+	ups    chan hostlink.Up // closed when there are no more
+	err    error            // why; set before ups is closed; nil at the end of the stream
 	exited <-chan Exit
 	stderr tail
 
-	queue chan hatch.Down
+	queue chan hostlink.Down
 	over  chan struct{}
 	once  sync.Once
 }
@@ -30,7 +30,7 @@ const maxWaiting = 1024
 
 // newTalk sends these lines first, and listens.
 func newTalk(c *Container, first [][]byte) *talk {
-	t := &talk{ups: make(chan hatch.Up), exited: c.Exited, queue: make(chan hatch.Down, maxWaiting), over: make(chan struct{})}
+	t := &talk{ups: make(chan hostlink.Up), exited: c.Exited, queue: make(chan hostlink.Down, maxWaiting), over: make(chan struct{})}
 	go t.write(c.Stdin, first)
 	go t.read(c.Stdout)
 	go func() { _, _ = io.Copy(&t.stderr, c.Stderr) }() // what it could not read is no worse than silence
@@ -38,7 +38,7 @@ func newTalk(c *Container, first [][]byte) *talk {
 }
 
 // send puts a line into the queue.
-func (t *talk) send(down hatch.Down) error {
+func (t *talk) send(down hostlink.Down) error {
 	select {
 	case t.queue <- down:
 		return nil
@@ -50,7 +50,7 @@ func (t *talk) send(down hatch.Down) error {
 // write writes until the talk is over. A container that is gone shows on the other side.
 func (t *talk) write(to io.WriteCloser, first [][]byte) {
 	defer to.Close()
-	w := hatch.NewWriter(to)
+	w := hostlink.NewWriter(to)
 	var err error
 	for _, line := range first {
 		if err == nil {
@@ -69,7 +69,7 @@ func (t *talk) write(to io.WriteCloser, first [][]byte) {
 
 func (t *talk) read(from io.Reader) {
 	defer close(t.ups)
-	r := hatch.NewReader(from)
+	r := hostlink.NewReader(from)
 	for {
 		up, err := r.Up()
 		if errors.Is(err, io.EOF) {

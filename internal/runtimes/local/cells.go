@@ -7,63 +7,55 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
 	"github.com/perstack-go/perstack/internal/skills"
+	"github.com/perstack-go/perstack/job"
 )
 
-// cells returns how the programs of a job are locked in, with directories for them, and what
-// removes these; nil if nobody is. A machine that cannot keep cells runs no job that needs
-// one, not even the part that does not.
-func (r *Runtime) cells(job engine.Job, workspace string) (*skills.Cells, func(), error) {
+func sandboxAvailable() error { return cell.Available() }
+
+// prepareCells returns how the programs of a job are locked in, with directories for them,
+// and what removes these; nil if none is. A machine that cannot do it runs no job that
+// needs it, not even the part that does not.
+func prepareCells(spec job.Spec, parts engine.Parts, workspace string, available func() error) (*skills.Cells, func(), error) {
 	none := func() {}
-	if r.SharedCell {
+	if spec.Isolation.SharedSandbox {
 		return nil, none, nil
 	}
-	wanted := r.Cells
-	if wanted == nil {
-		wanted = skills.Machine(false)
+	wanted := skills.Machine(spec.Isolation.Sandbox)
+	if c := parts.Container; c != nil {
+		wanted = &skills.Cells{All: true, System: c.System, Tmp: c.Tmp, Home: c.Home, MaxTasks: c.MaxTasks}
 	}
-	who := lockedIn(job, wanted)
+	var who *expert.Expert
+	for _, e := range spec.Experts {
+		if wanted.LockAny(e) {
+			who = e
+			break
+		}
+	}
 	if who == nil {
 		return nil, none, nil
 	}
-	available := r.cellsHere
-	if available == nil {
-		available = cell.Available
-	}
 	if err := available(); err != nil {
-		return nil, none, fmt.Errorf("expert %q has a skill that must run in a cell: %w; "+
-			"without --sandbox and sandbox = \"landlock\" it runs with all that you can do, and --runtime docker puts a container around it", who.Key, err)
+		return nil, none, &NoSandboxError{Expert: who.Key, Err: err}
 	}
 	cells, remove, err := wanted.Furnish(workspace)
 	if err != nil {
 		return nil, none, err
 	}
-	if r.Gates == nil {
-		cells.OwnGates = true // a cell without a gate has no way out, whatever the skill may reach
-	}
 	return cells, func() {
 		if err := remove(); err != nil {
-			r.Log.Warn("the directory of cells is still there", "error", err)
+			parts.Log.Warn("the directory of sandboxes is still there", "error", err)
 		}
 	}, nil
 }
 
-// lockedIn finds an Expert of a job, the coordinator or whom it can ask, that has a skill to
-// be locked in.
-func lockedIn(job engine.Job, cells *skills.Cells) *expert.Expert {
-	all, seen := []*expert.Expert{job.Expert}, map[string]bool{job.Expert.Key: true}
-	for i := 0; i < len(all); i++ {
-		if cells.LockAny(all[i]) {
-			return all[i]
-		}
-		for _, key := range all[i].Delegates {
-			if job.Lookup == nil || seen[key] {
-				continue
-			}
-			seen[key] = true
-			if e, ok := job.Lookup(key); ok {
-				all = append(all, e)
-			}
-		}
-	}
-	return nil
+// A NoSandboxError says that a skill must run in a sandbox and this machine has none.
+type NoSandboxError struct {
+	Expert string // that has the skill
+	Err    error
 }
+
+func (e *NoSandboxError) Error() string {
+	return fmt.Sprintf("expert %q has a skill that must run in a sandbox: %v", e.Expert, e.Err)
+}
+
+func (e *NoSandboxError) Unwrap() error { return e.Err }

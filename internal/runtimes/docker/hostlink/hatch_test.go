@@ -1,4 +1,4 @@
-package hatch
+package hostlink
 
 import (
 	"bytes"

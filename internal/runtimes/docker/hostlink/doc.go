@@ -1,4 +1,4 @@
-// Package hatch is the only opening in the wall around a container: the document that
+// Package hostlink is the only opening in the wall around a container: the document that
 // goes in, and the lines that pass in both directions while a job runs.
 //
 // The engine in the container keeps no history. It hands out each event as a line and
@@ -12,4 +12,4 @@
 //
 // Start reading at [Document], then [Up] and [Down]; [Store] is the history as the engine
 // in the container sees it.
-package hatch
+package hostlink

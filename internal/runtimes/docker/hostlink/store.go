@@ -1,4 +1,4 @@
-package hatch
+package hostlink
 
 import (
 	"context"
@@ -53,8 +53,8 @@ func (s *hostStore) Jobs(context.Context) iter.Seq2[store.JobInfo, error] {
 }
 
 func (s *hostStore) check(jobID string) error {
-	if jobID != s.document.Job.ID {
-		return fmt.Errorf("%w: the job here is %s", store.ErrBadID, s.document.Job.ID)
+	if jobID != s.document.Spec.JobID {
+		return fmt.Errorf("%w: the job here is %s", store.ErrBadID, s.document.Spec.JobID)
 	}
 	return nil
 }

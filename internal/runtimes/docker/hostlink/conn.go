@@ -1,4 +1,4 @@
-package hatch
+package hostlink
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A Conn is the container's end of the hatch.
+// A Conn is the container's end of the hostlink.
 type Conn struct {
 	in       *Reader
 	out      *Writer

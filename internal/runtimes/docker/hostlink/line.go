@@ -1,4 +1,4 @@
-package hatch
+package hostlink
 
 import (
 	"github.com/go-json-experiment/json/jsontext"

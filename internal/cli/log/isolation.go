@@ -1,0 +1,56 @@
+package log
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/job"
+)
+
+// notIsolated is a start of a Run without isolation for the whole of it. Single skills can
+// have had a sandbox nevertheless, if the file says so.
+const notIsolated = "none for the whole run"
+
+// isolation says in words how a job was isolated.
+func isolation(spec job.Spec) string {
+	var words []string
+	is, c := spec.Isolation, spec.Isolation.Container
+	switch {
+	case spec.Runtime == job.Docker && is.SharedSandbox:
+		words = append(words, "docker", "one shared sandbox for all skills (--shared-cell)")
+	case spec.Runtime == job.Docker:
+		words = append(words, "docker", "a sandbox for each skill")
+	case is.Sandbox:
+		words = append(words, "a sandbox for each skill (--sandbox)")
+	default:
+		return notIsolated
+	}
+	if c.Proxy != "" && c.Proxy != job.ProxyBuiltin {
+		words = append(words, "out by "+c.Proxy)
+	}
+	if c.ReadOnlyWorkspace {
+		words = append(words, "workspace read-only")
+	}
+	if c.BaseImage != "" {
+		words = append(words, "on the image "+c.BaseImage)
+	}
+	if len(is.Env) > 0 {
+		words = append(words, "commands get "+strings.Join(is.Env, " "))
+	}
+	return strings.Join(words, ", ")
+}
+
+// isolated takes what a start says of isolation. A job that is resumed can have another
+// one, and the first must not hide that.
+func (h *runHead) isolated(spec job.Spec) {
+	if w := isolation(spec); len(h.isolation) == 0 || h.isolation[len(h.isolation)-1] != w {
+		h.isolation = append(h.isolation, w)
+	}
+}
+
+// printIsolation says nothing where there was never any.
+func (h *runHead) printIsolation(p *printer) {
+	if len(h.isolation) > 0 && !slices.Equal(h.isolation, []string{notIsolated}) {
+		p.given("Isolation", strings.Join(h.isolation, "; then "))
+	}
+}

@@ -1,0 +1,91 @@
+package run
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/env"
+	"github.com/perstack-go/perstack/internal/manifest"
+)
+
+// A project is what lies on the disk: perstack.toml, its env files, and the files that no
+// tool can read or change.
+type project struct {
+	config   *manifest.Config
+	env      env.Env
+	hidden   []string // env files, credentials, the history
+	readOnly []string // files that say what an Expert can do
+}
+
+// loadProject reads perstack.toml and the env files.
+func loadProject(o *Options) (*project, error) {
+	h := o.Host
+	config, err := h.LoadConfig(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	p := &project{config: config}
+	files := manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, config)
+	for _, f := range files {
+		p.hidden = append(p.hidden, f.Path)
+	}
+	if p.env, err = env.Load(h.Environ, files); err != nil {
+		return nil, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	for _, notice := range p.env.Notices() {
+		o.logger().Debug(notice)
+	}
+	if path := p.env.Get(host.CredentialsVariable); path != "" {
+		p.hidden = append(p.hidden, h.Path(path)) // it is a key, wherever it lies
+	}
+	h.HideProject(config, p.env)
+	p.hidden = append(p.hidden, h.StoragePath(o.Storage))
+	p.readOnly = host.FileRules(config)
+	p.keepOther(o)
+	return p, nil
+}
+
+// keepOther keeps from the tools what belongs to a project that lies in the workspace, if
+// it is not the one that this run uses. The run does not depend on it: what is wrong there
+// does not stop it.
+func (p *project) keepOther(o *Options) {
+	h, workspace := o.Host, o.workspace()
+	if h.Dir == workspace && p.config.Path == filepath.Join(workspace, manifest.FileName) {
+		return
+	}
+	other, err := h.Project(workspace)
+	if err == nil {
+		var values env.Env
+		values, err = env.Load(nil, other.EnvFiles)
+		for name, value := range values.InFiles() {
+			h.Secrets.AddIfRandom(name, value)
+		}
+	}
+	if err != nil {
+		o.logger().Debug("the project in the workspace cannot be read", "error", err)
+	}
+	for _, f := range other.EnvFiles {
+		p.hidden = append(p.hidden, f.Path)
+	}
+	p.readOnly = append(p.readOnly, other.Rules...)
+}
+
+// variable returns a variable of the environment or of an env file.
+func (p *project) variable(name string) engine.Variable {
+	return engine.Variable{Value: p.env.Get(name), File: p.env.File(name)}
+}
+
+// expertList names the Experts of the file, for errors.
+func (p *project) expertList() string {
+	keys := p.config.Keys()
+	if len(keys) == 0 {
+		return "no experts"
+	}
+	return strings.Join(keys, ", ")
+}
+
+// clone returns a copy of a list that can be appended to.
+func clone(list []string) []string { return slices.Clip(list) }

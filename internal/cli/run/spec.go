@@ -1,0 +1,356 @@
+package run
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/skills"
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
+)
+
+// A plan is a Spec while it is made and checked.
+type plan struct {
+	opts     *Options
+	project  *project
+	target   *target
+	resolved job.Resolved
+	spec     job.Spec
+}
+
+// makeSpec turns flags, files and the recorded job into what is run. Everything that can be
+// wrong with it is reported here, before anything is started.
+func makeSpec(o *Options, p *project, t *target) (*plan, error) {
+	pl := &plan{opts: o, project: p, target: t}
+	pl.resolved = job.Resolve(o.Flags, p.config.Settings(), t.recorded.Settings, providers.Catalogue{})
+	if err := pl.checkModel(); err != nil {
+		return nil, err
+	}
+	e, err := pl.expert()
+	if err != nil {
+		return nil, err
+	}
+	pl.spec = p.config.Spec(e)
+	s := &pl.spec
+	s.Settings = pl.resolved.Settings
+	s.JobID, s.Version, s.Verbose = t.jobID, version.String(), o.Verbose
+	s.Workspace = job.Workspace{Dir: o.workspace(), Hidden: p.hidden, ReadOnly: p.readOnly}
+	if path := s.Setting.Cassette; path != "" {
+		s.Workspace.ReadOnly = append(clone(p.readOnly), path)
+	}
+	if o.Host.Reproducible {
+		s.Sequential, s.Limits.MaxParallel = true, 1
+	}
+	for _, check := range []func() error{pl.tellChanges, pl.checkFlags, pl.checkWorkspace, pl.checkSandbox, pl.checkSkills, pl.checkPrice} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	return pl, nil
+}
+
+// say prints a line that the user should know before the run.
+func (pl *plan) say(format string, args ...any) {
+	fmt.Fprintln(pl.opts.Host.Stderr, "perstack: "+terminal.CleanLine(fmt.Sprintf(format, args...)))
+}
+
+func (pl *plan) checkModel() error {
+	switch {
+	case pl.opts.Flags.Setting.Cassette != "" && pl.resolved.Provider != "replay":
+		return host.Usagef("--cassette goes with --provider replay, not %s", pl.resolved.Provider)
+	case pl.resolved.Provider == "replay" && pl.opts.Flags.Model != "":
+		return host.Usagef("--model does not go with the provider replay: a cassette has no models to choose from")
+	case pl.resolved.Provider == "replay":
+		pl.resolved.Model = model.DefaultModel("replay")
+	}
+	return nil
+}
+
+// expert finds the Expert to run.
+func (pl *plan) expert() (*expert.Expert, error) {
+	key, config, is := pl.target.expertKey, pl.project.config, pl.resolved.Isolation
+	if _, err := expert.ParseKey(key); err != nil {
+		return nil, host.Usagef("%w%s", err, pl.nameFirst())
+	}
+	e, ok := config.Lookup(key)
+	if !ok {
+		return nil, host.Usagef("expert %q not found in %s; it has: %s%s", key, config.Path, pl.project.expertList(), pl.nameFirst())
+	}
+	problems := config.Unsupported(e, manifest.Flags{
+		Provider: pl.resolved.Provider, Runtime: pl.resolved.Runtime, BaseImage: is.Container.BaseImage, Sandbox: is.Sandbox,
+	})
+	for _, w := range problems.Warnings() {
+		fmt.Fprintln(pl.opts.Host.Stderr, "perstack: "+terminal.Clean(w.String()))
+	}
+	return e, problems.Err()
+}
+
+// nameFirst helps those who meant a query for the job that they continue: a single argument
+// is the name of an Expert.
+func (pl *plan) nameFirst() string {
+	if !pl.opts.continues() || pl.opts.Expert == "" || pl.opts.HasQuery {
+		return ""
+	}
+	return "; a query stands behind the name of the expert: perstack run <expert> <query>"
+}
+
+// tellChanges says what is different from the recorded job, and what is kept from it
+// although no flag repeats it.
+func (pl *plan) tellChanges() error {
+	had, s := pl.target.recorded, pl.spec
+	if had.Expert == "" {
+		return nil // a new job
+	}
+	if had.Provider != s.Provider && had.Provider != "" {
+		pl.say("the conversation goes on with %s, it was held with %s", s.Provider, had.Provider)
+	}
+	if had.Runtime == job.Docker && s.Runtime != job.Docker {
+		pl.say("the job is resumed with the runtime %s; it ran with docker: no container isolates it any more", s.Runtime)
+	}
+	was, is := had.Isolation, s.Isolation
+	if s.Runtime == job.Local && had.Runtime == job.Local {
+		switch {
+		case is.Sandbox && pl.resolved.From("sandbox") == job.Record:
+			pl.say("the job is resumed in the sandbox, as before; --sandbox=false is without")
+		case was.Sandbox && !is.Sandbox:
+			pl.say("the job is resumed without the sandbox that it had: nothing isolates its skills and commands any more")
+		}
+	}
+	if s.Runtime != job.Docker || had.Runtime != job.Docker {
+		return nil
+	}
+	if was.SharedSandbox && !is.SharedSandbox {
+		pl.say("the job is resumed with a sandbox for each skill; it ran with --shared-cell")
+	}
+	var kept []string
+	if pl.resolved.From("baseImage") == job.Record {
+		if message, hint := manifest.ImageReference(is.Container.BaseImage); message != "" {
+			return host.Usagef("the base image that the job had: %s; %s, and give it with --base-image", message, hint)
+		}
+		kept = append(kept, "the base image "+is.Container.BaseImage)
+	}
+	if pl.resolved.From("readOnlyWorkspace") == job.Record {
+		kept = append(kept, "a read-only workspace")
+	}
+	if pl.resolved.From("env") == job.Record {
+		if err := pl.opts.checkHanded(is.Env, s.Provider); err != nil {
+			return host.Usagef("the variables that commands of the job had: %w; to hand on others instead, name them with --env", err)
+		}
+		kept = append(kept, is.Env...)
+	}
+	if len(kept) > 0 {
+		pl.say("the job is resumed with %s, as before", enumerate(kept))
+	}
+	return nil
+}
+
+// enumerate joins words as a sentence does.
+func enumerate(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// checkWorkspace refuses to continue a job in another directory than it worked in: what the
+// conversation says about files would be wrong, and what it changes would be another
+// project's.
+func (pl *plan) checkWorkspace() error {
+	had, now := pl.target.recorded.Workspace.Dir, pl.spec.Workspace.Dir
+	if real, err := filepath.EvalSymlinks(now); err == nil {
+		now = real // as it was recorded
+	}
+	if had == "" || had == now || pl.opts.MoveWorkspace && pl.opts.Workspace != "" {
+		return nil
+	}
+	return host.Usagef("the job worked in %s, and this run would work in %s; run it there, or name this one with --workspace %s --move-workspace", had, now, host.ShellJoin(now))
+}
+
+// checkSandbox refuses isolation that cannot be had. To go on without it would be to run
+// somebody else's program where the user said that it must not run.
+func (pl *plan) checkSandbox() error {
+	if pl.spec.Runtime == job.Docker {
+		return pl.checkProxy()
+	}
+	by := pl.sandboxedBy()
+	if by == "" {
+		return nil
+	}
+	available := pl.opts.sandboxAvailable
+	if available == nil {
+		available = cell.Available
+	}
+	if err := available(); err != nil {
+		return host.Usagef("%s: %w; or use --runtime docker on a machine that can", by, err)
+	}
+	return nil
+}
+
+// sandboxedBy names what asks for a sandbox with the runtime local: the flag, or the first
+// skill of an Expert; "" if nothing does.
+func (pl *plan) sandboxedBy() string {
+	if pl.spec.Runtime != job.Local {
+		return ""
+	}
+	if pl.spec.Isolation.Sandbox {
+		return "--sandbox"
+	}
+	machine := skills.Machine(false)
+	for _, e := range pl.spec.Experts {
+		for _, k := range e.Skills {
+			if machine.Lock(k) {
+				return fmt.Sprintf("sandbox of the skill %q of %s", k.Name, e.Key)
+			}
+		}
+	}
+	return ""
+}
+
+// checkProxy wants to hear from the user that Squid is the proxy. The file names the image,
+// and its author decides what leaves the container, whatever the lists say: a repository
+// that was cloned must not choose it.
+func (pl *plan) checkProxy() error {
+	c, path := pl.spec.Isolation.Container, pl.project.config.Path
+	switch {
+	case c.Proxy != job.ProxySquid:
+	case pl.opts.Flags.Isolation.Container.Proxy == "":
+		return host.Usagef("%s has the program of the image %s decide what leaves the container; if you trust that image, add --proxy %s, else --proxy %s", terminal.CleanLine(path), terminal.CleanLine(c.SquidImage), job.ProxySquid, job.ProxyBuiltin)
+	case c.SquidImage == "":
+		return host.Usagef("--proxy %s needs an image with Squid; name it as squidImage in [docker] of %s", job.ProxySquid, terminal.CleanLine(path))
+	case pl.spec.Isolation.SharedSandbox:
+		return host.Usagef("--shared-cell does not go with proxy = %q, which asks for no token: nothing would keep a skill from the hosts of another; use proxy = %q", job.ProxySquid, job.ProxyBuiltin)
+	default:
+		pl.say("connections leave the container by Squid, of the image %s", c.SquidImage)
+	}
+	if image := c.BaseImage; image != "" && pl.resolved.From("baseImage") == job.File {
+		pl.say("the container uses the image %s, as %s says", image, path)
+	}
+	if pl.spec.Isolation.SharedSandbox {
+		pl.say("%s", sharedSandbox)
+	}
+	return nil
+}
+
+// sharedSandbox is what --shared-cell gives up. It is said at every start: who put the flag
+// into a script a year ago must still read it.
+const sharedSandbox = "--shared-cell: skills and commands are not kept apart: each can read the files and variables of the others, signal them, and use their hosts"
+
+// checkPrice wants the price of the model when the cost is limited. A limit that cannot be
+// kept would be worse than none.
+func (pl *plan) checkPrice() error {
+	s, config := &pl.spec, pl.project.config
+	if !s.LimitsCost() {
+		return nil
+	}
+	list, known := model.PriceOf(s.Provider, s.Model)
+	own, ours := s.Prices[s.Model]
+	switch {
+	case !known && !ours:
+		return host.Usagef("%s limits the cost, but what the model %q costs is not known; write it into %s, in US dollars for a million tokens, like:\n"+
+			"[prices.%q]\ninput = 3.00\noutput = 15.00", pl.costLimitedBy(), s.Model, terminal.CleanLine(config.Path), s.Model)
+	case known && ours && own != list:
+		// The author of the file decides by it how much a limit on cost lets through.
+		pl.say("cost is counted by the prices of %s, not by the list prices of %s", config.Path, s.Model)
+	}
+	return nil
+}
+
+// costLimitedBy says where the limit on cost stands.
+func (pl *plan) costLimitedBy() string {
+	if pl.spec.Limits.MaxCost > 0 {
+		switch pl.resolved.From("maxCost") {
+		case job.Flag:
+			return "--max-cost"
+		case job.Record:
+			return "--max-cost of the run before"
+		}
+		return "maxCost"
+	}
+	for _, e := range pl.spec.Experts {
+		if e.MaxCost > 0 {
+			return "maxCost of expert " + e.Key
+		}
+	}
+	return ""
+}
+
+// checkSkills reports what would keep the skills of an Expert, or of one that it can
+// delegate to, from starting: all of it, before anything is started. It puts the lockfile
+// into the Spec.
+func (pl *plan) checkSkills() error {
+	if err := pl.checkEnv(); err != nil {
+		return err
+	}
+	pl.tellBase()
+	pl.tellKeys()
+	config, e := pl.project.config, pl.spec.Coordinator()
+	lock, err := lockfile.Read(config)
+	switch {
+	case err != nil:
+	case lock != nil:
+		if err = lock.Stale(config, e).Err(); err == nil {
+			pl.spec.Lock, pl.spec.LockPath = string(lock.Encode()), lock.Path
+		}
+	case pl.spec.Runtime == job.Docker:
+		err = config.LockNeeded(pl.spec.Experts).Err()
+	}
+	if err != nil {
+		return host.MendError(&host.ExitError{Code: host.ExitUsage, Err: err}, pl.opts.Config, pl.dockerOnly())
+	}
+	return nil
+}
+
+// dockerOnly reports whether a flag, and not the file, asks for the container: then the
+// advice to install has to say so, or images stay without a pin.
+func (pl *plan) dockerOnly() bool {
+	return pl.spec.Runtime == job.Docker && pl.project.config.Runtime != job.Docker
+}
+
+// tellBase says that the file has the base tools served by another program. Everybody takes
+// them for ours.
+func (pl *plan) tellBase() {
+	told := map[string]bool{}
+	for _, e := range pl.spec.Experts {
+		k, ok := e.Skill(expert.BaseSkill)
+		if !ok || k.BuiltIn || told[host.Behind(k)] {
+			continue
+		}
+		told[host.Behind(k)] = true
+		pl.say("the base tools are served by %s, as %s says", host.Behind(k), pl.project.config.Path)
+	}
+}
+
+// tellKeys says which skills are handed the key of a provider. The file decides which
+// provider is in use, and by that which key no skill can have; the others can be worth as
+// much.
+func (pl *plan) tellKeys() {
+	for _, e := range pl.spec.Experts {
+		for _, line := range host.HandedKeys(e) {
+			pl.say("%s, as %s says", line, pl.project.config.Path)
+		}
+	}
+}
+
+// checkEnv reports variables that skills require and cannot have: those that are not set,
+// and the key of the provider in use, which a flag can have chosen.
+func (pl *plan) checkEnv() error {
+	var problems expert.VariableProblems
+	for _, e := range pl.spec.Experts {
+		problems = append(problems, manifest.RefusedEnv(e, pl.spec.Provider)...)
+		problems = append(problems, e.MissingEnv(pl.project.env.Get)...)
+	}
+	if err := problems.Err(); err != nil {
+		return &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+package providers
+
+import (
+	"slices"
+
+	"github.com/perstack-go/perstack/model"
+)
+
+// Catalogue is what resolving the settings of a job has to know of providers; see
+// job.Catalogue.
+type Catalogue struct{}
+
+// Known reports whether there is such a provider.
+func (Catalogue) Known(provider string) bool { return slices.Contains(model.Providers(), provider) }
+
+// DefaultModel returns the model that is used when none is named; "" if there is none.
+func (Catalogue) DefaultModel(provider string) string { return model.DefaultModel(provider) }
+
+// Fits reports whether a name can be that of a model of the provider.
+func (Catalogue) Fits(provider, name string) bool { return Fits(provider, name) }

@@ -1,0 +1,62 @@
+package hostlink
+
+import (
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/job"
+)
+
+// Protocol is the version of what passes between host and container. Both sides are the
+// same program as a rule; a base image or a release can bring another.
+const Protocol = 2
+
+// A Document is all that a container needs to run a job, in one piece: the Spec, addresses
+// and secrets.
+type Document struct {
+	Protocol int    `json:"protocol"`
+	Version  string `json:"version"` // of the perstack that wrote it
+
+	Spec      job.Spec  `json:"spec"`
+	Addresses Addresses `json:"addresses"`
+	Secrets   Secrets   `json:"secrets"`
+
+	Records int64 `json:"records,omitzero"` // lines of the history that follow
+}
+
+// Addresses say where things are in the container and around it, and what the self-test
+// has to find closed.
+type Addresses struct {
+	Workspace string   `json:"workspace"`          // directory of the container
+	Hidden    []string `json:"hidden,omitzero"`    // paths in it that must not show what the host has there
+	ReadOnly  []string `json:"readOnly,omitzero"`  // files in it that no tool can change
+	Environ   []string `json:"environ,omitzero"`   // harmless variables of commands, "NAME=value"
+	Roots     string   `json:"roots,omitzero"`     // file of the image with the certificate authorities to trust
+	Packages  string   `json:"packages,omitzero"`  // directory of the image with the packages of skills
+	Gateway   string   `json:"gateway"`            // address that the host would have on the container's network
+	Tokenless bool     `json:"tokenless,omitzero"` // the proxy asks for no token (Squid): only sandboxes keep skills apart
+}
+
+// Secrets are what must not be seen outside of the container. The addresses of the proxy
+// hold tokens.
+type Secrets struct {
+	// Proxy is the address of the proxy for the program itself,
+	// http://user:token@address:port: it leads to the provider and to remote skills.
+	Proxy string `json:"proxy"`
+	// Proxies lead where the skills of Experts can go, by [engine.ProxyName].
+	Proxies map[string]string `json:"proxies,omitzero"`
+
+	// Variables are those that the model and skills need, Env those that commands get.
+	Variables map[string]engine.Variable `json:"variables,omitzero"`
+	Env       map[string]string          `json:"env,omitzero"`
+	// Files are what opening the model reads: credentials, authorities, a cassette.
+	Files []File `json:"files,omitzero"`
+	// Headers are the values of headers, which are no part of a Spec; see [job.Spec.Headers].
+	Headers job.Headers `json:"headers,omitzero"`
+	// Hidden are values by name that must not be seen in what tools and providers say.
+	Hidden map[string]string `json:"hidden,omitzero"`
+}
+
+// A File is one of the host's, by the path that it has there.
+type File struct {
+	Path string `json:"path"`
+	Data []byte `json:"data"`
+}

@@ -1,0 +1,119 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// The runtimes that a Spec can name.
+const (
+	Local  = "local"
+	Docker = "docker"
+)
+
+// Isolation says what keeps commands and skills from files, network and each other.
+type Isolation struct {
+	// Sandbox puts every skill and the commands into a sandbox of their own with the
+	// runtime local. Containers always have that.
+	Sandbox bool `json:"sandbox,omitzero"`
+	// SharedSandbox runs all skills of a container in one sandbox. It is for kernels that
+	// cannot keep them apart, and never kept when a job is resumed.
+	SharedSandbox bool `json:"sharedSandbox,omitzero"`
+	// Env names the variables of the user's environment that commands in a container get.
+	Env []string `json:"env,omitempty"`
+
+	Container Container `json:"container,omitzero"`
+}
+
+// A Container describes the container of the runtime docker. Zero fields say nothing; a
+// resolved Spec has none of those that have a default.
+type Container struct {
+	Memory            int64   `json:"memory,omitzero"`            // bytes that all processes can use together
+	MemoryReservation int64   `json:"memoryReservation,omitzero"` // bytes that the container gets before others do
+	CPUs              float64 `json:"cpus,omitzero"`
+	PIDs              int     `json:"pids,omitzero"`      // processes and threads
+	TmpSize           int64   `json:"tmpSize,omitzero"`   // bytes of /tmp
+	CacheSize         int64   `json:"cacheSize,omitzero"` // bytes of the home directory, where caches are
+
+	BaseImage         string   `json:"baseImage,omitzero"`   // programs beside perstack; empty for none
+	NodeImage         string   `json:"nodeImage,omitzero"`   // used instead when skills are npm packages; pinned here or by the lockfile
+	PythonImage       string   `json:"pythonImage,omitzero"` // the same for packages of uv
+	SquidImage        string   `json:"squidImage,omitzero"`  // image of the proxy, if that is Squid
+	Mirrors           []string `json:"mirrors,omitempty"`    // asked for images before their own registry
+	Offline           bool     `json:"offline,omitzero"`     // neither images nor packages are fetched
+	Proxy             string   `json:"proxy,omitzero"`       // ProxyBuiltin or ProxySquid
+	ReadOnlyWorkspace bool     `json:"readOnlyWorkspace,omitzero"`
+	DNS               []string `json:"dns,omitempty"`    // addresses of the servers that the proxy asks; nil means those of the daemon
+	Network           string   `json:"network,omitzero"` // network by which the proxy reaches out; empty for one of its own
+
+	BuildTimeout time.Duration `json:"buildTimeout,omitzero"` // to make the image
+	StartTimeout time.Duration `json:"startTimeout,omitzero"` // until the program in the container has answered and checked its isolation
+	IdleTimeout  time.Duration `json:"idleTimeout,omitzero"`  // without a sign of life from it
+	TotalTimeout time.Duration `json:"totalTimeout,omitzero"` // of the container
+
+	MaxJournalBytes int64 `json:"maxJournalBytes,omitzero"` // that one run can add to the history
+}
+
+// The proxies by which a container reaches out.
+const (
+	ProxyBuiltin = "builtin"
+	ProxySquid   = "squid"
+)
+
+// DefaultContainer returns the settings of a container where nothing else is said.
+func DefaultContainer() Container {
+	return Container{
+		Memory:            2 << 30,
+		MemoryReservation: 256 << 20,
+		CPUs:              2,
+		PIDs:              256,
+		TmpSize:           256 << 20,
+		CacheSize:         256 << 20,
+		NodeImage:         "node:24-bookworm-slim",
+		Proxy:             ProxyBuiltin,
+		BuildTimeout:      10 * time.Minute,
+		StartTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		TotalTimeout:      24 * time.Hour,
+		MaxJournalBytes:   1 << 30,
+	}
+}
+
+// Or fills the zero fields of c from other.
+func (c Container) Or(other Container) Container {
+	c.Memory = cmp.Or(c.Memory, other.Memory)
+	c.MemoryReservation = cmp.Or(c.MemoryReservation, other.MemoryReservation)
+	if c.Memory > 0 { // the daemon refuses a reservation above the limit
+		c.MemoryReservation = min(c.MemoryReservation, c.Memory)
+	}
+	c.CPUs = cmp.Or(c.CPUs, other.CPUs)
+	c.PIDs = cmp.Or(c.PIDs, other.PIDs)
+	c.TmpSize = cmp.Or(c.TmpSize, other.TmpSize)
+	c.CacheSize = cmp.Or(c.CacheSize, other.CacheSize)
+	c.BaseImage = cmp.Or(c.BaseImage, other.BaseImage)
+	c.NodeImage = cmp.Or(c.NodeImage, other.NodeImage)
+	c.PythonImage = cmp.Or(c.PythonImage, other.PythonImage)
+	c.SquidImage = cmp.Or(c.SquidImage, other.SquidImage)
+	if c.Mirrors == nil {
+		c.Mirrors = other.Mirrors
+	}
+	c.Offline = c.Offline || other.Offline
+	c.Proxy = cmp.Or(c.Proxy, other.Proxy)
+	c.ReadOnlyWorkspace = c.ReadOnlyWorkspace || other.ReadOnlyWorkspace
+	if c.DNS == nil {
+		c.DNS = other.DNS
+	}
+	c.Network = cmp.Or(c.Network, other.Network)
+	c.BuildTimeout = cmp.Or(c.BuildTimeout, other.BuildTimeout)
+	c.StartTimeout = cmp.Or(c.StartTimeout, other.StartTimeout)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, other.IdleTimeout)
+	c.TotalTimeout = cmp.Or(c.TotalTimeout, other.TotalTimeout)
+	c.MaxJournalBytes = cmp.Or(c.MaxJournalBytes, other.MaxJournalBytes)
+	return c
+}
+
+// sortedNames returns names in order and each once, nil if there are none.
+func sortedNames(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}

@@ -1,0 +1,189 @@
+package job
+
+import (
+	"cmp"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// Settings are what a flag, perstack.toml, a recorded job and a default can all say about a
+// job. Zero fields say nothing.
+type Settings struct {
+	Provider string         `json:"provider,omitzero"`
+	Model    string         `json:"model,omitzero"`
+	Setting  expert.Setting `json:"setting,omitzero"` // of Provider, and never used with another one
+
+	Reasoning expert.ReasoningBudget `json:"reasoning,omitzero"`
+	// ReasoningChosen says that a flag or the file chose Reasoning. A model that cannot
+	// think then says so instead of ignoring the default.
+	ReasoningChosen bool `json:"reasoningChosen,omitzero"`
+
+	Limits Limits `json:"limits,omitzero"`
+
+	Runtime   string    `json:"runtime,omitzero"`
+	Isolation Isolation `json:"isolation,omitzero"`
+}
+
+// Flags are the settings that the user gives for one run. They can also take a restriction
+// away, which neither a file nor a record can.
+type Flags struct {
+	Settings
+	NoSandbox         bool // with the runtime local, although the job had one
+	WritableWorkspace bool // although the job had a read-only one
+}
+
+// A Layer says where a setting comes from.
+type Layer int
+
+// The layers, the weakest first.
+const (
+	Default Layer = iota
+	Record
+	File
+	Flag
+)
+
+// Resolved are the settings of a job, and where each comes from.
+type Resolved struct {
+	Settings
+	from map[string]Layer
+}
+
+// From returns the layer that a setting comes from, by its name in perstack.toml: "model",
+// "runtime", "sandbox", "baseImage", "readOnlyWorkspace", "env", or the name of a limit.
+func (r *Resolved) From(name string) Layer { return r.from[name] }
+
+// Resolve decides each setting of a job: the flag, else perstack.toml, else what the
+// resumed job recorded, else the default. Limits and isolation of a resumed job are the
+// stricter of file and record, and only a flag relaxes them. A journal can come from
+// somebody else, so a record never adds a right, and names only providers that are known.
+//
+// recorded is zero for a new job.
+func Resolve(flags Flags, file, recorded Settings, known Catalogue) Resolved {
+	r := Resolved{from: make(map[string]Layer)}
+	r.model(flags, file, recorded, known)
+	r.limits(flags, file, recorded)
+	r.isolation(flags, file, recorded)
+	return r
+}
+
+// A Catalogue is what Resolve has to know of providers.
+type Catalogue interface {
+	// Known reports whether there is such a provider.
+	Known(provider string) bool
+	// DefaultModel returns the model that is used when none is named; "" if there is none.
+	DefaultModel(provider string) string
+	// Fits reports whether a name can be that of a model of the provider.
+	Fits(provider, model string) bool
+}
+
+// DefaultProvider is used when nothing names one.
+const DefaultProvider = "anthropic"
+
+// model decides where the conversation goes. It must not go to another company because a
+// flag was not repeated.
+func (r *Resolved) model(flags Flags, file, recorded Settings, known Catalogue) {
+	if !known.Known(recorded.Provider) {
+		recorded.Provider, recorded.Model = "", ""
+	}
+	r.Provider = r.first("provider", flags.Provider, file.Provider, recorded.Provider, DefaultProvider)
+	if r.Provider != recorded.Provider {
+		recorded.Model = "" // it belongs to another provider
+	}
+	if recorded.Model != "" && file.Provider == "" && !known.Fits(r.Provider, file.Model) {
+		file.Model = "" // the file means the default provider's model
+	}
+	r.Model = r.first("model", flags.Model, file.Model, recorded.Model, known.DefaultModel(r.Provider))
+	if file.Provider == r.Provider {
+		r.Setting = file.Setting
+	}
+	if flags.Setting.Cassette != "" {
+		r.Setting.Cassette = flags.Setting.Cassette
+	}
+	chosen := cmp.Or(flags.Reasoning, file.Reasoning)
+	r.Reasoning, r.ReasoningChosen = cmp.Or(chosen, expert.DefaultReasoningBudget), chosen != ""
+}
+
+func (r *Resolved) limits(flags Flags, file, recorded Settings) {
+	for _, l := range limits {
+		flag, said, had := l.Value(&flags.Limits), l.Value(&file.Limits), l.within(l.Value(&recorded.Limits))
+		value, from := l.Default, Default
+		switch stricter := l.stricter(said, had); {
+		case flag != 0:
+			value, from = flag, Flag
+		case stricter != 0 && stricter == said:
+			value, from = said, File
+		case stricter != 0:
+			value, from = had, Record
+		}
+		l.Set(&r.Limits, value)
+		r.from[l.Name] = from
+	}
+}
+
+func (r *Resolved) isolation(flags Flags, file, recorded Settings) {
+	r.Runtime = r.first("runtime", flags.Runtime, file.Runtime, recorded.Runtime, Local)
+	if flags.Runtime == "" && recorded.Runtime == Docker {
+		r.Runtime = r.first("runtime", "", "", Docker, "") // the stricter of the two
+	}
+	had := recorded.Isolation
+	if recorded.Runtime != r.Runtime {
+		had = Isolation{} // it describes another place
+	}
+	is := Isolation{
+		Sandbox:       r.any("sandbox", flags.Isolation.Sandbox, false, had.Sandbox && !flags.NoSandbox),
+		SharedSandbox: flags.Isolation.SharedSandbox,
+		Env:           sortedNames(flags.Isolation.Env),
+		Container:     file.Isolation.Container,
+	}
+	if len(is.Env) > 0 {
+		r.from["env"] = Flag
+	} else if is.Env = sortedNames(had.Env); len(is.Env) > 0 {
+		r.from["env"] = Record
+	}
+	c := &is.Container
+	c.BaseImage = r.first("baseImage", flags.Isolation.Container.BaseImage, c.BaseImage, had.Container.BaseImage, "")
+	c.ReadOnlyWorkspace = r.any("readOnlyWorkspace", flags.Isolation.Container.ReadOnlyWorkspace, c.ReadOnlyWorkspace,
+		had.Container.ReadOnlyWorkspace && !flags.WritableWorkspace)
+	c.Offline = c.Offline || flags.Isolation.Container.Offline
+	c.Proxy = r.first("proxy", flags.Isolation.Container.Proxy, c.Proxy, "", "")
+	if r.Runtime == Docker {
+		*c = c.Or(DefaultContainer())
+	} else {
+		is.Container, is.Env, is.SharedSandbox = Container{}, nil, false
+	}
+	if r.Runtime != Local {
+		is.Sandbox = false
+	}
+	r.Isolation = is
+}
+
+// first returns the first of four texts that says something, and notes which one it is.
+func (r *Resolved) first(name, flag, file, recorded, otherwise string) string {
+	switch {
+	case flag != "":
+		r.from[name] = Flag
+		return flag
+	case file != "":
+		r.from[name] = File
+		return file
+	case recorded != "":
+		r.from[name] = Record
+		return recorded
+	}
+	r.from[name] = Default
+	return otherwise
+}
+
+// any reports whether one of three says yes, and notes the strongest that does.
+func (r *Resolved) any(name string, flag, file, recorded bool) bool {
+	switch {
+	case flag:
+		r.from[name] = Flag
+	case file:
+		r.from[name] = File
+	case recorded:
+		r.from[name] = Record
+	}
+	return flag || file || recorded
+}

@@ -1,0 +1,106 @@
+// Package job describes a job as a plain value: which Experts run, on what input, with
+// which model, within which limits and in which isolation.
+//
+// A [Spec] can be printed, compared, recorded in a journal, sent into a container and
+// queued for a worker. It never holds a secret: it names variables, and the values are
+// handed to a run beside it. The command line, the program in a container and every
+// embedding program build a Spec and hand it to perstack.Run.
+//
+// [Resolve] is the only place that decides between a flag, perstack.toml, what a resumed
+// job recorded, and a default. limits.go has one row for each limit. Start reading at
+// [Spec].
+package job
+
+import (
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+)
+
+// A Spec says what to run. Expert, Experts, Workspace and an input are required.
+type Spec struct {
+	JobID string `json:"jobId,omitzero"` // of a new job, or of the one to resume; empty for a new id
+	RunID string `json:"runId,omitzero"` // of the coordinator's Run, if it starts one; empty for a new id
+
+	Input Input `json:"input,omitzero"`
+
+	Expert  string           `json:"expert"`  // key of the coordinator
+	Experts []*expert.Expert `json:"experts"` // the coordinator and every Expert it can reach by delegation
+	// Project lists the keys of all Experts of the project. It is shown to clients.
+	Project []string `json:"project,omitempty"`
+
+	Settings
+
+	// Models and Prices take precedence over what perstack knows of a model, by its name.
+	Models map[string]expert.ModelEntry `json:"models,omitzero"`
+	Prices map[string]expert.Price      `json:"prices,omitzero"`
+
+	Workspace Workspace `json:"workspace"`
+
+	// Lock is the text of perstack.lock, which pins the skills; empty if there is none.
+	// Its path is for messages.
+	Lock     string `json:"lock,omitzero"`
+	LockPath string `json:"lockPath,omitzero"`
+
+	Manifest string `json:"manifest,omitzero"` // path of perstack.toml, for messages
+	Version  string `json:"version,omitzero"`  // of the perstack that made the Spec
+
+	// Sequential runs tool calls and delegates one after the other, so that two runs
+	// write the same journal.
+	Sequential bool `json:"sequential,omitzero"`
+	// Verbose asks for debug log from everywhere the job runs.
+	Verbose bool `json:"verbose,omitzero"`
+}
+
+// An Input says what the user wants from the job now.
+type Input struct {
+	// Query is a new task, for a new job or on top of a recorded conversation.
+	Query string `json:"query,omitzero"`
+	// Continue resumes the recorded job. Without a query and an answer, the Run that was
+	// left unfinished is resumed.
+	Continue bool `json:"continue,omitzero"`
+	// From is the checkpoint to start from. Empty means the newest.
+	From string `json:"from,omitzero"`
+	// Answer is the user's answer to the pending question. Without a ToolCallID it
+	// answers the first one.
+	Answer *event.ToolAnswer `json:"answer,omitzero"`
+}
+
+// A Workspace is the directory that the file tools work in.
+type Workspace struct {
+	Dir string `json:"dir"`
+	// Hidden are paths that no tool can reach, ReadOnly files that no tool can change.
+	Hidden   []string `json:"hidden,omitempty"`
+	ReadOnly []string `json:"readOnly,omitempty"`
+}
+
+// Coordinator returns the Expert that the job starts with; nil if the Spec does not have it.
+func (s *Spec) Coordinator() *expert.Expert {
+	e, _ := s.Lookup(s.Expert)
+	return e
+}
+
+// Lookup finds an Expert of the job by its key.
+func (s *Spec) Lookup(key string) (*expert.Expert, bool) {
+	return expert.Lookup(s.Experts, key)
+}
+
+// Price returns what a model costs: as the Spec says, else as known says.
+func (s *Spec) Price(model string, known func() (expert.Price, bool)) (expert.Price, bool) {
+	if p, ok := s.Prices[model]; ok {
+		return p, true
+	}
+	return known()
+}
+
+// LimitsCost reports whether the cost of the job, or of one of its Experts, is limited.
+func (s *Spec) LimitsCost() bool {
+	if s.Limits.MaxCost > 0 {
+		return true
+	}
+	for _, e := range s.Experts {
+		if e.MaxCost > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,137 @@
+package job
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
+)
+
+func fullSpec() Spec {
+	e := &expert.Expert{
+		Key: "writer", Name: "writer", Version: "1.0.0", Instruction: "Write.", Delegates: []string{"helper"},
+		Limits: expert.Limits{MaxSteps: 3, MaxDuration: 90 * time.Second},
+		Skills: []*expert.Skill{
+			{Name: "search", Type: expert.HTTPSkill, Endpoint: "https://search.example/mcp", Headers: []expert.Header{{Name: "Authorization", Value: "Bearer topsecret"}}, CallTimeout: time.Minute},
+			{Name: "ask", Type: expert.InteractiveSkill, Tools: []expert.InteractiveTool{{Name: "name", InputSchema: []byte(`{"type":"object"}`)}}},
+		},
+	}
+	return Spec{
+		JobID: "j", RunID: "r", Input: Input{Query: "q", Continue: true, From: "c", Answer: &event.ToolAnswer{ToolCallID: "t", Text: "yes"}},
+		Expert: "writer", Experts: []*expert.Expert{e, {Key: "helper", Name: "helper"}}, Project: []string{"writer", "helper"},
+		Settings: Settings{
+			Provider: "anthropic", Model: "m", Setting: expert.Setting{BaseURL: "https://x.example", Headers: map[string]string{"X-Key": "topsecret"}},
+			Reasoning: "low", Runtime: Docker,
+			Limits:    Limits{Limits: expert.Limits{MaxSteps: 5, MaxCost: 0.5, MaxDuration: time.Hour}, MaxRetries: None, Timeout: None},
+			Isolation: Isolation{Env: []string{"A"}, Container: DefaultContainer()},
+		},
+		Prices:    map[string]expert.Price{"m": {Input: 3, Output: 15, Long: expert.LongPrice{Above: 200_000, Input: 6}}},
+		Models:    map[string]expert.ModelEntry{"m": {ContextWindow: 10}},
+		Workspace: Workspace{Dir: "/w", Hidden: []string{"/w/.env"}},
+		Lock:      "version = 1\n", LockPath: "/w/perstack.lock",
+	}
+}
+
+// A Spec that was sent somewhere is the same there, but for the values of headers, which
+// travel beside it.
+func TestSpecRoundTrip(t *testing.T) {
+	spec := fullSpec()
+	text, err := spec.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "topsecret") {
+		t.Errorf("the Spec holds a secret: %s", text)
+	}
+	var got Spec
+	if err := got.UnmarshalJSON(text); err != nil {
+		t.Fatal(err)
+	}
+	got.SetHeaders(spec.Headers())
+	if diff := cmp.Diff(spec, got); diff != "" {
+		t.Errorf("after a round trip (-sent +got):\n%s", diff)
+	}
+	again, err := got.MarshalJSON()
+	if err != nil || string(again) != string(text) {
+		t.Errorf("the text is not stable: %v\n%s\n%s", err, text, again)
+	}
+}
+
+// What belongs in a journal names neither job nor input, which are recorded beside it.
+func TestRecordedSpec(t *testing.T) {
+	spec := fullSpec()
+	text, err := spec.Recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseRecorded(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.JobID != "" || got.RunID != "" || got.Input != (Input{}) || !strings.HasPrefix(got.Lock, "sha256:") {
+		t.Errorf("recorded: %+v", got)
+	}
+	if diff := cmp.Diff(spec.Limits, got.Limits); diff != "" {
+		t.Errorf("limits (-sent +got):\n%s", diff)
+	}
+	if spec.JobID != "j" {
+		t.Error("recording changed the Spec")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Spec)
+		want   string // "" for a Spec that can be run
+	}{
+		{func(*Spec) {}, ""},
+		{func(s *Spec) { s.Expert = "" }, "Spec.Expert is empty"},
+		{func(s *Spec) { s.Expert = "other" }, `"other" is not in Spec.Experts`},
+		{func(s *Spec) { s.Experts = s.Experts[:1] }, `the delegate "helper" is not in Spec.Experts`},
+		{func(s *Spec) { s.Experts = append(s.Experts, nil) }, "nil Expert"},
+		{func(s *Spec) { s.Experts = append(s.Experts, s.Experts[1]) }, "two Experts"},
+		{func(s *Spec) { s.Workspace.Dir = "" }, "Spec.Workspace.Dir is empty"},
+		{func(s *Spec) { s.Input = Input{} }, "Spec.Input.Query is empty"},
+		{func(s *Spec) { s.Runtime = "moon" }, `"moon" is unknown`},
+		{func(s *Spec) { s.Limits.MaxSteps = -5 }, "maxSteps is not a limit"},
+		{func(s *Spec) { s.Limits.MaxCost = math.NaN() }, "maxCost is not a limit"},
+		{func(s *Spec) { s.Limits.MaxCost = math.Inf(1) }, "maxCost is not a limit"},
+		{func(s *Spec) { s.Limits.MaxTokens = None }, "maxTokens is not a limit"},
+		{func(s *Spec) { s.Limits.MaxRetries = None }, ""},
+	} {
+		spec := fullSpec()
+		c.change(&spec)
+		err := spec.Check()
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("a usable Spec is refused: %v", err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("got %v, want an error with %q", err, c.want)
+		}
+	}
+}
+
+// A limit that the table does not know would be neither checked, resolved nor offered.
+func TestEveryLimitHasARow(t *testing.T) {
+	var all Limits
+	for i, l := range AllLimits() {
+		l.Set(&all, float64(i+1))
+		if got := l.Value(&all); math.Abs(got-float64(i+1)) > 1e-9 {
+			t.Errorf("%s: set to %d, reads %g", l.Name, i+1, got)
+		}
+	}
+	text, err := (Spec{Settings: Settings{Limits: all}}).MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range AllLimits() {
+		if !strings.Contains(string(text), `"`+l.Name+`"`) {
+			t.Errorf("%s has another name in JSON", l.Name)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package perstack
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/secret"
+	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/store/memory"
+)
+
+// Load makes a Spec from a perstack.toml and the perstack.lock beside it: the Expert with
+// that key, the Experts it can delegate to, and the settings of the file. The workspace is
+// the directory of the file. Env files are not read; hand variables in with
+// [engine.Parts].Variables.
+func Load(path, expertKey, query string) (job.Spec, error) {
+	config, problems, err := manifest.Load(path)
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return job.Spec{}, err
+	}
+	e, ok := config.Lookup(expertKey)
+	if !ok {
+		return job.Spec{}, fmt.Errorf("expert %q not found in %s", expertKey, path)
+	}
+	spec := config.Spec(e)
+	spec.Input.Query = query
+	spec.Workspace.Dir = config.Dir
+	lock, err := lockfile.Read(config)
+	if err != nil || lock == nil {
+		return spec, err
+	}
+	spec.Lock, spec.LockPath = string(lock.Encode()), lock.Path
+	return spec, lock.Stale(config, e).Err()
+}
+
+// Secrets returns a set that hides these values by their names: what tools and providers
+// say is recorded, yielded and shown to the model without them. Values of fewer than 8
+// characters are too short to be told from ordinary text, and are not hidden.
+func Secrets(values map[string]string) engine.Secrets {
+	set := new(secret.Set)
+	for name, value := range values {
+		set.Add(name, value)
+	}
+	return set
+}
+
+// complete fills in what Spec and parts leave out, and checks the Spec.
+func complete(spec *job.Spec, parts Parts) (Parts, error) {
+	spec.Complete(providers.Catalogue{})
+	if err := spec.Check(); err != nil {
+		return parts, err
+	}
+	if parts.Source == nil {
+		parts.Source = engine.SystemSource()
+	}
+	spec.JobID = cmp.Or(spec.JobID, parts.Source.NewID())
+	spec.Version = cmp.Or(spec.Version, version.String())
+	if parts.Store == nil {
+		parts.Store = memory.New()
+	}
+	if parts.Secrets == nil {
+		parts.Secrets = new(secret.Set)
+	}
+	if parts.Log == nil {
+		parts.Log = slog.New(slog.DiscardHandler)
+	}
+	if parts.Environ == nil {
+		parts.Environ = os.Environ()
+	}
+	if parts.Variables == nil {
+		environ := parts.Environ
+		parts.Variables = func(name string) engine.Variable {
+			for _, v := range environ {
+				if value, ok := strings.CutPrefix(v, name+"="); ok {
+					return engine.Variable{Value: value}
+				}
+			}
+			return engine.Variable{}
+		}
+	}
+	if spec.LimitsCost() {
+		if _, known := spec.Price(spec.Model, func() (expert.Price, bool) { return model.PriceOf(spec.Provider, spec.Model) }); !known {
+			return parts, fmt.Errorf("the cost is limited, but what the model %q costs is not known; add it to Spec.Prices", spec.Model)
+		}
+	}
+	return parts, nil
+}
+
+// hideSecrets hides the keys of the provider, what skills are given, and what stands in
+// headers, wherever the job runs.
+func hideSecrets(spec *job.Spec, parts Parts) {
+	for _, name := range model.ProviderKeyEnv(spec.Provider) {
+		if name == "GOOGLE_APPLICATION_CREDENTIALS" { // a path, as a rule
+			parts.Secrets.AddIfRandom(name, parts.Variables(name).Value)
+			continue
+		}
+		parts.Secrets.AddKey(name, parts.Variables(name).Value)
+	}
+	for _, e := range spec.Experts {
+		for _, k := range e.Skills {
+			for _, name := range k.RequiredEnv {
+				parts.Secrets.AddIfRandom(name, parts.Variables(name).Value)
+			}
+		}
+	}
+	headers := spec.Headers()
+	for name, value := range headers.Body {
+		parts.Secrets.AddIfRandom(name, string(value))
+	}
+	hide := func(values map[string]string) {
+		for name, value := range values {
+			// Of "Bearer KEY" the key alone must not be seen either.
+			if words := strings.Fields(value); len(words) > 0 {
+				parts.Secrets.AddIfRandom(name, words[len(words)-1])
+			}
+		}
+	}
+	hide(headers.Provider)
+	for _, values := range headers.Skills {
+		hide(values)
+	}
+}
