@@ -13,25 +13,25 @@ import (
 func (f *Follower) admit(e event.Event) (entryMode, error) {
 	switch {
 	case !e.IsKept() || e.IsRuntime():
-		return 0, forged("an event of type %s is not the engine's to record", e.Type())
+		return 0, forged("an engine does not record events of type %s", e.Type())
 	case e.JobID != f.spec.JobID:
 		return 0, forged("an event belongs to another job")
 	case f.ended:
 		return 0, forged("the job has ended already")
 	case store.CheckID(e.ID) != nil:
-		return 0, forged("an event has no proper id")
+		return 0, forged("an event has an invalid id")
 	}
 	if _, closes := e.Body.(event.StopRunByInterrupt); closes && f.crashed[e.RunID] && !f.Begun() {
 		return recordOnly, nil
 	}
 	if store.CheckID(e.RunID) != nil {
-		return 0, forged("a Run has no proper id")
+		return 0, forged("a Run has an invalid id")
 	}
 	if b, ok := e.Body.(event.StartRun); ok {
 		return recordAndPublish, f.admitStart(e, b)
 	}
 	if !f.started[e.RunID] {
-		return 0, forged("a Run is not under way")
+		return 0, forged("its Run is not active")
 	}
 	if b, ok := e.Body.(event.ContinueToNextStep); ok {
 		return recordAndPublish, f.admitCheckpoint(b.NextCheckpointID)
@@ -43,7 +43,7 @@ func (f *Follower) admit(e event.Event) (entryMode, error) {
 // replace a checkpoint that the user has seen and continues from.
 func (f *Follower) admitCheckpoint(id string) error {
 	if _, exists := f.recorder.history.At(id); exists || store.CheckID(id) != nil {
-		return forged("a checkpoint has no proper id, or that of another")
+		return forged("a checkpoint has an invalid id, or that of another one")
 	}
 	return nil
 }
@@ -58,10 +58,10 @@ func (f *Follower) admitStep(e event.Event) error {
 	}
 	switch {
 	case f.recorder.history.runs[e.RunID].Phase != PreparingForStep:
-		return forged("a step begins inside of another")
+		return forged("a step starts inside another one")
 	case f.spec.Limits.MaxSteps > 0 && f.recorder.history.Job.TotalSteps > 2*f.spec.Limits.MaxSteps+maxExtraStarts:
 		// Twice, because steps that only finish open calls count here but not in the limit.
-		return forged("many more steps begin than there are")
+		return forged("far more steps start than the job is allowed")
 	}
 	return nil
 }
@@ -80,24 +80,24 @@ func (f *Follower) admitStart(e event.Event, b event.StartRun) error {
 	if b.From != nil {
 		var known bool
 		if from, known = f.recorder.history.At(b.From.CheckpointID); !known {
-			return forged("a Run goes on from an unknown checkpoint")
+			return forged("a Run starts from an unknown checkpoint")
 		}
 	}
 	if _, exists := f.recorder.history.runs[e.RunID]; exists && from.State.RunID != e.RunID {
-		return forged("a Run of earlier begins anew")
+		return forged("a Run that was recorded earlier starts again")
 	}
 	by := b.DelegatedBy
 	switch {
 	case !f.matches(e.RunID, b):
-		return forged("a Run starts with another model or another Spec than the job has")
+		return forged("a Run starts with another model, other limits or another isolation than the job has")
 	case f.started[e.RunID]:
-		return forged("a Run begins twice")
+		return forged("a Run starts twice")
 	case f.spec.Limits.MaxSteps > 0 && len(f.started) > f.spec.Limits.MaxSteps+maxExtraStarts:
-		return forged("more Runs begin than there are steps for")
+		return forged("more Runs start than the job has steps for")
 	case e.RunID == f.runID && by == nil && b.Expert.Key == f.spec.Expert:
 		return nil
 	case e.RunID == f.runID || by == nil || !f.hasStarted(by.RunID) || !f.expected[e.RunID]:
-		return forged("a Run begins that nobody has asked for")
+		return forged("a Run starts that no Run has delegated to")
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func TestForgedDelegates(t *testing.T) {
 					t.Errorf("%s was asked, with %d messages", req.Expert, len(req.Messages))
 				}
 			}
-			if got := b.answers(0); len(got) != 1 || !strings.Contains(got[0], "!Error: the journal names a Run for this call that is not its own") {
+			if got := b.answers(0); len(got) != 1 || !strings.Contains(got[0], "!Error: the journal assigns a Run to this call that belongs to another one") {
 				t.Errorf("the model is told %q", got)
 			}
 		})

@@ -190,7 +190,7 @@ func TestBranchIsRefused(t *testing.T) {
 		in   Input
 		want string
 	}{
-		"completed, no query": {Input{Continue: true, From: done}, "give a query to go on from there"},
+		"completed, no query": {Input{Continue: true, From: done}, "give a query to continue from there"},
 		"an answer":           {Input{Continue: true, From: middle, Answer: &event.ToolAnswer{Text: "x"}}, "cannot ask the user anything"},
 		"unknown":             {Input{Continue: true, From: "nowhere"}, "checkpoint nowhere not found"},
 	} {
@@ -201,12 +201,12 @@ func TestBranchIsRefused(t *testing.T) {
 	helper := b.team[slices.IndexFunc(b.team, func(e *expert.Expert) bool { return e.Key == "helper" })]
 	delegates := helper.Delegates
 	helper.Delegates = []string{"writer"}
-	if _, err := b.run(t.Context(), Input{Continue: true, From: done, Query: "and more?"}); !isInput(err) || !strings.Contains(err.Error(), "helper cannot ask any more") {
+	if _, err := b.run(t.Context(), Input{Continue: true, From: done, Query: "and more?"}); !isInput(err) || !strings.Contains(err.Error(), "helper can no longer delegate to it") {
 		t.Errorf("an Expert that its parent does not have any more: %v", err)
 	}
 	helper.Delegates = delegates
 	b.team = slices.DeleteFunc(b.team, func(e *expert.Expert) bool { return e.Key == "deep" })
-	if _, err := b.run(t.Context(), Input{Continue: true, From: middle}); err == nil || !strings.Contains(err.Error(), "cannot ask any more") {
+	if _, err := b.run(t.Context(), Input{Continue: true, From: middle}); err == nil || !strings.Contains(err.Error(), "can no longer delegate to it") {
 		t.Errorf("an Expert that is gone: %v", err)
 	}
 	if !slices.Equal(b.records(), before) {

@@ -128,5 +128,5 @@ func (u limitUsage) textForModel() string {
 	default:
 		return ""
 	}
-	return "Note from the runtime: " + what + " of this task are used, and it is stopped when they are used up, so finish what matters most and give your answer soon."
+	return "Note from the runtime: " + what + " of this task are used, and it will be stopped when they run out, so finish what matters most and answer soon."
 }

@@ -135,7 +135,7 @@ func (r *run) runChild(ctx context.Context, c Call) (err error) {
 		if p := recover(); p != nil {
 			r.parts.Log.Error("panic in a delegate", "expert", c.SkillName, "value", p, "stack", string(debug.Stack()))
 			err = child.record(event.StopRunByError{Error: event.Failure{
-				Name: "RuntimeError", Message: fmt.Sprintf("it failed inside: %v; please report it", p),
+				Name: "RuntimeError", Message: fmt.Sprintf("internal error: %v; please report it", p),
 			}})
 		}
 	}()

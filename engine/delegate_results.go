@@ -95,7 +95,7 @@ func (s State) whyStopped() string {
 	case event.StatusStoppedByError:
 		switch {
 		case s.Failure == nil:
-			return "it stopped by an error"
+			return "it was stopped by an error"
 		case s.Failure.Name == SkillFailure:
 			// The full message has advice for the user, which a model must not act on.
 			return "a skill of this Expert cannot be used now"
@@ -108,7 +108,7 @@ func (s State) whyStopped() string {
 		case event.LimitDepth:
 			return "too many Experts have delegated to one another already; do the work yourself"
 		case event.LimitLoop:
-			return "it goes in a circle: the same was asked or done before"
+			return "it repeats itself: the same was asked or done before"
 		}
 		return "the limit on " + s.StopReason + " is reached"
 	}

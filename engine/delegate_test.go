@@ -113,7 +113,7 @@ func TestDelegateFails(t *testing.T) {
 	got := b.answers(len(b.script.requests) - 1)
 	want := []string{
 		"c1 !Delegation failed: the model is on strike", "c2 fine",
-		"c3 !Error: an Expert is called with a query that is not empty. Say in it all that it needs to know.",
+		"c3 !Error: the query is empty. Put everything that the Expert needs to know into it.",
 	}
 	if len(got) != 5 || !slices.Equal(got[:3], want) || !strings.HasPrefix(got[3], "c4 !Error: ") || got[4] != "c5 did read" {
 		t.Errorf("the parent is told %q, want %q", got, want)
@@ -199,7 +199,7 @@ func TestDelegationIsBounded(t *testing.T) {
 		if got := b.story(); !strings.Contains(got, "h:stopRunByDelegate@2 w:startRun@3 w:limitWarning@3 w:stopRunByLimit@3 h:startRun@4") || !strings.HasSuffix(got, "w:completeRun@7") {
 			t.Errorf("story %s", got)
 		}
-		if got := b.answers(2); len(got) != 1 || !strings.Contains(got[0], "!Delegation failed: it goes in a circle") {
+		if got := b.answers(2); len(got) != 1 || !strings.Contains(got[0], "!Delegation failed: it repeats itself") {
 			t.Errorf("the parent is told %q", got)
 		}
 	})

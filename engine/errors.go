@@ -98,7 +98,7 @@ func callList(calls []event.ToolCall) string {
 
 // ErrForged is wrapped by the error of a [Follower] about an event that an engine running
 // this job would not send.
-var ErrForged = errors.New("what was reported is not of this job")
+var ErrForged = errors.New("the report does not belong to this job")
 
 func forged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrForged, fmt.Sprintf(format, args...))

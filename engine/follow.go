@@ -176,11 +176,11 @@ func (f *Follower) expectDelegates(runID string) {
 func (f *Follower) Show(e event.Event) error {
 	switch {
 	case e.IsKept():
-		return forged("an event of type %s is to be recorded, not shown", e.Type())
+		return forged("an event of type %s must be recorded, not only shown", e.Type())
 	case e.JobID != f.spec.JobID:
 		return forged("an event belongs to another job")
 	case e.RunID != f.runID && !f.expected[e.RunID]:
-		return forged("an event belongs to a Run that nobody has asked for")
+		return forged("an event belongs to a Run that no Run has delegated to")
 	}
 	f.recorder.emit(e)
 	return nil

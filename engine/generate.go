@@ -100,7 +100,7 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 		// A bug in a provider's client must not keep the end of the Run from being recorded.
 		if p := recover(); p != nil {
 			r.parts.Log.Error("panic in the model", "value", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("the model's client failed inside: %v; please report it", p)
+			err = fmt.Errorf("internal error in the model's client: %v; please report it", p)
 		}
 	}()
 	r.recorder.commitInBackground()

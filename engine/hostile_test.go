@@ -68,7 +68,7 @@ func TestCircleOfParents(t *testing.T) {
 		all = add(all, fmt.Sprint("r", i), fmt.Sprint("c", i), &event.Parent{RunID: fmt.Sprint("r", next), CheckpointID: fmt.Sprint("c", next)})
 	}
 	write(t, b.store, all)
-	if _, err := b.run(t.Context(), Input{Continue: true, Query: "q", From: "c17"}); !isInput(err) || !strings.Contains(err.Error(), "does not say who asked it") {
+	if _, err := b.run(t.Context(), Input{Continue: true, Query: "q", From: "c17"}); !isInput(err) || !strings.Contains(err.Error(), "does not say which Expert delegated to it") {
 		t.Errorf("from the circle: %v", err)
 	}
 	if r := b.must(Input{Continue: true, Query: "q"}); r.Text != "done" {

@@ -105,7 +105,7 @@ func (r *run) callTool(ctx context.Context, call event.ToolCall) (result event.T
 	defer func() {
 		if p := recover(); p != nil {
 			r.parts.Log.Error("panic in a tool", "tool", call.ToolName, "value", p, "stack", string(debug.Stack()))
-			result = failed(fmt.Sprintf("the tool %s failed inside: %v", call.ToolName, p))
+			result = failed(fmt.Sprintf("internal error in the tool %s: %v", call.ToolName, p))
 		}
 		result.ID, result.SkillName, result.ToolName = call.ID, call.SkillName, call.ToolName
 	}()

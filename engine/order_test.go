@@ -228,7 +228,7 @@ func TestBrokenStream(t *testing.T) {
 // panics is not mistaken for one.
 func TestPanics(t *testing.T) {
 	b := newBench(t, turn{panics: true})
-	if r := b.must(Input{Query: "go"}); r.Failure == nil || !strings.Contains(r.Failure.Message, "failed inside") {
+	if r := b.must(Input{Query: "go"}); r.Failure == nil || !strings.Contains(r.Failure.Message, "internal error in the model's client") {
 		t.Errorf("%+v", r)
 	}
 	b.checkJournal()

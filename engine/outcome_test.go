@@ -165,7 +165,7 @@ func TestDelegateIsGone(t *testing.T) {
 			if r := b.must(Input{Continue: true}); r.Text != "done" {
 				t.Errorf("%+v", r)
 			}
-			want := []string{`c1 !Error: the Expert "helper" cannot be asked any more; its answer will not come.`, "c2 otherwise"}
+			want := []string{`c1 !Error: you can no longer delegate to the Expert "helper", so this call has no answer.`, "c2 otherwise"}
 			if got := b.answers(len(b.script.requests) - 1); !slices.Equal(got, want) {
 				t.Errorf("the coordinator is told %q, want %q", got, want)
 			}
@@ -187,7 +187,7 @@ func TestToolBecameAnother(t *testing.T) {
 		return box(skill.Source{Skill: s})(ctx, SkillRequest{})
 	}
 	b.must(Input{Continue: true})
-	if got := b.answers(1); len(got) != 1 || !strings.Contains(got[0], `!Error: the tool "helper" is another than when it was called`) {
+	if got := b.answers(1); len(got) != 1 || !strings.Contains(got[0], `!Error: the tool "helper" belongs to another skill now than when you called it`) {
 		t.Errorf("the model is told %q", got)
 	}
 }

@@ -81,15 +81,15 @@ func planBranch(st *start, spec job.Spec, source Source, path []Point) error {
 	last := path[len(path)-1].State
 	switch {
 	case st.answer != nil:
-		return inputError("checkpoint %s is one of the delegate %s, which cannot ask the user anything; leave out -i", last.CheckpointID, last.Expert.Key)
+		return inputError("checkpoint %s belongs to the delegate %s, which cannot ask the user anything; leave out -i", last.CheckpointID, last.Expert.Key)
 	case last.Status == event.StatusCompleted && st.query == "":
-		return inputError("the delegate %s is completed at checkpoint %s; give a query to go on from there", last.Expert.Key, last.CheckpointID)
+		return inputError("the delegate %s is completed at checkpoint %s; give a query to continue from there", last.Expert.Key, last.CheckpointID)
 	}
 	var below []event.DelegateRun
 	for i := len(path) - 1; i > 0; i-- {
 		s, parent := path[i].State, path[i-1].State.Expert.Key
 		if !canDelegate(spec, parent, s.Expert.Name) {
-			return inputError("checkpoint %s belongs to the delegate %s, which %s cannot ask any more", last.CheckpointID, s.Expert.Key, parent)
+			return inputError("checkpoint %s belongs to the delegate %s, but %s can no longer delegate to it", last.CheckpointID, s.Expert.Key, parent)
 		}
 		child := event.DelegateRun{
 			ToolCallID: s.DelegatedBy.ToolCallID, RunID: source.NewID(), Expert: s.Expert, From: path[i].address(), Delegates: below,
@@ -129,7 +129,7 @@ func (h *History) startingPoint(spec job.Spec) (Point, error) {
 	}
 	root := h.Root(point).State
 	if root.DelegatedBy != nil {
-		return Point{}, inputError("checkpoint %s belongs to the delegate %s, and the journal does not say who asked it; choose one of another Expert", point.State.CheckpointID, root.Expert.Key)
+		return Point{}, inputError("checkpoint %s belongs to the delegate %s, and the journal does not say which Expert delegated to it; choose a checkpoint of another Expert", point.State.CheckpointID, root.Expert.Key)
 	}
 	if key := root.Expert.Key; key != spec.Expert {
 		return Point{}, inputError("checkpoint expert key %s does not match input expert key %s; run %s, or leave the expert out", key, spec.Expert, key)

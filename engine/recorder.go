@@ -49,7 +49,7 @@ type entryResult struct {
 }
 
 // errStopped is returned for an entry that is not served any more.
-var errStopped = errors.New("the job was given up")
+var errStopped = errors.New("the job was abandoned")
 
 // maxBatch is how many entries are written together at most.
 const maxBatch = 256

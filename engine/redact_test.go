@@ -110,7 +110,7 @@ func TestRedaction(t *testing.T) {
 	// Each way was really taken.
 	for _, want := range []string{
 		"text " + markerOf, "x.example/" + markerOf, "nested " + markerOf, "note " + markerOf, "cannot reach " + markerOf,
-		"failed inside: " + markerOf, "knows " + markerOf, hiddenData, "harmless", `{"note":"` + markerOf + `"}`,
+		"internal error in the tool panic: " + markerOf, "knows " + markerOf, hiddenData, "harmless", `{"note":"` + markerOf + `"}`,
 		"busy " + markerOf, "bad key " + markerOf, "stderr " + markerOf, "run-" + markerOf, `"--key","` + markerOf, `"version":"` + markerOf,
 		markerOf + ".example",
 	} {

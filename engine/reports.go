@@ -96,7 +96,7 @@ func (r *run) publishDuring(work func() error) error {
 		defer func() {
 			if p := recover(); p != nil {
 				r.parts.Log.Error("panic in a skill", "value", p, "stack", string(debug.Stack()))
-				done <- fmt.Errorf("a skill failed inside: %v; please report it", p)
+				done <- fmt.Errorf("internal error in a skill: %v; please report it", p)
 			}
 		}()
 		done <- work()

@@ -188,7 +188,7 @@ func TestToolTrouble(t *testing.T) {
 		{"read " + strings.Repeat(`{"a":`, 9996) + "1" + strings.Repeat("}", 9996), "not a valid JSON object"},
 		{"read {} {}", "not a valid JSON object"},
 		{"fail", "no such thing"},
-		{"boom", "failed inside: boom"},
+		{"boom", "internal error in the tool boom: boom"},
 		{"broken", "transport closed"},
 	}
 	for _, tt := range tests {

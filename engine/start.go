@@ -27,9 +27,9 @@ func (s start) resumes() bool { return s.from != nil && s.from.State.RunID == s.
 
 const (
 	// callSkipped is the model's result for a call that was not carried out before a new query.
-	callSkipped = "Error: this call was not carried out, because the user went on with a new request."
+	callSkipped = "Error: this call was not carried out, because the user sent a new request."
 	// delegateSkipped is the same for a delegate that had started.
-	delegateSkipped = "Error: this Expert had not finished when the user went on with a new request."
+	delegateSkipped = "Error: this Expert had not finished when the user sent a new request."
 )
 
 // startRun makes the event with which the Run starts or resumes.

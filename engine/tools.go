@@ -86,13 +86,13 @@ func (r *run) rejectCall(c Call) (event.ToolResult, bool) {
 	tool, owner, ok := r.toolbox.Lookup(c.ToolName)
 	switch {
 	case c.Child != nil && r.delegate(c.SkillName) == nil:
-		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the Expert %q cannot be asked any more; its answer will not come.", c.SkillName)), true
+		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: you can no longer delegate to the Expert %q, so this call has no answer.", c.SkillName)), true
 	case c.Child != nil && r.isForged(c):
-		return r.errorResult(c.ToolCall, "Error: the journal names a Run for this call that is not its own; nothing was carried out."), true
+		return r.errorResult(c.ToolCall, "Error: the journal assigns a Run to this call that belongs to another one. Nothing was carried out."), true
 	case c.Started && !(ok && owner == c.SkillName && tool.Repeatable):
 		return r.errorResult(c.ToolCall, event.UnknownOutcome), true
 	case ok && owner != c.SkillName:
-		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the tool %q is another than when it was called; nothing was carried out.", c.ToolName)), true
+		return r.errorResult(c.ToolCall, fmt.Sprintf("Error: the tool %q belongs to another skill now than when you called it. Nothing was carried out.", c.ToolName)), true
 	case !ok:
 		return r.errorResult(c.ToolCall, strings.TrimSpace(fmt.Sprintf("Error: there is no tool named %q. %s", c.ToolName, r.toolbox.Missing()))), true
 	case hasInvalidArgs(c.Args):
@@ -100,7 +100,7 @@ func (r *run) rejectCall(c Call) (event.ToolResult, bool) {
 	case isCompletion(c.ToolCall) && r.waitsForOthers():
 		return r.errorResult(c.ToolCall, "Error: not yet. Other calls of this turn are still open; complete when you have their results."), true
 	case tool.Kind == skill.Delegate && strings.TrimSpace(query(c.Args)) == "":
-		return r.errorResult(c.ToolCall, "Error: an Expert is called with a query that is not empty. Say in it all that it needs to know."), true
+		return r.errorResult(c.ToolCall, "Error: the query is empty. Put everything that the Expert needs to know into it."), true
 	}
 	if err := r.toolbox.Check(c.ToolCall); err != nil {
 		return r.errorResult(c.ToolCall, "Error: "+err.Error()), true
