@@ -75,7 +75,7 @@ func TestBranchOfADelegate(t *testing.T) {
 		from  func(*bench) Point
 		query string
 		want  string // story
-		asked string // what the branch's own Expert was asked last
+		asked string // the last query of the branch's own Expert
 	}{
 		{"in the middle", func(b *bench) Point { return b.point("deep", "continueToNextStep", 0) }, "",
 			`w:startRun@3 w:resumeToolCalls@3 w:callDelegate@3 w:stopRunByDelegate@3
@@ -156,7 +156,7 @@ func TestBranchIsResumed(t *testing.T) {
 	for kill := 1; kill < len(whole.records())-records; kill++ {
 		b := family(t)
 		inner := b.store
-		b.store = &mortal{Store: inner, left: kill}
+		b.store = &killedStore{Store: inner, left: kill}
 		if _, err := b.run(t.Context(), Input{Continue: true, From: b.point("deep", "completeRun", 0).State.CheckpointID, Query: "and more?"}); !errors.Is(err, errDead) {
 			t.Fatalf("kill %d: %v", kill, err)
 		}
@@ -214,8 +214,8 @@ func TestBranchIsRefused(t *testing.T) {
 	}
 }
 
-// A job that was stopped while delegates were at work goes on with them, whoever stopped
-// it; and a delegate's own checkpoint names the same place.
+// A job that was stopped during delegation resumes with its delegates, whatever stopped it.
+// The checkpoint of a delegate names the same place.
 func TestResumeInsideDelegation(t *testing.T) {
 	for _, byCheckpoint := range []bool{false, true} {
 		b := newTeam(t, map[string][]turn{

@@ -173,7 +173,7 @@ func TestContextsAreNotShared(t *testing.T) {
 	}
 }
 
-// A path of delegation that is too long, or goes in a circle, is stopped where that shows.
+// A path of delegation that is too long, or that repeats itself, is stopped at that point.
 func TestDelegationIsBounded(t *testing.T) {
 	t.Run("depth", func(t *testing.T) {
 		b := newTeam(t, map[string][]turn{
@@ -216,7 +216,7 @@ func TestQueryMayBePassedOn(t *testing.T) {
 }
 
 // A circle is found wherever the job was killed before it closed.
-func TestCircleAfterAResume(t *testing.T) {
+func TestLoopAfterAResume(t *testing.T) {
 	team := func() map[string][]turn {
 		return map[string][]turn{
 			"writer": {does(`helper {"query":"the same"}`), says("done")}, "helper": {does("read"), does(`writer {"query":"go"}`), says("helped")},
@@ -227,7 +227,7 @@ func TestCircleAfterAResume(t *testing.T) {
 	for kill := 1; kill < len(whole.records()); kill++ {
 		b := newTeam(t, team())
 		inner := b.store
-		b.store = &mortal{Store: inner, left: kill}
+		b.store = &killedStore{Store: inner, left: kill}
 		if _, err := b.run(t.Context(), Input{Query: "go"}); !errors.Is(err, errDead) {
 			t.Fatalf("kill %d: %v", kill, err)
 		}
@@ -275,7 +275,7 @@ func TestManyDelegates(t *testing.T) {
 }
 
 // While a child runs, the skills of its parent stay, and are used again after it.
-func TestSkillsOfAParentStay(t *testing.T) {
+func TestSkillsOfAParentKeepRunning(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does("echo"), does(`helper {"query":"help"}`), does("echo"), says("done")}, "helper": {does("echo"), says("helped")},
 	})
@@ -309,7 +309,7 @@ func TestSkillsOfAParentStay(t *testing.T) {
 }
 
 // Unless a job says otherwise, eight Experts may stand on one path.
-func TestDepthUnlessSet(t *testing.T) {
+func TestDefaultDepth(t *testing.T) {
 	for depth, refused := range map[int]bool{1: false, 8: false, 9: true} {
 		r := &run{job: &Job{}, depth: depth}
 		if limit := r.checkPath(); (limit != nil) != refused || refused && (limit.Limit != event.LimitDepth || limit.Max != 8) {

@@ -10,8 +10,8 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// An answer that ended for a reason that nobody knows may be half of one: it ends the run
-// with an error, in whichever phase, and is not lost to whoever continues the job.
+// An answer that ended for an unknown reason can be incomplete. In every phase, it ends the
+// Run with an error, and the job can be continued.
 func TestUnexpectedFinish(t *testing.T) {
 	odd := func(text string) turn {
 		return says(text).with(func(a *model.Answer) { a.Finish, a.Reason = model.FinishOther, "moon phase" })
@@ -45,7 +45,7 @@ func TestUnexpectedFinish(t *testing.T) {
 	}
 }
 
-// A model that cannot be told to call nothing is asked again for its final answer.
+// A model that calls tools instead of giving its final answer is asked again.
 func TestCallsInTheFinalAnswer(t *testing.T) {
 	stubborn := does("act")
 	stubborn.disobeys = true
@@ -67,7 +67,7 @@ func TestCallsInTheFinalAnswer(t *testing.T) {
 }
 
 // Words that stand beside such calls are the final answer, and the calls are dropped.
-func TestWordsBesideCallsInTheFinalAnswer(t *testing.T) {
+func TestTextBesideCallsInTheFinalAnswer(t *testing.T) {
 	both := does("act").with(func(a *model.Answer) { a.Parts = said("Done.", a.Parts...) })
 	both.disobeys = true
 	b := newBench(t, does("attemptCompletion"), both)
@@ -141,8 +141,8 @@ func TestPausesAreNoFailures(t *testing.T) {
 	b.checkJournal()
 }
 
-// What a model wrote keeps its order, since some providers know a thought only by the call
-// it led to, whoever answers that.
+// The parts of an answer keep their order, because some providers match reasoning to the call
+// that follows it. That holds for all kinds of tools.
 func TestOrderOfParts(t *testing.T) {
 	call := func(id, tool string) event.Part {
 		return event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: tool, Args: []byte("{}")}
@@ -173,7 +173,7 @@ func TestOrderOfParts(t *testing.T) {
 
 // A provider without ids for calls gets ids of ours; what it wants back but cannot be
 // written down is left out.
-func TestPartsWithoutSense(t *testing.T) {
+func TestInvalidParts(t *testing.T) {
 	b := newBench(t, turn{answer: &model.Answer{
 		Parts: []event.Part{
 			{Type: event.ProviderPart, ToolName: "x", ProviderData: []byte("{\xff}")},

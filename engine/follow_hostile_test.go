@@ -54,7 +54,7 @@ func TestFollowerShowsOnlyItsOwn(t *testing.T) {
 }
 
 // Runs that a crash left open are closed once, before the job begins, and no others.
-func TestFollowerClosesWhatACrashLeft(t *testing.T) {
+func TestFollowerClosesCrashedRuns(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
 	b.killedAfter("writer", event.CallTools{}.Type(), Input{Query: "go"})
 	before := b.written()
@@ -79,7 +79,7 @@ func TestFollowerClosesWhatACrashLeft(t *testing.T) {
 	}
 }
 
-// Once the job goes on, a Run that a crash left open cannot be touched any more.
+// After the first record of an execution, a Run that a crash left open cannot be closed.
 func TestFollowerClosesNothingLater(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
 	b.killedAfter("writer", event.CallTools{}.Type(), Input{Query: "go"})
@@ -113,7 +113,7 @@ func TestFollowerRefusesRunIDs(t *testing.T) {
 
 // A job that came into being meanwhile is another's: nothing is added to it, however often
 // the other side tries.
-func TestFollowerOfAJobThatCameIntoBeing(t *testing.T) {
+func TestFollowerOfAJobCreatedMeanwhile(t *testing.T) {
 	b := newBench(t, says("done"))
 	b.must(Input{Query: "go"})
 	s := memory.New()
@@ -130,8 +130,8 @@ func TestFollowerOfAJobThatCameIntoBeing(t *testing.T) {
 	}
 }
 
-// The end of delegates comes before that of the Run that asked them.
-func TestFollowerAbandonsFromBelow(t *testing.T) {
+// The ends of delegates are recorded before the end of the Run that delegated.
+func TestFollowerAbandonsDelegatesFirst(t *testing.T) {
 	b := newBench(t)
 	var ends []string
 	f := newFollower(t, b, memory.New(), Input{Query: "go"}, Listener{Emit: func(e event.Event) error {
@@ -208,7 +208,7 @@ func (j *tightJournal) Append(ctx context.Context, e event.Event) (store.Record,
 
 // Who goes on with a job cannot rewrite what it was before: neither a Run of earlier nor a
 // checkpoint that users go on from.
-func TestFollowerKeepsWhatWas(t *testing.T) {
+func TestFollowerKeepsHistory(t *testing.T) {
 	b := newBench(t, says("an honest answer"))
 	b.must(Input{Query: "go"})
 	before := b.written()

@@ -55,7 +55,7 @@ func (b *bench) follow(spec job.Spec, before []store.Record, result Result) {
 		b.t.Errorf("the Follower plans the Run %s, the engine ran %s", f.RunID(), result.RunID)
 	}
 	records := after[len(before):]
-	for _, e := range b.events { // what is shown comes in between, in the order in which it was told
+	for _, e := range b.events { // published events come in between, in the order of publication
 		if !e.IsKept() {
 			if err := f.Show(e); err != nil {
 				b.t.Errorf("the Follower does not show %s of %s: %v", e.Type(), e.RunID, err)
@@ -63,7 +63,7 @@ func (b *bench) follow(spec job.Spec, before []store.Record, result Result) {
 			}
 			continue
 		}
-		for len(records) > 0 && records[0].Event.ID != e.ID { // what is recorded and not told
+		for len(records) > 0 && records[0].Event.ID != e.ID { // recorded but not published
 			if !b.append(f, records[0]) {
 				return
 			}
@@ -88,7 +88,7 @@ func (b *bench) follow(spec job.Spec, before []store.Record, result Result) {
 	if !f.Ended() {
 		b.t.Error("the Follower does not know that the job has ended")
 	}
-	if b.emit == nil { // else it may have stopped listening
+	if b.emit == nil { // otherwise it may have closed the listener
 		if d := cmp.Diff(keptOf(b.t, b.events), keptOf(b.t, told)); d != "" {
 			b.t.Errorf("the Follower told other events (-engine +follower):\n%s", d)
 		}
@@ -209,7 +209,7 @@ func TestFollowerRefusesForgedEvents(t *testing.T) {
 	}
 }
 
-// What is only shown must be of the job's own Runs, too, or of those that they have asked.
+// Events that are only shown must also belong to a Run of the job or to a delegate of one.
 func TestFollowerRefusesForgedShows(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does("helper {\"query\":\"help\"}"), says("done")}, "helper": {says("here")}})
 	b.must(Input{Query: "go"})

@@ -33,7 +33,7 @@ type turn struct {
 	chunks []model.Chunk // streamed before the answer
 	cut    bool          // the first attempt ends after the chunks
 
-	disobeys bool // it answers as it is written, also if only words are asked for
+	disobeys bool // it calls tools even if only text is requested
 }
 
 // A script is a model that answers by turn number. Like a provider it keeps no
@@ -245,7 +245,7 @@ type bench struct {
 	expert *expert.Expert
 
 	mu        sync.Mutex
-	team      []*expert.Expert // others, whom they can delegate to
+	team      []*expert.Expert // the other Experts, which they can delegate to
 	delegated []bool           // of the requests for skills
 	limits    expert.Limits    // but for steps
 	maxDepth  int
@@ -346,9 +346,9 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 	case b.price != (expert.Price{}):
 		job.Price = func(string, string) (expert.Price, bool) { return b.price, true }
 	}
-	var thinker model.Model = b.script
+	var llm model.Model = b.script
 	if b.model != nil {
-		thinker = b.model
+		llm = b.model
 	}
 	skills := b.skillsOf
 	if b.skills != nil {
@@ -357,7 +357,7 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 	before := b.written()
 	result, err := Execute(ctx, job, Parts{
 		History: b.folded(in, len(before)%2 == 0),
-		Model:   thinker,
+		Model:   llm,
 		Store:   b.store,
 		Source:  b.source,
 		Log:     slog.New(slog.DiscardHandler),
@@ -427,7 +427,7 @@ func (b *bench) interrupted(in Input) Result {
 func (b *bench) killedAfter(expert string, kind event.Type, in Input) {
 	b.t.Helper()
 	inner := b.store
-	b.store = &mortal{Store: inner, left: -1, until: func(e event.Event) bool { return e.ExpertKey == expert && e.Type() == kind }}
+	b.store = &killedStore{Store: inner, left: -1, until: func(e event.Event) bool { return e.ExpertKey == expert && e.Type() == kind }}
 	_, err := b.run(b.t.Context(), in)
 	b.store = inner
 	if !errors.Is(err, errDead) {

@@ -52,7 +52,7 @@ func TestEventsThatLackMessages(t *testing.T) {
 
 // A journal whose Runs are each other's parents leads nowhere, and does so soon: the
 // coordinator can go on, the Runs in the circle cannot.
-func TestCircleOfParents(t *testing.T) {
+func TestCycleOfParents(t *testing.T) {
 	const n = 2000
 	b := newBench(t, says("done"))
 	add := func(all []event.Event, run, point string, by *event.Parent) []event.Event {
@@ -76,7 +76,7 @@ func TestCircleOfParents(t *testing.T) {
 	}
 }
 
-// choices are what somebody decided who mangles a journal, one a byte.
+// choices are decisions about how to damage a journal, one per byte.
 type choices struct{ bytes.Reader }
 
 func (c *choices) below(n int) int {

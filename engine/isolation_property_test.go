@@ -15,16 +15,16 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// A gossip is a choir in which everybody says, in remarks and thoughts, whose words these
+// A echoModel is a teamModel in which everybody says, in remarks and thoughts, whose words these
 // are. What a Run says at its end is its answer, and bears no mark.
-type gossip struct{ choir }
+type echoModel struct{ teamModel }
 
 // mark is what only the Run with that query says. No two Runs of a job have the same.
 func mark(query string) string { return "«" + query + "»" }
 
-func (g gossip) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+func (g echoModel) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
-		for chunk, err := range g.choir.Generate(ctx, req) {
+		for chunk, err := range g.teamModel.Generate(ctx, req) {
 			if chunk.Answer != nil && len(chunk.Answer.Calls()) > 0 {
 				answer := *chunk.Answer
 				own := mark(req.Messages[1].Text())
@@ -55,14 +55,14 @@ func completes(req *model.Request, calls []event.Part) bool {
 // Whatever several Experts do, and wherever the job is killed, messages of one Run never
 // have words of another, but for its query and its answer; and usage and steps of the job
 // are the sums over its Runs.
-func TestRandomTeamsKeepToThemselves(t *testing.T) {
+func TestRandomTeamsAreIsolated(t *testing.T) {
 	marked, requests := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		b := newChoir(t, rt)
-		b.model = gossip{choir{b.script}}
+		b := newRandomTeam(t, rt)
+		b.model = echoModel{teamModel{b.script}}
 		inner := b.store
 		if rapid.Bool().Draw(rt, "killed") {
-			b.store = &mortal{Store: inner, left: rapid.IntRange(0, 60).Draw(rt, "records")}
+			b.store = &killedStore{Store: inner, left: rapid.IntRange(0, 60).Draw(rt, "records")}
 		}
 		first := Input{Query: "go"}
 		if _, err := b.run(t.Context(), first); err != nil && !errors.Is(err, errDead) {

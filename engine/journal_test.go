@@ -16,7 +16,7 @@ var sameState = cmp.Options{
 }
 
 // checkJournal checks what must hold for every journal: it folds to the state that the
-// run had, stretches open and close in pairs, and every call has one result.
+// run had, starts and ends come in pairs, and every call has one result.
 func (b *bench) checkJournal() {
 	b.t.Helper()
 	open := map[string]bool{}

@@ -72,7 +72,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// At whichever event a limit is reached, the stretch has exactly one end, and what was
+// At whichever event a limit is reached, the Run has exactly one end, and what was
 // recorded is enough to go on.
 func TestRandomLimits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

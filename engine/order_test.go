@@ -14,8 +14,8 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A diary is a store that writes down in which order things happen.
-type diary struct {
+// A orderLog is a store that writes down in which order things happen.
+type orderLog struct {
 	store.Store
 	mu      sync.Mutex
 	lines   []string
@@ -23,20 +23,20 @@ type diary struct {
 	before  int // commits when the model was about to be asked
 }
 
-func (d *diary) note(format string, args ...any) {
+func (d *orderLog) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) Open(ctx context.Context, id string) (store.Journal, error) {
+func (d *orderLog) Open(ctx context.Context, id string) (store.Journal, error) {
 	j, err := d.Store.Open(ctx, id)
-	return &diaryJournal{j, d}, err
+	return &orderLogJournal{j, d}, err
 }
 
 // awaitCommit waits for the commit that runs beside a model call, so that it cannot be
 // taken for a later one.
-func (d *diary) awaitCommit() {
+func (d *orderLog) awaitCommit() {
 	for {
 		d.mu.Lock()
 		done := d.commits > d.before
@@ -48,12 +48,12 @@ func (d *diary) awaitCommit() {
 	}
 }
 
-type diaryJournal struct {
+type orderLogJournal struct {
 	store.Journal
-	d *diary
+	d *orderLog
 }
 
-func (j *diaryJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
+func (j *orderLogJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
 	j.d.note("append %s", e.Type())
 	if e.Type() == "startGeneration" {
 		j.d.mu.Lock()
@@ -63,7 +63,7 @@ func (j *diaryJournal) Append(ctx context.Context, e event.Event) (store.Record,
 	return j.Journal.Append(ctx, e)
 }
 
-func (j *diaryJournal) Commit(ctx context.Context) error {
+func (j *orderLogJournal) Commit(ctx context.Context) error {
 	j.d.note("commit")
 	j.d.mu.Lock()
 	j.d.commits++
@@ -72,7 +72,7 @@ func (j *diaryJournal) Commit(ctx context.Context) error {
 }
 
 // ordered checks that a comes before b.
-func (d *diary) ordered(t *testing.T, a, b string) {
+func (d *orderLog) ordered(t *testing.T, a, b string) {
 	t.Helper()
 	i, j := slices.Index(d.lines, a), slices.Index(d.lines, b)
 	if i < 0 || j < 0 || i > j {
@@ -84,7 +84,7 @@ func (d *diary) ordered(t *testing.T, a, b string) {
 // would survive a power cut, and so is the end of a run before it is shown.
 func TestOrder(t *testing.T) {
 	b := newBench(t, does("sleep"), says("done"))
-	d := &diary{Store: b.store}
+	d := &orderLog{Store: b.store}
 	b.store = d
 	b.tools.onSleep = func() { d.note("tool runs") }
 	b.emit = func(e event.Event) error {
@@ -138,7 +138,7 @@ func TestKilledDuringTheFinalAnswer(t *testing.T) {
 	b := newBench(t, does("act", "attemptCompletion"), says("done"))
 	b.maxSteps = 2
 	inner := b.store
-	b.store = &mortal{Store: inner, left: 7} // up to attemptCompletion
+	b.store = &killedStore{Store: inner, left: 7} // up to attemptCompletion
 	if _, err := b.run(t.Context(), Input{Query: "go"}); err == nil {
 		t.Fatal("the run was not killed")
 	}
@@ -150,14 +150,14 @@ func TestKilledDuringTheFinalAnswer(t *testing.T) {
 	b.checkJournal()
 }
 
-// A new query after a crash first settles what was open: the model is told which
-// calls were not carried out, and of which nobody knows.
+// A new query after a crash first answers the open calls: the model is told which were not
+// carried out, and which have an unknown outcome.
 func TestQueryAfterCrash(t *testing.T) {
 	b := newBench(t, does("act", "wait", "read"), says("done"))
 	b.parallel = 1
 	b.tools.onWait = func() {}
 	inner := b.store
-	b.store = &mortal{Store: inner, left: 6} // startRun startGeneration callTools start end(act) start(wait)
+	b.store = &killedStore{Store: inner, left: 6} // startRun startGeneration callTools start end(act) start(wait)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.tools.onWait = cancel
 	if _, err := b.run(ctx, Input{Query: "go"}); err == nil {

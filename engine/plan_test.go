@@ -44,7 +44,7 @@ func TestEarlierCheckpointIsABranch(t *testing.T) {
 
 // A delegate that is waited for goes on in its own Run only from where it is, and as it was
 // asked. With a query, or from elsewhere, it goes on beside it.
-func TestBranchOfADelegateThatIsWaitedFor(t *testing.T) {
+func TestBranchOfAPendingDelegate(t *testing.T) {
 	tests := []struct {
 		name  string
 		kind  event.Type
@@ -80,7 +80,7 @@ func TestBranchOfADelegateThatIsWaitedFor(t *testing.T) {
 
 // A delegate whose parent has its answer is not waited for, though the parent waits for
 // others: going back to it is a branch.
-func TestBranchOfADelegateThatWasAnswered(t *testing.T) {
+func TestBranchOfAFinishedDelegate(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"help"}`, `other {"query":"too"}`), says("done")},
 		"helper": {turn{fail: []error{errors.New("on strike")}}},
@@ -98,8 +98,8 @@ func TestBranchOfADelegateThatWasAnswered(t *testing.T) {
 	b.checkTree()
 }
 
-// Whoever goes on with a job that was killed speaks to the coordinator, whichever Run was
-// at work. What a delegate had answered by then is not lost.
+// A new query for a job that was killed goes to the coordinator, whichever Run was active. The
+// answers that delegates had given are not lost.
 func TestQueryAfterADelegateWasKilled(t *testing.T) {
 	for kind, want := range map[event.Type]string{"callTools": delegateSkipped, "completeRun": "helped"} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestQueryAfterADelegateWasKilled(t *testing.T) {
 }
 
 // The address of a Run that a crash left open is the record that closes it.
-func TestOriginAfterACrash(t *testing.T) {
+func TestStartingPointAfterACrash(t *testing.T) {
 	b := newBench(t, does("read"), says("done"))
 	b.killedAfter("writer", "callTools", Input{Query: "go"})
 	b.must(Input{Continue: true})

@@ -82,26 +82,26 @@ func TestRandomRuns(t *testing.T) {
 // errDead is what a journal says after the process has "died".
 var errDead = errors.New("killed")
 
-// A mortal store dies after some appends, like a process that is killed: what was
+// A killedStore store dies after some appends, like a process that is killed: what was
 // appended is there, and nothing else is.
-type mortal struct {
+type killedStore struct {
 	store.Store
 	mu    sync.Mutex
 	left  int                    // less than 0: any number
 	until func(event.Event) bool // or the last event that is appended
 }
 
-func (m *mortal) Open(ctx context.Context, id string) (store.Journal, error) {
+func (m *killedStore) Open(ctx context.Context, id string) (store.Journal, error) {
 	j, err := m.Store.Open(ctx, id)
-	return &mortalJournal{j, m}, err
+	return &killedJournal{j, m}, err
 }
 
-type mortalJournal struct {
+type killedJournal struct {
 	store.Journal
-	m *mortal
+	m *killedStore
 }
 
-func (j *mortalJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
+func (j *killedJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
 	j.m.mu.Lock()
 	defer j.m.mu.Unlock()
 	if j.m.left == 0 {
@@ -119,7 +119,7 @@ func (j *mortalJournal) Append(ctx context.Context, e event.Event) (store.Record
 func (b *bench) killAndFinish(rt *rapid.T, records int) {
 	inner := b.store
 	for range rapid.IntRange(1, 4).Draw(rt, "kills") {
-		b.store = &mortal{Store: inner, left: rapid.IntRange(0, records).Draw(rt, "records")}
+		b.store = &killedStore{Store: inner, left: rapid.IntRange(0, records).Draw(rt, "records")}
 		in := Input{Query: "go"}
 		if recorded(inner) {
 			in = Input{Continue: true}

@@ -54,8 +54,8 @@ func (leak) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, er
 	}}, nil
 }
 
-// What comes from tools, skills and providers reaches nobody with a secret in it:
-// neither the model, nor the journal, nor whoever listens.
+// Secrets from tools, skills and providers do not reach the model, the journal or the
+// listener.
 func TestRedaction(t *testing.T) {
 	redact := strings.NewReplacer(canary, markerOf, usersWord, "[redacted: USER]").Replace
 	overloaded := &model.Error{Name: "Overloaded " + canary, Message: "busy " + canary, Retryable: true}

@@ -50,7 +50,7 @@ func TestSameCallWithTheSameResult(t *testing.T) {
 	}
 }
 
-// A result is told apart by its last byte, however long it is.
+// Results that differ only in their last byte are different, however long they are.
 func TestLongResultsAreToldApart(t *testing.T) {
 	long := func(n int, last string) [32]byte {
 		return callDigest(Call{Result: &event.ToolResult{Result: []event.Part{{Text: fmt.Sprintf("%0*d", n, 0) + last}}}})
@@ -62,8 +62,8 @@ func TestLongResultsAreToldApart(t *testing.T) {
 	}
 }
 
-// An Expert that asks the same delegate the same and is answered the same goes in a circle,
-// like one that calls the same tool; and it counts across the stretches of its Run.
+// An Expert that sends the same query to the same delegate and gets the same answer is in a
+// loop, like one that calls the same tool. It is counted although the Run stops in between.
 func TestLoopOfDelegates(t *testing.T) {
 	same := does(`helper {"query":"same"}`)
 	b := newTeam(t, map[string][]turn{"writer": {same, same, same, same, same, same, same, says("never")}, "helper": {says("the same answer")}})

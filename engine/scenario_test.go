@@ -177,8 +177,8 @@ func TestRetriesAreLimited(t *testing.T) {
 	}
 }
 
-// A call that cannot be carried out gets an error result, and the run goes on.
-func TestToolTrouble(t *testing.T) {
+// A call that cannot be carried out gets an error result, and the Run continues.
+func TestFailingTools(t *testing.T) {
 	tests := []struct{ call, want string }{
 		{"nope", `there is no tool named "nope"`},
 		{"read {broken", "not a valid JSON object"},
@@ -401,7 +401,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// When nobody reads the output any more, the run ends saved.
+// When the output is closed, the Run is saved and ends.
 func TestClosedOutput(t *testing.T) {
 	b := newBench(t, does("act"), says("hi"))
 	b.emit = func(e event.Event) error {

@@ -109,7 +109,8 @@ func TestReportsAreShownAtOnce(t *testing.T) {
 	}
 }
 
-// The listener is called by one goroutine, whoever reports. The race detector says if not.
+// The listener is called from one goroutine, whichever goroutine reports. The race detector
+// checks it.
 func TestReportsFromManyGoroutines(t *testing.T) {
 	b := newBench(t, does("sTool"), says("done"))
 	told := 0
@@ -157,7 +158,7 @@ func TestReportsFromManyGoroutines(t *testing.T) {
 	}
 }
 
-// M10: lines that nobody reads do not pile up.
+// M10: lines that the listener does not read in time do not pile up.
 func TestReportsAreBounded(t *testing.T) {
 	var q reportQueue
 	for i := range 1500 {
@@ -346,7 +347,7 @@ func TestBackgroundSkills(t *testing.T) {
 }
 
 // A list that changed in the middle of a run is fetched before the model is asked again;
-// otherwise the tools are not made anew.
+// otherwise the tools are not made again.
 func TestToolsAreMadeOnce(t *testing.T) {
 	b := newBench(t, does("sTool"), does("sTool"), does("new"), says("done"))
 	tools := []skill.Tool{{Name: "sTool"}}
@@ -436,7 +437,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 }
 
 // Of two questions one can be unsound: the other is asked, and both are answered together.
-func TestUnsoundQuestionBesideAnother(t *testing.T) {
+func TestInvalidQuestionBesideAnother(t *testing.T) {
 	b := newBench(t, does(`ask {"q":"why"}`, `ask {"q":2}`, "confirm"), says("done"))
 	r := b.must(Input{Query: "go"})
 	if len(r.Pending) != 2 || r.Pending[0].ID != "c2" {
@@ -458,8 +459,8 @@ func TestUnsoundQuestionBesideAnother(t *testing.T) {
 	b.checkJournal()
 }
 
-// Whoever listens can show each question, also one that was called in an earlier process;
-// the journal still has its id only.
+// The listener can show each question, including one that the model asked in an earlier
+// process. The journal has only its id.
 func TestQuestionsCanBeShown(t *testing.T) {
 	for _, lean := range []bool{false, true} {
 		b := newBench(t, does(`ask {"q":1}`, `ask {"q":2}`), says("done"))
@@ -482,7 +483,7 @@ func TestQuestionsCanBeShown(t *testing.T) {
 	}
 }
 
-// C9: an Expert that another one asked is told that it cannot ask the user.
+// C9: a delegate is told that it cannot ask the user.
 func TestDelegatedExpertCannotAsk(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"help"}`), says("done")}, "helper": {says("helped")}})
 	rules := []*expert.Skill{
@@ -491,11 +492,11 @@ func TestDelegatedExpertCannotAsk(t *testing.T) {
 	b.expert.Skills, b.team[0].Skills = rules, rules
 	b.must(Input{Query: "go"})
 	if text := b.script.requests[0].Messages[0].Text(); strings.Contains(text, strings.TrimSpace(delegateText)) || !strings.Contains(text, "Ask politely.") {
-		t.Errorf("an Expert that the user asked is told:\n%s", text)
+		t.Errorf("the coordinator is told:\n%s", text)
 	}
 	text := b.script.requests[1].Messages[0].Text()
 	if !strings.Contains(text, strings.TrimSpace(delegateText)) || strings.Contains(text, "Ask politely.") || !strings.Contains(text, "Use it well.") {
-		t.Errorf("an Expert that another one asked is told:\n%s", text)
+		t.Errorf("the delegate is told:\n%s", text)
 	}
 	if !slices.Equal(b.delegated, []bool{false, true}) {
 		t.Errorf("delegated: %v", b.delegated)

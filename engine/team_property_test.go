@@ -14,12 +14,12 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// A choir is a model for several Experts. Two Runs of one Expert play the same turns, so
+// A teamModel is a model for several Experts. Two Runs of one Expert play the same turns, so
 // the query that a Run was given is put before the ids of its calls and into the queries
 // of its delegates: every call of a job has an id of its own.
-type choir struct{ *script }
+type teamModel struct{ *script }
 
-func (c choir) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+func (c teamModel) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		query := req.Messages[1].Text()
 		for chunk, err := range c.script.Generate(ctx, req) {
@@ -73,19 +73,19 @@ func teams(t *rapid.T) map[string][]turn {
 	}
 }
 
-func newChoir(t testing.TB, rt *rapid.T) *bench {
+func newRandomTeam(t testing.TB, rt *rapid.T) *bench {
 	b := newTeam(t, teams(rt))
 	b.maxRetries, b.maxSteps = 100, 100_000
 	b.atOnce = rapid.SampledFrom([]int{1, 2, 16}).Draw(rt, "at once")
-	b.model = choir{b.script}
+	b.model = teamModel{b.script}
 	return b
 }
 
-// Whatever several Experts do, the journal folds to what was shown, every stretch of a Run
+// Whatever several Experts do, the journal folds to what was shown, every start of a Run
 // ends, every call has one result, and usage adds up.
 func TestRandomTeams(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		b := newChoir(t, rt)
+		b := newRandomTeam(t, rt)
 		b.finish(Input{Query: "go"})
 		b.checkJournal()
 		b.checkFold()
@@ -97,7 +97,7 @@ func TestRandomTeams(t *testing.T) {
 // nothing that was recorded, pays no recorded generation again and repeats no call.
 func TestRandomTeamKills(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		b := newChoir(t, rt)
+		b := newRandomTeam(t, rt)
 		b.killAndFinish(rt, 60)
 		b.checkJournal()
 		b.checkFold()

@@ -3,13 +3,17 @@ package engine
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/store/memory"
 )
 
 // The calls of one turn run side by side, 16 at the most.
@@ -75,7 +79,7 @@ func TestStubbornTool(t *testing.T) {
 }
 
 // The wait before a transport retry doubles and is spread; a provider's wish wins.
-func TestDelay(t *testing.T) {
+func TestRetryDelay(t *testing.T) {
 	r := &run{parts: &Parts{Source: FixedSource(time.Time{})}} // its fraction is 0: half of the wait
 	for retries, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 16 * time.Second} {
 		r.state.RetryCount = retries
@@ -126,5 +130,35 @@ func TestAttempt(t *testing.T) {
 		if i >= len(got) || got[i].Turn != want.Turn || got[i].Attempt != want.Attempt {
 			t.Errorf("request %d: %+v, want %+v", i, got, want)
 		}
+	}
+}
+
+// A slowTools skill notes how long its calls may take.
+type slowTools struct {
+	leak
+	calls, limited int
+}
+
+func (p *slowTools) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
+	p.calls++
+	if _, limit := ctx.Deadline(); limit {
+		p.limited++
+	}
+	return event.ToolResult{ID: call.ID, Result: []event.Part{{Type: event.TextPart, Text: "done"}}}, nil
+}
+
+// A tool may take as long as it needs: the time limit of a job is for generations.
+func TestToolsHaveNoDeadline(t *testing.T) {
+	p := &slowTools{}
+	_, err := Execute(t.Context(), Job{
+		ID: "job", Expert: &expert.Expert{Key: "e", Name: "e"}, Input: Input{Query: "go"}, Limits: expert.Limits{MaxSteps: 2}, Timeout: time.Minute,
+	}, Parts{
+		Model: &script{turns: []turn{does("tell"), does("tell")}}, Store: memory.New(), Source: FixedSource(time.UnixMilli(0)), Log: slog.New(slog.DiscardHandler),
+		Skills: func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {
+			return skill.NewToolbox(ctx, []skill.Source{{Skill: p}}, slog.New(slog.DiscardHandler))
+		},
+	})
+	if err != nil || p.calls == 0 || p.limited > 0 {
+		t.Errorf("%d calls, %d with a time limit, %v", p.calls, p.limited, err)
 	}
 }

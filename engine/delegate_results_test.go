@@ -51,7 +51,7 @@ func TestIsFinal(t *testing.T) {
 
 // A delegate that met its own limit beside one that the user stopped goes on with it, if
 // more is allowed by then.
-func TestLimitedDelegateGoesOn(t *testing.T) {
+func TestLimitedDelegateResumes(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"help"}`, `other {"query":"too"}`), says("done")},
 		"helper": {does("read"), says("helped")}, "other": {does("wait"), says("otherwise")},
@@ -104,8 +104,8 @@ func TestSkillStopsADelegate(t *testing.T) {
 	}
 }
 
-// When a job goes on, only those are called again who have not answered, and listeners are
-// told the calls, not which Runs work on them.
+// When a job resumes, only delegates without an answer are called again, and the listener gets
+// their calls, not their Runs.
 func TestOnlyOpenDelegatesAreCalledAgain(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"help"}`, `other {"query":"too"}`), says("done")},
@@ -176,7 +176,7 @@ func TestDelegateIsGone(t *testing.T) {
 
 // A call whose tool belongs to another skill by now is not carried out: the model meant
 // the one that it was shown.
-func TestToolBecameAnother(t *testing.T) {
+func TestToolMovedToAnotherSkill(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does("helper"), says("done")}})
 	b.skills = func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {
 		return box(skill.Source{Skill: impostor{kind: skill.Plain}})(ctx, SkillRequest{})
@@ -218,7 +218,7 @@ func TestStoreFailsBesideADelegate(t *testing.T) {
 	b.tools.onWait = func() { close(waits) }
 	b.model = held{b.script, "helper", waits}
 	inner := b.store
-	b.store = &picky{inner, func(e event.Event) bool { return e.ExpertKey == "helper" && e.Type() == "callTools" }}
+	b.store = &refusingStore{inner, func(e event.Event) bool { return e.ExpertKey == "helper" && e.Type() == "callTools" }}
 	if _, err := b.run(t.Context(), Input{Query: "go"}); !errors.Is(err, errPicky) {
 		t.Fatalf("%v", err)
 	}
@@ -236,9 +236,9 @@ func TestStoreFailsBesideADelegate(t *testing.T) {
 	b.checkTree()
 }
 
-// Of a call that had begun when the process was killed nobody knows what it did, also when
-// its tool is gone by now, or is another's.
-func TestToolThatHadBegunIsGone(t *testing.T) {
+// A call that had started when the process was killed has an unknown outcome, even if its tool
+// is gone or belongs to another skill now.
+func TestStartedToolIsGone(t *testing.T) {
 	for name, left := range map[string][]skill.Tool{
 		"gone":      {{Name: "else"}},
 		"another's": {{Name: "act", Repeatable: true}},
@@ -246,7 +246,7 @@ func TestToolThatHadBegunIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, does("act"), says("done"))
 			inner := b.store
-			b.store = &mortal{Store: inner, left: 100, until: func(e event.Event) bool { return e.Type() == "startToolCall" }}
+			b.store = &killedStore{Store: inner, left: 100, until: func(e event.Event) bool { return e.Type() == "startToolCall" }}
 			if _, err := b.run(t.Context(), Input{Query: "go"}); !errors.Is(err, errDead) {
 				t.Fatal(err)
 			}

@@ -40,9 +40,9 @@ func (b *bench) limited(limit string) (ends []string) {
 	return ends
 }
 
-// A limit on tokens holds over the whole tree: children that run side by side cannot spend
-// the same tokens, and the answers are cut to what is left.
-func TestTokensOfATree(t *testing.T) {
+// A limit on tokens holds for the whole job: delegates that run at the same time cannot spend
+// the same tokens, and answers are limited to what is left.
+func TestTokenLimitOfAJob(t *testing.T) {
 	const most = 20_000
 	for _, atOnce := range []int{1, 4, 16} {
 		t.Run(fmt.Sprint(atOnce), func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestTokensOfATree(t *testing.T) {
 				t.Fatal(err)
 			}
 			used := h.Job.Usage.TotalTokens
-			// The scripted model does not keep to what it is allowed: that is the overshoot.
+			// The scripted model ignores its output limit, which causes the overshoot.
 			if over := used - most; over > atOnce*2400 {
 				t.Errorf("%d tokens were used, %d are allowed", used, most)
 			}
@@ -76,9 +76,9 @@ func TestTokensOfATree(t *testing.T) {
 	}
 }
 
-// A limit on cost stops before the money is spent, counts what earlier stretches spent,
-// and lets the job go on when more is allowed.
-func TestCostOfAJob(t *testing.T) {
+// A limit on cost stops a job before the money is spent and counts earlier executions. The
+// job resumes when more is allowed.
+func TestCostLimitOfAJob(t *testing.T) {
 	b := newBench(t, does("read").costing(10_000, 1000), does("act").costing(10_000, 1000), says("done").costing(10_000, 1000))
 	b.price = expert.Price{Input: 10, CachedInput: 1, Output: 50} // 0.15 a turn
 	b.limits.MaxCost = 0.40
@@ -97,14 +97,14 @@ func TestCostOfAJob(t *testing.T) {
 	if r := b.must(Input{Continue: true}); r.Text != "done" {
 		t.Errorf("with a higher limit: %+v", r)
 	}
-	// What is affordable is what the answer may have.
+	// The answer can be as long as the budget affords.
 	if got, want := b.script.requests[0].MaxTokens, 8000; got > want || got < want-1000 {
 		t.Errorf("the first answer may have %d tokens, of %d that could be paid", got, want)
 	}
 }
 
-// An Expert's own limits hold for one Run of it, with all that it delegates to; the parent
-// goes on.
+// An Expert's own limits hold for one Run of it, including its delegates. The parent
+// continues.
 func TestLimitsOfAnExpert(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"help"}`), says("done")},
@@ -134,9 +134,9 @@ func TestLimitsOfAnExpert(t *testing.T) {
 	}
 }
 
-// No generation begins when the steps of the job are used up: not of children that wait
-// for their turn, and not of a job that is resumed.
-func TestStepsOfATree(t *testing.T) {
+// No generation starts when the steps of the job are used up: not for delegates that wait for
+// a slot, and not for a job that is resumed.
+func TestStepLimitOfAJob(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(many(20, "helper")...), says("done")}, "helper": {says("helped")}})
 	b.maxSteps, b.atOnce = 5, 3
 	r := b.must(Input{Query: "go"})
@@ -150,7 +150,7 @@ func TestStepsOfATree(t *testing.T) {
 }
 
 // From 80 % of a limit on, the model is told in its next request, once and in one sentence.
-func TestNotice(t *testing.T) {
+func TestLimitWarning(t *testing.T) {
 	tests := []struct {
 		name   string
 		limits expert.Limits
@@ -201,23 +201,23 @@ func TestLoop(t *testing.T) {
 	if r.Status != event.StatusStoppedByLimit || r.Reason != event.LimitLoop || r.Limit.Used != 5 || len(b.script.requests) != 10 {
 		t.Errorf("%+v after %d requests", r, len(b.script.requests))
 	}
-	// Another turn of the user is another chance.
+	// A new query resets the count.
 	if r := b.must(Input{Continue: true}); r.Text != "never" {
 		t.Errorf("%+v", r)
 	}
 	b.checkJournal()
 	b.checkFold()
 
-	// Several calls of one turn are no circle.
+	// Several equal calls in one turn are not a loop.
 	b = newBench(t, does("read", "read", "read", "read", "read", "read"), says("done"))
 	if r := b.must(Input{Query: "go"}); r.Text != "done" {
 		t.Errorf("in one turn: %+v", r)
 	}
 }
 
-// The time of a job is limited, also while delegates are at work: each Run records the
+// The time of a job is limited, including the time of its delegates. Each Run records the
 // limit as its end.
-func TestDurationOfATree(t *testing.T) {
+func TestTimeLimitOfAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTeam(t, map[string][]turn{"writer": {does(many(3, "helper")...), says("done")}, "helper": {turn{block: true}}})
 		b.atOnce, b.limits.MaxDuration = 2, time.Minute
@@ -230,7 +230,7 @@ func TestDurationOfATree(t *testing.T) {
 		}
 		b.checkJournal()
 		b.checkFold()
-		// With more time it goes on with the same delegates.
+		// With more time it resumes with the same delegates.
 		b.script.team["helper"] = []turn{says("helped")}
 		runs := len(b.runIDs())
 		if r := b.must(Input{Continue: true}); r.Text != "done" || len(b.runIDs()) != runs+1 {
@@ -249,7 +249,7 @@ func TestDurationOfATree(t *testing.T) {
 	})
 }
 
-// What a broken answer used is counted.
+// The usage of a broken answer is counted.
 func TestUsageOfFailures(t *testing.T) {
 	broke := &model.Error{Name: "X", Message: "broke off", Retryable: true, Usage: event.Usage{InputTokens: 700, OutputTokens: 1, TotalTokens: 701}}
 	b := newBench(t, turn{fail: []error{broke, broke}, answer: says("done").costing(700, 10).answer})
@@ -264,8 +264,8 @@ func TestUsageOfFailures(t *testing.T) {
 	b.checkJournal()
 }
 
-// A failure of a parent's skill while its delegates are at work is the parent's end; the
-// delegates were only stopped.
+// A failure of a parent's skill during delegation ends the parent with an error. The
+// delegates are only interrupted.
 func TestSkillOfAParentFails(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"help"}`), says("done")}, "helper": {does("wait"), says("helped")}})
 	var stop func(error)
@@ -283,5 +283,39 @@ func TestSkillOfAParentFails(t *testing.T) {
 	}
 	if got := b.story(); !strings.Contains(got, "h:stopRunByInterrupt@2 w:startRun@2 w:stopRunByError@2") {
 		t.Errorf("story %s", got)
+	}
+}
+
+// All Runs share one budget for cost. However many work at the same time, the limit is
+// exceeded by at most one answer each. A model that respects its output limit exceeds it by
+// no more than the error of the input estimate.
+func TestCostLimitWithDelegates(t *testing.T) {
+	const most = 0.50
+	price := expert.Price{Input: 10, Output: 50}
+	each := model.Cost(price, event.Usage{InputTokens: 1500, OutputTokens: 900, TotalTokens: 2400})
+	for _, atOnce := range []int{1, 4, 16} {
+		t.Run(fmt.Sprint(atOnce), func(t *testing.T) {
+			b := newTeam(t, map[string][]turn{
+				"writer": {does(many(16, "helper")...).costing(1000, 500), says("done").costing(1000, 100)},
+				"helper": {says("helped").costing(1500, 900)},
+			})
+			b.atOnce, b.limits.MaxCost, b.price = atOnce, most, price
+			r := b.must(Input{Query: "go"})
+			h, err := Load(t.Context(), b.store, "job")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if spent := model.Cost(price, h.Job.Usage); spent < most/2 || spent > most+float64(atOnce)*each {
+				t.Errorf("%.4f dollars were spent, %.2f are allowed, and %.4f a call", spent, most, each)
+			}
+			if asked := len(b.script.requests); asked < 3 || asked >= 18 {
+				t.Errorf("the model was asked %d times; the money is for about ten", asked)
+			}
+			if r.Status != event.StatusStoppedByLimit || r.Limit == nil || r.Limit.Limit != event.LimitCost || r.Limit.Max != most {
+				t.Errorf("%+v", r)
+			}
+			b.checkJournal()
+			b.checkTree()
+		})
 	}
 }

@@ -36,7 +36,7 @@ func (b *bench) together(n int) {
 
 // Those who are at work share what is left: not a parent that waits, not a child that has
 // ended.
-func TestShareOfATree(t *testing.T) {
+func TestFairShare(t *testing.T) {
 	const most, alone = 40_000, 30_000 // with what the questions take
 	for n, first := range map[int]int{1: alone, 2: alone / 2, 4: alone / 4} {
 		b := newTeam(t, map[string][]turn{"writer": {does(many(n, "helper")...), says("done")}, "helper": {says("helped")}})
@@ -96,8 +96,8 @@ func TestOwnLimitOutlivesAResume(t *testing.T) {
 	}
 }
 
-// What an earlier stretch spent counts at the price of the model that it used; if nobody
-// knows that any more, at the price of the one in use.
+// The cost of an earlier execution counts at the price of the model that it used. If that
+// price is unknown, the price of the current model is used.
 func TestCostOfEarlierModels(t *testing.T) {
 	for name, tt := range map[string]struct {
 		prices map[string]expert.Price

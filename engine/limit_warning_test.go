@@ -21,7 +21,7 @@ func nearTheEnd(t *testing.T) *bench {
 }
 
 // Of several limits the one counts of which most is used: the Expert's own, or the job's.
-func TestNoticeOfTheTightestLimit(t *testing.T) {
+func TestWarningOfTheTightestLimit(t *testing.T) {
 	for name, tt := range map[string]struct{ job, own int64 }{
 		"of the Expert": {1_000_000, 10_000},
 		"of the job":    {10_000, 1_000_000},
@@ -35,8 +35,8 @@ func TestNoticeOfTheTightestLimit(t *testing.T) {
 	}
 }
 
-// Time is told like the rest. The clock of this job moves only while it waits to try again.
-func TestNoticeOfTime(t *testing.T) {
+// Time has a warning like the other limits. The clock of this job advances only in retry delays.
+func TestWarningOfTime(t *testing.T) {
 	for name, limit := range map[string]func(*bench, expert.Limits){
 		"of the job":    func(b *bench, l expert.Limits) { b.limits = l },
 		"of the Expert": func(b *bench, l expert.Limits) { b.expert.Limits = l },
@@ -57,8 +57,8 @@ func TestNoticeOfTime(t *testing.T) {
 	}
 }
 
-// Another Run of the conversation is told again: its limits may be others.
-func TestNoticeOfANewRun(t *testing.T) {
+// Another Run of the conversation is warned again, because its limits can differ.
+func TestWarningOfANewRun(t *testing.T) {
 	b := nearTheEnd(t)
 	b.limits.MaxTokens = 10_000
 	b.must(Input{Query: "go"})

@@ -16,37 +16,37 @@ import (
 
 var errPicky = errors.New("not this one")
 
-// A picky store refuses some records.
-type picky struct {
+// A refusingStore refuses some records.
+type refusingStore struct {
 	store.Store
 	refuses func(event.Event) bool // called by one goroutine at a time
 }
 
-func (p *picky) Open(ctx context.Context, id string) (store.Journal, error) {
+func (p *refusingStore) Open(ctx context.Context, id string) (store.Journal, error) {
 	j, err := p.Store.Open(ctx, id)
-	return &pickyJournal{j, p}, err
+	return &refusingJournal{j, p}, err
 }
 
-type pickyJournal struct {
+type refusingJournal struct {
 	store.Journal
-	p *picky
+	p *refusingStore
 }
 
-func (j *pickyJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
+func (j *refusingJournal) Append(ctx context.Context, e event.Event) (store.Record, error) {
 	if j.p.refuses(e) {
 		return store.Record{}, fmt.Errorf("append: %w", errPicky)
 	}
 	return j.Journal.Append(ctx, e)
 }
 
-// A full disk while delegates are at work costs nothing of what they did: with room again,
-// all of them go on.
-func TestFullDiskBesideDelegates(t *testing.T) {
+// A full disk during delegation loses no work: when there is space again, all delegates
+// resume.
+func TestFullDiskDuringDelegation(t *testing.T) {
 	const n = 50
 	b := newTeam(t, map[string][]turn{"writer": {does(many(n, "helper")...), says("done")}, "helper": {does("read"), does("act"), says("helped")}})
 	b.atOnce, b.maxSteps = n, 100*n
 	inner, left := b.store, 300
-	b.store = &picky{inner, func(e event.Event) bool { // a store keeps some room for ends
+	b.store = &refusingStore{inner, func(e event.Event) bool { // a store reserves space for terminal events
 		left--
 		return left < 0 && !e.IsTerminal()
 	}}
@@ -70,7 +70,7 @@ func TestFullDiskBesideDelegates(t *testing.T) {
 	b.checkTree()
 }
 
-// When nobody listens any more, delegates that wait for their turn are not begun.
+// When the listener is closed, delegates that wait for a slot are not started.
 func TestClosedOutputWithAQueue(t *testing.T) {
 	const seats = 2
 	b := newTeam(t, map[string][]turn{"writer": {does(many(100, "helper")...), says("done")}, "helper": {says("helped")}})
@@ -87,14 +87,14 @@ func TestClosedOutputWithAQueue(t *testing.T) {
 	if r := b.must(Input{Query: "go"}); r.Status != event.StatusStoppedByInterrupt || !strings.Contains(r.Reason, "broken pipe") {
 		t.Errorf("%+v", r)
 	}
-	// The writer's, two that ended, and those that had their seats by then.
+	// The writer's, two that ended, and those that had a slot by then.
 	if got := len(b.delegated); got > 1+2+2*seats {
 		t.Errorf("skills were started %d times", got)
 	}
 	b.checkJournal()
 }
 
-// Nor are they when the user stops the job.
+// They are not started either when the user stops the job.
 func TestInterruptWithAQueue(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(many(20, "helper")...), says("done")}, "helper": {does("wait"), says("helped")}})
 	b.interrupted(Input{Query: "go"})
@@ -103,8 +103,8 @@ func TestInterruptWithAQueue(t *testing.T) {
 	}
 }
 
-// Once nobody listens, nobody is called: not for records, either.
-func TestNobodyIsToldAfterwards(t *testing.T) {
+// A closed listener is not called any more, for events or for records.
+func TestClosedListenerIsNotCalled(t *testing.T) {
 	for name, closing := range map[string]event.Type{"emit": "callTools", "record": "startToolCall"} {
 		b := newBench(t, does("act"), says("done"))
 		closed, after := false, 0
@@ -133,10 +133,10 @@ func TestNobodyIsToldAfterwards(t *testing.T) {
 	}
 }
 
-// An end that is not durable is not told, and is an error.
-func TestEndIsNotDurable(t *testing.T) {
+// An end that is not durable is not published, and Execute returns an error.
+func TestEndThatIsNotDurable(t *testing.T) {
 	b := newBench(t, says("done"))
-	s := &volatile{Store: b.store}
+	s := &volatileStore{Store: b.store}
 	b.store = s
 	_, err := b.run(t.Context(), Input{Query: "go"})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != KindStore || !errors.Is(err, errVolatile) {
@@ -151,10 +151,10 @@ func TestEndIsNotDurable(t *testing.T) {
 
 var errVolatile = errors.New("the disk does not answer")
 
-// A volatile store cannot make the end of a Run durable.
-type volatile struct{ store.Store }
+// A volatileStore cannot make the end of a Run durable.
+type volatileStore struct{ store.Store }
 
-func (v *volatile) Open(ctx context.Context, id string) (store.Journal, error) {
+func (v *volatileStore) Open(ctx context.Context, id string) (store.Journal, error) {
 	j, err := v.Store.Open(ctx, id)
 	return &volatileJournal{Journal: j, ended: make(chan struct{}, 10)}, err
 }
@@ -178,16 +178,16 @@ func (j *volatileJournal) Commit(ctx context.Context) error {
 	return j.Journal.Commit(ctx)
 }
 
-// The ends of Runs that a crash left open are written together: there may be a thousand,
-// and nobody waits for each to be durable.
-func TestClosingOldRunsWaitsOnce(t *testing.T) {
+// The ends of Runs that a crash left open are written together, without a flush to disk for
+// each: there can be a thousand.
+func TestCrashedRunsAreClosedTogether(t *testing.T) {
 	const n = 8
 	b := newTeam(t, map[string][]turn{"writer": {does(many(n, "helper")...), says("done")}, "helper": {says("helped")}})
 	b.atOnce = n
 	all, begun := make(chan struct{}), 0
 	b.model = held{b.script, "helper", all}
 	inner := b.store
-	b.store = &mortal{Store: inner, left: -1, until: func(e event.Event) bool {
+	b.store = &killedStore{Store: inner, left: -1, until: func(e event.Event) bool {
 		if e.ExpertKey == "helper" && e.Type() == "startRun" {
 			if begun++; begun == n {
 				close(all)
@@ -198,7 +198,7 @@ func TestClosingOldRunsWaitsOnce(t *testing.T) {
 	if _, err := b.run(t.Context(), Input{Query: "go"}); !errors.Is(err, errDead) {
 		t.Fatal(err)
 	}
-	d := &diary{Store: inner}
+	d := &orderLog{Store: inner}
 	b.store = d
 	b.must(Input{Continue: true})
 	if want := slices.Repeat([]string{"append stopRunByInterrupt"}, n); !slices.Equal(d.lines[:n], want) {
@@ -206,8 +206,8 @@ func TestClosingOldRunsWaitsOnce(t *testing.T) {
 	}
 }
 
-// A listener that panics does not leave a model at work.
-func TestListenerPanicsWhileTheModelThinks(t *testing.T) {
+// After a panic in the listener, no model call keeps running.
+func TestListenerPanicsDuringAGeneration(t *testing.T) {
 	b := newBench(t, turn{block: true, chunks: []model.Chunk{{Reasoning: "hm"}}})
 	b.emit = func(e event.Event) error {
 		if e.Type() == "streamReasoning" {
@@ -224,7 +224,7 @@ func TestListenerPanicsWhileTheModelThinks(t *testing.T) {
 	t.Error("the panic was swallowed")
 }
 
-// Nothing of a job outlives it, whoever ended it: a bubble fails if a goroutine stays behind.
+// No goroutine outlives its job, however the job ended. The synctest bubble fails if one does.
 func TestNothingOutlivesAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTeam(t, map[string][]turn{"writer": {does(many(30, "helper")...), says("done")}, "helper": {does("wait"), says("helped")}})

@@ -12,7 +12,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 )
 
-// limitedTo are limits of ten thousand tokens, told in tokens and in money.
+// limitedTo are limits of ten thousand tokens, as tokens and as cost.
 var limitedTo = map[string]struct {
 	limits expert.Limits
 	price  expert.Price
@@ -33,14 +33,13 @@ func testBudget(maxOutput int, parent *budget, limits expert.Limits) *budget {
 	return pool.newBudget(parent, limits, time.Time{})
 }
 
-// What others have set aside is waited for, and to be had as soon as they know what they
-// really used.
-func TestWaitForWhatOthersSetAside(t *testing.T) {
+// A reservation waits for the reservations of others, and succeeds as soon as they are settled.
+func TestReserveWaitsForReservations(t *testing.T) {
 	for name, tt := range limitedTo {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel() // so that a failure is one, and no deadlock
+				defer cancel() // so that a failure is not a deadlock
 				job := testBudget(0, nil, tt.limits)
 				first, second := testBudget(0, job, expert.Limits{}), testBudget(0, job, expert.Limits{})
 				first.addWorking(1)
@@ -72,8 +71,8 @@ func TestWaitForWhatOthersSetAside(t *testing.T) {
 	}
 }
 
-// Whoever waits for money is let go when its Run is told to stop.
-func TestWaitForMoneyIsCutShort(t *testing.T) {
+// Waiting for a reservation ends when the Run is cancelled.
+func TestReserveIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testBudget(0, nil, expert.Limits{MaxTokens: 10_000})
 		if _, err := p.reserve(t.Context(), 1000, expert.Price{}); err != nil {
@@ -88,7 +87,7 @@ func TestWaitForMoneyIsCutShort(t *testing.T) {
 	})
 }
 
-// With nothing set aside for others there is nothing to wait for: the limit is reached.
+// Without other reservations there is nothing to wait for: the limit is reached.
 func TestTooLittleLeft(t *testing.T) {
 	for name, tt := range limitedTo {
 		p := testBudget(0, nil, tt.limits)
@@ -104,9 +103,9 @@ func TestTooLittleLeft(t *testing.T) {
 	}
 }
 
-// Sums of money lose a little. When nobody has anything set aside, nothing is: else one
-// would wait for what never comes.
-func TestNothingIsSetAsideForNobody(t *testing.T) {
+// Sums of money have rounding errors. When no reservation is left, the reserved cost must be
+// exactly zero; otherwise a Run would wait forever.
+func TestReservationsLeaveNoRest(t *testing.T) {
 	p := testBudget(1000, nil, expert.Limits{MaxCost: 100})
 	var all []reservation
 	price := expert.Price{Input: 1000, Output: 0.1}
@@ -132,9 +131,9 @@ func TestNothingIsSetAsideForNobody(t *testing.T) {
 	}
 }
 
-// What is left is shared by all that are at work, so that the first does not take it all.
-// A limit of one's own is one's own.
-func TestShare(t *testing.T) {
+// All working Runs share what is left, so that the first does not take it all. A limit of an
+// Expert is not shared with others.
+func TestShareOfABudget(t *testing.T) {
 	job := testBudget(0, nil, expert.Limits{MaxTokens: 100_000})
 	var all []*budget
 	for range 4 {
@@ -154,9 +153,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// Nothing is asked for less than it takes, and nothing for nothing: a price without one for
-// answers is still a price.
-func TestPriceOfQuestionsOnly(t *testing.T) {
+// A price for input only is still a price: the limit on cost holds.
+func TestPriceOfInputOnly(t *testing.T) {
 	b := newBench(t, does("read").costing(1_000_000, 10), does("act").costing(1_000_000, 10), says("done").costing(1_000_000, 10))
 	b.price = expert.Price{Input: 10}
 	b.limits.MaxCost = 5
@@ -165,8 +163,8 @@ func TestPriceOfQuestionsOnly(t *testing.T) {
 	}
 }
 
-// A long question has a price of its own, and so has its answer.
-func TestLongQuestionsLeaveLess(t *testing.T) {
+// A long request has its own price, for its input and for the answer.
+func TestLongRequestsLeaveLess(t *testing.T) {
 	price := expert.Price{Input: 1, Output: 10, Long: expert.LongPrice{Above: 1000, Input: 2, Output: 20}}
 	p := testBudget(0, nil, expert.Limits{MaxCost: 1})
 	for input, want := range map[int]float64{1000: (1 - 0.001) / 10 * 1e6, 2000: (1 - 0.004) / 20 * 1e6} {

@@ -12,7 +12,7 @@ import (
 
 // A request is guessed rather too large, but not absurdly so: an image counts the same
 // however many bytes it has, and of a file a share.
-func TestSizeOfAMessage(t *testing.T) {
+func TestMessageSize(t *testing.T) {
 	data := strings.Repeat("x", 80_000)
 	result := func(p event.Part) event.Part {
 		return event.Part{Type: event.ToolResultPart, ToolName: "read", Contents: []event.Part{p}}
