@@ -1,95 +1,93 @@
 package engine
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 )
 
-// A container cannot record other isolation settings than the job has, neither by leaving one
-// out nor by adding one: a job that is continued takes its settings from there.
-func TestIsolationCannotBeForged(t *testing.T) {
-	chosen := event.Walls{ReadOnlyWorkspace: true, BaseImage: "tools:1", Env: []string{"A"}, Sandbox: true, SharedCell: true, Proxy: "squid"}
-	values := map[string]any{"Unknown": jsontext.Value(`{"later":1}`)}
-	job := Job{Walls: &chosen}
-	if !job.matches(event.StartRun{Walls: &chosen}) {
-		t.Fatal("what was chosen is refused")
-	}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[event.Walls]()) {
-		other := chosen
-		at := reflect.ValueOf(&other).Elem().FieldByIndex(field.Index)
-		if v, ok := values[field.Name]; ok {
-			at.Set(reflect.ValueOf(v)) // a value that the job does not have
-		} else if at.IsZero() {
-			t.Errorf("this test does not set %s", field.Name)
-		} else {
-			at.SetZero()
-		}
-		if job.matches(event.StartRun{Walls: &other}) {
-			t.Errorf("another %s passes", field.Name)
-		}
-		if field.Name != "Unknown" && (Job{Walls: &other}).matches(event.StartRun{Walls: &chosen}) {
-			t.Errorf("%s can be made up", field.Name)
+// A container cannot record another Spec than the job has, neither by leaving it out nor by
+// changing it nor by saying it twice: a job that is continued takes its settings from there.
+func TestSpecCannotBeForged(t *testing.T) {
+	text := `{"expert":"writer","isolation":{"sandbox":true}}`
+	f := &Follower{runID: "run", specText: []byte(text), started: make(map[string]bool)}
+	for name, c := range map[string]struct {
+		runID, spec string
+		want        bool
+	}{
+		"as it is":                {"run", text, true},
+		"left out":                {"run", "", false},
+		"another value":           {"run", strings.Replace(text, "true", "false", 1), false},
+		"a member less":           {"run", `{"expert":"writer"}`, false},
+		"a member more":           {"run", strings.Replace(text, "{", `{"later":1,`, 1), false},
+		"a delegate without one":  {"child", "", true},
+		"a delegate that has one": {"child", text, false},
+	} {
+		if got := f.matches(c.runID, event.StartRun{Spec: []byte(c.spec)}); got != c.want {
+			t.Errorf("%s: accepted is %t", name, got)
 		}
 	}
-	if job.matches(event.StartRun{}) || (Job{}).matches(event.StartRun{Walls: &chosen}) || (Job{}).matches(event.StartRun{Walls: &event.Walls{}}) {
-		t.Error("walls come or go")
+	f.started["run"] = false // it has ended, and is resumed
+	if f.matches("run", event.StartRun{Spec: []byte(text)}) {
+		t.Error("a Spec is recorded when the coordinator resumes after its delegates")
+	}
+	if !f.matches("run", event.StartRun{}) {
+		t.Error("the coordinator cannot resume after its delegates")
+	}
+	f.spec.Provider = "anthropic"
+	if f.matches("run", event.StartRun{}) {
+		t.Error("another provider is accepted")
 	}
 }
 
-// The isolation settings of a job are in its journal. A job that is continued finds those of
-// its newest start, or those at the checkpoint.
-func TestIsolationIsRecorded(t *testing.T) {
+// The Spec of a job is in its journal. A job that is continued finds that of its newest
+// start, or that of the checkpoint it starts from.
+func TestSpecIsRecorded(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"help"}`), says("done"), says("more"), says("bare")}, "helper": {says("here")}})
-	walls := &event.Walls{ReadOnlyWorkspace: true, BaseImage: "tools:1", Env: []string{"A", "B"}}
-	b.runtime, b.walls = "docker", walls
-	first := b.must(Input{Query: "go"})
-	starts := func() (lines []string) {
-		for _, r := range b.written() {
-			if r.Event.Type() == (event.StartRun{}).Type() {
-				lines = append(lines, string(r.Line))
+	strict := job.Isolation{Env: []string{"A", "B"}, Container: job.Container{ReadOnlyWorkspace: true, BaseImage: "tools:1"}}
+	b.runtime, b.isolation = "docker", strict
+	first := b.must(job.Input{Query: "go"})
+	var starts, specs int
+	for _, r := range b.written() {
+		if body, ok := r.Event.Body.(event.StartRun); ok {
+			starts++
+			if len(body.Spec) > 0 {
+				specs++
 			}
 		}
-		return lines
 	}
-	if n := len(starts()); n != 3 {
-		t.Errorf("%d starts: of the coordinator, of its delegate and when it goes on", n)
+	if starts != 3 || specs != 1 {
+		t.Errorf("%d starts with %d Specs; of the coordinator, of its delegate and when it resumes, the first alone has it", starts, specs)
 	}
-	for _, line := range starts() {
-		if !strings.Contains(line, `"walls":{"readOnlyWorkspace":true,"baseImage":"tools:1","env":["A","B"]}`) {
-			t.Errorf("%s does not have them", line)
-		}
-	}
-	have := func(want *event.Walls) *History {
+	recorded := func(checkpointID string) job.Spec {
 		t.Helper()
-		h, err := Load(t.Context(), b.store, "job")
+		h := b.load(b.store)
+		point, ok := h.Origin(checkpointID)
+		if !ok {
+			t.Fatalf("no checkpoint %q", checkpointID)
+		}
+		spec, err := h.Spec(point)
 		if err != nil {
 			t.Fatal(err)
 		}
-		point, _ := h.Head()
-		if d := cmp.Diff(want, point.State.Walls); d != "" {
-			t.Errorf("(-want +got)\n%s", d)
-		}
-		return h
+		return spec
 	}
-	have(walls)
-
-	other := &event.Walls{BaseImage: "tools:2"}
-	b.walls = other
-	b.must(Input{Query: "on", Continue: true})
-	have(other)
-	b.walls = nil
-	b.must(Input{Query: "on", Continue: true})
-	h := have(nil)
-	if point, ok := h.At(first.CheckpointID); !ok || !cmp.Equal(point.State.Walls, walls) {
-		t.Errorf("the first stretch had %+v", point.State.Walls)
+	if d := cmp.Diff(strict, recorded("").Isolation); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
-	if all := starts(); len(all) != 5 || strings.Contains(all[4], "walls") {
-		t.Error("what nobody chose is recorded")
+	b.isolation = job.Isolation{Container: job.Container{BaseImage: "tools:2"}}
+	b.must(job.Input{Query: "on", Continue: true})
+	if d := cmp.Diff(b.isolation, recorded("").Isolation); d != "" {
+		t.Errorf("after going on (-want +got)\n%s", d)
+	}
+	if d := cmp.Diff(strict, recorded(first.CheckpointID).Isolation); d != "" {
+		t.Errorf("at the first checkpoint (-want +got)\n%s", d)
+	}
+	if got := recorded("").Input; got != (job.Input{}) {
+		t.Errorf("the input is recorded twice: %+v", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // records returns the journal's lines.
@@ -60,7 +61,7 @@ func family(t testing.TB) *bench {
 		"other":  {says("otherwise")},
 		"deep":   {does("read"), says("deep down"), says("deeper still")},
 	})
-	if r := b.must(Input{Query: "go"}); r.Text != "done" {
+	if r := b.must(job.Input{Query: "go"}); r.Text != "done" {
 		t.Fatalf("%+v", r)
 	}
 	return b
@@ -102,7 +103,7 @@ func TestBranchOfADelegate(t *testing.T) {
 			before, from := b.records(), tt.from(b)
 			ids := b.runIDs()
 			requests := len(b.script.requests)
-			r := b.must(Input{Continue: true, From: from.State.CheckpointID, Query: tt.query})
+			r := b.must(job.Input{Continue: true, From: from.State.CheckpointID, Query: tt.query})
 			if want := strings.Join(strings.Fields(tt.want), " "); b.story() != want {
 				t.Errorf("story\n%s\nwant\n%s", b.story(), want)
 			}
@@ -128,7 +129,7 @@ func TestBranchOfADelegate(t *testing.T) {
 			b.checkFold()
 			b.checkTree()
 			// The branch is the head now.
-			if again := b.must(Input{Continue: true, Query: "once more"}); again.Text != "done again" || last[event.StartRun](b).From.CheckpointID != r.CheckpointID {
+			if again := b.must(job.Input{Continue: true, Query: "once more"}); again.Text != "done again" || last[event.StartRun](b).From.CheckpointID != r.CheckpointID {
 				t.Errorf("%+v", again)
 			}
 		})
@@ -152,17 +153,17 @@ func (b *bench) runIDs() []string {
 func TestBranchIsResumed(t *testing.T) {
 	whole := family(t)
 	records := len(whole.records())
-	whole.must(Input{Continue: true, From: whole.point("deep", "completeRun", 0).State.CheckpointID, Query: "and more?"})
+	whole.must(job.Input{Continue: true, From: whole.point("deep", "completeRun", 0).State.CheckpointID, Query: "and more?"})
 	for kill := 1; kill < len(whole.records())-records; kill++ {
 		b := family(t)
 		inner := b.store
 		b.store = &killedStore{Store: inner, left: kill}
-		if _, err := b.run(t.Context(), Input{Continue: true, From: b.point("deep", "completeRun", 0).State.CheckpointID, Query: "and more?"}); !errors.Is(err, errDead) {
+		if _, err := b.run(t.Context(), job.Input{Continue: true, From: b.point("deep", "completeRun", 0).State.CheckpointID, Query: "and more?"}); !errors.Is(err, errDead) {
 			t.Fatalf("kill %d: %v", kill, err)
 		}
 		b.store = inner
 		b.script.requests = nil
-		r := b.must(Input{Continue: true})
+		r := b.must(job.Input{Continue: true})
 		if r.Text != "done" {
 			t.Errorf("kill %d: %+v", kill, r)
 		}
@@ -187,12 +188,12 @@ func TestBranchIsRefused(t *testing.T) {
 	middle := b.point("deep", "continueToNextStep", 0).State.CheckpointID
 	before := b.records()
 	for name, tt := range map[string]struct {
-		in   Input
+		in   job.Input
 		want string
 	}{
-		"completed, no query": {Input{Continue: true, From: done}, "give a query to continue from there"},
-		"an answer":           {Input{Continue: true, From: middle, Answer: &event.ToolAnswer{Text: "x"}}, "cannot ask the user anything"},
-		"unknown":             {Input{Continue: true, From: "nowhere"}, "checkpoint nowhere not found"},
+		"completed, no query": {job.Input{Continue: true, From: done}, "give a query to continue from there"},
+		"an answer":           {job.Input{Continue: true, From: middle, Answer: &event.ToolAnswer{Text: "x"}}, "cannot ask the user anything"},
+		"unknown":             {job.Input{Continue: true, From: "nowhere"}, "checkpoint nowhere not found"},
 	} {
 		if _, err := b.run(t.Context(), tt.in); err == nil || !isInput(err) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
@@ -201,12 +202,12 @@ func TestBranchIsRefused(t *testing.T) {
 	helper := b.team[slices.IndexFunc(b.team, func(e *expert.Expert) bool { return e.Key == "helper" })]
 	delegates := helper.Delegates
 	helper.Delegates = []string{"writer"}
-	if _, err := b.run(t.Context(), Input{Continue: true, From: done, Query: "and more?"}); !isInput(err) || !strings.Contains(err.Error(), "helper can no longer delegate to it") {
+	if _, err := b.run(t.Context(), job.Input{Continue: true, From: done, Query: "and more?"}); !isInput(err) || !strings.Contains(err.Error(), "helper can no longer delegate to it") {
 		t.Errorf("an Expert that its parent does not have any more: %v", err)
 	}
 	helper.Delegates = delegates
 	b.team = slices.DeleteFunc(b.team, func(e *expert.Expert) bool { return e.Key == "deep" })
-	if _, err := b.run(t.Context(), Input{Continue: true, From: middle}); err == nil || !strings.Contains(err.Error(), "can no longer delegate to it") {
+	if _, err := b.run(t.Context(), job.Input{Continue: true, From: middle}); err == nil || !strings.Contains(err.Error(), "can no longer delegate to it") {
 		t.Errorf("an Expert that is gone: %v", err)
 	}
 	if !slices.Equal(b.records(), before) {
@@ -224,14 +225,14 @@ func TestResumeInsideDelegation(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b.tools.onWait = func() { cancel(errors.New("ctrl-c")) }
-		r, err := b.run(ctx, Input{Query: "go"})
+		r, err := b.run(ctx, job.Input{Query: "go"})
 		if err != nil || r.Status != event.StatusStoppedByInterrupt || r.Reason != "ctrl-c" {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		if got := b.story(); !strings.HasSuffix(got, "h:stopRunByInterrupt@2 w:startRun@2 w:stopRunByInterrupt@2") {
 			t.Errorf("story %s", got)
 		}
-		in := Input{Continue: true}
+		in := job.Input{Continue: true}
 		if byCheckpoint {
 			in.From = b.point("helper", "stopRunByInterrupt", 0).State.CheckpointID
 		}
@@ -265,10 +266,10 @@ func TestQueryInsideDelegation(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b.tools.onWait = func() { cancel(errors.New("ctrl-c")) }
-	if _, err := b.run(ctx, Input{Query: "go"}); err != nil {
+	if _, err := b.run(ctx, job.Input{Query: "go"}); err != nil {
 		t.Fatal(err)
 	}
-	if r := b.must(Input{Continue: true, Query: "something else"}); r.Text != "done" {
+	if r := b.must(job.Input{Continue: true, Query: "something else"}); r.Text != "done" {
 		t.Fatalf("%+v", r)
 	}
 	messages := b.script.requests[len(b.script.requests)-1].Messages
@@ -290,11 +291,11 @@ func TestDefinitionOfADelegateChanged(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b.tools.onWait = func() { cancel(errors.New("ctrl-c")) }
-	if _, err := b.run(ctx, Input{Query: "go"}); err != nil {
+	if _, err := b.run(ctx, job.Input{Query: "go"}); err != nil {
 		t.Fatal(err)
 	}
 	b.team[0].Instruction = "Be another helper."
-	b.must(Input{Continue: true})
+	b.must(job.Input{Continue: true})
 	if c := last[event.DefinitionChanged](b); c.Expert != "helper" || c.Before == c.After {
 		t.Errorf("%+v", c)
 	}

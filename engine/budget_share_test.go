@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -42,7 +43,7 @@ func TestFairShare(t *testing.T) {
 		b := newTeam(t, map[string][]turn{"writer": {does(many(n, "helper")...), says("done")}, "helper": {says("helped")}})
 		b.atOnce, b.limits.MaxTokens = 4, most
 		b.together(n)
-		b.must(Input{Query: "go"})
+		b.must(job.Input{Query: "go"})
 		highest := 0
 		for _, r := range b.script.requests[1 : n+1] {
 			highest = max(highest, r.MaxTokens)
@@ -64,7 +65,7 @@ func TestOwnLimitIsNotShared(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(many(n, "helper")...), says("done")}, "helper": {says("helped")}})
 	b.atOnce, b.team[0].MaxTokens = n, own
 	b.together(n)
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	for _, r := range b.script.requests {
 		if r.Expert == "helper" && r.MaxTokens < own*9/10 {
 			t.Fatalf("a helper may answer with %d tokens, of %d that are its own", r.MaxTokens, own)
@@ -81,9 +82,9 @@ func TestOwnLimitOutlivesAResume(t *testing.T) {
 		"other":  {does("read"), does("act"), does("wait"), says("otherwise")},
 	})
 	b.team[0].MaxSteps = 7
-	b.interrupted(Input{Query: "go"}) // 1 step of the helper, 3 of the other
+	b.interrupted(job.Input{Query: "go"}) // 1 step of the helper, 3 of the other
 	asked := len(b.script.requests)
-	b.must(Input{Continue: true}) // 1 of the helper, 2 of the other, and none for the helper's answer
+	b.must(job.Input{Continue: true}) // 1 of the helper, 2 of the other, and none for the helper's answer
 	var got []string
 	for _, r := range b.script.requests[asked:] {
 		got = append(got, r.Expert)
@@ -109,9 +110,9 @@ func TestCostOfEarlierModels(t *testing.T) {
 	} {
 		b := newBench(t, does("wait").costing(9000, 1000), says("done").costing(100, 100))
 		b.prices, b.provider = tt.prices, "first"
-		b.interrupted(Input{Query: "go"}) // 1 dollar, 1 cent, or half a dollar by the second price
+		b.interrupted(job.Input{Query: "go"}) // 1 dollar, 1 cent, or half a dollar by the second price
 		b.provider, b.limits.MaxCost = "second", 0.95
-		if r := b.must(Input{Continue: true}); r.Status != tt.status {
+		if r := b.must(job.Input{Continue: true}); r.Status != tt.status {
 			t.Errorf("%s: %s with %+v", name, r.Status, r.Limit)
 		}
 	}
@@ -122,7 +123,7 @@ func TestLimitCountsBrokenAnswers(t *testing.T) {
 	broke := &model.Error{Name: "X", Message: "broke off", Retryable: true, Usage: event.Usage{InputTokens: 1400, OutputTokens: 1, TotalTokens: 1401}}
 	b := newBench(t, turn{fail: []error{broke, broke}, answer: says("done").answer})
 	b.limits.MaxTokens = 3000
-	if r := b.must(Input{Query: "go"}); r.Status != event.StatusStoppedByLimit || r.Reason != event.LimitTokens || r.Limit.Used != 1401 {
+	if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusStoppedByLimit || r.Reason != event.LimitTokens || r.Limit.Used != 1401 {
 		t.Errorf("%+v, %+v", r, r.Limit)
 	}
 }

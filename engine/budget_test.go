@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // limitedTo are limits of ten thousand tokens, as tokens and as cost.
@@ -158,7 +159,7 @@ func TestPriceOfInputOnly(t *testing.T) {
 	b := newBench(t, does("read").costing(1_000_000, 10), does("act").costing(1_000_000, 10), says("done").costing(1_000_000, 10))
 	b.price = expert.Price{Input: 10}
 	b.limits.MaxCost = 5
-	if r := b.must(Input{Query: "go"}); r.Status != event.StatusStoppedByLimit || len(b.script.requests) != 1 {
+	if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusStoppedByLimit || len(b.script.requests) != 1 {
 		t.Errorf("%s after %d requests of 10 dollars each, with 5 to spend", r.Status, len(b.script.requests))
 	}
 }

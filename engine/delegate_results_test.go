@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -57,13 +58,13 @@ func TestLimitedDelegateResumes(t *testing.T) {
 		"helper": {does("read"), says("helped")}, "other": {does("wait"), says("otherwise")},
 	})
 	b.team[0].MaxSteps = 1
-	b.interrupted(Input{Query: "go"})
+	b.interrupted(job.Input{Query: "go"})
 	if story := b.story(); !strings.Contains(story, "h:stopRunByExceededMaxSteps@2") {
 		t.Fatalf("story %s", story)
 	}
 	b.team[0].MaxSteps = 10
 	ids := b.runIDs()
-	b.must(Input{Continue: true})
+	b.must(job.Input{Continue: true})
 	if got := b.answers(len(b.script.requests) - 1); !slices.Equal(got, []string{"c1 helped", "c2 otherwise"}) {
 		t.Errorf("the coordinator is told %q", got)
 	}
@@ -78,7 +79,7 @@ func TestLimitedDelegateResumes(t *testing.T) {
 // An empty answer is said to be one: providers refuse a result without text.
 func TestDelegateAnswersNothing(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"help"}`), says("done")}, "helper": {says(" \n")}})
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	if got := b.answers(2); !slices.Equal(got, []string{"c1 The Expert helper returned nothing."}) {
 		t.Errorf("the parent is told %q", got)
 	}
@@ -93,7 +94,7 @@ func TestSkillStopsADelegate(t *testing.T) {
 		return b.skillsOf(ctx, req)
 	}
 	b.tools.onWait = func() { stop(errors.New("the server offers other tools now")) }
-	if r := b.must(Input{Query: "go"}); r.Text != "done" {
+	if r := b.must(job.Input{Query: "go"}); r.Text != "done" {
 		t.Errorf("%+v", r)
 	}
 	if failed := last[event.StopRunByError](b).Error; failed.Name != SkillFailure {
@@ -111,11 +112,11 @@ func TestOnlyOpenDelegatesAreCalledAgain(t *testing.T) {
 		"writer": {does(`helper {"query":"help"}`, `other {"query":"too"}`), says("done")},
 		"helper": {says("helped")}, "other": {does("wait"), says("otherwise")},
 	})
-	b.interrupted(Input{Query: "go"})
+	b.interrupted(job.Input{Query: "go"})
 	if got := last[event.CallDelegate](b); len(got.ToolCalls) != 2 || got.Delegates != nil || got.NewMessage == nil {
 		t.Errorf("first: %+v", got)
 	}
-	b.must(Input{Continue: true})
+	b.must(job.Input{Continue: true})
 	if got := last[event.CallDelegate](b); len(got.ToolCalls) != 1 || got.ToolCalls[0].ID != "c2" || got.Delegates != nil {
 		t.Errorf("again: %+v", got)
 	}
@@ -151,7 +152,7 @@ func TestDelegateIsGone(t *testing.T) {
 				"writer": {does(`helper {"query":"help"}`, `other {"query":"too"}`), says("done")},
 				"helper": {does("wait"), says("helped")}, "other": {says("otherwise")},
 			})
-			b.interrupted(Input{Query: "go"})
+			b.interrupted(job.Input{Query: "go"})
 			b.expert.Delegates = []string{"other"}
 			b.skills = func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
 				sources := append([]skill.Source{{Skill: b.base}, {Skill: b.tools}}, more()...)
@@ -162,7 +163,7 @@ func TestDelegateIsGone(t *testing.T) {
 				}
 				return skill.NewToolbox(ctx, sources, slog.New(slog.DiscardHandler))
 			}
-			if r := b.must(Input{Continue: true}); r.Text != "done" {
+			if r := b.must(job.Input{Continue: true}); r.Text != "done" {
 				t.Errorf("%+v", r)
 			}
 			want := []string{`c1 !Error: you can no longer delegate to the Expert "helper", so this call has no answer.`, "c2 otherwise"}
@@ -181,12 +182,12 @@ func TestToolMovedToAnotherSkill(t *testing.T) {
 	b.skills = func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {
 		return box(skill.Source{Skill: impostor{kind: skill.Plain}})(ctx, SkillRequest{})
 	}
-	b.killedAfter("writer", "callTools", Input{Query: "go"})
+	b.killedAfter("writer", "callTools", job.Input{Query: "go"})
 	b.skills = func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {
 		s := &server{name: "another", list: func(context.Context) ([]skill.Tool, error) { return []skill.Tool{{Name: "helper"}}, nil }}
 		return box(skill.Source{Skill: s})(ctx, SkillRequest{})
 	}
-	b.must(Input{Continue: true})
+	b.must(job.Input{Continue: true})
 	if got := b.answers(1); len(got) != 1 || !strings.Contains(got[0], `!Error: the tool "helper" belongs to another skill now than when you called it`) {
 		t.Errorf("the model is told %q", got)
 	}
@@ -219,7 +220,7 @@ func TestStoreFailsBesideADelegate(t *testing.T) {
 	b.model = held{b.script, "helper", waits}
 	inner := b.store
 	b.store = &refusingStore{inner, func(e event.Event) bool { return e.ExpertKey == "helper" && e.Type() == "callTools" }}
-	if _, err := b.run(t.Context(), Input{Query: "go"}); !errors.Is(err, errPicky) {
+	if _, err := b.run(t.Context(), job.Input{Query: "go"}); !errors.Is(err, errPicky) {
 		t.Fatalf("%v", err)
 	}
 	b.store = inner
@@ -229,7 +230,7 @@ func TestStoreFailsBesideADelegate(t *testing.T) {
 	if s := b.point("helper", "stopRunByError", 0).State; s.Failure.Name != storeFailure {
 		t.Errorf("the helper failed: %+v", s.Failure)
 	}
-	b.must(Input{Continue: true})
+	b.must(job.Input{Continue: true})
 	if got := b.answers(len(b.script.requests) - 1); !slices.Equal(got, []string{"c1 helped", "c2 otherwise"}) {
 		t.Errorf("the coordinator is told %q", got)
 	}
@@ -247,12 +248,12 @@ func TestStartedToolIsGone(t *testing.T) {
 			b := newBench(t, does("act"), says("done"))
 			inner := b.store
 			b.store = &killedStore{Store: inner, left: 100, until: func(e event.Event) bool { return e.Type() == "startToolCall" }}
-			if _, err := b.run(t.Context(), Input{Query: "go"}); !errors.Is(err, errDead) {
+			if _, err := b.run(t.Context(), job.Input{Query: "go"}); !errors.Is(err, errDead) {
 				t.Fatal(err)
 			}
 			b.store = inner
 			b.skills = box(skill.Source{Skill: b.base}, skill.Source{Skill: &server{name: "s", list: func(context.Context) ([]skill.Tool, error) { return left, nil }}})
-			if r := b.must(Input{Continue: true}); r.Text != "done" {
+			if r := b.must(job.Input{Continue: true}); r.Text != "done" {
 				t.Errorf("%+v", r)
 			}
 			if got := b.answers(len(b.script.requests) - 1); len(got) != 1 || got[0] != "c1 !"+event.UnknownOutcome {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -65,10 +66,10 @@ func TestDelegation(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newTeam(t, tt.team)
-			result := b.must(Input{Query: "go"})
+			result := b.must(job.Input{Query: "go"})
 			story := b.story()
 			if tt.answer != "" {
-				result = b.must(Input{Continue: true, Answer: &event.ToolAnswer{Text: tt.answer}})
+				result = b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: tt.answer}})
 				story += " " + b.story()
 			}
 			if want := strings.Join(strings.Fields(tt.want), " "); story != want {
@@ -107,7 +108,7 @@ func TestDelegateFails(t *testing.T) {
 		"helper": {turn{fail: []error{errors.New("the model is on strike")}}},
 		"other":  {says("fine")},
 	})
-	if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted {
+	if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusCompleted {
 		t.Fatalf("%+v", r)
 	}
 	got := b.answers(len(b.script.requests) - 1)
@@ -148,7 +149,7 @@ func TestContextsAreNotShared(t *testing.T) {
 		e.Instruction += " canary-" + e.Key
 	}
 	b.atOnce = 16
-	if r := b.must(Input{Query: "canary-writer"}); r.Text != "done" {
+	if r := b.must(job.Input{Query: "canary-writer"}); r.Text != "done" {
 		t.Fatalf("%+v", r)
 	}
 	for _, req := range b.script.requests {
@@ -180,7 +181,7 @@ func TestDelegationIsBounded(t *testing.T) {
 			"writer": {does(`helper {"query":"1"}`), says("done")}, "helper": {does(`other {"query":"2"}`), says("helped")}, "other": {says("never")},
 		})
 		b.maxDepth = 2
-		b.must(Input{Query: "go"})
+		b.must(job.Input{Query: "go"})
 		if got := b.story(); !strings.Contains(got, "o:startRun@3 o:limitWarning@3 o:stopRunByLimit@3 h:startRun@4") || !strings.HasSuffix(got, "w:completeRun@7") {
 			t.Errorf("story %s", got)
 		}
@@ -195,7 +196,7 @@ func TestDelegationIsBounded(t *testing.T) {
 		b := newTeam(t, map[string][]turn{
 			"writer": {does(`helper {"query":"the same"}`), says("done")}, "helper": {does(`writer {"query":"go"}`), says("helped")},
 		})
-		b.must(Input{Query: "go"})
+		b.must(job.Input{Query: "go"})
 		if got := b.story(); !strings.Contains(got, "h:stopRunByDelegate@2 w:startRun@3 w:limitWarning@3 w:stopRunByLimit@3 h:startRun@4") || !strings.HasSuffix(got, "w:completeRun@7") {
 			t.Errorf("story %s", got)
 		}
@@ -210,7 +211,7 @@ func TestQueryMayBePassedOn(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"go"}`), says("done")}, "helper": {does(`other {"query":"go"}`), says("helped")}, "other": {says("otherwise")},
 	})
-	if r := b.must(Input{Query: "go"}); r.Text != "done" || len(b.limited(event.LimitLoop)) > 0 || len(b.runIDs()) != 3 {
+	if r := b.must(job.Input{Query: "go"}); r.Text != "done" || len(b.limited(event.LimitLoop)) > 0 || len(b.runIDs()) != 3 {
 		t.Errorf("%+v; story %s", r, b.story())
 	}
 }
@@ -223,16 +224,16 @@ func TestLoopAfterAResume(t *testing.T) {
 		}
 	}
 	whole := newTeam(t, team())
-	whole.must(Input{Query: "go"})
+	whole.must(job.Input{Query: "go"})
 	for kill := 1; kill < len(whole.records()); kill++ {
 		b := newTeam(t, team())
 		inner := b.store
 		b.store = &killedStore{Store: inner, left: kill}
-		if _, err := b.run(t.Context(), Input{Query: "go"}); !errors.Is(err, errDead) {
+		if _, err := b.run(t.Context(), job.Input{Query: "go"}); !errors.Is(err, errDead) {
 			t.Fatalf("kill %d: %v", kill, err)
 		}
 		b.store = inner
-		if r := b.must(Input{Continue: true}); r.Text != "done" || len(b.runIDs()) != 3 {
+		if r := b.must(job.Input{Continue: true}); r.Text != "done" || len(b.runIDs()) != 3 {
 			t.Errorf("kill %d: %+v with %d Runs, want 3", kill, r, len(b.runIDs()))
 		}
 		b.checkTree()
@@ -262,7 +263,7 @@ func TestManyDelegates(t *testing.T) {
 		runtime.Gosched()
 		atWork.Add(-1)
 	}
-	if r := b.must(Input{Query: "go"}); r.Text != "done" || r.TotalSteps != n+3 {
+	if r := b.must(job.Input{Query: "go"}); r.Text != "done" || r.TotalSteps != n+3 {
 		t.Errorf("%+v", r)
 	}
 	if got := b.answers(n + 1); !slices.Equal(got, want) {
@@ -290,7 +291,7 @@ func TestSkillsOfAParentKeepRunning(t *testing.T) {
 		}
 		return box(append(sources, skill.Source{Skill: s})...)(ctx, req)
 	}
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	if len(opened) != 2 {
 		t.Fatalf("skills were started %d times for two Experts", len(opened))
 	}
@@ -311,7 +312,7 @@ func TestSkillsOfAParentKeepRunning(t *testing.T) {
 // Unless a job says otherwise, eight Experts may stand on one path.
 func TestDefaultDepth(t *testing.T) {
 	for depth, refused := range map[int]bool{1: false, 8: false, 9: true} {
-		r := &run{job: &Job{}, depth: depth}
+		r := &run{spec: &job.Spec{}, depth: depth}
 		if limit := r.checkPath(); (limit != nil) != refused || refused && (limit.Limit != event.LimitDepth || limit.Max != 8) {
 			t.Errorf("depth %d: %+v", depth, limit)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -36,7 +37,7 @@ func TestUnexpectedFinish(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, tt.turns...)
-			r := b.must(Input{Query: "go"})
+			r := b.must(job.Input{Query: "go"})
 			if r.Status != event.StatusStoppedByError || r.Failure.Name != "UnexpectedFinish" || !strings.Contains(r.Failure.Message, tt.want) {
 				t.Errorf("ended as %s: %+v", r.Status, r.Failure)
 			}
@@ -51,7 +52,7 @@ func TestCallsInTheFinalAnswer(t *testing.T) {
 	stubborn.disobeys = true
 	b := newBench(t, does("attemptCompletion"), stubborn)
 	b.maxRetries = 2
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Status != event.StatusStoppedByError || !strings.Contains(r.Failure.Message, "instead of giving its final answer") {
 		t.Errorf("ended as %s: %+v", r.Status, r.Failure)
 	}
@@ -71,7 +72,7 @@ func TestTextBesideCallsInTheFinalAnswer(t *testing.T) {
 	both := does("act").with(func(a *model.Answer) { a.Parts = said("Done.", a.Parts...) })
 	both.disobeys = true
 	b := newBench(t, does("attemptCompletion"), both)
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Status != event.StatusCompleted || r.Text != "Done." || len(b.tools.ran) != 0 {
 		t.Errorf("ended as %+v, and %v ran", r, b.tools.ran)
 	}
@@ -85,7 +86,7 @@ func TestPartsOfACutOffTurn(t *testing.T) {
 		a.Finish, a.Parts = model.FinishLength, append(thought("hm", "sig"), said("I read.", a.Parts...)...)
 	})
 	b := newBench(t, cut, says("done"))
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	var got []event.PartType
 	for _, p := range last[event.Retry](b).NewMessages[0].Contents {
 		got = append(got, p.Type)
@@ -102,7 +103,7 @@ func TestPause(t *testing.T) {
 	searched := event.Part{Type: event.ProviderPart, ToolName: "web_search", ProviderData: []byte(`{"type":"server_tool_use"}`)}
 	pause := turn{answer: &model.Answer{Parts: said("Let me see.", searched), Finish: model.FinishPause, Usage: spent(3)}}
 	b := newBench(t, pause, says("Found."))
-	if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted || r.Text != "Found." || r.Usage.InputTokens != 13 {
+	if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusCompleted || r.Text != "Found." || r.Usage.InputTokens != 13 {
 		t.Errorf("ended as %+v", r)
 	}
 	messages := b.script.requests[1].Messages
@@ -124,7 +125,7 @@ func TestPausesAreNoFailures(t *testing.T) {
 	}
 	b := newBench(t, pause(), pause(), pause(), says("Found."))
 	b.maxRetries = 0
-	if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted || r.Text != "Found." {
+	if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusCompleted || r.Text != "Found." {
 		t.Errorf("ended as %+v", r)
 	}
 	b.checkJournal()
@@ -135,7 +136,7 @@ func TestPausesAreNoFailures(t *testing.T) {
 	}
 	b = newBench(t, turns...)
 	b.maxRetries = 0
-	if r := b.must(Input{Query: "go"}); r.Failure == nil || r.Failure.Name != "MaxRetriesExceeded" || len(b.script.requests) != maxPauses+1 {
+	if r := b.must(job.Input{Query: "go"}); r.Failure == nil || r.Failure.Name != "MaxRetriesExceeded" || len(b.script.requests) != maxPauses+1 {
 		t.Errorf("ended as %+v after %d requests", r, len(b.script.requests))
 	}
 	b.checkJournal()
@@ -151,7 +152,7 @@ func TestOrderOfParts(t *testing.T) {
 	remark := said("And then.")[0]
 	wrote := []event.Part{mark("one"), call("q", "ask"), mark("two"), call("a", "act"), call("r", "read"), remark}
 	b := newBench(t, turn{answer: &model.Answer{Parts: wrote, Finish: model.FinishToolCalls}})
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	called := last[event.CallTools](b)
 	var got []event.Part
 	for _, p := range called.NewMessage.Contents {
@@ -182,7 +183,7 @@ func TestInvalidParts(t *testing.T) {
 		},
 		Finish: model.FinishStop,
 	}}, says("done"))
-	if r := b.must(Input{Query: "go"}); r.Text != "done" {
+	if r := b.must(job.Input{Query: "go"}); r.Text != "done" {
 		t.Errorf("ended as %+v", r)
 	}
 	parts := last[event.CallTools](b).NewMessage.Contents

@@ -8,14 +8,17 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
 
 // A follower of a new job, in a store of its own.
-func newFollower(t *testing.T, b *bench, s store.Store, in Input, listener Listener) *Follower {
+func newFollower(t *testing.T, b *bench, s store.Store, in job.Input, emit func(event.Event) error) *Follower {
 	t.Helper()
-	f, err := Follow(t.Context(), Job{ID: "job", RunID: "run", Expert: b.expert, Input: in}, Parts{Store: s, Source: FixedSource(time.UnixMilli(0)), Listener: listener})
+	spec := b.spec(in)
+	spec.RunID = "run"
+	f, err := Follow(t.Context(), spec, Parts{Store: s, Source: FixedSource(time.UnixMilli(0)), Lean: true, Emit: emit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,8 +27,15 @@ func newFollower(t *testing.T, b *bench, s store.Store, in Input, listener Liste
 }
 
 func (b *bench) startOf(runID string, by *event.Parent, from *event.Origin) event.Event {
+	var spec []byte
+	if runID == "run" {
+		var err error
+		if spec, err = b.spec(job.Input{}).Recorded(); err != nil {
+			b.t.Fatal(err)
+		}
+	}
 	return event.Event{ID: "s-" + runID, JobID: "job", RunID: runID, ExpertKey: b.expert.Key, StepNumber: 1, Body: event.StartRun{
-		CheckpointID: "c-" + runID, InputMessages: []*event.Message{}, DelegatedBy: by, From: from,
+		CheckpointID: "c-" + runID, InputMessages: []*event.Message{}, DelegatedBy: by, From: from, Spec: spec,
 		Expert: event.ExpertRef{Key: b.expert.Key, Name: b.expert.Name, Version: b.expert.Version},
 	}}
 }
@@ -34,7 +44,7 @@ func (b *bench) startOf(runID string, by *event.Parent, from *event.Origin) even
 func TestFollowerShowsOnlyItsOwn(t *testing.T) {
 	b := newBench(t)
 	told := 0
-	f := newFollower(t, b, memory.New(), Input{Query: "go"}, Listener{Emit: func(event.Event) error { told++; return nil }})
+	f := newFollower(t, b, memory.New(), job.Input{Query: "go"}, func(event.Event) error { told++; return nil })
 	piece := func(job, run string, body event.Body) event.Event {
 		return event.Event{ID: "e", JobID: job, RunID: run, ExpertKey: b.expert.Key, Body: body}
 	}
@@ -56,7 +66,7 @@ func TestFollowerShowsOnlyItsOwn(t *testing.T) {
 // Runs that a crash left open are closed once, before the job begins, and no others.
 func TestFollowerClosesCrashedRuns(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
-	b.killedAfter("writer", event.CallTools{}.Type(), Input{Query: "go"})
+	b.killedAfter("writer", event.CallTools{}.Type(), job.Input{Query: "go"})
 	before := b.written()
 	crashed := before[0].Event.RunID
 	end := func(id, run string) event.Event {
@@ -64,7 +74,7 @@ func TestFollowerClosesCrashedRuns(t *testing.T) {
 	}
 	s := memory.New()
 	copyRecords(t, s, before)
-	f := newFollower(t, b, s, Input{Query: "more", Continue: true}, Listener{})
+	f := newFollower(t, b, s, job.Input{Query: "more", Continue: true}, nil)
 	if _, err := f.Append(end("e1", "other")); !errors.Is(err, ErrForged) {
 		t.Errorf("the end of a Run that is not open: %v", err)
 	}
@@ -82,11 +92,11 @@ func TestFollowerClosesCrashedRuns(t *testing.T) {
 // After the first record of an execution, a Run that a crash left open cannot be closed.
 func TestFollowerClosesNothingLater(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
-	b.killedAfter("writer", event.CallTools{}.Type(), Input{Query: "go"})
+	b.killedAfter("writer", event.CallTools{}.Type(), job.Input{Query: "go"})
 	before := b.written()
 	s := memory.New()
 	copyRecords(t, s, before)
-	f := newFollower(t, b, s, Input{Query: "more", Continue: true}, Listener{})
+	f := newFollower(t, b, s, job.Input{Query: "more", Continue: true}, nil)
 	if _, err := f.Append(b.startOf(f.RunID(), nil, nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +109,7 @@ func TestFollowerClosesNothingLater(t *testing.T) {
 // A Run of somebody else's id that a path could be made of.
 func TestFollowerRefusesRunIDs(t *testing.T) {
 	b := newBench(t)
-	f := newFollower(t, b, memory.New(), Input{Query: "go"}, Listener{})
+	f := newFollower(t, b, memory.New(), job.Input{Query: "go"}, nil)
 	if _, err := f.Append(b.startOf("run", nil, nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -115,9 +125,9 @@ func TestFollowerRefusesRunIDs(t *testing.T) {
 // the other side tries.
 func TestFollowerOfAJobCreatedMeanwhile(t *testing.T) {
 	b := newBench(t, says("done"))
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	s := memory.New()
-	f := newFollower(t, b, s, Input{Query: "go"}, Listener{})
+	f := newFollower(t, b, s, job.Input{Query: "go"}, nil)
 	copyRecords(t, s, b.written())
 	count := len(b.written())
 	for range 2 {
@@ -134,12 +144,12 @@ func TestFollowerOfAJobCreatedMeanwhile(t *testing.T) {
 func TestFollowerAbandonsDelegatesFirst(t *testing.T) {
 	b := newBench(t)
 	var ends []string
-	f := newFollower(t, b, memory.New(), Input{Query: "go"}, Listener{Emit: func(e event.Event) error {
+	f := newFollower(t, b, memory.New(), job.Input{Query: "go"}, func(e event.Event) error {
 		if e.IsTerminal() {
 			ends = append(ends, e.RunID)
 		}
 		return nil
-	}})
+	})
 	f.expected["below"] = true // as a call of the Run would
 	parent := &event.Parent{RunID: "run", ToolCallID: "t1", Expert: event.ExpertRef{Key: b.expert.Key, Name: b.expert.Name, Version: b.expert.Version}}
 	for _, e := range []event.Event{b.startOf("run", nil, nil), b.startOf("below", parent, nil)} {
@@ -159,7 +169,7 @@ func TestFollowerAbandonsDelegatesFirst(t *testing.T) {
 func TestFollowerRecordsNotesOnce(t *testing.T) {
 	b := newBench(t)
 	s := &tightStore{Store: memory.New(), full: 3}
-	f := newFollower(t, b, s, Input{Query: "go"}, Listener{})
+	f := newFollower(t, b, s, job.Input{Query: "go"}, nil)
 	for range 3 {
 		if err := f.Note(event.DockerBuildProgress{Stage: "building"}); err != nil {
 			t.Fatal(err)
@@ -210,12 +220,12 @@ func (j *tightJournal) Append(ctx context.Context, e event.Event) (store.Record,
 // checkpoint that users go on from.
 func TestFollowerKeepsHistory(t *testing.T) {
 	b := newBench(t, says("an honest answer"))
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	before := b.written()
 	old := before[0].Event.RunID
 	s := memory.New()
 	copyRecords(t, s, before)
-	f := newFollower(t, b, s, Input{Query: "more", Continue: true}, Listener{})
+	f := newFollower(t, b, s, job.Input{Query: "more", Continue: true}, nil)
 	head, _ := f.recorder.history.Head()
 	point := head.State.CheckpointID
 

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
@@ -43,9 +42,10 @@ func (b *bench) follow(spec job.Spec, before []store.Record, result Result) {
 	if spec.Input.Continue && len(before)%2 == 1 {
 		history = b.load(copied)
 	}
-	f, err := Follow(b.t.Context(), job, Parts{History: history, Store: copied, Source: FixedSource(time.UnixMilli(0)), Listener: Listener{
-		Full: !b.lean, Emit: func(e event.Event) error { told = append(told, e); return nil },
-	}})
+	f, err := Follow(b.t.Context(), spec, Parts{
+		History: history, Store: copied, Source: FixedSource(time.UnixMilli(0)),
+		Lean: b.lean, Emit: func(e event.Event) error { told = append(told, e); return nil },
+	})
 	if err != nil {
 		b.t.Errorf("follow: %v", err)
 		return
@@ -145,7 +145,7 @@ func keptOf(t testing.TB, events []event.Event) (lines []string) {
 // not written.
 func TestFollowerRefusesForgedEvents(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	honest := b.written()
 	start, rest := honest[0].Event, honest[1:]
 
@@ -164,31 +164,36 @@ func TestFollowerRefusesForgedEvents(t *testing.T) {
 		before []event.Event
 		forged event.Event
 	}{
-		"another job":                  {nil, alter(start, func(e *event.Event) { e.JobID = "other" })},
-		"another Run":                  {nil, alter(start, func(e *event.Event) { e.RunID = "other" })},
-		"another Expert":               {nil, startWith(func(b *event.StartRun) { b.Expert.Key = "other" })},
-		"an unknown checkpoint":        {nil, startWith(func(b *event.StartRun) { b.From = &event.Origin{CheckpointID: "nowhere"} })},
-		"another runtime":              {nil, startWith(func(b *event.StartRun) { b.Runtime = "local" })},
-		"more steps for the next time": {nil, startWith(func(b *event.StartRun) { b.MaxSteps = 1_000_000 })},
-		"another provider":             {nil, startWith(func(b *event.StartRun) { b.Provider = "openai" })},
-		"variables for the next time":  {nil, startWith(func(b *event.StartRun) { b.Walls = &event.Walls{Env: []string{"TOKEN"}} })},
-		"no checkpoint":                {nil, startWith(func(b *event.StartRun) { b.CheckpointID = "../x" })},
-		"a Run that has not begun":     {nil, rest[0].Event},
-		"a path as id":                 {[]event.Event{start}, alter(rest[0].Event, func(e *event.Event) { e.ID = "../../x" })},
-		"a Run that begins twice":      {[]event.Event{start}, start},
-		"a delegate of nobody":         {[]event.Event{start}, alter(startWith(func(b *event.StartRun) { b.DelegatedBy = &event.Parent{RunID: "nobody"} }), func(e *event.Event) { e.RunID = "child" })},
-		"a second coordinator":         {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID = "second" })},
-		"a decision of the proxy":      {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.ProxyAccess{Action: "allowed"} })},
-		"a check of the sandbox":       {nil, alter(start, func(e *event.Event) { e.Body = event.SandboxCheck{OK: true} })},
-		"a piece of a stream":          {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.StreamRunResult{} })},
-		"the end of somebody's Run":    {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID, e.Body = "other", event.StopRunByInterrupt{} })},
-		"more after the end":           {append([]event.Event{start}, eventsOf(rest)...), rest[0].Event},
-		"a new start after the end":    {append([]event.Event{start}, eventsOf(rest)...), start},
-		"an event of another Expert?":  {nil, alter(rest[0].Event, func(e *event.Event) { e.RunID = "" })},
+		"another job":           {nil, alter(start, func(e *event.Event) { e.JobID = "other" })},
+		"another Run":           {nil, alter(start, func(e *event.Event) { e.RunID = "other" })},
+		"another Expert":        {nil, startWith(func(b *event.StartRun) { b.Expert.Key = "other" })},
+		"an unknown checkpoint": {nil, startWith(func(b *event.StartRun) { b.From = &event.Origin{CheckpointID: "nowhere"} })},
+		"another runtime":       {nil, startWith(func(b *event.StartRun) { b.Runtime = "local" })},
+		"more steps for the next time": {nil, startWith(func(b *event.StartRun) {
+			b.Spec = []byte(strings.Replace(string(b.Spec), `"maxSteps":100`, `"maxSteps":1000000`, 1))
+		})},
+		"another provider": {nil, startWith(func(b *event.StartRun) { b.Provider = "openai" })},
+		"variables for the next time": {nil, startWith(func(b *event.StartRun) {
+			b.Spec = []byte(strings.Replace(string(b.Spec), `"limits"`, `"isolation":{"env":["TOKEN"]},"limits"`, 1))
+		})},
+		"no Spec":                     {nil, startWith(func(b *event.StartRun) { b.Spec = nil })},
+		"no checkpoint":               {nil, startWith(func(b *event.StartRun) { b.CheckpointID = "../x" })},
+		"a Run that has not begun":    {nil, rest[0].Event},
+		"a path as id":                {[]event.Event{start}, alter(rest[0].Event, func(e *event.Event) { e.ID = "../../x" })},
+		"a Run that begins twice":     {[]event.Event{start}, start},
+		"a delegate of nobody":        {[]event.Event{start}, alter(startWith(func(b *event.StartRun) { b.DelegatedBy = &event.Parent{RunID: "nobody"} }), func(e *event.Event) { e.RunID = "child" })},
+		"a second coordinator":        {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID = "second" })},
+		"a decision of the proxy":     {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.ProxyAccess{Action: "allowed"} })},
+		"a check of the sandbox":      {nil, alter(start, func(e *event.Event) { e.Body = event.SandboxCheck{OK: true} })},
+		"a piece of a stream":         {[]event.Event{start}, alter(start, func(e *event.Event) { e.Body = event.StreamRunResult{} })},
+		"the end of somebody's Run":   {[]event.Event{start}, alter(start, func(e *event.Event) { e.RunID, e.Body = "other", event.StopRunByInterrupt{} })},
+		"more after the end":          {append([]event.Event{start}, eventsOf(rest)...), rest[0].Event},
+		"a new start after the end":   {append([]event.Event{start}, eventsOf(rest)...), start},
+		"an event of another Expert?": {nil, alter(rest[0].Event, func(e *event.Event) { e.RunID = "" })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := memory.New()
-			f, err := Follow(t.Context(), Job{ID: "job", RunID: start.RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, Parts{Store: s, Source: FixedSource(time.UnixMilli(0))})
+			f, err := Follow(t.Context(), b.specOf(start.RunID), Parts{Store: s, Source: FixedSource(time.UnixMilli(0))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,9 +217,9 @@ func TestFollowerRefusesForgedEvents(t *testing.T) {
 // Events that are only shown must also belong to a Run of the job or to a delegate of one.
 func TestFollowerRefusesForgedShows(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does("helper {\"query\":\"help\"}"), says("done")}, "helper": {says("here")}})
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	honest := eventsOf(b.written())
-	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Lookup: b.lookup, Input: Input{Query: "go"}}, Parts{Store: memory.New(), Source: FixedSource(time.UnixMilli(0))})
+	f, err := Follow(t.Context(), b.specOf(honest[0].RunID), Parts{Store: memory.New(), Source: FixedSource(time.UnixMilli(0))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,13 +269,13 @@ func eventsOf(records []store.Record) (all []event.Event) {
 // there is a job to record it in; a job that never begins leaves nothing.
 func TestFollowerKeepsNotesForLater(t *testing.T) {
 	b := newBench(t, says("done"))
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	honest := eventsOf(b.written())
 
 	s := memory.New()
 	var told []string
-	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, Parts{Store: s, Source: FixedSource(time.UnixMilli(0)),
-		Listener: Listener{Emit: func(e event.Event) error { told = append(told, string(e.Type())); return nil }}})
+	f, err := Follow(t.Context(), b.specOf(honest[0].RunID), Parts{Store: s, Source: FixedSource(time.UnixMilli(0)),
+		Lean: true, Emit: func(e event.Event) error { told = append(told, string(e.Type())); return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,11 +308,11 @@ func TestFollowerKeepsNotesForLater(t *testing.T) {
 // When the other side is gone, the job is left as one that was interrupted: it can go on.
 func TestFollowerAbandons(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
-	b.killedAfter("writer", event.CallTools{}.Type(), Input{Query: "go"})
+	b.killedAfter("writer", event.CallTools{}.Type(), job.Input{Query: "go"})
 	honest := eventsOf(b.written())
 
 	s := memory.New()
-	f, err := Follow(t.Context(), Job{ID: "job", RunID: honest[0].RunID, Limits: expert.Limits{MaxSteps: 100}, Expert: b.expert, Input: Input{Query: "go"}}, Parts{Store: s, Source: FixedSource(time.UnixMilli(0))})
+	f, err := Follow(t.Context(), b.specOf(honest[0].RunID), Parts{Store: s, Source: FixedSource(time.UnixMilli(0))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +331,14 @@ func TestFollowerAbandons(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.store = s
-	if r := b.must(Input{Continue: true}); r.Status != event.StatusCompleted || r.RunID != honest[0].RunID {
+	if r := b.must(job.Input{Continue: true}); r.Status != event.StatusCompleted || r.RunID != honest[0].RunID {
 		t.Errorf("it went on to %+v", r)
 	}
+}
+
+// specOf is the job with the coordinator's Run that another engine has chosen.
+func (b *bench) specOf(runID string) job.Spec {
+	spec := b.spec(job.Input{Query: "go"})
+	spec.RunID = runID
+	return spec
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -23,20 +24,20 @@ func TestFullEvents(t *testing.T) {
 	tests := []struct {
 		name   string
 		turns  []turn
-		inputs []Input
+		inputs []job.Input
 	}{
-		{"a_text", []turn{says("Hi.").with(thinking)}, []Input{{Query: "go"}}},
-		{"b_tools", []turn{does(`read {"path":"a"}`, "fail").with(thinking), says("Done.")}, []Input{{Query: "go"}}},
-		{"c_completion", []turn{does("attemptCompletion"), says("Done.")}, []Input{{Query: "go"}}},
-		{"e_completion_with_text", []turn{does("attemptCompletion").with(func(a *model.Answer) { a.Parts = said("Done.", a.Parts...) })}, []Input{{Query: "go"}}},
-		{"f_g_interactive", []turn{does("read", `ask {"q":1}`, "confirm"), says("Done.")}, []Input{
+		{"a_text", []turn{says("Hi.").with(thinking)}, []job.Input{{Query: "go"}}},
+		{"b_tools", []turn{does(`read {"path":"a"}`, "fail").with(thinking), says("Done.")}, []job.Input{{Query: "go"}}},
+		{"c_completion", []turn{does("attemptCompletion"), says("Done.")}, []job.Input{{Query: "go"}}},
+		{"e_completion_with_text", []turn{does("attemptCompletion").with(func(a *model.Answer) { a.Parts = said("Done.", a.Parts...) })}, []job.Input{{Query: "go"}}},
+		{"f_g_interactive", []turn{does("read", `ask {"q":1}`, "confirm"), says("Done.")}, []job.Input{
 			{Query: "go"},
 			{Continue: true, Answer: &event.ToolAnswer{Text: "one"}},
 			{Continue: true, Answer: &event.ToolAnswer{ToolCallID: "c3", Text: "two"}},
 		}},
-		{"l_retry", []turn{does("ask", "act").with(func(a *model.Answer) { a.Finish = model.FinishLength }), {fail: []error{busy}, answer: says("Done.").answer}}, []Input{{Query: "go"}}},
-		{"m_error", []turn{{fail: []error{&model.Error{Name: "Unauthorized", Message: "bad key", StatusCode: 401}}}}, []Input{{Query: "go"}}},
-		{"o_continue", []turn{says("One."), says("Two.")}, []Input{{Query: "go"}, {Continue: true, Query: "more"}}},
+		{"l_retry", []turn{does("ask", "act").with(func(a *model.Answer) { a.Finish = model.FinishLength }), {fail: []error{busy}, answer: says("Done.").answer}}, []job.Input{{Query: "go"}}},
+		{"m_error", []turn{{fail: []error{&model.Error{Name: "Unauthorized", Message: "bad key", StatusCode: 401}}}}, []job.Input{{Query: "go"}}},
+		{"o_continue", []turn{says("One."), says("Two.")}, []job.Input{{Query: "go"}, {Continue: true, Query: "more"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestInstruction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, request := prepare()
-			b.must(Input{Query: "go"})
+			b.must(job.Input{Query: "go"})
 			testkit.Golden(t, "instruction_"+name+".md", b.script.requests[request].Messages[0].Text()+"\n")
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
@@ -254,7 +255,7 @@ type bench struct {
 	prices    map[string]expert.Price // by provider, instead of the one price
 	provider  string
 	runtime   string
-	walls     *event.Walls
+	isolation job.Isolation
 
 	maxSteps, maxRetries int
 	parallel             int
@@ -263,6 +264,7 @@ type bench struct {
 	emit                 func(event.Event) error
 	record               func(store.Record) error
 	redact               func(string) string
+	approver             Approver
 	lean                 bool
 	skills               func(context.Context, SkillRequest) (*skill.Toolbox, error) // instead of the usual ones
 	events               []event.Event                                               // of the newest run
@@ -319,33 +321,42 @@ func newTeam(t testing.TB, team map[string][]turn) *bench {
 	return b
 }
 
-func (b *bench) lookup(key string) (*expert.Expert, bool) {
-	for _, e := range append([]*expert.Expert{b.expert}, b.team...) {
-		if e.Key == key {
-			return e, true
-		}
+// spec is the job as it is set up now.
+func (b *bench) spec(in job.Input) job.Spec {
+	limits := job.Limits{Limits: b.limits, MaxDepth: b.maxDepth, MaxParallel: b.atOnce, MaxRetries: b.maxRetries, Timeout: b.timeout}
+	limits.MaxSteps = b.maxSteps
+	if b.maxRetries == 0 {
+		limits.MaxRetries = job.None
 	}
-	return nil, false
+	spec := job.Spec{
+		JobID: "job", Expert: b.expert.Key, Experts: append([]*expert.Expert{b.expert}, b.team...), Input: in,
+		Settings:   job.Settings{Provider: b.provider, Model: b.provider, Limits: limits, Runtime: b.runtime, Isolation: b.isolation},
+		Workspace:  job.Workspace{Dir: "/ws"},
+		Models:     map[string]expert.ModelEntry{b.provider: {ContextWindow: b.window}},
+		Prices:     b.prices,
+		Sequential: b.parallel == 1,
+	}
+	if b.prices == nil && b.price != (expert.Price{}) {
+		spec.Prices = map[string]expert.Price{b.provider: b.price}
+	}
+	return spec
 }
 
-func (b *bench) run(ctx context.Context, in Input) (Result, error) {
+// A redactor hides what a function takes out of text.
+type redactor func(string) string
+
+func (r redactor) Add(string, string)                 {}
+func (r redactor) AddKey(string, string)              {}
+func (r redactor) AddIfRandom(string, string)         {}
+func (r redactor) Redact(text string) string          { return r(text) }
+func (r redactor) Within(...string) map[string]string { return nil }
+
+func (b *bench) run(ctx context.Context, in job.Input) (Result, error) {
 	b.t.Helper()
 	b.events = nil
 	// A new process has new skills; what they remember comes from the journal.
 	b.base = &tools{name: event.BaseSkill, ran: b.base.ran}
-	limits := b.limits
-	limits.MaxSteps = b.maxSteps
-	job := Job{ID: "job", Expert: b.expert, Lookup: b.lookup, Input: in, Limits: limits, MaxDepth: b.maxDepth, MaxParallel: b.atOnce, MaxRetries: b.maxRetries, Timeout: b.timeout, ContextWindow: b.window, Workspace: "/ws"}
-	spec.Provider, spec.Runtime, job.Walls = b.provider, b.runtime, b.walls
-	switch {
-	case b.prices != nil:
-		job.Price = func(provider, _ string) (expert.Price, bool) {
-			price, ok := b.prices[provider]
-			return price, ok
-		}
-	case b.price != (expert.Price{}):
-		job.Price = func(string, string) (expert.Price, bool) { return b.price, true }
-	}
+	spec := b.spec(in)
 	var llm model.Model = b.script
 	if b.model != nil {
 		llm = b.model
@@ -355,32 +366,36 @@ func (b *bench) run(ctx context.Context, in Input) (Result, error) {
 		skills = b.skills
 	}
 	before := b.written()
-	result, err := Execute(ctx, job, Parts{
+	parts := Parts{
 		History: b.folded(in, len(before)%2 == 0),
 		Model:   llm,
 		Store:   b.store,
 		Source:  b.source,
 		Log:     slog.New(slog.DiscardHandler),
-		Skills:  skills,
-		Redact:  b.redact,
-		Listener: Listener{Full: !b.lean, Record: b.record, Emit: func(e event.Event) error {
+		Lean:    b.lean,
+		Record:  b.record,
+		Emit: func(e event.Event) error {
 			b.events = append(b.events, e)
 			if b.emit != nil {
 				return b.emit(e)
 			}
 			return nil
-		}},
-		Parallel: b.parallel,
-	})
+		},
+		Approver: b.approver,
+	}
+	if b.redact != nil {
+		parts.Secrets = redactor(b.redact)
+	}
+	result, err := Execute(ctx, spec, parts, skills)
 	if err == nil {
-		b.follow(job, before, result)
+		b.follow(spec, before, result)
 	}
 	return result, err
 }
 
 // folded returns the history of the job if it is continued, as a caller that has folded it
 // already hands it in; nil for a caller that has not.
-func (b *bench) folded(in Input, handIn bool) *History {
+func (b *bench) folded(in job.Input, handIn bool) *History {
 	if !in.Continue || !handIn {
 		return nil
 	}
@@ -401,7 +416,7 @@ func (b *bench) load(s store.Store) *History {
 }
 
 // must runs and fails the test on an error.
-func (b *bench) must(in Input) Result {
+func (b *bench) must(in job.Input) Result {
 	b.t.Helper()
 	r, err := b.run(b.t.Context(), in)
 	if err != nil {
@@ -411,7 +426,7 @@ func (b *bench) must(in Input) Result {
 }
 
 // interrupted runs until a tool waits, and is stopped there by the user.
-func (b *bench) interrupted(in Input) Result {
+func (b *bench) interrupted(in job.Input) Result {
 	b.t.Helper()
 	ctx, cancel := context.WithCancelCause(b.t.Context())
 	defer cancel(nil)
@@ -424,7 +439,7 @@ func (b *bench) interrupted(in Input) Result {
 }
 
 // killedAfter runs until an Expert has recorded an event of a type, and is killed there.
-func (b *bench) killedAfter(expert string, kind event.Type, in Input) {
+func (b *bench) killedAfter(expert string, kind event.Type, in job.Input) {
 	b.t.Helper()
 	inner := b.store
 	b.store = &killedStore{Store: inner, left: -1, until: func(e event.Event) bool { return e.ExpertKey == expert && e.Type() == kind }}

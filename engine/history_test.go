@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -39,16 +40,16 @@ func (s *countingStore) Read(ctx context.Context, jobID string, after int64) ite
 
 // resume continues the job of b with a history that the caller has folded.
 func (b *bench) resume(s store.Store, h *History, follow bool) error {
-	job := Job{ID: "job", Expert: b.expert, Input: Input{Query: "more", Continue: true}}
-	parts := Parts{Model: b.script, Store: s, Source: b.source, Log: slog.New(slog.DiscardHandler), Skills: b.skillsOf, History: h}
+	spec := b.spec(job.Input{Query: "more", Continue: true})
+	parts := Parts{Model: b.script, Store: s, Source: b.source, Log: slog.New(slog.DiscardHandler), History: h}
 	if follow {
-		f, err := Follow(b.t.Context(), job, parts)
+		f, err := Follow(b.t.Context(), spec, parts)
 		if err == nil {
 			err = f.Close()
 		}
 		return err
 	}
-	_, err := Execute(b.t.Context(), job, parts)
+	_, err := Execute(b.t.Context(), spec, parts, b.skillsOf)
 	return err
 }
 
@@ -56,7 +57,7 @@ func (b *bench) resume(s store.Store, h *History, follow bool) error {
 func TestHistoryIsFoldedOnce(t *testing.T) {
 	for _, follow := range []bool{false, true} {
 		b := newBench(t, does("read"), says("one"), says("two"))
-		b.must(Input{Query: "go"})
+		b.must(job.Input{Query: "go"})
 		s := &countingStore{Store: b.store}
 		h := b.load(s)
 		s.read = 0
@@ -79,12 +80,12 @@ func TestStaleHistory(t *testing.T) {
 	for _, follow := range []bool{false, true} {
 		for _, hideHead := range []bool{false, true} {
 			b := newBench(t, says("one"), says("two"), says("three"))
-			b.must(Input{Query: "go"})
+			b.must(job.Input{Query: "go"})
 			stale := b.load(b.store)
-			b.must(Input{Query: "again", Continue: true})
+			b.must(job.Input{Query: "again", Continue: true})
 			other := newBench(t, says("another job"), says("two"))
-			other.must(Input{Query: "go elsewhere"})
-			other.must(Input{Query: "again", Continue: true})
+			other.must(job.Input{Query: "go elsewhere"})
+			other.must(job.Input{Query: "again", Continue: true})
 			foreign := b.load(other.store)
 			if current := b.load(b.store); current.last.Seq != foreign.last.Seq {
 				t.Fatalf("the journals have %d and %d records; they must be equally long", current.last.Seq, foreign.last.Seq)
@@ -109,7 +110,7 @@ func TestStaleHistory(t *testing.T) {
 // A store whose journals do not know their last record works, too.
 func TestHistoryOfAStoreWithoutHead(t *testing.T) {
 	b := newBench(t, says("one"), says("two"))
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	h := b.load(b.store)
 	if err := b.resume(&countingStore{Store: b.store, hideHead: true}, h, false); err != nil {
 		t.Fatal(err)

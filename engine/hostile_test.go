@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
@@ -68,10 +69,10 @@ func TestCycleOfParents(t *testing.T) {
 		all = add(all, fmt.Sprint("r", i), fmt.Sprint("c", i), &event.Parent{RunID: fmt.Sprint("r", next), CheckpointID: fmt.Sprint("c", next)})
 	}
 	write(t, b.store, all)
-	if _, err := b.run(t.Context(), Input{Continue: true, Query: "q", From: "c17"}); !isInput(err) || !strings.Contains(err.Error(), "does not say which Expert delegated to it") {
+	if _, err := b.run(t.Context(), job.Input{Continue: true, Query: "q", From: "c17"}); !isInput(err) || !strings.Contains(err.Error(), "does not say which Expert delegated to it") {
 		t.Errorf("from the circle: %v", err)
 	}
-	if r := b.must(Input{Continue: true, Query: "q"}); r.Text != "done" {
+	if r := b.must(job.Input{Continue: true, Query: "q"}); r.Text != "done" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -223,7 +224,7 @@ func FuzzJournal(f *testing.F) {
 		b := newTeam(t, good.script.team)
 		b.store, b.atOnce = s, 1+c.below(3)
 		b.source = &fixed{now: time.UnixMilli(0), ids: 1 << 20} // no id is given out twice
-		if _, err := b.run(t.Context(), Input{Continue: true, From: from, Query: query}); err != nil && !isInput(err) {
+		if _, err := b.run(t.Context(), job.Input{Continue: true, From: from, Query: query}); err != nil && !isInput(err) {
 			t.Errorf("from %q: %v", from, err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -64,7 +65,7 @@ func TestRandomTeamsAreIsolated(t *testing.T) {
 		if rapid.Bool().Draw(rt, "killed") {
 			b.store = &killedStore{Store: inner, left: rapid.IntRange(0, 60).Draw(rt, "records")}
 		}
-		first := Input{Query: "go"}
+		first := job.Input{Query: "go"}
 		if _, err := b.run(t.Context(), first); err != nil && !errors.Is(err, errDead) {
 			rt.Fatal(err)
 		}
@@ -73,9 +74,9 @@ func TestRandomTeamsAreIsolated(t *testing.T) {
 		case err != nil || h.last.Seq == 0:
 			b.finish(first)
 		case h.Job.Status == event.JobStoppedByInteractiveTool:
-			b.finish(Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
+			b.finish(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
 		case h.Job.Status != event.JobCompleted:
-			b.finish(Input{Continue: true})
+			b.finish(job.Input{Continue: true})
 		}
 		for _, req := range b.script.requests {
 			requests++

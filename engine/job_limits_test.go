@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -51,7 +52,7 @@ func TestTokenLimitOfAJob(t *testing.T) {
 				"helper": {says("helped").costing(1500, 900)},
 			})
 			b.atOnce, b.limits.MaxTokens = atOnce, most
-			r := b.must(Input{Query: "go"})
+			r := b.must(job.Input{Query: "go"})
 			for _, req := range b.script.requests {
 				if req.MaxTokens < minOutput || req.MaxTokens > most {
 					t.Errorf("a request of %s may have %d tokens", req.Expert, req.MaxTokens)
@@ -82,19 +83,19 @@ func TestCostLimitOfAJob(t *testing.T) {
 	b := newBench(t, does("read").costing(10_000, 1000), does("act").costing(10_000, 1000), says("done").costing(10_000, 1000))
 	b.price = expert.Price{Input: 10, CachedInput: 1, Output: 50} // 0.15 a turn
 	b.limits.MaxCost = 0.40
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Status != event.StatusStoppedByLimit || r.Limit.Limit != event.LimitCost || r.Limit.Used < 0.299 || r.Limit.Used > 0.301 || r.Limit.Max != 0.40 {
 		t.Fatalf("%+v, %+v", r, r.Limit)
 	}
 	if len(b.script.requests) != 2 {
 		t.Errorf("the model was asked %d times", len(b.script.requests))
 	}
-	again := b.must(Input{Continue: true})
+	again := b.must(job.Input{Continue: true})
 	if again.Status != event.StatusStoppedByLimit || len(b.script.requests) != 2 {
 		t.Errorf("with the same limit: %+v after %d requests", again, len(b.script.requests))
 	}
 	b.limits.MaxCost = 0.60
-	if r := b.must(Input{Continue: true}); r.Text != "done" {
+	if r := b.must(job.Input{Continue: true}); r.Text != "done" {
 		t.Errorf("with a higher limit: %+v", r)
 	}
 	// The answer can be as long as the budget affords.
@@ -112,7 +113,7 @@ func TestLimitsOfAnExpert(t *testing.T) {
 		"other":  {does("read"), does("act"), says("otherwise")},
 	})
 	b.team[0].MaxSteps = 6
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Status != event.StatusCompleted || r.Text != "done" {
 		t.Errorf("%+v", r)
 	}
@@ -139,11 +140,11 @@ func TestLimitsOfAnExpert(t *testing.T) {
 func TestStepLimitOfAJob(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(many(20, "helper")...), says("done")}, "helper": {says("helped")}})
 	b.maxSteps, b.atOnce = 5, 3
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Status != event.StatusStoppedByExceededMaxSteps || len(b.script.requests) != 5 {
 		t.Errorf("%+v after %d requests", r, len(b.script.requests))
 	}
-	if again := b.must(Input{Continue: true}); again.Status != event.StatusStoppedByExceededMaxSteps || len(b.script.requests) != 5 {
+	if again := b.must(job.Input{Continue: true}); again.Status != event.StatusStoppedByExceededMaxSteps || len(b.script.requests) != 5 {
 		t.Errorf("again: %+v after %d requests", again, len(b.script.requests))
 	}
 	b.checkTree()
@@ -171,7 +172,7 @@ func TestLimitWarning(t *testing.T) {
 			b := newBench(t, append(turns, does("read").costing(100, 10), says("done").costing(100, 10))...)
 			b.limits, b.maxSteps = tt.limits, tt.steps
 			b.price = expert.Price{Input: 10, Output: 10}
-			if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted {
+			if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusCompleted {
 				t.Fatalf("%+v", r)
 			}
 			for i, req := range b.script.requests {
@@ -197,12 +198,12 @@ func TestLimitWarning(t *testing.T) {
 func TestLoop(t *testing.T) {
 	same, other := does(`act {"n":1}`), does(`act {"n":2}`)
 	b := newBench(t, same, same, same, same, other, same, same, same, same, same, says("never"))
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Status != event.StatusStoppedByLimit || r.Reason != event.LimitLoop || r.Limit.Used != 5 || len(b.script.requests) != 10 {
 		t.Errorf("%+v after %d requests", r, len(b.script.requests))
 	}
 	// A new query resets the count.
-	if r := b.must(Input{Continue: true}); r.Text != "never" {
+	if r := b.must(job.Input{Continue: true}); r.Text != "never" {
 		t.Errorf("%+v", r)
 	}
 	b.checkJournal()
@@ -210,7 +211,7 @@ func TestLoop(t *testing.T) {
 
 	// Several equal calls in one turn are not a loop.
 	b = newBench(t, does("read", "read", "read", "read", "read", "read"), says("done"))
-	if r := b.must(Input{Query: "go"}); r.Text != "done" {
+	if r := b.must(job.Input{Query: "go"}); r.Text != "done" {
 		t.Errorf("in one turn: %+v", r)
 	}
 }
@@ -221,7 +222,7 @@ func TestTimeLimitOfAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTeam(t, map[string][]turn{"writer": {does(many(3, "helper")...), says("done")}, "helper": {turn{block: true}}})
 		b.atOnce, b.limits.MaxDuration = 2, time.Minute
-		r := b.must(Input{Query: "go"})
+		r := b.must(job.Input{Query: "go"})
 		if r.Status != event.StatusStoppedByLimit || r.Limit.Limit != event.LimitDuration || r.Limit.Max != 60 {
 			t.Errorf("%+v", r)
 		}
@@ -233,14 +234,14 @@ func TestTimeLimitOfAJob(t *testing.T) {
 		// With more time it resumes with the same delegates.
 		b.script.team["helper"] = []turn{says("helped")}
 		runs := len(b.runIDs())
-		if r := b.must(Input{Continue: true}); r.Text != "done" || len(b.runIDs()) != runs+1 {
+		if r := b.must(job.Input{Continue: true}); r.Text != "done" || len(b.runIDs()) != runs+1 {
 			t.Errorf("%+v with %d Runs after %d", r, len(b.runIDs()), runs)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"x"}`), says("done")}, "helper": {turn{block: true}}})
 		b.team[0].MaxDuration = time.Minute
-		if r := b.must(Input{Query: "go"}); r.Text != "done" {
+		if r := b.must(job.Input{Query: "go"}); r.Text != "done" {
 			t.Errorf("an Expert's own time: %+v", r)
 		}
 		if got := b.answers(2); len(got) != 1 || got[0] != "c1 !Delegation failed: the limit on duration is reached" {
@@ -253,7 +254,7 @@ func TestTimeLimitOfAJob(t *testing.T) {
 func TestUsageOfFailures(t *testing.T) {
 	broke := &model.Error{Name: "X", Message: "broke off", Retryable: true, Usage: event.Usage{InputTokens: 700, OutputTokens: 1, TotalTokens: 701}}
 	b := newBench(t, turn{fail: []error{broke, broke}, answer: says("done").costing(700, 10).answer})
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	h, err := Load(t.Context(), b.store, "job")
 	if err != nil || r.Text != "done" {
 		t.Fatalf("%+v, %v", r, err)
@@ -277,7 +278,7 @@ func TestSkillOfAParentFails(t *testing.T) {
 		return inner(ctx, req)
 	}
 	b.tools.onWait = func() { stop(errors.New("the server offers other tools now")) }
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Status != event.StatusStoppedByError || r.Failure.Name != SkillFailure {
 		t.Errorf("%+v", r)
 	}
@@ -300,7 +301,7 @@ func TestCostLimitWithDelegates(t *testing.T) {
 				"helper": {says("helped").costing(1500, 900)},
 			})
 			b.atOnce, b.limits.MaxCost, b.price = atOnce, most, price
-			r := b.must(Input{Query: "go"})
+			r := b.must(job.Input{Query: "go"})
 			h, err := Load(t.Context(), b.store, "job")
 			if err != nil {
 				t.Fatal(err)

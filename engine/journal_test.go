@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 )
 
 // sameState compares states by what they mean, not by which memory they share.
@@ -92,8 +93,8 @@ func (b *bench) checkJournal() {
 // The state of a live run is the fold of its journal, at every record.
 func TestFoldEqualsLiveState(t *testing.T) {
 	b := newBench(t, does("read", "act"), does("ask"), says(""), says("done"))
-	b.must(Input{Query: "go"})
-	b.must(Input{Continue: true, Answer: &event.ToolAnswer{Text: "yes"}})
+	b.must(job.Input{Query: "go"})
+	b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "yes"}})
 	history, err := Load(t.Context(), b.store, "job")
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 )
 
 // quota is a limit that somebody watches from outside.
@@ -42,7 +43,7 @@ func TestLimit(t *testing.T) {
 				}
 				return nil
 			}
-			r, err := b.run(ctx, Input{Query: "go"})
+			r, err := b.run(ctx, job.Input{Query: "go"})
 			if err != nil || r.Status != event.StatusStoppedByLimit || r.Reason != event.LimitWorkspace {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -60,7 +61,7 @@ func TestLimit(t *testing.T) {
 			for i := range b.script.turns {
 				b.script.turns[i].block = false
 			}
-			second := b.must(Input{Continue: true})
+			second := b.must(job.Input{Continue: true})
 			if second.RunID != r.RunID || second.Status != event.StatusCompleted || second.Limit != nil {
 				t.Errorf("resumed: %+v", second)
 			}
@@ -88,7 +89,7 @@ func TestRandomLimits(t *testing.T) {
 			}
 			return nil
 		}
-		r, err := b.run(ctx, Input{Query: "go"})
+		r, err := b.run(ctx, job.Input{Query: "go"})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -108,9 +109,9 @@ func TestRandomLimits(t *testing.T) {
 		b.emit = nil
 		switch r.Status {
 		case event.StatusStoppedByLimit:
-			b.finish(Input{Continue: true})
+			b.finish(job.Input{Continue: true})
 		case event.StatusStoppedByInteractiveTool:
-			b.finish(Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
+			b.finish(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
 		}
 		b.checkJournal()
 		b.checkFold()

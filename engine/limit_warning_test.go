@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -28,7 +29,7 @@ func TestWarningOfTheTightestLimit(t *testing.T) {
 	} {
 		b := nearTheEnd(t)
 		b.limits.MaxTokens, b.expert.MaxTokens = tt.job, tt.own
-		b.must(Input{Query: "go"})
+		b.must(job.Input{Query: "go"})
 		if w := last[event.LimitWarning](b); w.Limit != event.LimitTokens || w.Used != 8000 || w.Max != 10_000 {
 			t.Errorf("%s: %+v", name, w)
 		}
@@ -49,7 +50,7 @@ func TestWarningOfTime(t *testing.T) {
 		b := newBench(t, turns...)
 		b.maxRetries = 8
 		limit(b, expert.Limits{MaxDuration: time.Hour})
-		b.must(Input{Query: "go"})
+		b.must(job.Input{Query: "go"})
 		w := last[event.LimitWarning](b)
 		if w.Limit != event.LimitDuration || w.Used != 3000 || w.Max != 3600 || !strings.Contains(w.NewMessage.Text(), "3000 of 3600 seconds") {
 			t.Errorf("%s: %+v", name, w)
@@ -61,8 +62,8 @@ func TestWarningOfTime(t *testing.T) {
 func TestWarningOfANewRun(t *testing.T) {
 	b := nearTheEnd(t)
 	b.limits.MaxTokens = 10_000
-	b.must(Input{Query: "go"})
-	b.must(Input{Continue: true, Query: "more"})
+	b.must(job.Input{Query: "go"})
+	b.must(job.Input{Continue: true, Query: "more"})
 	if got := strings.Count(b.trace(), "limitWarning@"); got != 1 {
 		t.Errorf("told %d times: %s", got, b.trace())
 	}

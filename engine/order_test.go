@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
 )
@@ -94,7 +95,7 @@ func TestOrder(t *testing.T) {
 		return nil
 	}
 	b.script.onRequest = d.awaitCommit
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 
 	for _, name := range []string{"startRun", "callTools", "resolveToolResults", "completeRun"} {
 		d.ordered(t, "append "+name, "show "+name)
@@ -113,7 +114,7 @@ func TestOrder(t *testing.T) {
 // Steps count over all Runs of the job, branches included.
 func TestMaxStepsCountsBranches(t *testing.T) {
 	b := newBench(t, does("read"), does("read"), says("done"))
-	b.must(Input{Query: "go"}) // 3 steps
+	b.must(job.Input{Query: "go"}) // 3 steps
 	history, err := Load(t.Context(), b.store, "job")
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +126,7 @@ func TestMaxStepsCountsBranches(t *testing.T) {
 		}
 	}
 	b.maxSteps = 4
-	r := b.must(Input{Continue: true, From: early, Query: "again"})
+	r := b.must(job.Input{Continue: true, From: early, Query: "again"})
 	if r.Status != event.StatusStoppedByExceededMaxSteps || r.TotalSteps != 4 {
 		t.Errorf("%+v; the branch is at step 2, but the job has used 4", r)
 	}
@@ -139,11 +140,11 @@ func TestKilledDuringTheFinalAnswer(t *testing.T) {
 	b.maxSteps = 2
 	inner := b.store
 	b.store = &killedStore{Store: inner, left: 7} // up to attemptCompletion
-	if _, err := b.run(t.Context(), Input{Query: "go"}); err == nil {
+	if _, err := b.run(t.Context(), job.Input{Query: "go"}); err == nil {
 		t.Fatal("the run was not killed")
 	}
 	b.store = inner
-	b.must(Input{Continue: true})
+	b.must(job.Input{Continue: true})
 	if got, want := b.trace(), "startRun@2 resumeToolCalls@2 attemptCompletion@2 completeRun@2"; got != want {
 		t.Errorf("trace\n got %s\nwant %s", got, want)
 	}
@@ -160,11 +161,11 @@ func TestQueryAfterCrash(t *testing.T) {
 	b.store = &killedStore{Store: inner, left: 6} // startRun startGeneration callTools start end(act) start(wait)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.tools.onWait = cancel
-	if _, err := b.run(ctx, Input{Query: "go"}); err == nil {
+	if _, err := b.run(ctx, job.Input{Query: "go"}); err == nil {
 		t.Fatal("the run was not killed")
 	}
 	b.store = inner
-	r := b.must(Input{Continue: true, Query: "never mind"})
+	r := b.must(job.Input{Continue: true, Query: "never mind"})
 	if r.Status != event.StatusCompleted {
 		t.Fatalf("%+v", r)
 	}
@@ -193,7 +194,7 @@ func TestQueryAfterCrash(t *testing.T) {
 func TestStreamedEvents(t *testing.T) {
 	answer := &model.Answer{Parts: thought("Let me see.", "", said("All done.")...), Finish: model.FinishStop}
 	b := newBench(t, does("attemptCompletion"), turn{answer: answer, chunks: []model.Chunk{{Reasoning: "Let "}, {Reasoning: "me see."}, {Text: "All "}, {Text: "done."}}})
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	var got []string
 	for _, e := range b.events {
 		switch body := e.Body.(type) {
@@ -218,7 +219,7 @@ func TestStreamedEvents(t *testing.T) {
 // A stream that breaks after some text is a failure of the line, not an answer.
 func TestBrokenStream(t *testing.T) {
 	b := newBench(t, turn{chunks: []model.Chunk{{Text: "All "}}, cut: true, fail: nil, answer: says("All done.").answer})
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Text != "All done." || !strings.Contains(b.trace(), "retry@1") {
 		t.Errorf("%q after %s", r.Text, b.trace())
 	}
@@ -228,7 +229,7 @@ func TestBrokenStream(t *testing.T) {
 // panics is not mistaken for one.
 func TestPanics(t *testing.T) {
 	b := newBench(t, turn{panics: true})
-	if r := b.must(Input{Query: "go"}); r.Failure == nil || !strings.Contains(r.Failure.Message, "internal error in the model's client") {
+	if r := b.must(job.Input{Query: "go"}); r.Failure == nil || !strings.Contains(r.Failure.Message, "internal error in the model's client") {
 		t.Errorf("%+v", r)
 	}
 	b.checkJournal()
@@ -245,6 +246,6 @@ func TestPanics(t *testing.T) {
 			t.Errorf("recovered %v", p)
 		}
 	}()
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	t.Error("the panic was swallowed")
 }

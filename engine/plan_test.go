@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 )
 
 // checkBranch checks that the newest run left the Runs that were there as they are.
@@ -31,9 +32,9 @@ func (b *bench) told(request int) (texts []string) {
 // A Run that went on from a checkpoint does not do so a second time: another takes over.
 func TestEarlierCheckpointIsABranch(t *testing.T) {
 	b := newBench(t, does("read"), does("act"), says("done"))
-	first := b.must(Input{Query: "go"})
+	first := b.must(job.Input{Query: "go"})
 	ids := b.runIDs()
-	r := b.must(Input{Continue: true, From: b.point("writer", "continueToNextStep", 0).State.CheckpointID})
+	r := b.must(job.Input{Continue: true, From: b.point("writer", "continueToNextStep", 0).State.CheckpointID})
 	if r.RunID == first.RunID || r.Text != "done" {
 		t.Errorf("%+v after %+v", r, first)
 	}
@@ -60,10 +61,10 @@ func TestBranchOfAPendingDelegate(t *testing.T) {
 				"writer": {does(`helper {"query":"help"}`), says("done")},
 				"helper": {does("read"), does("wait"), says("helped")},
 			})
-			b.interrupted(Input{Query: "go"})
+			b.interrupted(job.Input{Query: "go"})
 			b.script.team["helper"][1] = does("act")
 			ids, asked := b.runIDs(), len(b.script.requests)
-			r := b.must(Input{Continue: true, From: b.point("helper", tt.kind, 0).State.CheckpointID, Query: tt.query})
+			r := b.must(job.Input{Continue: true, From: b.point("helper", tt.kind, 0).State.CheckpointID, Query: tt.query})
 			if r.Text != "done" {
 				t.Errorf("%+v", r)
 			}
@@ -86,10 +87,10 @@ func TestBranchOfAFinishedDelegate(t *testing.T) {
 		"helper": {turn{fail: []error{errors.New("on strike")}}},
 		"other":  {does("wait"), says("otherwise")},
 	})
-	b.interrupted(Input{Query: "go"})
+	b.interrupted(job.Input{Query: "go"})
 	b.script.team["helper"], b.script.team["other"][0] = []turn{says("helped")}, does("act")
 	ids := b.runIDs()
-	b.must(Input{Continue: true, From: b.point("helper", "stopRunByError", 0).State.CheckpointID})
+	b.must(job.Input{Continue: true, From: b.point("helper", "stopRunByError", 0).State.CheckpointID})
 	b.checkBranch(ids)
 	if got := b.answers(len(b.script.requests) - 1); !slices.Equal(got, []string{"c1 helped", "c2 otherwise"}) {
 		t.Errorf("the coordinator is told %q", got)
@@ -106,9 +107,9 @@ func TestQueryAfterADelegateWasKilled(t *testing.T) {
 			b := newTeam(t, map[string][]turn{
 				"writer": {does(`helper {"query":"help"}`), says("done")}, "helper": {does("read"), says("helped")},
 			})
-			b.killedAfter("helper", kind, Input{Query: "go"})
+			b.killedAfter("helper", kind, job.Input{Query: "go"})
 			asked := len(b.script.requests)
-			if r := b.must(Input{Continue: true, Query: "never mind"}); r.Text != "done" {
+			if r := b.must(job.Input{Continue: true, Query: "never mind"}); r.Text != "done" {
 				t.Errorf("%+v", r)
 			}
 			first := b.script.requests[asked]
@@ -130,8 +131,8 @@ func TestQueryAfterADelegateWasKilled(t *testing.T) {
 // The address of a Run that a crash left open is the record that closes it.
 func TestStartingPointAfterACrash(t *testing.T) {
 	b := newBench(t, does("read"), says("done"))
-	b.killedAfter("writer", "callTools", Input{Query: "go"})
-	b.must(Input{Continue: true})
+	b.killedAfter("writer", "callTools", job.Input{Query: "go"})
+	b.must(job.Input{Continue: true})
 	var closed int64
 	for r, err := range b.store.Read(t.Context(), "job", 0) {
 		if err != nil {
@@ -150,8 +151,8 @@ func TestStartingPointAfterACrash(t *testing.T) {
 func TestStepsOfAResumedRun(t *testing.T) {
 	b := newBench(t, does("wait"), says("done"))
 	b.maxSteps = 2
-	b.interrupted(Input{Query: "go"})
-	r := b.must(Input{Continue: true})
+	b.interrupted(job.Input{Query: "go"})
+	r := b.must(job.Input{Continue: true})
 	if r.Status != event.StatusStoppedByExceededMaxSteps || r.TotalSteps != 2 || len(b.script.requests) != 1 {
 		t.Errorf("%+v after %d requests: %s", r, len(b.script.requests), b.trace())
 	}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
 )
@@ -46,19 +47,19 @@ func scripts(t *rapid.T) []turn {
 }
 
 // finish drives a job to its end: it answers questions and resumes what was cut off.
-func (b *bench) finish(first Input) Result {
+func (b *bench) finish(first job.Input) Result {
 	in := first
 	for range 100 {
 		r, err := b.run(context.Background(), in)
 		switch {
 		case errors.Is(err, errDead):
 			if in = first; recorded(b.store) {
-				in = Input{Continue: true}
+				in = job.Input{Continue: true}
 			}
 		case err != nil:
 			b.t.Fatalf("run: %v", err)
 		case r.Status == event.StatusStoppedByInteractiveTool:
-			in = Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}}
+			in = job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}}
 		case r.Status == event.StatusCompleted, r.Failure != nil && r.Failure.Name == "LengthExceeded":
 			return r
 		default:
@@ -73,7 +74,7 @@ func TestRandomRuns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBench(t, scripts(rt)...)
 		b.maxRetries = 100
-		b.finish(Input{Query: "go"})
+		b.finish(job.Input{Query: "go"})
 		b.checkJournal()
 		b.checkFold()
 	})
@@ -120,13 +121,13 @@ func (b *bench) killAndFinish(rt *rapid.T, records int) {
 	inner := b.store
 	for range rapid.IntRange(1, 4).Draw(rt, "kills") {
 		b.store = &killedStore{Store: inner, left: rapid.IntRange(0, records).Draw(rt, "records")}
-		in := Input{Query: "go"}
+		in := job.Input{Query: "go"}
 		if recorded(inner) {
-			in = Input{Continue: true}
+			in = job.Input{Continue: true}
 		}
 		r, err := b.run(b.t.Context(), in)
 		if err == nil && r.Status == event.StatusStoppedByInteractiveTool {
-			_, err = b.run(b.t.Context(), Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
+			_, err = b.run(b.t.Context(), job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
 		}
 		if err != nil && !errors.Is(err, errDead) && !isInput(err) {
 			rt.Fatalf("killed run: %v", err)
@@ -136,11 +137,11 @@ func (b *bench) killAndFinish(rt *rapid.T, records int) {
 	h, err := Load(b.t.Context(), inner, "job")
 	switch {
 	case err != nil || h.last.Seq == 0:
-		b.finish(Input{Query: "go"})
+		b.finish(job.Input{Query: "go"})
 	case h.Job.Status == event.JobStoppedByInteractiveTool:
-		b.finish(Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
+		b.finish(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "fine"}})
 	case h.Job.Status != event.JobCompleted:
-		b.finish(Input{Continue: true})
+		b.finish(job.Input{Continue: true})
 	}
 }
 

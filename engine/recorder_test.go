@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
 )
@@ -50,12 +51,12 @@ func TestFullDiskDuringDelegation(t *testing.T) {
 		left--
 		return left < 0 && !e.IsTerminal()
 	}}
-	_, err := b.run(t.Context(), Input{Query: "go"})
+	_, err := b.run(t.Context(), job.Input{Query: "go"})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != KindStore || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("%v", err)
 	}
 	b.store = inner
-	if r := b.must(Input{Continue: true}); r.Text != "done" {
+	if r := b.must(job.Input{Continue: true}); r.Text != "done" {
 		t.Errorf("%+v", r)
 	}
 	answers := b.answers(len(b.script.requests) - 1)
@@ -84,7 +85,7 @@ func TestClosedOutputWithAQueue(t *testing.T) {
 		}
 		return nil
 	}
-	if r := b.must(Input{Query: "go"}); r.Status != event.StatusStoppedByInterrupt || !strings.Contains(r.Reason, "broken pipe") {
+	if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusStoppedByInterrupt || !strings.Contains(r.Reason, "broken pipe") {
 		t.Errorf("%+v", r)
 	}
 	// The writer's, two that ended, and those that had a slot by then.
@@ -97,7 +98,7 @@ func TestClosedOutputWithAQueue(t *testing.T) {
 // They are not started either when the user stops the job.
 func TestInterruptWithAQueue(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(many(20, "helper")...), says("done")}, "helper": {does("wait"), says("helped")}})
-	b.interrupted(Input{Query: "go"})
+	b.interrupted(job.Input{Query: "go"})
 	if got := strings.Count(b.story(), "h:startRun@"); got != 1 {
 		t.Errorf("%d helpers were begun with one seat", got)
 	}
@@ -124,7 +125,7 @@ func TestClosedListenerIsNotCalled(t *testing.T) {
 			b.record = func(r store.Record) error { return told(r.Event.Type()) }
 			b.emit = func(event.Event) error { return told("") }
 		}
-		if r := b.must(Input{Query: "go"}); !closed || r.Status != event.StatusStoppedByInterrupt {
+		if r := b.must(job.Input{Query: "go"}); !closed || r.Status != event.StatusStoppedByInterrupt {
 			t.Errorf("%s: %+v", name, r)
 		}
 		if after > 0 {
@@ -138,7 +139,7 @@ func TestEndThatIsNotDurable(t *testing.T) {
 	b := newBench(t, says("done"))
 	s := &volatileStore{Store: b.store}
 	b.store = s
-	_, err := b.run(t.Context(), Input{Query: "go"})
+	_, err := b.run(t.Context(), job.Input{Query: "go"})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != KindStore || !errors.Is(err, errVolatile) {
 		t.Errorf("%v", err)
 	}
@@ -195,12 +196,12 @@ func TestCrashedRunsAreClosedTogether(t *testing.T) {
 		}
 		return begun == n
 	}}
-	if _, err := b.run(t.Context(), Input{Query: "go"}); !errors.Is(err, errDead) {
+	if _, err := b.run(t.Context(), job.Input{Query: "go"}); !errors.Is(err, errDead) {
 		t.Fatal(err)
 	}
 	d := &orderLog{Store: inner}
 	b.store = d
-	b.must(Input{Continue: true})
+	b.must(job.Input{Continue: true})
 	if want := slices.Repeat([]string{"append stopRunByInterrupt"}, n); !slices.Equal(d.lines[:n], want) {
 		t.Errorf("the job goes on with %q", d.lines[:n])
 	}
@@ -220,7 +221,7 @@ func TestListenerPanicsDuringAGeneration(t *testing.T) {
 			t.Errorf("recovered %v", p)
 		}
 	}()
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	t.Error("the panic was swallowed")
 }
 
@@ -229,7 +230,7 @@ func TestNothingOutlivesAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTeam(t, map[string][]turn{"writer": {does(many(30, "helper")...), says("done")}, "helper": {does("wait"), says("helped")}})
 		b.atOnce = 7
-		b.interrupted(Input{Query: "go"})
+		b.interrupted(job.Input{Query: "go"})
 		told := 0
 		b.emit = func(event.Event) error {
 			if told++; told == 12 {
@@ -242,7 +243,7 @@ func TestNothingOutlivesAJob(t *testing.T) {
 				t.Errorf("recovered %v", p)
 			}
 		}()
-		b.must(Input{Continue: true})
+		b.must(job.Input{Continue: true})
 		t.Error("the panic was swallowed")
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
@@ -67,30 +68,28 @@ func TestRedaction(t *testing.T) {
 	}}
 	var seen []string // everything that left the engine
 	s := memory.New()
-	result, err := Execute(t.Context(), Job{
-		ID: "job", Expert: &expert.Expert{Key: "e", Name: "e"}, Input: Input{Query: "my key is " + usersWord}, Limits: expert.Limits{MaxSteps: 10}, MaxRetries: 2,
+	result, err := Execute(t.Context(), job.Spec{
+		JobID: "job", Expert: "e", Experts: []*expert.Expert{{Key: "e", Name: "e"}}, Input: job.Input{Query: "my key is " + usersWord},
+		Settings: job.Settings{Limits: job.Limits{Limits: expert.Limits{MaxSteps: 10}, MaxRetries: 2}},
 	}, Parts{
-		Model: script, Store: s, Source: FixedSource(time.UnixMilli(0)), Log: slog.New(slog.DiscardHandler), Redact: redact,
-		Skills: func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
-			req.Report(event.SkillStarting{SkillName: "s", Command: "run-" + canary, Args: []string{"--key", canary}})
-			req.Report(event.SkillStderr{SkillName: "s", Message: "stderr " + canary})
-			req.Report(event.SkillConnected{SkillName: "s", ServerInfo: &event.ServerInfo{Name: canary, Version: canary}})
-			req.Report(event.DockerBuildProgress{Message: canary})
-			req.Report(event.DockerContainerStatus{Message: canary})
-			req.Report(event.ProxyAccess{Domain: canary + ".example", Reason: canary})
-			return skill.NewToolbox(ctx, []skill.Source{{Skill: leak{}}}, slog.New(slog.DiscardHandler))
+		Model: script, Store: s, Source: FixedSource(time.UnixMilli(0)), Log: slog.New(slog.DiscardHandler), Secrets: redactor(redact),
+		Emit: func(e event.Event) error {
+			line, err := event.Marshal(e)
+			seen = append(seen, string(line))
+			return err
 		},
-		Listener: Listener{Full: true,
-			Emit: func(e event.Event) error {
-				line, err := event.Marshal(e)
-				seen = append(seen, string(line))
-				return err
-			},
-			Record: func(r store.Record) error {
-				seen = append(seen, string(r.Line))
-				return nil
-			},
+		Record: func(r store.Record) error {
+			seen = append(seen, string(r.Line))
+			return nil
 		},
+	}, func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {
+		req.Report(event.SkillStarting{SkillName: "s", Command: "run-" + canary, Args: []string{"--key", canary}})
+		req.Report(event.SkillStderr{SkillName: "s", Message: "stderr " + canary})
+		req.Report(event.SkillConnected{SkillName: "s", ServerInfo: &event.ServerInfo{Name: canary, Version: canary}})
+		req.Report(event.DockerBuildProgress{Message: canary})
+		req.Report(event.DockerContainerStatus{Message: canary})
+		req.Report(event.ProxyAccess{Domain: canary + ".example", Reason: canary})
+		return skill.NewToolbox(ctx, []skill.Source{{Skill: leak{}}}, slog.New(slog.DiscardHandler))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +125,7 @@ func TestRedaction(t *testing.T) {
 
 // What a skill remembers stays JSON, or is not kept.
 func TestRedactMemory(t *testing.T) {
-	r := &run{parts: &Parts{Redact: strings.NewReplacer("secret", markerOf, `","`, "!").Replace}}
+	r := &run{parts: &Parts{Secrets: redactor(strings.NewReplacer("secret", markerOf, `","`, "!").Replace)}}
 	for in, want := range map[string]string{
 		"":                  "",
 		`{"a":"plain"}`:     `{"a":"plain"}`,

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Two rounds are the same when call and result are, but for what is another each time.
@@ -67,7 +68,7 @@ func TestLongResultsAreToldApart(t *testing.T) {
 func TestLoopOfDelegates(t *testing.T) {
 	same := does(`helper {"query":"same"}`)
 	b := newTeam(t, map[string][]turn{"writer": {same, same, same, same, same, same, same, says("never")}, "helper": {says("the same answer")}})
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Status != event.StatusStoppedByLimit || r.Reason != event.LimitLoop || len(b.script.requests) != 2*maxRepeated {
 		t.Errorf("%s %q after %d requests", r.Status, r.Reason, len(b.script.requests))
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -58,7 +59,7 @@ func TestTraces(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, tt.turns...)
 			b.maxSteps = tt.maxSteps
-			result := b.must(Input{Query: "go"})
+			result := b.must(job.Input{Query: "go"})
 			if got := b.trace(); got != tt.want {
 				t.Errorf("trace\n got %s\nwant %s", got, tt.want)
 			}
@@ -73,11 +74,11 @@ func TestTraces(t *testing.T) {
 // G: the user's answer continues the same Run.
 func TestAnswerContinuesTheRun(t *testing.T) {
 	b := newBench(t, does("read", "ask {\"q\":1}", "confirm"), says("thanks"))
-	first := b.must(Input{Query: "plan"})
+	first := b.must(job.Input{Query: "plan"})
 	if n := len(first.Pending); n != 2 {
 		t.Fatalf("%d calls wait, want 2", n)
 	}
-	second := b.must(Input{Continue: true, Answer: &event.ToolAnswer{Text: "Tuesday"}})
+	second := b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "Tuesday"}})
 	if got, want := b.trace(), "startRun@2 resumeToolCalls@2 callInteractiveTool@2 stopRunByInteractiveTool@2"; got != want {
 		t.Errorf("trace\n got %s\nwant %s", got, want)
 	}
@@ -87,7 +88,7 @@ func TestAnswerContinuesTheRun(t *testing.T) {
 	if second.RunID != first.RunID {
 		t.Errorf("run id changed from %s to %s", first.RunID, second.RunID)
 	}
-	b.must(Input{Continue: true, Answer: &event.ToolAnswer{ToolCallID: second.Pending[0].ID, Text: "yes"}})
+	b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{ToolCallID: second.Pending[0].ID, Text: "yes"}})
 	if got, want := b.trace(), "startRun@3 finishAllToolCalls@3 continueToNextStep@3 startGeneration@4 completeRun@4"; got != want {
 		t.Errorf("trace\n got %s\nwant %s", got, want)
 	}
@@ -106,8 +107,8 @@ func TestAnswerContinuesTheRun(t *testing.T) {
 // O and Q: a new query starts a new Run, from the head or from an earlier checkpoint.
 func TestContinueAndBranch(t *testing.T) {
 	b := newBench(t, does("read"), does("act"), says("first"), says("second"))
-	first := b.must(Input{Query: "go"})
-	b.must(Input{Continue: true, Query: "more"})
+	first := b.must(job.Input{Query: "go"})
+	b.must(job.Input{Continue: true, Query: "more"})
 	if got, want := b.trace(), "startRun@4 startGeneration@4 completeRun@4"; got != want {
 		t.Errorf("continue: trace\n got %s\nwant %s", got, want)
 	}
@@ -125,7 +126,7 @@ func TestContinueAndBranch(t *testing.T) {
 			early = id
 		}
 	}
-	branch := b.must(Input{Continue: true, From: early, Query: "another way"})
+	branch := b.must(job.Input{Continue: true, From: early, Query: "another way"})
 	if got, want := b.trace(), "startRun@2 startGeneration@2 callTools@2 resolveToolResults@2 finishToolCall@2 continueToNextStep@2 startGeneration@3 completeRun@3"; got != want {
 		t.Errorf("branch: trace\n got %s\nwant %s", got, want)
 	}
@@ -139,7 +140,7 @@ func TestContinueAndBranch(t *testing.T) {
 		}
 	}
 	// The newest record is the head, although an older branch has a higher step.
-	b.must(Input{Continue: true, Query: "on the branch"})
+	b.must(job.Input{Continue: true, Query: "on the branch"})
 	if got := last[event.StartRun](b).From.CheckpointID; got != branch.CheckpointID {
 		t.Errorf("head = %s, want the branch %s", got, branch.CheckpointID)
 	}
@@ -162,7 +163,7 @@ func TestRetriesAreLimited(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, tt.turns...)
 			b.maxRetries = tt.maxRetries
-			result := b.must(Input{Query: "go"})
+			result := b.must(job.Input{Query: "go"})
 			if got := strings.Count(b.trace(), "retry@"); got != tt.retries {
 				t.Errorf("%d retries, want %d: %s", got, tt.retries, b.trace())
 			}
@@ -194,7 +195,7 @@ func TestFailingTools(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.call[:min(len(tt.call), 30)], func(t *testing.T) {
 			b := newBench(t, does(tt.call), says("ok"))
-			if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted {
+			if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusCompleted {
 				t.Fatalf("status = %s, %+v", r.Status, r.Failure)
 			}
 			result := last[event.ResolveToolResults](b).ToolResults[0]
@@ -213,7 +214,7 @@ func TestDuplicateCallIDs(t *testing.T) {
 		}
 	})
 	b := newBench(t, same, says("ok"))
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	if got := len(last[event.ResolveToolResults](b).ToolResults); got != 3 {
 		t.Errorf("%d results, want 3", got)
 	}
@@ -239,7 +240,7 @@ func TestCallIDs(t *testing.T) {
 // Completion beside other calls answers all of them, and is judged last.
 func TestCompletionBesideOtherCalls(t *testing.T) {
 	b := newBench(t, does("attemptCompletion", "act", "read"), says("done"))
-	if r := b.must(Input{Query: "go"}); r.Text != "done" {
+	if r := b.must(job.Input{Query: "go"}); r.Text != "done" {
 		t.Errorf("text = %q", r.Text)
 	}
 	messages := last[event.CompleteRun](b).Checkpoint.Messages
@@ -251,8 +252,8 @@ func TestCompletionBesideOtherCalls(t *testing.T) {
 	}
 
 	b = newBench(t, does("attemptCompletion", "ask"), says("done"))
-	b.must(Input{Query: "go"})
-	b.must(Input{Continue: true, Answer: &event.ToolAnswer{Text: "yes"}})
+	b.must(job.Input{Query: "go"})
+	b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "yes"}})
 	result := last[event.FinishAllToolCalls](b).NewMessages[0].Contents[0]
 	if !result.IsError || !strings.Contains(event.FirstText(result.Contents), "not yet") {
 		t.Errorf("completion beside a question gave %q", event.FirstText(result.Contents))
@@ -263,8 +264,8 @@ func TestCompletionBesideOtherCalls(t *testing.T) {
 // What a skill remembers is there again when the conversation is resumed.
 func TestMemorySurvivesResume(t *testing.T) {
 	b := newBench(t, does(`todo {"newTodos":["x"]}`), says("paused"), does("attemptCompletion"), says("still open"))
-	b.must(Input{Query: "go"})
-	b.must(Input{Continue: true, Query: "finish"})
+	b.must(job.Input{Query: "go"})
+	b.must(job.Input{Continue: true, Query: "finish"})
 	if strings.Contains(b.trace(), "attemptCompletion@") {
 		t.Errorf("completion was accepted although a todo is open: %s", b.trace())
 	}
@@ -275,11 +276,11 @@ func TestMemorySurvivesResume(t *testing.T) {
 
 func TestWrongInput(t *testing.T) {
 	b := newBench(t, does("ask"), says("done"), says("more"))
-	if _, err := b.run(t.Context(), Input{Continue: true, Query: "x"}); !isInput(err) {
+	if _, err := b.run(t.Context(), job.Input{Continue: true, Query: "x"}); !isInput(err) {
 		t.Errorf("unknown job: %v", err)
 	}
-	b.must(Input{Query: "go"})
-	for name, in := range map[string]Input{
+	b.must(job.Input{Query: "go"})
+	for name, in := range map[string]job.Input{
 		"existing job":       {Query: "again"},
 		"query while asked":  {Continue: true, Query: "x"},
 		"resume while asked": {Continue: true},
@@ -290,8 +291,8 @@ func TestWrongInput(t *testing.T) {
 			t.Errorf("%s: error = %v, want one of input", name, err)
 		}
 	}
-	b.must(Input{Continue: true, Answer: &event.ToolAnswer{Text: "ok"}})
-	for name, in := range map[string]Input{
+	b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "ok"}})
+	for name, in := range map[string]job.Input{
 		"resume completed": {Continue: true},
 		"answer completed": {Continue: true, Answer: &event.ToolAnswer{Text: "x"}},
 	} {
@@ -300,7 +301,7 @@ func TestWrongInput(t *testing.T) {
 		}
 	}
 	b.expert.Key = "other"
-	if _, err := b.run(t.Context(), Input{Continue: true, Query: "x"}); !isInput(err) || !strings.Contains(err.Error(), "does not match") {
+	if _, err := b.run(t.Context(), job.Input{Continue: true, Query: "x"}); !isInput(err) || !strings.Contains(err.Error(), "does not match") {
 		t.Errorf("other expert: %v", err)
 	}
 	b.checkJournal()
@@ -316,7 +317,7 @@ func isInput(err error) bool {
 func TestContextWarning(t *testing.T) {
 	b := newBench(t, does("read"), does("read"), does("read").with(func(a *model.Answer) { a.Usage = spent(84) }), does("read").with(func(a *model.Answer) { a.Usage = spent(90) }), says("done"))
 	b.window = 100
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	if got := strings.Count(b.trace(), "limitWarning@"); got != 1 || !strings.Contains(b.trace(), "continueToNextStep@3 limitWarning@4 startGeneration@4") {
 		t.Errorf("trace = %s", b.trace())
 	}
@@ -332,9 +333,9 @@ func TestContextWarning(t *testing.T) {
 // A changed definition is stated, and the instruction is the new one.
 func TestDefinitionChanged(t *testing.T) {
 	b := newBench(t, says("one"), says("two"))
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	b.expert.Instruction = "Write well."
-	b.must(Input{Continue: true, Query: "more"})
+	b.must(job.Input{Continue: true, Query: "more"})
 	if changed := last[event.DefinitionChanged](b); changed.Before == changed.After || changed.Before == "" {
 		t.Errorf("changed = %+v", changed)
 	}
@@ -375,7 +376,7 @@ func TestInterrupt(t *testing.T) {
 				}
 				return nil
 			}
-			first, err := b.run(ctx, Input{Query: "go"})
+			first, err := b.run(ctx, job.Input{Query: "go"})
 			if err != nil || first.Status != event.StatusStoppedByInterrupt || first.Reason != stopped.Error() {
 				t.Fatalf("first run: %+v, %v", first, err)
 			}
@@ -386,7 +387,7 @@ func TestInterrupt(t *testing.T) {
 			for i := range b.script.turns {
 				b.script.turns[i].block = false
 			}
-			second := b.must(Input{Continue: true})
+			second := b.must(job.Input{Continue: true})
 			if got := b.trace(); got != tt.want {
 				t.Errorf("resumed trace\n got %s\nwant %s", got, tt.want)
 			}
@@ -410,12 +411,12 @@ func TestClosedOutput(t *testing.T) {
 		}
 		return nil
 	}
-	result := b.must(Input{Query: "go"})
+	result := b.must(job.Input{Query: "go"})
 	if result.Status != event.StatusStoppedByInterrupt || !strings.Contains(result.Reason, "broken pipe") {
 		t.Errorf("result = %+v", result)
 	}
 	b.emit = nil
-	if r := b.must(Input{Continue: true}); r.Status != event.StatusCompleted {
+	if r := b.must(job.Input{Continue: true}); r.Status != event.StatusCompleted {
 		t.Errorf("resumed: %+v", r)
 	}
 	b.checkJournal()

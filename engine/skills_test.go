@@ -14,6 +14,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -104,7 +105,7 @@ func TestReportsAreShownAtOnce(t *testing.T) {
 		say("start")
 		return box(skill.Source{Skill: s}, skill.Source{Skill: lazy, Background: true})(ctx, req)
 	}
-	if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted {
+	if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusCompleted {
 		t.Errorf("%+v", r)
 	}
 }
@@ -141,7 +142,7 @@ func TestReportsFromManyGoroutines(t *testing.T) {
 			return event.ToolResult{}, nil
 		}}})(ctx, req)
 	}
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	all := b.skillEvents()
 	for i := range 8 {
 		name := fmt.Sprint("s", i)
@@ -211,7 +212,7 @@ func TestStop(t *testing.T) {
 					return event.ToolResult{}, errors.New("the skill was stopped")
 				}}})(ctx, req)
 			}
-			r := b.must(Input{Query: "go"})
+			r := b.must(job.Input{Query: "go"})
 			if r.Status != tt.status || len(b.script.requests) != 1 {
 				t.Errorf("status %s after %d requests", r.Status, len(b.script.requests))
 			}
@@ -249,7 +250,7 @@ func TestStopElsewhere(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		stopped(t, b.must(Input{Query: "go"}))
+		stopped(t, b.must(job.Input{Query: "go"}))
 	})
 	t.Run("background", func(t *testing.T) {
 		b := newBench(t, says("done"))
@@ -260,7 +261,7 @@ func TestStopElsewhere(t *testing.T) {
 				return nil, ctx.Err()
 			}}})(ctx, req)
 		}
-		stopped(t, b.must(Input{Query: "go"}))
+		stopped(t, b.must(job.Input{Query: "go"}))
 	})
 	t.Run("generation", func(t *testing.T) {
 		b := newBench(t, turn{block: true})
@@ -270,13 +271,13 @@ func TestStopElsewhere(t *testing.T) {
 			return box()(ctx, req)
 		}
 		b.script.onRequest = func() { stop(pulled) }
-		stopped(t, b.must(Input{Query: "go"}))
+		stopped(t, b.must(job.Input{Query: "go"}))
 	})
 	t.Run("outside", func(t *testing.T) {
 		b := newBench(t, turn{block: true})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b.script.onRequest = func() { cancel(&StopError{Name: "X", Err: pulled}) }
-		r, err := b.run(ctx, Input{Query: "go"})
+		r, err := b.run(ctx, job.Input{Query: "go"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +302,7 @@ func TestSkillsDoNotStart(t *testing.T) {
 	} {
 		b := newBench(t, says("done"))
 		b.skills = skills
-		r := b.must(Input{Query: "go"})
+		r := b.must(job.Input{Query: "go"})
 		if r.Status != event.StatusStoppedByError || !strings.Contains(r.Failure.Message, want) || len(b.script.requests) != 0 {
 			t.Errorf("%s: %+v", want, r)
 		}
@@ -333,7 +334,7 @@ func TestBackgroundSkills(t *testing.T) {
 			return nil, errors.New("exit status 3")
 		}}},
 	)
-	if r := b.must(Input{Query: "go"}); r.Status != event.StatusCompleted {
+	if r := b.must(job.Input{Query: "go"}); r.Status != event.StatusCompleted {
 		t.Fatalf("%+v", r)
 	}
 	if got := b.script.requests[0].Tools; len(got) != 1 || got[0].Name != "fineTool" {
@@ -365,7 +366,7 @@ func TestToolsAreMadeOnce(t *testing.T) {
 		toolbox, err = box(skill.Source{Skill: s})(ctx, req)
 		return toolbox, err
 	}
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	r := b.script.requests
 	if len(r) != 4 || &r[0].Tools[0] != &r[1].Tools[0] {
 		t.Error("the tools were made anew without a reason")
@@ -391,7 +392,7 @@ func TestChangedListEndsTheRun(t *testing.T) {
 		toolbox, err = box(skill.Source{Skill: s}, skill.Source{Skill: &server{name: "other"}})(ctx, req)
 		return toolbox, err
 	}
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Status != event.StatusStoppedByError || len(b.script.requests) != 1 {
 		t.Fatalf("%s after %d requests", r.Status, len(b.script.requests))
 	}
@@ -407,7 +408,7 @@ func TestChangedListEndsTheRun(t *testing.T) {
 // and the model is told what is wrong.
 func TestArgumentsAreChecked(t *testing.T) {
 	b := newBench(t, does(`act {"n":"many"}`, `ask {"q":"why"}`, "read"), does(`act {"n":1}`), says("done"))
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if r.Status != event.StatusCompleted || len(r.Pending) != 0 {
 		t.Fatalf("%+v", r)
 	}
@@ -439,15 +440,15 @@ func TestArgumentsAreChecked(t *testing.T) {
 // Of two questions one can be unsound: the other is asked, and both are answered together.
 func TestInvalidQuestionBesideAnother(t *testing.T) {
 	b := newBench(t, does(`ask {"q":"why"}`, `ask {"q":2}`, "confirm"), says("done"))
-	r := b.must(Input{Query: "go"})
+	r := b.must(job.Input{Query: "go"})
 	if len(r.Pending) != 2 || r.Pending[0].ID != "c2" {
 		t.Fatalf("waiting: %+v", r.Pending)
 	}
 	asked := len(b.script.requests)
-	if r = b.must(Input{Continue: true, Answer: &event.ToolAnswer{ToolCallID: "c3", Text: "yes"}}); len(r.Pending) != 1 || len(b.script.requests) != asked {
+	if r = b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{ToolCallID: "c3", Text: "yes"}}); len(r.Pending) != 1 || len(b.script.requests) != asked {
 		t.Fatalf("waiting: %+v; the model was asked %d times", r.Pending, len(b.script.requests)-asked)
 	}
-	b.must(Input{Continue: true, Answer: &event.ToolAnswer{Text: "two"}})
+	b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "two"}})
 	var texts []string
 	for _, p := range last[event.FinishAllToolCalls](b).NewMessages[0].Contents {
 		text, _, _ := strings.Cut(event.FirstText(p.Contents), ":")
@@ -465,7 +466,7 @@ func TestQuestionsCanBeShown(t *testing.T) {
 	for _, lean := range []bool{false, true} {
 		b := newBench(t, does(`ask {"q":1}`, `ask {"q":2}`), says("done"))
 		b.lean = lean
-		for i, in := range []Input{{Query: "go"}, {Continue: true, Answer: &event.ToolAnswer{Text: "one"}}} {
+		for i, in := range []job.Input{{Query: "go"}, {Continue: true, Answer: &event.ToolAnswer{Text: "one"}}} {
 			b.must(in)
 			asked := last[event.CallInteractiveTool](b).ToolCall
 			if want := fmt.Sprintf(`{"q":%d}`, i+1); asked == nil || asked.ToolName != "ask" || string(asked.Args) != want {
@@ -490,7 +491,7 @@ func TestDelegatedExpertCannotAsk(t *testing.T) {
 		{Name: "user", Type: expert.InteractiveSkill, Rule: "Ask politely."}, {Name: "s", Type: expert.StdioSkill, Rule: "Use it well."},
 	}
 	b.expert.Skills, b.team[0].Skills = rules, rules
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	if text := b.script.requests[0].Messages[0].Text(); strings.Contains(text, strings.TrimSpace(delegateText)) || !strings.Contains(text, "Ask politely.") {
 		t.Errorf("the coordinator is told:\n%s", text)
 	}
@@ -516,13 +517,13 @@ func TestSchemasAreRedacted(t *testing.T) {
 		b.skills = box(skill.Source{Skill: &server{name: "s", list: func(context.Context) ([]skill.Tool, error) {
 			return []skill.Tool{{Name: "tell", Description: "a secret", InputSchema: jsontext.Value(schema)}}, nil
 		}}})
-		b.must(Input{Query: "go"})
+		b.must(job.Input{Query: "go"})
 		tools := b.script.requests[0].Tools
 		if len(tools) != 1 || string(tools[0].InputSchema) != want || tools[0].Description != "a ***" {
 			t.Errorf("%s: the model is shown %+v, want the schema %s", schema, tools, want)
 		}
 	}
-	r := &run{parts: &Parts{Redact: strings.ToUpper}}
+	r := &run{parts: &Parts{Secrets: redactor(strings.ToUpper)}}
 	if got := r.redactSchema(nil); got != nil {
 		t.Errorf("no schema became %s", got)
 	}

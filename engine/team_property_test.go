@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -86,7 +87,7 @@ func newRandomTeam(t testing.TB, rt *rapid.T) *bench {
 func TestRandomTeams(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newRandomTeam(t, rt)
-		b.finish(Input{Query: "go"})
+		b.finish(job.Input{Query: "go"})
 		b.checkJournal()
 		b.checkFold()
 		b.checkTree()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store/memory"
@@ -36,7 +37,7 @@ func TestParallelCalls(t *testing.T) {
 			time.Sleep(time.Second) // of the bubble's clock
 			running.Add(-1)
 		}
-		b.must(Input{Query: "go"})
+		b.must(job.Input{Query: "go"})
 		if got := most.Load(); got != 16 {
 			t.Errorf("%d calls ran at once, want 16", got)
 		}
@@ -58,14 +59,14 @@ func TestStubbornTool(t *testing.T) {
 			cancel(errors.New("stop"))
 			time.Sleep(time.Hour)
 		}
-		r, err := b.run(ctx, Input{Query: "go"})
+		r, err := b.run(ctx, job.Input{Query: "go"})
 		if err != nil || r.Status != event.StatusStoppedByInterrupt {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		if took := time.Since(began); took != stopTimeout {
 			t.Errorf("the run ended after %v, want %v", took, stopTimeout)
 		}
-		b.must(Input{Continue: true})
+		b.must(job.Input{Continue: true})
 		result := last[event.ResolveToolResults](b).ToolResults[0]
 		if text := event.FirstText(result.Result); text != event.UnknownOutcome || !result.IsError {
 			t.Errorf("result = %q", text)
@@ -95,7 +96,7 @@ func TestRetryDelay(t *testing.T) {
 	}
 	b := newBench(t, turn{fail: []error{busy, busy}, answer: says("hi").answer})
 	began := b.source.Now()
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	if took, want := b.source.Now().Sub(began), 3*time.Second; took != want {
 		t.Errorf("two retries took %v, want %v", took, want)
 	}
@@ -108,7 +109,7 @@ func TestGenerationTimeout(t *testing.T) {
 		b := newBench(t, turn{block: true})
 		b.maxRetries = 1
 		b.timeout = time.Minute
-		r := b.must(Input{Query: "go"})
+		r := b.must(job.Input{Query: "go"})
 		if r.Failure == nil || r.Failure.Name != "TimeoutError" {
 			t.Fatalf("%+v", r)
 		}
@@ -121,7 +122,7 @@ func TestGenerationTimeout(t *testing.T) {
 // The attempt counts failures in transport only: a content retry is a new turn.
 func TestAttempt(t *testing.T) {
 	b := newBench(t, says(""), turn{fail: []error{busy}, answer: says("hi").answer})
-	b.must(Input{Query: "go"})
+	b.must(job.Input{Query: "go"})
 	var got []model.Request
 	for _, r := range b.script.requests {
 		got = append(got, model.Request{Turn: r.Turn, Attempt: r.Attempt})
@@ -150,13 +151,13 @@ func (p *slowTools) Call(ctx context.Context, call event.ToolCall) (event.ToolRe
 // A tool may take as long as it needs: the time limit of a job is for generations.
 func TestToolsHaveNoDeadline(t *testing.T) {
 	p := &slowTools{}
-	_, err := Execute(t.Context(), Job{
-		ID: "job", Expert: &expert.Expert{Key: "e", Name: "e"}, Input: Input{Query: "go"}, Limits: expert.Limits{MaxSteps: 2}, Timeout: time.Minute,
+	_, err := Execute(t.Context(), job.Spec{
+		JobID: "job", Expert: "e", Experts: []*expert.Expert{{Key: "e", Name: "e"}}, Input: job.Input{Query: "go"},
+		Settings: job.Settings{Limits: job.Limits{Limits: expert.Limits{MaxSteps: 2}, Timeout: time.Minute}},
 	}, Parts{
 		Model: &script{turns: []turn{does("tell"), does("tell")}}, Store: memory.New(), Source: FixedSource(time.UnixMilli(0)), Log: slog.New(slog.DiscardHandler),
-		Skills: func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {
-			return skill.NewToolbox(ctx, []skill.Source{{Skill: p}}, slog.New(slog.DiscardHandler))
-		},
+	}, func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {
+		return skill.NewToolbox(ctx, []skill.Source{{Skill: p}}, slog.New(slog.DiscardHandler))
 	})
 	if err != nil || p.calls == 0 || p.limited > 0 {
 		t.Errorf("%d calls, %d with a time limit, %v", p.calls, p.limited, err)
