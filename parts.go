@@ -102,7 +102,7 @@ func complete(spec *job.Spec, parts Parts) (Parts, error) {
 // hideSecrets hides the keys of the provider, what skills are given, and what stands in
 // headers, wherever the job runs.
 func hideSecrets(spec *job.Spec, parts Parts) {
-	for _, name := range model.ProviderKeyEnv(spec.Provider) {
+	for _, name := range model.KeyEnv(spec.Provider) {
 		if name == "GOOGLE_APPLICATION_CREDENTIALS" { // a path, as a rule
 			parts.Secrets.AddIfRandom(name, parts.Variables(name).Value)
 			continue

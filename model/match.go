@@ -69,22 +69,3 @@ func anywhere(id string) string {
 	}
 	return id
 }
-
-// The providers that the catalogue treats in their own way.
-const (
-	bedrock = "amazon-bedrock"
-	vertex  = "google-vertex"
-	azure   = "azure-openai"
-	ollama  = "ollama"
-)
-
-// listed is the provider under which a provider's models are listed.
-func listed(provider string) string {
-	switch provider {
-	case vertex:
-		return "google"
-	case azure:
-		return "openai"
-	}
-	return provider
-}

@@ -1,87 +1,163 @@
 package model
 
 import (
-	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
-// DefaultProvider is the provider to use when neither the file nor a flag names one.
+// A Provider is what perstack knows about a provider before it is used. How a provider is
+// opened is its row in internal/providers.
+type Provider struct {
+	Name         string
+	DefaultModel string   // "" if only the user can know one
+	KeyEnv       []string // variables that hold its secrets, the preferred name first
+	BaseURLEnv   string   // variable that names another address
+	Settings     []string // keys that its [provider.setting] accepts
+
+	Tools    []string // names that providerTools accepts
+	ToolHint string   // why none of Tools can be used; "" if they can
+	Skills   bool     // it runs providerSkills
+
+	// Catalogue is the provider under which the catalogue lists the models, if they are
+	// those of another provider.
+	Catalogue string
+}
+
+// The providers that some code treats specially.
+const (
+	bedrock = "amazon-bedrock"
+	azure   = "azure-openai"
+	ollama  = "ollama"
+	replay  = "replay"
+)
+
+// DefaultProvider is used when neither the file nor a flag names a provider.
 const DefaultProvider = "anthropic"
 
-// A providerFacts is what is known of a provider before it is asked anything.
-type providerFacts struct {
-	name         string
-	defaultModel string   // "" where only the user can know
-	keyEnv       []string // variables that hold its secrets
-	tools        []string // what it runs itself
+// providers is the table of facts, one row a provider, in the order of the documentation.
+var providers = []Provider{
+	{
+		Name: "anthropic", DefaultModel: "claude-sonnet-4-5",
+		KeyEnv: []string{"ANTHROPIC_API_KEY"}, BaseURLEnv: "ANTHROPIC_BASE_URL",
+		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
+		Tools:    []string{"webSearch", "webFetch", "codeExecution"}, Skills: true,
+	},
+	{
+		Name: "google", DefaultModel: "gemini-2.5-pro",
+		KeyEnv: []string{"GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}, BaseURLEnv: "GOOGLE_GENERATIVE_AI_BASE_URL",
+		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody", "safetySettings"},
+		Tools:    []string{"googleSearch", "codeExecution", "urlContext", "fileSearch", "googleMaps"},
+	},
+	{
+		Name: "openai", DefaultModel: "gpt-5",
+		KeyEnv: []string{"OPENAI_API_KEY"}, BaseURLEnv: "OPENAI_BASE_URL",
+		Settings: []string{"baseUrl", "organization", "project", "name", "headers", "allowPrivateEndpoint", "extraBody"},
+		Tools:    []string{"webSearch", "fileSearch", "codeInterpreter", "imageGeneration"},
+	},
+	{
+		Name: ollama, DefaultModel: "gpt-oss:20b",
+		BaseURLEnv: "OLLAMA_BASE_URL",
+		Settings:   []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
+	},
+	{
+		// Its models are the user's own deployments, so there is no default. A deployment
+		// that is named like a model of OpenAI is taken to be that model.
+		Name:   azure,
+		KeyEnv: []string{"AZURE_API_KEY", "AZURE_OPENAI_API_KEY"}, BaseURLEnv: "AZURE_BASE_URL",
+		Settings:  []string{"resourceName", "apiVersion", "baseUrl", "headers", "useDeploymentBasedUrls", "allowPrivateEndpoint", "extraBody"},
+		Tools:     []string{"webSearchPreview", "fileSearch", "codeInterpreter", "imageGeneration"},
+		ToolHint:  "it is asked by Chat Completions, which has none; use openai for them",
+		Catalogue: "openai",
+	},
+	{
+		Name: bedrock, DefaultModel: "global.anthropic.claude-sonnet-4-5-20250929-v1:0",
+		KeyEnv:     []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
+		BaseURLEnv: "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+		Settings:   []string{"region", "baseUrl", "headers", "allowPrivateEndpoint", "extraBody", "guardrail"},
+	},
+	{
+		Name: "google-vertex", DefaultModel: "gemini-2.5-pro",
+		KeyEnv: []string{"GOOGLE_APPLICATION_CREDENTIALS"}, BaseURLEnv: "GOOGLE_VERTEX_BASE_URL",
+		Settings:  []string{"project", "location", "baseUrl", "headers", "allowPrivateEndpoint", "extraBody", "safetySettings"},
+		Tools:     []string{"codeExecution", "urlContext", "googleSearch", "enterpriseWebSearch", "googleMaps"},
+		Catalogue: "google",
+	},
+	{
+		Name: "deepseek", DefaultModel: "deepseek-chat",
+		KeyEnv: []string{"DEEPSEEK_API_KEY"}, BaseURLEnv: "DEEPSEEK_BASE_URL",
+		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
+	},
+	{
+		// It plays prepared answers from a file.
+		Name: replay, DefaultModel: "replay",
+		Settings: []string{"cassette"},
+	},
 }
 
-var providerTable = []providerFacts{
-	{
-		"anthropic", "claude-sonnet-4-5", []string{"ANTHROPIC_API_KEY"},
-		[]string{"webSearch", "webFetch", "codeExecution"},
-	},
-	{
-		"google", "gemini-2.5-pro", []string{"GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"},
-		[]string{"googleSearch", "codeExecution", "urlContext", "fileSearch", "googleMaps"},
-	},
-	{
-		"openai", "gpt-5", []string{"OPENAI_API_KEY"},
-		[]string{"webSearch", "fileSearch", "codeInterpreter", "imageGeneration"},
-	},
-	{"ollama", "gpt-oss:20b", nil, nil},
-	{
-		// Its models are the user's own deployments.
-		"azure-openai", "", []string{"AZURE_API_KEY", "AZURE_OPENAI_API_KEY"},
-		[]string{"webSearchPreview", "fileSearch", "codeInterpreter", "imageGeneration"},
-	},
-	{
-		"amazon-bedrock", "global.anthropic.claude-sonnet-4-5-20250929-v1:0",
-		[]string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}, nil,
-	},
-	{
-		"google-vertex", "gemini-2.5-pro", []string{"GOOGLE_APPLICATION_CREDENTIALS"},
-		[]string{"codeExecution", "urlContext", "googleSearch", "enterpriseWebSearch", "googleMaps"},
-	},
-	{"deepseek", "deepseek-chat", []string{"DEEPSEEK_API_KEY"}, nil},
-	{"replay", "replay", nil, nil},
-}
+// AllProviders returns the whole table. It must not be changed.
+func AllProviders() []Provider { return providers }
 
-func providerOf(name string) (facts providerFacts) {
-	for _, p := range providerTable {
-		if p.name == name {
-			return p
-		}
-	}
-	return facts
-}
-
-// Providers are the names that provider.providerName accepts.
+// Providers returns the names that provider.providerName accepts.
 func Providers() []string {
-	names := make([]string, len(providerTable))
-	for i, p := range providerTable {
-		names[i] = p.name
+	names := make([]string, len(providers))
+	for i := range providers {
+		names[i] = providers[i].Name
 	}
 	return names
 }
 
-// CheckProvider says that there is no such provider, and which one may have been meant.
-func CheckProvider(name string) error {
-	if slices.Contains(Providers(), name) {
-		return nil
+// ProviderNamed returns the row of a provider; a zero one if there is no such provider.
+func ProviderNamed(name string) Provider {
+	for i := range providers {
+		if providers[i].Name == name {
+			return providers[i]
+		}
 	}
-	return errors.New("provider " + wording.Quote(name) + " is unknown; " + wording.DidYouMean(name, Providers()))
+	return Provider{}
 }
 
-// DefaultModel is the model to use when nobody names one, or "" where only the user can
-// know it.
-func DefaultModel(provider string) string { return providerOf(provider).defaultModel }
+// DefaultModel returns the model to use if the user names none, or "" if only the user can
+// know one: the models of azure-openai are the user's own deployments.
+func DefaultModel(provider string) string { return ProviderNamed(provider).DefaultModel }
 
-// ProviderKeyEnv lists the variables that hold the secrets of a provider. They
-// are never handed to a skill while that provider is in use.
-func ProviderKeyEnv(provider string) []string { return slices.Clone(providerOf(provider).keyEnv) }
+// KeyEnv lists the variables that hold the secrets of a provider. Skills never get them
+// while that provider is in use.
+func KeyEnv(provider string) []string { return ProviderNamed(provider).KeyEnv }
 
-// ToolsOfProvider are the names that providerTools can have with a provider.
-func ToolsOfProvider(provider string) []string { return slices.Clone(providerOf(provider).tools) }
+// ToolsOf lists the names that providerTools accepts with a provider.
+func ToolsOf(provider string) []string { return ProviderNamed(provider).Tools }
+
+// SettingOwners lists the providers whose [provider.setting] accepts a key.
+func SettingOwners(key string) (owners []string) {
+	for i := range providers {
+		if slices.Contains(providers[i].Settings, key) {
+			owners = append(owners, providers[i].Name)
+		}
+	}
+	return owners
+}
+
+// CheckProvider returns an error that suggests a name if there is no such provider.
+func CheckProvider(name string) error {
+	names := Providers()
+	if slices.Contains(names, name) {
+		return nil
+	}
+	hint := "use " + strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+	if near := wording.Nearest(name, names); near != "" {
+		hint = "did you mean " + strconv.Quote(near) + "?"
+	}
+	return fmt.Errorf("provider %.60q is unknown; %s", name, hint)
+}
+
+// listed returns the provider under which the catalogue lists a provider's models.
+func listed(provider string) string {
+	if other := ProviderNamed(provider).Catalogue; other != "" {
+		return other
+	}
+	return provider
+}

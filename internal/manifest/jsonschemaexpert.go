@@ -38,7 +38,7 @@ func expertDescriptions() map[string]*jsonSchema {
 func providerToolNames() []string {
 	var all [][]string
 	for _, provider := range model.Providers() {
-		all = append(all, model.ToolsOfProvider(provider))
+		all = append(all, model.ToolsOf(provider))
 	}
 	return union(all...)
 }

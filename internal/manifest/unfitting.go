@@ -34,7 +34,7 @@ func (u *use) providerFeatures() {
 		}
 		return
 	}
-	tools := model.ToolsOfProvider(u.provider)
+	tools := model.ToolsOf(u.provider)
 	var hint string
 	switch {
 	case u.provider == "azure-openai":

@@ -22,7 +22,7 @@ func checkVariable(name, provider string) (message, hint string) {
 		return wording.Quote(name) + " is protected", "the runtime sets it; remove it"
 	case strings.HasPrefix(upper, "PERSTACK_"):
 		return wording.Quote(name) + " belongs to perstack itself", "skills cannot have it; remove it"
-	case slices.Contains(model.ProviderKeyEnv(provider), upper):
+	case slices.Contains(model.KeyEnv(provider), upper):
 		return wording.Quote(name) + " is the key of provider " + provider, "skills cannot have it; give the skill a key of its own under another name"
 	case !expert.ValidVariable(name):
 		return wording.Quote(name) + " is not a variable name", "use letters, digits and _"
@@ -42,7 +42,7 @@ func RefusedEnv(e *expert.Expert, provider string) expert.VariableProblems {
 func ProviderKeys(s *expert.Skill) (keys []string) {
 	for _, name := range s.RequiredEnv {
 		isKey := slices.ContainsFunc(model.Providers(), func(p string) bool {
-			return slices.Contains(model.ProviderKeyEnv(p), strings.ToUpper(name))
+			return slices.Contains(model.KeyEnv(p), strings.ToUpper(name))
 		})
 		if isKey && !slices.Contains(keys, name) {
 			keys = append(keys, name)

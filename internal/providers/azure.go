@@ -14,7 +14,7 @@ func (o *opening) azure() (model.Model, error) {
 	if o.Model == "" {
 		return nil, o.errorf("no deployment is named, and only you know those of your resource; give its name with --model, or as model in perstack.toml")
 	}
-	key := o.variable("AZURE_API_KEY", "AZURE_OPENAI_API_KEY")
+	key := o.variable(o.facts.KeyEnv...)
 	if !key.set() {
 		return nil, o.missing("", o.azureLacks(key)...)
 	}
@@ -45,23 +45,23 @@ func (o *opening) azure() (model.Model, error) {
 
 const resourceOrBase = "AZURE_RESOURCE_NAME or baseUrl"
 
-// azureLacks are the variables that have to be set, when the key is not.
+// azureLacks are the variables that have to be set if the key is not.
 func (o *opening) azureLacks(key variable) []string {
 	lacks := []string{key.name}
-	if o.Setting.BaseURL == "" && o.Setting.ResourceName == "" && o.Env(baseURLVariables[o.Provider]) == "" && o.Env("AZURE_RESOURCE_NAME") == "" {
+	if o.Setting.BaseURL == "" && o.Setting.ResourceName == "" && o.Env(o.facts.BaseURLEnv) == "" && o.Env("AZURE_RESOURCE_NAME") == "" {
 		lacks = append(lacks, resourceOrBase)
 	}
 	return lacks
 }
 
-// resource is the address of a resource. Its name is part of the host's, so a stranger's
-// name sends the key to a stranger's resource.
+// resource is the address of a resource. Its name is part of the host name, so a name in a
+// stranger's file would send the key to the stranger's resource.
 func (o *opening) resource(key variable) (string, error) {
 	name := o.variable("AZURE_RESOURCE_NAME")
 	file := name.file
 	switch {
 	case o.Setting.ResourceName != "":
-		name.value, file = o.Setting.ResourceName, cmp.Or(o.Config, manifest.FileName)
+		name.value, file = o.Setting.ResourceName, cmp.Or(o.File, manifest.FileName)
 	case !name.set():
 		return "", o.missing("or write resourceName or baseUrl into [provider.setting]", resourceOrBase)
 	default:

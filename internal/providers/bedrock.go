@@ -13,7 +13,7 @@ func (o *opening) bedrock() (model.Model, error) {
 	id, secret := o.variable("AWS_ACCESS_KEY_ID"), o.variable("AWS_SECRET_ACCESS_KEY")
 	session, bearer := o.variable("AWS_SESSION_TOKEN"), o.variable("AWS_BEARER_TOKEN_BEDROCK")
 	if bearer.file != "" && id.set() && id.file == "" {
-		bearer = variable{} // a file's token does not take the place of the user's key: what the Expert sees would go to another account
+		bearer = variable{} // a file's token must not replace the user's key: requests would go to another account
 	}
 	if (session.file == "") != (id.file == "") {
 		session = variable{} // it belongs to another key
@@ -52,7 +52,7 @@ func (o *opening) bedrock() (model.Model, error) {
 	}))
 }
 
-// bedrockLacks says all that has to be set, at once.
+// bedrockLacks reports everything that has to be set.
 func (o *opening) bedrockLacks(keys []variable) error {
 	var lacks, hints []string
 	for _, key := range keys[:min(2, len(keys))] {
@@ -75,8 +75,8 @@ func (o *opening) bedrockLacks(keys []variable) error {
 
 var regionVariables = []string{"AWS_REGION", "AWS_DEFAULT_REGION"}
 
-// region is where Bedrock is asked. A file may say so: the account is the same
-// everywhere. But it becomes part of a host's name.
+// region is where Bedrock runs. A file may decide it, because the account is the same
+// everywhere. It becomes part of a host name, so it is checked.
 func (o *opening) region() (string, error) {
 	v := o.variable(regionVariables...)
 	region := cmp.Or(o.Setting.Region, v.value)

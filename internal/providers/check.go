@@ -10,9 +10,9 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// A Problem is something that keeps [Open] from opening a model, whoever's key is used.
+// A Problem is something that keeps [Open] from opening a model, with any key.
 type Problem struct {
-	// Path is the key of perstack.toml that it is about, in the table of the Expert if
+	// Path is the key of perstack.toml that it is about. It is in the table of the Expert if
 	// OfExpert says so.
 	Path string
 	Err  error
@@ -26,18 +26,16 @@ const (
 	providerSkills = "providerSkills"
 )
 
-// Check lists what Open would refuse of a choice, all of it. Keys and places that only
-// the environment has are taken for granted: what is not set here may be set elsewhere. No
-// file is read, and nobody is asked. What [manifest.Config.Unsupported] says of tools and
-// skills that the provider does not have is not said again.
+// Check lists everything in a Config that Open would refuse. Keys and other variables are
+// assumed to be set, because they may be set where the run starts. No file is read and
+// nothing is sent. Check does not repeat what [manifest.Config.Unsupported] reports.
 //
-// Of Env, it looks at the variables that say where a provider is, if the user has set
-// them.
-func Check(c Choice) (all []Problem) {
+// From Env it uses the variables that say where a provider is, if the user has set them.
+func Check(c Config) (all []Problem) {
 	if model.CheckProvider(c.Provider) != nil || c.Provider == "replay" {
-		return nil // whoever read the file has said so, or knows cassettes better
+		return nil // reading the file, or the cassette, reports it
 	}
-	given := c
+	given, facts := c, model.ProviderNamed(c.Provider)
 	c.Warn, c.Hide = nil, nil
 	c.Env = func(name string) string { return standIn(given, name) }
 	c.EnvFile = nil
@@ -47,8 +45,8 @@ func Check(c Choice) (all []Problem) {
 
 	seen := map[string]bool{}
 	try := func(path string, e *expert.Expert, s expert.Setting, step func(*opening) error) bool {
-		o := &opening{Choice: c, dry: true}
-		o.Expert, o.Setting = e, s
+		o := newOpening(c)
+		o.dry, o.Expert, o.Setting = true, e, s
 		err := step(o)
 		if err != nil && !seen[err.Error()] {
 			seen[err.Error()] = true
@@ -56,61 +54,55 @@ func Check(c Choice) (all []Problem) {
 		}
 		return err == nil
 	}
-	open := func(o *opening) error { _, err := o.open(); return err }
-	nobody := &expert.Expert{}
+	open := func(o *opening) error { _, err := o.provider.open(o); return err }
+	plain := &expert.Expert{}
 
-	try("model", nobody, whole, (*opening).fit)
+	try("model", plain, whole, (*opening).checkModel)
 	if c.Model == "" {
-		try("model", nobody, bare, open)
+		try("model", plain, bare, open)
 		c.Model = "some-model"
 	}
-	if !try("provider.setting", nobody, bare, open) {
+	if !try("provider.setting", plain, bare, open) {
 		return all // the rest would say the same again
 	}
 	addressed := bare
 	addressed.BaseURL, addressed.Headers = whole.BaseURL, whole.Headers
-	try("provider.setting.baseUrl", nobody, addressed, open)
+	try("provider.setting.baseUrl", plain, addressed, open)
 	for _, name := range slices.Sorted(maps.Keys(whole.ExtraBody)) {
 		one := bare
 		one.ExtraBody = maps.Clone(whole.ExtraBody)
 		maps.DeleteFunc(one.ExtraBody, func(other string, _ jsontext.Value) bool { return other != name })
-		try("provider.setting.extraBody", nobody, one, open)
+		try("provider.setting.extraBody", plain, one, open)
 	}
 	if e := given.Expert; e != nil {
 		tools := &expert.Expert{ProviderToolOptions: e.ProviderToolOptions}
 		for _, name := range e.ProviderTools {
-			if slices.Contains(model.ToolsOfProvider(c.Provider), name) && c.Provider != "azure-openai" {
+			if slices.Contains(facts.Tools, name) && facts.ToolHint == "" {
 				tools.ProviderTools = append(tools.ProviderTools, name)
 			}
 		}
 		if try(providerTools, tools, bare, open) {
-			try(providerTools, tools, bare, (*opening).refuseMix)
+			try(providerTools, tools, bare, (*opening).checkMix)
 		}
-		if c.Provider == "anthropic" {
+		if facts.Skills {
 			try(providerSkills, &expert.Expert{ProviderSkills: e.ProviderSkills}, bare, open)
 		}
 	}
 	return all
 }
 
-// standIn is the value of a variable for [Check]: the user's where it says where a provider
-// is, and else one that will do.
-func standIn(c Choice, name string) string {
-	if slices.Contains([]string{baseURLVariables[c.Provider], "AZURE_RESOURCE_NAME", "AWS_REGION", "AWS_DEFAULT_REGION"}, name) && c.Env != nil && (c.EnvFile == nil || c.EnvFile(name) == "") {
+// standIn is the value of a variable for [Check]: the user's if it says where a provider is,
+// otherwise one that passes the checks.
+func standIn(c Config, name string) string {
+	facts := model.ProviderNamed(c.Provider)
+	instead, locates := table[c.Provider].location[name]
+	if (locates || name == facts.BaseURLEnv) && c.Env != nil && (c.EnvFile == nil || c.EnvFile(name) == "") {
 		if value := c.Env(name); value != "" {
 			return value
 		}
 	}
-	switch name {
-	case "AWS_REGION":
-		return "us-east-1"
-	case "GOOGLE_VERTEX_PROJECT", "AZURE_RESOURCE_NAME":
-		return "some-name"
-	case "GOOGLE_VERTEX_LOCATION":
-		return "global"
-	}
-	if slices.Contains(model.ProviderKeyEnv(c.Provider), name) && name != "AWS_BEARER_TOKEN_BEDROCK" && name != credentialsVariable {
+	if slices.Contains(facts.KeyEnv, name) && name != "AWS_BEARER_TOKEN_BEDROCK" && name != credentialsVariable {
 		return "some-key"
 	}
-	return ""
+	return instead
 }

@@ -15,20 +15,20 @@ import (
 func TestCheck(t *testing.T) {
 	mine := map[string]jsonValue{"messages": jsonValue("[]"), "model": jsonValue(`"m"`), "service_tier": jsonValue(`"flex"`)}
 	for name, c := range map[string]struct {
-		choice Choice
+		choice Config
 		want   []string // path: beginning of the error
 	}{
-		"another family":   {Choice{Provider: "openai", Model: "claude-sonnet-4-5"}, []string{`model: openai: the model "claude-sonnet-4-5" is not one of this provider`}},
-		"behind a gateway": {Choice{Provider: "openai", Model: "claude-sonnet-4-5", Setting: expert.Setting{BaseURL: "https://gw.example/v1"}}, nil},
+		"another family":   {Config{Provider: "openai", Model: "claude-sonnet-4-5"}, []string{`model: openai: the model "claude-sonnet-4-5" is not one of this provider`}},
+		"behind a gateway": {Config{Provider: "openai", Model: "claude-sonnet-4-5", Setting: expert.Setting{BaseURL: "https://gw.example/v1"}}, nil},
 		"user's gateway":   {env{"OPENAI_BASE_URL": "https://gw.example/v1"}.choose("openai", "claude-sonnet-4-5"), nil},
-		"bad region":       {Choice{Provider: "amazon-bedrock", Model: "amazon.nova-pro-v1:0", Setting: expert.Setting{Region: "Frankfurt"}}, []string{`provider.setting: amazon-bedrock: "Frankfurt" is not a region`}},
-		"no deployment":    {Choice{Provider: "azure-openai", Setting: expert.Setting{ExtraBody: mine}}, []string{"model: azure-openai: no deployment is named", `provider.setting.extraBody: azure-openai: extraBody cannot set "messages"`, `provider.setting.extraBody: azure-openai: extraBody cannot set "model"`}},
-		"query":            {Choice{Provider: "openai", Model: "gpt-5", Setting: expert.Setting{BaseURL: "https://gw.example/v1?key=1"}}, []string{"provider.setting.baseUrl: openai: the base URL of gw.example has a user, a query or a fragment"}},
-		"custom skill":     {Choice{Provider: "anthropic", Model: "claude-sonnet-4-5", Expert: &expert.Expert{ProviderSkills: []expert.ProviderSkill{{Type: "custom", Name: "x", Definition: "y"}}}}, []string{`providerSkills: anthropic: provider skill "x" is custom`}},
-		"mixed tools":      {Choice{Provider: "google", Model: "gemini-2.5-pro", OwnTools: true, Expert: &expert.Expert{ProviderTools: []string{"googleSearch"}}}, []string{"providerTools: google: gemini-2.5-pro cannot use googleSearch beside the tools of the Expert"}},
-		"plain headers":    {Choice{Provider: "ollama", Model: "m", Setting: expert.Setting{BaseURL: "http://box:1", AllowPrivateEndpoint: true, Headers: map[string]string{"A": "b"}}}, []string{"provider.setting.baseUrl: ollama: headers may hold a key"}},
-		"replay":           {Choice{Provider: "replay", Model: "replay"}, nil},
-		"no provider":      {Choice{Provider: "nope", Model: "m"}, nil},
+		"bad region":       {Config{Provider: "amazon-bedrock", Model: "amazon.nova-pro-v1:0", Setting: expert.Setting{Region: "Frankfurt"}}, []string{`provider.setting: amazon-bedrock: "Frankfurt" is not a region`}},
+		"no deployment":    {Config{Provider: "azure-openai", Setting: expert.Setting{ExtraBody: mine}}, []string{"model: azure-openai: no deployment is named", `provider.setting.extraBody: azure-openai: extraBody cannot set "messages"`, `provider.setting.extraBody: azure-openai: extraBody cannot set "model"`}},
+		"query":            {Config{Provider: "openai", Model: "gpt-5", Setting: expert.Setting{BaseURL: "https://gw.example/v1?key=1"}}, []string{"provider.setting.baseUrl: openai: the base URL of gw.example has a user, a query or a fragment"}},
+		"custom skill":     {Config{Provider: "anthropic", Model: "claude-sonnet-4-5", Expert: &expert.Expert{ProviderSkills: []expert.ProviderSkill{{Type: "custom", Name: "x", Definition: "y"}}}}, []string{`providerSkills: anthropic: provider skill "x" is custom`}},
+		"mixed tools":      {Config{Provider: "google", Model: "gemini-2.5-pro", OwnTools: true, Expert: &expert.Expert{ProviderTools: []string{"googleSearch"}}}, []string{"providerTools: google: gemini-2.5-pro cannot use googleSearch together with the tools of the Expert"}},
+		"plain headers":    {Config{Provider: "ollama", Model: "m", Setting: expert.Setting{BaseURL: "http://box:1", AllowPrivateEndpoint: true, Headers: map[string]string{"A": "b"}}}, []string{"provider.setting.baseUrl: ollama: headers may hold a key"}},
+		"replay":           {Config{Provider: "replay", Model: "replay"}, nil},
+		"no provider":      {Config{Provider: "nope", Model: "m"}, nil},
 	} {
 		var got []string
 		for _, p := range Check(c.choice) {
@@ -47,12 +47,12 @@ func TestCheckNeedsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, provider := range model.Providers() {
-		model := model.DefaultModel(provider)
-		if model == "" {
-			model = "gpt-5"
+		name := model.DefaultModel(provider)
+		if name == "" {
+			name = "gpt-5"
 		}
 		for _, e := range []env{{}, enough(provider), {credentialsVariable: broken, rootsVariable: broken, proxyVariable: "::"}} {
-			choice := e.choose(provider, model)
+			choice := e.choose(provider, name)
 			choice.Warn = func(message string) { t.Errorf("%s: %s", provider, message) }
 			if got := Check(choice); len(got) > 0 {
 				t.Errorf("%s: %v", provider, got)

@@ -13,8 +13,8 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// The variables that decide how every provider is reached. Whoever sets them reads
-// along, so an env file may not.
+// The variables that decide how every provider is reached. They allow reading all traffic,
+// so an env file must not set them.
 const (
 	proxyVariable = "PERSTACK_PROXY_URL"
 	rootsVariable = "PERSTACK_CA_CERTS"
@@ -22,8 +22,8 @@ const (
 
 const maxRoots = 4 << 20 // as large as some systems' own lists, and more
 
-// config is what all providers that are reached over HTTP have in common. Token requests
-// and downloads go through the same client.
+// config is what all providers that are reached over HTTP share. Token requests and
+// downloads use the same client.
 func (o *opening) config(base string) (wire.Config, error) {
 	client, err := o.http()
 	if err != nil {
@@ -59,10 +59,10 @@ func (o *opening) known() model.Known {
 
 // http returns the client of the run.
 func (o *opening) http() (*http.Client, error) {
-	options := wire.HTTPOptions{Door: o.Proxy}
+	options := wire.HTTPOptions{Egress: o.Proxy}
 	var err error
 	if o.Proxy != nil {
-		err = o.checkDoor()
+		err = o.checkEgressProxy()
 	} else {
 		options.Proxy, err = o.proxy()
 	}
@@ -75,9 +75,9 @@ func (o *opening) http() (*http.Client, error) {
 	return options.Client(), nil
 }
 
-// checkDoor refuses a proxy that could not be the only way out. No error shows it: it
-// holds a password.
-func (o *opening) checkDoor() error {
+// checkEgressProxy refuses what is not the address of a proxy. The error does not show it,
+// because it holds a password.
+func (o *opening) checkEgressProxy() error {
 	if o.Proxy.Host == "" || o.Proxy.Scheme != "http" && o.Proxy.Scheme != "https" {
 		return o.errorf("the proxy that everything goes through is not an address like http://host:port")
 	}
@@ -90,7 +90,7 @@ func (o *opening) proxy() (func(*http.Request) (*url.URL, error), error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case proxy == "" && o.sealed:
+	case proxy == "" && o.bundled:
 		return nil, nil
 	case proxy == "":
 		return http.ProxyFromEnvironment, nil
@@ -102,8 +102,8 @@ func (o *opening) proxy() (func(*http.Request) (*url.URL, error), error) {
 	return http.ProxyURL(u), nil
 }
 
-// roots is whom the system trusts together with those of a file, such as the authority of
-// a company whose proxy looks into connections; nil if no file is named.
+// roots are the authorities of the system and those of a file, such as that of a company
+// whose proxy inspects connections; nil if no file is named.
 func (o *opening) roots() (*x509.CertPool, error) {
 	path, err := o.onlyUsers(rootsVariable)
 	if err != nil || path == "" {
@@ -139,7 +139,7 @@ func (o *opening) roots() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// path makes a path of a variable independent of the process.
+// path resolves a path in a variable.
 func (o *opening) path(name string) string {
 	if filepath.IsAbs(name) || o.Dir == "" {
 		return name

@@ -10,18 +10,18 @@ import (
 	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
-// Whose word counts. A variable of the environment is the user's. An env file may have
-// come with a repository, like perstack.toml. So:
+// Which variable wins. The environment is the user's. An env file may have come with a
+// repository, like perstack.toml. So:
 //
-//  1. The environment goes before every env file, also where a variable has several
-//     names: a file must not put its own key in the place of the user's.
-//  2. A file does not say where the user's key goes: neither by a base URL nor by the name
-//     of a resource. Only a key of the same file follows it there.
-//  3. Where what the Expert sees goes to without a key of the user's, a file may say; the
-//     user is told. So is whom perstack.toml sends it to.
-//  4. What decides how everything is reached, proxy and authorities, is the user's alone.
+//  1. The environment wins over every env file, even where a variable has several names: a
+//     file must not replace the user's key with its own.
+//  2. A file must not decide where the user's key goes, neither by a base URL nor by the
+//     name of a resource. Only a key of the same file follows it there.
+//  3. A file may decide where requests without a key of the user's go. The user is told,
+//     and also where perstack.toml sends requests.
+//  4. Only the user decides about proxy and authorities, which every request depends on.
 
-// A variable is one that was looked up, by the first of its names that has a value. Value
+// A variable is the result of a lookup, by the first of its names that has a value. Value
 // is empty if none has.
 type variable struct {
 	name, value string
@@ -31,7 +31,7 @@ type variable struct {
 // set reports whether there is such a variable.
 func (v variable) set() bool { return v.value != "" }
 
-// variable looks one up that has several names, the proper one first.
+// variable looks up a variable that may have several names, the preferred one first.
 func (o *opening) variable(names ...string) variable {
 	found := variable{name: names[0]}
 	for _, name := range names {
@@ -50,7 +50,7 @@ func (o *opening) variable(names ...string) variable {
 	return found
 }
 
-// users is a variable that only the user may set. One of an env file counts as none.
+// users is a variable that only the user may set. In an env file it is ignored.
 func (o *opening) users(name string) string {
 	if v := o.variable(name); v.file == "" {
 		return v.value
@@ -58,7 +58,7 @@ func (o *opening) users(name string) string {
 	return ""
 }
 
-// onlyUsers is users for a variable whose loss must not go unnoticed.
+// onlyUsers is users with an error if an env file sets the variable.
 func (o *opening) onlyUsers(name string) (string, error) {
 	v := o.variable(name)
 	if v.file != "" {
@@ -67,8 +67,8 @@ func (o *opening) onlyUsers(name string) (string, error) {
 	return v.value, nil
 }
 
-// refuseDetour refuses a variable of an env file that says where a key goes that is not
-// of the same file.
+// refuseDetour refuses a variable of an env file that decides where a key goes, unless the
+// key is in the same file.
 func refuseDetour(o *opening, target variable, keys ...variable) error {
 	if !target.set() || target.file == "" {
 		return nil
@@ -82,14 +82,14 @@ func refuseDetour(o *opening, target variable, keys ...variable) error {
 	return nil
 }
 
-// baseURL is the address that the file names, else the one that a variable does. It is
-// empty if neither does. These keys go there.
+// baseURL is the address that perstack.toml names, otherwise that of a variable; "" if
+// neither does. keys are what is sent there.
 func (o *opening) baseURL(keys ...variable) (string, error) {
 	if o.Setting.BaseURL != "" {
-		o.tell(o.Setting.BaseURL, o.Config, len(keys) > 0)
+		o.tell(o.Setting.BaseURL, o.File, len(keys) > 0)
 		return o.Setting.BaseURL, nil
 	}
-	v := o.variable(baseURLVariables[o.Provider])
+	v := o.variable(o.facts.BaseURLEnv)
 	if !v.set() {
 		return "", nil
 	}
@@ -105,15 +105,15 @@ func (o *opening) baseURL(keys ...variable) (string, error) {
 	return v.value, nil
 }
 
-// checkAddress judges an address that a variable names. The user may name one of the own
-// network; for a stranger, perstack would reach into it. Ollama gets no key, so the user
-// may also do without encryption there.
+// checkAddress checks an address in a variable. The user may name one in the private
+// network; an env file may not, because perstack would reach into it for a stranger. Where no key is sent, the user may
+// do without encryption.
 func (o *opening) checkAddress(v variable) error {
-	if o.Provider == "ollama" && v.file == "" {
+	if o.provider.plainHTTP && v.file == "" {
 		return netaddr.CheckPlainURL(v.value)
 	}
 	err := netaddr.CheckBaseURL(v.value, v.file == "" || o.Setting.AllowPrivateEndpoint)
-	if err != nil && o.Provider == "ollama" && netaddr.CheckPlainURL(v.value) == nil {
+	if err != nil && o.provider.plainHTTP && netaddr.CheckPlainURL(v.value) == nil {
 		return fmt.Errorf("%w; it is set in %s, which may have come with a repository; in your environment it would count", err, v.file)
 	}
 	return err
@@ -145,7 +145,7 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// tell says where things go because a file says so.
+// tell warns that a file decides where requests go.
 func (o *opening) tell(destination, file string, withKey bool) {
 	what := "what the Expert sees goes"
 	if withKey {
@@ -154,8 +154,8 @@ func (o *opening) tell(destination, file string, withKey bool) {
 	o.warn("%s to %s, as %s says", what, destination, cmp.Or(file, manifest.FileName))
 }
 
-// missing is the error about variables that have to be set: all of them at once. hint is
-// another way out; it may be empty.
+// missing is the error about all variables that have to be set. hint is an alternative; it
+// may be empty.
 func (o *opening) missing(hint string, names ...string) error {
 	if hint != "" {
 		hint = ", " + strings.TrimSpace(hint)

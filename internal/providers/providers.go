@@ -1,10 +1,12 @@
-// Package providers is the table of those who run models: it opens the model that a run
-// was told to use, from settings and variables that are handed in.
+// Package providers opens the model that a run uses, from settings and variables that the
+// caller passes in.
 //
-// Opening asks nobody. A missing key or an address that cannot be right shows here,
-// before anything is started. A provider that is not used costs nothing. Start reading
-// at [Open]; env.go says whose word counts when variables disagree, and parcel.go takes a
-// model to another place.
+// Each provider is one row: its facts (key variables, settings, tools) in model/providers.go,
+// and how it is opened in table.go. Opening a model sends nothing. A missing key, or an
+// address that cannot be right, is reported here, before anything starts.
+//
+// Start reading at [Open], then table.go. env.go decides which variable wins, and bundle.go
+// takes what a model needs into a container.
 package providers
 
 import (
@@ -16,71 +18,68 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// A Choice says which model a run uses.
-type Choice struct {
+// A Config says which model a run uses, and what it is opened with.
+type Config struct {
 	Provider string
 	Model    string
-	// Setting is [provider.setting] of perstack.toml if it stands with this provider,
-	// else zero: used with another, it would send keys to the wrong host.
+	// Setting is [provider.setting] of perstack.toml if the file names this provider. If it
+	// names another one, Setting is zero: keys would go to the wrong host.
 	Setting expert.Setting
-	// Entry is what perstack.toml says of the model.
+	// Entry is what perstack.toml says about the model.
 	Entry expert.ModelEntry
-	// Config is the path of perstack.toml, for messages.
-	Config string
+	// File is the path of perstack.toml, for messages.
+	File string
 
-	// Env looks up variables of the environment and the env files. It may be nil if there
-	// are none.
+	// Env looks up a variable in the environment and in the env files. It may be nil.
 	Env func(name string) string
-	// EnvFile says which env file a variable comes from; "" for the environment. It may
-	// be nil if there are no such files.
+	// EnvFile returns the env file that a variable comes from; "" for the environment. It
+	// may be nil if there are no env files.
 	EnvFile func(name string) string
-	// Dir is the directory that relative paths in variables start from; "" means that of
-	// the process.
+	// Dir is the directory that relative paths in variables start from; "" is that of the
+	// process.
 	Dir string
-	// ReadFile reads the files that variables and settings name, of at most limit bytes;
-	// nil means [userfile.Read].
+	// ReadFile reads a file that a variable or a setting names, of at most limit bytes; nil
+	// means [userfile.Read].
 	ReadFile func(path string, limit int64) ([]byte, error)
-	// Proxy is the only way out, if there is one: every request goes through it, those for
-	// tokens and downloads too, and what is not https goes nowhere. It looks names up by
-	// itself. No variable names another then.
+	// Proxy is the egress proxy if it is the only way out. Every request goes through it,
+	// including those for tokens and downloads, and only https is sent. The proxy looks up
+	// names. No variable can name another proxy then.
 	Proxy *url.URL
 
 	// Expert says which tools and skills of the provider itself are used.
 	Expert *expert.Expert
-	// OwnTools says that the Expert has tools of its own beside those, as every Expert of
-	// the runtime has, if only the one that ends its work.
+	// OwnTools says that the Expert has other tools as well. Every Expert of the runtime
+	// has: at least the one that ends its work.
 	OwnTools bool
-	// Reasoning is how much the user wants the model to think; empty if nobody said.
+	// Reasoning is how much the user wants the model to think; "" if the user did not say.
 	Reasoning expert.ReasoningBudget
 
-	// Warn is told what is worth a line to the user, in one line without an end. It may
-	// be nil.
+	// Warn is called with a line for the user. It may be nil.
 	Warn func(message string)
-	// Hide is told the secrets that were found in files that variables name. It may be
-	// nil.
+	// Hide is called with the secrets in files that variables name. It may be nil.
 	Hide func(name, value string)
 
-	spoken func(address string) // is told whom the model will speak to
-	sealed bool                 // nothing of this process counts: the choice comes out of a parcel
-	gcloud string               // where gcloud's file is, if that was found elsewhere
+	reached func(address string) // is called with each address that the model will use
+	bundled bool                 // everything comes from a [Bundle], nothing from this process
+	gcloud  string               // path of gcloud's file in a [Bundle]
 }
 
 // Open returns the model. An error is about the configuration.
-func Open(c Choice) (model.Model, error) {
-	o := &opening{Choice: c}
-	if o.Env == nil {
-		o.Env = func(string) string { return "" }
+func Open(c Config) (model.Model, error) {
+	if c.Env == nil {
+		c.Env = func(string) string { return "" }
 	}
-	if err := model.CheckProvider(o.Provider); err != nil {
+	if err := model.CheckProvider(c.Provider); err != nil {
 		return nil, err
 	}
-	if err := o.fit(); err != nil {
+	o := newOpening(c)
+	if err := o.checkModel(); err != nil {
 		return nil, err
 	}
-	if err := o.refuseMix(); err != nil {
+	if err := o.checkMix(); err != nil {
 		return nil, err
 	}
-	m, err := o.open()
+	m, err := o.provider.open(o)
 	if err != nil {
 		return nil, err
 	}
@@ -88,31 +87,7 @@ func Open(c Choice) (model.Model, error) {
 	return m, nil
 }
 
-func (o *opening) open() (model.Model, error) {
-	switch o.Provider {
-	case "anthropic":
-		return o.anthropic()
-	case "google":
-		return o.google()
-	case "openai":
-		return o.openai()
-	case "ollama":
-		return o.ollama()
-	case "azure-openai":
-		return o.azure()
-	case "amazon-bedrock":
-		return o.bedrock()
-	case "google-vertex":
-		return o.vertex()
-	case "deepseek":
-		return o.deepseek()
-	case "replay":
-		return o.replay()
-	}
-	return nil, o.errorf("perstack has no client for it")
-}
-
-// opened keeps a nil pointer out of an interface, where it would not be nil.
+// opened keeps a nil pointer out of an interface, which would then not be nil.
 func opened[M model.Model](m M, err error) (model.Model, error) {
 	if err != nil {
 		return nil, err
@@ -120,10 +95,25 @@ func opened[M model.Model](m M, err error) (model.Model, error) {
 	return m, nil
 }
 
-// opening is a model in the course of being opened.
+// opening is a model while it is being opened.
 type opening struct {
-	Choice
-	dry bool // nobody will ask it: no file is read
+	Config
+	provider provider
+	facts    model.Provider
+	dry      bool // the model will not be used: no file is read
+}
+
+func newOpening(c Config) *opening {
+	return &opening{Config: c, provider: table[c.Provider], facts: model.ProviderNamed(c.Provider)}
+}
+
+// checkMix refuses the provider's tools next to those of the Expert where the API does not
+// take both: the first request would fail.
+func (o *opening) checkMix() error {
+	if o.provider.checkMix == nil || !o.OwnTools || o.Expert == nil {
+		return nil
+	}
+	return o.provider.checkMix(o.Provider, o.Model, o.Expert.ProviderTools)
 }
 
 // readFile reads a file that a variable or a setting names.
@@ -134,10 +124,10 @@ func (o *opening) readFile(path string, limit int64) ([]byte, error) {
 	return userfile.Read(path, limit)
 }
 
-// reaches says whom the model will speak to.
+// reaches records an address that the model will use.
 func (o *opening) reaches(address string) {
-	if o.spoken != nil {
-		o.spoken(address)
+	if o.reached != nil {
+		o.reached(address)
 	}
 }
 

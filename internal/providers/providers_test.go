@@ -19,8 +19,8 @@ type env map[string]string
 
 const inFile = "file:" // before the value of a variable: it comes from .env
 
-func (e env) choose(provider, model string) Choice {
-	return Choice{
+func (e env) choose(provider, model string) Config {
+	return Config{
 		Provider: provider, Model: model, Expert: &expert.Expert{},
 		Env: func(name string) string { return strings.TrimPrefix(e[name], inFile) },
 		EnvFile: func(name string) string {
@@ -66,7 +66,7 @@ func enough(provider string) env {
 }
 
 // open opens a model and returns the error, and what was said besides.
-func open(t *testing.T, c Choice) (warnings []string, err error) {
+func open(t *testing.T, c Config) (warnings []string, err error) {
 	t.Helper()
 	c.Warn = func(message string) { warnings = append(warnings, message) }
 	m, err := Open(c)
@@ -99,14 +99,14 @@ func expect(t *testing.T, err error, want string) {
 // With its key, its default model and nothing else, every provider opens without a word.
 func TestOpenWithDefaults(t *testing.T) {
 	for _, provider := range model.Providers() {
-		model := model.DefaultModel(provider)
+		name := model.DefaultModel(provider)
 		if provider == "replay" {
 			continue
 		}
 		if provider == "azure-openai" {
-			model = "gpt-5"
+			name = "gpt-5"
 		}
-		warnings, err := open(t, enough(provider).choose(provider, model))
+		warnings, err := open(t, enough(provider).choose(provider, name))
 		if err != nil || len(warnings) > 0 {
 			t.Errorf("%s: %v, %q", provider, err, warnings)
 		}
@@ -115,19 +115,19 @@ func TestOpenWithDefaults(t *testing.T) {
 
 // What is missing or wrong shows when the model is opened, with the way out.
 func TestOpen(t *testing.T) {
-	set := func(c Choice, s expert.Setting) Choice { c.Setting = s; return c }
-	from := func(provider string, pairs ...string) Choice {
-		model := model.DefaultModel(provider)
-		if model == "" {
-			model = "gpt-5"
+	set := func(c Config, s expert.Setting) Config { c.Setting = s; return c }
+	from := func(provider string, pairs ...string) Config {
+		name := model.DefaultModel(provider)
+		if name == "" {
+			name = "gpt-5"
 		}
-		return enough(provider).with(pairs...).choose(provider, model)
+		return enough(provider).with(pairs...).choose(provider, name)
 	}
 	notSet := " is not set; set it in the environment or in .env"
 	tools := from("anthropic")
 	tools.Expert = &expert.Expert{ProviderTools: []string{"webSerch"}}
 	for name, c := range map[string]struct {
-		choice Choice
+		choice Config
 		want   string // in the error; empty: none
 	}{
 		"anthropic without a key": {from("anthropic", "ANTHROPIC_API_KEY", ""), "anthropic: ANTHROPIC_API_KEY" + notSet},
@@ -179,7 +179,7 @@ func TestOpen(t *testing.T) {
 			expect(t, err, c.want)
 		})
 	}
-	if _, err := Open(Choice{Provider: "ollama", Model: "gpt-oss:20b"}); err != nil {
+	if _, err := Open(Config{Provider: "ollama", Model: "gpt-oss:20b"}); err != nil {
 		t.Errorf("without an environment: %v", err)
 	}
 }
@@ -228,11 +228,11 @@ func TestEnvFilesDoNotRedirect(t *testing.T) {
 			for name, value := range c.env {
 				environment[name] = value
 			}
-			model := model.DefaultModel(c.provider)
-			if model == "" {
-				model = "gpt-5"
+			name := model.DefaultModel(c.provider)
+			if name == "" {
+				name = "gpt-5"
 			}
-			warnings, err := open(t, environment.choose(c.provider, model))
+			warnings, err := open(t, environment.choose(c.provider, name))
 			expect(t, err, c.err)
 			if got := strings.Join(warnings, "\n"); err == nil && got != c.warning {
 				t.Errorf("warnings %q, want %q", got, c.warning)
@@ -260,12 +260,12 @@ func TestFileDestinationsAreTold(t *testing.T) {
 		"google-vertex":  {expert.Setting{Project: "theirs"}, "what the Expert sees goes to the Google Cloud project theirs, as /x/perstack.toml says"},
 		"openai":         {expert.Setting{Organization: "o", Project: "p"}, ""}, // the key says whose it is
 	} {
-		model := model.DefaultModel(provider)
-		if model == "" {
-			model = "gpt-5"
+		name := model.DefaultModel(provider)
+		if name == "" {
+			name = "gpt-5"
 		}
-		choice := enough(provider).choose(provider, model)
-		choice.Setting, choice.Config = c.setting, "/x/perstack.toml"
+		choice := enough(provider).choose(provider, name)
+		choice.Setting, choice.File = c.setting, "/x/perstack.toml"
 		warnings, err := open(t, choice)
 		if got := strings.Join(warnings, "\n"); err != nil || got != c.want {
 			t.Errorf("%s: %v, %q", provider, err, got)

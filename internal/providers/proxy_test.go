@@ -69,7 +69,7 @@ func TestProvidersBehindAProxy(t *testing.T) {
 			if err := os.WriteFile(env["PERSTACK_CA_CERTS"], certificate, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			m, err := providers.Open(providers.Choice{
+			m, err := providers.Open(providers.Config{
 				Provider: s.Provider, Model: s.Model, Setting: s.Setting, Env: func(name string) string { return env[name] },
 			})
 			if err != nil {

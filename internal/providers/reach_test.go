@@ -23,7 +23,7 @@ type jsonValue = jsontext.Value
 
 // asked opens a model, asks it once, and returns the requests that a server got: the
 // server refuses them all. The address of the server is handed to choose.
-func asked(t *testing.T, choose func(root string) Choice) []*http.Request {
+func asked(t *testing.T, choose func(root string) Config) []*http.Request {
 	t.Helper()
 	var got []*http.Request
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,12 +121,12 @@ func TestPrecedence(t *testing.T) {
 		}, header: "X-Amz-Security-Token", want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			requests := asked(t, func(root string) Choice {
-				model := model.DefaultModel(c.provider)
-				if model == "" {
-					model = "gpt-5"
+			requests := asked(t, func(root string) Config {
+				name := model.DefaultModel(c.provider)
+				if name == "" {
+					name = "gpt-5"
 				}
-				choice := c.env(root).choose(c.provider, model)
+				choice := c.env(root).choose(c.provider, name)
 				if c.setting != nil {
 					choice.Setting = c.setting(root)
 				}
@@ -149,7 +149,7 @@ func TestPrecedence(t *testing.T) {
 // go to another account.
 func TestBearerTokenOfAFile(t *testing.T) {
 	for token, want := range map[string]string{"theirs": "Bearer theirs", inFile + "theirs": "AWS4-HMAC-SHA256 "} {
-		requests := asked(t, func(root string) Choice {
+		requests := asked(t, func(root string) Config {
 			return enough("amazon-bedrock").with("AWS_BEARER_TOKEN_BEDROCK", token, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", root).choose("amazon-bedrock", "amazon.nova-pro-v1:0")
 		})
 		if len(requests) == 0 || !strings.HasPrefix(requests[0].Header.Get("Authorization"), want) {
@@ -228,13 +228,13 @@ func TestMetadataServer(t *testing.T) {
 	}))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
-	requests := asked(t, func(root string) Choice {
+	requests := asked(t, func(root string) Config {
 		return enough("google-vertex").with("GCE_METADATA_HOST", host, "GOOGLE_VERTEX_BASE_URL", root+"/v1beta1/projects/p").choose("google-vertex", "gemini-2.5-pro")
 	})
 	if len(requests) == 0 || requests[0].Header.Get("Authorization") != "Bearer ya29.metadata" {
 		t.Errorf("%v", requests)
 	}
-	o := &opening{Choice: enough("google-vertex").with("GCE_METADATA_HOST", inFile+host).choose("google-vertex", "m")}
+	o := &opening{Config: enough("google-vertex").with("GCE_METADATA_HOST", inFile+host).choose("google-vertex", "m")}
 	if got := o.users("GCE_METADATA_HOST"); got != "" {
 		t.Errorf("an env file says where tokens come from: %s", got)
 	}
@@ -325,12 +325,12 @@ func TestComputedAddresses(t *testing.T) {
 			connects = append(connects, r.Method+" "+r.Host)
 			w.WriteHeader(http.StatusForbidden)
 		}))
-		model := model.DefaultModel(c.provider)
-		if model == "" {
-			model = "gpt-5"
+		name := model.DefaultModel(c.provider)
+		if name == "" {
+			name = "gpt-5"
 		}
 		c.env["GCE_METADATA_HOST"], c.env[proxyVariable] = strings.TrimPrefix(proxy.URL, "http://"), proxy.URL
-		m, err := Open(c.env.choose(c.provider, model))
+		m, err := Open(c.env.choose(c.provider, name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,7 +57,7 @@ func TestSettingsReachTheProvider(t *testing.T) {
 				w.WriteHeader(http.StatusBadRequest)
 			}))
 			defer server.Close()
-			environment := enough(c.provider).with(baseURLVariables[c.provider], server.URL, "GCE_METADATA_HOST", strings.TrimPrefix(server.URL, "http://"))
+			environment := enough(c.provider).with(model.ProviderNamed(c.provider).BaseURLEnv, server.URL, "GCE_METADATA_HOST", strings.TrimPrefix(server.URL, "http://"))
 			for name, value := range c.env {
 				environment[name] = value
 			}

@@ -10,10 +10,10 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// OpenTeam is [Open] for Experts that work together, the first of which is the one that
-// is run. They share provider and model; but each has the tools and skills of the
-// provider that it names itself, and no others. Expert of the choice is not looked at.
-func OpenTeam(c Choice, experts []*expert.Expert) (model.Model, error) {
+// OpenTeam is [Open] for an Expert and its delegates; the first is the one that is run. They
+// share provider and model, but each gets only those tools and skills of the provider that
+// it names itself. The Expert of the Config is ignored.
+func OpenTeam(c Config, experts []*expert.Expert) (model.Model, error) {
 	if len(experts) == 0 {
 		return Open(c)
 	}
@@ -22,9 +22,9 @@ func OpenTeam(c Choice, experts []*expert.Expert) (model.Model, error) {
 	if err != nil || c.Provider == "replay" {
 		return first, err
 	}
-	c.Warn = nil // all has been said
+	c.Warn = nil // the first one has warned
 	t := &team{first: first, others: map[string]model.Model{}}
-	opened := []thinker{{experts[0], first}}
+	opened := []openedFor{{experts[0], first}}
 	for _, e := range experts[1:] {
 		m, ok := find(opened, e)
 		if !ok {
@@ -32,7 +32,7 @@ func OpenTeam(c Choice, experts []*expert.Expert) (model.Model, error) {
 			if m, err = Open(c); err != nil {
 				return nil, fmt.Errorf("expert %s: %w", e.Key, err)
 			}
-			opened = append(opened, thinker{e, m})
+			opened = append(opened, openedFor{e, m})
 		}
 		if m != first {
 			t.others[e.Key] = m
@@ -44,31 +44,31 @@ func OpenTeam(c Choice, experts []*expert.Expert) (model.Model, error) {
 	return t, nil
 }
 
-// thinker is a model with one of the Experts that it was opened for.
-type thinker struct {
+// openedFor is a model with one of the Experts that it was opened for.
+type openedFor struct {
 	expert *expert.Expert
 	model  model.Model
 }
 
-// find looks for a model that was opened for an Expert which wants the same of the
+// find looks for a model that was opened for an Expert with the same tools and skills of the
 // provider.
-func find(all []thinker, e *expert.Expert) (model.Model, bool) {
+func find(all []openedFor, e *expert.Expert) (model.Model, bool) {
 	for _, o := range all {
-		if sameWishes(o.expert, e) {
+		if sameHosted(o.expert, e) {
 			return o.model, true
 		}
 	}
 	return nil, false
 }
 
-// sameWishes reports whether two Experts want the same to be run by the provider.
-func sameWishes(a, b *expert.Expert) bool {
+// sameHosted reports whether the provider runs the same tools and skills for two Experts.
+func sameHosted(a, b *expert.Expert) bool {
 	none := func(e *expert.Expert) bool { return len(e.ProviderTools)+len(e.ProviderSkills) == 0 }
 	return none(a) && none(b) || reflect.DeepEqual(a.ProviderTools, b.ProviderTools) &&
 		reflect.DeepEqual(a.ProviderSkills, b.ProviderSkills) && reflect.DeepEqual(a.ProviderToolOptions, b.ProviderToolOptions)
 }
 
-// A team asks the model of whoever asks.
+// A team is one model for each Expert that needs its own.
 type team struct {
 	first  model.Model
 	others map[string]model.Model // by the key of the Expert

@@ -29,7 +29,7 @@ func TestOpenTeam(t *testing.T) {
 		server, root := llm.Start(t, script)
 		env := llm.Env("anthropic", strings.TrimSuffix(root, "/v1"), t.TempDir())
 		warnings := 0
-		m, err := providers.OpenTeam(providers.Choice{
+		m, err := providers.OpenTeam(providers.Config{
 			Provider: "anthropic", Model: "claude-of-tomorrow", Env: func(name string) string { return env[name] },
 			Warn: func(string) { warnings++ },
 		}, experts)
@@ -63,7 +63,7 @@ func TestOpenTeam(t *testing.T) {
 // One that cannot work is refused before anything starts, and named.
 func TestOpenTeamRefuses(t *testing.T) {
 	bad := &expert.Expert{Key: "bad", ProviderSkills: []expert.ProviderSkill{{Type: "custom", Name: "mine", Definition: "{}"}}}
-	choice := providers.Choice{Provider: "anthropic", Model: "claude-sonnet-4-5", Env: func(name string) string {
+	choice := providers.Config{Provider: "anthropic", Model: "claude-sonnet-4-5", Env: func(name string) string {
 		return map[string]string{"ANTHROPIC_API_KEY": "k"}[name]
 	}}
 	_, err := providers.OpenTeam(choice, []*expert.Expert{{Key: "good"}, bad})

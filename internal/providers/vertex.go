@@ -27,7 +27,7 @@ const (
 )
 
 func (o *opening) vertex() (model.Model, error) {
-	project, location, err := o.place()
+	project, location, err := o.projectAndLocation()
 	if err != nil {
 		return nil, err
 	}
@@ -57,14 +57,14 @@ func isProject(id string) bool {
 	})
 }
 
-// place is the project that pays, and where its models run. Who owns a project may record
-// what goes through it, so the user is told when a file names it.
-func (o *opening) place() (project, location string, err error) {
+// projectAndLocation are the project that pays, and where its models run. The owner of a
+// project can record requests, so the user is told if a file names it.
+func (o *opening) projectAndLocation() (project, location string, err error) {
 	p := o.variable("GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT")
 	l := o.variable("GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION")
 	file := p.file
 	if o.Setting.Project != "" {
-		file = cmp.Or(o.Config, manifest.FileName)
+		file = cmp.Or(o.File, manifest.FileName)
 	}
 	project, location = cmp.Or(o.Setting.Project, p.value), cmp.Or(o.Setting.Location, l.value)
 	var lacks, keys []string
@@ -89,11 +89,11 @@ func (o *opening) place() (project, location string, err error) {
 	return project, location, nil
 }
 
-// vertexBase is the address of the models. An env file may not name it, not even together
-// with a credentials file: what it names would be one of the user's.
+// vertexBase is the address of the models. An env file must not name it, not even together
+// with a credentials file, which could be one of the user's.
 func (o *opening) vertexBase(project, location string) (string, error) {
 	if o.Setting.BaseURL == "" {
-		if _, err := o.onlyUsers(baseURLVariables[o.Provider]); err != nil {
+		if _, err := o.onlyUsers(o.facts.BaseURLEnv); err != nil {
 			return "", err
 		}
 	}
@@ -104,8 +104,7 @@ func (o *opening) vertexBase(project, location string) (string, error) {
 	return "https://" + vertexHost(location) + "/v1beta1/projects/" + url.PathEscape(project) + "/locations/" + location + "/publishers/google", nil
 }
 
-// vertexHost is where the models of a location are: of one region, of several together, or
-// of all.
+// vertexHost is the host of a location: one region, several, or all.
 func vertexHost(location string) string {
 	switch location {
 	case "global":
@@ -116,16 +115,18 @@ func vertexHost(location string) string {
 	return location + "-aiplatform.googleapis.com"
 }
 
-// token returns what makes tokens: from the credentials file that a variable names, else
-// from the one that gcloud writes, else from the machine of Google Cloud that this may be.
+// token returns a source of tokens: the credentials file that a variable names, otherwise the
+// one that gcloud writes, otherwise the metadata server of a machine of Google Cloud.
 func (o *opening) token(client *http.Client) (func(context.Context) (string, error), error) {
 	if o.dry {
-		return func(context.Context) (string, error) { return "", errors.New("nobody asks") }, nil
+		return func(context.Context) (string, error) {
+			return "", errors.New("this model was opened to be checked only")
+		}, nil
 	}
 	v := o.variable(credentialsVariable)
 	if o.Setting.BaseURL != "" && !isGoogles(o.Setting.BaseURL) && (!v.set() || v.file != "") {
 		return nil, o.errorf("baseUrl of %s sends a token of your Google account to another host, so you have to say which: set %s in your environment",
-			cmp.Or(o.Config, manifest.FileName), credentialsVariable)
+			cmp.Or(o.File, manifest.FileName), credentialsVariable)
 	}
 	path := o.path(v.value)
 	if !v.set() {
@@ -167,14 +168,14 @@ func isGoogles(address string) bool {
 	return err == nil && u.Scheme == "https" && strings.HasSuffix(strings.ToLower(u.Hostname()), ".googleapis.com")
 }
 
-// onlyGooglesTokens refuses credentials that get their tokens elsewhere. Those that an env
-// file names may have come with a repository, and would reach into the user's network.
+// onlyGooglesTokens refuses credentials that get tokens from another server. Credentials that
+// an env file names may have come with a repository, and could reach the user's network.
 func onlyGooglesTokens(credentials []byte) error {
 	var account struct {
 		TokenURI string `json:"token_uri"`
 	}
 	if json.Unmarshal(credentials, &account, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
-		return nil // whoever reads them for good says what is wrong
+		return nil // [gemini.TokenSource] reports it
 	}
 	if account.TokenURI != "" && !isGoogles(account.TokenURI) {
 		return errors.New("its token_uri is not one of Google's; name such credentials in your environment")
@@ -183,7 +184,7 @@ func onlyGooglesTokens(credentials []byte) error {
 }
 
 // gcloudFile is where gcloud auth application-default login leaves credentials; "" if
-// nobody knows where home is. Only the user says where that is.
+// the home directory is not known. Only the user decides where that is.
 func (o *opening) gcloudFile() string {
 	if o.gcloud != "" {
 		return o.gcloud

@@ -9,10 +9,10 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// minBudget is the smallest number of tokens that Claude thinks with.
+// minBudget is the smallest thinking budget that Claude takes, in tokens.
 const minBudget = 1024
 
-// warnAboutModel says what will not be as the user thinks.
+// warnAboutModel warns about a model that is not known, or cannot think as asked.
 func (o *opening) warnAboutModel() {
 	if o.Provider == "replay" {
 		return
@@ -39,8 +39,8 @@ func (o *opening) warnAboutModel() {
 	}
 }
 
-// unknownOutput is what an answer of Claude may have when nobody knows better. Its API
-// demands a limit; the others have their own when none is sent.
+// unknownOutput is the limit for an answer of a Claude model that is not known. The API
+// demands a limit; the other providers have a default.
 const unknownOutput = 4096
 
 func (o *opening) assumed(known model.Known) string {
@@ -50,10 +50,9 @@ func (o *opening) assumed(known model.Known) string {
 	return fmt.Sprintf(", with answers of at most %d tokens and what it may think besides", unknownOutput)
 }
 
-// near is the model that the user may have meant. The names of deployments, and of what
-// runs at home, are anybody's.
+// near is the known model that the user may have meant; "" if users choose the names.
 func (o *opening) near() string {
-	if o.Provider == "azure-openai" || o.Provider == "ollama" {
+	if o.provider.owns == nil {
 		return ""
 	}
 	var ids []string

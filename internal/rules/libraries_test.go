@@ -13,7 +13,7 @@ var libraries = []struct {
 	job   string
 }{
 	{"github.com/go-json-experiment/json", "...", "strict JSON"},
-	{"github.com/pelletier/go-toml/v2", "internal/toml internal/providers/replay", "TOML"},
+	{"github.com/pelletier/go-toml/v2", "internal/toml internal/providers/replay internal/providers/replay/turns", "TOML"},
 	{"golang.org/x/text", "internal/workspace internal/cli/progress", "Unicode forms of names, widths of characters"},
 	{"golang.org/x/sys", "internal/workspace internal/sandbox/... internal/owner store/file internal/cli/host", "system calls"},
 	{"golang.org/x/term", "internal/cli/host internal/tui/...", "is a person at the other end"},

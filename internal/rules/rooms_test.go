@@ -44,8 +44,9 @@ var rooms = []room{
 	// Who thinks, what can be done, where history lives. They do not know each other.
 	{"model", "event expert internal/wording"},
 	{"internal/providers/modeltest", "event expert model internal/providers/... internal/testkit/..."}, // made for tests
+	{"internal/providers/wire/wiretest", "event model"},                                                // made for tests
 	{"internal/providers", "event expert model internal/manifest internal/netaddr internal/userfile internal/wording"},
-	{"internal/providers/...", "event expert model internal/providers/wire internal/version internal/netaddr internal/userfile"},
+	{"internal/providers/...", "event expert model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/userfile"},
 	{"skill", "event expert internal/terminal"},
 	{"internal/skills", "event expert skill internal/env internal/lockfile internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/cell internal/egress"},
 	{"internal/skills/mcp/serve", "event expert skill internal/skills/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
@@ -81,7 +82,7 @@ var rooms = []room{
 }
 
 // forTests names packages outside _test.go files that are made for tests.
-const forTests = "internal/testkit/... store/storetest internal/providers/modeltest test/... bench/..."
+const forTests = "internal/testkit/... store/storetest internal/providers/modeltest internal/providers/wire/wiretest test/... bench/..."
 
 func findRoom(dir string) (room, bool) {
 	for _, r := range rooms {

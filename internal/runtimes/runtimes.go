@@ -13,17 +13,17 @@ import (
 
 // OpenModel opens the model that a Spec names.
 func OpenModel(spec job.Spec, parts engine.Parts) (model.Model, error) {
-	return providers.OpenTeam(Choice(spec, parts), spec.Experts)
+	return providers.OpenTeam(ModelConfig(spec, parts), spec.Experts)
 }
 
-// Choice says which model a Spec names, and where its key comes from.
-func Choice(spec job.Spec, parts engine.Parts) providers.Choice {
-	c := providers.Choice{
+// ModelConfig says which model a Spec names, and where its key comes from.
+func ModelConfig(spec job.Spec, parts engine.Parts) providers.Config {
+	c := providers.Config{
 		Provider: spec.Provider,
 		Model:    spec.Model,
 		Setting:  spec.Setting,
 		Entry:    spec.Models[spec.Model],
-		Config:   spec.Manifest,
+		File:     spec.Manifest,
 		Env:      func(name string) string { return parts.Variables(name).Value },
 		EnvFile:  func(name string) string { return parts.Variables(name).File },
 		Dir:      parts.Dir,

@@ -17,7 +17,7 @@ const CredentialsVariable = "GOOGLE_APPLICATION_CREDENTIALS"
 func (h *Host) HideSecrets(lookup func(name string) string) {
 	h.Secrets.AddKey("PERSTACK_API_KEY", lookup("PERSTACK_API_KEY"))
 	for _, provider := range model.Providers() {
-		for _, name := range model.ProviderKeyEnv(provider) {
+		for _, name := range model.KeyEnv(provider) {
 			if name == CredentialsVariable { // a path, as a rule
 				h.Secrets.AddIfRandom(name, lookup(name))
 			} else {

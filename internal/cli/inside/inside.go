@@ -236,16 +236,16 @@ func (w *work) environ() []string {
 
 // model opens the model with what came along and nothing else.
 func (w *work) model(parts engine.Parts) (model.Model, error) {
-	parcel := &providers.Parcel{Variables: make(map[string]providers.Variable), Files: make(map[string][]byte)}
+	bundle := &providers.Bundle{Variables: make(map[string]providers.Variable), Files: make(map[string][]byte)}
 	for name, v := range w.document.Secrets.Variables {
-		parcel.Variables[name] = providers.Variable(v)
+		bundle.Variables[name] = providers.Variable(v)
 	}
 	for _, f := range w.document.Secrets.Files {
-		parcel.Files[f.Path] = f.Data
+		bundle.Files[f.Path] = f.Data
 	}
-	choice := parcel.Unpack(runtimes.Choice(w.document.Spec, parts))
-	choice.Proxy = w.proxy
-	return providers.OpenTeam(choice, w.document.Spec.Experts)
+	config := bundle.Unpack(runtimes.ModelConfig(w.document.Spec, parts))
+	config.Proxy = w.proxy
+	return providers.OpenTeam(config, w.document.Spec.Experts)
 }
 
 // show tells the host what is not recorded. What is, the host has written itself.

@@ -341,7 +341,7 @@ func TestFindings(t *testing.T) {
 		"extra body":       {"[provider]\nproviderName = 'openai'\nsetting = {extraBody = {b = 1, a = 'secret'}}\n" + head, "note: the file adds to every request: a, b; \n"},
 		"another family":   {"model = 'gpt-5'\n" + head, "warning: no run will start: anthropic: the model \"gpt-5\" is not one of this provider"},
 		"no deployment":    {"[provider]\nproviderName = 'azure-openai'\n" + head, "warning: no run will start: azure-openai: no deployment is named"},
-		"mixed tools":      {"[provider]\nproviderName = 'google'\n" + head + "providerTools = ['googleSearch']", "warning: no run will start: google: gemini-2.5-pro cannot use googleSearch beside the tools of the Expert"},
+		"mixed tools":      {"[provider]\nproviderName = 'google'\n" + head + "providerTools = ['googleSearch']", "warning: no run will start: google: gemini-2.5-pro cannot use googleSearch together with the tools of the Expert"},
 		"foreign skill":    {head + "providerSkills = [{type = 'custom', name = 'x', definition = 'y'}]", "warning: no run will start: anthropic: provider skill \"x\" is custom"},
 		"builtin skill":    {head + "providerSkills = [{type = 'builtin', skillId = 'pdf'}]", ""},
 		"reserved members": {"[provider]\nproviderName = 'openai'\nsetting = {extraBody = {input = 1, model = 'm'}}\n" + head, "cannot set \"input\", which perstack writes itself; remove it; \nwarning: no run will start: openai: extraBody cannot set \"model\""},

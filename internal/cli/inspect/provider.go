@@ -19,7 +19,7 @@ func (b *builder) provider() Provider {
 	p := Provider{
 		Name: name, Model: cmp.Or(b.config.Model, model.DefaultModel(name)), BaseURL: address(setting.BaseURL),
 		Headers: list(slices.Sorted(maps.Keys(setting.Headers))),
-		Keys:    b.variables(model.ProviderKeyEnv(name)),
+		Keys:    b.variables(model.KeyEnv(name)),
 
 		ExtraBody: slices.Sorted(maps.Keys(setting.ExtraBody)),
 		Resource:  setting.ResourceName,
@@ -59,7 +59,7 @@ func (b *builder) findDestination(p Provider) {
 // findRefused says what keeps a run from starting, whoever's key it uses.
 func (b *builder) findRefused(e *expert.Expert) {
 	p := b.card.Provider
-	for _, refused := range providers.Check(providers.Choice{
+	for _, refused := range providers.Check(providers.Config{
 		Provider: p.Name, Model: p.Model,
 		Setting: b.config.Provider.Setting, Entry: b.config.Models[p.Model],
 		Env: b.env.Get, EnvFile: b.env.File,

@@ -117,7 +117,7 @@ func (o *Options) checkHanded(names []string, provider string) error {
 			return host.Usagef("--env %s: the variable is protected, since the runtime sets it; leave it out", name)
 		case strings.HasPrefix(upper, "PERSTACK_"):
 			return host.Usagef("--env %s: the variable belongs to perstack itself, and commands cannot have it; leave it out", name)
-		case slices.Contains(model.ProviderKeyEnv(provider), upper):
+		case slices.Contains(model.KeyEnv(provider), upper):
 			return host.Usagef("--env %s: the variable is the key of provider %s, and commands cannot have it; leave it out", name, provider)
 		case o.Host.Getenv(name) == "" && !seen[name]:
 			unset = append(unset, name)

@@ -26,7 +26,7 @@ func TestHideProviderKeys(t *testing.T) {
 	var file strings.Builder
 	want := map[string]string{}
 	for i, provider := range model.Providers() {
-		for j, name := range model.ProviderKeyEnv(provider) {
+		for j, name := range model.KeyEnv(provider) {
 			if name == host.CredentialsVariable {
 				continue // it names a file
 			}

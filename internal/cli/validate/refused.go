@@ -18,7 +18,7 @@ import (
 func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
 	provider := cmp.Or(c.Provider.Name, model.DefaultProvider)
 	name := cmp.Or(c.Model, model.DefaultModel(provider))
-	for _, p := range providers.Check(providers.Choice{
+	for _, p := range providers.Check(providers.Config{
 		Provider: provider, Model: name,
 		Setting: c.Provider.Setting, Entry: c.Models[name],
 		Expert: e, OwnTools: true,

@@ -170,15 +170,3 @@ func TestFinish(t *testing.T) {
 		}
 	}
 }
-
-func TestCallerStopsListening(t *testing.T) {
-	m := serve(t, streaming(start, textStart, textOne, textTwo, stop0, end, stop), nil)
-	n := 0
-	for range m.Generate(t.Context(), hello()) {
-		n++
-		break
-	}
-	if n != 1 {
-		t.Errorf("%d chunks", n)
-	}
-}

@@ -1,13 +1,8 @@
 package anthropic_test
 
 import (
-	"context"
-	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,18 +10,9 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/anthropic"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
 )
-
-func refusing(status int, header http.Header, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for name, values := range header {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-	}
-}
 
 func apiError(kind, message string) string {
 	return `{"type":"error","error":{"type":"` + kind + `","message":"` + message + `"}}`
@@ -75,150 +61,22 @@ func TestMalformedAnswers(t *testing.T) {
 		strings.Repeat(`{"a":`, 100_000),
 	} {
 		_, _, err := ask(t.Context(), serve(t, streaming(start, event, stop), nil), hello())
-		if e := failure(t, err); e.Name != "InvalidAnswer" || e.Retryable || len(e.Message) > 3000 {
+		if e := failure(t, err); e.Name != "InvalidAnswer" || e.Retryable || len(e.Message) > 3000 || !cmp.Equal(e.Usage, begun) {
 			t.Errorf("%.60s: %+v", event, e)
 		}
 	}
 }
 
-// A stream that is cut anywhere before its end is no answer.
-func TestCutStream(t *testing.T) {
-	whole := asSSE(start, textStart, textOne, textTwo, stop0, end, stop)
-	var at atomic.Int64
-	m := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, whole[:at.Load()])
-	}, nil)
-	for cut := range len(whole) {
-		at.Store(int64(cut))
-		answer, _, err := ask(t.Context(), m, hello())
-		if answer != nil {
-			t.Fatalf("cut at %d of %d: an answer", cut, len(whole))
-		}
-		if e := failure(t, err); e.Name != "IncompleteAnswer" || !e.Retryable {
-			t.Fatalf("cut at %d: %+v", cut, e)
-		}
-	}
-}
-
-// Wherever an answer breaks off, the error says what was counted until then.
-func TestUsageOfBrokenAnswers(t *testing.T) {
-	whole := []string{start, textStart, textOne, textTwo, stop0, end, stop}
-	want := []event.Usage{{}, begun, begun, begun, begun, begun, usage} // after so many events
-	breaks := map[string]func(w http.ResponseWriter, r *http.Request){
-		"IncompleteAnswer": func(http.ResponseWriter, *http.Request) {},
-		"InvalidAnswer":    streaming("garbage"),
-		"AI_APICallError":  streaming(apiError("overloaded_error", "Overloaded")),
-	}
-	for name, then := range breaks {
-		for n := range whole {
-			m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				streaming(whole[:n]...)(w, r)
-				then(w, r)
-			}, nil)
-			_, _, err := ask(t.Context(), m, hello())
-			e := failure(t, err)
-			if diff := cmp.Diff(want[n], e.Usage); diff != "" || e.Name != name {
-				t.Errorf("%s after %d events, got %s (-want +got):\n%s", name, n, e.Name, diff)
-			}
-		}
-	}
-}
-
-// The same holds when we give up waiting.
+// What was counted is not lost when we give up waiting.
 func TestUsageOfSilentAnswers(t *testing.T) {
 	m := serve(t, nil, func(c *anthropic.Config) {
 		c.Client.Idle = time.Millisecond
-		c.Client.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			body := io.MultiReader(strings.NewReader(asSSE(start, textStart)), silence{r.Context()})
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body), Request: r}, nil
-		})}
+		body := asSSE(start, textStart)
+		c.Client.HTTP = wiretest.Client("text/event-stream", &body, true)
 	})
 	_, _, err := ask(t.Context(), m, hello())
 	if e := failure(t, err); e.Name != "TimeoutError" || !cmp.Equal(begun, e.Usage) {
 		t.Errorf("%+v", e)
-	}
-}
-
-// silence is a body from which nothing more comes.
-type silence struct{ ctx context.Context }
-
-func (s silence) Read([]byte) (int, error) {
-	<-s.ctx.Done()
-	return 0, s.ctx.Err()
-}
-
-func TestBrokenConnection(t *testing.T) {
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		streaming(start, textStart, textOne)(w, r)
-		http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	}, nil)
-	_, told, err := ask(t.Context(), m, hello())
-	if e := failure(t, err); e.Name != "IncompleteAnswer" || !e.Retryable || len(told) != 1 {
-		t.Errorf("%q %+v", told, e)
-	}
-}
-
-func TestEndlessAnswer(t *testing.T) {
-	var sent atomic.Int64
-	endless := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		piece := asSSE(textOne)
-		io.WriteString(w, asSSE(start, textStart))
-		for {
-			n, err := io.WriteString(w, piece)
-			if sent.Add(int64(n)); err != nil {
-				return
-			}
-		}
-	}
-	m := serve(t, endless, func(c *anthropic.Config) { c.Client.MaxStream = 100_000 })
-	_, _, err := ask(t.Context(), m, hello())
-	if e := failure(t, err); e.Name != "InvalidAnswer" || e.Retryable {
-		t.Errorf("%+v", e)
-	}
-}
-
-func TestWrongContentType(t *testing.T) {
-	m := serve(t, refusing(200, http.Header{"Content-Type": {"application/json"}}, `{"type":"message"}`), nil)
-	_, _, err := ask(t.Context(), m, hello())
-	if e := failure(t, err); e.Name != "InvalidAnswer" {
-		t.Errorf("%+v", e)
-	}
-}
-
-func TestKeyDoesNotFollowRedirects(t *testing.T) {
-	var visits atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { visits.Add(1) }))
-	defer other.Close()
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other.URL+"/v1/messages?"+key, http.StatusTemporaryRedirect)
-	}, func(c *anthropic.Config) { c.Client.HTTP = &http.Client{} })
-	_, _, err := ask(t.Context(), m, hello())
-	if e := failure(t, err); e.StatusCode != http.StatusTemporaryRedirect || e.Retryable || visits.Load() != 0 {
-		t.Errorf("%d visits, %+v", visits.Load(), e)
-	}
-}
-
-func TestInterrupted(t *testing.T) {
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		streaming(start, textStart, textOne)(w, r)
-		http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var err error
-	for _, e := range m.Generate(ctx, hello()) {
-		cancel()
-		err = e
-	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	if diff := cmp.Diff(begun, model.AsError(err).Usage); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -244,20 +102,10 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 func fuzzConfig(body *string) anthropic.Config {
 	cfg := anthropic.Config{Key: key}
 	cfg.Model = "m"
 	cfg.Client.MaxEvent, cfg.Client.MaxStream = 10_000, 100_000
-	cfg.Client.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{
-			StatusCode: http.StatusOK,
-			Header:     http.Header{"Content-Type": {"text/event-stream"}},
-			Body:       io.NopCloser(strings.NewReader(*body)),
-		}, nil
-	})}
+	cfg.Client.HTTP = wiretest.Client("text/event-stream", body, false)
 	return cfg
 }

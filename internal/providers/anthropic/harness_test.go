@@ -1,19 +1,40 @@
 package anthropic_test
 
 import (
-	"context"
-	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/anthropic"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
 )
+
+// The helpers of all wires, by shorter names.
+var (
+	ask         = wiretest.Ask
+	refusing    = wiretest.Refusing
+	asSSE       = wiretest.SSE
+	hello       = wiretest.Hello
+	user        = wiretest.User
+	asks        = wiretest.Asks
+	instruction = wiretest.Instruction
+	says        = wiretest.Says
+	results     = wiretest.Results
+	text        = wiretest.Text
+	calls       = wiretest.Calls
+)
+
+func failure(t testing.TB, err error) *model.Error {
+	t.Helper()
+	return wiretest.Failure(t, err, key)
+}
+
+// streaming answers with a stream of events, each given as its JSON.
+func streaming(events ...string) http.HandlerFunc {
+	return wiretest.Streaming("text/event-stream; charset=utf-8", asSSE(events...))
+}
 
 const key = "sk-ant-test-0123456789"
 
@@ -35,60 +56,6 @@ func serve(t testing.TB, handler http.HandlerFunc, change func(*anthropic.Config
 		t.Fatal(err)
 	}
 	return m
-}
-
-// streaming answers with a stream of events, each given as its JSON.
-func streaming(events ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, asSSE(events...))
-	}
-}
-
-func asSSE(events ...string) string {
-	var b strings.Builder
-	for _, e := range events {
-		b.WriteString("event: x\ndata: " + e + "\n\n")
-	}
-	return b.String()
-}
-
-// ask asks once and returns everything that was told.
-func ask(ctx context.Context, m *anthropic.Model, req *model.Request) (answer *model.Answer, told []string, err error) {
-	for chunk, e := range m.Generate(ctx, req) {
-		switch {
-		case e != nil:
-			err = e
-		case chunk.Answer != nil:
-			answer = chunk.Answer
-		case chunk.Reasoning != "":
-			told = append(told, "think:"+chunk.Reasoning)
-		default:
-			told = append(told, "say:"+chunk.Text)
-		}
-	}
-	return answer, told, err
-}
-
-// hello is a conversation of one message.
-func hello() *model.Request {
-	return &model.Request{Messages: []*event.Message{user("Hello")}}
-}
-
-func user(text string) *event.Message {
-	return &event.Message{Type: event.UserMessage, Contents: []event.Part{{Type: event.TextPart, Text: text}}}
-}
-
-func failure(t testing.TB, err error) *model.Error {
-	t.Helper()
-	var e *model.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v (%T), want a *model.Error", err, err)
-	}
-	if strings.Contains(e.Message, key) {
-		t.Errorf("the key is in the error: %s", e.Message)
-	}
-	return e
 }
 
 // The events of a plain answer.

@@ -77,7 +77,7 @@ func TestMediaBudget(t *testing.T) {
 		}
 		before = slim
 	}
-	if got, want := m.encodings.Load(), int64(len(req.Messages)+before); got != want {
+	if got, want := m.Encodings(), int64(len(req.Messages)+before); got != want {
 		t.Errorf("%d encodings, want %d: each message once, and the slim ones twice", got, want)
 	}
 	if changes != 3 {

@@ -1,12 +1,21 @@
+// Package anthropic is a model behind Anthropic's Messages API.
+//
+// Every call streams. Each message of a conversation is encoded once and its bytes are
+// sent again and again; what moves from call to call, the mark of the prompt cache, is
+// spliced in between. Parts that the API cannot take are replaced by a line that says
+// so, so that one odd file does not end a job. Blocks that we do not know, and what the
+// provider ran itself, are kept as they came and sent back so.
+//
+// The package never reads the environment, never tries a call a second time (the engine
+// does) and never shows one model the signed thoughts of another. Start reading at
+// [New], then [Model.Generate].
 package anthropic
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"net/http"
 	"strings"
-	"sync/atomic"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
@@ -14,7 +23,6 @@ import (
 )
 
 const (
-	provider       = "anthropic"
 	defaultBaseURL = "https://api.anthropic.com/v1"
 	apiVersion     = "2023-06-01"
 )
@@ -31,10 +39,8 @@ type Model struct {
 	hosted hosted
 	lists  wire.Lists
 
-	resolved  wire.Resolved
-	messages  wire.Encoded[*encoded]
-	slimmed   wire.Encoded[*encoded] // the same without their media
-	encodings atomic.Int64           // how many messages were encoded; tests look at it
+	resolved wire.Resolved
+	messages wire.Encoded[*encoded]
 }
 
 var _ model.Model = (*Model)(nil)
@@ -42,14 +48,10 @@ var _ model.Model = (*Model)(nil)
 // New returns a model, or says what is wrong with the configuration.
 func New(cfg Config) (*Model, error) {
 	m := &Model{cfg: cfg.Config, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: fetches}}
-	m.cfg.Provider = cmp.Or(cfg.Provider, provider)
-	if err := m.cfg.Begin(defaultBaseURL); err != nil {
+	if err := m.cfg.Begin("anthropic", defaultBaseURL, "model", "max_tokens", "stream", "system", "messages", "tools", "tool_choice"); err != nil {
 		return nil, err
 	}
-	if err := m.cfg.CheckKey(cmp.Or(cfg.KeyVariable, "ANTHROPIC_API_KEY"), cfg.Key); err != nil {
-		return nil, err
-	}
-	if err := m.cfg.Extra.Check(m.cfg.Provider, "model", "max_tokens", "stream", "system", "messages", "tools", "tool_choice"); err != nil {
+	if err := m.cfg.CheckKey(cfg.Key); err != nil {
 		return nil, err
 	}
 	var err error
@@ -57,14 +59,8 @@ func New(cfg Config) (*Model, error) {
 		return nil, err
 	}
 	c := &m.cfg.Client
-	c.Explain = explain
-	c.Secrets = append([]string{cfg.Key}, c.Secrets...)
-	c.Header = http.Header{}
-	c.Header.Set("X-Api-Key", cfg.Key)
-	c.Header.Set("Anthropic-Version", apiVersion)
-	for name, values := range cfg.Client.Header {
-		c.Header[http.CanonicalHeaderKey(name)] = values
-	}
+	c.Explain, c.PassingWords = explain, []string{"overloaded"}
+	c.SetHeaders(map[string]string{"X-Api-Key": cfg.Key, "Anthropic-Version": apiVersion}, cfg.Key)
 	return m, nil
 }
 
@@ -101,12 +97,7 @@ func (m *Model) header() http.Header {
 
 // encoded is a message as the API takes it, with its media or without.
 func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
-	cache := &m.messages
-	if slim {
-		cache = &m.slimmed
-	}
-	return cache.Get(msg, func(msg *event.Message) *encoded {
-		m.encodings.Add(1)
+	return m.messages.Get(msg, slim, func() *encoded {
 		return (&encoder{author: m.cfg.Author, known: m.cfg.Known, slim: slim}).message(msg)
 	})
 }

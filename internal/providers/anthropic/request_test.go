@@ -27,34 +27,12 @@ const (
 	note = "bm90ZXM=" // notes
 )
 
-func instruction(text string) *event.Message {
-	return &event.Message{Type: event.InstructionMessage, Cache: true, Contents: []event.Part{{Type: event.TextPart, Text: text}}}
-}
-
-func says(author string, parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.ExpertMessage, Author: author, Contents: parts}
-}
-
-func text(s string) event.Part { return event.Part{Type: event.TextPart, Text: s} }
-
 func thinks(s, signature string) event.Part {
 	return event.Part{Type: event.ThinkingPart, Thinking: s, Signature: signature}
 }
 
-func calls(id, tool, args string) event.Part {
-	return event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: tool, Args: jsontext.Value(args)}
-}
-
 func returned(id string, isError bool, parts ...event.Part) event.Part {
 	return event.Part{Type: event.ToolResultPart, ToolCallID: id, IsError: isError, Contents: parts}
-}
-
-func results(parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.ToolMessage, Contents: parts}
-}
-
-func asks(parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.UserMessage, Contents: parts}
 }
 
 var redacted = event.Part{Type: event.ThinkingPart, ProviderData: jsontext.Value(`{"type":"redacted_thinking","data":"abc"}`)}

@@ -166,18 +166,6 @@ func TestThoughtsComeBack(t *testing.T) {
 	}
 }
 
-func TestCallerStopsListening(t *testing.T) {
-	m := serve(t, streaming(plain...), nil)
-	n := 0
-	for range m.Generate(t.Context(), hello()) {
-		n++
-		break
-	}
-	if n != 1 {
-		t.Errorf("%d chunks", n)
-	}
-}
-
 // A connection whose answer was read to its end serves the next call too.
 func TestConnectionIsKept(t *testing.T) {
 	seen := map[string]bool{}

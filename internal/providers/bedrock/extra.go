@@ -21,13 +21,6 @@ type additions struct {
 }
 
 func newAdditions(cfg *Config) (a additions, err error) {
-	own := []string{"messages", "system", "toolConfig", "modelId"}
-	if cfg.Guardrail != nil {
-		own = append(own, "guardrailConfig") // what filters is not switched off in passing
-	}
-	if err := cfg.Extra.Check(cfg.Provider, own...); err != nil {
-		return a, err
-	}
 	if a.inference, err = object(cfg, "inferenceConfig"); err != nil {
 		return a, err
 	}

@@ -7,11 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,18 +16,9 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/bedrock"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
 )
-
-func refusing(status int, header http.Header, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for name, values := range header {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-	}
-}
 
 func TestRefusals(t *testing.T) {
 	const keys = "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what the account may do"
@@ -177,23 +165,6 @@ func resum(s string) string {
 	return string(binary.BigEndian.AppendUint32([]byte(s), crc32.ChecksumIEEE([]byte(s))))
 }
 
-// A stream that is cut anywhere before its end, at a frame or inside one, is no answer.
-func TestCutStream(t *testing.T) {
-	whole := strings.Join(plain, "")
-	var at atomic.Int64
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) { streaming(whole[:at.Load()])(w, r) }, nil)
-	for cut := range len(whole) {
-		at.Store(int64(cut))
-		answer, _, err := ask(t.Context(), m, hello())
-		if answer != nil {
-			t.Fatalf("cut at %d of %d: an answer", cut, len(whole))
-		}
-		if e := failure(t, err); e.Name != "IncompleteAnswer" || !e.Retryable {
-			t.Fatalf("cut at %d: %+v", cut, e)
-		}
-	}
-}
-
 // What was counted before an answer broke is in the error. Bedrock counts at the end.
 func TestUsageOfBrokenAnswers(t *testing.T) {
 	_, _, err := ask(t.Context(), serve(t, streaming(begin, counts, "garbage that is no frame"), nil), hello())
@@ -206,55 +177,16 @@ func TestUsageOfBrokenAnswers(t *testing.T) {
 	}
 }
 
-func TestBrokenConnection(t *testing.T) {
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		streaming(begin, textOne)(w, r)
-		http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	}, nil)
-	_, told, err := ask(t.Context(), m, hello())
-	if e := failure(t, err); e.Name != "IncompleteAnswer" || !e.Retryable || len(told) != 1 {
-		t.Errorf("%q %+v", told, e)
-	}
-}
-
 // A service that falls silent is not waited for without end.
 func TestSilence(t *testing.T) {
 	m := serve(t, nil, func(c *bedrock.Config) {
 		c.Client.Idle = time.Millisecond
-		c.Client.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			body := io.MultiReader(strings.NewReader(begin+counts+textOne[:20]), silence{r.Context()})
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {streamType}}, Body: io.NopCloser(body), Request: r}, nil
-		})}
+		body := begin + counts + textOne[:20]
+		c.Client.HTTP = wiretest.Client(streamType, &body, true)
 	})
 	_, _, err := ask(t.Context(), m, hello())
 	if e := failure(t, err); e.Name != "TimeoutError" || !cmp.Equal(usage, e.Usage) {
 		t.Errorf("%+v", e)
-	}
-}
-
-// silence is a body from which nothing more comes.
-type silence struct{ ctx context.Context }
-
-func (s silence) Read([]byte) (int, error) {
-	<-s.ctx.Done()
-	return 0, s.ctx.Err()
-}
-
-func TestEndlessAnswer(t *testing.T) {
-	for name, piece := range map[string]string{"words": textOne, "nothing": ev("news", "{}")} {
-		m := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", streamType)
-			for {
-				if _, err := io.WriteString(w, piece); err != nil {
-					return
-				}
-			}
-		}, func(c *bedrock.Config) { c.Client.MaxStream = 100_000 })
-		_, _, err := ask(t.Context(), m, hello())
-		if e := failure(t, err); e.Name != "InvalidAnswer" || e.Retryable || !strings.Contains(e.Message, "more than 100000 bytes") {
-			t.Errorf("%s: %+v", name, e)
-		}
 	}
 }
 
@@ -268,32 +200,6 @@ func TestLargeFrames(t *testing.T) {
 	_, _, err := ask(t.Context(), serve(t, streaming(begin, prelude(1001, 0)), change), hello())
 	if e := failure(t, err); e.Name != "InvalidAnswer" || !strings.Contains(e.Message, "an event of more than 1000 bytes") {
 		t.Errorf("%+v", e)
-	}
-}
-
-func TestWrongContentType(t *testing.T) {
-	for _, header := range []http.Header{
-		{"Content-Type": {"application/json"}},
-		{"Content-Type": {"text/event-stream"}},
-		{"Content-Type": {streamType}, "Content-Encoding": {"gzip"}},
-	} {
-		_, _, err := ask(t.Context(), serve(t, refusing(200, header, strings.Join(plain, "")), nil), hello())
-		if e := failure(t, err); e.Name != "InvalidAnswer" {
-			t.Errorf("%v: %+v", header, e)
-		}
-	}
-}
-
-func TestSignatureDoesNotFollowRedirects(t *testing.T) {
-	var visits atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
-	defer other.Close()
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other.URL+"/model/x/converse-stream", http.StatusTemporaryRedirect)
-	}, func(c *bedrock.Config) { c.Client.HTTP = &http.Client{} })
-	_, _, err := ask(t.Context(), m, hello())
-	if e := failure(t, err); e.StatusCode != http.StatusTemporaryRedirect || e.Retryable || visits.Load() != 0 {
-		t.Errorf("%d visits, %+v", visits.Load(), e)
 	}
 }
 

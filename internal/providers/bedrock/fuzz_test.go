@@ -1,25 +1,18 @@
 package bedrock_test
 
 import (
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/perstack-go/perstack/internal/providers/bedrock"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 )
 
 // canned is a model that gets a body for an answer.
 func canned(f *testing.F, body *string) *bedrock.Model {
 	cfg := config("https://example.com")
 	cfg.Client.MaxEvent, cfg.Client.MaxStream = 10_000, 100_000
-	cfg.Client.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{
-			StatusCode: http.StatusOK,
-			Header:     http.Header{"Content-Type": {streamType}},
-			Body:       io.NopCloser(strings.NewReader(*body)),
-		}, nil
-	})}
+	cfg.Client.HTTP = wiretest.Client(streamType, body, false)
 	m, err := bedrock.New(cfg)
 	if err != nil {
 		f.Fatal(err)

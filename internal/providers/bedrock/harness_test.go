@@ -2,8 +2,6 @@ package bedrock_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,8 +12,33 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/bedrock"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
 )
+
+// The helpers of all wires, by shorter names.
+var (
+	ask         = wiretest.Ask
+	refusing    = wiretest.Refusing
+	hello       = wiretest.Hello
+	user        = wiretest.User
+	asks        = wiretest.Asks
+	instruction = wiretest.Instruction
+	says        = wiretest.Says
+	results     = wiretest.Results
+	text        = wiretest.Text
+	calls       = wiretest.Calls
+)
+
+func failure(t testing.TB, err error) *model.Error {
+	t.Helper()
+	return wiretest.Failure(t, err, secret)
+}
+
+// streaming answers with a stream of frames.
+func streaming(frames ...string) http.HandlerFunc {
+	return wiretest.Streaming(streamType, strings.Join(frames, ""))
+}
 
 const (
 	keyID  = "AKIDTEST"
@@ -58,14 +81,6 @@ func named(id string) func(*bedrock.Config) {
 
 const streamType = "application/vnd.amazon.eventstream"
 
-// streaming answers with a stream of frames.
-func streaming(frames ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", streamType)
-		w.Write([]byte(strings.Join(frames, "")))
-	}
-}
-
 // frame is a message of an event stream, with headers that are texts.
 func frame(payload string, headers ...string) string {
 	m := eventstream.Message{Payload: []byte(payload)}
@@ -105,47 +120,3 @@ var (
 
 	usage = event.Usage{InputTokens: 1110, CachedInputTokens: 100, OutputTokens: 5, TotalTokens: 1115}
 )
-
-// ask asks once and returns everything that was told.
-func ask(ctx context.Context, m *bedrock.Model, req *model.Request) (answer *model.Answer, told []string, err error) {
-	for chunk, e := range m.Generate(ctx, req) {
-		switch {
-		case e != nil:
-			err = e
-		case chunk.Answer != nil:
-			answer = chunk.Answer
-		case chunk.Reasoning != "":
-			told = append(told, "think:"+chunk.Reasoning)
-		default:
-			told = append(told, "say:"+chunk.Text)
-		}
-	}
-	return answer, told, err
-}
-
-// hello is a conversation of one message.
-func hello() *model.Request { return &model.Request{Messages: []*event.Message{user("Hello")}} }
-
-func user(words string) *event.Message { return asks(text(words)) }
-
-func asks(parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.UserMessage, Contents: parts}
-}
-
-func text(s string) event.Part { return event.Part{Type: event.TextPart, Text: s} }
-
-func failure(t testing.TB, err error) *model.Error {
-	t.Helper()
-	var e *model.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v (%T), want a *model.Error", err, err)
-	}
-	if strings.Contains(e.Message, secret) {
-		t.Errorf("the key is in the error: %s", e.Message)
-	}
-	return e
-}
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,7 +1,22 @@
+// Package bedrock is a model behind Amazon Bedrock's ConverseStream API, of any family:
+// Claude, Nova, Llama, Mistral and what else takes messages there.
+//
+// Every call streams, in AWS's binary framing, and is signed anew over its body, unless a
+// bearer token speaks for it. Each message of a conversation is encoded once and its
+// bytes are sent again and again; what moves from call to call, the points of the prompt
+// cache and the numbers of documents, is put in between. What only some families take is
+// sent to those alone; what a model refuses all the same, the service says in its own
+// words.
+//
+// The package never reads the environment or a profile, never tries a call a second time
+// (the engine does) and never shows one model the signed thoughts of another. Start
+// reading at [New], then [Model.Generate].
 package bedrock
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -10,8 +25,10 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sigv4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -45,8 +62,7 @@ type Model struct {
 
 	resolved wire.Resolved
 
-	full, slim wire.Encoded[*encoded]
-	encodings  atomic.Int64 // how many messages were encoded; tests look at it
+	messages wire.Encoded[*encoded]
 }
 
 var _ model.Model = (*Model)(nil)
@@ -60,31 +76,29 @@ func New(cfg Config) (*Model, error) {
 	if cfg.BearerToken != "" {
 		cfg.KeyVariable = "AWS_BEARER_TOKEN_BEDROCK"
 	}
-	if err := cfg.Begin("https://bedrock-runtime." + cfg.Region + "." + domain(cfg.Region)); err != nil {
+	own := []string{"messages", "system", "toolConfig", "modelId"}
+	if cfg.Guardrail != nil {
+		own = append(own, "guardrailConfig") // extraBody must not switch the filter off
+	}
+	if err := cfg.Begin("amazon-bedrock", "https://bedrock-runtime."+cfg.Region+"."+domain(cfg.Region), own...); err != nil {
 		return nil, err
 	}
 	if err := checkKeys(&cfg); err != nil {
 		return nil, err
-	}
-	if err := cfg.CheckTools(); err != nil {
-		return nil, err
-	}
-	if len(cfg.Skills) > 0 {
-		return nil, errors.New(cfg.Provider + ": this provider has no skills of its own; remove providerSkills, or use the provider anthropic")
 	}
 	adds, err := newAdditions(&cfg)
 	if err != nil {
 		return nil, err
 	}
 	c := &cfg.Client
-	c.Accept, c.Explain = mediaType, explain
-	c.Header = c.Header.Clone()
-	c.Secrets = append([]string{cfg.SecretAccessKey, cfg.SessionToken, cfg.BearerToken}, c.Secrets...)
+	c.Accept, c.Explain, c.PassingWords = mediaType, explain, []string{"throttl"}
+	bearer := ""
 	if cfg.BearerToken != "" {
-		c.Header = withBearer(c.Header, cfg.BearerToken)
+		bearer = "Bearer " + cfg.BearerToken
 	} else {
 		c.Authorize = newSigner(&cfg).sign
 	}
+	c.SetHeaders(map[string]string{"Authorization": bearer}, cfg.SecretAccessKey, cfg.SessionToken, cfg.BearerToken)
 	return &Model{cfg: cfg, family: familyOf(cfg.Model), path: path(cfg.Model), adds: adds, resolved: wire.Resolved{Fetch: cfg.Fetch}}, nil
 }
 
@@ -117,26 +131,18 @@ func domain(region string) string {
 
 func checkKeys(cfg *Config) error {
 	if cfg.BearerToken != "" {
-		return cfg.CheckKey("AWS_BEARER_TOKEN_BEDROCK", cfg.BearerToken)
+		return cfg.CheckSecret("AWS_BEARER_TOKEN_BEDROCK", cfg.BearerToken)
 	}
-	if err := cfg.CheckKey("AWS_ACCESS_KEY_ID", cfg.AccessKeyID); err != nil {
+	if err := cfg.CheckSecret("AWS_ACCESS_KEY_ID", cfg.AccessKeyID); err != nil {
 		return err
 	}
-	if err := cfg.CheckKey("AWS_SECRET_ACCESS_KEY", cfg.SecretAccessKey); err != nil {
+	if err := cfg.CheckSecret("AWS_SECRET_ACCESS_KEY", cfg.SecretAccessKey); err != nil {
 		return err
 	}
 	if cfg.SessionToken != "" {
-		return cfg.CheckKey("AWS_SESSION_TOKEN", cfg.SessionToken)
+		return cfg.CheckSecret("AWS_SESSION_TOKEN", cfg.SessionToken)
 	}
 	return nil
-}
-
-func withBearer(h http.Header, token string) http.Header {
-	with := http.Header{"Authorization": {"Bearer " + token}}
-	for name, values := range h { // what the user says wins
-		with[http.CanonicalHeaderKey(name)] = values
-	}
-	return with
 }
 
 // path is where a model is. Its id, which may be an ARN with colons and slashes, is one
@@ -168,12 +174,43 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 
 // encoded is what a message looks like, with its media or without.
 func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
-	kept := &m.full
-	if slim {
-		kept = &m.slim
-	}
-	return kept.Get(msg, func(msg *event.Message) *encoded {
-		m.encodings.Add(1)
+	return m.messages.Get(msg, slim, func() *encoded {
 		return encode(msg, &encoder{own: msg.Author == m.cfg.Author, rich: m.family.rich(), known: &m.cfg.Known, slim: slim})
 	})
+}
+
+const service = "bedrock"
+
+// A signer proves by AWS's signature, version 4, who sends a request. The signature
+// covers the path, the headers and the body, and is good for some minutes; so each call
+// gets its own.
+type signer struct {
+	signer *sigv4.Signer
+	key    aws.Credentials
+	region string
+	now    func() time.Time
+}
+
+func newSigner(cfg *Config) *signer {
+	s := &signer{
+		signer: sigv4.NewSigner(),
+		key:    aws.Credentials{AccessKeyID: cfg.AccessKeyID, SecretAccessKey: cfg.SecretAccessKey, SessionToken: cfg.SessionToken},
+		region: cfg.Region,
+		now:    cfg.Now,
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	return s
+}
+
+func (s *signer) sign(r *http.Request, body [][]byte) error {
+	if r.Header.Get("Authorization") != "" {
+		return nil // the user's own, for a gateway that signs
+	}
+	sum := sha256.New()
+	for _, piece := range body {
+		sum.Write(piece)
+	}
+	return s.signer.SignHTTP(r.Context(), s.key, r, hex.EncodeToString(sum.Sum(nil)), service, s.region, s.now())
 }

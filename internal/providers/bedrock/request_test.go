@@ -33,28 +33,12 @@ const (
 	note = "bm90ZXM=" // notes
 )
 
-func instruction(text string) *event.Message {
-	return &event.Message{Type: event.InstructionMessage, Cache: true, Contents: []event.Part{{Type: event.TextPart, Text: text}}}
-}
-
-func says(author string, parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.ExpertMessage, Author: author, Contents: parts}
-}
-
 func thinks(s, signature string) event.Part {
 	return event.Part{Type: event.ThinkingPart, Thinking: s, Signature: signature}
 }
 
-func calls(id, tool, args string) event.Part {
-	return event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: tool, Args: jsontext.Value(args)}
-}
-
 func returned(id string, isError bool, parts ...event.Part) event.Part {
 	return event.Part{Type: event.ToolResultPart, ToolCallID: id, IsError: isError, Contents: parts}
-}
-
-func results(parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.ToolMessage, Contents: parts}
 }
 
 func image(data string) event.Part {
@@ -485,7 +469,7 @@ func TestConfigurationErrors(t *testing.T) {
 		`"us-east-1@evil.e" is not a region`:                             func(c *bedrock.Config) { c.Region = "us-east-1@evil.e" },
 		"not https":                                                      func(c *bedrock.Config) { c.Client.BaseURL = "http://example.com" },
 		"no provider tool \"webSearch\"; this provider runs none itself": func(c *bedrock.Config) { c.Tools = []string{"webSearch"} },
-		"no skills of its own":                                           func(c *bedrock.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
+		"runs no skills itself":                                          func(c *bedrock.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
 		"no HTTP client":                                                 func(c *bedrock.Config) { c.Client.HTTP = nil },
 		`cannot set "toolConfig"`:                                        func(c *bedrock.Config) { c.Extra = wire.Extra{"toolConfig": jsontext.Value("{}")} },
 		"inferenceConfig of extraBody is not":                            func(c *bedrock.Config) { c.Extra = wire.Extra{"inferenceConfig": jsontext.Value("[]")} },

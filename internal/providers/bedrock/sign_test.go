@@ -14,6 +14,7 @@ import (
 	sigv4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/perstack-go/perstack/internal/providers/bedrock"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/internal/testkit/llm/converse"
 	"github.com/perstack-go/perstack/model"
@@ -189,7 +190,7 @@ func TestEndpoints(t *testing.T) {
 		var host, scheme string
 		cfg := config("")
 		cfg.Region = region
-		cfg.Client.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		cfg.Client.HTTP = &http.Client{Transport: wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			host, scheme = r.URL.Host, r.URL.Scheme
 			return nil, io.ErrUnexpectedEOF
 		})}

@@ -154,17 +154,3 @@ func TestFinish(t *testing.T) {
 		}
 	}
 }
-
-func TestCallerStopsListening(t *testing.T) {
-	for _, piece := range []string{say("Hi"), think("Hm"), with(`"refusal":"No"`)} {
-		m := serve(t, streaming(begin, piece, piece, end("stop"), spent, done), nil)
-		n := 0
-		for range m.Generate(t.Context(), hello()) {
-			n++
-			break
-		}
-		if n != 1 {
-			t.Errorf("%d chunks", n)
-		}
-	}
-}

@@ -1,15 +1,9 @@
 package chat_test
 
 import (
-	"bytes"
-	"compress/gzip"
-	"context"
-	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,18 +11,9 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/chat"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
 )
-
-func refusing(status int, header http.Header, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for name, values := range header {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-	}
-}
 
 // problem is an error as the services write it. code is JSON.
 func problem(kind, code, message string) string {
@@ -107,37 +92,9 @@ func TestMalformedAnswers(t *testing.T) {
 	}
 }
 
-// A stream that is cut anywhere before it has said why it ends and what it cost is no
-// answer. After that comes the mark of the end, and nothing else.
-func TestCutStream(t *testing.T) {
-	before, after := asSSE(begin, think("Hm"), say("Hel"), callBegin("0", "a", "read"), callArgs("0", "{}"), end("tool_calls"), spent), asSSE(done)
-	whole := before + after
-	var at atomic.Int64
-	m := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, whole[:at.Load()])
-	}, nil)
-	for cut := range len(whole) {
-		at.Store(int64(cut))
-		answer, _, err := ask(t.Context(), m, hello())
-		if cut >= len(before) {
-			if err != nil || answer.Finish != model.FinishToolCalls || !cmp.Equal(answer.Usage, usage) {
-				t.Fatalf("cut at %d, after the count: %+v, %v", cut, answer, err)
-			}
-			continue
-		}
-		if answer != nil {
-			t.Fatalf("cut at %d of %d: an answer", cut, len(whole))
-		}
-		if e := failure(t, err); e.Name != "IncompleteAnswer" || !e.Retryable {
-			t.Fatalf("cut at %d: %+v", cut, e)
-		}
-	}
-}
-
 // A connection that breaks is no clean end, even after the reason.
 func TestBrokenConnection(t *testing.T) {
-	for _, events := range [][]string{{}, {begin, say("Hi")}, {begin, say("Hi"), end("stop")}, {begin, say("Hi"), end("stop"), spent}} {
+	for _, events := range [][]string{{begin, say("Hi"), end("stop")}, {begin, say("Hi"), end("stop"), spent}} {
 		m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			streaming(events...)(w, r)
 			http.NewResponseController(w).Flush()
@@ -161,10 +118,8 @@ func TestMarkOfTheEndAlone(t *testing.T) {
 func TestUsageOfBrokenAnswers(t *testing.T) {
 	m := serve(t, nil, func(c *chat.Config) {
 		c.Client.Idle = time.Millisecond
-		c.Client.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			body := io.MultiReader(strings.NewReader(asSSE(begin, spent)), silence{r.Context()})
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body), Request: r}, nil
-		})}
+		body := asSSE(begin, spent)
+		c.Client.HTTP = wiretest.Client("text/event-stream", &body, true)
 	})
 	_, _, err := ask(t.Context(), m, hello())
 	if e := failure(t, err); e.Name != "TimeoutError" || !cmp.Equal(usage, e.Usage) {
@@ -174,14 +129,6 @@ func TestUsageOfBrokenAnswers(t *testing.T) {
 	if e := failure(t, err); e.Name != "InvalidAnswer" || !cmp.Equal(usage, e.Usage) {
 		t.Errorf("%+v", e)
 	}
-}
-
-// silence is a body from which nothing more comes.
-type silence struct{ ctx context.Context }
-
-func (s silence) Read([]byte) (int, error) {
-	<-s.ctx.Done()
-	return 0, s.ctx.Err()
 }
 
 func TestTooMuch(t *testing.T) {
@@ -196,13 +143,9 @@ func TestTooMuch(t *testing.T) {
 		}
 	}
 	for name, handler := range map[string]http.HandlerFunc{
-		"text":        endless(asSSE(say("on and on"))),
-		"calls":       endless(asSSE(callBegin("0", "a", "b"), callBegin("0", "c", "d"))),
-		"arguments":   endless(asSSE(callArgs("0", "1"))),
-		"nothing":     endless(asSSE(begin)),
-		"comments":    endless(": keep-alive\n\n"),
-		"one line":    endless("data: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
-		"many fields": endless("data: a\n"),
+		"calls":     endless(asSSE(callBegin("0", "a", "b"), callBegin("0", "c", "d"))),
+		"arguments": endless(asSSE(callArgs("0", "1"))),
+		"nothing":   endless(asSSE(begin)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := serve(t, handler, func(c *chat.Config) { c.Client.MaxEvent, c.Client.MaxStream = 10_000, 100_000 })
@@ -211,64 +154,6 @@ func TestTooMuch(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 		})
-	}
-}
-
-// A packed answer is not unpacked: it may be a bomb.
-func TestPackedAnswer(t *testing.T) {
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	io.WriteString(w, asSSE(begin, say("Hi"), end("stop"), done))
-	w.Close()
-	for _, status := range []int{200, 500} {
-		header := http.Header{"Content-Type": {"text/event-stream"}, "Content-Encoding": {"gzip"}}
-		_, _, err := ask(t.Context(), serve(t, refusing(status, header, packed.String()), nil), hello())
-		if e := failure(t, err); status == 200 && e.Name != "InvalidAnswer" || status == 500 && e.StatusCode != status {
-			t.Errorf("%+v", e)
-		}
-	}
-}
-
-func TestWrongContentType(t *testing.T) {
-	for _, kind := range []string{"application/json", "text/html", ""} {
-		m := serve(t, refusing(200, http.Header{"Content-Type": {kind}}, `{"choices":[]}`), nil)
-		_, _, err := ask(t.Context(), m, hello())
-		if e := failure(t, err); e.Name != "InvalidAnswer" {
-			t.Errorf("%+v", e)
-		}
-	}
-}
-
-func TestKeyDoesNotFollowRedirects(t *testing.T) {
-	var visits atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
-	defer other.Close()
-	for _, change := range []func(*chat.Config){func(*chat.Config) {}, deepSeek} {
-		m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, other.URL+"/v1/chat/completions?"+key, http.StatusTemporaryRedirect)
-		}, func(c *chat.Config) { change(c); c.Client.HTTP = &http.Client{} })
-		_, _, err := ask(t.Context(), m, hello())
-		if e := failure(t, err); e.StatusCode != http.StatusTemporaryRedirect || e.Retryable || visits.Load() != 0 {
-			t.Errorf("%d visits, %+v", visits.Load(), e)
-		}
-	}
-}
-
-func TestInterrupted(t *testing.T) {
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		streaming(begin, say("Hi"))(w, r)
-		http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var err error
-	for _, e := range m.Generate(ctx, hello()) {
-		cancel()
-		err = e
-	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -282,13 +167,7 @@ func FuzzTurn(f *testing.F) {
 	body := ""
 	cfg := azure()
 	cfg.Client.MaxEvent, cfg.Client.MaxStream = 10_000, 100_000
-	cfg.Client.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{
-			StatusCode: http.StatusOK,
-			Header:     http.Header{"Content-Type": {"text/event-stream"}},
-			Body:       io.NopCloser(strings.NewReader(body)),
-		}, nil
-	})}
+	cfg.Client.HTTP = wiretest.Client("text/event-stream", &body, false)
 	m, err := chat.New(cfg)
 	if err != nil {
 		f.Fatal(err)
@@ -324,7 +203,3 @@ func FuzzTurn(f *testing.F) {
 		}
 	})
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,21 +1,42 @@
 package chat_test
 
 import (
-	"context"
-	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/chat"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
 )
+
+// The helpers of all wires, by shorter names.
+var (
+	ask         = wiretest.Ask
+	refusing    = wiretest.Refusing
+	asSSE       = wiretest.SSE
+	hello       = wiretest.Hello
+	user        = wiretest.User
+	asks        = wiretest.Asks
+	instruction = wiretest.Instruction
+	says        = wiretest.Says
+	results     = wiretest.Results
+	text        = wiretest.Text
+	thinks      = wiretest.Thinks
+	calls       = wiretest.Calls
+)
+
+func failure(t testing.TB, err error) *model.Error {
+	t.Helper()
+	return wiretest.Failure(t, err, key)
+}
+
+// streaming answers with a stream of events, each given as its JSON.
+func streaming(events ...string) http.HandlerFunc {
+	return wiretest.Streaming("text/event-stream; charset=utf-8", asSSE(events...))
+}
 
 const key = "sk-test-0123456789"
 
@@ -56,80 +77,7 @@ const (
 	deepSeekAuthor = "deepseek/deepseek-chat"
 )
 
-// streaming answers with a stream of events, each given as its data.
-func streaming(events ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-		io.WriteString(w, asSSE(events...))
-	}
-}
-
-func asSSE(events ...string) string {
-	var b strings.Builder
-	for _, e := range events {
-		b.WriteString("data: " + e + "\n\n")
-	}
-	return b.String()
-}
-
-// ask asks once and returns everything that was told.
-func ask(ctx context.Context, m *chat.Model, req *model.Request) (answer *model.Answer, told []string, err error) {
-	for chunk, e := range m.Generate(ctx, req) {
-		switch {
-		case e != nil:
-			err = e
-		case chunk.Answer != nil:
-			answer = chunk.Answer
-		case chunk.Reasoning != "":
-			told = append(told, "think:"+chunk.Reasoning)
-		default:
-			told = append(told, "say:"+chunk.Text)
-		}
-	}
-	return answer, told, err
-}
-
-func failure(t testing.TB, err error) *model.Error {
-	t.Helper()
-	var e *model.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v (%T), want a *model.Error", err, err)
-	}
-	if strings.Contains(e.Message, key) {
-		t.Errorf("the key is in the error: %s", e.Message)
-	}
-	return e
-}
-
 // Messages and parts.
-
-func hello() *model.Request { return &model.Request{Messages: []*event.Message{user("Hello")}} }
-
-func user(words string) *event.Message { return asks(text(words)) }
-
-func asks(parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.UserMessage, Contents: parts}
-}
-
-func instruction(words string) *event.Message {
-	return &event.Message{Type: event.InstructionMessage, Cache: true, Contents: []event.Part{text(words)}}
-}
-
-func says(author string, parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.ExpertMessage, Author: author, Contents: parts}
-}
-
-func results(parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.ToolMessage, Contents: parts}
-}
-
-func text(s string) event.Part { return event.Part{Type: event.TextPart, Text: s} }
-
-func thinks(s string) event.Part { return event.Part{Type: event.ThinkingPart, Thinking: s} }
-
-func calls(id, tool, args string) event.Part {
-	return event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: tool, Args: jsontext.Value(args)}
-}
 
 func returned(id string, isError bool, parts ...event.Part) event.Part {
 	return event.Part{Type: event.ToolResultPart, ToolCallID: id, IsError: isError, Contents: parts}

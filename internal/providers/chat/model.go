@@ -1,3 +1,14 @@
+// Package chat is a model behind the Chat Completions API, in two dialects: that of Azure
+// OpenAI, and that of DeepSeek.
+//
+// Every call streams. Each message of a conversation is encoded once, and its bytes are
+// sent again and again. The API has no room for media in the result of a tool: they
+// follow in a message of their own, after the last result. What a dialect cannot take is
+// replaced by a line that says so, so that one odd file does not end a job.
+//
+// The package never reads the environment, never tries again what failed (the engine
+// does) and never shows one model the thoughts of another. Start reading at [New], then
+// [Model.Generate].
 package chat
 
 import (
@@ -6,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -51,9 +61,8 @@ type Model struct {
 
 	resolved wire.Resolved
 
-	// The forms of a message: whole, and without its media; then both without files.
-	messages  [2][2]wire.Encoded[*encoded]
-	encodings atomic.Int64 // how many messages were encoded; tests look at it
+	// Messages as they are sent, and as they are sent to a service that refuses files.
+	messages [2]wire.Encoded[*encoded]
 
 	// What the service has refused. The name of a deployment does not tell what its model
 	// takes.
@@ -75,50 +84,30 @@ func New(cfg Config) (*Model, error) {
 	// The service fetches images itself; what else is given by its address, we do.
 	m := &Model{cfg: cfg, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: func(p *event.Part) bool { return p.Type == event.ImageURLPart }}}
 	c := &m.cfg
-	variable, base := "DEEPSEEK_API_KEY", deepSeekURL
+	provider, base := "deepseek", deepSeekURL
 	if cfg.Dialect == Azure {
-		variable, base = "AZURE_API_KEY", ""
+		provider, base = "azure-openai", ""
 		if cfg.Client.BaseURL == "" {
-			return nil, fmt.Errorf("%s: AZURE_RESOURCE_NAME or baseUrl is not set; one of them says where the models are", cfg.Provider)
+			return nil, fmt.Errorf("%s: AZURE_RESOURCE_NAME or baseUrl is not set; one of them says where the models are", cmp.Or(cfg.Provider, provider))
 		}
 	}
-	if err := c.Begin(base); err != nil {
-		return nil, err
-	}
-	if err := c.CheckKey(cmp.Or(cfg.KeyVariable, variable), cfg.Key); err != nil {
-		return nil, err
-	}
-	if err := c.checkHosted(); err != nil {
-		return nil, err
-	}
-	if err := c.Extra.Check(c.Provider, "model", "messages", "stream", "stream_options", "tools", "tool_choice",
+	if err := c.Begin(provider, base, "model", "messages", "stream", "stream_options", "tools", "tool_choice",
 		"max_tokens", "max_completion_tokens", "n"); err != nil {
+		return nil, err
+	}
+	if err := c.CheckKey(cfg.Key); err != nil {
 		return nil, err
 	}
 	if c.Deployments && (c.Model == "." || c.Model == "..") {
 		return nil, fmt.Errorf("%s: the model %q is not a name of a deployment", c.Provider, c.Model)
 	}
 	m.path = c.path()
-	c.Client.Secrets = append([]string{cfg.Key}, c.Client.Secrets...)
-	c.Client.Header = c.header(cfg.Client.Header)
+	if cfg.Dialect == Azure {
+		c.Client.SetHeaders(map[string]string{"Api-Key": cfg.Key}, cfg.Key)
+	} else {
+		c.Client.SetHeaders(map[string]string{"Authorization": "Bearer " + cfg.Key}, cfg.Key)
+	}
 	return m, nil
-}
-
-// checkHosted refuses what the provider would have to run itself.
-func (c *Config) checkHosted() error {
-	switch {
-	case len(c.Skills) > 0:
-		return fmt.Errorf("%s: this provider has no skills of its own; make them skills of the Expert", c.Provider)
-	case len(c.Tools) == 0:
-		return nil
-	case c.Dialect != Azure:
-		return c.CheckTools()
-	}
-	known := []string{"webSearchPreview", "fileSearch", "codeInterpreter", "imageGeneration"}
-	if err := c.CheckTools(known...); err != nil {
-		return err
-	}
-	return fmt.Errorf("%s: the provider tool %q exists, but not in the Chat Completions API, by which this provider is asked; remove it from providerTools, or use the provider openai", c.Provider, c.Tools[0])
 }
 
 func (c *Config) path() string {
@@ -137,20 +126,6 @@ func (c *Config) path() string {
 		path = "/chat/completions"
 	}
 	return path + "?api-version=" + url.QueryEscape(version)
-}
-
-// header returns the headers of every request. What a user set by hand comes last.
-func (c *Config) header(more http.Header) http.Header {
-	h := http.Header{}
-	if c.Dialect == Azure {
-		h.Set("Api-Key", c.Key)
-	} else {
-		h.Set("Authorization", "Bearer "+c.Key)
-	}
-	for name, values := range more {
-		h[http.CanonicalHeaderKey(name)] = values
-	}
-	return h
 }
 
 // Generate streams one turn.
@@ -201,16 +176,9 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 
 // encoded returns a message as it is sent, whole or without its media.
 func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
-	kept := &m.messages[index(m.fileless.Load())][index(slim)]
-	return kept.Get(msg, func(msg *event.Message) *encoded {
-		m.encodings.Add(1)
-		return m.encode(msg, slim)
-	})
-}
-
-func index(yes bool) int {
-	if yes {
-		return 1
+	forms := &m.messages[0]
+	if m.fileless.Load() {
+		forms = &m.messages[1]
 	}
-	return 0
+	return forms.Get(msg, slim, func() *encoded { return m.encode(msg, slim) })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers/chat"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/model"
 )
@@ -231,22 +232,6 @@ func bodiesOf(t *testing.T, change func(*chat.Config), requests ...*model.Reques
 	return bodies
 }
 
-func TestMessagesAreEncodedOnce(t *testing.T) {
-	for _, change := range []func(*chat.Config){nil, deepSeek} {
-		m := serve(t, streaming(begin, end("stop"), spent, done), change)
-		req := &model.Request{Messages: []*event.Message{instruction("Be brief.")}}
-		for i := range 10 {
-			req.Messages = append(req.Messages, user("Question."), says(azureAuthor, text("Answer.")))
-			if _, _, err := ask(t.Context(), m, req); err != nil {
-				t.Fatal(err)
-			}
-			if got, want := m.Encodings(), int64(len(req.Messages)); got != want {
-				t.Errorf("request %d: %d encodings of %d messages", i, got, want)
-			}
-		}
-	}
-}
-
 // Headers that a user sets by hand win over ours.
 func TestOwnHeaders(t *testing.T) {
 	var got http.Header
@@ -278,7 +263,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"not https", func(c *chat.Config) { c.Client.BaseURL = "http://example.com" }},
 		{"is negative", func(c *chat.Config) { c.MaxTokens = -1 }},
 		{"no HTTP client", func(c *chat.Config) { c.Client.HTTP = nil }},
-		{"exists, but not in the Chat Completions API", func(c *chat.Config) { c.Tools = []string{"webSearchPreview"} }},
+		{"it is asked by Chat Completions, which has none; use openai", func(c *chat.Config) { c.Tools = []string{"webSearchPreview"} }},
 		{"there are webSearchPreview, fileSearch", func(c *chat.Config) { c.Tools = []string{"googleMaps"} }},
 		{"this provider runs none itself", both(deepSeek, func(c *chat.Config) { c.Tools = []string{"webSearch"} })},
 		{"make them skills of the Expert", func(c *chat.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} }},
@@ -302,7 +287,7 @@ func TestDefaultAddress(t *testing.T) {
 	cfg := azure()
 	deepSeek(&cfg)
 	cfg.Client.BaseURL = ""
-	cfg.Client.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	cfg.Client.HTTP = &http.Client{Transport: wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		asked = r.URL.String()
 		return &http.Response{StatusCode: http.StatusTeapot, Body: http.NoBody, Request: r}, nil
 	})}

@@ -1,8 +1,6 @@
 package gemini_test
 
 import (
-	"context"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/gemini"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -195,17 +194,6 @@ func TestForeignHistory(t *testing.T) {
 	}
 }
 
-func TestCallerStopsListening(t *testing.T) {
-	n := 0
-	for range serve(t, streaming(parts(hel), parts(lo), ending("STOP"))).Generate(t.Context(), hello()) {
-		n++
-		break
-	}
-	if n != 1 {
-		t.Errorf("%d chunks", n)
-	}
-}
-
 // A connection that breaks after the reason of the end may have had more to say: some
 // models go on behind it.
 func TestCutAfterTheEnd(t *testing.T) {
@@ -223,21 +211,11 @@ func TestCutAfterTheEnd(t *testing.T) {
 func TestStallAfterTheEnd(t *testing.T) {
 	m := serve(t, nil, func(c *gemini.Config) {
 		c.Client.Idle = time.Millisecond
-		c.Client.HTTP = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			body := io.MultiReader(strings.NewReader(asSSE(ending("STOP", hel))), silence{r.Context()})
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body), Request: r}, nil
-		})}
+		body := asSSE(ending("STOP", hel))
+		c.Client.HTTP = wiretest.Client("text/event-stream", &body, true)
 	})
 	answer, _, err := ask(t.Context(), m, hello())
 	if err != nil || answer.Text() != "Hel" {
 		t.Errorf("%+v, %v", answer, err)
 	}
-}
-
-// silence is a body from which nothing more comes.
-type silence struct{ ctx context.Context }
-
-func (s silence) Read([]byte) (int, error) {
-	<-s.ctx.Done()
-	return 0, s.ctx.Err()
 }

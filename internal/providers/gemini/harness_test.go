@@ -2,21 +2,46 @@ package gemini_test
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/gemini"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
 )
+
+// The helpers of all wires, by shorter names.
+var (
+	ask         = wiretest.Ask
+	refusing    = wiretest.Refusing
+	asSSE       = wiretest.SSE
+	hello       = wiretest.Hello
+	user        = wiretest.User
+	asks        = wiretest.Asks
+	instruction = wiretest.Instruction
+	says        = wiretest.Says
+	results     = wiretest.Results
+	text        = wiretest.Text
+	thinks      = wiretest.Thinks
+	calls       = wiretest.Calls
+	marked      = wiretest.Marked
+)
+
+func failure(t testing.TB, err error) *model.Error {
+	t.Helper()
+	_ = wiretest.Failure(t, err, token)
+	return wiretest.Failure(t, err, key)
+}
+
+// streaming answers with a stream of events, each given as its JSON.
+func streaming(events ...string) http.HandlerFunc {
+	return wiretest.Streaming("text/event-stream; charset=utf-8", asSSE(events...))
+}
 
 const (
 	key   = "AIza-test-0123456789"
@@ -84,22 +109,6 @@ func named(name string) func(*gemini.Config) {
 	return func(c *gemini.Config) { c.Model = name }
 }
 
-// streaming answers with a stream of chunks, each given as its JSON.
-func streaming(chunks ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, asSSE(chunks...))
-	}
-}
-
-func asSSE(chunks ...string) string {
-	var b strings.Builder
-	for _, c := range chunks {
-		b.WriteString("data: " + c + "\r\n\r\n") // as the service ends its lines
-	}
-	return b.String()
-}
-
 // parts is a chunk with parts; ending one with a reason as well.
 func parts(all ...string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":[` + strings.Join(all, ",") + `]},"index":0}],"usageMetadata":{"promptTokenCount":10,"totalTokenCount":10}}`
@@ -120,69 +129,7 @@ const (
 	lo  = `{"text":"lo"}`
 )
 
-// ask asks once and returns everything that was told.
-func ask(ctx context.Context, m *gemini.Model, req *model.Request) (answer *model.Answer, told []string, err error) {
-	for chunk, e := range m.Generate(ctx, req) {
-		switch {
-		case e != nil:
-			err = e
-		case chunk.Answer != nil:
-			answer = chunk.Answer
-		case chunk.Reasoning != "":
-			told = append(told, "think:"+chunk.Reasoning)
-		default:
-			told = append(told, "say:"+chunk.Text)
-		}
-	}
-	return answer, told, err
-}
-
-func failure(t testing.TB, err error) *model.Error {
-	t.Helper()
-	var e *model.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v (%T), want a *model.Error", err, err)
-	}
-	for _, secret := range []string{key, token} {
-		if strings.Contains(e.Message, secret) {
-			t.Errorf("a secret is in the error: %s", e.Message)
-		}
-	}
-	return e
-}
-
 // Parts and messages of conversations.
-
-func text(s string) event.Part { return event.Part{Type: event.TextPart, Text: s} }
-
-func user(s string) *event.Message { return asks(text(s)) }
-
-func asks(parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.UserMessage, Contents: parts}
-}
-
-func instruction(s string) *event.Message {
-	return &event.Message{Type: event.InstructionMessage, Contents: []event.Part{text(s)}}
-}
-
-func says(author string, parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.ExpertMessage, Author: author, Contents: parts}
-}
-
-func results(parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.ToolMessage, Contents: parts}
-}
-
-func calls(id, tool, args string) event.Part {
-	return event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: tool, Args: jsontext.Value(args)}
-}
-
-func marked(p event.Part, data string) event.Part {
-	p.ProviderData = jsontext.Value(data)
-	return p
-}
-
-func thinks(s string) event.Part { return event.Part{Type: event.ThinkingPart, Thinking: s} }
 
 func returned(id string, parts ...event.Part) event.Part {
 	return event.Part{Type: event.ToolResultPart, ToolCallID: id, Contents: parts}
@@ -193,5 +140,3 @@ func failed(id string, parts ...event.Part) event.Part {
 	p.IsError = true
 	return p
 }
-
-func hello() *model.Request { return &model.Request{Messages: []*event.Message{user("Hello")}} }

@@ -1,3 +1,14 @@
+// Package gemini is a model behind Google's generateContent: of the Gemini API, with a key,
+// or of Vertex AI, with a token of Google Cloud.
+//
+// Every call streams. Each message of a conversation is encoded once and its bytes are sent
+// again and again; results of tools are put behind the calls that asked for them when a
+// request is put together, because the API counts them. Parts that it cannot take are
+// replaced by a line that says so, so that one odd file does not end a job.
+//
+// The package never reads the environment or a file, never tries a call a second time (the
+// engine does), and never sends one model the signatures of another. Start reading at
+// [New], then [Model.Generate]; tokens are made by [TokenSource].
 package gemini
 
 import (
@@ -11,7 +22,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -46,8 +56,7 @@ type Model struct {
 	lists    wire.Lists
 	resolved wire.Resolved
 
-	messages, slim wire.Encoded[*encoded]
-	encodings      atomic.Int64 // how many messages were encoded; tests look at it
+	messages wire.Encoded[*encoded]
 }
 
 var _ model.Model = (*Model)(nil)
@@ -55,19 +64,16 @@ var _ model.Model = (*Model)(nil)
 // New returns a model, or says what is wrong with the configuration.
 func New(cfg Config) (*Model, error) {
 	m := &Model{Config: cfg.Config, token: cfg.Token, vertex: cfg.Token != nil || cfg.Provider == vertex}
-	m.Provider = cmp.Or(m.Provider, google)
 	base := defaultBaseURL
 	if m.vertex {
+		if m.Client.BaseURL == "" {
+			return nil, fmt.Errorf("%s: no address is known; set project and location in perstack.toml", cmp.Or(m.Provider, google))
+		}
 		base = ""
-	}
-	if m.vertex && m.Client.BaseURL == "" {
-		return nil, fmt.Errorf("%s: no address is known; set project and location in perstack.toml", m.Provider)
-	}
-	if m.vertex {
 		const both = "check the credentials and what they may do" // there is no API key
 		m.Client.Hints = map[int]string{http.StatusUnauthorized: both, http.StatusForbidden: both}
 	}
-	if err := m.Begin(base); err != nil {
+	if err := m.Begin(google, base, reserved...); err != nil {
 		return nil, err
 	}
 	if err := m.identify(cfg); err != nil {
@@ -89,7 +95,7 @@ func New(cfg Config) (*Model, error) {
 	if m.settings, err = newSettings(m.Provider, m.Extra, cfg.Safety); err != nil {
 		return nil, err
 	}
-	m.Client.Explain = explain
+	m.Client.Explain, m.Client.PassingWords = explain, []string{"quota exceeded"}
 	return m, nil
 }
 
@@ -98,22 +104,15 @@ var plainModel = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 // identify puts what proves who asks where it belongs.
 func (m *Model) identify(cfg Config) error {
-	header := http.Header{}
-	switch {
-	case m.vertex && cfg.Token == nil:
-		return errors.New(m.Provider + ": no credentials were found; set GOOGLE_APPLICATION_CREDENTIALS to a credentials file")
-	case !m.vertex:
-		if err := m.CheckKey(cmp.Or(m.KeyVariable, "GOOGLE_GENERATIVE_AI_API_KEY"), cfg.Key); err != nil {
-			return err
+	if m.vertex {
+		if cfg.Token == nil {
+			return errors.New(m.Provider + ": no credentials were found; set GOOGLE_APPLICATION_CREDENTIALS to a credentials file")
 		}
-		header.Set("X-Goog-Api-Key", cfg.Key)
-		m.Client.Secrets = append([]string{cfg.Key}, m.Client.Secrets...)
+		m.Client.SetHeaders(nil)
+		return nil
 	}
-	for name, values := range cfg.Client.Header {
-		header[http.CanonicalHeaderKey(name)] = values
-	}
-	m.Client.Header = header
-	return nil
+	m.Client.SetHeaders(map[string]string{"X-Goog-Api-Key": cfg.Key}, cfg.Key)
+	return m.CheckKey(cfg.Key)
 }
 
 // Generate streams one turn.
@@ -163,12 +162,5 @@ func (m *Model) authorize(r *http.Request, client *wire.Client) error {
 
 // encoded returns a message as it stands on the wire, or as it does without its media.
 func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
-	kept := &m.messages
-	if slim {
-		kept = &m.slim
-	}
-	return kept.Get(msg, func(msg *event.Message) *encoded {
-		m.encodings.Add(1)
-		return m.encode(msg, slim)
-	})
+	return m.messages.Get(msg, slim, func() *encoded { return m.encode(msg, slim) })
 }

@@ -296,20 +296,6 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-func TestMessagesAreEncodedOnce(t *testing.T) {
-	m := serve(t, streaming(ending("STOP")))
-	req := &model.Request{Messages: []*event.Message{instruction("Be brief.")}}
-	for i := range 10 {
-		req.Messages = append(req.Messages, user("Question."), says(own, text("Answer.")))
-		if _, _, err := ask(t.Context(), m, req); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := m.Encodings(), int64(len(req.Messages)); got != want {
-			t.Errorf("request %d: %d encodings of %d messages", i, got, want)
-		}
-	}
-}
-
 // A conversation with many images loses the oldest, and keeps the newest.
 func TestMediaBudget(t *testing.T) {
 	var sent []byte
@@ -383,8 +369,8 @@ func TestMixedTools(t *testing.T) {
 		changes []func(*gemini.Config)
 		want    string
 	}{
-		{[]func(*gemini.Config){hosts}, "take a Gemini 3 model"},
-		{[]func(*gemini.Config){hosts, onVertex}, "google-vertex: gemini-2.5-flash cannot use googleSearch beside the tools of the Expert"},
+		{[]func(*gemini.Config){hosts}, "use a Gemini 3 model"},
+		{[]func(*gemini.Config){hosts, onVertex}, "google-vertex: gemini-2.5-flash cannot use googleSearch together with the tools of the Expert"},
 		{[]func(*gemini.Config){hosts, onVertex, named(third)}, "remove providerTools"},
 	} {
 		m := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }, tt.changes...)

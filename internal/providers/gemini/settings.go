@@ -21,12 +21,12 @@ type settings struct {
 	safety     jsontext.Value
 }
 
+// reserved are the members that perstack writes. The API takes each name in two spellings.
+var reserved = []string{
+	"contents", "tools", "systemInstruction", "system_instruction", "toolConfig", "tool_config", "generation_config", "safety_settings",
+}
+
 func newSettings(provider string, extra wire.Extra, safety []expert.SafetySetting) (s settings, err error) {
-	// The API takes each name in two spellings.
-	if err := extra.Check(provider, "contents", "tools", "systemInstruction", "system_instruction",
-		"toolConfig", "tool_config", "generation_config", "safety_settings"); err != nil {
-		return s, err
-	}
 	s.extra = wire.Extra{}
 	for name, value := range extra {
 		if name != "generationConfig" {

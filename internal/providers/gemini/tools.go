@@ -20,16 +20,6 @@ type hosted struct {
 }
 
 func (m *Model) newHosted() (h hosted, err error) {
-	known := []string{"googleSearch", "codeExecution", "urlContext", "fileSearch", "googleMaps"}
-	if m.vertex {
-		known = []string{"codeExecution", "urlContext", "googleSearch", "enterpriseWebSearch", "googleMaps"}
-	}
-	if err := m.CheckTools(known...); err != nil {
-		return h, err
-	}
-	if len(m.Skills) > 0 {
-		return h, fmt.Errorf("%s: provider skills are Anthropic's; make them skills of the Expert", m.Provider)
-	}
 	var elements []string
 	for _, name := range m.Tools {
 		if slices.Contains(h.names, name) {
@@ -64,15 +54,27 @@ func fileSearch(provider string, options *expert.ProviderToolOptions) (string, e
 // refuseMix keeps a request from the API that it would refuse, or answer without looking
 // at the Expert's tools: only from Gemini 3 on, and not on Vertex AI, are both used at once.
 func (m *Model) refuseMix(req *model.Request) error {
-	if len(m.hosted.names) == 0 || len(req.Tools) == 0 || req.TextOnly || m.mixes() {
+	if len(req.Tools) == 0 || req.TextOnly {
 		return nil
 	}
-	hint := "take a Gemini 3 model, or remove providerTools"
-	if m.vertex {
-		hint = "remove providerTools, or take the provider google with a Gemini 3 model"
+	if err := CheckMix(m.Provider, m.Model, m.hosted.names); err != nil {
+		return &model.Error{Name: "ConfigurationError", Message: err.Error()}
 	}
-	return &model.Error{Name: "ConfigurationError", Message: fmt.Sprintf(
-		"%s: %s cannot use %s beside the tools of the Expert; %s", m.Provider, m.Model, strings.Join(m.hosted.names, ", "), hint)}
+	return nil
+}
+
+// CheckMix refuses Google's tools next to those of an Expert where the API does not take
+// both. Opening a model calls it too, because the first request would fail.
+func CheckMix(provider, name string, tools []string) error {
+	hint := "use a Gemini 3 model, or remove providerTools"
+	switch {
+	case len(tools) == 0, provider != vertex && traitsOf(name, model.Known{}).third:
+		return nil
+	case provider == vertex:
+		hint = "remove providerTools, or use the provider google with a Gemini 3 model"
+	}
+	return fmt.Errorf("%s: %s cannot use %s together with the tools of the Expert; %s",
+		provider, name, strings.Join(slices.Compact(slices.Clone(tools)), ", "), hint)
 }
 
 func (m *Model) mixes() bool { return m.traits.third && !m.vertex }

@@ -24,9 +24,9 @@ func hostileCases() []Case {
 	for _, h := range []struct{ name, turn, want string }{
 		{"garbage", "raw = \"garbage\"\n", ""},
 		{"a page", "raw = \"html\"\n", "text/html"},
-		{"a page with a status", "raw = \"html\"\n[turn.error]\nstatus = 502\n", "502"},
+		{"a page with a status", "raw = \"html\"\n[turn.error]\nstatus = 502\n", "502 Bad Gateway: no reason given"},
 		{"nothing", "raw = \"emptyBody\"\n", ""},
-		{"nothing with a status", "raw = \"emptyBody\"\n[turn.error]\nstatus = 500\n", "500"},
+		{"nothing with a status", "raw = \"emptyBody\"\n[turn.error]\nstatus = 500\n", "500 Internal Server Error: no reason given"},
 		{"the wrong type", "raw = \"wrongType\"\ntext = \"Hello.\"\n", "application/json"},
 		{"no end", "raw = \"endless\"\n", "bytes"},
 		{"no end of nothing", "raw = \"endlessPing\"\n", "bytes"},

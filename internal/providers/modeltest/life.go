@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
@@ -66,7 +68,7 @@ func checkCancelledFirst(t *testing.T, s *Subject) {
 // checkCancelled stops a run while an answer arrives: the cause comes out, and the
 // connection is closed.
 func checkCancelled(t *testing.T, s *Subject) {
-	server := watch(t, slow)
+	server := watch(t, "[[turn]]\neventDelay = \"5ms\"\nusage = { input = 7 }\ntext = \""+strings.Repeat("on and ", 10_000)+"\"\n")
 	stopped := errors.New("the user stopped the run")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -79,6 +81,9 @@ func checkCancelled(t *testing.T, s *Subject) {
 	}
 	if !errors.Is(failed, stopped) {
 		t.Errorf("%v; want the cause", failed)
+	}
+	if counted := model.AsError(failed).Usage.InputTokens == 7; counted != s.CountsEarly {
+		t.Errorf("that the input is counted is %v, want %v", counted, s.CountsEarly)
 	}
 	server.waitUntilLeft(t)
 }
@@ -95,7 +100,7 @@ func (w *watched) waitUntilLeft(t *testing.T) {
 	stacks := make([]byte, 1<<20)
 	for {
 		stacks = stacks[:runtime.Stack(stacks[:cap(stacks)], true)]
-		if !strings.Contains(string(stacks), "perstack/model/wire.") {
+		if !strings.Contains(string(stacks), "perstack/internal/providers/wire.") {
 			return
 		}
 		if t.Context().Err() != nil {
@@ -161,8 +166,8 @@ type quietly struct{ testing.TB }
 func (q quietly) Fatal(args ...any)                 { q.Error(args...) }
 func (q quietly) Fatalf(format string, args ...any) { q.Errorf(format, args...) }
 
-// checkOnce: a long history is encoded once, however often it is sent. What a second
-// request with it allocates is a small part of what it weighs; the server keeps nothing.
+// checkOnce: a long history is encoded once, no matter how often it is sent. A second
+// request allocates a small part of its size; the server keeps nothing.
 func checkOnce(t *testing.T, s *Subject) {
 	const size = 8 << 20
 	script, err := llm.Parse(t.Name(), []byte("[[turn]]\ntext = \"Hello.\"\n"))
@@ -180,7 +185,12 @@ func checkOnce(t *testing.T, s *Subject) {
 	}))
 	defer server.Close()
 	m := s.Open(t, Place{Root: server.URL})
-	req := &model.Request{Messages: []*event.Message{message(event.UserMessage, Text(strings.Repeat("a word ", size/7)))}}
+	// A quarter of it in each kind of message.
+	words := strings.Repeat("a word ", size/4/7+1)
+	said := message(event.ExpertMessage, Text(words), event.Part{Type: event.ToolCallPart, ToolCallID: "c1", ToolName: "read", Args: jsontext.Value(`{}`)})
+	said.Author = s.author(Place{})
+	req := &model.Request{Tools: tools, Messages: []*event.Message{message(event.InstructionMessage, Text(words)), message(event.UserMessage, Text(words)), said}}
+	req.Messages = append(req.Messages, Results(Result(Text(words)))(callsOf(said))...)
 	ask := func() (allocated uint64) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -192,7 +202,7 @@ func checkOnce(t *testing.T, s *Subject) {
 		return after.TotalAlloc - before.TotalAlloc
 	}
 	first, second := ask(), ask()
-	if first < size || second > size/2 {
+	if first < size || second > size/8 {
 		t.Errorf("a history of %d bytes allocated %d bytes, then %d", size, first, second)
 	}
 }

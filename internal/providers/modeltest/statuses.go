@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/testkit/llm"
 )
 
 // refused is a conversation that ends with an error in the place of the answer.
@@ -40,12 +42,25 @@ func statusCases() []Case {
 				return refused("status = 429\ntype = "+quoted(w.UsedUp)+"\nretryAfter = \"7\"\n", 429, Fails{})
 			},
 		},
+		Case{Name: "a status 403 that passes", Check: checkPasses},
 		Case{Name: "a wrong key", Skip: keyed, Check: checkKey},
 		Case{Name: "a key in an error", Skip: keyed, Check: checkEcho},
 		Case{Name: "a redirect", Check: checkRedirect},
 		Case{Name: "nobody there", Check: checkNobody},
 		Case{Name: "a wrong base URL", Check: checkElsewhere},
 	)
+}
+
+// checkPasses: each provider has its own words for a refusal that passes, and another's
+// words mean nothing.
+func checkPasses(t *testing.T, s *Subject) {
+	for _, words := range []string{"Overloaded", "Quota exceeded", "throttled", "connection refused", "no"} {
+		_, root := Serve(t, fmt.Sprintf("[[turn]]\n[turn.error]\nstatus = 403\nmessage = %q\n", "sorry: "+words))
+		_, _, err := Ask(t.Context(), t, s.Open(t, Place{Root: root}), hello())
+		if e := AsFailure(t, err); e.Retryable != (words == s.Passes) {
+			t.Errorf("%q: that it passes is %v: %+v", words, e.Retryable, e)
+		}
+	}
 }
 
 // checkKey: the scripted server knows the right one.
@@ -87,10 +102,10 @@ func checkEcho(t *testing.T, s *Subject) {
 // this one, and would answer.
 func checkRedirect(t *testing.T, s *Subject) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		server, root := Serve(t, fmt.Sprintf("[[turn]]\nredirect = \"http://localhost:{port}/v1/messages\"\n[turn.error]\nstatus = %d\n", status))
+		server, root := Serve(t, fmt.Sprintf("[[turn]]\nredirect = \"http://localhost:{port}/v1/messages?%s\"\n[turn.error]\nstatus = %d\n", llm.Key, status))
 		_, _, err := Ask(t.Context(), t, s.Open(t, Place{Root: root}), hello())
 		e := AsFailure(t, err)
-		if e.StatusCode != status || e.Retryable || !strings.Contains(e.Message, "redirect") {
+		if e.StatusCode != status || e.Retryable || !strings.Contains(e.Message, "redirect") || !s.Keyless && strings.Contains(e.Message, llm.Key) {
 			t.Errorf("%d: %+v", status, e)
 		}
 		if n := server.Count(); n != 1 {

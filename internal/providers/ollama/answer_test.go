@@ -115,16 +115,3 @@ func TestThoughtsComeBack(t *testing.T) {
 		t.Error(bodies[0])
 	}
 }
-
-func TestCallerStopsListening(t *testing.T) {
-	for _, lines := range [][]string{{thought, two, end}, {one, two, end}} {
-		n := 0
-		for range serve(t, streaming(lines...), nil).Generate(t.Context(), hello()) {
-			n++
-			break
-		}
-		if n != 1 {
-			t.Errorf("%d chunks", n)
-		}
-	}
-}

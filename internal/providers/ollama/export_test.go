@@ -3,7 +3,7 @@ package ollama
 import "github.com/go-json-experiment/json/jsontext"
 
 // Encodings counts the messages that were encoded so far.
-func (m *Model) Encodings() int64 { return m.encodings.Load() }
+func (m *Model) Encodings() int64 { return m.messages.Count() }
 
 // LimitMedia sets what the media of a request may weigh.
 func (m *Model) LimitMedia(bytes int) { m.media = bytes }

@@ -1,33 +1,18 @@
 package ollama_test
 
 import (
-	"bytes"
-	"compress/gzip"
-	"context"
-	"errors"
-	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/internal/providers/ollama"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
 )
-
-func refusing(status int, header http.Header, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for name, values := range header {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-	}
-}
 
 func TestRefusals(t *testing.T) {
 	const context = " (raise the server's context length: OLLAMA_CONTEXT_LENGTH, or num_ctx in the options of extraBody)"
@@ -101,91 +86,6 @@ func TestMalformedAnswers(t *testing.T) {
 	}
 }
 
-// A stream that is cut anywhere before its end is no answer.
-func TestCutStream(t *testing.T) {
-	whole := asLines(thought, one, called("", "read", "{}"), two, end)
-	var at atomic.Int64
-	m := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		io.WriteString(w, whole[:at.Load()])
-	}, nil)
-	for cut := range len(whole) {
-		at.Store(int64(cut))
-		answer, _, err := ask(t.Context(), m, hello())
-		if answer != nil {
-			t.Fatalf("cut at %d of %d: an answer", cut, len(whole))
-		}
-		if e := failure(t, err); e.Name != "IncompleteAnswer" || !e.Retryable {
-			t.Fatalf("cut at %d: %+v", cut, e)
-		}
-	}
-}
-
-func TestBrokenConnection(t *testing.T) {
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		streaming(one)(w, r)
-		http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	}, nil)
-	_, told, err := ask(t.Context(), m, hello())
-	if e := failure(t, err); e.Name != "IncompleteAnswer" || !e.Retryable || len(told) != 1 {
-		t.Errorf("%q %+v", told, e)
-	}
-}
-
-// Answers without end, or with a line without end, are given up within the limits.
-func TestTooMuch(t *testing.T) {
-	for name, piece := range map[string]string{"lines": one + "\n", "blank lines": "\n", "one line": strings.Repeat("a", 1000)} {
-		m := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/x-ndjson")
-			for {
-				if _, err := io.WriteString(w, piece); err != nil {
-					return
-				}
-			}
-		}, func(c *ollama.Config) { c.Client.MaxEvent, c.Client.MaxStream = 20_000, 100_000 })
-		_, _, err := ask(t.Context(), m, hello())
-		if e := failure(t, err); e.Name != "InvalidAnswer" || e.Retryable || !strings.Contains(e.Message, "bytes") {
-			t.Errorf("%s: %+v", name, e)
-		}
-	}
-}
-
-func TestStrangeBodies(t *testing.T) {
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	io.WriteString(w, asLines(one, end))
-	w.Close()
-	for name, handler := range map[string]http.HandlerFunc{
-		"another type": refusing(200, http.Header{"Content-Type": {"application/json"}}, `{"done":true,"done_reason":"load"}`),
-		"a page":       refusing(200, http.Header{"Content-Type": {"text/html"}}, "<html>"),
-		"packed":       refusing(200, http.Header{"Content-Type": {"application/x-ndjson"}, "Content-Encoding": {"gzip"}}, packed.String()),
-	} {
-		answer, _, err := ask(t.Context(), serve(t, handler, nil), hello())
-		if e := failure(t, err); e.Name != "InvalidAnswer" || answer != nil {
-			t.Errorf("%s: %+v", name, e)
-		}
-	}
-}
-
-func TestInterrupted(t *testing.T) {
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		streaming(one)(w, r)
-		http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var err error
-	for _, e := range m.Generate(ctx, hello()) {
-		cancel()
-		err = e
-	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-}
-
 func FuzzTurn(f *testing.F) {
 	f.Add(asLines(thought, one, end))
 	f.Add(asLines(called(`"id":"a",`, "b", `{"c":1}`), called("", "b", `"{"`), ended("length")))
@@ -195,11 +95,7 @@ func FuzzTurn(f *testing.F) {
 	var cfg ollama.Config
 	cfg.Model = "m"
 	cfg.Client.MaxEvent, cfg.Client.MaxStream = 10_000, 100_000
-	cfg.Client.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{
-			StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/x-ndjson"}}, Body: io.NopCloser(strings.NewReader(body)),
-		}, nil
-	})}
+	cfg.Client.HTTP = wiretest.Client("application/x-ndjson", &body, false)
 	m, err := ollama.New(cfg)
 	if err != nil {
 		f.Fatal(err)
@@ -215,7 +111,3 @@ func FuzzTurn(f *testing.F) {
 		}
 	})
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

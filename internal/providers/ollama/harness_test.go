@@ -1,21 +1,42 @@
 package ollama_test
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/ollama"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
 )
+
+// The helpers of all wires, by shorter names.
+var (
+	ask         = wiretest.Ask
+	refusing    = wiretest.Refusing
+	hello       = wiretest.Hello
+	asks        = wiretest.Asks
+	instruction = wiretest.Instruction
+	says        = wiretest.Says
+	results     = wiretest.Results
+	text        = wiretest.Text
+	thinks      = wiretest.Thinks
+	calls       = wiretest.Calls
+)
+
+func failure(t testing.TB, err error) *model.Error {
+	t.Helper()
+	return wiretest.Failure(t, err, "")
+}
+
+// streaming answers with lines.
+func streaming(lines ...string) http.HandlerFunc {
+	return wiretest.Streaming("application/x-ndjson", asLines(lines...))
+}
 
 const (
 	name = "qwen3:8b"
@@ -40,14 +61,6 @@ func serve(t testing.TB, handler http.HandlerFunc, change func(*ollama.Config)) 
 	return m
 }
 
-// streaming answers with lines.
-func streaming(lines ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		io.WriteString(w, asLines(lines...))
-	}
-}
-
 func asLines(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 
 // recording answers with nothing and keeps the bodies.
@@ -57,56 +70,6 @@ func recording(bodies *[]string) http.HandlerFunc {
 		*bodies = append(*bodies, string(body))
 		streaming(end)(w, r)
 	}
-}
-
-// ask asks once and returns everything that was told.
-func ask(ctx context.Context, m *ollama.Model, req *model.Request) (answer *model.Answer, told []string, err error) {
-	for chunk, e := range m.Generate(ctx, req) {
-		switch {
-		case e != nil:
-			err = e
-		case chunk.Answer != nil:
-			answer = chunk.Answer
-		case chunk.Reasoning != "":
-			told = append(told, "think:"+chunk.Reasoning)
-		default:
-			told = append(told, "say:"+chunk.Text)
-		}
-	}
-	return answer, told, err
-}
-
-func failure(t testing.TB, err error) *model.Error {
-	t.Helper()
-	var e *model.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v (%T), want a *model.Error", err, err)
-	}
-	return e
-}
-
-func hello() *model.Request { return &model.Request{Messages: []*event.Message{asks(text("Hello"))}} }
-
-func message(kind event.MessageType, parts ...event.Part) *event.Message {
-	return &event.Message{Type: kind, Contents: parts}
-}
-
-func instruction(s string) *event.Message { return message(event.InstructionMessage, text(s)) }
-
-func asks(parts ...event.Part) *event.Message { return message(event.UserMessage, parts...) }
-
-func results(parts ...event.Part) *event.Message { return message(event.ToolMessage, parts...) }
-
-func says(author string, parts ...event.Part) *event.Message {
-	return &event.Message{Type: event.ExpertMessage, Author: author, Contents: parts}
-}
-
-func text(s string) event.Part { return event.Part{Type: event.TextPart, Text: s} }
-
-func thinks(s string) event.Part { return event.Part{Type: event.ThinkingPart, Thinking: s} }
-
-func calls(id, tool, args string) event.Part {
-	return event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: tool, Args: jsontext.Value(args)}
 }
 
 func returned(id, tool string, isError bool, parts ...event.Part) event.Part {

@@ -1,3 +1,17 @@
+// Package ollama is a model behind the chat API of an Ollama server, mostly one on this
+// machine.
+//
+// Every call streams, as lines of JSON. Each message of a conversation is encoded once and
+// its bytes are sent again and again. Parts that the API cannot take are replaced by a
+// line that says so, so that one odd file does not end a job.
+//
+// A server of this kind cuts a conversation that is longer than its window, or becomes so
+// while it answers, and says nothing. It is asked not to: a model that has lost its task
+// works on, at something else.
+//
+// The package never reads the environment, never tries a call a second time (the engine
+// does), but for one that was refused because the model cannot think, and never shows one
+// model the thoughts of another. Start reading at [New], then [Model.Generate].
 package ollama
 
 import (
@@ -14,7 +28,6 @@ import (
 )
 
 const (
-	provider       = "ollama"
 	defaultBaseURL = "http://127.0.0.1:11434/api"
 	ndjson         = "application/x-ndjson"
 )
@@ -33,10 +46,8 @@ type Model struct {
 	lists   wire.Lists
 	media   int // what the media of a request may weigh
 
-	resolved  wire.Resolved
-	messages  wire.Encoded[*encoded]
-	slim      wire.Encoded[*encoded] // the same, without media
-	encodings atomic.Int64           // how many messages were encoded; tests look at it
+	resolved wire.Resolved
+	messages wire.Encoded[*encoded]
 
 	// thoughtless is set when the server has said that the model cannot think.
 	thoughtless atomic.Bool
@@ -47,19 +58,7 @@ var _ model.Model = (*Model)(nil)
 // New returns a model, or says what is wrong with the configuration.
 func New(cfg Config) (*Model, error) {
 	c := cfg.Config
-	if c.Provider == "" {
-		c.Provider = provider
-	}
-	if err := c.Begin(defaultBaseURL); err != nil {
-		return nil, err
-	}
-	if err := c.CheckTools(); err != nil {
-		return nil, err
-	}
-	if len(c.Skills) > 0 {
-		return nil, fmt.Errorf("%s: this provider has no skills of its own; remove providerSkills", c.Provider)
-	}
-	if err := c.Extra.Check(c.Provider, "model", "messages", "stream", "tools"); err != nil {
+	if err := c.Begin("ollama", defaultBaseURL, "model", "messages", "stream", "tools"); err != nil {
 		return nil, err
 	}
 	for name := range c.Extra { // the server does not look at the case, and would take the second of two
@@ -74,7 +73,7 @@ func New(cfg Config) (*Model, error) {
 	}
 	m.client = c.Client
 	m.client.BaseURL = withAPI(c.Client.BaseURL)
-	m.client.Accept, m.client.Explain = ndjson, m.explain
+	m.client.Accept, m.client.Explain, m.client.PassingWords = ndjson, m.explain, []string{"connection refused"}
 	if m.client.FirstByte == 0 {
 		// The server is silent while it loads a model and reads the conversation. That takes
 		// minutes on a small machine, and would begin anew with every attempt: the limit of
@@ -131,12 +130,5 @@ func (m *Model) call(ctx context.Context, req *model.Request, body wire.Body, te
 
 // encoded returns a message as the API takes it, with its media or without.
 func (m *Model) encoded(msg *event.Message, media bool) *encoded {
-	kept := &m.slim
-	if media {
-		kept = &m.messages
-	}
-	return kept.Get(msg, func(msg *event.Message) *encoded {
-		m.encodings.Add(1)
-		return m.encode(msg, media)
-	})
+	return m.messages.Get(msg, !media, func() *encoded { return m.encode(msg, media) })
 }

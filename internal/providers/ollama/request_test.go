@@ -223,7 +223,7 @@ func TestConfigurationErrors(t *testing.T) {
 		"no model is named":             func(c *ollama.Config) { c.Model = "" },
 		"not https":                     func(c *ollama.Config) { c.Client.BaseURL = "http://example.com" },
 		"runs none itself":              func(c *ollama.Config) { c.Tools = []string{"webSearch"} },
-		"no skills of its own":          func(c *ollama.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
+		"runs no skills itself":         func(c *ollama.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
 		"is negative":                   func(c *ollama.Config) { c.MaxTokens = -1 },
 		"no HTTP client":                func(c *ollama.Config) { c.Client.HTTP = nil },
 		`extraBody cannot set "stream"`: func(c *ollama.Config) { c.Extra = wire.Extra{"stream": jsontext.Value("false")} },

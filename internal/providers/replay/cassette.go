@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/model"
 )
@@ -30,8 +30,8 @@ type Cassette struct {
 
 // A turn is one prepared answer and the rules that say when it is given.
 type turn struct {
-	rules
-	line int // where it is written; 0 if that is not known
+	rules turns.Rules
+	line  int // where it is written; 0 if that is not known
 
 	delay     time.Duration
 	reasoning string
@@ -48,17 +48,17 @@ type call struct {
 	args     []byte
 }
 
-// A failure is an error in the place of an answer, or in the middle of one.
+// A failure is an error instead of an answer, or in the middle of one.
 type failure struct {
 	model.Error
 	after string // what is streamed before: nothing, reasoning or text
 }
 
 // Load reads the cassette at path, which must be a regular file of at most [MaxSize]
-// bytes. It never waits, also not for a pipe. Errors name the path.
+// bytes. It never blocks, not even on a named pipe. Errors name the path.
 func Load(path string) (*Cassette, error) { return LoadBy(userfile.Read, path) }
 
-// LoadBy is [Load] by what reads a file, of at most limit bytes.
+// LoadBy is [Load] with a function that reads files.
 func LoadBy(read func(path string, limit int64) ([]byte, error), path string) (*Cassette, error) {
 	data, err := read(path, MaxSize)
 	if err != nil {
@@ -99,8 +99,13 @@ func Parse(name string, data []byte) (*Cassette, error) {
 		}
 		c.turns[i] = t
 	}
-	number(c.turns)
-	if err := c.checkReachable(); err != nil {
+	entries := make([]turns.Entry, len(c.turns))
+	for i := range c.turns {
+		t := &c.turns[i]
+		entries[i] = turns.Entry{Rules: &t.rules, Place: t.place(i), Again: t.failure != nil && t.failure.Retryable}
+	}
+	turns.Number(entries)
+	if err := turns.CheckReachable(entries); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return c, nil
@@ -126,20 +131,11 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%dth", n)
 }
 
-// located puts name and line before an error of the decoder.
+// located puts name and line before an error in the text of a cassette.
 func located(name string, err error) error {
-	var strict *toml.StrictMissingError
-	if errors.As(err, &strict) && len(strict.Errors) > 0 {
-		err = &strict.Errors[0]
-	}
-	var at *toml.DecodeError
-	if errors.As(err, &at) {
-		line, _ := at.Position()
-		return fmt.Errorf("%s:%d: %s", name, line, strings.TrimPrefix(err.Error(), "toml: "))
-	}
 	var unknown *nameError
 	if errors.As(err, &unknown) {
 		return fmt.Errorf("%s:%d: %w", name, unknown.line, err)
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	return turns.Located(name, err)
 }

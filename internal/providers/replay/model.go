@@ -1,3 +1,12 @@
+// Package replay is a model that plays prepared answers. It needs no key and no
+// network, and asks nobody: demos and tests run on it.
+//
+// The answers stand in a cassette, a TOML file that people write by hand; its format
+// is described in docs/cassettes.md. Which answer a request gets depends on the
+// request and the cassette alone. A [Model] counts nothing, so a run that was killed
+// finds its place again in another process, and two runs get the same answers.
+//
+// Start reading at [Parse] and [Model.Generate].
 package replay
 
 import (
@@ -5,11 +14,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -89,32 +97,15 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 // error has only what comes before it, so there is nothing to leave out.
 func (t *turn) chunks() iter.Seq[model.Chunk] {
 	return func(yield func(model.Chunk) bool) {
-		for word := range words(t.reasoning) {
+		for word := range turns.Words(t.reasoning) {
 			if !yield(model.Chunk{Reasoning: word}) {
 				return
 			}
 		}
-		for word := range words(t.text) {
+		for word := range turns.Words(t.text) {
 			if !yield(model.Chunk{Text: word}) {
 				return
 			}
-		}
-	}
-}
-
-// words cuts s after the white space that follows each word.
-func words(s string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for s != "" {
-			end := len(s)
-			if space := strings.IndexFunc(s, unicode.IsSpace); space >= 0 {
-				rest := strings.TrimLeftFunc(s[space:], unicode.IsSpace)
-				end = len(s) - len(rest)
-			}
-			if !yield(s[:end]) {
-				return
-			}
-			s = s[end:]
 		}
 	}
 }

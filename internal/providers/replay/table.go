@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -60,7 +61,7 @@ func (t turnTable) turn() (turn, error) {
 		out.text = *t.Text
 	}
 	var errs [6]error
-	out.rules, errs[0] = t.rules()
+	out.rules, errs[0] = turns.Table{Expert: t.Expert, Query: t.Query, Turn: t.Turn, Attempt: t.Attempt, Contains: t.Contains}.Rules()
 	out.delay, errs[1] = duration("delay", t.Delay)
 	out.usage, errs[2] = t.Usage.usage()
 	out.calls, errs[3] = calls(t.Call)
@@ -77,43 +78,6 @@ func (t turnTable) turn() (turn, error) {
 	return out, nil
 }
 
-func (t turnTable) rules() (r rules, err error) {
-	if r.turn, err = counted("turn", t.Turn); err != nil {
-		return r, err
-	}
-	if r.attempt, err = counted("attempt", t.Attempt); err != nil {
-		return r, err
-	}
-	if r.expert, err = nonEmpty("expert", t.Expert); err != nil {
-		return r, err
-	}
-	if r.query, err = nonEmpty("query", t.Query); err != nil {
-		return r, err
-	}
-	r.contains, err = nonEmpty("contains", t.Contains)
-	return r, err
-}
-
-func counted(key string, n *int) (int, error) {
-	switch {
-	case n == nil:
-		return 0, nil
-	case *n < 1:
-		return 0, fmt.Errorf("%s is %d; counting starts at 1", key, *n)
-	}
-	return *n, nil
-}
-
-func nonEmpty(key string, s *string) (string, error) {
-	switch {
-	case s == nil:
-		return "", nil
-	case *s == "":
-		return "", fmt.Errorf("%s is empty; leave it out if it does not matter", key)
-	}
-	return *s, nil
-}
-
 func (t turnTable) finish() (model.Finish, error) {
 	switch {
 	case t.Finish != nil && !slices.Contains(finishes, model.Finish(*t.Finish)):
@@ -124,6 +88,39 @@ func (t turnTable) finish() (model.Finish, error) {
 		return model.FinishToolCalls, nil
 	}
 	return model.FinishStop, nil
+}
+
+// calls checks the calls of a turn and encodes their arguments.
+func calls(tables []callTable) ([]call, error) {
+	var out []call
+	seen := make(map[string]bool)
+	for i, t := range tables {
+		c := call{tool: t.Tool}
+		switch {
+		case t.Tool == "":
+			return nil, fmt.Errorf("the %s call has no tool", ordinal(i+1))
+		case t.Args != nil && t.ArgsText != nil:
+			return nil, fmt.Errorf("the call of %s has args and argsText; keep one", t.Tool)
+		case t.ID != nil && *t.ID == "":
+			return nil, fmt.Errorf("the call of %s has an empty id; leave it out to have one made", t.Tool)
+		case t.ID != nil && seen[*t.ID]:
+			return nil, fmt.Errorf("two calls have the id %q", *t.ID)
+		}
+		if t.ID != nil {
+			c.id = *t.ID
+			seen[c.id] = true
+		}
+		if t.ArgsText != nil {
+			c.args = []byte(*t.ArgsText) // exactly as written, broken or not
+		} else {
+			var err error
+			if c.args, err = turns.EncodeArgs(t.Args); err != nil {
+				return nil, fmt.Errorf("the call of %s: %w", t.Tool, err)
+			}
+		}
+		out = append(out, c)
+	}
+	return out, nil
 }
 
 func (t turnTable) failure() (*failure, error) {

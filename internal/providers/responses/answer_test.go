@@ -154,15 +154,3 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 }
-
-func TestCallerStopsListening(t *testing.T) {
-	m := serve(t, streaming(created, msgAdded, textOne, textTwo, msgDone, done), nil)
-	n := 0
-	for range m.Generate(t.Context(), hello()) {
-		n++
-		break
-	}
-	if n != 1 {
-		t.Errorf("%d chunks", n)
-	}
-}

@@ -67,7 +67,6 @@ type writer struct {
 
 // encode writes a message, with its media or without, as the model's own or another's.
 func (m *Model) encode(msg *event.Message, media, own bool) *encoded {
-	m.encodings.Add(1)
 	w := &writer{own: own, known: m.cfg.Known, media: media}
 	switch msg.Type {
 	case event.InstructionMessage:

@@ -1,32 +1,15 @@
 package responses_test
 
 import (
-	"compress/gzip"
-	"context"
-	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/perstack-go/perstack/internal/providers/responses"
 	"github.com/perstack-go/perstack/model"
 )
-
-func refusing(status int, header http.Header, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		for name, values := range header {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(status)
-		io.WriteString(w, body)
-	}
-}
 
 func apiError(kind, code, message string) string {
 	return `{"error":{"message":"` + message + `","type":"` + kind + `","param":null,"code":` + code + `}}`
@@ -104,106 +87,5 @@ func TestMalformedAnswers(t *testing.T) {
 		if e := failure(t, err); e.Name != "InvalidAnswer" || e.Retryable || len(e.Message) > 3000 {
 			t.Errorf("%.60s: %+v", event, e)
 		}
-	}
-}
-
-// A stream that is cut anywhere before its end is no answer, and nothing of it is acted on.
-func TestCutStream(t *testing.T) {
-	whole := asSSE(created, msgAdded, textOne, textTwo, msgDone, ended(1, call("a", "read", "{}")), done)
-	var at atomic.Int64
-	m := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, whole[:at.Load()])
-	}, nil)
-	for cut := range len(whole) {
-		at.Store(int64(cut))
-		answer, _, err := ask(t.Context(), m, hello())
-		if answer != nil {
-			t.Fatalf("cut at %d of %d: an answer", cut, len(whole))
-		}
-		if e := failure(t, err); e.Name != "IncompleteAnswer" || !e.Retryable || e.Usage.TotalTokens != 0 {
-			t.Fatalf("cut at %d: %+v", cut, e)
-		}
-	}
-}
-
-func TestBrokenConnection(t *testing.T) {
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		streaming(created, msgAdded, textOne)(w, r)
-		http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	}, nil)
-	_, told, err := ask(t.Context(), m, hello())
-	if e := failure(t, err); e.Name != "IncompleteAnswer" || !e.Retryable || len(told) != 1 {
-		t.Errorf("%q %+v", told, e)
-	}
-}
-
-func TestEndlessAnswers(t *testing.T) {
-	for name, piece := range map[string]string{"words": asSSE(textOne), "nothing": ": wait\n\n", "one event": "data: " + strings.Repeat("x", 10_000)} {
-		m := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			for {
-				if _, err := io.WriteString(w, piece); err != nil {
-					return
-				}
-				piece = strings.TrimPrefix(piece, "data: xx") // one event goes on without a new line
-			}
-		}, func(c *responses.Config) { c.Client.MaxStream, c.Client.MaxEvent = 1_000_000, 100_000 })
-		_, _, err := ask(t.Context(), m, hello())
-		if e := failure(t, err); e.Name != "InvalidAnswer" || e.Retryable || !strings.Contains(e.Message, "bytes") {
-			t.Errorf("%s: %+v", name, e)
-		}
-	}
-}
-
-func TestOtherAnswers(t *testing.T) {
-	packed := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		io.WriteString(z, asSSE(created, done))
-		z.Close()
-	}
-	for want, handler := range map[string]http.HandlerFunc{
-		"application/json": refusing(200, http.Header{"Content-Type": {"application/json"}}, `{"object":"response"}`),
-		"text/html":        refusing(200, http.Header{"Content-Type": {"text/html"}}, "<html>"),
-		"gzip":             packed,
-	} {
-		_, _, err := ask(t.Context(), serve(t, handler, nil), hello())
-		if e := failure(t, err); e.Name != "InvalidAnswer" || !strings.Contains(e.Message, want) {
-			t.Errorf("%s: %+v", want, e)
-		}
-	}
-}
-
-func TestKeyDoesNotFollowRedirects(t *testing.T) {
-	var visits atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
-	defer other.Close()
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other.URL+"/v1/responses?"+key, http.StatusTemporaryRedirect)
-	}, func(c *responses.Config) { c.Client.HTTP = &http.Client{} })
-	_, _, err := ask(t.Context(), m, hello())
-	if e := failure(t, err); e.StatusCode != http.StatusTemporaryRedirect || e.Retryable || visits.Load() != 0 {
-		t.Errorf("%d visits, %+v", visits.Load(), e)
-	}
-}
-
-func TestInterrupted(t *testing.T) {
-	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		streaming(created, msgAdded, textOne)(w, r)
-		http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var err error
-	for _, e := range m.Generate(ctx, hello()) {
-		cancel()
-		err = e
-	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
 	}
 }

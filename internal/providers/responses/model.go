@@ -1,10 +1,19 @@
+// Package responses is a model behind OpenAI's Responses API.
+//
+// Every call streams, and the provider is asked to keep nothing: the whole conversation
+// goes along each time. Thoughts therefore come encrypted, and go back as they came,
+// before what followed them; so does what the provider ran itself. Each message is
+// encoded once and its bytes are sent again and again.
+//
+// The package never reads the environment and never shows one model the marks of another.
+// It tries a call a second time in one case only: an organisation that may not see
+// summaries of thoughts is asked again without. Start reading at [New], then
+// [Model.Generate].
 package responses
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"strings"
@@ -15,10 +24,7 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-const (
-	defaultProvider = "openai"
-	defaultBaseURL  = "https://api.openai.com/v1"
-)
+const defaultBaseURL = "https://api.openai.com/v1"
 
 // Config says which model is asked, and how it is reached.
 type Config struct {
@@ -37,29 +43,18 @@ type Model struct {
 	lists  wire.Lists
 	room   int // for the media of a request
 
-	messages  wire.Encoded[*encoded]
-	slimmed   wire.Encoded[*encoded] // without media
-	encodings atomic.Int64           // how many messages were encoded; tests look at it
-	terse     atomic.Bool            // summaries of thoughts were refused
+	messages wire.Encoded[*encoded]
+	terse    atomic.Bool // summaries of thoughts were refused
 }
 
 var _ model.Model = (*Model)(nil)
 
 // New returns a model, or says what is wrong with the configuration.
 func New(cfg Config) (*Model, error) {
-	if cfg.Provider == "" {
-		cfg.Provider = defaultProvider
-	}
-	if err := cfg.Begin(defaultBaseURL); err != nil {
+	if err := cfg.Begin("openai", defaultBaseURL, reserved...); err != nil {
 		return nil, err
 	}
-	if err := cfg.CheckKey(cmp.Or(cfg.KeyVariable, "OPENAI_API_KEY"), cfg.Key); err != nil {
-		return nil, err
-	}
-	if len(cfg.Skills) > 0 {
-		return nil, fmt.Errorf("%s: this provider has no skills of its own; remove providerSkills, or use a skill of the Expert", cfg.Provider)
-	}
-	if err := cfg.Extra.Check(cfg.Provider, reserved...); err != nil {
+	if err := cfg.CheckKey(cfg.Key); err != nil {
 		return nil, err
 	}
 	m := &Model{cfg: cfg, client: cfg.Client, thinks: newThinking(&cfg.Config), room: maxMedia}
@@ -69,21 +64,12 @@ func New(cfg Config) (*Model, error) {
 	}
 	c := &m.client
 	c.Explain = explain
-	c.Secrets = append([]string{cfg.Key}, c.Secrets...)
 	if c.MaxEvent == 0 && m.hosted.has(typeImageTool) {
 		c.MaxEvent = maxImageEvent
 	}
-	c.Header = http.Header{}
-	c.Header.Set("Authorization", "Bearer "+cfg.Key)
-	if cfg.Organization != "" {
-		c.Header.Set("OpenAI-Organization", cfg.Organization)
-	}
-	if cfg.Project != "" {
-		c.Header.Set("OpenAI-Project", cfg.Project)
-	}
-	for name, values := range cfg.Client.Header {
-		c.Header[http.CanonicalHeaderKey(name)] = values
-	}
+	c.SetHeaders(map[string]string{
+		"Authorization": "Bearer " + cfg.Key, "OpenAI-Organization": cfg.Organization, "OpenAI-Project": cfg.Project,
+	}, cfg.Key)
 	return m, nil
 }
 
@@ -148,20 +134,14 @@ func refusesThoughts(err error) bool {
 func (m *Model) forget(req *model.Request) {
 	for _, msg := range req.Messages {
 		if msg.Type == event.ExpertMessage {
-			m.messages.Replace(msg, m.encode(msg, true, false))
-			m.slimmed.Replace(msg, m.encode(msg, false, false))
+			m.messages.Replace(msg, false, m.encode(msg, true, false))
+			m.messages.Replace(msg, true, m.encode(msg, false, false))
 		}
 	}
 }
 
-func (m *Model) encoded(msg *event.Message) *encoded {
-	return m.messages.Get(msg, func(msg *event.Message) *encoded { return m.encode(msg, true, m.isOwn(msg)) })
+// encoded returns a message as it is sent, with its media or without. Marks of thoughts go
+// back only to the model that made them.
+func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
+	return m.messages.Get(msg, slim, func() *encoded { return m.encode(msg, !slim, msg.Author == m.cfg.Author) })
 }
-
-// slim is a message whose media are left out, because there are too many of them.
-func (m *Model) slim(msg *event.Message) *encoded {
-	return m.slimmed.Get(msg, func(msg *event.Message) *encoded { return m.encode(msg, false, m.isOwn(msg)) })
-}
-
-// isOwn reports whether a message is by the very model that is asked.
-func (m *Model) isOwn(msg *event.Message) bool { return msg.Author == m.cfg.Author }

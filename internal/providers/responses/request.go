@@ -38,12 +38,12 @@ func (m *Model) conversation(req *model.Request) []*encoded {
 	all := make([]*encoded, len(req.Messages))
 	media := make([]int, len(req.Messages))
 	for i, msg := range req.Messages {
-		all[i] = m.encoded(msg)
+		all[i] = m.encoded(msg, false)
 		media[i] = all[i].media
 	}
 	for i := range wire.Slim(media, m.room) {
 		if media[i] > 0 {
-			all[i] = m.slim(req.Messages[i])
+			all[i] = m.encoded(req.Messages[i], true)
 		}
 	}
 	return all
@@ -78,12 +78,8 @@ func (m *Model) head(req *model.Request, summary bool) string {
 // limit is the least of what the job has left and what the user allows; 0 if neither says
 // anything.
 func (m *Model) limit(req *model.Request) int {
-	limit := m.cfg.MaxTokens
-	if req.MaxTokens > 0 && (limit == 0 || req.MaxTokens < limit) {
-		limit = req.MaxTokens
+	if limit := m.cfg.Limit(req); limit > 0 {
+		return max(limit, minTokens)
 	}
-	if limit == 0 {
-		return 0
-	}
-	return max(limit, minTokens)
+	return 0
 }

@@ -304,20 +304,6 @@ func TestSummariesRefused(t *testing.T) {
 	}
 }
 
-func TestMessagesAreEncodedOnce(t *testing.T) {
-	m := serve(t, streaming(created, done), nil)
-	req := &model.Request{Messages: []*event.Message{instruction("Be brief.")}}
-	for i := range 10 {
-		req.Messages = append(req.Messages, user("Question."), says(own, text("Answer.")))
-		if _, _, err := ask(t.Context(), m, req); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := m.Encodings(), int64(len(req.Messages)); got != want {
-			t.Errorf("request %d: %d encodings of %d messages", i, got, want)
-		}
-	}
-}
-
 // Old media make room for new ones; the model is told, and the words stay.
 func TestMediaMakeRoom(t *testing.T) {
 	large := png + strings.Repeat("AAAA", 18<<10/4)

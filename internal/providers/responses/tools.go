@@ -49,9 +49,6 @@ const (
 const maxImageEvent = 32 << 20
 
 func newHosted(cfg *wire.Config) (h hosted, err error) {
-	if err := cfg.CheckTools("webSearch", "fileSearch", "codeInterpreter", "imageGeneration"); err != nil {
-		return h, err
-	}
 	var options expert.ProviderToolOptions
 	if cfg.ToolOptions != nil {
 		options = *cfg.ToolOptions

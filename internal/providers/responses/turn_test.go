@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/providers/responses"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 )
 
 // Whatever comes, there is an answer or an error, and no more comes out than went in. What
@@ -22,7 +23,7 @@ func FuzzTurn(f *testing.F) {
 	body, sent := "", ""
 	cfg := responses.Config{Key: key}
 	cfg.Model = "gpt-5"
-	cfg.Client = wire.Client{MaxEvent: 10_000, MaxStream: 100_000, HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	cfg.Client = wire.Client{MaxEvent: 10_000, MaxStream: 100_000, HTTP: &http.Client{Transport: wiretest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		raw, err := io.ReadAll(r.Body)
 		sent = string(raw)
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(body))}, err
@@ -52,7 +53,3 @@ func FuzzTurn(f *testing.F) {
 		}
 	})
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -41,8 +41,10 @@ func (b *Body) Len() (n int) {
 // or know better than to set. It is never changed.
 type Extra map[string]jsontext.Value
 
-// Check refuses members that hold a request together, which are the wire's own.
-func (e Extra) Check(provider string, own ...string) error {
+// Check refuses members that perstack itself writes.
+func (e Extra) Check(provider string, own ...string) error { return e.check(provider, own) }
+
+func (e Extra) check(provider string, own []string) error {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		// Some services do not look at the letters' case, and would take the second.
 		if slices.ContainsFunc(own, func(o string) bool { return strings.EqualFold(o, name) }) {

@@ -1,14 +1,21 @@
+// Package wire is what the clients of all providers share: one HTTP call that streams
+// its answer, with limits on size, depth and time, and failures sorted into classes.
+//
+// It knows no provider: what a body means is the business of the packages beside it. It
+// never follows a redirect with a key (which would go along), never reads an environment
+// variable, and never puts a key into an error. Start reading at [Client.Post], then
+// [Stream.Next]; what a wire is told is [Config], what it puts together is a [Draft].
+//
+// A [Fetcher] gets what users name by its address, where a provider does not fetch it
+// itself: without keys, from public hosts, within limits.
 package wire
 
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -61,6 +68,10 @@ type Client struct {
 	// Explain finds the provider's own words in the body of a failed answer. It may be
 	// nil, and what it is given may be anything.
 	Explain func(status int, body []byte) Problem
+
+	// PassingWords are words of this provider, in lower case, by which a failure says that it
+	// passes although its status does not say so.
+	PassingWords []string
 }
 
 // A Problem is a failure in the words of a provider.
@@ -74,58 +85,20 @@ type Problem struct {
 	RetryAfter time.Duration
 }
 
-// HTTPOptions say how providers are reached. The zero value reaches them directly, and
-// trusts whom the system trusts.
-type HTTPOptions struct {
-	Proxy func(*http.Request) (*url.URL, error)
-	Roots *x509.CertPool // who may vouch for a provider; nil: whom the system trusts
-
-	// Door is the only way out, if there is one: a proxy that judges by itself where it
-	// leads. Every request goes through it, and what it could read goes nowhere. Proxy is
-	// not asked then.
-	Door *url.URL
-}
-
-// NewHTTPClient returns the client of a run. proxy may be nil.
-func NewHTTPClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
-	return HTTPOptions{Proxy: proxy}.Client()
-}
-
-// Client returns the client of a run.
-func (o HTTPOptions) Client() *http.Client {
-	transport := &http.Transport{
-		Proxy:                  encrypted(o.Proxy),
-		TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
-		DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:    20 * time.Second,
-		ForceAttemptHTTP2:      true,
-		MaxIdleConnsPerHost:    1000, // what many Runs at once have opened serves their next turns too
-		IdleConnTimeout:        90 * time.Second,
-		DisableCompression:     true, // a stream gains nothing, and a bomb is not unpacked
-		MaxResponseHeaderBytes: 64 << 10,
-		OnProxyConnectResponse: proxyAnswer,
-		// A connection that died unnoticed, of a laptop that slept, would be used for
-		// every retry as well.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
-	}
-	if o.Door != nil {
-		throughDoor(transport, o.Door)
-	}
-	return &http.Client{Transport: transport, CheckRedirect: stay}
-}
-
-// encrypted keeps a proxy from requests that it could read. They go to this machine, or
-// without a key to one that the user knows (see Check), and need none.
-func encrypted(proxy func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
-	return func(r *http.Request) (*url.URL, error) {
-		if proxy == nil || r.URL.Scheme != "https" {
-			return nil, nil
+// SetHeaders sets the headers of every request: those of the wire, and over them those that
+// the user set by hand, which are in Header until then. No error ever shows the secrets.
+func (c *Client) SetHeaders(own map[string]string, secrets ...string) {
+	header := http.Header{}
+	for name, value := range own {
+		if value != "" {
+			header.Set(name, value)
 		}
-		return proxy(r)
 	}
+	for name, values := range c.Header {
+		header[http.CanonicalHeaderKey(name)] = values
+	}
+	c.Header, c.Secrets = header, append(secrets, c.Secrets...)
 }
-
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Check says what is wrong with the client's address. A key travels in the clear to
 // this machine only; so does a header, which may hold one.

@@ -12,23 +12,22 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// A Config is what every wire is told: which model is asked, and how it is reached. The
-// configuration of a wire has it inside, beside keys and what else is its own.
+// A Config is what every wire needs to know: which model to use, and how to reach it. The
+// configuration of a wire embeds it, next to keys and whatever else is its own.
 type Config struct {
 	// Client holds the address, further headers, the HTTP client and limits. What it does
 	// not say gets a default of the wire.
 	Client Client
 
-	Provider string // its name in perstack.toml: one wire may serve several
+	Provider string // its name in perstack.toml: one wire may serve several providers
 	Model    string
-	Author   string      // who the answers are by; <Provider>/<Model> if empty
-	Known    model.Known // of the model; zero if nothing is
+	Author   string      // recorded as the author of answers; <Provider>/<Model> if empty
+	Known    model.Known // of the model; zero if nothing is known
 
-	// KeyVariable is the variable that the key came from, of several that it may come from,
-	// for messages. It may be empty.
+	// KeyVariable is the variable that the key came from, for messages. It may be empty.
 	KeyVariable string
 
-	// MaxTokens bounds an answer, thinking included, because the user says so; 0 if not.
+	// MaxTokens is the user's limit for an answer, thinking included; 0 if there is none.
 	MaxTokens int
 
 	// What the provider itself runs, as the Expert's definition names it.
@@ -39,16 +38,18 @@ type Config struct {
 	// Extra is added to every request.
 	Extra Extra
 
-	// Fetch downloads what users give by its address, where the provider does not; nil if
-	// nobody does, and the model is told.
+	// Fetch downloads what users give by its address, if the provider does not do so. If it
+	// is nil, nothing is downloaded, and the model is told.
 	Fetch *Fetcher
 
-	// Reaches is told the address that the wire will speak to. It may be nil.
+	// Reaches is called with the address that requests go to. It may be nil.
 	Reaches func(address string)
 }
 
-// Begin checks what every wire checks first, and fills in what follows from the rest.
-func (c *Config) Begin(baseURL string) error {
+// Begin checks what every wire checks first, and fills in defaults: the provider's name and
+// its address. reserved are the members of a request that extraBody must not set.
+func (c *Config) Begin(provider, baseURL string, reserved ...string) error {
+	c.Provider = cmp.Or(c.Provider, provider)
 	c.Author = cmp.Or(c.Author, c.Provider+"/"+c.Model)
 	c.Client.Provider = c.Provider
 	c.Client.BaseURL = cmp.Or(c.Client.BaseURL, baseURL)
@@ -64,9 +65,15 @@ func (c *Config) Begin(baseURL string) error {
 	case c.MaxTokens < 0:
 		return fmt.Errorf("%s: the limit of %d tokens is negative", c.Provider, c.MaxTokens)
 	case c.Client.HTTP == nil:
-		return errors.New(c.Provider + ": no HTTP client was handed in; wire.NewHTTPClient makes one")
+		return errors.New(c.Provider + ": there is no HTTP client; wire.NewHTTPClient makes one")
 	}
 	if err := c.Client.Check(); err != nil {
+		return err
+	}
+	if err := c.checkHosted(); err != nil {
+		return err
+	}
+	if err := c.Extra.check(c.Provider, reserved); err != nil {
 		return err
 	}
 	if c.Reaches != nil {
@@ -75,30 +82,51 @@ func (c *Config) Begin(baseURL string) error {
 	return nil
 }
 
-// CheckKey says what is wrong with a key. name is the variable it comes from.
-func (c *Config) CheckKey(name, key string) error {
+// checkHosted refuses tools and skills that the provider does not run.
+func (c *Config) checkHosted() error {
+	facts := model.ProviderNamed(c.Provider)
+	for _, name := range c.Tools {
+		switch {
+		case len(facts.Tools) == 0:
+			return fmt.Errorf("%s: there is no provider tool %q; this provider runs none itself", c.Provider, name)
+		case !slices.Contains(facts.Tools, name):
+			return fmt.Errorf("%s: there is no provider tool %q; there are %s", c.Provider, name, strings.Join(facts.Tools, ", "))
+		case facts.ToolHint != "":
+			return fmt.Errorf("%s: the provider tool %q cannot be used: %s", c.Provider, name, facts.ToolHint)
+		}
+	}
+	if len(c.Skills) > 0 && !facts.Skills {
+		return fmt.Errorf("%s: this provider runs no skills itself; remove providerSkills, or make them skills of the Expert", c.Provider)
+	}
+	return nil
+}
+
+// CheckKey refuses a key that is missing, or that cannot be one.
+func (c *Config) CheckKey(key string) error {
+	name := c.KeyVariable
+	if all := model.KeyEnv(c.Provider); name == "" && len(all) > 0 {
+		name = all[0]
+	}
+	return c.CheckSecret(name, key)
+}
+
+// CheckSecret is [Config.CheckKey] for one of several secrets, by the variable that it comes
+// from.
+func (c *Config) CheckSecret(name, value string) error {
 	switch {
-	case key == "":
+	case value == "":
 		return fmt.Errorf("%s: %s is not set; set it in the environment or in .env", c.Provider, name)
-	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+	case strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
 		return fmt.Errorf("%s: the API key has a character that no key has; check %s for spaces and line ends", c.Provider, name)
 	}
 	return nil
 }
 
-// CheckTools refuses tools that the provider does not run itself.
-func (c *Config) CheckTools(known ...string) error {
-	for _, name := range c.Tools {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("%s: there is no provider tool %q; %s", c.Provider, name, thereAre(known))
-		}
+// Limit returns how many tokens an answer may have: the smaller of what the job has left and
+// what the user allows; 0 if there is no limit.
+func (c *Config) Limit(req *model.Request) int {
+	if req.MaxTokens > 0 && c.MaxTokens > 0 {
+		return min(req.MaxTokens, c.MaxTokens)
 	}
-	return nil
-}
-
-func thereAre(known []string) string {
-	if len(known) == 0 {
-		return "this provider runs none itself"
-	}
-	return "there are " + strings.Join(known, ", ")
+	return max(req.MaxTokens, c.MaxTokens)
 }

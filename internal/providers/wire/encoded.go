@@ -1,42 +1,97 @@
 package wire
 
 import (
+	"bytes"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
 )
 
-// Encoded keeps what messages look like on a wire, so that each is encoded once however
-// often it is sent. A message never changes, so its address stands for it; when the
-// conversation lets go of a message, so does Encoded. The zero value is ready.
+// Encoded keeps messages as a wire sends them, so that each is encoded once, no matter how
+// often it is sent. It has two forms of a message: with its media, and slim, without them.
+// A message never changes, so its address identifies it. When the conversation drops a
+// message, so does Encoded. The zero value is ready.
 type Encoded[T any] struct {
-	messages sync.Map // weak.Pointer[event.Message] to T
+	full, slim sync.Map // weak.Pointer[event.Message] to T
+	count      atomic.Int64
 }
 
-// Get returns the encoded form of a message. Two goroutines that ask at once may both
-// encode it; both get the same.
-func (e *Encoded[T]) Get(m *event.Message, encode func(*event.Message) T) T {
-	key := weak.Make(m)
-	if known, ok := e.messages.Load(key); ok {
+// Get returns a form of a message, which encode makes the first time. Two goroutines that
+// ask at the same time may both encode it; both get the same result.
+func (e *Encoded[T]) Get(m *event.Message, slim bool, encode func() T) T {
+	forms, key := e.forms(slim), weak.Make(m)
+	if known, ok := forms.Load(key); ok {
 		return known.(T)
 	}
-	known, loaded := e.messages.LoadOrStore(key, encode(m))
+	e.count.Add(1)
+	known, loaded := forms.LoadOrStore(key, encode())
 	if !loaded {
-		e.watch(m, key)
+		drop(forms, m)
 	}
 	return known.(T)
 }
 
-// Replace gives a message another form from now on.
-func (e *Encoded[T]) Replace(m *event.Message, form T) {
-	key := weak.Make(m)
-	if _, loaded := e.messages.Swap(key, form); !loaded {
-		e.watch(m, key)
+// Replace sets a form of a message.
+func (e *Encoded[T]) Replace(m *event.Message, slim bool, form T) {
+	forms := e.forms(slim)
+	if _, loaded := forms.Swap(weak.Make(m), form); !loaded {
+		drop(forms, m)
 	}
 }
 
-func (e *Encoded[T]) watch(m *event.Message, key weak.Pointer[event.Message]) {
-	runtime.AddCleanup(m, func(key weak.Pointer[event.Message]) { e.messages.Delete(key) }, key)
+// Count returns how often a message was encoded. Tests check that it stays small.
+func (e *Encoded[T]) Count() int64 { return e.count.Load() }
+
+func (e *Encoded[T]) forms(slim bool) *sync.Map {
+	if slim {
+		return &e.slim
+	}
+	return &e.full
+}
+
+// drop forgets a message's form when the garbage collector frees the message.
+func drop(forms *sync.Map, m *event.Message) {
+	runtime.AddCleanup(m, func(key weak.Pointer[event.Message]) { forms.Delete(key) }, weak.Make(m))
+}
+
+// maxLists is how many lists of tools are kept: about one for each Expert of a job.
+const maxLists = 32
+
+// Lists keeps what lists of tools look like on a wire. All Runs of an Expert offer the
+// same, and a thousand of them may ask at once: their requests share one text. The zero
+// value is ready.
+type Lists struct {
+	mu   sync.Mutex
+	kept []list // the newest last
+}
+
+type list struct {
+	tools []model.Tool
+	text  []byte
+}
+
+// Get returns the text of a list, which write makes when it is not known.
+func (l *Lists) Get(tools []model.Tool, write func([]model.Tool) []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, known := range l.kept {
+		if slices.EqualFunc(known.tools, tools, isSame) {
+			return known.text
+		}
+	}
+	if len(l.kept) == maxLists {
+		l.kept = slices.Delete(l.kept, 0, 1)
+	}
+	text := write(tools)
+	l.kept = append(l.kept, list{slices.Clone(tools), text})
+	return text
+}
+
+func isSame(a, b model.Tool) bool {
+	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.InputSchema, b.InputSchema)
 }

@@ -2,6 +2,6 @@ package wire
 
 // Len counts the messages that are kept.
 func (e *Encoded[T]) Len() (n int) {
-	e.messages.Range(func(any, any) bool { n++; return true })
+	e.full.Range(func(any, any) bool { n++; return true })
 	return n
 }

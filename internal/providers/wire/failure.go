@@ -91,18 +91,9 @@ func (c *Client) saysItPasses(status int, message string) bool {
 		return false
 	}
 	message = strings.ToLower(message)
-	return slices.ContainsFunc(append(slices.Clip(passing[c.Provider]), "rate limit", "timeout", "service unavailable"), func(words string) bool {
+	return slices.ContainsFunc(append(slices.Clip(c.PassingWords), "rate limit", "timeout", "service unavailable"), func(words string) bool {
 		return strings.Contains(message, words)
 	})
-}
-
-// passing are further words of single providers.
-var passing = map[string][]string{
-	"anthropic":      {"overloaded"},
-	"google":         {"quota exceeded"},
-	"google-vertex":  {"quota exceeded"},
-	"amazon-bedrock": {"throttl"},
-	"ollama":         {"connection refused"},
 }
 
 // Incomplete is an answer without its end.

@@ -235,18 +235,24 @@ func TestDecode(t *testing.T) {
 func TestEncodedOnce(t *testing.T) {
 	var cache wire.Encoded[string]
 	count := 0
-	encode := func(m *event.Message) string {
-		count++
-		return m.ID
+	encode := func(form string) func() string {
+		return func() string {
+			count++
+			return form
+		}
 	}
 	a, b := &event.Message{ID: "a"}, &event.Message{ID: "b"}
 	for range 3 {
-		if cache.Get(a, encode) != "a" || cache.Get(b, encode) != "b" {
+		if cache.Get(a, false, encode("a")) != "a" || cache.Get(b, false, encode("b")) != "b" || cache.Get(a, true, encode("slim a")) != "slim a" {
 			t.Error("mixed up")
 		}
 	}
-	if count != 2 {
-		t.Errorf("encoded %d times", count)
+	if count != 3 || cache.Count() != 3 {
+		t.Errorf("encoded %d times, and counted %d", count, cache.Count())
+	}
+	cache.Replace(a, true, "another")
+	if got := cache.Get(a, true, encode("")); got != "another" || cache.Get(a, false, encode("")) != "a" {
+		t.Errorf("replaced by %q", got)
 	}
 }
 
@@ -254,10 +260,10 @@ func TestEncodedOnce(t *testing.T) {
 func TestEncodedForgets(t *testing.T) {
 	var cache wire.Encoded[string]
 	for range 100 {
-		cache.Get(&event.Message{ID: "a"}, func(m *event.Message) string { return m.ID })
+		cache.Get(&event.Message{ID: "a"}, false, func() string { return "a" })
 	}
 	kept := &event.Message{ID: "b"}
-	cache.Get(kept, func(m *event.Message) string { return m.ID })
+	cache.Get(kept, false, func() string { return "b" })
 	for tries := 0; cache.Len() > 1; tries++ {
 		if tries == 1000 {
 			t.Fatalf("%d messages are still there", cache.Len())

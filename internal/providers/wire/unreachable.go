@@ -20,17 +20,17 @@ func Unreachable(err error) (hint string, final bool) {
 	var dns *net.DNSError
 	var op *net.OpError
 	var proxy *proxyRefusal
-	var closed *closedDoor
+	var down *proxyDown
 	if hint := certificateHint(err); hint != "" {
 		return hint, true
 	}
 	switch {
 	case errors.Is(err, errPlain):
 		return "give it an https address", true
-	case errors.As(err, &closed):
+	case errors.As(err, &down):
 		return closedHint, isRefused(err)
-	case errors.As(err, &proxy) && proxy.door:
-		return doorHint(proxy.reason), !passes(proxy.status)
+	case errors.As(err, &proxy) && proxy.egress:
+		return egressHint(proxy.reason), !passes(proxy.status)
 	case errors.As(err, &proxy):
 		return proxyHint, !passes(proxy.status)
 	case errors.As(err, &op) && op.Op == "proxyconnect":
@@ -69,11 +69,11 @@ func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, onWindows)
 }
 
-// A proxyRefusal is what a proxy says that does not connect us.
+// A proxyRefusal is the answer of a proxy that does not connect us.
 type proxyRefusal struct {
 	status int
-	door   bool   // it is the only way out, and ours
-	reason string // what it says of it, in one word
+	egress bool   // it is perstack's egress proxy
+	reason string // why, in one word of the egress proxy
 }
 
 func (p *proxyRefusal) Error() string {

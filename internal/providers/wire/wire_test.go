@@ -264,7 +264,7 @@ func TestHints(t *testing.T) {
 		{"", own, 404, wire.Problem{Message: "bad."}, "bad; check the model's name and the base URL"},
 	} {
 		cfg := wire.Config{Provider: "acme", Model: "m", KeyVariable: tt.variable, Client: wire.Client{HTTP: &http.Client{}, Hints: tt.hints}}
-		if err := cfg.Begin("https://example.com"); err != nil {
+		if err := cfg.Begin("", "https://example.com"); err != nil {
 			t.Fatal(err)
 		}
 		if e := cfg.Client.Failure(tt.status, tt.problem); !strings.HasSuffix(e.Message, ": "+tt.want) || e.StatusCode != tt.status {

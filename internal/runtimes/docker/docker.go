@@ -33,7 +33,7 @@ type runner struct {
 	parts  engine.Parts
 	limits job.Container
 	lock   *lockfile.Lock // nil when there is none
-	model  *providers.Parcel
+	model  *providers.Bundle
 }
 
 // prepare looks at everything that needs no daemon.
@@ -51,10 +51,10 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 			return nil, err
 		}
 	}
-	if r.model, err = providers.Pack(runtimes.Choice(spec, parts), spec.Experts); err != nil {
+	if r.model, err = providers.Pack(runtimes.ModelConfig(spec, parts), spec.Experts); err != nil {
 		return nil, err
 	}
-	if err := providers.CheckWall(spec.Provider, r.model.URLs); err != nil {
+	if err := providers.CheckReachable(spec.Provider, r.model.URLs); err != nil {
 		return nil, err
 	}
 	if err := r.checkUpstream(); err != nil {

@@ -1,3 +1,14 @@
+// Package llm is a model's service for tests: an HTTP server that plays a script and
+// speaks the streaming wires of all providers.
+//
+// It looks at a request as closely as the real service does, and answers what that would
+// refuse with the same status and the same kind of body. What it accepts, it answers from
+// the script; and it can answer badly in every way we have heard of, on every wire. Which
+// wire a client speaks shows in the path that it asks for: one server serves them all.
+// It asks nobody and keeps what it was asked in memory, for assertions: [Server.Requests].
+//
+// What a script says is in the comment of the package script. Start reading at [Parse]
+// and [Server].
 package llm
 
 import (
@@ -9,6 +20,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/testkit/llm/messages"
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
 )
 
@@ -140,3 +152,15 @@ func (s *Server) attempt(sum [sha256.Size]byte) int {
 	s.attempts[sum]++
 	return s.attempts[sum]
 }
+
+// Key is the API key that is right when the script names none.
+const Key = script.Key
+
+// A Script is a list of answers.
+type Script = script.Script
+
+// A Request is the body of a request on Anthropic's wire.
+type Request = messages.Request
+
+// Parse reads a script. Its name stands in errors.
+func Parse(name string, data []byte) (*Script, error) { return script.Parse(name, data) }

@@ -148,16 +148,16 @@ func TestAddresses(t *testing.T) {
 		wrong       []string
 		words       string // of the service, about what is wrong
 	}{
-		{"messages", "/v1/messages", "X-Api-Key", []string{"/messages", "/v1/v1/messages", "/v2/messages", "/v1/messages/messages"}, `{"type":"error","error":{"type":"not_found_error","message":"Not found"}`},
-		{"responses", "/v1/responses", "Authorization", []string{"/responses", "/v1/v1/responses", "/openai/responses"}, `"message":"Invalid URL (POST `},
+		{"anthropic", "/v1/messages", "X-Api-Key", []string{"/messages", "/v1/v1/messages", "/v2/messages", "/v1/messages/messages"}, `{"type":"error","error":{"type":"not_found_error","message":"Not found"}`},
+		{"openai", "/v1/responses", "Authorization", []string{"/responses", "/v1/v1/responses", "/openai/responses"}, `"message":"Invalid URL (POST `},
 		{"google", "/v1beta" + gemini, "X-Goog-Api-Key", []string{gemini, "/v1" + gemini, "/v1beta/v1beta" + gemini, "/v1beta/models" + gemini}, `"status":"NOT_FOUND"`},
 		{"google-vertex", project + gemini, "Authorization", []string{"/v1beta1" + gemini, "/v1beta1/projects/p" + gemini, "/v1beta1/projects/p/locations/l" + gemini}, `"status":"NOT_FOUND"`},
-		{"azure chat", "/openai/v1/chat/completions", "Api-Key", []string{"/v1/chat/completions", "/chat/completions", "/x/openai/v1/chat/completions"}, `{"error":{"message":"Resource not found"`},
-		{"deepseek chat", "/deepseek/chat/completions", "Authorization", []string{"/chat/completions", "/v1/chat/completions", "/deepseek/v1/chat/completions"}, `{"error":{"message":"Not Found"`},
+		{"azure-openai", "/openai/v1/chat/completions", "Api-Key", []string{"/v1/chat/completions", "/chat/completions", "/x/openai/v1/chat/completions"}, `{"error":{"message":"Resource not found"`},
+		{"deepseek", "/deepseek/chat/completions", "Authorization", []string{"/chat/completions", "/v1/chat/completions", "/deepseek/v1/chat/completions"}, `{"error":{"message":"Not Found"`},
 		{"ollama", "/api/chat", "X-None", []string{"/chat", "/api/api/chat", "/v1/api/chat"}, "404 page not found"},
-		{"converse", "/model/m/converse-stream", "Authorization", []string{"/v1/model/m/converse-stream", "/m/converse-stream"}, `{"message":"The requested operation is not recognized by the service."`},
+		{"amazon-bedrock", "/model/m/converse-stream", "Authorization", []string{"/v1/model/m/converse-stream", "/m/converse-stream"}, `{"message":"The requested operation is not recognized by the service."`},
 	} {
-		if w := ask(tt.right, tt.header); w.Code == http.StatusNotFound && tt.wire != "azure chat" { // which misses a version
+		if w := ask(tt.right, tt.header); w.Code == http.StatusNotFound && tt.wire != "azure-openai" { // which misses a version
 			t.Errorf("%s: %d %s", tt.right, w.Code, w.Body)
 		}
 		all := s.Requests()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
 )
 
@@ -47,7 +48,7 @@ func (d dialect) events(t *script.Turn, re script.Reply) [][]byte {
 			k.think(c.Reasoning)
 		}
 	}
-	for word := range script.Words(t.Text) {
+	for word := range turns.Words(t.Text) {
 		k.add(`"content":` + script.Quote(word))
 	}
 	for i, c := range t.Calls {
@@ -66,7 +67,7 @@ func (d dialect) events(t *script.Turn, re script.Reply) [][]byte {
 }
 
 func (k *talk) think(thought string) {
-	for word := range script.Words(thought) {
+	for word := range turns.Words(thought) {
 		k.add(`"content":null,"reasoning_content":` + script.Quote(word))
 	}
 }

@@ -1,3 +1,11 @@
+// Package chat is the Chat Completions API as two wires of the scripted server: as Azure
+// OpenAI speaks it, below /openai, by deployments and by v1 addresses, and as DeepSeek
+// does.
+//
+// It looks at a request as closely as the real services do, and refuses what they would
+// refuse with the same status and the same kind of body. Where a service lets a member pass
+// that it does not know, this one does not: a misspelt member would stay unseen. Start
+// reading at [Azure], [DeepSeek] and [Request].
 package chat
 
 import (
@@ -16,19 +24,19 @@ type dialect struct {
 	azure bool
 }
 
-// Azure returns the API of Azure OpenAI.
-func Azure() script.Wire {
-	w := wire(dialect{azure: true})
-	w.Name, w.Takes = "azure chat", isAzure
-	return w
-}
-
-// DeepSeek returns the API of DeepSeek.
-func DeepSeek() script.Wire {
-	w := wire(dialect{})
-	w.Name, w.Takes = "deepseek chat", func(r *http.Request) bool { return r.URL.Path == "/deepseek/chat/completions" }
-	w.Ping = []byte(": keep-alive\n\n") // while a request waits for its turn
-	return w
+// Wires returns the services that speak Chat Completions: Azure OpenAI and DeepSeek.
+func Wires() []script.Wire {
+	azure, deepSeek := wire(dialect{azure: true}), wire(dialect{})
+	azure.Name, azure.Takes = "azure-openai", isAzure
+	azure.Env = func(root string) map[string]string {
+		return map[string]string{"AZURE_API_KEY": script.Key, "AZURE_BASE_URL": root + "/openai"}
+	}
+	deepSeek.Name, deepSeek.Takes = "deepseek", func(r *http.Request) bool { return r.URL.Path == "/deepseek/chat/completions" }
+	deepSeek.Env = func(root string) map[string]string {
+		return map[string]string{"DEEPSEEK_API_KEY": script.Key, "DEEPSEEK_BASE_URL": root + "/deepseek"}
+	}
+	deepSeek.Ping = []byte(": keep-alive\n\n") // while a request waits for its turn
+	return []script.Wire{azure, deepSeek}
 }
 
 func isChat(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/chat/completions") }

@@ -3,6 +3,7 @@ package converse
 import (
 	"fmt"
 
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
 )
 
@@ -34,7 +35,7 @@ func (k *talk) thought(text, signature string) {
 	if text == "" {
 		return
 	}
-	for word := range script.Words(text) {
+	for word := range turns.Words(text) {
 		k.delta(`{"reasoningContent":{"text":` + script.Quote(word) + `}}`)
 	}
 	if signature != "" {
@@ -63,7 +64,7 @@ func events(t *script.Turn, re script.Reply) [][]byte {
 		k.close()
 	}
 	if t.Text != "" {
-		for word := range script.Words(t.Text) {
+		for word := range turns.Words(t.Text) {
 			k.delta(`{"text":` + script.Quote(word) + `}`)
 		}
 		k.close()

@@ -1,3 +1,6 @@
+// Package converse is Amazon Bedrock's side of the ConverseStream API, for the scripted
+// server: frames with their checksums, signatures that are computed anew from the
+// request, and what the service refuses, in its own words.
 package converse
 
 import (
@@ -14,7 +17,13 @@ const maxBody = 25_000_000
 // Wire returns the ConverseStream API.
 func Wire() script.Wire {
 	return script.Wire{
-		Name:  "converse",
+		Name: "amazon-bedrock",
+		Env: func(root string) map[string]string {
+			return map[string]string{
+				"AWS_ACCESS_KEY_ID": AccessKeyID, "AWS_SECRET_ACCESS_KEY": script.Key, "AWS_REGION": "us-east-1",
+				"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": root,
+			}
+		},
 		Takes: takes,
 		Misses: func(r *http.Request) (string, bool) {
 			return "The requested operation is not recognized by the service.", strings.HasSuffix(r.URL.Path, "/converse-stream")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
 )
 
@@ -42,7 +43,7 @@ func usage(u script.Usage, whole bool) string {
 func events(t *script.Turn, re script.Reply) (all [][]byte) {
 	add := func(part string) { all = append(all, chunk(t, re, "", part)) }
 	thinks := func(thought string) {
-		for words := range script.Words(thought) {
+		for words := range turns.Words(thought) {
 			add(`{"text":` + script.Quote(words) + `,"thought":true}`)
 		}
 	}
@@ -50,7 +51,7 @@ func events(t *script.Turn, re script.Reply) (all [][]byte) {
 	for _, block := range t.Hosted {
 		add(block)
 	}
-	for words := range script.Words(t.Text) {
+	for words := range turns.Words(t.Text) {
 		add(`{"text":` + script.Quote(words) + `}`)
 	}
 	for i, c := range t.Calls {

@@ -1,3 +1,8 @@
+// Package gemini is Google's generateContent, streamed, as the scripted server speaks it:
+// that of the Gemini API, and that of Vertex AI with its token server.
+//
+// Where the service ignores nothing it does not know, neither does this. A signature names
+// the part that it was given with: on another part, or changed, it is refused.
 package gemini
 
 import (
@@ -14,12 +19,24 @@ type service struct {
 }
 
 // Google is the wire of the Gemini API.
-func Google() script.Wire { return service{}.wire("google") }
+func Google() script.Wire {
+	w := service{}.wire("google")
+	w.Env = func(root string) map[string]string {
+		return map[string]string{"GOOGLE_GENERATIVE_AI_API_KEY": script.Key, "GOOGLE_GENERATIVE_AI_BASE_URL": root + "/v1beta"}
+	}
+	return w
+}
 
 // Vertex is the wire of Vertex AI.
 func Vertex() script.Wire {
 	w := service{vertex: true}.wire("google-vertex")
 	w.Beside, w.Credentials = tokens, ServiceAccount
+	w.Env = func(root string) map[string]string {
+		return map[string]string{
+			"GOOGLE_VERTEX_PROJECT": "p", "GOOGLE_VERTEX_LOCATION": "l",
+			"GOOGLE_VERTEX_BASE_URL": root + "/v1beta1/projects/p/locations/l/publishers/google",
+		}
+	}
 	return w
 }
 

@@ -167,3 +167,73 @@ func (r *Request) checkTools() *script.Problem {
 	}
 	return nil
 }
+
+// checkCache counts the marks of the cache, wherever they stand.
+func (r *Request) checkCache() *script.Problem {
+	marks := []jsontext.Value{r.Cache}
+	for _, t := range r.Tools {
+		marks = append(marks, t.Cache)
+	}
+	var walk func(Blocks)
+	walk = func(blocks Blocks) {
+		for _, b := range blocks {
+			marks = append(marks, b.Cache)
+			if b.Type == "tool_result" {
+				inside, _ := b.Result() // was read before
+				walk(inside)
+			}
+		}
+	}
+	walk(r.System)
+	for _, m := range r.Messages {
+		walk(m.Content)
+	}
+	marks = slices.DeleteFunc(marks, func(v jsontext.Value) bool { return len(v) == 0 || v.Kind() == jsontext.KindNull })
+	for _, mark := range marks {
+		var m struct {
+			Type string `json:"type"`
+			TTL  string `json:"ttl"`
+		}
+		if json.Unmarshal(mark, &m) != nil || m.Type != "ephemeral" || !slices.Contains([]string{"", "5m", "1h"}, m.TTL) {
+			return invalid("cache_control: Input should be {\"type\":\"ephemeral\"}, got %s", script.Short(string(mark)))
+		}
+	}
+	if len(marks) > 4 {
+		return invalid("A maximum of 4 blocks with cache_control may be provided. Found %d.", len(marks))
+	}
+	return nil
+}
+
+// checkThoughts refuses to think on in a turn that began without a thought: one that used
+// tools goes on as it began.
+func (r *Request) checkThoughts() *script.Problem {
+	if r.Thinking == nil || r.Thinking.Type != "enabled" {
+		return nil
+	}
+	first := -1
+	for i, m := range r.Messages {
+		switch {
+		case m.Role == "user" && !onlyResults(m):
+			first = -1
+		case m.Role == "assistant" && first < 0:
+			first = i
+		}
+	}
+	if first < 0 || first == len(r.Messages)-1 || len(r.Messages[first].Content) == 0 {
+		return nil
+	}
+	if kind := r.Messages[first].Content[0].Type; kind != "thinking" && kind != "redacted_thinking" {
+		return invalid("messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. "+
+			"When `thinking` is enabled, a final `assistant` message must start with a thinking block.", first, kind)
+	}
+	return nil
+}
+
+func onlyResults(m Message) bool {
+	for _, b := range m.Content {
+		if b.Type != "tool_result" {
+			return false
+		}
+	}
+	return true
+}

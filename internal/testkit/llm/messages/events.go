@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
 )
 
@@ -68,7 +69,7 @@ func events(t *script.Turn, re script.Reply) [][]byte {
 		k.hosted(block)
 	}
 	if t.Text != "" {
-		k.block(textHead, deltas("text_delta", "text", script.Words(t.Text))...)
+		k.block(textHead, deltas("text_delta", "text", turns.Words(t.Text))...)
 	}
 	for i, c := range t.Calls {
 		k.thought(c.Reasoning, c.Signature)
@@ -89,7 +90,7 @@ func (k *talk) thought(text, signature string) {
 	if text == "" {
 		return
 	}
-	all := deltas("thinking_delta", "thinking", script.Words(text))
+	all := deltas("thinking_delta", "thinking", turns.Words(text))
 	if signature != "" {
 		all = append(all, `{"type":"signature_delta","signature":`+script.Quote(signature)+`}`)
 	}

@@ -1,3 +1,9 @@
+// Package messages is Anthropic's Messages API (POST {base}/messages) as a wire of the
+// scripted server.
+//
+// It looks at a request as closely as the real service does, and refuses what that would
+// refuse with the same status and the same kind of body. Start reading at [Wire] and
+// [Request].
 package messages
 
 import (
@@ -14,7 +20,10 @@ const maxBody = 32 << 20
 // Wire returns the Messages API.
 func Wire() script.Wire {
 	return script.Wire{
-		Name:        "messages",
+		Name: "anthropic",
+		Env: func(root string) map[string]string {
+			return map[string]string{"ANTHROPIC_API_KEY": script.Key, "ANTHROPIC_BASE_URL": root + "/v1"}
+		},
 		Takes:       func(r *http.Request) bool { return r.URL.Path == "/v1/messages" },
 		Misses:      func(r *http.Request) (string, bool) { return "Not found", strings.HasSuffix(r.URL.Path, "/messages") },
 		Key:         key,

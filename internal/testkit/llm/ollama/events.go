@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
 )
 
@@ -21,12 +22,12 @@ const going = `"done":false`
 // events is the whole answer. Calls come whole, each in a line.
 func events(t *script.Turn, re script.Reply) (lines [][]byte) {
 	thinks := func(thought string) {
-		for words := range script.Words(thought) {
+		for words := range turns.Words(thought) {
 			lines = append(lines, line(re.Model, `"content":"","thinking":`+script.Quote(words), going))
 		}
 	}
 	thinks(t.Reasoning)
-	for words := range script.Words(t.Text) {
+	for words := range turns.Words(t.Text) {
 		lines = append(lines, line(re.Model, `"content":`+script.Quote(words), going))
 	}
 	for i, c := range t.Calls {

@@ -186,7 +186,7 @@ func TestAsked(t *testing.T) {
 	want := script.Asked{System: "Be brief.", Query: "Hi\nthere", Last: "x\nNext", Turn: 2, Attempt: 1, Model: "gpt-5", MaxTokens: 99}
 	got := server.Requests()[0]
 	got.Asked.Attempt = got.Attempt
-	if got.Asked != want || !got.KeySent || !got.KeyRight || got.Wire != "responses" {
+	if got.Asked != want || !got.KeySent || !got.KeyRight || got.Wire != "openai" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
 )
 
@@ -92,7 +93,7 @@ func (s *telling) think(text, encrypted string) {
 			at := fmt.Sprintf(`,"item_id":%q,"output_index":%d,"summary_index":%d`, id, len(s.output), i)
 			part := `{"type":"summary_text","text":` + script.Quote(paragraph) + `}`
 			s.emit("response.reasoning_summary_part.added", at+`,"part":{"type":"summary_text","text":""}`)
-			for word := range script.Words(paragraph) {
+			for word := range turns.Words(paragraph) {
 				s.emit("response.reasoning_summary_text.delta", at+`,"delta":`+script.Quote(word))
 			}
 			s.emit("response.reasoning_summary_text.done", at+`,"text":`+script.Quote(paragraph))
@@ -148,7 +149,7 @@ func (s *telling) say(text string) {
 	at := fmt.Sprintf(`,"item_id":%q,"output_index":%d,"content_index":0`, id, len(s.output))
 	s.open(item("in_progress", ""))
 	s.emit("response.content_part.added", at+`,"part":`+part(""))
-	for word := range script.Words(text) {
+	for word := range turns.Words(text) {
 		s.emit("response."+kind+".delta", at+`,"delta":`+script.Quote(word)+logprobs)
 	}
 	s.emit("response."+kind+".done", at+`,"`+member+`":`+script.Quote(text)+logprobs)

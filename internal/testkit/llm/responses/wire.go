@@ -1,3 +1,9 @@
+// Package responses is OpenAI's Responses API as a scripted server speaks it
+// (POST {base}/responses). It streams, and keeps nothing: a thought is taken back only
+// with the content that it was encrypted to.
+//
+// An id of an item that came after a thought ends in t, so that the server, which does not
+// remember its answers, knows when a client sends the one without the other.
 package responses
 
 import (
@@ -14,7 +20,10 @@ const maxBody = 50_000_000
 // Wire returns the Responses API.
 func Wire() script.Wire {
 	return script.Wire{
-		Name:        "responses",
+		Name: "openai",
+		Env: func(root string) map[string]string {
+			return map[string]string{"OPENAI_API_KEY": script.Key, "OPENAI_BASE_URL": root + "/v1"}
+		},
 		Takes:       func(r *http.Request) bool { return r.URL.Path == "/v1/responses" },
 		Misses:      misses,
 		Key:         key,

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 )
 
 // Where an answer ends can be counted from both ends, and only within it.
@@ -87,7 +89,7 @@ func TestGave(t *testing.T) {
 // Words and pieces are all of the text, in order.
 func TestWordsAndPieces(t *testing.T) {
 	for _, text := range []string{"", "one", " one  two\nthree ", "é👋é👋é👋é👋", strings.Repeat("long ", 100)} {
-		if got := strings.Join(slices.Collect(Words(text)), ""); got != text {
+		if got := strings.Join(slices.Collect(turns.Words(text)), ""); got != text {
 			t.Errorf("words of %q are %q", text, got)
 		}
 		pieces := slices.Collect(Pieces(text))

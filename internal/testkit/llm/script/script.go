@@ -2,13 +2,15 @@ package script
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 )
 
 const (
@@ -42,7 +44,7 @@ func Parse(name string, data []byte) (*Script, error) {
 		Turn []turnTable `toml:"turn"`
 	}
 	if err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&file); err != nil {
-		return nil, located(name, err)
+		return nil, turns.Located(name, err)
 	}
 	switch {
 	case file.Key != nil && *file.Key == "":
@@ -64,11 +66,40 @@ func Parse(name string, data []byte) (*Script, error) {
 		}
 		s.answers[i] = a
 	}
-	number(s.answers)
-	if err := s.checkReachable(); err != nil {
+	entries := make([]turns.Entry, len(s.answers))
+	for i := range s.answers {
+		a := &s.answers[i]
+		entries[i] = turns.Entry{Rules: &a.rules, Place: a.place, Again: !a.Whole()}
+	}
+	turns.Number(entries)
+	if err := turns.CheckReachable(entries); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return s, nil
+}
+
+// Find returns the first turn that answers the request. It belongs to the script and must
+// not be changed.
+func (s *Script) Find(a Asked) (*Answer, *Problem) {
+	req := &turns.Request{
+		System: []string{a.System}, Query: []string{a.Query}, News: []string{a.Last}, Turn: a.Turn, Attempt: a.Attempt,
+	}
+	for i := range s.answers {
+		if s.answers[i].rules.Match(req) {
+			return &s.answers[i], nil
+		}
+	}
+	// A status that is not tried again: a missing answer has to show at once.
+	return nil, KindProblem(http.StatusBadRequest, "the script %s has no answer for turn %d, attempt %d, after %q", s.name, a.Turn, a.Attempt, Short(a.Last))
+}
+
+// Short is the beginning of a text, for messages.
+func Short(s string) string {
+	const most = 200
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }
 
 // Key is the only API key that is right.
@@ -117,20 +148,4 @@ func checkDepth(data []byte) error {
 		}
 	}
 	return nil
-}
-
-// located puts name and line before an error of the decoder.
-func located(name string, err error) error {
-	var strict *toml.StrictMissingError
-	if errors.As(err, &strict) && len(strict.Errors) > 0 {
-		at := &strict.Errors[0]
-		line, _ := at.Position()
-		return fmt.Errorf("%s:%d: unknown key %q", name, line, strings.Join(at.Key(), "."))
-	}
-	var at *toml.DecodeError
-	if errors.As(err, &at) {
-		line, _ := at.Position()
-		return fmt.Errorf("%s:%d: %s", name, line, strings.TrimPrefix(err.Error(), "toml: "))
-	}
-	return fmt.Errorf("%s: %w", name, err)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 )
 
 func mustParse(t testing.TB, text string) *Script {
@@ -30,8 +32,8 @@ func TestParseRefuses(t *testing.T) {
 		{"an empty turn", "[[turn]]\nturn = 1", "it answers nothing"},
 		{"turn 0", "[[turn]]\nturn = 0\ntext = \"\"", "counting starts at 1"},
 		{"attempt -1", "[[turn]]\nattempt = -1\ntext = \"\"", "counting starts at 1"},
-		{"an empty rule", "[[turn]]\nsystem = \"\"\ntext = \"\"", "system, query or contains is empty"},
-		{"an empty query", "[[turn]]\nquery = \"\"\ntext = \"\"", "system, query or contains is empty"},
+		{"an empty rule", "[[turn]]\nsystem = \"\"\ntext = \"\"", "system is empty"},
+		{"an empty query", "[[turn]]\nquery = \"\"\ntext = \"\"", "query is empty"},
 		{"a query behind all queries", "[[turn]]\ntext = \"\"\n[[turn]]\nquery = \"a\"\ntext = \"\"", "number 2 is never reached, since [[turn]] number 1"},
 		{"an unreachable turn", "[[turn]]\nturn = 1\ntext = \"\"\n[[turn]]\nturn = 1\ncontains = \"a\"\ntext = \"\"", "number 2 is never reached, since [[turn]] number 1"},
 		{"a bad pause", "[[turn]]\ntext = \"\"\ndelay = \"20\"", `delay is "20"`},
@@ -90,7 +92,7 @@ func example(t testing.TB) string {
 
 func TestDocumentation(t *testing.T) {
 	s := mustParse(t, example(t))
-	want := []rules{{turn: 1}, {turn: 2, attempt: 1}, {turn: 2}}
+	want := []turns.Rules{{Turn: 1}, {Turn: 2, Attempt: 1}, {Turn: 2}}
 	for i, a := range s.answers {
 		if a.rules != want[i] {
 			t.Errorf("%d: %+v", i, a.rules)

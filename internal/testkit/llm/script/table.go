@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 )
 
 // The tables as they are written. A pointer tells a key that is not there from one
@@ -75,7 +78,7 @@ func (t turnTable) answer() (Answer, error) {
 		Redirect: t.Redirect,
 	}
 	var errs [7]error
-	a.rules, errs[0] = t.rules()
+	a.rules, errs[0] = turns.Table{System: t.System, Query: t.Query, Turn: t.Turn, Attempt: t.Attempt, Contains: t.Contains}.Rules()
 	a.Turn, errs[1] = t.turn()
 	errs[2] = t.failure(&a)
 	errs[3] = t.pauses(&a)
@@ -109,6 +112,53 @@ func (t turnTable) turn() (out Turn, err error) {
 	}
 	out.Calls, err = calls(t.Call)
 	return out, err
+}
+
+// calls checks the calls of a turn and encodes their arguments. Two may have the same
+// id, and a name may be unknown: that is what a test may want.
+func calls(tables []callTable) ([]Call, error) {
+	var out []Call
+	for i, t := range tables {
+		c := Call{ID: t.ID, Tool: t.Tool, Reasoning: t.Reasoning}
+		switch {
+		case t.Tool == "":
+			return nil, fmt.Errorf("call number %d has no tool", i+1)
+		case t.Args != nil && t.ArgsText != nil, t.Depth != 0 && (t.Args != nil || t.ArgsText != nil):
+			return nil, fmt.Errorf("the call of %s may have one of args, argsText and depth", t.Tool)
+		case t.Depth < 0 || t.Depth > maxNesting:
+			return nil, fmt.Errorf("the call of %s has the depth %d; the most is %d", t.Tool, t.Depth, maxNesting)
+		case t.ArgsText != nil:
+			c.Args = *t.ArgsText
+		case t.Depth > 0:
+			c.Args = `{"deep":` + Nested(t.Depth) + "}"
+		default:
+			args, err := turns.EncodeArgs(t.Args)
+			if err != nil {
+				return nil, fmt.Errorf("the call of %s: %w", t.Tool, err)
+			}
+			c.Args = string(args)
+		}
+		signature, err := seal(t.Reasoning, t.Signature)
+		if err != nil {
+			return nil, fmt.Errorf("the call of %s: %w", t.Tool, err)
+		}
+		c.Signature = signature
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// Nested is a list in a list in a list.
+func Nested(depth int) string {
+	return strings.Repeat("[", depth) + strings.Repeat("]", depth)
+}
+
+// given returns what a pointer points to, or zero.
+func given[T any](p *T) (zero T) {
+	if p == nil {
+		return zero
+	}
+	return *p
 }
 
 // seal is the signature of a thought: the one that is given, or one that follows from it.

@@ -5,7 +5,11 @@ import "net/http"
 // A Wire is how one API looks to its clients. All of its functions are needed but those
 // that say so.
 type Wire struct {
-	Name string // for messages of tests
+	Name string // the provider, as perstack.toml names it
+
+	// Env returns the variables by which perstack takes the server at an address for the
+	// provider, with the right key.
+	Env func(root string) map[string]string
 
 	// Takes reports whether a request is one for this API, by its path from the root on:
 	// at a wrong base URL there is no service. The server asks its wires in turn.
@@ -52,8 +56,8 @@ type Wire struct {
 	// reports whether it did. Such a request is not counted. It may be nil.
 	Beside func(w http.ResponseWriter, r *http.Request, body []byte, s *Script) bool
 
-	// Credentials is the file that clients prove themselves with, for APIs that are not
-	// content with a word. root is the server's address. It may be nil.
+	// Credentials returns the file that authenticates clients, for APIs that have such a
+	// file instead of a key. root is the server's address. It may be nil.
 	Credentials func(root, key string) []byte
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"iter"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,23 +30,6 @@ func SSE(name, data string) []byte {
 		text = "event: " + name + "\n" + text
 	}
 	return []byte(text)
-}
-
-// Words cuts s after the white space that follows each word.
-func Words(s string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		rest := s
-		for rest != "" {
-			end := len(rest)
-			if space := strings.IndexFunc(rest, unicode.IsSpace); space >= 0 {
-				end = len(rest) - len(strings.TrimLeftFunc(rest[space:], unicode.IsSpace))
-			}
-			if !yield(rest[:end]) {
-				return
-			}
-			rest = rest[end:]
-		}
-	}
 }
 
 // Pieces cuts arguments without regard for what they mean: in the middle of names,

@@ -1,0 +1,108 @@
+package providers
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+)
+
+// A Bundle is what is needed to open a model inside a container: the variables and files
+// that opening it here used, and the addresses that it will reach. It holds secrets, but
+// only those that the model needs.
+type Bundle struct {
+	Variables map[string]Variable // those that are set; one that names a file has its path in Files
+	Files     map[string][]byte   // by path, as [Config] resolves it
+	URLs      []string            // origins that the model reaches, like https://api.example; sorted
+
+	// Upstream is the proxy that the user's environment names; "" if it names none. It may
+	// hold a password, and does not go into the container: from there, requests go through
+	// perstack's egress proxy, which uses this one.
+	Upstream string
+}
+
+// A Variable is the value of one, and the env file that it comes from; "" for the
+// environment.
+type Variable struct{ Value, File string }
+
+// Pack opens a model as [OpenTeam] does, and returns what that used. Warnings are given here.
+func Pack(c Config, experts []*expert.Expert) (*Bundle, error) {
+	p := &Bundle{Variables: map[string]Variable{}, Files: map[string][]byte{}}
+	if _, err := OpenTeam(p.watch(c), experts); err != nil {
+		return nil, err
+	}
+	// In the container, paths start from another directory, and may have another syntax.
+	for _, name := range []string{credentialsVariable, rootsVariable} {
+		if v, ok := p.Variables[name]; ok {
+			v.Value = newOpening(c).path(v.Value)
+			p.Variables[name] = v
+		}
+	}
+	slices.Sort(p.URLs)
+	p.URLs = slices.Compact(p.URLs)
+	return p, nil
+}
+
+// watch returns a Config that adds everything that is used to the bundle.
+func (p *Bundle) watch(c Config) Config {
+	read := newOpening(c)
+	watched := c
+	watched.Env = func(name string) string {
+		if c.Env == nil {
+			return ""
+		}
+		v := Variable{Value: c.Env(name)}
+		if c.EnvFile != nil {
+			v.File = c.EnvFile(name)
+		}
+		switch {
+		case v.Value == "":
+		case name == proxyVariable:
+			p.Upstream = v.Value
+		default:
+			p.Variables[name] = v
+		}
+		return v.Value
+	}
+	watched.ReadFile = func(path string, limit int64) ([]byte, error) {
+		data, err := read.readFile(path, limit)
+		if err == nil {
+			p.Files[path] = data
+		}
+		return data, err
+	}
+	watched.reached = func(address string) { p.URLs = append(p.URLs, origin(address)) }
+	return watched
+}
+
+// Unpack returns the Config with variables and files from the bundle only. Warnings were
+// given by [Pack].
+func (p *Bundle) Unpack(c Config) Config {
+	c.Env = func(name string) string { return p.Variables[name].Value }
+	c.EnvFile = func(name string) string { return p.Variables[name].File }
+	c.ReadFile = p.readFile
+	c.Dir = "" // paths are those of the bundle
+	c.Warn = nil
+	c.bundled = true
+	for path := range p.Files {
+		// The host may find the home directory by another variable, and separate paths by
+		// another character.
+		if strings.HasSuffix(strings.ReplaceAll(path, `\`, "/"), "/gcloud/"+gcloudName) {
+			c.gcloud = path
+		}
+	}
+	return c
+}
+
+func (p *Bundle) readFile(path string, limit int64) ([]byte, error) {
+	data, ok := p.Files[path]
+	switch {
+	case !ok:
+		return nil, fs.ErrNotExist
+	case int64(len(data)) > limit:
+		return nil, fmt.Errorf("larger than %d bytes", limit)
+	}
+	return data, nil
+}

@@ -1,0 +1,211 @@
+package providers
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/netaddr"
+	"github.com/perstack-go/perstack/internal/providers/anthropic"
+	"github.com/perstack-go/perstack/internal/providers/chat"
+	"github.com/perstack-go/perstack/internal/providers/gemini"
+	"github.com/perstack-go/perstack/internal/providers/ollama"
+	"github.com/perstack-go/perstack/internal/providers/replay"
+	"github.com/perstack-go/perstack/internal/providers/responses"
+	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/model"
+)
+
+// A provider is a row of the table: how a provider is opened. The facts that other packages
+// need as well (key variables, settings, tools) are its row in package model.
+type provider struct {
+	open func(*opening) (model.Model, error)
+
+	// owns reports whether the name of a model shows that the provider has it. It is nil if
+	// users choose the names, as those of deployments.
+	owns func(model string) bool
+
+	// location are further variables that say where the provider is, each with a value that
+	// [Check] uses if the user has set none.
+	location map[string]string
+
+	// plainHTTP says that no key is sent, so that the user may name an address beyond this
+	// machine that is not encrypted.
+	plainHTTP bool
+
+	// checkMix refuses tools of the provider next to those of the Expert; nil if the
+	// provider always takes both.
+	checkMix func(provider, model string, tools []string) error
+}
+
+// table has one row a provider. To add one, add its facts to model/providers.go and its row
+// here; a new protocol is a package of its own below this one.
+var table = map[string]provider{
+	"anthropic": {open: (*opening).anthropic, owns: prefixed("claude-")},
+	"google":    {open: (*opening).google, owns: prefixed("gemini-"), checkMix: gemini.CheckMix},
+	"openai":    {open: (*opening).openai, owns: isOpenAI},
+	"ollama":    {open: (*opening).ollama, plainHTTP: true},
+	"azure-openai": {
+		open: (*opening).azure, location: map[string]string{"AZURE_RESOURCE_NAME": "some-name"},
+	},
+	"amazon-bedrock": {
+		open: (*opening).bedrock, owns: isBedrock,
+		location: map[string]string{"AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": ""},
+	},
+	"google-vertex": {
+		open: (*opening).vertex, owns: prefixed("gemini-"), checkMix: gemini.CheckMix,
+		location: map[string]string{"GOOGLE_VERTEX_PROJECT": "some-name", "GOOGLE_VERTEX_LOCATION": "global"},
+	},
+	"deepseek": {open: (*opening).deepseek, owns: isDeepSeek},
+	"replay":   {open: (*opening).replay},
+}
+
+// keyed looks up the key of a provider that has one, and the address that it goes to. The
+// wire reports a key that is missing.
+func (o *opening) keyed() (cfg wire.Config, key string, err error) {
+	k := o.variable(o.facts.KeyEnv...)
+	base, err := o.baseURL(k)
+	if err != nil {
+		return wire.Config{}, "", err
+	}
+	cfg, err = o.config(base)
+	cfg.KeyVariable = k.name
+	return cfg, k.value, err
+}
+
+func (o *opening) anthropic() (model.Model, error) {
+	cfg, key, err := o.keyed()
+	if err != nil {
+		return nil, err
+	}
+	return opened(anthropic.New(anthropic.Config{Config: cfg, Key: key}))
+}
+
+func (o *opening) google() (model.Model, error) {
+	cfg, key, err := o.keyed()
+	if err != nil {
+		return nil, err
+	}
+	return opened(gemini.New(gemini.Config{Config: cfg, Key: key, Safety: o.Setting.SafetySettings}))
+}
+
+func (o *opening) openai() (model.Model, error) {
+	cfg, key, err := o.keyed()
+	if err != nil {
+		return nil, err
+	}
+	return opened(responses.New(responses.Config{
+		Config:       cfg,
+		Key:          key,
+		Organization: cmp.Or(o.Setting.Organization, o.Env("OPENAI_ORGANIZATION")),
+		Project:      cmp.Or(o.Setting.Project, o.Env("OPENAI_PROJECT")),
+	}))
+}
+
+func (o *opening) deepseek() (model.Model, error) {
+	cfg, key, err := o.keyed()
+	if err != nil {
+		return nil, err
+	}
+	return opened(chat.New(chat.Config{Config: cfg, Dialect: chat.DeepSeek, Key: key}))
+}
+
+// ollama has no key. An env file may say where it is: the user is told. Beyond this machine
+// it may be reached by plain http, but not because an env file says so.
+func (o *opening) ollama() (model.Model, error) {
+	base, err := o.baseURL()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := o.config(base)
+	if err != nil {
+		return nil, err
+	}
+	if base != "" && isPlain(base) && !isHere(base) {
+		if cfg.Client.AllowHTTP, err = o.plain(base); err != nil {
+			return nil, err
+		}
+	}
+	return opened(ollama.New(ollama.Config{Config: cfg}))
+}
+
+// plain reports whether an address beyond this machine may be reached by plain http. A
+// variable was checked when it was read; perstack.toml may only mean the private network.
+// No secret of ours is sent, and none of the file's may be.
+func (o *opening) plain(base string) (bool, error) {
+	if o.Setting.BaseURL != "" && !(o.Setting.AllowPrivateEndpoint && reach(base) == netaddr.Private) {
+		return false, nil // the wire refuses it
+	}
+	if len(o.Setting.Headers) > 0 {
+		return false, o.errorf("headers may hold a key, and are not sent to %s by plain http; use https, or remove headers from [provider.setting]", hostOf(base))
+	}
+	o.warn("warning: what the Expert sees goes to %s unencrypted; others on the way can read and change it", hostOf(base))
+	return true, nil
+}
+
+func (o *opening) replay() (model.Model, error) {
+	if o.Setting.Cassette == "" {
+		return nil, errors.New("the replay provider needs a cassette; give it with --cassette or as cassette in [provider.setting]")
+	}
+	cassette, err := replay.LoadBy(o.readFile, o.Setting.Cassette)
+	if err != nil {
+		return nil, err
+	}
+	return replay.New(cassette), nil
+}
+
+// checkModel refuses a model that the provider cannot have. Usually the file names the
+// model of one provider, and a flag another provider. With a base URL of the user's, any
+// model is possible.
+func (o *opening) checkModel() error {
+	if Fits(o.Provider, o.Model) || o.Setting.BaseURL != "" || o.Env(o.facts.BaseURLEnv) != "" {
+		return nil
+	}
+	return o.errorf("the model %q is not one of this provider; use --provider %s, or name another model with --model, such as %s",
+		o.Model, strings.Join(owners(o.Model), " or "), o.facts.DefaultModel)
+}
+
+// Fits reports whether a provider can have a model, as far as the model's name tells.
+func Fits(provider, model string) bool {
+	if table[provider].owns == nil {
+		return true
+	}
+	all := owners(model)
+	return len(all) == 0 || slices.Contains(all, provider)
+}
+
+// owners are the providers that have a model of such a name; none if the name does not tell.
+func owners(name string) (all []string) {
+	for _, provider := range model.Providers() {
+		if owns := table[provider].owns; owns != nil && owns(name) {
+			all = append(all, provider)
+		}
+	}
+	return all
+}
+
+func prefixed(prefix string) func(string) bool {
+	return func(model string) bool { return strings.HasPrefix(model, prefix) }
+}
+
+func isOpenAI(model string) bool {
+	digit := func(i int) bool { return len(model) > i && model[i] >= '0' && model[i] <= '9' }
+	return strings.HasPrefix(model, "gpt-") && digit(4) || strings.HasPrefix(model, "chatgpt-") ||
+		strings.HasPrefix(model, "o") && digit(1) && (len(model) == 2 || model[2] == '-')
+}
+
+// isDeepSeek goes by the names of the service alone: Ollama runs models of the family too.
+func isDeepSeek(model string) bool { return model == "deepseek-chat" || model == "deepseek-reasoner" }
+
+// isBedrock reports whether a name consists of a vendor and a model, with or without a
+// region before them.
+func isBedrock(model string) bool {
+	parts := strings.Split(model, ".")
+	for _, vendor := range parts[:min(2, len(parts)-1)] {
+		if slices.Contains([]string{"anthropic", "amazon", "meta", "mistral", "cohere", "ai21", "openai", "deepseek", "qwen"}, vendor) {
+			return true
+		}
+	}
+	return false
+}
