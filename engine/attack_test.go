@@ -31,7 +31,7 @@ func (b *bench) forge(bodies map[int]event.Body, run, expert string) {
 	}
 }
 
-// forgedCall is a coordinator that waits for the helper, by a Run of somebody's choice.
+// forgedCall writes a coordinator that waits for the helper, with an arbitrary Run for the call.
 func (b *bench) forgedCall(child event.DelegateRun, usage event.Usage) {
 	ref := event.ExpertRef{Key: "writer", Name: "writer", Version: "1.0.0"}
 	text := func(id, text string, kind event.MessageType) *event.Message {
@@ -48,8 +48,8 @@ func (b *bench) forgedCall(child event.DelegateRun, usage event.Usage) {
 	}, "R", "writer")
 }
 
-// R1, R4: a journal that names a strange Run for a call does not get one Expert the words
-// of another.
+// R1, R4: a journal that assigns a foreign Run to a call cannot show one Expert the words of
+// another.
 func TestForgedDelegates(t *testing.T) {
 	from := func(checkpoint string) *event.Origin {
 		return &event.Origin{RunID: "R", CheckpointID: checkpoint, Seq: 5}
@@ -83,7 +83,7 @@ func TestForgedDelegates(t *testing.T) {
 	}
 }
 
-// R2: usage below nothing does not make room under a limit.
+// R2: negative usage does not raise a limit.
 func TestForgedUsage(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"x"}`), says("done")}, "helper": {says("helped").costing(5000, 5000)}})
 	b.forgedCall(event.DelegateRun{ToolCallID: "c1", RunID: "K"}, event.Usage{InputTokens: -1 << 50, OutputTokens: -1 << 50, TotalTokens: -1 << 50})
@@ -99,7 +99,7 @@ func TestForgedUsage(t *testing.T) {
 	}
 }
 
-// R2: what an answer used that was given up is recorded, and counts.
+// R2: the usage of a cancelled generation is recorded and counts.
 func TestUsageOfInterruptedAnswers(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b := newBench(t, turn{fail: []error{model.WithUsage(context.Canceled, event.Usage{InputTokens: 900, OutputTokens: 5, TotalTokens: 905})}})
@@ -113,8 +113,8 @@ func TestUsageOfInterruptedAnswers(t *testing.T) {
 	}
 }
 
-// R2: a provider that reports no usage, results that go along with the final question, and
-// tools that grow on the way are all counted.
+// R2: these are all counted: answers of a provider that reports no usage, results that are sent
+// with the final request, and tools that are added during the Run.
 func TestNothingIsFree(t *testing.T) {
 	large := strings.Repeat("word ", 20_000)
 	description := "small"
@@ -156,7 +156,7 @@ func TestNothingIsFree(t *testing.T) {
 	}
 }
 
-// Delegates that could not ask anything are not started: neither their skills nor a Run.
+// Delegates that could not ask the model are not started, nor are their skills.
 func TestNoSkillsWithoutSteps(t *testing.T) {
 	const n = 200
 	b := newTeam(t, map[string][]turn{"writer": {does(many(n, "helper")...), says("done")}, "helper": {says("helped")}})
@@ -185,7 +185,7 @@ func TestDescriptionsAreQuoted(t *testing.T) {
 	}
 }
 
-// A turn with more calls than anybody needs is not carried out.
+// The calls of a turn with more than maxCalls are not carried out.
 func TestTooManyCalls(t *testing.T) {
 	calls := make([]string, maxCalls+1)
 	for i := range calls {
@@ -199,7 +199,7 @@ func TestTooManyCalls(t *testing.T) {
 	b.checkFold()
 }
 
-// What the user could do about a delegate's skill is not for the parent's model to read.
+// The advice for the user about a delegate's failed skill is not shown to the parent's model.
 func TestSkillOfADelegateFails(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"help"}`), says("done")}, "helper": {says("helped")}})
 	b.skills = func(ctx context.Context, req SkillRequest) (*skill.Toolbox, error) {

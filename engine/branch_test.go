@@ -53,7 +53,7 @@ func (b *bench) point(expert string, kind event.Type, nth int) Point {
 	return Point{}
 }
 
-// family is a job of four Experts: the writer asks helper and other, the helper asks deep.
+// family is a job of four Experts: writer delegates to helper and other, helper to deep.
 func family(t testing.TB) *bench {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"help"}`, `other {"query":"too"}`), says("done"), says("done again")},
@@ -67,9 +67,8 @@ func family(t testing.TB) *bench {
 	return b
 }
 
-// Going back to a checkpoint of a delegate continues it on a branch of its own, which
-// returns to a branch of its parent, up to the coordinator. What was recorded stays; the
-// siblings that had ended keep their answers.
+// A branch from a checkpoint of a delegate returns to a branch of its parent, and so on up to
+// the coordinator. Everything recorded is kept, and so are the answers of its siblings.
 func TestBranchOfADelegate(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -148,8 +147,8 @@ func (b *bench) runIDs() []string {
 	return ids
 }
 
-// A branch that is killed anywhere goes on as a branch: it does not begin again, and the
-// query of the user is not lost.
+// A branch that is killed at any record resumes as a branch: it does not start over, and the
+// user's query is not lost.
 func TestBranchIsResumed(t *testing.T) {
 	whole := family(t)
 	records := len(whole.records())
@@ -181,7 +180,7 @@ func TestBranchIsResumed(t *testing.T) {
 	}
 }
 
-// What cannot be gone back to is refused, and nothing is written.
+// An invalid branch is refused, and nothing is written.
 func TestBranchIsRefused(t *testing.T) {
 	b := family(t)
 	done := b.point("deep", "completeRun", 0).State.CheckpointID
@@ -258,7 +257,7 @@ func TestResumeInsideDelegation(t *testing.T) {
 	}
 }
 
-// A new query after an interruption inside delegation settles what is open first.
+// A new query after an interruption during delegation answers the open calls first.
 func TestQueryInsideDelegation(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`other {"query":"first"}`, `helper {"query":"help"}`, `other {"query":"never"}`), says("done")},
@@ -284,7 +283,7 @@ func TestQueryInsideDelegation(t *testing.T) {
 	b.checkFold()
 }
 
-// A changed definition of a delegate is stated when it goes on.
+// A changed definition of a delegate is reported when it resumes.
 func TestDefinitionOfADelegateChanged(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"help"}`), says("done")}, "helper": {does("wait"), says("helped")},

@@ -35,8 +35,7 @@ func (b *bench) together(n int) {
 	}
 }
 
-// Those who are at work share what is left: not a parent that waits, not a child that has
-// ended.
+// Only working Runs share what is left: not a parent that waits, not a delegate that has ended.
 func TestFairShare(t *testing.T) {
 	const most, alone = 40_000, 30_000 // with what the questions take
 	for n, first := range map[int]int{1: alone, 2: alone / 2, 4: alone / 4} {
@@ -73,8 +72,7 @@ func TestOwnLimitIsNotShared(t *testing.T) {
 	}
 }
 
-// What an Expert used before the job was stopped counts when it goes on, with what those
-// used that it delegated to.
+// What an Expert and its delegates used before the job was stopped counts after a resume.
 func TestOwnLimitOutlivesAResume(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"help"}`), says("done")},

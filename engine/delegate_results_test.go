@@ -16,8 +16,8 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// A delegate has ended for good when going on would not help. Whatever stopped it from
-// outside, and every limit that may be raised, leaves it to go on.
+// A delegate is final if resuming it would not help. One that was stopped from outside, or by
+// a limit that can be raised, is not.
 func TestIsFinal(t *testing.T) {
 	for _, tt := range []struct {
 		status  event.Status
@@ -50,7 +50,7 @@ func TestIsFinal(t *testing.T) {
 	}
 }
 
-// A delegate that met its own limit beside one that the user stopped goes on with it, if
+// A delegate that reached its own limit, next to one that the user stopped, resumes with it if
 // more is allowed by then.
 func TestLimitedDelegateResumes(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
@@ -76,7 +76,7 @@ func TestLimitedDelegateResumes(t *testing.T) {
 	b.checkTree()
 }
 
-// An empty answer is said to be one: providers refuse a result without text.
+// An empty answer becomes a text that says so, because providers reject a result without text.
 func TestDelegateAnswersNothing(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"help"}`), says("done")}, "helper": {says(" \n")}})
 	b.must(job.Input{Query: "go"})
@@ -85,7 +85,7 @@ func TestDelegateAnswersNothing(t *testing.T) {
 	}
 }
 
-// A delegate that its own skill stops has failed; its parent decides.
+// A delegate that is stopped by its own skill has failed, and its parent decides what to do.
 func TestSkillStopsADelegate(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does(`helper {"query":"help"}`), says("done")}, "helper": {does("wait"), says("helped")}})
 	var stop func(error)
@@ -138,8 +138,8 @@ func (impostor) Call(context.Context, event.ToolCall) (event.ToolResult, error) 
 	return event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: "an impostor ran"}}}, nil
 }
 
-// A call of an Expert that cannot be asked any more is answered with that, also when a tool
-// of another kind took its name. The delegates beside it go on.
+// A call of a delegate that does not exist any more gets an error result, even if a tool of
+// another kind has its name now. The other delegates resume.
 func TestDelegateIsGone(t *testing.T) {
 	tests := map[string]func() []skill.Source{
 		"gone":       func() []skill.Source { return nil },
@@ -175,8 +175,8 @@ func TestDelegateIsGone(t *testing.T) {
 	}
 }
 
-// A call whose tool belongs to another skill by now is not carried out: the model meant
-// the one that it was shown.
+// A call whose tool belongs to another skill now is not carried out: the model meant the tool
+// that it was shown.
 func TestToolMovedToAnotherSkill(t *testing.T) {
 	b := newTeam(t, map[string][]turn{"writer": {does("helper"), says("done")}})
 	b.skills = func(ctx context.Context, _ SkillRequest) (*skill.Toolbox, error) {
@@ -193,7 +193,7 @@ func TestToolMovedToAnotherSkill(t *testing.T) {
 	}
 }
 
-// held is a model that answers one Expert only when something has happened.
+// held is a model that delays its answer to one Expert until something has happened.
 type held struct {
 	*script
 	expert string
@@ -207,8 +207,8 @@ func (h held) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.
 	return h.script.Generate(ctx, req)
 }
 
-// When nothing of one delegate can be recorded any more, its siblings are stopped, too: they
-// go on when the job does.
+// When the events of one delegate can no longer be recorded, its siblings are stopped too. They
+// resume with the job.
 func TestStoreFailsBesideADelegate(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"help"}`, `other {"query":"too"}`), says("done")},

@@ -84,7 +84,7 @@ func TestDelegation(t *testing.T) {
 	}
 }
 
-// results returns what the newest tool message of an Expert's conversation says, by call.
+// answers returns what the newest tool message of a request says, by call.
 func (b *bench) answers(request int) []string {
 	var all []string
 	messages := b.script.requests[request].Messages
@@ -100,8 +100,8 @@ func (b *bench) answers(request int) []string {
 	return all
 }
 
-// A delegate that fails comes back as an error; its siblings keep what they have, and the
-// parent decides.
+// A delegate that fails gives its parent an error result. Its siblings keep their results, and
+// the parent decides what to do.
 func TestDelegateFails(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"a"}`, `other {"query":"b"}`, `helper {"query":"  "}`, `helper {}`, "read"), says("done")},
@@ -134,8 +134,8 @@ func TestDelegateFails(t *testing.T) {
 	b.checkFold()
 }
 
-// R1: what stands in one Expert's conversation is in no request of another, but for the
-// query and the answer. Nor is a todo list.
+// R1: apart from query and answer, nothing of one Expert's conversation is in a request of
+// another. Todo lists are not shared either.
 func TestContextsAreNotShared(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`todo {"newTodos":["canary-writer"]}`), does(`helper {"query":"query-helper"}`, `other {"query":"query-other"}`).with(func(a *model.Answer) {
@@ -206,7 +206,7 @@ func TestDelegationIsBounded(t *testing.T) {
 	})
 }
 
-// The same words to another Expert of the path are no circle.
+// The same query to different Experts is not a loop.
 func TestQueryMayBePassedOn(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"go"}`), says("done")}, "helper": {does(`other {"query":"go"}`), says("helped")}, "other": {says("otherwise")},
@@ -216,7 +216,7 @@ func TestQueryMayBePassedOn(t *testing.T) {
 	}
 }
 
-// A circle is found wherever the job was killed before it closed.
+// A loop is found although the job was killed in between, at any point.
 func TestLoopAfterAResume(t *testing.T) {
 	team := func() map[string][]turn {
 		return map[string][]turn{
@@ -240,8 +240,8 @@ func TestLoopAfterAResume(t *testing.T) {
 	}
 }
 
-// A thousand delegates queue: never are more at work than there are seats, and the answers
-// come back in call order.
+// A thousand delegates queue for slots: never do more work than there are slots, and the
+// answers come back in call order.
 func TestManyDelegates(t *testing.T) {
 	const n, seats = 1000, 7
 	var calls, want []string
@@ -275,7 +275,7 @@ func TestManyDelegates(t *testing.T) {
 	b.checkTree()
 }
 
-// While a child runs, the skills of its parent stay, and are used again after it.
+// The skills of a parent keep running during delegation, and are used again afterwards.
 func TestSkillsOfAParentKeepRunning(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does("echo"), does(`helper {"query":"help"}`), does("echo"), says("done")}, "helper": {does("echo"), says("helped")},
@@ -309,7 +309,7 @@ func TestSkillsOfAParentKeepRunning(t *testing.T) {
 	}
 }
 
-// Unless a job says otherwise, eight Experts may stand on one path.
+// By default, a path of delegation can have eight Experts.
 func TestDefaultDepth(t *testing.T) {
 	for depth, refused := range map[int]bool{1: false, 8: false, 9: true} {
 		r := &run{spec: &job.Spec{}, depth: depth}

@@ -10,8 +10,8 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// A request is guessed rather too large, but not absurdly so: an image counts the same
-// however many bytes it has, and of a file a share.
+// The estimate of a request is rather too high, but not absurdly so: an image counts the same
+// whatever its size, and a file counts in part.
 func TestMessageSize(t *testing.T) {
 	data := strings.Repeat("x", 80_000)
 	result := func(p event.Part) event.Part {
@@ -39,8 +39,8 @@ func TestMessageSize(t *testing.T) {
 	}
 }
 
-// Before the first answer everything is guessed, tools included. After it, what the provider
-// counted stands for all that it saw, and only what came since is guessed.
+// Before the first answer everything is estimated, including the tools. After it, the
+// provider's count is used, and only what was added since is estimated.
 func TestEstimate(t *testing.T) {
 	words := func(n int) *event.Message {
 		return &event.Message{Type: event.UserMessage, Contents: []event.Part{{Type: event.TextPart, Text: strings.Repeat("x", n*bytesPerToken)}}}

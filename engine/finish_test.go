@@ -67,7 +67,7 @@ func TestCallsInTheFinalAnswer(t *testing.T) {
 	b.checkJournal()
 }
 
-// Words that stand beside such calls are the final answer, and the calls are dropped.
+// Text beside such calls is the final answer, and the calls are dropped.
 func TestTextBesideCallsInTheFinalAnswer(t *testing.T) {
 	both := does("act").with(func(a *model.Answer) { a.Parts = said("Done.", a.Parts...) })
 	both.disobeys = true
@@ -79,8 +79,8 @@ func TestTextBesideCallsInTheFinalAnswer(t *testing.T) {
 	b.checkJournal()
 }
 
-// Of a turn that was cut off, the first call stays, with the thought that led to it and
-// without what was said.
+// Of a turn that was cut off, the first call is kept with the reasoning before it. The text is
+// dropped.
 func TestPartsOfACutOffTurn(t *testing.T) {
 	cut := does("read", "act").with(func(a *model.Answer) {
 		a.Finish, a.Parts = model.FinishLength, append(thought("hm", "sig"), said("I read.", a.Parts...)...)
@@ -97,8 +97,8 @@ func TestPartsOfACutOffTurn(t *testing.T) {
 	b.checkJournal()
 }
 
-// A pause of the provider is no end: what it said so far is sent back to it, and its last
-// words are the answer.
+// A pause of the provider does not end the turn: its answer so far is sent back to it, and its
+// last text is the answer.
 func TestPause(t *testing.T) {
 	searched := event.Part{Type: event.ProviderPart, ToolName: "web_search", ProviderData: []byte(`{"type":"server_tool_use"}`)}
 	pause := turn{answer: &model.Answer{Parts: said("Let me see.", searched), Finish: model.FinishPause, Usage: spent(3)}}
@@ -118,7 +118,7 @@ func TestPause(t *testing.T) {
 	b.checkJournal()
 }
 
-// Pauses are not counted against the failures that are allowed, but do not go on for ever.
+// Pauses do not count as failures, but their number is limited.
 func TestPausesAreNoFailures(t *testing.T) {
 	pause := func() turn {
 		return turn{answer: &model.Answer{Parts: said("Hm."), Finish: model.FinishPause, Usage: spent(3)}}
@@ -172,8 +172,7 @@ func TestOrderOfParts(t *testing.T) {
 	b.checkJournal()
 }
 
-// A provider without ids for calls gets ids of ours; what it wants back but cannot be
-// written down is left out.
+// Calls without ids get ids. Provider data that cannot be recorded is left out.
 func TestInvalidParts(t *testing.T) {
 	b := newBench(t, turn{answer: &model.Answer{
 		Parts: []event.Part{

@@ -40,7 +40,7 @@ func (b *bench) startOf(runID string, by *event.Parent, from *event.Origin) even
 	}}
 }
 
-// What is shown must be of the job, and of nothing that belongs in the journal.
+// Shown events must belong to the job, and must not be of a recorded kind.
 func TestFollowerShowsOnlyItsOwn(t *testing.T) {
 	b := newBench(t)
 	told := 0
@@ -63,7 +63,7 @@ func TestFollowerShowsOnlyItsOwn(t *testing.T) {
 	}
 }
 
-// Runs that a crash left open are closed once, before the job begins, and no others.
+// Only Runs that a crash left open are closed, each once, before the first Run starts.
 func TestFollowerClosesCrashedRuns(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
 	b.killedAfter("writer", event.CallTools{}.Type(), job.Input{Query: "go"})
@@ -106,7 +106,7 @@ func TestFollowerClosesNothingLater(t *testing.T) {
 	}
 }
 
-// A Run of somebody else's id that a path could be made of.
+// Run ids that could be used as a path are refused.
 func TestFollowerRefusesRunIDs(t *testing.T) {
 	b := newBench(t)
 	f := newFollower(t, b, memory.New(), job.Input{Query: "go"}, nil)
@@ -121,8 +121,8 @@ func TestFollowerRefusesRunIDs(t *testing.T) {
 	}
 }
 
-// A job that came into being meanwhile is another's: nothing is added to it, however often
-// the other side tries.
+// If another process has created the job meanwhile, nothing is added to it, however often the
+// remote engine tries.
 func TestFollowerOfAJobCreatedMeanwhile(t *testing.T) {
 	b := newBench(t, says("done"))
 	b.must(job.Input{Query: "go"})
@@ -165,7 +165,7 @@ func TestFollowerAbandonsDelegatesFirst(t *testing.T) {
 	}
 }
 
-// A full disk while earlier notes are recorded: they are recorded once.
+// If the disk is full while early events are recorded, they are still recorded only once.
 func TestFollowerRecordsNotesOnce(t *testing.T) {
 	b := newBench(t)
 	s := &tightStore{Store: memory.New(), full: 3}
@@ -192,7 +192,7 @@ func TestFollowerRecordsNotesOnce(t *testing.T) {
 	}
 }
 
-// A tightStore has no room for one of its records, and again for the next.
+// A tightStore refuses one record and accepts the next.
 type tightStore struct {
 	store.Store
 	full  int // number of the append that fails
@@ -216,8 +216,8 @@ func (j *tightJournal) Append(ctx context.Context, e event.Event) (store.Record,
 	return j.Journal.Append(ctx, e)
 }
 
-// Who goes on with a job cannot rewrite what it was before: neither a Run of earlier nor a
-// checkpoint that users go on from.
+// A remote engine that resumes a job cannot change its past: neither an earlier Run nor a
+// checkpoint that the user can continue from.
 func TestFollowerKeepsHistory(t *testing.T) {
 	b := newBench(t, says("an honest answer"))
 	b.must(job.Input{Query: "go"})

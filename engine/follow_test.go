@@ -14,7 +14,7 @@ import (
 	"github.com/perstack-go/perstack/store/memory"
 )
 
-// written are the records of the job so far; nil if there is none, or if they cannot be read.
+// written returns the records of the job; nil if there are none or they cannot be read.
 func (b *bench) written() (all []store.Record) {
 	for r, err := range b.store.Read(b.t.Context(), "job", 0) {
 		if err != nil {
@@ -95,7 +95,7 @@ func (b *bench) follow(spec job.Spec, before []store.Record, result Result) {
 	}
 }
 
-// append has the Follower write down a record as it was written.
+// append gives a record to the Follower, which must write the same record.
 func (b *bench) append(f *Follower, r store.Record) bool {
 	b.t.Helper()
 	got, err := f.Append(r.Event)
@@ -127,7 +127,7 @@ func copyRecords(t testing.TB, to store.Store, records []store.Record) {
 	}
 }
 
-// keptOf writes down the events that are kept.
+// keptOf encodes the events that are recorded.
 func keptOf(t testing.TB, events []event.Event) (lines []string) {
 	for _, e := range events {
 		if e.IsKept() && !e.IsRuntime() {
@@ -141,8 +141,8 @@ func keptOf(t testing.TB, events []event.Event) (lines []string) {
 	return lines
 }
 
-// A container that was taken over says what it likes. What is not of the job's own Runs is
-// not written.
+// A compromised container can report anything. Events that do not belong to the job's own Runs
+// are not written.
 func TestFollowerRefusesForgedEvents(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
 	b.must(job.Input{Query: "go"})
@@ -265,8 +265,8 @@ func eventsOf(records []store.Record) (all []event.Event) {
 	return all
 }
 
-// What happens around the engine before the job begins is told at once, and recorded when
-// there is a job to record it in; a job that never begins leaves nothing.
+// Events of the host before the job's first record are published at once and recorded after
+// it. A job without a first record leaves nothing.
 func TestFollowerKeepsNotesForLater(t *testing.T) {
 	b := newBench(t, says("done"))
 	b.must(job.Input{Query: "go"})
@@ -305,7 +305,7 @@ func TestFollowerKeepsNotesForLater(t *testing.T) {
 	}
 }
 
-// When the other side is gone, the job is left as one that was interrupted: it can go on.
+// When the remote engine is gone, the job counts as interrupted and can be resumed.
 func TestFollowerAbandons(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
 	b.killedAfter("writer", event.CallTools{}.Type(), job.Input{Query: "go"})

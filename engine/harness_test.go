@@ -135,7 +135,7 @@ func spent(n int) event.Usage {
 	return event.Usage{InputTokens: n, OutputTokens: 1, TotalTokens: n + 1}
 }
 
-// tools is a skill whose tools misbehave in every way the engine must stand.
+// tools is a skill whose tools fail in every way that the engine must handle.
 type tools struct {
 	name    string
 	mu      sync.Mutex

@@ -51,8 +51,8 @@ func TestEventsThatLackMessages(t *testing.T) {
 	}
 }
 
-// A journal whose Runs are each other's parents leads nowhere, and does so soon: the
-// coordinator can go on, the Runs in the circle cannot.
+// A journal whose Runs are each other's parents causes no endless loop: the coordinator can
+// continue, the Runs in the cycle cannot.
 func TestCycleOfParents(t *testing.T) {
 	const n = 2000
 	b := newBench(t, says("done"))
@@ -120,8 +120,8 @@ func (c *choices) delegates(n names) []event.DelegateRun {
 	}}
 }
 
-// mangle makes a hostile journal of a good one: records are lost, moved, doubled and given
-// to others, and what they refer to is exchanged.
+// mangle turns a valid journal into a hostile one: it drops, moves and repeats records, assigns
+// them to other Runs, and exchanges what they refer to.
 func (c *choices) mangle(all []event.Event) []event.Event {
 	n, out := namesIn(all), slices.Clone(all)
 	for range 1 + c.below(6) {
@@ -185,8 +185,8 @@ func (c *choices) mangleBody(n names, body event.Body) event.Body {
 	return body
 }
 
-// Whatever stands in a journal, it can be folded and shown, and the job goes on, ends, or is
-// refused as wrong input: the process does not end, and no error passes for one of the store.
+// Any journal can be folded and shown. Its job continues, ends, or is refused as invalid input:
+// no panic, and no error that looks like one of the store.
 func FuzzJournal(f *testing.F) {
 	good := family(f)
 	var all []event.Event

@@ -16,8 +16,8 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// A echoModel is a teamModel in which everybody says, in remarks and thoughts, whose words these
-// are. What a Run says at its end is its answer, and bears no mark.
+// An echoModel is a teamModel that marks all text and reasoning with the Run it belongs to. Only
+// the final answer of a Run has no mark.
 type echoModel struct{ teamModel }
 
 // mark is what only the Run with that query says. No two Runs of a job have the same.
@@ -42,8 +42,8 @@ func (g echoModel) Generate(ctx context.Context, req *model.Request) iter.Seq2[m
 	}
 }
 
-// completes reports whether the text of a turn may be the answer of its Run: beside a
-// completion, and behind one.
+// completes reports whether the text of a turn can be the answer of its Run: in the same turn
+// as a completion, or after one.
 func completes(req *model.Request, calls []event.Part) bool {
 	return slices.ContainsFunc(calls, func(c event.Part) bool { return c.ToolName == event.CompletionTool }) ||
 		slices.ContainsFunc(req.Messages, func(m *event.Message) bool {
@@ -53,9 +53,9 @@ func completes(req *model.Request, calls []event.Part) bool {
 		})
 }
 
-// Whatever several Experts do, and wherever the job is killed, messages of one Run never
-// have words of another, but for its query and its answer; and usage and steps of the job
-// are the sums over its Runs.
+// Whatever several Experts do, and wherever the job is killed, the messages of one Run never
+// contain text of another, apart from query and answer. Usage and steps of the job are the sums
+// over its Runs.
 func TestRandomTeamsAreIsolated(t *testing.T) {
 	marked, requests := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -112,7 +112,7 @@ func TestRandomTeamsAreIsolated(t *testing.T) {
 	}
 }
 
-// marks are the words in a message that somebody marked, or "".
+// marks returns the marked text of a message, or "".
 func marks(m *event.Message) string {
 	for _, text := range texts(m.Contents) {
 		if _, rest, ok := strings.Cut(text, "«"); ok {

@@ -12,11 +12,11 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// quota is a limit that somebody watches from outside.
+// quota is a limit that code outside the engine watches.
 func quota() *LimitError { return &LimitError{Limit: event.LimitWorkspace, Used: 300, Max: 100} }
 
 // Wherever a limit is reached, the Run ends by it: the numbers are recorded, then the
-// end, and it can go on like after an interrupt.
+// end, and it can resume like after an interrupt.
 func TestLimit(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -74,7 +74,7 @@ func TestLimit(t *testing.T) {
 }
 
 // At whichever event a limit is reached, the Run has exactly one end, and what was
-// recorded is enough to go on.
+// recorded is enough to resume.
 func TestRandomLimits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBench(t, scripts(rt)...)

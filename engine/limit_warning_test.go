@@ -21,7 +21,7 @@ func nearTheEnd(t *testing.T) *bench {
 	return newBench(t, append(turns, says("done").costing(100, 10), says("done again").costing(100, 10))...)
 }
 
-// Of several limits the one counts of which most is used: the Expert's own, or the job's.
+// Of several limits, the one with the greatest share used counts: the Expert's own or the job's.
 func TestWarningOfTheTightestLimit(t *testing.T) {
 	for name, tt := range map[string]struct{ job, own int64 }{
 		"of the Expert": {1_000_000, 10_000},

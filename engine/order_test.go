@@ -15,7 +15,7 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A orderLog is a store that writes down in which order things happen.
+// An orderLog is a store that logs the order in which things happen.
 type orderLog struct {
 	store.Store
 	mu      sync.Mutex
@@ -81,8 +81,8 @@ func (d *orderLog) ordered(t *testing.T, a, b string) {
 	}
 }
 
-// Nothing is shown before it is written, a call with effects starts after its record
-// would survive a power cut, and so is the end of a run before it is shown.
+// Nothing is published before it is written. The record of a call with effects is durable
+// before the call starts, and the end of a Run before it is published.
 func TestOrder(t *testing.T) {
 	b := newBench(t, does("sleep"), says("done"))
 	d := &orderLog{Store: b.store}
@@ -216,7 +216,7 @@ func TestStreamedEvents(t *testing.T) {
 	}
 }
 
-// A stream that breaks after some text is a failure of the line, not an answer.
+// A stream that breaks off after some text is a transport failure, not an answer.
 func TestBrokenStream(t *testing.T) {
 	b := newBench(t, turn{chunks: []model.Chunk{{Text: "All "}}, cut: true, fail: nil, answer: says("All done.").answer})
 	r := b.must(job.Input{Query: "go"})
@@ -225,8 +225,8 @@ func TestBrokenStream(t *testing.T) {
 	}
 }
 
-// A client that panics does not cost the end of the journal, and a listener that
-// panics is not mistaken for one.
+// After a panic in the model's client, the end of the Run is still recorded. A panic in the
+// listener is not mistaken for one in the client.
 func TestPanics(t *testing.T) {
 	b := newBench(t, turn{panics: true})
 	if r := b.must(job.Input{Query: "go"}); r.Failure == nil || !strings.Contains(r.Failure.Message, "internal error in the model's client") {

@@ -9,7 +9,7 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// checkBranch checks that the newest run left the Runs that were there as they are.
+// checkBranch checks that the newest run did not change the Runs before it.
 func (b *bench) checkBranch(before []string) {
 	b.t.Helper()
 	for _, e := range b.events {
@@ -29,7 +29,7 @@ func (b *bench) told(request int) (texts []string) {
 	return texts
 }
 
-// A Run that went on from a checkpoint does not do so a second time: another takes over.
+// A Run that was resumed from a checkpoint is not resumed from there again: a new Run is made.
 func TestEarlierCheckpointIsABranch(t *testing.T) {
 	b := newBench(t, does("read"), does("act"), says("done"))
 	first := b.must(job.Input{Query: "go"})
@@ -43,8 +43,8 @@ func TestEarlierCheckpointIsABranch(t *testing.T) {
 	b.checkFold()
 }
 
-// A delegate that is waited for goes on in its own Run only from where it is, and as it was
-// asked. With a query, or from elsewhere, it goes on beside it.
+// A delegate that its parent waits for keeps its Run only if it resumes where it stopped and
+// without a query. Otherwise it becomes a branch.
 func TestBranchOfAPendingDelegate(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -79,8 +79,8 @@ func TestBranchOfAPendingDelegate(t *testing.T) {
 	}
 }
 
-// A delegate whose parent has its answer is not waited for, though the parent waits for
-// others: going back to it is a branch.
+// If the parent has a delegate's answer and waits only for others, a checkpoint of that
+// delegate starts a branch.
 func TestBranchOfAFinishedDelegate(t *testing.T) {
 	b := newTeam(t, map[string][]turn{
 		"writer": {does(`helper {"query":"help"}`, `other {"query":"too"}`), says("done")},
@@ -128,7 +128,7 @@ func TestQueryAfterADelegateWasKilled(t *testing.T) {
 	}
 }
 
-// The address of a Run that a crash left open is the record that closes it.
+// The address of the checkpoint of a crashed Run is the record that closes it.
 func TestStartingPointAfterACrash(t *testing.T) {
 	b := newBench(t, does("read"), says("done"))
 	b.killedAfter("writer", "callTools", job.Input{Query: "go"})
@@ -147,7 +147,7 @@ func TestStartingPointAfterACrash(t *testing.T) {
 	}
 }
 
-// A step that only closes what was begun is a step.
+// A step that only finishes open calls counts as a step.
 func TestStepsOfAResumedRun(t *testing.T) {
 	b := newBench(t, does("wait"), says("done"))
 	b.maxSteps = 2

@@ -83,8 +83,8 @@ func TestRandomRuns(t *testing.T) {
 // errDead is what a journal says after the process has "died".
 var errDead = errors.New("killed")
 
-// A killedStore store dies after some appends, like a process that is killed: what was
-// appended is there, and nothing else is.
+// A killedStore fails after some appends, like the store of a process that is killed: it has
+// what was appended, and nothing else.
 type killedStore struct {
 	store.Store
 	mu    sync.Mutex

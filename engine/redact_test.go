@@ -123,7 +123,7 @@ func TestRedaction(t *testing.T) {
 	}
 }
 
-// What a skill remembers stays JSON, or is not kept.
+// A skill's memory is valid JSON after redaction, or dropped.
 func TestRedactMemory(t *testing.T) {
 	r := &run{parts: &Parts{Secrets: redactor(strings.NewReplacer("secret", markerOf, `","`, "!").Replace)}}
 	for in, want := range map[string]string{

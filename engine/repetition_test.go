@@ -10,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// Two rounds are the same when call and result are, but for what is another each time.
+// Two calls are equal if their arguments and results are, apart from members that always differ.
 func TestSameCallWithTheSameResult(t *testing.T) {
 	text := func(s string) event.Part { return event.Part{Type: event.TextPart, Text: s} }
 	image := func(data string) event.Part {

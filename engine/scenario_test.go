@@ -221,8 +221,8 @@ func TestDuplicateCallIDs(t *testing.T) {
 	b.checkJournal()
 }
 
-// Ids that a model makes up, to collide with those that we make of them, stay apart; and a
-// thousand times the same is not looked for from the start each time.
+// Call ids become unique, even if a model chooses ids that collide with generated ones. A
+// thousand equal ids do not take quadratic time.
 func TestCallIDs(t *testing.T) {
 	taken, seen := make(callIDs), map[string]bool{}
 	for _, id := range append([]string{"", "call", "x-2", "x", "x", "x", "x-1", "x-1", "x-1-1", "call-1"}, slices.Repeat([]string{"y"}, 1000)...) {
@@ -237,7 +237,7 @@ func TestCallIDs(t *testing.T) {
 	}
 }
 
-// Completion beside other calls answers all of them, and is judged last.
+// A completion in a turn with other calls is carried out last, and all calls are answered.
 func TestCompletionBesideOtherCalls(t *testing.T) {
 	b := newBench(t, does("attemptCompletion", "act", "read"), says("done"))
 	if r := b.must(job.Input{Query: "go"}); r.Text != "done" {
@@ -261,7 +261,7 @@ func TestCompletionBesideOtherCalls(t *testing.T) {
 	b.checkJournal()
 }
 
-// What a skill remembers is there again when the conversation is resumed.
+// A skill's memory is restored when the conversation is resumed.
 func TestMemorySurvivesResume(t *testing.T) {
 	b := newBench(t, does(`todo {"newTodos":["x"]}`), says("paused"), does("attemptCompletion"), says("still open"))
 	b.must(job.Input{Query: "go"})
@@ -330,7 +330,7 @@ func TestContextWarning(t *testing.T) {
 	b.checkJournal()
 }
 
-// A changed definition is stated, and the instruction is the new one.
+// A changed definition is reported, and the new instruction is used.
 func TestDefinitionChanged(t *testing.T) {
 	b := newBench(t, says("one"), says("two"))
 	b.must(job.Input{Query: "go"})

@@ -18,7 +18,7 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// A server is a skill whose every step a test can take part in.
+// A server is a skill whose functions a test can replace.
 type server struct {
 	name   string
 	list   func(context.Context) ([]skill.Tool, error)
@@ -56,7 +56,7 @@ func box(sources ...skill.Source) func(context.Context, SkillRequest) (*skill.To
 	}
 }
 
-// skillEvents lists what the newest run said of skills, as type:skill.
+// skillEvents lists the skill events of the newest run, as type:skill.
 func (b *bench) skillEvents() []string {
 	var all []string
 	for _, e := range b.events {
@@ -74,8 +74,8 @@ func (b *bench) skillEvents() []string {
 	return all
 }
 
-// What skills report is published wherever the run is at that moment: each report here
-// is waited for before the work that made it goes on.
+// Reports of skills are published immediately, whatever the Run is doing: each report here must
+// arrive before the work that made it continues.
 func TestReportsAreShownAtOnce(t *testing.T) {
 	b := newBench(t, does("sTool"), says("done"))
 	shown := make(map[string]chan struct{})
@@ -187,8 +187,8 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
-// A rug pull, or whatever else must not go on: the result of the call is kept, the Run
-// ends by an error that says why, and the model is not asked again.
+// If a skill stops the Run, for example because its tools changed, the result of the call is
+// recorded, the Run ends with an error that says why, and the model is not asked again.
 func TestStop(t *testing.T) {
 	pulled := errors.New("the tools are not those of the lockfile: + rm")
 	limit := &LimitError{Limit: event.LimitWorkspace, Used: 2, Max: 1}
@@ -233,8 +233,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// The same, while skills start, while one starts in the background, while the model
-// thinks, and from outside.
+// The same holds while skills start, while one starts in the background, during a generation,
+// and for a stop from outside.
 func TestStopElsewhere(t *testing.T) {
 	pulled := errors.New("not the tools that were installed")
 	stopped := func(t *testing.T, r Result) {
@@ -285,9 +285,9 @@ func TestStopElsewhere(t *testing.T) {
 	})
 }
 
-// Skills that fail or have a bug end the run with a record, not the process. The record
-// says that it was a skill, whenever that came out: at the start, or when the list of one
-// that started in the background cannot be used.
+// Skills that fail or panic end the Run with a record, not the process. The record says that it
+// was a skill, at the start as well as later, when a skill that started in the background has a
+// list of tools that cannot be used.
 func TestSkillsDoNotStart(t *testing.T) {
 	fail := func(fail func() error) func(context.Context, SkillRequest) (*skill.Toolbox, error) {
 		return func(context.Context, SkillRequest) (*skill.Toolbox, error) { return nil, fail() }
@@ -376,8 +376,8 @@ func TestToolsAreMadeOnce(t *testing.T) {
 	}
 }
 
-// A server that takes another's name in the middle of a run ends it, before the model is
-// asked which of the two it means.
+// If a server adds a tool whose name another server has, the Run ends before the model is asked
+// again.
 func TestChangedListEndsTheRun(t *testing.T) {
 	b := newBench(t, does("sTool"), says("done"))
 	var toolbox *skill.Toolbox
@@ -404,7 +404,7 @@ func TestChangedListEndsTheRun(t *testing.T) {
 	b.checkFold()
 }
 
-// Arguments that break the schema: the tool is not started, the question is not asked,
+// With arguments that violate the schema, the tool is not started, the question is not shown,
 // and the model is told what is wrong.
 func TestArgumentsAreChecked(t *testing.T) {
 	b := newBench(t, does(`act {"n":"many"}`, `ask {"q":"why"}`, "read"), does(`act {"n":1}`), says("done"))
@@ -437,7 +437,8 @@ func TestArgumentsAreChecked(t *testing.T) {
 	}
 }
 
-// Of two questions one can be unsound: the other is asked, and both are answered together.
+// If one of two questions has invalid arguments, the other is asked, and both are answered
+// together.
 func TestInvalidQuestionBesideAnother(t *testing.T) {
 	b := newBench(t, does(`ask {"q":"why"}`, `ask {"q":2}`, "confirm"), says("done"))
 	r := b.must(job.Input{Query: "go"})
@@ -504,8 +505,7 @@ func TestDelegatedExpertCannotAsk(t *testing.T) {
 	}
 }
 
-// Secrets that a server writes into a schema do not reach the provider: the request is
-// looked at, not what made it.
+// Secrets in a schema do not reach the provider. The test looks at the request itself.
 func TestSchemasAreRedacted(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"object","description":"secret"}`: `{"type":"object","description":"***"}`,

@@ -45,7 +45,8 @@ func (c teamModel) Generate(ctx context.Context, req *model.Request) iter.Seq2[m
 	}
 }
 
-// teams draws what three Experts do. The writer can ask both others, the helper the other.
+// teams draws the turns of three Experts. The writer can delegate to both others, the helper to
+// the third.
 func teams(t *rapid.T) map[string][]turn {
 	common := []string{"read", "act", "fail", "nope", "broken", "attemptCompletion"}
 	turns := func(name string, more ...string) []turn {

@@ -17,7 +17,7 @@ import (
 	"github.com/perstack-go/perstack/store/memory"
 )
 
-// The calls of one turn run side by side, 16 at the most.
+// The calls of one turn run in parallel, at most 16.
 func TestParallelCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := make([]string, 40)
@@ -48,8 +48,8 @@ func TestParallelCalls(t *testing.T) {
 	})
 }
 
-// A tool that does not stop when the run is interrupted holds it up for 5 seconds, no
-// longer. Its outcome is unknown, and on resume it is not run again.
+// A tool that ignores an interrupt delays the end of the Run by 5 seconds at most. Its outcome
+// is unknown, and on resume it is not run again.
 func TestStubbornTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, does("sleep"), says("done"))
@@ -79,7 +79,8 @@ func TestStubbornTool(t *testing.T) {
 	})
 }
 
-// The wait before a transport retry doubles and is spread; a provider's wish wins.
+// The delay before a transport retry doubles and is randomized. A delay that the provider
+// requests is used instead.
 func TestRetryDelay(t *testing.T) {
 	r := &run{parts: &Parts{Source: FixedSource(time.Time{})}} // its fraction is 0: half of the wait
 	for retries, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 16 * time.Second} {
@@ -102,8 +103,8 @@ func TestRetryDelay(t *testing.T) {
 	}
 }
 
-// A generation that takes too long is given up. It is not tried again: it would take as
-// long, and cost as much.
+// A generation that takes too long is cancelled. It is not retried: it would take as long and
+// cost as much again.
 func TestGenerationTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, turn{block: true})
@@ -134,13 +135,13 @@ func TestAttempt(t *testing.T) {
 	}
 }
 
-// A slowTools skill notes how long its calls may take.
-type slowTools struct {
+// A deadlineTools skill records the deadlines of its calls.
+type deadlineTools struct {
 	leak
 	calls, limited int
 }
 
-func (p *slowTools) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
+func (p *deadlineTools) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
 	p.calls++
 	if _, limit := ctx.Deadline(); limit {
 		p.limited++
@@ -148,7 +149,7 @@ func (p *slowTools) Call(ctx context.Context, call event.ToolCall) (event.ToolRe
 	return event.ToolResult{ID: call.ID, Result: []event.Part{{Type: event.TextPart, Text: "done"}}}, nil
 }
 
-// A tool may take as long as it needs: the time limit of a job is for generations.
+// A tool has no deadline: the timeout of a job is for generations.
 func TestToolsHaveNoDeadline(t *testing.T) {
 	p := &slowTools{}
 	_, err := Execute(t.Context(), job.Spec{
