@@ -260,8 +260,8 @@ func TestSessionOfAHostileContainer(t *testing.T) {
 		"another job":       {raw(checked, `{"append":{"id":1,"event":`+foreign+`}}`), "another job"},
 		"a broken event":    {raw(checked, `{"append":{"id":1,"event":{"type":"startRun","id":7}}}`), "cannot be understood"},
 		"an unknown event":  {raw(checked, `{"append":{"id":1,"event":{"type":"ownTheHost"}}}`), "cannot be understood"},
-		"shows what counts": {raw(checked, `{"show":`+foreign+`}`), "to be recorded"},
-		"an endless line": {func(_ *hostlink.Conn, out io.Writer) {
+		"shows what counts": {raw(checked, `{"show":`+foreign+`}`), "must be recorded"},
+		"an endless line": {func(_ *hatch.Conn, out io.Writer) {
 			_, _ = io.WriteString(out, `{"log":{"level":"INFO","text":"`)
 			chunk := strings.Repeat("x", 1<<20)
 			for {
