@@ -151,7 +151,7 @@ func (p *deadlineTools) Call(ctx context.Context, call event.ToolCall) (event.To
 
 // A tool has no deadline: the timeout of a job is for generations.
 func TestToolsHaveNoDeadline(t *testing.T) {
-	p := &slowTools{}
+	p := &deadlineTools{}
 	_, err := Execute(t.Context(), job.Spec{
 		JobID: "job", Expert: "e", Experts: []*expert.Expert{{Key: "e", Name: "e"}}, Input: job.Input{Query: "go"},
 		Settings: job.Settings{Limits: job.Limits{Limits: expert.Limits{MaxSteps: 2}, Timeout: time.Minute}},
