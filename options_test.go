@@ -200,7 +200,7 @@ args = { query = "help more" }`, 1)),
 		}
 		read(t, history, job.ID, func(e event.Event) {
 			switch {
-			case e.Type() == event.StartRun{}.Type():
+			case e.Type() == "startRun":
 				open[e.RunID] = true
 			case e.IsTerminal():
 				open[e.RunID] = false

@@ -66,7 +66,7 @@ func TestFollowerShowsOnlyItsOwn(t *testing.T) {
 // Only Runs that a crash left open are closed, each once, before the first Run starts.
 func TestFollowerClosesCrashedRuns(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
-	b.killedAfter("writer", event.CallTools{}.Type(), job.Input{Query: "go"})
+	b.killedAfter("writer", "callTools", job.Input{Query: "go"})
 	before := b.written()
 	crashed := before[0].Event.RunID
 	end := func(id, run string) event.Event {
@@ -92,7 +92,7 @@ func TestFollowerClosesCrashedRuns(t *testing.T) {
 // After the first record of an execution, a Run that a crash left open cannot be closed.
 func TestFollowerClosesNothingLater(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
-	b.killedAfter("writer", event.CallTools{}.Type(), job.Input{Query: "go"})
+	b.killedAfter("writer", "callTools", job.Input{Query: "go"})
 	before := b.written()
 	s := memory.New()
 	copyRecords(t, s, before)

@@ -241,7 +241,7 @@ func TestFollowerRefusesForgedShows(t *testing.T) {
 				t.Errorf("the delegate was asked, and may tell of its skills: %v", err)
 			}
 		}
-		if child == "" && e.Type() == (event.StartGeneration{}).Type() {
+		if child == "" && e.Type() == "startGeneration" {
 			refused("nobody has asked it yet", shown("later"))
 		}
 		if _, err := f.Append(e); err != nil {
@@ -308,7 +308,7 @@ func TestFollowerKeepsNotesForLater(t *testing.T) {
 // When the remote engine is gone, the job counts as interrupted and can be resumed.
 func TestFollowerAbandons(t *testing.T) {
 	b := newBench(t, does("act"), says("done"))
-	b.killedAfter("writer", event.CallTools{}.Type(), job.Input{Query: "go"})
+	b.killedAfter("writer", "callTools", job.Input{Query: "go"})
 	honest := eventsOf(b.written())
 
 	s := memory.New()

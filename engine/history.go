@@ -93,10 +93,9 @@ func (h *History) Apply(r store.Record) (before, after State) {
 	h.Job = h.Job.Apply(e)
 	h.last = store.Record{Seq: r.Seq, Line: r.Line}
 
-	switch {
-	case e.IsTerminal():
+	if e.IsTerminal() {
 		h.addPoint(Point{after, r.Seq})
-	case e.Type() == event.ContinueToNextStep{}.Type():
+	} else if _, ok := e.Body.(event.ContinueToNextStep); ok {
 		h.addPoint(Point{before, r.Seq})
 	}
 	return before, after

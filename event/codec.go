@@ -12,72 +12,6 @@ import (
 // full checkpoint with several inline images and PDFs.
 const MaxSize = 512 << 20
 
-// A codec encodes and decodes the events of one type, head and body as one flat object.
-type codec struct {
-	encode func(*jsontext.Encoder, Event) error
-	decode func([]byte) (Event, error)
-}
-
-// runHead and runtimeHead are the members that all events of a family share.
-type runHead struct {
-	Type       Type   `json:"type"`
-	ID         string `json:"id"`
-	ExpertKey  string `json:"expertKey"`
-	Timestamp  int64  `json:"timestamp"`
-	JobID      string `json:"jobId"`
-	RunID      string `json:"runId"`
-	StepNumber int    `json:"stepNumber"`
-}
-
-func (h runHead) event(b Body) Event {
-	return Event{h.ID, h.Timestamp, h.JobID, h.RunID, h.ExpertKey, h.StepNumber, b}
-}
-
-type runtimeHead struct {
-	Type      Type   `json:"type"`
-	ID        string `json:"id"`
-	Timestamp int64  `json:"timestamp"`
-	JobID     string `json:"jobId"`
-	RunID     string `json:"runId"`
-}
-
-func runCodec[B Body]() codec {
-	type wire struct {
-		Head runHead `json:",embed"`
-		Body B       `json:",embed"`
-	}
-	return codec{
-		encode: func(enc *jsontext.Encoder, e Event) error {
-			head := runHead{e.Type(), e.ID, e.ExpertKey, e.Timestamp, e.JobID, e.RunID, e.StepNumber}
-			return json.MarshalEncode(enc, wire{head, e.Body.(B)})
-		},
-		decode: func(data []byte) (Event, error) {
-			var w wire
-			err := json.Unmarshal(data, &w, decoding)
-			return w.Head.event(w.Body), err
-		},
-	}
-}
-
-func runtimeCodec[B Body]() codec {
-	type wire struct {
-		Head runtimeHead `json:",embed"`
-		Body B           `json:",embed"`
-	}
-	return codec{
-		encode: func(enc *jsontext.Encoder, e Event) error {
-			head := runtimeHead{e.Type(), e.ID, e.Timestamp, e.JobID, e.RunID}
-			return json.MarshalEncode(enc, wire{head, e.Body.(B)})
-		},
-		decode: func(data []byte) (Event, error) {
-			var w wire
-			err := json.Unmarshal(data, &w, decoding)
-			h := w.Head
-			return Event{h.ID, h.Timestamp, h.JobID, h.RunID, "", 0, w.Body}, err
-		},
-	}
-}
-
 // encoding makes the bytes of an event a function of its value: map members in
 // order, and text that is no valid UTF-8 replaced rather than refused, since a tool
 // may hand over any bytes and a run must not fail on them.
@@ -102,7 +36,7 @@ func (e Event) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if e.Body == nil {
 		return errors.New("event without a body")
 	}
-	return codecs[e.Type()].encode(enc, e)
+	return e.kind().encode(enc, e)
 }
 
 // Marshal returns e as one line of JSON, without the newline.
@@ -135,11 +69,10 @@ func Unmarshal(data []byte) (Event, error) {
 	if newer, ok := renamed[name]; ok {
 		name = newer
 	}
-	decode := codecs[name].decode
-	if name == "resolveThought" {
-		decode = decodeThought
-	}
-	if decode == nil {
+	decode := decodeThought
+	if k := kindsByName[name]; k != nil {
+		decode = k.decode
+	} else if name != "resolveThought" {
 		return Event{}, fmt.Errorf("decode event: %w %q", ErrUnknownType, head.Type)
 	}
 	e, err := decode(data)

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -147,7 +145,7 @@ func TestEventWithoutBody(t *testing.T) {
 
 // Absent is not null: no golden, and no event with nothing set, encodes a null.
 func TestNothingIsNull(t *testing.T) {
-	for name, c := range codecs {
+	for name, c := range kindsByName {
 		e, err := c.decode([]byte(`{}`))
 		if err != nil {
 			t.Fatal(err)
@@ -162,7 +160,7 @@ func TestNothingIsNull(t *testing.T) {
 	}
 }
 
-func sortedTypes() []Type { return slices.Sorted(maps.Keys(codecs)) }
+func sortedTypes() []Type { return Types() }
 
 // The journal says each fact once: what a turn called stands in callTools.
 func TestLeanForms(t *testing.T) {

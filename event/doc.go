@@ -1,5 +1,5 @@
 // Package event says what happened: the events of a run, the messages and parts
-// they carry, checkpoints, steps, usage, and the activities a person sees.
+// they carry, checkpoints, steps and usage.
 //
 // The package holds values and their JSON, nothing else. It opens no file, asks no
 // clock and makes no id; whoever creates an event hands those in.

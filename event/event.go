@@ -1,6 +1,9 @@
 package event
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // An Event is one thing that happened. The events of a job are the truth about it;
 // states, checkpoints and screens are derived from them.
@@ -19,48 +22,36 @@ type Event struct {
 }
 
 // Type names what happened.
-func (e Event) Type() Type { return e.Body.Type() }
+func (e Event) Type() Type { return e.kind().name }
+
+func (e Event) kind() *kind { return kindsByBody[reflect.TypeOf(e.Body)] }
 
 // Time returns the event's timestamp.
 func (e Event) Time() time.Time { return time.UnixMilli(e.Timestamp).UTC() }
 
 // A Body is the payload of an event: one Go type an event type, all declared in this
 // package. Use a type switch.
-type Body interface {
-	Type() Type
-	audience() audience
-}
+type Body interface{ isBody() }
 
 // Type is the name of an event type as it stands in JSON.
 type Type string
 
-// audience sorts event types by who gets to see them and whether they are kept.
-type audience int
-
-const (
-	stateAudience   audience = iota // moves a Run's state; kept
-	recordAudience                  // moves a Run's state; kept, but only the journal and lean output show it
-	streamAudience                  // shown while it happens; not kept
-	runtimeAudience                 // about the runtime; shown, not kept
-	keptAudience                    // about the runtime; shown and kept
-)
-
 // IsRuntime reports whether e is about the runtime rather than about a Run's state.
 func (e Event) IsRuntime() bool {
-	a := e.Body.audience()
+	a := e.kind().audience
 	return a == runtimeAudience || a == keptAudience
 }
 
 // IsKept reports whether e belongs in the journal. Fragments of a stream and notes of
 // progress do not: what they add up to is recorded once it is complete.
 func (e Event) IsKept() bool {
-	a := e.Body.audience()
+	a := e.kind().audience
 	return a == stateAudience || a == recordAudience || a == keptAudience
 }
 
 // IsRecordOnly reports whether e exists for the journal alone, and is left out of
 // full output.
-func (e Event) IsRecordOnly() bool { return e.Body.audience() == recordAudience }
+func (e Event) IsRecordOnly() bool { return e.kind().audience == recordAudience }
 
 // IsTerminal reports whether e ends the Run that it belongs to, or this stretch of it.
 func (e Event) IsTerminal() bool {
@@ -70,21 +61,14 @@ func (e Event) IsTerminal() bool {
 
 // EndStatus returns the status in which a terminal event leaves its Run.
 func (e Event) EndStatus() (Status, bool) {
-	switch e.Body.(type) {
-	case CompleteRun:
-		return StatusCompleted, true
-	case StopRunByInteractiveTool:
-		return StatusStoppedByInteractiveTool, true
-	case StopRunByDelegate:
-		return StatusStoppedByDelegate, true
-	case StopRunByExceededMaxSteps:
-		return StatusStoppedByExceededMaxSteps, true
-	case StopRunByError:
-		return StatusStoppedByError, true
-	case StopRunByLimit:
-		return StatusStoppedByLimit, true
-	case StopRunByInterrupt:
-		return StatusStoppedByInterrupt, true
+	end := e.kind().end
+	return end, end != goesOn
+}
+
+// Checkpoint returns the checkpoint that e leaves, in full output; otherwise nil.
+func (e Event) Checkpoint() *Checkpoint {
+	if b, ok := e.Body.(interface{ checkpoint() *Checkpoint }); ok {
+		return b.checkpoint()
 	}
-	return "", false
+	return nil
 }

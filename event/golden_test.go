@@ -21,7 +21,7 @@ import (
 // change one only together with the documentation.
 
 func TestGoldenEvents(t *testing.T) {
-	for name := range codecs {
+	for name := range kindsByName {
 		t.Run(string(name), func(t *testing.T) {
 			data := readFile(t, "testdata/events/"+string(name)+".json")
 			e, err := Unmarshal(data)
@@ -43,29 +43,27 @@ func TestGoldenEvents(t *testing.T) {
 	}
 }
 
-// TestEveryBodyIsInTheTables reads the source, since Go cannot list the
-// implementations of an interface: a new type without a codec or a golden fails here.
-func TestEveryBodyIsInTheTables(t *testing.T) {
+// TestEveryBodyIsInTheTable reads the source, since Go cannot list the implementations of
+// an interface: a new type without a line in kinds.go or without a golden fails here.
+func TestEveryBodyIsInTheTable(t *testing.T) {
 	bodies := bodyNames(t)
-	if len(bodies) != len(codecs) {
-		t.Errorf("%d types have a Type method, %d have a codec", len(bodies), len(codecs))
+	if len(bodies) != len(kinds) || len(kinds) != len(kindsByName) || len(kinds) != len(kindsByBody) {
+		t.Errorf("%d bodies, %d lines in the table, %d names, %d types", len(bodies), len(kinds), len(kindsByName), len(kindsByBody))
 	}
-	for goName, jsonName := range bodies {
-		if want := strings.ToLower(goName[:1]) + goName[1:]; jsonName != want {
-			t.Errorf("%s is called %q in JSON, want %q", goName, jsonName, want)
-		}
-		c, ok := codecs[Type(jsonName)]
-		if !ok {
-			t.Errorf("%s has no codec; add it to kinds.go", goName)
+	for _, goName := range bodies {
+		jsonName := strings.ToLower(goName[:1]) + goName[1:]
+		k := kindsByName[Type(jsonName)]
+		if k == nil {
+			t.Errorf("%s is not called %q in kinds.go", goName, jsonName)
 			continue
 		}
-		e, err := c.decode([]byte(`{}`))
+		e, err := k.decode([]byte(`{}`))
 		if err != nil {
 			t.Errorf("%s: %v", goName, err)
 			continue
 		}
-		if got := reflect.TypeOf(e.Body).Name(); got != goName {
-			t.Errorf("the codec of %q makes a %s, want %s", jsonName, got, goName)
+		if got := reflect.TypeOf(e.Body).Name(); got != goName || e.Type() != k.name {
+			t.Errorf("%q is decoded as %s of type %q, want %s", jsonName, got, e.Type(), goName)
 		}
 		if _, err := os.Stat("testdata/events/" + jsonName + ".json"); err != nil {
 			t.Errorf("%s has no golden: %v", goName, err)
@@ -131,30 +129,23 @@ var partTypes = []PartType{
 	ToolCallPart, ThinkingPart, ToolResultPart, ProviderPart,
 }
 
-// bodyNames returns the JSON name of each type that has a method Type() Type.
-func bodyNames(t *testing.T) map[string]string {
+// bodyNames returns the types that have a method isBody.
+func bodyNames(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := make(map[string]string)
+	var names []string
 	for _, file := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range f.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv == nil || fn.Name.Name != "Type" {
-				continue
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == "isBody" {
+				names = append(names, fn.Recv.List[0].Type.(*ast.Ident).Name)
 			}
-			receiver, ok := fn.Recv.List[0].Type.(*ast.Ident)
-			if !ok || receiver.Name == "Event" {
-				continue
-			}
-			ret := fn.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.BasicLit)
-			names[receiver.Name] = strings.Trim(ret.Value, `"`)
 		}
 	}
 	return names

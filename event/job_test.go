@@ -139,10 +139,10 @@ func TestDelegateDoesNotEndTheJob(t *testing.T) {
 	for _, end := range ends {
 		status, ok := Event{Body: end}.EndStatus()
 		if !ok {
-			t.Fatalf("%s is no end", end.Type())
+			t.Fatalf("%T is no end", end)
 		}
 		statuses[status] = true
-		t.Run(string(end.Type()), func(t *testing.T) {
+		t.Run(string(status), func(t *testing.T) {
 			for _, full := range []bool{false, true} {
 				child := StartRun{DelegatedBy: &Parent{RunID: "a"}}
 				if full {

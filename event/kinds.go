@@ -1,138 +1,165 @@
 package event
 
-// This file is the table of event types: the name of each in JSON, who sees it, and
-// how it is encoded. A new type needs a line in each of the three lists.
+import (
+	"maps"
+	"reflect"
+	"slices"
 
-func (StartRun) Type() Type                  { return "startRun" }
-func (StartGeneration) Type() Type           { return "startGeneration" }
-func (ResumeToolCalls) Type() Type           { return "resumeToolCalls" }
-func (FinishAllToolCalls) Type() Type        { return "finishAllToolCalls" }
-func (CallTools) Type() Type                 { return "callTools" }
-func (CallDelegate) Type() Type              { return "callDelegate" }
-func (CallInteractiveTool) Type() Type       { return "callInteractiveTool" }
-func (ResolveToolResults) Type() Type        { return "resolveToolResults" }
-func (AttemptCompletion) Type() Type         { return "attemptCompletion" }
-func (FinishToolCall) Type() Type            { return "finishToolCall" }
-func (Retry) Type() Type                     { return "retry" }
-func (ContinueToNextStep) Type() Type        { return "continueToNextStep" }
-func (CompleteRun) Type() Type               { return "completeRun" }
-func (StopRunByInteractiveTool) Type() Type  { return "stopRunByInteractiveTool" }
-func (StopRunByDelegate) Type() Type         { return "stopRunByDelegate" }
-func (StopRunByExceededMaxSteps) Type() Type { return "stopRunByExceededMaxSteps" }
-func (StopRunByError) Type() Type            { return "stopRunByError" }
-func (StopRunByLimit) Type() Type            { return "stopRunByLimit" }
-func (StopRunByInterrupt) Type() Type        { return "stopRunByInterrupt" }
-func (LimitWarning) Type() Type              { return "limitWarning" }
-func (DefinitionChanged) Type() Type         { return "definitionChanged" }
-func (ModelFallback) Type() Type             { return "modelFallback" }
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
 
-func (StartToolCall) Type() Type { return "startToolCall" }
-func (EndToolCall) Type() Type   { return "endToolCall" }
+// kinds is the table of event types: the name of each in JSON, who sees it, and the
+// status in which it leaves its Run, if it ends one. To add a type, declare its body with
+// an isBody method and add a line here. It is never written to.
+var kinds = []*kind{
+	kindOf[StartRun]("startRun", stateAudience, goesOn),
+	kindOf[StartGeneration]("startGeneration", stateAudience, goesOn),
+	kindOf[ResumeToolCalls]("resumeToolCalls", stateAudience, goesOn),
+	kindOf[FinishAllToolCalls]("finishAllToolCalls", stateAudience, goesOn),
+	kindOf[CallTools]("callTools", stateAudience, goesOn),
+	kindOf[CallDelegate]("callDelegate", stateAudience, goesOn),
+	kindOf[CallInteractiveTool]("callInteractiveTool", stateAudience, goesOn),
+	kindOf[ResolveToolResults]("resolveToolResults", stateAudience, goesOn),
+	kindOf[AttemptCompletion]("attemptCompletion", stateAudience, goesOn),
+	kindOf[FinishToolCall]("finishToolCall", stateAudience, goesOn),
+	kindOf[Retry]("retry", stateAudience, goesOn),
+	kindOf[ContinueToNextStep]("continueToNextStep", stateAudience, goesOn),
+	kindOf[CompleteRun]("completeRun", stateAudience, StatusCompleted),
+	kindOf[StopRunByInteractiveTool]("stopRunByInteractiveTool", stateAudience, StatusStoppedByInteractiveTool),
+	kindOf[StopRunByDelegate]("stopRunByDelegate", stateAudience, StatusStoppedByDelegate),
+	kindOf[StopRunByExceededMaxSteps]("stopRunByExceededMaxSteps", stateAudience, StatusStoppedByExceededMaxSteps),
+	kindOf[StopRunByError]("stopRunByError", stateAudience, StatusStoppedByError),
+	kindOf[StopRunByLimit]("stopRunByLimit", stateAudience, StatusStoppedByLimit),
+	kindOf[StopRunByInterrupt]("stopRunByInterrupt", stateAudience, StatusStoppedByInterrupt),
+	kindOf[LimitWarning]("limitWarning", stateAudience, goesOn),
+	kindOf[DefinitionChanged]("definitionChanged", stateAudience, goesOn),
+	kindOf[StartToolCall]("startToolCall", recordAudience, goesOn),
+	kindOf[EndToolCall]("endToolCall", recordAudience, goesOn),
+	kindOf[StartStreamingReasoning]("startStreamingReasoning", streamAudience, goesOn),
+	kindOf[StreamReasoning]("streamReasoning", streamAudience, goesOn),
+	kindOf[CompleteStreamingReasoning]("completeStreamingReasoning", streamAudience, goesOn),
+	kindOf[StartStreamingRunResult]("startStreamingRunResult", streamAudience, goesOn),
+	kindOf[StreamRunResult]("streamRunResult", streamAudience, goesOn),
+	kindOf[CompleteStreamingRunResult]("completeStreamingRunResult", streamAudience, goesOn),
+	kindOf[SkillStarting]("skillStarting", runtimeAudience, goesOn),
+	kindOf[SkillConnected]("skillConnected", runtimeAudience, goesOn),
+	kindOf[SkillStderr]("skillStderr", runtimeAudience, goesOn),
+	kindOf[SkillDisconnected]("skillDisconnected", runtimeAudience, goesOn),
+	kindOf[ToolProgress]("toolProgress", runtimeAudience, goesOn),
+	kindOf[InitializeRuntime]("initializeRuntime", runtimeAudience, goesOn),
+	kindOf[DockerBuildProgress]("dockerBuildProgress", keptAudience, goesOn),
+	kindOf[DockerContainerStatus]("dockerContainerStatus", keptAudience, goesOn),
+	kindOf[ProxyAccess]("proxyAccess", keptAudience, goesOn),
+	kindOf[SandboxCheck]("sandboxCheck", keptAudience, goesOn),
+}
 
-func (StartStreamingReasoning) Type() Type    { return "startStreamingReasoning" }
-func (StreamReasoning) Type() Type            { return "streamReasoning" }
-func (CompleteStreamingReasoning) Type() Type { return "completeStreamingReasoning" }
-func (StartStreamingRunResult) Type() Type    { return "startStreamingRunResult" }
-func (StreamRunResult) Type() Type            { return "streamRunResult" }
-func (CompleteStreamingRunResult) Type() Type { return "completeStreamingRunResult" }
+// A kind is a type of events.
+type kind struct {
+	name     Type
+	body     reflect.Type
+	audience audience
+	end      Status
+	encode   func(*jsontext.Encoder, Event) error // head and body as one flat object
+	decode   func([]byte) (Event, error)
+}
 
-func (SkillStarting) Type() Type     { return "skillStarting" }
-func (SkillConnected) Type() Type    { return "skillConnected" }
-func (SkillStderr) Type() Type       { return "skillStderr" }
-func (SkillDisconnected) Type() Type { return "skillDisconnected" }
-func (ToolProgress) Type() Type      { return "toolProgress" }
+// audience sorts event types by who gets to see them and whether they are kept.
+type audience int
 
-func (InitializeRuntime) Type() Type     { return "initializeRuntime" }
-func (DockerBuildProgress) Type() Type   { return "dockerBuildProgress" }
-func (DockerContainerStatus) Type() Type { return "dockerContainerStatus" }
-func (ProxyAccess) Type() Type           { return "proxyAccess" }
-func (SandboxCheck) Type() Type          { return "sandboxCheck" }
+const (
+	stateAudience   audience = iota // moves a Run's state; kept
+	recordAudience                  // moves a Run's state; kept, but only the journal and lean output show it
+	streamAudience                  // shown while it happens; not kept
+	runtimeAudience                 // about the runtime; shown, not kept
+	keptAudience                    // about the runtime; shown and kept
+)
 
-func (StartRun) audience() audience                  { return stateAudience }
-func (StartGeneration) audience() audience           { return stateAudience }
-func (ResumeToolCalls) audience() audience           { return stateAudience }
-func (FinishAllToolCalls) audience() audience        { return stateAudience }
-func (CallTools) audience() audience                 { return stateAudience }
-func (CallDelegate) audience() audience              { return stateAudience }
-func (CallInteractiveTool) audience() audience       { return stateAudience }
-func (ResolveToolResults) audience() audience        { return stateAudience }
-func (AttemptCompletion) audience() audience         { return stateAudience }
-func (FinishToolCall) audience() audience            { return stateAudience }
-func (Retry) audience() audience                     { return stateAudience }
-func (ContinueToNextStep) audience() audience        { return stateAudience }
-func (CompleteRun) audience() audience               { return stateAudience }
-func (StopRunByInteractiveTool) audience() audience  { return stateAudience }
-func (StopRunByDelegate) audience() audience         { return stateAudience }
-func (StopRunByExceededMaxSteps) audience() audience { return stateAudience }
-func (StopRunByError) audience() audience            { return stateAudience }
-func (StopRunByLimit) audience() audience            { return stateAudience }
-func (StopRunByInterrupt) audience() audience        { return stateAudience }
-func (LimitWarning) audience() audience              { return stateAudience }
-func (DefinitionChanged) audience() audience         { return stateAudience }
-func (ModelFallback) audience() audience             { return stateAudience }
+// goesOn is the end of an event that does not end its Run.
+const goesOn Status = ""
 
-func (StartToolCall) audience() audience { return recordAudience }
-func (EndToolCall) audience() audience   { return recordAudience }
+var (
+	kindsByName = index(func(k *kind) Type { return k.name })
+	kindsByBody = index(func(k *kind) reflect.Type { return k.body })
+)
 
-func (StartStreamingReasoning) audience() audience    { return streamAudience }
-func (StreamReasoning) audience() audience            { return streamAudience }
-func (CompleteStreamingReasoning) audience() audience { return streamAudience }
-func (StartStreamingRunResult) audience() audience    { return streamAudience }
-func (StreamRunResult) audience() audience            { return streamAudience }
-func (CompleteStreamingRunResult) audience() audience { return streamAudience }
+func index[K comparable](key func(*kind) K) map[K]*kind {
+	all := make(map[K]*kind, len(kinds))
+	for _, k := range kinds {
+		all[key(k)] = k
+	}
+	return all
+}
 
-func (SkillStarting) audience() audience     { return runtimeAudience }
-func (SkillConnected) audience() audience    { return runtimeAudience }
-func (SkillStderr) audience() audience       { return runtimeAudience }
-func (SkillDisconnected) audience() audience { return runtimeAudience }
-func (ToolProgress) audience() audience      { return runtimeAudience }
+// Types returns the names of all event types that this version knows, in order. A
+// program that lets a user choose among them can tell a typing error from a type without
+// events.
+func Types() []Type { return slices.Sorted(maps.Keys(kindsByName)) }
 
-func (InitializeRuntime) audience() audience     { return runtimeAudience }
-func (DockerBuildProgress) audience() audience   { return keptAudience }
-func (DockerContainerStatus) audience() audience { return keptAudience }
-func (ProxyAccess) audience() audience           { return keptAudience }
-func (SandboxCheck) audience() audience          { return keptAudience }
+func kindOf[B Body](name Type, a audience, end Status) *kind {
+	k := &kind{name: name, body: reflect.TypeFor[B](), audience: a, end: end}
+	if a == runtimeAudience || a == keptAudience {
+		k.encode, k.decode = runtimeCodec[B](name)
+	} else {
+		k.encode, k.decode = runCodec[B](name)
+	}
+	return k
+}
 
-// codecs knows how to encode and decode each type. It is never written to.
-var codecs = map[Type]codec{
-	"startRun":                   runCodec[StartRun](),
-	"startGeneration":            runCodec[StartGeneration](),
-	"resumeToolCalls":            runCodec[ResumeToolCalls](),
-	"finishAllToolCalls":         runCodec[FinishAllToolCalls](),
-	"callTools":                  runCodec[CallTools](),
-	"callDelegate":               runCodec[CallDelegate](),
-	"callInteractiveTool":        runCodec[CallInteractiveTool](),
-	"resolveToolResults":         runCodec[ResolveToolResults](),
-	"attemptCompletion":          runCodec[AttemptCompletion](),
-	"finishToolCall":             runCodec[FinishToolCall](),
-	"retry":                      runCodec[Retry](),
-	"continueToNextStep":         runCodec[ContinueToNextStep](),
-	"completeRun":                runCodec[CompleteRun](),
-	"stopRunByInteractiveTool":   runCodec[StopRunByInteractiveTool](),
-	"stopRunByDelegate":          runCodec[StopRunByDelegate](),
-	"stopRunByExceededMaxSteps":  runCodec[StopRunByExceededMaxSteps](),
-	"stopRunByError":             runCodec[StopRunByError](),
-	"stopRunByLimit":             runCodec[StopRunByLimit](),
-	"stopRunByInterrupt":         runCodec[StopRunByInterrupt](),
-	"limitWarning":               runCodec[LimitWarning](),
-	"definitionChanged":          runCodec[DefinitionChanged](),
-	"modelFallback":              runCodec[ModelFallback](),
-	"startToolCall":              runCodec[StartToolCall](),
-	"endToolCall":                runCodec[EndToolCall](),
-	"startStreamingReasoning":    runCodec[StartStreamingReasoning](),
-	"streamReasoning":            runCodec[StreamReasoning](),
-	"completeStreamingReasoning": runCodec[CompleteStreamingReasoning](),
-	"startStreamingRunResult":    runCodec[StartStreamingRunResult](),
-	"streamRunResult":            runCodec[StreamRunResult](),
-	"completeStreamingRunResult": runCodec[CompleteStreamingRunResult](),
-	"skillStarting":              runtimeCodec[SkillStarting](),
-	"skillConnected":             runtimeCodec[SkillConnected](),
-	"skillStderr":                runtimeCodec[SkillStderr](),
-	"skillDisconnected":          runtimeCodec[SkillDisconnected](),
-	"toolProgress":               runtimeCodec[ToolProgress](),
-	"initializeRuntime":          runtimeCodec[InitializeRuntime](),
-	"dockerBuildProgress":        runtimeCodec[DockerBuildProgress](),
-	"dockerContainerStatus":      runtimeCodec[DockerContainerStatus](),
-	"proxyAccess":                runtimeCodec[ProxyAccess](),
-	"sandboxCheck":               runtimeCodec[SandboxCheck](),
+// runHead and runtimeHead are the members that all events of a family share.
+type runHead struct {
+	Type       Type   `json:"type"`
+	ID         string `json:"id"`
+	ExpertKey  string `json:"expertKey"`
+	Timestamp  int64  `json:"timestamp"`
+	JobID      string `json:"jobId"`
+	RunID      string `json:"runId"`
+	StepNumber int    `json:"stepNumber"`
+}
+
+func (h runHead) event(b Body) Event {
+	return Event{h.ID, h.Timestamp, h.JobID, h.RunID, h.ExpertKey, h.StepNumber, b}
+}
+
+type runtimeHead struct {
+	Type      Type   `json:"type"`
+	ID        string `json:"id"`
+	Timestamp int64  `json:"timestamp"`
+	JobID     string `json:"jobId"`
+	RunID     string `json:"runId"`
+}
+
+func runCodec[B Body](name Type) (func(*jsontext.Encoder, Event) error, func([]byte) (Event, error)) {
+	type wire struct {
+		Head runHead `json:",embed"`
+		Body B       `json:",embed"`
+	}
+	encode := func(enc *jsontext.Encoder, e Event) error {
+		head := runHead{name, e.ID, e.ExpertKey, e.Timestamp, e.JobID, e.RunID, e.StepNumber}
+		return json.MarshalEncode(enc, wire{head, e.Body.(B)})
+	}
+	decode := func(data []byte) (Event, error) {
+		var w wire
+		err := json.Unmarshal(data, &w, decoding)
+		return w.Head.event(w.Body), err
+	}
+	return encode, decode
+}
+
+func runtimeCodec[B Body](name Type) (func(*jsontext.Encoder, Event) error, func([]byte) (Event, error)) {
+	type wire struct {
+		Head runtimeHead `json:",embed"`
+		Body B           `json:",embed"`
+	}
+	encode := func(enc *jsontext.Encoder, e Event) error {
+		head := runtimeHead{name, e.ID, e.Timestamp, e.JobID, e.RunID}
+		return json.MarshalEncode(enc, wire{head, e.Body.(B)})
+	}
+	decode := func(data []byte) (Event, error) {
+		var w wire
+		err := json.Unmarshal(data, &w, decoding)
+		h := w.Head
+		return Event{h.ID, h.Timestamp, h.JobID, h.RunID, "", 0, w.Body}, err
+	}
+	return encode, decode
 }

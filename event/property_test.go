@@ -15,7 +15,7 @@ import (
 func TestEncodingIsStable(t *testing.T) {
 	var bodies []reflect.Type
 	for _, name := range sortedTypes() {
-		e, err := codecs[name].decode([]byte(`{}`))
+		e, err := kindsByName[name].decode([]byte(`{}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,6 @@ func FuzzUnmarshal(f *testing.F) {
 			return
 		}
 		checkStable(t, e)
-		new(Timeline).Apply(e)
 		Job{}.Apply(e)
 	})
 }

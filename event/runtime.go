@@ -19,6 +19,8 @@ type InitializeRuntime struct {
 	Unknown             jsontext.Value `json:",embed"`
 }
 
+func (InitializeRuntime) isBody() {}
+
 // A ToolAnswer is the user's answer to an interactive tool call.
 type ToolAnswer struct {
 	ToolCallID string         `json:"toolCallId"`
@@ -35,6 +37,8 @@ type SkillStarting struct {
 	Args      []string       `json:"args"`
 	Unknown   jsontext.Value `json:",embed"`
 }
+
+func (SkillStarting) isBody() {}
 
 // ServerInfo is how an MCP server names itself.
 type ServerInfo struct {
@@ -55,6 +59,8 @@ type SkillConnected struct {
 	Unknown                 jsontext.Value `json:",embed"`
 }
 
+func (SkillConnected) isBody() {}
+
 // SkillStderr is something that a skill's process wrote to its standard error.
 type SkillStderr struct {
 	SkillName string         `json:"skillName"`
@@ -62,11 +68,15 @@ type SkillStderr struct {
 	Unknown   jsontext.Value `json:",embed"`
 }
 
+func (SkillStderr) isBody() {}
+
 // SkillDisconnected says that a skill was closed.
 type SkillDisconnected struct {
 	SkillName string         `json:"skillName"`
 	Unknown   jsontext.Value `json:",embed"`
 }
+
+func (SkillDisconnected) isBody() {}
 
 // ToolProgress is a note from a running tool.
 type ToolProgress struct {
@@ -74,6 +84,8 @@ type ToolProgress struct {
 	Message    string         `json:"message"`
 	Unknown    jsontext.Value `json:",embed"`
 }
+
+func (ToolProgress) isBody() {}
 
 // DockerBuildProgress says how far an image is.
 type DockerBuildProgress struct {
@@ -84,6 +96,8 @@ type DockerBuildProgress struct {
 	Unknown  jsontext.Value `json:",embed"`
 }
 
+func (DockerBuildProgress) isBody() {}
+
 // DockerContainerStatus says how a container is.
 type DockerContainerStatus struct {
 	Status  string         `json:"status"` // starting, running, healthy, unhealthy, stopped, error
@@ -91,6 +105,8 @@ type DockerContainerStatus struct {
 	Message string         `json:"message,omitzero"`
 	Unknown jsontext.Value `json:",embed"`
 }
+
+func (DockerContainerStatus) isBody() {}
 
 // ProxyAccess is one decision of the egress proxy.
 type ProxyAccess struct {
@@ -102,6 +118,8 @@ type ProxyAccess struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
+func (ProxyAccess) isBody() {}
+
 // SandboxCheck is the outcome of a probe of the sandbox.
 type SandboxCheck struct {
 	Check   string         `json:"check"`
@@ -109,3 +127,5 @@ type SandboxCheck struct {
 	Message string         `json:"message,omitzero"` // what was found
 	Unknown jsontext.Value `json:",embed"`
 }
+
+func (SandboxCheck) isBody() {}

@@ -27,6 +27,8 @@ type StartRun struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
+func (StartRun) isBody() {}
+
 // parent returns who delegated to the Run, in either form.
 func (b StartRun) parent() *Parent {
 	if b.DelegatedBy == nil && b.InitialCheckpoint != nil {
@@ -49,12 +51,16 @@ type StartGeneration struct {
 	Unknown  jsontext.Value `json:",embed"`
 }
 
+func (StartGeneration) isBody() {}
+
 // ResumeToolCalls says that a Run goes on with calls that were still open.
 type ResumeToolCalls struct {
 	PendingToolCalls   []ToolCall     `json:"pendingToolCalls,omitzero"`   // full
 	PartialToolResults []ToolResult   `json:"partialToolResults,omitzero"` // full
 	Unknown            jsontext.Value `json:",embed"`
 }
+
+func (ResumeToolCalls) isBody() {}
 
 // ToolMessageRef is how the journal writes a tool message: its ids. The contents are
 // the results, which were recorded when they came.
@@ -72,6 +78,8 @@ type FinishAllToolCalls struct {
 	Unknown     jsontext.Value  `json:",embed"`
 }
 
+func (FinishAllToolCalls) isBody() {}
+
 // CallTools says that the model answered with tool calls.
 type CallTools struct {
 	NewMessage *Message       `json:"newMessage,omitzero"`
@@ -80,6 +88,8 @@ type CallTools struct {
 	Unknown    jsontext.Value `json:",embed"`
 }
 
+func (CallTools) isBody() {}
+
 // StartToolCall is written before a tool runs. A call that has this record and no
 // [EndToolCall] may or may not have had its effect.
 type StartToolCall struct {
@@ -87,12 +97,16 @@ type StartToolCall struct {
 	Unknown    jsontext.Value `json:",embed"`
 }
 
+func (StartToolCall) isBody() {}
+
 // EndToolCall holds the result of one call, written as soon as it came.
 type EndToolCall struct {
 	ToolResult ToolResult     `json:"toolResult"`
 	Memory     jsontext.Value `json:"memory,omitzero"` // what the skill wants to find again when this conversation is resumed
 	Unknown    jsontext.Value `json:",embed"`
 }
+
+func (EndToolCall) isBody() {}
 
 // CallDelegate says that the Run waits for other Experts. The calls themselves stand in
 // the [CallTools] of the same Run. A Run that resumes while delegates are unfinished
@@ -104,6 +118,8 @@ type CallDelegate struct {
 	Usage      *Usage         `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
 	Unknown    jsontext.Value `json:",embed"`
 }
+
+func (CallDelegate) isBody() {}
 
 // A DelegateRun says which Run works on a delegate's call. It is decided, and recorded,
 // before that Run starts, and does not depend on the ids of checkpoints: whoever resumes
@@ -127,11 +143,15 @@ type CallInteractiveTool struct {
 	Unknown    jsontext.Value `json:",embed"`
 }
 
+func (CallInteractiveTool) isBody() {}
+
 // ResolveToolResults says that every call of the step has its result.
 type ResolveToolResults struct {
 	ToolResults []ToolResult   `json:"toolResults,omitzero"` // full
 	Unknown     jsontext.Value `json:",embed"`
 }
+
+func (ResolveToolResults) isBody() {}
 
 // AttemptCompletion says that the Expert declared itself done, and that its final
 // answer is asked for next.
@@ -140,12 +160,16 @@ type AttemptCompletion struct {
 	Unknown    jsontext.Value `json:",embed"`
 }
 
+func (AttemptCompletion) isBody() {}
+
 // FinishToolCall puts the step's results into the conversation.
 type FinishToolCall struct {
 	NewMessages []*Message      `json:"newMessages,omitzero"` // full
 	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean
 	Unknown     jsontext.Value  `json:",embed"`
 }
+
+func (FinishToolCall) isBody() {}
 
 // Retry says that a generation was of no use and is repeated. A transport retry
 // (the provider was busy, the line broke) stays within the step and leaves the
@@ -161,6 +185,8 @@ type Retry struct {
 	Unknown     jsontext.Value `json:",embed"`
 }
 
+func (Retry) isBody() {}
+
 // ContinueToNextStep ends a step that is followed by another.
 type ContinueToNextStep struct {
 	End
@@ -169,11 +195,15 @@ type ContinueToNextStep struct {
 	Unknown          jsontext.Value `json:",embed"`
 }
 
+func (ContinueToNextStep) isBody() {}
+
 // End is what every event that finishes a step carries in full output.
 type End struct {
 	Checkpoint *Checkpoint `json:"checkpoint,omitzero"` // full
 	Step       *Step       `json:"step,omitzero"`       // full
 }
+
+func (e End) checkpoint() *Checkpoint { return e.Checkpoint }
 
 // CompleteRun ends a Run with an answer.
 type CompleteRun struct {
@@ -185,11 +215,15 @@ type CompleteRun struct {
 	Unknown     jsontext.Value  `json:",embed"`
 }
 
+func (CompleteRun) isBody() {}
+
 // StopRunByInteractiveTool ends a stretch of a Run that waits for the user.
 type StopRunByInteractiveTool struct {
 	End
 	Unknown jsontext.Value `json:",embed"`
 }
+
+func (StopRunByInteractiveTool) isBody() {}
 
 // StopRunByDelegate ends a stretch of a Run that waits for other Experts. The Run goes on
 // under the same id when they have ended, with their results among the answers of its
@@ -199,12 +233,16 @@ type StopRunByDelegate struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
+func (StopRunByDelegate) isBody() {}
+
 // StopRunByExceededMaxSteps ends a Run whose job used up its steps.
 type StopRunByExceededMaxSteps struct {
 	End
 	Usage   Usage          `json:"usage,omitzero"` // of an answer that was given up
 	Unknown jsontext.Value `json:",embed"`
 }
+
+func (StopRunByExceededMaxSteps) isBody() {}
 
 // StopRunByError ends a Run by a failure that repeating cannot mend.
 type StopRunByError struct {
@@ -213,6 +251,8 @@ type StopRunByError struct {
 	Usage   Usage          `json:"usage,omitzero"` // of the generation that was of no use
 	Unknown jsontext.Value `json:",embed"`
 }
+
+func (StopRunByError) isBody() {}
 
 // Limits that [StopRunByLimit] and [LimitWarning] name. The steps have an end of their
 // own, [StopRunByExceededMaxSteps].
@@ -237,6 +277,8 @@ type StopRunByLimit struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
+func (StopRunByLimit) isBody() {}
+
 // StopRunByInterrupt ends a stretch of a Run that was told to stop: by a signal, a
 // closed output, a cancelled context, or (recorded when the job is opened again)
 // the sudden end of the process.
@@ -246,6 +288,8 @@ type StopRunByInterrupt struct {
 	Usage   Usage          `json:"usage,omitzero"` // of an answer that was given up
 	Unknown jsontext.Value `json:",embed"`
 }
+
+func (StopRunByInterrupt) isBody() {}
 
 // LimitWarning says that most of a limit is used, or all of it: then the end follows.
 type LimitWarning struct {
@@ -258,6 +302,8 @@ type LimitWarning struct {
 	Unknown    jsontext.Value `json:",embed"`
 }
 
+func (LimitWarning) isBody() {}
+
 // DefinitionChanged says that a Run goes on with another definition of its Expert
 // than it was recorded with. Before and After are digests.
 type DefinitionChanged struct {
@@ -267,10 +313,4 @@ type DefinitionChanged struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// ModelFallback says that another model took over.
-type ModelFallback struct {
-	From    string         `json:"from"`
-	To      string         `json:"to"`
-	Reason  string         `json:"reason"`
-	Unknown jsontext.Value `json:",embed"`
-}
+func (DefinitionChanged) isBody() {}

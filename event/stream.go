@@ -10,11 +10,15 @@ type StartStreamingReasoning struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
+func (StartStreamingReasoning) isBody() {}
+
 // StreamReasoning is a piece of reasoning.
 type StreamReasoning struct {
 	Delta   string         `json:"delta"`
 	Unknown jsontext.Value `json:",embed"`
 }
+
+func (StreamReasoning) isBody() {}
 
 // CompleteStreamingReasoning holds all reasoning of the generation.
 type CompleteStreamingReasoning struct {
@@ -22,10 +26,14 @@ type CompleteStreamingReasoning struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
+func (CompleteStreamingReasoning) isBody() {}
+
 // StartStreamingRunResult precedes the first [StreamRunResult].
 type StartStreamingRunResult struct {
 	Unknown jsontext.Value `json:",embed"`
 }
+
+func (StartStreamingRunResult) isBody() {}
 
 // StreamRunResult is a piece of the final answer.
 type StreamRunResult struct {
@@ -33,8 +41,12 @@ type StreamRunResult struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
+func (StreamRunResult) isBody() {}
+
 // CompleteStreamingRunResult holds the whole final answer.
 type CompleteStreamingRunResult struct {
 	Text    string         `json:"text"`
 	Unknown jsontext.Value `json:",embed"`
 }
+
+func (CompleteStreamingRunResult) isBody() {}

@@ -3,6 +3,7 @@ package event
 import (
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -70,4 +71,28 @@ func (r ToolResult) ErrorText() string {
 		return "the tool failed without a message"
 	}
 	return text
+}
+
+// members is a JSON object that came from a model or a tool, read without trust: a
+// member that is missing or has another type than expected counts as absent.
+type members map[string]jsontext.Value
+
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// parseMembers returns nil for anything but a JSON object.
+func parseMembers(data []byte) members {
+	var m members
+	if json.Unmarshal(data, &m, lenient) != nil {
+		return nil
+	}
+	return m
+}
+
+// text returns the named string, or "".
+func (m members) text(name string) string {
+	var s string
+	if raw, ok := m[name]; !ok || json.Unmarshal(raw, &s, lenient) != nil {
+		return ""
+	}
+	return s
 }

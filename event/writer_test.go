@@ -37,7 +37,7 @@ func TestWriterEncodesAMessageOnce(t *testing.T) {
 }
 
 func TestWriterWritesWhatMarshalDoes(t *testing.T) {
-	for name := range codecs {
+	for name := range kindsByName {
 		e, err := Unmarshal(readFile(t, "testdata/events/"+string(name)+".json"))
 		if err != nil {
 			t.Fatal(err)

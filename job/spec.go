@@ -73,6 +73,17 @@ type Workspace struct {
 	ReadOnly []string `json:"readOnly,omitempty"`
 }
 
+// ContainerWorkspace is where a container has the workspace.
+const ContainerWorkspace = "/workspace"
+
+// ToolDir is the workspace as tools see it.
+func (s *Spec) ToolDir() string {
+	if s.Runtime == Docker {
+		return ContainerWorkspace
+	}
+	return s.Workspace.Dir
+}
+
 // Coordinator returns the Expert that the job starts with; nil if the Spec does not have it.
 func (s *Spec) Coordinator() *expert.Expert {
 	e, _ := s.Lookup(s.Expert)

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/store/file"
 )
@@ -87,7 +86,7 @@ instruction = "Work."
 			t.Fatal(err)
 		}
 		runs[r.Event.RunID] = true
-		if r.Event.Type() == (event.CompleteRun{}).Type() {
+		if r.Event.Type() == "completeRun" {
 			ended++
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/perstack-go/perstack/event"
 )
 
 // A httpServer is perstack mcp base --http.
@@ -192,7 +191,7 @@ text = "Done."
 		return string(out), exitCode(t, err)
 	}
 	out, code := run(s.token)
-	if code != 0 || !strings.Contains(out, `alpha`) || !strings.Contains(out, `"`+string(event.ResolveToolResults{}.Type())+`"`) {
+	if code != 0 || !strings.Contains(out, `alpha`) || !strings.Contains(out, `"`+string("resolveToolResults")+`"`) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	if strings.Contains(out, s.token) {

@@ -380,7 +380,7 @@ pick = ["echo"]
 	o := p.run(t, skills, echo)
 	o.expect(t, "echo", false, "it is me")
 	place := func(is func(event.Event) bool) int { return slices.IndexFunc(o.events, is) }
-	asked := place(func(e event.Event) bool { return e.Type() == event.StartGeneration{}.Type() })
+	asked := place(func(e event.Event) bool { return e.Type() == "startGeneration" })
 	started := place(func(e event.Event) bool {
 		s, ok := e.Body.(event.SkillStarting)
 		return ok && s.SkillName == "everything"

@@ -22,7 +22,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/internal/testkit/node"
@@ -105,7 +104,7 @@ headers = { %s = "Bearer ${FAR_TOKEN}" }
 				if strings.Contains(out.String()+errs.String(), token) {
 					t.Error("the token is shown")
 				}
-				if strings.Contains(out.String(), "never asked") || !strings.Contains(out.String(), string(event.StopRunByError{}.Type())) {
+				if strings.Contains(out.String(), "never asked") || !strings.Contains(out.String(), string("stopRunByError")) {
 					t.Errorf("the run went on: %s", out.String())
 				}
 			})
@@ -208,12 +207,12 @@ packageName = "`+node.Everything+"@"+p.Version(t, node.Everything)+`"
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	out.wait(t, `"`+string(event.ToolProgress{}.Type())+`"`)
+	out.wait(t, `"`+string("toolProgress")+`"`)
 	interrupt(t, cmd)
 	if code := exitCode(t, cmd.Wait()); code != 130 {
 		t.Errorf("exit code %d, want 130: %s", code, errs.String())
 	}
-	if !strings.Contains(out.String(), `"`+string(event.SkillDisconnected{}.Type())+`"`) {
+	if !strings.Contains(out.String(), `"`+string("skillDisconnected")+`"`) {
 		t.Error("the server was not left")
 	}
 }

@@ -58,7 +58,7 @@ func text(id, s string) event.Part { return event.Part{ID: id, Type: event.TextP
 // Note returns an event that changes nothing, whose size can be chosen.
 func Note(jobID string, n int, reason string) event.Event {
 	return event.Event{ID: fmt.Sprintf("n%d", n), Timestamp: start + int64(n), JobID: jobID, RunID: "run1",
-		ExpertKey: "reader", StepNumber: 1, Body: event.ModelFallback{From: "a", To: "b", Reason: reason}}
+		ExpertKey: "reader", StepNumber: 1, Body: event.DefinitionChanged{Expert: "reader", Before: "a", After: reason}}
 }
 
 // Call returns an event with a tool call whose arguments are a text, within lists

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -84,7 +85,7 @@ func (p *printer) message(m *event.Message) {
 		case event.ToolResultPart:
 			all = append(all, part.ToolName+": "+event.FirstText(part.Contents))
 		case event.ProviderPart:
-			name := providerTool(part)
+			name := cmp.Or(part.ToolName, "a tool")
 			if !part.IsProviderCall() {
 				name = "result of " + name
 			}

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/lines"
+	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -37,7 +40,7 @@ func explain(ctx context.Context, opts *Options, s store.Store, jobID string) er
 
 func (v *survey) printEvents(ctx context.Context, opts *Options, s store.Store, jobID string, w io.Writer) error {
 	out := event.NewWriter(w)
-	return v.walk(ctx, opts, s, jobID, func(full, _ event.Event, _ []event.ToolResult) error { return out.Write(full) })
+	return v.walk(ctx, opts, s, jobID, func(m moment) error { return out.Write(m.event) })
 }
 
 const ruler = "──────────────────────────────────────────────────"
@@ -56,14 +59,14 @@ func (v *survey) printText(ctx context.Context, opts *Options, s store.Store, jo
 	}
 	runs := make(map[string]*strings.Builder)
 	shown := 0
-	err := v.walk(ctx, opts, s, jobID, func(e, lean event.Event, brought []event.ToolResult) error {
+	err := v.walk(ctx, opts, s, jobID, func(m moment) error {
 		shown++
-		if runs[e.RunID] == nil {
-			runs[e.RunID] = &strings.Builder{}
+		run := m.event.RunID
+		if runs[run] == nil {
+			runs[run] = &strings.Builder{}
 		}
-		section := &printer{w: runs[e.RunID], verbose: opts.Verbose}
-		section.event(e, lean, brought)
-		return nil
+		section := &printer{w: runs[run], verbose: opts.Verbose}
+		return section.event(m, opts.Host.Width)
 	})
 	if err != nil {
 		return err
@@ -165,20 +168,54 @@ func (v *survey) printOpen(p *printer, opts *Options) {
 		}
 		p.field("Under way", fmt.Sprintf("step %d of run %s", state.StepNumber, state.RunID))
 		for _, c := range state.Step.Calls {
+			call := "  - " + lines.Headline(narrate.Describe(c.ToolCall)) + ": "
 			switch {
 			case c.Result != nil:
 			case c.Child != nil:
-				p.line("  - " + headline(c.ToolCall) + ": handed to run " + c.Child.RunID)
+				p.line(call + "handed to run " + c.Child.RunID)
 			case !c.Started:
-				p.line("  - " + headline(c.ToolCall) + ": not started")
+				p.line(call + "not started")
 			case v.status() == string(event.JobRunning):
-				p.line("  - " + headline(c.ToolCall) + ": running")
+				p.line(call + "running")
 			default:
-				p.line("  - " + headline(c.ToolCall) + ": started, outcome unknown")
+				p.line(call + "started, outcome unknown")
 			}
 		}
 		p.blank()
 	}
+}
+
+// printWaiting shows what a job wants to know from the user, and how to answer.
+func (v *survey) printWaiting(p *printer, opts *Options) {
+	point, ok := v.history.Head()
+	state := point.State
+	if !ok || v.status() != string(event.JobStoppedByInteractiveTool) || state.Status != event.StatusStoppedByInteractiveTool ||
+		opts.Run != "" && opts.Run != state.RunID {
+		return
+	}
+	questions := state.Pending()
+	p.line("Waiting for your answer to:")
+	for _, c := range questions {
+		p.text("  ", "- "+c.ToolName+" ", "", string(c.Args), answerCut)
+	}
+	if len(questions) > 1 {
+		p.line("  (a plain answer goes to the first)")
+	}
+	p.field("Answer with", opts.answerCommand(v.history.Job.ID, state.Expert.Key, state.Workspace))
+	p.blank()
+}
+
+// answerCommand is the command line that answers a job, ready for a shell: names of
+// the journal are quoted, since they may be anything.
+func (o *Options) answerCommand(jobID, expertKey, workspace string) string {
+	rest := []string{"--continue-job", jobID}
+	if o.Storage != "" {
+		rest = append(rest, "--storage", o.Storage)
+	}
+	if workspace != "" && workspace != o.Host.Dir {
+		rest = append(rest, "--workspace", workspace)
+	}
+	return o.command() + " " + host.ShellJoin("run", expertKey) + ` "your answer" ` + host.ShellJoin(rest...) + " -i"
 }
 
 func (v *survey) printFooter(p *printer, shown int) {

@@ -7,7 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // A Filter selects events of a job.
@@ -56,6 +60,46 @@ func isTool(e event.Event, brought []event.ToolResult) bool {
 		return true
 	}
 	return len(brought) > 0 || len(e.ProviderCalls()) > 0
+}
+
+// isDelegation reports whether e is about delegation: a call of another Expert, the start
+// of its Run, the results that come back.
+func isDelegation(e event.Event, brought []event.ToolResult) bool {
+	switch b := e.Body.(type) {
+	case event.CallDelegate, event.StopRunByDelegate:
+		return true
+	case event.StartRun:
+		return b.DelegatedBy != nil || slices.ContainsFunc(brought, event.ToolResult.IsDelegates)
+	}
+	return false
+}
+
+// checkTypes refuses names that no event has: the job would look as if it had none.
+func checkTypes(names []string) error {
+	known := typeNames()
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			continue
+		}
+		if n := wording.Nearest(name, known); n != "" && name != "" {
+			return host.Usagef("--type: there is no event type %q; did you mean %s?", name, n)
+		}
+		return host.Usagef("--type: there is no event type %q; press tab after --type to list them", name)
+	}
+	return nil
+}
+
+// completeType offers the event types to the shell.
+func completeType(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return typeNames(), cobra.ShellCompDirectiveNoFileComp
+}
+
+func typeNames() []string {
+	var names []string
+	for _, t := range event.Types() {
+		names = append(names, string(t))
+	}
+	return names
 }
 
 // Steps is a range of step numbers, written as N, >N, >=N, <N, <=N or A-B. The zero

@@ -63,7 +63,7 @@ func TestWhatTheProviderRan(t *testing.T) {
 	}
 	var types []string
 	out, _, _ := perstackLog(t, s, "hostedjob", "--tools", "--json")
-	for _, line := range lines(out) {
+	for _, line := range split(out) {
 		e, err := event.Unmarshal([]byte(line))
 		if err != nil {
 			t.Fatal(err)

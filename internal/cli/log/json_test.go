@@ -14,7 +14,7 @@ import (
 	"github.com/perstack-go/perstack/store/memory"
 )
 
-func lines(text string) []string {
+func split(text string) []string {
 	if text == "" {
 		return nil
 	}
@@ -27,7 +27,7 @@ func TestJobsAsJSON(t *testing.T) {
 	tellBroken(t, s).end()
 	out, errOut, code := perstackLog(t, s, "--json")
 	var got []string
-	for _, line := range lines(out) {
+	for _, line := range split(out) {
 		var job event.Job
 		if err := json.Unmarshal([]byte(line), &job); err != nil {
 			t.Fatalf("%v in %s", err, line)
@@ -45,7 +45,7 @@ func TestEventsAsJSON(t *testing.T) {
 	tellLong(t, s)
 	out, _, code := perstackLog(t, s, "longjob", "--json")
 	var types []string
-	for _, line := range lines(out) {
+	for _, line := range split(out) {
 		e, err := event.Unmarshal([]byte(line))
 		if err != nil {
 			t.Fatalf("%v in %s", err, line)
@@ -66,7 +66,7 @@ func TestEventsAsJSON(t *testing.T) {
 		t.Errorf("%d events, code %d: %q", len(types), code, types)
 	}
 	out, _, _ = perstackLog(t, s, "longjob", "--json", "--take", "2", "--errors", "--type", "completeRun")
-	if got := lines(out); len(got) != 2 || !strings.HasPrefix(got[0], `{"type":"completeRun"`) || !strings.HasPrefix(got[1], `{"type":"stopRunByError"`) {
+	if got := split(out); len(got) != 2 || !strings.HasPrefix(got[0], `{"type":"completeRun"`) || !strings.HasPrefix(got[1], `{"type":"stopRunByError"`) {
 		t.Errorf("the newest two = %q", got)
 	}
 }
@@ -100,7 +100,7 @@ func TestRecordsAreVerbatim(t *testing.T) {
 		"longjob --records --type proxyAccess":  nil,
 	} {
 		out, errOut, code := perstackLog(t, s, strings.Fields(args)...)
-		if got := lines(out); !slices.Equal(got, want) || errOut != "" || code != 0 {
+		if got := split(out); !slices.Equal(got, want) || errOut != "" || code != 0 {
 			t.Errorf("log %s: %d lines, want %d; stderr %q, code %d", args, len(got), len(want), errOut, code)
 		}
 	}
@@ -129,7 +129,7 @@ func TestUnknownEventTypes(t *testing.T) {
 		t.Errorf("code %d, stderr %q, stdout:\n%s", code, errOut, out)
 	}
 	out, errOut, _ = perstackLog(t, s, "longjob", "--records")
-	if got := lines(out); len(got) != 31 || got[30] != "the unknown" || errOut != "" {
+	if got := split(out); len(got) != 31 || got[30] != "the unknown" || errOut != "" {
 		t.Errorf("%d records, stderr %q, the last %q", len(got), errOut, got[len(got)-1])
 	}
 }

@@ -4,7 +4,15 @@ import (
 	"io"
 	"strings"
 
+	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+// Lengths after which texts are cut, in characters.
+const (
+	queryCut   = 60
+	answerCut  = 80
+	messageCut = 100
 )
 
 // A printer writes text for people. All of it is cleaned here: ids, names and texts
@@ -38,18 +46,10 @@ func (p *printer) given(name, value string) {
 // marks, or, when everything is asked for, as it is.
 func (p *printer) text(indent, name, mark, value string, n int) {
 	if !p.verbose {
-		p.line(indent + name + mark + cut(terminal.CleanLine(value), n) + mark)
+		p.line(indent + name + mark + lines.Cut(terminal.CleanLine(value), n) + mark)
 		return
 	}
 	clean := strings.TrimRight(terminal.Clean(value), "\n")
 	p.write(indent + terminal.CleanLine(name) + " " + mark +
 		strings.ReplaceAll(clean, "\n", "\n"+indent+"  ") + mark + "\n")
-}
-
-// cut returns the first n characters of text and "..." if there are more.
-func cut(text string, n int) string {
-	if r := []rune(text); len(r) > n {
-		return string(r[:n]) + "..."
-	}
-	return text
 }

@@ -44,14 +44,21 @@ func (r *results) of(e event.Event) []event.ToolResult {
 			return []event.ToolResult{b.ToolResult}
 		}
 		t.waiting = append(t.waiting, b.ToolResult)
-	case event.ResolveToolResults, event.AttemptCompletion, event.ContinueToNextStep:
-		return r.turn(e.RunID).bring()
 	default:
-		if e.IsTerminal() {
+		if brings(e) {
 			return r.turn(e.RunID).bring()
 		}
 	}
 	return nil
+}
+
+// brings reports whether e closes a turn, so that it shows the results of the calls.
+func brings(e event.Event) bool {
+	switch e.Body.(type) {
+	case event.ResolveToolResults, event.AttemptCompletion, event.ContinueToNextStep:
+		return true
+	}
+	return e.IsTerminal()
 }
 
 func (r *results) turn(runID string) *turn {

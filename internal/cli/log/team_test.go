@@ -183,7 +183,7 @@ func TestTreeAddsUp(t *testing.T) {
 		var usage event.Usage
 		heads := 0
 		seen := make(map[string]bool)
-		for _, l := range lines(out) {
+		for _, l := range split(out) {
 			var run runLine
 			if err := json.Unmarshal([]byte(l), &run); err != nil {
 				t.Fatalf("%v in %s", err, l)
@@ -217,7 +217,7 @@ func TestTreeCheckpointsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []string
-	for _, l := range lines(out) {
+	for _, l := range split(out) {
 		var run runLine
 		if err := json.Unmarshal([]byte(l), &run); err != nil {
 			t.Fatal(err)

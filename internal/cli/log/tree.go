@@ -6,6 +6,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -215,7 +216,7 @@ func firstWords(text string) string {
 	if len(text) > most {
 		text = text[:most]
 	}
-	return cut(terminal.CleanLine(text), wordsKept)
+	return lines.Cut(terminal.CleanLine(text), wordsKept)
 }
 
 // settle says of Runs that are under way whether they can still go on.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
@@ -182,7 +183,7 @@ func (d *drawing) run(n *node, level int, at place) {
 		remarks = append(remarks, fmt.Sprintf("from %s of run %s", n.from(), terminal.CleanLine(n.origin.RunID)))
 	}
 	if n.reason != "" {
-		remarks = append(remarks, "("+cut(terminal.CleanLine(n.reason), reasonCut)+")")
+		remarks = append(remarks, "("+lines.Cut(terminal.CleanLine(n.reason), reasonCut)+")")
 	}
 	if n.query != "" {
 		remarks = append(remarks, `"`+d.query(n.query, line, at)+`"`)
@@ -210,13 +211,13 @@ func (d *drawing) fits(line string) bool {
 func (d *drawing) query(text, line string, at place) string {
 	const marks, least = 4, 20 // columns: two blanks and the quotation marks; what is worth a look
 	if d.width == 0 {
-		return fit(text, queryCut)
+		return lines.Shorten(text, queryCut)
 	}
 	room := d.width - len([]rune(line)) - marks
 	if room < least {
 		room = max(d.width-len([]rune(at.below))-marks, least)
 	}
-	return fit(text, min(room, queryCut))
+	return lines.Shorten(text, min(room, queryCut))
 }
 
 // label says how a Run came to be, where the drawing alone does not.
@@ -245,25 +246,6 @@ func (n *node) from() string {
 
 // reasonCut bounds what is shown of a failure, in characters.
 const reasonCut = 40
-
-// fit cuts text to so many columns. Characters from Hangul on may be two columns wide: a
-// text that is cut early is better than one that runs over.
-func fit(text string, columns int) string {
-	const dots = "..."
-	used, short := 0, 0
-	for i, r := range text {
-		if used <= columns-len(dots) {
-			short = i
-		}
-		if used++; r >= 0x1100 {
-			used++
-		}
-		if used > columns {
-			return text[:short] + dots
-		}
-	}
-	return text
-}
 
 // plural counts things: "1 step", "2 steps".
 func plural(n int, noun string) string {

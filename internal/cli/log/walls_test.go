@@ -38,13 +38,13 @@ func TestWallsOfARun(t *testing.T) {
 	out, _, code := perstackLog(t, st, "walledjob")
 	for _, want := range []string{
 		"\nWalls: docker, one shared cell for all skills (--shared-cell); then docker, a cell for each skill\n",
-		"\n  Check: cells, skipped: all skills share one\n",
+		"\n  ● Sandbox cells skipped\n    └ all skills share one\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("code %d, no %q in\n%s", code, want, out)
 		}
 	}
-	if strings.Contains(out, "ok: true") || strings.Count(out, "Walls:") != 1 {
+	if strings.Contains(out, "● Sandbox cells\n") || strings.Count(out, "Walls:") != 1 {
 		t.Errorf("%s", out)
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/cli/progress"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/cli/lines"
+	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
@@ -28,7 +29,7 @@ type output struct {
 	mode   string
 	to     *patientWriter
 	json   *event.Writer
-	rows   *progress.Printer
+	rows   *lines.Printer
 
 	delegated map[string]bool // Runs, by whether another Expert asked
 	refused   map[string]bool // hosts that were refused, and to whom
@@ -53,7 +54,7 @@ func newOutput(ctx context.Context, pl *plan) *output {
 	case outputJSON:
 		out.json = event.NewWriter(out.to)
 	case outputProgress:
-		out.rows = progress.New(out.to, progress.Options{
+		out.rows = lines.New(out.to, lines.Options{
 			Color:   o.Host.StdoutIsTerminal && o.Host.Getenv("NO_COLOR") == "" && o.Host.Getenv("TERM") != "dumb",
 			Width:   o.Host.Width,
 			Verbose: o.Verbose,
@@ -105,9 +106,9 @@ func (o *output) note(e event.Event) error {
 		case event.StartRun:
 			o.delegated[e.RunID] = b.DelegatedBy != nil
 		case event.ProxyAccess:
-			if seen := b.Who() + " " + b.Domain; b.Action != "allowed" && !o.refused[seen] && len(o.refused) < maxRefused {
+			if seen := narrate.Asker(b) + " " + b.Domain; b.Action != "allowed" && !o.refused[seen] && len(o.refused) < maxRefused {
 				o.refused[seen] = true // once: a program that is refused often tries again
-				say("perstack", b.Who()+" was kept from "+b.Domain+": "+b.Why())
+				say("perstack", narrate.Asker(b)+" was kept from "+b.Domain+": "+narrate.Refusal(b))
 			}
 		case event.StopRunByError:
 			if o.delegated[e.RunID] { // the one that asked goes on, and may not say a word about it
@@ -122,7 +123,7 @@ func (o *output) note(e event.Event) error {
 	case event.Retry:
 		say("retry", b.Reason)
 	case event.SkillStarting:
-		say(b.SkillName, "starting "+strings.Join(append([]string{b.Command}, b.Args...), " "))
+		say(b.SkillName, "starting "+host.ShellJoin(append([]string{b.Command}, b.Args...)...))
 	case event.SkillStderr:
 		say(b.SkillName, b.Message)
 	}

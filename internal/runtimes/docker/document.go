@@ -12,11 +12,12 @@ import (
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Where things are in the container.
 const (
-	workDir = "/workspace"
+	workDir = job.ContainerWorkspace
 	homeDir = "/home/perstack"
 
 	// defaultPath is where commands are looked for.

@@ -1,0 +1,178 @@
+// Package lines draws the rows of a job as lines for a person: as they come, for
+// `perstack run`, and as a record, for `perstack log`.
+//
+// It lays out and colours what [narrate] derives from the events, and decides nothing
+// else. Nothing is redrawn but the bar of an image, so the output can be scrolled, copied
+// and redirected. It reads no clock and keeps no text after it was printed. Start reading
+// at [New], then [Printer.Print].
+package lines
+
+// The rules of the output:
+//
+//  1. A row is a bullet, a label and a summary. Its body stands below, the first line
+//     behind "└ ". Rows are written whole, one Write an event.
+//  2. Everything that came from a model, a tool, a file or a user is cleaned where it
+//     is drawn (row.go), so no row can forget it: control sequences and marks that
+//     reorder text never reach the terminal, and a body cannot leave its indentation.
+//  3. Bodies are cut to Options.Lines lines. Lines of files and commands are cut to
+//     the width, prose is wrapped. What ends the run is wrapped and never cut, since
+//     the user has to read it: the answer, the question of an interactive tool. Of an
+//     error the first line is enough: the command that ends says it in full.
+//     Width is counted in columns: 日 takes two.
+//  4. A command is quoted as for a shell and wrapped, never cut in the middle (command.go).
+//  5. Rows of a delegate are indented by 2 a level, below a line that names it, and name
+//     it themselves while several are at work.
+//  6. Colours help and never carry the meaning alone: without them, nothing is lost.
+//  7. What is running is a dim line without a bullet (live.go); the row of the call
+//     follows when it ends.
+//  8. Only the bar of an image has no end of line (bar.go). What comes next erases it.
+//  9. A failed write is returned at once, and the run stops.
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/narrate"
+)
+
+// Options change how a [Printer] prints.
+type Options struct {
+	// Color allows colours. The caller knows whether there is a terminal and what
+	// NO_COLOR says.
+	Color bool
+	// Width is the number of columns of the terminal; 0 if there is none to ask. Then
+	// prose is not wrapped, and very long lines are cut all the same.
+	Width int
+	// Lines is how many lines of a body are shown; 0 means 4.
+	Lines int
+	// Verbose adds rows about skills, containers and the network.
+	Verbose bool
+	// Record prints for reading afterwards: calls when the model makes them and again
+	// with their result, what delegates returned, ids of Runs, and every row without
+	// regard to whose Run it belongs to.
+	Record bool
+	// Whole cuts nothing, and adds the arguments and the whole result of each call.
+	Whole bool
+	// Redact takes secrets out of text; nil leaves it. Events hold none but those that
+	// a model or the user wrote.
+	Redact func(string) string
+}
+
+// A Printer prints the events of a job, for one goroutine.
+type Printer struct {
+	w        io.Writer
+	opts     Options
+	narrator narrate.Narrator
+	current  string            // the delegate's Run that the last row belongs to
+	watches  map[string]*watch // of the calls that are running, by row
+	image    watch             // of the image that is made
+	making   bool              // something was said about it
+	unended  bool              // the last line is a bar
+	out      bytes.Buffer      // the lines of the current event
+}
+
+const defaultLines = 4
+
+// New returns a Printer that prints to w.
+func New(w io.Writer, opts Options) *Printer {
+	if opts.Lines <= 0 {
+		opts.Lines = defaultLines
+	}
+	if opts.Redact == nil {
+		opts.Redact = func(text string) string { return text }
+	}
+	return &Printer{w: w, opts: opts, watches: make(map[string]*watch)}
+}
+
+// Emit prints what e has to tell a person, which is often nothing.
+func (p *Printer) Emit(e event.Event) error { return p.Print(p.narrator.Apply(e)) }
+
+// Print prints what has changed.
+func (p *Printer) Print(changes []narrate.Change) error {
+	p.out.Reset()
+	bar := ""
+	for _, c := range changes {
+		bar = p.row(narrate.RowOf(c))
+	}
+	if p.out.WriteString(bar); p.out.Len() == 0 {
+		return nil
+	}
+	text := p.out.Bytes()
+	if p.unended {
+		text = append([]byte(eraseLine), text...)
+	}
+	p.unended = bar != ""
+	if _, err := p.w.Write(text); err != nil {
+		return fmt.Errorf("print progress: %w", err)
+	}
+	return nil
+}
+
+// row prints a row, if this is the time to show it. What it returns is a line to be drawn
+// again, so without an end.
+func (p *Printer) row(r narrate.Row) (bar string) {
+	tool, running := r.Kind == narrate.Tool, r.State == narrate.Running
+	switch {
+	case p.opts.Record:
+		if !tool || !running {
+			p.draw(r)
+		}
+	case r.Repeats, r.State == narrate.Pending, r.Minor && !p.opts.Verbose:
+	case r.Kind == narrate.Delegate && !running: // its answer has a row in its own Run
+	case tool && running:
+		p.running(r)
+	case r.Kind == narrate.Skill && running && !p.opts.Verbose:
+		p.starting(r, "skill "+r.Summary+":")
+	case r.Kind == narrate.Image && r.State != narrate.Failed && !p.opts.Verbose:
+		return p.progress(r)
+	case r.Kind == narrate.Network && !p.opts.Verbose && !isPowerOfTen(r.Times):
+		// A program that tries again and again must not fill the screen.
+	default:
+		delete(p.watches, r.ID)
+		p.draw(r)
+	}
+	return ""
+}
+
+func isPowerOfTen(n int) bool {
+	for n >= 10 && n%10 == 0 {
+		n /= 10
+	}
+	return n == 1
+}
+
+// A place is where a row is drawn, and whose it is if that must be said.
+type place struct {
+	depth int
+	tag   string
+}
+
+// maxDepth keeps rows of a deep delegation on the screen.
+const maxDepth = 8
+
+// enter returns the place of a row, and prints the line above it that names its Expert. As
+// long as one delegate works after the other, that is enough. While several do, their
+// rows come in any order, and each names its Expert.
+func (p *Printer) enter(r narrate.Row) place {
+	if p.opts.Record {
+		return place{depth: 1}
+	}
+	if r.Depth == 0 {
+		p.current = ""
+		return place{}
+	}
+	at := place{depth: min(r.Depth, maxDepth)}
+	name := r.Expert
+	if name == "" {
+		name = "delegate"
+	}
+	if r.Parallel {
+		at.tag = "[" + name + "] "
+	} else if p.current != r.Run {
+		p.dim(at, "["+name+"]")
+	}
+	p.current = r.Run
+	return at
+}

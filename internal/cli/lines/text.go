@@ -1,0 +1,148 @@
+package lines
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/internal/narrate"
+	"github.com/perstack-go/perstack/internal/terminal"
+)
+
+const (
+	pathCut = 60   // characters of a path
+	listed  = 3    // entries of a list
+	dataCut = 1000 // characters of a provider's own call, which may hold a whole picture
+)
+
+// A line is one line of a body.
+type line struct {
+	text   string
+	colour colour
+}
+
+// body returns the lines below a row, which begin behind so many columns.
+func (p *Printer) body(r narrate.Row, before int) []line {
+	texts := r.Body
+	switch {
+	case r.Argv != nil && r.Kind != narrate.Tool:
+		texts = []narrate.Text{{Text: p.command(r), Show: narrate.Whole}}
+	case p.opts.Whole && r.State == narrate.Pending && r.Args != nil:
+		texts = []narrate.Text{{Text: string(r.Args)}}
+	case p.opts.Whole && r.Kind == narrate.Tool && r.Output != "":
+		texts = []narrate.Text{{Text: r.Output}}
+	case p.opts.Whole && r.Kind == narrate.Limit:
+		texts = append(slices.Clip(texts), narrate.Text{Text: r.Output})
+	case p.opts.Whole && r.Kind == narrate.Provider:
+		texts = []narrate.Text{{Text: Cut(string(r.Args), dataCut)}}
+	}
+	var lines []line
+	for _, t := range texts {
+		lines = append(lines, p.text(t, before)...)
+	}
+	return lines
+}
+
+// text returns the lines of a part of a body.
+func (p *Printer) text(t narrate.Text, before int) []line {
+	c, mark := plain, ""
+	switch t.Style {
+	case narrate.Quiet:
+		c = dim
+	case narrate.Added:
+		c, mark = green, "+"
+	case narrate.Removed:
+		c, mark = red, "-"
+	case narrate.Bad:
+		c = red
+	}
+	show := t.Show
+	if p.opts.Whole || p.opts.Record && show == narrate.First {
+		show = narrate.Whole
+	}
+	if show == narrate.Whole || show == narrate.Prose {
+		return p.prose(t.Text, mark, c, before, show)
+	}
+	most := p.opts.Lines
+	switch show {
+	case narrate.First:
+		most = 1
+	case narrate.List:
+		most = listed
+	}
+	if t.Text = strings.TrimRight(t.Text, "\r\n"); t.Text == "" {
+		return nil
+	}
+	total := strings.Count(t.Text, "\n") + 1
+	var lines []line
+	skip := 0
+	if rest := total - most; show == narrate.Tail && rest > 0 {
+		skip = rest
+		lines = append(lines, line{fmt.Sprintf("... +%d before", rest), dim})
+	}
+	n := 0
+	for l := range strings.SplitSeq(t.Text, "\n") {
+		if n++; n > skip && n <= skip+most {
+			lines = append(lines, line{p.fit(mark+p.hide(strings.TrimRight(l, "\r")), before), c})
+		}
+	}
+	return more(lines, total-skip-most)
+}
+
+// prose returns text that is wrapped: the first lines, or all of them.
+func (p *Printer) prose(text, mark string, c colour, before int, show narrate.Show) []line {
+	text = strings.Trim(terminal.Clean(text), "\n")
+	if text == "" {
+		return nil
+	}
+	var lines []line
+	for l := range strings.SplitSeq(text, "\n") {
+		l = mark + p.hide(l)
+		if p.opts.Width <= 0 && show == narrate.Prose {
+			l = Shorten(clean(l), p.opts.Lines*unknownWidth)
+		}
+		for _, part := range p.wrapped(l, before) {
+			lines = append(lines, line{part, c})
+		}
+	}
+	if rest := len(lines) - p.opts.Lines; show == narrate.Prose && rest > 0 {
+		return more(lines[:p.opts.Lines], rest)
+	}
+	return lines
+}
+
+// more adds a line that counts the rest.
+func more(lines []line, rest int) []line {
+	if rest > 0 {
+		lines = append(lines, line{fmt.Sprintf("... +%d more", rest), dim})
+	}
+	return lines
+}
+
+// Cut returns the first n characters of text and "..." if there are more.
+func Cut(text string, n int) string {
+	count := 0
+	for i := range text {
+		if count == n {
+			return text[:i] + "..."
+		}
+		count++
+	}
+	return text
+}
+
+// shortPath shortens a path of more than n characters to its end. Paths with fewer than
+// three segments stay, since little would be left of them.
+func shortPath(name string, n int) string {
+	slashed := strings.ReplaceAll(name, `\`, "/")
+	if len([]rune(name)) <= n || strings.Count(strings.Trim(slashed, "/"), "/") < 2 {
+		return name
+	}
+	parent, file := path.Split(slashed)
+	short := ".../" + path.Base(parent) + "/" + file
+	if len([]rune(short)) > n {
+		short = ".../" + file
+	}
+	return short
+}

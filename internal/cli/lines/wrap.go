@@ -1,0 +1,106 @@
+package lines
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// runeWidth is the number of columns that a terminal gives r. A sequence of emoji that
+// draws as one is counted too wide: a line that is cut early is better than one that
+// runs over.
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300: // no wide or combining character is below
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// columns is the number of columns that text takes.
+func columns(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+// Shorten cuts text to so many columns, "..." included.
+func Shorten(text string, room int) string {
+	const more = "..."
+	n, end := 0, 0 // end is where the rest would begin
+	for i, r := range text {
+		if n <= room-len(more) {
+			end = i
+		}
+		if n += runeWidth(r); n > room {
+			return text[:end] + more
+		}
+	}
+	return text
+}
+
+// wrap breaks a line into lines of so many columns: between words, and before and
+// after wide characters, since their scripts put no blanks between words. The lines
+// that follow keep the indentation of the first. A word that is too long stays whole:
+// an address that the terminal breaks can still be copied.
+func wrap(text string, room int) []string {
+	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	if len(indent) > room/2 {
+		indent = ""
+	}
+	var lines []string
+	var current strings.Builder
+	n, words := 0, 0 // columns and words of the current line
+	for blanks, word := range units(text) {
+		size := columns(word)
+		if words > 0 && n+len(blanks)+size > room {
+			lines = append(lines, current.String())
+			current.Reset()
+			blanks, n, words = indent, 0, 0
+		}
+		current.WriteString(blanks + word)
+		n += len(blanks) + size
+		words++
+	}
+	return append(lines, current.String())
+}
+
+// units yields the parts of a line that must not be broken, each with the blanks
+// before it: words, and single wide characters.
+func units(text string) iter.Seq2[string, string] {
+	return func(yield func(blanks, word string) bool) {
+		for text != "" {
+			rest := strings.TrimLeft(text, " ")
+			blanks := text[:len(text)-len(rest)]
+			end := unitEnd(rest)
+			if rest == "" || !yield(blanks, rest[:end]) {
+				return // blanks at the end of a line show nothing
+			}
+			text = rest[end:]
+		}
+	}
+}
+
+// unitEnd returns where the unit ends that text begins with. What has no width, as an
+// accent, belongs to the character before.
+func unitEnd(text string) int {
+	wide := false
+	for i, r := range text {
+		size := runeWidth(r)
+		if r == ' ' || i > 0 && size > 0 && (wide || size == 2) {
+			return i
+		}
+		wide = wide || size == 2
+	}
+	return len(text)
+}

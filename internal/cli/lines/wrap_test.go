@@ -1,0 +1,86 @@
+package lines
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestColumns(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "abc": 3, "äö": 2, "日本語": 6, "ｗｉｄｅ": 8, "ｶﾅ": 2, "e\u0301": 1, "📁": 2, "한글": 4, "→": 1, "└": 1} {
+		if got := columns(text); got != want {
+			t.Errorf("columns(%q) = %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		room int
+		want string
+	}{
+		{"abcdef", 6, "abcdef"},
+		{"abcdefg", 6, "abc..."},
+		{"日本語", 6, "日本語"},
+		{"日本語日", 6, "日..."},
+		{"日本語日", 7, "日本..."},
+		{"abcde\u0301f", 5, "ab..."},
+	} {
+		if got := Shorten(test.text, test.room); got != test.want {
+			t.Errorf("Shorten(%q, %d) = %q, want %q", test.text, test.room, got, test.want)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		room int
+		want []string
+	}{
+		{"", 10, []string{""}},
+		{"a b  c", 10, []string{"a b  c"}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"one two ", 7, []string{"one two"}},
+		{"  one two three", 7, []string{"  one", "  two", "  three"}},
+		{"      x y z", 7, []string{"      x", "y z"}},
+		{"a https://long.example b", 8, []string{"a", "https://long.example", "b"}},
+		{"日本語日本語", 7, []string{"日本語", "日本語"}},
+		{"日本 abc日", 8, []string{"日本 abc", "日"}},
+		{"か\u3099か\u3099か", 4, []string{"か\u3099か\u3099", "か"}},
+	} {
+		if got := wrap(test.text, test.room); !slices.Equal(got, test.want) {
+			t.Errorf("wrap(%q, %d) = %q, want %q", test.text, test.room, got, test.want)
+		}
+	}
+}
+
+// Nothing is lost, and a line runs over only if it is one word.
+func TestWrapKeepsEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab 日本\u3099 é-")), 0, 60, -1).Draw(t, "text")
+		room := rapid.IntRange(4, 20).Draw(t, "room")
+		lines := wrap(text, room)
+		if got, want := strings.ReplaceAll(strings.Join(lines, ""), " ", ""), strings.ReplaceAll(text, " ", ""); got != want {
+			t.Fatalf("wrap(%q) = %q", text, lines)
+		}
+		for _, l := range lines {
+			if columns(l) > room && len(slices.Collect(words(l))) > 1 {
+				t.Errorf("%q has more than %d columns", l, room)
+			}
+		}
+	})
+}
+
+func words(text string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for _, word := range units(text) {
+			if !yield(word) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package narrate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// This file tells of one turn of a model: what it thought, said and called, what came of
+// the calls, and the answer.
+
+// think shows what the model thought, once for each generation, as soon as it is known.
+func (b *batch) think(text string) {
+	if strings.TrimSpace(text) != "" && !b.run.thought {
+		b.run.thought = true
+		b.add(Row{Kind: Reasoning, Label: "Reasoning", Body: []Text{{text, Quiet, Prose}}})
+	}
+}
+
+// callTools adds a row for each call. Some providers count calls from the start in every
+// turn, so an id that comes again is a new call.
+func (b *batch) callTools(body event.CallTools) {
+	b.think(body.NewMessage.Thinking())
+	b.providerRan()
+	b.run.remark = strings.TrimSpace(body.NewMessage.Text())
+	if !slices.ContainsFunc(body.ToolCalls, isCompletion) {
+		b.say()
+	}
+	for _, c := range body.ToolCalls {
+		if c.Args == nil {
+			c.Args = argsOf(body.NewMessage, c.ID)
+		}
+		r := Describe(c)
+		r.Dir = within(b.narrator.workspaces[b.event.JobID], r.Dir)
+		b.update(b.learn(c), r)
+	}
+}
+
+func (b *batch) learn(c event.ToolCall) *call {
+	seen := &call{tool: c, row: Row{ID: fmt.Sprintf("%s-%d-%s", b.event.RunID, b.event.StepNumber, c.ID)}}
+	b.run.calls[c.ID] = seen
+	return seen
+}
+
+// argsOf returns the arguments of a call: the journal keeps them in the message only.
+func argsOf(m *event.Message, callID string) []byte {
+	if m == nil {
+		return nil
+	}
+	for i := range m.Contents {
+		if p := &m.Contents[i]; p.Type == event.ToolCallPart && p.ToolCallID == callID {
+			return p.Args
+		}
+	}
+	return nil
+}
+
+func isCompletion(c event.ToolCall) bool {
+	return strings.HasPrefix(c.SkillName, event.BaseSkill) && c.ToolName == event.CompletionTool
+}
+
+// say shows the text that came with the calls of a turn. Beside a completion it waits
+// until the completion was refused: if it is accepted, the text is the answer.
+func (b *batch) say() {
+	if text := b.run.remark; text != "" {
+		b.run.remark = ""
+		b.add(Row{Kind: Message, Label: "Message", Body: []Text{{Text: text, Show: Prose}}})
+	}
+}
+
+// providerRan shows what the provider ran itself for the answer that the event brings. It
+// is done when we hear of it, and no sandbox of ours was around it.
+func (b *batch) providerRan() {
+	for _, p := range b.event.ProviderCalls() {
+		b.add(Row{Kind: Provider, Label: "Provider Ran", Summary: cmp.Or(p.ToolName, "a tool"), Args: p.ProviderData})
+	}
+}
+
+// startTool says that a call is running. In a Run that was resumed the call may have been
+// made before the first event that was seen.
+func (b *batch) startTool(callID string) {
+	c := b.run.calls[callID]
+	if c == nil && b.run.resumed {
+		c = b.learn(event.ToolCall{ID: callID})
+	}
+	if c == nil || c.shown {
+		return
+	}
+	c.started = true
+	r := c.row
+	if !c.added {
+		r = Row{Kind: Tool, Label: "Tool"} // its result will name it
+	}
+	r.State = Running
+	b.update(c, r)
+}
+
+// note shows what a running call reports about itself.
+func (b *batch) note(callID, message string) {
+	if c := b.run.calls[callID]; c != nil && c.started && !c.shown {
+		r := c.row
+		r.Tail = message
+		b.changes = append(b.changes, RowChanged{b.fill(r)})
+	}
+}
+
+// result shows the outcome of a call, once. The arguments are not needed after that, and
+// may be large.
+func (b *batch) result(result event.ToolResult) {
+	c := b.run.calls[result.ID]
+	if c == nil && b.run.resumed {
+		c = b.learn(event.ToolCall{ID: result.ID})
+	}
+	if c == nil || c.shown {
+		return
+	}
+	if c.tool.ToolName == "" {
+		c.tool.SkillName, c.tool.ToolName = result.SkillName, result.ToolName
+	}
+	r := toolRow(c.tool, result, b.narrator.workspaces[b.event.JobID])
+	if isCompletion(c.tool) && r.State != Done {
+		b.say()
+	}
+	b.update(c, r)
+	c.shown, c.tool.Args, c.row = true, nil, Row{ID: c.row.ID}
+}
+
+// ask shows a question to the user.
+func (b *batch) ask(body event.CallInteractiveTool) {
+	id := body.ToolCallID
+	if body.ToolCall != nil {
+		if id = body.ToolCall.ID; b.run.calls[id] == nil {
+			b.learn(*body.ToolCall)
+		}
+	}
+	if c := b.run.calls[id]; c != nil && !c.shown {
+		b.update(c, Row{Kind: Question, State: Waiting, Label: "Question", Summary: c.tool.ToolName, Args: c.tool.Args, SkillName: c.tool.SkillName, Body: question(c.tool.Args)})
+		c.shown = true
+	}
+}
+
+func (b *batch) retry(body event.Retry) {
+	b.providerRan()
+	text := body.Reason
+	if m := parse([]byte(body.Reason)); m.text("error") != "" {
+		text = strings.TrimSuffix(m.text("error")+": "+m.text("message"), ": ")
+	}
+	texts := []Text{{Text: text}}
+	if body.DelayMS > 0 {
+		texts = append(texts, Text{Text: "next attempt in " + span(float64(body.DelayMS)/1000)})
+	}
+	b.add(Row{Kind: Retry, State: Warning, Label: "Retry", Body: texts})
+	b.run.thought = false // another generation follows
+}
+
+// completeRun shows the answer of a Run. What was said beside the completion is the answer,
+// as a rule, and not shown again.
+func (b *batch) completeRun(body event.CompleteRun) {
+	if b.run.answered {
+		return
+	}
+	b.run.answered = true
+	b.think(body.NewMessage.Thinking())
+	text := body.NewMessage.Text()
+	if b.run.remark == strings.TrimSpace(text) {
+		b.run.remark = ""
+	}
+	b.say()
+	b.providerRan()
+	show := Whole
+	if b.run.depth > 0 {
+		show = Prose // it is for the Expert that asked
+	}
+	b.add(Row{Kind: Result, Label: "Result", Body: []Text{{Text: text, Show: show}}})
+}
+
+func (b *batch) stopped(why string) {
+	b.add(Row{Kind: Stopped, State: Warning, Label: "Stopped", Body: []Text{{Text: why, Show: Whole}}})
+}
