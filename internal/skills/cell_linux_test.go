@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/env"
@@ -146,7 +147,7 @@ func TestSkillsAreKeptApart(t *testing.T) {
 			y := newYard(t)
 			y.lockIn(t)
 			y.place(t)
-			y.Env = func(string) string { return "CANARY-of-the-victim" }
+			y.env(func(string) string { return "CANARY-of-the-victim" })
 			var toml strings.Builder
 			for i, script := range order {
 				more := "toolPrefix = true\nallowedDomains = ['example.com']\n"
@@ -188,12 +189,13 @@ func TestCommandsAreKeptApart(t *testing.T) {
 func TestDecidedVariables(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
-	y.Roots = "/etc/ssl/certs/ca-certificates.crt"
-	y.Env = func(string) string { return "http://mine:1" }
+	const roots = "/etc/ssl/certs/ca-certificates.crt"
+	y.env(func(string) string { return "http://mine:1" })
 	names := []string{"HTTPS_PROXY", "http_proxy", "NO_PROXY", "NODE_USE_ENV_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "HOME", "TMPDIR"}
-	y.Handed = map[string]string{"OTHER": "handed"}
+	handed := map[string]string{"OTHER": "handed"}
+	y.Parts.Container = &engine.Container{Authorities: roots, Env: handed}
 	for _, name := range names {
-		y.Handed[name] = "http://mine:1"
+		handed[name] = "http://mine:1"
 	}
 	e := &expert.Expert{Key: "x", Name: "x", Skills: []*expert.Skill{{
 		Name: "web", Type: expert.StdioSkill, Command: "sh", Args: []string{"-c", "env >environment; exec ./evilmcp good"}, RequiredEnv: []string{"CORPORATE_URL"},
@@ -214,8 +216,8 @@ func TestDecidedVariables(t *testing.T) {
 		if left := strings.Count(got, "http://mine:1"); left != strings.Count(got, "CORPORATE_URL=http://mine:1") {
 			t.Errorf("%s: %d variables are the user's: %s", who, left, got)
 		}
-		for _, want := range []string{"HOME=" + y.Cells.Home + "/cell-", "TMPDIR=" + y.Cells.Tmp + "/cell-", "NODE_USE_ENV_PROXY=1", "NODE_EXTRA_CA_CERTS=" + y.Roots,
-			"SSL_CERT_FILE=" + y.Roots, "REQUESTS_CA_BUNDLE=" + y.Roots, "CURL_CA_BUNDLE=" + y.Roots, "HTTPS_PROXY=http://perstack:", "NO_PROXY=localhost,127.0.0.1"} {
+		for _, want := range []string{"HOME=" + y.Cells.Home + "/cell-", "TMPDIR=" + y.Cells.Tmp + "/cell-", "NODE_USE_ENV_PROXY=1", "NODE_EXTRA_CA_CERTS=" + roots,
+			"SSL_CERT_FILE=" + roots, "REQUESTS_CA_BUNDLE=" + roots, "CURL_CA_BUNDLE=" + roots, "HTTPS_PROXY=http://perstack:", "NO_PROXY=localhost,127.0.0.1"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %s is missing in %s", who, want, got)
 			}
@@ -239,14 +241,14 @@ func TestWorkspaceRights(t *testing.T) {
 			said := make(chan string, 10)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			y.Report = func(b event.Body) {
+			y.req.Report = func(b event.Body) {
 				if line, ok := b.(event.SkillStderr); ok && strings.HasPrefix(line.Message, "report ") {
 					said <- line.Message
 					cancel() // the server never says anything else
 				}
 			}
 			e := load(t, head+server("sh", "s", "workspace = '"+right+"'\nstartTimeout = 3600000\n", "-c", "W="+y.dir+"; "+script))
-			if _, err := Open(ctx, e, y.Surroundings); !errors.Is(err, context.Canceled) {
+			if _, err := y.start(ctx, e); !errors.Is(err, context.Canceled) {
 				t.Fatalf("error %v", err)
 			}
 			words := strings.Fields(<-said)
@@ -286,23 +288,23 @@ func TestRoomsAreCleared(t *testing.T) {
 		"is missing":     server("npx", "s", "", "@a/b"),
 	} {
 		y.Packages.Dir = ""
-		if _, err := Open(t.Context(), load(t, head+toml), y.Surroundings); err == nil {
+		if _, err := y.start(t.Context(), load(t, head+toml)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		gone(name)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	y.Report = func(b event.Body) {
+	y.req.Report = func(b event.Body) {
 		if _, ok := b.(event.SkillStarting); ok {
 			cancel()
 		}
 	}
-	if _, err := Open(ctx, load(t, head+server(program, "s", "", "hang-initialize")), y.Surroundings); !errors.Is(err, context.Canceled) {
+	if _, err := y.start(ctx, load(t, head+server(program, "s", "", "hang-initialize"))); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	gone("given up")
 	y.Cells.Tmp = filepath.Join(y.Cells.Tmp, "absent")
-	_, err := Open(t.Context(), load(t, head), y.Surroundings)
+	_, err := y.start(t.Context(), load(t, head))
 	y.Cells.Tmp = filepath.Dir(y.Cells.Tmp)
 	if err == nil {
 		t.Error("a cell without a directory")
@@ -432,7 +434,7 @@ func TestCommandsFindWhatRuns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(shims, "true"), []byte("#!/bin/sh\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	y.Environ = append(y.Environ, "PATH="+shims+":"+os.Getenv("PATH"))
+	y.Parts.Environ = append(y.Parts.Environ, "PATH="+shims+":"+os.Getenv("PATH"))
 	if r := call(t, y.open(t, load(t, head)), "exec", `{"command":"true"}`); r.IsError {
 		t.Errorf("%+v", r)
 	}
@@ -449,7 +451,7 @@ func TestWorkspaceRightsOfTheBaseSkill(t *testing.T) {
 			if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			y.Environ = append(y.Environ, "PATH="+os.Getenv("PATH"))
+			y.Parts.Environ = append(y.Parts.Environ, "PATH="+os.Getenv("PATH"))
 			box := y.open(t, load(t, head+"[experts.x.skills.\"@perstack/base\"]\ntype = 'mcpStdioSkill'\ncommand = 'npx'\npackageName = '@perstack/base'\nworkspace = '"+right+"'\n"))
 			var can []string
 			for _, try := range []struct{ what, tool, args string }{
@@ -477,7 +479,7 @@ func TestWorkspaceRightsOfTheBaseSkill(t *testing.T) {
 func TestGatesOfAFailedStart(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
-	if _, err := Open(t.Context(), load(t, head+server("sh", "s", "", "-c", `printf "%s" "$HTTPS_PROXY" >gate; exit 1`)), y.Surroundings); err == nil {
+	if _, err := y.start(t.Context(), load(t, head+server("sh", "s", "", "-c", `printf "%s" "$HTTPS_PROXY" >gate; exit 1`))); err == nil {
 		t.Fatal("it started")
 	}
 	text, err := os.ReadFile(filepath.Join(y.dir, "gate"))

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/workspace"
@@ -18,14 +19,14 @@ func BenchmarkOpen(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer files.Close()
-	around := Surroundings{Workspace: files, Commands: sandbox.NewSupervisor()}
-	defer around.Commands.Close()
+	site := &Site{Parts: testParts(), Workspace: files, Commands: sandbox.NewSupervisor()}
+	defer site.Commands.Close()
 	e := &expert.Expert{Key: "x", Name: "x"}
 	boxes := make([]*skill.Toolbox, 0, 10_000)
 	before := held()
 	b.ReportAllocs()
 	for b.Loop() {
-		box, err := Open(b.Context(), e, around)
+		box, err := site.Open(b.Context(), engine.SkillRequest{Expert: e})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/internal/lockfile"
-
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
 

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/perstack-go/perstack/engine"
-
 	"github.com/perstack-go/perstack/expert"
 )
 
@@ -50,7 +49,7 @@ func (s *set) wayOut(skill string) map[string]string {
 // proxy is that of the program itself, by which remote skills are reached; nil for none.
 // The error does not repeat the address, which has a token in it.
 func (site *Site) proxy() (*url.URL, error) {
-	if site.Parts.Container == nil {
+	if site.Parts.Container == nil || site.Parts.Container.Proxy == "" {
 		return nil, nil
 	}
 	u, err := url.Parse(site.Parts.Container.Proxy)

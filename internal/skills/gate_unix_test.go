@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
@@ -32,14 +34,20 @@ func environOf(t *testing.T, y *yard, more string) []string {
 // the base skill.
 func TestGates(t *testing.T) {
 	y := newYard(t)
-	y.Environ = append(y.Environ, "HTTPS_PROXY=http://corporate:3128", "NO_PROXY=*")
-	y.Env = func(name string) string { return "http://mine:1" }
-	y.Gate = func(skill string) string { return "http://perstack:token-of-" + skill + "@10.9.8.7:4001" }
-	y.Handed = map[string]string{"NPM_TOKEN": "handed", "HTTP_PROXY": "http://other:1"}
+	y.Parts.Environ = append(y.Parts.Environ, "HTTPS_PROXY=http://corporate:3128", "NO_PROXY=*")
+	y.env(func(name string) string { return "http://mine:1" })
+	gate := func(skill string) string { return "http://perstack:token-of-" + skill + "@10.9.8.7:4001" }
+	y.Parts.Container = &engine.Container{
+		Proxies: map[string]string{},
+		Env:     map[string]string{"NPM_TOKEN": "handed", "HTTP_PROXY": "http://other:1"},
+	}
+	for _, name := range []string{"web", expert.BaseSkill} {
+		y.Parts.Container.Proxies[engine.ProxyName("x", name)] = gate(name)
+	}
 
 	got := environOf(t, y, "requiredEnv = ['CORPORATE_URL']\n")
 	for _, name := range proxyNames {
-		if want := name + "=" + y.Gate("web"); !slices.Contains(got, want) {
+		if want := name + "=" + gate("web"); !slices.Contains(got, want) {
 			t.Errorf("the server lacks %s: %q", want, got)
 		}
 	}
@@ -55,7 +63,7 @@ func TestGates(t *testing.T) {
 	box := y.open(t, load(t, head))
 	said := fmt.Sprint(call(t, box, "exec", `{"command":"env","env":{"HTTPS_PROXY":"http://elsewhere:1"}}`).Result)
 	for _, name := range proxyNames {
-		if want := name + "=" + y.Gate("@perstack/base"); !strings.Contains(said, want) {
+		if want := name + "=" + gate("@perstack/base"); !strings.Contains(said, want) {
 			t.Errorf("commands lack %s: %s", want, said)
 		}
 	}
@@ -67,7 +75,7 @@ func TestGates(t *testing.T) {
 // Without gates nothing is set, and what is harmless of the user's own proxy stays.
 func TestNoGates(t *testing.T) {
 	y := newYard(t)
-	y.Environ = []string{"PATH=" + os.Getenv("PATH"), "HTTPS_PROXY=http://user:password@corporate:3128"}
+	y.Parts.Environ = []string{"PATH=" + os.Getenv("PATH"), "HTTPS_PROXY=http://user:password@corporate:3128"}
 	var seen []string
 	for _, v := range environOf(t, y, "") {
 		if strings.Contains(strings.ToUpper(v), "PROXY") {
@@ -83,8 +91,8 @@ func TestNoGates(t *testing.T) {
 func TestRemoteThroughAProxy(t *testing.T) {
 	y := newYard(t)
 	proxy, asked := refusingProxy(t)
-	y.Through = proxy
-	_, err := Open(t.Context(), load(t, head+"[experts.x.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = 'https://mcp.example.com/mcp'\n"), y.Surroundings)
+	y.Parts.Container = &engine.Container{Proxy: proxy.String()}
+	_, err := y.start(t.Context(), load(t, head+"[experts.x.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = 'https://mcp.example.com/mcp'\n"))
 	if err == nil || !strings.Contains(err.Error(), "the proxy refuses mcp.example.com:443") {
 		t.Errorf("error %v", err)
 	}

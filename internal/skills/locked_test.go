@@ -27,7 +27,7 @@ func (y *yard) install(t *testing.T, e *expert.Expert) *lockfile.Lock {
 	t.Helper()
 	locked := &lockfile.Expert{Key: e.Key, Name: e.Name}
 	for _, k := range e.Servers() {
-		s, err := Discover(t.Context(), k, nil, y.Surroundings, func(string) {})
+		s, err := y.Discover(t.Context(), k, nil, y.req.Report)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,12 +176,12 @@ func TestLockDoesNotFit(t *testing.T) {
 		"another command": server(program, "calc", "", "shadow"),
 	} {
 		y.Lock = lock
-		if _, err := Open(t.Context(), load(t, head+toml), y.Surroundings); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
+		if _, err := y.start(t.Context(), load(t, head+toml)); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	y.Lock = &lockfile.Lock{}
-	if _, err := Open(t.Context(), load(t, head+server(program, "calc", "", "good")), y.Surroundings); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
+	if _, err := y.start(t.Context(), load(t, head+server(program, "calc", "", "good"))); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
 		t.Errorf("another expert: error %v", err)
 	}
 	// The lock names another package than the file.
@@ -189,7 +189,7 @@ func TestLockDoesNotFit(t *testing.T) {
 	k, _ := e.Skill("p")
 	for _, p := range []*lockfile.Package{nil, {Manager: "npx", Name: "@evil/b", Version: "1.0.0"}, {Manager: "uvx", Name: "@a/b"}} {
 		y.Lock = &lockfile.Lock{Experts: []*lockfile.Expert{{Key: "x", Skills: []*lockfile.Skill{{Name: "p", Digest: k.Connection(), Package: p}}}}}
-		if _, err := Open(t.Context(), e, y.Surroundings); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
+		if _, err := y.start(t.Context(), e); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
 			t.Errorf("package %+v: error %v", p, err)
 		}
 	}

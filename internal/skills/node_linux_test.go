@@ -18,9 +18,9 @@ func npm(t *testing.T, cache string) (*yard, node.Components) {
 	components := node.Need(t)
 	y := newYard(t)
 	y.lockIn(t)
-	y.Environ = append(os.Environ(), components.Variables(os.Getenv("PATH"))...)
-	y.Environ = append(y.Environ, "HOME="+t.TempDir(), "XDG_CACHE_HOME=")
-	y.Packages = &packages.Store{Dir: cache, Commands: y.Commands, Environ: y.Environ}
+	y.Parts.Environ = append(os.Environ(), components.Variables(os.Getenv("PATH"))...)
+	y.Parts.Environ = append(y.Parts.Environ, "HOME="+t.TempDir(), "XDG_CACHE_HOME=")
+	y.Packages = &packages.Store{Dir: cache, Commands: y.Commands, Environ: y.Parts.Environ}
 	return y, components
 }
 
@@ -33,7 +33,7 @@ func of(t *testing.T, c node.Components, name, pkg, more string, args ...string)
 // Real servers do their work in cells, and see nothing of each other.
 func TestNodeServersInCells(t *testing.T) {
 	y, c := npm(t, t.TempDir())
-	y.Env = func(name string) string { return filepath.Join(y.dir, "memory.json") }
+	y.env(func(name string) string { return filepath.Join(y.dir, "memory.json") })
 	box := y.open(t, load(t, head+of(t, c, "everything", node.Everything, "workspace = 'none'\n")+
 		of(t, c, "files", node.Filesystem, "", y.dir)+
 		of(t, c, "memory", node.Memory, "requiredEnv = ['MEMORY_FILE_PATH']\n")))

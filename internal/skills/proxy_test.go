@@ -10,6 +10,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+
+	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/expert"
 )
 
 // refusingProxy starts a proxy that says no, and tells what it was asked.
@@ -54,7 +57,10 @@ func connectThrough(t *testing.T, gate, host string) string {
 func TestRootsWithoutAGate(t *testing.T) {
 	const roots = "/etc/roots.crt"
 	want := map[string]string{"NODE_EXTRA_CA_CERTS": roots, "SSL_CERT_FILE": roots, "REQUESTS_CA_BUNDLE": roots, "CURL_CA_BUNDLE": roots}
-	if got := (&Surroundings{Roots: roots}).wayOut("s"); !maps.Equal(got, want) {
+	parts := testParts()
+	parts.Container = &engine.Container{Authorities: roots}
+	s := (&Site{Parts: parts}).newSet(t.Context(), engine.SkillRequest{Expert: &expert.Expert{Key: "x"}})
+	if got := s.wayOut("s"); !maps.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 }

@@ -43,7 +43,7 @@ func TestRemote(t *testing.T) {
 	skill := "[experts.x.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = '" + server.URL + "/mcp'\nallowPrivateEndpoint = true\n" +
 		"requiredEnv = ['FAR_TOKEN']\nheaders = { Authorization = 'Bearer ${FAR_TOKEN}' }\n"
 	y := newYard(t)
-	y.Env = func(name string) string { return map[string]string{"FAR_TOKEN": token}[name] }
+	y.env(func(name string) string { return map[string]string{"FAR_TOKEN": token}[name] })
 	e := load(t, head+skill)
 	box := y.open(t, e)
 	if r := call(t, box, "echo", `{"text":"hi"}`); event.FirstText(r.Result) != "hi" {
@@ -57,14 +57,14 @@ func TestRemote(t *testing.T) {
 	private := *e.Skills[len(e.Skills)-1]
 	private.AllowPrivateEndpoint = false
 	e.Skills[len(e.Skills)-1] = &private
-	if _, err := Open(t.Context(), e, y.Surroundings); err == nil || !strings.Contains(err.Error(), `skill "far"`) {
+	if _, err := y.start(t.Context(), e); err == nil || !strings.Contains(err.Error(), `skill "far"`) {
 		t.Errorf("without allowPrivateEndpoint: %v", err)
 	}
 
 	// A wrong token is the server's own refusal.
 	private.AllowPrivateEndpoint = true
-	y.Env = func(string) string { return "wrong" }
-	if _, err := Open(t.Context(), e, y.Surroundings); err == nil || !strings.Contains(err.Error(), "403") {
+	y.env(func(string) string { return "wrong" })
+	if _, err := y.start(t.Context(), e); err == nil || !strings.Contains(err.Error(), "403") {
 		t.Errorf("with a wrong token: %v", err)
 	}
 }

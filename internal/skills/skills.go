@@ -18,10 +18,9 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/internal/lockfile"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"

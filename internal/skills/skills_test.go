@@ -13,11 +13,13 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
@@ -25,7 +27,8 @@ import (
 
 // A yard is where the skills of a test live.
 type yard struct {
-	Surroundings
+	Site
+	req engine.SkillRequest // of the next start, without the Expert
 	dir string
 
 	mu      sync.Mutex
@@ -47,20 +50,44 @@ func newYard(t *testing.T) *yard {
 		}
 		files.Close()
 	})
-	y.Surroundings = Surroundings{
+	y.Site = Site{
+		Parts:     testParts(),
 		Workspace: files,
 		Commands:  commands,
 		Packages:  &packages.Store{Dir: t.TempDir(), Commands: commands, Environ: os.Environ()},
-		Environ:   os.Environ(),
+	}
+	y.req = engine.SkillRequest{
 		Report: func(b event.Body) {
 			y.mu.Lock()
 			defer y.mu.Unlock()
 			y.told = append(y.told, b)
 		},
 		Stop: func(err error) { y.stopped <- err },
-		Log:  slog.New(slog.DiscardHandler),
 	}
 	return y
+}
+
+// testParts are complete parts in which no variable has a value.
+func testParts() engine.Parts {
+	return engine.Parts{
+		Environ:   os.Environ(),
+		Variables: func(string) engine.Variable { return engine.Variable{} },
+		Secrets:   new(secret.Set),
+		Log:       slog.New(slog.DiscardHandler),
+		Source:    engine.SystemSource(),
+	}
+}
+
+// env sets the values of variables that skills require.
+func (y *yard) env(value func(name string) string) {
+	y.Parts.Variables = func(name string) engine.Variable { return engine.Variable{Value: value(name)} }
+}
+
+// start starts the skills of an Expert.
+func (y *yard) start(ctx context.Context, e *expert.Expert) (*skill.Toolbox, error) {
+	req := y.req
+	req.Expert = e
+	return y.Open(ctx, req)
 }
 
 // reports returns the types and skills of what was told.
@@ -80,7 +107,7 @@ func (y *yard) reports() (all []string) {
 
 func (y *yard) open(t *testing.T, e *expert.Expert) *skill.Toolbox {
 	t.Helper()
-	box, err := Open(t.Context(), e, y.Surroundings)
+	box, err := y.start(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +189,7 @@ func TestOrder(t *testing.T) {
 // C9: an Expert that another one asked has nobody to put questions to. It can ask others.
 func TestDelegatedCannotAsk(t *testing.T) {
 	y := newYard(t)
-	y.Delegated, y.Delegates = true, []*expert.Expert{{Key: "y", Name: "y"}}
+	y.req.Delegated, y.req.Delegates = true, []*expert.Expert{{Key: "y", Name: "y"}}
 	if got := names(y.open(t, load(t, head+question))); slices.Contains(got, "ask") || !slices.Contains(got, "y") {
 		t.Errorf("tools %q", got)
 	}
@@ -173,7 +200,7 @@ func TestDelegatedCannotAsk(t *testing.T) {
 // watched for.
 func TestDelegates(t *testing.T) {
 	y := newYard(t)
-	y.Delegates = []*expert.Expert{{Key: "@b/second@1.0.0", Name: "@b/second"}, {Key: "first", Name: "first", Description: "Is first.\u2066"}}
+	y.req.Delegates = []*expert.Expert{{Key: "@b/second@1.0.0", Name: "@b/second"}, {Key: "first", Name: "first", Description: "Is first.\u2066"}}
 	y.Wrap = func(s skill.Skill) skill.Skill {
 		if slices.Contains([]string{"@b/second", "first"}, s.Name()) {
 			t.Errorf("%s is wrapped", s.Name())
@@ -197,8 +224,8 @@ func TestDelegates(t *testing.T) {
 // A server must not take the name of another Expert, and is not taken for one.
 func TestDelegateAndServer(t *testing.T) {
 	program, y := evil.Program(t), newYard(t)
-	y.Delegates = []*expert.Expert{{Key: "@b/echo", Name: "@b/echo"}}
-	_, err := Open(t.Context(), load(t, head+server(program, "s", "", "good")), y.Surroundings)
+	y.req.Delegates = []*expert.Expert{{Key: "@b/echo", Name: "@b/echo"}}
+	_, err := y.start(t.Context(), load(t, head+server(program, "s", "", "good")))
 	if err == nil || !strings.Contains(err.Error(), `skill "s" and delegate "@b/echo" both offer a tool named "echo"; leave it out with omit`) {
 		t.Errorf("error %v", err)
 	}
@@ -225,7 +252,7 @@ func TestFirstFailureStopsTheRest(t *testing.T) {
 		server(program, "broken", "startTimeout = 3600000\n", "die-list"))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	_, err := Open(ctx, e, y.Surroundings)
+	_, err := y.start(ctx, e)
 	if err == nil || !strings.Contains(err.Error(), `skill "broken"`) || !strings.Contains(err.Error(), "exit status 3") {
 		t.Fatalf("error %v", err)
 	}
@@ -238,22 +265,22 @@ func TestFirstFailureStopsTheRest(t *testing.T) {
 func TestCancelledStart(t *testing.T) {
 	program, y := evil.Program(t), newYard(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	y.Report = func(b event.Body) {
+	y.req.Report = func(b event.Body) {
 		if _, ok := b.(event.SkillStarting); ok {
 			cancel(context.DeadlineExceeded)
 		}
 	}
 	e := load(t, head+server(program, "stuck", "", "hang-initialize"))
-	if _, err := Open(ctx, e, y.Surroundings); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "stuck") {
+	if _, err := y.start(ctx, e); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "stuck") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestMissingEnv(t *testing.T) {
 	y := newYard(t)
-	y.Env = func(name string) string { return map[string]string{"HERE": "x"}[name] }
+	y.env(func(name string) string { return map[string]string{"HERE": "x"}[name] })
 	e := load(t, head+server("no-such-program", "a", "requiredEnv = ['HERE', 'ONE']\n", "x")+server("no-such-program", "b", "requiredEnv = ['TWO']\n", "x"))
-	_, err := Open(t.Context(), e, y.Surroundings)
+	_, err := y.start(t.Context(), e)
 	if err == nil || !strings.Contains(err.Error(), "ONE") || !strings.Contains(err.Error(), "TWO") || strings.Contains(err.Error(), "HERE") {
 		t.Errorf("error %v", err)
 	}
@@ -264,11 +291,11 @@ func TestMissingEnv(t *testing.T) {
 func TestProtectedEnv(t *testing.T) {
 	for _, name := range []string{"LD_PRELOAD", "node_options", "PATH", "PERSTACK_API_KEY"} {
 		y := newYard(t)
-		y.Env = func(string) string { return "value" }
+		y.env(func(string) string { return "value" })
 		e := &expert.Expert{Key: "x", Name: "x", Skills: []*expert.Skill{{
 			Name: "a", Type: expert.StdioSkill, Command: "evilmcp", Args: []string{"good"}, RequiredEnv: []string{name},
 		}}}
-		if _, err := Open(t.Context(), e, y.Surroundings); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := y.start(t.Context(), e); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

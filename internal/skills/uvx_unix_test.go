@@ -20,7 +20,7 @@ func TestUVX(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "uvx"), []byte(stub), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	y.Environ = append(y.Environ, "PATH="+bin+":"+os.Getenv("PATH"))
+	y.Parts.Environ = append(y.Parts.Environ, "PATH="+bin+":"+os.Getenv("PATH"))
 	e := load(t, head+server("uvx", "a", "", "-q", "--from", "tools@1.2.3", "run-tools", "--flag"))
 	box := y.open(t, e)
 	if r := call(t, box, "echo", `{"text":"hi"}`); event.FirstText(r.Result) != "hi" {

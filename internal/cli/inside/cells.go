@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
-
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
 )
 

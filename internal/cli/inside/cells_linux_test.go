@@ -38,8 +38,8 @@ func TestCells(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(top, "beside", "secret"), []byte("SECRET-"+"beside"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			d, doc := newDesk(t), document(t, alone, looks)
-			doc.Work.Dir, doc.Confines.SharedCell, doc.Confines.Roots = filepath.Join(top, "work"), shared, "/etc/ssl/bundle"
+			d, doc := newFakeHost(t), document(t, alone, looks)
+			doc.Addresses.Workspace, doc.Spec.Isolation.SharedSandbox, doc.Addresses.Roots = filepath.Join(top, "work"), shared, "/etc/ssl/bundle"
 			d.succeed(doc)
 			said := d.text()
 			if got := strings.Contains(said, "/cell-"); got == shared {
@@ -57,16 +57,16 @@ func TestCells(t *testing.T) {
 
 // Gates without tokens are kept apart by cells alone, so these must be there.
 func TestTokenless(t *testing.T) {
-	d, doc := newDesk(t), document(t, alone, says)
-	doc.Confines.Tokenless, doc.Confines.SharedCell, doc.Confines.Engine = true, true, "http://192.0.2.2:4000"
+	d, doc := newFakeHost(t), document(t, alone, says)
+	doc.Addresses.Tokenless, doc.Spec.Isolation.SharedSandbox, doc.Secrets.Proxy = true, true, "http://192.0.2.2:4000"
 	if end := d.fails(doc, stands); !strings.Contains(end.Error, "--shared-cell") {
 		t.Errorf("end %+v", end)
 	}
 	for address, tokenless := range map[string]bool{"http://192.0.2.2:4000": true, "http://perstack:token@192.0.2.2:4000": false} {
-		if _, err := gateURL(address, tokenless); err != nil {
+		if _, err := proxyURL(address, tokenless); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
-		if _, err := gateURL(address, !tokenless); err == nil || strings.Contains(err.Error(), "token") {
+		if _, err := proxyURL(address, !tokenless); err == nil || strings.Contains(err.Error(), "token") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -17,12 +17,15 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
+	"time"
 )
 
 func TestMain(m *testing.M) {
@@ -30,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A desk is the host at the other end of the hatch: it writes down what it is handed.
-type desk struct {
+// A fakeHost is the host at the other end of the link: it writes down what it is handed.
+type fakeHost struct {
 	t       *testing.T
 	store   store.Store
 	journal store.Journal
@@ -40,9 +43,9 @@ type desk struct {
 
 	// before is asked before an event is written; an answer of its own is given in the
 	// place of the usual one.
-	before func(d *desk, e event.Event) *hostlink.Done
+	before func(d *fakeHost, e event.Event) *hostlink.Done
 	// after is told when it is written, and before the engine knows.
-	after func(d *desk, e event.Event)
+	after func(d *fakeHost, e event.Event)
 
 	events []event.Event // written
 	shown  []event.Event
@@ -52,27 +55,35 @@ type desk struct {
 	asked  map[int64]bool // numbers of requests
 }
 
-func newDesk(t *testing.T) *desk { return &desk{t: t, store: memory.New()} }
+func newFakeHost(t *testing.T) *fakeHost { return &fakeHost{t: t, store: memory.New()} }
 
 // document describes a job of the Expert lead, in a new workspace.
 func document(t *testing.T, config, cassette string) *hostlink.Document {
 	t.Helper()
+	parsed, problems := manifest.Parse("/home/user/project/perstack.toml", []byte(config))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	lead, ok := parsed.Lookup("lead")
+	if !ok {
+		t.Fatal("no lead")
+	}
+	spec := parsed.Spec(lead)
+	spec.JobID, spec.RunID, spec.Input.Query = "job1", "run1", "go"
+	spec.Provider, spec.Model, spec.Setting.Cassette = "replay", "cassette", "/home/user/project/cassette.toml"
+	spec.Limits.MaxSteps, spec.Limits.Timeout = 20, time.Minute
+	spec.Runtime, spec.Workspace.Dir = job.Docker, "/home/user/project"
+	// Where the kernel has no sandboxes, the rest is tested without them.
+	spec.Isolation.SharedSandbox = cell.Available() != nil
 	return &hostlink.Document{
-		Protocol: hostlink.Protocol,
-		Version:  "test",
-		Config:   hostlink.File{Path: "/home/user/project/perstack.toml", Data: []byte(config)},
-		Job:      hostlink.Job{ID: "job1", RunID: "run1", Expert: "lead", Query: "go", MaxSteps: 20, Timeout: 60_000},
-		Thinker: hostlink.Thinker{
-			Provider: "replay", Model: "cassette", Cassette: "/home/user/project/cassette.toml",
-			Files: []hostlink.File{{Path: "/home/user/project/cassette.toml", Data: []byte(cassette)}},
-		},
-		Work: hostlink.Work{Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}},
-		Confines: hostlink.Confines{
-			Engine:  "http://perstack:token-of-the-engine@192.0.2.2:4000",
-			Gates:   map[string]string{hostlink.GateName("lead", "@perstack/base"): "http://perstack:token-of-the-commands@192.0.2.2:4001"},
-			Gateway: "192.0.2.1",
-			// Where the kernel has no cells, the rest is tested without them.
-			SharedCell: cell.Available() != nil,
+		Protocol:  hostlink.Protocol,
+		Version:   "test",
+		Spec:      spec,
+		Addresses: hostlink.Addresses{Workspace: t.TempDir(), Environ: []string{"PATH=" + os.Getenv("PATH")}, Gateway: "192.0.2.1"},
+		Secrets: hostlink.Secrets{
+			Proxy:   "http://perstack:token-of-the-engine@192.0.2.2:4000",
+			Proxies: map[string]string{engine.ProxyName("lead", "@perstack/base"): "http://perstack:token-of-the-commands@192.0.2.2:4001"},
+			Files:   []hostlink.File{{Path: "/home/user/project/cassette.toml", Data: []byte(cassette)}},
 		},
 	}
 }
@@ -82,8 +93,8 @@ func stands(context.Context, selftest.Spec) []selftest.Result {
 	return []selftest.Result{{Name: "user", OK: true, Detail: "uid 1000"}, {Name: "proxy", OK: true, Detail: "refuses"}}
 }
 
-// run runs the command with the desk as its host, and returns what it returned.
-func (d *desk) run(doc *hostlink.Document, check func(context.Context, selftest.Spec) []selftest.Result) error {
+// run runs the command with itself as its host, and returns what it returned.
+func (d *fakeHost) run(doc *hostlink.Document, check func(context.Context, selftest.Spec) []selftest.Result) error {
 	d.t.Helper()
 	return d.serve(doc, func(input io.Reader, output io.Writer) error {
 		return Run(d.t.Context(), &Options{
@@ -96,10 +107,10 @@ func (d *desk) run(doc *hostlink.Document, check func(context.Context, selftest.
 
 // serve is the host of a command, wherever it runs. What is on record of the job goes
 // along.
-func (d *desk) serve(doc *hostlink.Document, command func(io.Reader, io.Writer) error) error {
+func (d *fakeHost) serve(doc *hostlink.Document, command func(io.Reader, io.Writer) error) error {
 	d.t.Helper()
 	var records [][]byte
-	for r, err := range d.store.Read(d.t.Context(), doc.Job.ID, 0) {
+	for r, err := range d.store.Read(d.t.Context(), doc.Spec.JobID, 0) {
 		if errors.Is(err, store.ErrNotFound) {
 			break
 		}
@@ -110,7 +121,7 @@ func (d *desk) serve(doc *hostlink.Document, command func(io.Reader, io.Writer) 
 	}
 	doc.Records = int64(len(records))
 	var err error
-	if d.journal, err = d.store.Open(d.t.Context(), doc.Job.ID); err != nil {
+	if d.journal, err = d.store.Open(d.t.Context(), doc.Spec.JobID); err != nil {
 		d.t.Fatal(err)
 	}
 	defer d.journal.Close()
@@ -141,7 +152,7 @@ func (d *desk) serve(doc *hostlink.Document, command func(io.Reader, io.Writer) 
 }
 
 // listen takes lines until the command ends.
-func (d *desk) listen(from io.Reader) {
+func (d *fakeHost) listen(from io.Reader) {
 	d.t.Helper()
 	lines := hostlink.NewReader(from)
 	for n := 0; ; n++ {
@@ -162,7 +173,7 @@ func (d *desk) listen(from io.Reader) {
 	}
 }
 
-func (d *desk) take(up hostlink.Up) {
+func (d *fakeHost) take(up hostlink.Up) {
 	switch {
 	case up.Check != nil:
 		if len(d.events) > 0 {
@@ -192,14 +203,14 @@ func (d *desk) take(up hostlink.Up) {
 }
 
 // next checks that no number is used for two requests.
-func (d *desk) next(id int64) {
+func (d *fakeHost) next(id int64) {
 	if id <= 0 || d.asked[id] {
 		d.t.Errorf("request %d is not new", id)
 	}
 	d.asked[id] = true
 }
 
-func (d *desk) append(a *hostlink.Append) *hostlink.Done {
+func (d *fakeHost) append(a *hostlink.Append) *hostlink.Done {
 	d.next(a.ID)
 	e, err := event.Unmarshal(a.Event)
 	if err != nil || !e.IsKept() {
@@ -223,10 +234,10 @@ func (d *desk) append(a *hostlink.Append) *hostlink.Done {
 }
 
 // answer fails when the command is gone, which shows on the other side.
-func (d *desk) answer(done *hostlink.Done) { _ = d.down.Write(hostlink.Down{Done: done}) }
+func (d *fakeHost) answer(done *hostlink.Done) { _ = d.down.Write(hostlink.Down{Done: done}) }
 
 // types lists the types of the events that were written.
-func (d *desk) types() (all []event.Type) {
+func (d *fakeHost) types() (all []event.Type) {
 	for _, e := range d.events {
 		all = append(all, e.Type())
 	}
@@ -234,10 +245,10 @@ func (d *desk) types() (all []event.Type) {
 }
 
 // has reports whether an event of a type was written.
-func (d *desk) has(kind event.Type) bool { return slices.Contains(d.types(), kind) }
+func (d *fakeHost) has(kind event.Type) bool { return slices.Contains(d.types(), kind) }
 
 // text is all that came out of the container.
-func (d *desk) text() string {
+func (d *fakeHost) text() string {
 	var b strings.Builder
 	for _, all := range [][]event.Event{d.events, d.shown} {
 		for _, e := range all {

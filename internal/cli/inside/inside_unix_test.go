@@ -20,6 +20,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/job"
 )
 
 const (
@@ -40,7 +41,7 @@ text = "went on"
 )
 
 // succeed runs a job that ends as it should.
-func (d *desk) succeed(doc *hostlink.Document) {
+func (d *fakeHost) succeed(doc *hostlink.Document) {
 	d.t.Helper()
 	if err := d.run(doc, stands); err != nil {
 		d.t.Fatalf("%v: %+v", err, d.end)
@@ -51,7 +52,7 @@ func (d *desk) succeed(doc *hostlink.Document) {
 }
 
 // fails runs a job that does not run, and returns what the host is told.
-func (d *desk) fails(doc *hostlink.Document, check func(context.Context, selftest.Spec) []selftest.Result) hostlink.End {
+func (d *fakeHost) fails(doc *hostlink.Document, check func(context.Context, selftest.Spec) []selftest.Result) hostlink.End {
 	d.t.Helper()
 	if err := d.run(doc, check); host.ExitCode(err) != host.ExitFailure {
 		d.t.Errorf("error %v", err)
@@ -68,7 +69,7 @@ func (d *desk) fails(doc *hostlink.Document, check func(context.Context, selftes
 // A new job runs to its end: checks first, then each event to the host, the fragments of
 // a stream only shown; and what the engine records is what was planned.
 func TestRun(t *testing.T) {
-	d := newDesk(t)
+	d := newFakeHost(t)
 	d.succeed(document(t, alone, says))
 	if len(d.checks) != 2 || !d.checks[0].OK || d.checks[0].Name != "user" {
 		t.Errorf("checks %+v", d.checks)
@@ -104,9 +105,9 @@ args = { command = "sh", args = ["-c", "echo $HTTPS_PROXY $NO_PROXY $HANDED $SEC
 [[turn]]
 text = "done"
 `)
-	doc.Work.Handed = map[string]string{"HANDED": "from the user"}
-	doc.Work.Secrets = map[string]string{"THE_KEY": "sk-canary-0123456789"}
-	d := newDesk(t)
+	doc.Secrets.Env = map[string]string{"HANDED": "from the user"}
+	doc.Secrets.Hidden = map[string]string{"THE_KEY": "sk-canary-0123456789"}
+	d := newFakeHost(t)
 	d.succeed(doc)
 	got := d.text()
 	for _, want := range []string{"http://perstack:[redacted: PROXY_TOKEN]@192.0.2.2:4001 localhost,127.0.0.1 from the user", `"runtime":"docker"`} {
@@ -117,7 +118,7 @@ text = "done"
 	if strings.Contains(got, "token-of-the") {
 		t.Error("a token of the proxy came out")
 	}
-	if place, err := os.ReadFile(filepath.Join(doc.Work.Dir, "place")); err != nil || len(place) == 0 {
+	if place, err := os.ReadFile(filepath.Join(doc.Addresses.Workspace, "place")); err != nil || len(place) == 0 {
 		t.Errorf("the command did not run in the workspace: %v", err)
 	}
 }
@@ -125,11 +126,11 @@ text = "done"
 // A key that a command finds in the workspace does not get into the history.
 func TestSecretsAreHidden(t *testing.T) {
 	doc := document(t, alone, "[[turn]]\n[[turn.call]]\ntool = 'readTextFile'\nargs = { path = 'notes.txt' }\n"+says)
-	doc.Work.Secrets = map[string]string{"THE_KEY": "sk-canary-0123456789"}
-	if err := os.WriteFile(filepath.Join(doc.Work.Dir, "notes.txt"), []byte("the key is sk-canary-0123456789\n"), 0o600); err != nil {
+	doc.Secrets.Hidden = map[string]string{"THE_KEY": "sk-canary-0123456789"}
+	if err := os.WriteFile(filepath.Join(doc.Addresses.Workspace, "notes.txt"), []byte("the key is sk-canary-0123456789\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := newDesk(t)
+	d := newFakeHost(t)
 	d.succeed(doc)
 	if got := d.text(); strings.Contains(got, "sk-canary") || !strings.Contains(got, "[redacted: THE_KEY]") {
 		t.Errorf("came out: %s", got)
@@ -138,7 +139,7 @@ func TestSecretsAreHidden(t *testing.T) {
 
 // Delegates run in the same container; their Runs are the host's to keep.
 func TestDelegate(t *testing.T) {
-	d := newDesk(t)
+	d := newFakeHost(t)
 	d.succeed(document(t, "[experts.lead]\ninstruction = 'Lead.'\ndelegates = ['other']\n[experts.other]\ninstruction = 'Help.'\n", `
 [[turn]]
 expert = "lead"
@@ -176,14 +177,13 @@ turn = 2
 contains = "forty-two"
 text = "done"
 `
-	d := newDesk(t)
+	d := newFakeHost(t)
 	d.succeed(document(t, config, cassette))
 	if types := d.types(); types[len(types)-1] != "stopRunByInteractiveTool" {
 		t.Fatalf("events %q", types)
 	}
 	doc := document(t, config, cassette)
-	doc.Job.Query, doc.Job.Continue = "", true
-	doc.Job.Answer = &event.ToolAnswer{Text: "forty-two"}
+	doc.Spec.Input = job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "forty-two"}}
 	d.succeed(doc)
 	if types := d.types(); types[len(types)-1] != "completeRun" {
 		t.Errorf("events %q", types)
@@ -193,14 +193,18 @@ text = "done"
 // A new query for a job goes on behind its history, in a Run with the number that the host
 // planned.
 func TestContinue(t *testing.T) {
-	d := newDesk(t)
+	d := newFakeHost(t)
 	d.succeed(document(t, alone, says))
 	doc := document(t, alone, "[[turn]]\ncontains = 'and now'\ntext = 'again'\n")
-	doc.Job.Continue, doc.Job.Query, doc.Job.RunID = true, "and now", "run2"
-	doc.Job.Walls = &event.Walls{BaseImage: "tools:1"}
+	doc.Spec.Input, doc.Spec.RunID = job.Input{Continue: true, Query: "and now"}, "run2"
+	doc.Spec.Isolation.Container.BaseImage = "tools:1"
 	d.succeed(doc)
-	if start, ok := d.events[0].Body.(event.StartRun); !ok || start.Runtime != "docker" || start.Walls == nil || start.Walls.BaseImage != "tools:1" {
-		t.Errorf("what the host says of the walls is not recorded: %+v", start.Walls)
+	start, ok := d.events[0].Body.(event.StartRun)
+	if !ok || start.Runtime != "docker" {
+		t.Errorf("it started with %+v", start)
+	}
+	if recorded, err := job.ParseRecorded(start.Spec); err != nil || recorded.Isolation.Container.BaseImage != "tools:1" {
+		t.Errorf("what the host says of the isolation is not recorded: %+v, %v", recorded.Isolation, err)
 	}
 	if types := d.types(); types[len(types)-1] != "completeRun" || d.events[0].RunID != "run2" {
 		t.Errorf("events %q, of run %s", types, d.events[0].RunID)
@@ -210,15 +214,15 @@ func TestContinue(t *testing.T) {
 // The history that the host sends is checked here too.
 func TestUnknownJob(t *testing.T) {
 	doc := document(t, alone, says)
-	doc.Job.Continue = true
-	if end := newDesk(t).fails(doc, stands); end.Kind != string(engine.KindInput) || !strings.Contains(end.Error, "no such job") {
+	doc.Spec.Input.Continue = true
+	if end := newFakeHost(t).fails(doc, stands); end.Kind != string(engine.KindInput) || !strings.Contains(end.Error, "no such job") {
 		t.Errorf("end %+v", end)
 	}
 }
 
 // during calls something when the command of sleeps runs.
-func during(do func(*desk)) func(*desk, event.Event) {
-	return func(d *desk, e event.Event) {
+func during(do func(*fakeHost)) func(*fakeHost, event.Event) {
+	return func(d *fakeHost, e event.Event) {
 		if e.Type() == "startToolCall" {
 			do(d)
 		}
@@ -227,8 +231,8 @@ func during(do func(*desk)) func(*desk, event.Event) {
 
 // Told to stop, the engine ends what runs, records it, and says that this was its end.
 func TestStop(t *testing.T) {
-	d := newDesk(t)
-	d.after = during(func(d *desk) { d.down.Write(hostlink.Down{Stop: &hostlink.Stop{Reason: "received interrupt"}}) })
+	d := newFakeHost(t)
+	d.after = during(func(d *fakeHost) { d.down.Write(hostlink.Down{Stop: &hostlink.Stop{Reason: "received interrupt"}}) })
 	d.succeed(document(t, alone, sleeps))
 	last := d.events[len(d.events)-1]
 	if stop, ok := last.Body.(event.StopRunByInterrupt); !ok || stop.Reason != "received interrupt" {
@@ -238,8 +242,8 @@ func TestStop(t *testing.T) {
 
 // A limit that the host watches is recorded as one, and its numbers are told.
 func TestStopByLimit(t *testing.T) {
-	d := newDesk(t)
-	d.after = during(func(d *desk) {
+	d := newFakeHost(t)
+	d.after = during(func(d *fakeHost) {
 		d.down.Write(hostlink.Down{Stop: &hostlink.Stop{Limit: &hostlink.Limit{Name: event.LimitDuration, Used: 61, Max: 60}}})
 	})
 	d.succeed(document(t, alone, sleeps))
@@ -255,8 +259,8 @@ func TestStopByLimit(t *testing.T) {
 // When the host is gone, the command ends: nobody records what it does. The command in it
 // would run for an hour.
 func TestHostGone(t *testing.T) {
-	d := newDesk(t)
-	d.after = during(func(d *desk) { d.hangUp() })
+	d := newFakeHost(t)
+	d.after = during(func(d *fakeHost) { d.hangUp() })
 	if err := d.run(document(t, alone, sleeps), stands); host.ExitCode(err) != host.ExitFailure {
 		t.Errorf("error %v", err)
 	}
@@ -309,9 +313,9 @@ func TestCommand(t *testing.T) {
 // A full disk is told to the engine, which stops the job and records that: some room is
 // kept for it.
 func TestFullDisk(t *testing.T) {
-	d := newDesk(t)
+	d := newFakeHost(t)
 	full := false
-	d.before = func(_ *desk, e event.Event) *hostlink.Done {
+	d.before = func(_ *fakeHost, e event.Event) *hostlink.Done {
 		full = full || e.Type() == "callTools"
 		if full && !e.IsTerminal() {
 			return &hostlink.Done{Error: "no space left on device", Full: true}
@@ -332,8 +336,8 @@ func TestFullDisk(t *testing.T) {
 
 // An end that cannot be recorded is an error, and nothing is said to have worked.
 func TestBrokenDisk(t *testing.T) {
-	d := newDesk(t)
-	d.before = func(*desk, event.Event) *hostlink.Done { return &hostlink.Done{Error: "input/output error"} }
+	d := newFakeHost(t)
+	d.before = func(*fakeHost, event.Event) *hostlink.Done { return &hostlink.Done{Error: "input/output error"} }
 	if end := d.fails(document(t, alone, says), stands); end.Kind != string(engine.KindStore) || !strings.Contains(end.Error, "input/output error") {
 		t.Errorf("end %+v", end)
 	}
@@ -347,22 +351,22 @@ func TestBadDocument(t *testing.T) {
 		want, kind string
 	}{
 		{"another protocol", func(d *hostlink.Document) { d.Protocol, d.Version = 99, "9.9.9" }, "version 99 of the protocol (perstack 9.9.9)", ""},
-		{"broken TOML", func(d *hostlink.Document) { d.Config.Data = []byte("[experts.lead\n") }, "perstack.toml", "input"},
+		{"no Experts", func(d *hostlink.Document) { d.Spec.Experts = nil }, `"lead" is not in Spec.Experts`, "input"},
 		{"broken lockfile", func(d *hostlink.Document) {
-			d.Lock = &hostlink.File{Path: "/p/perstack.lock", Data: []byte("version = '1'\n")}
+			d.Spec.LockPath, d.Spec.Lock = "/p/perstack.lock", "version = '1'\n"
 		}, "perstack.lock", "input"},
-		{"unknown expert", func(d *hostlink.Document) { d.Job.Expert = "nobody" }, `expert "nobody" not found`, "input"},
-		{"no cassette", func(d *hostlink.Document) { d.Thinker.Files = nil }, "cassette", "input"},
-		{"unknown provider", func(d *hostlink.Document) { d.Thinker.Provider = "nobody" }, "nobody", "input"},
-		{"no gate", func(d *hostlink.Document) { d.Confines.Engine = "" }, "gate", ""},
-		{"a gate without a token", func(d *hostlink.Document) { d.Confines.Engine = "http://192.0.2.2:4000" }, "gate", ""},
-		{"no gateway", func(d *hostlink.Document) { d.Confines.Gateway = "here" }, "the sandbox check failed", ""},
-		{"no workspace", func(d *hostlink.Document) { d.Work.Dir = filepath.Join(d.Work.Dir, "absent") }, "absent", "input"},
+		{"unknown expert", func(d *hostlink.Document) { d.Spec.Expert = "nobody" }, `"nobody" is not in Spec.Experts`, "input"},
+		{"no cassette", func(d *hostlink.Document) { d.Secrets.Files = nil }, "cassette", "input"},
+		{"unknown provider", func(d *hostlink.Document) { d.Spec.Provider = "nobody" }, "nobody", "input"},
+		{"no proxy", func(d *hostlink.Document) { d.Secrets.Proxy = "" }, "the address of the proxy", ""},
+		{"a proxy without a token", func(d *hostlink.Document) { d.Secrets.Proxy = "http://192.0.2.2:4000" }, "the address of the proxy", ""},
+		{"no gateway", func(d *hostlink.Document) { d.Addresses.Gateway = "here" }, "the sandbox check failed", ""},
+		{"no workspace", func(d *hostlink.Document) { d.Addresses.Workspace = filepath.Join(d.Addresses.Workspace, "absent") }, "absent", "input"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			doc := document(t, alone, says)
 			c.change(doc)
-			if end := newDesk(t).fails(doc, stands); !strings.Contains(end.Error, c.want) || end.Kind != c.kind {
+			if end := newFakeHost(t).fails(doc, stands); !strings.Contains(end.Error, c.want) || end.Kind != c.kind {
 				t.Errorf("end %+v, want %q of kind %q", end, c.want, c.kind)
 			}
 		})
@@ -372,11 +376,11 @@ func TestBadDocument(t *testing.T) {
 // Where a wall is missing, nothing runs. The self-test is told what the document says.
 func TestWallIsMissing(t *testing.T) {
 	doc := document(t, alone, says)
-	doc.Confines.Masked, doc.Confines.ReadOnlyWork = []string{"/workspace/perstack"}, true
-	d := newDesk(t)
+	doc.Addresses.Hidden, doc.Spec.Isolation.Container.ReadOnlyWorkspace = []string{"/workspace/perstack"}, true
+	d := newFakeHost(t)
 	end := d.fails(doc, func(_ context.Context, s selftest.Spec) []selftest.Result {
 		if s.Gateway.String() != "192.0.2.1" || s.Proxy.Host != "192.0.2.2:4000" || s.Proxy.User == nil ||
-			!slices.Equal(s.Masked, doc.Confines.Masked) || s.Work != doc.Work.Dir || !s.ReadOnlyWork {
+			!slices.Equal(s.Masked, doc.Addresses.Hidden) || s.Work != doc.Addresses.Workspace || !s.ReadOnlyWork {
 			t.Errorf("%+v", s)
 		}
 		return []selftest.Result{{Name: "user", OK: true}, {Name: "gateway", Detail: "192.0.2.1 answers\x1b[2J token-of-the-engine"}}
@@ -387,7 +391,7 @@ func TestWallIsMissing(t *testing.T) {
 	if len(d.checks) != 2 || !d.checks[0].OK || d.checks[1].OK || strings.Contains(d.text(), "token-of-the") || strings.Contains(d.text(), `\u001b`) {
 		t.Errorf("checks %+v", d.checks)
 	}
-	if end := newDesk(t).fails(doc, func(context.Context, selftest.Spec) []selftest.Result { return nil }); !strings.Contains(end.Error, "nothing was checked") {
+	if end := newFakeHost(t).fails(doc, func(context.Context, selftest.Spec) []selftest.Result { return nil }); !strings.Contains(end.Error, "nothing was checked") {
 		t.Errorf("without checks: %+v", end)
 	}
 }
@@ -402,7 +406,7 @@ func TestStopDuringSelfTest(t *testing.T) {
 		"limit":     {hostlink.Stop{Limit: &hostlink.Limit{Name: "maxDuration", Used: 2, Max: 1}}, "maxDuration"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFakeHost(t)
 			end := d.fails(document(t, alone, says), func(ctx context.Context, _ selftest.Spec) []selftest.Result {
 				if err := d.down.Write(hostlink.Down{Stop: &c.stop}); err != nil {
 					t.Error(err)
@@ -463,16 +467,16 @@ func TestSignalsOfCommands(t *testing.T) {
 
 // Here, without a wall, the real self-test lets nothing run.
 func TestNoWall(t *testing.T) {
-	if end := newDesk(t).fails(document(t, alone, says), nil); !strings.HasPrefix(end.Error, "the sandbox check failed: ") {
+	if end := newFakeHost(t).fails(document(t, alone, says), nil); !strings.HasPrefix(end.Error, "the sandbox check failed: ") {
 		t.Errorf("end %+v", end)
 	}
 }
 
 // A bug is told too.
 func TestPanic(t *testing.T) {
-	d := newDesk(t)
+	d := newFakeHost(t)
 	end := d.fails(document(t, alone, says), func(context.Context, selftest.Spec) []selftest.Result { panic("oh") })
-	if end.Error != "internal error: oh" || len(d.logs) != 1 || !strings.Contains(d.logs[0].Text, "checkWall") {
+	if end.Error != "internal error: oh" || len(d.logs) != 1 || !strings.Contains(d.logs[0].Text, "checkIsolation") {
 		t.Errorf("end %+v, logs %+v", end, d.logs)
 	}
 }
@@ -482,7 +486,7 @@ func TestPanic(t *testing.T) {
 func TestLog(t *testing.T) {
 	for _, verbose := range []bool{false, true} {
 		var lines []hostlink.Up
-		w := &work{host: &host.Host{}, document: &hostlink.Document{Verbose: verbose}}
+		w := &work{host: &host.Host{}, document: &hostlink.Document{Spec: job.Spec{Verbose: verbose}}}
 		w.voice = &voice{send: func(up hostlink.Up) error {
 			lines = append(lines, up)
 			return nil

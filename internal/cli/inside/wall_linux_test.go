@@ -180,9 +180,10 @@ text = "done"
 // document describes a job for the container.
 func (s *site) document() *hostlink.Document {
 	d := document(s.t, alone, works)
-	d.Work.Dir, d.Work.Env = "/workspace", []string{"PATH=/"}
-	d.Confines.Engine = "http://perstack:token-of-the-engine@" + s.proxy + ":4000"
-	d.Confines.Gateway, d.Confines.Masked = s.gateway.String(), []string{"/workspace/perstack"}
+	d.Addresses = hostlink.Addresses{
+		Workspace: "/workspace", Hidden: []string{"/workspace/perstack"}, Environ: []string{"PATH=/"}, Gateway: s.gateway.String(),
+	}
+	d.Secrets.Proxy = "http://perstack:token-of-the-engine@" + s.proxy + ":4000"
 	return d
 }
 
@@ -219,7 +220,9 @@ func eachWall(t *testing.T, image string) {
 		also    bool // others may fail too
 	}{
 		{"", "all walls", func(change) {}, false},
-		{"", "a read-only workspace", func(c change) { c.host.Mounts[0].ReadOnly, c.document.Confines.ReadOnlyWork = true, true }, false},
+		{"", "a read-only workspace", func(c change) {
+			c.host.Mounts[0].ReadOnly, c.document.Spec.Isolation.Container.ReadOnlyWorkspace = true, true
+		}, false},
 		{"user", "root", func(c change) { c.config.User = "0:0" }, false},
 		{"user", "the group of root", func(c change) { c.config.User = fmt.Sprint(owner) + ":0" }, false},
 		{"capabilities", "the default capabilities", func(c change) { c.host.CapDrop = nil }, false},
@@ -228,10 +231,10 @@ func eachWall(t *testing.T, image string) {
 		{"seccomp", "no filter of system calls", func(c change) { c.host.SecurityOpt = append(c.host.SecurityOpt, "seccomp=unconfined") }, false},
 		{"read-only-root", "a writable root", func(c change) { c.host.ReadonlyRootfs = false }, false},
 		{"masked", "the history shows", func(c change) { c.host.MaskedPaths = nil }, false},
-		{"workspace", "a workspace that should be read-only", func(c change) { c.document.Confines.ReadOnlyWork = true }, false},
+		{"workspace", "a workspace that should be read-only", func(c change) { c.document.Spec.Isolation.Container.ReadOnlyWorkspace = true }, false},
 		{"workspace", "a workspace that should be writable", func(c change) { c.host.Mounts[0].ReadOnly = true }, false},
 		{"cells", "a kernel without Landlock", withoutLandlock, false},
-		{"", "a kernel without Landlock, and one cell for all", func(c change) { withoutLandlock(c); c.document.Confines.SharedCell = true }, false},
+		{"", "a kernel without Landlock, and one cell for all", func(c change) { withoutLandlock(c); c.document.Spec.Isolation.SharedSandbox = true }, false},
 		{"docker-socket", "a socket of an engine", func(c change) {
 			c.host.Mounts = append(c.host.Mounts, mount.Mount{Type: mount.TypeBind, Source: os.DevNull, Target: "/run/docker.sock"})
 		}, false},
@@ -240,10 +243,10 @@ func eachWall(t *testing.T, image string) {
 		}, false},
 		{"gateway", "the network of the host", func(c change) { c.host.NetworkMode, c.host.DNS = "host", nil }, true},
 		{"proxy", "another token", func(c change) {
-			c.document.Confines.Engine = strings.Replace(c.document.Confines.Engine, "token-of", "other", 1)
+			c.document.Secrets.Proxy = strings.Replace(c.document.Secrets.Proxy, "token-of", "other", 1)
 		}, false},
 		{"proxy", "no proxy", func(c change) {
-			c.document.Confines.Engine = strings.Replace(c.document.Confines.Engine, ":4000", ":4999", 1)
+			c.document.Secrets.Proxy = strings.Replace(c.document.Secrets.Proxy, ":4000", ":4999", 1)
 		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -282,7 +285,7 @@ func (s *site) judge(o client.ContainerCreateOptions, doc *hostlink.Document, mi
 	t := s.t
 	t.Helper()
 	id := s.create(o)
-	d := newDesk(t)
+	d := newFakeHost(t)
 	err := d.serve(doc, func(input io.Reader, output io.Writer) error { return s.start(id, input, output) })
 	var failed []string
 	for _, c := range d.checks {
@@ -314,7 +317,7 @@ func firstProcess(t *testing.T, image string) {
 	s := newSite(t, image, closed())
 	id := s.create(s.options())
 	doc := s.document()
-	doc.Thinker.Files[0].Data = []byte(`
+	doc.Secrets.Files[0].Data = []byte(`
 [[turn]]
 [[turn.call]]
 tool = "exec"
@@ -322,9 +325,9 @@ args = { command = "/bin/evil", args = ["daemonise", "--file", "/workspace/alive
 [[turn]]
 text = "done"
 `)
-	d := newDesk(t)
+	d := newFakeHost(t)
 	var left [][]string
-	d.after = func(_ *desk, e event.Event) {
+	d.after = func(_ *fakeHost, e event.Event) {
 		if e.Type() != "endToolCall" {
 			return
 		}

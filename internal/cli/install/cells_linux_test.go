@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
@@ -34,16 +35,16 @@ func TestSandbox(t *testing.T) {
 			b := newBench(t, c.file)
 			var mu sync.Mutex
 			locked := map[string]bool{}
-			opts := &Options{Host: b.host, Sandbox: c.sandbox, Discover: func(ctx context.Context, s *expert.Skill, pinned *lockfile.Package, around skills.Surroundings, note func(string)) (*lockfile.Skill, error) {
+			opts := &Options{Host: b.host, Sandbox: c.sandbox, Discover: func(ctx context.Context, site *skills.Site, s *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				if around.Cells.Lock(s) {
+				if site.Cells.Lock(s) {
 					locked[s.Name] = true
-					if info, err := os.Stat(around.Cells.Tmp); err != nil || info.Mode().Perm() != 0o700 || !around.Cells.OwnGates {
-						t.Errorf("cells %+v: %v", around.Cells, err)
+					if info, err := os.Stat(site.Cells.Tmp); err != nil || info.Mode().Perm() != 0o700 || !site.Cells.OwnGates {
+						t.Errorf("cells %+v: %v", site.Cells, err)
 					}
 				}
-				return b.discover(ctx, s, pinned, around, note)
+				return b.discover(ctx, site, s, pinned, report)
 			}}
 			if err := run(t.Context(), opts); err != nil {
 				t.Fatal(err)

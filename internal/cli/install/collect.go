@@ -87,10 +87,6 @@ func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
 
 // ask finds out what one server offers.
 func (p *project) ask(ctx context.Context, s *server, site *skills.Site) error {
-	discover := p.opts.Discover
-	if discover == nil {
-		discover = site.Discover
-	}
 	// What comes from a server, or from its package manager, is marked, line by line: it
 	// must not be able to say what perstack would say.
 	quote := func(text string) {
@@ -111,7 +107,13 @@ func (p *project) ask(ctx context.Context, s *server, site *skills.Site) error {
 	if s.skill.Endpoint != "" {
 		p.say("  %s: connecting to %s", s.users[0], host.Behind(s.skill))
 	}
-	found, err := discover(ctx, s.skill, nil, report)
+	var found *lockfile.Skill
+	var err error
+	if p.opts.Discover != nil {
+		found, err = p.opts.Discover(ctx, site, s.skill, nil, report)
+	} else {
+		found, err = site.Discover(ctx, s.skill, nil, report)
+	}
 	if err == nil {
 		err = p.refuseSecrets(found)
 	}

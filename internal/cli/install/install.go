@@ -19,14 +19,15 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
+	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/job"
 )
 
 // Options are what the command works with.
 type Options struct {
 	Host *host.Host
-	// Discover asks a skill what it offers; nil means [skills.Discover].
-	Discover func(ctx context.Context, s *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error)
+	// Discover asks a skill what it offers; nil means [skills.Site.Discover].
+	Discover func(ctx context.Context, site *skills.Site, s *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error)
 	// Pin says which image a name stands for; nil asks the container engine.
 	Pin func(ctx context.Context, name string, from docker.Sources) (string, error)
 

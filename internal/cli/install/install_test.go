@@ -125,7 +125,7 @@ func (b *bench) lock() string {
 	return string(data)
 }
 
-func (b *bench) discover(ctx context.Context, s *expert.Skill, pinned *lockfile.Package, around skills.Surroundings, note func(string)) (*lockfile.Skill, error) {
+func (b *bench) discover(ctx context.Context, _ *skills.Site, s *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error) {
 	b.mu.Lock()
 	b.asked = append(b.asked, s.Name)
 	b.mu.Unlock()
@@ -137,13 +137,13 @@ func (b *bench) discover(ctx context.Context, s *expert.Skill, pinned *lockfile.
 	}
 	found := &lockfile.Skill{Name: s.Name, Digest: s.Connection()}
 	if p, ok := s.Package(); ok {
-		note("fetching " + p.Spec())
+		report(event.SkillStderr{SkillName: s.Name, Message: "fetching " + p.Spec()})
 		found.Package = &lockfile.Package{Manager: p.Manager, Name: p.Name, Version: b.version, Integrity: "sha512-" + b.version, Tree: "{}"}
 	}
 	if s.Name == "files" && b.says != "" {
-		note(b.says)
+		report(event.SkillStderr{SkillName: s.Name, Message: b.says})
 	}
-	around.Report(event.SkillStarting{SkillName: s.Name, Command: s.Command, Args: s.Args})
+	report(event.SkillStarting{SkillName: s.Name, Command: s.Command, Args: s.Args})
 	for _, definition := range b.tools[s.Name] {
 		tool, err := lockfile.ParseTool([]byte(definition))
 		if err != nil {

@@ -41,8 +41,8 @@ func call(run, expert, skill, tool, args, result string) []event.Event {
 	}
 }
 
-// job is the life of a job with a delegate, in lean events.
-func job() []event.Event {
+// lifeOfAJob is the life of a job with a delegate, in lean events.
+func lifeOfAJob() []event.Event {
 	query := func(s string) []*event.Message {
 		return []*event.Message{message(event.UserMessage, text(s))}
 	}
@@ -83,7 +83,7 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			p := New(&out, opts)
-			for _, e := range job() {
+			for _, e := range lifeOfAJob() {
 				if err := p.Emit(e); err != nil {
 					t.Fatal(err)
 				}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/job"
 )
 
 func blocked(domain, reason, gate string) event.Event {
@@ -53,7 +54,11 @@ func TestSandbox(t *testing.T) {
 
 // That skills run in cells is said once; that they share one, as what it is.
 func TestCells(t *testing.T) {
-	start := event.Event{JobID: "job1", RunID: "r1", ExpertKey: "lead", StepNumber: 1, Body: event.StartRun{Walls: &event.Walls{Sandbox: true}}}
+	spec, err := job.Spec{Settings: job.Settings{Isolation: job.Isolation{Sandbox: true}}}.Recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := event.Event{JobID: "job1", RunID: "r1", ExpertKey: "lead", StepNumber: 1, Body: event.StartRun{Spec: spec}}
 	shared := event.Event{JobID: "job1", RunID: "r1", Body: event.SandboxCheck{Check: "cells", OK: true, Message: "not wanted: all skills share one"}}
 	told := "● Sandbox each skill runs in a sandbox of its own, and so do commands\n"
 	if diff := cmp.Diff([]string{told, "", ""}, emit(t, Options{}, start, start, shared)); diff != "" {

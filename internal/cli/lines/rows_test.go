@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/job"
 )
 
 const deep = "src/components/some/very/deep/directory/structure/with/many/levels/file.go"
@@ -241,7 +242,11 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%v printed %q, want %q", tt.args, out, want)
 		}
 	}
-	start := at("r", "lead", event.StartRun{Workspace: "/srv/project"})
+	spec, err := job.Spec{Workspace: job.Workspace{Dir: "/srv/project"}}.Recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := at("r", "lead", event.StartRun{Spec: spec})
 	for cwd, want := range map[string]string{"/srv/project": "ls\n", "/srv/project/a/b": "ls (in a/b)\n", "/srv/projects": "ls (in /srv/projects)\n"} {
 		out := emit(t, Options{}, append([]event.Event{start}, base("exec", object{"command": "ls", "cwd": cwd}, object{}).events...)...)
 		if !strings.HasSuffix(out[2], want) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/lines"
@@ -201,8 +202,17 @@ func (v *survey) printWaiting(p *printer, opts *Options) {
 	if len(questions) > 1 {
 		p.line("  (a plain answer goes to the first)")
 	}
-	p.field("Answer with", opts.answerCommand(v.history.Job.ID, state.Expert.Key, state.Workspace))
+	p.field("Answer with", opts.answerCommand(v.history.Job.ID, state.Expert.Key, workspaceOf(v.history, point)))
 	p.blank()
+}
+
+// workspaceOf is the directory that a job worked in; empty if it is not recorded.
+func workspaceOf(h *engine.History, p engine.Point) string {
+	spec, err := h.Spec(p)
+	if err != nil {
+		return ""
+	}
+	return spec.Workspace.Dir
 }
 
 // answerCommand is the command line that answers a job, ready for a shell: names of

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -66,12 +67,22 @@ func (s *story) start(query, checkpoint string, from *event.Origin) {
 	body := event.StartRun{
 		InputMessages: []*event.Message{}, CheckpointID: checkpoint, From: from,
 		Expert: event.ExpertRef{Key: s.expert, Name: s.expert, Version: "1.0.0"},
-		Model:  "replay", RuntimeVersion: "v0.1.0",
+		Model:  "replay", Spec: recorded(s.t, job.Spec{Version: "v0.1.0"}),
 	}
 	if query != "" {
 		body.InputMessages = []*event.Message{say(event.InstructionMessage, "Be brief."), say(event.UserMessage, query)}
 	}
 	s.tell(body)
+}
+
+// recorded is a Spec as the journal has it.
+func recorded(t *testing.T, spec job.Spec) jsontext.Value {
+	t.Helper()
+	text, err := spec.Recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 func say(typ event.MessageType, text string) *event.Message {

@@ -43,7 +43,7 @@ const (
 // default today.
 func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
 	config := &container.Config{
-		Image:        s.spec.Image,
+		Image:        s.plan.image,
 		Hostname:     "perstack",
 		AttachStdin:  true,
 		AttachStdout: true,
@@ -73,13 +73,13 @@ func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
 		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
 		DNSSearch:      []string{"."}, // not the host's domains
 		DNSOptions:     []string{},
-		MaskedPaths:    slices.Concat(maskedPaths(), s.spec.Masked),
-		ReadonlyPaths:  slices.Concat(readonlyPaths(), s.spec.Frozen),
+		MaskedPaths:    slices.Concat(maskedPaths(), s.plan.cover.Masked),
+		ReadonlyPaths:  slices.Concat(readonlyPaths(), s.plan.cover.Frozen),
 		Init:           new(bool),
 		// The proxy stands on two networks, and must not become a router between them.
 		Sysctls: map[string]string{"net.ipv4.ip_forward": "0"},
 		Resources: container.Resources{
-			NanoCPUs: int64(min(s.spec.Limits.CPUs, float64(s.engine.CPUs)) * 1e9), // the engine refuses more than there are
+			NanoCPUs: int64(min(s.plan.container().CPUs, float64(s.engine.CPUs)) * 1e9), // the engine refuses more than there are
 			Ulimits: []*container.Ulimit{
 				{Name: "core", Soft: 0, Hard: 0},     // a core is a copy of all secrets
 				{Name: "msgqueue", Soft: 0, Hard: 0}, // /dev/mqueue would be one more place to write
@@ -104,9 +104,9 @@ func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
 }
 
 func (s *Site) runtimeOptions(config *container.Config, host *container.HostConfig) {
-	limits := s.spec.Limits
+	limits := s.plan.container()
 	config.Cmd = []string{"inside"}
-	config.User = userOf(s.spec.UID, s.spec.GID)
+	config.User = userOf(s.plan.cover.UID, s.plan.cover.GID)
 	config.WorkingDir = workDir
 	// Nobody answers there. Without it the engine's resolver would ask those of the host.
 	host.DNS = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
@@ -117,7 +117,7 @@ func (s *Site) runtimeOptions(config *container.Config, host *container.HostConf
 		homeDir: scratch(limits.CacheSize, "noexec"),
 	}
 	host.Mounts = []mount.Mount{s.mount(workDir)}
-	for _, dir := range s.spec.Pinned {
+	for _, dir := range s.plan.cover.Pinned {
 		// Mounted on itself: the kernel does not let go of a place where something is mounted.
 		host.Mounts = append(host.Mounts, s.mount(dir))
 	}
@@ -126,13 +126,14 @@ func (s *Site) runtimeOptions(config *container.Config, host *container.HostConf
 // mount is a directory of the workspace, where it is in the container.
 func (s *Site) mount(target string) mount.Mount {
 	below := strings.TrimPrefix(target, workDir)
+	readOnly := s.plan.container().ReadOnlyWorkspace
 	return mount.Mount{
-		Type: mount.TypeBind, Source: filepath.Join(s.spec.Workspace, filepath.FromSlash(below)), Target: target, ReadOnly: s.spec.ReadOnly,
+		Type: mount.TypeBind, Source: filepath.Join(s.plan.cover.Dir, filepath.FromSlash(below)), Target: target, ReadOnly: readOnly,
 		BindOptions: &mount.BindOptions{
 			// What is mounted on the host later does not appear in here, nor the other way round.
 			Propagation: mount.PropagationRPrivate,
 			// Engines before 25 leave what is mounted below writable. It is left out then.
-			NonRecursive: s.spec.ReadOnly,
+			NonRecursive: readOnly,
 		},
 	}
 }
@@ -141,7 +142,7 @@ func (s *Site) proxyOptions(config *container.Config, host *container.HostConfig
 	config.Cmd = []string{"egress", "--policy", "-"}
 	config.User = userOf(proxyID, proxyID)
 	config.WorkingDir = "/"
-	for _, server := range s.spec.Limits.DNS {
+	for _, server := range s.plan.container().DNS {
 		if addr, err := netip.ParseAddr(server); err == nil { // Build has refused others
 			host.DNS = append(host.DNS, addr)
 		}
@@ -150,7 +151,7 @@ func (s *Site) proxyOptions(config *container.Config, host *container.HostConfig
 	host.PidsLimit = new(int64(proxyPIDs))
 	// It sees nothing of the workspace.
 	host.MaskedPaths, host.ReadonlyPaths = maskedPaths(), readonlyPaths()
-	if s.spec.Proxy == job.ProxySquid {
+	if s.plan.container().Proxy == job.ProxySquid {
 		s.squidOptions(config, host)
 	}
 }
@@ -158,9 +159,9 @@ func (s *Site) proxyOptions(config *container.Config, host *container.HostConfig
 // squidOptions has our program in the container start Squid there. It speaks as it does
 // with the builtin proxy.
 func (s *Site) squidOptions(config *container.Config, host *container.HostConfig) {
-	config.Image = s.spec.ProxyImage
+	config.Image = s.plan.proxyImage
 	config.Cmd = []string{"egress", "--squid", "--policy", "-"}
-	for _, server := range s.spec.Limits.DNS {
+	for _, server := range s.plan.container().DNS {
 		config.Cmd = append(config.Cmd, "--dns", server)
 	}
 	// It reads its configuration from a file, and does not start without shared memory, which

@@ -14,9 +14,9 @@ import (
 // What is mounted below a workspace that is read-only cannot be written either.
 func TestRootReadOnlyBelow(t *testing.T) {
 	e := realEngine(t)
-	spec := testSpec(t)
-	spec.ReadOnly = true
-	below := filepath.Join(spec.Workspace, "below")
+	plan := testPlan(t)
+	plan.container().ReadOnlyWorkspace = true
+	below := filepath.Join(plan.cover.Dir, "below")
 	if err := os.Mkdir(below, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestRootReadOnlyBelow(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s, _ := buildSite(t, e, spec)
+	s, _ := buildSite(t, e, plan)
 	saw, _ := enter(t, s, jail.Task{Write: []string{"/workspace/below"}})
 	if failure, tried := saw.Wrote["/workspace/below"]; failure == "" || !tried {
 		t.Error("it was written")

@@ -24,11 +24,11 @@ import (
 func TestInspectShowsTheWalls(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
-	put(t, spec.Workspace, map[string]string{".env": "SECRET=1", "perstack.toml": "x"})
-	spec.Masked, spec.Frozen = []string{"/workspace/.env"}, []string{"/workspace/perstack.toml"}
-	spec.Limits.DNS = []string{"192.0.2.53"}
-	s, _ := buildSite(t, e, spec)
+	plan := testPlan(t)
+	put(t, plan.cover.Dir, map[string]string{".env": "SECRET=1", "perstack.toml": "x"})
+	plan.cover.Masked, plan.cover.Frozen = []string{"/workspace/.env"}, []string{"/workspace/perstack.toml"}
+	plan.container().DNS = []string{"192.0.2.53"}
+	s, _ := buildSite(t, e, plan)
 	enter(t, s, jail.Task{Hold: true})
 
 	for _, r := range []role{roleRuntime, roleProxy} {
@@ -48,7 +48,7 @@ func TestInspectShowsTheWalls(t *testing.T) {
 				{"privileged", host.Privileged, false},
 				{"security options", host.SecurityOpt, []string{"no-new-privileges"}},
 				{"read-only root", host.ReadonlyRootfs, true},
-				{"user", config.User, map[role]string{roleRuntime: userOf(spec.UID, spec.GID), roleProxy: "65534:65534"}[r]},
+				{"user", config.User, map[role]string{roleRuntime: userOf(plan.cover.UID, plan.cover.GID), roleProxy: "65534:65534"}[r]},
 				{"memory", host.Memory, map[role]int64{roleRuntime: 256 << 20, roleProxy: 256 << 20}[r]},
 				{"memory and swap", host.MemorySwap, host.Memory},
 				{"reserved memory", host.MemoryReservation, map[role]int64{roleRuntime: 32 << 20}[r]},
@@ -109,8 +109,8 @@ func spell(t *testing.T, v any) string {
 func TestWallsFromInside(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
-	s, _ := buildSite(t, e, spec)
+	plan := testPlan(t)
+	s, _ := buildSite(t, e, plan)
 	runtime, _ := enter(t, s, jail.Task{Hold: true})
 	proxy := lookInto(t, e, s.name(string(roleProxy)))
 
@@ -120,7 +120,7 @@ func TestWallsFromInside(t *testing.T) {
 	}
 	for r, saw := range map[role]jail.Report{roleRuntime: runtime, roleProxy: proxy} {
 		t.Run(string(r), func(t *testing.T) {
-			uid, gid := spec.UID, spec.GID
+			uid, gid := plan.cover.UID, plan.cover.GID
 			if r == roleProxy {
 				uid, gid = proxyID, proxyID
 			}
@@ -247,9 +247,9 @@ func TestWhatCanBeWritten(t *testing.T) {
 	fixed := []string{"/", "/etc", "/etc/hosts", "/etc/resolv.conf", "/dev", "/dev/shm/x", "/dev/mqueue/x", "/sys/fs/cgroup", "/proc/sys/kernel/hostname", "/var", binaryPath, "/home"}
 	for _, readOnly := range []bool{false, true} {
 		t.Run(fmt.Sprint("read only ", readOnly), func(t *testing.T) {
-			spec := testSpec(t)
-			spec.ReadOnly = readOnly
-			s, _ := buildSite(t, e, spec)
+			plan := testPlan(t)
+			plan.container().ReadOnlyWorkspace = readOnly
+			s, _ := buildSite(t, e, plan)
 			saw, _ := enter(t, s, jail.Task{Write: slices.Concat(writable, fixed)})
 			for _, name := range writable {
 				want := !readOnly || !strings.HasPrefix(name, "/workspace")
@@ -262,7 +262,7 @@ func TestWhatCanBeWritten(t *testing.T) {
 					t.Errorf("%s was written", name)
 				}
 			}
-			info, err := os.Stat(filepath.Join(spec.Workspace, "new.txt"))
+			info, err := os.Stat(filepath.Join(plan.cover.Dir, "new.txt"))
 			if readOnly {
 				if err == nil {
 					t.Error("the file is there")
@@ -272,7 +272,7 @@ func TestWhatCanBeWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if uid, _, err := ownerOf("", info); err != nil || uid != spec.UID {
+			if uid, _, err := ownerOf("", info); err != nil || uid != plan.cover.UID {
 				t.Errorf("what it wrote belongs to %d, %v", uid, err)
 			}
 		})
@@ -283,7 +283,7 @@ func TestWhatCanBeWritten(t *testing.T) {
 func TestLimitsHold(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	s, _ := buildSite(t, e, testSpec(t))
+	s, _ := buildSite(t, e, testPlan(t))
 	saw, c := enter(t, s, jail.Task{Fill: "/tmp/big", FillMax: 64 << 20, Fork: 200})
 	if saw.Filled > 4<<20 || saw.Filled < 3<<20 || !strings.Contains(saw.FillError, "no space left") {
 		t.Errorf("/tmp took %d bytes, then %q", saw.Filled, saw.FillError)
@@ -299,9 +299,9 @@ func TestLimitsHold(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
-	spec.Limits.Memory = 64 << 20
-	s, notes := buildSite(t, e, spec)
+	plan := testPlan(t)
+	plan.container().Memory = 64 << 20
+	s, notes := buildSite(t, e, plan)
 	_, c := enter(t, s, jail.Task{Eat: 1 << 30})
 	if end := <-c.Exited; end != (Exit{Code: 137, OutOfMemory: true}) {
 		t.Errorf("it ended with %+v", end)
@@ -314,7 +314,7 @@ func TestOutOfMemory(t *testing.T) {
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	s, _ := buildSite(t, e, testSpec(t))
+	s, _ := buildSite(t, e, testPlan(t))
 	_, c := enter(t, s, jail.Task{Exit: 7})
 	if end := <-c.Exited; end != (Exit{Code: 7}) {
 		t.Errorf("it ended with %+v", end)
@@ -325,7 +325,7 @@ func TestExitCode(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	s, _ := buildSite(t, e, testSpec(t))
+	s, _ := buildSite(t, e, testPlan(t))
 	_, c := enter(t, s, jail.Task{Hold: true})
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -341,7 +341,7 @@ func TestStop(t *testing.T) {
 func TestEndOfInput(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	s, _ := buildSite(t, e, testSpec(t))
+	s, _ := buildSite(t, e, testPlan(t))
 	_, c := enter(t, s, jail.Task{Hold: true})
 	if err := c.Stdin.Close(); err != nil {
 		t.Fatal(err)
@@ -355,11 +355,11 @@ func TestEndOfInput(t *testing.T) {
 func TestNoSecretInInspect(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
+	plan := testPlan(t)
 	const canary = "canary-3f1c9a"
-	spec.Gates[0].Token = canary + "-token"
-	spec.Upstream = "http://user:" + canary + "@203.0.113.1:3128"
-	s, _ := buildSite(t, e, spec)
+	plan.gates[0].Token = canary + "-token"
+	plan.upstream = "http://user:" + canary + "@203.0.113.1:3128"
+	s, _ := buildSite(t, e, plan)
 	saw, _ := enter(t, s, jail.Task{Read: []string{"/" + canary}, Hold: true})
 	if _, got := saw.Found["/"+canary]; !got {
 		t.Fatal("the canary did not arrive")
@@ -385,7 +385,7 @@ func TestNoSecretInInspect(t *testing.T) {
 		}
 		seen["network "+found.Network.Name] = string(found.Raw)
 	}
-	history, err := e.api.ImageHistory(t.Context(), spec.Image)
+	history, err := e.api.ImageHistory(t.Context(), plan.image)
 	if err != nil {
 		t.Fatal(err)
 	}

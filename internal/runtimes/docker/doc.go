@@ -4,7 +4,7 @@
 //
 // It speaks to the engine's API and to nothing else: no docker command, no compose file,
 // no shell. Nothing that a file or a model supplied becomes part of a command line, and
-// secrets go in by standard input only (package hatch).
+// secrets go in by standard input only (package hostlink).
 //
 // A run: [Runtime.Run] plans the job, makes the image (image.go) and the site (site.go:
 // two networks, the proxy, the container), then writes down what the engine in the

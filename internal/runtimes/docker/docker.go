@@ -29,11 +29,10 @@ func Run(ctx context.Context, spec job.Spec, parts engine.Parts) (engine.Result,
 
 // A runner is one job on its way into a container.
 type runner struct {
-	spec   job.Spec
-	parts  engine.Parts
-	limits job.Container
-	lock   *lockfile.Lock // nil when there is none
-	model  *providers.Bundle
+	spec  job.Spec
+	parts engine.Parts
+	lock  *lockfile.Lock // nil when there is none
+	model *providers.Bundle
 }
 
 // prepare looks at everything that needs no daemon.
@@ -44,7 +43,7 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 	case len(parts.Skills) > 0:
 		return nil, errors.New("skills of the embedding program cannot be used in a container; use the runtime local, or skills that are MCP servers")
 	}
-	r := &runner{spec: spec, parts: parts, limits: spec.Isolation.Container}
+	r := &runner{spec: spec, parts: parts}
 	var err error
 	if spec.Lock != "" {
 		if r.lock, err = lockfile.Parse(spec.LockPath, []byte(spec.Lock)); err != nil {
@@ -80,14 +79,14 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		}
 	}()
 	r.spec.RunID = follower.RunID()
-	site, err := r.siteSpec(ctx)
+	plan, err := r.plan(ctx)
 	if err != nil {
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
 	footing, err := r.footing()
 	if err == nil {
-		site.ProxyImage = footing.squid // until it is made
-		err = site.checkProxy()
+		plan.proxyImage = footing.squid // until it is made
+		err = plan.checkProxy()
 	}
 	if err != nil {
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
@@ -97,7 +96,7 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 
 	var on *Site
 	if err := s.while(func() (err error) {
-		on, err = r.build(ctx, site, footing, s.report)
+		on, err = r.build(ctx, plan, footing, s.report)
 		return err
 	}); err != nil {
 		return engine.Result{}, s.early(ctx, err)
@@ -106,10 +105,16 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		if closeErr := s.while(func() error { return errors.Join(on.Close(), on.engine.Close()) }); closeErr != nil {
 			r.parts.Log.Warn("something of the run may be left on the container engine; the next run removes it", "error", closeErr)
 		}
-		r.setAside(site)
+		r.setAside(plan.cover)
 	}()
-	return s.live(ctx, on, on.Failed, r.document(on, site))
+	document, err := r.document(on)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	return s.live(ctx, on, on.Failed, document)
 }
+
+func (r *runner) container() *job.Container { return &r.spec.Isolation.Container }
 
 // getenv returns a variable of the environment, never of an env file.
 func (r *runner) getenv(name string) string {
@@ -127,8 +132,8 @@ func (r *runner) home() string { return cmp.Or(r.getenv("HOME"), r.getenv("USERP
 // setAside moves away what a run has made under a name that the next run would read: its
 // configuration, its lockfile, its env files. The file tools cannot make those, but commands
 // can. Whoever is in the container could else have the next run do something outside of it.
-func (r *runner) setAside(spec SiteSpec) {
-	moved, err := workspace.SetAside(spec.Workspace, spec.Absent, ".from-"+r.spec.JobID)
+func (r *runner) setAside(cover Cover) {
+	moved, err := workspace.SetAside(cover.Dir, cover.Absent, ".from-"+r.spec.JobID)
 	for from, to := range moved {
 		r.parts.Log.Warn("the run has made a file that the next run would use; it was moved away, so look at it first", "file", from, "now", to)
 	}
@@ -137,10 +142,11 @@ func (r *runner) setAside(spec SiteSpec) {
 	}
 }
 
-// build makes everything that the run needs on the engine but its container.
-func (r *runner) build(ctx context.Context, spec SiteSpec, on footing, report func(event.Body)) (*Site, error) {
-	building, cancel := context.WithTimeoutCause(ctx, r.limits.BuildTimeout,
-		fmt.Errorf("the image was not made within %s (buildTimeout in [docker])", r.limits.BuildTimeout))
+// build makes everything that the run needs on the daemon but its container.
+func (r *runner) build(ctx context.Context, plan sitePlan, on footing, report func(event.Body)) (*Site, error) {
+	limits := r.container()
+	building, cancel := context.WithTimeoutCause(ctx, limits.BuildTimeout,
+		fmt.Errorf("the image was not made within %s (buildTimeout in [docker])", limits.BuildTimeout))
 	defer cancel()
 	e, err := Connect(building, r.getenv, r.home())
 	if err != nil {
@@ -159,18 +165,18 @@ func (r *runner) build(ctx context.Context, spec SiteSpec, on footing, report fu
 		_, err = e.Sweep(building)
 	}
 	if err == nil {
-		spec.Image, err = r.image(building, e, image, on, report)
+		plan.image, err = r.image(building, e, image, on, report)
 	}
 	if err == nil && on.squid != "" {
-		spec.ProxyImage, err = r.squid(building, e, image, on, report)
+		plan.proxyImage, err = r.squid(building, e, image, on, report)
 	}
 	if err != nil {
 		return nil, errors.Join(cause(building, err), e.Close())
 	}
-	starting, cancel := context.WithTimeoutCause(ctx, r.limits.StartTimeout,
-		fmt.Errorf("the networks and the proxy were not there within %s (startTimeout in [docker])", r.limits.StartTimeout))
+	starting, cancel := context.WithTimeoutCause(ctx, limits.StartTimeout,
+		fmt.Errorf("the networks and the proxy were not there within %s (startTimeout in [docker])", limits.StartTimeout))
 	defer cancel()
-	site, err := e.Build(starting, spec, report)
+	site, err := e.build(starting, plan, report)
 	if err != nil {
 		return nil, errors.Join(cause(starting, err), e.Close())
 	}

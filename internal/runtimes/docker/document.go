@@ -1,10 +1,15 @@
 package docker
 
 import (
+	"bytes"
 	"crypto/rand"
+	"errors"
+	"io"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
@@ -53,15 +58,15 @@ func (r *runner) gates() []egress.Gate {
 }
 
 // document is what goes into the container.
-func (r *runner) document(on *Site, site SiteSpec) *hostlink.Document {
+func (r *runner) document(on *Site) (*hostlink.Document, error) {
 	d := &hostlink.Document{
 		Protocol: hostlink.Protocol,
 		Version:  version.String(),
 		Spec:     r.spec,
 		Addresses: hostlink.Addresses{
-			Workspace: workDir, Hidden: site.Masked, ReadOnly: site.Frozen,
+			Workspace: workDir, Hidden: on.plan.cover.Masked, ReadOnly: on.plan.cover.Frozen,
 			Environ: []string{"HOME=" + homeDir, "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb"},
-			Roots:   rootsPath, Gateway: on.Gateway, Tokenless: site.Tokenless(),
+			Roots:   rootsPath, Gateway: on.Gateway, Tokenless: on.plan.tokenless(),
 		},
 		Secrets: hostlink.Secrets{
 			Proxy: on.Gates[engineGate], Proxies: maps.Clone(on.Gates),
@@ -73,8 +78,12 @@ func (r *runner) document(on *Site, site SiteSpec) *hostlink.Document {
 	if r.usesPackages() {
 		d.Addresses.Packages = skillsDir
 	}
-	d.Secrets.Hidden = r.parts.Secrets.Within(secretTexts(d)...)
-	return d
+	texts, err := secretTexts(d)
+	if err != nil {
+		return nil, err
+	}
+	d.Secrets.Hidden = r.parts.Secrets.Within(texts...)
+	return d, nil
 }
 
 // variables are those that the model and the skills of the job need.
@@ -111,8 +120,13 @@ func (r *runner) files() (files []hostlink.File) {
 	return files
 }
 
-// secretTexts are all texts of a document that can hold a secret.
-func secretTexts(d *hostlink.Document) (all []string) {
+// secretTexts are all texts of a document that can hold a secret. A Spec should hold none,
+// but nothing keeps a user from writing one into an instruction or a command line.
+func secretTexts(d *hostlink.Document) ([]string, error) {
+	all, err := stringsOf(d.Spec)
+	if err != nil {
+		return nil, err
+	}
 	s := d.Secrets
 	for _, v := range s.Variables {
 		all = append(all, v.Value)
@@ -126,8 +140,26 @@ func secretTexts(d *hostlink.Document) (all []string) {
 	for _, values := range append(slices.Collect(maps.Values(s.Headers.Skills)), s.Env, s.Headers.Provider) {
 		all = slices.AppendSeq(all, maps.Values(values))
 	}
-	for _, e := range d.Spec.Experts {
-		all = append(all, e.Instruction)
+	return all, nil
+}
+
+// stringsOf lists all strings of a Spec.
+func stringsOf(spec job.Spec) (all []string, err error) {
+	text, err := spec.MarshalJSON()
+	if err != nil {
+		return nil, err
 	}
-	return all
+	in := jsontext.NewDecoder(bytes.NewReader(text))
+	for {
+		token, err := in.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if token.Kind() == '"' {
+			all = append(all, token.String())
+		}
+	}
 }

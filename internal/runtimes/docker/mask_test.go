@@ -197,20 +197,20 @@ func TestSystemDirectoriesAreKept(t *testing.T) {
 func TestMasksHold(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
+	plan := testPlan(t)
 	files := map[string]string{
 		".env": "SECRET", "sub/deep/.env.local": "SECRET", "perstack/jobs/1/journal": "SECRET", "perstack.toml": "config", "config/real": "SECRET",
 		"seen": "seen", "venv/.env/lib/x": "SECRET",
 	}
-	put(t, spec.Workspace, files)
-	symlink(t, "../config/real", filepath.Join(spec.Workspace, "sub/.env"))
-	cover, err := CoverWorkspace(t.Context(), spec.Workspace, []string{filepath.Join(spec.Workspace, "perstack")},
-		[]string{filepath.Join(spec.Workspace, "perstack.toml"), filepath.Join(spec.Workspace, "perstack.lock")})
+	put(t, plan.cover.Dir, files)
+	symlink(t, "../config/real", filepath.Join(plan.cover.Dir, "sub/.env"))
+	cover, err := CoverWorkspace(t.Context(), plan.cover.Dir, []string{filepath.Join(plan.cover.Dir, "perstack")},
+		[]string{filepath.Join(plan.cover.Dir, "perstack.toml"), filepath.Join(plan.cover.Dir, "perstack.lock")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Masked, spec.Frozen = cover.Masked, cover.Frozen
-	s, _ := buildSite(t, e, spec)
+	plan.cover.Masked, plan.cover.Frozen = cover.Masked, cover.Frozen
+	s, _ := buildSite(t, e, plan)
 
 	var inside []string
 	for name := range files {
@@ -246,7 +246,7 @@ func TestMasksHold(t *testing.T) {
 		t.Error(err)
 	}
 	for name, want := range files {
-		if got, err := os.ReadFile(filepath.Join(spec.Workspace, name)); err != nil || string(got) != want {
+		if got, err := os.ReadFile(filepath.Join(plan.cover.Dir, name)); err != nil || string(got) != want {
 			t.Errorf("on the host %s is %q, %v", name, got, err)
 		}
 	}

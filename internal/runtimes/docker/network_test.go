@@ -25,7 +25,7 @@ import (
 func TestNoWayOut(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	s, _ := buildSite(t, e, testSpec(t))
+	s, _ := buildSite(t, e, testPlan(t))
 	port, visited := hostService(t)
 
 	var dead []string
@@ -68,7 +68,7 @@ func TestNoWayOut(t *testing.T) {
 func TestProxyStandsInBetween(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	s, _ := buildSite(t, e, testSpec(t))
+	s, _ := buildSite(t, e, testPlan(t))
 	at := lookUp(t, e, s)
 	saw := lookInto(t, e, s.name(string(roleProxy)))
 
@@ -107,7 +107,7 @@ func TestProxyStandsInBetween(t *testing.T) {
 func TestNetworksAreAsTold(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	s, _ := buildSite(t, e, testSpec(t))
+	s, _ := buildSite(t, e, testPlan(t))
 	for id, internal := range map[string]bool{s.inner.id: true, s.outer.id: false} {
 		found, err := e.api.NetworkInspect(t.Context(), id, client.NetworkInspectOptions{})
 		if err != nil {
@@ -132,9 +132,9 @@ func TestNetworkOfTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	testengine.RemoveNetwork(t, e.api, name)
-	spec := testSpec(t)
-	spec.Limits.Network = name
-	s, _ := buildSite(t, e, spec)
+	plan := testPlan(t)
+	plan.container().Network = name
+	s, _ := buildSite(t, e, plan)
 	if list := left(t, e, s.start); len(list) != 2 {
 		t.Errorf("the site is %q", list)
 	}

@@ -29,23 +29,23 @@ func (r *runner) footing() (f footing, err error) {
 	if f.packages, err = r.packages(); err != nil {
 		return f, err
 	}
-	if r.limits.Proxy == job.ProxySquid {
-		if f.squid, err = r.pinOf("squidImage", r.limits.SquidImage); err != nil {
+	if r.container().Proxy == job.ProxySquid {
+		if f.squid, err = r.pinOf("squidImage", r.container().SquidImage); err != nil {
 			return f, err
 		}
 	}
 	uses := func(manager string) bool {
 		return slices.ContainsFunc(f.packages, func(p *lockfile.Package) bool { return p.Manager == manager })
 	}
-	key, name := "nodeImage", r.limits.NodeImage
+	key, name := "nodeImage", r.container().NodeImage
 	switch {
-	case r.limits.BaseImage != "" || len(f.packages) == 0:
-		f.image = r.limits.BaseImage
+	case r.container().BaseImage != "" || len(f.packages) == 0:
+		f.image = r.container().BaseImage
 		return f, nil
 	case uses("npx") && uses("uvx"):
 		return f, errors.New("skills are packages of npx and of uvx, and one container cannot stand on nodeImage and pythonImage; name an image with both in [docker] with baseImage")
 	case uses("uvx"):
-		key, name = "pythonImage", r.limits.PythonImage
+		key, name = "pythonImage", r.container().PythonImage
 	}
 	f.image = name
 	f.pinned, err = r.pinOf(key, name)
@@ -119,7 +119,7 @@ func (r *runner) usesPackages() bool {
 }
 
 func (r *runner) sources() Sources {
-	return Sources{Mirrors: r.limits.Mirrors, Offline: r.limits.Offline}
+	return Sources{Mirrors: r.container().Mirrors, Offline: r.container().Offline}
 }
 
 // image makes the image of the container.
@@ -133,7 +133,7 @@ func (r *runner) image(ctx context.Context, e *Engine, spec ImageSpec, f footing
 	}
 	commands := sandbox.NewSupervisor() // it starts nothing until npm is needed
 	defer func() { err = errors.Join(err, commands.Close()) }()
-	store := &packages.Store{Dir: r.parts.CacheDir, Commands: commands, Environ: r.parts.Environ, Offline: r.limits.Offline}
+	store := &packages.Store{Dir: r.parts.CacheDir, Commands: commands, Environ: r.parts.Environ, Offline: r.container().Offline}
 	for _, p := range f.packages {
 		pin, err := packages.PinOf(p)
 		if err != nil {
@@ -164,9 +164,9 @@ func (r *runner) obtain(ctx context.Context, e *Engine, name, pinned string, rep
 
 // squid makes the image of the proxy.
 func (r *runner) squid(ctx context.Context, e *Engine, parts ImageSpec, f footing, report func(event.Body)) (string, error) {
-	base, err := r.obtain(ctx, e, r.limits.SquidImage, f.squid, report)
+	base, err := r.obtain(ctx, e, r.container().SquidImage, f.squid, report)
 	if err != nil {
 		return "", fmt.Errorf("squidImage: %w", err)
 	}
-	return e.proxyImage(ctx, r.limits.Proxy, base, parts, report)
+	return e.proxyImage(ctx, r.container().Proxy, base, parts, report)
 }

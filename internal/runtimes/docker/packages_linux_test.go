@@ -18,7 +18,6 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
 	"github.com/perstack-go/perstack/internal/testkit/node"
-	"github.com/perstack-go/perstack/job"
 )
 
 // From a lock to a program in a container, with the real npm and the real Node: no script
@@ -46,22 +45,24 @@ func TestPackagesOfALockInAnImage(t *testing.T) {
 	}
 	config := parsed(t, "[experts.lead]\ninstruction = \"x\"\n[experts.lead.skills.hello]\ntype = \"mcpStdioSkill\"\ncommand = \"npx\"\npackageName = \""+name+"\"\n")
 	lead, _ := config.Lookup("lead")
-	r := &Runtime{
-		Config: config, Lock: pinnedTo(t, config, map[string]*lockfile.Package{"lead/hello": locked}),
-		Limits: job.Container{NodeImage: base}, CacheDir: filepath.Join(home, "packages"), Environ: environ,
+	r := &runner{
+		spec:  config.Spec(lead),
+		parts: engine.Parts{CacheDir: filepath.Join(home, "packages"), Environ: environ},
+		lock:  pinnedTo(t, config, map[string]*lockfile.Package{"lead/hello": locked}),
 	}
-	footing, err := r.footing(engine.Job{Expert: lead})
+	r.container().NodeImage = base
+	footing, err := r.footing()
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := i.spec(t)
 	i.removeStages(t, ImageSpec{Base: base})
 	// Without a network, and before anything was fetched.
-	r.Limits.Offline = true
+	r.container().Offline = true
 	if _, err := r.image(t.Context(), i.Engine, spec, footing, i.report); err == nil || !strings.Contains(err.Error(), "[docker] offline") {
 		t.Errorf("offline: %v", err)
 	}
-	r.Limits.Offline = false
+	r.container().Offline = false
 	id, err := r.image(t.Context(), i.Engine, spec, footing, i.report)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +87,7 @@ func TestPackagesOfALockInAnImage(t *testing.T) {
 		t.Errorf("it says %q", out)
 	}
 	// Once the image is there, neither npm nor what it installed is needed.
-	r.Limits.Offline, r.CacheDir, r.Environ = true, t.TempDir(), nil
+	r.container().Offline, r.parts.CacheDir, r.parts.Environ = true, t.TempDir(), nil
 	if again, err := r.image(t.Context(), i.Engine, spec, footing, i.report); err != nil || again != id {
 		t.Errorf("again: %s, %v", again, err)
 	}

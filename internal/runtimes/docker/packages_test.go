@@ -8,11 +8,16 @@ import (
 	"strings"
 	"testing"
 
+	"path/filepath"
+
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store/memory"
 )
@@ -129,11 +134,12 @@ func TestFooting(t *testing.T) {
 		"no pin of squid":    {lead, pinnedTo(t, config, all, pin), func(d *job.Container) { d.Proxy, d.SquidImage = job.ProxySquid, "squid" }, "!squidImage in [docker]) is not pinned"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &Runtime{Config: config, Lock: test.lock, Limits: limits}
+			r := &runner{spec: config.Spec(test.job), lock: test.lock}
+			*r.container() = limits
 			if test.change != nil {
-				test.change(&r.Limits)
+				test.change(r.container())
 			}
-			f, err := r.footing(engine.Job{Expert: test.job})
+			f, err := r.footing()
 			if message, fails := strings.CutPrefix(test.want, "!"); fails {
 				if err == nil || !strings.Contains(err.Error(), message) {
 					t.Errorf("%+v, error %v", f, err)
@@ -153,9 +159,11 @@ func TestFooting(t *testing.T) {
 		})
 	}
 	// Nothing changes for a job without packages.
-	r := &Runtime{Config: parsed(t, "[experts.plain]\ninstruction = \"x\"\n"), Limits: limits}
-	plain, _ := r.Config.Lookup("plain")
-	if f, err := r.footing(engine.Job{Expert: plain}); err != nil || f.image != "" || f.pinned != "" || r.usesPackages(engine.Job{Expert: plain}) {
+	bare := parsed(t, "[experts.plain]\ninstruction = \"x\"\n")
+	plain, _ := bare.Lookup("plain")
+	r := &runner{spec: bare.Spec(plain)}
+	*r.container() = limits
+	if f, err := r.footing(); err != nil || f.image != "" || f.pinned != "" || r.usesPackages() {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
@@ -165,17 +173,27 @@ func TestDocumentOfPackages(t *testing.T) {
 	config := parsed(t, leadAndAide+"[experts.plain]\ninstruction = \"x\"\n")
 	lead, _ := config.Lookup("lead")
 	plain, _ := config.Lookup("plain")
-	secrets := func(...string) map[string]string { return nil }
-	r := &Runtime{Config: config, Lock: pinnedTo(t, config, nil), Secrets: secrets, SharedCell: true}
-	d := r.document(engine.Job{Expert: lead}, &Site{}, SiteSpec{Proxy: job.ProxySquid})
-	if c := d.Confines; c.Packages != "/skills" || c.Roots != "/etc/ssl/certs/ca-certificates.crt" || !c.SharedCell || !c.Tokenless || d.Lock == nil {
-		t.Errorf("%+v", c)
+	document := func(spec job.Spec) *hostlink.Document {
+		r := &runner{spec: spec, parts: engine.Parts{Secrets: new(secret.Set), Variables: noVariables}, model: &providers.Bundle{}}
+		d, err := r.document(&Site{plan: sitePlan{spec: spec}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
 	}
-	r = &Runtime{Config: config, Secrets: secrets}
-	if c := r.document(engine.Job{Expert: plain}, &Site{}, SiteSpec{}).Confines; c.Packages != "" || c.SharedCell || c.Tokenless {
-		t.Errorf("%+v", c)
+	spec := config.Spec(lead)
+	spec.Lock = string(pinnedTo(t, config, nil).Encode())
+	spec.Isolation.SharedSandbox, spec.Isolation.Container.Proxy = true, job.ProxySquid
+	d := document(spec)
+	if a := d.Addresses; a.Packages != "/skills" || a.Roots != "/etc/ssl/certs/ca-certificates.crt" || !d.Spec.Isolation.SharedSandbox || !a.Tokenless || d.Spec.Lock == "" {
+		t.Errorf("%+v", d)
+	}
+	if d := document(config.Spec(plain)); d.Addresses.Packages != "" || d.Spec.Isolation.SharedSandbox || d.Addresses.Tokenless {
+		t.Errorf("%+v", d)
 	}
 }
+
+func noVariables(string) engine.Variable { return engine.Variable{} }
 
 // both is an Expert that reaches packages of both kinds.
 func both(t *testing.T, c *manifest.Config) *expert.Expert {
@@ -191,11 +209,18 @@ func TestRunWithoutPins(t *testing.T) {
 	config := parsed(t, leadAndAide)
 	lead, _ := config.Lookup("lead")
 	dir, _, _ := someone(t)
-	r := &Runtime{
-		Config: config, Store: memory.New(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Workspace: dir,
-		Limits: job.DefaultContainer(), Getenv: func(string) string { t.Error("the engine is looked for"); return "" },
+	spec := config.Spec(lead)
+	spec.JobID, spec.Input.Query, spec.Workspace.Dir = stageJob, "x", dir
+	spec.Provider, spec.Setting.Cassette = "replay", filepath.Join(t.TempDir(), "cassette.toml")
+	if err := os.WriteFile(spec.Setting.Cassette, []byte("[[turn]]\ntext = 'x'\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	_, err := r.Run(t.Context(), engine.Job{ID: stageJob, Expert: lead, Input: engine.Input{Query: "x"}}, engine.Listener{})
+	spec.Isolation.Container = job.DefaultContainer()
+	// Whoever looks for the daemon finds an address that is refused with another error.
+	_, err := Run(t.Context(), spec, engine.Parts{
+		Store: memory.New(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Secrets: new(secret.Set),
+		Variables: noVariables, Environ: []string{"DOCKER_HOST=ssh://elsewhere"},
+	})
 	failed, ok := errors.AsType[*engine.Error](err)
 	if !ok || failed.Kind != engine.KindInput || !strings.Contains(err.Error(), "run: perstack install") {
 		t.Errorf("error %v", err)

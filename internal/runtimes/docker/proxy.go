@@ -56,10 +56,10 @@ func (s *Site) openGates(ctx context.Context, c *launched, lines *bufio.Reader) 
 		return err
 	}
 	s.Gates = map[string]string{}
-	for i, g := range s.spec.Gates {
+	for i, g := range s.plan.gates {
 		g.Address = gateAddress(inner, i)
 		switch {
-		case s.spec.Tokenless():
+		case s.plan.tokenless():
 			g.Token = ""
 		case g.Token == "":
 			g.Token = rand.Text()
@@ -70,7 +70,7 @@ func (s *Site) openGates(ctx context.Context, c *launched, lines *bufio.Reader) 
 		s.Gates[g.Name] = gateURL(g)
 		s.gates = append(s.gates, g)
 	}
-	policy, err := json.Marshal(egress.Gates{Gates: s.gates, Upstream: s.spec.Upstream})
+	policy, err := json.Marshal(egress.Gates{Gates: s.gates, Upstream: s.plan.upstream})
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (s *Site) follow(lines *bufio.Reader) error {
 			}
 			s.report(access)
 		case line.Closed != nil && line.Access == nil:
-			s.spec.Logger.Debug("connection closed", "id", line.Closed.ID, "sent", line.Closed.Sent, "received", line.Closed.Received)
+			s.plan.log.Debug("connection closed", "id", line.Closed.ID, "sent", line.Closed.Sent, "received", line.Closed.Received)
 		default:
 			return errors.New("says something that is neither a decision nor an end")
 		}
@@ -185,7 +185,7 @@ func (s *Site) decision(a egress.Access) (event.ProxyAccess, error) {
 	if host, err := egress.ParseHost(a.Host); a.Allowed && (err != nil || host != a.Host) {
 		return event.ProxyAccess{}, errors.New("has let through what is no host name")
 	}
-	s.spec.Logger.Debug("connection", "id", a.ID, "gate", a.Gate, "allowed", a.Allowed, "host", safeHost(a.Host), "port", a.Port,
+	s.plan.log.Debug("connection", "id", a.ID, "gate", a.Gate, "allowed", a.Allowed, "host", safeHost(a.Host), "port", a.Port,
 		"reason", a.Reason, "address", safeHost(a.Address))
 	action := "blocked"
 	if a.Allowed {

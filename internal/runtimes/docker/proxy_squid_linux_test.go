@@ -17,19 +17,19 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// squidSpec is a run whose proxy is the real Squid, in a world of its own.
-func squidSpec(t *testing.T, e *Engine) (SiteSpec, *world.World) {
+// squidPlan is a run whose proxy is the real Squid, in a world of its own.
+func squidPlan(t *testing.T, e *Engine) (sitePlan, *world.World) {
 	t.Helper()
 	w := world.Start(t)
-	spec := testSpec(t)
-	spec.Limits.Network, spec.Limits.DNS = w.Network, []string{w.DNS}
-	spec.Proxy, spec.ProxyImage = job.ProxySquid, squidOn(t, e, testengine.SquidImage(t))
-	spec.Gates = []egress.Gate{
+	plan := testPlan(t)
+	plan.container().Network, plan.container().DNS = w.Network, []string{w.DNS}
+	plan.container().Proxy, plan.proxyImage = job.ProxySquid, squidOn(t, e, testengine.SquidImage(t))
+	plan.gates = []egress.Gate{
 		{Name: "engine", Allow: []string{"a.open.test"}, Token: "token-that-nobody-asks-for"},
 		{Name: "expert @base", Allow: []string{"*.open.test", "rebind.test", "*.metadata.test", "*.mixed.test"}},
 		{Name: "shut"},
 	}
-	return spec, w
+	return plan, w
 }
 
 // squidOn makes the image of the proxy on a base.
@@ -49,8 +49,8 @@ func squidOn(t *testing.T, e *Engine, base string) string {
 func TestSquidSite(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec, w := squidSpec(t, e)
-	s, notes := buildSite(t, e, spec)
+	plan, w := squidPlan(t, e)
+	s, notes := buildSite(t, e, plan)
 	for name, at := range s.Gates {
 		if u := mustURL(t, at); u.User != nil {
 			t.Errorf("gate %s has a token, and Squid asks for none", name)
@@ -126,8 +126,8 @@ func TestSquidSite(t *testing.T) {
 func TestSquidSiteWalls(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec, _ := squidSpec(t, e)
-	s, notes := buildSite(t, e, spec)
+	plan, _ := squidPlan(t, e)
+	s, notes := buildSite(t, e, plan)
 	found, err := e.api.ContainerInspect(t.Context(), s.name(string(roleProxy)), client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -144,8 +144,8 @@ func TestSquidSiteWalls(t *testing.T) {
 		"processes":    *host.PidsLimit == proxyPIDs,
 		"log":          host.LogConfig.Type == "none",
 		"no token":     !strings.Contains(strings.Join(slices.Concat(config.Env, config.Cmd), " "), "token"),
-		"image":        found.Container.Image == spec.ProxyImage,
-		"name servers": strings.Contains(strings.Join(config.Cmd, " "), "--dns "+spec.Limits.DNS[0]),
+		"image":        found.Container.Image == plan.proxyImage,
+		"name servers": strings.Contains(strings.Join(config.Cmd, " "), "--dns "+plan.container().DNS[0]),
 		"our program":  slices.Equal(config.Entrypoint, []string{binaryPath}),
 		"published":    len(host.PortBindings) == 0,
 		"messages":     host.IpcMode == container.IPCModeNone,
@@ -170,27 +170,27 @@ func TestSquidSiteWalls(t *testing.T) {
 func TestSquidSiteRefuses(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
-	spec.Proxy, spec.ProxyImage = job.ProxySquid, spec.Image
-	spec.Gates[0].Token = ""
+	plan := testPlan(t)
+	plan.container().Proxy, plan.proxyImage = job.ProxySquid, plan.image
+	plan.gates[0].Token = ""
 	for name, c := range map[string]struct {
-		change func(*SiteSpec)
+		change func(*sitePlan)
 		want   string
 	}{
-		"no image":       {func(s *SiteSpec) { s.ProxyImage = "" }, "squidImage"},
-		"a shared cell":  {func(s *SiteSpec) { s.SharedCell = true }, "--shared-cell"},
-		"an upstream":    {func(s *SiteSpec) { s.Upstream = "http://proxy.test:3128" }, "upstream"},
-		"another proxy":  {func(s *SiteSpec) { s.Proxy = "tinyproxy" }, "there is no proxy"},
-		"no Squid there": {func(s *SiteSpec) { s.ProxyImage = squidOn(t, e, loadBase(t, nil)) }, "install Squid, or name it"},
+		"no image":       {func(p *sitePlan) { p.proxyImage = "" }, "squidImage"},
+		"a shared cell":  {func(p *sitePlan) { p.spec.Isolation.SharedSandbox = true }, "--shared-cell"},
+		"an upstream":    {func(p *sitePlan) { p.upstream = "http://proxy.test:3128" }, "upstream"},
+		"another proxy":  {func(p *sitePlan) { p.container().Proxy = "tinyproxy" }, "there is no proxy"},
+		"no Squid there": {func(p *sitePlan) { p.proxyImage = squidOn(t, e, loadBase(t, nil)) }, "install Squid, or name it"},
 	} {
-		changed := spec
+		changed := plan
 		c.change(&changed)
-		s, err := e.Build(t.Context(), changed, func(event.Body) {})
+		s, err := e.build(t.Context(), changed, func(event.Body) {})
 		if s != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
 	}
-	if list := ofJob(t, e, spec.JobID); len(list) != 0 {
+	if list := ofJob(t, e, plan.spec.JobID); len(list) != 0 {
 		t.Errorf("left: %q", list)
 	}
 	if id, err := e.proxyImage(t.Context(), "", "", ImageSpec{}, nil); id != "" || err != nil {

@@ -21,7 +21,7 @@ import (
 func TestDecisionIsReported(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	s, notes := buildSite(t, e, testSpec(t))
+	s, notes := buildSite(t, e, testPlan(t))
 	enter(t, s, jail.Task{Dial: []string{"tcp " + mustURL(t, s.Gates["expert @base"]).Host}, Hold: true})
 	got := notes.until(t, func(b event.Body) bool { _, ok := b.(event.ProxyAccess); return ok })
 	want := event.ProxyAccess{Action: "blocked", Domain: "evil.example?]0?", Port: 443, Reason: "domain", Gate: "expert @base"}
@@ -34,12 +34,12 @@ func TestDecisionIsReported(t *testing.T) {
 func TestRealProxy(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
-	spec.Image = testengine.Image(t, map[string]string{
+	plan := testPlan(t)
+	plan.image = testengine.Image(t, map[string]string{
 		binaryPath: testengine.Program(t, "./internal/testkit/jail/jaild"), "/real": testengine.Binary(t),
 	})
-	spec.Gates[0].Allow = []string{"api.example.com"}
-	s, notes := buildSite(t, e, spec)
+	plan.gates[0].Allow = []string{"api.example.com"}
+	s, notes := buildSite(t, e, plan)
 	engineGate, commands := mustURL(t, s.Gates["engine"]), mustURL(t, s.Gates["expert @base"])
 	token, _ := engineGate.User.Password()
 	if token != "token-of-the-engine" {
@@ -77,9 +77,9 @@ func TestProxyFails(t *testing.T) {
 		jail.Shouter: "the proxy wrote a line of more than",
 	} {
 		t.Run(gate, func(t *testing.T) {
-			spec := testSpec(t)
-			spec.Gates = []egress.Gate{{Name: gate}}
-			s, notes := buildSite(t, e, spec)
+			plan := testPlan(t)
+			plan.gates = []egress.Gate{{Name: gate}}
+			s, notes := buildSite(t, e, plan)
 			enter(t, s, jail.Task{Dial: []string{"tcp " + mustURL(t, s.Gates[gate]).Host}, Hold: true})
 			if err := <-s.Failed; !strings.Contains(err.Error(), want) {
 				t.Errorf("it failed with %q, want %q", err, want)
@@ -101,17 +101,17 @@ func TestProxyDoesNotStart(t *testing.T) {
 		jail.Complain: "it ended at once: jaild: no gate today",
 	} {
 		t.Run(gate, func(t *testing.T) {
-			spec := testSpec(t)
-			spec.Gates = []egress.Gate{{Name: gate}}
+			plan := testPlan(t)
+			plan.gates = []egress.Gate{{Name: gate}}
 			if gate == jail.Silent {
-				spec.Limits.StartTimeout = 3 * time.Second
+				plan.container().StartTimeout = 3 * time.Second
 			}
 			notes := &notebook{}
-			s, err := e.Build(t.Context(), spec, notes.report)
+			s, err := e.build(t.Context(), plan, notes.report)
 			if s != nil || err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Build = %v, %v; want %q", s, err, want)
 			}
-			if list := ofJob(t, e, spec.JobID); len(list) != 0 {
+			if list := ofJob(t, e, plan.spec.JobID); len(list) != 0 {
 				t.Errorf("left: %q", list)
 			}
 		})
@@ -136,7 +136,7 @@ func ofJob(t *testing.T, e *Engine, job string) (list []string) {
 
 func TestDecisions(t *testing.T) {
 	s := &Site{gates: []egress.Gate{{Name: "engine"}}}
-	s.spec.Logger = quiet()
+	s.plan.log = quiet()
 	for _, c := range []struct {
 		line string
 		want string // event, or the error

@@ -289,7 +289,7 @@ func TestImagesThatCannotBeObtained(t *testing.T) {
 		})
 	}
 	// A lockfile with an id comes from another engine, or the image was removed.
-	_, err := (&Runtime{}).obtain(t.Context(), i.Engine, "node:24", someDigest, i.report)
+	_, err := (&runner{}).obtain(t.Context(), i.Engine, "node:24", someDigest, i.report)
 	if want := "the lockfile pins the image node:24 to the id " + someDigest + ", and this engine does not have that one"; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), "run: perstack install --runtime docker --update") {
 		t.Errorf("an id of a lockfile: %v", err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
-	"github.com/perstack-go/perstack/job"
 )
 
 // A session is a job on its way through a container: one goroutine that takes what comes
@@ -22,7 +21,6 @@ type session struct {
 	runner   *runner
 	follower *engine.Follower
 	log      *slog.Logger
-	limits   job.Container
 
 	notes chan event.Body
 	over  chan struct{} // closed when nobody takes notes any more
@@ -41,7 +39,7 @@ type session struct {
 }
 
 func newSession(r *runner, f *engine.Follower) *session {
-	return &session{runner: r, follower: f, log: r.parts.Log, limits: r.limits, notes: make(chan event.Body), over: make(chan struct{})}
+	return &session{runner: r, follower: f, log: r.parts.Log, notes: make(chan event.Body), over: make(chan struct{})}
 }
 
 func (s *session) close() { s.once.Do(func() { close(s.over) }) }
@@ -101,8 +99,8 @@ func sizeOf(body event.Body) int64 {
 
 // count adds to what the run has written.
 func (s *session) count(bytes int64) error {
-	if s.written += bytes; s.written > s.limits.MaxJournalBytes {
-		return fmt.Errorf("the run has written more than %d bytes of history (maxJournalBytes in [docker])", s.limits.MaxJournalBytes)
+	if s.written += bytes; s.written > s.runner.container().MaxJournalBytes {
+		return fmt.Errorf("the run has written more than %d bytes of history (maxJournalBytes in [docker])", s.runner.container().MaxJournalBytes)
 	}
 	return nil
 }
@@ -178,9 +176,9 @@ const secondLook = 10 * time.Second
 func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) error {
 	defer t.hangUp()
 	interrupted := ctx.Done()
-	start := time.NewTimer(s.limits.StartTimeout)
-	idle := time.NewTimer(s.limits.IdleTimeout)
-	total := time.NewTimer(s.limits.TotalTimeout)
+	start := time.NewTimer(s.runner.container().StartTimeout)
+	idle := time.NewTimer(s.runner.container().IdleTimeout)
+	total := time.NewTimer(s.runner.container().TotalTimeout)
 	var grace <-chan time.Time
 	quiet := false // nothing was heard for idleTimeout; it is listened once more
 	stop := func(why hostlink.Stop) {
@@ -203,7 +201,7 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 				return err
 			}
 			quiet = false
-			idle.Reset(s.limits.IdleTimeout)
+			idle.Reset(s.runner.container().IdleTimeout)
 			if s.started {
 				start.Stop()
 			}
@@ -214,16 +212,16 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 		case <-interrupted:
 			stop(hostlink.Stop{Reason: context.Cause(ctx).Error()})
 		case <-start.C:
-			return fmt.Errorf("the engine in the container was not ready within %s (startTimeout in [docker])", s.limits.StartTimeout)
+			return fmt.Errorf("the engine in the container was not ready within %s (startTimeout in [docker])", s.runner.container().StartTimeout)
 		case <-idle.C:
 			if !quiet { // it may be us who were held up, by a pager or a stopped terminal
 				quiet = true
-				idle.Reset(min(secondLook, s.limits.IdleTimeout))
+				idle.Reset(min(secondLook, s.runner.container().IdleTimeout))
 				continue
 			}
-			return fmt.Errorf("the engine in the container gave no sign of life for %s (idleTimeout in [docker])", s.limits.IdleTimeout)
+			return fmt.Errorf("the engine in the container gave no sign of life for %s (idleTimeout in [docker])", s.runner.container().IdleTimeout)
 		case <-total.C:
-			seconds := s.limits.TotalTimeout.Seconds()
+			seconds := s.runner.container().TotalTimeout.Seconds()
 			stop(hostlink.Stop{Reason: "totalTimeout in [docker] is over", Limit: &hostlink.Limit{Name: event.LimitDuration, Used: seconds, Max: seconds}})
 		case <-grace:
 			return errors.New("the engine in the container did not stop when it was told to")
@@ -256,7 +254,7 @@ func (s *session) gone(t *talk) error {
 	}
 	switch {
 	case exit.OutOfMemory:
-		return fmt.Errorf("the container used up its memory of %d MiB and was killed; allow more with memory in [docker]", s.limits.Memory>>20)
+		return fmt.Errorf("the container used up its memory of %d MiB and was killed; allow more with memory in [docker]", s.runner.container().Memory>>20)
 	case exit.Err != nil:
 		return fmt.Errorf("the container ended: %w", exit.Err)
 	}

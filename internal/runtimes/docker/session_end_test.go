@@ -5,18 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"slices"
+
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
+	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -25,6 +28,7 @@ import (
 type actor struct {
 	t       *testing.T
 	session *session
+	start   event.StartRun
 	act     func(a *actor, conn *hostlink.Conn)
 	exit    Exit
 	conn    *hostlink.Conn
@@ -69,7 +73,7 @@ func (a *actor) begin() {
 	if err := a.conn.Send(passed); err != nil {
 		a.t.Error(err)
 	}
-	if err := a.record("e0", event.StartRun{CheckpointID: "c1", MaxSteps: 10, InputMessages: []*event.Message{}, Expert: event.ExpertRef{Key: "writer", Name: "writer", Version: "1.0.0"}}); err != nil {
+	if err := a.record("e0", a.start); err != nil {
 		a.t.Error(err)
 	}
 }
@@ -86,19 +90,19 @@ func (a *actor) record(id string, body event.Body) error {
 // plays has an actor play the container of a stage. It fails if that takes forever.
 func (s *stage) plays(ctx context.Context, emit func(event.Event) error, act func(*actor, *hostlink.Conn)) (*actor, engine.Result, error) {
 	s.t.Helper()
-	f, err := engine.Follow(ctx, s.job, engine.Parts{Store: s.store, Source: engine.SystemSource(), Listener: engine.Listener{Emit: emit}})
+	f, err := engine.Follow(ctx, s.spec, s.host(emit))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	a := &actor{t: s.t, act: act, exit: s.exit, stopped: make(chan struct{}), failed: make(chan error, 1), gone: make(chan struct{})}
-	a.session = newSession(&Runtime{Log: slog.New(slog.DiscardHandler), Limits: s.limits, Redact: s.redact}, f)
+	a := &actor{t: s.t, start: s.start(), act: act, exit: s.exit, stopped: make(chan struct{}), failed: make(chan error, 1), gone: make(chan struct{})}
+	a.session = newSession(&runner{spec: s.spec, parts: s.host(emit)}, f)
 	type outcome struct {
 		engine.Result
 		error
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		r, err := a.session.live(ctx, a, a.failed, &hostlink.Document{Protocol: hostlink.Protocol, Job: hostlink.Job{ID: s.job.ID, RunID: f.RunID()}})
+		r, err := a.session.live(ctx, a, a.failed, s.document(f))
 		done <- outcome{r, err}
 	}()
 	select {
@@ -145,7 +149,7 @@ func TestSessionOfAContainerThatDies(t *testing.T) {
 func TestSessionIsSlowItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		s.limits.IdleTimeout = 150 * time.Millisecond
+		s.limits().IdleTimeout = 150 * time.Millisecond
 		s.exit = Exit{Code: 7}
 		emit := func(event.Event) error { time.Sleep(200 * time.Millisecond); return nil }
 		_, _, err := s.plays(t.Context(), emit, func(a *actor, _ *hostlink.Conn) {
@@ -221,7 +225,7 @@ func TestSessionTotalTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(t)
-				s.limits.TotalTimeout = 50 * time.Millisecond
+				s.limits().TotalTimeout = 50 * time.Millisecond
 				_, r, err := s.plays(t.Context(), nil, func(a *actor, conn *hostlink.Conn) {
 					a.begin()
 					stop := <-conn.Stopped()
@@ -260,7 +264,7 @@ func TestSessionHidesTheKnock(t *testing.T) {
 func TestSessionLimitsNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		s.limits.MaxJournalBytes = 10 * sizeOf(event.ProxyAccess{})
+		s.limits().MaxJournalBytes = 10 * sizeOf(event.ProxyAccess{})
 		_, _, err := s.plays(t.Context(), nil, func(a *actor, _ *hostlink.Conn) {
 			a.begin()
 			for range 100 {
@@ -333,8 +337,8 @@ allowedDomains = ["b.example"]
 		t.Fatal(err)
 	}
 	lead, _ := config.Lookup("lead")
-	r := &Runtime{Config: config, Origins: []string{"https://api.example", "https://api.example"}}
-	gates := r.gates(engine.Job{Expert: lead})
+	r := &runner{spec: config.Spec(lead), model: &providers.Bundle{URLs: []string{"https://api.example", "https://api.example"}}}
+	gates := r.gates()
 	tokens := make(map[string]bool)
 	got := make(map[string]string)
 	for _, g := range gates {
@@ -343,9 +347,9 @@ allowedDomains = ["b.example"]
 	}
 	want := map[string]string{
 		"engine": "api.example mcp.example",
-		hostlink.GateName("lead", expert.BaseSkill): "a.example",
-		hostlink.GateName("aide", expert.BaseSkill): "",
-		hostlink.GateName("aide", "tool"):           "b.example",
+		engine.ProxyName("lead", expert.BaseSkill): "a.example",
+		engine.ProxyName("aide", expert.BaseSkill): "",
+		engine.ProxyName("aide", "tool"):           "b.example",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || len(gates) != 4 || len(tokens) != 4 || gates[0].Name != engineGate {
 		t.Errorf("gates %v, want %v", got, want)
@@ -357,7 +361,7 @@ allowedDomains = ["b.example"]
 func TestDocument(t *testing.T) {
 	config, problems := manifest.Parse("perstack.toml", []byte(`
 [experts.lead]
-instruction = "x"
+instruction = 'Lead "well".'
 delegates = ["aide"]
 [experts.aide]
 instruction = "x"
@@ -370,35 +374,58 @@ requiredEnv = ["TOOL_KEY"]
 		t.Fatal(err)
 	}
 	lead, _ := config.Lookup("lead")
-	var searched string
-	r := &Runtime{
-		Config: config, Env: func(name string) string { return "value of " + name }, Handed: map[string]string{"TOKEN": "a handed value"},
-		Thinker: hostlink.Thinker{
-			Variables: map[string]hostlink.Variable{"API_KEY": {Value: "a key"}},
-			Files:     []hostlink.File{{Path: "/cred", Data: []byte("a credential")}},
+	secrets := &searching{}
+	r := &runner{
+		spec: config.Spec(lead),
+		parts: engine.Parts{
+			Variables: func(name string) engine.Variable { return engine.Variable{Value: "value of " + name} },
+			Secrets:   secrets,
+			Environ:   []string{"TOKEN=a handed value"},
 		},
-		Secrets: func(texts ...string) map[string]string {
-			searched = strings.Join(texts, "|")
-			return map[string]string{"S": "s"}
+		model: &providers.Bundle{
+			Variables: map[string]providers.Variable{"API_KEY": {Value: "a key"}},
+			Files:     map[string][]byte{"/cred": []byte("a credential")},
 		},
 	}
-	job := engine.Job{ID: "job", RunID: "run", Expert: lead}
-	site := &Site{Gates: map[string]string{engineGate: "http://perstack:t@192.0.2.2:1", "lead x": "http://perstack:u@192.0.2.2:2"}}
-	d := r.document(job, site, SiteSpec{Masked: []string{"/workspace/perstack"}, Frozen: []string{"/workspace/perstack.toml"}, ReadOnly: true})
-	if _, has := d.Confines.Gates[engineGate]; has || d.Confines.Engine != site.Gates[engineGate] || len(d.Confines.Gates) != 1 || len(site.Gates) != 2 {
-		t.Errorf("gates %v and %s, of %v", d.Confines.Gates, d.Confines.Engine, site.Gates)
+	r.spec.Isolation.Env = []string{"TOKEN"}
+	r.spec.Isolation.Container.ReadOnlyWorkspace = true
+	r.spec.Setting.Headers = map[string]string{"X-Key": "a header"}
+	site := &Site{
+		Gates: map[string]string{engineGate: "http://perstack:t@192.0.2.2:1", "lead x": "http://perstack:u@192.0.2.2:2"},
+		plan:  sitePlan{spec: r.spec, cover: Cover{Masked: []string{"/workspace/perstack"}, Frozen: []string{"/workspace/perstack.toml"}}},
 	}
-	if d.Work.Required["TOOL_KEY"] != "value of TOOL_KEY" || d.Work.Secrets["S"] != "s" || d.Lock != nil || !d.Confines.ReadOnlyWork {
-		t.Errorf("%+v", d.Work)
+	d, err := r.document(site)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if fmt.Sprint(d.Confines.Masked, d.Work.Hidden, d.Work.ReadOnly) != "[/workspace/perstack] [/workspace/perstack] [/workspace/perstack.toml]" {
-		t.Errorf("masked %v, hidden %v, frozen %v", d.Confines.Masked, d.Work.Hidden, d.Work.ReadOnly)
+	if _, has := d.Secrets.Proxies[engineGate]; has || d.Secrets.Proxy != site.Gates[engineGate] || len(d.Secrets.Proxies) != 1 || len(site.Gates) != 2 {
+		t.Errorf("proxies %v and %s, of %v", d.Secrets.Proxies, d.Secrets.Proxy, site.Gates)
 	}
-	for _, text := range []string{"a handed value", "value of TOOL_KEY", "a key", "a credential", "[experts.lead]"} {
-		if !strings.Contains(searched, text) {
+	if d.Secrets.Variables["TOOL_KEY"].Value != "value of TOOL_KEY" || d.Secrets.Hidden["S"] != "s" || d.Spec.Lock != "" || !d.Spec.Isolation.Container.ReadOnlyWorkspace {
+		t.Errorf("%+v", d.Secrets)
+	}
+	if d.Secrets.Variables["API_KEY"].Value != "a key" || d.Secrets.Env["TOKEN"] != "a handed value" || d.Secrets.Headers.Provider["X-Key"] != "a header" {
+		t.Errorf("%+v", d.Secrets)
+	}
+	if fmt.Sprint(d.Addresses.Hidden, d.Addresses.ReadOnly) != "[/workspace/perstack] [/workspace/perstack.toml]" {
+		t.Errorf("hidden %v, read-only %v", d.Addresses.Hidden, d.Addresses.ReadOnly)
+	}
+	for _, text := range []string{"a handed value", "value of TOOL_KEY", "a key", "a credential", "a header", "Lead \"well\".", "/workspace/tool"} {
+		if !slices.Contains(secrets.texts, text) {
 			t.Errorf("no secret is looked for in %q", text)
 		}
 	}
+}
+
+// searching are secrets that remember in which texts they were looked for.
+type searching struct {
+	secret.Set
+	texts []string
+}
+
+func (s *searching) Within(texts ...string) map[string]string {
+	s.texts = append(s.texts, texts...)
+	return map[string]string{"S": "s"}
 }
 
 // A deadline is told by its own words.
@@ -420,7 +447,7 @@ func TestCause(t *testing.T) {
 func TestSessionOfALongRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
-		s.limits.IdleTimeout, s.limits.StartTimeout = 300*time.Millisecond, 300*time.Millisecond
+		s.limits().IdleTimeout, s.limits().StartTimeout = 300*time.Millisecond, 300*time.Millisecond
 		a, r, err := s.plays(t.Context(), nil, func(a *actor, c *hostlink.Conn) {
 			a.begin()
 			for range 10 {

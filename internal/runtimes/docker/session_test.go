@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
+	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
@@ -26,9 +27,8 @@ import (
 type stage struct {
 	t      *testing.T
 	store  store.Store
-	limits job.Container
-	job    engine.Job
-	redact func(string) string
+	spec   job.Spec
+	secret secret.Set // what only the host hides
 
 	exit    Exit
 	told    []event.Event
@@ -41,24 +41,51 @@ const stageJob = "job"
 var passed = hostlink.Up{Check: &hostlink.Check{Name: "stage", OK: true}}
 
 func newStage(t *testing.T) *stage {
-	limits := job.DefaultContainer()
-	return &stage{
-		t: t, store: memory.New(), limits: limits, stopped: make(chan struct{}),
-		job: engine.Job{ID: stageJob, RunID: "run", Expert: &expert.Expert{Key: "writer", Name: "writer", Version: "1.0.0"}, Input: engine.Input{Query: "go"}, Limits: expert.Limits{MaxSteps: 10}},
+	s := &stage{t: t, store: memory.New(), stopped: make(chan struct{})}
+	s.spec = job.Spec{
+		JobID: stageJob, RunID: "run", Input: job.Input{Query: "go"},
+		Expert: "writer", Experts: []*expert.Expert{{Key: "writer", Name: "writer", Version: "1.0.0"}},
 	}
+	s.spec.Isolation.Container = job.DefaultContainer()
+	s.spec.Limits.MaxSteps = 10
+	return s
+}
+
+func (s *stage) limits() *job.Container { return &s.spec.Isolation.Container }
+
+// host are the parts that the session works with.
+func (s *stage) host(emit func(event.Event) error) engine.Parts {
+	return engine.Parts{Store: s.store, Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Secrets: &s.secret, Lean: true, Emit: emit}
+}
+
+// start is the first event of the coordinator's Run.
+func (s *stage) start() event.StartRun {
+	spec, err := s.spec.Recorded()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return event.StartRun{CheckpointID: "c1", Spec: spec, InputMessages: []*event.Message{}, Expert: event.ExpertRef{Key: "writer", Name: "writer", Version: "1.0.0"}}
+}
+
+// document is what the session sends into the container.
+func (s *stage) document(f *engine.Follower) *hostlink.Document {
+	d := &hostlink.Document{Protocol: hostlink.Protocol, Spec: s.spec}
+	d.Spec.RunID = f.RunID()
+	return d
 }
 
 // run plays the session with a container that does act.
 func (s *stage) run(ctx context.Context, act func(in io.Reader, out io.Writer)) (engine.Result, error) {
 	s.t.Helper()
-	f, err := engine.Follow(ctx, s.job, engine.Parts{Store: s.store, Source: engine.SystemSource(), Listener: engine.Listener{Emit: func(e event.Event) error { s.told = append(s.told, e); return nil }}})
+	parts := s.host(func(e event.Event) error { s.told = append(s.told, e); return nil })
+	f, err := engine.Follow(ctx, s.spec, parts)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer f.Close()
-	session := newSession(&Runtime{Log: slog.New(slog.DiscardHandler), Limits: s.limits, Redact: s.redact}, f)
+	session := newSession(&runner{spec: s.spec, parts: parts}, f)
 	defer session.close()
-	return session.live(ctx, &stagePlace{s, act}, nil, &hostlink.Document{Protocol: hostlink.Protocol, Job: hostlink.Job{ID: s.job.ID, RunID: f.RunID()}})
+	return session.live(ctx, &stagePlace{s, act}, nil, s.document(f))
 }
 
 type stagePlace struct {
@@ -114,14 +141,9 @@ func (s *stage) works(before func(*hostlink.Conn)) func(io.Reader, io.Writer) {
 			case <-ctx.Done():
 			}
 		}()
-		job := s.job
-		job.RunID = conn.Document().Job.RunID
-		_, err = engine.Execute(ctx, job, engine.Parts{
-			Model: thinker, Store: conn.Store(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler),
-			Skills: func(ctx context.Context, _ engine.SkillRequest) (*skill.Toolbox, error) {
-				return skill.NewToolbox(ctx, nil, slog.New(slog.DiscardHandler))
-			},
-			Listener: engine.Listener{Emit: func(e event.Event) error {
+		_, err = engine.Execute(ctx, conn.Document().Spec, engine.Parts{
+			Model: thinker, Store: conn.Store(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Lean: true,
+			Emit: func(e event.Event) error {
 				if e.IsKept() {
 					return nil
 				}
@@ -130,7 +152,9 @@ func (s *stage) works(before func(*hostlink.Conn)) func(io.Reader, io.Writer) {
 					return err
 				}
 				return conn.Send(hostlink.Up{Show: data})
-			}},
+			},
+		}, func(ctx context.Context, _ engine.SkillRequest) (*skill.Toolbox, error) {
+			return skill.NewToolbox(ctx, nil, slog.New(slog.DiscardHandler))
 		})
 		end := &hostlink.End{}
 		if err != nil {
@@ -174,8 +198,8 @@ func TestSessionOfAnHonestContainer(t *testing.T) {
 	}
 
 	// It goes on with the history that the host sends.
-	s.job.Input = engine.Input{Query: "more", Continue: true}
-	s.job.RunID = ""
+	s.spec.Input = job.Input{Query: "more", Continue: true}
+	s.spec.RunID = ""
 	s.stopped = make(chan struct{})
 	result, err = s.run(t.Context(), s.works(nil))
 	if err != nil || result.Status != event.StatusCompleted {
@@ -261,7 +285,7 @@ func TestSessionOfAHostileContainer(t *testing.T) {
 		"a broken event":    {raw(checked, `{"append":{"id":1,"event":{"type":"startRun","id":7}}}`), "cannot be understood"},
 		"an unknown event":  {raw(checked, `{"append":{"id":1,"event":{"type":"ownTheHost"}}}`), "cannot be understood"},
 		"shows what counts": {raw(checked, `{"show":`+foreign+`}`), "must be recorded"},
-		"an endless line": {func(_ *hatch.Conn, out io.Writer) {
+		"an endless line": {func(_ *hostlink.Conn, out io.Writer) {
 			_, _ = io.WriteString(out, `{"log":{"level":"INFO","text":"`)
 			chunk := strings.Repeat("x", 1<<20)
 			for {
@@ -321,7 +345,7 @@ func TestSessionOfAStranger(t *testing.T) {
 // A container cannot fill the disk of the host.
 func TestSessionLimitsTheJournal(t *testing.T) {
 	s := newStage(t)
-	s.limits.MaxJournalBytes = 2000
+	s.limits().MaxJournalBytes = 2000
 	_, err := s.run(t.Context(), func(in io.Reader, out io.Writer) {
 		conn, err := hostlink.Dial(in, out)
 		if err != nil {
@@ -336,7 +360,7 @@ func TestSessionLimitsTheJournal(t *testing.T) {
 			return
 		}
 		e := event.Event{ID: "e1", JobID: stageJob, RunID: "run", ExpertKey: "writer", StepNumber: 1,
-			Body: event.StartRun{CheckpointID: "c1", MaxSteps: 10, InputMessages: []*event.Message{}, Expert: event.ExpertRef{Key: "writer", Name: "writer", Version: "1.0.0"}}}
+			Body: s.start()}
 		for i := 0; err == nil; i++ {
 			e.ID = fmt.Sprintf("e%d", i)
 			_, err = j.Append(t.Context(), e)
@@ -366,7 +390,7 @@ func TestSessionIsInterrupted(t *testing.T) {
 		_ = conn.Send(passed)
 		j, _ := conn.Store().Open(t.Context(), stageJob)
 		if _, err := j.Append(t.Context(), event.Event{ID: "e1", JobID: stageJob, RunID: "run", ExpertKey: "writer", StepNumber: 1,
-			Body: event.StartRun{CheckpointID: "c1", MaxSteps: 10, InputMessages: []*event.Message{}, Expert: event.ExpertRef{Key: "writer", Name: "writer", Version: "1.0.0"}}}); err != nil {
+			Body: s.start()}); err != nil {
 			t.Error(err)
 		}
 		cancel(errors.New("ctrl-c"))
@@ -388,7 +412,7 @@ func TestSessionDeadlines(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			s := newStage(t)
-			set(&s.limits)
+			set(s.limits())
 			_, err := s.run(t.Context(), func(io.Reader, io.Writer) { <-s.stopped })
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("it ended with %v", err)
@@ -400,9 +424,21 @@ func TestSessionDeadlines(t *testing.T) {
 // What the container says is recorded without the secrets that only the host knows.
 func TestSessionRedacts(t *testing.T) {
 	s := newStage(t)
-	s.redact = func(text string) string { return strings.ReplaceAll(text, "answer", "[redacted: X]") }
+	s.secret.Add("X", "the answer")
 	result, err := s.run(t.Context(), s.works(nil))
 	if err != nil || strings.Contains(result.Text, "answer") || !strings.Contains(result.Text, "[redacted: X]") {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// A secret that the user wrote into an instruction is part of the Spec on both sides, and
+// does not make the container look as if it had another one.
+func TestSessionOfASpecWithASecret(t *testing.T) {
+	s := newStage(t)
+	s.secret.Add("X", "a-key-in-the-instruction")
+	s.spec.Experts[0].Instruction = "Use a-key-in-the-instruction."
+	result, err := s.run(t.Context(), s.works(nil))
+	if err != nil || result.Status != event.StatusCompleted {
 		t.Errorf("%+v, %v", result, err)
 	}
 }

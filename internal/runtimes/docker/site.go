@@ -5,53 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/netip"
 	"net/url"
-	"path"
-	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
-	"github.com/perstack-go/perstack/job"
 )
-
-// A SiteSpec says what a run needs on the engine.
-type SiteSpec struct {
-	JobID string
-	Image string // id
-
-	Workspace string   // directory of the host
-	ReadOnly  bool     // it cannot be changed
-	Masked    []string // paths in the container that show nothing
-	Frozen    []string // paths in the container that cannot be changed
-	Pinned    []string // directories in the container that cannot be moved away
-	Absent    []string // files of the workspace that the next run would use, and that are not there
-	UID, GID  int      // who the container runs as
-
-	Limits job.Container // complete
-	// Gates of the proxy, without addresses, and the proxy that it goes through itself. A
-	// gate without a token gets one, unless the proxy is Squid, which asks for none.
-	Gates    []egress.Gate
-	Upstream string
-
-	Proxy      string // job.ProxyBuiltin or job.ProxySquid; empty means the first
-	ProxyImage string // id, of the image that has Squid beside our program
-	SharedCell bool   // skills are not kept apart from each other
-
-	// Ahead starts the container while the proxy starts. It has to wait for its input then.
-	Ahead bool
-
-	Logger *slog.Logger // what the proxy tells beside its decisions; nil for nobody
-}
 
 // A Site is what a run has on the engine: two networks, the proxy, the container.
 type Site struct {
@@ -62,7 +26,7 @@ type Site struct {
 	Failed <-chan error
 
 	engine *Engine
-	spec   SiteSpec
+	plan   sitePlan
 	start  string // id of this start
 	labels map[string]string
 	report func(event.Body)
@@ -80,23 +44,20 @@ type Site struct {
 	closed  error
 }
 
-// Build makes the networks and starts the proxy. What the engine and the proxy tell is
+// build makes the networks and starts the proxy. What the daemon and the proxy tell is
 // reported as it happens, from other goroutines, until the site is closed. On an error
 // nothing is left.
-func (e *Engine) Build(ctx context.Context, spec SiteSpec, report func(event.Body)) (*Site, error) {
-	if err := spec.check(); err != nil {
+func (e *Engine) build(ctx context.Context, plan sitePlan, report func(event.Body)) (*Site, error) {
+	if err := plan.check(); err != nil {
 		return nil, err
 	}
-	if err := e.refuseSocket(spec.Workspace); err != nil {
+	if err := e.refuseSocket(plan.cover.Dir); err != nil {
 		return nil, err
 	}
-	s := &Site{engine: e, spec: spec, start: newStart(), failed: make(chan error, 1), report: oneAtATime(report)}
+	s := &Site{engine: e, plan: plan, start: newStart(), failed: make(chan error, 1), report: oneAtATime(report)}
 	s.Failed = s.failed
-	s.labels = ownLabels(spec.JobID, s.start)
+	s.labels = ownLabels(plan.spec.JobID, s.start)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if spec.Logger == nil {
-		s.spec.Logger = slog.New(slog.DiscardHandler)
-	}
 	if err := s.build(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -104,13 +65,14 @@ func (e *Engine) Build(ctx context.Context, spec SiteSpec, report func(event.Bod
 }
 
 func (s *Site) build(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.spec.Limits.StartTimeout, fmt.Errorf("the proxy did not start within %s", s.spec.Limits.StartTimeout))
+	limit := s.plan.container().StartTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the proxy did not start within %s", limit))
 	defer cancel()
 	if err := s.connectNetworks(ctx); err != nil {
 		return err
 	}
 	s.Gateway = s.inner.gateway.String()
-	if s.spec.Ahead {
+	if s.plan.ahead {
 		s.ahead = make(chan started, 1)
 		s.working.Go(func() {
 			c, err := s.launch(s.ctx, roleRuntime)
@@ -123,59 +85,6 @@ func (s *Site) build(ctx context.Context) error {
 	return nil
 }
 
-// check refuses what would be no wall.
-func (spec SiteSpec) check() error {
-	if spec.UID <= 0 || spec.GID <= 0 {
-		return fmt.Errorf("the container would run as %s, and nothing in it runs as root", userOf(spec.UID, spec.GID))
-	}
-	// What is not UTF-8 would reach the engine as another name.
-	if !filepath.IsAbs(spec.Workspace) || !utf8.ValidString(spec.Workspace) {
-		return fmt.Errorf("the workspace %q is not an absolute path in UTF-8", spec.Workspace)
-	}
-	for _, p := range slices.Concat(spec.Masked, spec.Frozen, spec.Pinned) {
-		if !utf8.ValidString(p) || path.Clean(p) != p || !strings.HasPrefix(p, workDir+"/") {
-			return fmt.Errorf("%q is not a path in the workspace that the engine can be told", p)
-		}
-	}
-	l := spec.Limits
-	if l.Memory <= 0 || l.CPUs <= 0 || l.PIDs <= 0 || l.TmpSize <= 0 || l.CacheSize <= 0 || l.StartTimeout <= 0 {
-		return errors.New("a limit of the container is missing: memory, processors, processes, sizes and times have to be above 0")
-	}
-	for _, server := range l.DNS {
-		if _, err := netip.ParseAddr(server); err != nil {
-			return fmt.Errorf("DNS server %q is not an address: %w", server, err)
-		}
-	}
-	if len(spec.Gates) > maxGates {
-		return fmt.Errorf("%d skills need a way out, and %d can have one", len(spec.Gates), maxGates)
-	}
-	return spec.checkProxy()
-}
-
-// checkProxy refuses what Squid cannot do, before anything is made.
-func (spec SiteSpec) checkProxy() error {
-	switch spec.Proxy {
-	case "", job.ProxyBuiltin:
-		return nil
-	case job.ProxySquid:
-	default:
-		return fmt.Errorf("there is no proxy %q; write %s or %s", spec.Proxy, job.ProxyBuiltin, job.ProxySquid)
-	}
-	switch {
-	case spec.ProxyImage == "":
-		return errors.New("proxy = \"squid\" needs an image that has Squid; name one: squidImage in [docker]")
-	case spec.SharedCell:
-		// Without tokens and without cells, every skill could use the gates of all.
-		return errors.New("squid asks for no token, so only cells keep the gates of skills apart; leave --shared-cell out, or use proxy = \"builtin\"")
-	case spec.Upstream != "":
-		return errors.New("squid does not go through another proxy here; use proxy = \"builtin\" with an upstream proxy")
-	}
-	return nil
-}
-
-// Tokenless reports whether the gates ask for no token. Only cells keep them apart then.
-func (spec SiteSpec) Tokenless() bool { return spec.Proxy == job.ProxySquid }
-
 func (s *Site) connectNetworks(ctx context.Context) (err error) {
 	var ways sync.WaitGroup
 	var innerErr, outerErr error
@@ -183,8 +92,8 @@ func (s *Site) connectNetworks(ctx context.Context) (err error) {
 		s.inner, innerErr = s.makeNetwork(ctx, "inner", innerOptions(s.engine.Version, s.labels))
 	})
 	ways.Go(func() {
-		if s.spec.Limits.Network != "" {
-			s.outer, outerErr = s.engine.outerNetwork(ctx, s.spec.Limits.Network)
+		if name := s.plan.container().Network; name != "" {
+			s.outer, outerErr = s.engine.outerNetwork(ctx, name)
 			return
 		}
 		s.outer, outerErr = s.makeNetwork(ctx, "outer", outerOptions(s.labels))

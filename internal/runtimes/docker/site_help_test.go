@@ -90,16 +90,19 @@ func put(t *testing.T, dir string, files map[string]string) {
 	})
 }
 
-func testSpec(t *testing.T) SiteSpec {
+func testPlan(t *testing.T) sitePlan {
 	t.Helper()
 	dir, uid, gid := someone(t)
 	limits := job.DefaultContainer()
 	limits.Memory, limits.MemoryReservation, limits.TmpSize, limits.CacheSize = 256<<20, 32<<20, 4<<20, 2<<20
 	limits.CPUs, limits.PIDs, limits.StartTimeout = 1, 40, time.Minute
-	return SiteSpec{
-		JobID: "test-" + newStart(), Image: jailImage(t), Workspace: dir, UID: uid, GID: gid, Limits: limits,
-		Gates: []egress.Gate{{Name: "engine", Token: "token-of-the-engine"}, {Name: "expert @base"}},
+	plan := sitePlan{
+		cover: Cover{Dir: dir, UID: uid, GID: gid},
+		gates: []egress.Gate{{Name: "engine", Token: "token-of-the-engine"}, {Name: "expert @base"}},
+		image: jailImage(t), log: quiet(),
 	}
+	plan.spec.JobID, plan.spec.Isolation.Container = "test-"+newStart(), limits
+	return plan
 }
 
 // A notebook keeps what is reported.
@@ -165,10 +168,10 @@ func (n *notebook) statuses(service role) (list []string) {
 	return list
 }
 
-func buildSite(t *testing.T, e *Engine, spec SiteSpec) (*Site, *notebook) {
+func buildSite(t *testing.T, e *Engine, plan sitePlan) (*Site, *notebook) {
 	t.Helper()
 	notes := &notebook{}
-	s, err := e.Build(t.Context(), spec, notes.report)
+	s, err := e.build(t.Context(), plan, notes.report)
 	if err != nil {
 		t.Fatal(err)
 	}

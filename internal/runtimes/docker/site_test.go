@@ -16,7 +16,7 @@ import (
 func TestSiteComesAndGoes(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	s, notes := buildSite(t, e, testSpec(t))
+	s, notes := buildSite(t, e, testPlan(t))
 	_, c := enter(t, s, jail.Task{})
 	if end := <-c.Exited; end != (Exit{}) {
 		t.Errorf("it ended with %+v", end)
@@ -45,12 +45,12 @@ func TestSiteComesAndGoes(t *testing.T) {
 func TestBuildIsCancelled(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
+	plan := testPlan(t)
 	stop := errors.New("stop")
 	for _, moment := range []string{"starting", "running", "healthy"} {
 		t.Run(moment, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			s, err := e.Build(ctx, spec, func(b event.Body) {
+			s, err := e.build(ctx, plan, func(b event.Body) {
 				if status, ok := b.(event.DockerContainerStatus); ok && status.Status == moment {
 					cancel(stop)
 				}
@@ -60,17 +60,17 @@ func TestBuildIsCancelled(t *testing.T) {
 			} else if !errors.Is(err, stop) {
 				t.Errorf("Build = %v, %v", s, err)
 			}
-			if list := ofJob(t, e, spec.JobID); len(list) != 0 {
+			if list := ofJob(t, e, plan.spec.JobID); len(list) != 0 {
 				t.Errorf("left: %q, %v", list, err)
 			}
 		})
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
-	if _, err := e.Build(ctx, spec, func(event.Body) {}); !errors.Is(err, stop) {
+	if _, err := e.build(ctx, plan, func(event.Body) {}); !errors.Is(err, stop) {
 		t.Errorf("Build with a context that is done: %v", err)
 	}
-	if list := ofJob(t, e, spec.JobID); len(list) != 0 {
+	if list := ofJob(t, e, plan.spec.JobID); len(list) != 0 {
 		t.Errorf("left: %q", list)
 	}
 }
@@ -79,9 +79,9 @@ func TestBuildIsCancelled(t *testing.T) {
 func TestCloseAfterTheContext(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
+	plan := testPlan(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := e.Build(ctx, spec, func(event.Body) {})
+	s, err := e.build(ctx, plan, func(event.Body) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,34 +105,34 @@ func TestCloseAfterTheContext(t *testing.T) {
 func TestBuildFails(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	good := testSpec(t)
+	good := testPlan(t)
 	for name, c := range map[string]struct {
-		change func(*SiteSpec)
+		change func(*sitePlan)
 		want   string
 	}{
-		"no such image":     {func(s *SiteSpec) { s.Image = "perstack-no-such-image:1" }, "o such image"},
-		"no such network":   {func(s *SiteSpec) { s.Limits.Network = "perstack-no-such-network" }, "does not exist"},
-		"two gates":         {func(s *SiteSpec) { s.Gates = append(s.Gates, s.Gates[0]) }, "two gates are called"},
-		"root":              {func(s *SiteSpec) { s.UID = 0 }, "nothing in it runs as root"},
-		"root's group":      {func(s *SiteSpec) { s.GID = 0 }, "nothing in it runs as root"},
-		"a relative path":   {func(s *SiteSpec) { s.Workspace = "x" }, "is not an absolute path"},
-		"no UTF-8":          {func(s *SiteSpec) { s.Workspace = "/\xff" }, "is not an absolute path in UTF-8"},
-		"a mask elsewhere":  {func(s *SiteSpec) { s.Masked = []string{"/perstack"} }, "is not a path in the workspace"},
-		"a mask of all":     {func(s *SiteSpec) { s.Masked = []string{"/workspace"} }, "is not a path in the workspace"},
-		"a mask that leads": {func(s *SiteSpec) { s.Frozen = []string{"/workspace/../etc"} }, "is not a path in the workspace"},
-		"no memory limit":   {func(s *SiteSpec) { s.Limits.Memory = 0 }, "a limit of the container is missing"},
-		"no process limit":  {func(s *SiteSpec) { s.Limits.PIDs = 0 }, "a limit of the container is missing"},
-		"a name as DNS":     {func(s *SiteSpec) { s.Limits.DNS = []string{"dns.example"} }, "is not an address"},
-		"too many gates":    {func(s *SiteSpec) { s.Gates = make([]egress.Gate, maxGates+1) }, "need a way out"},
+		"no such image":     {func(p *sitePlan) { p.image = "perstack-no-such-image:1" }, "o such image"},
+		"no such network":   {func(p *sitePlan) { p.container().Network = "perstack-no-such-network" }, "does not exist"},
+		"two gates":         {func(p *sitePlan) { p.gates = append(p.gates, p.gates[0]) }, "two gates are called"},
+		"root":              {func(p *sitePlan) { p.cover.UID = 0 }, "nothing in it runs as root"},
+		"root's group":      {func(p *sitePlan) { p.cover.GID = 0 }, "nothing in it runs as root"},
+		"a relative path":   {func(p *sitePlan) { p.cover.Dir = "x" }, "is not an absolute path"},
+		"no UTF-8":          {func(p *sitePlan) { p.cover.Dir = "/\xff" }, "is not an absolute path in UTF-8"},
+		"a mask elsewhere":  {func(p *sitePlan) { p.cover.Masked = []string{"/perstack"} }, "is not a path in the workspace"},
+		"a mask of all":     {func(p *sitePlan) { p.cover.Masked = []string{"/workspace"} }, "is not a path in the workspace"},
+		"a mask that leads": {func(p *sitePlan) { p.cover.Frozen = []string{"/workspace/../etc"} }, "is not a path in the workspace"},
+		"no memory limit":   {func(p *sitePlan) { p.container().Memory = 0 }, "a limit of the container is missing"},
+		"no process limit":  {func(p *sitePlan) { p.container().PIDs = 0 }, "a limit of the container is missing"},
+		"a name as DNS":     {func(p *sitePlan) { p.container().DNS = []string{"dns.example"} }, "is not an address"},
+		"too many gates":    {func(p *sitePlan) { p.gates = make([]egress.Gate, maxGates+1) }, "need a way out"},
 	} {
-		spec := good
-		c.change(&spec)
-		s, err := e.Build(t.Context(), spec, func(event.Body) {})
+		plan := good
+		c.change(&plan)
+		s, err := e.build(t.Context(), plan, func(event.Body) {})
 		if s != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
 	}
-	if list := ofJob(t, e, good.JobID); len(list) != 0 {
+	if list := ofJob(t, e, good.spec.JobID); len(list) != 0 {
 		t.Errorf("left: %q", list)
 	}
 }
@@ -141,9 +141,9 @@ func TestBuildFails(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
-	spec.Workspace += "/none"
-	s, _ := buildSite(t, e, spec)
+	plan := testPlan(t)
+	plan.cover.Dir += "/none"
+	s, _ := buildSite(t, e, plan)
 	if c, err := s.Start(t.Context()); err == nil {
 		t.Errorf("it started: %+v", c)
 	}

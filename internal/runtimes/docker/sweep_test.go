@@ -16,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/internal/owner"
 	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
+	"github.com/perstack-go/perstack/job"
 )
 
 // What a process has on the engine stays while it lives, and is removed by the next when
@@ -23,8 +24,8 @@ import (
 func TestKilledRunIsSwept(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	spec := testSpec(t)
-	child, said := startRun(t, spec)
+	plan := testPlan(t)
+	child, said := startRun(t, plan)
 
 	start, err := said.ReadString('\n')
 	if err != nil {
@@ -63,13 +64,13 @@ type errand struct {
 const errandVariable = "PERSTACK_TEST_ERRAND"
 
 // startRun starts another process that has a site and a container of its own.
-func startRun(t *testing.T, spec SiteSpec) (*exec.Cmd, *bufio.Reader) {
+func startRun(t *testing.T, plan sitePlan) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := json.Marshal(errand{spec.Image, spec.Workspace, spec.JobID, spec.UID, spec.GID})
+	told, err := json.Marshal(errand{plan.image, plan.cover.Dir, plan.spec.JobID, plan.cover.UID, plan.cover.GID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,18 +97,21 @@ func TestBeARun(t *testing.T) {
 	if !ok {
 		return
 	}
-	var job errand
-	if err := json.Unmarshal([]byte(told), &job); err != nil {
+	var task errand
+	if err := json.Unmarshal([]byte(told), &task); err != nil {
 		t.Fatal(err)
 	}
 	e, err := Connect(t.Context(), os.Getenv, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := e.Build(t.Context(), SiteSpec{
-		JobID: job.Job, Image: job.Image, Workspace: job.Workspace, UID: job.UID, GID: job.GID,
-		Limits: job.DefaultContainer(), Gates: []egress.Gate{{Name: "engine"}},
-	}, func(event.Body) {})
+	plan := sitePlan{
+		cover: Cover{Dir: task.Workspace, UID: task.UID, GID: task.GID},
+		gates: []egress.Gate{{Name: "engine"}},
+		image: task.Image, log: quiet(),
+	}
+	plan.spec.JobID, plan.spec.Isolation.Container = task.Job, job.DefaultContainer()
+	s, err := e.build(t.Context(), plan, func(event.Body) {})
 	if err != nil {
 		t.Fatal(err)
 	}

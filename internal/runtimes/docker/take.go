@@ -129,6 +129,20 @@ func (s *session) event(data []byte) (event.Event, error) {
 	if err != nil {
 		return e, fmt.Errorf("what the container says cannot be understood: %w", err)
 	}
+	start, ok := e.Body.(event.StartRun)
+	if !ok || len(start.Spec) == 0 {
+		return e, nil
+	}
+	// The Spec stays as it is: the follower accepts no other one than the host's own, in
+	// which the user can have written a secret.
+	said, err := event.Unmarshal(data)
+	if err != nil {
+		return e, fmt.Errorf("what the container says cannot be understood: %w", err)
+	}
+	if unchanged, ok := said.Body.(event.StartRun); ok {
+		start.Spec = unchanged.Spec
+		e.Body = start
+	}
 	return e, nil
 }
 

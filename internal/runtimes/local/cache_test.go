@@ -3,18 +3,13 @@ package local_test
 import (
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
-	"github.com/perstack-go/perstack/store/memory"
 )
 
 // Whoever works in the user's home has the packages of skills in the workspace. No tool
@@ -22,7 +17,7 @@ import (
 func TestPackagesAreOutOfReach(t *testing.T) {
 	home := t.TempDir()
 	cache := filepath.Join(home, ".cache", "perstack")
-	cassette, err := replay.Parse("cassette.toml", []byte(`[[turn]]
+	const cassette = `[[turn]]
 [[turn.call]]
 tool = "writeTextFile"
 args = { path = ".cache/perstack/npm/index.js", text = "steal()" }
@@ -37,10 +32,7 @@ tool = "moveFile"
 args = { source = ".cache", destination = "elsewhere" }
 [[turn]]
 text = "Done."
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`
 	there := filepath.Join(cache, "npm", "there.js")
 	if err := os.MkdirAll(filepath.Dir(there), 0o700); err != nil {
 		t.Fatal(err)
@@ -49,13 +41,7 @@ text = "Done."
 		t.Fatal(err)
 	}
 	refused := 0
-	runtime := &local.Runtime{
-		Model: replay.New(cassette), Store: memory.New(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler),
-		Workspace: home, CacheDir: cache,
-	}
-	_, err = runtime.Run(t.Context(), engine.Job{
-		ID: "job", Expert: &expert.Expert{Key: "w", Name: "w", Version: "1.0.0", Instruction: "Write."}, Input: engine.Input{Query: "go"}, Limits: expert.Limits{MaxSteps: 5},
-	}, engine.Listener{Emit: func(e event.Event) error {
+	parts := newParts(t, cassette, func(e event.Event) error {
 		if b, ok := e.Body.(event.EndToolCall); ok {
 			if text := event.FirstText(b.ToolResult.Result); b.ToolResult.IsError && strings.Contains(text, `"code":"protected"`) {
 				refused++
@@ -64,7 +50,9 @@ text = "Done."
 			}
 		}
 		return nil
-	}})
+	})
+	parts.CacheDir = cache
+	_, err := local.Run(t.Context(), writerSpec(home), parts)
 	if err != nil || refused != 4 {
 		t.Errorf("refused: %d, %v", refused, err)
 	}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
@@ -24,18 +25,13 @@ func prepareCells(spec job.Spec, parts engine.Parts, workspace string, available
 	if c := parts.Container; c != nil {
 		wanted = &skills.Cells{All: true, System: c.System, Tmp: c.Tmp, Home: c.Home, MaxTasks: c.MaxTasks}
 	}
-	var who *expert.Expert
-	for _, e := range spec.Experts {
-		if wanted.LockAny(e) {
-			who = e
-			break
-		}
-	}
-	if who == nil {
+	reachable, _ := expert.Closure(spec.Experts, spec.Coordinator())
+	locked := slices.IndexFunc(reachable, wanted.LockAny)
+	if locked < 0 {
 		return nil, none, nil
 	}
 	if err := available(); err != nil {
-		return nil, none, &NoSandboxError{Expert: who.Key, Err: err}
+		return nil, none, &NoSandboxError{Expert: reachable[locked].Key, Err: err}
 	}
 	cells, remove, err := wanted.Furnish(workspace)
 	if err != nil {
@@ -55,7 +51,8 @@ type NoSandboxError struct {
 }
 
 func (e *NoSandboxError) Error() string {
-	return fmt.Sprintf("expert %q has a skill that must run in a sandbox: %v", e.Expert, e.Err)
+	return fmt.Sprintf("expert %q has a skill that must run in a sandbox: %v; "+
+		"without a sandbox it can do everything that you can do; runtime docker puts a container around it", e.Expert, e.Err)
 }
 
 func (e *NoSandboxError) Unwrap() error { return e.Err }

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,14 +17,11 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/manifest"
-	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
-	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
@@ -68,33 +64,24 @@ func (p *prison) put(name, text string, mode os.FileMode) {
 }
 
 // run runs the Expert lead of a file.
-func (p *prison) run(ctx context.Context, experts, cassette string, in engine.Input, change func(*local.Runtime, *engine.Job)) (engine.Result, error) {
+func (p *prison) run(ctx context.Context, experts, cassette string, in job.Input, change func(*job.Spec)) (engine.Result, error) {
 	p.t.Helper()
-	config, problems := manifest.Parse("perstack.toml", []byte(experts))
-	if err := problems.Err(); err != nil {
-		p.t.Fatal(err)
-	}
-	turns, err := replay.Parse("cassette.toml", []byte(cassette))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	lead, _ := config.Lookup("lead")
-	runtime := &local.Runtime{
-		Model: replay.New(turns), Store: p.history, Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler),
-		Workspace: p.dir, Environ: os.Environ(), Env: func(string) string { return "CANARY-of-the-victim" },
-		Cells: skills.Machine(true),
-	}
-	job := engine.Job{ID: "job", Expert: lead, Lookup: config.Lookup, Input: in, Limits: expert.Limits{MaxSteps: 50}}
+	spec := teamSpec(p.t, experts, p.dir)
+	spec.Input = in
+	spec.Isolation.Sandbox = true
 	if change != nil {
-		change(runtime, &job)
+		change(&spec)
 	}
-	return runtime.Run(ctx, job, engine.Listener{Emit: func(e event.Event) error {
+	parts := newParts(p.t, cassette, func(e event.Event) error {
 		p.events = append(p.events, e)
 		if p.after != nil {
 			p.after(e)
 		}
 		return nil
-	}})
+	})
+	parts.Store = p.history
+	parts.Variables = func(string) engine.Variable { return engine.Variable{Value: "CANARY-of-the-victim"} }
+	return local.Run(ctx, spec, parts)
 }
 
 // empty checks that nothing of a job is left.
@@ -199,13 +186,13 @@ text = "done"
 // job goes on.
 func TestParentAndDelegateAreKeptApart(t *testing.T) {
 	p := newPrison(t)
-	r, err := p.run(t.Context(), family, asks, engine.Input{Query: "go"}, func(_ *local.Runtime, j *engine.Job) { j.Limits.MaxSteps = 2 })
+	r, err := p.run(t.Context(), family, asks, job.Input{Query: "go"}, func(s *job.Spec) { s.Limits.MaxSteps = 2 })
 	if err != nil || r.Status != event.StatusStoppedByExceededMaxSteps {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	p.judge()
 	p.empty("stopped")
-	if r, err = p.run(t.Context(), family, asks, engine.Input{Continue: true}, nil); err != nil || r.Status != event.StatusCompleted {
+	if r, err = p.run(t.Context(), family, asks, job.Input{Continue: true}, nil); err != nil || r.Status != event.StatusCompleted {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	p.judge()
@@ -240,7 +227,7 @@ func TestOwnGatesOfExperts(t *testing.T) {
 		return "[experts.lead.skills." + name + "]\ntype = 'mcpStdioSkill'\ncommand = 'sh'\ntoolPrefix = true\nallowedDomains = ['" + name + ".invalid']\n" +
 			"args = ['-c', 'printf %s \"$HTTPS_PROXY\" >" + name + "; exec ./evilmcp good']\n"
 	}
-	r, err := p.run(t.Context(), lone+web("one")+web("two"), "[[turn]]\ntext = 'done'\n", engine.Input{Query: "go"}, nil)
+	r, err := p.run(t.Context(), lone+web("one")+web("two"), "[[turn]]\ntext = 'done'\n", job.Input{Query: "go"}, nil)
 	if err != nil || r.Status != event.StatusCompleted {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -308,7 +295,7 @@ func TestCellsOfBrokenJobs(t *testing.T) {
 		}
 	}
 	const sleeps = "[[turn]]\n[[turn.call]]\ntool = 'exec'\nargs = { command = 'sh', args = ['-c', 'echo x >$HOME/file; echo ready; exec sleep 3600'], timeout = 0 }\n[[turn]]\ntext = 'went on'\n"
-	if _, err := p.run(ctx, lone, sleeps, engine.Input{Query: "go"}, nil); err != nil {
+	if _, err := p.run(ctx, lone, sleeps, job.Input{Query: "go"}, nil); err != nil {
 		t.Error(err)
 	}
 	if !filled {
@@ -316,7 +303,7 @@ func TestCellsOfBrokenJobs(t *testing.T) {
 	}
 	p.empty("cancelled")
 	r, err := p.run(t.Context(), lone+"[experts.lead.skills.s]\ntype = 'mcpStdioSkill'\ncommand = './evilmcp'\nargs = ['die-list']\n",
-		"[[turn]]\ntext = 'done'\n", engine.Input{Query: "again"}, func(_ *local.Runtime, j *engine.Job) { j.ID = "other" })
+		"[[turn]]\ntext = 'done'\n", job.Input{Query: "again"}, func(s *job.Spec) { s.JobID = "other" })
 	if err == nil && r.Status == event.StatusCompleted {
 		t.Errorf("%+v", r)
 	}
@@ -330,17 +317,17 @@ func TestWhoGetsACell(t *testing.T) {
 	const where = "[[turn]]\n[[turn.call]]\ntool = 'exec'\nargs = { command = 'sh', args = ['-c', 'echo $HOME'] }\n[[turn]]\ntext = 'done'\n"
 	for _, c := range []struct {
 		name, experts string
-		change        func(*local.Runtime, *engine.Job)
+		change        func(*job.Spec)
 		want          bool
 	}{
 		{"all", lone, nil, true},
-		{"nobody asks", lone, func(r *local.Runtime, _ *engine.Job) { r.Cells = nil }, false},
-		{"one asks", asking, func(r *local.Runtime, _ *engine.Job) { r.Cells = nil }, true},
-		{"shared", asking, func(r *local.Runtime, _ *engine.Job) { r.SharedCell = true }, false},
+		{"nobody asks", lone, func(s *job.Spec) { s.Isolation.Sandbox = false }, false},
+		{"one asks", asking, func(s *job.Spec) { s.Isolation.Sandbox = false }, true},
+		{"shared", asking, func(s *job.Spec) { s.Isolation.SharedSandbox = true }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPrison(t)
-			if r, err := p.run(t.Context(), c.experts, where, engine.Input{Query: "go"}, c.change); err != nil || r.Status != event.StatusCompleted {
+			if r, err := p.run(t.Context(), c.experts, where, job.Input{Query: "go"}, c.change); err != nil || r.Status != event.StatusCompleted {
 				t.Fatalf("%+v, %v", r, err)
 			}
 			if got := strings.Contains(p.said(), filepath.Join(p.tmp, "perstack-cells-")); got != c.want {
@@ -354,8 +341,8 @@ func TestWhoGetsACell(t *testing.T) {
 // A workspace that has the directories of cells in it runs nothing.
 func TestWorkspaceAroundCells(t *testing.T) {
 	p := newPrison(t)
-	_, err := p.run(t.Context(), lone, "[[turn]]\ntext = 'done'\n", engine.Input{Query: "go"},
-		func(r *local.Runtime, _ *engine.Job) { r.Workspace = p.tmp })
+	_, err := p.run(t.Context(), lone, "[[turn]]\ntext = 'done'\n", job.Input{Query: "go"},
+		func(s *job.Spec) { s.Workspace.Dir = p.tmp })
 	var known *engine.Error
 	if !errors.As(err, &known) || known.Kind != engine.KindInput || len(p.events) > 0 {
 		t.Errorf("error %v, events %v", err, p.events)

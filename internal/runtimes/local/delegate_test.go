@@ -3,8 +3,6 @@ package local_test
 import (
 	"context"
 	"iter"
-	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,12 +11,10 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/manifest"
-	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
-	"github.com/perstack-go/perstack/store/memory"
 )
 
 // A witness is a model that remembers which tools each Expert was offered.
@@ -47,35 +43,20 @@ type team struct {
 	events  []event.Event
 }
 
-func work(t *testing.T, experts, cassette string, change func(*local.Runtime)) *team {
+func work(t *testing.T, experts, cassette string, change func(*job.Spec, *engine.Parts)) *team {
 	t.Helper()
-	config, problems := manifest.Parse("perstack.toml", []byte(experts))
-	if err := problems.Err(); err != nil {
-		t.Fatal(err)
-	}
-	turns, err := replay.Parse("cassette.toml", []byte(cassette))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lead, ok := config.Lookup("lead")
-	if !ok {
-		t.Fatal("no lead")
-	}
-	w := &witness{Model: replay.New(turns), offered: make(map[string][]string)}
-	runtime := &local.Runtime{
-		Model: w, Store: memory.New(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Workspace: t.TempDir(), Environ: os.Environ(),
-	}
-	if change != nil {
-		change(runtime)
-	}
-	out := &team{offered: w.offered}
-	out.result, err = runtime.Run(t.Context(), engine.Job{
-		ID: "job", Expert: lead, Lookup: config.Lookup, Input: engine.Input{Query: "go"}, Limits: expert.Limits{MaxSteps: 50},
-	}, engine.Listener{Emit: func(e event.Event) error {
+	out := &team{offered: make(map[string][]string)}
+	spec := teamSpec(t, experts, t.TempDir())
+	parts := newParts(t, cassette, func(e event.Event) error {
 		out.events = append(out.events, e)
 		return nil
-	}})
-	if err != nil {
+	})
+	parts.Model = &witness{Model: parts.Model, offered: out.offered}
+	if change != nil {
+		change(&spec, &parts)
+	}
+	var err error
+	if out.result, err = local.Run(t.Context(), spec, parts); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -266,7 +247,7 @@ args = { path = "f.txt", text = "`+strings.Repeat("x", 100_000)+`" }
 expert = "helper"
 delay = "1h" # a child may have begun to ask when it hears of the limit
 text = "never said"
-`, func(r *local.Runtime) { r.MaxWorkspaceBytes = 50_000 })
+`, func(spec *job.Spec, _ *engine.Parts) { spec.Limits.MaxWorkspaceBytes = 50_000 })
 	var stopped []string
 	for _, e := range got.events {
 		if b, ok := e.Body.(event.StopRunByLimit); ok && b.Limit == event.LimitWorkspace {

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/runtimes/local"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Commands of each Expert are shown the gate of its own base skill, and what the user
@@ -44,9 +46,17 @@ text = "done"
 expert = "lead"
 turn = 3
 text = "done"
-`, func(r *local.Runtime) {
-		r.Gates = func(expertKey, skill string) string { return "http://" + expertKey + "/" + skill }
-		r.Handed = map[string]string{"HANDED": "this"}
+`, func(spec *job.Spec, parts *engine.Parts) {
+		// This test is about proxies, not about sandboxes, which not every machine has.
+		spec.Isolation.SharedSandbox = true
+		parts.Container = &engine.Container{
+			Workspace: spec.Workspace.Dir,
+			Proxies: map[string]string{
+				engine.ProxyName("lead", expert.BaseSkill):  "http://lead/@perstack/base",
+				engine.ProxyName("other", expert.BaseSkill): "http://other/@perstack/base",
+			},
+			Env: map[string]string{"HANDED": "this"},
+		}
 	})
 	if got.result.Status != event.StatusCompleted {
 		t.Fatalf("%+v", got.result)

@@ -3,19 +3,14 @@ package local_test
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/manifest"
-	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
 	"github.com/perstack-go/perstack/internal/sandbox/cell"
-	"github.com/perstack-go/perstack/internal/skills"
-	"github.com/perstack-go/perstack/store/memory"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A machine that cannot keep cells runs no job that needs one, also if only an Expert that
@@ -28,34 +23,20 @@ func TestNoCellsHere(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name, experts string
-		change        func(*local.Runtime)
+		change        func(*job.Isolation)
 		refused       string // for whom
 	}{
-		{"all", lead, func(r *local.Runtime) { r.Cells = skills.Machine(true) }, "lead"},
-		{"a delegate", lead + asking, func(r *local.Runtime) { r.Cells = skills.Machine(false) }, "helper"},
-		{"a delegate, and nobody said anything", lead + asking, func(*local.Runtime) {}, "helper"},
-		{"nobody", lead + skill, func(r *local.Runtime) { r.Cells = skills.Machine(false) }, ""},
-		{"shared", lead + asking, func(r *local.Runtime) { r.SharedCell = true }, ""},
+		{"all", lead, func(is *job.Isolation) { is.Sandbox = true }, "lead"},
+		{"a delegate", lead + asking, func(*job.Isolation) {}, "helper"},
+		{"nobody", lead + skill, func(*job.Isolation) {}, ""},
+		{"shared", lead + asking, func(is *job.Isolation) { is.SharedSandbox = true }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config, problems := manifest.Parse("perstack.toml", []byte(c.experts))
-			if err := problems.Err(); err != nil {
-				t.Fatal(err)
-			}
-			turns, err := replay.Parse("cassette.toml", []byte("[[turn]]\ntext = 'done'\n"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			runtime := &local.Runtime{
-				Model: replay.New(turns), Store: memory.New(), Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler), Workspace: t.TempDir(),
-			}
-			runtime.WithoutCells(fmt.Errorf("%w: the kernel is old", cell.ErrUnavailable))
-			c.change(runtime)
-			coordinator, _ := config.Lookup("lead")
+			spec := teamSpec(t, c.experts, t.TempDir())
+			c.change(&spec.Isolation)
 			events := 0
-			r, err := runtime.Run(t.Context(), engine.Job{
-				ID: "job", Expert: coordinator, Lookup: config.Lookup, Input: engine.Input{Query: "go"}, Limits: expert.Limits{MaxSteps: 5},
-			}, engine.Listener{Emit: func(event.Event) error { events++; return nil }})
+			parts := newParts(t, "[[turn]]\ntext = 'done'\n", func(event.Event) error { events++; return nil })
+			r, err := local.RunWithoutSandbox(t.Context(), spec, parts, fmt.Errorf("%w: the kernel is old", cell.ErrUnavailable))
 			if c.refused == "" {
 				if err != nil || r.Status != event.StatusCompleted {
 					t.Errorf("%+v, %v", r, err)
@@ -66,7 +47,7 @@ func TestNoCellsHere(t *testing.T) {
 			if !errors.As(err, &known) || known.Kind != engine.KindInput || !errors.Is(err, cell.ErrUnavailable) || events > 0 {
 				t.Fatalf("error %v, %d events", err, events)
 			}
-			for _, want := range []string{`expert "` + c.refused + `"`, "the kernel is old", "without --sandbox"} {
+			for _, want := range []string{`expert "` + c.refused + `"`, "the kernel is old", "without a sandbox", "runtime docker"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%q is missing in %v", want, err)
 				}

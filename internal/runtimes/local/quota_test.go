@@ -2,7 +2,6 @@ package local_test
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,50 +9,43 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
 
 // write is an Expert's plan: files of 100,000 bytes, one a turn, then a word.
-func write(t *testing.T, files int) *replay.Cassette {
-	t.Helper()
+func write(files int) string {
 	var turns strings.Builder
 	for i := range files {
 		fmt.Fprintf(&turns, "[[turn]]\n[[turn.call]]\ntool = \"writeTextFile\"\nargs = { path = \"f%d.txt\", text = \"%s\" }\n", i, strings.Repeat("x", 100_000))
 	}
 	turns.WriteString("[[turn]]\ntext = \"Done.\"\n")
-	cassette, err := replay.Parse("cassette.toml", []byte(turns.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cassette
+	return turns.String()
 }
 
-// A job is run with one limit after another.
-type job struct {
+// A writer is run with one limit after another.
+type writer struct {
 	dir      string
-	cassette *replay.Cassette
+	cassette string
 	history  store.Store
 	asked    int // the model, how often
 }
 
-func (j *job) run(t *testing.T, limit int64, in engine.Input) engine.Result {
+func (j *writer) run(t *testing.T, limit int64, in job.Input) engine.Result {
 	t.Helper()
-	runtime := &local.Runtime{
-		Model: replay.New(j.cassette), Store: j.history, Source: engine.SystemSource(), Log: slog.New(slog.DiscardHandler),
-		Workspace: j.dir, MaxWorkspaceBytes: limit,
-	}
-	r, err := runtime.Run(t.Context(), engine.Job{
-		ID: "job", Expert: &expert.Expert{Key: "w", Name: "w", Version: "1.0.0", Instruction: "Write."}, Input: in, Limits: expert.Limits{MaxSteps: 20},
-	}, engine.Listener{Emit: func(e event.Event) error {
+	spec := writerSpec(j.dir)
+	spec.Input = in
+	spec.Limits.MaxWorkspaceBytes = limit
+	parts := newParts(t, j.cassette, func(e event.Event) error {
 		if e.Type() == "startGeneration" {
 			j.asked++
 		}
 		return nil
-	}})
+	})
+	parts.Store = j.history
+	r, err := local.Run(t.Context(), spec, parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +55,8 @@ func (j *job) run(t *testing.T, limit int64, in engine.Input) engine.Result {
 // The file tools are measured too: the run stops behind the write that was too much, and
 // goes on when more is allowed.
 func TestMaxWorkspaceBytes(t *testing.T) {
-	j := &job{dir: t.TempDir(), cassette: write(t, 5), history: memory.New()}
-	r := j.run(t, 250_000, engine.Input{Query: "go"})
+	j := &writer{dir: t.TempDir(), cassette: write(5), history: memory.New()}
+	r := j.run(t, 250_000, job.Input{Query: "go"})
 	if r.Status != event.StatusStoppedByLimit || r.Limit == nil || r.Limit.Limit != event.LimitWorkspace {
 		t.Fatalf("%+v", r)
 	}
@@ -77,20 +69,20 @@ func TestMaxWorkspaceBytes(t *testing.T) {
 	}
 	// Too large already: no model is asked.
 	before := j.asked
-	if r := j.run(t, 250_000, engine.Input{Continue: true}); r.Status != event.StatusStoppedByLimit || j.asked != before {
+	if r := j.run(t, 250_000, job.Input{Continue: true}); r.Status != event.StatusStoppedByLimit || j.asked != before {
 		t.Errorf("again: %+v, the model was asked %d times", r, j.asked-before)
 	}
-	if r := j.run(t, 1<<30, engine.Input{Continue: true}); r.Status != event.StatusCompleted || r.Limit != nil {
+	if r := j.run(t, 1<<30, job.Input{Continue: true}); r.Status != event.StatusCompleted || r.Limit != nil {
 		t.Errorf("with more allowed: %+v", r)
 	}
 }
 
 func TestNoLimit(t *testing.T) {
-	j := &job{dir: t.TempDir(), cassette: write(t, 2), history: memory.New()}
+	j := &writer{dir: t.TempDir(), cassette: write(2), history: memory.New()}
 	if err := os.WriteFile(filepath.Join(j.dir, "large.txt"), make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := j.run(t, 0, engine.Input{Query: "go"}); r.Status != event.StatusCompleted {
+	if r := j.run(t, 0, job.Input{Query: "go"}); r.Status != event.StatusCompleted {
 		t.Errorf("%+v", r)
 	}
 }

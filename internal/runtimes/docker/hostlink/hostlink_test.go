@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
@@ -147,15 +148,15 @@ func TestHistoryGoesIn(t *testing.T) {
 		}
 		return seqs, nil
 	}
-	c, _ := dial(t, Document{Job: Job{ID: "job"}}, lines...)
+	c, _ := dial(t, Document{Spec: job.Spec{JobID: "job"}}, lines...)
 	if seqs, err := read(c, 1); err != nil || fmt.Sprint(seqs) != "[2 3]" {
 		t.Errorf("read %v, %v", seqs, err)
 	}
-	c, _ = dial(t, Document{Job: Job{ID: "job"}})
+	c, _ = dial(t, Document{Spec: job.Spec{JobID: "job"}})
 	if _, err := read(c, 0); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a new job: %v", err)
 	}
-	c, _ = dial(t, Document{Job: Job{ID: "job"}}, lines[0], lines[2])
+	c, _ = dial(t, Document{Spec: job.Spec{JobID: "job"}}, lines[0], lines[2])
 	var damage *store.DamageError
 	if _, err := read(c, 0); !errors.As(err, &damage) {
 		t.Errorf("a history with a hole: %v", err)
@@ -167,7 +168,7 @@ func TestHistoryGoesIn(t *testing.T) {
 
 // An event counts as recorded when the host says so, and not before.
 func TestAppendWaitsForTheHost(t *testing.T) {
-	c, h := dial(t, Document{Job: Job{ID: "job"}})
+	c, h := dial(t, Document{Spec: job.Spec{JobID: "job"}})
 	go func() { _ = c.Serve() }()
 	j, err := c.Store().Open(t.Context(), "job")
 	if err != nil {
@@ -233,7 +234,7 @@ func TestAppendWaitsForTheHost(t *testing.T) {
 
 // The end is the last line, also if a commit was still to be asked for.
 func TestNothingFollowsTheEnd(t *testing.T) {
-	c, h := dial(t, Document{Job: Job{ID: "job"}})
+	c, h := dial(t, Document{Spec: job.Spec{JobID: "job"}})
 	go func() { _ = c.Serve() }()
 	j, err := c.Store().Open(t.Context(), "job")
 	if err != nil {
@@ -259,8 +260,12 @@ func TestNothingFollowsTheEnd(t *testing.T) {
 var errAny = errors.New("any")
 
 func TestDialRefusesOthers(t *testing.T) {
+	later, err := Encode(Down{Document: &Document{Protocol: 99, Version: "v9"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, first := range map[string]string{
-		"another protocol": `{"document":{"protocol":99,"version":"v9","config":{"path":"","data":""},"job":{"id":"","runId":"","expert":"","maxSteps":0,"maxRetries":0,"timeout":0,"experts":[]},"thinker":{"provider":"","model":""},"work":{"dir":""},"confines":{"engine":"","gateway":""}}}`,
+		"another protocol": string(later),
 		"no document":      `{"stop":{"reason":"x"}}`,
 		"nothing":          ``,
 	} {

@@ -1,0 +1,54 @@
+package log
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/store/memory"
+)
+
+func TestIsolation(t *testing.T) {
+	local := func(is job.Isolation) job.Settings { return job.Settings{Runtime: job.Local, Isolation: is} }
+	docker := func(is job.Isolation) job.Settings { return job.Settings{Runtime: job.Docker, Isolation: is} }
+	for want, settings := range map[string]job.Settings{
+		notIsolated:                                                 local(job.Isolation{}),
+		"a sandbox for each skill (--sandbox)":                      local(job.Isolation{Sandbox: true}),
+		"docker, a sandbox for each skill":                          docker(job.Isolation{Container: job.Container{Proxy: job.ProxyBuiltin}}),
+		"docker, one shared sandbox for all skills (--shared-cell)": docker(job.Isolation{SharedSandbox: true}),
+		"docker, a sandbox for each skill, out by squid, workspace read-only, on the image tools:1, commands get A B": docker(job.Isolation{
+			Container: job.Container{Proxy: job.ProxySquid, ReadOnlyWorkspace: true, BaseImage: "tools:1"}, Env: []string{"A", "B"}}),
+	} {
+		if got := isolation(job.Spec{Settings: settings}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// The head of a run says what stood around it, also if it was resumed behind something
+// else; and a check that nobody made does not look like one that was passed.
+func TestIsolationOfARun(t *testing.T) {
+	st := memory.New()
+	s := begin(t, st, "walledjob", "run1", "writer", noon)
+	start := func(checkpoint string, from *event.Origin, shared bool) event.StartRun {
+		spec := job.Spec{Settings: job.Settings{Runtime: job.Docker, Isolation: job.Isolation{SharedSandbox: shared}}}
+		return event.StartRun{InputMessages: []*event.Message{say(event.UserMessage, "Go")}, CheckpointID: checkpoint, From: from, Expert: ref("writer"), Runtime: "docker", Spec: recorded(t, spec)}
+	}
+	s.tell(event.SandboxCheck{Check: "cells", OK: true, Message: "not wanted: all skills share one"},
+		start("cp1", nil, true), event.StartGeneration{}, event.StopRunByInterrupt{Reason: "received interrupt"},
+		start("cp2", &event.Origin{RunID: "run1", CheckpointID: "cp1"}, false), event.StartGeneration{}, event.CompleteRun{NewMessage: say(event.ExpertMessage, "Done.")})
+	s.end()
+	out, _, code := perstackLog(t, st, "walledjob")
+	for _, want := range []string{
+		"\nIsolation: docker, one shared sandbox for all skills (--shared-cell); then docker, a sandbox for each skill\n",
+		"\n  Check: cells, skipped: all skills share one\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("code %d, no %q in\n%s", code, want, out)
+		}
+	}
+	if strings.Contains(out, "ok: true") || strings.Count(out, "Isolation:") != 1 {
+		t.Errorf("%s", out)
+	}
+}

@@ -1,0 +1,106 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/job"
+)
+
+// A sitePlan is what a job needs on the daemon: its Spec, and what was found out for it.
+type sitePlan struct {
+	spec  job.Spec // complete
+	cover Cover    // of its workspace
+
+	// gates of the proxy, without addresses. A gate without a token gets one, unless the
+	// proxy is Squid, which asks for none.
+	gates    []egress.Gate
+	upstream string // proxy that the proxy itself goes through; empty for none
+
+	image      string // id
+	proxyImage string // id, of the image that has Squid beside our program
+
+	// ahead starts the container while the proxy starts. It has to wait for its input then.
+	ahead bool
+	log   *slog.Logger // what the proxy tells beside its decisions
+}
+
+// plan finds out what a job needs. What is wrong with the workspace shows here, before the
+// daemon is asked for anything.
+func (r *runner) plan(ctx context.Context) (sitePlan, error) {
+	w := r.spec.Workspace
+	cover, err := CoverWorkspace(ctx, w.Dir, w.Hidden, w.ReadOnly)
+	if err != nil {
+		return sitePlan{}, err
+	}
+	return sitePlan{
+		spec: r.spec, cover: cover,
+		gates: r.gates(), upstream: r.model.Upstream,
+		ahead: true, // it waits for its document
+		log:   r.parts.Log,
+	}, nil
+}
+
+func (p *sitePlan) container() *job.Container { return &p.spec.Isolation.Container }
+
+// check refuses a plan that would not isolate the container.
+func (p *sitePlan) check() error {
+	if p.cover.UID <= 0 || p.cover.GID <= 0 {
+		return fmt.Errorf("the container would run as %s, and nothing in it runs as root", userOf(p.cover.UID, p.cover.GID))
+	}
+	// What is not UTF-8 would reach the daemon as another name.
+	if dir := p.cover.Dir; !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
+		return fmt.Errorf("the workspace %q is not an absolute path in UTF-8", dir)
+	}
+	for _, covered := range slices.Concat(p.cover.Masked, p.cover.Frozen, p.cover.Pinned) {
+		if !utf8.ValidString(covered) || path.Clean(covered) != covered || !strings.HasPrefix(covered, workDir+"/") {
+			return fmt.Errorf("%q is not a path in the workspace that the engine can be told", covered)
+		}
+	}
+	c := p.container()
+	if c.Memory <= 0 || c.CPUs <= 0 || c.PIDs <= 0 || c.TmpSize <= 0 || c.CacheSize <= 0 || c.StartTimeout <= 0 {
+		return errors.New("a limit of the container is missing: memory, processors, processes, sizes and times have to be above 0")
+	}
+	for _, server := range c.DNS {
+		if _, err := netip.ParseAddr(server); err != nil {
+			return fmt.Errorf("DNS server %q is not an address: %w", server, err)
+		}
+	}
+	if len(p.gates) > maxGates {
+		return fmt.Errorf("%d skills need a way out, and %d can have one", len(p.gates), maxGates)
+	}
+	return p.checkProxy()
+}
+
+// checkProxy refuses what Squid cannot do, before anything is made.
+func (p *sitePlan) checkProxy() error {
+	switch proxy := p.container().Proxy; proxy {
+	case "", job.ProxyBuiltin:
+		return nil
+	case job.ProxySquid:
+	default:
+		return fmt.Errorf("there is no proxy %q; write %s or %s", proxy, job.ProxyBuiltin, job.ProxySquid)
+	}
+	switch {
+	case p.proxyImage == "":
+		return errors.New("proxy = \"squid\" needs an image that has Squid; name one: squidImage in [docker]")
+	case p.spec.Isolation.SharedSandbox:
+		// Without tokens and without sandboxes, every skill could use the gates of all.
+		return errors.New("squid asks for no token, so only cells keep the gates of skills apart; leave --shared-cell out, or use proxy = \"builtin\"")
+	case p.upstream != "":
+		return errors.New("squid does not go through another proxy here; use proxy = \"builtin\" with an upstream proxy")
+	}
+	return nil
+}
+
+// tokenless reports whether the gates ask for no token. Only sandboxes keep them apart then.
+func (p *sitePlan) tokenless() bool { return p.container().Proxy == job.ProxySquid }
