@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/manifest"
-	"github.com/perstack-go/perstack/internal/providers/replay"
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
-// A lead that asks another Expert. Both are played from one script.
+// A lead that delegates to another Expert. The Spec is written by hand; one cassette
+// plays the answers of both.
 func ExampleRun_delegates() {
 	dir, err := os.MkdirTemp("", "perstack-example-")
 	if err != nil {
@@ -19,24 +21,9 @@ func ExampleRun_delegates() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	os.WriteFile(dir+"/tea.txt", []byte("Tea reached Amsterdam in 1610."), 0o644)
-
-	config, problems := manifest.Parse("perstack.toml", []byte(`
-[experts.lead]
-instruction = "Write headlines. Ask the researcher for facts."
-delegates = ["researcher"]
-
-[experts.researcher]
-description = "Knows what is in tea.txt."
-instruction = "Answer from tea.txt."
-maxSteps = 5
-`))
-	if err := problems.Err(); err != nil {
-		fmt.Println(err)
-		return
-	}
-	lead, _ := config.Lookup("lead")
-	cassette, err := replay.Parse("cassette.toml", []byte(`
+	for name, text := range map[string]string{
+		"tea.txt": "Tea reached Amsterdam in 1610.",
+		"cassette.toml": `
 [[turn]]
 expert = "lead"
 [[turn.call]]
@@ -56,20 +43,26 @@ text = "In 1610."
 [[turn]]
 expert = "lead"
 text = "Amsterdam drinks tea since 1610"
-`))
-	if err != nil {
-		fmt.Println(err)
-		return
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			fmt.Println(err)
+			return
+		}
 	}
 
-	for e, err := range perstack.Run(context.Background(), perstack.Options{
-		Expert:    lead,
-		Experts:   config.Experts,
-		Model:     replay.New(cassette),
-		Query:     "A headline about tea, please.",
-		Workspace: dir,
-		MaxTokens: 100_000, // of both together
-	}) {
+	spec := job.Spec{
+		Expert: "lead",
+		Experts: []*expert.Expert{
+			{Key: "lead", Name: "lead", Instruction: "Write headlines. Ask the researcher for facts.", Delegates: []string{"researcher"}},
+			{Key: "researcher", Name: "researcher", Description: "Knows what is in tea.txt.", Instruction: "Answer from tea.txt.", Limits: expert.Limits{MaxSteps: 5}},
+		},
+		Input:     job.Input{Query: "A headline about tea, please."},
+		Workspace: job.Workspace{Dir: dir},
+	}
+	spec.Provider, spec.Setting.Cassette = "replay", filepath.Join(dir, "cassette.toml")
+	spec.Limits.MaxTokens = 100_000 // of both Experts together
+	for e, err := range perstack.Run(context.Background(), spec, perstack.Parts{}) {
 		if err != nil {
 			fmt.Println(err)
 			return

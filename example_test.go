@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/manifest"
-	"github.com/perstack-go/perstack/internal/providers/replay"
 )
 
-// An Expert that reads a file and answers. The model is played from a script, so the
-// example needs no key.
+// An Expert that reads a file and answers. The provider replay plays the answers of a
+// model from a file, so the example needs no key.
 func ExampleRun() {
 	dir, err := os.MkdirTemp("", "perstack-example-")
 	if err != nil {
@@ -20,18 +19,18 @@ func ExampleRun() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	os.WriteFile(dir+"/note.txt", []byte("The meeting is on Tuesday."), 0o644)
+	for name, text := range map[string]string{
+		"note.txt": "The meeting is on Tuesday.",
+		"perstack.toml": `
+[provider]
+providerName = "replay"
+[provider.setting]
+cassette = "cassette.toml"
 
-	config, problems := manifest.Parse("perstack.toml", []byte(`
 [experts.reader]
 instruction = "Answer questions about note.txt."
-`))
-	if err := problems.Err(); err != nil {
-		fmt.Println(err)
-		return
-	}
-	reader, _ := config.Lookup("reader")
-	cassette, err := replay.Parse("cassette.toml", []byte(`
+`,
+		"cassette.toml": `
 [[turn]]
 [[turn.call]]
 tool = "readTextFile"
@@ -39,18 +38,20 @@ args = { path = "note.txt" }
 
 [[turn]]
 text = "On Tuesday."
-`))
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+
+	spec, err := perstack.Load(filepath.Join(dir, "perstack.toml"), "reader", "When is the meeting?")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-
-	for e, err := range perstack.Run(context.Background(), perstack.Options{
-		Expert:    reader,
-		Model:     replay.New(cassette),
-		Query:     "When is the meeting?",
-		Workspace: dir,
-	}) {
+	for e, err := range perstack.Run(context.Background(), spec, perstack.Parts{}) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -59,7 +59,11 @@ func Secrets(values map[string]string) engine.Secrets {
 
 // complete fills in what Spec and parts leave out, and checks the Spec.
 func complete(spec *job.Spec, parts Parts) (Parts, error) {
+	provider, name := spec.Provider, spec.Model
 	spec.Complete(providers.Catalogue{})
+	if parts.Model != nil {
+		spec.Provider, spec.Model = provider, name // the program's own model is not the default one
+	}
 	if err := spec.Check(); err != nil {
 		return parts, err
 	}

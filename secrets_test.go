@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers/replay"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A program that embeds perstack names its secrets, and no event has them.
@@ -24,10 +25,10 @@ func TestSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all strings.Builder
-	for e, err := range perstack.Run(t.Context(), perstack.Options{
-		Expert: &expert.Expert{Key: "reader", Name: "reader", Instruction: "Read."}, Model: replay.New(cassette),
-		Query: "go", Workspace: dir, Secrets: map[string]string{"MY_KEY": key},
-	}) {
+	for e, err := range perstack.Run(t.Context(), job.Spec{
+		Expert: "reader", Experts: []*expert.Expert{{Key: "reader", Name: "reader", Instruction: "Read."}},
+		Input: job.Input{Query: "go"}, Workspace: job.Workspace{Dir: dir},
+	}, perstack.Parts{Model: replay.New(cassette), Secrets: perstack.Secrets(map[string]string{"MY_KEY": key})}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,8 +33,10 @@ requiredEnv = ["CALC_KEY"]
 		t.Fatal(err)
 	}
 	adder, _ := config.Lookup("adder")
+	spec := config.Spec(adder)
+	spec.Input.Query = "add"
 	const key = "9fKx2LmQ8vTz4Wb8"
-	run := func(env map[string]string) (answer string, failure string) {
+	run := func(env ...string) (answer string, failure string) {
 		cassette, err := replay.Parse("c.toml", []byte(`
 [[turn]]
 [[turn.call]]
@@ -50,8 +52,9 @@ text = "It is 42."
 		if err != nil {
 			t.Fatal(err)
 		}
-		for e, err := range perstack.Run(t.Context(), perstack.Options{
-			Expert: adder, Model: replay.New(cassette), Query: "add", Workspace: t.TempDir(), Environ: os.Environ(), Env: env,
+		spec.Workspace.Dir = t.TempDir()
+		for e, err := range perstack.Run(t.Context(), spec, perstack.Parts{
+			Model: replay.New(cassette), Environ: append(os.Environ(), env...),
 		}) {
 			if err != nil {
 				t.Fatal(err)
@@ -69,10 +72,10 @@ text = "It is 42."
 		}
 		return answer, failure
 	}
-	if answer, failure := run(map[string]string{"CALC_KEY": key}); answer != "It is 42." {
+	if answer, failure := run("CALC_KEY=" + key); answer != "It is 42." {
 		t.Errorf("%q, %q", answer, failure)
 	}
-	if _, failure := run(nil); !strings.Contains(failure, "CALC_KEY is not set") {
+	if _, failure := run(); !strings.Contains(failure, "CALC_KEY is not set") {
 		t.Errorf("without the variable: %q", failure)
 	}
 }

@@ -46,7 +46,7 @@ func delegates(ctx context.Context, dir string, p programs) ([]figure, error) {
 		server := llm.New(script, llm.Forgetting())
 		url, stop := server.Serve()
 		const times = 5
-		costs[i], err = p.measured(ctx, times, 0, job(ctx, dir, p, url, append([]string{"bench", "go"}, flags...)...))
+		costs[i], err = p.measured(ctx, times, 0, command(ctx, dir, p, url, append([]string{"bench", "go"}, flags...)...))
 		stop()
 		if err != nil {
 			return nil, err

@@ -138,7 +138,7 @@ func (y *yard) close(ctx context.Context) {
 
 // builtIn is a run of one step against a model that answers from a file.
 func (y *yard) builtIn(ctx context.Context, cassette string, flags ...string) func() *exec.Cmd {
-	start := job(ctx, y.home, y.programs, "", slices.Concat([]string{"bench", "go", "--json", "--provider", "replay", "--cassette", cassette}, flags)...)
+	start := command(ctx, y.home, y.programs, "", slices.Concat([]string{"bench", "go", "--json", "--provider", "replay", "--cassette", cassette}, flags)...)
 	return func() *exec.Cmd {
 		cmd := start()
 		cmd.Dir = y.dir

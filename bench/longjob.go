@@ -18,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
@@ -61,31 +62,28 @@ func drive(ctx context.Context, dir string, n int, step func()) error {
 }
 
 func driveIn(ctx context.Context, s store.Store, n int, step func()) error {
-	_, err := engine.Execute(ctx, engine.Job{
-		ID:     "long",
-		Expert: &expert.Expert{Key: "bench", Name: "bench", Version: "1.0.0", Instruction: "Work."},
-		Input:  engine.Input{Query: "go"},
-		Limits: expert.Limits{MaxSteps: n + 1},
-	}, parts(caller{n}, s, noop{answer: `{"ok":true}`}, engine.Listener{Emit: func(e event.Event) error {
+	bench := &expert.Expert{Key: "bench", Name: "bench", Version: "1.0.0", Instruction: "Work."}
+	parts := engine.Parts{Model: caller{n}, Store: s, Lean: true, Emit: func(e event.Event) error {
 		if e.Type() == "continueToNextStep" {
 			step()
 		}
 		return nil
-	}}))
+	}}
+	_, err := engine.Execute(ctx, spec("long", bench, n+1), parts, only(noop{answer: `{"ok":true}`}))
 	return err
 }
 
-// parts are what a job works with that has one skill.
-func parts(m model.Model, s store.Store, tools skill.Skill, listener engine.Listener) engine.Parts {
-	return engine.Parts{
-		Model:  m,
-		Store:  s,
-		Source: engine.SystemSource(),
-		Log:    slog.New(slog.DiscardHandler),
-		Skills: func(ctx context.Context, _ engine.SkillRequest) (*skill.Toolbox, error) {
-			return skill.NewToolbox(ctx, []skill.Source{{Skill: tools}}, slog.New(slog.DiscardHandler))
-		},
-		Listener: listener,
+// spec is a job of one Expert with so many steps.
+func spec(id string, e *expert.Expert, steps int) job.Spec {
+	s := job.Spec{JobID: id, Expert: e.Key, Experts: []*expert.Expert{e}, Input: job.Input{Query: "go"}}
+	s.Limits.MaxSteps = steps
+	return s
+}
+
+// only gives an Expert one skill.
+func only(tools skill.Skill) engine.Opener {
+	return func(ctx context.Context, _ engine.SkillRequest) (*skill.Toolbox, error) {
+		return skill.NewToolbox(ctx, []skill.Source{{Skill: tools}}, slog.New(slog.DiscardHandler))
 	}
 }
 

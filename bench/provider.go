@@ -34,7 +34,7 @@ func firstRequests(ctx context.Context, dir string, p programs) (dearest cost, e
 		}
 		before := server.Count()
 		m, err := p.measured(ctx, 15, 1, func() *exec.Cmd {
-			cmd := job(ctx, dir, p, "", "bench", "go", "--job-id", "job", "--json", "--provider", provider.name, "--model", provider.model)()
+			cmd := command(ctx, dir, p, "", "bench", "go", "--job-id", "job", "--json", "--provider", provider.name, "--model", provider.model)()
 			cmd.Env = env
 			return cmd
 		})

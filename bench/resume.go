@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/store"
@@ -46,7 +45,7 @@ func resume(ctx context.Context, dir string, p programs) ([]figure, error) {
 	defer server.Close()
 	goOn := func(output ...string) func() *exec.Cmd {
 		return func() *exec.Cmd {
-			cmd := job(ctx, dir, p, server.URL, append([]string{"--continue-job", "job", "--max-steps", "100000"}, output...)...)()
+			cmd := command(ctx, dir, p, server.URL, append([]string{"--continue-job", "job", "--max-steps", "100000"}, output...)...)()
 			// Each time the same history: what a run adds would be read by the next.
 			if err := os.CopyFS(storageOf(cmd), os.DirFS(history)); err != nil {
 				cmd.Err = err
@@ -54,7 +53,7 @@ func resume(ctx context.Context, dir string, p programs) ([]figure, error) {
 			return cmd
 		}
 	}
-	short := job(ctx, dir, p, server.URL, "bench", "go", "--output", "text")
+	short := command(ctx, dir, p, server.URL, "bench", "go", "--output", "text")
 	rounds, err := p.compared(ctx, 5, short, goOn("--output", "text"), goOn("--json", "--events", "full"))
 	if err != nil {
 		return nil, err
@@ -86,15 +85,14 @@ func stoppedJob(ctx context.Context, dir, history string) (talk int, err error) 
 	defer cancel()
 	const each = longTalk * eventsAStep / longHistory
 	records := 0
-	_, err = engine.Execute(ctx, engine.Job{
-		ID: "job", Expert: bench, Input: engine.Input{Query: "go"}, Limits: expert.Limits{MaxSteps: longHistory},
-	}, parts(caller{longHistory}, noSync{file.New(history, nil)}, noop{answer: lines(each)}, engine.Listener{Record: func(r store.Record) error {
+	parts := engine.Parts{Model: caller{longHistory}, Store: noSync{file.New(history, nil)}, Lean: true, Record: func(r store.Record) error {
 		talk += contentOf(r.Event)
 		if records++; records == longHistory-10 { // a few are recorded when it stops and goes on
 			cancel()
 		}
 		return nil
-	}}))
+	}}
+	_, err = engine.Execute(ctx, spec("job", bench, longHistory), parts, only(noop{answer: lines(each)}))
 	if err == nil && talk < longTalk*9/10 {
 		err = fmt.Errorf("the conversation has %d bytes, want %d", talk, longTalk)
 	}

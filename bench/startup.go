@@ -90,11 +90,11 @@ func serve(script string) (url string, stop func(), err error) {
 
 // run is a run of the Expert against a model server, with its events as JSON.
 func run(ctx context.Context, dir string, p programs, url string, flags ...string) func() *exec.Cmd {
-	return job(ctx, dir, p, url, append([]string{"bench", "go", "--job-id", "job", "--json"}, flags...)...)
+	return command(ctx, dir, p, url, append([]string{"bench", "go", "--job-id", "job", "--json"}, flags...)...)
 }
 
-// job is a run against a model server, each time with a history of its own.
-func job(ctx context.Context, dir string, p programs, url string, args ...string) func() *exec.Cmd {
+// command is a run against a model server, each time with a history of its own.
+func command(ctx context.Context, dir string, p programs, url string, args ...string) func() *exec.Cmd {
 	return func() *exec.Cmd {
 		storage, err := os.MkdirTemp(dir, "storage-")
 		if err != nil {
@@ -109,5 +109,5 @@ func job(ctx context.Context, dir string, p programs, url string, args ...string
 
 const storageFlag = "--storage"
 
-// storageOf is where a [job] keeps its history.
+// storageOf is where a [command] keeps its history.
 func storageOf(job *exec.Cmd) string { return job.Args[slices.Index(job.Args, storageFlag)+1] }

@@ -42,6 +42,9 @@ func Execute(ctx context.Context, spec job.Spec, parts Parts, open Opener) (resu
 	if err != nil {
 		return Result{}, inputError("the Spec cannot be written: %v", err)
 	}
+	if parts.Container == nil { // else the host redacts it, and checks that it is the same
+		specText = parts.redactSpec(specText)
+	}
 	history, err := openHistory(ctx, journal, spec, parts)
 	if err != nil {
 		return Result{}, err

@@ -20,12 +20,13 @@ import (
 // the job is read from the history, never from what is reported about it. A Follower must be
 // used from one goroutine.
 type Follower struct {
-	spec     job.Spec
-	specText jsontext.Value // as it must be recorded
-	store    store.Store
-	source   Source
-	ctx      context.Context // never cancelled: the end of a cancelled job is written too
-	recorder *recorder
+	spec      job.Spec
+	specText  jsontext.Value // as the container must report it
+	cleanSpec jsontext.Value // as it is recorded, without secrets
+	store     store.Store
+	source    Source
+	ctx       context.Context // never cancelled: the end of a cancelled job is written too
+	recorder  *recorder
 
 	runID    string          // of the coordinator
 	started  map[string]bool // Runs of this execution; true until they end
@@ -50,6 +51,7 @@ func Follow(ctx context.Context, spec job.Spec, parts Parts) (*Follower, error) 
 	if f.specText, err = spec.Recorded(); err != nil {
 		return nil, inputError("the Spec cannot be written: %v", err)
 	}
+	f.cleanSpec = parts.redactSpec(f.specText)
 	f.recorder = newRecorder(f.ctx, parts, nil, nil)
 	if err := f.open(ctx, parts); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -111,6 +113,10 @@ func (f *Follower) Append(e event.Event) (store.Record, error) {
 	}
 	if err := f.openNew(); err != nil {
 		return store.Record{}, err
+	}
+	if b, ok := e.Body.(event.StartRun); ok && len(b.Spec) > 0 {
+		b.Spec = f.cleanSpec
+		e.Body = b
 	}
 	record, err := f.write(e, mode)
 	if err != nil {

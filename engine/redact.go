@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"bytes"
+	"strings"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
@@ -17,6 +20,7 @@ import (
 //	containers, proxy        messages, domains           Docker…, ProxyAccess
 //	errors of the provider   retried or final            Retry, StopRunByError
 //	other errors             and why a Run was stopped   StopRunByError, StopRunByInterrupt
+//	the recorded Spec        commands, addresses         StartRun
 //
 // What the user writes (query, instruction, answers) is left unchanged: the user can give a
 // key to the Expert on purpose. What the model writes (text, reasoning, arguments) is left
@@ -96,6 +100,30 @@ func (r *run) redactParts(parts []event.Part) []event.Part {
 		clean[i] = p
 	}
 	return clean
+}
+
+// redactSpec removes secrets from the text of a recorded Spec: an argument of a skill can
+// hold one. The workspace stays as it is, because a resumed job is compared with it.
+func (p *Parts) redactSpec(text jsontext.Value) jsontext.Value {
+	if p.Secrets == nil {
+		return text
+	}
+	var clean bytes.Buffer
+	in, out := jsontext.NewDecoder(bytes.NewReader(text)), jsontext.NewEncoder(&clean)
+	for {
+		token, err := in.ReadToken()
+		if err != nil { // at its end: the text was just written
+			return bytes.TrimSuffix(clean.Bytes(), []byte("\n"))
+		}
+		if token.Kind() == '"' && !strings.HasPrefix(string(in.StackPointer()), "/workspace/") {
+			if plain := token.String(); p.Secrets.Redact(plain) != plain {
+				token = jsontext.String(p.Secrets.Redact(plain))
+			}
+		}
+		if err := out.WriteToken(token); err != nil {
+			return nil // two names that are the same without secrets: the Spec is left out
+		}
+	}
 }
 
 // redactMemory removes secrets from a skill's memory. Memory that is not valid JSON afterwards

@@ -1,10 +1,17 @@
 package event
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
+
+// steps is a recorded Spec that limits the steps of its job.
+func steps(n int) jsontext.Value {
+	return jsontext.Value(fmt.Sprintf(`{"limits":{"maxSteps":%d}}`, n))
+}
 
 func tokens(n int) Usage { return Usage{InputTokens: n, OutputTokens: 1, TotalTokens: n + 1} }
 
@@ -71,7 +78,7 @@ func TestJobApply(t *testing.T) {
 		},
 		{
 			"a delegate that resumes does not open the job again",
-			[]Event{start, on("a", StopRunByInterrupt{}), on("b", StartRun{DelegatedBy: parent, MaxSteps: 9}), on("b", StartGeneration{})},
+			[]Event{start, on("a", StopRunByInterrupt{}), on("b", StartRun{DelegatedBy: parent, Spec: steps(9)}), on("b", StartGeneration{})},
 			Job{Status: JobStoppedByInterrupt, FinishedAt: 2, TotalSteps: 1, MaxSteps: 9},
 		},
 		{
@@ -86,7 +93,7 @@ func TestJobApply(t *testing.T) {
 		},
 		{
 			"steps used up",
-			[]Event{on("a", InitializeRuntime{}), on("a", StartRun{MaxSteps: 3}), on("a", StopRunByExceededMaxSteps{})},
+			[]Event{on("a", InitializeRuntime{}), on("a", StartRun{Spec: steps(3)}), on("a", StopRunByExceededMaxSteps{})},
 			Job{Status: JobStoppedByMaxSteps, MaxSteps: 3, FinishedAt: 3},
 		},
 		{

@@ -5,25 +5,28 @@ import (
 	"testing"
 )
 
-// Walls come back as they were written, with what a later version adds; a StartRun without
-// them does not mention them.
-func TestWalls(t *testing.T) {
-	const walls = `"walls":{"readOnlyWorkspace":true,"baseImage":"tools:1","env":["A"],"sandbox":true,"sharedCell":true,"later":1}`
-	line := `{"type":"startRun","id":"e","expertKey":"w","timestamp":1,"jobId":"j","runId":"r","stepNumber":1,"inputMessages":[],` + walls + `}`
+// The Spec of a job comes back byte for byte, whatever a later version writes into it; a
+// StartRun without one does not mention it.
+func TestRecordedSpec(t *testing.T) {
+	const spec = `"spec":{"expert":"w","limits":{"maxSteps":7},"isolation":{"sandbox":true,"env":["A"]},"later":1}`
+	line := `{"type":"startRun","id":"e","expertKey":"w","timestamp":1,"jobId":"j","runId":"r","stepNumber":1,"inputMessages":[],` + spec + `}`
 	e, err := Unmarshal([]byte(line))
 	if err != nil {
 		t.Fatal(err)
 	}
 	body := e.Body.(StartRun)
-	if w := body.Walls; w == nil || !w.ReadOnlyWorkspace || w.BaseImage != "tools:1" || len(w.Env) != 1 || !w.Sandbox || !w.SharedCell {
-		t.Fatalf("%+v", w)
+	if string(body.Spec) != strings.TrimPrefix(spec, `"spec":`) {
+		t.Fatalf("%s", body.Spec)
+	}
+	if got := (Job{}).Apply(e).MaxSteps; got != 7 {
+		t.Errorf("the job has %d steps, want the 7 of its Spec", got)
 	}
 	if again, err := Marshal(e); err != nil || string(again) != line {
 		t.Errorf("%s, %v", again, err)
 	}
-	body.Walls = nil
+	body.Spec = nil
 	e.Body = body
-	if again, err := Marshal(e); err != nil || strings.Contains(string(again), "walls") {
+	if again, err := Marshal(e); err != nil || strings.Contains(string(again), "spec") {
 		t.Errorf("%s, %v", again, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 func (s *Spec) Complete(known Catalogue) {
 	r := Resolve(Flags{Settings: s.Settings}, Settings{Setting: s.Setting, Provider: s.Provider}, Settings{}, known)
 	r.Settings.Setting = s.Setting
+	r.ReasoningDefault = r.ReasoningDefault || s.ReasoningDefault
 	s.Settings = r.Settings
 }
 

@@ -49,9 +49,11 @@ func (s *Spec) UnmarshalJSON(text []byte) error {
 }
 
 // Recorded returns the form of a Spec that belongs in a journal. Job, Run and input are
-// recorded beside it, and of the lockfile a digest is enough to tell whether it changed.
+// recorded beside it. Which files are out of reach is decided again for each run. Of the
+// lockfile a digest is enough to tell whether it changed.
 func (s Spec) Recorded() ([]byte, error) {
 	s.JobID, s.RunID, s.Input = "", "", Input{}
+	s.Workspace.Hidden, s.Workspace.ReadOnly = nil, nil
 	s.Verbose = false
 	if s.Lock != "" {
 		sum := sha256.Sum256([]byte(s.Lock))

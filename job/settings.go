@@ -14,9 +14,9 @@ type Settings struct {
 	Setting  expert.Setting `json:"setting,omitzero"` // of Provider, and never used with another one
 
 	Reasoning expert.ReasoningBudget `json:"reasoning,omitzero"`
-	// ReasoningChosen says that a flag or the file chose Reasoning. A model that cannot
-	// think then says so instead of ignoring the default.
-	ReasoningChosen bool `json:"reasoningChosen,omitzero"`
+	// ReasoningDefault says that Reasoning is only the default: a model that cannot reason
+	// ignores it without a warning.
+	ReasoningDefault bool `json:"reasoningDefault,omitzero"`
 
 	Limits Limits `json:"limits,omitzero"`
 
@@ -101,7 +101,7 @@ func (r *Resolved) model(flags Flags, file, recorded Settings, known Catalogue) 
 		r.Setting.Cassette = flags.Setting.Cassette
 	}
 	chosen := cmp.Or(flags.Reasoning, file.Reasoning)
-	r.Reasoning, r.ReasoningChosen = cmp.Or(chosen, expert.DefaultReasoningBudget), chosen != ""
+	r.Reasoning, r.ReasoningDefault = cmp.Or(chosen, expert.DefaultReasoningBudget), chosen == ""
 }
 
 func (r *Resolved) limits(flags Flags, file, recorded Settings) {
@@ -122,6 +122,9 @@ func (r *Resolved) limits(flags Flags, file, recorded Settings) {
 }
 
 func (r *Resolved) isolation(flags Flags, file, recorded Settings) {
+	if recorded.Runtime != Local && recorded.Runtime != Docker {
+		recorded.Runtime = ""
+	}
 	r.Runtime = r.first("runtime", flags.Runtime, file.Runtime, recorded.Runtime, Local)
 	if flags.Runtime == "" && recorded.Runtime == Docker {
 		r.Runtime = r.first("runtime", "", "", Docker, "") // the stricter of the two

@@ -111,6 +111,7 @@ func TestResolveIsolation(t *testing.T) {
 		check          func(Resolved) bool
 	}{
 		{"a container is kept although the file says local", Flags{}, local, docker(Container{}), func(r Resolved) bool { return r.Runtime == Docker }},
+		{"a record names an unknown runtime", Flags{}, Settings{}, Settings{Runtime: "ev\x1bil"}, func(r Resolved) bool { return r.Runtime == Local && r.From("runtime") == Default }},
 		{"only a flag leaves the container", Flags{Settings: local}, local, docker(Container{}), func(r Resolved) bool { return r.Runtime == Local }},
 		{"a sandbox is kept", Flags{}, Settings{}, sandboxed, func(r Resolved) bool { return r.Isolation.Sandbox && r.From("sandbox") == Record }},
 		{"only a flag leaves the sandbox", Flags{NoSandbox: true}, Settings{}, sandboxed, func(r Resolved) bool { return !r.Isolation.Sandbox }},

@@ -103,12 +103,14 @@ func (s *Spec) Price(model string, known func() (expert.Price, bool)) (expert.Pr
 	return known()
 }
 
-// LimitsCost reports whether the cost of the job, or of one of its Experts, is limited.
+// LimitsCost reports whether the cost of the job, or of an Expert that it can reach, is
+// limited.
 func (s *Spec) LimitsCost() bool {
 	if s.Limits.MaxCost > 0 {
 		return true
 	}
-	for _, e := range s.Experts {
+	reached, _ := expert.Closure(s.Experts, s.Coordinator())
+	for _, e := range reached {
 		if e.MaxCost > 0 {
 			return true
 		}

@@ -73,7 +73,7 @@ func TestRecordedSpec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.JobID != "" || got.RunID != "" || got.Input != (Input{}) || !strings.HasPrefix(got.Lock, "sha256:") {
+	if got.JobID != "" || got.RunID != "" || got.Input != (Input{}) || !strings.HasPrefix(got.Lock, "sha256:") || got.Workspace.Hidden != nil {
 		t.Errorf("recorded: %+v", got)
 	}
 	if diff := cmp.Diff(spec.Limits, got.Limits); diff != "" {
@@ -81,6 +81,22 @@ func TestRecordedSpec(t *testing.T) {
 	}
 	if spec.JobID != "j" {
 		t.Error("recording changed the Spec")
+	}
+}
+
+// Completing a Spec again changes nothing: the default of a setting stays a default.
+func TestCompleteTwice(t *testing.T) {
+	for _, spec := range []Spec{{}, {Settings: Settings{Reasoning: "high"}}, fullSpec()} {
+		spec.Complete(providers{})
+		once := spec
+		spec.Complete(providers{})
+		if diff := cmp.Diff(once, spec); diff != "" {
+			t.Errorf("(-once +twice):\n%s", diff)
+		}
+	}
+	spec := Spec{Settings: Settings{Reasoning: "high"}}
+	if spec.Complete(providers{}); spec.ReasoningDefault {
+		t.Error("a budget that the program set counts as the default")
 	}
 }
 

@@ -14,12 +14,18 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
+// Version is that of the format of records and events. It stands in the first record of
+// every journal; version 1, which no release wrote, had none there.
+const Version = 2
+
 // MaxLine is the longest line of a journal: the largest event and its head.
 const MaxLine = event.MaxSize + 256
 
 // EncodeRecord makes the record of an event:
 //
-//	{"seq":1,"prev":"<64 hex digits>","event":{…}}
+//	{"seq":1,"prev":"<64 hex digits>","version":2,"event":{…}}
+//
+// Only the first record has the version, which is that of the whole journal.
 //
 // The line has room for one more byte, so that a writer can append the newline
 // without copying it. It is read again before it is returned: a line that
@@ -37,7 +43,12 @@ func EncodeRecord(seq int64, prev Digest, e event.Event) (Record, error) {
 	line = strconv.AppendInt(line, seq, 10)
 	line = append(line, `,"prev":"`...)
 	line = hex.AppendEncode(line, prev[:])
-	line = append(line, `","event":`...)
+	line = append(line, '"')
+	if seq == 1 {
+		line = append(line, `,"version":`...)
+		line = strconv.AppendInt(line, Version, 10)
+	}
+	line = append(line, `,"event":`...)
 	line = append(line, body...)
 	line = append(line, '}')
 	if bytes.IndexByte(line, '\n') >= 0 {
@@ -79,9 +90,10 @@ func decodeHead(line []byte) (Record, jsontext.Value, error) {
 		return Record{}, nil, fmt.Errorf("a line of %d bytes is longer than the limit of %d", len(line), MaxLine)
 	}
 	var head struct {
-		Seq   int64   `json:"seq"`
-		Prev  *Digest `json:"prev"` // a pointer tells missing from zero
-		Event span    `json:"event"`
+		Seq     int64   `json:"seq"`
+		Prev    *Digest `json:"prev"`    // a pointer tells missing from zero
+		Version *int    `json:"version"` // of the first record
+		Event   span    `json:"event"`
 	}
 	if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
 		return Record{}, nil, fmt.Errorf("decode record: %w", err)
@@ -94,6 +106,12 @@ func decodeHead(line []byte) (Record, jsontext.Value, error) {
 		return Record{}, nil, errors.New("decode record: it has no digest of the one before")
 	case body.Kind() != '{':
 		return Record{}, nil, errors.New("decode record: it has no event")
+	case head.Seq > 1 && head.Version != nil:
+		return Record{}, nil, errors.New("decode record: it has a version, and only the first record can have one")
+	case head.Seq == 1 && head.Version == nil:
+		return Record{}, nil, &VersionError{Version: 1}
+	case head.Seq == 1 && *head.Version != Version:
+		return Record{}, nil, &VersionError{Version: *head.Version}
 	}
 	return Record{Seq: head.Seq, Prev: *head.Prev, Line: line}, body, nil
 }
@@ -145,7 +163,7 @@ func (c *Chain) Accept(r Record) error {
 func (c *Chain) Skip(line []byte) error {
 	r, _, err := decodeHead(line)
 	if err != nil {
-		return c.Damage("%v", err)
+		return c.unreadable(err)
 	}
 	return c.accept(r)
 }
@@ -161,13 +179,23 @@ func (c *Chain) accept(r Record) error {
 	return nil
 }
 
+// unreadable returns the error for a next line that cannot be decoded. A journal of
+// another version begins with a record of that version; anywhere else it is damage.
+func (c *Chain) unreadable(err error) error {
+	if version := (*VersionError)(nil); errors.As(err, &version) && c.Head.Seq == 0 {
+		return &VersionError{JobID: c.JobID, Version: version.Version}
+	}
+	return c.Damage("%v", err)
+}
+
 // Decode reads the line that follows, checks it and moves on. The error is a
-// [*DamageError], or wraps [event.ErrUnknownType] when only the event is unknown.
+// [*DamageError], a [*VersionError] for a journal of another version, or wraps
+// [event.ErrUnknownType] when only the event is unknown.
 func (c *Chain) Decode(line []byte) (Record, error) {
 	r, err := DecodeRecord(line)
 	unknown := errors.Is(err, event.ErrUnknownType)
 	if err != nil && !unknown {
-		return Record{}, c.Damage("%v", err)
+		return Record{}, c.unreadable(err)
 	}
 	if damage := c.Accept(r); damage != nil {
 		return Record{}, damage

@@ -90,7 +90,7 @@ func TestHostileText(t *testing.T) {
 // One spelling is right, and each of these is another.
 func TestDecodeIsStrict(t *testing.T) {
 	e := `{"type":"startGeneration","id":"e","expertKey":"k","timestamp":1,"jobId":"job1","runId":"r","stepNumber":1}`
-	good := `{"seq":1,"prev":"` + zeros + `","event":` + e + `}`
+	good := `{"seq":1,"prev":"` + zeros + `","version":2,"event":` + e + `}`
 	if _, err := store.DecodeRecord([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +106,13 @@ func TestDecodeIsStrict(t *testing.T) {
 		"number as text":   strings.Replace(good, `"seq":1`, `"seq":"1"`, 1),
 		"huge number":      strings.Replace(good, `"seq":1`, `"seq":9223372036854775808`, 1),
 		"null number":      strings.Replace(good, `"seq":1`, `"seq":null`, 1),
-		"no prev":          `{"seq":1,"event":` + e + `}`,
+		"no prev":          `{"seq":1,"version":2,"event":` + e + `}`,
 		"null prev":        strings.Replace(good, `"`+zeros+`"`, `null`, 1),
 		"short prev":       strings.Replace(good, zeros, zeros[2:], 1),
 		"long prev":        strings.Replace(good, zeros, zeros+"00", 1),
 		"upper-case prev":  strings.Replace(good, zeros, strings.Repeat("A", 64), 1),
 		"prev of letters":  strings.Replace(good, zeros, strings.Repeat("g", 64), 1),
-		"no event":         `{"seq":1,"prev":"` + zeros + `"}`,
+		"no event":         `{"seq":1,"prev":"` + zeros + `","version":2}`,
 		"null event":       strings.Replace(good, e, `null`, 1),
 		"event as text":    strings.Replace(good, e, `"x"`, 1),
 		"unknown member":   strings.Replace(good, `{"seq"`, `{"x":1,"seq"`, 1),
@@ -121,6 +121,8 @@ func TestDecodeIsStrict(t *testing.T) {
 		"doubled in event": strings.Replace(good, `"id":"e"`, `"id":"e","id":"f"`, 1),
 		"case in event":    strings.Replace(good, `"type"`, `"Type"`, 1),
 		"something behind": good + `{}`,
+		"version of text":  strings.Replace(good, `"version":2`, `"version":"2"`, 1),
+		"later version":    strings.Replace(good, `"seq":1`, `"seq":2`, 1), // only the first record has one
 		"invalid UTF-8":    strings.Replace(good, `"id":"e"`, "\"id\":\"\xff\"", 1),
 	} {
 		if r, err := store.DecodeRecord([]byte(line)); err == nil {
@@ -129,9 +131,40 @@ func TestDecodeIsStrict(t *testing.T) {
 	}
 }
 
+// A journal of another version is not damage: its first record says what it is.
+func TestOtherVersions(t *testing.T) {
+	line := `{"seq":1,"prev":"` + zeros + `","version":2,"event":{"type":"startGeneration","id":"e","expertKey":"k","timestamp":1,"jobId":"job1","runId":"r","stepNumber":1}}`
+	for _, tt := range []struct {
+		member  string
+		version int
+		want    string
+	}{
+		{``, 1, "job job1 was recorded by an older, unreleased version of perstack and cannot be read; start a new job"},
+		{`"version":1,`, 1, "older, unreleased version"},
+		{`"version":3,`, 3, "job job1 was recorded by a newer version of perstack (journal version 3, this one reads 2); use that version"},
+	} {
+		old := []byte(strings.Replace(line, `"version":2,`, tt.member, 1))
+		for name, read := range map[string]func(*store.Chain) error{
+			"Decode": func(c *store.Chain) error { _, err := c.Decode(old); return err },
+			"Skip":   func(c *store.Chain) error { return c.Skip(old) },
+		} {
+			version := (*store.VersionError)(nil)
+			err := read(&store.Chain{JobID: "job1"})
+			if !errors.As(err, &version) || version.Version != tt.version || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s of %q: %v", name, tt.member, err)
+			}
+		}
+		// Behind other records it is only a record that does not belong there.
+		damage := (*store.DamageError)(nil)
+		if err := (&store.Chain{JobID: "job1", Head: store.Head{Seq: 1}}).Skip(old); !errors.As(err, &damage) {
+			t.Errorf("%q as the second record: %v", tt.member, err)
+		}
+	}
+}
+
 // What a newer release adds to an event survives; its new types are told from damage.
 func TestNewerReleases(t *testing.T) {
-	line := `{"seq":1,"prev":"` + zeros + `","event":{"type":"startGeneration","id":"e","expertKey":"k","timestamp":1,"jobId":"job1","runId":"r","stepNumber":1,"mood":"good"}}`
+	line := `{"seq":1,"prev":"` + zeros + `","version":2,"event":{"type":"startGeneration","id":"e","expertKey":"k","timestamp":1,"jobId":"job1","runId":"r","stepNumber":1,"mood":"good"}}`
 	r, err := store.DecodeRecord([]byte(line))
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +247,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	for _, r := range sample(f) {
 		f.Add(r.Line)
 	}
-	f.Add([]byte(`{"seq":1,"prev":"` + zeros + `","event":{"type":"unheard"}}`))
+	f.Add([]byte(`{"seq":1,"prev":"` + zeros + `","version":2,"event":{"type":"unheard"}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		r, err := store.DecodeRecord(line)
 		if err != nil {

@@ -31,6 +31,20 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("journal of job %s is damaged at record %d: %s", e.JobID, e.Seq, e.Reason)
 }
 
+// A VersionError says that a journal has another format than this version of perstack
+// writes and reads.
+type VersionError struct {
+	JobID   string
+	Version int
+}
+
+func (e *VersionError) Error() string {
+	if e.Version < Version {
+		return fmt.Sprintf("job %s was recorded by an older, unreleased version of perstack and cannot be read; start a new job", e.JobID)
+	}
+	return fmt.Sprintf("job %s was recorded by a newer version of perstack (journal version %d, this one reads %d); use that version", e.JobID, e.Version, Version)
+}
+
 // A LockedError says who writes a job. It matches [ErrLocked].
 type LockedError struct {
 	JobID string

@@ -32,9 +32,10 @@ type Store interface {
 	Open(ctx context.Context, jobID string) (Journal, error)
 	// Read yields the records of a job with a number greater than after, in order, up
 	// to the last one that is complete. An unknown job gives [ErrNotFound], a broken
-	// chain a [*DamageError], and both end the sequence. A record whose event type
-	// this version does not know is yielded without its event and with an error that
-	// wraps [event.ErrUnknownType]; a caller that needs no events may go on.
+	// chain a [*DamageError], a journal of another format a [*VersionError], and each
+	// of them ends the sequence. A record whose event type this version does not know
+	// is yielded without its event and with an error that wraps
+	// [event.ErrUnknownType]; a caller that needs no events may go on.
 	Read(ctx context.Context, jobID string, after int64) iter.Seq2[Record, error]
 	// Jobs lists the jobs that have records, newest first. A job that cannot be read
 	// yields its id and an error, and the listing goes on.

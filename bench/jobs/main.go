@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store/file"
 )
@@ -60,14 +61,13 @@ func run(ctx context.Context, args []string) error {
 		seats <- struct{}{}
 		all.Go(func() {
 			defer func() { <-seats }()
-			errs[i] = work(ctx, steps, perstack.Options{
-				Expert:    &expert.Expert{Key: "bench", Name: "bench", Instruction: "Work."},
-				Model:     reader{steps, begin},
-				Workspace: args[0],
-				Query:     "go",
+			errs[i] = work(ctx, steps, job.Spec{
 				JobID:     fmt.Sprintf("job%d", i),
-				Store:     history,
-			})
+				Expert:    "bench",
+				Experts:   []*expert.Expert{{Key: "bench", Name: "bench", Instruction: "Work."}},
+				Input:     job.Input{Query: "go"},
+				Workspace: job.Workspace{Dir: args[0]},
+			}, perstack.Parts{Model: reader{steps, begin}, Store: history})
 		})
 	}
 	all.Wait()
@@ -75,9 +75,9 @@ func run(ctx context.Context, args []string) error {
 }
 
 // work runs one job to its end.
-func work(ctx context.Context, steps int, options perstack.Options) error {
+func work(ctx context.Context, steps int, spec job.Spec, parts perstack.Parts) error {
 	asked, completed := 0, false
-	for e, err := range perstack.Run(ctx, options) {
+	for e, err := range perstack.Run(ctx, spec, parts) {
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func work(ctx context.Context, steps int, options perstack.Options) error {
 		}
 	}
 	if asked != steps || !completed {
-		return fmt.Errorf("%s took %d steps, want %d; completed %t", options.JobID, asked, steps, completed)
+		return fmt.Errorf("%s took %d steps, want %d; completed %t", spec.JobID, asked, steps, completed)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (o *opening) azure() (model.Model, error) {
 	cfg.KeyVariable = key.name
 	version := cmp.Or(o.Setting.APIVersion, o.Env("AZURE_API_VERSION"))
 	if o.Setting.UseDeploymentBasedURLs && !strings.HasPrefix(version, "20") {
-		o.warn("warning: useDeploymentBasedUrls goes with an API version that is a date, like 2025-04-01-preview; set apiVersion in [provider.setting], or leave both out")
+		o.warn("useDeploymentBasedUrls goes with an API version that is a date, like 2025-04-01-preview; set apiVersion in [provider.setting], or leave both out")
 	}
 	return opened(chat.New(chat.Config{
 		Config:      cfg,

@@ -12,7 +12,7 @@ import (
 // Ollama may be reached by plain http beyond this machine: where the user says so, or the
 // file for the own network, and never with what may be a key. The user is told.
 func TestPlainOllama(t *testing.T) {
-	const told = "warning: what the Expert sees goes to ollama:11434 unencrypted; others on the way can read and change it"
+	const told = "what the Expert sees goes to ollama:11434 unencrypted; others on the way can read and change it"
 	const mine, here, public = "http://ollama:11434", "http://127.0.0.1:11434", "http://gpu.example:11434"
 	headers := map[string]string{"Authorization": "x"}
 	for name, c := range map[string]struct {
@@ -53,7 +53,7 @@ func TestDeploymentURLsWantADate(t *testing.T) {
 		choice := enough("azure-openai").choose("azure-openai", "gpt-5")
 		choice.Setting = expert.Setting{UseDeploymentBasedURLs: true, APIVersion: version}
 		warnings, err := open(t, choice)
-		if got := strings.HasPrefix(strings.Join(warnings, ""), "warning: useDeploymentBasedUrls goes with an API version that is a date"); err != nil || got != warns {
+		if got := strings.HasPrefix(strings.Join(warnings, ""), "useDeploymentBasedUrls goes with an API version that is a date"); err != nil || got != warns {
 			t.Errorf("%s: %v, %q", version, err, warnings)
 		}
 	}

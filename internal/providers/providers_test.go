@@ -305,7 +305,7 @@ func TestFamilies(t *testing.T) {
 
 // What will not be as the user thinks is said once.
 func TestModelWarnings(t *testing.T) {
-	const unknown = `warning: the model "m" of openai is not known, so neither is how much it can read and write; it is used all the same, and [models."m"] in perstack.toml can tell`
+	const unknown = `the model "m" of openai is not known, so neither is how much it can read and write; it is used all the same, and [models."m"] in perstack.toml can tell`
 	for _, c := range []struct {
 		provider, model string
 		reasoning       expert.ReasoningBudget
@@ -321,13 +321,13 @@ func TestModelWarnings(t *testing.T) {
 		{"anthropic", "m", "", expert.ModelEntry{MaxOutputTokens: 9}, strings.ReplaceAll(unknown, "openai", "anthropic")},
 		{"openai", "gpt-5-ultra", "", expert.ModelEntry{ContextWindow: 1000}, ""},
 		{"openai", "gpt-4o", "", expert.ModelEntry{}, ""}, // nobody asked for thoughts
-		{"openai", "gpt-4o", "low", expert.ModelEntry{}, `warning: the model "gpt-4o" does not think, so a reasoning budget of low has no effect`},
+		{"openai", "gpt-4o", "low", expert.ModelEntry{}, `the model "gpt-4o" does not think, so a reasoning budget of low has no effect`},
 		{"openai", "gpt-4o", "none", expert.ModelEntry{}, ""},
 		{"openai", "gpt-4o", "high", expert.ModelEntry{Reasoning: "effort"}, ""},
-		{"anthropic", "claude-sonnet-4-5", "500", expert.ModelEntry{}, "warning: a reasoning budget of 500 tokens is less than Claude can be given; it gets 1024"},
+		{"anthropic", "claude-sonnet-4-5", "500", expert.ModelEntry{}, "a reasoning budget of 500 tokens is less than Claude can be given; it gets 1024"},
 		{"anthropic", "claude-sonnet-4-5", "1024", expert.ModelEntry{}, ""},
 		{"anthropic", "claude-sonnet-4-5", "0", expert.ModelEntry{}, ""},
-		{"amazon-bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "1", expert.ModelEntry{}, "warning: a reasoning budget of 1 tokens is less than Claude can be given; it gets 1024"},
+		{"amazon-bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "1", expert.ModelEntry{}, "a reasoning budget of 1 tokens is less than Claude can be given; it gets 1024"},
 		{"google", "gemini-2.5-pro", "500", expert.ModelEntry{}, ""},
 	} {
 		choice := enough(c.provider).choose(c.provider, c.model)

@@ -140,7 +140,7 @@ func (o *opening) plain(base string) (bool, error) {
 	if len(o.Setting.Headers) > 0 {
 		return false, o.errorf("headers may hold a key, and are not sent to %s by plain http; use https, or remove headers from [provider.setting]", hostOf(base))
 	}
-	o.warn("warning: what the Expert sees goes to %s unencrypted; others on the way can read and change it", hostOf(base))
+	o.warn("what the Expert sees goes to %s unencrypted; others on the way can read and change it", hostOf(base))
 	return true, nil
 }
 

@@ -24,7 +24,7 @@ func (o *opening) warnAboutModel() {
 		if near := o.near(); near != "" {
 			meant = "; did you mean " + strconv.Quote(near) + "?"
 		}
-		o.warn("warning: the model %q of %s is not known, so neither is how much it can read and write; it is used all the same%s, and [models.%q] in perstack.toml can tell%s",
+		o.warn("the model %q of %s is not known, so neither is how much it can read and write; it is used all the same%s, and [models.%q] in perstack.toml can tell%s",
 			o.Model, o.Provider, o.assumed(known), o.Model, meant)
 	}
 	if o.Reasoning == "" || o.Reasoning.Off() {
@@ -33,9 +33,9 @@ func (o *opening) warnAboutModel() {
 	tokens := o.Reasoning.Tokens()
 	switch {
 	case known.Reasoning == model.ReasoningNone:
-		o.warn("warning: the model %q does not think, so a reasoning budget of %s has no effect", o.Model, o.Reasoning)
+		o.warn("the model %q does not think, so a reasoning budget of %s has no effect", o.Model, o.Reasoning)
 	case known.Reasoning == model.ReasoningBudget && o.isClaude() && tokens < minBudget:
-		o.warn("warning: a reasoning budget of %d tokens is less than Claude can be given; it gets %d", tokens, minBudget)
+		o.warn("a reasoning budget of %d tokens is less than Claude can be given; it gets %d", tokens, minBudget)
 	}
 }
 

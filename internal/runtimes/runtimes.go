@@ -31,7 +31,7 @@ func ModelConfig(spec job.Spec, parts engine.Parts) providers.Config {
 		Warn:     func(message string) { parts.Log.Warn(message) },
 		Hide:     parts.Secrets.Add,
 	}
-	if spec.ReasoningChosen {
+	if !spec.ReasoningDefault {
 		c.Reasoning = spec.Reasoning
 	}
 	return c

@@ -24,7 +24,7 @@ func FuzzOpenJournal(f *testing.F) {
 	f.Add(append(bytes.Join(all[:3], nil), all[4]...))
 	f.Add(append(bytes.Clone(whole), make([]byte, 50)...))
 	f.Add([]byte("\n"))
-	f.Add([]byte(`{"seq":1,"prev":"` + store.Digest{}.String() + `","event":{"type":"new","jobId":"job1"}}` + "\n"))
+	f.Add([]byte(`{"seq":1,"prev":"` + store.Digest{}.String() + `","version":2,"event":{"type":"new","jobId":"job1"}}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := inMemory(New(filepath.Join(fastDir(t), "perstack"), nil))
 		name := s.path(journalName)

@@ -28,7 +28,7 @@ func Sample(jobID string) []event.Event {
 	}
 	add(event.SandboxCheck{Check: "files", OK: true})
 	add(event.StartRun{CheckpointID: "cp1", Expert: event.ExpertRef{Key: "reader@1.0.0", Name: "reader", Version: "1.0.0"},
-		Model: "replay", MaxSteps: 100, RuntimeVersion: "1.0.0",
+		Model: "replay", Spec: jsontext.Value(`{"expert":"reader@1.0.0","limits":{"maxSteps":100},"version":"1.0.0"}`),
 		InputMessages: []*event.Message{
 			{ID: "m1", Type: event.InstructionMessage, Contents: []event.Part{text("p1", "Read what you are asked to read.")}, Cache: true},
 			{ID: "m2", Type: event.UserMessage, Contents: []event.Part{text("p2", "What is in notes.txt?")}},

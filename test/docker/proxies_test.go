@@ -12,7 +12,6 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/engine"
 	"github.com/perstack-go/perstack/internal/testkit/probe"
@@ -32,7 +31,7 @@ type side struct {
 }
 
 // askers are those who try every way out, by their gates.
-var askers = map[string]string{"command": hostlink.GateName("prober", expert.BaseSkill), "skill": hostlink.GateName("prober", "twin")}
+var askers = map[string]string{"command": engine.ProxyName("prober", expert.BaseSkill), "skill": engine.ProxyName("prober", "twin")}
 
 // TestBothProxies holds Squid against our own proxy. The world is their own: what Squid lets
 // through would look like a hole to others who watch theirs.

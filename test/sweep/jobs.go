@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -227,14 +228,14 @@ func Together() []Job {
 	}
 }
 
-func (j Job) expert(key string) (*expert.Expert, bool) {
-	if _, ok := j.Plans[key]; !ok {
-		return nil, false
+func (j Job) experts() (all []*expert.Expert) {
+	for _, key := range slices.Sorted(maps.Keys(j.Plans)) {
+		all = append(all, &expert.Expert{
+			Key: key, Name: key, Version: "1.0.0", Description: "Works.", Instruction: "Work as " + key + ".",
+			Delegates: j.Delegates[key], Limits: expert.Limits{MaxSteps: j.OwnSteps[key]},
+		})
 	}
-	return &expert.Expert{
-		Key: key, Name: key, Version: "1.0.0", Description: "Works.", Instruction: "Work as " + key + ".",
-		Delegates: j.Delegates[key], Limits: expert.Limits{MaxSteps: j.OwnSteps[key]},
-	}, true
+	return all
 }
 
 // limited reports whether the job meets a limit of steps.

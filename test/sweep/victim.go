@@ -18,11 +18,11 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	baseskill "github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/internal/skills/interactive"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
@@ -105,7 +105,7 @@ func (v *victim) work(ctx context.Context) error {
 		if err != nil || done {
 			return err
 		}
-		_, err = engine.Execute(ctx, v.engineJob(input), v.parts())
+		_, err = engine.Execute(ctx, v.spec(input), v.parts(), v.skills)
 		if errors.Is(err, context.Canceled) {
 			return nil // it was told to stop before it had begun
 		}
@@ -117,7 +117,7 @@ func (v *victim) work(ctx context.Context) error {
 }
 
 // next looks at the history and says what a user would do now.
-func (v *victim) next(ctx context.Context) (input engine.Input, done bool, err error) {
+func (v *victim) next(ctx context.Context) (input job.Input, done bool, err error) {
 	past, err := v.past(ctx)
 	if err != nil {
 		return input, false, err
@@ -128,18 +128,18 @@ func (v *victim) next(ctx context.Context) (input engine.Input, done bool, err e
 	}
 	switch past.status {
 	case "":
-		return engine.Input{Query: v.job.Query}, false, nil
+		return job.Input{Query: v.job.Query}, false, nil
 	case event.StatusCompleted, event.StatusStoppedByError, event.StatusStoppedByExceededMaxSteps, event.StatusStoppedByLimit:
 		if v.job.Fork == "" || past.coordinators > 1 {
 			return input, true, nil
 		}
 		v.points.pause(false)
 		v.branch = branched
-		return engine.Input{Continue: true, From: past.fork}, false, nil
+		return job.Input{Continue: true, From: past.fork}, false, nil
 	case event.StatusStoppedByInteractiveTool:
-		return engine.Input{Continue: true, Answer: &event.ToolAnswer{Text: v.job.Answer}}, false, nil
+		return job.Input{Continue: true, Answer: &event.ToolAnswer{Text: v.job.Answer}}, false, nil
 	}
-	return engine.Input{Continue: true, Query: v.overtake}, false, nil
+	return job.Input{Continue: true, Query: v.overtake}, false, nil
 }
 
 // A past is what a user knows about a job.
@@ -178,24 +178,21 @@ func (v *victim) past(ctx context.Context) (p past, err error) {
 	return p, nil
 }
 
-func (v *victim) engineJob(input engine.Input) engine.Job {
-	steps := cmp.Or(v.job.MaxSteps, 1000)
-	coordinator, _ := v.job.expert(v.job.Coordinator)
-	return engine.Job{
-		ID: jobID, Expert: coordinator, Input: input, Lookup: v.job.expert,
-		Limits: expert.Limits{MaxSteps: steps}, MaxParallel: v.job.MaxParallel, MaxDepth: v.job.MaxDepth, MaxRetries: 5,
-		Workspace: v.files.Path(),
+func (v *victim) spec(input job.Input) job.Spec {
+	s := job.Spec{
+		JobID: jobID, Expert: v.job.Coordinator, Experts: v.job.experts(), Input: input,
+		Workspace: job.Workspace{Dir: v.files.Path()},
 	}
+	s.Limits = job.Limits{MaxParallel: v.job.MaxParallel, MaxDepth: v.job.MaxDepth, MaxRetries: 5}
+	s.Limits.MaxSteps = cmp.Or(v.job.MaxSteps, 1000)
+	return s
 }
 
 func (v *victim) parts() engine.Parts {
 	return engine.Parts{
-		Model:    v,
-		Skills:   v.skills,
-		Store:    &watchedStore{v.history, v.points, v.lazy},
-		Source:   engine.SystemSource(),
-		Log:      slog.New(slog.DiscardHandler),
-		Listener: engine.Listener{Emit: v.emit, Full: true},
+		Model: v,
+		Store: &watchedStore{v.history, v.points, v.lazy},
+		Emit:  v.emit,
 	}
 }
 

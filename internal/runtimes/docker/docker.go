@@ -42,6 +42,8 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 		return nil, errors.New("a model of the embedding program cannot be used in a container; name a provider in the Spec instead")
 	case len(parts.Skills) > 0:
 		return nil, errors.New("skills of the embedding program cannot be used in a container; use the runtime local, or skills that are MCP servers")
+	case parts.Approver != nil:
+		return nil, errors.New("an approver of the embedding program cannot be asked from a container; leave it out, and continue the job with the answer")
 	}
 	r := &runner{spec: spec, parts: parts}
 	var err error
