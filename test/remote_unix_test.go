@@ -65,7 +65,7 @@ func TestRemoteRefused(t *testing.T) {
 			fmt.Fprintf(w, "event: endpoint\ndata: %s/messages\n\n", other.URL)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, "may be spoken to"},
+		}, "may be reached"},
 	}
 	for name, tt := range tests {
 		for _, kind := range []string{"mcpHttpSkill", "mcpSseSkill"} {

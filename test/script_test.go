@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
@@ -73,7 +73,7 @@ func condition(name string) (bool, error) {
 	if name != "cells" {
 		return false, fmt.Errorf("there is no condition [%s]", name)
 	}
-	err := cell.Available()
+	err := landlock.Available()
 	if err != nil && os.Getenv("CI") != "" {
 		return false, fmt.Errorf("missing in CI: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	sandbox.Init()                           // this process may be its own supervisor
-	if err := sandbox.Shield(); err != nil { // before any secret is read
+	if err := sandbox.Harden(); err != nil { // before any secret is read
 		fmt.Fprintln(os.Stderr, "perstack:", err)
 		os.Exit(host.ExitFailure)
 	}

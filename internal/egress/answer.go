@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A refusedError is why a connection is not made. Reason is for reports, Text for the
-// client and one line.
+// A refusedError is why a connection is refused. The reason is for reports, the text for
+// the client, on one line.
 type refusedError struct {
 	reason string
 	text   string
@@ -21,7 +21,7 @@ func refused(reason, format string, args ...any) *refusedError {
 	return &refusedError{reason, fmt.Sprintf(format, args...)}
 }
 
-// statusOf is the answer that belongs to a reason, before the tunnel stands.
+// statusOf is the HTTP status for a reason, before the tunnel is established.
 func statusOf(reason string) int {
 	switch reason {
 	case ReasonRequest, ReasonHello:
@@ -40,10 +40,11 @@ func statusOf(reason string) int {
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
-// answerTimeout is how long a client may take to read why it is refused.
+// answerTimeout is how long a client may take to read the answer.
 const answerTimeout = 2 * time.Second
 
-// answer tells the client why it is refused. The patient one waits until it has read that.
+// answer tells the client why it is refused. If patient, it waits until the client has
+// read that.
 func answer(conn net.Conn, r *refusedError, patient bool) {
 	status := statusOf(r.reason)
 	extra := ""
@@ -61,7 +62,8 @@ func answer(conn net.Conn, r *refusedError, patient bool) {
 	}
 }
 
-// accessDenied is the alert of TLS that says so. A client whose tunnel stands expects TLS.
+// accessDenied is the TLS alert access_denied, for a client whose tunnel is established:
+// it expects TLS.
 const accessDenied = "\x15\x03\x03\x00\x02\x02\x31"
 
 func alert(conn net.Conn) {
@@ -71,8 +73,8 @@ func alert(conn net.Conn) {
 	}
 }
 
-// linger lets the client read what was said last: a connection that is closed while
-// bytes wait in it is reset, and the client loses the answer.
+// linger lets the client read the answer: a connection that is closed while unread bytes
+// are in it is reset, and the client loses the answer.
 func linger(conn net.Conn) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_, _ = io.CopyN(io.Discard, conn, maxHello)

@@ -25,15 +25,15 @@ type dialer struct {
 	connect      connectFunc
 }
 
-// A name may have many addresses. So many are tried, each for its part of the time, so
-// that one that never answers does not hide the others.
+// A name may have many addresses. This many are tried, each with a time limit, so that one
+// that never answers does not block the others.
 const (
 	maxAttempts    = 8
 	attemptTimeout = 10 * time.Second
 )
 
-// dial does not look at the address it is asked for: there is one origin, and requests to
-// others were refused before.
+// dial ignores the address it is asked for: there is one origin, and requests to others
+// were refused before.
 func (d *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -60,8 +60,8 @@ func (d *dialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return nil, failed
 }
 
-// dialProxy goes to the proxy if the origin may be asked of it. What can be told without
-// looking the name up is told here; the rest is for the proxy, which does.
+// dialProxy connects to the proxy if the origin may be reached through it. It checks what
+// can be checked without a look-up; the proxy does the rest.
 func (d *dialer) dialProxy(ctx context.Context) (net.Conn, error) {
 	if d.origin.scheme == "http" {
 		return nil, refuse(PlainText, "%s uses plain http, which a proxy could read and change", d.origin)
@@ -76,8 +76,8 @@ func (d *dialer) dialProxy(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// proxyAddress reads where a proxy is. A name would have to be looked up, and whoever
-// answers would choose the proxy.
+// proxyAddress reads the address of a proxy. A name is refused: the name server would
+// choose the proxy.
 func proxyAddress(u *url.URL) (netip.AddrPort, error) {
 	addr, err := netip.ParseAddrPort(u.Host)
 	if err != nil || u.Scheme != "http" || addr.Port() == 0 {
@@ -86,8 +86,8 @@ func proxyAddress(u *url.URL) (netip.AddrPort, error) {
 	return addr, nil
 }
 
-// answered turns what a proxy says, other than yes, into words. Its own text is not
-// repeated: it would have to be waited for.
+// answered turns a refusal of the proxy into an error. The text of its answer is not
+// repeated, so that it need not be awaited.
 func answered(_ context.Context, _ *url.URL, asked *http.Request, r *http.Response) error {
 	switch r.StatusCode {
 	case http.StatusOK:
@@ -138,7 +138,7 @@ func (d *dialer) decide(ctx context.Context) ([]netip.Addr, error) {
 	for i, addr := range found {
 		addrs[i] = addr.Unmap()
 		if !addr.IsLinkLocalUnicast() {
-			addrs[i] = addrs[i].WithZone("") // it means nothing there
+			addrs[i] = addrs[i].WithZone("") // a zone has no meaning here
 		}
 		if err := d.judge(netaddr.AddrReach(addr), fmt.Sprintf("%s (%s)", host, addr)); err != nil {
 			return nil, err
@@ -147,11 +147,11 @@ func (d *dialer) decide(ctx context.Context) ([]netip.Addr, error) {
 	return addrs, nil
 }
 
-// judge applies the policy to a name or an address that was classified.
+// judge applies the policy to the class of a name or an address.
 func (d *dialer) judge(reach netaddr.Reach, what string) error {
 	switch {
 	case reach == netaddr.NoHost:
-		return refuse(BadOrigin, "%s is no address", what)
+		return refuse(BadOrigin, "%s is not an address", what)
 	case reach != netaddr.Public && !d.allowPrivate:
 		return refuse(PrivateAddress, "%s is not a public address", what)
 	case reach != netaddr.Loopback && d.origin.scheme == "http":

@@ -1,19 +1,20 @@
-// Package egress decides about the network: which hosts may be spoken to, and at which
-// addresses. What is decided is what is dialled.
+// Package egress decides about the network: which hosts may be reached, and at which
+// addresses. The address that was checked is the address that is dialled.
 //
-// A name is looked up once for a connection, all its addresses are judged, and one of
-// those very addresses is dialled: a second answer of a lying name server is never asked
-// for. Proxies named by the environment are not used, only one that a policy names; and
-// nothing is kept between requests but connections: no cookies.
+// A name is looked up once for a connection, all its addresses are checked, and one of
+// these addresses is dialled, so a name server cannot give another answer in between.
+// Proxies named by the environment are not used, only one that a policy names. Nothing is
+// kept between requests except connections: no cookies.
 //
-// Start reading at [Client], which speaks to one server, or at [Proxy], which stands in the
-// way of programs that speak to many.
+// Start reading at [Client], which is for one server, or at [Proxy], which is for programs
+// that reach many.
 package egress
 
 import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -32,9 +33,9 @@ type Policy struct {
 	MaxBody      int64          // bytes of an answer that is no stream of events; 0 means DefaultMaxBody
 	Resolver     Resolver       // nil means that of the system
 	// Proxy is an HTTP proxy through which the origin is reached, by CONNECT; nil for none.
-	// Its host is an address. Nothing but the proxy is dialled then, and no name is looked
-	// up: whether the addresses of the origin are public is for the proxy to judge, and
-	// plain http is refused, as it would be read there.
+	// Its host is an address. Then nothing but the proxy is dialled, and no name is looked
+	// up: the proxy checks whether the addresses of the origin are public. Plain http is
+	// refused, since the proxy could read it.
 	Proxy *url.URL
 }
 
@@ -46,8 +47,8 @@ type Resolver interface {
 // DefaultMaxBody is the size of the largest answer when a policy does not say.
 const DefaultMaxBody = 16 << 20
 
-// The limits of what happens before a request is sent. How long an answer may take is
-// for the context of the request to say: a tool may work for an hour before it answers.
+// The limits of what happens before a request is sent. The context of the request limits
+// the time for an answer: a tool may work for an hour before it answers.
 const (
 	dialTimeout  = 30 * time.Second // look-up and all attempts
 	tlsTimeout   = 10 * time.Second
@@ -56,14 +57,13 @@ const (
 	maxRedirects = 5
 )
 
-// Client returns a client that speaks to one origin. Requests to others, also by a
-// redirect, fail before anything is dialled; addresses are checked when they are
-// dialled, and the checked one is dialled. Its errors wrap a [*Refusal] when it was
-// this package that said no.
+// Client returns a client for one origin. Requests to others, including redirects, fail
+// before anything is dialled. Addresses are checked when they are dialled, and the checked
+// address is dialled. Its errors wrap a [*Refusal] when this package refused a request.
 func Client(p Policy) *http.Client { return newClient(p, (&net.Dialer{}).DialContext) }
 
-// newClient takes the function that opens connections to addresses, so that tests see
-// which ones are.
+// newClient takes the function that opens connections, so that tests see which addresses
+// are dialled.
 func newClient(p Policy, connect connectFunc) *http.Client {
 	g := &guard{maxBody: p.MaxBody}
 	if g.maxBody == 0 {
@@ -93,4 +93,31 @@ func newClient(p Policy, connect connectFunc) *http.Client {
 		g.next.OnProxyConnectResponse = answered
 	}
 	return &http.Client{Transport: g, CheckRedirect: g.redirect}
+}
+
+// A Refusal is an error for what this package refuses. Its text names hosts and addresses,
+// never paths or queries, which may contain keys.
+type Refusal struct {
+	Kind Kind
+	Text string
+}
+
+// Kind says what was refused.
+type Kind int
+
+// What is refused, and why.
+const (
+	BadOrigin      Kind = iota // the policy has no origin that can be spoken to
+	OtherOrigin                // a request or a redirect to somewhere else
+	BadRedirect                // a redirect that goes in circles, or makes another request
+	PrivateAddress             // an address that is not public, without permission
+	PlainText                  // http to an address that is not this machine
+	TooLarge                   // an answer above the limit
+	Encoded                    // a compressed answer that was not asked for
+)
+
+func (r *Refusal) Error() string { return r.Text }
+
+func refuse(kind Kind, format string, args ...any) *Refusal {
+	return &Refusal{kind, fmt.Sprintf(format, args...)}
 }

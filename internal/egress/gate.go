@@ -1,6 +1,15 @@
 package egress
 
-// A Gate is one door of the proxy: who may use it, and where it leads.
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// A Gate is one port of the proxy: the token that its clients need, and the hosts that it
+// allows.
 type Gate struct {
 	Name    string   `json:"name"`    // as decisions are reported: engine, or Expert and skill
 	Address string   `json:"address"` // to listen at, address:port; port 0 chooses one
@@ -10,7 +19,7 @@ type Gate struct {
 	Token string `json:"token,omitzero"`
 }
 
-// Gates is what the proxy is told: by perstack egress --policy, as one JSON document.
+// Gates is the policy of the proxy: one JSON document, for perstack egress --policy.
 type Gates struct {
 	Gates []Gate `json:"gates"`
 	// Upstream is a proxy that every connection goes through, http://[user:password@]host:port;
@@ -34,7 +43,7 @@ type Access struct {
 	ID      int64  `json:"id"` // of the connection; counts up
 	Gate    string `json:"gate"`
 	Allowed bool   `json:"allowed"`
-	Host    string `json:"host"` // in the one spelling, or what was understood of it, safe to print
+	Host    string `json:"host"` // in its canonical spelling, or as far as it was understood, safe to print
 	Port    int    `json:"port"`
 	Reason  string `json:"reason,omitzero"`  // of a refusal; see Reason…
 	Address string `json:"address,omitzero"` // that was dialled
@@ -52,13 +61,55 @@ const (
 	ReasonMethod     = "method"     // not CONNECT
 	ReasonRequest    = "request"    // not a request that can be understood
 	ReasonToken      = "token"      // without the gate's token
-	ReasonHost       = "host"       // not a host name in its one spelling
+	ReasonHost       = "host"       // not a valid host name
 	ReasonPort       = "port"       // not 443
 	ReasonDomain     = "domain"     // not among the names of the gate
 	ReasonResolve    = "resolve"    // the name has no address
 	ReasonAddress    = "address"    // one of its addresses is not public
-	ReasonUnreached  = "unreached"  // nobody answered there
+	ReasonUnreached  = "unreached"  // no server answered
 	ReasonServerName = "servername" // the TLS hello names another host, or none
 	ReasonHello      = "hello"      // what follows is no TLS hello
 	ReasonLimit      = "limit"      // too many connections
 )
+
+// The following is for a program that opens the gates instead of [Proxy], such as Squid.
+
+// ErrGone says that such a program ended before its gates were open.
+var ErrGone = errors.New("it ended before its gates were open")
+
+// Vacant makes sure that the addresses of the gates are free. A program may continue
+// without a port that it cannot open, and clients would then talk to another program.
+func (g Gates) Vacant(ctx context.Context) error {
+	for _, gate := range g.Gates {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", gate.Address)
+		if err != nil {
+			return fmt.Errorf("gate %q: %w", gate.Name, err)
+		}
+		_ = l.Close()
+	}
+	return nil
+}
+
+// retryPause is the pause between two attempts to connect to a gate.
+const retryPause = 20 * time.Millisecond
+
+// Opened returns when all gates accept connections, or gone is closed. It sends nothing.
+func (g Gates) Opened(ctx context.Context, gone <-chan struct{}) error {
+	for _, gate := range g.Gates {
+		for {
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", gate.Address)
+			if err == nil {
+				_ = conn.Close()
+				break
+			}
+			select {
+			case <-time.After(retryPause):
+			case <-gone:
+				return ErrGone
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+	return nil
+}

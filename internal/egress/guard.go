@@ -14,8 +14,8 @@ type guard struct {
 	next    *http.Transport
 }
 
-// RoundTrip sends a request if it goes to the origin. This is the place that all requests
-// pass, those after a redirect and those to an address that the server named too.
+// RoundTrip sends a request if it goes to the origin. All requests pass it, including
+// those after a redirect and those to an address that the server named.
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := g.permit(r); err != nil {
 		if r.Body != nil {
@@ -23,8 +23,8 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	// The one spelling goes out, so that the name in the certificate and in the Host
-	// header is the one that was judged.
+	// The canonical spelling is sent, so that the name in the certificate and in the Host
+	// header is the one that was checked.
 	own := r.Clone(r.Context())
 	own.URL.Scheme, own.URL.Host, own.Host = g.origin.scheme, g.origin.authority(), ""
 	resp, err := g.next.RoundTrip(own)
@@ -50,20 +50,20 @@ func (g *guard) permit(r *http.Request) error {
 	case err != nil:
 		return err
 	case o != g.origin:
-		return refuse(OtherOrigin, "a request to %s was stopped: only %s may be spoken to", o, g.origin)
+		return refuse(OtherOrigin, "a request to %s was stopped: only %s may be reached", o, g.origin)
 	case r.Host != "" && r.Host != r.URL.Host:
-		return refuse(OtherOrigin, "a request with another Host header was stopped: only %s may be spoken to", g.origin)
+		return refuse(OtherOrigin, "a request with another Host header was stopped: only %s may be reached", g.origin)
 	}
 	return nil
 }
 
-// redirect stops what the client would follow. A POST that comes back as a GET is another
-// request than the one that was made, and may wait for ever.
+// redirect checks a redirect before the client follows it. A POST that becomes a GET is
+// another request than the one that was made, and may wait for ever.
 func (g *guard) redirect(r *http.Request, via []*http.Request) error {
 	o, err := originOf(r.URL)
 	switch {
 	case err != nil:
-		return refuse(BadRedirect, "%s redirects to what is no web address", g.origin)
+		return refuse(BadRedirect, "%s redirects to an address that is not valid", g.origin)
 	case o != g.origin:
 		return refuse(OtherOrigin, "%s redirects to %s, which is another server; give the URL where it ends, if you trust it", g.origin, o)
 	case len(via) > maxRedirects:
@@ -77,8 +77,8 @@ func (g *guard) redirect(r *http.Request, via []*http.Request) error {
 // CloseIdleConnections lets [http.Client.CloseIdleConnections] work.
 func (g *guard) CloseIdleConnections() { g.next.CloseIdleConnections() }
 
-// isStream reports an answer that has no end by design. Whoever reads it bounds the
-// single event. An error is read as a whole and is never a stream.
+// isStream reports whether an answer is a stream of events, which has no end by design.
+// Its reader bounds each event. An error is read as a whole and is never a stream.
 func isStream(r *http.Response) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "text/event-stream" && r.StatusCode == http.StatusOK
@@ -94,7 +94,7 @@ type boundedBody struct {
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1] // one more byte tells whether there is more
+		p = p[:b.left+1] // one more byte shows whether there is more
 	}
 	n, err := b.body.Read(p)
 	if int64(n) > b.left {

@@ -6,18 +6,17 @@ import (
 	"io"
 )
 
-// maxHello is how many bytes may come before the first message of TLS is complete. Those
-// of browsers have less than 4 KB.
+// maxHello bounds the first message of TLS. Those of browsers have less than 4 KB.
 const maxHello = 64 << 10
 
-// What the records and messages of TLS are called by numbers.
+// Numbers of TLS records, messages and extensions.
 const (
 	recordHandshake = 22
 	maxRecord       = 16 << 10
 	messageHello    = 1
 
 	extServerName = 0
-	extHiddenOld  = 0xffce // the draft of the next one
+	extHiddenOld  = 0xffce // a draft of encrypted client hello
 	extHidden     = 0xfe0d // encrypted client hello
 )
 
@@ -32,7 +31,7 @@ var (
 
 // A hello is the first message of a TLS client.
 type hello struct {
-	raw  []byte // all that was read, to be sent on; may hold what the client sent behind it
+	raw  []byte // all that was read, to be sent on; may contain bytes after the hello
 	name string // of the server, as the client spells it
 }
 
@@ -79,8 +78,8 @@ func (h *helloReader) name() (string, error) {
 
 // record reads one record of the handshake and returns what it holds.
 func (h *helloReader) record() ([]byte, error) {
-	// Each byte is judged when it is there: who does not speak TLS may send no more.
-	// SSL 2, which knows no server name, begins with another one.
+	// The first byte is checked at once: a client of another protocol may send no more. SSL
+	// 2, which has no server name, begins with another byte.
 	if first, err := h.read(1); err != nil {
 		return nil, err
 	} else if first[0] != recordHandshake {
@@ -163,8 +162,8 @@ func serverName(message []byte) (string, error) {
 	return name, nil
 }
 
-// octets reads numbers and parts off the front of data. After one that is not there, it
-// is broken and all that follows is empty.
+// octets reads numbers and parts off the front of data. After a part that is too long, it
+// is broken and all further parts are empty.
 type octets struct {
 	data   []byte
 	broken bool

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -11,9 +12,9 @@ const (
 	maxLabel = 63
 )
 
-// ParseHost is the one parser of host names of the proxy. It returns the one spelling of
-// a name: lower case, without the trailing dot. What a list allows, what a client asks
-// for and what a TLS hello names are compared after it and nowhere else.
+// ParseHost is the only parser of host names of the proxy. It returns the canonical
+// spelling of a name: lower case, without the trailing dot. The names of a list, of a
+// request and of a TLS hello are compared in this form only.
 //
 // A name is one that people give to servers: labels of letters, digits and hyphens. The
 // underscore is refused, because certificates have none. So are:
@@ -25,8 +26,7 @@ const (
 //   - what does not belong to a name: user, port, brackets, percent signs, blanks, control
 //     characters, empty labels.
 //
-// A private name such as localhost is a name. That it is not dialled is for the look-up
-// to say.
+// A private name such as localhost is a valid name. It is refused when it is looked up.
 func ParseHost(text string) (string, error) {
 	name := strings.TrimSuffix(text, ".")
 	switch {
@@ -35,8 +35,8 @@ func ParseHost(text string) (string, error) {
 	case len(name) > maxName:
 		return "", errors.New("the host name is too long: 253 characters are the most")
 	}
-	// Byte by byte: no case mapping of Unicode is asked, which knows letters outside of
-	// ASCII whose lower case is inside.
+	// Byte by byte, without the case mapping of Unicode: some letters outside of ASCII have
+	// an ASCII letter as their lower case.
 	folded := make([]byte, len(name))
 	start := 0
 	for i := range len(name) {
@@ -79,4 +79,49 @@ func checkLabel(label []byte) error {
 		return errors.New("punycode names (xn--) are not allowed: they can look like another name")
 	}
 	return nil
+}
+
+// An Allowlist says which names may be reached. The zero value allows none.
+//
+// Private names (localhost, single labels, .local, .internal) may be on a list, as in
+// perstack.toml, but cannot be reached: [Proxy] refuses every host that is not public.
+type Allowlist struct {
+	names  map[string]bool
+	parent map[string]bool // x.example for *.x.example
+}
+
+// ParseAllowlist reads names, and *.names for all that is below a name: *.example.com
+// allows a.example.com and a.b.example.com, and neither example.com nor evilexample.com.
+func ParseAllowlist(patterns []string) (Allowlist, error) {
+	list := Allowlist{names: map[string]bool{}, parent: map[string]bool{}}
+	for _, pattern := range patterns {
+		name, wild := strings.CutPrefix(pattern, "*.")
+		host, err := ParseHost(name)
+		if err != nil {
+			return Allowlist{}, fmt.Errorf("%q cannot be allowed: %w; write api.example.com or *.example.com", pattern, err)
+		}
+		if wild {
+			list.parent[host] = true
+		} else {
+			list.names[host] = true
+		}
+	}
+	return list, nil
+}
+
+// Allows reports whether a name, as [ParseHost] returns it, may be reached.
+func (l Allowlist) Allows(host string) bool {
+	if l.names[host] {
+		return true
+	}
+	for {
+		_, above, more := strings.Cut(host, ".")
+		if !more {
+			return false
+		}
+		if l.parent[above] {
+			return true
+		}
+		host = above
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
-// An origin is the scheme, host and port of a URL, each in one spelling, so that two are
+// An origin is the scheme, host and port of a URL in canonical spelling, so that two are
 // equal when they lead to the same server.
 type origin struct {
 	scheme string
@@ -18,8 +18,8 @@ type origin struct {
 	port   uint16
 }
 
-// originOf reads the origin of a URL. The text of its errors does not repeat the URL,
-// which may hold a password.
+// originOf reads the origin of a URL. Its errors do not repeat the URL, which may contain
+// a password.
 func originOf(u *url.URL) (origin, error) {
 	if u == nil {
 		return origin{}, refuse(BadOrigin, "there is no URL to go to")
@@ -66,8 +66,8 @@ func (o origin) authority() string {
 
 func (o origin) String() string { return o.scheme + "://" + o.authority() }
 
-// SameOrigin reports whether two URLs lead to the same server, however they are spelled.
-// What is no web address has no origin.
+// SameOrigin reports whether two URLs have the same origin, whatever their spelling. A URL
+// that is not valid has none.
 func SameOrigin(a, b *url.URL) bool {
 	x, err := originOf(a)
 	if err != nil {

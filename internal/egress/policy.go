@@ -27,8 +27,8 @@ const (
 // TokenUser is the user name that belongs to the token of a gate.
 const TokenUser = "perstack"
 
-// ParseGates reads the document of perstack egress --policy. It is strict: a name that
-// is misspelled must not become a rule that is not there.
+// ParseGates reads the document of perstack egress --policy. It is strict: a misspelled
+// name must not silently drop a rule.
 func ParseGates(document []byte) (Gates, error) {
 	var g Gates
 	if len(document) > MaxPolicy {
@@ -43,11 +43,11 @@ func ParseGates(document []byte) (Gates, error) {
 	return g, nil
 }
 
-// unreadable says in words of the document what is wrong with it. Values are not repeated:
-// one may be a token.
+// unreadable says what is wrong with the document, in its own terms. Values are not
+// repeated, since one may be a token.
 func unreadable(err error) string {
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
-		where := place(semantic.JSONPointer)
+		where := position(semantic.JSONPointer)
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
 			return where + " is unknown"
@@ -58,15 +58,15 @@ func unreadable(err error) string {
 	}
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return place(syntactic.JSONPointer) + " is given twice"
+			return position(syntactic.JSONPointer) + " is given twice"
 		}
 		return fmt.Sprintf("it is not valid JSON after %d bytes", syntactic.ByteOffset)
 	}
 	return "it is not valid JSON"
 }
 
-// place shows where in the document something is, as far as a line can hold it.
-func place(at jsontext.Pointer) string {
+// position is a pointer into the document, cut to a printable length.
+func position(at jsontext.Pointer) string {
 	const most = 200
 	return strconv.Quote(string(at[:min(len(at), most)]))
 }
@@ -88,8 +88,8 @@ func kindOf(t reflect.Type) string {
 	}
 }
 
-// A door is a gate as the proxy uses it.
-type door struct {
+// A compiledGate is a gate as the proxy uses it.
+type compiledGate struct {
 	Gate
 	address netip.AddrPort
 	allow   Allowlist
@@ -99,11 +99,11 @@ type door struct {
 // An upstream is a proxy that the connections go through.
 type upstream struct {
 	address string // host:port; empty for none
-	secret  string // as of a door
+	secret  string // as in compiledGate
 }
 
 // compile checks the whole policy.
-func (g *Gates) compile() ([]door, upstream, error) {
+func (g *Gates) compile() ([]compiledGate, upstream, error) {
 	switch {
 	case len(g.Gates) == 0:
 		return nil, upstream{}, errors.New("the policy has no gate")
@@ -112,7 +112,7 @@ func (g *Gates) compile() ([]door, upstream, error) {
 	case g.MaxConnections < 0 || g.MaxConnections > MaxConnections:
 		return nil, upstream{}, fmt.Errorf("maxConnections must be from 1 to %d", MaxConnections)
 	}
-	doors := make([]door, len(g.Gates))
+	gates := make([]compiledGate, len(g.Gates))
 	names := map[string]bool{}
 	for i, gate := range g.Gates {
 		d, err := gate.compile()
@@ -123,14 +123,14 @@ func (g *Gates) compile() ([]door, upstream, error) {
 			return nil, upstream{}, fmt.Errorf("gate %q: the name is given twice", gate.Name)
 		}
 		names[gate.Name] = true
-		doors[i] = d
+		gates[i] = d
 	}
 	up, err := parseUpstream(g.Upstream)
-	return doors, up, err
+	return gates, up, err
 }
 
-func (g Gate) compile() (door, error) {
-	d := door{Gate: g}
+func (g Gate) compile() (compiledGate, error) {
+	d := compiledGate{Gate: g}
 	if g.Name == "" || len(g.Name) > maxGateName || strings.ContainsFunc(g.Name, isControl) {
 		return d, fmt.Errorf("it needs a name of at most %d characters that can be printed", maxGateName)
 	}
@@ -152,7 +152,7 @@ func (g Gate) compile() (door, error) {
 
 func isControl(c rune) bool { return c < ' ' || c == 0x7f }
 
-// basic is what Proxy-Authorization says behind the word Basic.
+// basic is the value of Proxy-Authorization after the word Basic.
 func basic(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
@@ -190,7 +190,7 @@ func parseUpstream(text string) (upstream, error) {
 	return up, nil
 }
 
-// Check says what is wrong with a policy that another proxy is to carry out.
+// Check says what is wrong with a policy that another proxy is to enforce.
 func (g Gates) Check() error {
 	_, _, err := g.compile()
 	return err

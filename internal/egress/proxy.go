@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// A Proxy opens tunnels to the hosts that its gates allow. It decides on the name in its
-// one spelling, looks it up once, judges all addresses, dials one of those very addresses,
-// and lets bytes flow when the TLS hello names the same host. It reads nothing behind the
-// hello: certificates are checked by the client, end to end.
+// A Proxy opens tunnels to the hosts that its gates allow. It decides on the canonical
+// name, looks it up once, checks all addresses, dials one of these addresses, and passes
+// bytes on when the TLS hello names the same host. It reads nothing after the hello: the
+// client checks certificates, end to end.
 type Proxy struct {
-	doors     []door
+	gates     []compiledGate
 	listeners []net.Listener
 	upstream  upstream
 	resolver  Resolver
@@ -24,20 +24,20 @@ type Proxy struct {
 	limits    limits
 	report    func(Line) error
 
-	most     int
-	places   *places
-	steps    []doorstep
-	paces    []pace
-	answers  chan struct{} // one for each client that reads why it is refused
-	ids      atomic.Int64
-	reporter *reporter
+	most         int
+	slots        *slots
+	pending      []pendingConns
+	rateLimiters []rateLimiter
+	answers      chan struct{} // one for each client that reads why it is refused
+	ids          atomic.Int64
+	reporter     *reporter
 }
 
 // limits are how long things may take.
 type limits struct {
-	head  time.Duration // to ask
+	head  time.Duration // to send a request
 	dial  time.Duration // to look up and connect
-	hello time.Duration // to say the first word of TLS
+	hello time.Duration // to send the TLS hello
 	idle  time.Duration // for a tunnel in which nothing flows
 	total time.Duration // for a tunnel
 }
@@ -47,25 +47,24 @@ var usualLimits = limits{head: 10 * time.Second, dial: dialTimeout, hello: 10 * 
 // ProxyOptions are what a proxy works with.
 type ProxyOptions struct {
 	Resolver Resolver // nil means that of the system
-	// Report is handed every decision when it is made, one at a time. No byte of an
-	// allowed connection flows before it has returned. If it fails, or hangs, the proxy
-	// ends.
+	// Report is called with every decision when it is made, one at a time. No byte of an
+	// allowed connection flows before it has returned. If it fails or hangs, the proxy ends.
 	Report func(Line) error
 }
 
-// Listen checks the policy and opens all gates. Who comes waits until [Proxy.Serve].
+// Listen checks the policy and opens all gates. Clients wait until [Proxy.Serve].
 func Listen(ctx context.Context, g Gates, o ProxyOptions) (*Proxy, error) {
-	doors, up, err := g.compile()
+	gates, up, err := g.compile()
 	if err != nil {
 		return nil, err
 	}
 	p := &Proxy{
-		doors: doors, upstream: up, resolver: o.Resolver, report: o.Report, limits: usualLimits,
-		connect: (&net.Dialer{}).DialContext,
-		most:    g.MaxConnections,
-		steps:   make([]doorstep, len(doors)),
-		paces:   make([]pace, len(doors)),
-		answers: make(chan struct{}, maxAnswers),
+		gates: gates, upstream: up, resolver: o.Resolver, report: o.Report, limits: usualLimits,
+		connect:      (&net.Dialer{}).DialContext,
+		most:         g.MaxConnections,
+		pending:      make([]pendingConns, len(gates)),
+		rateLimiters: make([]rateLimiter, len(gates)),
+		answers:      make(chan struct{}, maxAnswers),
 	}
 	if p.resolver == nil {
 		p.resolver = &net.Resolver{}
@@ -73,26 +72,26 @@ func Listen(ctx context.Context, g Gates, o ProxyOptions) (*Proxy, error) {
 	if p.most == 0 {
 		p.most = DefaultMaxConnections
 	}
-	p.places = newPlaces(p.most, len(doors))
-	for i := range doors {
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", doors[i].address.String())
+	p.slots = newSlots(p.most, len(gates))
+	for i := range gates {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", gates[i].address.String())
 		if err != nil {
 			p.Close()
-			return nil, fmt.Errorf("gate %q: %w", doors[i].Name, err)
+			return nil, fmt.Errorf("gate %q: %w", gates[i].Name, err)
 		}
 		p.listeners = append(p.listeners, listener)
 	}
 	return p, nil
 }
 
-// maxAnswers is how many clients are waited for at once while they read why they are
-// refused.
+// maxAnswers is how many refused clients the proxy waits for at once while they read the
+// answer.
 const maxAnswers = 64
 
 // Gates returns the gates with the addresses that they listen at, and without tokens.
 func (p *Proxy) Gates() []Gate {
-	gates := make([]Gate, len(p.doors))
-	for i, d := range p.doors {
+	gates := make([]Gate, len(p.gates))
+	for i, d := range p.gates {
 		gates[i] = d.Gate
 		gates[i].Token = ""
 		gates[i].Address = p.listeners[i].Addr().String()
@@ -130,7 +129,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 // accept lets clients in, not more than could be served or told why not: the others wait
 // in the queue of the system.
 func (p *Proxy) accept(ctx context.Context, gate int, l net.Listener, all *sync.WaitGroup, fail context.CancelCauseFunc) {
-	room := make(chan struct{}, p.most+2*maxDoorstep)
+	room := make(chan struct{}, p.most+2*maxPending)
 	pause := time.Duration(0)
 	for {
 		select {
@@ -171,26 +170,26 @@ func (p *Proxy) serve(ctx context.Context, gate int, client net.Conn) {
 	defer client.Close()
 	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
 
-	access := Access{ID: p.ids.Add(1), Gate: p.doors[gate].Name}
+	access := Access{ID: p.ids.Add(1), Gate: p.gates[gate].Name}
 	_ = client.SetDeadline(time.Now().Add(p.limits.head))
-	p.steps[gate].enter(client)
+	p.pending[gate].enter(client)
 	q, err := readRequest(client)
-	welcome := p.steps[gate].leave(client)
+	welcome := p.pending[gate].leave(client)
 	access.Host, access.Port = q.shown()
 	if !errors.Is(err, errNothing) || !welcome {
-		p.paces[gate].wait(ctx)
+		p.rateLimiters[gate].wait(ctx)
 	}
 	switch {
 	case !welcome:
-		p.refuse(client, access, refused(ReasonLimit, "others came while this client said nothing"))
+		p.refuse(client, access, refused(ReasonLimit, "the client sent no request, and newer connections took its place"))
 		return
 	case errors.Is(err, errNothing):
-		return // nothing was asked, so nothing is decided
+		return // no request, so no decision
 	case err != nil:
 		p.refuse(client, access, refused(ReasonRequest, "%s", err))
 		return
 	}
-	host, no := p.doors[gate].admit(q)
+	host, no := p.gates[gate].admit(q)
 	if no == nil && len(q.rest) > 0 && q.rest[0] != recordHandshake {
 		no = refused(ReasonHello, "%s", errNoHello)
 	}
@@ -198,11 +197,11 @@ func (p *Proxy) serve(ctx context.Context, gate int, client net.Conn) {
 		p.refuse(client, access, no)
 		return
 	}
-	if !p.places.take(gate) {
+	if !p.slots.take(gate) {
 		p.refuse(client, access, refused(ReasonLimit, "too many connections are open; close some"))
 		return
 	}
-	defer p.places.leave(gate)
+	defer p.slots.leave(gate)
 	server, address, no := p.reach(ctx, host)
 	if no != nil {
 		p.refuse(client, access, no)
@@ -224,13 +223,13 @@ func (p *Proxy) refuse(client net.Conn, access Access, no *refusedError) {
 	case p.answers <- struct{}{}:
 		answer(client, no, true)
 		<-p.answers
-	default: // so many are refused at once that nobody waits for them
+	default: // too many are refused at once to wait for them
 		answer(client, no, false)
 	}
 }
 
-// connected goes on when the connection to the server stands: it lets the client begin,
-// compares the name in its hello, and carries.
+// connected continues when the server is connected: it lets the client begin, compares the
+// name in its hello, and carries the bytes.
 func (p *Proxy) connected(client, server net.Conn, host string, early []byte, access Access) {
 	_ = client.SetDeadline(time.Now().Add(p.limits.hello))
 	if _, err := io.WriteString(client, established); err != nil {

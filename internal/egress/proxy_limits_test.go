@@ -18,7 +18,7 @@ import (
 
 // Each gate has places that the others cannot take.
 func TestPlaces(t *testing.T) {
-	p := newPlaces(10, 2) // two for each, six shared
+	p := newSlots(10, 2) // two for each, six shared
 	took := 0
 	for p.take(0) {
 		took++
@@ -42,7 +42,7 @@ func TestPlaces(t *testing.T) {
 	if p.shared != 6 || p.taken[0] != 0 || p.taken[1] != 0 {
 		t.Errorf("places got lost: %+v", p)
 	}
-	if one := newPlaces(1, 3); !one.take(2) || one.take(0) {
+	if one := newSlots(1, 3); !one.take(2) || one.take(0) {
 		t.Error("a single place is not a single one")
 	}
 }
@@ -51,7 +51,7 @@ func TestProxyConnectionLimit(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
 	allow := []string{"a.example.com"}
-	w := build(t, n, Gates{MaxConnections: 4, Gates: []Gate{{Name: "one", Allow: allow}, {Name: "two", Allow: allow}}})
+	w := serveProxy(t, n, Gates{MaxConnections: 4, Gates: []Gate{{Name: "one", Allow: allow}, {Name: "two", Allow: allow}}})
 	var open []*net.TCPConn
 	for range 3 {
 		open = append(open, w.tunnel(0, "a.example.com"))
@@ -85,9 +85,9 @@ func TestProxyConnectionLimit(t *testing.T) {
 func TestProxySlowClients(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
-	w := build(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"a.example.com"}}}})
+	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"a.example.com"}}}})
 	var slow []*net.TCPConn
-	for i := range 3 * maxDoorstep {
+	for i := range 3 * maxPending {
 		conn := w.knock(0)
 		if i%2 == 0 {
 			_, _ = io.WriteString(conn, "CONNECT a.exam")
@@ -95,7 +95,7 @@ func TestProxySlowClients(t *testing.T) {
 		slow = append(slow, conn)
 	}
 	w.tunnel(0, "a.example.com")
-	for range 2 * maxDoorstep {
+	for range 2 * maxPending {
 		if a := w.access(); a.Allowed || a.Reason != ReasonLimit {
 			t.Fatalf("got %+v", a)
 		}
@@ -112,7 +112,7 @@ func TestProxyCancel(t *testing.T) {
 	before := runtime.NumGoroutine()
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
 	hang := make(chan struct{})
-	w := build(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"a.example.com", "hangs.example.com"}}}}, func(p *Proxy) {
+	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"a.example.com", "hangs.example.com"}}}}, func(p *Proxy) {
 		p.resolver = hanging{n, hang}
 	})
 	var conns []net.Conn
@@ -195,7 +195,7 @@ func TestProxyReportFails(t *testing.T) {
 	p.connect = n.connect
 	ended := make(chan error)
 	go func() { ended <- p.Serve(t.Context()) }()
-	w := &wall{t: t, gates: p.Gates()}
+	w := &servingProxy{t: t, gates: p.Gates()}
 	conn := w.tunnel(0, "a.example.com")
 	_, _ = conn.Write(cut(handmade(names("a.example.com")), 100))
 	if err := <-ended; !errors.Is(err, full) {
@@ -250,7 +250,7 @@ func TestProxyUpstream(t *testing.T) {
 		}
 	}()
 	n := &network{server: up.Addr().String()}
-	w := build(t, n, Gates{Upstream: "http://me:pa%40ss@proxy.corp:8080", Gates: []Gate{{Name: "g", Allow: []string{"*.example.com", "*.internal", "localhost"}}}})
+	w := serveProxy(t, n, Gates{Upstream: "http://me:pa%40ss@proxy.corp:8080", Gates: []Gate{{Name: "g", Allow: []string{"*.example.com", "*.internal", "localhost"}}}})
 	first := cut(handmade(names("a.example.com")), 100)
 	conn := w.tunnel(0, "A.example.com.")
 	_, _ = conn.Write(first)

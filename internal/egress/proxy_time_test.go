@@ -24,9 +24,9 @@ func inTime(t *testing.T, play func(client, server net.Conn), check func(lines [
 		}
 		var lines []Line
 		p := &Proxy{
-			doors: []door{{Gate: Gate{Name: "g"}, allow: allow}}, limits: usualLimits, resolver: n,
+			gates: []compiledGate{{Gate: Gate{Name: "g"}, allow: allow}}, limits: usualLimits, resolver: n,
 			connect: func(context.Context, string, string) (net.Conn, error) { return far, nil },
-			places:  newPlaces(1, 1), steps: make([]doorstep, 1), paces: make([]pace, 1), answers: make(chan struct{}, 1),
+			slots:   newSlots(1, 1), pending: make([]pendingConns, 1), rateLimiters: make([]rateLimiter, 1), answers: make(chan struct{}, 1),
 		}
 		p.reporter = newReporter(func(l Line) error { lines = append(lines, l); return nil }, func(error) {})
 		begin := time.Now()

@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// reportTimeout is how long one line may take. Whoever reads the lines and hangs is as
-// good as gone.
+// reportTimeout is how long one line may take. A reader that hangs longer counts as ended.
 const reportTimeout = 30 * time.Second
 
-var errUnreported = errors.New("decisions cannot be reported: nobody takes the lines")
+var errUnreported = errors.New("decisions cannot be reported: the lines are not read")
 
-// A reporter hands lines to a function, one at a time, in the order of the decisions. A
-// line that cannot be handed over stops the proxy: what nobody learns of must not happen.
+// A reporter passes lines to a function, one at a time, in the order of the decisions. If
+// a line cannot be reported, the proxy stops: no connection is made without a record.
 type reporter struct {
 	lines chan reported
-	ended chan struct{} // nothing is handed over any more
+	ended chan struct{} // closed when no more lines are reported
 	fail  context.CancelCauseFunc
 
 	once   sync.Once
-	broken chan struct{} // a line could not be handed over
+	broken chan struct{} // closed when a line could not be reported
 }
 
 type reported struct {
@@ -40,8 +39,8 @@ func newReporter(report func(Line) error, fail context.CancelCauseFunc) *reporte
 	return r
 }
 
-// report returns when the line is handed over. It goes on when the proxy is told to end:
-// the last lines say what the connections carried.
+// report returns when the line was reported. It also works while the proxy ends: the last
+// lines say what the connections carried.
 func (r *reporter) report(line Line) error {
 	limit := time.NewTimer(reportTimeout)
 	defer limit.Stop()
@@ -64,7 +63,7 @@ func (r *reporter) report(line Line) error {
 	return err
 }
 
-// close waits for the function, unless it hangs. Nobody may report any more.
+// close waits for the function, unless it hangs. report must not be called after it.
 func (r *reporter) close() {
 	close(r.lines)
 	select {

@@ -15,21 +15,21 @@ const (
 	maxHeaders = 64
 )
 
-// A request is what a client asks of the proxy, as far as it was understood. Nothing in
-// it was judged yet.
+// A request is what a client asks of the proxy, as far as it was understood. It is not
+// checked yet.
 type request struct {
 	method string
 	target string
 	header map[string]string // names in lower case
-	rest   []byte            // what came behind it
+	rest   []byte            // bytes after it
 }
 
-// errNothing is a client that came and went, or waited, without a word.
+// errNothing is for a client that sent nothing.
 var errNothing = errors.New("no request was sent")
 
 // readRequest reads the head of one request. It is stricter than a web server has to be:
-// two programs that understand a request differently are how proxies are fooled, and
-// those who write a CONNECT write it in one way.
+// proxies are fooled by requests that two programs understand differently, and clients
+// write a CONNECT in one way.
 func readRequest(r io.Reader) (request, error) {
 	head, rest, err := readHead(r)
 	if err != nil {
@@ -42,7 +42,7 @@ func readRequest(r io.Reader) (request, error) {
 
 var headEnd = []byte("\r\n\r\n")
 
-// readHead reads up to the empty line, and returns what came with it behind that.
+// readHead reads up to the empty line, and returns the bytes that were read after it.
 func readHead(r io.Reader) (head, rest []byte, err error) {
 	buf := make([]byte, 0, 1<<10) // most requests have a few hundred bytes
 	for {
@@ -56,7 +56,7 @@ func readHead(r io.Reader) (head, rest []byte, err error) {
 		from := max(0, len(buf)-len(headEnd)+1)
 		buf = buf[:len(buf)+n]
 		if len(buf) > 0 && !isToken(buf[0]) {
-			// Who speaks TLS, or something else, does not wait for the end of a head.
+			// A client that speaks TLS or another protocol never sends the end of a head.
 			return nil, nil, errors.New("this is not HTTP; speak to the proxy in plain HTTP")
 		}
 		if end := bytes.Index(buf[from:], headEnd); end >= 0 {
@@ -84,7 +84,7 @@ func parseRequest(head []byte) (q request, err error) {
 		return q, errors.New("the first line is not: CONNECT host:443 HTTP/1.1")
 	}
 	if words[2] != "HTTP/1.1" && words[2] != "HTTP/1.0" {
-		return q, errors.New("only HTTP/1.1 and HTTP/1.0 are spoken here")
+		return q, errors.New("only HTTP/1.1 and HTTP/1.0 are supported")
 	}
 	q.header = map[string]string{}
 	if fields == "" {
@@ -107,7 +107,7 @@ func (q *request) addHeader(field string) error {
 		return errors.New("a header has no name")
 	}
 	for i := range len(name) {
-		if !isToken(name[i]) { // also a blank in front, which once meant: the header goes on
+		if !isToken(name[i]) { // including a leading blank, the obsolete continuation of a header
 			return errors.New("the name of a header has a character that does not belong there")
 		}
 	}
@@ -124,8 +124,7 @@ func (q *request) addHeader(field string) error {
 	return nil
 }
 
-// checkBody refuses headers that say that more belongs to the request than its head: the
-// tunnel begins behind it.
+// checkBody refuses headers that announce a body: the tunnel begins after the head.
 func (q *request) checkBody() error {
 	for _, name := range []string{"transfer-encoding", "trailer", "upgrade", "expect"} {
 		if _, ok := q.header[name]; ok {
@@ -143,7 +142,7 @@ func isToken(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
-// splitTarget cuts host:port, where the port may be missing. Nothing is judged.
+// splitTarget cuts host:port, where the port may be missing. It checks nothing.
 func splitTarget(target string) (host, port string) {
 	colon := strings.LastIndexByte(target, ':')
 	if colon < 0 || strings.HasSuffix(target, "]") {
@@ -152,8 +151,8 @@ func splitTarget(target string) (host, port string) {
 	return target[:colon], target[colon+1:]
 }
 
-// shown returns the host and port of a target as they are reported: in the one spelling
-// if there is one, else what can be printed of it. A user and a password before the host
+// shown returns the host and port of a target as they are reported: in canonical spelling
+// if it is valid, else what can be printed of it. A user and a password before the host
 // are left out.
 func (q *request) shown() (string, int) {
 	target, port := q.target, 0
@@ -180,8 +179,7 @@ func (q *request) shown() (string, int) {
 	return printable(host), port
 }
 
-// printable returns text without anything that a terminal or a person could take for
-// something else, and not more than the longest name.
+// printable returns text in printable ASCII, at most as long as the longest name.
 func printable(text string) string {
 	b := []byte(text[:min(len(text), maxName)])
 	for i, c := range b {

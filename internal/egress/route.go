@@ -18,14 +18,14 @@ import (
 // tlsPort is the only port that the proxy connects to.
 const tlsPort = 443
 
-// admit judges a request by what it says: method, token, host, port, list. It returns the
-// host in its one spelling, and nobody reads the request's text after that.
-func (d *door) admit(q request) (string, *refusedError) {
+// admit checks method, token, host, port and list of a request. It returns the canonical
+// host; the text of the request is not used after that.
+func (d *compiledGate) admit(q request) (string, *refusedError) {
 	if q.method != http.MethodConnect {
-		return "", refused(ReasonMethod, "only CONNECT is answered here, for https; plain http is not carried")
+		return "", refused(ReasonMethod, "only CONNECT is supported, for https; plain http is refused")
 	}
 	if !d.knows(q) {
-		return "", refused(ReasonToken, "this gate needs its token: user %s and the token as password", TokenUser)
+		return "", refused(ReasonToken, "this proxy needs a token: user %s and the token as password", TokenUser)
 	}
 	name, port := splitTarget(q.target)
 	host, err := ParseHost(name)
@@ -35,8 +35,7 @@ func (d *door) admit(q request) (string, *refusedError) {
 	if port != strconv.Itoa(tlsPort) {
 		return "", refused(ReasonPort, "only port %d may be reached", tlsPort)
 	}
-	// Nothing is decided by the header Host, but who sends two names means to deceive
-	// somebody.
+	// The header Host decides nothing, but a client that sends two names tries to deceive.
 	if text, ok := q.header["host"]; ok {
 		name, port := splitTarget(text)
 		if other, err := ParseHost(name); err != nil || other != host || port != "" && port != strconv.Itoa(tlsPort) {
@@ -49,9 +48,9 @@ func (d *door) admit(q request) (string, *refusedError) {
 	return host, nil
 }
 
-// knows reports whether the request shows the token. The time it takes says nothing about
-// the token: hashes of equal length are compared.
-func (d *door) knows(q request) bool {
+// knows reports whether the request has the token. It compares hashes of equal length, so
+// that the time it takes says nothing about the token.
+func (d *compiledGate) knows(q request) bool {
 	if d.secret == "" {
 		return true
 	}
@@ -60,7 +59,7 @@ func (d *door) knows(q request) bool {
 	return strings.EqualFold(scheme, "basic") && subtle.ConstantTimeCompare(want[:], got[:]) == 1
 }
 
-// reach connects to an allowed host, and says at which address.
+// reach connects to an allowed host, and returns the address.
 func (p *Proxy) reach(ctx context.Context, host string) (net.Conn, string, *refusedError) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.dial)
 	defer cancel()
@@ -77,17 +76,17 @@ func (p *Proxy) reach(ctx context.Context, host string) (net.Conn, string, *refu
 		return nil, "", refused(ReasonResolve, "the name %s cannot be looked up, or has no address", host)
 	}
 	for _, addr := range addrs[:min(len(addrs), maxAttempts)] {
-		// The addresses that were judged, and no name: a second look-up could tell another
+		// The addresses that were checked, not the name: a second look-up could give another
 		// address.
 		if conn, err := d.attempt(ctx, addr); err == nil {
 			return conn, addr.String(), nil
 		}
 	}
-	return nil, "", refused(ReasonUnreached, "nobody answers at %s", host)
+	return nil, "", refused(ReasonUnreached, "no server answers at %s", host)
 }
 
-// reachThrough connects by way of the upstream proxy, which looks the name up. Names that
-// are private by their text are refused here as well.
+// reachThrough connects through the upstream proxy, which looks the name up. Private names
+// are refused here as well.
 func (p *Proxy) reachThrough(ctx context.Context, host string) (net.Conn, string, *refusedError) {
 	if netaddr.HostReach(host) != netaddr.Public {
 		return nil, "", refused(ReasonAddress, "%s is not a public address", host)
@@ -129,7 +128,7 @@ func (u *upstream) ask(ctx context.Context, conn net.Conn, host string) error {
 	case code < 200 || code > 299:
 		return errors.New("it answered " + status)
 	case len(rest) > 0:
-		return errors.New("it spoke before it was spoken to") // no TLS server does
+		return errors.New("it sent bytes before the tunnel began") // no TLS server does
 	}
 	if !stop() {
 		return errors.New("it took too long")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A tunnel carries bytes between a client and a server until both have said all, nobody
-// says anything for too long, or one of the connections breaks.
+// A tunnel carries bytes between a client and a server until both have finished, nothing
+// flows for too long, or one of the connections breaks.
 type tunnel struct {
 	client, server net.Conn
 	idle           time.Duration
@@ -19,47 +19,47 @@ type tunnel struct {
 	active         atomic.Int64 // when bytes flowed last, since begin
 }
 
-// Bytes are carried in portions, in the kernel where it can: between them is seen whether
-// anything flows. Who takes less than a portion in all the time that is allowed for
-// silence is silent.
+// Bytes are copied in chunks, by the kernel where possible, and the time of the last one
+// is noted. A connection that takes less than a chunk during the whole idle time counts as
+// idle.
 const (
-	portion = 256 << 10
-	windows = 10 // of the time that is allowed for silence: so often it is looked
+	chunkSize = 256 << 10
+	windows   = 10 // how often the idle time is checked
 )
 
 // carry returns how many bytes went from the client to the server and back.
 func (t *tunnel) carry() (sent, received int64) {
 	t.begin = time.Now()
 	var both sync.WaitGroup
-	both.Go(func() { received = t.pour(t.client, t.server) })
-	sent = t.pour(t.server, t.client)
+	both.Go(func() { received = t.copyBytes(t.client, t.server) })
+	sent = t.copyBytes(t.server, t.client)
 	both.Wait()
 	return sent, received
 }
 
-func (t *tunnel) pour(to, from net.Conn) (total int64) {
+func (t *tunnel) copyBytes(to, from net.Conn) (total int64) {
 	for {
 		now := time.Now()
 		patience := now.Add(t.idle)
 		_ = from.SetReadDeadline(now.Add(t.idle / windows))
 		_ = to.SetWriteDeadline(patience)
-		n, err := io.Copy(to, &io.LimitedReader{R: from, N: portion})
+		n, err := io.Copy(to, &io.LimitedReader{R: from, N: chunkSize})
 		total += n
 		if n > 0 {
 			t.active.Store(int64(time.Since(t.begin)))
 		}
 		switch {
-		case err == nil && n == portion:
+		case err == nil && n == chunkSize:
 		case err == nil:
-			// This side has said all. The other may go on.
+			// This side has finished. The other may continue.
 			if half, ok := to.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 				return total
 			}
 			t.close()
 			return total
 		case errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(patience) && t.silence() < t.idle+t.idle/windows:
-			// Only reading ran out of its time, which loses nothing. What flows the other way
-			// may be known a window later.
+			// Only the read timed out, which loses nothing. Bytes in the other direction may be
+			// noted one window later.
 		default:
 			t.close()
 			return total

@@ -23,8 +23,8 @@ func machineID() string {
 	return ""
 }
 
-// pidNamespace returns the number of the namespace that process ids count in: a
-// container has its own, with processes of the same numbers.
+// pidNamespace returns the number of the PID namespace: a container has its own, in which
+// the same process ids exist.
 func pidNamespace() string {
 	link, err := os.Readlink("/proc/self/ns/pid") // pid:[4026531836]
 	if err != nil {
@@ -33,8 +33,8 @@ func pidNamespace() string {
 	return strings.TrimSuffix(strings.TrimPrefix(link, "pid:["), "]")
 }
 
-// look asks the kernel whether a process exists, and /proc only for when it started:
-// mounted with hidepid it does not show the processes of others, which live all the same.
+// look asks the kernel whether a process exists, and /proc only for its start time: with
+// hidepid, /proc does not show the processes of other users.
 func look(pid int) process {
 	if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
 		return process{state: gone}
@@ -49,8 +49,8 @@ func look(pid int) process {
 	if self, ok := readStat("/proc/self/stat"); !ok || self.pid != os.Getpid() {
 		return process{}
 	}
-	// What nobody waits for stays as a zombie, in a container without an init for ever.
-	// One whose other threads still run counts more threads than itself.
+	// A process whose parent does not wait stays a zombie, in a container without an init for
+	// ever. If its other threads still run, it has more than one thread.
 	if s.state == "Z" && s.threads <= 1 {
 		return process{state: gone}
 	}
@@ -81,7 +81,7 @@ func readStat(name string) (stat, bool) {
 func parseStat(data []byte) (stat, bool) {
 	number, _, _ := bytes.Cut(data, []byte(" "))
 	pid, err := strconv.Atoi(string(number))
-	// The second field is the program's name in parentheses, and may hold anything.
+	// The second field is the program's name in parentheses, and can contain anything.
 	end := bytes.LastIndexByte(data, ')')
 	fields := bytes.Fields(data[end+1:])
 	const first = 3 // what is left begins with the third field

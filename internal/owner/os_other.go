@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The number of the process must do.
+// On these systems only the process id is known.
 
 func bootID() string { return "" }
 

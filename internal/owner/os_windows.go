@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// bootID: Windows has no id of a boot. The time of a process's start tells boots apart.
+// bootID is empty: Windows has no boot id. The start time of a process tells boots apart.
 func bootID() string { return "" }
 
-// machineID: the name of the machine must do.
+// machineID is empty: the name of the machine is used.
 func machineID() string { return "" }
 
 // pidNamespace: there is one for the whole system.
@@ -26,7 +26,7 @@ func look(pid int) process {
 		return process{}
 	}
 	defer windows.CloseHandle(h)
-	// A process that has ended stays while somebody has a handle of it.
+	// A process that has ended still exists while another one has a handle to it.
 	if event, err := windows.WaitForSingleObject(h, 0); err == nil && event == windows.WAIT_OBJECT_0 {
 		return process{state: gone}
 	}

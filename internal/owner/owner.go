@@ -1,9 +1,9 @@
-// Package owner tells which process something belongs to, and whether that process is
-// gone: locks in the storage, containers and networks on an engine.
+// Package owner identifies the process that something belongs to (a lock in the storage, a
+// container, a network), and tells whether that process has ended.
 //
-// Whoever cleans up after others may only touch what certainly has no owner any more. So
-// [Identity.Dead] answers no whenever it cannot know: for a process of another machine,
-// of another container, or of another user that the system does not let us see.
+// Code that cleans up may only remove what certainly has no owner any more. So
+// [Identity.Dead] answers no whenever it cannot know: for a process of another machine, of
+// another container, or of another user that the system does not show.
 //
 // Start reading at [This], then at [Identity.Dead].
 package owner
@@ -18,11 +18,11 @@ import (
 )
 
 // An Identity tells a process from all others that ever ran. A field that the system does
-// not tell is empty.
+// not provide is empty.
 type Identity struct {
-	Machine      string // a digest: the id of a machine is nobody's business
+	Machine      string // a digest, since the id of a machine is private
 	BootID       string
-	PIDNamespace string // where PID counts
+	PIDNamespace string // of PID
 	PID          int
 	StartTime    string // in a unit of the system's
 
@@ -66,7 +66,7 @@ func (id Identity) String() string {
 	return strings.Join([]string{version, id.Machine, id.BootID, id.PIDNamespace, strconv.Itoa(id.PID), id.StartTime}, separator)
 }
 
-// maxText bounds what [Parse] looks at. Anybody can label a container.
+// maxText bounds what [Parse] reads. Any user of the daemon can label a container.
 const maxText = 256
 
 // Parse reads what [Identity.String] wrote.
@@ -93,3 +93,43 @@ func Parse(text string) (Identity, error) {
 func isField(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-'
 }
+
+// Dead reports whether the process has certainly ended. It answers no for processes of
+// other machines and namespaces, about which it knows nothing.
+func (id Identity) Dead() bool { return id.dead(This(), look) }
+
+func (id Identity) dead(me Identity, look func(pid int) process) bool {
+	if id.PID <= 0 || !same(id.Machine, me.Machine) || !same(id.PIDNamespace, me.PIDNamespace) {
+		return false
+	}
+	if id.BootID != "" && me.BootID != "" && id.BootID != me.BootID {
+		return true // no process survives a boot
+	}
+	p := look(id.PID)
+	switch p.state {
+	case gone:
+		return true
+	case running:
+		// The number was reused.
+		return id.StartTime != "" && p.start != "" && id.StartTime != p.start
+	default:
+		return false
+	}
+}
+
+// same reports whether both are known and equal.
+func same(a, b string) bool { return a != "" && a == b }
+
+// A process is what the system says about a process id.
+type process struct {
+	state state
+	start string // when it started; empty if the system does not say
+}
+
+type state int
+
+const (
+	unknown state = iota // the system does not let us know
+	running
+	gone
+)

@@ -13,9 +13,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A package can name any address for what it needs, also one inside of the user's
-// network, and npm goes there before we see the tree. What it met there is nobody's
-// business: an answer, an error and a closed port must look the same.
+// A package can name any address for a dependency, including one inside the network of the
+// user, and npm connects to it before we see the tree. The result must not be revealed: an
+// answer, an error and a closed port must look the same.
 
 var errElsewhere = errors.New("it needs something from an address that is not the registry's, which is refused")
 
@@ -27,12 +27,12 @@ type npmFailure struct {
 
 var address = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^\s*https?:`) })
 
-// contacted finds where npm went, in its words about requests.
+// contacted finds the addresses that npm used in its messages about requests.
 var contacted = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^npm (?:http (?:fetch|cache)|(?:error|ERR!) .*?(?:GET|request to))\b.*?(https?://[^\s"']+)`)
 })
 
-// discreet replaces an error of npm if npm went elsewhere than to a registry.
+// discreet replaces an error of npm if npm connected to an address that is not a registry.
 func (s *Store) discreet(ctx context.Context, dir string, err error) error {
 	failure, ok := errors.AsType[*npmFailure](err)
 	if !ok {
@@ -56,7 +56,7 @@ func (s *Store) discreet(ctx context.Context, dir string, err error) error {
 func (s *Store) registries(ctx context.Context, dir string) []string {
 	out, err := s.npm(ctx, dir, "config", "list", "--json")
 	if err != nil {
-		return nil // all addresses are foreign then
+		return nil // then no address counts as a registry
 	}
 	var settings map[string]jsontext.Value
 	if json.Unmarshal([]byte(out), &settings) != nil {
@@ -77,7 +77,7 @@ func (s *Store) registries(ctx context.Context, dir string) []string {
 	return all
 }
 
-// needsElsewhere reports whether a package names an address for what it needs.
+// needsElsewhere reports whether a package names an address for a dependency.
 func (t *tree) needsElsewhere() bool {
 	for _, e := range t.Packages {
 		for _, all := range []map[string]string{e.Dependencies, e.OptionalDependencies, e.PeerDependencies} {
@@ -91,7 +91,7 @@ func (t *tree) needsElsewhere() bool {
 	return false
 }
 
-// origin is the part of an address that says whose it is.
+// origin is the scheme and host of an address.
 func origin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

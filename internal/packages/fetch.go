@@ -24,8 +24,7 @@ type Pin struct {
 	Digest string // name of its own directory there
 }
 
-// PinOf reads a pinned package, which may come from a file that somebody else wrote.
-// Nothing is fetched for that.
+// PinOf reads a pinned package, which may come from an untrusted file. It fetches nothing.
 func PinOf(p *lockfile.Package) (Pin, error) {
 	if p.Manager == uvManager {
 		if err := checkUV(p); err != nil {
@@ -40,8 +39,8 @@ func PinOf(p *lockfile.Package) (Pin, error) {
 	return Pin{Kind: npmKind, Digest: t.digest()}, nil
 }
 
-// Fetch makes sure that a pinned package is there for a platform, which need not be that of
-// this machine. Nothing of it is run. Note is told what happens, for showing.
+// Fetch makes sure that a pinned package is installed for a platform, which need not be
+// this machine. It runs nothing of the package. note is called with progress messages.
 func (s *Store) Fetch(ctx context.Context, p *lockfile.Package, on Platform, note func(string)) (Installed, error) {
 	if p.Manager == uvManager {
 		return s.fetchUV(ctx, p, on, note)
@@ -57,8 +56,8 @@ func (s *Store) Fetch(ctx context.Context, p *lockfile.Package, on Platform, not
 		return fail(err)
 	}
 	home, flags := filepath.Join(s.root(), t.digest()), []string(nil)
-	// Programs are started from what is there for this machine, and some keep their data
-	// beside themselves. An image must not hand that to another project.
+	// Programs run from what is installed for this machine, and some store data in their own
+	// directory. An image must not pass that on to another project.
 	if !on.isHere() || isInstalled(home, p) == nil && !isUntouched(home) {
 		home, flags = home+"-"+on.String(), on.flags()
 	}
@@ -75,15 +74,14 @@ func (s *Store) Fetch(ctx context.Context, p *lockfile.Package, on Platform, not
 			return fail(err)
 		}
 	}
-	// Also of what was installed for this machine: the user's npm may have been told that it
-	// is another one.
+	// Also for this machine: the configuration of npm may name another platform.
 	if err := t.isFor(home, on); err != nil {
 		return fail(err)
 	}
 	return Installed{Dir: home, Packages: len(t.present(home))}, nil
 }
 
-// refuse says why a package that is not there stays away.
+// refuse says why a package that is not installed cannot be fetched.
 func (s *Store) refuse() error {
 	switch {
 	case s.Sealed:
@@ -96,7 +94,7 @@ func (s *Store) refuse() error {
 
 var errSealed = errors.New("it is not in the image, and nothing is fetched where the image runs")
 
-// present are the places of the tree that have a package in a directory: not all are for
+// present are the paths of the tree that exist in a directory: not all packages are for
 // every platform.
 func (t *tree) present(home string) (places []string) {
 	for _, place := range slices.Sorted(maps.Keys(t.Packages)) {

@@ -12,9 +12,9 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
-// The index keeps what versions were resolved to, so that a skill with a pinned version
-// starts without asking the registry, and one without asks little. A version is published once; what it needs
-// is frozen as it was when it was first asked for.
+// The index records what versions were resolved to, so that a skill with a pinned version
+// starts without asking the registry, and one without asks little. A version is published
+// once; its dependencies are frozen as they were when it was first resolved.
 
 // A record is a file of the index.
 type record struct {
@@ -29,8 +29,7 @@ func (s *Store) recordPath(name, version string) string {
 	return filepath.Join(s.root(), "index", hex.EncodeToString(sum[:]))
 }
 
-// known returns what was resolved before, or nil. A record that is not in order is as
-// good as none.
+// known returns what was resolved before, or nil. A record that is not valid is ignored.
 func (s *Store) known(name, version string) *lockfile.Package {
 	text, err := readFile(s.recordPath(name, version), 2*maxTree)
 	if err != nil {

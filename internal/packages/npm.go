@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -16,14 +18,14 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
-// patience is for slow lines; who has a faster one can interrupt.
+// patience is enough for slow connections.
 const patience = 5 * time.Minute
 
-// fixed are the settings that decide what is installed and what runs meanwhile. They
-// are flags because those win over variables and every .npmrc: the user's set-up says
-// where packages come from, not whether their scripts run.
+// fixed are the settings that decide what is installed and what runs meanwhile. They are
+// flags because flags override variables and every .npmrc: the configuration of the user
+// says where packages come from, not whether their scripts run.
 //
-// Never is the path of a program that does not exist.
+// never is the path of a program that does not exist.
 func fixed(never string) []string {
 	return []string{
 		"--ignore-scripts", "--no-dangerously-allow-all-scripts", "--no-foreground-scripts",
@@ -54,36 +56,62 @@ func neverIn(dir string) string { return filepath.Join(dir, manifestName, "no-pr
 // wrote.
 func (s *Store) npm(ctx context.Context, dir, command string, flags ...string) (string, error) {
 	program, args := npmProgram(s.Environ)
-	out, err := s.Commands.Run(ctx, sandbox.Command{
-		Program: program, Args: slices.Concat(args, []string{command}, flags, fixed(neverIn(dir))), Dir: dir,
-		Environ: s.Environ, Set: setup(s.Environ), Timeout: patience, MaxOutput: 1 << 20,
+	out, err := s.run(ctx, "npm", sandbox.Command{
+		Program: program, Args: slices.Concat(args, []string{command}, flags, fixed(neverIn(dir))), Dir: dir, Set: setup(s.Environ),
 	})
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
 		return "", errors.New("npm was not found in PATH; install Node.js, which brings it")
 	case err != nil:
-		return "", fmt.Errorf("run npm: %w", err)
-	case out.Cancelled && ctx.Err() != nil:
-		return "", context.Cause(ctx)
-	case out.Cancelled:
-		return "", context.Canceled
-	case out.TimedOut:
-		return "", fmt.Errorf("npm took longer than %s; is the network slow? try again", patience)
-	case out.Signal != "":
-		return "", fmt.Errorf("npm was killed by %s", out.Signal)
+		return "", err
 	case out.ExitCode != 0:
 		stderr := out.Stderr.String()
 		if strings.Contains(stderr, neverIn(dir)) || strings.Contains(stderr, "spawn ENOTDIR") || strings.Contains(stderr, noNode) {
 			return "", errNotPublished
 		}
-		return "", &npmFailure{npmError(out.ExitCode, s.hide(stderr)), stderr}
+		return "", &npmFailure{npmError(out.ExitCode, hide(setup(s.Environ), stderr)), stderr}
 	}
 	return out.Stdout.String(), nil
 }
 
+// npmProgram returns what starts npm. On Windows npm is a batch file, which a shell would
+// run; so node is given the script that lies next to it.
+func npmProgram(environ []string) (program string, args []string) {
+	if runtime.GOOS != "windows" {
+		return "npm", nil
+	}
+	for _, dir := range filepath.SplitList(sandbox.Variable(environ, "PATH")) {
+		script := filepath.Join(dir, modules, "npm", "bin", "npm-cli.js")
+		if info, err := os.Stat(script); err == nil && info.Mode().IsRegular() && filepath.IsAbs(dir) {
+			return "node", []string{script}
+		}
+	}
+	return "npm", nil // which is not found, and the error says so
+}
+
+// run runs a package manager to its end. The error says that it could not be started or
+// did not come to an end; a failure of the program itself is in the outcome.
+func (s *Store) run(ctx context.Context, name string, c sandbox.Command) (sandbox.Outcome, error) {
+	c.Environ, c.Timeout, c.MaxOutput = s.Environ, patience, 1<<20
+	out, err := s.Commands.Run(ctx, c)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("run %s: %w", name, err)
+	case out.Cancelled && ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case out.Cancelled:
+		err = context.Canceled
+	case out.TimedOut:
+		err = fmt.Errorf("%s took longer than %s; is the network slow? try again", name, patience)
+	case out.Signal != "":
+		err = fmt.Errorf("%s was killed by %s", name, out.Signal)
+	}
+	return out, err
+}
+
 var errNotPublished = errors.New("it needs something that does not come from the registry")
 
-// setup takes from the user's environment what says how npm is set up.
+// setup returns the variables of the user's environment that configure npm.
 func setup(environ []string) map[string]string {
 	set := make(map[string]string)
 	for _, kv := range environ {
@@ -106,7 +134,7 @@ func setup(environ []string) map[string]string {
 	return set
 }
 
-// npmError says what npm said, in few words where we understand it.
+// npmError is the error of npm, in few words if it is a known one.
 func npmError(status int, stderr string) error {
 	code := ""
 	if found := codePattern().FindStringSubmatch(stderr); found != nil {
@@ -147,7 +175,7 @@ const (
 	maxSaidList = 6
 )
 
-// lastLines keeps of npm's words the end, which says most, on one line.
+// lastLines returns the last lines of the output of npm, which say most, on one line.
 func lastLines(stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
@@ -171,9 +199,10 @@ func cut(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
-// hide takes out of npm's words what the user's set-up keeps secret.
-func (s *Store) hide(text string) string {
-	for name, value := range setup(s.Environ) {
+// hide replaces passwords of the settings, and those in addresses, in what a package
+// manager wrote.
+func hide(settings map[string]string, text string) string {
+	for name, value := range settings {
 		if secretName().MatchString(name) && len(value) > 3 {
 			text = strings.ReplaceAll(text, value, "…")
 		}
@@ -181,8 +210,8 @@ func (s *Store) hide(text string) string {
 	return credentials().ReplaceAllString(text, "$1…@")
 }
 
-// safeText is for words of others that end up on a terminal: no control characters, and
-// nothing that cannot be seen.
+// safeText makes untrusted text safe for a terminal: without control characters and
+// invisible characters.
 func safeText(s string) string {
 	return cut(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) && r != unicode.ReplacementChar {

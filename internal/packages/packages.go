@@ -1,12 +1,11 @@
-// Package packages fetches the npm packages that skills run from. It resolves a package
-// to a version with all that it needs, writes that down with the integrity that npm
-// states, and installs exactly that again later: into a directory of its own, without
-// lifecycle scripts, never from what lies in the working directory. For images it does so
-// for another platform than that of this machine, also with packages of uv.
+// Package packages fetches the npm packages that skills run from. It resolves a package to
+// a version with all its dependencies, records it with the integrity that npm states, and
+// later installs exactly that: into a directory of its own, without lifecycle scripts, and
+// never from the working directory. For images it does so for another platform than this
+// machine, including packages of uv.
 //
-// It starts nothing but npm and uv, and these start nothing. What it installed is started
-// by somebody else. It does not protect an installed package from programs of the same
-// user.
+// It starts nothing but npm and uv, and these start nothing. It does not start what it
+// installed, and does not protect an installed package from programs of the same user.
 //
 // Start reading at [Store.Resolve], [Store.Install] and [Store.Fetch]; tree.go says what is
 // pinned.
@@ -32,11 +31,11 @@ import (
 type Store struct {
 	Dir      string // made when it is needed
 	Commands *sandbox.Supervisor
-	// Environ is that of the runtime as the user started it: where npm is, and how the
-	// user set it up. It must not hold what a project's files say.
+	// Environ is the environment in which the user started perstack: it says where npm is,
+	// and how it is configured. It must not contain variables from files of a project.
 	Environ []string
-	// Fresh asks the registry also about what was resolved before: the version may be
-	// exact, but what it needs has versions of its own.
+	// Fresh asks the registry again about packages that were resolved before: the version may
+	// be exact, but its dependencies have versions of their own.
 	Fresh bool
 	// Sealed means that nothing is fetched, installed or changed: the directory is part of an
 	// image. What is not there is an error.
@@ -45,7 +44,7 @@ type Store struct {
 	Offline bool
 
 	mu   sync.Mutex
-	busy map[string]chan struct{} // closed when whoever is at it has finished
+	busy map[string]chan struct{} // closed when the work is finished
 }
 
 // Resolve asks the registry what a package is now, and returns it pinned. A version that
@@ -117,8 +116,8 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 	return locked, nil
 }
 
-// current asks which version a tag stands for now, which is quick; to find out what that
-// version needs is not. It is empty when there are several.
+// current asks which version a tag means now. That is quick, unlike finding out its
+// dependencies. It is empty when there are several.
 func (s *Store) current(ctx context.Context, dir, spec string) (version string, err error) {
 	out, err := s.npm(ctx, dir, "view", spec, "version", "--json")
 	if err != nil {
@@ -169,8 +168,8 @@ func (s *Store) Install(ctx context.Context, p *lockfile.Package, program string
 	return argv, nil
 }
 
-// install makes home. It comes into being at once and complete, or not at all. The flags
-// say for which platform, if it is another.
+// install makes home, which appears complete or not at all. The flags name the platform, if
+// it is not this machine.
 func (s *Store) install(ctx context.Context, home string, t *tree, p *lockfile.Package, on Platform, note func(string), flags ...string) error {
 	dir, err := s.scratch()
 	if err != nil {
@@ -205,8 +204,8 @@ func (s *Store) install(ctx context.Context, home string, t *tree, p *lockfile.P
 	return settle(dir, home, func() error { return isInstalled(home, p) })
 }
 
-// exclusively waits until nobody else of this process is at the same work, which would
-// then be done twice. Other processes may be.
+// exclusively waits until no other goroutine does the same work, so that it is not done
+// twice. Other processes may do it at the same time.
 func (s *Store) exclusively(ctx context.Context, work string) (release func(), err error) {
 	for {
 		s.mu.Lock()

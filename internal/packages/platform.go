@@ -29,9 +29,8 @@ func PlatformOf(goos, arch, libc string) Platform {
 	return p
 }
 
-// LibcFiles are where the C libraries of a system show, by the name that npm has for them.
-// They are looked for in this order: that of GNU is nowhere beside another one's, but a
-// system of GNU can have musl for programs that want it.
+// LibcFiles are files that show which C library a system has, with npm's name for it. The
+// order matters: a system with glibc can also have musl, but not the other way round.
 func LibcFiles() []LibcFile {
 	return []LibcFile{
 		{"glibc", "/lib/x86_64-linux-gnu/libc.so.6"},
@@ -62,7 +61,7 @@ var thisMachine = sync.OnceValue(func() Platform {
 
 var platformWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+$`) })
 
-// check refuses what would be no part of the name of a directory, nor the value of a flag.
+// check refuses what is not safe in the name of a directory and the value of a flag.
 func (p Platform) check() error {
 	for _, word := range []string{p.OS, p.CPU, p.Libc} {
 		if !platformWord().MatchString(word) && (word != "" || p.OS == "linux") {
@@ -74,13 +73,13 @@ func (p Platform) check() error {
 
 func (p Platform) String() string { return strings.TrimSuffix(p.OS+"-"+p.CPU+"-"+p.Libc, "-") }
 
-// isHere reports whether what is installed for this machine does for the platform as well.
+// isHere reports whether the platform is that of this machine.
 func (p Platform) isHere() bool {
 	here := thisMachine()
 	return p.OS == here.OS && p.CPU == here.CPU && p.Libc == here.Libc
 }
 
-// flags tell npm of the platform.
+// flags name the platform for npm.
 func (p Platform) flags() []string {
 	flags := []string{"--os=" + p.OS, "--cpu=" + p.CPU}
 	if p.Libc != "" {
@@ -89,7 +88,8 @@ func (p Platform) flags() []string {
 	return flags
 }
 
-// admits reports whether a package is for the platform. What it does not say is all right.
+// admits reports whether a package is for the platform. A package without a list is for
+// all.
 func (e entry) admits(p Platform) bool {
 	return among(e.OS, p.OS) && among(e.CPU, p.CPU) && (p.OS != "linux" || among(e.Libc, p.Libc))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A manifest is what we want to know of a package's own package.json.
+// A manifest is what we use of a package.json.
 type manifest struct {
 	Name    string   `json:"name"`
 	Version string   `json:"version"`
@@ -31,7 +31,7 @@ func readPackage(dir string) (*manifest, error) {
 		return nil, fmt.Errorf("npm did not install it: %w", err)
 	}
 	m := new(manifest)
-	// npm reads it with JavaScript, which takes the last of two names that are the same.
+	// npm reads it with JavaScript, which takes the last of duplicate names.
 	if err := json.Unmarshal(text, m, json.RejectUnknownMembers(false), jsontext.AllowDuplicateNames(true)); err != nil {
 		return nil, fmt.Errorf("its package.json cannot be read: %w", err)
 	}
@@ -102,8 +102,8 @@ func (p programs) choose(own, program string) (file string, err error) {
 	return "", fmt.Errorf("it has several programs, say which one (npx -p PACKAGE PROGRAM): %s", strings.Join(names, ", "))
 }
 
-// inside returns the path of a file that is really in the package: a program that lies
-// elsewhere was not pinned.
+// inside returns the path of a file that is in the package: a program elsewhere would not
+// be pinned.
 func inside(dir, file string) (string, error) {
 	local := filepath.FromSlash(strings.TrimPrefix(path.Clean(file), "./"))
 	if strings.ContainsAny(file, "\\\x00:") || slices.Contains(strings.Split(file, "/"), "..") || !filepath.IsLocal(local) || local == "." {
@@ -126,8 +126,8 @@ func inside(dir, file string) (string, error) {
 	return filepath.Join(dir, local), nil
 }
 
-// interpreterOf says with what a file is started: with node, as found in PATH, or by
-// itself, if its #! line names something else.
+// interpreterOf returns how a file is started: with node from PATH, or directly, if its #!
+// line names something else.
 func interpreterOf(script string, sealed bool) ([]string, error) {
 	f, err := os.Open(script)
 	if err != nil {
@@ -158,8 +158,8 @@ func interpreterOf(script string, sealed bool) ([]string, error) {
 	return nil, runnable(f, sealed)
 }
 
-// runnable lets the file be run, which npm leaves to those that it links. In an image that
-// was done before.
+// runnable makes a file executable; npm does that only for files that it links. In an image
+// it was done before.
 func runnable(f *os.File, sealed bool) error {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&0o100 != 0 {

@@ -19,16 +19,16 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 )
 
-// A tree is a package with all that it needs, each with version and integrity. As text
-// it is a package-lock.json for npm ci, in one form only: sorted, a line for a package,
-// and nothing that npm does not need for the same result. It does not say from where: a
-// lockfile is for people who have mirrors, and those who have none.
+// A tree is a package with all its dependencies, each with version and integrity. As text
+// it is a package-lock.json for npm ci, in one canonical form: sorted, a line for a
+// package, and nothing that npm does not need for the same result. It has no addresses: a
+// lockfile must work with and without mirrors.
 type tree struct {
 	Packages map[string]entry `json:"packages"` // by place, like node_modules/a/node_modules/b
 }
 
-// An entry is a package in its place. Its fields are what npm needs to see the same tree
-// again; what else it writes is dropped.
+// An entry is a package at its path. Its fields are what npm needs to build the same tree
+// again; other fields are dropped.
 type entry struct {
 	Name      string `json:"name,omitzero"` // if the place has another one
 	Version   string `json:"version,omitzero"`
@@ -85,8 +85,7 @@ func isName(s string) bool    { return len(s) <= maxWord && nameOnly().MatchStri
 func isVersion(s string) bool { return len(s) <= maxWord && versionOnly().MatchString(s) }
 func isTag(s string) bool     { return len(s) <= maxWord && tagOnly().MatchString(s) }
 
-// fetchedTree reads what npm resolved. Unlike what we wrote, that is full of things we
-// do not know.
+// fetchedTree reads what npm resolved. Unlike our own text, it has many unknown fields.
 func fetchedTree(text []byte, name string) (*tree, error) {
 	var fetched struct {
 		Packages map[string]struct {
@@ -111,8 +110,7 @@ func fetchedTree(text []byte, name string) (*tree, error) {
 	return t, t.check(name)
 }
 
-// lockedTree reads the tree of a pinned package, which may come from a file that
-// somebody else wrote.
+// lockedTree reads the tree of a pinned package, which may come from an untrusted file.
 func lockedTree(p *lockfile.Package) (*tree, error) {
 	if p.Manager != manager || !isName(p.Name) || !isVersion(p.Version) {
 		return nil, fmt.Errorf("%w: it is not an exact npm package", errBroken)
@@ -146,8 +144,8 @@ func (t *tree) root(name string) entry { return t.Packages[modules+"/"+name] }
 // count is how many packages there are, not all of them for this machine.
 func (t *tree) count() int { return len(t.Packages) - 1 }
 
-// check holds a tree to what we promise of it: one package is asked for, all come from
-// the registry, and all are pinned.
+// check makes sure that one package is asked for, and that all packages come from the
+// registry and are pinned.
 func (t *tree) check(name string) error {
 	if len(t.Packages) > maxPackages {
 		return fmt.Errorf("it needs %d packages; %d are allowed", t.count(), maxPackages)
@@ -207,8 +205,8 @@ func (e entry) check(bundled bool) error {
 	return nil
 }
 
-// isStrong reports whether npm can check a download against it, and nobody can make two
-// downloads for it.
+// isStrong reports whether npm can check a download against it, and collisions are not
+// feasible.
 func isStrong(integrity string) bool {
 	kind, sum, _ := strings.Cut(integrity, "-")
 	size, ok := map[string]int{"sha256": 32, "sha384": 48, "sha512": 64}[kind]
@@ -219,9 +217,9 @@ func isStrong(integrity string) bool {
 // String returns the text for the lockfile.
 func (t *tree) String() string { return t.text(func(e entry) entry { return e }) }
 
-// forNpm returns the text for npm. What is in a bundle has an integrity there that
-// nothing has: npm does not look at it, unless the package around it lacks what it is
-// said to bundle. Then npm would fetch that, and nobody has pinned it.
+// forNpm returns the text for npm. In it, bundled packages have an integrity that no
+// download can match. npm ignores it, unless the outer package lacks what it claims to
+// bundle. Then npm would fetch the missing package, which is not pinned.
 func (t *tree) forNpm() string {
 	return t.text(func(e entry) entry {
 		if e.InBundle && e.Integrity == "" {
@@ -266,4 +264,53 @@ func (w *words) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	return json.UnmarshalDecode(d, (*[]string)(w))
+}
+
+// bundled returns the paths of packages that came inside another package: those that it
+// lists as bundled, and their dependencies that lie in the same package. The integrity of
+// the outer package covers them.
+func (t *tree) bundled() map[string]bool {
+	all := make(map[string]bool)
+	for bundler, e := range t.Packages {
+		if bundler == "" || len(e.Bundled) == 0 {
+			continue
+		}
+		seen := make(map[string]bool)
+		var next []string
+		// need finds a name as node does: from a place upwards, here up to the bundler.
+		need := func(place, name string) {
+			for {
+				found := place + "/" + modules + "/" + name
+				if t.Packages[found].InBundle {
+					if !seen[found] {
+						seen[found] = true
+						next = append(next, found)
+					}
+					return
+				}
+				if place == bundler {
+					return
+				}
+				place = place[:strings.LastIndex(place, "/"+modules+"/")]
+			}
+		}
+		for _, name := range e.Bundled {
+			need(bundler, name)
+		}
+		for len(next) > 0 {
+			place := next[0]
+			next = next[1:]
+			inner := t.Packages[place]
+			for _, names := range []map[string]string{inner.Dependencies, inner.OptionalDependencies, inner.PeerDependencies} {
+				for name := range names {
+					need(place, name)
+				}
+			}
+			for _, name := range inner.Bundled {
+				need(place, name)
+			}
+		}
+		maps.Copy(all, seen)
+	}
+	return all
 }

@@ -126,7 +126,7 @@ func TestNpmError(t *testing.T) {
 	var long strings.Builder
 	long.WriteString("npm error code E403\nnpm error 403 \x1b[31mNot found\u202e - GET http://user:pw@reg/x?hunter2\n")
 	long.WriteString("npm error A complete log of this run can be found in: /home/u/.npm/_logs/x\n")
-	got := npmError(1, s.hide(long.String())).Error()
+	got := npmError(1, hide(setup(s.Environ), long.String())).Error()
 	want := "npm failed with exit status 1; npm said last: 403 ?[31mNot found? - GET http://…@reg/x?…"
 	if got != want {
 		t.Errorf("error %q", got)

@@ -17,9 +17,9 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
-// Packages of uv go into images as those of npm do, with less behind them: a lockfile knows
-// the version of the package alone, so what it needs is what the index has when the image is
-// made. This part was tried with a stand-in for uv, not with a real index.
+// Packages of uv go into images as those of npm do, with a weaker guarantee: the lockfile
+// has only the version of the package, so its dependencies are what the index has when the
+// image is built. This code was tested with a fake uv, not with a real index.
 
 const (
 	uvManager = "uvx"
@@ -34,7 +34,7 @@ var (
 	uvSame        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
 )
 
-// checkUV holds a pinned package to what can be asked of uv.
+// checkUV refuses a pinned package that uv cannot be asked for.
 func checkUV(p *lockfile.Package) error {
 	switch {
 	case len(p.Name) > maxWord || !uvNameOnly().MatchString(p.Name):
@@ -118,7 +118,7 @@ func (p Platform) triple() (string, error) {
 }
 
 // uv installs a package into a directory. Only what is built already is taken: a build
-// would run its author's code here, outside of every wall.
+// would run its author's code here, outside of any sandbox.
 func (s *Store) uv(ctx context.Context, dir string, p *lockfile.Package, triple, python string) error {
 	args := []string{
 		"pip", "install", "--target", dir, "--only-binary", ":all:", "--python-platform", triple,
@@ -128,26 +128,17 @@ func (s *Store) uv(ctx context.Context, dir string, p *lockfile.Package, triple,
 	if python != "" {
 		args = append(args, "--python-version", python)
 	}
-	out, err := s.Commands.Run(ctx, sandbox.Command{
-		Program: "uv", Args: append(args, canonicalUV(p.Name)+"=="+p.Version), Dir: dir,
-		Environ: s.Environ, Set: uvSetup(s.Environ), Timeout: patience, MaxOutput: 1 << 20,
+	out, err := s.run(ctx, "uv", sandbox.Command{
+		Program: "uv", Args: append(args, canonicalUV(p.Name)+"=="+p.Version), Dir: dir, Set: uvSetup(s.Environ),
 	})
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
 		return errors.New("uv was not found in PATH; install it")
 	case err != nil:
-		return fmt.Errorf("run uv: %w", err)
-	case out.Cancelled && ctx.Err() != nil:
-		return context.Cause(ctx)
-	case out.Cancelled:
-		return context.Canceled
-	case out.TimedOut:
-		return fmt.Errorf("uv took longer than %s; is the network slow? try again", patience)
-	case out.Signal != "":
-		return fmt.Errorf("uv was killed by %s", out.Signal)
+		return err
 	case out.ExitCode != 0:
 		what := fmt.Sprintf("uv failed with exit status %d", out.ExitCode)
-		if said := lastLines(hideUV(s.Environ, out.Stderr.String())); said != "" {
+		if said := lastLines(hide(uvSetup(s.Environ), out.Stderr.String())); said != "" {
 			what += "; uv said last: " + said
 		}
 		return errors.New(what)
@@ -155,7 +146,7 @@ func (s *Store) uv(ctx context.Context, dir string, p *lockfile.Package, triple,
 	return nil
 }
 
-// uvSetup takes from the user's environment what says where packages come from.
+// uvSetup returns the variables of the user's environment that say where packages come from.
 func uvSetup(environ []string) map[string]string {
 	set := make(map[string]string)
 	for _, kv := range environ {
@@ -168,13 +159,4 @@ func uvSetup(environ []string) map[string]string {
 		}
 	}
 	return set
-}
-
-func hideUV(environ []string, text string) string {
-	for name, value := range uvSetup(environ) {
-		if secretName().MatchString(name) && len(value) > 3 {
-			text = strings.ReplaceAll(text, value, "…")
-		}
-	}
-	return credentials().ReplaceAllString(text, "$1…@")
 }

@@ -17,7 +17,7 @@ engine event expert internal/cli/docker internal/cli/egress internal/cli/inside 
 internal/cli/install internal/cli/log internal/cli/mcp internal/cli/models internal/cli/progress
 internal/cli/run internal/egress internal/egress/squid internal/providers internal/providers/replay
 internal/providers/wire internal/runtimes/docker internal/runtimes/local internal/sandbox
-internal/sandbox/cell internal/sandbox/selftest internal/skills internal/skills/mcp store/file
+internal/sandbox/landlock internal/sandbox/selftest internal/skills internal/skills/mcp store/file
 `)
 
 var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)

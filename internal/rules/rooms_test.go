@@ -33,7 +33,7 @@ var rooms = []room{
 	{"internal/toml", "internal/wording"},
 	{"internal/egress", "event expert internal/netaddr"},
 	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
-	{"internal/sandbox/...", "event expert internal/egress internal/env internal/sandbox/cell"},
+	{"internal/sandbox/...", "event expert internal/egress internal/env internal/sandbox/landlock"},
 
 	// What the files of a project say.
 	{"internal/manifest", "expert model internal/env internal/netaddr internal/toml internal/userfile internal/wording"},
@@ -48,9 +48,9 @@ var rooms = []room{
 	{"internal/providers", "event expert model internal/manifest internal/netaddr internal/userfile internal/wording"},
 	{"internal/providers/...", "event expert model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/userfile"},
 	{"skill", "event expert internal/terminal"},
-	{"internal/skills", "event expert skill internal/env internal/lockfile internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/cell internal/egress"},
+	{"internal/skills", "event expert skill internal/env internal/lockfile internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/egress"},
 	{"internal/skills/mcp/serve", "event expert skill internal/skills/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
-	{"internal/skills/...", "event expert skill internal/lockfile internal/version internal/terminal internal/workspace internal/sandbox internal/sandbox/cell internal/egress"},
+	{"internal/skills/...", "event expert skill internal/lockfile internal/version internal/terminal internal/workspace internal/sandbox internal/sandbox/landlock internal/egress"},
 	{"store", "event expert"},
 	{"store/...", "event expert store internal/owner"},
 

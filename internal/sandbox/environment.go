@@ -1,7 +1,10 @@
 package sandbox
 
 import (
+	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,7 +40,7 @@ func Environment(environ []string, extra map[string]string) (env, dropped []stri
 	return env, dropped
 }
 
-// safe reports whether a variable of the runtime may be passed on, and its value.
+// safe reports whether a variable of the runtime may be passed on, and with which value.
 func safe(name, value string) (string, bool) {
 	if strings.HasPrefix(value, "()") {
 		return "", false // bash would take it for a function and run what follows
@@ -54,8 +57,8 @@ func safe(name, value string) (string, bool) {
 	return value, platformSafe(name)
 }
 
-// withoutCredentials removes user and password from the address of a proxy. What
-// cannot be understood is not passed on: it might be a password.
+// withoutCredentials removes user and password from the address of a proxy. An address
+// that cannot be parsed is not passed on: it might contain a password.
 func withoutCredentials(address string) (string, bool) {
 	if !strings.Contains(address, "@") {
 		return address, true
@@ -103,9 +106,9 @@ func settable(name string) bool {
 	return !slices.Contains(protectedNames(), upper)
 }
 
-// protectedPrefixes are families in which new dangerous names keep appearing. They go
-// beyond [env.Protected]: a skill may want what the user has set, but nobody who
-// drives a tool sets it.
+// protectedPrefixes are families of names in which new dangerous ones keep appearing. They
+// go beyond [env.Protected]: a skill may use the values that the user has set, but a
+// tool call cannot set them.
 func protectedPrefixes() []string {
 	return []string{
 		"NPM_CONFIG_", "COREPACK_", "PIP_", "UV_", "CARGO_", "GEM_", "BUNDLE_", // where packages come from, and what runs with them
@@ -127,8 +130,47 @@ func protectedNames() []string {
 		"LOCALDOMAIN", "RES_OPTIONS", "GETCONF_DIR",
 		// Programs that other programs start.
 		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "GH_PAGER", "BROWSER", "SSH_ASKPASS", "SUDO_ASKPASS", "SVN_SSH", "RSYNC_RSH", "CVS_RSH",
-		// Where connections go, and whom they trust.
+		// Where connections go, and which certificates they trust.
 		"FTP_PROXY", "DOCKER_HOST", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "NODE_TLS_REJECT_UNAUTHORIZED",
 		"CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "DENO_CERT", "SSLKEYLOGFILE",
 	}
+}
+
+// LookPath finds the file of a program in the PATH that the child will have; see
+// [Environment]. A name with a separator is left for the kernel to resolve in the working
+// directory.
+//
+// Relative entries of PATH are skipped: with "." in it, a file of the workspace would run
+// in place of a program of the system.
+func LookPath(program string, env []string) (string, error) {
+	if strings.ContainsFunc(program, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) }) {
+		return withExtension(program)
+	}
+	var found error
+	for _, dir := range filepath.SplitList(Variable(env, "PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		path, err := executable(filepath.Join(dir, program))
+		if err == nil {
+			return path, nil
+		}
+		if found == nil {
+			found = err
+		}
+	}
+	if found != nil {
+		return "", fmt.Errorf("%w: %q", found, program)
+	}
+	return "", fmt.Errorf("%w: %q", ErrNotFound, program)
+}
+
+// Variable returns the value of a variable; "" if it is not set.
+func Variable(env []string, name string) string {
+	for _, kv := range env {
+		if k, v, _ := strings.Cut(kv, "="); sameVariable(k, name) {
+			return v
+		}
+	}
+	return ""
 }

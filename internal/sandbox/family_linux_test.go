@@ -194,7 +194,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 // playLost runs a command that kills or stops the supervisor, then one that does not.
 func playLost(dir, how string) int {
-	if err := Shield(); err != nil {
+	if err := Harden(); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -245,7 +245,7 @@ func isStopped(s *Supervisor) bool {
 
 // playPair has two supervisors, and closes one.
 func playPair() int {
-	if err := Shield(); err != nil {
+	if err := Harden(); err != nil {
 		fmt.Println(err)
 		return 1
 	}

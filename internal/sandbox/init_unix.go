@@ -14,30 +14,30 @@ import (
 const (
 	// supervisorName is the whole command line of a supervisor.
 	supervisorName = "perstack-supervisor"
-	// leaseFD is the socket by which it hears from perstack.
+	// leaseFD is its socket to perstack.
 	leaseFD = 3
 )
 
-// hooked is closed when main has called Init. It tells of the program, not of a job:
-// whether starting it once more makes a supervisor, or main run again.
+// initCalled is closed when main has called Init. It is a fact about the program, not
+// about a job: whether starting this binary again gives a supervisor, or runs main again.
 var (
-	hooked = make(chan struct{})
-	hook   = sync.OnceFunc(func() { close(hooked) })
+	initCalled = make(chan struct{})
+	markInit   = sync.OnceFunc(func() { close(initCalled) })
 )
 
-var errNoHook = errors.New("this program cannot be its own supervisor: its main function must call perstack.Init first")
+var errNoInit = errors.New("this program cannot be its own supervisor: its main function must call perstack.Init first")
 
 // Init makes this program able to supervise its commands. A main function calls it
 // before anything else. In a process that was started to be a supervisor it does that
 // work and does not return.
 func Init() {
 	if len(os.Args) == 1 && os.Args[0] == supervisorName && isSocket(leaseFD) {
-		// Not os.Exit, which in a program built with -race waits for a second, and somebody
-		// waits for us.
+		// Not os.Exit: in a program built with -race it waits for a second, and perstack
+		// waits for this process.
 		syscall.Exit(serve(os.NewFile(nonblocking(leaseFD), "perstack")))
 	}
-	enterCell()
-	hook()
+	becomeConfinedProgram()
+	markInit()
 }
 
 func isSocket(fd int) bool {
@@ -45,21 +45,20 @@ func isSocket(fd int) bool {
 	return err == nil && kind == unix.SOCK_STREAM
 }
 
-// nonblocking lets reading wait in the runtime and not in the kernel.
+// nonblocking makes reads wait in the Go runtime and not in the kernel.
 func nonblocking(fd int) uintptr {
 	_ = unix.SetNonblock(fd, true) // it works either way
 	unix.CloseOnExec(fd)
 	return uintptr(fd)
 }
 
-// startSupervisor starts this program again, with nothing of its own but the socket:
-// no environment, no streams, no terminal, no signals from it. The channel is to be
-// closed when it has ended.
+// startSupervisor starts this program again with nothing but the socket: without
+// environment, streams or terminal. The caller closes ended when the process has ended.
 func startSupervisor(ended <-chan struct{}) (*os.Process, *os.File, error) {
 	select {
-	case <-hooked:
+	case <-initCalled:
 	default:
-		return nil, nil, errNoHook
+		return nil, nil, errNoInit
 	}
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -80,7 +79,7 @@ func startSupervisor(ended <-chan struct{}) (*os.Process, *os.File, error) {
 				Dir:   "/",
 				Env:   []string{},
 				Files: []*os.File{null, null, null, theirs},
-				Sys:   ofSupervisor(),
+				Sys:   supervisorAttributes(),
 			})
 		}
 		return err
@@ -90,4 +89,42 @@ func startSupervisor(ended <-chan struct{}) (*os.Process, *os.File, error) {
 		return nil, nil, err
 	}
 	return process, ours, nil
+}
+
+// supervisorPIDs are the processes of one [Supervisor]. When one of them is killed, the
+// orphans it left are killed too; the others are children of this process as well and must
+// be told apart from orphans.
+type supervisorPIDs struct {
+	mu   sync.Mutex
+	pids map[int]struct{}
+}
+
+// start starts a supervisor process. has waits meanwhile, so that it cannot miss the new
+// process.
+func (f *supervisorPIDs) start(ended <-chan struct{}) (*os.Process, *os.File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	process, end, err := startSupervisor(ended)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.pids == nil {
+		f.pids = make(map[int]struct{})
+	}
+	f.pids[process.Pid] = struct{}{}
+	return process, end, nil
+}
+
+// forget removes a process that has ended: its number can be reused.
+func (f *supervisorPIDs) forget(pid int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.pids, pid)
+}
+
+func (f *supervisorPIDs) has(pid int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.pids[pid]
+	return ok
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startPatience is longer than that with other answers: a program may lie on a slow disk.
+// startPatience is longer than the time for other answers: a program may lie on a slow disk.
 const startPatience = 30 * time.Second
 
 // A link is our end of the connection to a supervisor process.
@@ -28,8 +28,8 @@ type link struct {
 
 	sending  sync.Mutex // one message at a time
 	closing  sync.Once
-	released atomic.Bool // we ended the lease: nothing needs to be said any more
-	family   *family
+	released atomic.Bool // release was called: no message is needed any more
+	pids     *supervisorPIDs
 
 	mu       sync.Mutex
 	over     bool // no more starts
@@ -38,15 +38,15 @@ type link struct {
 }
 
 // newLink starts a supervisor process and waits until it is ready.
-func newLink(ctx context.Context, patience time.Duration, relatives *family) (*link, error) {
+func newLink(ctx context.Context, patience time.Duration, pids *supervisorPIDs) (*link, error) {
 	gone := make(chan struct{})
-	process, end, err := relatives.start(gone)
+	process, end, err := pids.start(gone)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
 	}
 	l := &link{
 		socket: socket{end}, process: process, patience: patience, since: startTime(process.Pid),
-		gone: gone, children: make(map[uint64]*child), family: relatives,
+		gone: gone, children: make(map[uint64]*child), pids: pids,
 	}
 	_ = end.SetReadDeadline(time.Now().Add(startPatience))
 	waiting := context.AfterFunc(ctx, func() { _ = end.SetReadDeadline(time.Now()) })
@@ -68,7 +68,7 @@ func newLink(ctx context.Context, patience time.Duration, relatives *family) (*l
 	if err != nil {
 		_ = process.Kill()
 		_, _ = process.Wait()
-		relatives.forget(process.Pid)
+		pids.forget(process.Pid)
 		end.Close()
 		close(gone)
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
@@ -77,7 +77,7 @@ func newLink(ctx context.Context, patience time.Duration, relatives *family) (*l
 	return l, nil
 }
 
-// listen takes what the supervisor says until it is gone.
+// listen receives messages until the supervisor process has ended.
 func (l *link) listen() {
 	for {
 		m, _, err := l.socket.receive(maxAnswer, 0)
@@ -85,19 +85,19 @@ func (l *link) listen() {
 			break
 		}
 		if !l.take(m) {
-			l.abandon() // it talks nonsense
+			l.abandon() // it violates the protocol
 			break
 		}
 	}
 	l.mu.Lock()
 	l.over = true
 	l.mu.Unlock()
-	// It closes its end by ending. If it did not do so by itself, nobody has taken care
-	// of what is below it.
+	// The socket closes when the process ends. If it did not end normally, its descendants
+	// may still run.
 	well := l.endedWell()
-	l.family.forget(l.process.Pid)
+	l.pids.forget(l.process.Pid)
 	if !well {
-		endOrphans(l.since, l.family.has)
+		endOrphans(l.since, l.pids.has)
 	}
 	l.socket.f.Close()
 	l.mu.Lock()
@@ -111,7 +111,7 @@ func (l *link) listen() {
 	close(l.gone)
 }
 
-// endedWell waits for the end of the process, and reports whether it had done its work.
+// endedWell waits for the end of the process, and reports whether it ended normally.
 func (l *link) endedWell() bool {
 	patience := time.AfterFunc(l.patience, l.abandon)
 	defer patience.Stop()
@@ -119,7 +119,7 @@ func (l *link) endedWell() bool {
 	return err == nil && state.Success()
 }
 
-// take acts on a message, and reports whether it made sense.
+// take handles a message, and reports whether it was valid.
 func (l *link) take(m message) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +145,7 @@ func (l *link) take(m message) bool {
 	return true
 }
 
-// failure is why a program did not start: what the system said, or what we said.
+// failure is why a program did not start: an error of the system, or one of ours.
 func failure(m message) error {
 	switch m.text {
 	case "":
@@ -178,15 +178,15 @@ func (l *link) start(p program) (*child, error) {
 	c.id = l.last
 	l.children[c.id] = c
 	l.mu.Unlock()
-	err := l.say(&message{kind: kindStart, id: c.id, path: p.path, argv: p.argv, env: p.env, cell: p.cell}, dir, p.stdin, p.stdout, p.stderr)
+	err := l.send(&message{kind: kindStart, id: c.id, path: p.path, argv: p.argv, env: p.env, policy: p.policy}, dir, p.stdin, p.stdout, p.stderr)
 	if err != nil {
 		l.mu.Lock()
 		delete(l.children, c.id)
 		l.mu.Unlock()
 		if errors.Is(err, unix.E2BIG) {
-			return nil, err // and nothing was said
+			return nil, err // nothing was sent
 		}
-		if !l.released.Load() { // else it is ending what runs, and must be let do that
+		if !l.released.Load() { // else it is ending its programs, and must finish
 			l.abandon()
 		}
 		return nil, ErrLost
@@ -202,16 +202,16 @@ func (l *link) start(p program) (*child, error) {
 	return c, err
 }
 
-func (l *link) say(m *message, files ...*os.File) error {
+func (l *link) send(m *message, files ...*os.File) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
 	return l.socket.send(m, files...)
 }
 
-// abandon gives up a supervisor that does not do its work; listen does the rest.
+// abandon kills a supervisor that does not answer; listen does the rest.
 func (l *link) abandon() { _ = l.process.Kill() }
 
-// isLost waits for the end of one that is ending.
+// isLost reports whether the supervisor has ended. It waits for one that is ending.
 func (l *link) isLost() bool {
 	l.mu.Lock()
 	over := l.over
@@ -222,8 +222,8 @@ func (l *link) isLost() bool {
 	return over
 }
 
-// letGo ends the lease.
-func (l *link) letGo() {
+// release ends the lease.
+func (l *link) release() {
 	l.closing.Do(func() {
 		l.released.Store(true)
 		conn, err := l.socket.f.SyscallConn()
@@ -238,7 +238,7 @@ func (l *link) letGo() {
 
 // close ends the lease, and waits until everything has ended.
 func (l *link) close() error {
-	l.letGo()
+	l.release()
 	patience := time.NewTimer(l.patience)
 	defer patience.Stop()
 	select {
@@ -249,4 +249,65 @@ func (l *link) close() error {
 	l.abandon()
 	<-l.gone
 	return errors.New("end the commands: they did not end in time")
+}
+
+// A child is a program that the supervisor started for us.
+type child struct {
+	link    *link
+	id      uint64
+	started chan error    // told once
+	ended   chan struct{} // closed when it has ended
+	err     error         // set before ended is closed if the outcome is unknown
+	code    int
+	signal  syscall.Signal
+	limit   string // the limit that the supervisor killed it for, if any
+}
+
+// tell reports how the start went; later calls do nothing.
+func (c *child) tell(err error) {
+	select {
+	case c.started <- err:
+	default:
+	}
+}
+
+// terminate asks all of the group to end.
+func (c *child) terminate() { c.send(unix.SIGTERM) }
+
+// send asks the supervisor to signal the group. A supervisor that cannot be reached is
+// abandoned, unless its lease was released: then it is killing the group anyway.
+func (c *child) send(s unix.Signal) {
+	err := c.link.send(&message{kind: kindSignal, id: c.id, signal: uint64(s)})
+	if err != nil && !c.link.released.Load() {
+		c.link.abandon()
+	}
+}
+
+// kill kills all of the group, and returns when the supervisor confirmed it or was
+// abandoned.
+func (c *child) kill() {
+	c.send(unix.SIGKILL)
+	patience := time.NewTimer(c.link.patience)
+	defer patience.Stop()
+	select {
+	case <-c.ended:
+	case <-patience.C:
+		c.link.abandon()
+	}
+}
+
+// lost returns, after the end, an error if the outcome is unknown.
+func (c *child) lost() error { return c.err }
+
+// exceeded returns, after the end, the limit that it was killed for.
+func (c *child) exceeded() string { return c.limit }
+
+func (c *child) status() (exitCode int, signal string) {
+	if c.signal == 0 {
+		return c.code, ""
+	}
+	if name := unix.SignalName(c.signal); name != "" {
+		return -1, name
+	}
+	return -1, c.signal.String()
 }

@@ -2,7 +2,13 @@
 
 package sandbox
 
-import "os"
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
 
 func platformSafe(string) bool { return false }
 
@@ -20,4 +26,39 @@ func executable(path string) (string, error) {
 		return "", ErrPermission
 	}
 	return path, nil
+}
+
+// firstInherited is the first descriptor after the standard streams.
+const firstInherited = 3
+
+// closeEachOnExec marks every inherited descriptor as close-on-exec, one by one: those
+// that the system lists, and the low numbers in case the list is incomplete. An error only
+// means that a number is not in use.
+func closeEachOnExec() {
+	for _, list := range []string{"/proc/self/fd", "/dev/fd"} {
+		d, err := os.Open(list)
+		if err != nil {
+			continue
+		}
+		names, _ := d.Readdirnames(-1)
+		d.Close()
+		for _, name := range names {
+			if fd, err := strconv.Atoi(name); err == nil && fd >= firstInherited {
+				unix.CloseOnExec(fd)
+			}
+		}
+	}
+	for fd := firstInherited; fd < 256; fd++ {
+		unix.CloseOnExec(fd)
+	}
+}
+
+// noCoreDumps sets the soft and the hard limit, so that a child cannot raise it. Despite a
+// limit of 0, some systems pass a dump to a program; Linux does not if the process is not
+// dumpable.
+func noCoreDumps() error {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("switch core dumps off: %w", err)
+	}
+	return nil
 }

@@ -1,14 +1,23 @@
 package sandbox
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
 )
 
-// platformSafe lists what programs need to start at all on Windows.
+// platformSafe reports the variables that programs need to start at all on Windows.
 func platformSafe(name string) bool {
 	return slices.Contains([]string{
 		"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATH", "PATHEXT", "TEMP", "TMP", "USERPROFILE", "USERNAME",
@@ -40,4 +49,155 @@ func executable(path string) (string, error) {
 		}
 	}
 	return "", ErrNotFound
+}
+
+// Init does nothing here: job objects end the commands, and need no second process.
+func Init() {}
+
+// Harden does nothing here. Children inherit only the handles that are passed on
+// explicitly, and Windows cannot keep processes of one user from reading each other's
+// memory.
+func Harden() error { return nil }
+
+// A link keeps the programs of this process. There is no supervisor process: the system
+// ends everything in a job object when the last handle to it closes, and this process has
+// the only one.
+type link struct {
+	mu   sync.Mutex
+	over bool
+	live map[*child]struct{}
+}
+
+// supervisorPIDs is not needed here.
+type supervisorPIDs struct{}
+
+// A child is a program and the job object around it.
+type child struct {
+	group *group
+	ended chan struct{}
+	state *os.ProcessState // set before ended is closed
+}
+
+func newLink(context.Context, time.Duration, *supervisorPIDs) (*link, error) {
+	return &link{live: make(map[*child]struct{})}, nil
+}
+
+func (l *link) isLost() bool { return false }
+
+func (l *link) start(p program) (*child, error) {
+	l.mu.Lock() // so that nothing starts during close
+	defer l.mu.Unlock()
+	if l.over {
+		return nil, errClosed
+	}
+	cmd := &exec.Cmd{
+		Path: p.path, Args: p.argv, Env: p.env, Dir: p.dir,
+		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
+		SysProcAttr: attributes(),
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c := &child{group: new(group), ended: make(chan struct{})}
+	if err := c.group.adopt(cmd.Process); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, err
+	}
+	l.live[c] = struct{}{}
+	go func() {
+		_ = cmd.Wait() // the status is in ProcessState; there is nothing else to fail
+		c.group.kill() // what it left in the background
+		l.mu.Lock()
+		delete(l.live, c)
+		c.group.release()
+		l.mu.Unlock()
+		c.state = cmd.ProcessState
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// release kills everything and returns what has not ended yet.
+func (l *link) release() (live []*child) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	for c := range l.live {
+		c.group.kill()
+		live = append(live, c)
+	}
+	return live
+}
+
+func (l *link) close() error {
+	for _, c := range l.release() {
+		<-c.ended
+	}
+	return nil
+}
+
+// terminate does nothing: a program without a console cannot be asked to end.
+func (c *child) terminate() {}
+
+func (c *child) kill() { c.group.kill() }
+
+func (c *child) lost() error { return nil }
+
+func (c *child) exceeded() string { return "" }
+
+func (c *child) status() (exitCode int, signal string) { return c.state.ExitCode(), "" }
+
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
+}
+
+// A group is a job object: what the child starts belongs to it too, and cannot leave.
+type group struct {
+	mu  sync.Mutex
+	job windows.Handle
+}
+
+func (g *group) adopt(p *os.Process) error {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return err
+	}
+	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
+		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{
+			LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, // also when perstack dies
+		},
+	}
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err == nil {
+		var assigned error
+		err = p.WithHandle(func(handle uintptr) {
+			assigned = windows.AssignProcessToJobObject(job, windows.Handle(handle))
+		})
+		err = errors.Join(err, assigned)
+	}
+	if err != nil {
+		_ = windows.CloseHandle(job)
+		return err
+	}
+	g.job = job
+	return nil
+}
+
+// kill and release can come in any order.
+func (g *group) kill() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.job != 0 {
+		_ = windows.TerminateJobObject(g.job, 1)
+	}
+}
+
+// release closes the handle, and with it ends what is still in the job.
+func (g *group) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_ = windows.CloseHandle(g.job)
+	g.job = 0
 }

@@ -20,8 +20,8 @@ func (o Output) String() string {
 	return fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", o.Head, o.LeftOut, o.Tail)
 }
 
-// A stream collects output in bounded memory. The beginning says what a program set
-// out to do and the end how it went; the middle of a long log says least.
+// A stream collects output in bounded memory. It keeps the beginning and the end, which
+// usually say most about what a program did.
 type stream struct {
 	mu    sync.Mutex
 	limit int

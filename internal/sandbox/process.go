@@ -22,7 +22,7 @@ type process struct {
 	watch   watcher
 }
 
-// start brings a program into being that has nothing to read, and collects its output.
+// start starts a program without input, and collects its output.
 func (s *Supervisor) start(ctx context.Context, path string, c Command, env []string) (*process, error) {
 	l, err := s.connect(ctx)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Supervisor) start(ctx context.Context, path string, c Command, env []st
 		return nil, startError(c.Program, err)
 	}
 	defer null.Close()
-	// The pipes are our own: with those of os/exec, Wait would not return before
-	// everybody who inherited them is gone.
+	// The pipes are our own: with those of os/exec, Wait would not return before every
+	// process that inherited them has ended.
 	outEnd, errEnd, err := p.pipes(c.MaxOutput)
 	if err != nil {
 		return nil, startError(c.Program, err)
@@ -60,16 +60,16 @@ type program struct {
 	argv, env             []string
 	dir                   string
 	openDir               *os.File // may be nil
-	cell                  string   // may be empty
+	policy                string   // may be empty
 	stdin, stdout, stderr *os.File
 }
 
-// launch has a command started that was looked up and has its streams.
+// launch starts a command that was looked up and has its streams.
 func (s *Supervisor) launch(l *link, c Command, p program) (*child, error) {
 	p.argv, p.dir, p.openDir = append([]string{c.Program}, c.Args...), c.Dir, c.OpenDir
-	if c.Cell != nil {
+	if c.Policy != nil {
 		var err error
-		if p.cell, err = c.Cell.Encode(); err != nil {
+		if p.policy, err = c.Policy.Encode(); err != nil {
 			return nil, startError(c.Program, err)
 		}
 	}
@@ -121,15 +121,14 @@ func startError(program string, err error) error {
 	return fmt.Errorf("start %q: %w", program, err)
 }
 
-// errInterpreter tells a program that is not there from one that cannot do without another.
+// errInterpreter tells a missing program from a missing interpreter.
 var errInterpreter = errors.New("the file is there, but its interpreter (the program in its #! line) or its loader is not")
 
-// errSupervisor marks that commands cannot be run at all.
+// errSupervisor says that commands cannot be run at all.
 var errSupervisor = errors.New("commands cannot be supervised")
 
-// supervise returns when the program has ended and its group was killed. A program
-// that overstays is asked to end, given some grace, and then killed with all it
-// started, whether it listens or not.
+// supervise returns when the program has ended and its group was killed. A program that
+// exceeds its time is asked to end, given some grace, and then killed with all it started.
 func (p *process) supervise(ctx context.Context, timeout, grace time.Duration) (timedOut, cancelled bool, err error) {
 	if grace <= 0 {
 		grace = defaultGrace
@@ -160,8 +159,8 @@ func (p *process) supervise(ctx context.Context, timeout, grace time.Duration) (
 	return timedOut, cancelled, p.lost()
 }
 
-// output waits for the last bytes. A process that nobody could find may still hold the
-// pipe; it is not waited for longer than drain.
+// output waits for the last bytes, at most for the time drain: a process that was not
+// found may still hold the pipe.
 func (p *process) output() (stdout, stderr Output) {
 	done := make(chan struct{})
 	go func() {
@@ -185,7 +184,7 @@ func (p *process) closeReaders() {
 	}
 }
 
-// A watcher hands output on, one chunk at a time, until it is stopped.
+// A watcher passes output on, one chunk at a time, until it is stopped.
 type watcher struct {
 	mu   sync.Mutex
 	call func(Stream, []byte)

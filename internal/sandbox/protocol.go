@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// What perstack and its supervisor say to each other. Strings are carried as they are,
-// with their lengths: an argument or a variable need not be text. Each side treats the
-// other as a stranger: whatever is too long, unknown or left over ends the connection.
+// The protocol between perstack and its supervisor. Strings are sent as they are, with
+// their lengths: an argument or a variable need not be text. Neither side trusts the other:
+// a message that is too long, unknown or has bytes left over ends the connection.
 
 // A kind says what a message is about.
 type kind byte
@@ -23,18 +23,18 @@ const (
 	kindEnded   // from the supervisor: it has ended, and its group is gone
 )
 
-// A message is one thing said. Which fields count is up to its kind; see fields.
+// A message has the fields that its kind needs; see fields.
 type message struct {
 	kind   kind
 	id     uint64 // the program that is meant
 	path   string
 	argv   []string
 	env    []string
-	cell   string // of [cell.Cell], as text; empty for none
+	policy string // a [landlock.Policy] as text; empty for none
 	signal uint64
 	errno  uint64
 	code   uint64 // exit code, if no signal ended it
-	text   string // why it is not ready, did not start, or was ended by us
+	text   string // why it is not ready, did not start, or was killed by us
 }
 
 const (
@@ -42,7 +42,7 @@ const (
 	// maxMessage is above what Linux takes as arguments and environment (6 MiB at the
 	// utmost), so that what does not fit in here would not fit there either.
 	maxMessage = 8 << 20
-	maxAnswer  = 4 << 10 // of the supervisor, which has little to say
+	maxAnswer  = 4 << 10 // of the supervisor
 )
 
 var errProtocol = errors.New("the other side does not follow the protocol")
@@ -51,7 +51,7 @@ var errProtocol = errors.New("the other side does not follow the protocol")
 func (m *message) fields() ([]any, error) {
 	switch m.kind {
 	case kindStart:
-		return []any{&m.id, &m.path, &m.argv, &m.env, &m.cell}, nil
+		return []any{&m.id, &m.path, &m.argv, &m.env, &m.policy}, nil
 	case kindSignal:
 		return []any{&m.id, &m.signal}, nil
 	case kindHello:

@@ -9,13 +9,13 @@ import (
 
 func samples() []message {
 	return []message{
-		{kind: kindStart, id: 1, path: "/bin/sh", argv: []string{"sh", "", "\x00\xff"}, env: []string{"A=b"}, cell: "{}"},
+		{kind: kindStart, id: 1, path: "/bin/sh", argv: []string{"sh", "", "\x00\xff"}, env: []string{"A=b"}, policy: "{}"},
 		{kind: kindStart, id: 1<<64 - 1},
 		{kind: kindSignal, id: 2, signal: 15},
 		{kind: kindHello, text: "why not"},
 		{kind: kindStarted, id: 3},
 		{kind: kindFailed, id: 4, errno: 2},
-		{kind: kindFailed, id: 4, text: "no cell"},
+		{kind: kindFailed, id: 4, text: "no policy"},
 		{kind: kindEnded, id: 5, code: 7, signal: 9},
 		{kind: kindEnded, id: 5, signal: 9, text: "more than 128 processes"},
 	}

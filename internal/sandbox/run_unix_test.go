@@ -64,13 +64,13 @@ func play(role string, args []string) int {
 	case "run": // runs its arguments and says what came of it
 		return playRun(args, func() error { return nil })
 	case "shieldAndRun":
-		return playRun(args, Shield)
+		return playRun(args, Harden)
 	case "exec": // starts its arguments without a supervisor
 		return playExec(args, func() error { return nil })
 	case "shieldAndExec":
-		return playExec(args, Shield)
+		return playExec(args, Harden)
 	case "sealAndExec": // the way of kernels that cannot do it at once
-		return playExec(args, func() error { sealEach(); return nil })
+		return playExec(args, func() error { closeEachOnExec(); return nil })
 	default:
 		return playMore(role, args)
 	}

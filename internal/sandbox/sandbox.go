@@ -1,35 +1,37 @@
-// Package sandbox starts programs and ends them. It is the only room of the house that
-// imports os/exec or starts a process in another way.
+// Package sandbox starts programs and ends them. It is the only package that imports
+// os/exec or starts a process in another way.
 //
-// A program is started with an argument vector, never by a shell; with an environment
-// that is rebuilt from a short list of safe variables, never inherited; without input,
-// unless it is a server that we speak to; without the terminal of the user or a file that
-// we inherited; in a process group of its own; and on Linux without capabilities, also when we are root, and without a way
-// to get any (no_new_privs): sudo and other set-user-ID programs give a command no
-// rights. Its output is bounded by leaving out the middle, never by killing it.
+// A program is started with an argument vector, never by a shell. Its environment is built
+// from a short list of safe variables, never inherited. It has no input, unless it is a
+// server; it has neither the terminal of the user nor files that this process inherited;
+// and it runs in a process group of its own. On Linux it has no capabilities, even if we
+// are root, and cannot gain any (no_new_privs): sudo and other set-user-ID programs give a
+// command no rights. Its output is bounded by leaving out the middle, never by killing it.
 //
 // Programs are not children of this process. A second process of the same binary, the
-// supervisor, starts them (one for all commands, one for each server), and holds one end of
-// a socket as a lease: when this process ends, in whatever way, the supervisor kills all that is below it, grandchildren in
-// sessions of their own too (Linux), and ends. So main calls [Init] first, by which the
-// program can be its own supervisor, and whoever runs commands owns a [Supervisor]. On
-// Windows a job object for each program does the same without a second process.
+// supervisor, starts them: one for all commands, and one for each server. It holds one end
+// of a socket as a lease. When this process ends for any reason, the supervisor kills all
+// its descendants, on Linux including those in sessions of their own, and ends. So main
+// calls [Init] first, which makes the program able to be its own supervisor, and code that
+// runs commands owns a [Supervisor]. On Windows a job object for each program does the
+// same without a second process.
 //
-// A program with a cell (Linux) can reach what the cell says and nothing else: no other
-// file, port or process; package cell says how. The supervisor then starts this binary a
-// third time, which locks itself in and becomes the program, so what runs there was never
-// outside (cell_linux.go). A cell can also say how many processes and threads there may be.
+// A program with a policy (Linux) can reach what the policy allows and nothing else: no
+// other file, port or process; see package landlock. The supervisor then starts this binary
+// a third time, which applies the policy to itself and executes the program, so the program
+// is confined from its first instruction (confine_linux.go). A policy can also limit the
+// number of processes and threads.
 //
-// Without a cell the package does not keep a program from reading or writing what the
-// operating system lets the user read and write: the wall that does is the container. So it
-// can write to a terminal that it finds under /dev, and it can kill the supervisor: then
-// this process kills what it finds below itself, and starts another. A command that kills
-// both gets away with what it started. On macOS a process that makes a session of its own
-// is not found. The package does not decide whether a program may run.
+// Without a policy, a program can read and write what the operating system lets the user
+// read and write; only a container prevents that. It can write to a terminal that it finds
+// under /dev, and it can kill the supervisor: then this process kills the descendants that
+// it finds, and starts another supervisor. If a command kills both, what it started
+// survives. On macOS a process that makes a session of its own is not found. The package
+// does not decide whether a program may run.
 //
-// Start reading at [Supervisor.Run] and [Supervisor.Start]; [Environment] says what a
-// program gets to see of ours, and [Shield] is what a main function calls after [Init]. The
-// supervisor's own work is in serve_unix.go.
+// Start reading at [Supervisor.Run] and [Supervisor.Start]. [Environment] says which
+// variables a program gets, and a main function calls [Harden] after [Init]. The work of
+// the supervisor process is in serve_unix.go.
 package sandbox
 
 import (
@@ -40,7 +42,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
 // A Command is a program to be run to its end.
@@ -48,17 +50,18 @@ type Command struct {
 	Program string   // looked up in PATH of Environ, or relative to Dir if it has a separator
 	Args    []string // without the program's name
 	Dir     string   // working directory; it must exist
-	// OpenDir is that directory, open. Where it is given, the program starts in what
-	// was opened, even if the path leads elsewhere by now. Windows goes by Dir alone.
+	// OpenDir is that directory, open. If it is set, the program starts in the open
+	// directory, even if the path leads elsewhere by now. Windows uses Dir alone.
 	OpenDir *os.File
 
 	Environ []string          // of the runtime; the safe variables are taken from it
-	Env     map[string]string // added, apart from protected names: what somebody else asked for
-	Set     map[string]string // added as it is: what this program itself decided
+	Env     map[string]string // added, except for protected names: from a model, an Expert or a skill
+	Set     map[string]string // added as it is: decided by perstack
 
-	// Cell is what the program and all it starts can reach; nil for what the user can. A
-	// program whose cell the kernel cannot keep does not start. On Linux only.
-	Cell *cell.Cell
+	// Policy is what the program and all it starts can reach; nil for everything that the
+	// user can. If the kernel cannot enforce the policy, the program does not start. It
+	// works on Linux only.
+	Policy *landlock.Policy
 
 	Timeout   time.Duration // 0 means none
 	Grace     time.Duration // between the request to end and the kill; 0 means 2 seconds
@@ -81,8 +84,7 @@ const (
 	Stderr
 )
 
-// DefaultMaxOutput is what is kept of a stream: plenty for a model to read, and
-// little enough to send.
+// DefaultMaxOutput is how much of a stream is kept.
 const DefaultMaxOutput = 256 << 10
 
 const (
@@ -92,15 +94,15 @@ const (
 	drain = time.Second
 )
 
-// An Outcome says how a program ended. It is truthful: TimedOut comes from our own
-// timer, Signal and ExitCode from the kernel.
+// An Outcome says how a program ended. TimedOut comes from our own timer, Signal and
+// ExitCode from the kernel.
 type Outcome struct {
 	ExitCode  int    // -1 if a signal ended it
 	Signal    string // "SIGKILL"; empty if it ended by itself
 	TimedOut  bool
 	Cancelled bool // the context was done first
-	// Exceeded is the limit of its cell that we ended it for: "more than 128 processes and
-	// threads". Empty if that was not so.
+	// Exceeded is the limit of its policy that it was killed for: "more than 128 processes
+	// and threads". Empty otherwise.
 	Exceeded   string
 	DurationMs int64
 	Stdout     Output
@@ -115,15 +117,15 @@ var (
 	ErrPermission = errors.New("program is not executable")
 	ErrInvalid    = errors.New("invalid command")
 	ErrFormat     = errors.New("not a program for this machine, and no script with a #! line")
-	// ErrOutside means that the program could be run, but not in its cell.
-	ErrOutside = errors.New("program cannot be run in its cell: it, its interpreter (the program in its #! line) or its loader is outside of the files that the cell can read")
-	// ErrLost means that nobody knows how far the program came: the supervisor was
-	// killed while it ran. What could be found of it was killed.
+	// ErrOutside means that the program could be run, but not under its policy.
+	ErrOutside = errors.New("program cannot be run in its sandbox: it, its interpreter (the program in its #! line) or its loader is not among the files that the sandbox can read")
+	// ErrLost means that the outcome is unknown: the supervisor was killed while the
+	// program ran. The processes that could be found were killed.
 	ErrLost = errors.New("the supervisor of commands was killed, the outcome is unknown")
 )
 
-// validate refuses what an operating system would cut short: the rest of an argument
-// after a NUL would silently be lost.
+// validate refuses NUL characters, because the system would silently cut an argument at
+// the first one, and policies that are not valid or cannot be enforced.
 func (c *Command) validate() error {
 	if c.Program == "" {
 		return errors.Join(ErrInvalid, errors.New("the command is empty"))
@@ -138,20 +140,20 @@ func (c *Command) validate() error {
 			return errors.Join(ErrInvalid, fmt.Errorf("%q cannot be set as an environment variable", name))
 		}
 	}
-	if c.Cell != nil {
-		if err := c.Cell.Validate(); err != nil {
+	if c.Policy != nil {
+		if err := c.Policy.Validate(); err != nil {
 			return errors.Join(ErrInvalid, err)
 		}
-		return cell.Available()
+		return landlock.Available()
 	}
 	return nil
 }
 
-// gitWithoutSystem keeps git from /etc/gitconfig, which can have passwords in it and is in no
-// cell. If that file is there and cannot be read, git gives up.
+// gitWithoutSystem makes git ignore /etc/gitconfig. That file can contain passwords and no
+// policy allows it, and git fails if it exists and cannot be read.
 const gitWithoutSystem = "GIT_CONFIG_NOSYSTEM"
 
-// environment is what the program gets, and the names that it asked for in vain.
+// environment returns the variables of the program, and the names of Env that were dropped.
 func (c *Command) environment() (env, dropped []string) {
 	env, dropped = Environment(c.Environ, c.Env)
 	for name, value := range c.Set {
@@ -161,7 +163,7 @@ func (c *Command) environment() (env, dropped []string) {
 		})
 		env = append(env, name+"="+value)
 	}
-	if c.Cell != nil && variable(env, gitWithoutSystem) == "" {
+	if c.Policy != nil && Variable(env, gitWithoutSystem) == "" {
 		env = append(env, gitWithoutSystem+"=1")
 	}
 	slices.Sort(env)

@@ -43,7 +43,7 @@ func playProbe(gently bool) int {
 
 func probe(name string, pid int, gently bool) {
 	dir := "/proc/" + strconv.Itoa(pid)
-	say := func(way string, got []byte, err error) {
+	send := func(way string, got []byte, err error) {
 		denied := errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)
 		fmt.Printf("try %s %s denied=%t %v %q\n", name, way, denied, err, got)
 	}
@@ -55,33 +55,33 @@ func probe(name string, pid int, gently bool) {
 			n, err = f.Read(got)
 		}
 		f.Close()
-		say(file, got[:n], err)
+		send(file, got[:n], err)
 	}
 	_, err := os.ReadDir(dir + "/map_files")
-	say("map_files", nil, err)
+	send("map_files", nil, err)
 	for _, link := range []string{"fd/0", "fd/1", "fd/3", "cwd", "root", "exe"} {
 		to, err := os.Readlink(dir + "/" + link)
-		say("link-"+link, []byte(to), err)
+		send("link-"+link, []byte(to), err)
 		f, err := os.Open(dir + "/" + link)
 		if err == nil {
 			f.Close()
 		}
-		say("open-"+link, nil, err)
+		send("open-"+link, nil, err)
 	}
 	if !gently { // it would stop a process that lets us
-		say("ptrace", nil, unix.PtraceAttach(pid))
-		say("seize", nil, unix.PtraceSeize(pid))
+		send("ptrace", nil, unix.PtraceAttach(pid))
+		send("seize", nil, unix.PtraceSeize(pid))
 	}
 	buf := make([]byte, 8)
 	local := []unix.Iovec{{Base: &buf[0]}}
 	local[0].SetLen(len(buf))
 	_, err = unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
-	say("process_vm_readv", nil, err)
+	send("process_vm_readv", nil, err)
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err == nil {
 		_, err = unix.PidfdGetfd(pidfd, 3, 0)
 	}
-	say("pidfd_getfd", nil, err)
+	send("pidfd_getfd", nil, err)
 }
 
 // E4, N8: a command of the same user finds no way to the secrets of perstack.

@@ -13,25 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A keeper is the supervisor at work. One goroutine owns it, so a program cannot end
-// between its start and our taking note of it.
-type keeper struct {
-	socket  socket
-	self    int
-	running map[int]*ward // by process number, which is that of the group and session
-	byID    map[uint64]*ward
-	mute    bool // perstack could not be told something
+// A supervisorLoop is the state of the supervisor process. One goroutine owns it, so the
+// end of a program is never handled before its start was recorded.
+type supervisorLoop struct {
+	socket      socket
+	self        int
+	running     map[int]*runningProgram // by process number, which is that of the group and session
+	byID        map[uint64]*runningProgram
+	unreachable bool // a message to perstack could not be sent
 }
 
-// A ward is a program that runs.
-type ward struct {
+// A runningProgram is a program that the supervisor started.
+type runningProgram struct {
 	id    uint64
 	pid   int
 	begun uint64 // as the system counts
 
-	most     int        // processes and threads that it may have; 0 for any number
-	exceeded string     // why we ended it
-	visible  []*os.File // its entries of /proc; see keepVisible
+	maxTasks    int        // processes and threads that it may have; 0 for any number
+	exceeded    string     // the limit that it was killed for
+	procEntries []*os.File // its files in /proc; see holdProcEntries
 }
 
 // A request is a message with the descriptors that came along.
@@ -40,28 +40,29 @@ type request struct {
 	files []*os.File
 }
 
-// spareThreads are those that the supervisor needs to end a program that left it none.
+// spareThreads are the threads that the supervisor needs to kill a program that used up
+// all processes of the user.
 const spareThreads = 6
 
-// sweepAgain is how soon processes are looked for again that could not be ended at once.
+// sweepAgain is how soon a sweep that did not finish is repeated.
 const sweepAgain = 20 * time.Millisecond
 
-// countEvery is how often the processes and threads of a cell are counted: seldom enough
-// to cost nothing, and often enough that a program which multiplies is ended while others
-// still find room.
+// countEvery is how often the processes and threads of a program are counted: rarely
+// enough to cost nothing, and often enough that a program which keeps forking is killed
+// before others fail for lack of processes.
 const countEvery = 250 * time.Millisecond
 
-// serve is the life of the supervisor process: it starts and ends programs until its
-// lease is over, ends everything, and returns the exit code.
+// serve is the main function of the supervisor process. It starts and ends programs until
+// its lease ends, kills everything, and returns the exit code.
 func serve(lease *os.File) int {
-	// Only SIGKILL shall end it before its time. The signals are not ignored, since
-	// programs would inherit that.
-	deaf := make(chan os.Signal, 1)
-	signal.Notify(deaf, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM)
+	// Only SIGKILL can end this process early. The signals are caught and not ignored, since
+	// programs would inherit ignored signals.
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM)
 	deaths := make(chan os.Signal, 1)
 	signal.Notify(deaths, unix.SIGCHLD)
 
-	k := &keeper{socket: socket{lease}, self: os.Getpid(), running: make(map[int]*ward), byID: make(map[uint64]*ward)}
+	k := &supervisorLoop{socket: socket{lease}, self: os.Getpid(), running: make(map[int]*runningProgram), byID: make(map[uint64]*runningProgram)}
 	ReserveThreads(spareThreads)
 	hello := &message{kind: kindHello}
 	if err := k.prepare(); err != nil {
@@ -79,7 +80,7 @@ func serve(lease *os.File) int {
 		clean := true
 		select {
 		case r, ok := <-requests:
-			if !ok || !k.obey(r) {
+			if !ok || !k.handle(r) {
 				k.endAll()
 				return 0
 			}
@@ -95,7 +96,7 @@ func serve(lease *os.File) int {
 			counting = true
 			count.Reset(countEvery)
 		}
-		if k.mute {
+		if k.unreachable {
 			k.endAll()
 			return 1
 		}
@@ -105,9 +106,9 @@ func serve(lease *os.File) int {
 	}
 }
 
-// prepare makes sure that the safeguards are in place, or says which one is not.
-func (k *keeper) prepare() error {
-	if err := Shield(); err != nil {
+// prepare makes sure that the safeguards are in place, or returns which one is not.
+func (k *supervisorLoop) prepare() error {
+	if err := Harden(); err != nil {
 		return err
 	}
 	if err := checkPrivileges(); err != nil {
@@ -116,8 +117,8 @@ func (k *keeper) prepare() error {
 	return canSweep()
 }
 
-// read hands on what perstack says. The channel is closed when the lease is over.
-func (k *keeper) read(requests chan<- request) {
+// read passes on the messages of perstack. It closes the channel when the lease ends.
+func (k *supervisorLoop) read(requests chan<- request) {
 	defer close(requests)
 	for {
 		m, files, err := k.socket.receive(maxMessage, 4)
@@ -128,15 +129,15 @@ func (k *keeper) read(requests chan<- request) {
 	}
 }
 
-// obey does what it is told, and reports whether that made sense.
-func (k *keeper) obey(r request) bool {
+// handle carries out a request, and reports whether it was valid.
+func (k *supervisorLoop) handle(r request) bool {
 	defer closeAll(r.files...)
 	switch {
 	case r.kind == kindStart && len(r.files) == 4 && k.byID[r.id] == nil && len(r.argv) > 0:
 		k.start(r)
 	case r.kind == kindSignal && len(r.files) == 0 && (r.signal == uint64(unix.SIGTERM) || r.signal == uint64(unix.SIGKILL)):
 		if w := k.byID[r.id]; w != nil { // it may have ended meanwhile
-			_ = unix.Kill(-w.pid, syscall.Signal(r.signal)) // that nobody is left is fine
+			_ = unix.Kill(-w.pid, syscall.Signal(r.signal)) // the group may be empty
 		}
 	default:
 		return false
@@ -144,35 +145,36 @@ func (k *keeper) obey(r request) bool {
 	return true
 }
 
-// start starts a program in a session of its own, and with it a process group numbered
-// like the program. A group alone would keep a terminal: through /dev/tty a command
-// could draw on it, and type (TIOCSTI) into the shell that comes after us.
+// start starts a program in a session of its own, whose process group has the number of
+// the program. A group alone would keep the terminal: through /dev/tty a command could
+// draw on it, and type (TIOCSTI) into the shell of the user.
 //
-// The directory is entered here and inherited: nothing else in this process cares where
-// it is, and an open directory cannot be swapped for another.
-func (k *keeper) start(r request) {
+// The supervisor changes to the directory and the program inherits it: nothing else in
+// this process depends on the working directory, and an open directory cannot be swapped
+// for another.
+func (k *supervisorLoop) start(r request) {
 	var pid int
 	err := unix.Fchdir(int(r.files[0].Fd()))
-	if err == nil && r.cell == "" {
+	if err == nil && r.policy == "" {
 		pid, err = fork(r.path, r.argv, r.env, r.files[1:])
 		err = explain(r.path, err)
 	} else if err == nil {
-		pid, err = k.lockIn(r)
+		pid, err = k.startConfined(r)
 	}
-	_ = unix.Chdir("/") // so that no directory is kept in use; nothing depends on it
+	_ = unix.Chdir("/") // so that the directory does not stay in use
 	if err != nil {
-		k.say(failed(r.id, err))
+		k.send(failed(r.id, err))
 		return
 	}
-	w := &ward{id: r.id, pid: pid, begun: startTime(pid)}
-	if r.cell != "" {
-		w.lockedIn(r.cell)
+	w := &runningProgram{id: r.id, pid: pid, begun: startTime(pid)}
+	if r.policy != "" {
+		w.noteConfined(r.policy)
 	}
 	k.running[pid], k.byID[r.id] = w, w
-	k.say(&message{kind: kindStarted, id: r.id})
+	k.send(&message{kind: kindStarted, id: r.id})
 }
 
-// failed is how we tell that a program did not start.
+// failed is the message that a program did not start.
 func failed(id uint64, err error) *message {
 	m := &message{kind: kindFailed, id: id}
 	if errno, ok := errors.AsType[unix.Errno](err); ok {
@@ -184,12 +186,11 @@ func failed(id uint64, err error) *message {
 	return m
 }
 
-// maxReason is what is told of a failure at most. With the rest of the message it fits into
-// maxAnswer.
+// maxReason bounds the text about a failure. The whole message fits into maxAnswer.
 const maxReason = 2 << 10
 
-// explain says more than the system about a program that did not start: it says "not found"
-// also when the program is there, and what its #! line names is not.
+// explain tells two causes of ENOENT apart: the program does not exist, or the interpreter
+// in its #! line does not.
 func explain(path string, err error) error {
 	if errors.Is(err, unix.ENOENT) && unix.Access(path, unix.F_OK) == nil {
 		return errInterpreter
@@ -206,18 +207,18 @@ func fork(path string, argv, env []string, files []*os.File) (pid int, err error
 	return syscall.ForkExec(path, argv, attr)
 }
 
-func (k *keeper) report(w *ward, status syscall.WaitStatus) {
+func (k *supervisorLoop) report(w *runningProgram, status syscall.WaitStatus) {
 	m := &message{kind: kindEnded, id: w.id, text: w.exceeded}
 	if status.Signaled() {
 		m.signal = uint64(status.Signal())
 	} else {
 		m.code = uint64(status.ExitStatus())
 	}
-	k.say(m)
+	k.send(m)
 }
 
-// say notes that nobody listens. Then the lease is over, even if nobody said so.
-func (k *keeper) say(m *message) { k.mute = k.socket.send(m) != nil || k.mute }
+// send sends a message. If that fails, the lease is over, even without a message about it.
+func (k *supervisorLoop) send(m *message) { k.unreachable = k.socket.send(m) != nil || k.unreachable }
 
 // wait collects the status of a child that has ended.
 func wait(pid int) (status syscall.WaitStatus) {

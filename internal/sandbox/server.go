@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
-// A Server is a program that runs until it is stopped, and is spoken to by its streams.
+// A Server is a program that runs until it is stopped, and is used through its streams.
 type Server struct {
 	Program string   // as in [Command]
 	Args    []string // without the program's name
@@ -20,24 +21,24 @@ type Server struct {
 	OpenDir *os.File
 
 	Environ []string          // of the runtime; the safe variables are taken from it
-	Env     map[string]string // added, apart from protected names: what somebody else asked for
-	Set     map[string]string // added as it is: what this program itself decided
+	Env     map[string]string // added, except for protected names
+	Set     map[string]string // added as it is
 
-	Cell *cell.Cell // what it can reach, as in [Command]
+	Policy *landlock.Policy // as in [Command]
 }
 
-// command is what a server has in common with what is run to its end.
+// command returns the settings that a server shares with a command.
 func (s Server) command() Command {
 	return Command{
 		Program: s.Program, Args: s.Args, Dir: s.Dir, OpenDir: s.OpenDir,
-		Environ: s.Environ, Env: s.Env, Set: s.Set, Cell: s.Cell,
+		Environ: s.Environ, Env: s.Env, Set: s.Set, Policy: s.Policy,
 	}
 }
 
-// A Running is a [Server] that was started. When it has ended, what it wrote can still be
-// read; nothing needs to be closed.
-type Running struct {
-	Stdin  io.WriteCloser // writing to a server that is gone is an error
+// A ServerProcess is a [Server] that was started. When it has ended, what it wrote can
+// still be read; nothing needs to be closed.
+type ServerProcess struct {
+	Stdin  io.WriteCloser // writing to a server that has ended is an error
 	Stdout io.ReadCloser
 	Stderr io.ReadCloser
 
@@ -48,9 +49,9 @@ type Running struct {
 	err   error // of ending what it left behind; set before done is closed
 }
 
-// Start starts a program that runs until it is stopped. The context counts until Start
+// Start starts a program that runs until it is stopped. The context is used until Start
 // returns.
-func (s *Supervisor) Start(ctx context.Context, server Server) (*Running, error) {
+func (s *Supervisor) Start(ctx context.Context, server Server) (*ServerProcess, error) {
 	if s == nil {
 		return nil, fmt.Errorf("%w: there is no supervisor here", errSupervisor)
 	}
@@ -59,14 +60,14 @@ func (s *Supervisor) Start(ctx context.Context, server Server) (*Running, error)
 		return nil, err
 	}
 	env, dropped := c.environment()
-	path, err := lookPath(c.Program, env)
+	path, err := LookPath(c.Program, env)
 	if err != nil {
 		return nil, err
 	}
 	if s.isOver() {
 		return nil, fmt.Errorf("start %q: %w", c.Program, errClosed)
 	}
-	r := &Running{DroppedEnv: dropped, done: make(chan struct{})}
+	r := &ServerProcess{DroppedEnv: dropped, done: make(chan struct{})}
 	if err := r.start(ctx, s, c, program{path: path, env: env}); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("start %q: %w", c.Program, context.Cause(ctx))
@@ -76,8 +77,8 @@ func (s *Supervisor) Start(ctx context.Context, server Server) (*Running, error)
 	return r, nil
 }
 
-// start brings the program into being, or leaves nothing behind.
-func (r *Running) start(ctx context.Context, s *Supervisor, c Command, p program) error {
+// start starts the program, or leaves nothing behind.
+func (r *ServerProcess) start(ctx context.Context, s *Supervisor, c Command, p program) error {
 	l, err := s.connectServer(ctx)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (r *Running) start(ctx context.Context, s *Supervisor, c Command, p program
 	if err != nil {
 		return errors.Join(startError(c.Program, err), s.disconnectServer(l))
 	}
-	cancelled := context.AfterFunc(ctx, func() { l.letGo() })
+	cancelled := context.AfterFunc(ctx, func() { l.release() })
 	r.child, err = s.launch(l, c, p)
 	if !cancelled() {
 		err = context.Cause(ctx)
@@ -96,7 +97,7 @@ func (r *Running) start(ctx context.Context, s *Supervisor, c Command, p program
 		closeAll(ours...)
 		return errors.Join(err, s.disconnectServer(l))
 	}
-	stdout, stderr := &outlet{file: ours[1]}, &outlet{file: ours[2]}
+	stdout, stderr := &serverStream{file: ours[1]}, &serverStream{file: ours[2]}
 	r.Stdin, r.Stdout, r.Stderr = ours[0], stdout, stderr
 	go func() {
 		<-r.child.ended
@@ -137,11 +138,11 @@ func closeAll(files ...*os.File) {
 }
 
 // Done is closed when the program has ended, and all that it started with it.
-func (r *Running) Done() <-chan struct{} { return r.done }
+func (r *ServerProcess) Done() <-chan struct{} { return r.done }
 
 // Exit says, after Done, how it ended: "exit status 3", "killed by SIGKILL", "ended: more
-// than 128 processes and threads", or that nobody knows.
-func (r *Running) Exit() string {
+// than 128 processes and threads", or that the outcome is unknown.
+func (r *ServerProcess) Exit() string {
 	select {
 	case <-r.done:
 	default:
@@ -161,13 +162,13 @@ func (r *Running) Exit() string {
 }
 
 // Stop ends the program with all it started: its input is closed, then it is asked to
-// end, then killed, with grace between; 0 means 2 seconds. It returns when all is gone,
-// and may be called more than once. The error says that something would not go.
-func (r *Running) Stop(grace time.Duration) error {
+// end, then killed, with grace between; 0 means 2 seconds. It returns when all processes
+// have ended, and may be called more than once. An error means that some did not.
+func (r *ServerProcess) Stop(grace time.Duration) error {
 	if grace <= 0 {
 		grace = defaultGrace
 	}
-	go r.Stdin.Close() // somebody may be writing; Windows waits for that
+	go r.Stdin.Close() // on Windows it waits for a write in progress
 	if !r.endsWithin(grace) {
 		r.child.terminate()
 		if !r.endsWithin(grace) {
@@ -178,7 +179,7 @@ func (r *Running) Stop(grace time.Duration) error {
 	return r.err
 }
 
-func (r *Running) endsWithin(grace time.Duration) bool {
+func (r *ServerProcess) endsWithin(grace time.Duration) bool {
 	patience := time.NewTimer(grace)
 	defer patience.Stop()
 	select {
@@ -187,4 +188,45 @@ func (r *Running) endsWithin(grace time.Duration) bool {
 	case <-patience.C:
 		return false
 	}
+}
+
+// A serverStream is our end of a stream that a server writes to. When the server has
+// ended, the pipe is drained and closed. The rest of its output can be read later.
+type serverStream struct {
+	file *os.File
+
+	mu      sync.Mutex // one reader at a time
+	drained bool
+	rest    bytes.Reader // what was in the pipe at the end
+}
+
+// maxRest is the largest size that an unprivileged process can give a pipe.
+const maxRest = 1 << 20
+
+func (o *serverStream) Read(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.drained {
+		n, err := o.file.Read(p)
+		if !os.IsTimeout(err) {
+			return n, err
+		}
+		return n, io.EOF // the deadline of drain: another process still holds the pipe
+	}
+	return o.rest.Read(p)
+}
+
+// Close also ends a Read that waits.
+func (o *serverStream) Close() error { return o.file.Close() }
+
+// drain is called when all processes of the server have ended. On macOS a process that
+// escaped may still hold the pipe, so it does not wait long.
+func (o *serverStream) drain() {
+	_ = o.file.SetReadDeadline(time.Now().Add(drain)) // fails on Windows, where no process escapes
+	o.mu.Lock()                                       // after a Read that waits
+	defer o.mu.Unlock()
+	rest, _ := io.ReadAll(io.LimitReader(o.file, maxRest)) // closed, or what there was
+	o.file.Close()
+	o.rest.Reset(rest)
+	o.drained = true
 }

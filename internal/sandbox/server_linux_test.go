@@ -16,10 +16,10 @@ import (
 // N12: nothing survives the end of a server, whatever ends it, and also while others
 // run that are older or younger.
 func TestNothingSurvivesServer(t *testing.T) {
-	ends := map[string]func(*Supervisor, *Running) error{
-		"stop":  func(_ *Supervisor, r *Running) error { return r.Stop(time.Millisecond) },
-		"close": func(s *Supervisor, _ *Running) error { return s.Close() },
-		"its own": func(_ *Supervisor, r *Running) error {
+	ends := map[string]func(*Supervisor, *ServerProcess) error{
+		"stop":  func(_ *Supervisor, r *ServerProcess) error { return r.Stop(time.Millisecond) },
+		"close": func(s *Supervisor, _ *ServerProcess) error { return s.Close() },
+		"its own": func(_ *Supervisor, r *ServerProcess) error {
 			<-r.Done()
 			return nil
 		},
@@ -47,7 +47,7 @@ func TestNothingSurvivesServer(t *testing.T) {
 			if name == "close" {
 				return
 			}
-			for _, other := range []*Running{older, younger} {
+			for _, other := range []*ServerProcess{older, younger} {
 				fmt.Fprintln(other.Stdin, "still there?")
 				if got := line(t, other.Stdout); got != "you said still there?" {
 					t.Errorf("another server says %q", got)
@@ -58,7 +58,7 @@ func TestNothingSurvivesServer(t *testing.T) {
 }
 
 // N12: a server that runs all the time does not protect what commands leave behind.
-func TestServerShieldsNoStrays(t *testing.T) {
+func TestServerSparesNoStrays(t *testing.T) {
 	s := supervisor(t)
 	r := started(t, s, server(shell(t, echo)))
 	c, dir := brood(t, "leave")
@@ -107,7 +107,7 @@ close <nil>
 }
 
 func playServerLost(dir string) int {
-	if err := Shield(); err != nil {
+	if err := Harden(); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -151,7 +151,7 @@ func playServerLost(dir string) int {
 	return 0
 }
 
-func converse(said string, r *Running) {
+func converse(said string, r *ServerProcess) {
 	fmt.Fprintln(r.Stdin, said)
 	answer := make([]byte, len("you said \n")+len(said))
 	_, err := io.ReadFull(r.Stdout, answer)
@@ -163,9 +163,9 @@ func converse(said string, r *Running) {
 
 // playServe starts its arguments as a server and says what came of it.
 func playServe(args []string) int {
-	err := Shield()
+	err := Harden()
 	s := NewSupervisor()
-	var r *Running
+	var r *ServerProcess
 	if err == nil {
 		r, err = s.Start(context.Background(), Server{Program: args[0], Args: args[1:], Dir: "/", Environ: os.Environ()})
 	}

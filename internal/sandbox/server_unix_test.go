@@ -24,7 +24,7 @@ func server(c Command) Server {
 }
 
 // started starts a server and sees to its end.
-func started(t *testing.T, s *Supervisor, server Server) *Running {
+func started(t *testing.T, s *Supervisor, server Server) *ServerProcess {
 	t.Helper()
 	r, err := s.Start(t.Context(), server)
 	if err != nil {
@@ -39,7 +39,7 @@ func started(t *testing.T, s *Supervisor, server Server) *Running {
 }
 
 // stop ends a server whose manners are not what the test is about.
-func stop(t *testing.T, r *Running) {
+func stop(t *testing.T, r *ServerProcess) {
 	t.Helper()
 	if err := r.Stop(time.Millisecond); err != nil {
 		t.Error(err)

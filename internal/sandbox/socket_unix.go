@@ -16,11 +16,11 @@ import (
 // A socket is one end of the connection between perstack and its supervisor.
 type socket struct{ f *os.File }
 
-// sendPatience is how long the other side may let us wait before it reads. It has
-// nothing else to do: one that does not was stopped.
+// sendPatience is how long the other side may take before it reads. It has nothing else
+// to do, so one that takes longer was stopped.
 const sendPatience = 10 * time.Second
 
-// socketPair returns both ends. Neither is passed on to a process by accident.
+// socketPair returns both ends, which are close-on-exec from the start.
 func socketPair() (ours, theirs *os.File, err error) {
 	syscall.ForkLock.RLock()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -32,7 +32,7 @@ func socketPair() (ours, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := unix.SetNonblock(fds[0], true); err != nil { // ours knows deadlines
+	if err := unix.SetNonblock(fds[0], true); err != nil { // for deadlines
 		_ = unix.Close(fds[0])
 		_ = unix.Close(fds[1])
 		return nil, nil, err
@@ -63,7 +63,7 @@ func (s socket) sendHeader(header []byte, files []*os.File) error {
 		fds := make([]int, len(files))
 		for i, f := range files {
 			fds[i] = int(f.Fd())
-			// A program that writes must wait, not see an error when the pipe is full.
+			// A program that writes to a full pipe must wait, and not get EAGAIN.
 			if err := unix.SetNonblock(fds[i], false); err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func (s socket) receiveHeader(header []byte, mostFiles int) (n int, files []*os.
 	var failed error
 	err = conn.Read(func(fd uintptr) bool {
 		for {
-			n, rights, flags, _, failed = receiveSealed(int(fd), header, room)
+			n, rights, flags, _, failed = receiveCloseOnExec(int(fd), header, room)
 			if !errors.Is(failed, unix.EINTR) {
 				return !errors.Is(failed, unix.EAGAIN)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -12,35 +13,35 @@ import (
 
 // A Supervisor runs commands, and ends them with all they started: each when its call
 // ends, all of them on [Supervisor.Close] and when this process dies. It starts its
-// process at the first command, and another one if that was killed.
+// supervisor process at the first command, and another one if that was killed.
 //
-// Each server has a process of its own. What a program leaves behind in a session of its
-// own can be of any program that the same process started, and is spared as long as one
-// of those runs; beside a server, that would be for ever.
+// Each server has a supervisor process of its own. What a program leaves behind in a
+// session of its own can belong to any program of the same supervisor process, and is
+// spared as long as one of them runs. Next to a server, that would be for ever.
 type Supervisor struct {
-	connecting sync.Mutex // one at a time, and not mu: to end must not wait for a start
+	connecting sync.Mutex // one at a time; not mu, because Close must not wait for a start
 
 	mu      sync.Mutex
 	link    *link // to the process; nil before the first command. See link_*.go
 	servers map[*link]struct{}
 	over    bool
 
-	patience time.Duration // with a process that does not answer
-	family   family        // the processes
+	patience time.Duration // with a supervisor process that does not answer
+	pids     supervisorPIDs
 }
 
 // NewSupervisor returns a Supervisor. The program must have called [Init].
 func NewSupervisor() *Supervisor { return &Supervisor{patience: defaultPatience} }
 
-// defaultPatience is how long the process of a Supervisor may take for what it can do
-// in no time. Then it is given up: a command must have stopped it.
+// defaultPatience is how long a supervisor process may take for what normally takes no
+// time. After that it is abandoned: a command must have stopped it.
 const defaultPatience = 10 * time.Second
 
 // errClosed says that the Supervisor takes no more commands.
 var errClosed = errors.New("the supervisor is closed")
 
-// Run runs a command and waits until it and all of its group are gone. The error is
-// about starting it or losing sight of it; a command that failed is an Outcome.
+// Run runs a command and waits until it and all of its group have ended. The error is
+// about starting or losing it; a command that failed is an Outcome.
 func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 	if s == nil {
 		return Outcome{}, fmt.Errorf("%w: there is no supervisor here", errSupervisor)
@@ -57,7 +58,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 		out.Cancelled = true
 		return out, nil
 	}
-	path, err := lookPath(c.Program, env)
+	path, err := LookPath(c.Program, env)
 	if err != nil {
 		return out, err
 	}
@@ -81,9 +82,9 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 	return out, nil
 }
 
-// Close kills every running command and server with all it started, without a grace,
-// and waits until they are gone. Their calls return; later ones are cancelled before
-// they begin.
+// Close kills every running command and server with all it started, without grace, and
+// waits until they have ended. Their calls return; later calls are cancelled before they
+// begin.
 func (s *Supervisor) Close() error {
 	links := s.end()
 	failed := make(chan error, len(links))
@@ -97,7 +98,7 @@ func (s *Supervisor) Close() error {
 	return err
 }
 
-// end lets nothing start any more, and returns what there is.
+// end allows no further starts, and returns the links that exist.
 func (s *Supervisor) end() []*link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +115,8 @@ func (s *Supervisor) isOver() bool {
 	return over
 }
 
-// connect returns the link of commands to a process that is ready, a new one if there
-// is none. Since others may wait for it, it does not end with the context.
+// connect returns the link for commands, a new one if there is none. Other calls may wait
+// for the same link, so it is not cancelled with the context of this one.
 func (s *Supervisor) connect(ctx context.Context) (*link, error) {
 	s.connecting.Lock()
 	defer s.connecting.Unlock()
@@ -139,7 +140,7 @@ func (s *Supervisor) connectServer(ctx context.Context) (*link, error) {
 	})
 }
 
-// disconnectServer ends what a server left behind.
+// disconnectServer kills what a server left behind.
 func (s *Supervisor) disconnectServer(l *link) error {
 	err := l.close()
 	s.mu.Lock()
@@ -149,14 +150,14 @@ func (s *Supervisor) disconnectServer(l *link) error {
 }
 
 func (s *Supervisor) newLink(ctx context.Context, keep func(*link)) (*link, error) {
-	l, err := newLink(ctx, s.patience, &s.family)
+	l, err := newLink(ctx, s.patience, &s.pids)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over { // meanwhile; nobody else knows of the new process
-		l.letGo()
+	if s.over { // closed meanwhile; nothing else ends the new process
+		l.release()
 		return nil, errClosed
 	}
 	keep(l)
@@ -167,4 +168,23 @@ func (s *Supervisor) current() (l *link, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.link, s.over
+}
+
+// ReserveThreads makes sure that this process has so many threads, even if they are idle.
+// A Go program crashes when it cannot get a thread, and a command that keeps forking can
+// use up all of them until it is killed.
+func ReserveThreads(n int) {
+	var there sync.WaitGroup
+	free := make(chan struct{})
+	for range n {
+		there.Add(1)
+		go func() {
+			runtime.LockOSThread() // one each
+			defer runtime.UnlockOSThread()
+			there.Done()
+			<-free
+		}()
+	}
+	there.Wait()
+	close(free) // the runtime keeps the threads
 }

@@ -104,7 +104,7 @@ func TestSupervisorLateStart(t *testing.T) {
 	}()
 	<-begun
 	l, _ := s.current()
-	l.letGo()
+	l.release()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)

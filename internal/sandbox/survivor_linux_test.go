@@ -262,7 +262,7 @@ sh bomb`)
 }
 
 // Orphans that end while the supervisor lives are collected: no zombie stays.
-func TestOrphansAreBuried(t *testing.T) {
+func TestOrphansAreReaped(t *testing.T) {
 	s := supervisor(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -44,7 +44,7 @@ func (s *pairs) addStart(p pattern) {
 }
 
 // newMatcher prepares to look for values.
-func newMatcher(values []named) matcher {
+func newMatcher(values []namedValue) matcher {
 	var m matcher
 	for _, v := range values {
 		if inMarker(values, v.value) {
@@ -73,8 +73,8 @@ func newMatcher(values []named) matcher {
 	return m
 }
 
-func inMarker(values []named, value string) bool {
-	return slices.ContainsFunc(values, func(n named) bool { return strings.Contains(n.marker(), value) })
+func inMarker(values []namedValue, value string) bool {
+	return slices.ContainsFunc(values, func(n namedValue) bool { return strings.Contains(n.marker(), value) })
 }
 
 // isReserved reports whether a character is written as %XX in some part of a URL.

@@ -2,10 +2,10 @@
 //
 // A [Set] holds values: keys of providers, the key of the registry, what a skill asked
 // for. [Set.Redact] replaces each with its name, also where it was escaped, encoded or
-// cut. It is made for accidents: a program that prints its environment, a provider that
-// repeats the key in an error, a file that was left in the workspace. Whoever may run
-// commands can write a secret in a form that no list foresees, so it is no fence; what
-// must not be read has to be out of reach in the first place.
+// cut. It is for accidents: a program that prints its environment, a provider that repeats
+// the key in an error, a file that was left in the workspace. It does not stop an attacker:
+// a program that runs commands can encode a secret in a form that no list covers. What must
+// not be read has to be out of reach in the first place.
 //
 // The package opens nothing and prints nothing. Start reading at [Set].
 package secret
@@ -14,17 +14,18 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 )
 
-// minLength is the shortest value that is hidden. A shorter one occurs in innocent text,
-// which would become unreadable and tell by that what the secret is.
+// minLength is the shortest value that is hidden. A shorter one occurs in ordinary text,
+// which would become unreadable and reveal the secret.
 const minLength = 8
 
-// A Set is the secrets that must not be seen. The zero Set is empty; a nil one is
-// too, and stays so. It may be used from several goroutines.
+// A Set is the secrets that must not be shown. The zero Set is empty; a nil Set is empty
+// and stays so. It may be used from several goroutines.
 type Set struct {
 	adding sync.Mutex
 	// Behind a pointer, so that printing a struct that holds a Set prints an address.
@@ -33,14 +34,14 @@ type Set struct {
 
 // A table is the state of a Set. It is never changed after it was made.
 type table struct {
-	values []named
+	values []namedValue
 	matcher
 }
 
-// A named is a value, and what it is called in the place of it.
-type named struct{ name, value string }
+// A namedValue is a secret, and the name that replaces it.
+type namedValue struct{ name, value string }
 
-func (n named) marker() string { return "[redacted: " + n.name + "]" }
+func (n namedValue) marker() string { return "[redacted: " + n.name + "]" }
 
 // Add hides a value, unless it is too short to be a secret. Blanks and line ends around
 // it do not count: env files and shells add and lose them.
@@ -71,16 +72,16 @@ func (s *Set) add(name string, values []string) {
 	}
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	var all []named
+	var all []namedValue
 	if t := s.table.Load(); t != nil {
 		all = slices.Clone(t.values)
 	}
 	before := len(all)
 	for _, v := range values {
 		v = strings.TrimSpace(v)
-		known := slices.ContainsFunc(all, func(n named) bool { return n.value == v })
+		known := slices.ContainsFunc(all, func(n namedValue) bool { return n.value == v })
 		if len(v) >= minLength && !known {
-			all = append(all, named{label(name), v})
+			all = append(all, namedValue{label(name), v})
 		}
 	}
 	if len(all) > before {
@@ -112,8 +113,8 @@ func (s *Set) Redact(text string) string {
 	if t == nil {
 		return text
 	}
-	// What stands around a secret can be one together with the marker. That takes an
-	// odd secret, so one round is nearly always enough, and a few always are.
+	// Text around a marker can form a secret together with it. That needs an unusual secret,
+	// so one round is nearly always enough, and four are always.
 	for range 4 {
 		redacted, found := t.redact(text)
 		if !found {
@@ -144,7 +145,7 @@ func (w *writer) Write(data []byte) (int, error) {
 	return len(text), nil
 }
 
-// String tells how many secrets there are and nothing about them.
+// String returns how many secrets there are and nothing about them.
 func (s *Set) String() string {
 	n := 0
 	if s != nil {
@@ -153,4 +154,24 @@ func (s *Set) String() string {
 		}
 	}
 	return fmt.Sprintf("%d secrets", n)
+}
+
+// Within returns the secrets that occur literally in one of the texts, by name. A process
+// that receives these texts must hide them too; it need not know the others.
+func (s *Set) Within(texts ...string) map[string]string {
+	found := make(map[string]string)
+	if s == nil || s.table.Load() == nil {
+		return found
+	}
+	for _, n := range s.table.Load().values {
+		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, n.value) }) {
+			continue
+		}
+		name := n.name
+		for i := 2; found[name] != ""; i++ {
+			name = n.name + "." + strconv.Itoa(i)
+		}
+		found[name] = n.value
+	}
+	return found
 }

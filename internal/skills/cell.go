@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
 // Cells says how the programs of skills are locked in.
 type Cells struct {
 	// All puts every program into a cell; otherwise those of skills that ask for it.
 	All bool
-	// System is what all programs may read: see [cell.System].
+	// System is what all programs may read: see [landlock.SystemPaths].
 	System []string
 	// Tmp and Home are directories in which each cell gets one of its own, by a name that
 	// nobody can guess: another program cannot list it, but could name it.
@@ -35,7 +35,7 @@ const machineTasks = 2000
 // Machine returns the cells of a machine that is the user's own: with what its programs
 // need, and gates of our own. It has no directories yet: see [Cells.Furnish].
 func Machine(all bool) *Cells {
-	return &Cells{All: all, System: cell.System(), OwnGates: true, MaxTasks: machineTasks}
+	return &Cells{All: all, System: landlock.SystemPaths(), OwnGates: true, MaxTasks: machineTasks}
 }
 
 // Lock reports whether the cells lock a skill in.
@@ -142,8 +142,8 @@ func (r *room) workDir(workspace string) string {
 
 // cell is what programs in the room can reach: the system, the workspace as far as they
 // may, their own directories, what they are made of, and the port of their own gate.
-func (r *room) cell(workspace string, made []string, port uint16) *cell.Cell {
-	c := &cell.Cell{Write: append(cell.Sinks(), r.home, r.tmp), MaxTasks: r.cells.MaxTasks}
+func (r *room) cell(workspace string, made []string, port uint16) *landlock.Policy {
+	c := &landlock.Policy{Write: append(landlock.WritableDevices(), r.home, r.tmp), MaxTasks: r.cells.MaxTasks}
 	c.Read = append(append(c.Read, r.cells.System...), made...)
 	switch r.right {
 	case expert.WorkspaceRead:

@@ -17,7 +17,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/env"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
@@ -25,7 +25,7 @@ import (
 // lockIn gives a yard cells for all, as on the user's own machine.
 func (y *yard) lockIn(t *testing.T) {
 	t.Helper()
-	if err := cell.Available(); err != nil {
+	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	cells, remove, err := Machine(true).Furnish(y.dir)

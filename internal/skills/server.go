@@ -66,7 +66,7 @@ func (s *set) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.P
 	if from != nil {
 		store = s.site.Packages
 	}
-	process.Server.Cell = room.cell(s.site.Workspace.Path(), room.madeOf(process.Server, s.site.Workspace.Path(), store), port)
+	process.Server.Policy = room.cell(s.site.Workspace.Path(), room.madeOf(process.Server, s.site.Workspace.Path(), store), port)
 	return process, nil
 }
 

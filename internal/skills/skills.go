@@ -23,7 +23,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/internal/skills/interactive"
@@ -190,7 +190,7 @@ func (s *set) server(k *expert.Skill) error {
 	s.servers = append(s.servers, server)
 	var box skill.Skill = server
 	if k.IsBase() {
-		var in *cell.Cell
+		var in *landlock.Policy
 		if r := s.room(k); r != nil {
 			in = r.cell(s.site.Workspace.Path(), nil, 0)
 		}

@@ -2,15 +2,16 @@
 // shows text of a model, a tool, a file or a stranger's configuration to a person calls
 // [Clean] or [CleanLine] on it, and nothing else in the program strips sequences.
 //
-// What a terminal acts upon is removed, and so is what draws nothing: text that a
-// person cannot see must not be able to hide behind text that they read. What a script
-// or an emoji needs to look right stays. The package knows nothing of colours or widths;
-// our own colours are put around text after it was cleaned.
+// What a terminal acts upon is removed, and so is what draws nothing: invisible text must
+// not hide in text that a person reads. What a script or an emoji needs to look right
+// stays. The package knows nothing about colours or widths; our own colours are added after
+// text was cleaned.
 //
 // Start reading at [Clean].
 package terminal
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -81,4 +82,41 @@ func endsLine(r rune) bool {
 		return true
 	}
 	return false
+}
+
+// Reveal makes visible what [Clean] would take out: a control character, or one that
+// draws nothing, becomes its number, as in <U+200B>. It is for text that a model reads as
+// well: what a person reviews and what the model gets must be the same. Line feeds and tabs
+// stay, and so does what an emoji or a script needs to look right.
+//
+// Reveal(Reveal(x)) is Reveal(x), and Clean leaves it as it is.
+func Reveal(text string) string {
+	if isPlain(text) {
+		return text
+	}
+	var out strings.Builder
+	out.Grow(len(text))
+	last := rune(-1) // what was written before
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		rest := text[size:]
+		text = rest
+		switch {
+		case r == '\r' && strings.HasPrefix(rest, "\n"):
+			continue
+		case r == '\n' || r == '\t':
+		case unicode.IsControl(r), endsLine(r), isInvisible(r) && !isNeeded(last, r, rest):
+			fmt.Fprintf(&out, "<U+%04X>", r)
+			last = '>'
+			continue
+		}
+		out.WriteRune(r) // U+FFFD for a byte that is not UTF-8
+		last = r
+	}
+	return out.String()
+}
+
+// RevealLine is [Reveal] for text that must stay on one line.
+func RevealLine(text string) string {
+	return strings.Join(strings.Fields(Reveal(text)), " ")
 }

@@ -53,7 +53,7 @@ func aclOf(t *testing.T, path string) string {
 // A file that is written anew lets in nobody who was kept out, and keeps out nobody who
 // was let in.
 func TestWriteKeepsAccessList(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	in := func(name string) string { return filepath.Join(h.dir, name) }
 	put(t, in("listed"), "old")
 	setACL(t, in("listed"), aclName)

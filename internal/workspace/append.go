@@ -8,17 +8,17 @@ import (
 	"slices"
 )
 
-// maxRewritten bounds a file with several names that is written anew to append to it.
+// maxRewritten bounds a file with several names that is rewritten to append to it.
 const maxRewritten = 64 << 20
 
 // AppendFile adds data to the end of a file, which must exist. A failed call leaves the
 // file as it was. When it returns, the data survives a power cut.
 //
-// Other names of the file (hard links) keep the old content: they may be outside. Such
-// a file is written anew, and so is one that runs with the rights of its owner.
+// Other names of the file (hard links) keep the old content: they may be outside. Such a
+// file is rewritten, and so is a set-user-ID or set-group-ID file.
 func (w *Workspace) AppendFile(ctx context.Context, name string, data []byte) (Info, error) {
 	var out Info
-	err := w.changing(ctx, name, func(p *place) error {
+	err := w.changing(ctx, name, func(p *location) error {
 		info, err := p.extend(ctx, data)
 		if errors.Is(err, errShared) {
 			info, err = w.rewrite(ctx, p, data)
@@ -36,7 +36,7 @@ func (w *Workspace) AppendFile(ctx context.Context, name string, data []byte) (I
 var errShared = errors.New("it has several names or special rights")
 
 // extend writes to the end of the file in place.
-func (p *place) extend(ctx context.Context, data []byte) (info fs.FileInfo, err error) {
+func (p *location) extend(ctx context.Context, data []byte) (info fs.FileInfo, err error) {
 	p.trace("extend")
 	f, err := p.dir().OpenFile(p.name, os.O_WRONLY|os.O_APPEND|noFollow|noBlock, 0)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *place) extend(ctx context.Context, data []byte) (info fs.FileInfo, err 
 	}
 	defer f.Close()
 	p.trace("extending")
-	// All is checked again on the handle: the name may have been swapped since.
+	// Everything is checked again on the handle: the name may have been swapped.
 	before, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (p *place) extend(ctx context.Context, data []byte) (info fs.FileInfo, err 
 	if !sameFile(before, p.info) {
 		return nil, errChanged
 	}
-	if !before.Mode().IsRegular() || ofKernel(f) {
+	if !before.Mode().IsRegular() || onKernelFS(f) {
 		return nil, fail(NotRegular, p.given, "is not a regular file")
 	}
 	if err := p.watch.refuse(p.given, before); err != nil {
@@ -75,8 +75,8 @@ func (p *place) extend(ctx context.Context, data []byte) (info fs.FileInfo, err 
 		err = p.sync(f, "file")
 	}
 	if err != nil {
-		// What a full disk took of the data is taken back, unless another process
-		// has appended to it: its data is not ours to cut.
+		// A part that was written to a full disk is removed, unless another process has
+		// appended after it.
 		if now, serr := f.Stat(); serr == nil && now.Size() == before.Size()+int64(n) {
 			_ = f.Truncate(before.Size())
 		}
@@ -85,7 +85,7 @@ func (p *place) extend(ctx context.Context, data []byte) (info fs.FileInfo, err 
 	return f.Stat()
 }
 
-func (w *Workspace) rewrite(ctx context.Context, p *place, data []byte) (fs.FileInfo, error) {
+func (w *Workspace) rewrite(ctx context.Context, p *location, data []byte) (fs.FileInfo, error) {
 	if err := writableDir(p.dir(), p.given); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // inode tells whether a file is still the same one.
-func inode(t *testing.T, h *house, name string) uint64 {
+func inode(t *testing.T, h *fixture, name string) uint64 {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(h.dir, name))
 	if err != nil {
@@ -28,7 +28,7 @@ func inode(t *testing.T, h *house, name string) uint64 {
 }
 
 func TestAppendFile(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	t.Run("in place", func(t *testing.T) {
 		before := inode(t, h, "a.txt")
 		info, err := h.AppendFile(t.Context(), "a.txt", []byte("more\x00\xff"))
@@ -73,7 +73,7 @@ func TestAppendFile(t *testing.T) {
 
 // What append and edit refuse, they refuse alike, and neither makes anything.
 func TestAppendAndEditRefused(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	put(t, filepath.Join(h.dir, "perstack", "jobs", "j2", "journal.jsonl"), canary)
 	for name, old := range map[string]string{"h1": ".env", "h2": "perstack/jobs/j2/journal.jsonl", "h3": "app/.env.local"} {
 		if err := os.Link(filepath.Join(h.dir, old), filepath.Join(h.dir, name)); err != nil {
@@ -124,7 +124,7 @@ func TestAppendAndEditRefused(t *testing.T) {
 }
 
 func TestEditFile(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	if err := os.Chmod(filepath.Join(h.dir, "a.txt"), 0o751); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestEditFile(t *testing.T) {
 // Changes of one file by many calls at once are all there in the end, by whichever of
 // its paths they come.
 func TestChangesAreNotLost(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	put(t, filepath.Join(h.dir, "src", "b.txt"), "")
 	const n = 50
 	var wg sync.WaitGroup
@@ -189,12 +189,12 @@ func TestChangesAreNotLost(t *testing.T) {
 
 // A file is not moved or deleted while it is edited: the edit would bring it back.
 func TestMoveAndRemoveWaitForEdit(t *testing.T) {
-	calls := map[string]func(*house) error{
-		"move":   func(h *house) error { _, _, err := h.Move(t.Context(), "a.txt", "b.txt"); return err },
-		"remove": func(h *house) error { _, err := h.RemoveFile(t.Context(), "a.txt"); return err },
+	calls := map[string]func(*fixture) error{
+		"move":   func(h *fixture) error { _, _, err := h.Move(t.Context(), "a.txt", "b.txt"); return err },
+		"remove": func(h *fixture) error { _, err := h.RemoveFile(t.Context(), "a.txt"); return err },
 	}
 	for name, call := range calls {
-		h := newYard(t)
+		h := newFullFixture(t)
 		done := make(chan error, 1)
 		_, err := h.EditFile(t.Context(), "a.txt", 100, func([]byte) ([]byte, error) {
 			go func() { done <- call(h) }()
@@ -214,7 +214,7 @@ func TestMoveAndRemoveWaitForEdit(t *testing.T) {
 
 // A call that waits for its turn waits no longer than its caller.
 func TestTurnsHonourContext(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	inside, release := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -257,7 +257,7 @@ func TestTurnsHonourContext(t *testing.T) {
 
 // A call whose caller has gone changes nothing.
 func TestChangesHonourContext(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	before := h.all(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -11,9 +11,9 @@ import (
 
 // deepFile makes a workspace as a run has it, with storage, jobs and env files, and
 // returns the name of a file of 10 KB four directories down.
-func deepFile(b *testing.B) (*house, string) {
+func deepFile(b *testing.B) (*fixture, string) {
 	b.Helper()
-	h := newHouse(b)
+	h := newFixture(b)
 	name := filepath.Join("a", "b", "c", "d", "file.txt")
 	put(b, filepath.Join(h.dir, name), strings.Repeat("0123456789", 1024))
 	put(b, filepath.Join(h.dir, ".env.local"), "")
@@ -24,7 +24,7 @@ func deepFile(b *testing.B) (*house, string) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { w.Close() })
-	return &house{Workspace: w, dir: h.dir}, name
+	return &fixture{Workspace: w, dir: h.dir}, name
 }
 
 // BenchmarkReadFile and BenchmarkPlainReadFile together say what the fence costs.

@@ -13,7 +13,7 @@ import (
 
 // between calls do at the nth time that h comes to a point of its work, and never again:
 // what another process would have to hit by luck happens between a look and the use.
-func between(h *house, point string, nth int, do func()) {
+func between(h *fixture, point string, nth int, do func()) {
 	seen := 0
 	h.Trace(func(what string) {
 		if what != point {
@@ -26,10 +26,10 @@ func between(h *house, point string, nth int, do func()) {
 }
 
 // in returns the path of a name in the workspace.
-func (h *house) in(name string) string { return filepath.Join(h.dir, name) }
+func (h *fixture) in(name string) string { return filepath.Join(h.dir, name) }
 
 // content returns what a file has, fence or not.
-func (h *house) content(t *testing.T, name string) string {
+func (h *fixture) content(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(h.in(name))
 	if err != nil {
@@ -40,7 +40,7 @@ func (h *house) content(t *testing.T, name string) string {
 
 // slip puts the protected keys.txt in the place of a.txt. Its own name leads there, so it
 // stays protected when the call looks again.
-func (h *house) slip(t *testing.T) {
+func (h *fixture) slip(t *testing.T) {
 	t.Helper()
 	rename(t, h.in("keys.txt"), h.in("a.txt"))
 	h.link(t, "a.txt", "keys.txt")
@@ -49,10 +49,10 @@ func (h *house) slip(t *testing.T) {
 // A directory of the last walk that has become protected is refused, although it is
 // open and its name still leads to it.
 func TestKnownDirectoryBecomesProtected(t *testing.T) {
-	top := newHouse(t)
-	for name, become := range map[string]func(h *house){
-		"by a link": func(h *house) { h.link(t, "src", "store") },
-		"by a rename that is undone": func(h *house) {
+	top := newFixture(t)
+	for name, become := range map[string]func(h *fixture){
+		"by a link": func(h *fixture) { h.link(t, "src", "store") },
+		"by a rename that is undone": func(h *fixture) {
 			looked := false
 			h.Trace(func(what string) {
 				switch {
@@ -84,22 +84,22 @@ func TestKnownDirectoryBecomesProtected(t *testing.T) {
 func TestSwappedBeforeOpen(t *testing.T) {
 	tests := []struct {
 		name string
-		swap func(t *testing.T, h *house)
+		swap func(t *testing.T, h *fixture)
 		code workspace.Code
 	}{
-		{"for a protected file", func(t *testing.T, h *house) { rename(t, h.in("keys.txt"), h.in("a.txt")) }, workspace.Protected},
-		{"for a pipe", func(t *testing.T, h *house) {
+		{"for a protected file", func(t *testing.T, h *fixture) { rename(t, h.in("keys.txt"), h.in("a.txt")) }, workspace.Protected},
+		{"for a pipe", func(t *testing.T, h *fixture) {
 			rename(t, h.in("a.txt"), h.in("old"))
 			makePipe(t, h.in("a.txt"))
 		}, workspace.NotRegular},
-		{"for a directory", func(t *testing.T, h *house) {
+		{"for a directory", func(t *testing.T, h *fixture) {
 			rename(t, h.in("a.txt"), h.in("old"))
 			rename(t, h.in("src"), h.in("a.txt"))
 		}, workspace.NotRegular},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			between(h, "open", 1, func() { tt.swap(t, h) })
 			f, err := h.OpenFile(t.Context(), "a.txt")
 			wantCode(t, err, tt.code, "")
@@ -112,7 +112,7 @@ func TestSwappedBeforeOpen(t *testing.T) {
 
 // A file that takes the place of the one to be moved, after all looks at it, goes back.
 func TestSwappedBeforeMove(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	between(h, "move", 1, func() { h.slip(t) })
 	_, _, err := h.Move(t.Context(), "a.txt", "moved.txt")
 	wantCode(t, err, workspace.Protected, "")
@@ -123,12 +123,12 @@ func TestSwappedBeforeMove(t *testing.T) {
 
 // A directory is neither moved nor emptied while a file in it is edited.
 func TestTreeWaitsForEdit(t *testing.T) {
-	for name, call := range map[string]func(*house) error{
-		"move":   func(h *house) error { _, _, err := h.Move(t.Context(), "tree", "moved"); return err },
-		"remove": func(h *house) error { _, err := h.RemoveDir(t.Context(), "tree", true); return err },
+	for name, call := range map[string]func(*fixture) error{
+		"move":   func(h *fixture) error { _, _, err := h.Move(t.Context(), "tree", "moved"); return err },
+		"remove": func(h *fixture) error { _, err := h.RemoveDir(t.Context(), "tree", true); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newYard(t)
+			h := newFullFixture(t)
 			done := make(chan error, 1)
 			_, err := h.EditFile(t.Context(), "tree/x", 100, func([]byte) ([]byte, error) {
 				go func() { done <- call(h) }()
@@ -156,7 +156,7 @@ func TestTreeWaitsForEdit(t *testing.T) {
 func TestSwappedBeforeTreeIsEntered(t *testing.T) {
 	for name, nth := range map[string]int{"at the survey": 1, "at the deletion": 2} {
 		t.Run(name, func(t *testing.T) {
-			top := newHouse(t)
+			top := newFixture(t)
 			put(t, top.in("wood/y/z"), "z")
 			put(t, top.in("store/state"), canary)
 			h := open(t, top.dir, top.in("store"))
@@ -175,13 +175,13 @@ func TestSwappedBeforeTreeIsEntered(t *testing.T) {
 
 // What comes into a tree after it was surveyed is looked at before it is deleted.
 func TestComesAfterSurvey(t *testing.T) {
-	for name, come := range map[string]func(*house){
-		"an env file":      func(h *house) { put(t, h.in("wood/y/.env"), canary) },
-		"a protected file": func(h *house) { rename(t, h.in("keys.txt"), h.in("wood/y/z")) },
-		"a repository":     func(h *house) { put(t, h.in("wood/y/.git/config"), canary) },
+	for name, come := range map[string]func(*fixture){
+		"an env file":      func(h *fixture) { put(t, h.in("wood/y/.env"), canary) },
+		"a protected file": func(h *fixture) { rename(t, h.in("keys.txt"), h.in("wood/y/z")) },
+		"a repository":     func(h *fixture) { put(t, h.in("wood/y/.git/config"), canary) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			put(t, h.in("wood/y/z"), "z")
 			between(h, "enter", 2, func() { come(h) })
 			_, err := h.RemoveDir(t.Context(), "wood", true)
@@ -202,12 +202,12 @@ func TestComesAfterSurvey(t *testing.T) {
 // Nothing is appended to a file that took the name after the looks at it, unless all of
 // them were taken again, nor to one that has lost the name.
 func TestSwappedBeforeAppend(t *testing.T) {
-	extend := func(h *house) error {
+	extend := func(h *fixture) error {
 		_, err := h.AppendFile(t.Context(), "a.txt", []byte("more"))
 		return err
 	}
 	t.Run("for a protected file", func(t *testing.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		between(h, "extend", 1, func() { h.slip(t) })
 		wantCode(t, extend(h), workspace.Protected, "")
 		if got := h.content(t, "a.txt"); got != canary {
@@ -215,14 +215,14 @@ func TestSwappedBeforeAppend(t *testing.T) {
 		}
 	})
 	t.Run("for what says what an Expert may do", func(t *testing.T) {
-		top := newHouse(t)
+		top := newFixture(t)
 		put(t, top.in("rules"), "rules")
 		w, err := workspace.Open(top.dir, workspace.Options{ReadOnly: []string{top.in("perstack.toml")}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { w.Close() })
-		h := &house{Workspace: w, dir: top.dir}
+		h := &fixture{Workspace: w, dir: top.dir}
 		between(h, "extend", 1, func() {
 			rename(t, h.in("rules"), h.in("a.txt"))
 			h.link(t, "a.txt", "perstack.toml")
@@ -233,7 +233,7 @@ func TestSwappedBeforeAppend(t *testing.T) {
 		}
 	})
 	t.Run("after it was opened", func(t *testing.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		put(t, h.in("other"), "other ")
 		between(h, "extending", 1, func() { rename(t, h.in("other"), h.in("a.txt")) })
 		if err := extend(h); err != nil {
@@ -247,7 +247,7 @@ func TestSwappedBeforeAppend(t *testing.T) {
 
 // An edit does not give the text of one file the mode of another.
 func TestSwappedBeforeEdit(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, h.in("private"), "private")
 	if err := os.Chmod(h.in("private"), 0o600); err != nil {
 		t.Fatal(err)
@@ -267,7 +267,7 @@ func TestSwappedBeforeEdit(t *testing.T) {
 // What is protected by its place is so at that place only, also on a way that the walk
 // before went: "data/data" is not "data".
 func TestProtectedBelowItsOwnName(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, filepath.Join(h.dir, "data", "f"), "inside")
 	w, err := workspace.Open(h.dir, workspace.Options{Protected: []string{filepath.Join(h.dir, "data", "data")}})
 	if err != nil {

@@ -21,7 +21,7 @@ func count(w *workspace.Workspace) map[string]int {
 }
 
 // deep makes a chain of directories and returns its name.
-func deep(t *testing.T, h *house, n int, name string) string {
+func deep(t *testing.T, h *fixture, n int, name string) string {
 	t.Helper()
 	dir := strings.TrimSuffix(strings.Repeat(name+"/", n), "/")
 	if err := os.MkdirAll(filepath.Join(h.dir, dir), 0o755); err != nil {
@@ -43,7 +43,7 @@ func TestListingHostileLinks(t *testing.T) {
 	for name, target := range targets {
 		for _, depth := range []int{0, 120} {
 			t.Run(fmt.Sprintf("%s at %d", name, depth), func(t *testing.T) {
-				h := newHouse(t)
+				h := newFixture(t)
 				dir := deep(t, h, depth, "d")
 				for _, sub := range []string{"x", "ü"} {
 					if err := os.Mkdir(filepath.Join(h.dir, dir, sub), 0o755); err != nil {
@@ -81,7 +81,7 @@ func TestListingHostileLinks(t *testing.T) {
 
 // Links of the common kind all show what they lead to.
 func TestListingOrdinaryLinks(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, filepath.Join(h.dir, "store", "a", "b", "file"), "1234567")
 	for i := range 1000 {
 		h.link(t, "../store/a/b/file", filepath.Join("src", fmt.Sprintf("link%04d", i)))
@@ -99,7 +99,7 @@ func TestListingOrdinaryLinks(t *testing.T) {
 
 // Walking links back and forth leaves no directory open.
 func TestListingClosesDirectories(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for i := range 20 {
 		h.link(t, "../src/../src/../src/b.txt", filepath.Join("src", fmt.Sprintf("link%d", i)))
 	}
@@ -127,7 +127,7 @@ func TestListingClosesDirectories(t *testing.T) {
 
 // What an entry costs does not depend on how deep its directory lies.
 func TestListingDeepDirectory(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const entries, depth = 500, 120
 	dir := deep(t, h, depth, "ä")
 	for i := range entries {
@@ -144,7 +144,7 @@ func TestListingDeepDirectory(t *testing.T) {
 
 // A call ends when its caller no longer waits.
 func TestContext(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	calls := map[string]func(context.Context) error{
 		"ReadDir":   func(ctx context.Context) error { _, err := h.ReadDir(ctx, "src", 0, 10); return err },
 		"OpenFile":  func(ctx context.Context) error { _, err := h.OpenFile(ctx, "src/b.txt"); return err },
@@ -167,7 +167,7 @@ func TestContext(t *testing.T) {
 
 // That holds in the middle of a walk, and of a listing.
 func TestContextOnTheWay(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, filepath.Join(h.dir, "x", "f"), "")
 	for i := range 10 {
 		h.link(t, strings.Repeat("../x/", 20)+"f", fmt.Sprintf("x/link%d", i))
@@ -192,7 +192,7 @@ func TestContextOnTheWay(t *testing.T) {
 
 // The content is on the disk before it has the name, and the name before the answer.
 func TestWriteSurvivesPowerCut(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for name, want := range map[string]string{
 		"a.txt":        "sync file, rename, sync directory",
 		"new/deep.txt": "sync file, rename, sync directory, sync directory",

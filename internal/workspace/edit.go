@@ -13,7 +13,7 @@ import (
 func (w *Workspace) EditFile(ctx context.Context, name string, max int64, change func(old []byte) ([]byte, error)) (Info, error) {
 	var out Info
 	var refusal error
-	err := w.changing(ctx, name, func(p *place) error {
+	err := w.changing(ctx, name, func(p *location) error {
 		if err := writableDir(p.dir(), name); err != nil {
 			return err
 		}
@@ -42,14 +42,14 @@ func (w *Workspace) EditFile(ctx context.Context, name string, max int64, change
 	return out, err
 }
 
-// changing walks to a regular file that exists and may be changed, and calls do with it
-// in its turn. Nothing is made on the way.
-func (w *Workspace) changing(ctx context.Context, name string, do func(*place) error) error {
+// changing walks to a regular file that exists and may be changed, locks it and calls do.
+// It creates no directories.
+func (w *Workspace) changing(ctx context.Context, name string, do func(*location) error) error {
 	if _, _, err := w.split(name, true); err != nil {
 		return err
 	}
 	return w.sharing(ctx, name, func() error {
-		return w.at(ctx, name, false, func(p *place) error {
+		return w.at(ctx, name, false, func(p *location) error {
 			if err := p.regular(); err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func (w *Workspace) changing(ctx context.Context, name string, do func(*place) e
 	})
 }
 
-// sharing calls do while no directory is moved.
+// sharing calls do while no directory is moved or emptied.
 func (w *Workspace) sharing(ctx context.Context, given string, do func() error) error {
 	done, err := w.turns.share(ctx)
 	if err != nil {
@@ -79,9 +79,9 @@ func (w *Workspace) sharing(ctx context.Context, given string, do func() error) 
 	return do()
 }
 
-// inTurn calls do when it is the turn of the place, and looks again before: the call
-// that had its turn before has probably replaced the file.
-func (w *Workspace) inTurn(ctx context.Context, p *place, do func() error) error {
+// inTurn locks the location and calls do. It looks at the file again before: the call that
+// had the lock before has probably replaced it.
+func (w *Workspace) inTurn(ctx context.Context, p *location, do func() error) error {
 	done, err := w.turns.claim(ctx, p.path())
 	if err != nil {
 		return interrupted(p.given, err)
@@ -103,9 +103,9 @@ func (w *Workspace) inTurn(ctx context.Context, p *place, do func() error) error
 	return do()
 }
 
-// content reads the file at p through the door that every reader takes: what may not be
-// read must not become readable by being written anew, like a hard link to an env file.
-func (w *Workspace) content(ctx context.Context, p *place, limit int64) ([]byte, error) {
+// content reads the file at p with all checks of a reader: a file that may not be read,
+// like a hard link to an env file, must not become readable by being rewritten.
+func (w *Workspace) content(ctx context.Context, p *location, limit int64) ([]byte, error) {
 	f, err := w.OpenFile(ctx, w.absolute(p.path()))
 	if err != nil {
 		return nil, retitle(err, w.absolute(p.path()), p.given)

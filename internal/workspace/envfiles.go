@@ -21,11 +21,11 @@ const (
 	searchChunk = 1024
 )
 
-// EnvFiles finds what must not be shown to a container that the directory is mounted
-// into: files, links and directories that have the name of an env file, at any depth, and
-// directories that we cannot look into, because somebody in the container perhaps can. It
-// follows no links, and leaves out .git and node_modules. The paths are relative, with
-// slashes, and sorted. What it cannot search to the end is an error.
+// EnvFiles finds what must be hidden in a container that the directory is mounted into:
+// files, links and directories with the name of an env file, at any depth, and directories
+// that we cannot read, because the user in the container perhaps can. It follows no links,
+// and skips .git and node_modules. The paths are relative, with slashes, and sorted. If the
+// search cannot be completed, that is an error.
 func EnvFiles(ctx context.Context, dir string) ([]string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -40,22 +40,22 @@ func EnvFiles(ctx context.Context, dir string) ([]string, error) {
 			return nil, fmt.Errorf("search %s for env files: %w", dir, err)
 		}
 	}
-	slices.Sort(s.found)
-	return s.found, nil
+	slices.Sort(s.handle)
+	return s.handle, nil
 }
 
 type search struct {
-	root  *os.Root
-	todo  []string
-	seen  int
-	found []string
+	root   *os.Root
+	todo   []string
+	seen   int
+	handle []string
 }
 
 // look goes through one directory.
 func (s *search) look(ctx context.Context, dir string) error {
 	f, err := s.root.Open(dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // somebody removed it
+	case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
 		return nil
 	case errors.Is(err, fs.ErrPermission) && dir != ".":
 		return s.add(dir)
@@ -86,7 +86,7 @@ func (s *search) look(ctx context.Context, dir string) error {
 
 func (s *search) judge(dir string, e fs.DirEntry) error {
 	if s.seen++; s.seen > maxSearched {
-		return fmt.Errorf("it has more than %d files; choose a smaller directory with --workspace", maxSearched)
+		return fmt.Errorf("it has more than %d files; choose a smaller workspace", maxSearched)
 	}
 	folded := fold(e.Name())
 	switch {
@@ -99,9 +99,44 @@ func (s *search) judge(dir string, e fs.DirEntry) error {
 }
 
 func (s *search) add(name string) error {
-	if len(s.found) >= maxEnvFiles {
-		return fmt.Errorf("it has more than %d of them; choose another directory with --workspace", maxEnvFiles)
+	if len(s.handle) >= maxEnvFiles {
+		return fmt.Errorf("it has more than %d of them; choose another workspace", maxEnvFiles)
 	}
-	s.found = append(s.found, strings.TrimPrefix(name, "./"))
+	s.handle = append(s.handle, strings.TrimPrefix(name, "./"))
 	return nil
+}
+
+// SetAside renames those of the names that exist in a directory: it adds the suffix, and a
+// number if that name is taken. It is for files that must not be found under their names.
+// The names are relative, with slashes, and resolved beneath the directory. It returns the
+// new names by the old ones.
+func SetAside(dir string, names []string, suffix string) (map[string]string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	moved := make(map[string]string)
+	var failed []error
+	for _, name := range names {
+		if _, err := root.Lstat(name); err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				failed = append(failed, err)
+			}
+			continue
+		}
+		to := name + suffix
+		for i := 2; ; i++ {
+			if _, err := root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			to = fmt.Sprintf("%s%s-%d", name, suffix, i)
+		}
+		if err := root.Rename(name, to); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		moved[name] = to
+	}
+	return moved, errors.Join(failed...)
 }

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Code names a kind of failure. Codes are a contract: models and programs read them.
+// A Code names a kind of failure. Models and programs read codes, so they do not change.
 type Code string
 
 // The codes.
@@ -30,12 +30,13 @@ const (
 	InvalidPath      Code = "invalid_path"
 	NoSpace          Code = "no_space"
 	Changed          Code = "changed"
+	CrossDevice      Code = "cross_device"
 	Interrupted      Code = "interrupted"
 	IO               Code = "io"
 )
 
-// An Error is a refusal or a failure, worded for the model: it has the name as the
-// model gave it, and no path of the machine.
+// An Error is a refusal or a failure, worded for the model: it has the name that the model
+// gave, and no path of the machine.
 type Error struct {
 	Code    Code
 	Message string
@@ -105,8 +106,8 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
-// translate words an error of the operating system. Its path is dropped: it can name
-// a place that the model did not ask for.
+// translate words an error of the operating system. Its path is dropped: it can name a
+// file that the model did not ask for.
 func translate(name string, err error, writing bool) error {
 	if err == nil {
 		return nil
@@ -124,7 +125,7 @@ func classify(name string, err error, writing bool) *Error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fail(NotFound, name, "does not exist")
-	case errors.Is(err, fs.ErrExist) && !isNotEmpty(err): // Go takes one for the other
+	case errors.Is(err, fs.ErrExist) && !isNotEmpty(err): // Go maps both to ErrExist
 		return fail(AlreadyExists, name, "already exists")
 	case isNotEmpty(err):
 		return fail(NotEmpty, name, "is not empty")
@@ -144,7 +145,7 @@ func classify(name string, err error, writing bool) *Error {
 		return fail(NotWritable, name, "is not writable: permission denied")
 	case errors.Is(err, fs.ErrPermission):
 		return fail(NotReadable, name, "is not readable: permission denied")
-	case strings.Contains(err.Error(), "path escapes from parent"): // os keeps this error to itself
+	case strings.Contains(err.Error(), "path escapes from parent"): // package os does not export this error
 		return outsideLink(name)
 	}
 	var errno syscall.Errno

@@ -15,7 +15,7 @@ import (
 
 // Pipes and sockets are refused at once, by all operations and however often.
 func TestNotRegular(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	makePipe(t, filepath.Join(h.dir, "pipe"))
 	t.Chdir(h.dir) // the path of a socket is short
 	l, err := net.Listen("unix", "sock")
@@ -41,7 +41,7 @@ func TestNotRegular(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)
-	h := newHouse(t)
+	h := newFixture(t)
 	h.link(t, "src/b.txt", "file")
 	h.link(t, "nowhere", "dangling")
 	h.link(t, "nowhere", "danglingDir")
@@ -168,7 +168,7 @@ func TestWriteFile(t *testing.T) {
 
 // Writers and readers of one file see whole contents, also where parents are created.
 func TestWriteFileParallel(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold maps the spellings by which some file system finds the same name to one form:
+// fold maps the spellings that some file system treats as the same name to one form:
 // letter case, Unicode compatibility forms (.ｅｎｖ), characters that HFS+ ignores
 // (zero width, direction marks), dots and blanks that Windows cuts off the end.
 func fold(name string) string {
@@ -75,7 +75,7 @@ func isEnvName(folded string) bool {
 	return true
 }
 
-// isGitName recognises, by its folded name, the directory of a git repository, or the
-// file that stands for it in a worktree or a submodule. A hook or a line of its config
+// isGitName recognises, by its folded name, the directory of a git repository, or the file
+// that replaces it in a worktree or a submodule. A hook or a line of its config
 // (core.fsmonitor, core.sshCommand) runs with the user's next git command.
 func isGitName(folded string) bool { return folded == ".git" }

@@ -10,7 +10,7 @@ import (
 // Whatever the path: what lies outside or is protected is neither read, nor listed,
 // nor changed; and what is opened is what a plain look at the tree says.
 func FuzzPath(f *testing.F) {
-	h := newHouse(f)
+	h := newFixture(f)
 	h.link(f, "../outside", "rel")
 	h.link(f, h.outside, "abs")
 	h.link(f, "perstack", "p")

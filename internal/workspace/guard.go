@@ -10,31 +10,30 @@ import (
 	"sync"
 )
 
-// A guard knows what is protected, in two ways. By identity: the directory or file
-// that a handle is open on is the protected one, whatever name led there (a link, a
-// hard link, a bind mount, another letter case, a rename). By place: a name that does
-// not exist yet, or that only looks like the protected one, is refused by where it
-// would be.
+// A guard knows what is protected, in two ways. By identity: the directory or file that a
+// handle is open on is the protected one, whatever name led there (a link, a hard link, a
+// bind mount, another letter case, a rename). By location: a name that does not exist yet,
+// or another spelling of the protected name, is refused by where it would be.
 //
 // Changes are refused in a third way, by the route of a path: see stop.
 type guard struct {
 	root    folder
 	dir     string // the path of root
 	entries []*entry
-	inside  []*entry // those of entries that have a place in the workspace
+	inside  []*entry // those of entries that lie in the workspace
 
 	mu     sync.Mutex
-	held   []hold // directories that were seen at a protected path, now or earlier; only replaced
+	held   []hold // directories that were seen at a protected path; the slice is replaced, never changed
 	closed bool
 }
 
 type entry struct {
-	path  string   // absolute, trusted: the user or the runtime chose it
-	from  folder   // where the looks at it begin,
-	name  string   // and its path from there
-	jobs  string   // and that of the jobs in it
-	place []string // folded names from the root of the workspace; nil when it lies elsewhere
-	plain bool     // a link at path is not followed: a repository could have brought it
+	path     string   // absolute, trusted: the user or the runtime chose it
+	from     folder   // the directory from which it is looked at,
+	name     string   // and its path from there
+	jobs     string   // and that of the jobs in it
+	location []string // folded names from the root of the workspace; nil when it lies elsewhere
+	plain    bool     // a link at path is not followed: it may come from a repository
 
 	origin string   // where the route to it begins,
 	names  []string // and the names from there
@@ -53,10 +52,10 @@ func newGuard(root folder, dir string, paths []string) (*guard, error) {
 			return nil, fmt.Errorf("protected path %q is not absolute", path)
 		}
 		if slices.Contains(components(path), "..") {
-			// By the text it is one file, and behind a link another.
+			// After a link, ".." leads elsewhere than the text says.
 			return nil, fmt.Errorf("protected path %q has .. in it; clean it before it is used", path)
 		}
-		e := &entry{path: filepath.Clean(path), place: placeOf(dir, path)}
+		e := &entry{path: filepath.Clean(path), location: locationOf(dir, path)}
 		g.add(e)
 		if id, _, err := e.look(); err == nil && id.is(identify(top)) {
 			return nil, errors.New("the storage directory is the workspace itself; choose another one")
@@ -65,25 +64,25 @@ func newGuard(root folder, dir string, paths []string) (*guard, error) {
 	return g, nil
 }
 
-// add takes an entry in, unless its path is there already: each costs every operation
-// a look.
+// add adds an entry, unless its path has one already: each entry costs a system call in
+// every operation.
 func (g *guard) add(e *entry) {
 	if slices.ContainsFunc(g.entries, func(o *entry) bool { return o.path == e.path && (o.plain == e.plain || !o.plain) }) {
 		return
 	}
-	e.from, e.name = vantage(g.root, g.dir, e.path)
+	e.from, e.name = lookFrom(g.root, g.dir, e.path)
 	e.jobs = e.name + "/" + jobsName
 	e.origin, e.names = origin(g.dir, e.path)
 	e.stops = e.route(g.dir)
 	g.entries = append(g.entries, e)
-	if e.place != nil {
+	if e.location != nil {
 		g.inside = append(g.inside, e)
 	}
 }
 
-// placeOf returns where path lies in dir. Links on the way to path are resolved as
-// far as it exists, since dir has none.
-func placeOf(dir, path string) []string {
+// locationOf returns where path lies in dir. Links in path are resolved as far as it
+// exists, since dir has none.
+func locationOf(dir, path string) []string {
 	head, tail := filepath.Clean(path), ""
 	for {
 		if resolved, err := filepath.EvalSymlinks(head); err == nil {
@@ -107,12 +106,12 @@ func (e *entry) look() (id fileID, isDir bool, err error) {
 	return peek(e.from, e.name, !e.plain)
 }
 
-// covers reports whether what is at trail is one of the guard's files. info is nil when
-// nothing is there.
+// covers reports whether the file at trail is one of the guard's files. info is nil if
+// there is no file.
 func (g *guard) covers(trail []string, info fs.FileInfo) bool {
 	folded := foldAll(trail)
 	for _, e := range g.entries {
-		if e.place != nil && slices.Equal(e.place, folded) {
+		if e.location != nil && slices.Equal(e.location, folded) {
 			return true
 		}
 		if now, _, err := e.look(); err == nil && now.is(identify(info)) {

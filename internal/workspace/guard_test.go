@@ -11,14 +11,14 @@ import (
 )
 
 // open opens a workspace with a storage that need not exist.
-func open(t *testing.T, dir string, protected ...string) *house {
+func open(t *testing.T, dir string, protected ...string) *fixture {
 	t.Helper()
 	w, err := workspace.Open(dir, workspace.Options{Protected: protected})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	return &house{Workspace: w, dir: dir}
+	return &fixture{Workspace: w, dir: dir}
 }
 
 func rename(t *testing.T, from, to string) {
@@ -34,7 +34,7 @@ func TestProtectedMadeLaterAndRenamed(t *testing.T) {
 	for _, storage := range []string{"store", "perstack"} {
 		for _, part := range []string{"", "jobs"} {
 			t.Run(storage+" "+part, func(t *testing.T) {
-				top := newHouse(t).dir
+				top := newFixture(t).dir
 				dir := filepath.Join(top, "src")
 				h := open(t, dir, filepath.Join(dir, storage))
 				put(t, filepath.Join(dir, storage, "jobs", "j1", "journal.jsonl"), canary)
@@ -69,7 +69,7 @@ func TestProtectedMadeLaterAndRenamed(t *testing.T) {
 // "perstack" in the root is out of reach wherever the storage is; deeper down it is a
 // name like any other. A link of that name protects itself, not what it leads to.
 func TestPerstackDirectoryAlways(t *testing.T) {
-	top := newHouse(t)
+	top := newFixture(t)
 	h := open(t, top.dir, filepath.Join(top.outside, "storage"))
 	for _, name := range []string{"perstack", "perstack/jobs/j1", "Perstack/jobs/j1", "src/../perstack/new"} {
 		_, err := h.read(name)
@@ -105,7 +105,7 @@ func TestPerstackDirectoryAlways(t *testing.T) {
 
 // Another name of a protected file is not read, wherever its own name is.
 func TestHardLinks(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, filepath.Join(h.dir, "sub", ".env"), canary)
 	put(t, filepath.Join(h.dir, "sub", "deep", ".Env.Production"), canary)
 	put(t, filepath.Join(h.dir, ".env.production"), canary)
@@ -149,7 +149,7 @@ func TestHardLinks(t *testing.T) {
 
 // With more jobs than are compared, a file with several names is not read at all.
 func TestHardLinksManyJobs(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for i := range workspace.MaxJobs + 1 {
 		if err := os.Mkdir(filepath.Join(h.dir, "perstack", "jobs", fmt.Sprint("job", i)), 0o755); err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestHardLinksManyJobs(t *testing.T) {
 // What is below .git can be read, but not written: not by any spelling, not through a
 // link, and not as the file that a worktree has. Nothing is left behind either.
 func TestGitDirectory(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, filepath.Join(h.dir, ".git", "config"), "[core]\n")
 	put(t, filepath.Join(h.dir, "vendor", "lib", ".git", "hooks", "x.sample"), "")
 	h.link(t, ".git", "g")
@@ -201,7 +201,7 @@ func TestGitDirectory(t *testing.T) {
 
 // The memory of a guard is shared by calls that run side by side.
 func TestGuardParallel(t *testing.T) {
-	top := newHouse(t).dir
+	top := newFixture(t).dir
 	h := open(t, filepath.Join(top, "src"), filepath.Join(top, "src", "store"))
 	var wg sync.WaitGroup
 	for range 4 {

@@ -64,7 +64,7 @@ func TestTrustedPathsThroughLinks(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.operation+" "+strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
-			h := linkedHouse(t, ws)
+			h := linkedFixture(t, ws)
 			before := h.all(t)
 			err := h.operate(t, tt.operation, tt.name)
 			if tt.code == "" {
@@ -84,7 +84,7 @@ func TestTrustedPathsThroughLinks(t *testing.T) {
 // The links may be swapped while a run lasts. What was trusted at the beginning and what
 // is trusted now are both out of reach.
 func TestTrustedPathsChange(t *testing.T) {
-	h := linkedHouse(t, map[string]string{
+	h := linkedFixture(t, map[string]string{
 		"team.toml": "=rules", "next.toml": "=rules", "perstack.toml": "->team.toml", "evil.toml": "=evil",
 		"conf": "->real", "chain.toml": "->conf/p.toml", "real/p.toml": "=rules", "real2/p.toml": "=rules",
 	})
@@ -120,7 +120,7 @@ func TestTrustedPathsChange(t *testing.T) {
 // The trusted path may be written with another name of the workspace, and come from
 // outside.
 func TestTrustedPathsFromOutside(t *testing.T) {
-	h := linkedHouse(t, map[string]string{"conf": "->real", "real/p.toml": "=rules", "a.toml": "->b.toml", "b.toml": "=rules"})
+	h := linkedFixture(t, map[string]string{"conf": "->real", "real/p.toml": "=rules", "a.toml": "->b.toml", "b.toml": "=rules"})
 	top := filepath.Dir(h.dir)
 	for name, target := range map[string]string{"alias": "ws", "entry.toml": "ws/a.toml"} {
 		if err := os.Symlink(target, filepath.Join(top, name)); err != nil {
@@ -134,7 +134,7 @@ func TestTrustedPathsFromOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	g := &house{Workspace: w, dir: h.dir}
+	g := &fixture{Workspace: w, dir: h.dir}
 	for _, name := range []string{"conf", "real", "real/p.toml", "a.toml", "b.toml"} {
 		wantCode(t, g.operate(t, "move", name), workspace.NotWritable, "")
 	}
@@ -143,7 +143,7 @@ func TestTrustedPathsFromOutside(t *testing.T) {
 // A link "perstack" that came with a repository protects its name, and not what it
 // leads to.
 func TestPerstackLinkOfRepository(t *testing.T) {
-	h := linkedHouse(t, map[string]string{"perstack": "->lib/x", "lib/x/f": "=mine"})
+	h := linkedFixture(t, map[string]string{"perstack": "->lib/x", "lib/x/f": "=mine"})
 	for _, operation := range []string{"remove", "move", "write"} {
 		wantCode(t, h.operate(t, operation, "perstack"), workspace.Protected, "perstack directory is not allowed")
 	}
@@ -154,7 +154,7 @@ func TestPerstackLinkOfRepository(t *testing.T) {
 
 // A storage of that name that is a link is protected under both names.
 func TestStorageIsLink(t *testing.T) {
-	h := linkedHouse(t, map[string]string{"perstack": "->data", "data/jobs/j": "=" + canary})
+	h := linkedFixture(t, map[string]string{"perstack": "->data", "data/jobs/j": "=" + canary})
 	g := open(t, h.dir, filepath.Join(h.dir, "perstack"))
 	for _, operation := range []string{"remove", "move", "write", "list"} {
 		for _, name := range []string{"perstack", "data"} {
@@ -163,15 +163,15 @@ func TestStorageIsLink(t *testing.T) {
 	}
 }
 
-// linkedHouse makes a workspace of files ("=content") and links ("->target"), and trusts
+// linkedFixture makes a workspace of files ("=content") and links ("->target"), and trusts
 // names in it, whether the tree has them or not.
-func linkedHouse(t *testing.T, tree map[string]string) *house {
+func linkedFixture(t *testing.T, tree map[string]string) *fixture {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{dir: filepath.Join(top, "ws"), outside: filepath.Join(top, "outside")}
+	h := &fixture{dir: filepath.Join(top, "ws"), outside: filepath.Join(top, "outside")}
 	in := func(name string) string { return filepath.Join(h.dir, name) }
 	put(t, in("src/x"), "")
 	for name, what := range tree {
@@ -195,7 +195,7 @@ func linkedHouse(t *testing.T, tree map[string]string) *house {
 	return h
 }
 
-func (h *house) operate(t *testing.T, operation, name string) error {
+func (h *fixture) operate(t *testing.T, operation, name string) error {
 	t.Helper()
 	var err error
 	switch ctx := t.Context(); operation {

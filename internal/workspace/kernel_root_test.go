@@ -16,7 +16,7 @@ import (
 // What the kernel makes up is neither read nor written, wherever it is mounted.
 func TestRootMadeUpFiles(t *testing.T) {
 	for kind, name := range map[string]string{"binfmt_misc": "status", "mqueue": "queue"} {
-		h := newHouse(t)
+		h := newFixture(t)
 		disk := filepath.Join(h.dir, "disk")
 		if err := os.Mkdir(disk, 0o755); err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ func show(l workspace.Listing) []string {
 }
 
 func TestReadDir(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for _, name := range []string{"Z", "b", "ä", ".hidden", ".env.local", ".env.sample"} {
 		put(t, filepath.Join(h.dir, name), "x")
 	}
@@ -82,7 +82,7 @@ func TestReadDir(t *testing.T) {
 // What a killed process left is not listed. It can be read and deleted by its name, and
 // whatever only resembles it is listed.
 func TestReadDirUnfinished(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const left = ".perstack-abcdefghij27.tmp"
 	shown := []string{
 		".perstack-.tmp", ".perstack-abcdefghij2.tmp", ".perstack-abcdefghij277.tmp", ".perstack-abcdefghij_7.tmp",
@@ -109,7 +109,7 @@ func TestReadDirUnfinished(t *testing.T) {
 }
 
 func TestReadDirPages(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for i := range 25 {
 		put(t, filepath.Join(h.dir, "many", fmt.Sprintf("%02d", i)), "")
 	}
@@ -125,7 +125,7 @@ func TestReadDirPages(t *testing.T) {
 }
 
 func TestStatAndOpenDir(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.link(t, "src", "dir")
 	h.link(t, "../outside", "rel")
 	h.link(t, "perstack/jobs", "jobs")

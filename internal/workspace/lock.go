@@ -7,29 +7,30 @@ import (
 	"sync"
 )
 
-// Turns make calls that change the same file wait for each other: the calls of one
-// step run side by side, and an edit that begins before another has ended would undo it.
+// turns are locks that make calls which change the same file wait for each other: the
+// calls of one step run in parallel, and an edit that begins before another has ended would
+// undo it.
 //
-// What is locked is a place below the root, after links were resolved. Two hard links
-// of one file are two places, and need no common turn: every change through one of them
-// leaves the other as it was. Spellings that some file system takes for one name share
-// a turn, which costs a wait at worst.
+// A lock is for a path below the root, after links were resolved. Two hard links of one
+// file are two paths, and need no common lock: every change through one of them leaves the
+// other as it was. Spellings that some file system treats as one name share a lock, which
+// costs a wait at worst.
 //
-// A directory that moves takes its files to other places. So whoever moves or empties
-// one has the whole tree for itself.
+// Moving a directory changes the paths of its files. So a call that moves or empties a
+// directory locks the whole tree.
 //
-// The zero value is ready. Nobody waits longer than their context allows, and a place
-// is forgotten when nobody uses it.
+// The zero value is ready. A call waits no longer than its context allows, and a lock is
+// removed when no call uses it.
 type turns struct {
 	mu     sync.Mutex
 	places map[string]*turn
 	tree   chan struct{} // holds one token for each call that changes something
-	whole  chan struct{} // holds a token when somebody wants the tree for itself
+	whole  chan struct{} // holds a token while a call collects the tokens of the tree
 }
 
 type turn struct {
-	taken chan struct{} // holds a token while somebody has the turn
-	users int           // who has it or waits for it
+	taken chan struct{} // holds a token while a call has the lock
+	users int           // calls that have it or wait for it
 }
 
 // maxChanges bounds the calls that change something at one time.
@@ -44,7 +45,7 @@ func (t *turns) channels() (tree, whole chan struct{}) {
 	return t.tree, t.whole
 }
 
-// share begins a change of single files. It must come before the walk: the place that
+// share begins a change of single files. It must come before the walk: the location that
 // the walk finds must not move until the change is made.
 func (t *turns) share(ctx context.Context) (done func(), err error) {
 	tree, _ := t.channels()
@@ -54,8 +55,8 @@ func (t *turns) share(ctx context.Context) (done func(), err error) {
 	return func() { <-tree }, nil
 }
 
-// alone begins a change of a whole directory. It collects all tokens of the tree and
-// keeps each that it got, so calls that come later cannot keep it from its turn.
+// alone begins a change of a whole directory. It collects all tokens of the tree, and keeps
+// each that it gets, so that later calls cannot starve it.
 func (t *turns) alone(ctx context.Context) (done func(), err error) {
 	tree, whole := t.channels()
 	if err := take(ctx, whole); err != nil { // two that collect would wait for each other
@@ -78,12 +79,12 @@ func (t *turns) alone(ctx context.Context) (done func(), err error) {
 	return done, nil
 }
 
-// claim takes the turns of the places. They are taken in one order by everybody, so
-// that nobody waits for who waits for them.
+// claim takes the locks of the paths. All calls take them in the same order, so that there
+// is no deadlock.
 func (t *turns) claim(ctx context.Context, places ...[]string) (done func(), err error) {
 	keys := make([]string, len(places))
-	for i, place := range places {
-		keys[i] = strings.Join(foldAll(place), "/")
+	for i, location := range places {
+		keys[i] = strings.Join(foldAll(location), "/")
 	}
 	slices.Sort(keys)
 	var got []string

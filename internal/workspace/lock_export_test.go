@@ -11,10 +11,10 @@ func (w *Workspace) Waiting() int {
 }
 
 // Claims returns how many have the turn of a place or wait for it.
-func (w *Workspace) Claims(place string) int {
+func (w *Workspace) Claims(location string) int {
 	w.turns.mu.Lock()
 	defer w.turns.mu.Unlock()
-	if t := w.turns.places[place]; t != nil {
+	if t := w.turns.places[location]; t != nil {
 		return t.users
 	}
 	return 0

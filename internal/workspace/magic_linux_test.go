@@ -15,7 +15,7 @@ import (
 // Links in /proc lead to open files and directories of a process, past every name on
 // the way. They are never followed, by no operation, also where /proc is inside.
 func TestMagicLinks(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	secret, err := os.Open(filepath.Join(h.outside, "secret.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestMagicLinks(t *testing.T) {
 // through: the place of the storage moves, and what tells it is what it is. (Whatever was
 // seen at the path of the storage stays out of reach, so in the end both are.)
 func TestParentOfProtectedMoves(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	store := filepath.Join(h.dir, "data", "store")
 	put(t, filepath.Join(store, "jobs", "j1"), canary)
 	put(t, filepath.Join(h.dir, "other", "store", "jobs", "j1"), "decoy")

@@ -11,7 +11,7 @@ import (
 // absolute path.
 func (w *Workspace) MakeDir(ctx context.Context, name string) (path string, err error) {
 	err = w.sharing(ctx, name, func() error {
-		return w.fresh(ctx, name, func(p *place) error {
+		return w.atNewName(ctx, name, func(p *location) error {
 			if err := p.dir().Mkdir(p.name, 0o777); err != nil { // minus the user's umask
 				return err
 			}
@@ -24,12 +24,12 @@ func (w *Workspace) MakeDir(ctx context.Context, name string) (path string, err 
 	return path, err
 }
 
-// fresh calls do with the place of a name that nothing has yet. Directories on the way
-// are made. Something may take the name before do acts, so do must not replace it.
-func (w *Workspace) fresh(ctx context.Context, name string, do func(*place) error) error {
-	// First a look that makes nothing. It also finds links that lead nowhere, which the
-	// walk of a writer takes for a mistake.
-	err := w.atName(ctx, name, func(n *named) error {
+// atNewName calls do with the location of a name that is free. Missing directories are
+// made. The name may be taken before do acts, so do must not replace anything.
+func (w *Workspace) atNewName(ctx context.Context, name string, do func(*location) error) error {
+	// First a look that makes nothing. It also finds dangling links, which the walk of a
+	// writer reports as an error.
+	err := w.atName(ctx, name, func(n *dirEntry) error {
 		if n.info != nil {
 			return fail(AlreadyExists, name, "already exists")
 		}
@@ -48,9 +48,9 @@ func (w *Workspace) fresh(ctx context.Context, name string, do func(*place) erro
 	}
 	names := stepNames(steps)
 	if up := lastUp(names); up > 0 {
-		// What ".." leads out of must be there: it is not made only to be left again.
+		// A directory before ".." must exist: it is not made only to be left again.
 		back := "./" + strings.Join(names[:up], "/") + "/"
-		err := w.at(ctx, back, false, func(*place) error { return nil })
+		err := w.at(ctx, back, false, func(*location) error { return nil })
 		if err != nil {
 			return retitle(err, back, name)
 		}
@@ -59,7 +59,7 @@ func (w *Workspace) fresh(ctx context.Context, name string, do func(*place) erro
 		return fail(InvalidPath, name, "is not a valid path: too many directories or links in it")
 	}
 	plain := "./" + strings.Join(names, "/") // no separator at the end: it would ask for a directory
-	err = w.at(ctx, plain, true, func(p *place) error {
+	err = w.at(ctx, plain, true, func(p *location) error {
 		if p.name == "" || p.info != nil {
 			return fail(AlreadyExists, name, "already exists")
 		}

@@ -16,7 +16,7 @@ import (
 func TestMakeDir(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)
-	h := newYard(t)
+	h := newFullFixture(t)
 	for name, made := range map[string]string{
 		"one": "one", "two/": "two", "a/b/c": "a/b/c", "dirlink/x": "src/x", "src/../y": "y", "\xff": "\xff", "tree/perstack": "tree/perstack",
 		filepath.Join(h.dir, "abs1"): "abs1", "./dot/.": "dot",
@@ -30,7 +30,7 @@ func TestMakeDir(t *testing.T) {
 }
 
 func TestMakeDirRefused(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	in := func(name string) string { return filepath.Join(h.dir, name) }
 	put(t, in("locked/x"), "")
 	if err := os.Chmod(in("locked/x"), 0o600); err != nil {
@@ -90,7 +90,7 @@ func TestMakeDirRefused(t *testing.T) {
 
 // Of many that make one directory, one did it.
 func TestMakeDirParallel(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	var wg sync.WaitGroup
 	made := make([]bool, 50)
 	for i := range made {

@@ -11,8 +11,8 @@ import (
 // destination, which nothing may have. Directories on the way to it are made. It returns
 // both absolute paths.
 //
-// That nothing has the name is not checked and then hoped for: the kernel moves without
-// replacing. To another device things are copied; the source goes when the copy is safe.
+// The kernel moves without replacing, so nothing can take the name between a check and
+// the move. A move to another file system is refused.
 func (w *Workspace) Move(ctx context.Context, source, destination string) (from, to string, err error) {
 	from, to, err = w.move(ctx, source, destination, w.turns.share, false)
 	if errors.Is(err, errWhole) {
@@ -21,7 +21,7 @@ func (w *Workspace) Move(ctx context.Context, source, destination string) (from,
 	return from, to, err
 }
 
-// errWhole says that a directory is to be moved, for which the tree must stand still.
+// errWhole says that a directory is to be moved, which needs the lock of the whole tree.
 var errWhole = errors.New("it is a directory")
 
 func (w *Workspace) move(ctx context.Context, source, destination string,
@@ -32,7 +32,7 @@ func (w *Workspace) move(ctx context.Context, source, destination string,
 		return "", "", interrupted(source, err)
 	}
 	defer done()
-	err = w.atName(ctx, source, func(n *named) error {
+	err = w.atName(ctx, source, func(n *dirEntry) error {
 		if err := w.movable(n); err != nil {
 			return err
 		}
@@ -45,8 +45,8 @@ func (w *Workspace) move(ctx context.Context, source, destination string,
 			}
 		}
 		changed := false
-		err := w.fresh(ctx, destination, func(p *place) error {
-			if err := w.refuseWay(destination, p.path()); err != nil {
+		err := w.atNewName(ctx, destination, func(p *location) error {
+			if err := w.refuseRoute(destination, p.path()); err != nil {
 				return err
 			}
 			err := w.moveTo(ctx, n, p)
@@ -57,7 +57,7 @@ func (w *Workspace) move(ctx context.Context, source, destination string,
 			return translate(source, err, true)
 		})
 		if changed {
-			return errChanged // the walk to the source begins again, too
+			return errChanged // repeat the walk to the source too
 		}
 		return err
 	})
@@ -67,22 +67,22 @@ func (w *Workspace) move(ctx context.Context, source, destination string,
 	return from, to, nil
 }
 
-// movable refuses what must stay where it is.
-func (w *Workspace) movable(n *named) error {
+// movable refuses what may not be moved.
+func (w *Workspace) movable(n *dirEntry) error {
 	switch {
 	case n.info == nil:
 		return fail(NotFound, n.given, "does not exist")
 	case n.slash && !n.info.IsDir():
 		return fail(NotADirectory, n.given, "is not a directory")
 	}
-	if err := w.refuseWay(n.given, n.path()); err != nil {
+	if err := w.refuseRoute(n.given, n.path()); err != nil {
 		return err
 	}
 	return n.changeable()
 }
 
-// moveTo moves n to the place p, in the turn of both.
-func (w *Workspace) moveTo(ctx context.Context, n *named, p *place) error {
+// moveTo moves n to the location p, with the locks of both.
+func (w *Workspace) moveTo(ctx context.Context, n *dirEntry, p *location) error {
 	done, err := w.turns.claim(ctx, n.path(), p.path())
 	if err != nil {
 		return interrupted(n.given, err)
@@ -110,20 +110,20 @@ func (w *Workspace) moveTo(ctx context.Context, n *named, p *place) error {
 	defer target.Close()
 	p.trace("move")
 	err = renameNew(source, n.name, target, p.name, wasDir)
-	if isOtherDevice(err) {
-		return w.copyTo(ctx, n, p)
-	}
-	if isIntoItself(err) && wasDir {
+	switch {
+	case isCrossDevice(err):
+		return fail(CrossDevice, n.given, "cannot be moved to %s: they are on different file systems; "+
+			"write a copy with writeTextFile and delete the original, or run mv with exec", quote(p.given))
+	case isIntoItself(err) && wasDir:
 		return intoItself(n.given)
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
-	// A rename takes what has the name at that instant. If somebody put something else
-	// there since the look, it goes back to where it was.
+	// A rename moves what has the name at that moment. If it was replaced since the look, it
+	// is moved back.
 	if moved, err := p.dir().Lstat(p.name); err != nil || !sameKind(moved, n.info) {
 		if err == nil {
-			_ = renameNew(target, p.name, source, n.name, moved.IsDir()) // or it stays, inside
+			_ = renameNew(target, p.name, source, n.name, moved.IsDir()) // if that fails, it stays inside the workspace
 		}
 		return errChanged
 	}
@@ -138,8 +138,8 @@ func intoItself(given string) error {
 }
 
 // isInside reports whether a path leads into the directory n. The kernel refuses such a
-// move as well, but only after the directories on the way were made.
-func (w *Workspace) isInside(ctx context.Context, destination string, n *named) bool {
+// move too, but only after missing directories were made.
+func (w *Workspace) isInside(ctx context.Context, destination string, n *dirEntry) bool {
 	steps, _, err := w.split(destination, true)
 	if err != nil || len(steps) > 2*maxDepth {
 		return false // refused elsewhere
@@ -147,7 +147,7 @@ func (w *Workspace) isInside(ctx context.Context, destination string, n *named) 
 	names := stepNames(steps)
 	for cut := len(names); cut >= 0; cut-- {
 		var where []string
-		err := w.at(ctx, "./"+strings.Join(names[:cut], "/")+"/", false, func(p *place) error {
+		err := w.at(ctx, "./"+strings.Join(names[:cut], "/")+"/", false, func(p *location) error {
 			where = slices.Clone(p.path())
 			return nil
 		})
@@ -160,9 +160,9 @@ func (w *Workspace) isInside(ctx context.Context, destination string, n *named) 
 	return false
 }
 
-// startsWith reports whether the directory n is on the way to a place. Names may have
-// several spellings, so the directory is compared.
-func (w *Workspace) startsWith(where []string, n *named) bool {
+// startsWith reports whether a path goes through the directory n. Names may have several
+// spellings, so the directories are compared.
+func (w *Workspace) startsWith(where []string, n *dirEntry) bool {
 	depth := len(n.path())
 	if len(where) < depth {
 		return false

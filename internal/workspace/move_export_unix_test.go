@@ -2,17 +2,7 @@
 
 package workspace
 
-import (
-	"context"
-	"os"
-)
-
-// MoveByCopy moves as if the destination were on another device.
-func (w *Workspace) MoveByCopy(ctx context.Context, source, destination string) error {
-	return w.atName(ctx, source, func(n *named) error {
-		return w.fresh(ctx, destination, func(p *place) error { return w.copyTo(ctx, n, p) })
-	})
-}
+import "os"
 
 // Rename renames without replacing: as the file system does it or, slowly, as if it
 // could not.
@@ -23,7 +13,7 @@ func Rename(dir, old, name string, isDir, slowly bool) error {
 	}
 	defer d.Close()
 	if slowly {
-		return renameSlowly(d, old, d, name, isDir)
+		return renameInTwoSteps(d, old, d, name, isDir)
 	}
 	return renameNew(d, old, d, name, isDir)
 }

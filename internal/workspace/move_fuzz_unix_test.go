@@ -4,6 +4,7 @@ package workspace_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // Whatever the paths: what lies outside, is protected or is read only stays as it is and
 // where it is.
 func FuzzMove(f *testing.F) {
-	h := newYard(f)
+	h := newFullFixture(f)
 	for _, s := range []string{
 		"a.txt", "tree", "src/..", ".", "", "..", "in", "leak", "abs/secret.txt", "p/jobs", "PERSTACK", ".\u200benv", "via/dev.secrets", "conf", "data",
 		"g/config", "proj/.git", "twin", "rules", "perstack.toml", "tree/y/z", "pipe", "loop/x", "../outside", h.outside, h.dir + "/a.txt", "\xff", "a\x00b",
@@ -69,4 +70,20 @@ func FuzzMove(f *testing.F) {
 			}
 		}
 	})
+}
+
+// names lists names and modes below dir.
+func names(t testing.TB, dir string) string {
+	t.Helper()
+	var out strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil {
+			out.WriteString(path + " " + d.Type().String() + "\n")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }

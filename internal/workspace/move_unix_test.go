@@ -3,7 +3,9 @@
 package workspace_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,7 +42,7 @@ func TestMove(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.source+" to "+tt.destination, func(t *testing.T) {
-			h := newYard(t)
+			h := newFullFixture(t)
 			describe := func(name string) string {
 				path := filepath.Join(h.dir, name)
 				info, err := os.Lstat(path)
@@ -67,7 +69,7 @@ func TestMove(t *testing.T) {
 }
 
 func TestMoveRefused(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	tests := []struct {
 		source, destination string
 		code                workspace.Code
@@ -164,7 +166,7 @@ func TestMoveRefused(t *testing.T) {
 // A directory that would bring its files to a protected place is refused, though
 // nothing is there yet.
 func TestMoveToProtectedPlace(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, filepath.Join(h.dir, "evil", "perstack.toml"), "exec for all")
 	put(t, filepath.Join(h.dir, "evil", "store", "jobs", "j", "job.json"), "planted")
 	h.link(t, "evil", "evilLink")
@@ -185,7 +187,7 @@ func TestMoveToProtectedPlace(t *testing.T) {
 
 // Of many that want one name, one gets it, and the others keep what they had.
 func TestMoveParallel(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const n = 50
 	for i := range n {
 		put(t, filepath.Join(h.dir, "from", fmt.Sprint(i)), fmt.Sprint(i))
@@ -212,7 +214,7 @@ func TestMoveParallel(t *testing.T) {
 // Files and directories that are moved in circles, while others write below them, are
 // neither lost nor doubled, and nobody waits for ever.
 func TestMoveInCircles(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, filepath.Join(h.dir, "d", "f"), "")
 	var wg sync.WaitGroup
 	for range 4 {
@@ -249,5 +251,41 @@ func TestMoveInCircles(t *testing.T) {
 	}
 	if want := written[0] + written[1] + written[2] + written[3]; len(text) != want || err != nil {
 		t.Errorf("%d bytes of %d, %v", len(text), want, err)
+	}
+}
+
+// The rename itself replaces nothing, also where the file system cannot do that in one
+// step: between the look and the rename others may take the name.
+func TestRenameReplacesNothing(t *testing.T) {
+	for _, slowly := range []bool{false, true} {
+		t.Run(fmt.Sprintf("slowly %t", slowly), func(t *testing.T) {
+			h := newFullFixture(t)
+			move := func(old, name string) error {
+				return workspace.Rename(h.dir, old, name, old == "tree", slowly)
+			}
+			before := h.all(t)
+			for _, pair := range [][2]string{
+				{"a.txt", "ro.txt"}, {"a.txt", "in"}, {"a.txt", "empty"}, {"a.txt", "dangling"},
+				{"tree", "empty"}, {"tree", "src"}, {"tree", "a.txt"}, {"tree", "dangling"},
+			} {
+				if err := move(pair[0], pair[1]); !errors.Is(err, fs.ErrExist) {
+					t.Errorf("%s to %s: %v", pair[0], pair[1], err)
+				}
+			}
+			if err := move("tree", "tree/new"); err == nil {
+				t.Error("a directory was moved into itself")
+			}
+			if after := h.all(t); after != before {
+				t.Errorf("refused, and changed something:\n%s", after)
+			}
+			for _, name := range []string{"a.txt", "dangling", "leak", "tree"} {
+				if err := move(name, name+".moved"); err != nil || h.exists(name) || !h.exists(name+".moved") {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if got, _ := os.ReadFile(filepath.Join(h.dir, "tree.moved", "y", "z")); string(got) != "z" {
+				t.Errorf("the directory holds %q", got)
+			}
+		})
 	}
 }

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// A named is one name in a directory, looked at itself: a link is not followed. Who
-// deletes or moves "link" means the link, and its target is none of their business.
-type named struct {
-	in    *place // the directory; its name is empty
+// A dirEntry is one name in a directory. A link is not followed: deleting or moving "link"
+// means the link and not its target.
+type dirEntry struct {
+	in    *location // the directory; its name is empty
 	name  string
 	info  fs.FileInfo // nil when nothing is there
 	slash bool        // the path ended in a separator, so it means a directory
 	given string
 }
 
-func (n *named) path() []string { return append(slices.Clone(n.in.path()), n.name) }
+func (n *dirEntry) path() []string { return append(slices.Clone(n.in.path()), n.name) }
 
-// look looks again: while the call waited for its turn, others changed things.
-func (n *named) look() error {
+// look looks at the name again: it may have changed while the call waited for a lock.
+func (n *dirEntry) look() error {
 	info, err := n.in.dir().Lstat(n.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -33,8 +33,8 @@ func (n *named) look() error {
 	return n.in.refuse(fold(n.name), info)
 }
 
-// same reports errChanged unless the name still stands for what was looked at.
-func (n *named) same(seen fs.FileInfo) error {
+// same returns errChanged unless the name still leads to what was seen.
+func (n *dirEntry) same(seen fs.FileInfo) error {
 	now, err := n.in.dir().Lstat(n.name)
 	if err != nil || !sameKind(now, seen) {
 		return errChanged
@@ -45,16 +45,16 @@ func (n *named) same(seen fs.FileInfo) error {
 // atName walks to the directory that name is in and calls do with the name itself. It
 // makes nothing on the way, and refuses what must not be changed. As with [Workspace.at],
 // do may be called again, so it must check before it changes anything.
-func (w *Workspace) atName(ctx context.Context, name string, do func(*named) error) error {
+func (w *Workspace) atName(ctx context.Context, name string, do func(*dirEntry) error) error {
 	steps, slash, err := w.split(name, true)
 	if err != nil {
 		return err
 	}
 	path := stepNames(steps)
 	if len(path) > 0 && path[len(path)-1] == ".." {
-		// What a name that ends so is called, only a walk can tell. The name that it
-		// finds is walked to like one that was given, and so checked once more.
-		err := w.at(ctx, name, false, func(p *place) error {
+		// Only a walk can tell the name of a path that ends in "..". That name is then walked
+		// to like one that was given, and so checked again.
+		err := w.at(ctx, name, false, func(p *location) error {
 			path, slash = slices.Clone(p.path()), true
 			return nil
 		})
@@ -69,9 +69,9 @@ func (w *Workspace) atName(ctx context.Context, name string, do func(*named) err
 	}
 	last := len(path) - 1
 	parent := "./" + strings.Join(path[:last], "/") + "/" // a directory, or the walk fails
-	var own error                                         // what do said is about the right name already
-	err = w.at(ctx, parent, false, func(p *place) error {
-		n := &named{in: p, name: path[last], slash: slash, given: name}
+	var own error                                         // an error of do names the right path already
+	err = w.at(ctx, parent, false, func(p *location) error {
+		n := &dirEntry{in: p, name: path[last], slash: slash, given: name}
 		if err := n.look(); err != nil {
 			return translate(name, err, true)
 		}
@@ -85,7 +85,7 @@ func (w *Workspace) atName(ctx context.Context, name string, do func(*named) err
 		return err
 	}
 	var e *Error
-	if errors.As(err, &e) && e.Code == NotReadable { // who may not look into a directory may not change it
+	if errors.As(err, &e) && e.Code == NotReadable { // a directory that cannot be opened cannot be changed
 		return fail(NotWritable, name, "is not writable: a directory on the way to it cannot be opened")
 	}
 	return retitle(err, parent, name)
@@ -95,9 +95,9 @@ var errRoot = errors.New("the root of the workspace")
 
 func isRoot(err error) bool { return errors.Is(err, errRoot) }
 
-// refuseChange refuses to change what is below a .git, what says what an Expert may do,
-// and what leads there. The walk of a writer refuses the first itself; that of others
-// does not.
+// refuseChange refuses to change what is below a .git, the files that say what an Expert
+// may do, and what leads there. The walk of a writer refuses the first itself; other walks
+// do not.
 func (w *Workspace) refuseChange(given string, path []string, info fs.FileInfo) error {
 	for _, name := range path {
 		if isGitName(fold(name)) {
@@ -108,15 +108,14 @@ func (w *Workspace) refuseChange(given string, path []string, info fs.FileInfo) 
 		return readOnly(given)
 	}
 	if info != nil && info.IsDir() {
-		return nil // who takes it away asks refuseWay; others change nothing about it
+		return nil // code that removes or moves it calls refuseRoute
 	}
-	return w.refuseWay(given, path)
+	return w.refuseRoute(given, path)
 }
 
-// refuseWay refuses to take away, or to make, what lies on the way to something
-// protected: by another directory or link in its place the path that the runtime trusts
-// would lead elsewhere.
-func (w *Workspace) refuseWay(given string, path []string) error {
+// refuseRoute refuses to remove, move or make what a protected path goes through: another
+// directory or link in its place would redirect the path that the runtime trusts.
+func (w *Workspace) refuseRoute(given string, path []string) error {
 	folded := foldAll(path)
 	if e, end := w.guard.stopAt(folded); end {
 		return protectedBy(given, e.path)
@@ -131,14 +130,14 @@ func (w *Workspace) refuseWay(given string, path []string) error {
 	return nil
 }
 
-// refuseMaking refuses to make a directory for a file that is to be written, if that is
-// on such a way. It is given with the path of the file, so it is named.
+// refuseMaking refuses to make a directory for a new file if a protected path goes through
+// it. The error is about the file, so it names the directory.
 func (w *Workspace) refuseMaking(given string, path []string) error {
 	var e *Error
-	if !errors.As(w.refuseWay(given, path), &e) {
+	if !errors.As(w.refuseRoute(given, path), &e) {
 		return nil
 	}
-	return fail(e.Code, given, "cannot be written: its directory %s does not exist, and only the user makes it: it leads to something that is out of reach of tools", quote(path[len(path)-1]))
+	return fail(e.Code, given, "cannot be written: its directory %s does not exist, and tools may not make it: it leads to something that is out of reach of tools", quote(path[len(path)-1]))
 }
 
 func readOnly(given string) error {
@@ -153,9 +152,9 @@ func stepNames(steps []step) []string {
 	return names
 }
 
-// refuseParent refuses a change of the names in a directory that the user marked as not
-// to be changed.
-func refuseParent(p *place, given string) error {
+// refuseParent refuses to change the names in a directory that is not writable for its
+// owner.
+func refuseParent(p *location, given string) error {
 	info, err := p.dir().Stat(".")
 	if err != nil {
 		return err
@@ -166,7 +165,7 @@ func refuseParent(p *place, given string) error {
 	return nil
 }
 
-// retitle makes an error about the path that was walked one about the name that the
+// retitle turns an error about the path that was walked into one about the name that the
 // caller gave.
 func retitle(err error, walked, given string) error {
 	var e *Error

@@ -13,7 +13,7 @@ import (
 // resolve says where a path leads, one name after the other, in a tree where nothing
 // moves. It is slow and plain, and shares nothing with the walk. It returns "" for what
 // leaves the workspace, and for what it is not sure of.
-func (h *house) resolve(name string) string {
+func (h *fixture) resolve(name string) string {
 	if strings.ContainsRune(name, 0) || len(name) > 4096 || name == "~" || strings.HasPrefix(name, "~/") {
 		return ""
 	}
@@ -83,7 +83,7 @@ func (h *house) resolve(name string) string {
 }
 
 // secrets are what no path may lead to.
-func (h *house) secrets() []string {
+func (h *fixture) secrets() []string {
 	return []string{
 		filepath.Join(h.outside, "secret.txt"), filepath.Join(h.dir, "perstack", "jobs", "j1"),
 		filepath.Join(h.dir, ".env"), filepath.Join(h.dir, "keys.txt"),
@@ -91,7 +91,7 @@ func (h *house) secrets() []string {
 }
 
 // compare opens a path and says what is wrong with what was opened.
-func (h *house) compare(t *testing.T, name string) {
+func (h *fixture) compare(t *testing.T, name string) {
 	t.Helper()
 	f, err := h.OpenFile(t.Context(), name)
 	if err != nil {
@@ -121,7 +121,7 @@ func TestOracle(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its paths are not those of the oracle")
 	}
-	h := newHouse(t)
+	h := newFixture(t)
 	h.link(t, "../src/./b.txt", "src/up")
 	h.link(t, "src/..", "here")
 	h.link(t, "../outside", "out")
@@ -145,7 +145,7 @@ func TestOracle(t *testing.T) {
 // Whatever a link contains and whatever follows it in a path: what is opened is what
 // the oracle says, and nothing that is protected.
 func FuzzLink(f *testing.F) {
-	h := newHouse(f)
+	h := newFixture(f)
 	h.link(f, "src/..", "here")
 	h.link(f, "../outside", "out")
 	link := filepath.Join(h.dir, "src", "fuzzed")

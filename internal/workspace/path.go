@@ -29,7 +29,7 @@ func (w *Workspace) split(name string, writing bool) (steps []step, wantDir bool
 	case len(name) > maxPath:
 		return nil, false, fail(InvalidPath, name, "is not a valid path: it is longer than %d bytes", maxPath)
 	case name == "~" || len(name) > 1 && name[0] == '~' && os.IsPathSeparator(name[1]):
-		// Nothing expands "~"; a file of that name would only surprise its reader.
+		// "~" is not expanded, and a file of that name would be a surprise.
 		return nil, false, &Error{Code: OutsideWorkspace, Message: "path outside allowed directories: " + quote(name) +
 			`; "~" is not expanded, use a path inside the workspace`}
 	}
@@ -47,8 +47,8 @@ func (w *Workspace) split(name string, writing bool) (steps []step, wantDir bool
 	parts := components(rest)
 	steps = make([]step, 0, len(parts))
 	for _, part := range parts {
-		// Known before anything is opened or created: a write to new/.env must not
-		// leave the directory behind.
+		// Checked before anything is created: a write to new/.env must not leave the
+		// directory behind.
 		folded := fold(part)
 		if isEnvName(folded) {
 			return nil, false, secret(name)
@@ -98,8 +98,8 @@ func below(root, name string) (string, bool) {
 	return rest, true
 }
 
-// looksShort recognises the second, generated name that file systems of Windows keep for
-// a file (PERSTA~1): by it a protected name would go unrecognised.
+// looksShort recognises the short name that file systems of Windows generate for a file
+// (PERSTA~1): a protected file would not be recognised by it.
 func looksShort(part string) bool {
 	i := strings.LastIndexByte(part, '~')
 	return i >= 0 && i+1 < len(part) && part[i+1] >= '0' && part[i+1] <= '9'

@@ -10,7 +10,7 @@ import (
 )
 
 func TestPathsThatLeadIn(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.link(t, "src", "dir")
 	h.link(t, "src/b.txt", "file")
 	h.link(t, "dir", "dirdir")
@@ -50,7 +50,7 @@ func TestPathsThatLeadIn(t *testing.T) {
 }
 
 func TestPathsThatAreRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.link(t, h.outside, "abs")
 	h.link(t, "../outside", "rel")
 	h.link(t, "../outside/secret.txt", "leak.txt")
@@ -149,7 +149,7 @@ func TestPathsThatAreRefused(t *testing.T) {
 
 // An error repeats a name shortly and without control characters.
 func TestErrorsQuoteNames(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	_, err := h.read("x\x1b[31m\n" + strings.Repeat("é", 500))
 	if err == nil || strings.ContainsAny(err.Error(), "\x1b\n") || len(err.Error()) > 500 {
 		t.Errorf("error %q", err)
@@ -158,7 +158,7 @@ func TestErrorsQuoteNames(t *testing.T) {
 
 // A protected path is known by its place before it exists, and by its identity after.
 func TestProtectedComesLater(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	store := filepath.Join(h.dir, "data", "store")
 	w, err := workspace.Open(h.dir, workspace.Options{Protected: []string{store}})
 	if err != nil {
@@ -166,10 +166,10 @@ func TestProtectedComesLater(t *testing.T) {
 	}
 	defer w.Close()
 	_, err = w.WriteFile(t.Context(), "data/Store/planted", []byte("x"))
-	wantCode(t, err, workspace.Protected, "only the user makes it")
+	wantCode(t, err, workspace.Protected, "tools may not make it")
 	put(t, filepath.Join(store, "x"), canary)
 	h.link(t, "data/store", "s")
-	_, err = (&house{Workspace: w}).read("s/x")
+	_, err = (&fixture{Workspace: w}).read("s/x")
 	wantCode(t, err, workspace.Protected, "perstack directory is not allowed")
 	if _, err := w.WriteFile(t.Context(), "data/storeroom", []byte("x")); err != nil {
 		t.Error(err)
@@ -178,7 +178,7 @@ func TestProtectedComesLater(t *testing.T) {
 
 // The storage directory stays out of reach when it is renamed while we run.
 func TestProtectedRenamed(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	if err := os.Rename(filepath.Join(h.dir, "perstack"), filepath.Join(h.dir, "moved")); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 func TestSwappedWhileUsed(t *testing.T) {
 	for _, target := range []string{"../outside", "perstack/jobs", "pipe"} {
 		t.Run(strings.ReplaceAll(target, "/", "_"), func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			put(t, filepath.Join(h.dir, "d", "secret.txt"), "inside")
 			put(t, filepath.Join(h.dir, "d", "j1"), "inside")
 			put(t, filepath.Join(h.dir, "f"), "inside")

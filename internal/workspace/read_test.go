@@ -10,7 +10,7 @@ import (
 )
 
 func TestReadFile(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, filepath.Join(h.dir, "big"), strings.Repeat("x", 3<<20))
 	put(t, filepath.Join(h.dir, "empty"), "")
 	for _, tt := range []struct {

@@ -13,7 +13,7 @@ import (
 // A file that says what an Expert may do can be read, but not changed, whatever name
 // leads to it and whether or not it exists.
 func TestReadOnlyFiles(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, filepath.Join(h.dir, "perstack.toml"), "rules\n")
 	if err := os.Link(filepath.Join(h.dir, "perstack.toml"), filepath.Join(h.dir, "hard.toml")); err != nil {
 		t.Fatal(err)

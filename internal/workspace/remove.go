@@ -7,11 +7,10 @@ import (
 	"syscall"
 )
 
-// RemoveFile deletes a file, or a link: the link itself, wherever it leads. It returns
-// the absolute path of what is gone.
+// RemoveFile deletes a file, or a link and not its target. It returns the absolute path.
 func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, err error) {
 	err = w.sharing(ctx, name, func() error {
-		return w.atName(ctx, name, func(n *named) error {
+		return w.atName(ctx, name, func(n *dirEntry) error {
 			done, err := w.turns.claim(ctx, n.path())
 			if err != nil {
 				return interrupted(name, err)
@@ -28,7 +27,7 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, e
 			case n.slash:
 				return fail(NotADirectory, name, "is not a directory")
 			}
-			if err := w.refuseWay(name, n.path()); err != nil {
+			if err := w.refuseRoute(name, n.path()); err != nil {
 				return err
 			}
 			if err := n.changeable(); err != nil {
@@ -53,18 +52,18 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, e
 	return path, err
 }
 
-// changeable refuses what the user marked as not to be changed. The mode of a link says
-// nothing: whoever may write to its directory may take it away.
-func (n *named) changeable() error {
+// changeable refuses what is not writable for its owner. The mode of a link does not
+// matter: the right to write to its directory is enough to remove it.
+func (n *dirEntry) changeable() error {
 	if n.info.Mode()&fs.ModeSymlink == 0 && !writable(n.info) {
 		return notWritable(n.given)
 	}
 	return refuseParent(n.in, n.given)
 }
 
-// RemoveDir deletes a directory: an empty one, or with recursive one and everything in
-// it. Nothing is deleted if anything in it must stay: what is protected, what is read
-// only, and a repository. It returns the absolute path of what is gone.
+// RemoveDir deletes an empty directory, or with recursive a directory and everything in
+// it. Nothing is deleted if it contains something protected, something read-only, or a
+// repository. It returns the absolute path.
 func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) (path string, err error) {
 	begin := w.turns.share
 	if recursive {
@@ -75,7 +74,7 @@ func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) 
 		return "", interrupted(name, err)
 	}
 	defer done()
-	err = w.atName(ctx, name, func(n *named) error {
+	err = w.atName(ctx, name, func(n *dirEntry) error {
 		switch {
 		case n.info == nil:
 			return fail(NotFound, name, "does not exist")
@@ -84,7 +83,7 @@ func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) 
 		case !n.info.IsDir():
 			return fail(NotADirectory, name, "is not a directory")
 		}
-		if err := w.refuseWay(name, n.path()); err != nil {
+		if err := w.refuseRoute(name, n.path()); err != nil {
 			return err
 		}
 		if err := n.changeable(); err != nil {
@@ -97,7 +96,7 @@ func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) 
 			if err := w.empty(ctx, n); err != nil {
 				return err
 			}
-			// Not errChanged: to begin again would delete what has the name now.
+			// Not errChanged: a retry would delete what has the name now.
 			if n.same(n.info) != nil {
 				return fail(Changed, name, "was replaced while it was deleted")
 			}
@@ -120,32 +119,23 @@ func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) 
 }
 
 // empty deletes what is in a directory, after a look at all of it.
-func (w *Workspace) empty(ctx context.Context, n *named) error {
-	dir, err := w.openNamed(n)
+func (w *Workspace) empty(ctx context.Context, n *dirEntry) error {
+	dir, err := w.openEntry(n)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	t := w.tree(n)
-	t.refuse = t.keep
+	t := &tree{given: n.given, watch: n.in.watch, fixed: w.fixed.watch(), trace: w.trace}
 	if err := t.survey(ctx, dir, n.path()); err != nil {
 		return err
 	}
 	return t.clear(ctx, dir, n.path())
 }
 
-func (w *Workspace) tree(n *named) *tree {
-	return &tree{given: n.given, watch: n.in.watch, fixed: w.fixed.watch(), trace: w.trace}
-}
-
-// openNamed opens a directory for work on what is in it. The path may be swapped while
-// it is opened, so what counts is that the handle is on what was looked at.
-func (w *Workspace) openNamed(n *named) (folder, error) {
-	return w.openSeen(n.path(), n.info)
-}
-
-func (w *Workspace) openSeen(path []string, seen fs.FileInfo) (folder, error) {
-	dir, err := descend(w.root, path)
+// openEntry opens a directory to work on what is in it. The path may be swapped meanwhile,
+// so the handle is compared with what was seen.
+func (w *Workspace) openEntry(n *dirEntry) (folder, error) {
+	dir, err := descend(w.root, n.path())
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return folder{}, errChanged
@@ -153,7 +143,7 @@ func (w *Workspace) openSeen(path []string, seen fs.FileInfo) (folder, error) {
 		return folder{}, err
 	}
 	opened, err := dir.Stat(".")
-	if err == nil && !sameFile(opened, seen) {
+	if err == nil && !sameFile(opened, n.info) {
 		err = errChanged
 	}
 	if err != nil {
@@ -163,8 +153,8 @@ func (w *Workspace) openSeen(path []string, seen fs.FileInfo) (folder, error) {
 	return dir, nil
 }
 
-// sameKind reports whether both are one file, of one kind. The kind is compared because
-// the number of a deleted file passes on to the next that is made.
+// sameKind reports whether both are one file of one kind. The kind is compared because the
+// inode number of a deleted file is reused.
 func sameKind(a, b fs.FileInfo) bool {
 	return sameFile(a, b) && a.Mode().Type() == b.Mode().Type()
 }

@@ -9,20 +9,17 @@ import (
 	"syscall"
 )
 
-// A tree is a directory with all that is in it, on which an operation works. It goes
-// from one open directory to the next and never follows a link, so a directory that is
-// swapped for a link in the meantime leads nowhere.
+// A tree deletes a directory with everything in it. It goes from one open directory to the
+// next and never follows a link, even if a directory is swapped for a link meanwhile.
 type tree struct {
-	given  string
-	watch  *watch
-	fixed  *watch                                      // of what is read only
-	refuse func(path []string, info fs.FileInfo) error // what must not be worked on
-	files  int64                                       // seen by survey
-	bytes  int64
-	trace  func(string)
+	given string
+	watch *watch
+	fixed *watch // of what is read only
+	files int64  // seen by survey
+	trace func(string)
 }
 
-// maxFiles bounds the entries of a tree: a call must end some day.
+// maxFiles bounds the entries of a tree, so that a call ends.
 const maxFiles = 1_000_000
 
 // survey looks at each entry below dir, which lies at path, and returns the first
@@ -50,7 +47,6 @@ func (t *tree) survey(ctx context.Context, dir folder, path []string) error {
 		if t.files++; t.files > maxFiles {
 			return fail(TooLarge, t.given, "contains more than %d files", maxFiles)
 		}
-		t.bytes += info.Size()
 		at := append(slices.Clone(path), name)
 		if err := t.check(at, info); err != nil || !info.IsDir() {
 			return err
@@ -64,21 +60,16 @@ func (t *tree) survey(ctx context.Context, dir folder, path []string) error {
 	})
 }
 
-// check refuses what must stay where it is, by what it is and not only by its name.
+// check refuses what must not be deleted: what is protected or read only by identity,
+// what is protected by its name, and what its owner marked as not to be changed.
 func (t *tree) check(path []string, info fs.FileInfo) error {
 	if err := t.watch.refuse(t.given, info); err != nil {
 		return err
 	}
-	if t.fixed.refuse(t.given, info) != nil {
-		return fail(NotWritable, t.given, "contains %s, which is not writable: it says what this Expert may do", quote(path[len(path)-1]))
-	}
-	return t.refuse(path, info)
-}
-
-// keep refuses to delete what is protected by its name, and what the user marked as not
-// to be changed.
-func (t *tree) keep(path []string, info fs.FileInfo) error {
 	name := path[len(path)-1]
+	if t.fixed.refuse(t.given, info) != nil {
+		return fail(NotWritable, t.given, "contains %s, which is not writable: it says what this Expert may do", quote(name))
+	}
 	switch folded := fold(name); {
 	case isEnvName(folded):
 		return fail(Protected, t.given, "is protected: it contains an env file, which may hold secrets and is out of reach of tools")
@@ -111,13 +102,13 @@ func (t *tree) open(dir folder, name string, seen fs.FileInfo) (folder, error) {
 	return sub, nil
 }
 
-// changed is for work that may have begun: errChanged would make the call begin again.
+// changed is for work that may have begun: errChanged would repeat the call.
 func (t *tree) changed() error {
 	return fail(Changed, t.given, "was changed by another program at the same time; look at what is left")
 }
 
-// clear deletes what is in dir. Everything was surveyed; what came since is looked at
-// like the rest before it goes.
+// clear deletes what is in dir. Everything was surveyed; entries that are new since are
+// checked in the same way before they are deleted.
 func (t *tree) clear(ctx context.Context, dir folder, path []string) error {
 	for {
 		// From the beginning each time: some systems skip names when others are
@@ -161,7 +152,7 @@ func (t *tree) remove(ctx context.Context, dir folder, path []string) error {
 			return err
 		}
 		err = t.clear(ctx, sub, path)
-		sub.Close() // before the name goes: some systems want that
+		sub.Close() // some systems cannot remove an open directory
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 func TestRemoveFile(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	for name, gone := range map[string]string{
 		"a.txt": "a.txt", "dirlink/b.txt": "src/b.txt", "in": "in", "dirlink": "dirlink", "dangling": "dangling", "loop": "loop",
 		"leak": "leak", "abs": "abs", "p": "p", "g": "g", "pipe": "pipe", "tree/./y/../x": "tree/x", "full/../app/x": "app/x",
@@ -46,7 +46,7 @@ type refusal struct {
 	fragment string
 }
 
-func refusedAlways(h *house) []refusal {
+func refusedAlways(h *fixture) []refusal {
 	return []refusal{
 		{"none", workspace.NotFound, "does not exist"},
 		{"none/x", workspace.NotFound, "does not exist"},
@@ -87,7 +87,7 @@ func refusedAlways(h *house) []refusal {
 }
 
 func TestRemoveFileRefused(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	before := h.all(t)
 	for _, tt := range append(refusedAlways(h), []refusal{
 		{"src", workspace.IsADirectory, "is a directory"},
@@ -122,7 +122,7 @@ func TestRemoveDir(t *testing.T) {
 		{"hostile", true, "hostile"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newYard(t)
+			h := newFullFixture(t)
 			in := func(name string) string { return filepath.Join(h.dir, "hostile", name) }
 			put(t, in("\xff\xfe"), "x")
 			put(t, in("-rf\n"), "x")
@@ -157,7 +157,7 @@ func TestRemoveDir(t *testing.T) {
 }
 
 func TestRemoveDirRefused(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	put(t, filepath.Join(h.dir, "hard", "sub", "y"), "")
 	if err := os.Link(filepath.Join(h.dir, "perstack.toml"), filepath.Join(h.dir, "hard", "sub", "x")); err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestRemoveDirRefused(t *testing.T) {
 
 // The storage that a command renamed stays, also as a part of something.
 func TestRemoveDirWithMovedStorage(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	put(t, filepath.Join(h.dir, "box", "x"), "")
 	rename(t, filepath.Join(h.dir, "perstack"), filepath.Join(h.dir, "box", "innocent"))
 	_, err := h.RemoveDir(t.Context(), "box", true)
@@ -221,7 +221,7 @@ func TestRemoveDirWithMovedStorage(t *testing.T) {
 func TestRemoveAndMoveWhileSwapped(t *testing.T) {
 	for _, target := range []string{"../../outside", "../perstack", "../src"} {
 		t.Run(filepath.Base(target), func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			put(t, filepath.Join(h.outside, "deep", "er", "f"), canary)
 			in := func(name string) string { return filepath.Join(h.dir, name) }
 			h.link(t, target, "link")
@@ -288,30 +288,30 @@ func TestRemoveAndMoveWhileSwapped(t *testing.T) {
 // the last look. Only Linux has a call for each kind; elsewhere the look is part of the
 // deletion, so the swap comes before it here, too.
 func TestSwappedBeforeRemove(t *testing.T) {
-	swap := func(t *testing.T, h *house, name, other string) {
+	swap := func(t *testing.T, h *fixture, name, other string) {
 		rename(t, h.in(name), h.in("old"))
 		rename(t, h.in(other), h.in(name))
 	}
 	for _, tt := range []struct {
 		name, victim, other string
-		remove              func(h *house) error
+		remove              func(h *fixture) error
 		code                workspace.Code
 	}{
 		{"a directory for a file", "empty", "a.txt",
-			func(h *house) error { _, err := h.RemoveDir(t.Context(), "empty", false); return err }, workspace.NotADirectory},
+			func(h *fixture) error { _, err := h.RemoveDir(t.Context(), "empty", false); return err }, workspace.NotADirectory},
 		{"a directory for a link", "empty", "in",
-			func(h *house) error { _, err := h.RemoveDir(t.Context(), "empty", false); return err }, workspace.NotADirectory},
+			func(h *fixture) error { _, err := h.RemoveDir(t.Context(), "empty", false); return err }, workspace.NotADirectory},
 		{"an emptied directory for a file", "empty", "a.txt",
-			func(h *house) error { _, err := h.RemoveDir(t.Context(), "empty", true); return err }, workspace.Changed},
+			func(h *fixture) error { _, err := h.RemoveDir(t.Context(), "empty", true); return err }, workspace.Changed},
 		{"a directory in a tree for a file", "wood/y", "a.txt",
-			func(h *house) error { _, err := h.RemoveDir(t.Context(), "wood", true); return err }, workspace.Changed},
+			func(h *fixture) error { _, err := h.RemoveDir(t.Context(), "wood", true); return err }, workspace.Changed},
 		{"a file for an empty directory", "a.txt", "empty",
-			func(h *house) error { _, err := h.RemoveFile(t.Context(), "a.txt"); return err }, workspace.IsADirectory},
+			func(h *fixture) error { _, err := h.RemoveFile(t.Context(), "a.txt"); return err }, workspace.IsADirectory},
 		{"a file in a tree for an empty directory", "forest/z", "empty",
-			func(h *house) error { _, err := h.RemoveDir(t.Context(), "forest", true); return err }, workspace.Changed},
+			func(h *fixture) error { _, err := h.RemoveDir(t.Context(), "forest", true); return err }, workspace.Changed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newYard(t)
+			h := newFullFixture(t)
 			put(t, h.in("forest/z"), "z")
 			if err := os.MkdirAll(h.in("wood/y"), 0o755); err != nil {
 				t.Fatal(err)

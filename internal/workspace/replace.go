@@ -10,9 +10,9 @@ import (
 
 // replace writes a new file and then gives it the name. The rename acts on the name
 // itself: a link that was put there since the walk is replaced, not followed.
-func (p *place) replace(data []byte) (fs.FileInfo, error) {
-	info, err := p.replaceNameless(data)
-	if errors.Is(err, errNameless) {
+func (p *location) replace(data []byte) (fs.FileInfo, error) {
+	info, err := p.replaceUnnamed(data)
+	if errors.Is(err, errNoUnnamed) {
 		info, err = p.replaceNamed(data)
 	}
 	if err != nil {
@@ -22,24 +22,24 @@ func (p *place) replace(data []byte) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// errNameless says that a file must have a name while it is written.
-var errNameless = errors.New("there are no files without a name here")
+// errNoUnnamed says that the file system does not support unnamed files.
+var errNoUnnamed = errors.New("unnamed files are not supported")
 
-// replaceNameless writes a file that has no name until it is complete, so a process that
-// is killed leaves nothing behind. If there is an old file to be replaced, the new one
-// has a name of its own for the moment between two system calls: the kernel can give a
-// name or replace one, not both at once.
-func (p *place) replaceNameless(data []byte) (fs.FileInfo, error) {
-	f, err := p.dir().nameless(p.mode())
+// replaceUnnamed writes a file that has no name until it is complete, so that a killed
+// process leaves nothing behind. If an old file is replaced, the new one has a temporary
+// name between two system calls: the kernel cannot name a file and replace another in one
+// call.
+func (p *location) replaceUnnamed(data []byte) (fs.FileInfo, error) {
+	f, err := p.dir().createUnnamed(p.mode())
 	if err != nil {
-		return nil, errNameless
+		return nil, errNoUnnamed
 	}
-	defer f.Close() // all that can fail has been said by sync
+	defer f.Close() // sync has reported all errors
 	if p.info == nil {
-		// Before Linux 6.0 some file systems forgot the umask here. If none shows, the
-		// other way is sure to respect it.
+		// Before Linux 6.0 some file systems ignored the umask here. If the mode shows none,
+		// the other way is used, which respects it.
 		if made, err := f.Stat(); err != nil || made.Mode().Perm() == p.mode() {
-			return nil, errNameless
+			return nil, errNoUnnamed
 		}
 	}
 	info, err := p.fill(f, data)
@@ -50,27 +50,27 @@ func (p *place) replaceNameless(data []byte) (fs.FileInfo, error) {
 		return nil, err
 	}
 	p.trace("rename")
-	// Some file systems do not keep what is synced without a name (btrfs puts it into no
-	// log), so it is synced again.
+	// Some file systems lose an unnamed file that was synced (btrfs does not log it), so it is
+	// synced again.
 	p.trace("settle")
-	_ = f.Sync() // as for directories: the file is written
+	_ = f.Sync() // best effort, as for directories
 	return info, nil
 }
 
-// giveName gives a nameless file the name of the place.
-func (p *place) giveName(f *os.File) error {
+// giveName gives an unnamed file the name of the location.
+func (p *location) giveName(f *os.File) error {
 	if p.info == nil {
-		err := p.dir().give(f, p.name)
+		err := p.dir().nameUnnamed(f, p.name)
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, fs.ErrExist) { // if it does, somebody was faster
-			return errNameless
+		if !errors.Is(err, fs.ErrExist) { // if the name was taken meanwhile, replace it
+			return errNoUnnamed
 		}
 	}
 	tmp := temporary()
-	if err := p.dir().give(f, tmp); err != nil {
-		return errNameless
+	if err := p.dir().nameUnnamed(f, tmp); err != nil {
+		return errNoUnnamed
 	}
 	err := p.dir().Rename(tmp, p.name)
 	if err != nil {
@@ -79,8 +79,8 @@ func (p *place) giveName(f *os.File) error {
 	return err
 }
 
-// replaceNamed writes beside the file, under a temporary name.
-func (p *place) replaceNamed(data []byte) (info fs.FileInfo, err error) {
+// replaceNamed writes a file under a temporary name, and renames it.
+func (p *location) replaceNamed(data []byte) (info fs.FileInfo, err error) {
 	tmp := temporary()
 	f, err := p.dir().OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, p.mode())
 	if err != nil {
@@ -105,45 +105,45 @@ func (p *place) replaceNamed(data []byte) (info fs.FileInfo, err error) {
 	return info, nil
 }
 
-// mode returns the mode of a file that replaces what is at the place.
-func (p *place) mode() fs.FileMode {
+// mode returns the mode of a file that replaces what is at the location.
+func (p *location) mode() fs.FileMode {
 	if p.info == nil {
 		return 0o666 // minus the user's umask
 	}
-	// Permission bits only: what a model wrote must not run with the rights of another
-	// user, so setuid and setgid are not carried over.
+	// Permission bits only: a program that a model wrote must not run with the rights of
+	// another user, so setuid and setgid are not kept.
 	return p.info.Mode().Perm()
 }
 
-// fill makes a new file complete and brings it to the disk.
-func (p *place) fill(f *os.File, data []byte) (fs.FileInfo, error) {
+// fill writes a new file and syncs it.
+func (p *location) fill(f *os.File, data []byte) (fs.FileInfo, error) {
 	if p.info != nil {
 		keepRights(f, p.dir(), p.name, p.info)
 	}
 	if _, err := f.Write(data); err != nil {
 		return nil, err
 	}
-	// Before it has the name: a file system may keep the new name and lose the content,
-	// and after a power cut the old file would have become an empty one.
+	// Before it has the name: otherwise a power cut could keep the new name and lose the
+	// content, and leave an empty file.
 	if err := p.sync(f, "file"); err != nil {
 		return nil, err
 	}
 	return f.Stat()
 }
 
-// keepRights gives f the owner, the access list and the mode of the old file that has the
-// name. What cannot be given is left out: f was made with the mode minus the umask, which
-// is never wider, and what the old group might do is not for another one.
+// keepRights gives f the owner, the access list and the mode of the old file. What cannot
+// be set is left out: f was created with the mode minus the umask, which is never wider,
+// and another group does not get the rights of the old one.
 func keepRights(f *os.File, in folder, name string, old fs.FileInfo) {
 	sameGroup := keepOwner(f, old)
-	mode := keepAccess(f, in, name, old)
+	mode := keepACL(f, in, name, old)
 	if !sameGroup {
 		mode &^= 0o070
 	}
 	_ = f.Chmod(mode)
 }
 
-// temporary returns a name for something that is not finished.
+// temporary returns a name for an unfinished file.
 func temporary() string {
 	return temporaryHead + strings.ToLower(rand.Text()[:temporaryLetters]) + temporaryTail
 }
@@ -153,9 +153,9 @@ const (
 	temporaryLetters             = 12
 )
 
-// isTemporary recognises such a name. Listings leave it out: what has it is half of
-// something that another call is about to finish, or that a killed process left. It can
-// still be used like any other name, or no tool could delete what was left.
+// isTemporary recognises such a name. Listings leave it out: it is a write in progress, or
+// was left by a killed process. It can be used like any other name, so that tools can
+// delete what was left.
 func isTemporary(name string) bool {
 	middle, head := strings.CutPrefix(name, temporaryHead)
 	middle, tail := strings.CutSuffix(middle, temporaryTail)

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// A stop is a place in the workspace where a trusted path comes by: a directory or a
-// link on its way, or what it leads to. Whoever puts something else at a stop decides
-// what the runtime finds at the end of the path.
+// A stop is a name in the workspace that a trusted path goes through: a directory or a
+// link on the path, or its end. Replacing a stop would change what the runtime finds at
+// the end of the path.
 type stop struct {
-	place []string // folded names from the root of the workspace
-	end   bool     // nothing of the path is left: this is the file itself, or a link to it
+	location []string // folded names from the root of the workspace
+	end      bool     // the end of the path: the file itself, or a link to it
 }
 
-// origin returns where the route to a trusted path begins, and the names from there. It
-// is the workspace if the path goes through it as it is written, under whatever name:
-// a link to the workspace, another letter case.
+// origin returns where the route to a trusted path begins, and the names from there. It is
+// the workspace if the path goes through it under any name, such as a link to the
+// workspace or another letter case.
 func origin(dir, path string) (from string, names []string) {
 	if rest, ok := below(dir, path); ok {
 		return dir, components(rest)
@@ -38,11 +38,11 @@ func origin(dir, path string) (from string, names []string) {
 
 func topOf(path string) string { return filepath.VolumeName(path) + string(filepath.Separator) }
 
-// route takes the way to the entry as the kernel would, and returns its stops. Names
-// that do not exist are stops, too.
+// route resolves the path of the entry as the kernel would, and returns its stops. Names
+// that do not exist are stops too.
 func (e *entry) route(dir string) []stop {
 	if e.plain {
-		return []stop{{place: e.place, end: true}}
+		return []stop{{location: e.location, end: true}}
 	}
 	var stops []stop
 	at, todo := e.origin, slices.Clone(e.names)
@@ -60,7 +60,7 @@ func (e *entry) route(dir string) []stop {
 		next := filepath.Join(at, name)
 		if rest, ok := below(dir, next); ok {
 			if names := components(rest); len(names) > 0 {
-				stops = append(stops, stop{place: foldAll(names), end: len(todo) == 0})
+				stops = append(stops, stop{location: foldAll(names), end: len(todo) == 0})
 			}
 		}
 		target, err := os.Readlink(next)
@@ -83,14 +83,14 @@ func (e *entry) route(dir string) []stop {
 	return stops
 }
 
-// stopAt returns the entry that has a stop at the folded names, now or when the
-// workspace was opened: links come and go while a run lasts, by a "git checkout" say.
-// It is asked before changes only. Reads need no such care.
+// stopAt returns the entry that has a stop at the folded names, now or when the workspace
+// was opened: links change during a run, for example by "git checkout". It is used before
+// changes, not before reads.
 func (g *guard) stopAt(folded []string) (e *entry, end bool) {
 	for _, e := range g.entries {
 		for _, stops := range [][]stop{e.stops, e.route(g.dir)} {
 			for _, s := range stops {
-				if slices.Equal(s.place, folded) {
+				if slices.Equal(s.location, folded) {
 					return e, s.end
 				}
 			}

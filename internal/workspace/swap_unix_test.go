@@ -26,7 +26,7 @@ import (
 //	f        a file, for a link to a file outside
 //	r        a directory, for a link to a directory outside
 type prey struct {
-	*house
+	*fixture
 	dirs  map[string]*os.Root // the true directories, wherever they are called what
 	swaps []evil.Swap
 	safe  string // the canary tree as it was
@@ -37,7 +37,7 @@ const betray = 7777
 
 func newPrey(t testing.TB) *prey {
 	t.Helper()
-	y := &prey{house: newHouse(t), dirs: make(map[string]*os.Root)}
+	y := &prey{fixture: newFixture(t), dirs: make(map[string]*os.Root)}
 	secret := canary + strings.Repeat("x", betray-len(canary))
 	for _, dir := range []string{y.outside, filepath.Join(y.dir, "perstack", "jobs")} {
 		for _, name := range []string{"secret.txt", "sub/x", "sub/deep/y", "only-" + canary, "sub/only-" + canary} {
@@ -141,7 +141,7 @@ type fence interface {
 type operation struct {
 	name string
 	dir  string // where it needs something planted
-	do   func(f fence, fresh string) (saw string, err error)
+	do   func(f fence, atNewName string) (saw string, err error)
 }
 
 // looks reports whether the operation changes nothing.
@@ -158,7 +158,7 @@ func done(err error) (string, error) { return "", err }
 func operations() (all []operation) {
 	for _, dir := range []string{"d", "m/e", "g"} {
 		in := func(name string) string { return dir + "/" + name }
-		for name, do := range map[string]func(f fence, fresh string) (string, error){
+		for name, do := range map[string]func(f fence, atNewName string) (string, error){
 			"OpenFile":         func(f fence, _ string) (string, error) { return f.open(in("secret.txt")) },
 			"ReadFile":         func(f fence, _ string) (string, error) { return f.read(in("sub/x")) },
 			"Stat":             func(f fence, _ string) (string, error) { return f.stat(in("secret.txt")) },
@@ -167,15 +167,15 @@ func operations() (all []operation) {
 			"OpenDir":          func(f fence, _ string) (string, error) { return f.enter(in("sub")) },
 			"OpenDir itself":   func(f fence, _ string) (string, error) { return f.enter(dir) },
 			"WriteFile":        func(f fence, _ string) (string, error) { return done(f.write(in("secret.txt"), "inside")) },
-			"WriteFile new":    func(f fence, fresh string) (string, error) { return done(f.write(in(fresh), "inside")) },
+			"WriteFile new":    func(f fence, atNewName string) (string, error) { return done(f.write(in(atNewName), "inside")) },
 			"AppendFile":       func(f fence, _ string) (string, error) { return done(f.extend(in("secret.txt"), "inside")) },
 			"EditFile":         func(f fence, _ string) (string, error) { return done(f.edit(in("secret.txt"), "inside")) },
-			"Move from":        func(f fence, fresh string) (string, error) { return done(f.move(in("secret.txt"), fresh)) },
-			"Move to":          func(f fence, fresh string) (string, error) { return done(f.move(in("sub/x"), in(fresh))) },
+			"Move from":        func(f fence, atNewName string) (string, error) { return done(f.move(in("secret.txt"), atNewName)) },
+			"Move to":          func(f fence, atNewName string) (string, error) { return done(f.move(in("sub/x"), in(atNewName))) },
 			"RemoveFile":       func(f fence, _ string) (string, error) { return done(f.remove(in("secret.txt"))) },
-			"MakeDir":          func(f fence, fresh string) (string, error) { return done(f.makeDir(in(fresh))) },
+			"MakeDir":          func(f fence, atNewName string) (string, error) { return done(f.makeDir(in(atNewName))) },
 			"RemoveDir":        func(f fence, _ string) (string, error) { return done(f.removeDir(in("sub"), true)) },
-			"WriteFile deeper": func(f fence, fresh string) (string, error) { return done(f.write(in(fresh+"/a/b"), "inside")) },
+			"WriteFile deeper": func(f fence, atNewName string) (string, error) { return done(f.write(in(atNewName+"/a/b"), "inside")) },
 		} {
 			all = append(all, operation{name + " " + dir, dir, do})
 		}
@@ -198,13 +198,13 @@ func ends() []operation {
 			_ = f.write("f", "inside")
 			return "", err
 		}},
-		{"Move f", "d", func(f fence, fresh string) (string, error) {
-			err := f.move("f", fresh)
-			_ = f.move(fresh, "f")
+		{"Move f", "d", func(f fence, atNewName string) (string, error) {
+			err := f.move("f", atNewName)
+			_ = f.move(atNewName, "f")
 			return "", err
 		}},
-		{"RemoveDir r", "r", func(f fence, fresh string) (string, error) {
-			_ = f.makeDir("r/" + fresh)
+		{"RemoveDir r", "r", func(f fence, atNewName string) (string, error) {
+			_ = f.makeDir("r/" + atNewName)
 			err := f.removeDir("r", true)
 			return "", errors.Join(err, f.makeDir("r"))
 		}},
@@ -233,7 +233,7 @@ func TestSwappedByAnotherProcess(t *testing.T) {
 	}
 	worked := make([]atomic.Int64, len(all)) // how often an operation did what it was asked
 	f := walls{y.Workspace}
-	var fresh atomic.Int64
+	var atNewName atomic.Int64
 	var users sync.WaitGroup
 	for _, group := range [][]int{looking, looking, changing, changing} {
 		users.Go(func() {
@@ -241,7 +241,7 @@ func TestSwappedByAnotherProcess(t *testing.T) {
 				for _, i := range group {
 					op := all[i]
 					y.plant(op.dir)
-					saw, err := op.do(f, fmt.Sprint("fresh", fresh.Add(1)))
+					saw, err := op.do(f, fmt.Sprint("fresh", atNewName.Add(1)))
 					if what := escaped(saw); what != "" {
 						t.Errorf("%s %s", op.name, what)
 						return
@@ -312,7 +312,9 @@ func TestSwapsDefeatStringCheck(t *testing.T) {
 // walls is the real fence.
 type walls struct{ *workspace.Workspace }
 
-func (w walls) open(name string) (string, error) { return (&house{Workspace: w.Workspace}).read(name) }
+func (w walls) open(name string) (string, error) {
+	return (&fixture{Workspace: w.Workspace}).read(name)
+}
 
 func (w walls) read(name string) (string, error) {
 	_, data, err := w.ReadFile(context.Background(), name, 1<<20)

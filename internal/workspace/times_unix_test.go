@@ -10,7 +10,7 @@ import (
 )
 
 func TestStatTells(t *testing.T) {
-	h := newYard(t)
+	h := newFullFixture(t)
 	read := time.Date(2020, 2, 3, 4, 5, 6, 7000, time.UTC)
 	written := time.Date(2021, 2, 3, 4, 5, 6, 7000, time.UTC)
 	path := filepath.Join(h.dir, "a.txt")

@@ -11,24 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A meter adds up a tree. It holds one directory open at a time, however deep the tree
-// is: it goes up by "..", and makes sure that it arrives where it came from. A command
-// can make a tree deeper than any number of open files, or than any path.
+// A meter adds up a tree. It holds one directory open at a time, however deep the tree is:
+// it goes up by "..", and checks that it arrives where it came from. A command can make a
+// tree that is deeper than the limits for open files and paths.
 type meter struct {
-	p       *place
-	max     int64
-	sum     int64
-	levels  []level
-	pending int
-	twins   map[identity]bool
-	ticks   int
+	p         *location
+	max       int64
+	sum       int64
+	levels    []level
+	pending   int
+	hardLinks map[identity]bool
+	ticks     int
 }
 
 // A level is a directory on the way to the one that is open.
 type level struct {
 	id      identity
 	name    string
-	pending []string // directories in it that were not looked into yet
+	pending []string // directories in it that were not read yet
 }
 
 type identity struct{ dev, ino uint64 }
@@ -39,12 +39,12 @@ func identityOf(st *unix.Stat_t) identity {
 
 var errEnough = errors.New("more than was asked for")
 
-func (p *place) usage(ctx context.Context, max int64) (int64, error) {
+func (p *location) usage(ctx context.Context, max int64) (int64, error) {
 	d, err := p.dir().Open(".")
 	if err != nil {
 		return 0, err
 	}
-	m := &meter{p: p, max: max, twins: make(map[identity]bool)}
+	m := &meter{p: p, max: max, hardLinks: make(map[identity]bool)}
 	defer func() { d.Close() }()
 	var st unix.Stat_t
 	if err := unix.Fstat(int(d.Fd()), &st); err != nil {
@@ -83,14 +83,14 @@ func (p *place) usage(ctx context.Context, max int64) (int64, error) {
 	return m.sum, err
 }
 
-// open opens a directory to look into, or returns nil: it is gone, nobody who runs as we
-// do can fill it, or the kernel makes up what is in it.
+// open opens a directory, or returns nil: it was removed, processes of this user cannot
+// write to it, or the kernel generates its content.
 func (m *meter) open(d *os.File, name string) (*os.File, *unix.Stat_t, error) {
 	sub, st, err := openDir(d, name)
 	if err != nil {
 		return nil, nil, m.unmeasured(d, name, err)
 	}
-	if here := m.levels[len(m.levels)-1].id; here.dev != identityOf(st).dev && ofKernel(sub) {
+	if here := m.levels[len(m.levels)-1].id; here.dev != identityOf(st).dev && onKernelFS(sub) {
 		sub.Close()
 		return nil, nil, nil
 	}
@@ -111,15 +111,15 @@ func openDir(d *os.File, name string) (*os.File, *unix.Stat_t, error) {
 	return f, &st, nil
 }
 
-// unmeasured returns an error if a directory that could not be opened may be filled by a
-// command of ours. With "mkdir -m 300 d" it would write as much as it likes to where we
-// do not look, so a limit that cannot be measured is as good as reached.
+// unmeasured returns an error if commands can write to a directory that could not be
+// opened. After "mkdir -m 300 d" a command could write without limit where it cannot be
+// measured, so this counts as exceeding the limit.
 func (m *meter) unmeasured(d *os.File, name string, cause error) error {
 	switch {
 	case errors.Is(cause, unix.EMFILE), errors.Is(cause, unix.ENFILE), errors.Is(cause, unix.ENOMEM):
 		return cause
 	case !errors.Is(cause, unix.EACCES) && !errors.Is(cause, unix.EPERM):
-		return nil // it is gone, or no directory any more
+		return nil // it was removed or replaced
 	}
 	var st unix.Stat_t
 	err := unix.Fstatat(int(d.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -135,8 +135,8 @@ func (m *meter) unmeasured(d *os.File, name string, cause error) error {
 	return m.closed(name)
 }
 
-// closed says that a directory keeps us from measuring. Its name is that in the
-// directory which is open; without one it is that directory itself.
+// closed is the error for a directory that cannot be measured: the name in the open
+// directory, or without a name the open directory itself.
 func (m *meter) closed(name string) error {
 	var names []string
 	for _, l := range m.levels[1:] {
@@ -145,12 +145,11 @@ func (m *meter) closed(name string) error {
 	if name != "" {
 		names = append(names, name)
 	}
-	return fail(NotReadable, strings.Join(names, "/"), "cannot be measured: commands can write to this directory, but its permissions keep its size secret")
+	return fail(NotReadable, strings.Join(names, "/"), "cannot be measured: commands can write to this directory, but its permissions do not let perstack read it")
 }
 
-// up goes to the last of levels. If the directory that is open was moved elsewhere in
-// the meantime, ".." is a stranger; then the way is taken again from the top, as far as
-// it is still there.
+// up goes to the last of levels. If the open directory was moved meanwhile, ".." is another
+// directory; then the path is walked again from the top, as far as it still exists.
 func (m *meter) up(d *os.File) (*os.File, error) {
 	parent, st, _ := openDir(d, "..")
 	d.Close()
@@ -205,7 +204,7 @@ func (m *meter) add(ctx context.Context, d *os.File) error {
 			return interrupted(m.p.given, err)
 		}
 		if err != nil {
-			return nil // the end, or what cannot be read on
+			return nil // the end, or a read error
 		}
 	}
 }
@@ -213,11 +212,11 @@ func (m *meter) add(ctx context.Context, d *os.File) error {
 func (m *meter) count(fd int, name string) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		// A directory that can be listed and not searched is another way to hide files.
+		// A directory that can be listed but not searched is another way to hide files.
 		if errors.Is(err, unix.EACCES) && m.hides(fd) {
 			return m.closed("")
 		}
-		return nil // it is gone
+		return nil // it was removed
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		if m.pending++; m.pending > maxPending {
@@ -227,11 +226,11 @@ func (m *meter) count(fd int, name string) error {
 		here.pending = append(here.pending, name)
 	} else if st.Nlink > 1 {
 		id := identityOf(&st)
-		if m.twins[id] {
+		if m.hardLinks[id] {
 			return nil
 		}
-		if len(m.twins) < maxTwins {
-			m.twins[id] = true
+		if len(m.hardLinks) < maxHardLinks {
+			m.hardLinks[id] = true
 		}
 	}
 	m.sum += int64(st.Blocks) * 512 //nolint:unconvert // the types differ between systems
@@ -241,7 +240,7 @@ func (m *meter) count(fd int, name string) error {
 	return nil
 }
 
-// hides reports whether the open directory is ours and keeps us from what is in it.
+// hides reports whether the open directory belongs to this user and cannot be searched.
 func (m *meter) hides(fd int) bool {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || int(st.Uid) != os.Geteuid() {

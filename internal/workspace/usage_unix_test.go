@@ -25,7 +25,7 @@ func blocks(t *testing.T, path string) int64 {
 }
 
 func TestUsage(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	in := func(name string) string { return filepath.Join(h.dir, name) }
 	usage := func() int64 {
 		t.Helper()
@@ -76,7 +76,7 @@ func TestUsage(t *testing.T) {
 // A tree that is deeper than any path, and than the files that may be open, is counted
 // to its bottom.
 func TestUsageDeep(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const depth = 3000
 	before, err := h.Usage(t.Context(), 0)
 	if err != nil {
@@ -115,7 +115,7 @@ func TestUsageDeep(t *testing.T) {
 func TestUsageHidden(t *testing.T) {
 	for _, mode := range []os.FileMode{0o300, 0o400, 0o600, 0} {
 		t.Run(fmt.Sprintf("%o", mode), func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			dir := filepath.Join(h.dir, "sub", "hidden")
 			put(t, filepath.Join(dir, "big"), strings.Repeat("x", 1<<20))
 			makePipe(t, filepath.Join(h.dir, "pipe"))
@@ -136,7 +136,7 @@ func TestUsageHidden(t *testing.T) {
 }
 
 func BenchmarkUsage(b *testing.B) {
-	h := newHouse(b)
+	h := newFixture(b)
 	for i := range 10_000 {
 		put(b, filepath.Join(h.dir, fmt.Sprint("d", i%100), fmt.Sprint(i)), "x")
 	}

@@ -12,17 +12,16 @@ import (
 const (
 	maxLinks   = 40   // links followed for one path; the number of Linux
 	maxSteps   = 1000 // components looked at for one path, those of links included
-	maxRetries = 16   // walks that are begun again because something was swapped
+	maxRetries = 16   // walks that are repeated because something was swapped
 )
 
-// errChanged says that a name led to something else when it was opened than when it
-// was looked at: somebody replaced it in between.
+// errChanged says that a name was replaced between looking at it and opening it.
 var errChanged = errors.New("changed while it was opened")
 
-// at walks to the place of name and calls do with it. When do or the walk find that
-// something was swapped under their hands, all is done again; so do must check before
-// it changes anything.
-func (w *Workspace) at(ctx context.Context, name string, writing bool, do func(*place) error) error {
+// at walks to the location of name and calls do with it. When the walk or do finds that
+// something was swapped meanwhile, both are repeated; so do must check before it changes
+// anything.
+func (w *Workspace) at(ctx context.Context, name string, writing bool, do func(*location) error) error {
 	todo, wantDir, err := w.split(name, writing)
 	if err != nil {
 		return err
@@ -32,7 +31,7 @@ func (w *Workspace) at(ctx context.Context, name string, writing bool, do func(*
 	}
 	defer func() {
 		if w.lease.done() {
-			_ = w.release() // nobody waits for the answer
+			_ = w.release() // Close has returned already
 		}
 	}()
 	for range maxRetries {
@@ -49,15 +48,14 @@ func (w *Workspace) at(ctx context.Context, name string, writing bool, do func(*
 	return fail(Changed, name, "is being replaced all the time; try again later")
 }
 
-// walk takes steps from p, one open directory after the other, and resolves links
-// itself: each name that is met on the way is held against the guard, also those that
-// only a link mentions. For a writer, missing directories are made.
+// walk takes steps from p, one open directory after the other, and resolves links itself:
+// the guard checks each name on the way, including those in the targets of links. For a
+// writer, missing directories are made.
 //
-// No step trusts an earlier look. What a name stands for is opened, and what is decided
-// is decided on the handle (where the system has no such handles, found.enter compares
-// afterwards); ".." goes back to the handle that the walk came from, it is never looked
-// up.
-func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
+// No step trusts an earlier look. A name is opened, and decisions are made on the handle.
+// Where the system has no such handles, handle.enter compares afterwards. ".." goes back to
+// the handle that the walk came from; it is never looked up.
+func (p *location) walk(ctx context.Context, todo []step, wantDir bool) error {
 	links := 0
 	for len(todo) > 0 {
 		if err := p.spend(ctx, len(todo)); err != nil {
@@ -84,8 +82,8 @@ func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
 				return err
 			}
 		}
-		if sub, id, ok := p.again(next.name); ok {
-			if err := p.refuseFound(folded, id, true); err != nil {
+		if sub, id, ok := p.reuse(next.name); ok {
+			if err := p.refuseHandle(folded, id, true); err != nil {
 				sub.Close()
 				return err
 			}
@@ -93,7 +91,7 @@ func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
 			continue
 		}
 		there, err := p.dir().look(next.name)
-		if err := p.refuseFound(folded, there.id(), there.isDir()); err != nil {
+		if err := p.refuseHandle(folded, there.id(), there.isDir()); err != nil {
 			there.drop()
 			return err
 		}
@@ -150,22 +148,21 @@ func (p *place) walk(ctx context.Context, todo []step, wantDir bool) error {
 	return nil
 }
 
-// arrive reports whether the last name of a path stands for a file. A file is only
-// described: nobody knows yet for what it is to be opened, and whoever opens it decides
-// on the handle again.
-func (p *place) arrive(name, folded string) (bool, error) {
+// arrive reports whether the last name of a path is a file. The file is not opened yet: the
+// purpose is not known, and the code that opens it checks the handle again.
+func (p *location) arrive(name, folded string) (bool, error) {
 	info, err := p.dir().Lstat(name)
 	if err != nil || info.IsDir() || info.Mode()&fs.ModeSymlink != 0 {
-		return false, nil // the walk opens it, and finds out
+		return false, nil // the walk opens it and decides
 	}
 	p.name, p.info = name, info
 	return true, p.refuse(folded, info)
 }
 
-// follow returns the steps to the target of a link, from the directory it is in. What
-// the kernel would do with the link does not count: those in /proc lead to open files
-// and directories of a process, and have a text that leads nowhere or is absolute.
-func (p *place) follow(target string) ([]step, error) {
+// follow returns the steps to the target of a link, from its directory. Only the text of
+// the link counts: the kernel resolves links in /proc to open files of a process, whatever
+// their text.
+func (p *location) follow(target string) ([]step, error) {
 	if target == "" || filepath.IsAbs(target) || filepath.VolumeName(target) != "" || os.IsPathSeparator(target[0]) {
 		return nil, outsideLink(p.given)
 	}
@@ -179,9 +176,9 @@ func (p *place) follow(target string) ([]step, error) {
 	return steps, nil
 }
 
-// same reports errChanged unless name is, itself and not through a link, the file
-// that was opened.
-func (p *place) same(name string, opened fs.FileInfo) error {
+// same returns errChanged unless the name is the file that was opened, and not a link to
+// it.
+func (p *location) same(name string, opened fs.FileInfo) error {
 	info, err := p.dir().Lstat(name)
 	if err != nil || info.Mode()&fs.ModeSymlink != 0 || !sameFile(info, opened) {
 		return errChanged
@@ -195,7 +192,7 @@ func makeDir(dir folder, given, name string) error {
 	}
 	err := dir.Mkdir(name, 0o777) // minus the user's umask
 	if errors.Is(err, fs.ErrExist) {
-		return nil // somebody was faster; the walk looks again
+		return nil // another process made it; the walk looks again
 	}
 	return err
 }

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// A watch is what a guard saw for one operation.
+// A watch is what a guard saw at the beginning of one operation.
 type watch struct {
 	seen []fileID
 	held []hold
-	room [8]fileID // for seen
+	buf  [8]fileID // for seen
 }
 
-// A hold keeps a protected directory known after it was renamed: a command can do
-// "mv perstack moved". It is open, so that its number cannot pass to another directory
-// when it is removed, and so that its journals can still be found.
+// A hold recognises a protected directory after it was renamed: a command can run
+// "mv perstack moved". It is kept open, so that its inode number is not reused when it is
+// removed, and so that its journals can still be found.
 type hold struct {
 	id     fileID
 	dir    folder
@@ -23,16 +23,16 @@ type hold struct {
 }
 
 const (
-	// maxHeld bounds what renaming in a loop can make us keep. The first directories
-	// seen are those that the runtime writes to.
+	// maxHeld bounds the directories that are kept when a command renames them in a loop.
+	// The first ones seen are those that the runtime writes to.
 	maxHeld = 16
 	// jobsName is where the storage keeps its jobs; see store/file.
 	jobsName = "jobs"
 )
 
-// watch takes a look at the protected paths as they are now. Files come and go (an
-// editor replaces an env file by a new one), so their identities are not kept longer
-// than one operation. Directories that were seen once are kept for good.
+// watch looks at the protected paths as they are now. Files are replaced (an editor writes
+// a new env file), so their identities are kept for one operation only. Directories that
+// were seen once are kept until the workspace is closed.
 func (g *guard) watch() *watch {
 	now := &watch{}
 	g.look(now)
@@ -40,7 +40,7 @@ func (g *guard) watch() *watch {
 }
 
 func (g *guard) look(now *watch) {
-	now.seen, now.held = now.room[:0], g.known()
+	now.seen, now.held = now.buf[:0], g.known()
 	for _, e := range g.entries {
 		id, isDir, err := e.look()
 		if err != nil {
@@ -53,7 +53,7 @@ func (g *guard) look(now *watch) {
 		if !holds(now.held, id) {
 			now.held = g.hold(e.from, e.name, id, false)
 		}
-		// Its own look at "jobs": by moving only that, a command would get round us.
+		// "jobs" is looked at by itself: a command could move it alone.
 		if id, isDir, err := peek(e.from, e.jobs, false); err == nil && isDir {
 			now.seen = append(now.seen, id)
 			if !holds(now.held, id) {
@@ -84,7 +84,7 @@ func (g *guard) hold(from folder, path string, seen fileID, jobs bool) []hold {
 			dir.Close()
 		}
 	}
-	// Watches read the old list without a lock, so it is left as it is.
+	// Watches read the old list without a lock, so it is not changed.
 	g.held = append(slices.Clip(g.held), h)
 	return g.held
 }

@@ -1,52 +1,51 @@
-// Package workspace is the fence around the user's files. It is the only room of the
-// house that opens paths which a model or a skill chose.
+// Package workspace gives tools access to the files of the user, and to nothing else. It is
+// the only package that opens paths which a model or a skill chose.
 //
 // The directory is opened once. Every later step goes from an open directory to a name
-// in it, so the kernel decides where a path leads; no decision is taken on the text of
-// a path, and what was checked is the very handle that is used. On Linux a step is an
-// openat with O_PATH and O_NOFOLLOW: what a name stands for is open before anything is
-// decided about it. On other systems a step is one name in an [os.Root], which is looked
-// at, opened, and compared with what was opened.
+// in it, so the kernel decides where a path leads. No decision is based on the text of a
+// path, and the handle that was checked is the handle that is used. On Linux a step is an
+// openat with O_PATH and O_NOFOLLOW: a name is opened before anything is decided about it.
+// On other systems a step is one name in an [os.Root], which is looked at, opened, and
+// compared with what was opened.
 //
 // A file is written, edited, appended to, moved and deleted by its name in an open
-// directory. What is new appears complete: a write takes the place of the old file in
-// one instant, and a move takes no name that something has. Only an append changes a
-// file in place. A tree is deleted after a look at all of it, and not at all if something
-// in it must stay. Calls that change one file take turns, and nothing is written while a
-// directory is moved or emptied. That binds calls of one Workspace, not other processes.
+// directory. New content appears at once: a write replaces the old file atomically, and a
+// move never replaces anything. Only an append changes a file in place. A tree is deleted
+// after all of it was checked, and not at all if something in it must stay. Calls that
+// change one file wait for each other, and nothing is written while a directory is moved
+// or emptied. This holds between calls of one Workspace, not for other processes.
 //
-// Out of reach, in any spelling (letter case, Unicode form, links) and whether it
-// exists yet or not:
+// Tools cannot reach the following, in any spelling (letter case, Unicode form, links)
+// and whether it exists yet or not:
 //
 //   - what lies outside the workspace;
 //   - the paths of [Options.Protected]: the runtime's storage, the user's env files;
 //   - "perstack" in the root of the workspace, wherever the storage is (not deeper down);
 //   - .env and .env.* at any depth, apart from the samples that people commit.
 //
-// What was seen as a protected directory, or as the directory "jobs" in one, stays out
-// of reach when a command renames it. A job's own directory that is moved out of there,
-// and a copy of anything, are ordinary files: commands run as the user.
+// A protected directory, or the directory "jobs" in one, stays protected when a command
+// renames it. The directory of a job that is moved out of there, and a copy of anything,
+// are ordinary files: commands run as the user.
 //
 // A file with several names (hard links) is not read if one of them is a path of
 // [Options.Protected], the journal or the summary of a job, or an env file that lies in
 // a directory on the way to it or is among the first 10,000 names of the workspace,
-// breadth first. An env file elsewhere, or outside, goes unrecognised. With more than
-// 10,000 jobs no such file is read. Names, sizes and times are not kept secret so.
+// breadth first. An env file elsewhere, or outside, is not recognised. With more than
+// 10,000 jobs no such file is read. This does not hide names, sizes and times.
 //
-// Two things can be read and not written: the files of [Options.ReadOnly], and what has
-// ".git" in its path, where hooks and settings run code with the user's next git
+// Two things can be read and not written: the files of [Options.ReadOnly], and everything
+// with ".git" in its path, where hooks and settings run code with the user's next git
 // command. A bare repository, or one that keeps its data under another name, is not
-// recognised, and other files that programs obey (a Makefile, say) are the user's work.
+// recognised, and other files that programs obey, such as a Makefile, can be written.
 //
 // A path of the options may be a link, or go through links and directories of the
-// workspace. What it goes through stays as it is: no tool moves, deletes, replaces or
-// makes it.
+// workspace. No tool moves, deletes, replaces or makes what it goes through.
 //
 // The package never follows a link that is absolute or leaves the workspace, never
 // opens a pipe or a device, never writes through a link, and never tells in an error
-// what lies outside. No call costs more than its bounds: each has a context, a number
-// of steps for its path, and one for all links of a listing together. It does not fence
-// in processes: that is internal/sandbox.
+// what lies outside. Every call is bounded: by a context, a number of steps for its path,
+// and a number of steps for all links of a listing together. It does not confine
+// processes; internal/sandbox does.
 //
 // Start reading at [Open], then at walk in walk.go, which every method goes through.
 package workspace
@@ -54,17 +53,18 @@ package workspace
 import (
 	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 )
 
-// Options say what a workspace keeps from its users.
+// Options say what tools cannot reach or change.
 type Options struct {
 	// Protected are absolute paths of directories and files that no tool may reach:
 	// the storage directory and the env files. They need not exist yet.
 	Protected []string
 
-	// ReadOnly are absolute paths of files that tools may read but not change: what
-	// says which tools an Expert has must not be written with one of them.
+	// ReadOnly are absolute paths of files that tools may read but not change: a tool must
+	// not write the file that says which tools an Expert has.
 	ReadOnly []string
 }
 
@@ -77,9 +77,9 @@ type Workspace struct {
 	guard *guard
 	fixed *guard       // files that are read only
 	turns turns        // calls that change one file wait for each other
-	trace func(string) // told what is done; tests count, or swap something at that moment
+	trace func(string) // called with each operation; tests count, or swap something at that moment
 	lease lease
-	last  atomic.Pointer[place] // the way of the last walk
+	last  atomic.Pointer[location] // of the last walk; its directories are open
 }
 
 // Open opens the workspace at dir.
@@ -97,8 +97,8 @@ func Open(dir string, opts Options) (*Workspace, error) {
 		return nil, fmt.Errorf("open workspace: %w; choose an existing directory", err)
 	}
 	w := &Workspace{root: root, dir: abs, real: resolved, trace: func(string) {}}
-	// What an env file of the workspace links to must be recognised even if nobody
-	// named that file. Its own name is refused anyway.
+	// The target of an env file that is a link must be recognised even if the options do not
+	// name it. The name of the env file is refused anyway.
 	protected := append([]string{filepath.Join(resolved, ".env"), filepath.Join(resolved, ".env.local")}, opts.Protected...)
 	w.guard, err = newGuard(root, resolved, protected)
 	if err == nil {
@@ -108,11 +108,11 @@ func Open(dir string, opts Options) (*Workspace, error) {
 		root.Close()
 		return nil, fmt.Errorf("open workspace %q: %w", dir, err)
 	}
-	// Wherever the storage is, the directory that has its name may be that of another
-	// run. A repository can bring a link of that name, which must not decide what else
-	// is protected; so the name itself is, and what it leads to is not.
-	w.guard.add(&entry{path: filepath.Join(resolved, storageName), place: []string{storageName}, plain: true})
-	w.guard.watch() // the directories that exist now are known from now on
+	// Wherever the storage of this run is, "perstack" may be that of another run. A
+	// repository can contain a link of that name, which must not decide what else is
+	// protected. So the name is protected, and its target is not.
+	w.guard.add(&entry{path: filepath.Join(resolved, storageName), location: []string{storageName}, plain: true})
+	w.guard.watch() // remember the directories that exist now
 	return w, nil
 }
 
@@ -121,8 +121,7 @@ const storageName = "perstack"
 // Path returns the absolute path of the workspace.
 func (w *Workspace) Path() string { return w.real }
 
-// Close gives the directory back. Later calls of other methods fail; those that are
-// under way come to their end.
+// Close closes the directory. Later calls of other methods fail; calls in progress finish.
 func (w *Workspace) Close() error {
 	if _, last := w.lease.end(); last {
 		return w.release()
@@ -137,4 +136,41 @@ func (w *Workspace) release() error {
 	w.guard.close()
 	w.fixed.close()
 	return w.root.Close()
+}
+
+// A lease keeps something open while calls use it. If a descriptor were closed during a
+// call, its number could belong to another file when the call uses it.
+type lease struct {
+	mu    sync.Mutex
+	users int
+	ended bool
+}
+
+// use reports whether it is still open, and then keeps it open until done.
+func (l *lease) use() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return false
+	}
+	l.users++
+	return true
+}
+
+// done ends a use. It reports whether the caller must close: it was the last use after end.
+func (l *lease) done() (last bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.users--
+	return l.users == 0 && l.ended
+}
+
+// end allows no further use. It reports whether it is the first call, and whether the
+// caller must close now; otherwise the last use does.
+func (l *lease) end() (first, last bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first = !l.ended
+	l.ended = true
+	return first, first && l.users == 0
 }

@@ -15,26 +15,26 @@ import (
 
 const canary = "CANARY-7f3a"
 
-// A house is a workspace with neighbours that nobody inside may see.
-type house struct {
+// A fixture is a workspace, with files next to it that its tools must not see.
+type fixture struct {
 	*workspace.Workspace
 	dir     string // the workspace
 	outside string // beside it, with secret.txt in it
 }
 
-// newHouse builds:
+// newFixture builds:
 //
 //	outside/secret.txt   ws2/secret.txt        the canary
 //	ws/perstack/jobs/j1  ws/.env               the canary, protected
 //	ws/keys.txt          (a protected file with an ordinary name)
 //	ws/a.txt  ws/src/b.txt                     ordinary
-func newHouse(t testing.TB) *house {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{dir: filepath.Join(top, "ws"), outside: filepath.Join(top, "outside")}
+	h := &fixture{dir: filepath.Join(top, "ws"), outside: filepath.Join(top, "outside")}
 	put(t, filepath.Join(h.outside, "secret.txt"), canary)
 	put(t, filepath.Join(top, "ws2", "secret.txt"), canary)
 	put(t, filepath.Join(h.dir, "perstack", "jobs", "j1"), canary)
@@ -62,14 +62,14 @@ func put(t testing.TB, path, text string) {
 	}
 }
 
-func (h *house) link(t testing.TB, target, name string) {
+func (h *fixture) link(t testing.TB, target, name string) {
 	t.Helper()
 	if err := os.Symlink(target, filepath.Join(h.dir, name)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (h *house) read(name string) (string, error) {
+func (h *fixture) read(name string) (string, error) {
 	f, err := h.OpenFile(context.Background(), name)
 	if err != nil {
 		return "", err
@@ -98,7 +98,7 @@ func wantCode(t *testing.T, err error, code workspace.Code, fragment string) {
 }
 
 func TestOpen(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	if h.Path() != h.dir {
 		t.Errorf("Path() = %q, want %q", h.Path(), h.dir)
 	}
@@ -130,7 +130,7 @@ func TestOpen(t *testing.T) {
 
 // A workspace reached through a link is known by both names.
 func TestOpenThroughLink(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	alias := filepath.Join(filepath.Dir(h.dir), "alias")
 	if err := os.Symlink("ws", alias); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestOpenThroughLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	g := &house{Workspace: w}
+	g := &fixture{Workspace: w}
 	for _, name := range []string{"a.txt", filepath.Join(alias, "a.txt"), filepath.Join(h.dir, "a.txt")} {
 		if got, err := g.read(name); got != "alpha\n" {
 			t.Errorf("read %q = %q, %v", name, got, err)
@@ -152,13 +152,13 @@ func TestOpenThroughLink(t *testing.T) {
 
 // The workspace "/" contains everything, also what the kernel makes up.
 func TestOpenRootDirectory(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w, err := workspace.Open("/", workspace.Options{Protected: []string{filepath.Join(h.dir, "perstack")}})
 	if err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	defer w.Close()
-	g := &house{Workspace: w}
+	g := &fixture{Workspace: w}
 	if got, err := g.read(filepath.Join(h.dir, "a.txt")); got != "alpha\n" {
 		t.Errorf("read = %q, %v", got, err)
 	}

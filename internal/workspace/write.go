@@ -14,12 +14,11 @@ import (
 // A link to a file of the workspace leads to that file. Other names of the same file
 // (hard links) keep the old content: they may be outside.
 //
-// When it returns, the file survives a power cut: the journal is about to say for good
-// that it was written.
+// When it returns, the file survives a power cut: the journal will say that it was written.
 func (w *Workspace) WriteFile(ctx context.Context, name string, data []byte) (Info, error) {
 	var out Info
 	err := w.sharing(ctx, name, func() error {
-		return w.at(ctx, name, true, func(p *place) error {
+		return w.at(ctx, name, true, func(p *location) error {
 			if p.name == "" {
 				return fail(IsADirectory, name, "is a directory")
 			}
@@ -35,7 +34,7 @@ func (w *Workspace) WriteFile(ctx context.Context, name string, data []byte) (In
 	return out, err
 }
 
-func (w *Workspace) write(ctx context.Context, p *place, data []byte) (fs.FileInfo, error) {
+func (w *Workspace) write(ctx context.Context, p *location, data []byte) (fs.FileInfo, error) {
 	if err := w.refuseChange(p.given, p.path(), p.info); err != nil {
 		return nil, err
 	}
@@ -56,9 +55,9 @@ func (w *Workspace) write(ctx context.Context, p *place, data []byte) (fs.FileIn
 	return p.replace(data)
 }
 
-// syncDirs makes the new name survive a power cut too, and the directories that were
-// made for it. It is a best effort: not every system can, and the file is written.
-func (p *place) syncDirs() {
+// syncDirs makes the new name survive a power cut, and the directories that were made for
+// it. It is a best effort: not every system supports it, and the file is written.
+func (p *location) syncDirs() {
 	dirs := p.dirs[len(p.dirs)-1:]
 	if p.made {
 		dirs = p.dirs
@@ -71,13 +70,13 @@ func (p *place) syncDirs() {
 	}
 }
 
-func (p *place) sync(f *os.File, what string) error {
+func (p *location) sync(f *os.File, what string) error {
 	p.trace("sync " + what)
 	return f.Sync()
 }
 
-// writable looks at the owner's bit, whoever runs the process: root, too, respects
-// that a user marked a file as not to be changed.
+// writable looks at the owner's bit, even if the process runs as root: root too respects
+// that a user made a file read-only.
 func writable(info fs.FileInfo) bool { return info.Mode().Perm()&0o200 != 0 }
 
 func notWritable(given string) error {

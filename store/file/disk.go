@@ -1,6 +1,7 @@
 package file
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -8,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// What the store does to the disk. Reading is not among it, and neither is the lock,
-// which never reaches the disk.
+// The operations of the store that change the disk. Reading is not among them, nor is the
+// lock, which never reaches the disk.
 const (
 	OpMkdir    = "mkdir"
 	OpChmod    = "chmod"
@@ -22,28 +23,27 @@ const (
 	OpRemove   = "remove"
 )
 
-// A Disk stands between the store and the disk, for tests of what happens when the
-// disk fails or the process dies. It sees every operation and decides whether it
-// takes place. It cannot do one by other means than the store's own: names, modes
-// and checks are not in its hands.
+// A Disk intercepts the operations of the store, for tests of what happens when the disk
+// fails or the process dies. It sees every operation and decides whether it takes place.
+// It cannot change names, modes or checks.
 type Disk interface {
-	// Do stands for one operation: op is one of the Op constants, name the last part
-	// of the path of what is changed, and size the number of bytes that a write has, 0
-	// for others. run carries it out, a write with its first bytes only if it is given
-	// a smaller size. What Do returns is what the store takes for the system's answer.
+	// Do is called for one operation: op is one of the Op constants, name the last part of
+	// the path that is changed, and size the number of bytes of a write, 0 for others. run
+	// carries it out; with a smaller size it writes the first bytes only. The store takes
+	// the result of Do for the answer of the system.
 	Do(op, name string, size int, run func(size int) error) error
 }
 
-// A disk carries out all operations of the store. Without a hook, which is the
-// normal case, each is the plain call: nothing is allocated, and nothing is asked.
+// A disk carries out all operations of the store. Without a hook, which is the normal
+// case, each is a plain call and allocates nothing.
 type disk struct{ hook Disk }
 
-// do asks the hook, which there must be.
+// do calls the hook, which must be set.
 func (d disk) do(op, name string, run func() error) error {
 	return d.hook.Do(op, path.Base(filepath.ToSlash(name)), 0, func(int) error { return run() })
 }
 
-// writeAt writes data with one system call, as long as the system takes all of it.
+// writeAt writes data with one system call, unless the system accepts only a part.
 func (d disk) writeAt(f *os.File, data []byte, offset int64) error {
 	if d.hook == nil {
 		_, err := f.WriteAt(data, offset)
@@ -77,7 +77,7 @@ func (w *hookedWriter) Write(data []byte) (written int, err error) {
 	return written, err
 }
 
-// orShort adds the error that an incomplete write has to have.
+// orShort returns io.ErrShortWrite for an incomplete write without an error.
 func orShort(written, size int, err error) error {
 	if err == nil && written < size {
 		return io.ErrShortWrite
@@ -114,7 +114,7 @@ func (d disk) chmodFile(f *os.File, mode fs.FileMode) error {
 	return d.do(OpChmod, f.Name(), func() error { return f.Chmod(mode) })
 }
 
-// create opens a file, and creates it if flag says so. as is the name that a hook is told.
+// create opens a file, and creates it if flag says so. as is the name for the hook.
 func (d disk) create(dir *os.Root, name, as string, flag int) (f *os.File, err error) {
 	if d.hook == nil {
 		return dir.OpenFile(name, flag, fileMode)
@@ -123,7 +123,7 @@ func (d disk) create(dir *os.Root, name, as string, flag int) (f *os.File, err e
 		f, err = dir.OpenFile(name, flag, fileMode)
 		return err
 	})
-	if err != nil && f != nil { // the hook says that it failed after all
+	if err != nil && f != nil { // the hook reports a failure
 		f.Close()
 		f = nil
 	}
@@ -158,7 +158,7 @@ func (d disk) chmodDir(dir *os.Root, name string, mode fs.FileMode) error {
 	return d.do(OpChmod, name, func() error { return dir.Chmod(name, mode) })
 }
 
-// makeAll creates the storage directory and what is missing above it.
+// makeAll creates the storage directory and missing parents.
 func (d disk) makeAll(name string) error {
 	if d.hook == nil {
 		return os.MkdirAll(name, dirMode)
@@ -166,10 +166,89 @@ func (d disk) makeAll(name string) error {
 	return d.do(OpMkdir, name, func() error { return os.MkdirAll(name, dirMode) })
 }
 
-// makePrivate gives the storage directory, which we have just made, its mode.
+// makePrivate sets the mode of the storage directory that was just made.
 func (d disk) makePrivate(name string) error {
 	if d.hook == nil {
 		return os.Chmod(name, dirMode)
 	}
 	return d.do(OpChmod, name, func() error { return os.Chmod(name, dirMode) })
+}
+
+// openRegular opens a file for reading. It does not block on a pipe, and refuses everything
+// that is not a regular file.
+func openRegular(dir *os.Root, name string) (*os.File, error) {
+	return disk{}.openFile(dir, name, os.O_RDONLY) // without a hook: it changes nothing
+}
+
+func (d disk) openFile(dir *os.Root, name string, flag int) (*os.File, error) {
+	refuse := func(mode fs.FileMode) error {
+		return fmt.Errorf("%s is not a regular file (%s); move it away", filepath.Join(dir.Name(), name), kind(mode))
+	}
+	info, err := dir.Lstat(name)
+	made := err != nil
+	if !made && !info.Mode().IsRegular() {
+		return nil, refuse(info.Mode())
+	}
+	var f *os.File
+	if made && flag&os.O_CREATE != 0 {
+		f, err = d.create(dir, name, name, flag|nonblock)
+	} else {
+		f, err = dir.OpenFile(name, flag|nonblock, fileMode)
+	}
+	switch {
+	case err != nil && made && flag&os.O_CREATE != 0:
+		return nil, unwritable(dir.Name(), err)
+	case err != nil && flag&os.O_RDWR != 0:
+		return nil, unwritable(filepath.Join(dir.Name(), name), err)
+	case err != nil:
+		return nil, err
+	}
+	info, err = f.Stat() // it may have been replaced meanwhile
+	if err == nil && !info.Mode().IsRegular() {
+		err = refuse(info.Mode())
+	}
+	if err == nil && flag&os.O_CREATE != 0 {
+		err = d.keepPrivate(f, made)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// keepPrivate gives a file that we made the mode 0600, whatever the umask is. From other
+// files, such as copies, it removes the rights of other users.
+func (d disk) keepPrivate(f *os.File, made bool) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	mode, ok := privateMode(info.Mode(), fileMode, made)
+	if ok {
+		return nil
+	}
+	if err := d.chmodFile(f, mode); err != nil {
+		return notPrivate(f.Name(), err)
+	}
+	return nil
+}
+
+func notPrivate(name string, err error) error {
+	return fmt.Errorf("%s cannot be kept from other users: %w; use a storage directory of your own, on a file system with permissions", name, err)
+}
+
+// kind names the type of a file in words.
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "it is a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "it is a pipe"
+	case mode.IsDir():
+		return "it is a directory"
+	case mode.IsRegular():
+		return "it is a file"
+	}
+	return "it is a device or a socket"
 }

@@ -4,18 +4,18 @@
 //	<storage>/jobs/<jobId>/
 //	    journal.jsonl                  the records, one a line; the truth
 //	    job.json                       a summary and the head; a cache
-//	    lock                           who is writing, while someone is
-//	    journal.torn-1                 what a power cut tore, if one did
+//	    lock                           the process that is writing, while there is one
+//	    journal.torn-1                 an incomplete end after a power cut
 //
-// The journal is only ever appended to, each record by one write at its end. A
-// process that dies in the middle leaves a line without a newline, which readers
-// ignore and the next writer cuts off. A line that is complete and wrong is damage: it
-// is reported and never touched, unless it is the work of a power cut (torn.go).
-// docs/journal.md describes the files for people who read them with other tools.
+// The journal is only appended to, each record by one write at its end. A process that
+// dies during a write leaves a line without a newline, which readers ignore and the next
+// writer cuts off. A line that is complete and wrong is damage: it is reported and never
+// changed, unless a power cut caused it (torn.go). docs/journal.md describes the files for
+// people who read them with other tools.
 //
-// Directories are 0700 and files 0600 whatever the umask. Names are resolved beneath
-// the storage directory by [os.Root], and symbolic links, pipes and devices in the
-// place of our files and directories are refused. Nothing is created before the first [Store.Open].
+// Directories are 0700 and files 0600 whatever the umask. Names are resolved beneath the
+// storage directory by [os.Root]. Symbolic links, pipes and devices in place of our files
+// and directories are refused. Nothing is created before the first [Store.Open].
 //
 // Start reading at [Store.Open], then the writer in journal.go.
 package file
@@ -44,15 +44,14 @@ type Store struct {
 
 // Options change how a [Store] works.
 type Options struct {
-	// Logger is told about repairs and about summaries that could not be written.
-	// Without it, nobody is.
+	// Logger gets repairs and summaries that could not be written; nil for none.
 	Logger *slog.Logger
-	// AllowLink lets the storage directory itself be a symbolic link. That is right
-	// when the user named it. A link in the usual place may have come with a
-	// repository, and would lead conversations into a directory of its author's choice.
+	// AllowLink lets the storage directory itself be a symbolic link. That is right when the
+	// user named it. A link in the default location may have come with a repository, and
+	// would send conversations to a directory that its author chose.
 	AllowLink bool
-	// Disk is asked about everything that is done to the disk. It is for tests; nil is
-	// the disk itself. No flag, variable or configuration file leads here.
+	// Disk intercepts all operations that change the disk. It is for tests; nil for none. No
+	// flag, variable or configuration file sets it.
 	Disk Disk
 }
 
@@ -66,7 +65,7 @@ var (
 func New(dir string, opts *Options) *Store {
 	s := &Store{dir: dir, log: slog.New(slog.DiscardHandler)}
 	if abs, err := filepath.Abs(dir); err == nil {
-		s.dir = abs // the storage stays where it is if the process changes its directory
+		s.dir = abs // independent of the working directory
 	}
 	if opts == nil {
 		return s
@@ -79,8 +78,8 @@ func New(dir string, opts *Options) *Store {
 	return s
 }
 
-// Open implements [store.Store]. It reads the whole journal once, to know that what
-// it continues is sound and to fold the summary from it.
+// Open implements [store.Store]. It reads the whole journal once, to check it and to fold
+// the summary from it.
 func (s *Store) Open(ctx context.Context, jobID string) (store.Journal, error) {
 	if err := store.CheckID(jobID); err != nil {
 		return nil, err
@@ -136,7 +135,7 @@ func (s *Store) Read(ctx context.Context, jobID string, after int64) iter.Seq2[s
 				continue
 			}
 			if damage := (*store.DamageError)(nil); errors.As(err, &damage) {
-				recorded, _ := readSummary(dir, jobID) // one that cannot be read explains nothing
+				recorded, _ := readSummary(dir, jobID) // without it, the error stays as it is
 				err = r.explain(err, recorded)
 			}
 			if !yield(rec, err) || err != nil && !errors.Is(err, event.ErrUnknownType) {

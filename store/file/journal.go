@@ -13,8 +13,8 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A journal is a job opened for writing. Two mutexes let records be appended while
-// others wait for the disk: syncing is taken before mu where both are needed.
+// A journal is a job opened for writing. It has two mutexes, so that records can be
+// appended during a sync: syncing is locked before mu where both are needed.
 type journal struct {
 	id      string
 	dir     *os.Root
@@ -25,7 +25,7 @@ type journal struct {
 	owner   owner
 
 	mu      sync.Mutex
-	now     position // behind the last record
+	now     position // after the last record
 	room    reserve
 	broken  error // why nothing can be written any more
 	closed  bool
@@ -70,10 +70,10 @@ func (j *journal) Head() store.Head {
 // write puts a line behind the last record, with one system call. If that fails, the
 // file is as it was.
 func (j *journal) write(line []byte, terminal bool) error {
-	line = append(line, '\n') // it was made with room for this
+	line = append(line, '\n') // its capacity includes this byte
 	err := j.room.ensure(j.now.length + int64(len(line)))
 	if err != nil && !(terminal && isFull(err)) {
-		return err // an ordinary record must leave the reserve alone
+		return err // an ordinary record must not use the reserve
 	}
 	if err = j.disk.writeAt(j.f, line, j.now.length); err == nil {
 		return nil
@@ -82,9 +82,9 @@ func (j *journal) write(line []byte, terminal bool) error {
 		j.broken = fmt.Errorf("job %s: an incomplete record could not be taken back (%w); open the job again", j.id, cut)
 		return errors.Join(err, j.broken)
 	}
-	// Cutting gave the reserve away as well. Without it the journal is still right.
+	// Truncating freed the reserve as well. The journal is valid without it.
 	if again := j.room.ensure(j.now.length); again != nil {
-		j.log.Warn("no room is kept for the end of the journal", "error", again)
+		j.log.Warn("no space is reserved for the end of the journal", "error", again)
 	}
 	return err
 }
@@ -102,8 +102,8 @@ func (j *journal) Commit(context.Context) error {
 	return j.commit(target)
 }
 
-// commit makes the journal durable up to target at least. Whoever waited for another
-// commit finds that it has served for both. The caller holds syncing.
+// commit makes the journal durable up to target at least. A call that waited for another
+// commit often finds its records durable already. The caller holds syncing.
 func (j *journal) commit(target int64) error {
 	if j.durable.length >= target {
 		return nil
@@ -181,29 +181,29 @@ func (j *journal) Close() error {
 	err := j.commit(target)
 	if err == nil && j.room.end > target {
 		if cut := j.room.cut(target); cut != nil {
-			j.log.Warn("the room behind the journal could not be given back", "error", cut)
+			j.log.Warn("the space reserved for the journal could not be freed", "error", cut)
 		}
 	}
 	j.writeSummary(nil)
 	if gone := j.disk.remove(j.dir, lockName, lockName); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-		j.log.Warn("the owner's note could not be removed", "error", gone)
+		j.log.Warn("the lock file could not be removed", "error", gone)
 	}
 	return errors.Join(err, j.abandon())
 }
 
-// abandon gives the files and the lock back, without another word to the disk.
+// abandon releases the files and the lock, without changing the disk.
 func (j *journal) abandon() error {
 	var err error
 	if j.f != nil {
-		// A program that another goroutine is just starting has this file as well for a
-		// moment, and with it the lock. If that fails, closing does the same in the end.
+		// A process that another goroutine is starting inherits this file, and with it the
+		// lock, for a moment. If unlocking fails, closing releases it later.
 		_ = unlock(j.f)
 		err = j.f.Close()
 	}
 	return errors.Join(err, j.dir.Close())
 }
 
-// usable says why nothing can be written, if so. The caller holds mu.
+// usable returns why nothing can be written, or nil. The caller holds mu.
 func (j *journal) usable() error {
 	if j.closed {
 		return fmt.Errorf("job %s: %w", j.id, store.ErrClosed)

@@ -1,12 +1,15 @@
 package file
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/perstack-go/perstack/store"
 )
@@ -49,12 +52,12 @@ func openDir(root *os.Root, jobID string) (*os.Root, error) {
 	return root.OpenRoot(path.Join(jobsName, jobID))
 }
 
-// lstatDir looks at what must be a directory before it is opened, since the opening of
-// a pipe would not return.
+// lstatDir checks that a name is a directory before it is opened: opening a pipe would
+// block.
 func lstatDir(root *os.Root, name string) (fs.FileInfo, error) {
 	info, err := root.Lstat(name)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is not a directory (%s); move it away, or choose another storage with --storage", filepath.Join(root.Name(), name), kind(info.Mode()))
+		err = fmt.Errorf("%s is not a directory (%s); move it away, or choose another storage directory", filepath.Join(root.Name(), name), kind(info.Mode()))
 	}
 	return info, err
 }
@@ -136,8 +139,8 @@ func (s *Store) makeRoot() (*os.Root, []string, error) {
 	return root, parents, nil
 }
 
-// Prepare creates the storage directory, as the first [Store.Open] would. It is for those
-// who have to hide it before there is anything in it.
+// Prepare creates the storage directory, as the first [Store.Open] would. It is for callers
+// that must hide it before it has content.
 func (s *Store) Prepare() error {
 	root, parents, err := s.makeRoot()
 	if err != nil {
@@ -152,8 +155,8 @@ func (s *Store) Prepare() error {
 	return nil
 }
 
-// makeDir creates a directory for our eyes only. One that is there already is kept from
-// others, but is never given permissions: an owner who took them away meant it.
+// makeDir creates a private directory. From an existing one it removes the rights of other
+// users, but it never adds rights: the owner may have removed them on purpose.
 func (s *Store) makeDir(root *os.Root, name string) error {
 	err := s.disk.mkdir(root, name)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -172,4 +175,44 @@ func (s *Store) makeDir(root *os.Root, name string) error {
 		return notPrivate(filepath.Join(s.dir, name), err)
 	}
 	return nil
+}
+
+const ignoreName = ".gitignore"
+
+// ignoreFile keeps conversations out of version control. The file is at the top of the
+// storage directory if nothing else is there, and otherwise in the directory of the jobs:
+// a storage path that is a project must not hide the project, and a repository that
+// contains a perstack directory must not get conversations committed. An existing file is
+// kept. The directory of the jobs exists.
+func (s *Store) ignoreFile(root *os.Root) error {
+	for _, name := range []string{ignoreName, path.Join(jobsName, ignoreName)} {
+		if _, err := root.Lstat(name); err == nil {
+			return nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	dir := "."
+	if shared, err := isShared(root); err != nil {
+		return err
+	} else if shared {
+		dir = jobsName
+	}
+	// Another process may be doing the same, so each has a temporary file of its own.
+	temp := path.Join(dir, ignoreName+"."+rand.Text()+".tmp")
+	err := s.disk.replaceBy(root, temp, path.Join(dir, ignoreName), strings.NewReader("*\n"), true)
+	return unwritable(filepath.Join(s.dir, dir), err)
+}
+
+// isShared reports whether the storage directory contains files that are not ours.
+func isShared(root *os.Root) (bool, error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	return slices.ContainsFunc(names, func(name string) bool {
+		return name != jobsName && !strings.HasPrefix(name, ignoreName+".") // what a crash left of our file
+	}), err
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// Jobs implements [store.Store]. It reads the summaries, and of a journal only what
-// was written since.
+// Jobs implements [store.Store]. It reads the summaries, and of each journal only the
+// records that are newer.
 func (s *Store) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
 	return func(yield func(store.JobInfo, error) bool) {
 		type entry struct {
@@ -52,15 +52,15 @@ func (s *Store) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
 	}
 }
 
-// names returns what may be jobs. Hidden entries are not ours: file managers and
-// version control leave them everywhere.
+// names returns the entries that may be jobs. Hidden entries are not: file managers and
+// version control create them everywhere.
 func (s *Store) names() ([]string, error) {
 	names, err := s.jobNames()
 	hidden := func(name string) bool { return strings.HasPrefix(name, ".") }
 	return slices.DeleteFunc(names, hidden), err
 }
 
-// FindJob implements [store.JobFinder]. With an error about a damaged journal comes
+// FindJob implements [store.JobFinder]. With an error about a damaged journal it returns
 // what job.json says.
 func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error) {
 	if err := store.CheckID(jobID); err != nil {
@@ -95,16 +95,16 @@ func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error
 		return info, fmt.Errorf("read job %s: look at its lock: %w", jobID, err)
 	}
 	if !alive {
-		// Its writer may have come to the end just before the lock was looked at.
+		// Its writer may have finished just before the lock was checked.
 		info.Job, err = fold(ctx, f, jobID, p)
 		info.Interrupted = info.Status == event.JobRunning
 	}
 	return info, err
 }
 
-// fold brings a summary up to date with the journal. It reads what is new. Only if that
-// does not fit does it read the whole journal, which then decides who is wrong. A torn
-// end counts as little as an incomplete line: the next writer removes both.
+// fold brings a summary up to date with the journal. It reads the new records. If they do
+// not fit, it reads the whole journal to find out which of the two is wrong. A torn end is
+// ignored like an incomplete line: the next writer removes both.
 func fold(ctx context.Context, f *os.File, jobID string, recorded position) (event.Job, error) {
 	stat, err := f.Stat()
 	if err != nil {
@@ -119,7 +119,7 @@ func fold(ctx context.Context, f *os.File, jobID string, recorded position) (eve
 	return foldFrom(ctx, f, jobID, position{}, recorded)
 }
 
-// foldFrom folds the records behind p, and compares them with the recorded head.
+// foldFrom folds the records after p, and compares them with the recorded head.
 func foldFrom(ctx context.Context, f *os.File, jobID string, p, recorded position) (event.Job, error) {
 	r := reader{f: f, chain: store.Chain{JobID: jobID, Head: p.head}, end: p.length, fleeting: true}
 	whole := p.length == 0 // otherwise job.json may be what is wrong
@@ -132,7 +132,7 @@ func foldFrom(ctx context.Context, f *os.File, jobID string, p, recorded positio
 		case errors.Is(err, io.EOF):
 			return p.job, r.chain.CheckEnd(recorded.head)
 		case errors.Is(err, event.ErrUnknownType):
-			// The sums of what is known are better than none.
+			// Skip it: sums without unknown records are better than none.
 		case err != nil:
 			if whole {
 				err = r.explain(err, recorded)

@@ -14,11 +14,10 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// The lock of a job is the kernel's lock on its journal, so it cannot outlive its
-// owner and removing a file does not break it. The file "lock" beside it only says
-// who the owner is.
+// The lock of a job is a kernel lock on its journal, so it cannot outlive its owner, and
+// removing a file does not break it. The file "lock" only says which process the owner is.
 
-// An owner is the identity of a process, as the file "lock" spells it.
+// An owner is the identity of a process, as in the file "lock".
 type owner struct {
 	PID       int       `json:"pid"`
 	StartTime string    `json:"startTime,omitzero"` // when the process started, in a unit of the system's
@@ -38,9 +37,9 @@ func thisProcess() owner {
 // probeLimit bounds how long a writer waits for readers that look at the lock.
 const probeLimit = time.Second
 
-// acquire makes this open file the only writer of the journal. It does not wait for
-// another writer. It does wait for [held], which a reader calls to see whether a job
-// is alive, and which has the lock for a moment.
+// acquire makes this open file the only writer of the journal. It does not wait for another
+// writer. It does wait for [held], with which a reader checks whether a job is running and
+// which has the lock for a moment.
 func acquire(ctx context.Context, f *os.File) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
@@ -63,7 +62,7 @@ func acquire(ctx context.Context, f *os.File) (bool, error) {
 	}
 }
 
-// held reports whether someone writes the journal.
+// held reports whether a process writes the journal.
 func held(f *os.File) (bool, error) {
 	ok, err := tryLock(f, false)
 	if !ok || err != nil {
@@ -78,7 +77,7 @@ func locked(dir *os.Root, jobID string) error {
 	o, ok := readOwner(dir)
 	me := thisProcess()
 	switch {
-	case !ok: // the first has not come to introduce itself
+	case !ok: // the writer has not written the file yet
 	case o.PID == me.PID && o.StartTime == me.StartTime && o.BootID == me.BootID && o.Host == me.Host:
 		e.Holder = fmt.Sprintf("this process already, since %s", o.Since.Format(time.RFC3339))
 	case o.Host != "" && o.Host != me.Host:
@@ -100,7 +99,7 @@ func readOwner(dir *os.Root) (owner, bool) {
 	return o, err == nil && json.Unmarshal(data, &o) == nil && o.PID > 0
 }
 
-// announce writes who has the lock. It is a courtesy to the next who wants it.
+// announce writes which process has the lock, for the error of the next one.
 func (d disk) announce(dir *os.Root, o owner) error {
 	data, err := json.Marshal(o)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// open takes the lock, reads what there is, says who writes, and repairs a torn end.
+// open takes the lock, reads the journal, writes the file "lock", and repairs a torn end.
 // The caller abandons j if it fails.
 func (j *journal) open(ctx context.Context) error {
 	if err := j.openFile(); err != nil {
@@ -31,14 +31,14 @@ func (j *journal) open(ctx context.Context) error {
 		return err
 	}
 	if err := j.begin(rest); err != nil {
-		_ = j.disk.remove(j.dir, lockName, lockName) // best effort: the note of a dead process is no lock
+		_ = j.disk.remove(j.dir, lockName, lockName) // best effort: the file alone is not a lock
 		return err
 	}
 	return nil
 }
 
-// openFile opens the journal, and creates it for a new job. One that has been
-// recorded in job.json is not created anew, lest its loss go unnoticed.
+// openFile opens the journal, and creates it for a new job. If job.json exists, a missing
+// journal is not created again: its loss must be noticed.
 func (j *journal) openFile() error {
 	_, err := j.dir.Lstat(journalName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,14 +63,14 @@ func noJournal(dir *os.Root, jobID string, err error) error {
 	return (&store.Chain{JobID: jobID}).Damage("the journal is missing; restore it from a backup")
 }
 
-// begin makes the journal ready for the first record of this process. The owner's note
-// comes first: where it may not be written, nothing may.
+// begin makes the journal ready for the first record of this process. The file "lock" is
+// written first: if it may not be written, nothing may.
 func (j *journal) begin(rest tail) error {
 	j.owner = thisProcess()
 	if err := j.disk.announce(j.dir, j.owner); errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("open job %s: %w", j.id, unwritable(j.dir.Name(), err))
 	} else if err != nil {
-		j.log.Warn("the owner's note could not be written", "error", err)
+		j.log.Warn("the lock file could not be written", "error", err)
 	}
 	j.room = newReserve(j.disk, j.f, j.now.length)
 	if err := j.cutTail(rest); err != nil {
@@ -84,7 +84,7 @@ func (j *journal) begin(rest tail) error {
 	if j.now.length == 0 {
 		return nil // the first commit does the rest
 	}
-	// The records may be those of a process that was killed before it committed.
+	// A process may have been killed before it committed its records.
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
 	return j.commit(j.now.length)
@@ -93,8 +93,8 @@ func (j *journal) begin(rest tail) error {
 // begun reports whether there is a record. The caller holds mu, or is alone.
 func (j *journal) begun() bool { return j.now.head.Seq > 0 }
 
-// load folds the journal and compares it with the head on record. It changes nothing,
-// and returns what stands behind the last sound record.
+// load folds the journal and compares it with the recorded head. It changes nothing, and
+// returns what follows the last valid record.
 func (j *journal) load(ctx context.Context) (tail, error) {
 	recorded, err := readSummary(j.dir, j.id)
 	if err != nil {
@@ -119,8 +119,8 @@ func (j *journal) load(ctx context.Context) (tail, error) {
 			break
 		}
 		if errors.Is(err, event.ErrUnknownType) {
-			// Read on: if a byte of the type has changed, the next record tells, and
-			// a newer version would not help.
+			// Read on: if a byte of the type was changed, the next record shows it, and a
+			// newer version would not help.
 			unknown = cmp.Or(unknown, err)
 		} else if err != nil {
 			return tail{}, fmt.Errorf("open job: %w", err)
@@ -132,7 +132,7 @@ func (j *journal) load(ctx context.Context) (tail, error) {
 			j.now.job = j.now.job.Apply(rec.Event)
 		}
 	}
-	// Before anything is cut: a torn line that was complete once is damage.
+	// Before anything is cut off: an incomplete line that was complete once is damage.
 	if err := r.chain.CheckEnd(recorded.head); err != nil {
 		return tail{}, err
 	}

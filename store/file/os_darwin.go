@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate takes room on the disk for the bytes between from and to, without
-// changing the length of the file. The system counts from the end of what is
-// allocated already.
+// allocate reserves space on the disk for the bytes between from and to, without changing
+// the length of the file. The system counts from the end of the allocated space.
 func allocate(f *os.File, from, to int64) error {
 	room := unix.Fstore_t{Flags: unix.F_ALLOCATEALL, Posmode: unix.F_PEOFPOSMODE, Length: to - from}
 	err := unix.FcntlFstore(f.Fd(), unix.F_PREALLOCATE, &room)

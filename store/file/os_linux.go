@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate takes room on the disk for the bytes between from and to, without
-// changing the length of the file.
+// allocate reserves space on the disk for the bytes between from and to, without changing
+// the length of the file.
 func allocate(f *os.File, from, to int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, from, to-from)
@@ -24,8 +24,8 @@ func allocate(f *os.File, from, to int64) error {
 	}
 }
 
-// datasync makes what was written durable, with the length of the file, but without
-// its times, which saves a second write to the disk.
+// datasync makes the content and the length of the file durable, but not its times, which
+// saves a second write to the disk.
 func datasync(f *os.File) error {
 	for {
 		if err := unix.Fdatasync(int(f.Fd())); !errors.Is(err, unix.EINTR) {

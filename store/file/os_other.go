@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// allocate: there is no call for it that all systems share. A full disk then shows
-// when it is written to.
+// allocate is not supported: these systems have no common call for it. A full disk is then
+// noticed by a write.
 func allocate(*os.File, int64, int64) error { return errors.ErrUnsupported }
 
 // datasync makes what was written durable.

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nonblock keeps the opening of a pipe from waiting for its other end.
+// nonblock opens a pipe without waiting for its other end.
 const nonblock = unix.O_NONBLOCK
 
-// privateMode returns the permissions that a file shall have, and whether it has them.
-// What we made gets the wanted ones; from what was there others are shut out.
+// privateMode returns the permissions that a file must have, and whether it has them. A
+// file that we made gets want; an existing one loses the rights of other users.
 func privateMode(mode, want fs.FileMode, made bool) (fs.FileMode, bool) {
 	if !made {
 		want = mode.Perm() &^ 0o077
@@ -23,13 +23,13 @@ func privateMode(mode, want fs.FileMode, made bool) (fs.FileMode, bool) {
 	return want, mode.Perm() == want
 }
 
-// isFull reports whether err says that there is no room: on the disk, in the quota,
-// or under the limit of the process for the size of a file.
+// isFull reports whether err means that there is no space: on the disk, in the quota, or
+// under the limit of the process for the size of a file.
 func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
-// errTooLarge is what the system says about a file beyond [sizeLimit].
+// errTooLarge is the error of the system for a file beyond [sizeLimit].
 const errTooLarge = unix.EFBIG
 
 // sizeLimit returns how long a file of this process may grow (ulimit -f), or 0.

@@ -28,8 +28,8 @@ func sizeLimit() int64 { return 0 }
 // syncDir: Windows keeps directory entries in its own log, and cannot flush them by handle.
 func (disk) syncDir(string) error { return nil }
 
-// lockedByte lies far behind every journal. Windows locks are mandatory, and readers
-// must not be kept from the contents.
+// lockedByte lies far beyond the end of every journal. Windows locks are mandatory, and
+// must not keep readers from the content.
 func lockedByte() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
 
 // tryLock takes the lock of an open file, shared or exclusive, and reports whether it
@@ -51,7 +51,7 @@ func unlock(f *os.File) error {
 	return os.NewSyscallError("UnlockFileEx", err)
 }
 
-// allocate sets how much room the file has on the disk. Its length stays.
+// allocate sets the allocated size of the file. Its length does not change.
 func allocate(f *os.File, _, to int64) error {
 	err := windows.SetFileInformationByHandle(windows.Handle(f.Fd()), windows.FileAllocationInfo, (*byte)(unsafe.Pointer(&to)), uint32(unsafe.Sizeof(to)))
 	if errors.Is(err, windows.ERROR_INVALID_PARAMETER) || errors.Is(err, windows.ERROR_NOT_SUPPORTED) {

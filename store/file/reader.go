@@ -14,23 +14,23 @@ import (
 // chunk is how much is read at a time.
 const chunk = 128 << 10
 
-// A reader walks along the complete records of a journal, beside a writer or alone.
+// A reader reads the complete records of a journal, even while it is written.
 type reader struct {
 	f     *os.File
 	chain store.Chain
 	end   int64 // of the last record that was read
-	torn  int64 // bytes behind it, when the end was reached
+	torn  int64 // bytes after it, when the end was reached
 
-	// fleeting says that nobody keeps a record's line beyond the next. Then all lines
-	// may share one piece of memory.
+	// fleeting says that the line of a record is not used after the next call. Then all
+	// lines share one buffer.
 	fleeting bool
 
 	buf     *bufio.Reader
 	scratch []byte // of a fleeting line
 }
 
-// next returns the record that follows, or io.EOF behind the last complete one. A
-// record numbered up to after is checked, but its event is not decoded.
+// next returns the next record, or io.EOF after the last complete one. A record numbered up
+// to after is checked, but its event is not decoded.
 func (r *reader) next(after int64) (store.Record, error) {
 	line, err := r.line()
 	if err != nil {
@@ -39,9 +39,8 @@ func (r *reader) next(after int64) (store.Record, error) {
 	before := r.chain.Head.Seq
 	rec, err := r.accept(line, after)
 	if damage := (*store.DamageError)(nil); errors.As(err, &damage) {
-		// A writer that failed in the middle of a record cuts it off and writes
-		// another in its place. A reader that came in between holds half of each;
-		// what is really damaged reads the same again.
+		// A writer that failed during a record cuts it off and writes another. A reader may
+		// have read a part of each meanwhile. Real damage reads the same again.
 		r.buf, line = nil, bytes.Clone(line)
 		again, errAgain := r.line()
 		if errAgain != nil {
@@ -59,17 +58,17 @@ func (r *reader) next(after int64) (store.Record, error) {
 	return rec, err
 }
 
-// emptied returns the damage of a journal that has no record at all where job.json knows
-// of some: it would look like a job that nobody has begun.
+// emptied returns an error for a journal without any record if job.json knows of some: it
+// would look like a job that has not begun.
 func (r *reader) emptied(dir *os.Root) error {
 	if r.chain.Head.Seq > 0 {
 		return nil
 	}
-	recorded, _ := readSummary(dir, r.chain.JobID) // one that cannot be read knows of none
+	recorded, _ := readSummary(dir, r.chain.JobID) // an unreadable one knows of none
 	if recorded.head.Seq == 0 {
 		return nil
 	}
-	// A writer may have begun since the journal was looked at, so it is looked at again.
+	// A writer may have begun meanwhile, so the journal is read again.
 	r.buf = nil
 	if _, err := r.line(); err == nil {
 		return nil

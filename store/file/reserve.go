@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// reserveSize is kept on the disk behind the last record, so that the end of a
-	// run can be written when nothing else can. A terminal record is a few hundred
-	// bytes, plus the answer or the error message.
+	// reserveSize is reserved on the disk after the last record, so that the end of a run can
+	// be written on a full disk. A terminal record is a few hundred bytes, plus the answer or
+	// the error message.
 	reserveSize = 64 << 10
-	// reserveStep is how far ahead room is taken, so that an append seldom asks.
+	// reserveStep is how far ahead space is reserved, so that few appends need to.
 	reserveStep = 256 << 10
 )
 
-// A reserve is room on the disk behind the end of a file, which does not show in the
-// file's length. A file system that cannot do that is served without.
+// A reserve is space on the disk after the end of a file, which does not change its length.
+// File systems without support for it work without a reserve.
 type reserve struct {
 	disk        disk
 	f           *os.File
-	end         int64 // room is taken up to here
+	end         int64 // space is reserved up to here
 	limit       int64 // the process may not write beyond this; 0 if it may
 	unsupported bool
 }
@@ -31,10 +31,10 @@ func newReserve(d disk, f *os.File, length int64) reserve {
 	return reserve{disk: d, f: f, end: length, limit: sizeLimit()}
 }
 
-// ensure makes sure of the room up to length and of the reserve behind it.
+// ensure reserves space up to length, and the reserve after it.
 func (r *reserve) ensure(length int64) error {
 	if r.limit > 0 && length+reserveSize > r.limit {
-		return errTooLarge // taking room in advance does not ask for this limit
+		return errTooLarge // allocating does not check this limit
 	}
 	if r.unsupported || r.end >= length+reserveSize {
 		return nil
@@ -55,7 +55,7 @@ func (r *reserve) ensure(length int64) error {
 	return err
 }
 
-// cut makes the file end at length and gives back all room behind it.
+// cut truncates the file to length and frees all space after it.
 func (r *reserve) cut(length int64) error {
 	if err := r.disk.truncate(r.f, length); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (r *reserve) cut(length int64) error {
 	return nil
 }
 
-// orFull turns the many ways of the system to say "no room" into [store.ErrFull]. What
-// to do then depends on whether there is a job to continue.
+// orFull turns the errors of the system for "no space" into [store.ErrFull]. The advice
+// depends on whether there is a job to continue.
 func orFull(err error, begun bool) error {
 	if !isFull(err) {
 		return err

@@ -12,15 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// openRoot opens the storage directory. What stands there may have come with a
-// repository that someone cloned: a pipe must not make us wait, and a link must not
-// choose where conversations go.
+// openRoot opens the storage directory. It may have come with a cloned repository: a pipe
+// must not block, and a link must not decide where conversations go.
 func (s *Store) openRoot() (*os.Root, error) {
 	info, err := os.Lstat(s.dir)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if !s.allowLink {
 			target, _ := os.Readlink(s.dir)
-			return nil, fmt.Errorf("storage directory %s is a symbolic link to %s; name the target with --storage", s.dir, printable(target))
+			return nil, fmt.Errorf("storage directory %s is a symbolic link to %s; use its target as the storage directory", s.dir, printable(target))
 		}
 		info, err = os.Stat(s.dir)
 	}
@@ -28,9 +27,9 @@ func (s *Store) openRoot() (*os.Root, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("storage %s is not a directory; choose another with --storage", s.dir)
+		return nil, fmt.Errorf("storage %s is not a directory; choose another storage directory", s.dir)
 	}
-	// With the slash, a pipe that has come in between is an error and not a wait.
+	// With the slash, a pipe that took the name meanwhile is an error and does not block.
 	root, err := os.OpenRoot(s.dir + string(filepath.Separator))
 	if err != nil {
 		return nil, err
@@ -46,10 +45,10 @@ func (s *Store) openRoot() (*os.Root, error) {
 	return root, nil
 }
 
-// makeStorage creates the storage directory, and returns the directories above it that
-// got a new entry; the one that holds the storage always counts, since a process that
-// created it may have died before it was durable. The mode of a directory that the
-// user made is the user's affair: what we put inside is private by itself.
+// makeStorage creates the storage directory, and returns the parents that got a new entry.
+// The direct parent is always among them, since a process that created the storage may
+// have died before it was durable. The mode of an existing directory is not changed: what
+// we put inside is private by itself.
 func (d disk) makeStorage(dir string) ([]string, error) {
 	var parents []string
 	top := dir
@@ -70,16 +69,16 @@ func (d disk) makeStorage(dir string) ([]string, error) {
 	return parents, d.makePrivate(dir)
 }
 
-// unwritable names the directory in an error about missing permission: the system
-// speaks of the entry that could not be made in it.
+// unwritable names the directory in an error about missing permission: the error of the
+// system names the entry that could not be made in it.
 func unwritable(dir string, err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return fmt.Errorf("%s cannot be written to: %w; allow it, or choose another storage with --storage", dir, err)
+	return fmt.Errorf("%s cannot be written to: %w; allow it, or choose another storage directory", dir, err)
 }
 
-// printable keeps what a stranger wrote from acting on the terminal.
+// printable quotes a name that could act on the terminal.
 func printable(name string) string {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(name)

@@ -69,8 +69,8 @@ func soon(t *testing.T, pipe string, f func() error) error {
 // A pipe in the place of a directory is refused, and nobody waits for its other end.
 func TestPipes(t *testing.T) {
 	for place, want := range map[string]string{
-		".":    "is not a directory; choose another with --storage",
-		"jobs": "is not a directory (it is a pipe); move it away, or choose another storage with --storage",
+		".":    "is not a directory; choose another storage directory",
+		"jobs": "is not a directory (it is a pipe); move it away, or choose another storage directory",
 	} {
 		for way, call := range ways {
 			t.Run(way+" "+place, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestStorageIsLink(t *testing.T) {
 	}
 	for way, call := range ways {
 		err := call(t, New("perstack", nil))
-		if want := "perstack is a symbolic link to docs; name the target with --storage"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		if want := "perstack is a symbolic link to docs; use its target as the storage directory"; err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", way, err, want)
 		}
 		if err := call(t, New("hostile", nil)); err == nil || strings.Contains(err.Error(), "\x1b") {

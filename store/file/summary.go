@@ -16,17 +16,16 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A position is a place in a journal, and what its records up to there add up to.
+// A position is an offset in a journal, with the fold of the records before it.
 type position struct {
 	head   store.Head
-	length int64 // bytes up to there
+	length int64 // bytes before it
 	job    event.Job
 }
 
-// A summary is the content of job.json. Everything in it can be found again in the
-// journal, with one exception: that the journal once reached the head. So the head
-// is only ever one that is durable; otherwise a power cut would look like a journal
-// that someone cut.
+// A summary is the content of job.json. All of it can be derived from the journal, with one
+// exception: that the journal once reached the head. So the head is always a durable one;
+// otherwise a power cut would look like a journal that was cut back.
 type summary struct {
 	Job  event.Job `json:",embed"`
 	Head struct {
@@ -40,13 +39,12 @@ type summary struct {
 // maxSummary is far more than a summary needs.
 const maxSummary = 1 << 20
 
-// anyLength is the length on record where job.json is there and cannot be read: the
-// journal may have been durable up to anywhere.
+// anyLength is the recorded length if job.json exists and cannot be read: the journal may
+// have been durable up to any point.
 const anyLength = math.MaxInt64
 
-// readSummary returns what job.json says. A file that is missing gives the position
-// before the first record; one that makes no sense gives that, with [anyLength], and
-// an error.
+// readSummary returns what job.json says. A missing file gives the position before the
+// first record; an invalid one gives that with [anyLength], and an error.
 func readSummary(dir *os.Root, jobID string) (position, error) {
 	p, err := parseSummary(dir, jobID)
 	if err != nil {
@@ -78,7 +76,7 @@ func parseSummary(dir *os.Root, jobID string) (position, error) {
 	return position{store.Head{Seq: s.Head.Seq, Digest: s.Head.Digest}, s.Head.Length, s.Job}, nil
 }
 
-// writeSummary puts p, which must be durable, into job.json.
+// writeSummary writes p, which must be durable, to job.json.
 func (d disk) writeSummary(dir *os.Root, p position, o *owner) error {
 	s := summary{Job: p.job, Owner: o}
 	s.Head.Seq, s.Head.Digest, s.Head.Length = p.head.Seq, p.head.Digest, p.length
@@ -89,16 +87,16 @@ func (d disk) writeSummary(dir *os.Root, p position, o *owner) error {
 	return d.replace(dir, summaryName, bytes.NewReader(append(data, '\n')), true)
 }
 
-// replace writes a file so that a reader sees the old content or the new one. If it
-// shall be durable, so does whoever reads it after a power cut. The directory is not synced: an
-// older file in its place is as true. Only the owner of the lock may call it.
+// replace writes a file so that a reader sees the old content or the new one, with durable
+// also after a power cut. The directory is not synced: the older file is valid too. Only
+// the owner of the lock may call it.
 func (d disk) replace(dir *os.Root, name string, content io.Reader, durable bool) error {
 	return d.replaceBy(dir, name+".tmp", name, content, durable)
 }
 
-// replaceBy is [disk.replace] by way of a temporary file that nobody else uses.
+// replaceBy is [disk.replace] with a temporary file that no other process uses.
 func (d disk) replaceBy(dir *os.Root, temp, name string, content io.Reader, durable bool) error {
-	as := name + ".tmp" // the real one may be another each time
+	as := name + ".tmp" // for the hook; the real name may differ each time
 	// A file of that name was left by a crash.
 	if err := d.remove(dir, temp, as); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -118,7 +116,7 @@ func (d disk) replaceBy(dir *os.Root, temp, name string, content io.Reader, dura
 		err = d.rename(dir, temp, name)
 	}
 	if err != nil {
-		_ = d.remove(dir, temp, as) // best effort: it is in nobody's way
+		_ = d.remove(dir, temp, as) // best effort: a leftover does no harm
 	}
 	return err
 }

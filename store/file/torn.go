@@ -14,24 +14,23 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A power cut takes what was not committed, and it does not take it from the end: a
-// page that never reached the disk reads as zeros, because its room was taken in
-// advance, while the page behind it may be there. Such a torn end begins with a record
-// that is complete and wrong, like damage. Two things tell it apart. It lies behind
-// the head in job.json, so nobody was promised that it survives; and it holds a NUL,
-// which JSON never does.
+// A power cut loses what was not committed, and not only at the end: a page that never
+// reached the disk reads as zeros, because its space was reserved, while the page after it
+// may be there. Such a torn end begins with a record that is complete and wrong, like
+// damage. Two things tell it apart. It lies after the head in job.json, so it was never
+// committed; and it contains a NUL, which JSON never does.
 
-// tornName begins the names of the files that torn ends are kept in.
+// tornName is the prefix of the files that torn ends are moved to.
 const tornName = "journal.torn-"
 
-// A tail is what stands behind the last sound record when a job is opened.
+// A tail is what follows the last valid record when a job is opened.
 type tail struct {
 	bytes int64
-	aside bool // it holds whole records, so it is kept, not just cut off
+	aside bool // it contains whole records, so it is kept in a file before it is cut off
 }
 
-// tornBehind reports whether the bad record that the reader stands before begins a
-// torn end, given the head on record.
+// tornBehind reports whether the bad record after r.end begins a torn end, given the
+// recorded head.
 func (r *reader) tornBehind(recorded position) (bool, error) {
 	if r.chain.Head.Seq < recorded.head.Seq || r.end < recorded.length {
 		return false, nil
@@ -51,8 +50,8 @@ func (r *reader) tornBehind(recorded position) (bool, error) {
 	}
 }
 
-// tornTail returns the torn end that begins with the bad record, or, when it is
-// nothing of the kind, the damage.
+// tornTail returns the torn end that begins with the bad record, or the damage if it is not
+// a torn end.
 func (r *reader) tornTail(damage error, recorded position) (tail, error) {
 	torn, err := r.tornBehind(recorded)
 	if err != nil {
@@ -75,7 +74,7 @@ func (r *reader) explain(err error, recorded position) error {
 		return err
 	}
 	if torn, scan := r.tornBehind(recorded); scan != nil || !torn {
-		return r.blame(err, recorded) // what is wrong with the record says more than a failed second look
+		return r.blame(err, recorded) // the first error says more than a failed scan
 	}
 	repairable := *damage
 	repairable.Torn = true
@@ -83,8 +82,8 @@ func (r *reader) explain(err error, recorded position) error {
 	return &repairable
 }
 
-// blame returns the damage at the record that the reader stands before, or, if it is
-// the record behind the reader that was changed, that.
+// blame returns the damage at the record after r.end, or at the record before it, if that
+// is the one that was changed.
 func (r *reader) blame(err error, recorded position) error {
 	r.buf = nil
 	line, lineErr := r.line()
@@ -102,7 +101,7 @@ func (r *reader) blame(err error, recorded position) error {
 	return err
 }
 
-// cutTail makes the journal end behind its last sound record.
+// cutTail makes the journal end after its last valid record.
 func (j *journal) cutTail(t tail) error {
 	if t.bytes == 0 {
 		return nil
@@ -119,7 +118,7 @@ func (j *journal) cutTail(t tail) error {
 		err = j.room.cut(j.now.length)
 	}
 	if err == nil {
-		err = j.disk.sync(j.f) // or the next power cut brings the torn end back, behind new records
+		err = j.disk.sync(j.f) // otherwise the next power cut could bring the torn end back, after new records
 	}
 	if err != nil {
 		return fmt.Errorf("set aside a torn end: %w", err)
@@ -129,8 +128,8 @@ func (j *journal) cutTail(t tail) error {
 	return nil
 }
 
-// setAside copies the bytes behind the last sound record into a file of their own,
-// and returns its name when it is durable.
+// setAside copies the bytes after the last valid record into a file of their own, and
+// returns its name when it is durable.
 func (j *journal) setAside(length int64) (string, error) {
 	name, err := freeName(j.dir)
 	if err == nil {
@@ -142,8 +141,8 @@ func (j *journal) setAside(length int64) (string, error) {
 	return name, err
 }
 
-// freeName returns the first name for a torn end that is not in use. The caller has
-// the lock of the job, so nobody takes it in between.
+// freeName returns the first unused name for a torn end. The caller has the lock of the
+// job, so the name stays free.
 func freeName(dir *os.Root) (string, error) {
 	for n := 1; ; n++ {
 		name := tornName + strconv.Itoa(n)

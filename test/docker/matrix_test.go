@@ -16,7 +16,6 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
 	"github.com/perstack-go/perstack/internal/testkit/probe"
 	"github.com/perstack-go/perstack/internal/testkit/world/outside"
 )
@@ -36,10 +35,10 @@ const sharedPhase = "shared"
 
 // groups are the parts of the matrix: who probes, with which gate.
 var groups = []struct{ name, gate string }{
-	{probe.GroupWall, engine.ProxyName("prober", expert.BaseSkill)},
-	{probe.GroupSkill, engine.ProxyName("prober", "other")},
-	{probe.GroupEach, engine.ProxyName("prober", "twin")},
-	{probe.GroupDried, engine.ProxyName("dried", expert.BaseSkill)},
+	{probe.GroupWall, "prober " + expert.BaseSkill},
+	{probe.GroupSkill, "prober other"},
+	{probe.GroupEach, "prober twin"},
+	{probe.GroupDried, "dried " + expert.BaseSkill},
 }
 
 // A matrix is one job that is started, continued and forked, and probes each time.

@@ -31,7 +31,7 @@ type side struct {
 }
 
 // askers are those who try every way out, by their gates.
-var askers = map[string]string{"command": engine.ProxyName("prober", expert.BaseSkill), "skill": engine.ProxyName("prober", "twin")}
+var askers = map[string]string{"command": "prober " + expert.BaseSkill, "skill": "prober twin"}
 
 // TestBothProxies holds Squid against our own proxy. The world is their own: what Squid lets
 // through would look like a hole to others who watch theirs.

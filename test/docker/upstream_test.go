@@ -12,7 +12,6 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
 	"github.com/perstack-go/perstack/internal/testkit/world/outside"
 )
 
@@ -75,7 +74,7 @@ allowedDomains = ["` + open + `"]
 		t.Errorf("another server name: %s", got)
 	}
 	p.checkAccess(s, "engine", "allowed "+llmHost)
-	p.checkAccess(s, engine.ProxyName("worker", expert.BaseSkill), "allowed "+open, "blocked domain "+blocked, "blocked servername "+open)
+	p.checkAccess(s, "worker "+expert.BaseSkill, "allowed "+open, "blocked domain "+blocked, "blocked servername "+open)
 
 	// What the relay saw: names that are allowed, each with the password, and no more.
 	asked := map[string]int{}

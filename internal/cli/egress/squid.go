@@ -73,7 +73,7 @@ func (o *Options) serveSquid(ctx context.Context, gates egress.Gates) error {
 }
 
 // follow reports what a started Squid does until it ends.
-func (o *Options) follow(ctx context.Context, running *sandbox.Running, gates egress.Gates) error {
+func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, gates egress.Gates) error {
 	log, err := squid.NewLog(running.Stdout, gates)
 	if err != nil {
 		return errors.Join(err, running.Stop(squidGrace))
@@ -114,7 +114,7 @@ func (o *Options) follow(ctx context.Context, running *sandbox.Running, gates eg
 }
 
 // opened waits for Squid, which needs a few milliseconds.
-func opened(ctx context.Context, running *sandbox.Running, gates egress.Gates) error {
+func opened(ctx context.Context, running *sandbox.ServerProcess, gates egress.Gates) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, squidStart, fmt.Errorf("squid has not opened its gates within %s", squidStart))
 	defer cancel()
 	return gates.Opened(ctx, running.Done())

@@ -224,7 +224,7 @@ func TestSquidEnds(t *testing.T) {
 		{"no port", Options{Squid: "squid", Listen: "127.0.0.1:0"}, "has no port", host.ExitUsage},
 		{"a name as server", Options{Squid: "squid", DNS: []string{"dns.test"}}, "--dns must be an address", host.ExitUsage},
 		{"tokens", Options{Squid: "squid", Policy: write("tokens", `{"gates":[{"name":"g","address":"127.0.0.1:3128","allow":[],"token":"kX82mQ0vT4nB7cLw9rJd"}]}`)}, "has a token, and Squid asks for none", host.ExitUsage},
-		{"an upstream", Options{Squid: "squid", Policy: write("upstream", `{"gates":[{"name":"g","address":"127.0.0.1:3128","allow":[]}],"upstream":"http://proxy.test:3128"}`)}, "does not go through another proxy", host.ExitUsage},
+		{"an upstream", Options{Squid: "squid", Policy: write("upstream", `{"gates":[{"name":"g","address":"127.0.0.1:3128","allow":[]}],"upstream":"http://proxy.test:3128"}`)}, "cannot use an upstream proxy", host.ExitUsage},
 	} {
 		if test.opts.Listen == "" {
 			test.opts.Listen = "127.0.0.1:3128"

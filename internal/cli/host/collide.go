@@ -9,9 +9,9 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// Collisions says which tools of an Expert would keep it from starting, because a name is
-// taken. Pinned says what is known about a server; if nothing is known about one of them,
-// neither is this.
+// Collisions returns the tools of an Expert that would keep it from starting, because their
+// names collide. pinned returns what is known about a server; if nothing is known about one
+// of them, Collisions returns nothing.
 func Collisions(e *expert.Expert, pinned func(*expert.Skill) *lockfile.Skill) []error {
 	// In the order in which a run puts them together: the base skill, servers, delegates, questions.
 	var base, servers, questions []skill.Listed
@@ -45,13 +45,13 @@ func Collisions(e *expert.Expert, pinned func(*expert.Skill) *lockfile.Skill) []
 	return skill.Collisions(slices.Concat(base, servers, delegates(e), questions))
 }
 
-// delegates lists the Experts that e can ask, also those that are not at hand: the name of
-// the tool is known from the key.
+// delegates lists the delegates of e, including those that are not installed: the key gives
+// the name of the tool.
 func delegates(e *expert.Expert) (listed []skill.Listed) {
 	for _, text := range e.Delegates {
 		key, err := expert.ParseKey(text)
 		if err != nil {
-			continue // reading the file has said so
+			continue // reported when the file was read
 		}
 		listed = append(listed, skill.Listed{Name: key.Name, Tools: []skill.Tool{{Name: key.ToolName(), Kind: skill.Delegate}}})
 	}

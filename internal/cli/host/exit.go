@@ -23,8 +23,8 @@ const (
 	ExitTerminate = 143 // by SIGTERM, after the state was saved
 )
 
-// An ExitError is an error with the exit code it leads to. An empty Err means that
-// everything has been said already.
+// An ExitError is an error with its exit code. An empty Err means that nothing is left to
+// print.
 type ExitError struct {
 	Code int
 	Err  error
@@ -44,7 +44,7 @@ func Usagef(format string, args ...any) error {
 	return &ExitError{ExitUsage, fmt.Errorf(format, args...)}
 }
 
-// Exit returns an error that ends the command with code and says nothing.
+// Exit returns an error that ends the command with code and prints nothing.
 func Exit(code int) error { return &ExitError{Code: code} }
 
 // ExitCode returns the code that err leads to.
@@ -66,7 +66,7 @@ func ExitCode(err error) int {
 	return ExitFailure
 }
 
-// Describe returns what to tell the user about err; "" if there is nothing to say.
+// Describe returns the text about err for the user; "" if there is none.
 func Describe(err error) string {
 	if err == nil {
 		return ""

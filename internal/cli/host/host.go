@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,12 +21,12 @@ import (
 	"github.com/perstack-go/perstack/internal/secret"
 )
 
-// A Host is the surroundings of a command.
+// A Host is the environment of a command.
 type Host struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Whether a person sits at the other end of a stream.
+	// Whether a stream is a terminal.
 	StdinIsTerminal, StdoutIsTerminal bool
 	Width                             int // columns of the terminal; 0 when there is none
 
@@ -46,13 +47,13 @@ type Host struct {
 	logging sync.Mutex  // one line of the log at a time
 }
 
-// System returns the surroundings of this process. The environment is read here, once:
-// what could be a secret is then taken out of it, so that nothing else in this process
-// comes by it. Commands go by Environ.
+// System returns the host of this process. The environment is read here, once. Variables
+// that could be secrets are then removed from it, so that other code in this process does
+// not see them. Commands use Environ.
 func System() *Host {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "." // a removed working directory shows when it is used
+		dir = "." // a removed working directory fails when it is used
 	}
 	home, _ := os.UserHomeDir()
 	environ := os.Environ()
@@ -105,8 +106,8 @@ func (h *Host) Path(path string) string {
 	return filepath.Join(h.Dir, path)
 }
 
-// ChoseStorage reports whether the user named the directory of the history. Only then
-// may it be a link: one in the usual place may have come with a repository.
+// ChoseStorage reports whether the user named the directory of the history. Only then may
+// it be a link: one in the default location may have come with a repository.
 func (h *Host) ChoseStorage(flag string) bool {
 	return flag != "" || h.Getenv("PERSTACK_STORAGE_PATH") != ""
 }
@@ -121,4 +122,62 @@ func (h *Host) StoragePath(flag string) string {
 		flag = "perstack"
 	}
 	return h.Path(flag)
+}
+
+// forget removes variables from the environment of this process, except for those that the
+// Go libraries read later.
+func forget(environ []string) {
+	for _, v := range environ {
+		if name, _, _ := strings.Cut(v, "="); name != "" && !readLater(name) {
+			_ = os.Unsetenv(name) // the name came from the environment, so it is one
+		}
+	}
+}
+
+// readLater reports the variables that libraries read when they need them: for paths,
+// proxies and the behaviour of the Go runtime. Letter case is ignored, as on some systems.
+func readLater(name string) bool {
+	switch strings.ToUpper(name) {
+	case "PATH", "HOME", "TMPDIR", "TZ", "ZONEINFO", "LANG", "LC_ALL", "TERM",
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "LOCALDOMAIN", "RES_OPTIONS",
+		"GODEBUG", "GOTRACEBACK", "GOCOVERDIR",
+		"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "TEMP", "TMP", "USERPROFILE", "PATHEXT", "COMSPEC":
+		return true
+	}
+	return strings.HasPrefix(name, "=") // the current directories of drives on Windows
+}
+
+// CachePath returns the directory for what can be fetched again, for all projects of the
+// user: PERSTACK_CACHE_PATH, else perstack in the cache directory of the user. It is empty
+// if that is not known. Env files cannot set it, because code is started from there.
+func (h *Host) CachePath() string {
+	if path := h.Getenv("PERSTACK_CACHE_PATH"); path != "" {
+		return h.Path(path)
+	}
+	if dir := h.userCache(runtime.GOOS); dir != "" {
+		return filepath.Join(dir, "perstack")
+	}
+	return ""
+}
+
+// userCache is os.UserCacheDir for Environ: the environment of the process itself was
+// emptied.
+func (h *Host) userCache(goos string) string {
+	below := func(dir string, names ...string) string {
+		if dir == "" {
+			return ""
+		}
+		return filepath.Join(append([]string{dir}, names...)...)
+	}
+	switch goos {
+	case "windows":
+		return h.Getenv("LocalAppData")
+	case "darwin":
+		return below(h.Home, "Library", "Caches")
+	}
+	// A relative path is not valid: it would depend on the working directory.
+	if dir := h.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	return below(h.Home, ".cache")
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// Logger writes what goes wrong beside the work to standard error, for people, and
-// everything if verbose. A line looks like
+// Logger writes warnings and errors to standard error for people, and everything if
+// verbose. A line looks like
 //
 //	perstack: warning: the skill has no tool of this name (skill=web, tool=serch, in=pick)
 func (h *Host) Logger(verbose bool) *slog.Logger {
 	return LineLogger(verbose, func(level slog.Level, line string) error {
 		h.logging.Lock()
 		defer h.logging.Unlock()
-		// Cleaned first: a secret with something invisible in it is one again afterwards.
+		// Cleaned first: removing invisible characters can complete a secret.
 		_, err := fmt.Fprintln(h.Stderr, h.Secrets.Redact(terminal.CleanLine("perstack: "+levelWord(level)+": "+line)))
 		return err
 	})
 }
 
-// LineLogger makes one line of each record, with what belongs to it in parentheses, and
-// hands it to write, from any goroutine: warnings and errors, and everything if verbose.
+// LineLogger makes one line of each record, with its attributes in parentheses, and passes
+// it to write, from any goroutine: warnings and errors, and everything if verbose.
 func LineLogger(verbose bool, write func(level slog.Level, line string) error) *slog.Logger {
 	level := slog.LevelWarn
 	if verbose {
@@ -35,8 +35,8 @@ func LineLogger(verbose bool, write func(level slog.Level, line string) error) *
 	return slog.New(&logHandler{level: level, write: write})
 }
 
-// A logHandler writes a record as one line that is safe to print. Servers, files and
-// models have a word in what is logged: their line ends must not begin a line of ours.
+// A logHandler writes a record as one line that is safe to print. Log records contain text
+// of servers, files and models, whose line ends must not begin a line of ours.
 type logHandler struct {
 	level slog.Level
 	write func(level slog.Level, line string) error

@@ -2,23 +2,25 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
 )
 
-// A Project is what a directory keeps from the tools that work in it. The directory may
-// be another than the one where perstack was started, and has files of the same kind.
+// A Project is what tools that work in a directory must not reach or change. The directory
+// need not be the one where perstack was started.
 type Project struct {
-	Config   *manifest.Config // the perstack.toml that holds there; nil if there is none
+	Config   *manifest.Config // the perstack.toml that applies there; nil if there is none
 	Rules    []string         // files that say what an Expert may do; no tool may change them
 	EnvFiles []env.File       // that Config names, or the usual ones
 }
 
-// Project looks at a directory. With an error comes what is known all the same.
+// Project reads a directory. With an error it returns what is known.
 func (h *Host) Project(dir string) (Project, error) {
 	p := Project{Rules: Rules(dir)}
 	path, err := manifest.Find(dir)
@@ -44,8 +46,9 @@ func Rules(dir string) []string {
 	return []string{usual.Path, usual.LockFile()}
 }
 
-// FileRules are the files that say what the Experts of a file may do: it, its lockfile,
-// and, if it bears another name, the usual ones beside it, which the next run may use.
+// FileRules are the files that say what the Experts of a file may do: the file, its
+// lockfile and, if it has another name, the usual files in its directory, which the next
+// run may use.
 func FileRules(c *manifest.Config) []string {
 	rules := []string{c.Path, c.LockFile()}
 	for _, path := range Rules(c.Dir) {
@@ -54,4 +57,21 @@ func FileRules(c *manifest.Config) []string {
 		}
 	}
 	return rules
+}
+
+// LoadConfig reads the perstack.toml that the flag --config names, or the first one from
+// the working directory upwards. It prints warnings and returns problems as an error.
+func (h *Host) LoadConfig(flag string) (*manifest.Config, error) {
+	path, err := manifest.Locate(h.Dir, flag)
+	if err != nil {
+		return nil, &ExitError{Code: ExitUsage, Err: err}
+	}
+	config, problems, err := manifest.Load(path)
+	if err != nil {
+		return nil, &ExitError{Code: ExitUsage, Err: err}
+	}
+	for _, w := range problems.Warnings() {
+		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(w.String()))
+	}
+	return config, problems.Err()
 }

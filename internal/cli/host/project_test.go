@@ -87,27 +87,27 @@ func TestFileRules(t *testing.T) {
 }
 
 // The advice to install names the file that the command was called with.
-func TestMend(t *testing.T) {
+func TestAddConfig(t *testing.T) {
 	for config, want := range map[string]string{
 		"":       "x; run: perstack install --update",
 		"b.toml": "x; run: perstack install --config b.toml --update",
 		"a b":    "x; run: perstack install --config 'a b' --update",
 	} {
 		text := "x; run: perstack install --update"
-		if got := Mend(text, config); got != want {
+		if got := AddConfig(text, config); got != want {
 			t.Errorf("%q: %q, want %q", config, got, want)
 		}
-		if err := MendError(Usagef("%s", text), config, false); err.Error() != want || ExitCode(err) != ExitUsage {
+		if err := AddConfigToError(Usagef("%s", text), config, false); err.Error() != want || ExitCode(err) != ExitUsage {
 			t.Errorf("%q: %v, code %d", config, err, ExitCode(err))
 		}
 	}
-	if MendError(nil, "b.toml", true) != nil {
+	if AddConfigToError(nil, "b.toml", true) != nil {
 		t.Error("no error became one")
 	}
 	// For the runtime docker it says so, once.
 	for _, text := range []string{"x; run: perstack install, or else", "x; run: perstack install --runtime docker, or else"} {
 		want := "x; run: perstack install --config b.toml --runtime docker, or else"
-		if err := MendError(Usagef("%s", text), "b.toml", true); err.Error() != want {
+		if err := AddConfigToError(Usagef("%s", text), "b.toml", true); err.Error() != want {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -1,19 +1,23 @@
 package host
 
 import (
+	"fmt"
+	"net/url"
 	"strings"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/model"
 )
 
-// CredentialsVariable names a file with the key of an account of Google Cloud, which file
-// tools must not reach.
+// CredentialsVariable names a file with the key of a Google Cloud account, which file tools
+// must not reach.
 const CredentialsVariable = "GOOGLE_APPLICATION_CREDENTIALS"
 
-// HideSecrets adds the keys that lookup knows to the secrets that are not printed: those
-// of all providers, not only of the one in use, and that of the registry.
+// HideSecrets adds keys to the secrets that are not printed: those of all providers, not
+// only of the one in use, and that of the registry.
 func (h *Host) HideSecrets(lookup func(name string) string) {
 	h.Secrets.AddKey("PERSTACK_API_KEY", lookup("PERSTACK_API_KEY"))
 	for _, provider := range model.Providers() {
@@ -25,7 +29,7 @@ func (h *Host) HideSecrets(lookup func(name string) string) {
 			}
 		}
 	}
-	// A proxy may want a password, which stands in its address.
+	// The address of a proxy may contain a password.
 	for _, name := range []string{
 		"PERSTACK_PROXY_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
 	} {
@@ -33,10 +37,10 @@ func (h *Host) HideSecrets(lookup func(name string) string) {
 	}
 }
 
-// HideProject adds what a file and its environment hold to the secrets that are not
-// printed, and by that takes it out of everything that tools, servers and providers say.
-// Whatever a skill is given counts if it looks like a key; so does what stands in an env
-// file, even if another value won, and what somebody wrote into a header or extraBody.
+// HideProject adds the secrets of a file and its environment to those that are not printed,
+// which also removes them from everything that tools, servers and providers return. A value
+// for a skill is a secret if it looks like a key; so is a value in an env file, even if
+// another value overrides it, and one in a header or in extraBody.
 func (h *Host) HideProject(c *manifest.Config, env env.Env) {
 	h.HideSecrets(env.Get)
 	for _, e := range c.Experts {
@@ -60,15 +64,48 @@ func (h *Host) HideProject(c *manifest.Config, env env.Env) {
 	}
 }
 
-// hideHeader hides the value of a header as it is written in the file. Of "Bearer KEY"
-// the key alone must not be seen either. What variables add to it is hidden by their
-// own names.
+// hideHeader hides the value of a header as it is written in the file. For "Bearer KEY" it
+// hides the key alone. Values of variables in it are hidden by their own names.
 func (h *Host) hideHeader(name, value string) {
 	if words := strings.Fields(value); len(words) > 0 {
 		h.Secrets.AddIfRandom(name, words[len(words)-1])
 	}
 }
 
-// GuardStderr makes standard error show no secret: log, warnings, errors and hints. The
-// commands write whole lines to it, so none is cut in two.
+// GuardStderr redacts secrets on standard error: in logs, warnings, errors and hints.
+// Commands write whole lines to it, so that no secret is split.
 func (h *Host) GuardStderr() { h.Stderr = h.Secrets.Writer(h.Stderr) }
+
+// Address returns scheme and host of a URL. Everything else in it may be a key.
+func Address(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return "an address that cannot be read"
+	}
+	return terminal.CleanLine(u.Scheme + "://" + u.Host)
+}
+
+// Behind returns the program that a skill starts, or the address that it uses, safe to
+// print.
+func Behind(k *expert.Skill) string {
+	if k.Endpoint != "" {
+		return Address(k.Endpoint)
+	}
+	var program string
+	if p, ok := k.Package(); ok {
+		program = p.Manager + " " + p.Spec()
+	} else if argv, err := k.CommandLine(); err == nil {
+		program = ShellJoin(argv...)
+	}
+	return terminal.CleanLine(program)
+}
+
+// HandedKeys returns a line for each skill of an Expert that gets the key of a provider.
+func HandedKeys(e *expert.Expert) (lines []string) {
+	for _, k := range e.Servers() {
+		if keys := manifest.ProviderKeys(k); len(keys) > 0 {
+			lines = append(lines, fmt.Sprintf("skill %q (%s) gets your %s", terminal.CleanLine(k.Name), Behind(k), strings.Join(keys, ", ")))
+		}
+	}
+	return lines
+}

@@ -28,17 +28,17 @@ func (s Signal) ExitCode() int {
 // echo is how soon after a signal another one is taken for the same.
 const echo = 100 * time.Millisecond
 
-// Interruptible returns a context that the first signal cancels, with a [Signal] as
-// its cause, so that a run can save. Who then interrupts again ends the program at once:
-// the journal is valid at any instant. What that means is said on standard error.
+// Interruptible returns a context that the first signal cancels, with a [Signal] as its
+// cause, so that a run can save. A second interrupt ends the program immediately: the
+// journal is valid at any time. A message on standard error says so.
 func (h *Host) Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 
-	// A closed output is an error of the write, which ends the run saved. Without
-	// a handler it would kill the process; ignoring the signal would be passed on
-	// to the commands that tools start.
+	// Writing to a closed output is then an error, and the run ends saved. Without a handler
+	// the signal would kill the process. It is not ignored, since commands that tools start
+	// would inherit that.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, brokenPipe...)
 
@@ -47,13 +47,13 @@ func (h *Host) Interruptible(ctx context.Context) (context.Context, context.Canc
 		for s := range signals {
 			if !first.IsZero() {
 				// Terminals that close, and programs that end others, often send a signal
-				// twice. Only somebody who is impatient means it.
+				// twice. Only a later interrupt comes from an impatient user.
 				if s != os.Interrupt || time.Since(first) < echo {
 					continue
 				}
 				fmt.Fprintln(h.Stderr, "perstack: "+h.quitting())
-				// What runs is killed because this process ends, and not before: a run that
-				// saw its commands die would begin to record that.
+				// Commands are killed because this process ends, and not before: otherwise the
+				// run would begin to record their end.
 				os.Exit(Signal{s}.ExitCode())
 			}
 			first = time.Now()
@@ -69,23 +69,22 @@ func (h *Host) Interruptible(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// WithoutDumps keeps signals whose only use is to end a program with a dump of what it does
-// from doing that, until the function that it returns is called. It is for a process that
-// others of its user must not be able to end. They are caught and not ignored: ignoring
-// would be passed on to commands.
+// WithoutDumps catches the signals that end a Go program with a dump of its goroutines,
+// until stop is called. It is for a process that other processes of the user must not be
+// able to end. The signals are not ignored, since commands would inherit that.
 func WithoutDumps() (stop func()) {
 	if len(dumping) == 0 {
 		return func() {} // no names would mean all signals
 	}
-	nobody := make(chan os.Signal, 1)
-	signal.Notify(nobody, dumping...)
-	return func() { signal.Stop(nobody) }
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, dumping...)
+	return func() { signal.Stop(ignored) }
 }
 
 // Saves says that the command saves its work when it is stopped.
 func (h *Host) Saves() { h.saves.Store(true) }
 
-// stopping is what is said after the first signal.
+// stopping is the message after the first signal.
 func (h *Host) stopping() string {
 	if h.saves.Load() {
 		return "stopping and saving; interrupt again to quit at once"
@@ -93,7 +92,7 @@ func (h *Host) stopping() string {
 	return "stopping; interrupt again to quit at once"
 }
 
-// quitting is what is said after the second one.
+// quitting is the message after the second signal.
 func (h *Host) quitting() string {
 	if h.saves.Load() {
 		return "quit at once; commands that were running are killed, and their outcome is not recorded"

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
 // Where the container has room that is written to.
@@ -37,7 +37,7 @@ func (w *work) container() *engine.Container {
 	if at.Packages != "" {
 		apart = append(apart, at.Packages)
 	}
-	c.System = append(cell.System(), allBut("/", apart)...)
+	c.System = append(landlock.SystemPaths(), allBut("/", apart)...)
 	return c
 }
 

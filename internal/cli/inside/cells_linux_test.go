@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -24,7 +24,7 @@ text = "done"
 
 // In a container each skill has a cell, unless the document says that they share one.
 func TestCells(t *testing.T) {
-	if err := cell.Available(); err != nil {
+	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	for name, shared := range map[string]bool{"own": false, "shared": true} {

@@ -14,18 +14,19 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"time"
+
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
-	"time"
 )
 
 func TestMain(m *testing.M) {
@@ -74,7 +75,7 @@ func document(t *testing.T, config, cassette string) *hostlink.Document {
 	spec.Limits.MaxSteps, spec.Limits.Timeout = 20, time.Minute
 	spec.Runtime, spec.Workspace.Dir = job.Docker, "/home/user/project"
 	// Where the kernel has no sandboxes, the rest is tested without them.
-	spec.Isolation.SharedSandbox = cell.Available() != nil
+	spec.Isolation.SharedSandbox = landlock.Available() != nil
 	return &hostlink.Document{
 		Protocol:  hostlink.Protocol,
 		Version:   "test",

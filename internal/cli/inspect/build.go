@@ -97,7 +97,7 @@ func (b *builder) lockState(e *expert.Expert) {
 	lock, err := lockfile.Read(b.config)
 	switch {
 	case err != nil:
-		state.State, state.Problems = lockBroken, []string{host.Mend(err.Error(), b.flag)}
+		state.State, state.Problems = lockBroken, []string{host.AddConfig(err.Error(), b.flag)}
 		broken := Finding{Severity: warning, Message: "the lockfile is broken: nothing is pinned, and no run will start", Hint: "run: perstack install"}
 		var kept *lockfile.KeptError
 		if errors.As(err, &kept) {

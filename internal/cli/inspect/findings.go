@@ -17,7 +17,7 @@ const (
 )
 
 func (b *builder) find(f Finding) {
-	f.Hint = host.Mend(f.Hint, b.flag)
+	f.Hint = host.AddConfig(f.Hint, b.flag)
 	b.card.Findings = append(b.card.Findings, f)
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills"
 )
 
@@ -17,7 +17,7 @@ func (p *project) cells(plan *plan, workspace string) (*skills.Cells, func() err
 	if !slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && cells.Lock(s.skill) }) {
 		return nil, nothing, nil
 	}
-	if err := cell.Available(); err != nil {
+	if err := landlock.Available(); err != nil {
 		return nil, nothing, &host.ExitError{Code: host.ExitUsage, Err: fmt.Errorf("skills cannot be asked in cells: %w", err)}
 	}
 	cells, remove, err := cells.Furnish(workspace)

@@ -10,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
@@ -18,7 +18,7 @@ import (
 // With --sandbox all servers are asked in cells; without it, those that want one. What was
 // made for the cells is gone afterwards.
 func TestSandbox(t *testing.T) {
-	if err := cell.Available(); err != nil {
+	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	for _, c := range []struct {

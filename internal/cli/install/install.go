@@ -173,7 +173,7 @@ func (p *project) check() error {
 		found = lock.Differences(p.config).Err()
 	}
 	if found != nil {
-		return host.MendError(&host.ExitError{Code: host.ExitFailure, Err: found}, p.opts.Config, p.docker)
+		return host.AddConfigToError(&host.ExitError{Code: host.ExitFailure, Err: found}, p.opts.Config, p.docker)
 	}
 	p.say("%s is up to date", p.config.LockFile())
 	return nil

@@ -55,7 +55,7 @@ func (o *output) mend(text string) string {
 	if o.plan.dockerOnly() {
 		text = host.ForDocker(text)
 	}
-	return host.Mend(text, o.opts.Config)
+	return host.AddConfig(text, o.opts.Config)
 }
 
 // explain adds to an error of the engine what the user can do about it.

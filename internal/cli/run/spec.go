@@ -10,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/version"
@@ -188,7 +188,7 @@ func (pl *plan) checkSandbox() error {
 	}
 	available := pl.opts.sandboxAvailable
 	if available == nil {
-		available = cell.Available
+		available = landlock.Available
 	}
 	if err := available(); err != nil {
 		return host.Usagef("%s: %w; or use --runtime docker on a machine that can", by, err)
@@ -305,7 +305,7 @@ func (pl *plan) checkSkills() error {
 		err = config.LockNeeded(pl.spec.Experts).Err()
 	}
 	if err != nil {
-		return host.MendError(&host.ExitError{Code: host.ExitUsage, Err: err}, pl.opts.Config, pl.dockerOnly())
+		return host.AddConfigToError(&host.ExitError{Code: host.ExitUsage, Err: err}, pl.opts.Config, pl.dockerOnly())
 	}
 	return nil
 }

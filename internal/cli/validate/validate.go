@@ -86,7 +86,7 @@ func run(_ context.Context, opts *Options) error {
 	}
 	problems.Sort()
 	r := newReport(config, problems, short)
-	r.mend(func(hint string) string { return host.Mend(hint, opts.Config) })
+	r.mend(func(hint string) string { return host.AddConfig(hint, opts.Config) })
 	if opts.JSON {
 		err = r.printJSON(h.Stdout)
 	} else {

@@ -8,7 +8,7 @@ import (
 	"github.com/perstack-go/perstack/internal/egress"
 )
 
-// note is the name under which a rule writes its reason down.
+// note is the name under which a rule notes its reason.
 const note = "perstack"
 
 // format is a line of the log: port of the gate, what Squid did, status, error, reason,
@@ -42,13 +42,13 @@ func (c *config) limits(g egress.Gates) {
 	c.add("pipeline_prefetch 0")
 }
 
-// rest is what Squid would else do beside its work: keep, tell, listen, write.
+// rest switches off what Squid does besides: caching, reporting, listening, writing.
 func (c *config) rest(o Options) {
 	c.add("dns_defnames off") // no search list
 	c.add("hosts_file none")
 	c.add("dns_multicast_local off")
-	// An answer holds at least so long, so that the addresses that were judged are those
-	// that are dialled, whatever a name server says about its time.
+	// An answer is kept at least this long, so that the addresses that were checked are those
+	// that are dialled, whatever TTL a name server gives.
 	c.add("negative_dns_ttl 30 seconds")
 	c.add("positive_dns_ttl 60 seconds")
 	if len(o.DNS) > 0 {

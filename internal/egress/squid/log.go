@@ -15,9 +15,9 @@ import (
 	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
-// A Log reads decisions out of the lines that Squid writes. It trusts no line: one that
-// cannot be, or that lets through what the gates do not, is an error, and whoever reads
-// should end Squid.
+// A Log reads decisions from the lines that Squid writes. It trusts no line: one that is
+// not valid, or that allows what the gates do not, is an error, and the caller should end
+// Squid.
 type Log struct {
 	lines *bufio.Reader
 	gates map[uint16]gate
@@ -46,7 +46,7 @@ func NewLog(r io.Reader, g egress.Gates) (*Log, error) {
 }
 
 // Next returns the next decision and, for an allowed connection, what it carried: Squid
-// tells of it when it is over. The end of the log is io.EOF.
+// reports it when it has ended. The end of the log is io.EOF.
 func (l *Log) Next() (egress.Access, *egress.Closed, error) {
 	for {
 		text, err := l.lines.ReadSlice('\n')
@@ -63,7 +63,7 @@ func (l *Log) Next() (egress.Access, *egress.Closed, error) {
 			return egress.Access{}, nil, err
 		}
 		if e.nothing() {
-			continue // nothing was asked, so nothing was decided
+			continue // no request, so no decision
 		}
 		return l.decision(e)
 	}

@@ -1,11 +1,10 @@
 // Package squid makes Squid do what [egress.Proxy] does, as far as it can: it writes
 // Squid's configuration from the same gates, and reads decisions out of its log.
 //
-// What a list allows, and which addresses are public, is said by the same tables. Squid
-// carries it out: it compares the names, looks them up and dials. What it cannot do is on
-// the page docs/egress.md: no tokens, no look at the TLS hello, and an allowed connection
-// is known when it ends. The package starts nothing: that is for the command perstack
-// egress --squid.
+// The same tables say what a list allows and which addresses are public. Squid enforces
+// them: it compares the names, looks them up and dials. docs/egress.md lists what it cannot
+// do: it has no tokens, does not check the TLS hello, and reports an allowed connection only
+// when it ends. The package starts nothing; the command perstack egress --squid does.
 //
 // Nothing that a user writes can become a directive: only names that [egress.ParseHost]
 // returned, addresses and numbers are written. Start reading at [Config], then [Log].
@@ -22,7 +21,7 @@ import (
 	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
-// Options are what Squid is told beside its gates.
+// Options are settings of Squid besides its gates.
 type Options struct {
 	DNS []netip.Addr // servers to ask; nil means those of the machine
 }
@@ -31,7 +30,7 @@ type Options struct {
 // piece could begin with anything.
 const maxLine = 1000
 
-// maxGates is how many doors Squid opens. It leaves out the rest, with a warning.
+// maxGates is how many ports Squid opens. It leaves out the rest, with a warning.
 const maxGates = 128
 
 // Config returns the text of squid.conf for gates. The same gates give the same text.
@@ -51,13 +50,13 @@ func Config(g egress.Gates, o Options) (string, error) {
 	return c.text()
 }
 
-// check refuses what Squid cannot carry out, rather than carrying out a part.
+// check refuses a policy that Squid cannot enforce completely.
 func check(g egress.Gates) error {
 	if err := g.Check(); err != nil {
 		return err
 	}
 	if g.Upstream != "" {
-		return errors.New("squid does not go through another proxy here, since nobody could say then which addresses it reaches; use the builtin proxy for an upstream")
+		return errors.New("squid cannot use an upstream proxy here, since the addresses that it reaches could not be checked; use the builtin proxy for an upstream")
 	}
 	if len(g.Gates) > maxGates {
 		return fmt.Errorf("squid opens %d gates at most, and these are %d; use the builtin proxy", maxGates, len(g.Gates))
@@ -98,15 +97,15 @@ func (c *config) text() (string, error) {
 	return strings.Join(c.lines, "\n") + "\n", nil
 }
 
-// ports opens a door for each gate. Rules know them by name.
+// ports opens a port for each gate. Rules refer to it by name.
 func (c *config) ports(g egress.Gates) {
 	for i, gate := range g.Gates {
-		c.add("http_port", address(gate).String(), "name="+door(i))
-		c.add("acl", door(i), "myportname", door(i))
+		c.add("http_port", address(gate).String(), "name="+gateName(i))
+		c.add("acl", gateName(i), "myportname", gateName(i))
 	}
 }
 
-func door(i int) string { return "gate" + strconv.Itoa(i) }
+func gateName(i int) string { return "gate" + strconv.Itoa(i) }
 
 func list(i int) string { return "list" + strconv.Itoa(i) }
 
@@ -160,9 +159,9 @@ func (c *config) addresses() {
 	}
 }
 
-// rules decide, the first that matches. What can be said without a look-up is said first:
-// a question to a name server is a message to whoever answers it. The last word of a rule
-// always matches, and writes the reason down for the log.
+// rules decide, the first that matches. Rules that need no look-up come first: a query
+// is itself a message to the name server. The last word of a rule always matches, and
+// notes the reason for the log.
 func (c *config) rules(g egress.Gates) {
 	c.add("acl", "connect", "method", "CONNECT")
 	c.add("acl", "tls", "port", "443")
@@ -179,16 +178,16 @@ func (c *config) rules(g egress.Gates) {
 	deny(egress.ReasonPort, "!tls")
 	for i, gate := range g.Gates {
 		if len(gate.Allow) == 0 {
-			deny(egress.ReasonDomain, door(i))
+			deny(egress.ReasonDomain, gateName(i))
 			continue
 		}
-		deny(egress.ReasonDomain, door(i), "!"+list(i))
+		deny(egress.ReasonDomain, gateName(i), "!"+list(i))
 	}
 	deny(egress.ReasonAddress, "private")
 	deny(egress.ReasonAddress, "nowhere")
 	for i, gate := range g.Gates {
 		if len(gate.Allow) > 0 {
-			c.add("http_access allow", door(i), list(i), "connect", "tls", "named")
+			c.add("http_access allow", gateName(i), list(i), "connect", "tls", "named")
 		}
 	}
 	c.add("http_access deny all")

@@ -81,7 +81,7 @@ func TestOrder(t *testing.T) {
 func TestConfigRefuses(t *testing.T) {
 	for want, change := range map[string]func(*egress.Gates){
 		"has a token, and Squid asks for none": func(g *egress.Gates) { g.Gates[0].Token = "kX82mQ0vT4nB7cLw9rJd" },
-		"does not go through another proxy":    func(g *egress.Gates) { g.Upstream = "http://proxy.example:3128" },
+		"cannot use an upstream proxy":         func(g *egress.Gates) { g.Upstream = "http://proxy.example:3128" },
 		"has no port":                          func(g *egress.Gates) { g.Gates[0].Address = "127.0.0.1:0" },
 		"has the port of another gate":         func(g *egress.Gates) { g.Gates[1].Address = "127.0.0.1:3128" },
 		"the policy has no gate":               func(g *egress.Gates) { g.Gates = nil },

@@ -6,12 +6,12 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/job"
 )
 
-func sandboxAvailable() error { return cell.Available() }
+func sandboxAvailable() error { return landlock.Available() }
 
 // prepareCells returns how the programs of a job are locked in, with directories for them,
 // and what removes these; nil if none is. A machine that cannot do it runs no job that

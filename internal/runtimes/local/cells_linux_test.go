@@ -18,7 +18,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/job"
@@ -41,7 +41,7 @@ const lone = "[experts.lead]\ninstruction = 'Lead.'\n"
 
 func newPrison(t *testing.T) *prison {
 	t.Helper()
-	if err := cell.Available(); err != nil {
+	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	p := &prison{t: t, dir: t.TempDir(), tmp: t.TempDir(), history: memory.New()}

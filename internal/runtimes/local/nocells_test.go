@@ -9,7 +9,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -36,7 +36,7 @@ func TestNoCellsHere(t *testing.T) {
 			c.change(&spec.Isolation)
 			events := 0
 			parts := newParts(t, "[[turn]]\ntext = 'done'\n", func(event.Event) error { events++; return nil })
-			r, err := local.RunWithoutSandbox(t.Context(), spec, parts, fmt.Errorf("%w: the kernel is old", cell.ErrUnavailable))
+			r, err := local.RunWithoutSandbox(t.Context(), spec, parts, fmt.Errorf("%w: the kernel is old", landlock.ErrUnavailable))
 			if c.refused == "" {
 				if err != nil || r.Status != event.StatusCompleted {
 					t.Errorf("%+v, %v", r, err)
@@ -44,7 +44,7 @@ func TestNoCellsHere(t *testing.T) {
 				return
 			}
 			var known *engine.Error
-			if !errors.As(err, &known) || known.Kind != engine.KindInput || !errors.Is(err, cell.ErrUnavailable) || events > 0 {
+			if !errors.As(err, &known) || known.Kind != engine.KindInput || !errors.Is(err, landlock.ErrUnavailable) || events > 0 {
 				t.Fatalf("error %v, %d events", err, events)
 			}
 			for _, want := range []string{`expert "` + c.refused + `"`, "the kernel is old", "without a sandbox", "runtime docker"} {

@@ -1,6 +1,6 @@
 package selftest
 
-// checks lists all walls, in the order in which they are told.
+// checks lists all checks, in the order in which they are reported.
 func checks() []check {
 	return []check{
 		{"user", user},
@@ -19,6 +19,6 @@ func checks() []check {
 		{"ipv6", ipv6},
 		{"dns", dns},
 		{"proxy", proxy},
-		{"cells", cells},
+		{"cells", isolation},
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"errors"
 )
 
-// checks has one that fails: nothing is known of walls on other systems, and what is not
-// known to stand does not stand.
+// checks has one check that fails: isolation cannot be examined on other systems, and what
+// cannot be examined does not count as isolated.
 func checks() []check {
 	return []check{{"system", func(context.Context, Spec) (string, error) {
-		return "", errors.New("the walls of a sandbox can be checked on Linux only")
+		return "", errors.New("a sandbox can be checked on Linux only")
 	}}}
 }

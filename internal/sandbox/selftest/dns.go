@@ -13,20 +13,19 @@ import (
 	"time"
 )
 
-// outsideName is a name that nobody has asked for before, so that no cache answers.
+// outsideName is a new name each time, so that no cache answers.
 func outsideName() string { return strings.ToLower(rand.Text()) + ".selftest.example.com" }
 
-// headerSize is the size of what every message begins with.
+// headerSize is the size of the header of a DNS message.
 const headerSize = 12
 
-// engineResolver is where container engines answer for the names of their containers.
-var engineResolver = netip.MustParseAddr("127.0.0.11")
+// daemonResolver is where Docker answers for the names of its containers.
+var daemonResolver = netip.MustParseAddr("127.0.0.11")
 
-// dns checks that no question about an outside name is answered. That a name does not
-// exist is an answer: somebody was asked who knows, so the question left, and a question
-// can carry a secret.
+// dns checks that no query for an outside name is answered. "No such name" is an answer
+// too: the query left the sandbox, and a query can carry a secret.
 func dns(ctx context.Context, _ Spec) (string, error) {
-	servers := []netip.Addr{engineResolver}
+	servers := []netip.Addr{daemonResolver}
 	text, err := os.ReadFile("/etc/resolv.conf")
 	if err != nil && !os.IsNotExist(err) {
 		return "", err
@@ -59,13 +58,13 @@ func nameServers(text string) (all []netip.Addr) {
 	return all
 }
 
-// asks reports a server that knows about an outside name. One that refuses, or that fails,
-// has asked nobody, or got no answer.
+// asks reports a name server that answers for an outside name. A server that refuses or
+// fails did not pass the query on, or got no answer.
 func asks(ctx context.Context, network string, server netip.AddrPort, patience time.Duration) error {
 	deadline := time.Now().Add(patience)
 	conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, network, server.String())
 	if err != nil {
-		return nil // nobody there
+		return nil // no server
 	}
 	defer conn.Close()
 	if err := conn.SetDeadline(deadline); err != nil {
@@ -82,7 +81,7 @@ func asks(ctx context.Context, network string, server netip.AddrPort, patience t
 	said, err := receive(conn, network)
 	switch {
 	case err != nil && len(said) == 0:
-		return nil // silence, or nobody there
+		return nil // no answer
 	case err != nil || len(said) < headerSize:
 		return fmt.Errorf("the name server %s answers", server)
 	}
@@ -98,7 +97,7 @@ func asks(ctx context.Context, network string, server netip.AddrPort, patience t
 	}
 }
 
-// receive returns the beginning of an answer. Over TCP its length stands before it.
+// receive returns the beginning of an answer. Over TCP its length precedes it.
 func receive(conn net.Conn, network string) ([]byte, error) {
 	buf := make([]byte, 2048)
 	if network == "udp" {
@@ -119,5 +118,5 @@ func question(name string, kind uint16) []byte {
 	}
 	q = append(q, 0)
 	q = binary.BigEndian.AppendUint16(q, kind)
-	return binary.BigEndian.AppendUint16(q, 1) // of the internet
+	return binary.BigEndian.AppendUint16(q, 1) // class IN
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readOnlyRoot checks what the kernel says of the root file system, and tries it: either
-// alone could be wrong, on a file system that others lie on top of.
+// readOnlyRoot checks the flags of the root file system, and tries to write to it: with
+// several file systems mounted on top of each other, either alone could be wrong.
 func readOnlyRoot(context.Context, Spec) (string, error) {
 	var about unix.Statfs_t
 	if err := unix.Statfs("/", &about); err != nil {
@@ -36,7 +36,7 @@ func readOnlyRoot(context.Context, Spec) (string, error) {
 	return "nothing can be written to /", nil
 }
 
-// masked checks that paths which the host keeps to itself show nothing.
+// masked checks that masked paths show nothing.
 func masked(_ context.Context, spec Spec) (string, error) {
 	for _, path := range spec.Masked {
 		if err := showsNothing(path); err != nil {
@@ -46,8 +46,8 @@ func masked(_ context.Context, spec Spec) (string, error) {
 	return fmt.Sprintf("%d paths show nothing", len(spec.Masked)), nil
 }
 
-// showsNothing reports a path behind which there is something. The content is not looked
-// at: that it can be opened and is not empty is enough.
+// showsNothing returns an error if a path is not masked. It does not read the content: a
+// file or directory that is not empty is enough.
 func showsNothing(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -85,8 +85,8 @@ func isNull(path string) bool {
 	return unix.Lstat(path, &st) == nil && st.Rdev == unix.Mkdev(1, 3)
 }
 
-// workspace checks that the workspace is there, and writable or not as it must be. Nothing
-// is written to it: it is the user's.
+// workspace checks that the workspace exists, and is writable or read-only as expected.
+// Nothing is written to it: it belongs to the user.
 func workspace(_ context.Context, spec Spec) (string, error) {
 	d, err := os.Open(spec.Work)
 	if err != nil {
@@ -112,17 +112,18 @@ func workspace(_ context.Context, spec Spec) (string, error) {
 	return "readable and writable", nil
 }
 
-// dockerSocket checks that no engine can be asked for a container without walls.
+// dockerSocket checks that no container daemon can be asked for a container without
+// isolation.
 func dockerSocket(context.Context, Spec) (string, error) {
 	for _, path := range []string{
 		"/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
 		"/var/run/podman/podman.sock", "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock",
 	} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
-			return "", fmt.Errorf("%s is there", path)
+			return "", fmt.Errorf("%s exists", path)
 		}
 	}
-	return "no socket of a container engine", nil
+	return "no socket of a container daemon", nil
 }
 
 // usualDevices are the devices of every container, by name below /dev.
@@ -131,11 +132,11 @@ var usualDevices = map[string]uint64{
 	"tty": unix.Mkdev(5, 0), "ptmx": unix.Mkdev(5, 2),
 }
 
-// usualEntries are what else lies in /dev: links to our own streams, and directories that
-// the kernel fills for this container alone. core leads to a file that engines mask.
+// usualEntries are the other entries of /dev: links to our own streams, and directories
+// that the kernel fills for this container alone. core links to a file that Docker masks.
 var usualEntries = []string{"fd", "stdin", "stdout", "stderr", "core", "ptmx", "pts", "shm", "mqueue", "console"}
 
-// devices checks that there are no others: a disk or a graphics card would be a door.
+// devices checks that there are no others, such as a disk or a graphics card.
 func devices(context.Context, Spec) (string, error) {
 	entries, err := os.ReadDir("/dev")
 	if err != nil {

@@ -2,20 +2,24 @@ package selftest
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 )
 
-// hostPorts are where a host is likely to have somebody listen. One that has nobody there
-// refuses, which tells as much.
+// hostPorts are ports on which a host is likely to listen. If it does not, it refuses the
+// connection, which shows as much.
 var hostPorts = []uint16{22, 53, 80, 443, 2375, 2376, 8080}
 
 // gateway checks that the host does not answer at the address that it would have on our
-// network, nor at any that this network names as the way out. A host that only drops what
-// comes still says at the link that the address is its own.
+// network, nor at any default gateway. A host that drops packets still answers ARP for its
+// address.
 func gateway(ctx context.Context, spec Spec) (string, error) {
 	routes, err := os.ReadFile("/proc/net/route")
 	if err != nil {
@@ -41,18 +45,18 @@ func gateway(ctx context.Context, spec Spec) (string, error) {
 	}
 	for _, addr := range neighbours(string(arp)) {
 		if slices.Contains(gateways, addr) {
-			return "", fmt.Errorf("%s is silent, but somebody has that address", addr)
+			return "", fmt.Errorf("%s is silent, but a host has that address", addr)
 		}
 	}
 	if len(gateways) == 0 {
 		return "there is no gateway", nil
 	}
-	return fmt.Sprintf("nobody answers at %s", gateways), nil
+	return fmt.Sprintf("no answer at %s", gateways), nil
 }
 
-// metadata checks the addresses at which clouds hand out the keys of a machine.
+// metadata checks the addresses at which cloud providers serve the credentials of a machine.
 func metadata(ctx context.Context, _ Spec) (string, error) {
-	return "nobody answers", allSilent(ctx, []target{
+	return "no answer", allSilent(ctx, []target{
 		{"tcp", netip.MustParseAddrPort("169.254.169.254:80")},
 		{"tcp", netip.MustParseAddrPort("[fd00:ec2::254]:80")},
 	}, silence)
@@ -66,11 +70,11 @@ func internet(ctx context.Context, _ Spec) (string, error) {
 		targets = append(targets,
 			target{"tcp", netip.AddrPortFrom(addr, 443)}, target{"tcp", netip.AddrPortFrom(addr, 53)}, target{"udp", netip.AddrPortFrom(addr, 53)})
 	}
-	return "nobody answers", allSilent(ctx, targets, silence)
+	return "no answer", allSilent(ctx, targets, silence)
 }
 
-// ipv6 checks that there is no second network beside the one that was closed. An address
-// of the link alone is enough to speak to the host, which has one on every bridge.
+// ipv6 checks that IPv6 does not lead around the isolation of IPv4. A link-local address
+// is enough to reach the host, which has one on every bridge.
 func ipv6(context.Context, Spec) (string, error) {
 	own, err := os.ReadFile("/proc/net/if_inet6")
 	if errors.Is(err, os.ErrNotExist) {
@@ -90,4 +94,83 @@ func ipv6(context.Context, Spec) (string, error) {
 		return "", fmt.Errorf("there is a default route by %q", all)
 	}
 	return "no address, no default route", nil
+}
+
+// The following functions read the tables of /proc/net. A line that cannot be parsed is
+// skipped, so an empty result does not prove isolation.
+
+// defaultGateways are the routers that /proc/net/route names for everything else.
+func defaultGateways(table string) (all []netip.Addr) {
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) < 8 || f[1] != "00000000" || f[7] != "00000000" {
+			continue
+		}
+		// The kernel prints the four bytes as one number of the machine.
+		n, err := strconv.ParseUint(f[2], 16, 32)
+		if err != nil || n == 0 {
+			continue
+		}
+		var b [4]byte
+		binary.NativeEndian.PutUint32(b[:], uint32(n))
+		all = append(all, netip.AddrFrom4(b))
+	}
+	return all
+}
+
+// neighbours are the addresses of /proc/net/arp at which somebody has answered.
+func neighbours(table string) (all []netip.Addr) {
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) < 4 {
+			continue
+		}
+		addr, err := netip.ParseAddr(f[0])
+		flags, bad := strconv.ParseUint(f[2], 0, 32)
+		const complete = 0x2
+		if err == nil && bad == nil && flags&complete != 0 && f[3] != "00:00:00:00:00:00" {
+			all = append(all, addr)
+		}
+	}
+	return all
+}
+
+// addresses6 are the addresses of /proc/net/if_inet6, but for those of the loopback
+// interface.
+func addresses6(table string) (all []netip.Addr) {
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) != 6 {
+			continue
+		}
+		if addr, ok := address6(f[0]); ok && !addr.IsLoopback() {
+			all = append(all, addr)
+		}
+	}
+	return all
+}
+
+// routes6 are the devices that /proc/net/ipv6_route has a default route by. The kernel
+// lists one by lo that refuses everything.
+func routes6(table string) (devices []string) {
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) != 10 || strings.Trim(f[0], "0") != "" || f[1] != "00" {
+			continue
+		}
+		flags, err := strconv.ParseUint(f[8], 16, 32)
+		const reject = 0x0200
+		if err == nil && flags&reject == 0 && f[9] != "lo" {
+			devices = append(devices, f[9])
+		}
+	}
+	return devices
+}
+
+func address6(text string) (netip.Addr, bool) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != 16 {
+		return netip.Addr{}, false
+	}
+	return netip.AddrFrom16([16]byte(b)), true
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// ownStatus is what the kernel says of this process.
+// ownStatus is what the kernel says about this process.
 func ownStatus() (status, error) {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -18,7 +20,7 @@ func ownStatus() (status, error) {
 	return parseStatus(string(data)), nil
 }
 
-// user checks that we are not root, in no way in which the kernel counts that.
+// user checks that none of the user and group ids of this process is that of root.
 func user(context.Context, Spec) (string, error) {
 	s, err := ownStatus()
 	if err != nil {
@@ -27,8 +29,8 @@ func user(context.Context, Spec) (string, error) {
 	return s.user()
 }
 
-// capabilities checks that all sets are empty, also those that a program could be given
-// its share from later.
+// capabilities checks that all sets are empty, including those that limit what programs
+// started later can gain.
 func capabilities(context.Context, Spec) (string, error) {
 	s, err := ownStatus()
 	if err != nil {
@@ -65,4 +67,66 @@ func dumpable(context.Context, Spec) (string, error) {
 		return "", errors.New("programs of the same user can read the memory of this process")
 	}
 	return "not dumpable", nil
+}
+
+// A status is /proc/self/status, by field.
+type status map[string]string
+
+func parseStatus(text string) status {
+	s := make(status)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			s[name] = strings.TrimSpace(value)
+		}
+	}
+	return s
+}
+
+// is checks the value of one field. A kernel that does not report it does not enforce it.
+func (s status) is(field, want string) (string, error) {
+	got, ok := s[field]
+	switch {
+	case !ok:
+		return "", fmt.Errorf("the kernel does not tell %s", field)
+	case got != want:
+		return "", fmt.Errorf("%s is %s, and must be %s", field, got, want)
+	}
+	return field + " is " + got, nil
+}
+
+func (s status) user() (string, error) {
+	for _, field := range []string{"Uid", "Gid"} {
+		ids := strings.Fields(s[field])
+		switch {
+		case len(ids) != 4: // real, effective, saved, of files
+			return "", fmt.Errorf("the kernel does not tell %s", field)
+		case slices.Contains(ids, "0"):
+			return "", fmt.Errorf("%s is %s: 0 is root", field, strings.Join(ids, " "))
+		}
+	}
+	groups, ok := s["Groups"]
+	if !ok {
+		return "", errors.New("the kernel does not tell Groups")
+	}
+	if slices.Contains(strings.Fields(groups), "0") {
+		return "", fmt.Errorf("member of the groups %s: 0 is root", groups)
+	}
+	return "uid " + strings.Fields(s["Uid"])[0] + ", gid " + strings.Fields(s["Gid"])[0], nil
+}
+
+func (s status) capabilities() (string, error) {
+	var left []string
+	for _, field := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		set, ok := s[field]
+		if !ok {
+			return "", fmt.Errorf("the kernel does not tell %s", field)
+		}
+		if set == "" || strings.Trim(set, "0") != "" {
+			left = append(left, field+" "+set)
+		}
+	}
+	if left != nil {
+		return "", fmt.Errorf("there are capabilities left: %s", strings.Join(left, ", "))
+	}
+	return "all sets are empty", nil
 }

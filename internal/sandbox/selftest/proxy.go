@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// OutsideHost is the host that the proxy is asked for and must refuse. It is the same
-// always: whoever reports what the proxy refuses can tell that it was this question.
+// OutsideHost is the host that the proxy is asked for and must refuse. It is always the
+// same, so that reports of refused hosts can leave it out.
 const OutsideHost = "outside.selftest.example"
 
-// proxy checks that the way out is there and is guarded: it refuses a host that nobody
-// allowed, and whoever has no token, unless its gates ask for none: then only cells keep
-// skills from the gates of others.
+// proxy checks that the proxy answers, refuses a host that is not allowed, and refuses a
+// client without a token. If it works without tokens, only the policies of skills keep
+// them from the ports of other skills.
 func proxy(ctx context.Context, spec Spec) (string, error) {
 	if spec.Proxy == nil {
 		return "", errors.New("there is no proxy")

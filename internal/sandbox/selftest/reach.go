@@ -17,8 +17,8 @@ type target struct {
 	at      netip.AddrPort
 }
 
-// allSilent reports the first of the targets that answers. A refusal is an answer as well:
-// somebody is there to refuse.
+// allSilent reports the first of the targets that answers. A refused connection is an
+// answer too.
 func allSilent(ctx context.Context, targets []target, patience time.Duration) error {
 	errs := make([]error, len(targets))
 	var group sync.WaitGroup
@@ -56,7 +56,7 @@ func (t target) silent(ctx context.Context, patience time.Duration) error {
 	return fmt.Errorf("%s answers at %s port %d: %w", t.at.Addr(), t.network, t.at.Port(), reason(err))
 }
 
-// ask sends a question to which every name server has an answer.
+// ask sends a query that every name server answers.
 func (t target) ask(conn net.Conn, deadline time.Time) error {
 	if err := conn.SetDeadline(deadline); err != nil {
 		return err
@@ -68,16 +68,16 @@ func (t target) ask(conn net.Conn, deadline time.Time) error {
 	return err
 }
 
-// isSilence reports an error that says that nobody is there. What is not known to say
-// that does not.
+// isSilence reports whether an error means that the target cannot be reached. Unknown
+// errors count as an answer.
 func isSilence(err error) bool {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return true
 	}
 	for _, errno := range []syscall.Errno{
-		syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, // no way there
-		syscall.EADDRNOTAVAIL, syscall.EAFNOSUPPORT, // not even a way to begin
+		syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, // no route
+		syscall.EADDRNOTAVAIL, syscall.EAFNOSUPPORT, // no such network here
 		syscall.EACCES, syscall.EPERM, // forbidden here, by a filter
 	} {
 		if errors.Is(err, errno) {
@@ -87,7 +87,7 @@ func isSilence(err error) bool {
 	return false
 }
 
-// reason is the innermost error, without the addresses that are told already.
+// reason is the innermost error, without the addresses, which the message has already.
 func reason(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

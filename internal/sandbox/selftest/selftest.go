@@ -1,10 +1,10 @@
-// Package selftest finds out, from inside, whether the walls of a sandbox stand. It tries
-// what must fail and looks at what the kernel says of this process. It changes nothing and
-// decides nothing: whoever asks must not run if a check fails.
+// Package selftest checks, from inside, whether a sandbox isolates this process. It tries
+// what must fail and reads what the kernel says about this process. It changes nothing and
+// decides nothing: the caller must not run anything if a check fails.
 //
-// A wall that is there is silent, so a check cannot wait until it is sure. It waits as long
-// as a neighbour needs to answer. What it proves is that the walls were put up, not that
-// they could never fall.
+// A blocked connection gives no answer, so a check waits as long as a host on the same
+// network needs to answer. It proves that the isolation was set up, not that it cannot be
+// broken.
 //
 // Start reading at [Run].
 package selftest
@@ -19,16 +19,15 @@ import (
 	"time"
 )
 
-// A Spec says what is to be found.
+// A Spec says what the checks expect.
 type Spec struct {
-	Gateway netip.Addr // that the host would have on our network; it must be dead
-	Proxy   *url.URL   // that must answer, and must refuse an outside host; with its token
+	Gateway netip.Addr // the address the host would have on our network; it must not answer
+	Proxy   *url.URL   // with its token; it must answer, and refuse an outside host
 	Masked  []string   // paths that must show nothing
 	Work    string     // the workspace
 	// ReadOnlyWork says that the workspace must not be writable.
 	ReadOnlyWork bool
-	// SharedCell says that skills are not kept apart from each other: nobody looks whether
-	// they could be.
+	// SharedCell says that skills are not isolated from each other, so that is not checked.
 	SharedCell bool
 	// Tokenless says that the proxy asks for no token.
 	Tokenless bool
@@ -42,13 +41,13 @@ type Result struct {
 }
 
 const (
-	// silence is how long an answer is waited for that must not come.
+	// silence is how long a check waits for an answer that must not come.
 	silence = 600 * time.Millisecond
-	// answer is how long the proxy may take, which must answer.
+	// answer is how long the proxy may take to answer.
 	answer = 5 * time.Second
 )
 
-// A check looks at one wall. What it finds is an error if the wall does not stand.
+// A check examines one part of the isolation. It returns an error if that part is missing.
 type check struct {
 	name string
 	look func(context.Context, Spec) (found string, err error)
@@ -64,7 +63,7 @@ func run(ctx context.Context, spec Spec, all []check) []Result {
 		group.Go(func() {
 			found, err := c.look(ctx, spec)
 			if ctx.Err() != nil {
-				err = context.Cause(ctx) // what was silent may not have had its time
+				err = context.Cause(ctx) // silence may only mean that there was too little time
 			}
 			results[i] = Result{Name: c.name, OK: err == nil, Detail: found}
 			if err != nil {
@@ -76,8 +75,8 @@ func run(ctx context.Context, spec Spec, all []check) []Result {
 	return results
 }
 
-// Err says which checks failed, and what they found; nil if all walls stand. That nothing
-// was checked is a failure too.
+// Err says which checks failed, and what they found; nil if all passed. If nothing was
+// checked, that is a failure too.
 func Err(results []Result) error {
 	if len(results) == 0 {
 		return fmt.Errorf("nothing was checked")

@@ -22,7 +22,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -40,7 +40,7 @@ type Options struct {
 	Set map[string]string
 	// Cell is what commands can reach; nil for what the user can. The file tools are kept
 	// in the part of it that is the workspace, behind the fence that they have anyway.
-	Cell *cell.Cell
+	Cell *landlock.Policy
 	// Home is where commands start if the workspace is not theirs; empty if it is.
 	Home string
 	// Commands runs the commands, and can end them all. The skill does not close it.
@@ -62,7 +62,7 @@ type Skill struct {
 	started time.Time
 	tools   []tool
 	notes   notebook
-	fence   *cell.Crew // makes the calls of the file tools; nil for no fence
+	fence   *landlock.Threads // makes the calls of the file tools; nil for no fence
 }
 
 var (

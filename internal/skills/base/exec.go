@@ -97,7 +97,7 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 		Environ: s.opts.Environ,
 		Env:     env,
 		Set:     s.opts.Set,
-		Cell:    s.opts.Cell,
+		Policy:  s.opts.Cell,
 		Timeout: timeLimit(timeout),
 		Watch:   notes.write,
 		Now:     s.opts.Now,

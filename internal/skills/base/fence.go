@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
@@ -20,15 +20,15 @@ import (
 const fenceThreads = 4
 
 // fenceOf is the part of a cell that is the workspace, with the same right.
-func fenceOf(c *cell.Cell, dir string) *cell.Crew {
-	part := &cell.Cell{}
+func fenceOf(c *landlock.Policy, dir string) *landlock.Threads {
+	part := &landlock.Policy{}
 	switch {
 	case slices.Contains(c.Write, dir):
 		part.Write = []string{dir}
 	case slices.Contains(c.Read, dir):
 		part.Read = []string{dir}
 	}
-	return cell.NewCrew(part, fenceThreads)
+	return landlock.NewThreads(part, fenceThreads)
 }
 
 // answer answers a call, behind the fence.

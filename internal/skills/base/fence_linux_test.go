@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/workspace"
@@ -19,14 +19,14 @@ import (
 
 // locked is a bench whose skill has a cell with some right to the workspace, and a
 // directory of its own.
-func locked(t *testing.T, allow func(c *cell.Cell, dir string), more func(*base.Options)) (b *bench, own string) {
+func locked(t *testing.T, allow func(c *landlock.Policy, dir string), more func(*base.Options)) (b *bench, own string) {
 	t.Helper()
-	if err := cell.Available(); err != nil {
+	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
 	b = newBench(t)
 	own = t.TempDir()
-	c := &cell.Cell{Read: cell.System(), Write: append(cell.Sinks(), own)}
+	c := &landlock.Policy{Read: landlock.SystemPaths(), Write: append(landlock.WritableDevices(), own)}
 	allow(c, b.dir)
 	ws, err := workspace.Open(b.dir, workspace.Options{})
 	if err != nil {
@@ -41,9 +41,9 @@ func locked(t *testing.T, allow func(c *cell.Cell, dir string), more func(*base.
 	return b, own
 }
 
-func mayWrite(c *cell.Cell, dir string) { c.Write = append(c.Write, dir) }
-func mayRead(c *cell.Cell, dir string)  { c.Read = append(c.Read, dir) }
-func mayNothing(*cell.Cell, string)     {}
+func mayWrite(c *landlock.Policy, dir string) { c.Write = append(c.Write, dir) }
+func mayRead(c *landlock.Policy, dir string)  { c.Read = append(c.Read, dir) }
+func mayNothing(*landlock.Policy, string)     {}
 
 // All tools do behind the fence what they do without it.
 func TestToolsBehindFence(t *testing.T) {
@@ -114,7 +114,7 @@ func TestKernelHoldsWithoutWorkspace(t *testing.T) {
 func TestRights(t *testing.T) {
 	for _, c := range []struct {
 		name        string
-		allow       func(*cell.Cell, string)
+		allow       func(*landlock.Policy, string)
 		read, write bool
 	}{
 		{"readWrite", mayWrite, true, true},
@@ -212,7 +212,7 @@ func TestTooManyProcesses(t *testing.T) {
 // perstack read for it what it may not read itself.
 func TestForeignBehindFence(t *testing.T) {
 	for name, test := range map[string]struct {
-		allow func(c *cell.Cell, dir string)
+		allow func(c *landlock.Policy, dir string)
 		reads bool
 	}{"may read": {mayRead, true}, "may not": {mayNothing, false}} {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestForeignBehindFence(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer files.Close()
-			c := &cell.Cell{Read: cell.System()}
+			c := &landlock.Policy{Read: landlock.SystemPaths()}
 			test.allow(c, b.dir)
 			inner := says{event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: described(t, "a.png")}}}}
 			r, err := base.Foreign(inner, files, c).Call(t.Context(), event.ToolCall{ID: "c", ToolName: "readImageFile", Args: jsontext.Value(`{"path":"a.png"}`)})

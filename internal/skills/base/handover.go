@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -21,7 +21,7 @@ import (
 // Only the skill that is the base skill of an Expert may be wrapped. Any other could
 // name a file to have it read (attack M1); what it says stays text. Of the workspace it is
 // read what the program itself may read: what its cell allows, or all of it without one.
-func Foreign(s skill.Skill, files *workspace.Workspace, in *cell.Cell) skill.Skill {
+func Foreign(s skill.Skill, files *workspace.Workspace, in *landlock.Policy) skill.Skill {
 	own := &Skill{opts: Options{Workspace: files}}
 	if in != nil {
 		own.fence = fenceOf(in, files.Path())

@@ -16,8 +16,8 @@ import (
 // A server is one connection to an MCP server, from its start to its end.
 type server struct {
 	skill   *Skill
-	label   string           // what was started, as the user knows it
-	process *sandbox.Running // nil for a remote server
+	label   string                 // what was started, as the user knows it
+	process *sandbox.ServerProcess // nil for a remote server
 	guard   *guard
 	session *sdk.ClientSession
 	memory  memory

@@ -18,7 +18,7 @@ const source = "PERSTACK_TEST_FIXED"
 
 // Main is the program behind sandbox.Init; it returns its exit code.
 func Main(args []string) int {
-	if err := sandbox.Shield(); err != nil {
+	if err := sandbox.Harden(); err != nil {
 		fmt.Fprintln(os.Stderr, "perstack:", err)
 		return host.ExitFailure
 	}

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
@@ -191,7 +191,7 @@ func (p *Probe) searchFiles(ctx context.Context) Result {
 	marker := Flip(p.Marker)
 	files, found := 0, ""
 	home, _ := os.UserHomeDir()
-	for _, top := range append([]string{"/", ".", home, os.TempDir(), "/home", "/tmp", "/var", "/run", "/root", "/skills", "/perstack", "/etc"}, cell.System()...) {
+	for _, top := range append([]string{"/", ".", home, os.TempDir(), "/home", "/tmp", "/var", "/run", "/root", "/skills", "/perstack", "/etc"}, landlock.SystemPaths()...) {
 		_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case ctx.Err() != nil || found != "":

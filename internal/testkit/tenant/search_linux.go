@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/perstack-go/perstack/internal/sandbox/cell"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
 // Searched is what a search came to.
@@ -86,7 +86,7 @@ func tops() []string {
 	home, _ := os.UserHomeDir()
 	work, _ := os.Getwd()
 	all := []string{"/", work, home, os.TempDir(), filepath.Dir(home), filepath.Dir(os.TempDir()), "/proc/self", "/proc/" + strconv.Itoa(os.Getpid()), "/proc/" + strconv.Itoa(os.Getppid()), "/proc/1"}
-	all = append(all, cell.System()...)
+	all = append(all, landlock.SystemPaths()...)
 	return append(all, strings.Fields("/dev /etc /home /perstack /proc /root /run /skills /skills/npm /srv /sys /tmp /usr /var /workspace /dev/shm /dev/mqueue /proc/net /proc/sysvipc /proc/keys")...)
 }
 

@@ -17,7 +17,7 @@ type Image struct {
 	Config Config
 }
 
-// Config is what containers start with if they are not told otherwise.
+// Config is the default configuration of containers.
 type Config struct {
 	User       string              `json:"User,omitzero"`
 	Env        []string            `json:"Env,omitzero"`
@@ -27,7 +27,7 @@ type Config struct {
 	Volumes    map[string]struct{} `json:"Volumes,omitzero"`
 }
 
-// epoch is when all images were made, so that equal ones have equal bytes.
+// epoch is the creation time of all images, so that equal images have equal bytes.
 const epoch = "1970-01-01T00:00:00Z"
 
 type description struct {
@@ -50,7 +50,7 @@ type event struct {
 }
 
 // Describe returns the description of the image that has this layer. Its digest is the id
-// of the image on engines that keep images by their description.
+// of the image on daemons that identify images by their description.
 func (i *Image) Describe(layer *Layer) ([]byte, error) {
 	return json.Marshal(description{
 		Architecture: i.Arch,
@@ -68,7 +68,7 @@ type manifest struct {
 	Layers   []string
 }
 
-// Write writes the image as the archive that engines load, under the name tag.
+// Write writes the image as an archive for docker load, under the name tag.
 func (i *Image) Write(w io.Writer, tag string, layer *Layer) error {
 	config, err := i.Describe(layer)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package archive writes images in the form that container engines load: one layer, its
-// description, and a list of both, as a tar. No builder and no base image takes part.
+// Package archive writes images in the form that Docker loads: one layer, its description,
+// and a list of both, as a tar. It needs no builder and no base image.
 //
-// The same files give the same bytes, whoever writes them and when: nothing of this
-// machine gets in but what a [File] holds. Start reading at [NewLayer], then [Image.Write].
+// The same files give the same bytes, on every machine and at any time: only what a [File]
+// contains goes in. Start reading at [NewLayer], then [Image.Write].
 package archive
 
 import (
@@ -38,9 +38,8 @@ type Layer struct {
 	Files  []File
 }
 
-// NewLayer reads the files once to learn the digest of the layer. They are read again when
-// it is written: bodies must stay as they are until then, and engines refuse the layer if
-// they do not.
+// NewLayer reads the files once to compute the digest of the layer. They are read again
+// when it is written: bodies must not change until then, or the daemon refuses the layer.
 func NewLayer(files []File) (*Layer, error) {
 	sum := &counter{hash: sha256.New()}
 	if err := WriteTar(sum, files); err != nil {
@@ -102,7 +101,7 @@ func writeEntry(t *tar.Writer, header *tar.Header, body io.Reader) error {
 	return err
 }
 
-// A counter is a hash that knows how much it was fed.
+// A counter is a hash that also counts the bytes written to it.
 type counter struct {
 	hash hash.Hash
 	n    int64

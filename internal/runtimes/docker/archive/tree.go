@@ -22,10 +22,10 @@ const (
 	maxTreeName    = 1024    // bytes of a path in the tree
 )
 
-// A Tree is a directory of the host on its way into an image, where it belongs to root and
-// nobody can change it. It has regular files, directories, and links that stay inside. Of
-// the host nothing gets in but content and names: neither owners nor times, nor more of the
-// permissions than whether a file is a program.
+// A Tree is a directory of the host that goes into an image, where it belongs to root and is
+// read-only. It has regular files, directories, and links that stay inside. Only content
+// and names of the host go in: no owners, no times, and of the permissions only whether a
+// file is a program.
 type Tree struct {
 	Files int
 	Size  int64 // bytes of all files
@@ -41,8 +41,8 @@ type treeEntry struct {
 	link string
 }
 
-// OpenTree looks at all that is below dir, which will be the directory at in the image. What
-// skip says stays out, with all below it.
+// OpenTree reads everything below dir, which will be the directory at in the image. skip
+// says what is left out, with everything below it.
 func OpenTree(dir, at string, skip func(path string) bool) (*Tree, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func OpenTree(dir, at string, skip func(path string) bool) (*Tree, error) {
 	return t, nil
 }
 
-// Close lets go of the directory.
+// Close closes the directory.
 func (t *Tree) Close() error { return t.root.Close() }
 
 func (t *Tree) add(name string, d fs.DirEntry) error {
@@ -104,7 +104,7 @@ func (t *Tree) add(name string, d fs.DirEntry) error {
 	return nil
 }
 
-// checkName refuses names that mean something to engines, or to terminals.
+// checkName refuses names with a special meaning to the daemon or to terminals.
 func checkName(name string) error {
 	base := path.Base(name)
 	switch {
@@ -159,8 +159,8 @@ func (t *Tree) Write(w io.Writer, parents ...string) error {
 }
 
 func (t *Tree) write(out *tar.Writer, e treeEntry) error {
-	// Paths of packages can be longer than the oldest form of a tar has room for; the newer
-	// one is used for those alone.
+	// Paths of packages can be too long for the oldest tar format; the newer format is used
+	// for those alone.
 	header := &tar.Header{Name: strings.TrimPrefix(path.Join(t.at, e.path), "/"), ModTime: time.Unix(0, 0)}
 	switch {
 	case e.link != "":
@@ -202,8 +202,8 @@ func (t *Tree) write(out *tar.Writer, e treeEntry) error {
 	return err
 }
 
-// isProgram reports whether a file says by its first bytes that it can be run. Package
-// managers leave it to others to mark those.
+// isProgram reports whether the first bytes of a file show that it can be run. Package
+// managers do not mark all programs as executable.
 func isProgram(start []byte) bool {
 	return bytes.HasPrefix(start, []byte("#!")) || bytes.HasPrefix(start, []byte("\x7fELF"))
 }

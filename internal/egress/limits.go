@@ -1,0 +1,120 @@
+package egress
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// slots counts the open connections. Each gate has a few slots of its own and shares the
+// others, so that a skill that opens as many as it can does not block other skills.
+type slots struct {
+	mu     sync.Mutex
+	own    int // for each gate
+	shared int // that are free
+	taken  []int
+}
+
+func newSlots(total, gates int) *slots {
+	own := min(16, total/(2*gates))
+	return &slots{own: own, shared: total - own*gates, taken: make([]int, gates)}
+}
+
+func (p *slots) take(gate int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken[gate] >= p.own {
+		if p.shared == 0 {
+			return false
+		}
+		p.shared--
+	}
+	p.taken[gate]++
+	return true
+}
+
+func (p *slots) leave(gate int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken[gate]--
+	if p.taken[gate] >= p.own {
+		p.shared++
+	}
+}
+
+// maxPending is how many clients of a gate may be connected without having sent their
+// request. Sending it takes milliseconds.
+const maxPending = 32
+
+// pendingConns are the connections of a gate without a request yet. When there are too
+// many, the oldest is closed: a client that opens connections and sends nothing does not
+// block others.
+type pendingConns struct {
+	mu      sync.Mutex
+	waiting []net.Conn
+	evicted map[net.Conn]bool // closed, and not yet reported by leave
+}
+
+func (d *pendingConns) enter(conn net.Conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.waiting) >= maxPending {
+		oldest := d.waiting[0]
+		d.waiting = d.waiting[1:]
+		if d.evicted == nil {
+			d.evicted = map[net.Conn]bool{}
+		}
+		d.evicted[oldest] = true
+		_ = oldest.Close()
+	}
+	d.waiting = append(d.waiting, conn)
+}
+
+// leave reports whether the connection was still pending, and not evicted.
+func (d *pendingConns) leave(conn net.Conn) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.evicted[conn] {
+		delete(d.evicted, conn)
+		return false
+	}
+	if i := slices.Index(d.waiting, conn); i >= 0 {
+		d.waiting = slices.Delete(d.waiting, i, i+1)
+	}
+	return true
+}
+
+// A gate takes this many requests at once, and this many a second after that. Every
+// request is a line in the journal, and a client must not be able to fill the disk.
+const (
+	burst = 500
+	rate  = 20
+)
+
+// A rateLimiter delays requests that come too often. The zero value is ready.
+type rateLimiter struct {
+	mu    sync.Mutex
+	spent float64 // of the burst
+	last  time.Time
+}
+
+// wait returns when the caller may proceed, or when the context ends.
+func (p *rateLimiter) wait(ctx context.Context) {
+	p.mu.Lock()
+	now := time.Now()
+	p.spent = max(0, p.spent-now.Sub(p.last).Seconds()*rate) + 1
+	p.last = now
+	over := p.spent - burst
+	p.mu.Unlock()
+	if over <= 0 {
+		return
+	}
+	turn := time.NewTimer(time.Duration(over / rate * float64(time.Second)))
+	defer turn.Stop()
+	select {
+	case <-turn.C:
+	case <-ctx.Done():
+	}
+}

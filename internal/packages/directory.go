@@ -1,0 +1,204 @@
+package packages
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/internal/lockfile"
+)
+
+// scratchPrefix begins the name of a directory that is being filled. A digest never does.
+const scratchPrefix = "tmp-"
+
+// leftover is the age at which such a directory is removed: npm never takes so long.
+const leftover = 24 * time.Hour
+
+// root is the directory for npm. It contains a directory for each tree, named by its
+// digest, the index, and directories that are being filled.
+func (s *Store) root() string { return filepath.Join(s.Dir, npmKind) }
+
+// npmKind is the directory for packages of npm.
+const npmKind = "npm"
+
+// scratch makes a working directory on the same disk as the results. It also removes what
+// crashed runs left behind.
+func (s *Store) scratch() (string, error) { return s.scratchIn(s.root()) }
+
+func (s *Store) scratchIn(root string) (string, error) {
+	if !filepath.IsAbs(s.Dir) {
+		return "", fmt.Errorf("the directory for packages is not absolute: %q", s.Dir)
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return "", err
+	}
+	// It may exist already. Programs must not be started from a directory that other users
+	// can write to.
+	if err := os.Chmod(root, 0o700); err != nil {
+		return "", err
+	}
+	clearOut(root)
+	return os.MkdirTemp(root, scratchPrefix)
+}
+
+// clearOut ignores errors: what stays does no harm.
+func clearOut(root string) {
+	entries, _ := os.ReadDir(root)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && strings.HasPrefix(e.Name(), scratchPrefix) && time.Since(info.ModTime()) > leftover {
+			_ = os.RemoveAll(filepath.Join(root, e.Name()))
+		}
+	}
+}
+
+// settle moves a finished directory to its final name. If another process was faster, its
+// directory is used. An incomplete directory of that name is replaced.
+func settle(dir, home string, whole func() error) error {
+	err := os.Rename(dir, home)
+	if err == nil || whole() == nil {
+		return nil
+	}
+	if _, missing := os.Lstat(home); missing != nil {
+		return err
+	}
+	// Moved away first, so that it is never there in part.
+	if err := os.Rename(home, dir+"-broken"); err == nil {
+		defer os.RemoveAll(dir + "-broken")
+	}
+	if err := os.Rename(dir, home); err != nil && whole() != nil {
+		return err
+	}
+	return nil
+}
+
+// isInstalled returns why a directory does not contain the package, or nil.
+func isInstalled(home string, p *lockfile.Package) error {
+	m, err := readPackage(filepath.Join(home, modules, filepath.FromSlash(p.Name)))
+	if err != nil {
+		return err
+	}
+	if m.Name != p.Name || m.Version != p.Version {
+		return fmt.Errorf("npm installed %s@%s instead", safeText(m.Name), safeText(m.Version))
+	}
+	return nil
+}
+
+// isNamed returns an error if an installed package is not the one in the tree. npm takes
+// from its cache whatever has the integrity, and does not check the name.
+func (t *tree) isNamed(home string) error {
+	for _, place := range slices.Sorted(maps.Keys(t.Packages)) {
+		dir := filepath.Join(home, filepath.FromSlash(place))
+		if _, err := os.Lstat(dir); place == "" || errors.Is(err, os.ErrNotExist) {
+			continue // it is not for this machine
+		}
+		m, err := readPackage(dir)
+		if err != nil {
+			return fmt.Errorf("it needs %s: %w", place, err)
+		}
+		want := t.Packages[place].Name
+		if want == "" {
+			want = place[strings.LastIndex(place, modules+"/")+len(modules)+1:]
+		}
+		if m.Name != want {
+			return fmt.Errorf("it needs %s: npm installed %s instead of %s", place, safeText(m.Name), want)
+		}
+	}
+	return nil
+}
+
+// writeManifest asks npm for one package.
+func writeManifest(dir, name, version string) error {
+	text, err := json.Marshal(map[string]any{
+		"private": true, "dependencies": map[string]string{name: version},
+	}, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, manifestName), text, 0o600)
+}
+
+// readFile reads a file of at most so many bytes.
+func readFile(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", filepath.Base(path), limit)
+	}
+	return text, err
+}
+
+// sealName is the file that says what the files of an installed package were.
+const sealName = "files.sha256"
+
+// seal records what npm installed, to find files that programs or people changed later. It
+// does not protect against a program of the same user, which can write the seal as well.
+func seal(dir string) error {
+	sum, err := sumOf(filepath.Join(dir, modules))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, sealName), []byte(sum+"\n"), 0o600)
+}
+
+// isUntouched reports whether a directory has what was installed there and nothing else.
+func isUntouched(home string) bool {
+	want, err := readFile(filepath.Join(home, sealName), 1<<10)
+	if err != nil {
+		return false
+	}
+	got, err := sumOf(filepath.Join(home, modules))
+	return err == nil && got+"\n" == string(want)
+}
+
+// sumOf is a digest of all names, kinds and contents below a directory.
+func sumOf(dir string) (string, error) {
+	all := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		var content []byte
+		switch {
+		case d.Type().IsRegular():
+			content, err = fileSum(path)
+		case d.Type()&fs.ModeSymlink != 0:
+			var to string
+			to, err = os.Readlink(path)
+			content = []byte(to)
+		}
+		fmt.Fprintf(all, "%q %s %x\n", filepath.ToSlash(name), d.Type(), content)
+		return err
+	})
+	return hex.EncodeToString(all.Sum(nil)), err
+}
+
+func fileSum(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return sum.Sum(nil), err
+}

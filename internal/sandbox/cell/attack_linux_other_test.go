@@ -1,8 +1,0 @@
-//go:build linux && !amd64
-
-package cell_test
-
-// foreignAttacks need the machine code of the processor.
-func foreignAttacks() []attack { return nil }
-
-func int80() int32 { return 0 }

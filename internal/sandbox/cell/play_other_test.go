@@ -1,5 +1,0 @@
-//go:build !linux
-
-package cell_test
-
-func play(string, []string) int { return 1 }

@@ -1,4 +1,0 @@
-package sandbox
-
-// Init does nothing here: job objects end the commands, and need no second process.
-func Init() {}

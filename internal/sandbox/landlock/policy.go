@@ -1,0 +1,124 @@
+// Package landlock confines a program that is not trusted to what it needs: some files,
+// the ports of its own proxy, and the processes that it started itself. A confined program
+// cannot lift the restriction, and neither can anything it starts.
+//
+// The kernel enforces a policy. Landlock decides about files, TCP connections, signals,
+// tracing and abstract sockets. A seccomp filter blocks what Landlock does not cover. An
+// ordinary user can apply both. Where the kernel cannot enforce all of it, [Available]
+// says so: a policy is never enforced in part.
+//
+// A policy does not hide that a file exists, how large it is and who owns it. It does not
+// keep the owner of a file from changing its mode and times, nor hide that a process with
+// a given number runs. A port is allowed on every host. Memory, processor and disk are
+// shared. For these, run the program in a container as well.
+//
+// Confined programs cannot use: sockets other than TCP, listening, shared memory and
+// queues by name, io_uring, notifications about changed files (fs.watch of Node; polling
+// works), extended attributes, 32-bit programs, and /proc of the processes they start.
+//
+// Start reading at [Policy]; policy_linux.go applies Landlock, rules_linux.go lists what
+// the filter blocks.
+package landlock
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// A Policy is what a program can reach. The zero value allows nothing.
+type Policy struct {
+	// Read are files and trees that it can read, and run programs from. Paths that do not
+	// exist, or that the user cannot reach, are skipped: machines differ in where they keep
+	// their libraries.
+	Read []string `json:"read,omitempty"`
+	// Write are files and trees that it can change too. They must exist.
+	Write []string `json:"write,omitempty"`
+	// Ports are the TCP ports that it can connect to, whatever the host.
+	Ports []uint16 `json:"ports,omitempty"`
+	// MaxTasks limits the processes and threads of the program and all it started; 0 means
+	// no limit. Landlock has no such limit, so the supervisor counts from time to time, and
+	// kills the program with all it started.
+	MaxTasks int `json:"maxTasks,omitempty"`
+}
+
+// ErrUnavailable means that the kernel cannot enforce a policy.
+var ErrUnavailable = errors.New("skills cannot be isolated from each other here")
+
+// Validate refuses a policy whose paths depend on the working directory, or whose numbers
+// are out of range.
+func (p *Policy) Validate() error {
+	for _, list := range [][]string{p.Read, p.Write} {
+		for _, path := range list {
+			if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) || filepath.Clean(path) != path {
+				return fmt.Errorf("a sandbox policy cannot have the path %q: it must be absolute and clean", path)
+			}
+		}
+	}
+	for _, port := range p.Ports {
+		if port == 0 {
+			return errors.New("a sandbox policy cannot have the port 0")
+		}
+	}
+	if p.MaxTasks < 0 {
+		return errors.New("a sandbox policy cannot have a negative number of processes")
+	}
+	return nil
+}
+
+// Encode returns the policy as text, for the process that will apply it to itself.
+func (p *Policy) Encode() (string, error) {
+	if err := p.Validate(); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(p)
+	return string(text), err
+}
+
+// Decode reads what Encode wrote.
+func Decode(text string) (*Policy, error) {
+	p := new(Policy)
+	if err := json.Unmarshal([]byte(text), p, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("a sandbox policy cannot be read: %w", err)
+	}
+	return p, p.Validate()
+}
+
+// Do calls f under the policy. Only what f does on its own goroutine is confined: what
+// other goroutines do for f is not. The thread ends with f, since a restriction cannot be
+// lifted. If f panics, so does Do.
+//
+// The files and ports of the policy apply to f, the filter of system calls does not: Do is
+// for our own code, which does not try to break out.
+func (p *Policy) Do(f func()) error {
+	threads := NewThreads(p, 1)
+	defer threads.Close()
+	return threads.Do(f)
+}
+
+// SystemPaths lists what programs need to run at all: the programs, their libraries, the
+// certificate authorities that they trust, facts about the machine. Files of /etc that
+// hold no secret are listed one by one, because keys and passwords lie next to them.
+func SystemPaths() []string {
+	return []string{
+		"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt", "/nix/store", "/gnu/store",
+
+		"/etc/alternatives", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies", "/etc/fonts", "/etc/gai.conf", "/etc/group",
+		"/etc/host.conf", "/etc/hostname", "/etc/hosts", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
+		"/etc/locale.alias", "/etc/locale.conf", "/etc/localtime", "/etc/magic", "/etc/mime.types", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd",
+		"/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem", "/etc/pki/tls/openssl.cnf", "/etc/protocols", "/etc/python3", "/etc/resolv.conf", "/etc/services", "/etc/ssl/certs", "/etc/ssl/cert.pem",
+		"/etc/ssl/openssl.cnf", "/etc/timezone",
+
+		"/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero",
+
+		"/proc/cpuinfo", "/proc/filesystems", "/proc/loadavg", "/proc/meminfo", "/proc/stat", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype",
+		"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max", "/proc/sys/kernel/version", "/proc/sys/vm/overcommit_memory", "/proc/uptime", "/proc/version",
+		"/sys/devices/system/cpu", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage",
+	}
+}
+
+// WritableDevices are the devices that a program may write to.
+func WritableDevices() []string { return []string{"/dev/full", "/dev/null", "/dev/zero"} }

@@ -1,0 +1,194 @@
+package landlock
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// minABI is the version of Landlock that knows files (1), moving between trees (2),
+// truncation (3), TCP ports (4), devices (5), signals and abstract sockets (6): Linux 6.12.
+const minABI = 6
+
+// Available says why the kernel cannot enforce policies; nil if it can.
+func Available() error {
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	switch {
+	case errno == unix.ENOSYS:
+		return fmt.Errorf("%w: the kernel has no Landlock, or a filter around this process forbids it; Linux 6.12 or newer has what it takes", ErrUnavailable)
+	case errno == unix.EOPNOTSUPP:
+		return fmt.Errorf("%w: Landlock is switched off in this kernel; add landlock to the lsm= parameter it is started with", ErrUnavailable)
+	case errno != 0:
+		return fmt.Errorf("%w: Landlock cannot be asked: %w", ErrUnavailable, errno)
+	case abi < minABI:
+		return fmt.Errorf("%w: the kernel has version %d of Landlock, and version %d is needed to contain signals; Linux 6.12 or newer has it", ErrUnavailable, abi, minABI)
+	}
+	return filterAvailable()
+}
+
+// The access that a rule can allow to files and to trees.
+const (
+	readFile  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+	writeFile = readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+
+	readTree  = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	writeTree = readTree | writeFile | unix.LANDLOCK_ACCESS_FS_REFER |
+		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR
+
+	// everything includes what no rule allows: making device files, and their ioctl commands.
+	everything = writeTree | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+)
+
+// rulePort is LANDLOCK_RULE_NET_PORT.
+const rulePort = 2
+
+// restrictAccess puts this thread into a Landlock domain. What it starts later is in the
+// domain too.
+func (p *Policy) restrictAccess() error {
+	rules, err := newRuleset()
+	if err != nil {
+		return err
+	}
+	defer rules.close()
+	for _, path := range p.Read {
+		err := rules.allow(path, readTree, readFile)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	for _, path := range p.Write {
+		if err := rules.allow(path, writeTree, writeFile); err != nil {
+			return err
+		}
+	}
+	for _, port := range p.Ports {
+		if err := rules.allowPort(port); err != nil {
+			return err
+		}
+	}
+	return rules.enter()
+}
+
+// A ruleset is a Landlock domain that is being built.
+type ruleset struct{ fd int }
+
+func newRuleset() (*ruleset, error) {
+	handled := unix.LandlockRulesetAttr{
+		Handled_access_fs:  everything,
+		Handled_access_net: unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP,
+		Scoped:             unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET,
+	}
+	// The size stops before what later versions added.
+	size := unsafe.Offsetof(handled.Scoped) + unsafe.Sizeof(handled.Scoped)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), size, 0)
+	if errno != 0 {
+		return nil, fmt.Errorf("create a Landlock ruleset: %w", errno)
+	}
+	return &ruleset{int(fd)}, nil
+}
+
+func (r *ruleset) close() { unix.Close(r.fd) }
+
+// allow lets a tree be used, or a file if it is one.
+func (r *ruleset) allow(path string, tree, file uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil {
+		return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
+	}
+	access := file
+	if info.Mode&unix.S_IFMT == unix.S_IFDIR {
+		access = tree
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
+	if err := r.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule)); err != nil {
+		return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
+	}
+	return nil
+}
+
+// allowPort lets connections to a port be made.
+func (r *ruleset) allowPort(port uint16) error {
+	rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
+	if err := r.add(rulePort, unsafe.Pointer(&rule)); err != nil {
+		return fmt.Errorf("sandbox policy: allow port %d: %w", port, err)
+	}
+	return nil
+}
+
+func (r *ruleset) add(kind uintptr, rule unsafe.Pointer) error {
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), kind, uintptr(rule), 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// enter applies the ruleset to this thread. The kernel demands no_new_privs for that: a
+// program that gains rights when it starts could be confused by missing access.
+func (r *ruleset) enter() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("apply a sandbox policy: %w", err)
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); errno != 0 {
+		return fmt.Errorf("apply a sandbox policy: %w", errno)
+	}
+	return nil
+}
+
+// Restrict applies the policy and the filter of system calls to this thread, for a program
+// that takes the place of this process (execve). The goroutine stays on the thread.
+//
+// In /proc the program sees itself and not what it starts: Landlock has no rule for
+// processes that do not exist yet.
+func (p *Policy) Restrict() error {
+	runtime.LockOSThread()
+	lowerPriority()
+	own := *p
+	own.Read = append(own.Read[:len(own.Read):len(own.Read)], ProcEntries(os.Getpid())...)
+	code := compile(rules()) // while the files can still be reached
+	if err := own.restrictAccess(); err != nil {
+		return err
+	}
+	return install(code)
+}
+
+// ProcEntries are the files about itself that a confined program sees in /proc. Some are
+// left out: net, and task which repeats it, show the connections of other processes.
+//
+// The supervisor keeps them open (O_PATH) while the program runs. The kernel drops such
+// files when memory is short, and creates them again as other files, which the policy does
+// not allow.
+func ProcEntries(pid int) (paths []string) {
+	for _, name := range []string{
+		"auxv", "cgroup", "cmdline", "comm", "environ", "fd", "fdinfo", "limits", "maps", "mountinfo", "mounts",
+		"oom_score", "oom_score_adj", "smaps", "smaps_rollup", "stat", "statm", "status",
+	} {
+		paths = append(paths, "/proc/"+strconv.Itoa(pid)+"/"+name)
+	}
+	return paths
+}
+
+// lowerPriority makes the kernel kill the program first when memory is short, and limits
+// its open files. Both protect other processes, so a failure is not an error.
+func lowerPriority() {
+	const (
+		killFirst = "500" // of 1000
+		openFiles = 4096
+	)
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(killFirst), 0)
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil && limit.Max > openFiles {
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: openFiles, Max: openFiles})
+	}
+}

@@ -1,0 +1,15 @@
+//go:build !linux
+
+package landlock
+
+import "fmt"
+
+// Available says why policies cannot be enforced here.
+func Available() error {
+	return fmt.Errorf("%w: isolating skills needs Linux 6.12 or newer", ErrUnavailable)
+}
+
+// Restrict fails: policies cannot be enforced here.
+func (p *Policy) Restrict() error { return Available() }
+
+func (p *Policy) restrictAccess() error { return Available() }

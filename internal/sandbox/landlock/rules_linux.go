@@ -1,0 +1,116 @@
+//go:build linux && (amd64 || arm64)
+
+package landlock
+
+import "golang.org/x/sys/unix"
+
+// rules are what a confined program may not do; everything else is allowed. Without its
+// rule, each of these calls is a way out of the sandbox; the tests try them all.
+func rules() []rule {
+	var all []rule
+	for _, some := range [][]rule{socketRules(), neighbourRules(), fileRules(), kernelRules()} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// socketRules allow TCP sockets and no others, since Landlock covers TCP alone. Datagrams
+// can carry data and DNS queries anywhere; MPTCP and SCTP are streams that are not TCP;
+// Unix sockets lead to servers on this machine (the container daemon, the desktop, an
+// agent that holds keys). Netlink can read the addresses of this machine, which Node asks
+// for, and not the sockets of other processes.
+func socketRules() []rule {
+	const kinds = 0xf // of a socket's type; the rest are flags
+	stream, packets := test{arg: 1, mask: kinds, want: unix.SOCK_STREAM}, test{arg: 1, mask: kinds, want: unix.SOCK_SEQPACKET}
+	return []rule{
+		{unix.SYS_SOCKET, unix.EACCES, [][]test{
+			{is(0, unix.AF_INET), stream, is(2, 0)}, {is(0, unix.AF_INET), stream, is(2, unix.IPPROTO_TCP)},
+			{is(0, unix.AF_INET6), stream, is(2, 0)}, {is(0, unix.AF_INET6), stream, is(2, unix.IPPROTO_TCP)},
+			{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)},
+		}},
+		// One end of a datagram pair can be connected to another address, such as a Unix
+		// socket with a name.
+		{unix.SYS_SOCKETPAIR, unix.EACCES, [][]test{{is(0, unix.AF_UNIX), stream}, {is(0, unix.AF_UNIX), packets}}},
+		// Sending data can open a connection (TCP Fast Open), which Landlock does not check.
+		{unix.SYS_SENDTO, unix.EACCES, [][]test{{without(3, unix.MSG_FASTOPEN)}}},
+		{unix.SYS_SENDMSG, unix.EACCES, [][]test{{without(2, unix.MSG_FASTOPEN)}}},
+		{unix.SYS_SENDMMSG, unix.EACCES, [][]test{{without(3, unix.MSG_FASTOPEN)}}},
+		// Listening without bind assigns a port, which Landlock does not check.
+		{unix.SYS_LISTEN, unix.EACCES, nil},
+		// An upper-layer protocol (SMC) turns a TCP socket into another kind.
+		{unix.SYS_SETSOCKOPT, unix.ENOENT, [][]test{{isNot(1, unix.IPPROTO_TCP)}, {isNot(2, unix.TCP_ULP)}}},
+		// It creates sockets and connections without the calls that are filtered here.
+		{unix.SYS_IO_URING_SETUP, unix.ENOSYS, nil},
+	}
+}
+
+// neighbourRules are about the other processes of the same user.
+func neighbourRules() (all []rule) {
+	const whoProcess = 1 // of ioprio_set
+	// With these, processes of one user can starve each other, or kill each other by a limit
+	// of zero CPU time. The pid 0 means the caller itself.
+	all = each([]uint32{
+		unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR,
+		unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
+	}, unix.EPERM, [][]test{{is(0, 0)}})
+	all = append(all,
+		rule{unix.SYS_SETPRIORITY, unix.EPERM, [][]test{{is(0, unix.PRIO_PROCESS), is(1, 0)}}},
+		rule{unix.SYS_IOPRIO_SET, unix.EPERM, [][]test{{is(0, whoProcess), is(1, 0)}}},
+	)
+	// Objects that other processes of the user find by a number or a name: keys, shared
+	// memory, queues.
+	return append(all, never(unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL,
+		unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
+		unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+		unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK)...)
+}
+
+// fileRules are about files that a policy does not allow, or allows to read only.
+func fileRules() []rule {
+	const (
+		setDelegation = unix.F_SETLEASE + 16
+		command       = 0xff00     // of an ioctl: to which part of the kernel it belongs
+		dedupe        = 0xc0189436 // FIDEDUPERANGE
+		extents       = 0xc020660b // FS_IOC_FIEMAP
+		flags         = 0x80086601 // FS_IOC_GETFLAGS
+	)
+	other := func(kind uint32) test { return test{arg: 1, mask: command, want: kind << 8, not: true} }
+	// Notifications about a directory tell the names in it, including directories outside of
+	// the policy. The directories of other skills are protected by names that cannot be
+	// guessed.
+	all := append(missing(watchers()...), never(unix.SYS_FANOTIFY_INIT)...)
+	// Landlock does not cover the ioctl commands of file systems: attributes, flags and more.
+	// With them a read-only file could be made immutable, or a btrfs subvolume be created.
+	// They fail as on a file system without them. Commands that copy between open files, or
+	// only report, are allowed.
+	all = append(all, rule{unix.SYS_IOCTL, unix.ENOTTY, [][]test{
+		{other('f'), other('v'), other('X'), other('r'), other(0x94), other(0xf5)}, // ext4 and all, btrfs, f2fs
+		{is(1, unix.FICLONE)}, {is(1, unix.FICLONERANGE)}, {is(1, dedupe)}, {is(1, extents)}, {is(1, flags)},
+	}})
+	// A lease on a file makes other processes wait when they open it, by default for 45
+	// seconds. A descriptor for reading is enough to take one.
+	all = append(all, rule{unix.SYS_FCNTL, unix.EINVAL, [][]test{{isNot(1, unix.F_SETLEASE), isNot(1, unix.F_NOTIFY), isNot(1, setDelegation)}}})
+	// Landlock does not cover modes. A set-user-ID program runs as its owner, so a skill could
+	// make any file of the user such a program, including files that it cannot read.
+	const setUser = unix.S_ISUID | unix.S_ISGID
+	all = append(all, each(modeByPath(), unix.EPERM, [][]test{{without(1, setUser)}})...)
+	all = append(all, each([]uint32{unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2}, unix.EPERM, [][]test{{without(2, setUser)}})...)
+	return append(all, each([]uint32{
+		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
+		unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
+	}, unix.EOPNOTSUPP, nil)...)
+}
+
+// kernelRules block parts of the kernel that no skill needs and that attackers use.
+func kernelRules() []rule {
+	// namespaces are the flags that give a process namespaces of its own, in which it could
+	// be root. Threads and ordinary processes are started without them.
+	const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	all := never(unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_SYSLOG)
+	return append(all,
+		rule{unix.SYS_CLONE, unix.EPERM, [][]test{{without(0, namespaces)}}},
+		// A filter cannot see its arguments, so programs have to use clone.
+		rule{unix.SYS_CLONE3, unix.ENOSYS, nil},
+	)
+}

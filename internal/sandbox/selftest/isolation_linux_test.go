@@ -1,0 +1,61 @@
+package selftest
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/testkit"
+)
+
+// The check proves an effect: it passes on a kernel that enforces policies, and each of its
+// attempts works outside of one.
+func TestIsolation(t *testing.T) {
+	if err := landlock.Available(); err != nil {
+		testkit.Missing(t, err.Error())
+	}
+	gate, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gate.Close()
+	spec := Spec{Work: t.TempDir(), Proxy: &url.URL{Scheme: "http", Host: gate.Addr().String()}}
+	if found, err := isolation(t.Context(), spec); err != nil || !strings.HasSuffix(found, "denied 4 things") {
+		t.Errorf("%q, %v", found, err)
+	}
+	if err := errors.Join(readDir(spec.Work), readFile("/proc/1/status"), connectTo(t.Context(), netip.MustParseAddrPort(gate.Addr().String()))); err != nil {
+		t.Errorf("without a policy: %v", err)
+	}
+	voice, err := listenAbstract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(voice.fd)
+	if err := voice.connect(); err != nil {
+		t.Errorf("without a policy: %v", err)
+	}
+}
+
+// A policy that refuses everything is no proof, and the message says what else can be done.
+func TestIsolationThatProvesNothing(t *testing.T) {
+	if err := landlock.Available(); err != nil {
+		testkit.Missing(t, err.Error())
+	}
+	for _, spec := range []Spec{
+		{Work: "/no-such-directory"},
+		{Work: t.TempDir(), Proxy: &url.URL{Scheme: "http", Host: "proxy:4000"}},
+	} {
+		if found, err := isolation(t.Context(), spec); err == nil || !strings.HasSuffix(err.Error(), "with --shared-cell") {
+			t.Errorf("%+v: %q, %v", spec, found, err)
+		}
+	}
+	if found, err := isolation(t.Context(), Spec{SharedCell: true}); err != nil || !strings.Contains(found, "share") {
+		t.Errorf("%q, %v", found, err)
+	}
+}

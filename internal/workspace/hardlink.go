@@ -1,0 +1,216 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+const (
+	// maxCompared bounds the names that are read to find the other name of a file.
+	maxCompared = 10_000
+	// maxJobs bounds the jobs whose files are compared.
+	maxJobs = 10_000
+)
+
+// refuseHardLink refuses a file with several names when another of them is protected:
+// "ln perstack/jobs/…/journal.jsonl x" or "ln .env x" gives a protected file an innocent
+// name. Most files have one name, so this check may be slow.
+//
+// A journal is always found. Env files can be anywhere: they are looked for in the
+// directories on the way to the file, then breadth first in the workspace until
+// maxCompared names were seen.
+func (p *location) refuseHardLink(ctx context.Context, info fs.FileInfo) error {
+	if err := p.refuseJournal(ctx, info); err != nil {
+		return err
+	}
+	for depth := range slices.Backward(p.dirs) {
+		if err := ctx.Err(); err != nil {
+			return interrupted(p.given, err)
+		}
+		left := maxCompared
+		if handle, _ := p.hasHardLink(ctx, p.dirs[depth], p.trail[:depth], info, &left); handle {
+			return secret(p.given)
+		}
+	}
+	left := maxCompared
+	for queue := [][]string{{}}; len(queue) > 0 && left > 0; queue = queue[1:] {
+		if err := ctx.Err(); err != nil {
+			return interrupted(p.given, err)
+		}
+		dir, err := descend(p.dirs[0], queue[0])
+		if err != nil {
+			continue
+		}
+		handle, below := p.hasHardLink(ctx, dir, queue[0], info, &left)
+		dir.Close()
+		if handle {
+			return secret(p.given)
+		}
+		queue = append(queue, below...)
+	}
+	return nil
+}
+
+// descend goes down from root through directories only, not through links. It always
+// returns a new handle, even without names, which belongs to the caller.
+func descend(root folder, trail []string) (folder, error) {
+	dir, err := root.OpenRoot(".")
+	for _, name := range trail {
+		if err != nil {
+			return folder{}, err
+		}
+		above := dir
+		dir, err = above.step(name)
+		above.Close()
+	}
+	return dir, err
+}
+
+// step opens the directory of that name.
+func (d folder) step(name string) (folder, error) {
+	there, err := d.look(name)
+	if err != nil {
+		return folder{}, err
+	}
+	if !there.isDir() {
+		there.drop()
+		return folder{}, errChanged
+	}
+	return there.enter()
+}
+
+// hasHardLink looks for info among the env files of a directory, and returns the trails of
+// the directories in it. Only identities are compared and nothing is opened, so a swap does
+// no harm.
+func (p *location) hasHardLink(ctx context.Context, dir folder, trail []string, info fs.FileInfo, left *int) (handle bool, below [][]string) {
+	d, err := dir.Open(".")
+	if err != nil {
+		return false, nil
+	}
+	defer d.Close()
+	for *left > 0 {
+		names, err := d.Readdirnames(min(*left, 512))
+		*left -= len(names)
+		for _, name := range names {
+			if isEnvName(fold(name)) {
+				if other, err := p.envFile(ctx, dir, trail, name); err == nil && sameFile(other, info) {
+					return true, nil
+				}
+			}
+			// The path is walked for each directory, so its length is bounded.
+			if there, err := dir.Lstat(name); err == nil && there.IsDir() && len(trail) < maxDepth {
+				below = append(below, append(slices.Clip(trail), name))
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	return false, below
+}
+
+// envFile describes an env file, or the target if it is a link. The target is reached by a
+// walk: a link that leaves the workspace has none.
+func (p *location) envFile(ctx context.Context, dir folder, trail []string, name string) (fs.FileInfo, error) {
+	info, err := dir.Lstat(name)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return info, err
+	}
+	target, err := dir.Readlink(name)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := p.follow(target)
+	if err != nil {
+		return nil, err
+	}
+	left := maxSteps
+	q := p.sibling(&left)
+	defer q.close()
+	for len(q.trail) > 0 {
+		q.up()
+	}
+	var way []step
+	for _, name := range trail {
+		way = append(way, step{name: name})
+	}
+	if err := q.walk(ctx, append(way, steps...), false); err != nil {
+		return nil, err
+	}
+	return q.stat()
+}
+
+// refuseJournal compares a file with those that the storage keeps for its jobs. The
+// directories of the jobs are those that are held, wherever they were moved.
+func (p *location) refuseJournal(ctx context.Context, info fs.FileInfo) error {
+	left := maxJobs
+	for _, h := range p.watch.held {
+		if !h.jobs {
+			continue
+		}
+		if !h.opened {
+			return uncertain(p.given)
+		}
+		d, err := h.dir.Open(".")
+		if err != nil {
+			return uncertain(p.given)
+		}
+		err = eachName(d, func(job string) error {
+			if left--; left < 0 {
+				return uncertain(p.given)
+			}
+			if err := ctx.Err(); err != nil {
+				return interrupted(p.given, err)
+			}
+			if isJournal(h.dir, job, info) {
+				return storage(p.given)
+			}
+			return nil
+		})
+		d.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isJournal compares a file with what the storage keeps for one job.
+func isJournal(jobs folder, job string, info fs.FileInfo) bool {
+	dir, err := jobs.step(job)
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	for _, name := range []string{"journal.jsonl", "job.json"} {
+		if other, err := dir.Lstat(name); err == nil && sameFile(other, info) {
+			return true
+		}
+	}
+	return false
+}
+
+func eachName(d *os.File, do func(string) error) error {
+	for {
+		names, err := d.Readdirnames(512)
+		for _, name := range names {
+			if err := do(name); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func uncertain(given string) error {
+	return fail(Protected, given, "is protected: it has several names, and one of them could be a journal")
+}

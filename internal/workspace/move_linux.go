@@ -1,7 +1,0 @@
-package workspace
-
-import "golang.org/x/sys/unix"
-
-func renameExclusive(from int, old string, to int, name string) error {
-	return unix.Renameat2(from, old, to, name, unix.RENAME_NOREPLACE)
-}

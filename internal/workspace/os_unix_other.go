@@ -1,0 +1,18 @@
+//go:build unix && !linux && !darwin
+
+package workspace
+
+import (
+	"io/fs"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// renameExclusive is not known here.
+func renameExclusive(int, string, int, string) error { return unix.ENOSYS }
+
+// times are not known here.
+func times(fs.FileInfo) (created, accessed time.Time) { return time.Time{}, time.Time{} }
+
+func (p *location) created() (time.Time, bool) { return time.Time{}, false }
