@@ -1,3 +1,9 @@
+// Package expert holds what an Expert is: the values that describe it, the grammar of its
+// key, what the command of a skill means, and the closure of its delegates.
+//
+// It holds values and nothing else: it reads no file, starts no process, never dials out
+// and imports no other package of this module. Start reading at [Expert]; [ParseKey] holds
+// the grammar of names such as @acme/writer@1.2.0.
 package expert
 
 // Expert is one agent: what it is told, what it can do and whom it can ask.
@@ -58,4 +64,16 @@ func (e *Expert) Skill(name string) (*Skill, bool) {
 		}
 	}
 	return nil, false
+}
+
+// Servers are the MCP servers of the Expert: what is started or reached for it, and what
+// a lockfile pins. The built-in base skill is part of this program and none of them.
+func (e *Expert) Servers() []*Skill {
+	var servers []*Skill
+	for _, s := range e.Skills {
+		if s.Type != InteractiveSkill && !s.BuiltIn {
+			servers = append(servers, s)
+		}
+	}
+	return servers
 }

@@ -3,6 +3,7 @@ package expert
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -105,4 +106,14 @@ func ValidTag(s string) bool {
 // ValidVariable reports whether s may name an environment variable that a skill asks for.
 func ValidVariable(s string) bool {
 	return len(s) <= MaxVariable && variableGrammar().MatchString(s)
+}
+
+// quote shows a value in a message. Control characters and bidi marks come out escaped,
+// and long values are cut, so that a hostile value cannot draw on the terminal.
+func quote(s string) string {
+	const longest = 60
+	if r := []rune(s); len(r) > longest {
+		s = string(r[:longest]) + "…"
+	}
+	return strconv.Quote(s)
 }

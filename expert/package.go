@@ -114,18 +114,18 @@ func DisguisedManager(s string) (string, string) {
 // Its length is checked beside it: a counted repetition takes long to compile.
 var programGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`) })
 
-// packageFault is what keeps a command line from being understood.
-type packageFault struct {
+// A PackageFault is what keeps a command line from being understood.
+type PackageFault struct {
 	At            int // which argument; -1 when something is missing
 	Message, Hint string
 }
 
 // ParsePackage reads the arguments of a package manager: options, then the package (or,
 // after an option that names it, the program), then what is left for the server.
-func ParsePackage(name string, args []string) (Package, *packageFault) {
+func ParsePackage(name string, args []string) (Package, *PackageFault) {
 	m := managers[slices.IndexFunc(managers, func(m manager) bool { return m.name == name })]
-	fail := func(at int, message, hint string) (Package, *packageFault) {
-		return Package{}, &packageFault{at, m.name + " " + message, hint}
+	fail := func(at int, message, hint string) (Package, *PackageFault) {
+		return Package{}, &PackageFault{at, m.name + " " + message, hint}
 	}
 	spec, specAt, i := "", -1, 0
 options:

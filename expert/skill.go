@@ -1,6 +1,9 @@
 package expert
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // SkillType says what kind of thing a skill is, and which of its fields count.
 type SkillType string
@@ -54,3 +57,99 @@ type InteractiveTool struct {
 	Description string `json:"description,omitzero"`
 	InputSchema []byte `json:"inputSchema,omitzero"` // a JSON object, as written in the file
 }
+
+// This file decides who serves the base skill: this program, or another one that the
+// file names.
+
+// BaseSkill is the name of the skill that every Expert has.
+const BaseSkill = "@perstack/base"
+
+// IsBase reports whether this is the base skill of its Expert.
+func (s *Skill) IsBase() bool { return s.Name == BaseSkill }
+
+// IsBasePackage recognises the package exactly, with or without a version, so
+// that @perstack/base-tools is not taken for it.
+func IsBasePackage(s string) bool {
+	version, ok := strings.CutPrefix(s, BaseSkill)
+	return ok && (version == "" || version[0] == '@')
+}
+
+// NamesBase reports whether an entry would start the base skill, whatever
+// it is called.
+func (s *Skill) NamesBase() bool {
+	p, _ := s.Package()
+	return IsBasePackage(s.Name) || IsBasePackage(s.PackageName) || p.Name == BaseSkill
+}
+
+// AsksForBuiltIn reports whether an entry names nothing but the base skill itself.
+func (s *Skill) AsksForBuiltIn() bool {
+	if !s.IsBase() || s.Type != StdioSkill {
+		return false
+	}
+	if s.PackageName == "" && len(s.Args) == 0 {
+		return s.Command == "" || PackageManager(s.Command) == "npx"
+	}
+	p, ok := s.Package()
+	return ok && p.Manager == "npx" && p.Spec() == BaseSkill && p.Program == "" && len(p.Args) == 0
+}
+
+// BaseTools are the tools of the base skill, in its order: the names that pick and omit
+// of the built-in one accept.
+func BaseTools() []string {
+	return []string{
+		"attemptCompletion",
+		"think",
+		"todo",
+		"clearTodo",
+		"exec",
+		"getFileInfo",
+		"healthCheck",
+		"readTextFile",
+		"readImageFile",
+		"readPdfFile",
+		"writeTextFile",
+		"appendTextFile",
+		"editTextFile",
+		"moveFile",
+		"deleteFile",
+		"listDirectory",
+		"createDirectory",
+		"deleteDirectory",
+	}
+}
+
+// A SkillSandbox is what the processes of a skill are locked into.
+type SkillSandbox string
+
+// The sandboxes of a skill.
+const (
+	SandboxNone     SkillSandbox = ""
+	SandboxLandlock SkillSandbox = "landlock" // a cell of its own, kept by the kernel
+)
+
+// A WorkspaceRight is what a skill in a cell may do with the workspace.
+type WorkspaceRight string
+
+// The rights.
+const (
+	WorkspaceWrite WorkspaceRight = "readWrite"
+	WorkspaceRead  WorkspaceRight = "readOnly"
+	WorkspaceNone  WorkspaceRight = "none"
+)
+
+func WorkspaceRights() []string {
+	return []string{string(WorkspaceWrite), string(WorkspaceRead), string(WorkspaceNone)}
+}
+
+// StartsPrograms reports whether processes run for the skill: a server, or the commands of
+// the base skill. Those are what a cell can be put around.
+func (s *Skill) StartsPrograms() bool { return s.Type == StdioSkill || s.IsBase() && s.BuiltIn }
+
+// InCell reports whether the processes of a skill have a cell with this runtime. All says
+// that a flag gives one to every skill; behind the wall each has one anyway.
+func (s *Skill) InCell(runtime string, all bool) bool {
+	return s.StartsPrograms() && (runtime == DockerRuntime || all || s.Sandbox == SandboxLandlock)
+}
+
+// DockerRuntime is the runtime with a wall around it.
+const DockerRuntime = "docker"

@@ -11,6 +11,9 @@
 package manifest
 
 import (
+	"bytes"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/expert"
@@ -73,3 +76,63 @@ func (c *Config) Closure(e *expert.Expert) (experts []*expert.Expert, missing []
 
 // DefaultAPIBaseURL is the registry when the file does not name one.
 const DefaultAPIBaseURL = "https://api.perstack.ai"
+
+// LockFile is the path of the lockfile that belongs to the file, whether it exists or not.
+// It is named after the file: perstack.lock of perstack.toml, b.lock of b.toml. Two files
+// of one directory must not take each other's pins for their own.
+func (c *Config) LockFile() string {
+	return filepath.Join(c.Dir, strings.TrimSuffix(c.Name(), ".toml")+".lock")
+}
+
+// Name is the base name of the file, which its lockfile repeats.
+func (c *Config) Name() string {
+	if c.Path == "" {
+		return FileName
+	}
+	return filepath.Base(c.Path)
+}
+
+// maxFile bounds perstack.toml: 1 MiB.
+const maxFile = 1 << 20
+
+// Parse reads the text of a perstack.toml. The path says where the text comes
+// from: it names the file in problems, and relative paths in the file are
+// relative to its directory.
+//
+// All problems are reported together. The Config is nil if one of them is an
+// error, that is if Problems.Err is not nil.
+func Parse(path string, data []byte) (*Config, toml.Problems) {
+	if len(data) > maxFile {
+		return nil, toml.Problems{{File: path, Line: 1, Column: 1, Message: "the file is larger than 1 MiB", Hint: "keep long texts out of it"}}
+	}
+	source := data
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors on Windows put it there
+	base, root := toml.ReadTree(path, data)
+	if root == nil {
+		return nil, base.Problems
+	}
+	r := &reader{Reader: base, tables: allTables()}
+	cfg := r.config(root)
+	r.Problems.Sort()
+	if r.Problems.Err() != nil {
+		return nil, r.Problems
+	}
+	cfg.file, cfg.Path, cfg.source = path, path, source
+	if abs, err := filepath.Abs(path); err == nil {
+		cfg.Path = abs
+	}
+	cfg.Dir = filepath.Dir(cfg.Path)
+	if s := &cfg.Provider.Setting; s.Cassette != "" && !filepath.IsAbs(s.Cassette) {
+		s.Cassette = filepath.Join(cfg.Dir, s.Cassette)
+	}
+	cfg.positions = r.Positions
+	return cfg, r.Problems
+}
+
+// reader turns the tree into a Config.
+type reader struct {
+	*toml.Reader
+	tables    *tables
+	file      *Config // what was read before the Experts
+	delegates []delegateRef
+}

@@ -3,6 +3,7 @@ package manifest
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,13 +42,8 @@ func TestReferenceIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := append([]string{"providerName", "setting", "type", "inputJsonSchema", "skillId", "definition", "webSearch", "maxUses", "vectorStoreIds", "maxNumResults"}, model.Providers()...)
-	words = append(append(append(words, topKeys...), expertKeys...), runtimeNames...)
-	for _, p := range providerSettings {
-		words = append(words, p.keys...)
-	}
-	for _, s := range skillKeys {
-		words = append(append(words, string(s.kind)), s.keys...)
-	}
+	all := newTables()
+	words = slices.Concat(words, keyNames(all.top), keyNames(all.expert), keyNames(all.setting), keyNames(all.skill), skillKinds, runtimeNames)
 	words = append(words, providerToolNames()...)
 	for _, w := range words {
 		if !strings.Contains(string(data), "`"+w+"`") {

@@ -100,28 +100,30 @@ func (ps properties) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteToken(jsontext.EndObject)
 }
 
-// describe gives each key of a list of the parser its schema. A key that nobody
-// described accepts anything, and fails a test.
-func describe(keys []string, as map[string]*jsonSchema) properties {
-	var out properties
-	for _, key := range keys {
-		s := as[key]
-		if s == nil {
-			s = &jsonSchema{}
-		}
-		out = append(out, property{key, s})
-	}
-	return out
+// described is a copy of a schema with a description.
+func described(s *jsonSchema, about string) *jsonSchema {
+	with := *s
+	with.Description = about
+	return &with
 }
 
-// closed is a table that has these keys and no others.
-func closed(about string, keys properties, required ...string) *jsonSchema {
-	return &jsonSchema{Description: about, Type: "object", Properties: keys, Required: required, AdditionalProperties: false}
+// older is a key or a word of earlier releases: accepted, but not offered.
+func older(about string) *jsonSchema {
+	return &jsonSchema{Description: about, Taplo: &taploNote{Hidden: true}}
 }
 
 // tablesOf is a table of tables, whose keys are names.
-func tablesOf(about string, names, each *jsonSchema) *jsonSchema {
-	return &jsonSchema{Description: about, Type: "object", PropertyNames: names, AdditionalProperties: each}
+func tablesOf(names, each *jsonSchema) *jsonSchema {
+	return &jsonSchema{Type: "object", PropertyNames: names, AdditionalProperties: each}
+}
+
+// only takes away all keys but these.
+func only(keys ...string) *jsonSchema { return &jsonSchema{PropertyNames: &jsonSchema{Enum: keys}} }
+
+// and requires keys.
+func (s *jsonSchema) and(keys ...string) *jsonSchema {
+	s.Required = append(s.Required, keys...)
+	return s
 }
 
 // when puts conditions on a table whose key has a certain value.
@@ -141,3 +143,16 @@ func union(lists ...[]string) (all []string) {
 	}
 	return all
 }
+
+// Patterns for rules that the parser does not state as a regular expression. They
+// are read by ECMAScript, Rust and Go, so they use what is the same in all three.
+const (
+	anyURL       = `^[hH][tT][tT][pP][sS]?://`
+	secureURL    = `^[hH][tT][tT][pP][sS]://`
+	notBlank     = `\S`
+	oneHostLabel = `^[a-zA-Z0-9-]{1,63}$`
+	// A program: not an option, and blanks only in a path.
+	program     = `^[^ \t-][^ \t]*$|^[^-][\s\S]*[/\\]|^[/\\]`
+	headerName  = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+	headerValue = `^[^\x00-\x08\x0a-\x1f\x7f]*$`
+)

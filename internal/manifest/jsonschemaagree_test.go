@@ -178,7 +178,7 @@ func TestJSONSchemaAgreesWithTheParser(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		t.Run(name, func(t *testing.T) {
 			doc := decodeTOML(t, files[name])
-			tables(v.root, "", maps.Clone(doc), func(path string, schema, is map[string]any) {
+			eachTable(v.root, "", maps.Clone(doc), func(path string, schema, is map[string]any) {
 				variant := fmt.Sprint(path, is["type"], is["command"], is["packageName"])
 				if strings.HasPrefix(path, "provider") {
 					variant += name
@@ -190,7 +190,7 @@ func TestJSONSchemaAgreesWithTheParser(t *testing.T) {
 				for key, s := range asObject(schema["properties"]) {
 					table := lookup(doc, v.root, path)
 					before, had := table[key]
-					values := append(probes(asObject(s)), named(asObject(s), before)...)
+					values := append(probes(asObject(s)), namedValues(asObject(s), before)...)
 					if !slices.Contains(keysOf(v, doc, path, schema, table), key) {
 						values = values[:1] // a key of another variant, whatever its value
 					}
@@ -209,8 +209,8 @@ func TestJSONSchemaAgreesWithTheParser(t *testing.T) {
 	}
 }
 
-// named are tables of tables, with an entry under many names.
-func named(schema map[string]any, sample any) (all []any) {
+// namedValues are tables of tables, with an entry under many names.
+func namedValues(schema map[string]any, sample any) (all []any) {
 	if schema["propertyNames"] == nil {
 		return nil
 	}
@@ -245,7 +245,7 @@ func named(schema map[string]any, sample any) (all []any) {
 
 // lookup finds the table of doc at a path.
 func lookup(doc, root map[string]any, path string) (found map[string]any) {
-	tables(root, "", doc, func(at string, _, table map[string]any) {
+	eachTable(root, "", doc, func(at string, _, table map[string]any) {
 		if at == path {
 			found = table
 		}

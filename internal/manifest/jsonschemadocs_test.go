@@ -68,17 +68,18 @@ func codes(cell string) (all []string) {
 // The tables of the reference have a row for every key of the schema, and no other;
 // what is required, the words to choose from and the defaults are the same.
 func TestJSONSchemaAndReferenceAgree(t *testing.T) {
+	all := newTables()
 	for _, c := range []struct {
 		heading, header string
 		schema          *jsonSchema
 	}{
 		{"## Top level", "| key | value |", topSchema()},
-		{"### Docker", "| key | value |", dockerSchema()},
-		{"### Prices", "| key | value |", priceSchema()},
-		{"### Models", "| key | value |", modelSchema()},
-		{"## Provider", "| key | value |", providerSchema()},
-		{"## Experts", "| key | value |", expertSchema()},
-		{"## Skills", "| key | types |", skillSchema(false)},
+		{"### Docker", "| key | value |", dockerSchema(all.docker)},
+		{"### Prices", "| key | value |", schemaOf("", all.prices)},
+		{"### Models", "| key | value |", schemaOf("", all.models)},
+		{"## Provider", "| key | value |", providerSchema(all)},
+		{"## Experts", "| key | value |", schemaOf("", all.expert)},
+		{"## Skills", "| key | types |", skillSchema(all.skill, false)},
 	} {
 		required := c.schema.Required
 		for _, variant := range c.schema.AllOf {
@@ -134,11 +135,12 @@ func compareRow(t *testing.T, what string, row []string, s *jsonSchema, required
 
 // The reference says which keys belong to which provider and which type of skill.
 func TestJSONSchemaVariantsAreThoseOfTheReference(t *testing.T) {
+	all := newTables()
 	documented, schema := map[string][]string{}, map[string][]string{}
 	for _, row := range rows(t, section(t, "## Provider"), "| provider | keys") {
 		documented[codes(row[0])[0]] = codes(row[1])
 	}
-	for _, variant := range providerSchema().AllOf {
+	for _, variant := range providerSchema(all).AllOf {
 		schema[variant.If.Properties[0].is.Const] = variant.Then.Properties[0].is.PropertyNames.Enum
 	}
 	compareVariants(t, documented, schema)
@@ -151,7 +153,7 @@ func TestJSONSchemaVariantsAreThoseOfTheReference(t *testing.T) {
 			}
 		}
 	}
-	for _, variant := range skillSchema(false).AllOf {
+	for _, variant := range skillSchema(all.skill, false).AllOf {
 		schema[variant.If.Properties[0].is.Const] = variant.Then.PropertyNames.Enum
 	}
 	compareVariants(t, documented, schema)
@@ -172,12 +174,11 @@ func compareVariants(t *testing.T, documented, schema map[string][]string) {
 // What has no table of its own is named where it is explained.
 func TestReferenceNamesTheRest(t *testing.T) {
 	provider, ask, settings := section(t, "### Tools of the provider"), section(t, "### Questions: interactiveSkill"), section(t, "## Provider")
-	described := settingDescriptions()
 	for _, s := range []struct {
 		text string
 		is   *jsonSchema
-	}{{provider, providerSkillSchema()}, {provider, providerToolOptionsSchema()}, {ask, interactiveToolSchema()},
-		{settings, described["guardrail"]}, {settings, described["safetySettings"].Items}} {
+	}{{provider, providerSkillSchema()}, {provider, schemaOf("", optionKeys())}, {ask, toolsSchema().AdditionalProperties.(*jsonSchema)},
+		{settings, schemaOf("", guardrailKeys())}, {settings, schemaOf("", safetyKeys())}} {
 		for _, p := range s.is.Properties {
 			for _, word := range append([]string{p.name}, names(p.is.Properties)...) {
 				if p.is.Taplo == nil && !regexp.MustCompile("[`{ ]"+word+"(`| = )").MatchString(s.text) {

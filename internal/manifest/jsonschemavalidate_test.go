@@ -163,11 +163,11 @@ func (v *validator) regexp(expression string) *regexp.Regexp {
 	return v.regexps[expression]
 }
 
-// tables calls visit for each table of doc that has a closed list of keys, with
+// eachTable calls visit for each table of doc that has a closed list of keys, with
 // the schema that describes it.
-func tables(schema map[string]any, path string, value any, visit func(path string, schema, value map[string]any)) {
+func eachTable(schema map[string]any, path string, value any, visit func(path string, schema, value map[string]any)) {
 	for i, item := range asList(value) {
-		tables(asObject(schema["items"]), toml.PathTo(path, strconv.Itoa(i)), item, visit)
+		eachTable(asObject(schema["items"]), toml.PathTo(path, strconv.Itoa(i)), item, visit)
 	}
 	object, known := asObject(value), asObject(schema["properties"])
 	if object != nil && schema["additionalProperties"] == false {
@@ -178,7 +178,7 @@ func tables(schema map[string]any, path string, value any, visit func(path strin
 		if s == nil {
 			s = schema["additionalProperties"]
 		}
-		tables(asObject(s), toml.PathTo(path, key), object[key], visit)
+		eachTable(asObject(s), toml.PathTo(path, key), object[key], visit)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/model"
 
 	"github.com/perstack-go/perstack/internal/toml"
 )
@@ -192,12 +193,13 @@ func TestKeyListsAreComplete(t *testing.T) {
 		}
 		t.Errorf("%s: no unknown key in %v", table, ps)
 	}
-	read(unknown, "the top", slices.Clone(topKeys)...)
-	read(expertWith(unknown), "an expert", slices.Clone(expertKeys)...)
-	for _, p := range providerSettings {
-		read(settingOf(p.name, unknown), p.name, slices.Clone(p.keys)...)
+	all := newTables()
+	read(unknown, "the top", keyNames(all.top)...)
+	read(expertWith(unknown), "an expert", keyNames(all.expert)...)
+	for _, name := range model.Providers() {
+		read(settingOf(name, unknown), name, keyNames(ofKind(all.setting, name))...)
 	}
-	for _, sk := range skillKeys {
-		read(skillWith(string(sk.kind), unknown), string(sk.kind), append([]string{"type", "description", "rule"}, sk.keys...)...)
+	for _, kind := range skillKinds {
+		read(skillWith(kind, unknown), kind, keyNames(ofKind(all.skill, kind))...)
 	}
 }

@@ -157,3 +157,64 @@ func (u *use) note(path, message string) {
 	u.report(path, message, "")
 	u.problems[len(u.problems)-1].Warning = true
 }
+
+// cells looks at what is said about cells that are not there. A right that nobody holds a
+// skill to must not be written down: whoever reads the file would rely on it.
+func (u *use) cells() {
+	for _, s := range u.expert.Skills {
+		held := s.InCell(u.runtime, u.sandbox)
+		if s.Workspace != "" && !held {
+			u.report(toml.PathTo(u.skill(s), "workspace"), "nobody holds the skill to it: with runtime "+u.runtime+" it has no cell",
+				`add sandbox = "landlock" beside it, or use --sandbox or runtime docker`)
+		}
+		if len(s.AllowedDomains) > 0 && u.runtime == job.Local && !held {
+			message := "is not enforced by runtime local"
+			if s.StartsPrograms() {
+				message += ` without sandbox = "landlock" or --sandbox`
+			}
+			u.note(toml.PathTo(u.skill(s), "allowedDomains"), message+"; runtime docker does")
+		}
+	}
+}
+
+// knownProvider refuses a name that only a flag can have: the file was checked.
+func (u *use) knownProvider() {
+	if err := model.CheckProvider(u.provider); err != nil {
+		message, hint, _ := strings.Cut(err.Error(), "; ")
+		u.reportFlag(message, hint)
+	}
+}
+
+// providerFeatures looks at what the Expert wants the provider to run itself.
+func (u *use) providerFeatures() {
+	if u.provider == "replay" {
+		// Its answers are prepared, so nothing is missed; but nothing is searched either.
+		const message = "is not used by provider replay, whose answers are prepared"
+		if len(u.expert.ProviderTools) > 0 {
+			u.note(u.path("providerTools"), message)
+		}
+		if len(u.expert.ProviderSkills) > 0 {
+			u.note(u.path("providerSkills"), message)
+		}
+		return
+	}
+	tools := model.ToolsOf(u.provider)
+	var hint string
+	switch {
+	case u.provider == "azure-openai":
+		// It is asked by Chat Completions, which has none of them.
+		tools, hint = nil, "it is asked by Chat Completions, which has none; use openai for them"
+	case len(tools) == 0:
+		hint = "it has none; remove it"
+	default:
+		hint = "it has " + wording.And(tools)
+	}
+	for i, name := range u.expert.ProviderTools {
+		if !slices.Contains(tools, name) {
+			u.report(toml.PathTo(u.path("providerTools"), strconv.Itoa(i)), "provider "+wording.Quote(u.provider)+" has no tool "+wording.Quote(name), hint)
+		}
+	}
+	if len(u.expert.ProviderSkills) > 0 && u.provider != "anthropic" {
+		u.report(u.path("providerSkills"), "provider "+wording.Quote(u.provider)+" runs no skills itself", "only anthropic does; remove them")
+	}
+}

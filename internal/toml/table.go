@@ -6,15 +6,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // Table reads the keys of one TOML table. Every key that is asked for counts as
-// known; finish reports the others. So the code that reads a key is also the
-// list of keys, and the two cannot differ.
+// known; Finish reports the others.
 type Table struct {
 	Reader *Reader
 	Node   *Node
@@ -28,13 +26,20 @@ type Rule func(s string) (message, hint string)
 
 // Get returns the value of a key, or nil.
 func (t *Table) Get(key string) *Node {
-	t.known = append(t.known, key)
+	t.Knows(key)
 	return t.Node.Fields[key]
 }
 
 // Knows accepts keys without reading them.
-func (t *Table) Knows(keys ...string) { t.known = append(t.known, keys...) }
+func (t *Table) Knows(keys ...string) {
+	for _, key := range keys {
+		if !slices.Contains(t.known, key) {
+			t.known = append(t.known, key)
+		}
+	}
+}
 
+// At is the path of a key.
 func (t *Table) At(key string) string { return PathTo(t.Path, key) }
 
 // Want returns the value of a key if it has the kind that is wanted.
@@ -147,19 +152,6 @@ func (t *Table) Integer(key string, low int64) *int {
 	return &v
 }
 
-// Milliseconds reads a time that is not zero and at most limit; absent, it is 0.
-func (t *Table) Milliseconds(key string, limit time.Duration) time.Duration {
-	n := t.Want(key, KindInteger)
-	if n == nil || n.Unreadable {
-		return 0
-	}
-	if n.Number < 1 || n.Number > limit.Milliseconds() {
-		t.Reader.Fault(n.At, t.At(key), fmt.Sprintf("must be between 1 and %d", limit.Milliseconds()), "it is a number of milliseconds")
-		return 0
-	}
-	return time.Duration(n.Number) * time.Millisecond
-}
-
 // Bytes reads a number of bytes, which may be larger than other numbers.
 func (t *Table) Bytes(key string) *int64 {
 	n := t.Want(key, KindInteger)
@@ -261,3 +253,27 @@ func NoNUL(s string) (string, string) {
 
 // Table reads the keys of n, which stands at path.
 func (r *Reader) Table(n *Node, path string) *Table { return &Table{Reader: r, Node: n, Path: path} }
+
+// EachItem visits the entries of an array of tables, at most limit of them; 0 is no limit.
+func (t *Table) EachItem(key string, limit int, visit func(entry *Table)) {
+	n := t.Want(key, KindArray)
+	if n == nil {
+		return
+	}
+	t.Reader.AtMost(n, t.At(key), len(n.Items), limit, "entries")
+	for i, item := range n.First(limit) {
+		path := PathTo(t.At(key), strconv.Itoa(i))
+		if t.Reader.Is(item, KindTable, path) {
+			visit(t.Reader.Table(item, path))
+		}
+	}
+}
+
+// Word is the text of a key, if it is one, without a check.
+func (t *Table) Word(key string) (string, bool) {
+	n := t.Node.Fields[key]
+	if n == nil || n.Kind != KindString {
+		return "", false
+	}
+	return n.Text, true
+}

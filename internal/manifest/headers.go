@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -17,16 +16,6 @@ const (
 	maxHeaderName  = 255
 	maxHeaderValue = 8192
 )
-
-// remoteSkill reads what a server is reached with.
-func (r *reader) remoteSkill(t *toml.Table, s *expert.Skill) {
-	s.AllowPrivateEndpoint = t.Bool("allowPrivateEndpoint")
-	s.Endpoint = t.Require("endpoint", "give the URL of the server", toml.Length(1, 2048), func(url string) (string, string) {
-		return netaddr.EndpointURL(url, s.AllowPrivateEndpoint)
-	})
-	s.Headers = r.skillHeaders(t, s)
-	r.unusedEnv(t, s)
-}
 
 // unusedEnv warns about variables that no header uses: the server never gets them. While
 // a name or a header is wrong, nobody knows what it was meant to be.
@@ -52,13 +41,12 @@ func (r *reader) unusedEnv(t *toml.Table, s *expert.Skill) {
 
 // skillHeaders reads the headers of a remote skill in the order of the file. Values may
 // be secrets and are never quoted in a message.
-func (r *reader) skillHeaders(t *toml.Table, s *expert.Skill) []expert.Header {
+func (r *reader) skillHeaders(t *toml.Table, s *expert.Skill) {
 	h := t.Sub("headers")
 	if h == nil {
-		return nil
+		return
 	}
 	r.AtMost(h.Node, h.Path, len(h.Node.Keys), maxHeaders, "headers")
-	var out []expert.Header
 	taken := map[string]bool{}
 	for _, name := range h.Node.Keys {
 		n, path, lower := h.Node.Fields[name], h.At(name), strings.ToLower(name)
@@ -69,11 +57,10 @@ func (r *reader) skillHeaders(t *toml.Table, s *expert.Skill) []expert.Header {
 		case taken[lower]:
 			r.Fault(n.KeyAt, path, "is there already, in other letters", "keep one of them")
 		case r.Is(n, toml.KindString, path) && r.Check(n, path, []toml.Rule{toml.Length(0, maxHeaderValue), headerText, references(s.RequiredEnv)}):
-			out = append(out, expert.Header{Name: name, Value: n.Text})
+			s.Headers = append(s.Headers, expert.Header{Name: name, Value: n.Text})
 		}
 		taken[lower] = true
 	}
-	return out
 }
 
 // ownHeaders are set by the client itself: they say where a request goes, how long it is
@@ -114,4 +101,46 @@ func headerText(s string) (string, string) {
 		return "has a control character in its value", "remove it"
 	}
 	return "", ""
+}
+
+// references accepts a value whose variables are all declared. What begins like a
+// variable and is none is refused too: a default or a command in it would not be
+// expanded, and the server would get the text.
+func references(declared []string) toml.Rule {
+	return func(s string) (string, string) {
+		names, wellFormed := expert.Header{Value: s}.Variables()
+		for _, name := range names {
+			if !slices.Contains(declared, name) {
+				return "uses " + wording.Quote(name) + ", which is not in requiredEnv", "add it there"
+			}
+		}
+		if !wellFormed {
+			return "has ${ without a variable name and }", "write ${NAME}; nothing else is expanded"
+		}
+		return "", ""
+	}
+}
+
+func skillHeadersSchema() *jsonSchema {
+	names := &jsonSchema{Pattern: headerName, MaxLength: maxHeaderName, Not: &jsonSchema{Pattern: ownHeader()}}
+	value := described(matching(headerValue, maxHeaderValue, "").schema, "Value of the header; ${NAME} is the value of a variable in requiredEnv.")
+	return &jsonSchema{
+		Type:                 "object",
+		PropertyNames:        names,
+		AdditionalProperties: value,
+		MaxProperties:        maxHeaders,
+	}
+}
+
+// ownHeader matches, in any letter case, the names of headers that perstack sets itself.
+func ownHeader() string {
+	var b strings.Builder
+	for _, c := range "^(?:(?:" + strings.Join(ownHeaders, "|") + ")$|" + strings.Join(ownHeaderFamilies, "|") + ")" {
+		if c >= 'a' && c <= 'z' {
+			b.WriteString("[" + string(c) + strings.ToUpper(string(c)) + "]")
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
 }

@@ -11,39 +11,56 @@ import (
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
-const maxDelegates = 255
+const (
+	maxDelegates = 255
+	maxSkills    = 255
+)
 
-func (r *reader) expert(name string, t *toml.Table, c *Config) *expert.Expert {
-	r.expertName(name, t)
-	r.Mark(t.Path, t.Node)
-	e := &expert.Expert{Key: name, Name: name, Version: expert.DefaultVersion}
-	if v := t.Str("version", version); v != "" {
-		e.Version = v
+// expertKeys are the keys of [experts.<name>].
+func expertKeys(skill []key[expert.Skill]) []key[expert.Expert] {
+	type E = expert.Expert
+	skills := tablesOf(text(1, 255).schema, skillSchema(skill, false))
+	skills.Properties = properties{{expert.BaseSkill, skillSchema(skill, true)}}
+	skills.MaxProperties = maxSkills
+	keys := []key[E]{
+		row("version", "Version of the Expert.", matching(expert.VersionPattern, expert.MaxVersion, "text like `1.0.0`", version), func(e *E, s string) {
+			if s != "" {
+				e.Version = s
+			}
+		}).or(expert.DefaultVersion),
+		row("minRuntimeVersion", "Oldest version of perstack that can run it.", text(1, expert.MaxVersion, toml.Printable), func(e *E, s string) { e.MinRuntimeVersion = s }).without("any").at(),
+		row("description", "What other Experts read before they delegate to it.", text(1, 2048), func(e *E, s string) { e.Description = s }),
+		row("instruction", "The system prompt of the Expert.", text(1, 20480), func(e *E, s string) { e.Instruction = s }).required("tell the expert what to do"),
+		custom("skills", "Skills of the Expert, by name.", fmt.Sprintf("table of [skills](#skills), at most %d", maxSkills), skills, (*reader).skills).without("the base skill"),
+		custom("delegates", "Keys of the Experts it can delegate to.", fmt.Sprintf("list of at most %d", maxDelegates), delegateList().schema, (*reader).delegateKeys).without("none").at(),
+		row("tags", "Words for searching.", list(8, "A word in lower case.", matching(expert.TagPattern, expert.MaxVersion, "", tag)), func(e *E, all []string) { e.Tags = all }).without("none"),
 	}
-	e.MinRuntimeVersion = t.Str("minRuntimeVersion", toml.Length(1, expert.MaxVersion), toml.Printable)
-	e.Description = t.Str("description", toml.Length(1, 2048))
-	e.Instruction = t.Require("instruction", "tell the expert what to do", toml.Length(1, 20480))
-	if s := t.Sub("skills"); s != nil {
-		e.Skills = r.skills(s, c)
-	}
-	e.Delegates = r.delegateKeys(t, e)
-	e.Tags = t.Strs("tags", 8, tag)
-	e.Limits = readLimits(t, noLimit)
-	r.providerFeatures(t, e)
-	t.Finish(misplaced)
+	keys = append(keys, limitKeys(func(e *E) *expert.Limits { return &e.Limits }, "one Run, delegates included", "one Run may take", noLimit, "no limit of its own")...)
+	return append(keys, allAt(hostedKeys())...)
+}
 
-	if _, declared := e.Skill(expert.BaseSkill); !declared {
-		base := implicitBase()
-		settleBase(base, c.BaseSkillCommand)
-		e.Skills = slices.Insert(e.Skills, 0, base)
+// experts reads [experts].
+func (r *reader) experts(top *toml.Table, c *Config) {
+	all := top.Sub("experts")
+	if all == nil {
+		return
 	}
-	r.toolNames(t, e)
-	for _, key := range []string{"minRuntimeVersion", "delegates", "providerTools", "providerSkills", "providerToolOptions"} {
-		if n := t.Node.Fields[key]; n != nil {
-			r.Mark(t.At(key), n)
+	r.file = c
+	all.Each(func(name string, t *toml.Table) {
+		r.expertName(name, t)
+		r.Mark(t.Path, t.Node)
+		e := &expert.Expert{Key: name, Name: name, Version: expert.DefaultVersion}
+		readKeys(r, t, r.tables.expert, e)
+		r.checkProviderFeatures(t, e)
+		t.Finish(r.tables.misplaced)
+		if _, declared := e.Skill(expert.BaseSkill); !declared {
+			base := implicitBase()
+			settleBase(base, c.BaseSkillCommand)
+			e.Skills = slices.Insert(e.Skills, 0, base)
 		}
-	}
-	return e
+		r.toolNames(t, e)
+		c.Experts = append(c.Experts, e)
+	})
 }
 
 // expertName checks the table key, which is key and name at once.
@@ -77,6 +94,16 @@ func tag(s string) (string, string) {
 	return wording.Quote(s) + " is not a tag", "use lower-case letters, digits, - and _"
 }
 
+func delegateList() value[[]string] {
+	return list(maxDelegates, "An Expert: name, name@version or name@tag.", matching(expert.KeyPattern, expert.MaxKey, "", func(s string) (string, string) {
+		if _, err := expert.ParseKey(s); err != nil {
+			message, hint, _ := strings.Cut(err.Error(), "; ")
+			return message, hint
+		}
+		return "", ""
+	}))
+}
+
 // delegateRef is a delegate whose key is well formed, to be looked up when all
 // Experts of the file are known.
 type delegateRef struct {
@@ -85,17 +112,14 @@ type delegateRef struct {
 	key  expert.Key
 }
 
-func (r *reader) delegateKeys(t *toml.Table, e *expert.Expert) []string {
+// delegateKeys reads the delegates of an Expert. They are looked up later.
+func (r *reader) delegateKeys(t *toml.Table, e *expert.Expert) {
 	n := t.Node.Fields["delegates"]
-	keys := t.Strs("delegates", maxDelegates, func(s string) (string, string) {
-		if _, err := expert.ParseKey(s); err != nil {
-			message, hint, _ := strings.Cut(err.Error(), "; ")
-			return message, hint
-		}
-		return "", ""
-	})
-	if keys == nil {
-		return nil
+	if n == nil {
+		return
+	}
+	if e.Delegates = delegateList().read(t, "delegates"); e.Delegates == nil {
+		return
 	}
 	for i, item := range n.First(maxDelegates) {
 		k, err := expert.ParseKey(item.Text)
@@ -109,7 +133,6 @@ func (r *reader) delegateKeys(t *toml.Table, e *expert.Expert) []string {
 		}
 		r.delegates = append(r.delegates, delegateRef{item.At, path, k})
 	}
-	return keys
 }
 
 // checkDelegates warns about delegates that look like a misspelt Expert of the

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
 )
 
@@ -19,10 +20,10 @@ const (
 
 // extraBody reads members that are added to every request. Which of them the provider
 // knows, only the provider can tell; which are perstack's own, its client does.
-func (r *reader) extraBody(t *toml.Table) map[string]jsontext.Value {
+func (r *reader) extraBody(t *toml.Table, p *expert.Provider) {
 	e := t.Sub("extraBody")
 	if e == nil {
-		return nil
+		return
 	}
 	out, size := map[string]jsontext.Value{}, 0
 	for _, name := range e.Node.Keys {
@@ -45,7 +46,7 @@ func (r *reader) extraBody(t *toml.Table) map[string]jsontext.Value {
 	if size > maxExtraBytes {
 		r.Fault(e.Node.KeyAt, e.Path, fmt.Sprintf("has %d bytes as JSON", size), fmt.Sprintf("at most %d are allowed, since every request carries it", maxExtraBytes))
 	}
-	return out
+	p.Setting.ExtraBody = out
 }
 
 // plain turns a value of the file into one that JSON can have.

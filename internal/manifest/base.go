@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -77,4 +78,23 @@ func (r *reader) baseToolNames(t *toml.Table, s *expert.Skill) {
 	}
 	check("pick", s.Pick)
 	check("omit", s.Omit)
+}
+
+// oneBase allows one entry for the base skill, under its own name: a second one
+// would offer the same tools again.
+func (r *reader) oneBase(t *toml.Table, skills []*expert.Skill) {
+	declared := t.Node.Fields[expert.BaseSkill]
+	for _, s := range skills {
+		n := t.Node.Fields[s.Name]
+		switch {
+		case s.IsBase() && s.Type == expert.InteractiveSkill:
+			r.Fault(n.KeyAt, t.At(s.Name), "the base skill cannot be an interactiveSkill", "give this skill another name")
+		case s.IsBase() || !s.NamesBase():
+		case declared != nil:
+			r.Fault(n.KeyAt, t.At(s.Name), "is a second entry for the base skill",
+				fmt.Sprintf("the first is on line %d", r.Line(declared.KeyAt)))
+		default:
+			r.Fault(n.KeyAt, t.At(s.Name), "is the base skill under another name", "call it "+wording.Quote(expert.BaseSkill))
+		}
+	}
 }

@@ -5,15 +5,61 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
 )
+
+// toolPattern is what all providers accept as the name of a tool.
+const toolPattern = `^[a-zA-Z0-9_-]{1,64}$`
+
+var toolGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(toolPattern) })
+
+// questionKeys are the keys of a tool of an interactive skill.
+func questionKeys() []key[expert.InteractiveTool] {
+	type T = expert.InteractiveTool
+	return []key[T]{
+		row("description", "What the model reads about the question.", text(0, 2048), func(t *T, s string) { t.Description = s }),
+		row("inputJsonSchema", "JSON Schema of the arguments, as text.", text(1, 20480, jsonObject, argumentSchema), func(t *T, s string) { t.InputSchema = []byte(s) }).
+			required("give a JSON Schema as text"),
+	}
+}
+
+func toolsSchema() *jsonSchema {
+	each := schemaOf("A question that the model can ask the user.", questionKeys())
+	each.Properties = append(each.Properties, property{"name", older("Ignored: the key of the table is the name.")})
+	s := tablesOf(&jsonSchema{Type: "string", Pattern: toolPattern}, each)
+	s.MaxProperties = maxTools
+	return s
+}
+
+// questions reads the tools of an interactive skill.
+func (r *reader) questions(t *toml.Table, s *expert.Skill) {
+	tools := t.Sub("tools")
+	if tools == nil {
+		return
+	}
+	r.AtMost(tools.Node, tools.Path, len(tools.Node.Keys), maxTools, "tools")
+	keys := questionKeys()
+	tools.Each(func(name string, entry *toml.Table) {
+		if !toolGrammar().MatchString(name) {
+			r.Fault(entry.Node.KeyAt, entry.Path, "is not a tool name that providers accept", "use letters, digits, _ and -, at most 64 of them")
+		}
+		entry.Older = []string{"name"} // the table key counts
+		tool := expert.InteractiveTool{Name: name, InputSchema: []byte{}}
+		readKeys(r, entry, keys, &tool)
+		entry.Finish()
+		s.Tools = append(s.Tools, tool)
+	})
+}
 
 // schemaTypes are the words that the keyword type of JSON Schema knows.
 var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}

@@ -1,0 +1,136 @@
+package manifest
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/model"
+)
+
+// hostedKeys are the keys of an Expert about what the provider does itself.
+func hostedKeys() []key[expert.Expert] {
+	type E = expert.Expert
+	tools := list(0, "A tool of the provider.", matching("", 0, "", providerTool))
+	tools.schema.Items.Enum = providerToolNames()
+	return []key[E]{
+		row("providerTools", "Tools that the provider runs.", tools, func(e *E, all []string) { e.ProviderTools = all }).without("none"),
+		custom("providerSkills", "Skills that the provider runs.", "list", &jsonSchema{Type: "array", Items: providerSkillSchema()}, func(r *reader, t *toml.Table, e *E) {
+			t.EachItem("providerSkills", 0, func(entry *toml.Table) {
+				var s expert.ProviderSkill
+				readVariant(r, entry, providerSkillKeys(), []string{"builtin", "custom"}, &s)
+				entry.Finish()
+				e.ProviderSkills = append(e.ProviderSkills, s)
+			})
+		}).without("none"),
+		custom("providerToolOptions", "Options of the tools in providerTools.", "table", schemaOf("", optionKeys()), func(r *reader, t *toml.Table, e *E) {
+			if o := t.Sub("providerToolOptions"); o != nil {
+				e.ProviderToolOptions = &expert.ProviderToolOptions{}
+				readKeys(r, o, optionKeys(), e.ProviderToolOptions)
+				o.Finish()
+			}
+		}),
+	}
+}
+
+var hostedRows = sync.OnceValue(hostedKeys)
+
+// ReadProviderFeatures reads what the provider does itself for an Expert, which
+// perstack.lock repeats as perstack.toml has it.
+func ReadProviderFeatures(t *toml.Table, e *expert.Expert) {
+	readKeys(&reader{Reader: t.Reader}, t, hostedRows(), e)
+}
+
+// checkProviderFeatures warns about what makes no sense.
+func (r *reader) checkProviderFeatures(t *toml.Table, e *expert.Expert) {
+	needsStore := e.ProviderToolOptions == nil || e.ProviderToolOptions.FileSearch == nil || len(e.ProviderToolOptions.FileSearch.VectorStoreIDs) == 0
+	if slices.Contains(e.ProviderTools, "fileSearch") && needsStore {
+		r.Warn(t.Node.Fields["providerTools"].KeyAt, t.At("providerTools"), "fileSearch has nothing to search",
+			"set providerToolOptions.fileSearch.vectorStoreIds")
+	}
+}
+
+// providerToolNames are those of all providers: --provider may choose another than
+// the file, so a tool of another one is no mistake.
+func providerToolNames() []string {
+	var all [][]string
+	for _, provider := range model.Providers() {
+		all = append(all, model.ToolsOf(provider))
+	}
+	return union(all...)
+}
+
+func providerTool(s string) (string, string) {
+	all := providerToolNames()
+	if slices.Contains(all, s) {
+		return "", ""
+	}
+	if n := wording.Nearest(s, all); n != "" {
+		return "no provider has a tool " + wording.Quote(s), "did you mean " + wording.Quote(n) + "?"
+	}
+	return "no provider has a tool " + wording.Quote(s), "see docs/perstack-toml.md for the list"
+}
+
+func providerSkillKeys() []key[expert.ProviderSkill] {
+	type S = expert.ProviderSkill
+	return []key[S]{
+		row("type", "A skill that the provider has, or one that is defined here.", word("builtin", "custom"), func(s *S, w string) { s.Type = w }).required(`write type = "builtin" or type = "custom"`),
+		row("skillId", "Which of the provider's skills.", word("pdf", "docx", "pptx", "xlsx"), func(s *S, w string) { s.SkillID = w }).of("builtin").required("use pdf, docx, pptx or xlsx"),
+		row("name", "Name of the skill that is defined here.", text(1, 255, toml.Printable), func(s *S, w string) { s.Name = w }).of("custom").required("give the skill a name"),
+		row("definition", "What the skill that is defined here is.", text(1, 20480), func(s *S, w string) { s.Definition = w }).of("custom").required("say what the skill is"),
+	}
+}
+
+func providerSkillSchema() *jsonSchema {
+	keys := providerSkillKeys()
+	s := schemaOf("A skill that the provider runs.", keys)
+	for _, kind := range []string{"builtin", "custom"} {
+		s.AllOf = append(s.AllOf, when("type", kind, only(keyNames(ofKind(keys, kind))...).and(requiredOf(keys, kind)...)))
+	}
+	return s
+}
+
+func optionKeys() []key[expert.ProviderToolOptions] {
+	type O = expert.ProviderToolOptions
+	return []key[O]{
+		options("webSearch", webSearchKeys(), func(o *O) **expert.WebSearchOptions { return &o.WebSearch }),
+		options("webFetch", webFetchKeys(), func(o *O) **expert.WebFetchOptions { return &o.WebFetch }),
+		options("fileSearch", fileSearchKeys(), func(o *O) **expert.FileSearchOptions { return &o.FileSearch }),
+	}
+}
+
+// options is a table of options of one tool.
+func options[T, V any](name string, keys []key[V], field func(*T) **V) key[T] {
+	return custom(name, "Options of "+name+".", "table", schemaOf("", keys), func(r *reader, t *toml.Table, v *T) {
+		if s := t.Sub(name); s != nil {
+			*field(v) = new(V)
+			readKeys(r, s, keys, *field(v))
+			s.Finish()
+		}
+	})
+}
+
+func webSearchKeys() []key[expert.WebSearchOptions] {
+	type W = expert.WebSearchOptions
+	return []key[W]{
+		row("maxUses", "Maximum uses in one generation.", from1(math.MaxInt32, ""), func(w *W, n int64) { w.MaxUses = int(n) }),
+		row("allowedDomains", "Domains to search.", list(255, "A domain.", text(1, 2048, toml.Printable)), func(w *W, all []string) { w.AllowedDomains = all }),
+	}
+}
+
+func webFetchKeys() []key[expert.WebFetchOptions] {
+	return []key[expert.WebFetchOptions]{
+		row("maxUses", "Maximum uses in one generation.", from1(math.MaxInt32, ""), func(w *expert.WebFetchOptions, n int64) { w.MaxUses = int(n) }),
+	}
+}
+
+func fileSearchKeys() []key[expert.FileSearchOptions] {
+	type F = expert.FileSearchOptions
+	return []key[F]{
+		row("vectorStoreIds", "Stores to search; without them there is nothing to find.", list(255, "Id of a vector store.", text(1, 255, toml.Printable)), func(f *F, all []string) { f.VectorStoreIDs = all }),
+		row("maxNumResults", "Maximum results of one search.", from1(math.MaxInt32, ""), func(f *F, n int64) { f.MaxNumResults = int(n) }),
+	}
+}

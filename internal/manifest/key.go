@@ -1,0 +1,247 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/job"
+)
+
+// A key is one key of a table of perstack.toml: its name, what it may hold, what it is for
+// and where its value goes. The parser, the JSON Schema and the tables of the reference
+// page are made of these rows. To add a key, add a row.
+type key[T any] struct {
+	name   string
+	about  string // one sentence, for editors and for the reference
+	schema *jsonSchema
+	form   string   // what its value looks like, for the reference
+	kinds  []string // the providers or types of skills that have it; nil means all
+	hint   string   // what to write when it is missing, {path} being its own; empty if it may be missing
+	absent string   // what holds without it, for the reference; empty if the default says it
+	see    string   // what the reference adds
+	late   bool     // read it after the others, because it depends on them
+	placed bool     // findings about its value point at it; others point at its table
+	read   func(r *reader, t *toml.Table, v *T)
+}
+
+// row is a key whose value goes into one field.
+func row[T, V any](name, about string, is value[V], set func(*T, V)) key[T] {
+	return custom(name, about, is.form, is.schema, func(_ *reader, t *toml.Table, v *T) {
+		if t.Node.Fields[name] != nil {
+			set(v, is.read(t, name))
+		}
+	})
+}
+
+// custom is a key that is read by a function of its own.
+func custom[T any](name, about, form string, schema *jsonSchema, read func(r *reader, t *toml.Table, v *T)) key[T] {
+	described := *schema
+	described.Description = about
+	return key[T]{name: name, about: about, form: form, schema: &described, read: read}
+}
+
+// or says what holds when the key is absent.
+func (k key[T]) or(value any) key[T] {
+	k.schema.Default = value
+	return k
+}
+
+// without says in words what holds when the key is absent.
+func (k key[T]) without(words string) key[T] {
+	k.absent = words
+	return k
+}
+
+// required says that the key must be there, and how to write it.
+func (k key[T]) required(hint string) key[T] {
+	k.hint = hint
+	return k
+}
+
+// of names the kinds that have the key.
+func (k key[T]) of(kinds ...string) key[T] {
+	k.kinds = kinds
+	return k
+}
+
+// more adds to what the reference says.
+func (k key[T]) more(text string) key[T] {
+	k.see = text
+	return k
+}
+
+// after has the key read after the others.
+func (k key[T]) after() key[T] {
+	k.late = true
+	return k
+}
+
+// at has findings about the value of the key point at it, see [Config.Problem].
+func (k key[T]) at() key[T] {
+	k.placed = true
+	return k
+}
+
+// allAt is at for all keys of a table.
+func allAt[T any](keys []key[T]) []key[T] {
+	for i := range keys {
+		keys[i].placed = true
+	}
+	return keys
+}
+
+func (k key[T]) belongsTo(kind string) bool { return k.kinds == nil || slices.Contains(k.kinds, kind) }
+
+// keyNames are the names of rows.
+func keyNames[T any](keys []key[T]) []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.name
+	}
+	return names
+}
+
+// ofKind are the keys that a kind of table has; all of them if the kind is not known.
+func ofKind[T any](keys []key[T], kind string) []key[T] {
+	return slices.DeleteFunc(slices.Clone(keys), func(k key[T]) bool { return kind != "" && !k.belongsTo(kind) })
+}
+
+// ofAny are the keys that one of these kinds has.
+func ofAny[T any](keys []key[T], kinds []string) []key[T] {
+	return slices.DeleteFunc(slices.Clone(keys), func(k key[T]) bool { return !slices.ContainsFunc(kinds, k.belongsTo) })
+}
+
+// owners are the kinds that have a key, of all kinds that there are; nil if there is no
+// such key.
+func owners[T any](keys []key[T], name string, all []string) (found []string) {
+	for _, k := range keys {
+		if k.name == name {
+			found = slices.DeleteFunc(slices.Clone(all), func(kind string) bool { return !k.belongsTo(kind) })
+		}
+	}
+	return found
+}
+
+// readKeys reads the keys of a table into v.
+func readKeys[T any](r *reader, t *toml.Table, keys []key[T], v *T) {
+	t.Knows(keyNames(keys)...)
+	for _, late := range []bool{false, true} {
+		for _, k := range keys {
+			if k.late != late {
+				continue
+			}
+			n := t.Node.Fields[k.name]
+			if n != nil && k.placed {
+				r.Mark(t.At(k.name), n)
+			}
+			k.read(r, t, v)
+			if n == nil && k.hint != "" {
+				r.Missing(t.Node.KeyAt, t.At(k.name), "is required", strings.ReplaceAll(k.hint, "{path}", t.At(k.name)))
+			}
+		}
+	}
+}
+
+// readVariant reads a table whose key type, one of kinds, decides which keys it has. Of a
+// type that is not known only the common keys are read, and all are accepted, so that one
+// mistake is reported once.
+func readVariant[T any](r *reader, t *toml.Table, keys []key[T], kinds []string, v *T) {
+	if kind, _ := t.Word("type"); slices.Contains(kinds, kind) {
+		readKeys(r, t, ofKind(keys, kind), v)
+		return
+	}
+	readKeys(r, t, slices.DeleteFunc(slices.Clone(keys), func(k key[T]) bool { return k.kinds != nil }), v)
+	t.Knows(keyNames(keys)...)
+}
+
+// schemaOf is a table that has these keys and no others. What only some kinds of it must
+// have is not required here.
+func schemaOf[T any](about string, keys []key[T]) *jsonSchema {
+	s := &jsonSchema{Description: about, Type: "object", AdditionalProperties: false}
+	for _, k := range keys {
+		s.Properties = append(s.Properties, property{k.name, k.schema})
+		if k.hint != "" && k.kinds == nil {
+			s.Required = append(s.Required, k.name)
+		}
+	}
+	return s
+}
+
+// requiredOf are the keys that only a kind must have.
+func requiredOf[T any](keys []key[T], kind string) (names []string) {
+	for _, k := range keys {
+		if k.hint != "" && slices.Contains(k.kinds, kind) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// tables are the rows of all tables. Rows read tables in tables, and hints ask all of them.
+type tables struct {
+	top      []key[Config]
+	docker   []key[job.Container]
+	prices   []key[expert.Price]
+	models   []key[expert.ModelEntry]
+	provider []key[expert.Provider]
+	setting  []key[expert.Provider]
+	expert   []key[expert.Expert]
+	skill    []key[expert.Skill]
+}
+
+// allTables are made when the first file is read, and never changed.
+var allTables = sync.OnceValue(newTables)
+
+func newTables() *tables {
+	t := &tables{docker: allAt(dockerKeys()), prices: priceKeys(), models: modelKeys(), setting: allAt(settingKeys()), skill: skillKeys()}
+	t.provider = allAt(providerKeys(t.setting))
+	t.expert = expertKeys(t.skill)
+	t.top = topKeys(t)
+	return t
+}
+
+// misplaced says where a key belongs that is known, but not where it stands.
+// By the scoping of TOML a top-level key written below [provider] is part of
+// the provider, and would be lost without a word.
+func (t *tables) misplaced(key string) string {
+	is := func(names []string) bool { return slices.Contains(names, key) }
+	switch {
+	case key == "prices" || key == "models" || key == "experts":
+		return "it is a table of its own: write it like [" + key + ".<name>]"
+	case key == "docker":
+		return "it is a table of its own: write it as [docker]"
+	case key == "sharedCell": // a file must not take a wall down
+		return "it is a flag of perstack run only: --shared-cell"
+	case is(limitNames):
+		return "it bounds a job or an expert: move it above the first [table], or into [experts.<name>]"
+	case is(keyNames(t.top)):
+		return "it is a top-level key: move it above the first [table]"
+	case is(keyNames(t.expert)):
+		return "it belongs to an expert: move it into [experts.<name>]"
+	case is(keyNames(t.skill)) && key != "type" && !is(keyNames(t.setting)):
+		return "it belongs to a skill: move it into [experts.<name>.skills.<skill>]"
+	case is(keyNames(t.docker)):
+		return "it is about the container: move it into [docker]"
+	case is(keyNames(t.prices)):
+		return `it belongs to a price: move it into [prices."<model>"]`
+	case is(keyNames(t.models)):
+		return `it is about a model: move it into [models."<model>"]`
+	case key == "providerName" || key == "setting":
+		return "it belongs to the provider: move it into [provider]"
+	}
+	return ""
+}
+
+// optional are the keys of which none must be there.
+func optional[T any](keys []key[T], names ...string) []key[T] {
+	keys = slices.Clone(keys)
+	for i := range keys {
+		if len(names) == 0 || slices.Contains(names, keys[i].name) {
+			keys[i].hint = ""
+		}
+	}
+	return keys
+}

@@ -1,0 +1,165 @@
+package manifest
+
+import (
+	"slices"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/model"
+)
+
+// keylessProvider is the only provider that is sent no key, and so may be reached by plain
+// http beyond this machine.
+const keylessProvider = "ollama"
+
+// The words of Google for what it withholds, and from which degree on.
+var (
+	harmCategories = []string{
+		"HARM_CATEGORY_UNSPECIFIED", "HARM_CATEGORY_HATE_SPEECH", "HARM_CATEGORY_DANGEROUS_CONTENT",
+		"HARM_CATEGORY_HARASSMENT", "HARM_CATEGORY_SEXUALLY_EXPLICIT",
+	}
+	harmThresholds = []string{
+		"HARM_BLOCK_THRESHOLD_UNSPECIFIED", "BLOCK_LOW_AND_ABOVE", "BLOCK_MEDIUM_AND_ABOVE", "BLOCK_ONLY_HIGH", "BLOCK_NONE",
+	}
+)
+
+// providerKeys are the keys of [provider].
+func providerKeys(setting []key[expert.Provider]) []key[expert.Provider] {
+	type P = expert.Provider
+	return []key[P]{
+		row("providerName", "Name of the provider; replay plays recorded answers and needs no key.", word(model.Providers()...), func(p *P, s string) { p.Name = s }).
+			required(`write providerName = "anthropic"`),
+		custom("setting", "Settings of this provider.", "table", schemaOf("", setting), (*reader).setting).after(),
+	}
+}
+
+// settingKeys are the keys of [provider.setting], each with the providers that have it.
+func settingKeys() []key[expert.Provider] {
+	type P = expert.Provider
+	online := slices.DeleteFunc(model.Providers(), func(name string) bool { return name == "replay" })
+	return []key[P]{
+		row("allowPrivateEndpoint", "Allow baseUrl to be a private address.", flag(), func(p *P, yes bool) { p.Setting.AllowPrivateEndpoint = yes }).of(online...),
+		custom("baseUrl", "Address to send requests to; https, or plain http on this machine.", "address", &jsonSchema{Type: "string", Pattern: anyURL}, func(_ *reader, t *toml.Table, p *P) {
+			p.Setting.BaseURL = t.Str("baseUrl", func(s string) (string, string) {
+				return netaddr.BaseURL(s, p.Name == keylessProvider, p.Setting.AllowPrivateEndpoint)
+			})
+		}).of(online...),
+		custom("headers", "Headers of every request; keep keys out of shared files.", "table", &jsonSchema{
+			Type: "object", PropertyNames: &jsonSchema{Pattern: headerName},
+			AdditionalProperties: &jsonSchema{Description: "Value of the header.", Type: "string", Pattern: headerValue},
+		}, (*reader).headers).of(online...),
+		row("organization", "Organization that requests are billed to.", matching(headerValue, 0, "text", headerText), func(p *P, s string) { p.Setting.Organization = s }).of("openai"),
+		row("project", "Project that requests belong to.", matching(headerValue, 0, "text", headerText), func(p *P, s string) { p.Setting.Project = s }).of("openai", "google-vertex"),
+		row("name", "Display name of the provider.", matching("", 0, "text"), func(p *P, s string) { p.Setting.Name = s }).of("openai"),
+		row("resourceName", "Resource of Azure; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.ResourceName = s }).of("azure-openai"),
+		row("apiVersion", "Version of the API of Azure.", matching("", 0, "text"), func(p *P, s string) { p.Setting.APIVersion = s }).of("azure-openai"),
+		row("useDeploymentBasedUrls", "Put the deployment name into the URL.", flag(), func(p *P, yes bool) { p.Setting.UseDeploymentBasedURLs = yes }).of("azure-openai"),
+		row("region", "Region of AWS; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.Region = s }).of("amazon-bedrock"),
+		row("location", "Location of Google Cloud; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.Location = s }).of("google-vertex"),
+		custom("extraBody", "Members added to every request.", "table",
+			&jsonSchema{Type: "object", PropertyNames: text(1, maxExtraName).schema}, (*reader).extraBody).of(online...),
+		custom("guardrail", "Guardrail of Amazon Bedrock.", "table", schemaOf("", guardrailKeys()), func(r *reader, t *toml.Table, p *P) {
+			if g := t.Sub("guardrail"); g != nil {
+				p.Setting.Guardrail = &expert.Guardrail{}
+				readKeys(r, g, guardrailKeys(), p.Setting.Guardrail)
+				g.Finish()
+			}
+		}).of("amazon-bedrock"),
+		custom("safetySettings", "From which degree on Google blocks which kind of content.", "list",
+			&jsonSchema{Type: "array", MaxItems: len(harmCategories), Items: schemaOf("One kind of content.", safetyKeys())}, (*reader).safetySettings).of("google", "google-vertex"),
+		row("cassette", "File with the recorded answers, relative to this file.", text(1, 4096, toml.NoNUL), func(p *P, s string) { p.Setting.Cassette = s }).of("replay"),
+	}
+}
+
+func guardrailKeys() []key[expert.Guardrail] {
+	type G = expert.Guardrail
+	return []key[G]{
+		row("identifier", "Id or ARN of the guardrail.", text(1, 2048, toml.Printable), func(g *G, s string) { g.Identifier = s }).required("it is the id or the ARN of the guardrail"),
+		row("version", "Its version: a number in quotes, or DRAFT.", text(1, 255, toml.Printable), func(g *G, s string) { g.Version = s }).required(`write its number, in quotes, or "DRAFT"`),
+		row("trace", "Whether answers report what the guardrail did.", word("enabled", "disabled"), func(g *G, s string) { g.Trace = s }),
+	}
+}
+
+func safetyKeys() []key[expert.SafetySetting] {
+	type S = expert.SafetySetting
+	return []key[S]{
+		row("category", "The kind.", word(harmCategories...), func(s *S, w string) { s.Category = w }).required(`write category = "HARM_CATEGORY_HARASSMENT", for instance`),
+		row("threshold", "The degree.", word(harmThresholds...), func(s *S, w string) { s.Threshold = w }).required(`write threshold = "BLOCK_ONLY_HIGH", for instance`),
+	}
+}
+
+// providerSchema knows the settings of all providers, and takes away those of the
+// others once the provider is named.
+func providerSchema(all *tables) *jsonSchema {
+	s := schemaOf("", all.provider)
+	for _, name := range model.Providers() {
+		own := properties{{"setting", &jsonSchema{PropertyNames: &jsonSchema{Enum: keyNames(ofKind(all.setting, name))}}}}
+		s.AllOf = append(s.AllOf, when("providerName", name, &jsonSchema{Properties: own}))
+	}
+	return s
+}
+
+func (r *reader) provider(top *toml.Table) (p expert.Provider) {
+	t := top.Sub("provider")
+	if t == nil {
+		return p
+	}
+	readKeys(r, t, r.tables.provider, &p)
+	t.Finish(func(key string) string {
+		if len(owners(r.tables.setting, key, model.Providers())) > 0 && key != "name" {
+			return "it is a setting: move it into [provider.setting]"
+		}
+		return ""
+	}, r.tables.misplaced)
+	return p
+}
+
+// setting reads the keys of one provider. Of a provider that is not known, it
+// reads the keys of all, so that one mistake is reported once.
+func (r *reader) setting(provider *toml.Table, p *expert.Provider) {
+	t := provider.Sub("setting")
+	if t == nil {
+		return
+	}
+	readKeys(r, t, ofKind(r.tables.setting, p.Name), p)
+	t.Finish(func(key string) string {
+		if owners := owners(r.tables.setting, key, model.Providers()); len(owners) > 0 {
+			return "it is a setting of " + wording.Or(owners)
+		}
+		return ""
+	}, r.tables.misplaced)
+}
+
+// headers reads a table of strings. Values may be secrets and are never quoted
+// in a message.
+func (r *reader) headers(t *toml.Table, p *expert.Provider) {
+	h := t.Sub("headers")
+	if h == nil {
+		return
+	}
+	p.Setting.Headers = map[string]string{}
+	for _, name := range h.Node.Keys {
+		n, path := h.Node.Fields[name], h.At(name)
+		switch {
+		case !tokenText(name):
+			r.Fault(n.KeyAt, path, "is not a header name", "use letters, digits and -")
+		case r.Is(n, toml.KindString, path) && r.Check(n, path, []toml.Rule{headerText}):
+			p.Setting.Headers[name] = n.Text
+		}
+	}
+}
+
+func (r *reader) safetySettings(t *toml.Table, p *expert.Provider) {
+	t.EachItem("safetySettings", len(harmCategories), func(entry *toml.Table) {
+		var one expert.SafetySetting
+		readKeys(r, entry, safetyKeys(), &one)
+		same := func(other expert.SafetySetting) bool { return other.Category == one.Category }
+		if one.Category != "" && slices.ContainsFunc(p.Setting.SafetySettings, same) {
+			r.Fault(entry.Node.Fields["category"].At, entry.At("category"), one.Category+" is there already", "each category has one threshold")
+		}
+		entry.Finish()
+		p.Setting.SafetySettings = append(p.Setting.SafetySettings, one)
+	})
+}

@@ -1,0 +1,180 @@
+package manifest
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/netaddr"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
+)
+
+// Runtimes that a file may name.
+var runtimeNames = []string{"local", "docker", "claude-code", "cursor", "gemini"}
+
+// topKeys are the keys of the top level.
+func topKeys(all *tables) []key[Config] {
+	type C = Config
+	keys := []key[C]{
+		custom("provider", "The provider that runs the model.", "table", providerSchema(all), func(r *reader, t *toml.Table, c *C) {
+			c.Provider = r.provider(t)
+		}).without("`anthropic` without settings").more("see [provider](#provider)").at(),
+		row("model", "Model to use; each provider has its own default.", text(1, 255, toml.Printable), func(c *C, s string) { c.Model = s }).
+			without("that of the [provider](providers.md#models-and-their-defaults): `claude-sonnet-4-5` for anthropic"),
+		custom("reasoningBudget", "How much the model may think before it answers.",
+			"`\"none\"`, `\"minimal\"`, `\"low\"`, `\"medium\"`, `\"high\"`, or a number of tokens", reasoningSchema(), (*reader).reasoningBudget).
+			or(string(expert.DefaultReasoningBudget)).more("`0` is none"),
+		custom("runtime", "Where runs are executed; local is the built-in runtime.", word(runtimeNames...).form, runtimeSchema(), (*reader).runtime).
+			or(job.Local).at(),
+	}
+	keys = append(keys, limitKeys(func(c *C) *expert.Limits { return &c.Limits }, "the whole job, delegates included", "the job may work", otherwise(expert.DefaultMaxSteps), "no limit")...)
+	keys[len(keys)-len(limitNames)].schema.Default = expert.DefaultMaxSteps
+	keys[len(keys)-len(limitNames)].absent = ""
+	return append(keys,
+		row("maxDepth", "Maximum depth of delegation, counting the first Expert.", from1(expert.MostDepth, otherwise(expert.DefaultMaxDepth)), func(c *C, n int64) { c.MaxDepth = int(n) }).
+			or(expert.DefaultMaxDepth).more("see [delegation](delegation.md)"),
+		row("maxParallel", "Maximum number of Experts of a job that work at the same time.", from1(expert.MostParallel, otherwise(expert.DefaultMaxParallel)), func(c *C, n int64) { c.MaxParallel = int(n) }).
+			or(expert.DefaultMaxParallel),
+		row("maxRetries", "How often a failed generation is retried.", whole(0), func(c *C, n *int) { c.MaxRetries = n }).or(expert.DefaultMaxRetries),
+		row("timeout", "Time limit of one generation, in milliseconds.", whole(0), func(c *C, ms *int) {
+			if ms != nil {
+				d := time.Duration(*ms) * time.Millisecond
+				c.Timeout = &d
+			}
+		}).or(expert.DefaultTimeout.Milliseconds()),
+		row("maxWorkspaceBytes", "Maximum size of the workspace on disk, in bytes; a run that reaches it is stopped.", byteCount(), func(c *C, n *int64) { c.MaxWorkspaceBytes = n }).
+			without("no limit").more("see [the size of the workspace](#the-size-of-the-workspace)"),
+		custom("docker", "Limits and isolation of the runtime docker.", "table", dockerSchema(all.docker), (*reader).docker).without("its defaults").more("see [docker](#docker)").at(),
+		custom("prices", "What models cost, by model name; overrides the built-in prices.", "table",
+			tablesOf(text(1, 255).schema, schemaOf("What a model costs, in US dollars per million tokens.", all.prices)), (*reader).prices).
+			without("built-in prices").more("see [prices](#prices)"),
+		custom("models", "Properties of models, by model name; overrides the built-in ones.", "table",
+			tablesOf(text(1, 255).schema, schemaOf("Properties of a model; absent ones keep their built-in value.", all.models)), (*reader).models).
+			without("built-in properties").more("see [models](#models)"),
+		custom("experts", "The Experts of this file, by name.", "table",
+			tablesOf(&jsonSchema{Type: "string", Pattern: expert.NamePattern, MaxLength: expert.MaxName}, schemaOf("An Expert: its instruction and what it may use.", all.expert)), (*reader).experts).
+			without("none").more("see [experts](#experts)").after(),
+		row("perstackApiBaseUrl", "Address of the registry.", matching(secureURL, 0, "https address", netaddr.RegistryURL), func(c *C, s string) { c.APIBaseURL = s }).or(DefaultAPIBaseURL),
+		custom("perstackBaseSkillCommand", "Program and arguments that replace the built-in base skill.", "list",
+			list(0, "The program, then its arguments.", matching("", 0, "")).schema, (*reader).baseSkillCommand).without("the built-in one").at(),
+		row("envPath", "Env files to read, relative to this file; an empty list reads none.", list(0, "Path of an env file.", text(1, 4096, toml.NoNUL)), func(c *C, all []string) { c.EnvPath = all }).
+			without("`.env` and `.env.local` of the working directory").more("see [env files](#env-files)"),
+	)
+}
+
+// limitNames are the limits that bound a job at the top level, and a Run of an Expert in
+// its table.
+var limitNames = []string{"maxSteps", "maxTokens", "maxCost", "maxDuration"}
+
+// limitKeys are the rows of limitNames. Of says what is bounded, and works how it takes
+// time; the hint says what holds without maxSteps, which differs.
+func limitKeys[T any](get func(*T) *expert.Limits, of, works, withoutSteps, absent string) []key[T] {
+	return []key[T]{
+		row("maxSteps", "Maximum steps of "+of+".", from1(math.MaxInt32, withoutSteps), func(v *T, n int64) { get(v).MaxSteps = int(n) }).without(absent).more("see [limits](#limits)"),
+		row("maxTokens", "Maximum tokens of "+of+", read and written.", from1(expert.MostTokens, noLimit), func(v *T, n int64) { get(v).MaxTokens = n }).without(absent),
+		row("maxCost", "Maximum cost in US dollars of "+of+".", dollars(), func(v *T, n float64) { get(v).MaxCost = n }).without(absent),
+		row("maxDuration", "How long "+works+".", duration("30m", noLimit), func(v *T, d time.Duration) { get(v).MaxDuration = d }).without(absent),
+	}
+}
+
+// otherwise is the hint for a limit that has a default.
+func otherwise(value int) string { return fmt.Sprintf("without the key it is %d", value) }
+
+// config reads the whole tree.
+func (r *reader) config(root *toml.Node) *Config {
+	t := r.Table(root, "")
+	c := &Config{}
+	t.Older = []string{"temperature"}
+	if n := root.Fields["temperature"]; n != nil {
+		r.Warn(n.KeyAt, "temperature", "is no longer used", "remove it")
+	}
+	readKeys(r, t, r.tables.top, c)
+	t.Finish(func(key string) string { return tableHint(key, root.Fields[key]) }, r.tables.misplaced)
+	r.checkDelegates(c)
+	return c
+}
+
+// topSchema describes the whole file.
+func topSchema() *jsonSchema {
+	s := schemaOf("The Experts of a project, their model and what they may use.", allTables().top)
+	s.Properties = append(s.Properties, property{"temperature", older("No longer used; remove it.")})
+	return s
+}
+
+// tableHint answers an expert written as [writer] instead of [experts.writer].
+func tableHint(key string, n *toml.Node) string {
+	if n.Kind == toml.KindTable && n.Fields["instruction"] != nil {
+		return "an expert is declared as [" + toml.PathTo("experts", key) + "]"
+	}
+	return ""
+}
+
+func reasoningSchema() *jsonSchema {
+	levels, tokens := word(string(expert.ReasoningNone), string(expert.ReasoningMinimal), string(expert.ReasoningLow), string(expert.ReasoningMedium), string(expert.ReasoningHigh)).schema, whole(0).schema
+	levels.Description, tokens.Description = "A named level.", "A number of tokens; 0 is none."
+	return &jsonSchema{AnyOf: []*jsonSchema{levels, tokens}}
+}
+
+func (r *reader) reasoningBudget(t *toml.Table, c *Config) {
+	const hint = "use none, minimal, low, medium, high or a number of tokens"
+	n := t.Get("reasoningBudget")
+	if n == nil || n.Unreadable {
+		return
+	}
+	text := n.Text
+	switch n.Kind {
+	case toml.KindInteger:
+		text = strconv.FormatInt(n.Number, 10)
+	case toml.KindString:
+		if _, err := strconv.Atoi(text); err == nil {
+			r.Fault(n.At, "reasoningBudget", "a number of tokens must be an integer, not a string", "remove the quotes")
+			return
+		}
+	default:
+		r.Fault(n.At, "reasoningBudget", fmt.Sprintf("must be a string or an integer, not %s", n.Kind), hint)
+		return
+	}
+	var err error
+	if c.ReasoningBudget, err = expert.ParseReasoningBudget(text); err != nil {
+		r.Fault(n.At, "reasoningBudget", "unknown value "+wording.Quote(text), hint)
+	}
+}
+
+func runtimeSchema() *jsonSchema {
+	words, old := word(runtimeNames...).schema, older("The older name of local.")
+	words.Description, old.Const = "A runtime.", "perstack"
+	return &jsonSchema{AnyOf: []*jsonSchema{words, old}}
+}
+
+func (r *reader) runtime(t *toml.Table, c *Config) {
+	n := t.Want("runtime", toml.KindString)
+	switch {
+	case n == nil:
+	case n.Text == "perstack":
+		r.Warn(n.At, "runtime", `"perstack" is the older name of the built-in runtime`, `write "local"`)
+		c.Runtime = "local"
+	case r.Check(n, "runtime", []toml.Rule{toml.OneOf(runtimeNames...)}):
+		c.Runtime = n.Text
+	}
+}
+
+func (r *reader) baseSkillCommand(t *toml.Table, c *Config) {
+	const key = "perstackBaseSkillCommand"
+	words := t.Strs(key, 0, toml.NoNUL)
+	n := t.Node.Fields[key]
+	if len(words) == 0 {
+		return
+	}
+	c.BaseSkillCommand = words
+	switch {
+	case len(words) != len(n.Items): // one of them was reported already
+	case words[0] == "":
+		r.Fault(n.Items[0].At, toml.PathTo(key, "0"), "is empty", "the first entry is the program to start")
+	case r.Check(n.Items[0], toml.PathTo(key, "0"), []toml.Rule{toml.Length(1, 4096), command, expert.DisguisedManager}) && expert.PackageManager(words[0]) != "":
+		r.packageArgs(expert.PackageManager(words[0]), words[1:], n, key)
+	}
+}
