@@ -3,19 +3,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm"
+	"github.com/perstack-go/perstack/model"
 )
-
-// providers are all that a run can ask, each with a model that it has.
-var providers = []struct{ name, model string }{
-	{"anthropic", "claude-sonnet-4-5"}, {"openai", "gpt-5"}, {"google", "gemini-2.5-pro"}, {"google-vertex", "gemini-2.5-pro"},
-	{"amazon-bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0"}, {"azure-openai", "gpt-5"}, {"deepseek", "deepseek-chat"}, {"ollama", "gpt-oss:20b"},
-}
 
 // firstRequests measures a run up to its first request with each provider, and returns
 // what the dearest costs: one signs its requests, one gets a token first.
@@ -27,14 +23,18 @@ func firstRequests(ctx context.Context, dir string, p programs) (dearest cost, e
 	server := llm.New(script, llm.Forgetting())
 	_, stop := server.Serve()
 	defer stop()
-	for _, provider := range providers {
+	for _, provider := range model.AllProviders() {
+		if provider.Name == "replay" {
+			continue
+		}
+		modelName := cmp.Or(provider.DefaultModel, "gpt-5") // of a deployment
 		env := []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
-		for name, value := range llm.Env(provider.name, server.Root(), dir) {
+		for name, value := range llm.Env(provider.Name, server.Root(), dir) {
 			env = append(env, name+"="+value)
 		}
 		before := server.Count()
 		m, err := p.measured(ctx, 15, 1, func() *exec.Cmd {
-			cmd := command(ctx, dir, p, "", "bench", "go", "--job-id", "job", "--json", "--provider", provider.name, "--model", provider.model)()
+			cmd := command(ctx, dir, p, "", "bench", "go", "--job-id", "job", "--json", "--provider", provider.Name, "--model", modelName)()
 			cmd.Env = env
 			return cmd
 		})
@@ -42,7 +42,7 @@ func firstRequests(ctx context.Context, dir string, p programs) (dearest cost, e
 		case err != nil:
 			return dearest, err
 		case server.Count() == before:
-			return dearest, fmt.Errorf("a run with %s asks nobody", provider.name)
+			return dearest, fmt.Errorf("a run with %s sends nothing", provider.Name)
 		case m.cpu > dearest.cpu:
 			dearest = m
 		}

@@ -29,7 +29,7 @@ type row struct {
 	Efforts         []string  `json:"efforts"`
 	Images          bool      `json:"images"`
 	PDF             bool      `json:"pdf"`
-	Price           *price    `json:"price"` // nil if nobody is sure
+	Price           *price    `json:"price"` // nil if it is not known for certain
 	Date            string    `json:"date"`  // when it was looked up, if later than the rest; else empty
 }
 

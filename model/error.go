@@ -8,8 +8,8 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// An Error is a failed generation. Message is fit for printing: whoever makes an
-// Error has taken the secrets out.
+// An Error is a failed generation. Message can be printed: it holds no
+// secrets.
 type Error struct {
 	Name       string // class, like RateLimitError
 	Message    string

@@ -1,10 +1,11 @@
-// Package model says who thinks: the Model interface, what a model is asked and what
-// it answers, and how its failures are classed.
+// Package model has the [Model] interface, the request and the answer of a model, and how
+// its failures are classified. It also has the facts that perstack knows in advance: the
+// table of providers, and the catalogue of models with their limits and prices.
 //
-// The package itself dials nobody. Each wire protocol is a package below this one;
-// internal/providers/replay plays prepared answers and needs neither key nor network.
+// The package sends nothing. internal/providers opens a model by name; an embedding program
+// can also bring its own.
 //
-// Start reading at [Model], then [Request] and [Answer].
+// Start reading at [Model], then [Request] and [Answer]. A provider is a row in providers.go.
 package model
 
 import (

@@ -39,7 +39,7 @@ func unreachable(address string) string {
 	}
 	switch reach := netaddr.HostReach(u.Hostname()); {
 	case reach == netaddr.NoHost:
-		return "has a host that nobody can look up; correct it"
+		return "has a host that cannot be looked up; correct it"
 	case origin(address) == gemini.MetadataServer:
 		return "is the metadata server of a machine of Google Cloud, and nothing in the container reaches it; " +
 			"set " + credentialsVariable + " to a credentials file, or run gcloud auth application-default login"

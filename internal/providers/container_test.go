@@ -197,14 +197,14 @@ func TestEgressProxyKeepsItsPassword(t *testing.T) {
 		proxy    string
 		want     string
 	}{
-		"refused":          {"openai", map[string]string{"OPENAI_API_KEY": llm.Key}, refuses.URL, "the egress proxy does not lead there"},
-		"refused, token":   {"google-vertex", named, refuses.URL, "the token server cannot be reached; the egress proxy does not lead there"},
+		"refused":          {"openai", map[string]string{"OPENAI_API_KEY": llm.Key}, refuses.URL, "the egress proxy does not allow it"},
+		"refused, token":   {"google-vertex", named, refuses.URL, "the token server cannot be reached; the egress proxy does not allow it"},
 		"gone":             {"openai", map[string]string{"OPENAI_API_KEY": llm.Key}, gone.URL, "the egress proxy does not answer"},
 		"gone, token":      {"google-vertex", named, gone.URL, "the egress proxy does not answer"},
 		"plain":            {"ollama", map[string]string{"OLLAMA_BASE_URL": here.URL}, refuses.URL, "its address is not https"},
 		"plain, with key":  {"openai", map[string]string{"OPENAI_API_KEY": llm.Key, "OPENAI_BASE_URL": here.URL}, refuses.URL, "its address is not https"},
 		"plain, for token": {"google-vertex", metadata, refuses.URL, "there are no credentials"},
-		"another proxy":    {"openai", map[string]string{"OPENAI_API_KEY": llm.Key, "PERSTACK_PROXY_URL": here.URL}, refuses.URL, "the egress proxy does not lead there"},
+		"another proxy":    {"openai", map[string]string{"OPENAI_API_KEY": llm.Key, "PERSTACK_PROXY_URL": here.URL}, refuses.URL, "the egress proxy does not allow it"},
 		"no address":       {"openai", map[string]string{"OPENAI_API_KEY": llm.Key}, "socks5://127.0.0.1:1", "is not an address like http://host:port"},
 	} {
 		t.Run(name, func(t *testing.T) {

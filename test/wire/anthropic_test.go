@@ -28,7 +28,7 @@ func TestAnthropic(t *testing.T) {
 
 // The bodies that the tests of internal/providers/anthropic keep survive as well.
 func TestAnthropicGoldens(t *testing.T) {
-	paths, err := filepath.Glob("../../model/anthropic/testdata/*.json")
+	paths, err := filepath.Glob("../../internal/providers/anthropic/testdata/*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no golden requests were found: %v", err)
 	}

@@ -42,7 +42,7 @@ func TestBedrock(t *testing.T) {
 // The bodies that the tests of internal/providers/bedrock keep survive as well.
 func TestBedrockGoldens(t *testing.T) {
 	t.Setenv("AWS_BEARER_TOKEN_BEDROCK", "")
-	paths, err := filepath.Glob("../../model/bedrock/testdata/*.json")
+	paths, err := filepath.Glob("../../internal/providers/bedrock/testdata/*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no golden requests were found: %v", err)
 	}

@@ -25,7 +25,7 @@ func TestChat(t *testing.T) {
 
 // The bodies that the tests of internal/providers/chat keep survive as well.
 func TestChatGoldens(t *testing.T) {
-	paths, err := filepath.Glob("../../model/chat/testdata/*.json")
+	paths, err := filepath.Glob("../../internal/providers/chat/testdata/*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no golden requests were found: %v", err)
 	}

@@ -31,7 +31,7 @@ func TestVertex(t *testing.T) {
 
 // The bodies that the tests of internal/providers/gemini keep survive as well.
 func TestGeminiGoldens(t *testing.T) {
-	paths, err := filepath.Glob("../../model/gemini/testdata/*.json")
+	paths, err := filepath.Glob("../../internal/providers/gemini/testdata/*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no golden requests were found: %v", err)
 	}

@@ -29,7 +29,7 @@ func TestOllama(t *testing.T) {
 // The bodies that the tests of internal/providers/ollama keep survive as well.
 func TestOllamaGoldens(t *testing.T) {
 	t.Setenv("OLLAMA_AUTH", "")
-	paths, err := filepath.Glob("../../model/ollama/testdata/*.json")
+	paths, err := filepath.Glob("../../internal/providers/ollama/testdata/*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no golden requests were found: %v", err)
 	}

@@ -28,7 +28,7 @@ func TestResponses(t *testing.T) {
 
 // The bodies that the tests of internal/providers/responses keep survive as well.
 func TestResponsesGoldens(t *testing.T) {
-	paths, err := filepath.Glob("../../model/responses/testdata/*.json")
+	paths, err := filepath.Glob("../../internal/providers/responses/testdata/*.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no golden requests were found: %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// cacheMark asks the provider to remember everything up to the block it stands in.
+// cacheMark asks the provider to cache everything up to and including its block.
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
 // maxMarks is how many marks a request may have. One is kept for the end.
@@ -41,7 +41,7 @@ func (m *Model) body(req *model.Request) [][]byte {
 	return b.Pieces
 }
 
-// conversation encodes the messages and says which of them the provider shall remember.
+// conversation encodes the messages and says which of them the provider is asked to cache.
 func (m *Model) conversation(messages []*event.Message) (system, talk []*encoded, marked map[*encoded]bool) {
 	marked = map[*encoded]bool{}
 	var last *encoded

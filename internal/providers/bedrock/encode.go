@@ -24,7 +24,7 @@ type encoded struct {
 	documents   int // numbers that it takes
 	images      int
 	media       int      // bytes
-	tools       []string // that it speaks of
+	tools       []string // that it mentions
 	markable    bool     // a point of the cache may stand behind it
 	thinks      bool     // the first block is a thought
 	onlyResults bool     // all blocks are results of tools
@@ -154,7 +154,7 @@ func thought(p *event.Part) []block {
 	return nil
 }
 
-// redacted is a thought that nobody but the model may read.
+// redacted is a thought that only the provider can read.
 type redacted struct {
 	Content []byte `json:"redactedContent"`
 }

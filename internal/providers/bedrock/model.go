@@ -1,7 +1,7 @@
 // Package bedrock is a model behind Amazon Bedrock's ConverseStream API, of any family:
 // Claude, Nova, Llama, Mistral and what else takes messages there.
 //
-// Every call streams, in AWS's binary framing, and is signed anew over its body, unless a
+// Every call streams, in AWS's binary framing, and is signed over its body, unless a
 // bearer token speaks for it. Each message of a conversation is encoded once and its
 // bytes are sent again and again; what moves from call to call, the points of the prompt
 // cache and the numbers of documents, is put in between. What only some families take is
@@ -117,8 +117,8 @@ func checkRegion(cfg *Config) error {
 
 var region = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{2,8}(-[a-z0-9]{1,20}){1,4}$`) })
 
-// domain is where the endpoints of a region are. Of closed regions nobody outside knows
-// more; they are reached by a base URL.
+// domain is where the endpoints of a region are. Those of closed regions are
+// not public; such regions need a base URL.
 func domain(region string) string {
 	switch {
 	case strings.HasPrefix(region, "cn-"):

@@ -11,7 +11,7 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// cachePoint asks the provider to remember everything before it.
+// cachePoint asks the provider to cache everything before it.
 const cachePoint = `{"cachePoint":{"type":"default"}}`
 
 const (

@@ -13,7 +13,7 @@ import (
 const maxName = 64 // of a tool, and of the id of a call
 
 // tools is the part of a request that is about tools, with a comma behind it. The service
-// wants tools listed when the conversation speaks of any, and has no way to say that none
+// wants tools listed when the conversation mentions any, and has no way to say that none
 // may be called: a request for words alone goes without them if it can.
 func (m *Model) tools(req *model.Request, slim int, p *points) []byte {
 	offered := req.Tools
@@ -32,7 +32,7 @@ func (m *Model) tools(req *model.Request, slim int, p *points) []byte {
 	return m.lists.Get(offered, func(tools []model.Tool) []byte { return writeTools(tools, !p.off) })
 }
 
-// used stands in for tools that the conversation speaks of and nobody offers any more.
+// used lists tools that the conversation mentions but the request no longer offers.
 func (m *Model) used(messages []*event.Message, slim int) (tools []model.Tool) {
 	for i, msg := range messages {
 		for _, name := range m.encoded(msg, i < slim).tools {

@@ -29,7 +29,7 @@ type turn struct {
 type growing struct {
 	*wire.Growing        // nil: it is of no use
 	signature     []byte // of a thought
-	hidden        []byte // a thought that nobody may read
+	hidden        []byte // a thought that only the provider can read
 }
 
 // message is the payload of any event.

@@ -15,7 +15,7 @@ var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max
 
 // alwaysThinks reports whether a model of DeepSeek cannot be told not to.
 func (m *Model) alwaysThinks() bool {
-	return m.cfg.Dialect == DeepSeek && m.cfg.Known.Reasoning == "" && strings.Contains(m.cfg.Model, "reasoner")
+	return m.cfg.Dialect.thinking && m.cfg.Known.Reasoning == "" && strings.Contains(m.cfg.Model, "reasoner")
 }
 
 // effort returns the word that asks for as much thought as the budget says; "" is none.
@@ -23,7 +23,7 @@ func (m *Model) effort(budget expert.ReasoningBudget) string {
 	switch m.cfg.Known.Reasoning {
 	case model.ReasoningEffort, model.ReasoningAdaptive:
 	case "":
-		if m.cfg.Dialect != Azure || !model.OpenAIThinks(m.cfg.Model) {
+		if !m.cfg.Dialect.openAI || !model.OpenAIThinks(m.cfg.Model) {
 			return ""
 		}
 	default:
@@ -32,7 +32,7 @@ func (m *Model) effort(budget expert.ReasoningBudget) string {
 	word := effortOf(budget)
 	known := m.cfg.Known.Efforts
 	switch {
-	case word == "", word == "none" && m.cfg.Dialect == DeepSeek: // which has a switch for that
+	case word == "", word == "none" && m.cfg.Dialect.thinking: // which has a switch for that
 		return ""
 	case len(known) > 0:
 		return nearest(known, word)
@@ -55,7 +55,7 @@ func effortOf(budget expert.ReasoningBudget) string {
 	case budget == expert.ReasoningMinimal:
 		return "minimal"
 	case tokens == 0:
-		return "" // nobody said anything
+		return "" // the user did not say
 	case tokens <= expert.ReasoningLow.Tokens():
 		return "low"
 	case tokens <= expert.ReasoningMedium.Tokens():
@@ -97,7 +97,7 @@ func nearest(known []string, word string) string {
 // when they are not asked to think, some only when they are told not to.
 func (m *Model) refusesEffort(err error, req *model.Request, asking int32) bool {
 	var failed *model.Error
-	if m.cfg.Dialect != Azure || m.cfg.Extra.Has("reasoning_effort") ||
+	if !m.cfg.Dialect.openAI || m.cfg.Extra.Has("reasoning_effort") ||
 		!errors.As(err, &failed) || failed.StatusCode != http.StatusBadRequest || !strings.Contains(failed.Message, "reasoning_effort") {
 		return false
 	}

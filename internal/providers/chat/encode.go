@@ -75,7 +75,7 @@ func (m *Model) encode(msg *event.Message, slim bool) *encoded {
 
 func (m *Model) encodeInstruction(msg *event.Message) *encoded {
 	e := &encoded{role: roleSystem}
-	if m.cfg.Dialect == Azure && model.OpenAIThinks(m.cfg.Model) {
+	if m.cfg.Dialect.openAI && model.OpenAIThinks(m.cfg.Model) {
 		e.role = roleDeveloper
 	}
 	if text := wire.JoinLines(msg.Contents); strings.TrimSpace(text) != "" {
@@ -93,7 +93,7 @@ func (m *Model) encodeUser(msg *event.Message, slim bool) *encoded {
 	e.media = c.weight
 	switch {
 	case len(c.pieces) == 0:
-	case m.cfg.Dialect == DeepSeek && !c.shows():
+	case m.cfg.Dialect.mergeUsers && !c.shows():
 		quoted := wire.Quote(c.words())
 		e.text, e.words = quoted[1:len(quoted)-1], true
 	default:
@@ -106,7 +106,7 @@ func (m *Model) encodeUser(msg *event.Message, slim bool) *encoded {
 // them, where the API has a place for them.
 func (m *Model) encodeAnswer(msg *event.Message) *encoded {
 	e := &encoded{role: roleAssistant}
-	own := m.cfg.Dialect == DeepSeek && msg.Author == m.cfg.Author
+	own := m.cfg.Dialect.thoughts && msg.Author == m.cfg.Author
 	var thoughts, words strings.Builder
 	out := message{Role: roleAssistant}
 	for i := range msg.Contents {

@@ -93,9 +93,9 @@ func (c *content) addMedium(p *event.Part, medium wire.Medium, fromTool bool) {
 		c.leaveOut("an address that a tool returned is not fetched")
 	case medium.Text != "":
 		c.addText(medium.Text)
-	case c.m.cfg.Dialect == DeepSeek && known.Images != model.Able:
+	case c.m.cfg.Dialect.fewImages && known.Images != model.Able:
 		c.leaveOut("this model takes text only")
-	case c.m.cfg.Dialect == DeepSeek && !isImage:
+	case c.m.cfg.Dialect.fewImages && !isImage:
 		c.leaveOut("this model takes images and text only")
 	case medium.URL != "" && !isImage:
 		c.leaveOut("this provider fetches images only; give the bytes")

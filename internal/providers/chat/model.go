@@ -1,14 +1,13 @@
-// Package chat is a model behind the Chat Completions API, in two dialects: that of Azure
-// OpenAI, and that of DeepSeek.
+// Package chat is a model behind the Chat Completions API. The services that speak it differ
+// in small ways: each is a [Dialect].
 //
 // Every call streams. Each message of a conversation is encoded once, and its bytes are
-// sent again and again. The API has no room for media in the result of a tool: they
-// follow in a message of their own, after the last result. What a dialect cannot take is
-// replaced by a line that says so, so that one odd file does not end a job.
+// reused in every request. The API takes no media in the result of a tool: they follow in a
+// message of their own, after the last result. What a service cannot take is replaced by a
+// line that says so, so that one odd file does not end a job.
 //
-// The package never reads the environment, never tries again what failed (the engine
-// does) and never shows one model the thoughts of another. Start reading at [New], then
-// [Model.Generate].
+// The package never reads the environment, never retries (the engine does) and never shows
+// one model the thoughts of another. Start reading at [New], then [Model.Generate].
 package chat
 
 import (
@@ -17,8 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/url"
-	"strings"
 	"sync/atomic"
 
 	"github.com/perstack-go/perstack/event"
@@ -26,25 +23,11 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// A Dialect is a way to speak Chat Completions.
-type Dialect int
-
-// The dialects.
-const (
-	Azure Dialect = iota
-	DeepSeek
-)
-
-const (
-	deepSeekURL       = "https://api.deepseek.com"
-	defaultAPIVersion = "v1"
-)
-
 // Config says which model is asked, and how it is reached.
 type Config struct {
 	wire.Config
 
-	Dialect Dialect
+	Dialect *Dialect
 	Key     string
 
 	// Azure alone: the version of the API, v1 if empty, and whether the model is a part of
@@ -70,62 +53,34 @@ type Model struct {
 	fileless atomic.Bool
 }
 
-// How a request speaks of effort.
+// How a request asks for effort.
 const (
-	asks     = iota // by the word for the budget
+	asks     = iota // with the word for the budget
 	omits           // not at all: the model takes none, or none beside tools
-	declines        // by the word that it shall not think: nothing else goes with tools
+	declines        // by the word for no thinking: the model takes no other with tools
 )
 
 var _ model.Model = (*Model)(nil)
 
 // New returns a model, or says what is wrong with the configuration.
 func New(cfg Config) (*Model, error) {
-	// The service fetches images itself; what else is given by its address, we do.
-	m := &Model{cfg: cfg, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: func(p *event.Part) bool { return p.Type == event.ImageURLPart }}}
-	c := &m.cfg
-	provider, base := "deepseek", deepSeekURL
-	if cfg.Dialect == Azure {
-		provider, base = "azure-openai", ""
-		if cfg.Client.BaseURL == "" {
-			return nil, fmt.Errorf("%s: AZURE_RESOURCE_NAME or baseUrl is not set; one of them says where the models are", cmp.Or(cfg.Provider, provider))
-		}
+	m := &Model{cfg: cfg, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: fetches}}
+	c, d := &m.cfg, cfg.Dialect
+	if d == Azure && cfg.Client.BaseURL == "" {
+		return nil, fmt.Errorf("%s: AZURE_RESOURCE_NAME or baseUrl is not set; one of them says where the models are", cmp.Or(cfg.Provider, d.provider))
 	}
-	if err := c.Begin(provider, base, "model", "messages", "stream", "stream_options", "tools", "tool_choice",
+	if err := c.Begin(d.provider, d.baseURL, "model", "messages", "stream", "stream_options", "tools", "tool_choice",
 		"max_tokens", "max_completion_tokens", "n"); err != nil {
 		return nil, err
 	}
-	if err := c.CheckKey(cfg.Key); err != nil {
+	if err := d.authorize(c); err != nil {
 		return nil, err
 	}
 	if c.Deployments && (c.Model == "." || c.Model == "..") {
 		return nil, fmt.Errorf("%s: the model %q is not a name of a deployment", c.Provider, c.Model)
 	}
-	m.path = c.path()
-	if cfg.Dialect == Azure {
-		c.Client.SetHeaders(map[string]string{"Api-Key": cfg.Key}, cfg.Key)
-	} else {
-		c.Client.SetHeaders(map[string]string{"Authorization": "Bearer " + cfg.Key}, cfg.Key)
-	}
+	m.path = d.path(c)
 	return m, nil
-}
-
-func (c *Config) path() string {
-	if c.Dialect == DeepSeek {
-		return "/chat/completions"
-	}
-	version := c.APIVersion
-	if version == "" {
-		version = defaultAPIVersion
-	}
-	path := "/v1/chat/completions"
-	switch {
-	case c.Deployments:
-		path = "/deployments/" + url.PathEscape(c.Model) + "/chat/completions"
-	case strings.HasSuffix(strings.TrimSuffix(c.Client.BaseURL, "/"), "/v1"): // as the portal shows it
-		path = "/chat/completions"
-	}
-	return path + "?api-version=" + url.QueryEscape(version)
 }
 
 // Generate streams one turn.

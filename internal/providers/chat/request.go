@@ -80,7 +80,7 @@ func writeTalk(b *wire.Body, talk []*encoded) {
 			write(e.text)
 			continue
 		}
-		// Some models of DeepSeek refuse a user who speaks twice in a row.
+		// Some models refuse two messages of the user in a row.
 		write([]byte(`{"role":"user","content":"`))
 		b.Add(e.text)
 		for ; i+1 < len(talk) && (talk[i+1].empty() || talk[i+1].words); i++ {
@@ -94,21 +94,18 @@ func writeTalk(b *wire.Body, talk []*encoded) {
 	flush()
 }
 
-// limit bounds the answer, if anybody does: the budget of the job, or the user.
+// limit is the member that limits the answer; "" if there is no limit.
 func (m *Model) limit(req *model.Request) string {
 	limit := m.cfg.Limit(req)
-	switch {
-	case limit == 0:
+	if limit == 0 {
 		return ""
-	case m.cfg.Dialect == Azure:
-		return `,"max_completion_tokens":` + strconv.Itoa(limit)
 	}
-	return `,"max_tokens":` + strconv.Itoa(limit)
+	return `,"` + m.cfg.Dialect.limit + `":` + strconv.Itoa(limit)
 }
 
 // thinking asks the model to think before it answers, or not to.
 func (m *Model) thinking(req *model.Request, talk []*encoded) (text string) {
-	if m.cfg.Dialect == DeepSeek && !m.cfg.Extra.Has("thinking") {
+	if m.cfg.Dialect.thinking && !m.cfg.Extra.Has("thinking") {
 		text = m.toggle(req, talk)
 	}
 	if m.cfg.Extra.Has("reasoning_effort") || text == thinkingOff {
@@ -172,7 +169,7 @@ func (m *Model) writeTools(tools []model.Tool) []byte {
 			text = append(append(text, `,"description":`...), wire.Quote(m.shorten(t.Description))...)
 		}
 		text = append(append(text, `,"parameters":`...), wire.Schema(t.InputSchema)...)
-		if m.cfg.Dialect == Azure {
+		if m.cfg.Dialect.strict {
 			text = append(text, `,"strict":false`...)
 		}
 		text = append(text, `}},`...)
@@ -180,17 +177,15 @@ func (m *Model) writeTools(tools []model.Tool) []byte {
 	return append(bytes.TrimSuffix(text, []byte(",")), ']')
 }
 
-// maxDescription is how long Azure lets the description of a tool be, in characters. It
-// refuses the whole request for a longer one.
-const maxDescription = 1024
-
+// shorten cuts a description that the service would refuse, with the whole request.
 func (m *Model) shorten(description string) string {
-	if m.cfg.Dialect != Azure || len(description) <= maxDescription {
+	most := m.cfg.Dialect.maxDescription
+	if most == 0 || len(description) <= most {
 		return description
 	}
 	runes := []rune(description)
-	if len(runes) <= maxDescription {
+	if len(runes) <= most {
 		return description
 	}
-	return string(runes[:maxDescription-2]) + " …"
+	return string(runes[:most-2]) + " …"
 }

@@ -95,7 +95,7 @@ func (t *turn) take(data []byte, tell wire.Tell) error {
 	for i := range c.Choices {
 		choice := &c.Choices[i]
 		if choice.Index != 0 {
-			continue // nobody asked for a second answer
+			continue // a second answer was not requested
 		}
 		if err := t.grow(&choice.Delta, tell); err != nil {
 			return err

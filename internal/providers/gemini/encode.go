@@ -85,7 +85,7 @@ func (e *encoded) text(text, signature string) {
 	}{text, signature}))
 }
 
-// encode writes a part. What cannot be encoded is a raw value that nobody checked; it must
+// encode writes a part. What cannot be encoded is a raw value that was not checked; it must
 // not end a job.
 func encode(v any) []byte {
 	data, err := wire.Marshal(v)

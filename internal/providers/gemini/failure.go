@@ -51,10 +51,6 @@ func (e *apiError) problem() wire.Problem {
 	if p.Message == "" {
 		p.Message = e.Status
 	}
-	lower := strings.ToLower(p.Message)
-	for _, passing := range []string{"rate limit", "quota exceeded", "service unavailable"} {
-		p.Passing = p.Passing || strings.Contains(lower, passing)
-	}
 	for _, raw := range e.Details {
 		var d struct {
 			RetryDelay string `json:"retryDelay"`

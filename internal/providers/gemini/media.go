@@ -71,7 +71,7 @@ func (m *Model) medium(e *encoded, p *event.Part, slim bool) medium {
 	return m.inline(e, found, slim)
 }
 
-// returned reads a part that a tool returned. Its addresses are not followed, by nobody: a
+// returned reads a part that a tool returned. Its addresses are never fetched: a
 // tool that may not reach the network would reach out by them.
 func (m *Model) returned(e *encoded, p *event.Part, slim bool) medium {
 	found, err := wire.MediaOf(p)

@@ -145,7 +145,7 @@ func (w *writer) request(turn []*encoded, calls []*part) {
 	used := map[*part]bool{}
 	for _, call := range calls {
 		found := find(turn, call.call, used)
-		if found == nil { // nobody answered: the run was stopped in between
+		if found == nil { // there is no result: the run was stopped in between
 			found = &part{json: []byte(`"response":{"error":"There is no result."}}}`)}
 		}
 		used[found] = true

@@ -85,7 +85,7 @@ func (m *Model) writeGeneration(b *wire.Body, req *model.Request) {
 	b.Text(`}`)
 }
 
-// limit is how many tokens the answer may have, or 0 if nobody says.
+// limit is how many tokens the answer may have; 0 if there is no limit.
 func (m *Model) limit(req *model.Request) (limit int) {
 	for _, n := range []int{req.MaxTokens, m.MaxTokens, m.settings.maxTokens} {
 		if n > 0 && (limit == 0 || n < limit) {

@@ -196,10 +196,10 @@ func knownWords(description string) string {
 // MetadataServer is what machines of Google Cloud ask for tokens.
 const MetadataServer = "http://metadata.google.internal"
 
-const metadataWait = 10 * time.Second // elsewhere than on Google Cloud nobody answers
+const metadataWait = 10 * time.Second // outside Google Cloud there is no answer
 
 // MetadataTokens returns what makes tokens on a machine of Google Cloud: its metadata
-// server gives them to whoever asks from there. base is its address, if it is another.
+// server gives them to every process there. base is another address of it; "" is the usual.
 func MetadataTokens(base string, hc *http.Client) func(context.Context) (string, error) {
 	address := strings.TrimSuffix(cmp.Or(base, MetadataServer), "/") +
 		"/computeMetadata/v1/instance/service-accounts/default/token?scopes=" + url.QueryEscape(cloudScope)
@@ -218,7 +218,7 @@ func MetadataTokens(base string, hc *http.Client) func(context.Context) (string,
 		}
 		defer response.Body.Close()
 		body, err := io.ReadAll(io.LimitReader(response.Body, maxToken))
-		// The header says that it is the server, and not whoever has its name elsewhere.
+		// The header proves that it is the server, and not another one of the same name.
 		switch {
 		case response.Header.Get("Metadata-Flavor") != "Google":
 			return nil, errNoMetadata

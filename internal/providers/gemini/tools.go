@@ -80,7 +80,7 @@ func CheckMix(provider, name string, tools []string) error {
 func (m *Model) mixes() bool { return m.traits.third && !m.vertex }
 
 // writeTools writes what the model may call. In a request for text alone the list stays,
-// since history speaks of it and the provider's cache begins with it; a word says that
+// since the history mentions it and the provider's cache begins with it; a word says that
 // nothing is to be called, and what Google runs is not offered.
 func (m *Model) writeTools(b *wire.Body, req *model.Request) {
 	offered := m.hosted.text

@@ -97,7 +97,7 @@ func (t *turn) take(c *chunk, tell wire.Tell) error {
 	for i := range c.Candidates {
 		candidate := &c.Candidates[i]
 		if candidate.Index != 0 {
-			continue // nobody asked for a second answer
+			continue // a second answer was not requested
 		}
 		for _, raw := range candidate.Content.Parts {
 			told, err := t.part(raw)

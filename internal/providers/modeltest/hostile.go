@@ -52,8 +52,11 @@ func quick(turn string) func(Traits) string {
 
 // heavy is the Skip of a case that is about very many bytes.
 func heavy(Traits) string {
-	if races {
+	switch {
+	case races:
 		return "with the race detector a flood takes minutes; it comes without"
+	case testing.Short():
+		return "a flood takes seconds; it comes without -short"
 	}
 	return ""
 }
@@ -71,7 +74,7 @@ func checkHostile(t *testing.T, s *Subject, script, want string) {
 	var failure error
 	grown := growth(func() {
 		for _, err := range m.Generate(t.Context(), hello()) {
-			failure = err // and what is told is let go, as whoever prints it does
+			failure = err // the pieces are dropped, as a terminal does
 		}
 	})
 	e := AsFailure(t, failure)

@@ -17,7 +17,7 @@ import (
 // A Reading is what a client makes of one answer: ours, or that of an SDK.
 type Reading struct {
 	Heard    string   // thoughts and text, piece by piece, until the end or the failure
-	Thoughts []string // one that nobody may read is ""
+	Thoughts []string // "" for one that only the provider can read
 	Text     string
 	Calls    []Call
 	Usage    event.Usage // of a failure too

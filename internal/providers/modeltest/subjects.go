@@ -122,7 +122,7 @@ type Traits struct {
 	Thoughts    bool // what the model thinks arrives
 	Marked      bool // a thought comes with what proves it, and goes back with it
 	Interleaved bool // a thought may stand between calls
-	Redacted    bool // a thought may be data that nobody can read
+	Redacted    bool // a thought may be data that only the provider can read
 
 	CallIDs  bool // calls have ids of the provider
 	TextArgs bool // arguments travel as text, and can be broken
@@ -242,7 +242,7 @@ func (r Reading) On(w Traits) Reading {
 	return r
 }
 
-// counted is what a wire tells of usage.
+// counted is the part of usage that a wire reports.
 func (w Traits) counted(u event.Usage) event.Usage {
 	if !w.CountsCache {
 		u.CachedInputTokens = 0

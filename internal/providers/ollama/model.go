@@ -76,7 +76,7 @@ func New(cfg Config) (*Model, error) {
 	m.client.Accept, m.client.Explain, m.client.PassingWords = ndjson, m.explain, []string{"connection refused"}
 	if m.client.FirstByte == 0 {
 		// The server is silent while it loads a model and reads the conversation. That takes
-		// minutes on a small machine, and would begin anew with every attempt: the limit of
+		// minutes on a small machine, and would start again with every attempt: the limit of
 		// the whole call is enough.
 		m.client.FirstByte = -1
 	}

@@ -1,5 +1,5 @@
 // Package replay is a model that plays prepared answers. It needs no key and no
-// network, and asks nobody: demos and tests run on it.
+// network: demos and tests run on it.
 //
 // The answers stand in a cassette, a TOML file that people write by hand; its format
 // is described in docs/cassettes.md. Which answer a request gets depends on the

@@ -17,7 +17,7 @@ type mark struct {
 }
 
 // A thought is what the provider wants to see again of a thought. What was thought is in
-// the encrypted content; nobody but the provider can read it.
+// the encrypted content; only the provider can read it.
 type thought struct {
 	Type      string         `json:"type"`
 	ID        string         `json:"id,omitzero"`

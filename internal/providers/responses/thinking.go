@@ -12,7 +12,7 @@ import (
 // thinking is how a model is asked to think: by a word.
 type thinking struct {
 	can     bool
-	efforts []string // that it knows; empty if nobody knows
+	efforts []string // that it knows; empty if that is not known
 }
 
 // memberReasoning is the member that says so. A user may write it instead.
@@ -59,7 +59,7 @@ func (t thinking) least(tools bool) string {
 			return word
 		}
 	}
-	return "low" // which all know of whom nothing is known
+	return "low" // which every model takes
 }
 
 // effort is the word for a budget; empty if nothing was said about it. A word that the

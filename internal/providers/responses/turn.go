@@ -45,7 +45,7 @@ type message struct {
 }
 
 // words are a text, without a copy in between: an answer has many of them. What is none
-// belongs to an event that nobody knows.
+// belongs to an unknown event.
 type words string
 
 func (w *words) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

@@ -42,9 +42,7 @@ func (b *Body) Len() (n int) {
 type Extra map[string]jsontext.Value
 
 // Check refuses members that perstack itself writes.
-func (e Extra) Check(provider string, own ...string) error { return e.check(provider, own) }
-
-func (e Extra) check(provider string, own []string) error {
+func (e Extra) Check(provider string, own ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		// Some services do not look at the letters' case, and would take the second.
 		if slices.ContainsFunc(own, func(o string) bool { return strings.EqualFold(o, name) }) {

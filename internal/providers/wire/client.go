@@ -147,7 +147,7 @@ func (c *Client) Post(ctx context.Context, path string, header http.Header, body
 	}
 	if packing := response.Header.Get("Content-Encoding"); packing != "" && !strings.EqualFold(packing, "identity") {
 		defer stream.Close()
-		return nil, c.Malformed(fmt.Errorf("an answer packed as %.100q, which nobody asked for; check the base URL", c.clean(packing)))
+		return nil, c.Malformed(fmt.Errorf("an answer packed as %.100q, although that was not requested; check the base URL", c.clean(packing)))
 	}
 	want := cmp.Or(c.Accept, eventStream)
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind != want {
@@ -185,7 +185,7 @@ func (c *Client) send(ctx context.Context, path string, header http.Header, body
 			return nil, &unauthorized{err}
 		}
 	}
-	client := *c.HTTP // whoever made it, it goes nowhere else with the key
+	client := *c.HTTP // a copy, which never takes the key to another host
 	client.CheckRedirect, client.Jar = stay, nil
 	return client.Do(request)
 }

@@ -73,7 +73,7 @@ func (c *Config) Begin(provider, baseURL string, reserved ...string) error {
 	if err := c.checkHosted(); err != nil {
 		return err
 	}
-	if err := c.Extra.check(c.Provider, reserved); err != nil {
+	if err := c.Extra.Check(c.Provider, reserved...); err != nil {
 		return err
 	}
 	if c.Reaches != nil {

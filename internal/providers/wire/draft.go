@@ -74,8 +74,8 @@ func (d *Draft) Check(c *Client) error {
 	return nil
 }
 
-// Parts returns the parts as they are, calls by the tools' own names. What nobody wrote to and nothing was set for, an
-// empty text, is left out.
+// Parts returns the parts, with calls by the tools' own names. Parts that stayed empty are
+// left out.
 func (d *Draft) Parts() []event.Part {
 	var parts []event.Part
 	for _, g := range d.parts {
@@ -100,14 +100,14 @@ func (d *Draft) Parts() []event.Part {
 	return parts
 }
 
-// A Tell hands out a piece of an answer. It returns [ErrUnheard] when nobody wants more.
+// A Tell passes on a piece of an answer. It returns [ErrUnheard] if the caller has stopped.
 type Tell func(model.Chunk) error
 
 // ErrUnheard ends a call whose caller has stopped listening. It is not a failure.
-var ErrUnheard = errors.New("nobody listens")
+var ErrUnheard = errors.New("the caller has stopped listening")
 
-// Generate makes one call into the sequence that [model.Model] promises: pieces, then the
-// whole answer or an error. Empty pieces are not told.
+// Generate turns one call into the sequence that [model.Model] promises: pieces, then the
+// whole answer or an error. Empty pieces are left out.
 func Generate(call func(Tell) (*model.Answer, error)) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		tell := func(c model.Chunk) error {
@@ -127,8 +127,8 @@ func Generate(call func(Tell) (*model.Answer, error)) iter.Seq2[model.Chunk, err
 	}
 }
 
-// Paid adds to an error what was counted before it: the input at least is billed, from
-// the first event on.
+// Paid adds the usage that was counted to an error: the input, at least, is billed from the
+// first event on.
 func Paid(err error, used event.Usage) error {
 	if err == nil || errors.Is(err, ErrUnheard) || used.TotalTokens == 0 {
 		return err

@@ -173,13 +173,13 @@ func (c *Client) transportError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return c.brokenError(ctx, err)
 	}
-	var nobody *unauthorized
-	if errors.As(err, &nobody) {
+	var unsent *unauthorized
+	if errors.As(err, &unsent) {
 		var known *model.Error
 		if errors.As(err, &known) {
 			return known
 		}
-		return &model.Error{Name: "ConfigurationError", Message: c.clean(fmt.Sprintf("%s: %v", c.Provider, nobody.error))}
+		return &model.Error{Name: "ConfigurationError", Message: c.clean(fmt.Sprintf("%s: %v", c.Provider, unsent.error))}
 	}
 	var op *url.Error
 	if errors.As(err, &op) {

@@ -33,7 +33,7 @@ const (
 )
 
 // A Fetcher downloads what a user gave by its address, for providers that do not. It has
-// no cookies and shows nobody a key. It reaches public servers by https, and others only
+// no cookies and no keys. It reaches public servers by https, and others only
 // when it is told so: an address in a message may come from anywhere, and what is behind
 // it is shown to a model.
 //
@@ -130,7 +130,7 @@ func (f *Fetcher) take(r *http.Response, from *url.URL) (next *url.URL, m Medium
 		return nil, m, refusal(fmt.Sprintf("its server answered %d", r.StatusCode))
 	}
 	if packing := r.Header.Get("Content-Encoding"); packing != "" && !strings.EqualFold(packing, "identity") {
-		return nil, m, refusal("its server sent it packed, which nobody asked for")
+		return nil, m, refusal("its server sent it compressed, although that was not requested")
 	}
 	most := cmp.Or(f.MaxBytes, DefaultMaxFetch)
 	raw, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))

@@ -251,7 +251,7 @@ func TestFetchRefusesBodies(t *testing.T) {
 		"packed": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(packed.Bytes())
-		}, "packed"},
+		}, "sent it compressed"},
 		"empty":        {sending("image/png", ""), "empty"},
 		"blank":        {sending("text/plain", " \n"), "empty"},
 		"not there":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "answered 404"},

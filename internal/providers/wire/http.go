@@ -99,8 +99,8 @@ func (p *proxyDown) Unwrap() error { return p.error }
 const reasonHeader = "Perstack-Reason"
 
 const (
-	refusedHint = "the egress proxy does not lead there; its proxyAccess event says why"
-	silentHint  = "the egress proxy reached nobody there"
+	refusedHint = "the egress proxy does not allow it; its proxyAccess event says why"
+	silentHint  = "the egress proxy could not connect to it"
 	closedHint  = "the egress proxy does not answer"
 	nameHint    = "check the base URL, region, location or resource name"
 )

@@ -7,7 +7,7 @@ import (
 
 // Schema is the schema of a tool as the APIs of OpenAI take it. They refuse the whole
 // request for one tool whose arguments are not said to be an object with properties, that
-// has alternatives at the outermost level, or that has a list of nobody knows what. All of
+// has alternatives at the outermost level, or that has a list without a type for its items. All of
 // this is common among servers. What can be sent as it is, is.
 func Schema(given jsontext.Value) jsontext.Value {
 	var s map[string]jsontext.Value

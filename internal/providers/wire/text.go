@@ -16,7 +16,7 @@ import (
 )
 
 // Marshal encodes what goes into a body. Text that is no UTF-8 is repaired. An error is
-// about a raw value that nobody checked; a part of a message that cannot be encoded must
+// about a raw value that was not checked; a part of a message that cannot be encoded must
 // not end a job, so callers say that it was left out.
 func Marshal(v any) ([]byte, error) {
 	return json.Marshal(v, jsontext.AllowInvalidUTF8(true))

@@ -54,9 +54,9 @@ func certificateHint(err error) string {
 	var unverified *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &host):
-		return "check the base URL: who answers there has a certificate for another name"
+		return "check the base URL: the server there has a certificate for another name"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "check the clock of this machine, or ask whoever runs the server to renew its certificate"
+		return "check the clock of this machine, or ask the operator of the server to renew its certificate"
 	case errors.As(err, &authority), errors.As(err, &invalid), errors.As(err, &unverified):
 		return "set PERSTACK_CA_CERTS to a file with your company's certificates"
 	}

@@ -65,8 +65,8 @@ func TestCertificates(t *testing.T) {
 		want   string
 	}{
 		"unknown authority": {"127.0.0.1", wire.HTTPOptions{Roots: x509.NewCertPool()}.Client(), aboutRoots},
-		"another name":      {"localhost", trusting(), "; check the base URL: who answers there has a certificate for another name"},
-		"expired":           {"127.0.0.1", late, "; check the clock of this machine, or ask whoever runs the server to renew its certificate"},
+		"another name":      {"localhost", trusting(), "; check the base URL: the server there has a certificate for another name"},
+		"expired":           {"127.0.0.1", late, "; check the clock of this machine, or ask the operator of the server to renew its certificate"},
 		"any other":         {"127.0.0.1", odd, aboutRoots},
 	} {
 		base := strings.Replace(server.URL, "127.0.0.1", tt.host, 1)
