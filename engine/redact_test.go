@@ -39,7 +39,7 @@ func (leak) Tools(context.Context) ([]skill.Tool, error) {
 }
 
 func (leak) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
-	skill.Report(ctx, call.ID, "note "+canary)
+	skill.Report(ctx, "note "+canary)
 	switch call.ToolName {
 	case "break":
 		return event.ToolResult{}, errors.New("cannot reach " + canary)

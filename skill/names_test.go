@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -115,7 +115,7 @@ func TestToolboxRefuses(t *testing.T) {
 
 // All names of base tools are kept for it, not those alone that somebody thought of.
 func TestReservedNames(t *testing.T) {
-	for _, name := range expert.BaseTools() {
+	for _, name := range prompt.Names() {
 		f := &fake{name: "evil", tools: []string{name}}
 		if _, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: f}}, quiet); err == nil {
 			t.Errorf("a skill may offer %s", name)

@@ -12,8 +12,8 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// revealed returns t with nothing hidden in what the model and the user get to see: a
-// server can write orders to the model in characters that nobody else sees.
+// revealed returns t with all hidden characters in its texts made visible: a server could
+// use them to give the model instructions that no person sees.
 func revealed(t Tool) (Tool, error) {
 	t.Title, t.Description = terminal.Reveal(t.Title), terminal.Reveal(t.Description)
 	schema, err := revealedJSON(t.InputSchema)

@@ -11,6 +11,7 @@ package skill
 
 import (
 	"context"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -52,44 +53,66 @@ type Tool struct {
 	// its second run changes nothing. After a crash only such calls are repeated;
 	// for the others the model is told that the outcome is unknown.
 	Repeatable bool
-	// ReadOnly says that the tool leaves its surroundings as they are. A tool can be
-	// repeatable and not read-only: writing the same file twice.
+	// ReadOnly says that the tool changes nothing. A tool can be repeatable and not
+	// read-only: one that writes the same file twice.
 	ReadOnly bool
 
-	// Digest stands for the whole definition as a server gave it, also for what is not
-	// kept here; empty for tools of our own. Two definitions that a model or a client
-	// could tell apart have two digests.
+	// Digest is that of the whole definition as a server sent it, including members that are
+	// not kept here. It is empty for tools that do not come from a server.
 	Digest string
-	// Checked says that the skill checks the arguments itself, with better words than a
-	// schema has.
+	// Checked says that the skill checks the arguments itself, with better messages than can
+	// be derived from a schema.
 	Checked bool
-	// Ours says that the texts were written with this program, so nothing is hidden in
-	// them. To look into them again for each of a thousand Runs would take a tenth of
-	// the time of all.
+	// Ours says that the texts are part of this program, so they need not be searched for
+	// hidden characters. For a thousand Runs the search would take a tenth of the time.
 	Ours bool
 }
 
 // A Rememberer is a [Skill] that keeps something for the length of a conversation, like
-// a todo list. Its memory is recorded with each result by which it changed, and
-// handed back before the first call when the conversation is resumed.
+// a todo list. Its memory is recorded with each result that changed it, and given back
+// before the first call when the conversation is resumed.
 type Rememberer interface {
 	Memory() jsontext.Value
 	Recall(memory jsontext.Value) error
 }
 
-// A Progress receives notes of a running tool, for showing.
+// A Filter narrows what a skill offers. Omit is applied before Pick; an empty list
+// does not narrow. Both hold the names that the skill itself uses.
+type Filter struct {
+	Pick, Omit []string
+}
+
+// Allows reports whether the filter lets a tool through.
+func (f Filter) Allows(tool string) bool {
+	if slices.Contains(f.Omit, tool) {
+		return false
+	}
+	return len(f.Pick) == 0 || slices.Contains(f.Pick, tool)
+}
+
+// A Progress receives notes of running tools, for showing.
 type Progress func(toolCallID, message string)
 
-type progressKey struct{}
+type (
+	progressKey struct{}
+	callKey     struct{}
+)
 
 // WithProgress returns a context by which tools report progress to p.
 func WithProgress(ctx context.Context, p Progress) context.Context {
 	return context.WithValue(ctx, progressKey{}, p)
 }
 
-// Report sends a note of progress to whoever listens.
-func Report(ctx context.Context, toolCallID, message string) {
+// WithCall returns a context for one call, by which [Report] knows whose progress it
+// reports. [Toolbox.Call] makes one.
+func WithCall(ctx context.Context, toolCallID string) context.Context {
+	return context.WithValue(ctx, callKey{}, toolCallID)
+}
+
+// Report sends a note of a running tool to the listener of ctx, if there is one.
+func Report(ctx context.Context, message string) {
 	if p, ok := ctx.Value(progressKey{}).(Progress); ok {
-		p(toolCallID, message)
+		id, _ := ctx.Value(callKey{}).(string)
+		p(id, message)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"sync"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/schema"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 // A table is what a [Toolbox] offers at one time. It is replaced, never changed.
@@ -25,10 +27,10 @@ type row struct {
 	tool     Tool // with the name by which it is called, and nothing hidden
 	original string
 	skill    Skill
-	schema   func() *schema // of the arguments, compiled when it is first needed; nil if it is not checked
+	schema   func() *schema.Schema // of the arguments, compiled when it is first needed; nil if it is not checked
 }
 
-// rowsOf makes the rows of a list. What does not pass the filter gets none.
+// rowsOf returns a row for each tool of a list that passes the filter.
 func (s *source) rowsOf(tools []Tool, log *slog.Logger) []*row {
 	log = log.With("skill", s.Skill.Name())
 	rows := make([]*row, 0, len(tools))
@@ -51,11 +53,11 @@ func (s *source) rowsOf(tools []Tool, log *slog.Logger) []*row {
 		r := &row{tool: shown, original: t.Name, skill: s.Skill}
 		r.tool.Name = s.offer(t.Name)
 		if !t.Checked {
-			r.schema = sync.OnceValue(func() *schema { return compileSchema(t.InputSchema) })
+			r.schema = sync.OnceValue(func() *schema.Schema { return schema.Compile(t.InputSchema) })
 		}
 		rows = append(rows, r)
 	}
-	// A wrong name in pick loses a tool; one in omit leaves a tool that was to go.
+	// A wrong name in pick loses a tool; a wrong name in omit keeps one that should be left out.
 	for _, list := range []struct {
 		key   string
 		names []string
@@ -77,8 +79,8 @@ type Listed struct {
 	Prefix bool
 }
 
-// Collisions says what would keep a [Toolbox] of these skills, in this order, from being
-// made: for each skill that offers a name which it cannot have, the first of them.
+// Collisions returns what would make [NewToolbox] fail for these skills in this order: for
+// each skill that offers a name it cannot have, the first such name.
 func Collisions(skills []Listed) (errs []error) {
 	t := &table{byName: make(map[string]*row)}
 	for _, l := range skills {
@@ -91,7 +93,7 @@ func Collisions(skills []Listed) (errs []error) {
 	return errs
 }
 
-// nameOnly is a skill that is never asked or called.
+// nameOnly is a skill of which only the name is used.
 type nameOnly struct {
 	Skill
 	name string
@@ -109,9 +111,9 @@ func (t *table) add(s *source) error {
 		if isBase && r.delegates() { // the journal could not tell the two apart
 			return fmt.Errorf("delegate %q has the name of the base skill; give the Expert another name", name)
 		}
-		// The model trusts these names, and the engine one of them: nobody else may take
+		// The model trusts these names, and the engine one of them. No other skill can have
 		// them, whether the base skill offers them to this Expert or not.
-		if !isBase && slices.Contains(expert.BaseTools(), offered) {
+		if !isBase && slices.Contains(prompt.Names(), offered) {
 			return fmt.Errorf("%s offers a tool named %q, which is a name of the base skill %q; %s", r.owner(), offered, event.BaseSkill, remedy(r))
 		}
 		if other, taken := t.byName[offered]; taken {
@@ -130,7 +132,7 @@ func (t *table) add(s *source) error {
 // delegates reports whether the tool is another Expert.
 func (r *row) delegates() bool { return r.tool.Kind == Delegate }
 
-// owner says, in words for an error, who offers the tool.
+// owner names the skill or delegate that offers the tool, for an error.
 func (r *row) owner() string {
 	if r.delegates() {
 		return fmt.Sprintf("delegate %q", r.skill.Name())
@@ -155,7 +157,7 @@ func collision(a, b *row) error {
 	return fmt.Errorf("skill %q offers the tools %q and %q, which are both called %q here; leave one out with omit", first, a.original, b.original, name)
 }
 
-// remedy says what the user can do about a name that is taken: one thing for each row.
+// remedy says what the user can do about a name that is taken, one thing for each row.
 func remedy(rows ...*row) string {
 	var ways []string
 	for _, r := range rows {
@@ -198,4 +200,50 @@ func providerName(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	mark := "_" + hex.EncodeToString(sum[:4])
 	return clean[:maxName-len(mark)] + mark
+}
+
+// maxProblemText bounds what a model is told about one call, in bytes.
+const maxProblemText = 2048
+
+// An ArgumentError says what is wrong with the arguments of a call, in words for the
+// model that wrote them.
+type ArgumentError struct {
+	Tool     string
+	Problems []string
+}
+
+func (e *ArgumentError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the arguments do not fit the input schema of the tool %s, so it was not called.", e.Tool)
+	for i, p := range e.Problems {
+		line := "\n- " + p
+		if i == schema.MaxProblems || b.Len()+len(line) > maxProblemText {
+			b.WriteString("\n- and more")
+			break
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// Check reports what is wrong with the arguments of a call, as an [ArgumentError]. It
+// reports nothing for unknown tools, for tools whose schema cannot be used, and for those
+// that check their arguments themselves.
+func (b *Toolbox) Check(call event.ToolCall) error {
+	r, ok := b.table.Load().byName[call.ToolName]
+	if !ok || r.schema == nil {
+		return nil
+	}
+	s := r.schema()
+	if s == nil {
+		return nil
+	}
+	problems := s.Problems(call.Args)
+	if len(problems) == 0 {
+		return nil
+	}
+	for i, p := range problems {
+		problems[i] = terminal.RevealLine(p) // it can quote the schema, which the server wrote
+	}
+	return &ArgumentError{r.tool.Name, problems}
 }

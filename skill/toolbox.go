@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,20 +17,6 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// A Filter narrows what a skill offers. Omit is applied before Pick; an empty list
-// does not narrow. Both hold the names that the skill itself uses.
-type Filter struct {
-	Pick, Omit []string
-}
-
-// Allows reports whether the filter lets a tool through.
-func (f Filter) Allows(tool string) bool {
-	if slices.Contains(f.Omit, tool) {
-		return false
-	}
-	return len(f.Pick) == 0 || slices.Contains(f.Pick, tool)
-}
-
 // A Source is a skill and what of it an Expert may use.
 type Source struct {
 	Skill  Skill
@@ -39,10 +24,10 @@ type Source struct {
 	// Prefix offers the tools as <skill>__<tool>, so that two skills can have tools of
 	// one name. The base skill is never prefixed: its names are reserved for it.
 	Prefix bool
-	// Background does not wait for the list when the box is made, but in
-	// [Toolbox.Ready]. If it cannot be had, the skill offers nothing and the run goes on.
+	// Background lists the tools in the background: [NewToolbox] does not wait for them, but
+	// [Toolbox.Ready] does. If that fails, the skill offers nothing and the run goes on.
 	Background bool
-	// Served says that the tools are for a client and not for an Expert: the base skill
+	// Served says that the tools are for an MCP client and not for an Expert. The base skill
 	// may then lack the tool that ends a run.
 	Served bool
 }
@@ -51,34 +36,33 @@ type Source struct {
 // call is matched against and what runs is the same row, so a tool that was filtered
 // out cannot be called either. Its methods may be called from several goroutines.
 type Toolbox struct {
-	sources []*source
-	log     *slog.Logger
-	stop    context.CancelFunc // of what lists in the background
-	listing sync.Mutex         // held by Ready
-	coming  sync.WaitGroup     // of what lists in the background
-	behind  bool               // the table is not made of the newest lists; for Ready
-	table   atomic.Pointer[table]
+	sources  []*source
+	log      *slog.Logger
+	stop     context.CancelFunc // stops listing in the background
+	listing  sync.Mutex         // held by Ready
+	pending  sync.WaitGroup     // of skills that are listed in the background
+	outdated bool               // there are lists that the table was not built from; protected by listing
+	table    atomic.Pointer[table]
 }
 
 // A source is a [Source] with its newest list.
 type source struct {
 	Source
-	rows   []*row
-	failed error         // why there is no list
-	stale  atomic.Bool   // the list is another now
-	anew   bool          // the list is not the one that the table was made of, but a later one
-	coming chan struct{} // closed when a list that was begun in the background is there; nil for none
+	rows     []*row
+	failed   error         // why there is no list
+	stale    atomic.Bool   // the skill said that its list changed
+	relisted bool          // the list replaced one that the table was built from
+	pending  chan struct{} // closed when listing in the background is done; nil afterwards, and for others
 }
 
 // ErrUnknownTool is wrapped by [Toolbox.Call] for a name that is not in the table.
 var ErrUnknownTool = errors.New("unknown tool")
 
-// NewToolbox lists the tools of sources, side by side, each narrowed by its filter. The
-// order of the table is that of sources. Two tools of one name are an error, since a
-// call could not be told apart.
-// The box owns the skills from then on: it closes them, also when it cannot be made.
+// NewToolbox lists the tools of all sources at the same time, each narrowed by its filter.
+// The table has the order of sources. Two tools of one name are an error: a call could mean
+// either. From then on the box owns the skills and closes them, even when NewToolbox fails.
 func NewToolbox(ctx context.Context, sources []Source, log *slog.Logger) (*Toolbox, error) {
-	// A list that comes later must not depend on how long its caller waits for the box.
+	// Listing in the background goes on when the caller's context ends.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b := &Toolbox{log: log, stop: stop}
 	for _, s := range sources {
@@ -90,17 +74,18 @@ func NewToolbox(ctx context.Context, sources []Source, log *slog.Logger) (*Toolb
 	return b, nil
 }
 
-// start lists what need not be waited for and builds the first table.
+// start lists the tools, waits for those that are not listed in the background, and builds
+// the first table.
 func (b *Toolbox) start(ctx, background context.Context) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	var all sync.WaitGroup
 	for _, s := range b.sources {
 		if s.Background {
-			coming := make(chan struct{})
-			s.coming = coming
-			b.coming.Go(func() {
-				defer close(coming)
+			pending := make(chan struct{})
+			s.pending = pending
+			b.pending.Go(func() {
+				defer close(pending)
 				s.rows, s.failed = s.list(background, b.log)
 			})
 			continue
@@ -108,7 +93,7 @@ func (b *Toolbox) start(ctx, background context.Context) error {
 		all.Go(func() {
 			rows, err := s.list(ctx, b.log)
 			if err != nil {
-				giveUp(err) // the first failure is the one that is told
+				giveUp(err) // only the first failure is reported
 			}
 			s.rows = rows
 		})
@@ -120,7 +105,7 @@ func (b *Toolbox) start(ctx, background context.Context) error {
 	return b.build()
 }
 
-// list asks a skill for its tools and makes rows of those that an Expert may use.
+// list asks a skill for its tools and returns a row for each that the Expert may use.
 func (s *source) list(ctx context.Context, log *slog.Logger) (rows []*row, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -135,14 +120,14 @@ func (s *source) list(ctx context.Context, log *slog.Logger) (rows []*row, err e
 	return s.rowsOf(tools, log), nil
 }
 
-// build makes the table of the lists that are there.
+// build builds the table from the lists that are not pending.
 func (b *Toolbox) build() error {
 	t := &table{byName: make(map[string]*row)}
 	if earlier := b.table.Load(); earlier != nil {
 		t.version = earlier.version + 1
 	}
 	for _, s := range b.sources {
-		if s.coming != nil {
+		if s.pending != nil {
 			continue
 		}
 		if err := t.add(s); err != nil {
@@ -150,19 +135,19 @@ func (b *Toolbox) build() error {
 		}
 	}
 	for _, s := range b.sources {
-		s.anew = false
+		s.relisted = false
 	}
-	b.behind = false
+	b.outdated = false
 	b.table.Store(t)
 	return nil
 }
 
-// blame says which skills changed their lists in the middle of a run if the table cannot
-// be made of them: whoever configured the Expert has seen it work before.
+// blame adds which skills changed their lists in the middle of the run, if any did: the
+// configuration of the Expert worked until then.
 func (b *Toolbox) blame(err error) error {
 	var names []string
 	for _, s := range b.sources {
-		if s.anew {
+		if s.relisted {
 			names = append(names, strconv.Quote(s.Skill.Name()))
 		}
 	}
@@ -172,25 +157,25 @@ func (b *Toolbox) blame(err error) error {
 	return fmt.Errorf("skill %s changed its list of tools in the middle of the run, and the new one cannot be used: %w", strings.Join(names, ", "), err)
 }
 
-// Ready waits for skills that start in the background, and lists again what changed.
-// The engine calls it before it asks the model. A skill that has no list offers nothing;
-// an error means that the table cannot be made, and ends the run.
+// Ready waits for skills that are listed in the background, and lists the tools of skills
+// again that said they changed. The engine calls it before it asks the model. A skill that
+// cannot be listed offers nothing. An error means that no table can be built; it ends the run.
 //
-// So does a list that changed in the middle of the run and now has a name that another
-// skill has, or a reserved one: else the order in which servers speak up would decide
-// whose tool the model calls. No tool that is there is displaced: the earlier table stays.
+// A list that changed in the middle of the run and now has the name of another skill's tool,
+// or a reserved one, is such an error: otherwise the order in which servers report changes
+// would decide whose tool the model calls. The earlier table stays as it is.
 func (b *Toolbox) Ready(ctx context.Context) error {
 	b.listing.Lock()
 	defer b.listing.Unlock()
 	for _, s := range b.sources {
-		inTable := s.coming == nil
-		if s.coming != nil {
+		inTable := s.pending == nil
+		if s.pending != nil {
 			select {
-			case <-s.coming:
+			case <-s.pending:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			s.coming, b.behind = nil, true
+			s.pending, b.outdated = nil, true
 			if s.failed != nil {
 				b.log.Warn("a skill did not start; its tools are missing", "skill", s.Skill.Name(), "error", s.failed)
 			}
@@ -203,18 +188,18 @@ func (b *Toolbox) Ready(ctx context.Context) error {
 			s.stale.Store(true)
 			return context.Cause(ctx)
 		}
-		s.rows, s.failed, s.anew, b.behind = rows, err, inTable, true
+		s.rows, s.failed, s.relisted, b.outdated = rows, err, inTable, true
 		if err != nil {
 			b.log.Warn("a skill's new list of tools cannot be had; its tools are missing", "skill", s.Skill.Name(), "error", err)
 		}
 	}
-	if !b.behind {
+	if !b.outdated {
 		return nil
 	}
 	return b.build()
 }
 
-// Changed says that a skill's list is another now; [Toolbox.Ready] fetches it.
+// Changed says that a skill's list of tools changed. The next [Toolbox.Ready] fetches it.
 func (b *Toolbox) Changed(skillName string) {
 	for _, s := range b.sources {
 		if s.Skill.Name() == skillName {
@@ -223,8 +208,8 @@ func (b *Toolbox) Changed(skillName string) {
 	}
 }
 
-// Version is another after each change of the table, so that what was made of
-// [Toolbox.Tools] can be kept.
+// Version changes with the table, so that a caller can keep what it derived from
+// [Toolbox.Tools].
 func (b *Toolbox) Version() int { return b.table.Load().version }
 
 // Tools returns the tools in the order of the table, under the names by which they are
@@ -254,17 +239,17 @@ func (b *Toolbox) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 		return event.ToolResult{}, fmt.Errorf("%w %q", ErrUnknownTool, call.ToolName)
 	}
 	call.SkillName, call.ToolName = r.skill.Name(), r.original
-	return r.skill.Call(ctx, call)
+	return r.skill.Call(WithCall(ctx, call.ID), call)
 }
 
-// Missing says, in words for a model, which skills offer nothing because they have no
-// list, and why. It is empty when there are none.
+// Missing says, in words for a model, which skills offer nothing because they could not be
+// listed, and why. It is empty when there are none.
 func (b *Toolbox) Missing() string {
 	b.listing.Lock()
 	defer b.listing.Unlock()
 	var missing []string
 	for _, s := range b.sources {
-		if s.coming == nil && s.failed != nil {
+		if s.pending == nil && s.failed != nil {
 			missing = append(missing, terminal.RevealLine(cut(s.failed.Error(), maxReason)))
 		}
 	}
@@ -274,10 +259,10 @@ func (b *Toolbox) Missing() string {
 	return "Some skills did not start, so their tools are missing: " + strings.Join(missing, "; ")
 }
 
-// maxReason bounds what is told of each skill that has no list.
+// maxReason bounds what Missing says about each skill, in bytes.
 const maxReason = 1000
 
-// Memory returns what a skill keeps now, or nil.
+// Memory returns what a skill wants to be recorded, or nil.
 func (b *Toolbox) Memory(skillName string) jsontext.Value {
 	for _, s := range b.sources {
 		if r, ok := s.Skill.(Rememberer); ok && s.Skill.Name() == skillName {
@@ -287,7 +272,7 @@ func (b *Toolbox) Memory(skillName string) jsontext.Value {
 	return nil
 }
 
-// Recall hands each skill what it remembered in this conversation.
+// Recall gives each skill back what was recorded for it in this conversation.
 func (b *Toolbox) Recall(memory map[string]jsontext.Value) error {
 	for _, s := range b.sources {
 		r, ok := s.Skill.(Rememberer)
@@ -301,7 +286,7 @@ func (b *Toolbox) Recall(memory map[string]jsontext.Value) error {
 	return nil
 }
 
-// Close closes all skills, side by side, and reports every failure.
+// Close closes all skills at the same time and reports every failure.
 func (b *Toolbox) Close() error {
 	b.stop()
 	errs := make([]error, len(b.sources))
@@ -314,6 +299,6 @@ func (b *Toolbox) Close() error {
 		})
 	}
 	all.Wait()
-	b.coming.Wait()
+	b.pending.Wait()
 	return errors.Join(errs...)
 }

@@ -202,9 +202,9 @@ func TestToolboxClose(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	var got []string
-	skill.Report(t.Context(), "c1", "nobody listens")
+	skill.Report(skill.WithCall(t.Context(), "c1"), "nobody listens")
 	ctx := skill.WithProgress(t.Context(), func(id, note string) { got = append(got, id+" "+note) })
-	skill.Report(ctx, "c1", "half done")
+	skill.Report(skill.WithCall(ctx, "c1"), "half done")
 	if !slices.Equal(got, []string{"c1 half done"}) {
 		t.Errorf("notes %q", got)
 	}

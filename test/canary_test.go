@@ -20,8 +20,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 )
 
@@ -386,7 +386,7 @@ func (c *canary) checkTools(stdout string) {
 			}
 		}
 	}
-	for _, name := range append(expert.BaseTools(), "a note of progress", "a retry") {
+	for _, name := range append(prompt.Names(), "a note of progress", "a retry") {
 		if !driven[name] {
 			c.t.Errorf("%s was not driven by the script", name)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 )
 
 // inspect has the MCP Inspector ask a server one thing.
@@ -70,7 +70,7 @@ func TestNPMInspector(t *testing.T) {
 			for _, tool := range list.Tools {
 				names = append(names, tool.Name)
 			}
-			if want := expert.BaseTools(); !slices.Equal(names, want) {
+			if want := prompt.Names(); !slices.Equal(names, want) {
 				t.Errorf("the tools are %q, want %q", names, want)
 			}
 			if got := ask("tools/call", "--tool-name", "readTextFile", "--tool-arg", "path=a.txt"); !strings.Contains(got, `alpha`) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -60,7 +61,7 @@ func (r *reader) baseEntry(t *toml.Table, s *expert.Skill) {
 // known without starting it. A name that is not among them is an error and no
 // warning: with a typo in omit the Expert would keep what it was to lose.
 func (r *reader) baseToolNames(t *toml.Table, s *expert.Skill) {
-	entry, names := t.Node.Fields["skills"].Fields[s.Name], expert.BaseTools()
+	entry, names := t.Node.Fields["skills"].Fields[s.Name], prompt.Names()
 	check := func(key string, accepted []string) {
 		list := entry.Fields[key]
 		if list == nil || list.Kind != toml.KindArray {

@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers/replay"
 	"github.com/perstack-go/perstack/internal/skills/base"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -145,7 +146,7 @@ func TestBaseToolsAreKnown(t *testing.T) {
 	for _, tool := range offered(t) {
 		names = append(names, tool.Name)
 	}
-	if d := cmp.Diff(names, expert.BaseTools()); d != "" {
+	if d := cmp.Diff(names, prompt.Names()); d != "" {
 		t.Errorf("tools (-offered +known)\n%s", d)
 	}
 	for _, name := range names {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -173,7 +174,7 @@ func (r *reader) toolNames(t *toml.Table, e *expert.Expert) {
 	if s, ok := e.Skill(expert.BaseSkill); ok && s.BuiltIn && !s.Implicit {
 		r.baseToolNames(t, s)
 	}
-	for _, tool := range expert.BaseTools() { // whether it offers them or not: models trust these names
+	for _, tool := range prompt.Names() { // whether it offers them or not: models trust these names
 		taken[tool] = owner{"the base skill", "choose another name"}
 	}
 	for _, s := range e.Skills {

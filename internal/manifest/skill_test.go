@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 )
 
 // skillWith is a file with one skill. Its keys start on line 4.
@@ -110,7 +110,9 @@ func TestBaseToolNames(t *testing.T) {
 		return expertWith("[experts.a.skills.\"@perstack/base\"]\ntype = 'mcpStdioSkill'\n" + keys)
 	}
 	const path = `experts.a.skills."@perstack/base"`
-	all := strings.Join(expert.BaseTools()[:17], ", ") + " or deleteDirectory"
+	names := prompt.Names()
+	last := len(names) - 1
+	all := strings.Join(names[:last], ", ") + " or " + names[last]
 	check(t, base("omit = ['exce']"), `p.toml:5:9: `+path+`.omit.0: the base skill has no tool "exce"; did you mean "exec"?`)
 	check(t, base("omit = ['exec', 'rm']"), `p.toml:5:17: `+path+`.omit.1: the base skill has no tool "rm"; use `+all)
 	check(t, base("pick = ['Exec']"), `p.toml:5:9: `+path+`.pick.0: the base skill has no tool "Exec"; did you mean "exec"?`)

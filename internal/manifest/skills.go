@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/netaddr"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -185,7 +186,7 @@ func skillSchema(keys []key[expert.Skill], base bool) *jsonSchema {
 				// The names are offered for completion, but not insisted on: a base skill of
 				// another version may have others.
 				s := *k.schema
-				s.Items = &jsonSchema{AnyOf: []*jsonSchema{described(word(expert.BaseTools()...).schema, "A tool of the built-in base skill."), s.Items}}
+				s.Items = &jsonSchema{AnyOf: []*jsonSchema{described(word(prompt.Names()...).schema, "A tool of the built-in base skill."), s.Items}}
 				k.schema = &s
 			}
 		}

@@ -87,7 +87,7 @@ func (w *witness) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 	}
 	if call.ToolName == slowTool {
 		for _, stage := range []string{"begun", "nearly done"} {
-			skill.Report(ctx, call.ID, stage)
+			skill.Report(ctx, stage)
 			select {
 			case <-ctx.Done():
 			case <-time.After(3 * time.Millisecond): // others of the turn end meanwhile

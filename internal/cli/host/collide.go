@@ -6,6 +6,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -19,7 +20,7 @@ func Collisions(e *expert.Expert, pinned func(*expert.Skill) *lockfile.Skill) []
 		listed := skill.Listed{Name: k.Name, Filter: skill.Filter{Pick: k.Pick, Omit: k.Omit}, Prefix: k.ToolPrefix}
 		switch {
 		case k.BuiltIn:
-			for _, name := range expert.BaseTools() {
+			for _, name := range prompt.Names() {
 				listed.Tools = append(listed.Tools, skill.Tool{Name: name})
 			}
 		case k.Type == expert.InteractiveSkill:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -37,7 +38,7 @@ func (b *builder) skill(e *expert.Expert, s *expert.Skill) Skill {
 func (b *builder) builtIn(s *expert.Skill, card *Skill) {
 	card.ToolsKnown = true
 	filter := skill.Filter{Pick: s.Pick, Omit: s.Omit}
-	for _, name := range expert.BaseTools() {
+	for _, name := range prompt.Names() {
 		if filter.Allows(name) {
 			card.Tools = append(card.Tools, Tool{Name: name})
 		} else {

@@ -6,7 +6,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills"
-	"github.com/perstack-go/perstack/skill"
+	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
 
 // showDifferences prints what a server offers now and did not offer when it was installed
@@ -16,7 +16,7 @@ func (p *project) showDifferences(s *server) {
 		return
 	}
 	lines := packageDifference(s.before.Package, s.found.Package)
-	for _, d := range skill.Compare(skills.LockedTools(s.before), skills.LockedTools(s.found)) {
+	for _, d := range mcp.Compare(skills.LockedTools(s.before), skills.LockedTools(s.found)) {
 		lines = append(lines, d.String())
 	}
 	if len(lines) == 0 {

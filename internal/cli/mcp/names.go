@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -17,8 +17,8 @@ import (
 func (o *Options) checkNames() error {
 	check := func(flag string, list []string) error {
 		for _, name := range list {
-			if !slices.Contains(expert.BaseTools(), name) {
-				return host.Usagef("%s: there is no tool named %q; the tools are: %s", flag, name, strings.Join(expert.BaseTools(), ", "))
+			if !slices.Contains(prompt.Names(), name) {
+				return host.Usagef("%s: there is no tool named %q; the tools are: %s", flag, name, strings.Join(prompt.Names(), ", "))
 			}
 		}
 		return nil
@@ -30,7 +30,7 @@ func (o *Options) checkNames() error {
 		return err
 	}
 	filter := skill.Filter{Pick: o.Pick, Omit: o.Omit}
-	if !slices.ContainsFunc(expert.BaseTools(), filter.Allows) {
+	if !slices.ContainsFunc(prompt.Names(), filter.Allows) {
 		return host.Usagef("--pick and --omit leave no tool to serve")
 	}
 	return nil
@@ -63,7 +63,7 @@ func registerCompletions(cmd *cobra.Command) {
 func completeTools(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	before := typed[:strings.LastIndexByte(typed, ',')+1]
 	var names []cobra.Completion
-	for _, name := range expert.BaseTools() {
+	for _, name := range prompt.Names() {
 		if !slices.Contains(strings.Split(before, ","), name) {
 			names = append(names, before+name)
 		}

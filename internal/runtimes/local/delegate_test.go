@@ -10,8 +10,8 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/runtimes/local"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
@@ -110,7 +110,7 @@ text = "done"
 	if got.result.Status != event.StatusCompleted || got.result.Text != "done" {
 		t.Fatalf("%+v", got.result)
 	}
-	base := expert.BaseTools()
+	base := prompt.Names()
 	for name, want := range map[string][]string{"lead": {"middle", "ask"}, "middle": {"leaf"}, "@acme/leaf": nil} {
 		rest := slices.DeleteFunc(slices.Clone(got.offered[name]), func(tool string) bool { return slices.Contains(base, tool) })
 		if !slices.Equal(rest, want) || !slices.Contains(got.offered[name], event.CompletionTool) {

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/schema"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
@@ -48,7 +49,7 @@ func refuse(code, message string) answer {
 
 // refuseError turns an error into a failed answer.
 func refuseError(err error) answer {
-	var bad *argumentError
+	var bad *schema.Error
 	if errors.As(err, &bad) {
 		return refuse(codeInvalidArguments, bad.Error())
 	}
@@ -78,3 +79,19 @@ func result(call event.ToolCall, a answer) event.ToolResult {
 
 // clean makes text fit for JSON: bytes that are not UTF-8 become U+FFFD.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// clip shortens text to n bytes, at a character boundary.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// valueOr returns an argument, or what holds when it was left out.
+func valueOr[T any](value *T, fallback T) T {
+	if value == nil {
+		return fallback
+	}
+	return *value
+}

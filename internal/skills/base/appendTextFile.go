@@ -1,61 +1,16 @@
 package base
 
-import (
-	"context"
-	_ "embed"
-	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/skill"
-)
-
-//go:embed appendTextFile.md
-var appendTextFileText string
-
-const appendTextFileSchema = `{
-	"type": "object",
-	"properties": {
-		"path": {"type": "string", "description": "existing file inside the workspace"},
-		"text": {"type": "string", "description": "what to add at its end"}
-	},
-	"required": ["path", "text"],
-	"additionalProperties": false
-}`
+import "context"
 
 type appendTextFileArgs struct {
-	Path *string `json:"path"`
-	Text *string `json:"text"`
+	Path string `json:"path" jsonschema:"existing file inside the workspace"`
+	Text string `json:"text" jsonschema:"what to add at its end"`
 }
 
-func (s *Skill) appendTextFile() tool {
-	return tool{
-		Tool: skill.Tool{
-			Name:        "appendTextFile",
-			Title:       "Append to text file",
-			Description: strings.TrimSpace(appendTextFileText),
-			InputSchema: jsontext.Value(appendTextFileSchema),
-			Repeatable:  false, // a second run adds the text again
-		},
-		run: s.runAppendTextFile,
-	}
-}
+var _ = tools.add(define("appendTextFile", (*Skill).appendTextFile)) // a second run adds the text again
 
-func (s *Skill) runAppendTextFile(ctx context.Context, call event.ToolCall) answer {
-	args, err := decode[appendTextFileArgs](call.Args)
-	if err != nil {
-		return refuseError(err)
-	}
-	path, err := required("path", args.Path)
-	if err != nil {
-		return refuseError(err)
-	}
-	text, err := required("text", args.Text)
-	if err != nil {
-		return refuseError(err)
-	}
-	info, err := s.opts.Workspace.AppendFile(ctx, path, []byte(text))
+func (s *Skill) appendTextFile(ctx context.Context, args appendTextFileArgs) answer {
+	info, err := s.opts.Workspace.AppendFile(ctx, args.Path, []byte(args.Text))
 	if err != nil {
 		return refuseError(err)
 	}
@@ -63,5 +18,5 @@ func (s *Skill) runAppendTextFile(ctx context.Context, call event.ToolCall) answ
 		Path  string `json:"path"`
 		Bytes int    `json:"bytes"`
 		Size  int64  `json:"size"`
-	}{clean(info.Path), len(text), info.Size}}
+	}{clean(info.Path), len(args.Text), info.Size}}
 }

@@ -9,8 +9,10 @@
 // runtime but what it is given. What a tool cannot do is a result that says so, not an
 // error of the skill.
 //
-// A tool is a Go file and a Markdown file of the same name: the code, and what the
-// model is told. Start reading at [New], then at any of them.
+// A tool is two files of its name: the Go file has its arguments as a struct, from which
+// their schema is derived, its function, and the line that adds it to the table of tools;
+// the Markdown file in directory prompt is what the model is told. Nothing else lists the
+// tools. Start reading at [New], then tool.go, then any of them.
 package base
 
 import (
@@ -23,6 +25,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/skill"
 )
@@ -60,7 +63,6 @@ type Options struct {
 type Skill struct {
 	opts    Options
 	started time.Time
-	tools   []tool
 	notes   notebook
 	fence   *landlock.Threads // makes the calls of the file tools; nil for no fence
 }
@@ -69,15 +71,6 @@ var (
 	_ skill.Skill      = (*Skill)(nil)
 	_ skill.Rememberer = (*Skill)(nil)
 )
-
-// A tool is what the model is shown, and the code that answers a call.
-type tool struct {
-	skill.Tool
-	run func(context.Context, event.ToolCall) answer
-	// fenced says that the tool stays behind the fence of the kernel by itself, where it has
-	// to. The others are put there as a whole.
-	fenced bool
-}
 
 // New returns the base skill.
 func New(opts Options) *Skill {
@@ -91,51 +84,37 @@ func New(opts Options) *Skill {
 	if opts.Cell != nil {
 		s.fence = fenceOf(opts.Cell, opts.Workspace.Path())
 	}
-	s.tools = []tool{
-		s.attemptCompletion(),
-		s.think(),
-		s.todo(),
-		s.clearTodo(),
-		s.exec(),
-		s.getFileInfo(),
-		s.healthCheck(),
-		s.readTextFile(),
-		s.readImageFile(),
-		s.readPdfFile(),
-		s.writeTextFile(),
-		s.appendTextFile(),
-		s.editTextFile(),
-		s.moveFile(),
-		s.deleteFile(),
-		s.listDirectory(),
-		s.createDirectory(),
-		s.deleteDirectory(),
-	}
 	return s
 }
 
 // Name returns the key of the base skill.
 func (s *Skill) Name() string { return event.BaseSkill }
 
-// Tools lists the tools. Their schemas are shared with the skill: many Experts may run at
-// once, and nobody changes them.
+// Tools lists the tools. Their schemas are shared by all skills, so the caller must not
+// change them.
 func (s *Skill) Tools(context.Context) ([]skill.Tool, error) {
-	list := make([]skill.Tool, len(s.tools))
-	for i, t := range s.tools {
-		list[i] = t.Tool
-		list[i].Checked, list[i].Ours = true, true
+	var list []skill.Tool
+	for _, p := range prompt.All() {
+		t, ok := tools[p.Name]
+		if !ok {
+			return nil, fmt.Errorf("the tool %q has a prompt, but no code", p.Name)
+		}
+		shown, err := t.describe(p)
+		if err != nil {
+			return nil, fmt.Errorf("the tool %q: %w", p.Name, err)
+		}
+		list = append(list, shown)
 	}
 	return list, nil
 }
 
 // Call runs a tool.
 func (s *Skill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
-	for _, t := range s.tools {
-		if t.Name == call.ToolName {
-			return result(call, s.answer(ctx, t, call)), nil
-		}
+	t, ok := tools[call.ToolName]
+	if !ok {
+		return event.ToolResult{}, fmt.Errorf("skill %q: %w %q", event.BaseSkill, skill.ErrUnknownTool, call.ToolName)
 	}
-	return event.ToolResult{}, fmt.Errorf("skill %q: %w %q", event.BaseSkill, skill.ErrUnknownTool, call.ToolName)
+	return result(call, s.answer(ctx, t, call.Args)), nil
 }
 
 // Memory returns the todo list and the count of thoughts, for the record.

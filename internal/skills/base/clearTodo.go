@@ -1,36 +1,10 @@
 package base
 
-import (
-	"context"
-	_ "embed"
-	"strings"
+import "context"
 
-	"github.com/go-json-experiment/json/jsontext"
+var _ = tools.add(define("clearTodo", (*Skill).clearTodo, repeatable)) // an empty list stays empty
 
-	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/skill"
-)
-
-//go:embed clearTodo.md
-var clearTodoText string
-
-func (s *Skill) clearTodo() tool {
-	return tool{
-		Tool: skill.Tool{
-			Name:        "clearTodo",
-			Title:       "Clear todo list",
-			Description: strings.TrimSpace(clearTodoText),
-			InputSchema: jsontext.Value(nothing),
-			Repeatable:  true, // an empty list stays empty
-		},
-		run: s.runClearTodo,
-	}
-}
-
-func (s *Skill) runClearTodo(_ context.Context, call event.ToolCall) answer {
-	if _, err := decode[noArgs](call.Args); err != nil {
-		return refuseError(err)
-	}
+func (s *Skill) clearTodo(context.Context, noArgs) answer {
 	s.notes.clear()
 	return answer{body: todoList{[]todoItem{}}}
 }

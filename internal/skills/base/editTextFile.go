@@ -1,78 +1,29 @@
 package base
 
 import (
+	"bytes"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/skill"
 )
 
-//go:embed editTextFile.md
-var editTextFileText string
-
-const editTextFileSchema = `{
-	"type": "object",
-	"properties": {
-		"path": {"type": "string", "description": "existing file inside the workspace"},
-		"oldText": {"type": "string", "minLength": 1, "description": "the text to replace, which must occur exactly once"},
-		"newText": {"type": "string", "description": "what to put in its place"}
-	},
-	"required": ["path", "oldText", "newText"],
-	"additionalProperties": false
-}`
-
 type editTextFileArgs struct {
-	Path    *string `json:"path"`
-	OldText *string `json:"oldText"`
-	NewText *string `json:"newText"`
+	Path    string `json:"path" jsonschema:"existing file inside the workspace"`
+	OldText string `json:"oldText" minLength:"1" jsonschema:"the text to replace, which must occur exactly once"`
+	NewText string `json:"newText" jsonschema:"what to put in its place"`
 }
 
-func (s *Skill) editTextFile() tool {
-	return tool{
-		Tool: skill.Tool{
-			Name:        "editTextFile",
-			Title:       "Edit text file",
-			Description: strings.TrimSpace(editTextFileText),
-			InputSchema: jsontext.Value(editTextFileSchema),
-			Repeatable:  false, // a second run does not find the text, or finds another
-		},
-		run: s.runEditTextFile,
-	}
-}
+var _ = tools.add(define("editTextFile", (*Skill).editTextFile)) // a second run does not find the text, or finds another
 
-func (s *Skill) runEditTextFile(ctx context.Context, call event.ToolCall) answer {
-	args, err := decode[editTextFileArgs](call.Args)
-	if err != nil {
-		return refuseError(err)
-	}
-	path, err := required("path", args.Path)
-	if err != nil {
-		return refuseError(err)
-	}
-	oldText, err := required("oldText", args.OldText)
-	if err != nil {
-		return refuseError(err)
-	}
-	newText, err := required("newText", args.NewText)
-	if err != nil {
-		return refuseError(err)
-	}
-	if oldText == "" {
-		return refuseError(wrong("oldText", "must not be empty"))
-	}
+func (s *Skill) editTextFile(ctx context.Context, args editTextFileArgs) answer {
 	var before int
-	info, err := s.opts.Workspace.EditFile(ctx, path, maxTextFile, func(old []byte) ([]byte, error) {
+	info, err := s.opts.Workspace.EditFile(ctx, args.Path, maxTextFile, func(old []byte) ([]byte, error) {
 		before = len(old)
-		return edit(old, oldText, newText)
+		return edit(old, args.OldText, args.NewText)
 	})
 	if err != nil {
-		return refuseEdit(path, err)
+		return refuseEdit(args.Path, err)
 	}
 	return answer{body: struct {
 		Path       string `json:"path"`
@@ -103,4 +54,84 @@ func refuseEdit(path string, err error) answer {
 		return refuse(codeBinary, fmt.Sprintf("%q is a binary file: it contains NUL bytes", name))
 	}
 	return refuseError(err)
+}
+
+var errNoMatch = errors.New("no match")
+
+// An ambiguousError says that the text to replace is there more than once.
+type ambiguousError struct {
+	matches int
+	more    bool // counting ended before the end of the file
+}
+
+func (e *ambiguousError) Error() string { return e.count() + " matches" }
+
+func (e *ambiguousError) count() string {
+	if e.more {
+		return fmt.Sprintf("at least %d", e.matches)
+	}
+	return fmt.Sprint(e.matches)
+}
+
+// edit replaces oldText, which must occur exactly once, by newText. It works on bytes
+// and never decodes them: what is not UTF-8 stays as it is, "$&" means nothing, and no
+// byte outside of the match changes.
+//
+// Models write line breaks as LF, whatever the file has. If all lines of the file end in
+// CRLF and oldText has no CR of its own, both texts are taken to mean CRLF; taken
+// literally, a new line would end differently from all others, and an oldText that
+// begins with LF would leave half of a CRLF behind.
+func edit(old []byte, oldText, newText string) ([]byte, error) {
+	if oldText == "" {
+		return nil, errNoMatch // it is everywhere, so nowhere in particular
+	}
+	if bytes.IndexByte(old, 0) >= 0 {
+		return nil, errBinary
+	}
+	if !strings.Contains(oldText, "\r") && endsInCRLF(old) {
+		oldText, newText = withCRLF(oldText), withCRLF(newText)
+	}
+	wanted := []byte(oldText)
+	at := bytes.Index(old, wanted)
+	if at < 0 {
+		return nil, errNoMatch
+	}
+	if several := count(old[at:], wanted); several.matches > 1 {
+		return nil, several
+	}
+	return bytes.Join([][]byte{old[:at], []byte(newText), old[at+len(wanted):]}, nil), nil
+}
+
+const (
+	maxMatches  = 1000     // nobody needs to know how many more
+	maxCompared = 64 << 20 // bytes
+)
+
+// count counts the matches, also those that overlap: "aa" is in "aaa" twice. Each costs
+// a comparison of the whole text, so of a long one fewer are counted: a file of nothing
+// but "a" would otherwise take as long as its size times that of the text.
+func count(text, wanted []byte) *ambiguousError {
+	most := max(2, min(maxMatches, maxCompared/len(wanted)))
+	found := 0
+	for {
+		at := bytes.Index(text, wanted)
+		if at < 0 {
+			return &ambiguousError{matches: found}
+		}
+		if found == most {
+			return &ambiguousError{matches: found, more: true}
+		}
+		found++
+		text = text[at+1:]
+	}
+}
+
+// endsInCRLF reports whether there are line ends, and all of them are CRLF.
+func endsInCRLF(text []byte) bool {
+	lines := bytes.Count(text, []byte("\n"))
+	return lines > 0 && lines == bytes.Count(text, []byte("\r\n"))
+}
+
+func withCRLF(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n")
 }

@@ -2,7 +2,6 @@ package base
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,77 +10,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/skill"
 )
 
-//go:embed exec.md
-var execText string
-
-const execSchema = `{
-	"type": "object",
-	"properties": {
-		"command": {"type": "string", "minLength": 1, "description": "program to run"},
-		"args": {"type": "array", "items": {"type": "string"}, "description": "its arguments, passed as they are"},
-		"env": {"type": "object", "additionalProperties": {"type": "string"}, "description": "variables to add to its environment"},
-		"cwd": {"type": "string", "description": "directory inside the workspace to start in; its root if left out"},
-		"stdout": {"type": "boolean", "description": "whether to return standard output; true if left out"},
-		"stderr": {"type": "boolean", "description": "whether to return standard error; true if left out"},
-		"timeout": {"type": "integer", "minimum": 0, "description": "milliseconds; 60000 if left out, 0 for none"}
-	},
-	"required": ["command"],
-	"additionalProperties": false
-}`
-
 type execArgs struct {
-	Command *string           `json:"command"`
-	Args    []string          `json:"args"`
-	Env     map[string]string `json:"env"`
-	Cwd     *string           `json:"cwd"`
-	Stdout  *bool             `json:"stdout"`
-	Stderr  *bool             `json:"stderr"`
-	Timeout *int64            `json:"timeout"`
+	Command string            `json:"command" minLength:"1" jsonschema:"program to run"`
+	Args    []string          `json:"args,omitzero" jsonschema:"its arguments, passed as they are"`
+	Env     map[string]string `json:"env,omitzero" jsonschema:"variables to add to its environment"`
+	Cwd     *string           `json:"cwd,omitzero" jsonschema:"directory inside the workspace to start in; its root if left out"`
+	Stdout  *bool             `json:"stdout,omitzero" jsonschema:"whether to return standard output; true if left out"`
+	Stderr  *bool             `json:"stderr,omitzero" jsonschema:"whether to return standard error; true if left out"`
+	Timeout *int64            `json:"timeout,omitzero" minimum:"0" jsonschema:"milliseconds; 60000 if left out, 0 for none"`
 }
 
 const defaultTimeout = 60_000 // ms
 
-func (s *Skill) exec() tool {
-	return tool{
-		Tool: skill.Tool{
-			Name:        "exec",
-			Title:       "Run a command",
-			Description: strings.TrimSpace(execText),
-			InputSchema: jsontext.Value(execSchema),
-			Repeatable:  false, // nobody knows what a program does
-		},
-		run:    s.runExec,
-		fenced: true, // what supervises commands must not be born behind it
-	}
-}
+// A second run may do anything. The supervisor of commands must not start behind the fence.
+var _ = tools.add(define("exec", (*Skill).exec, fencesItself))
 
-func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
-	args, err := decode[execArgs](call.Args)
-	if err != nil {
-		return refuseError(err)
-	}
-	command, err := required("command", args.Command)
-	if err != nil {
-		return refuseError(err)
-	}
-	if command == "" {
-		return refuseError(wrong("command", "must not be empty"))
-	}
-	timeout, err := natural("timeout", args.Timeout, defaultTimeout)
-	if err != nil {
-		return refuseError(err)
-	}
-	cwd := "."
-	if args.Cwd != nil {
-		cwd = *args.Cwd
-	}
+func (s *Skill) exec(ctx context.Context, args execArgs) answer {
+	cwd, timeout := valueOr(args.Cwd, "."), valueOr(args.Timeout, defaultTimeout)
 	start, err := s.startIn(ctx, cwd)
 	if err != nil {
 		return refuseError(err)
@@ -89,9 +38,9 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 	defer start.close()
 	env, overruled := s.asked(args.Env)
 	// Progress goes by the real clock: it is shown and not recorded.
-	notes := &progress{now: time.Now, report: func(note string) { skill.Report(ctx, call.ID, note) }}
+	notes := &progress{now: time.Now, report: func(note string) { skill.Report(ctx, note) }}
 	order := sandbox.Command{
-		Program: command,
+		Program: args.Command,
 		Args:    args.Args,
 		Dir:     start.path,
 		Environ: s.opts.Environ,
@@ -107,12 +56,12 @@ func (s *Skill) runExec(ctx context.Context, call event.ToolCall) answer {
 	}
 	outcome, err := s.opts.Commands.Run(ctx, order)
 	if err != nil {
-		return refuseStart(command, err, s.isThere(ctx, cwd, command))
+		return refuseStart(args.Command, err, s.isThere(ctx, cwd, args.Command))
 	}
 	outcome.DroppedEnv = append(outcome.DroppedEnv, overruled...)
 	slices.Sort(outcome.DroppedEnv)
 	outcome.Stdout, outcome.Stderr = s.redactOutput(outcome.Stdout), s.redactOutput(outcome.Stderr)
-	return describe(ctx, outcome, timeout, isTrue(args.Stdout), isTrue(args.Stderr))
+	return describe(ctx, outcome, timeout, valueOr(args.Stdout, true), valueOr(args.Stderr, true))
 }
 
 // asked returns the variables that a call may add, and the names of those that the
@@ -133,9 +82,6 @@ func (s *Skill) asked(env map[string]string) (rest map[string]string, overruled 
 func timeLimit(ms int64) time.Duration {
 	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
-
-// isTrue reads a flag that is on unless it is switched off.
-func isTrue(flag *bool) bool { return flag == nil || *flag }
 
 // An execSuccess is the answer for exit code 0.
 type execSuccess struct {

@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/schema"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
@@ -32,11 +32,11 @@ func fenceOf(c *landlock.Policy, dir string) *landlock.Threads {
 }
 
 // answer answers a call, behind the fence.
-func (s *Skill) answer(ctx context.Context, t tool, call event.ToolCall) (a answer) {
-	if t.fenced {
-		return t.run(ctx, call)
+func (s *Skill) answer(ctx context.Context, t *tool, args []byte) (a answer) {
+	if t.fencesItself {
+		return t.call(ctx, s, args)
 	}
-	if err := s.behindFence(func() { a = t.run(ctx, call) }); err != nil {
+	if err := s.behindFence(func() { a = t.call(ctx, s, args) }); err != nil {
 		return refuse(codeIO, err.Error())
 	}
 	return a
@@ -81,7 +81,7 @@ func (p place) close() {
 func (s *Skill) startIn(ctx context.Context, cwd string) (p place, err error) {
 	if s.opts.Home != "" {
 		if cwd != "." {
-			return p, wrong("cwd", "cannot be chosen: commands have no right to the workspace, and start in a directory of their own")
+			return p, &schema.Error{Field: "cwd", Problem: "cannot be chosen: commands have no right to the workspace, and start in a directory of their own"}
 		}
 		return place{path: s.opts.Home}, nil
 	}

@@ -2,29 +2,20 @@ package base
 
 import (
 	"context"
-	_ "embed"
+	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/workspace"
-	"github.com/perstack-go/perstack/skill"
 )
 
-//go:embed getFileInfo.md
-var getFileInfoText string
+type getFileInfoArgs struct {
+	Path string `json:"path" jsonschema:"file or directory inside the workspace"`
+}
 
-const getFileInfoSchema = `{
-	"type": "object",
-	"properties": {
-		"path": {"type": "string", "description": "file or directory inside the workspace"}
-	},
-	"required": ["path"],
-	"additionalProperties": false
-}`
+var _ = tools.add(define("getFileInfo", (*Skill).getFileInfo, readOnly))
 
 // A fileInfo has null for what only files have, and leaves out times that the file
 // system does not keep.
@@ -52,26 +43,8 @@ type filePermissions struct {
 	Executable bool `json:"executable"`
 }
 
-func (s *Skill) getFileInfo() tool {
-	return tool{
-		Tool: skill.Tool{
-			Name:        "getFileInfo",
-			Title:       "Get file info",
-			Description: strings.TrimSpace(getFileInfoText),
-			InputSchema: jsontext.Value(getFileInfoSchema),
-			Repeatable:  true, // it only reads
-			ReadOnly:    true,
-		},
-		run: s.runGetFileInfo,
-	}
-}
-
-func (s *Skill) runGetFileInfo(ctx context.Context, call event.ToolCall) answer {
-	path, err := pathOnly(call.Args)
-	if err != nil {
-		return refuseError(err)
-	}
-	info, err := s.opts.Workspace.Stat(ctx, path)
+func (s *Skill) getFileInfo(ctx context.Context, args getFileInfoArgs) answer {
+	info, err := s.opts.Workspace.Stat(ctx, args.Path)
 	if err != nil {
 		return refuseError(err)
 	}
@@ -116,4 +89,110 @@ func formatTime(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format(timeFormat)
+}
+
+// extension returns the part of a name from its last dot on. A name that only begins
+// with a dot, like .bashrc, has none.
+func extension(name string) string {
+	if dot := strings.LastIndexByte(name, '.'); dot > 0 {
+		return name[dot:]
+	}
+	return ""
+}
+
+// typeOf names the type that files with an extension have. The table is our own: the
+// ones of operating systems differ from machine to machine, and take TypeScript for
+// television.
+func typeOf(ext string) string {
+	for _, row := range fileTypes {
+		for known := range strings.FieldsSeq(row.extensions) {
+			if strings.EqualFold(ext, "."+known) {
+				return row.mimeType
+			}
+		}
+	}
+	return "application/octet-stream"
+}
+
+var fileTypes = []struct{ mimeType, extensions string }{
+	// prose and data
+	{"text/plain", "txt text log ini conf cfg properties diff patch"},
+	{"text/markdown", "md markdown"},
+	{"text/csv", "csv"},
+	{"text/tab-separated-values", "tsv"},
+	{"text/html", "html htm"},
+	{"text/css", "css"},
+	{"text/yaml", "yaml yml"},
+	{"application/json", "json map"},
+	{"application/jsonl", "jsonl ndjson"},
+	{"application/toml", "toml"},
+	{"application/xml", "xml xsd xsl"},
+	{"application/sql", "sql"},
+	// code
+	{"text/javascript", "js mjs cjs jsx"},
+	{"text/typescript", "ts tsx mts cts"},
+	{"text/x-go", "go"},
+	{"text/x-python", "py pyi"},
+	{"text/x-ruby", "rb"},
+	{"text/x-rust", "rs"},
+	{"text/x-c", "c h"},
+	{"text/x-c++", "cc cpp cxx hh hpp"},
+	{"text/x-csharp", "cs"},
+	{"text/x-java", "java"},
+	{"text/x-kotlin", "kt kts"},
+	{"text/x-swift", "swift"},
+	{"text/x-php", "php"},
+	{"text/x-lua", "lua"},
+	{"application/x-sh", "sh bash zsh"},
+	{"application/wasm", "wasm"},
+	// images, sound, film, documents
+	{"image/png", "png"},
+	{"image/jpeg", "jpg jpeg jpe"},
+	{"image/gif", "gif"},
+	{"image/webp", "webp"},
+	{"image/svg+xml", "svg"},
+	{"image/avif", "avif"},
+	{"image/bmp", "bmp"},
+	{"image/tiff", "tif tiff"},
+	{"image/vnd.microsoft.icon", "ico"},
+	{"audio/mpeg", "mp3"},
+	{"audio/wav", "wav"},
+	{"audio/ogg", "ogg oga"},
+	{"audio/flac", "flac"},
+	{"video/mp4", "mp4"},
+	{"video/webm", "webm"},
+	{"video/quicktime", "mov"},
+	{"application/pdf", "pdf"},
+	{"application/rtf", "rtf"},
+	{"application/epub+zip", "epub"},
+	{"application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"},
+	{"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"},
+	{"application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"},
+	// archives and fonts
+	{"application/zip", "zip"},
+	{"application/gzip", "gz tgz"},
+	{"application/x-tar", "tar"},
+	{"application/x-bzip2", "bz2"},
+	{"application/x-xz", "xz"},
+	{"application/zstd", "zst"},
+	{"application/x-7z-compressed", "7z"},
+	{"font/woff", "woff"},
+	{"font/woff2", "woff2"},
+	{"font/ttf", "ttf"},
+	{"font/otf", "otf"},
+}
+
+// formatSize writes a number of bytes for people.
+func formatSize(n int64) string {
+	if n == 0 {
+		return "0 B"
+	}
+	units := []string{"B", "KB", "MB", "GB", "TB", "PB", "EB"}
+	value, unit := float64(n), 0
+	// By what will be shown: 1023.999 KB would read 1024.00 KB.
+	for math.Round(value*100) >= 1024*100 && unit < len(units)-1 {
+		value /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.2f %s", value, units[unit])
 }

@@ -43,23 +43,18 @@ func (f *foreign) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 	if err != nil || r.IsError {
 		return r, err
 	}
-	var read tool
-	switch call.ToolName {
-	case "readImageFile":
-		read.run = f.own.runReadImageFile
-	case "readPdfFile":
-		read.run = f.own.runReadPdfFile
-	default:
+	if call.ToolName != "readImageFile" && call.ToolName != "readPdfFile" {
 		return r, nil
 	}
 	path, ok := handedOver(r.Result)
 	if !ok {
 		return r, nil
 	}
-	if call.Args, err = json.Marshal(map[string]string{"path": path}); err != nil {
+	args, err := json.Marshal(map[string]string{"path": path})
+	if err != nil {
 		return r, nil
 	}
-	return result(call, f.own.answer(ctx, read, call)), nil
+	return result(call, f.own.answer(ctx, tools[call.ToolName], args)), nil
 }
 
 // handedOver returns the path of a result that is nothing but the description of a file.

@@ -2,20 +2,12 @@ package base
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"runtime/metrics"
-	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/skill"
 )
 
-//go:embed healthCheck.md
-var healthCheckText string
+var _ = tools.add(define("healthCheck", (*Skill).healthCheck, readOnly))
 
 type healthBody struct {
 	Status    string       `json:"status"`
@@ -30,24 +22,7 @@ type healthMemory struct {
 	HeapTotal string `json:"heapTotal"`
 }
 
-func (s *Skill) healthCheck() tool {
-	return tool{
-		Tool: skill.Tool{
-			Name:        "healthCheck",
-			Title:       "Health check",
-			Description: strings.TrimSpace(healthCheckText),
-			InputSchema: jsontext.Value(nothing),
-			Repeatable:  true, // it only looks
-			ReadOnly:    true,
-		},
-		run: s.runHealthCheck,
-	}
-}
-
-func (s *Skill) runHealthCheck(_ context.Context, call event.ToolCall) answer {
-	if _, err := decode[noArgs](call.Args); err != nil {
-		return refuseError(err)
-	}
+func (s *Skill) healthCheck(context.Context, noArgs) answer {
 	used, total := heap()
 	return answer{body: healthBody{
 		Status:    "ok",

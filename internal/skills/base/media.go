@@ -20,11 +20,7 @@ type mediaBody struct {
 // what is handed over: a name that is opened again could lead elsewhere by then. The
 // type is seen in the bytes, since a name says what its giver likes: a key named x.png
 // must not travel as a picture.
-func (s *Skill) handOver(ctx context.Context, call event.ToolCall, limit int64, part event.PartType, what string, kind func([]byte) string) answer {
-	path, err := pathOnly(call.Args)
-	if err != nil {
-		return refuseError(err)
-	}
+func (s *Skill) handOver(ctx context.Context, path string, limit int64, part event.PartType, what string, kind func([]byte) string) answer {
 	info, data, err := s.opts.Workspace.ReadFile(ctx, path, limit)
 	if err != nil {
 		return refuseError(err)

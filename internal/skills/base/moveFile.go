@@ -1,61 +1,16 @@
 package base
 
-import (
-	"context"
-	_ "embed"
-	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/skill"
-)
-
-//go:embed moveFile.md
-var moveFileText string
-
-const moveFileSchema = `{
-	"type": "object",
-	"properties": {
-		"source": {"type": "string", "description": "file or directory inside the workspace"},
-		"destination": {"type": "string", "description": "its new path, where nothing may be yet"}
-	},
-	"required": ["source", "destination"],
-	"additionalProperties": false
-}`
+import "context"
 
 type moveFileArgs struct {
-	Source      *string `json:"source"`
-	Destination *string `json:"destination"`
+	Source      string `json:"source" jsonschema:"file or directory inside the workspace"`
+	Destination string `json:"destination" jsonschema:"its new path, where nothing may be yet"`
 }
 
-func (s *Skill) moveFile() tool {
-	return tool{
-		Tool: skill.Tool{
-			Name:        "moveFile",
-			Title:       "Move file",
-			Description: strings.TrimSpace(moveFileText),
-			InputSchema: jsontext.Value(moveFileSchema),
-			Repeatable:  false, // a second run does not find the source
-		},
-		run: s.runMoveFile,
-	}
-}
+var _ = tools.add(define("moveFile", (*Skill).moveFile)) // a second run does not find the source
 
-func (s *Skill) runMoveFile(ctx context.Context, call event.ToolCall) answer {
-	args, err := decode[moveFileArgs](call.Args)
-	if err != nil {
-		return refuseError(err)
-	}
-	source, err := required("source", args.Source)
-	if err != nil {
-		return refuseError(err)
-	}
-	destination, err := required("destination", args.Destination)
-	if err != nil {
-		return refuseError(err)
-	}
-	from, to, err := s.opts.Workspace.Move(ctx, source, destination)
+func (s *Skill) moveFile(ctx context.Context, args moveFileArgs) answer {
+	from, to, err := s.opts.Workspace.Move(ctx, args.Source, args.Destination)
 	if err != nil {
 		return refuseError(err)
 	}

@@ -1,10 +1,20 @@
 package base
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
+
+// A tool without a prompt would never be offered; one without code fails in Tools.
+func TestEveryToolHasAPrompt(t *testing.T) {
+	if got, want := slices.Sorted(maps.Keys(tools)), slices.Sorted(slices.Values(prompt.Names())); !slices.Equal(got, want) {
+		t.Errorf("code for %q, prompts for %q", got, want)
+	}
+}
 
 // Nobody looks for hidden characters in our own texts, so there are none.
 func TestOursHideNothing(t *testing.T) {

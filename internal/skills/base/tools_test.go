@@ -208,7 +208,7 @@ func TestExecProgress(t *testing.T) {
 	b := newBench(t)
 	var mu sync.Mutex
 	var notes []string
-	ctx := skill.WithProgress(t.Context(), func(id, note string) {
+	ctx := skill.WithProgress(skill.WithCall(t.Context(), "c1"), func(id, note string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if id != "c1" || len(note) > 500 || strings.Contains(note, "\n") {

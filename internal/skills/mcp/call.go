@@ -138,7 +138,7 @@ func (s *server) call(ctx context.Context, call event.ToolCall) ([]byte, error) 
 	token := s.onProgress(func(note string) {
 		silence.Reset(limit)
 		if notes++; notes <= maxNotes && note != "" {
-			skill.Report(ctx, call.ID, note)
+			skill.Report(ctx, note)
 		}
 	})
 	defer s.offProgress(token)

@@ -71,7 +71,7 @@ func TestCallTimeout(t *testing.T) {
 					}
 				}, func(o *Options) { o.CallTimeout = seconds(10) })
 				notes := make(chan string, 100)
-				ctx := skill.WithProgress(t.Context(), func(id, note string) { notes <- id + " " + note })
+				ctx := skill.WithProgress(skill.WithCall(t.Context(), "c1"), func(id, note string) { notes <- id + " " + note })
 				began := time.Now()
 				text, isError, err := work(ctx, s)
 				close(over)

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/perstack-go/perstack/skill"
 )
 
 // A ChangedError says that a server does not offer what was installed. It ends the run:
 // whoever reviewed the tools did not review these.
 type ChangedError struct {
 	Skill       string
-	Differences []skill.Difference
+	Differences []Difference
 }
 
 func (e *ChangedError) Error() string {
@@ -53,7 +51,7 @@ func (s *Skill) admit(sv *server) error {
 // compare holds a new list against what was installed, or against the last one.
 func (s *Skill) compare(now *listing) error {
 	if s.isLocked() {
-		if differences := skill.Compare(s.o.Locked, now.tools); len(differences) > 0 {
+		if differences := Compare(s.o.Locked, now.tools); len(differences) > 0 {
 			err := &ChangedError{Skill: s.o.Name, Differences: differences}
 			s.mu.Lock()
 			s.final = err
@@ -69,7 +67,7 @@ func (s *Skill) compare(now *listing) error {
 	if s.isLocked() || before == nil {
 		return nil
 	}
-	differences := skill.Compare(before.tools, now.tools)
+	differences := Compare(before.tools, now.tools)
 	if len(differences) == 0 {
 		return nil
 	}

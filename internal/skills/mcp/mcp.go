@@ -4,6 +4,28 @@
 // A server is untrusted code. What it says has limits of size, depth, number and time;
 // what it asks of us is refused; what it does wrong becomes an error that the model reads.
 //
+// Of the MCP SDK (github.com/modelcontextprotocol/go-sdk) we use the client and its session
+// (the handshake, versions of the protocol, requests, cancellation, keeping of ids), the
+// JSON-RPC messages, and the client of streamable HTTP for posting messages and reading
+// their answers. These parts are ours, because those of the SDK fall short; TestUpstreamFaults
+// fails when the SDK no longer does:
+//
+//   - Package frame parses messages. The SDK accepts members that are given twice, and cuts
+//     an id of 1.5 to 1, so that two readers can understand one message differently.
+//   - The pipe speaks to a process, which the sandbox starts. To the SDK one line that is
+//     no message, such as a log line on standard output, is the end of the session.
+//   - The sseConn is the older HTTP transport. The SDK ends its stream with the context of
+//     the handshake, and loses events that arrive together with the first one.
+//   - The httpConn sends the agreed version with each request, and listens to the server's
+//     own stream. The SDK does both only if nothing stands between its session and its
+//     connection. Our guard does.
+//   - Results and lists of tools are read by us (result.go, list.go); the SDK gets an empty
+//     one. It refuses a whole result for one content of a new type, and a whole list for one
+//     bad definition.
+//
+// The guard itself is a decision, not a repair: a server gets no answer to what it asks of
+// us but a refusal, and cannot make us keep what nobody asked for.
+//
 // Start reading at [New]; a server is started in start.go, lives in life.go and server.go,
 // and what it sends goes through guard.go.
 package mcp

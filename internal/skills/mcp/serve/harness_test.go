@@ -68,8 +68,8 @@ func (s *tools) Call(ctx context.Context, call event.ToolCall) (event.ToolResult
 		s.met.Done()
 		s.met.Wait()
 	case "note":
-		skill.Report(ctx, call.ID, "half done")
-		skill.Report(ctx, call.ID, "nearly done")
+		skill.Report(ctx, "half done")
+		skill.Report(ctx, "nearly done")
 	case "parts":
 		return event.ToolResult{Result: []event.Part{
 			text("{}"),

@@ -8,6 +8,12 @@
 // package opens nothing but a port on the loopback, and starts nothing; what a call does
 // is up to the skill.
 //
+// The protocol is that of the MCP SDK, over HTTP its handler too. The stream transport is
+// ours: the SDK ends the session at the first line that is no message, and gives up running
+// calls when the client closes its stream. TestUpstreamGivesUpCalls fails when it no longer
+// does. Sessions over HTTP are ended by us, because the SDK neither ends their calls nor
+// waits for them.
+//
 // Start reading at [Run], or at [HTTP].
 package serve
 

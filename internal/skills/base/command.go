@@ -1,0 +1,129 @@
+package base
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/perstack-go/perstack/internal/sandbox"
+)
+
+// refuseStart says why a command did not start. The kernel calls a file "not found"
+// also when it is there and what its #! line names is not; there tells the two apart.
+func refuseStart(command string, err error, there bool) answer {
+	name := clip(command, 200)
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound) && there:
+		return refuse("command_not_found", fmt.Sprintf("command %q cannot be run: the file is there, but its interpreter (the program in its #! line), "+
+			"or a library that it needs, does not exist", name))
+	case errors.Is(err, sandbox.ErrNotFound):
+		return refuse("command_not_found", fmt.Sprintf("command %q does not exist: it is not in PATH or not in the directory%s", name, shellHint(command)))
+	case errors.Is(err, sandbox.ErrPermission):
+		return refuse("command_not_executable", fmt.Sprintf("command %q is not executable", name))
+	case errors.Is(err, sandbox.ErrInvalid):
+		return refuse(codeInvalidArguments, fmt.Sprintf("command %q cannot be run: batch files and NUL characters are not accepted", name))
+	case errors.Is(err, sandbox.ErrLost):
+		return refuse(codeIO, fmt.Sprintf("command %q: the process that supervises commands was killed or stopped while it ran; "+
+			"what it had done by then is unknown, and what was found of it was killed", name))
+	}
+	why := strings.TrimPrefix(err.Error(), fmt.Sprintf("start %q: ", command)) // the name is said already
+	if errors.Is(err, sandbox.ErrFormat) {
+		why = "it has no #! line, or is not a program for this machine; run a script with its interpreter, as in \"sh\" with [\"./script\"]"
+	}
+	return refuse("start_failed", fmt.Sprintf("command %q could not be started: %s%s", name, clip(why, 500), shellHint(command)))
+}
+
+// isThere reports whether command is the path of a file that stands in the workspace.
+// Whether there is one elsewhere is not looked up: no tool looks out of the workspace.
+func (s *Skill) isThere(ctx context.Context, cwd, command string) bool {
+	if filepath.Base(command) == command {
+		return false // a name, which is searched in PATH
+	}
+	if !filepath.IsAbs(command) {
+		command = filepath.Join(cwd, command)
+	}
+	there := false
+	failed := s.behindFence(func() {
+		info, err := s.opts.Workspace.Stat(ctx, command)
+		there = err == nil && !info.Dir
+	})
+	return failed == nil && there
+}
+
+// shellHint helps a model that wrote a command as for a shell.
+func shellHint(command string) string {
+	switch command {
+	case "cd", "pushd", "popd":
+		return "; \"cwd\" says where a command starts"
+	case "alias", "eval", "export", "set", "source", ".", "type", "ulimit", "umask", "unset":
+		return "; only a shell knows it: run \"sh\" with [\"-c\", \"…\"]"
+	}
+	if strings.ContainsAny(command, " \t\n|&;<>()$`*?\"'") {
+		return "; arguments go into \"args\", and a pipe or another sign of the shell needs \"sh\" with [\"-c\", \"…\"]"
+	}
+	return ""
+}
+
+const (
+	maxNotes     = 100                    // notes of one call
+	freeNotes    = 10                     // notes that need not keep the interval
+	noteInterval = 250 * time.Millisecond // between the others
+	maxNote      = 500                    // bytes
+)
+
+// A progress turns the output of a running command into notes for whoever watches:
+// whole lines, some of them. A command can print faster than anybody reads, and for
+// ever, so length, rate and number are bounded.
+type progress struct {
+	now    func() time.Time
+	report func(string)
+
+	lines [2][]byte // that are not finished, of each stream
+	sent  int
+	last  time.Time
+}
+
+func (p *progress) write(from sandbox.Stream, chunk []byte) {
+	line := &p.lines[from]
+	for len(chunk) > 0 && p.sent < maxNotes {
+		end := bytes.IndexByte(chunk, '\n')
+		piece := chunk
+		if end >= 0 {
+			piece = chunk[:end]
+		}
+		if room := maxNote - len(*line); room > 0 {
+			*line = append(*line, piece[:min(room, len(piece))]...)
+		}
+		if end < 0 {
+			return
+		}
+		p.note(bytes.TrimSpace(bytes.ToValidUTF8(*line, nil)))
+		*line = (*line)[:0]
+		chunk = chunk[end+1:]
+	}
+}
+
+func (p *progress) note(line []byte) {
+	if len(line) == 0 {
+		return
+	}
+	now := p.now()
+	if p.sent >= freeNotes && now.Sub(p.last) < noteInterval {
+		return
+	}
+	p.sent++
+	p.last = now
+	p.report(string(line))
+}
+
+// redactOutput takes secrets out of the parts of an output, before they are joined. Later
+// the half of a secret that was cut would stand in the middle of a text, where nobody
+// could tell it from another word.
+func (s *Skill) redactOutput(o sandbox.Output) sandbox.Output {
+	o.Head, o.Tail = []byte(s.opts.Redact(string(o.Head))), []byte(s.opts.Redact(string(o.Tail)))
+	return o
+}

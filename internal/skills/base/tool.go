@@ -1,0 +1,83 @@
+package base
+
+import (
+	"context"
+	"sync"
+
+	"github.com/perstack-go/perstack/internal/schema"
+	"github.com/perstack-go/perstack/internal/skills/base/prompt"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// tools are the base tools by name. Every tool adds itself, in the file that has its name,
+// while the package is initialised. After that the table does not change.
+var tools = table{}
+
+type table map[string]*tool
+
+func (all table) add(t *tool) *tool {
+	all[t.name] = t
+	return t
+}
+
+// A tool is the code that answers calls. What models are told is in package prompt.
+type tool struct {
+	name       string
+	readOnly   bool
+	repeatable bool
+	// fencesItself says that the tool goes behind the fence of the kernel itself, where it
+	// has to. Calls of the other tools are made there as a whole.
+	fencesItself bool
+
+	schema func() ([]byte, error) // of the arguments
+	call   func(ctx context.Context, s *Skill, args []byte) answer
+}
+
+// A trait is something that distinguishes a tool from one that writes and must not run twice.
+type trait func(*tool)
+
+func readOnly(t *tool)     { t.readOnly, t.repeatable = true, true }
+func repeatable(t *tool)   { t.repeatable = true }
+func fencesItself(t *tool) { t.fencesItself = true }
+
+// define makes a tool of a function. Its arguments are decoded into A, which is also where
+// their schema comes from. That takes time, so it happens when it is first needed: most
+// commands of this program need no tools.
+func define[A any](name string, run func(*Skill, context.Context, A) answer, traits ...trait) *tool {
+	args := sync.OnceValues(schema.For[A])
+	t := &tool{name: name}
+	t.schema = func() ([]byte, error) {
+		a, err := args()
+		if err != nil {
+			return nil, err
+		}
+		return a.JSON(), nil
+	}
+	t.call = func(ctx context.Context, s *Skill, given []byte) answer {
+		a, err := args()
+		if err != nil {
+			return refuseError(err)
+		}
+		decoded, err := a.Decode(given)
+		if err != nil {
+			return refuseError(err)
+		}
+		return run(s, ctx, decoded)
+	}
+	for _, set := range traits {
+		set(t)
+	}
+	return t
+}
+
+// describe returns what a model is shown of the tool.
+func (t *tool) describe(p prompt.Prompt) (skill.Tool, error) {
+	schema, err := t.schema()
+	return skill.Tool{
+		Name: p.Name, Title: p.Title, Description: p.Description, InputSchema: schema,
+		ReadOnly: t.readOnly, Repeatable: t.repeatable, Checked: true, Ours: true,
+	}, err
+}
+
+// noArgs are the arguments of a tool that takes none.
+type noArgs struct{}

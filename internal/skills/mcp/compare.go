@@ -1,0 +1,163 @@
+package mcp
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// A Difference is one way in which a live list of tools differs from a pinned one.
+type Difference struct {
+	Kind DifferenceKind
+	Tool string // by the name that the skill uses
+	What string // what was and is, of an altered tool; the description of an added one
+}
+
+// DifferenceKind says what happened to a tool.
+type DifferenceKind byte
+
+// The kinds, as they are printed.
+const (
+	Added   DifferenceKind = '+'
+	Removed DifferenceKind = '-'
+	Altered DifferenceKind = '~'
+)
+
+const (
+	maxShownName = 100 // bytes of a name in a difference
+	maxShownText = 200 // bytes of a text
+	maxShownWhat = 1000
+)
+
+// String writes the difference on one line that is safe to print.
+func (d Difference) String() string {
+	line := string(d.Kind) + " " + terminal.RevealLine(clip(d.Tool, maxShownName))
+	if d.What != "" {
+		line += ": " + terminal.RevealLine(clip(d.What, maxShownWhat))
+	}
+	return line
+}
+
+// Compare lists how live differs from pinned, ordered by name; nil when it does not.
+func Compare(pinned, live []skill.Tool) []Difference {
+	var all []Difference
+	before := make(map[string]skill.Tool)
+	for _, t := range pinned {
+		before[t.Name] = t
+	}
+	seen := make(map[string]bool)
+	for _, t := range live {
+		was, known := before[t.Name]
+		switch {
+		case seen[t.Name]: // a second definition must not hide behind the first
+			all = append(all, Difference{Added, t.Name, "a second tool of this name: " + t.Description})
+		case !known:
+			all = append(all, Difference{Added, t.Name, t.Description})
+		default:
+			if what := alteration(was, t); what != "" {
+				all = append(all, Difference{Altered, t.Name, what})
+			}
+		}
+		seen[t.Name] = true
+	}
+	for _, t := range pinned {
+		if !seen[t.Name] {
+			all = append(all, Difference{Removed, t.Name, ""})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Difference) int { return cmp.Compare(a.Tool, b.Tool) })
+	return all
+}
+
+// alteration says what is another in a definition; nothing when it is the same.
+func alteration(was, is skill.Tool) string {
+	if was.Digest != "" && was.Digest == is.Digest {
+		return ""
+	}
+	var what []string
+	for _, text := range []struct{ name, was, is string }{
+		{"title", was.Title, is.Title}, {"description", was.Description, is.Description},
+	} {
+		if text.was != text.is {
+			what = append(what, text.name+" "+wasAndIs(text.was, text.is))
+		}
+	}
+	if !sameJSON(was.InputSchema, is.InputSchema) {
+		what = append(what, "schema changed"+schemaAlteration(was.InputSchema, is.InputSchema))
+	}
+	if was.Repeatable != is.Repeatable {
+		what = append(what, fmt.Sprintf("repeatable was %t, is %t", was.Repeatable, is.Repeatable))
+	}
+	if len(what) == 0 && was.Digest != is.Digest && was.Digest != "" && is.Digest != "" {
+		return "another part of its definition changed, such as its hints or its output schema"
+	}
+	return strings.Join(what, "; ")
+}
+
+// wasAndIs shows two texts around the first place where they differ: of two long
+// descriptions that end in different words, the beginning would show nothing.
+func wasAndIs(was, is string) string {
+	same := 0
+	for same < min(len(was), len(is)) && was[same] == is[same] {
+		same++
+	}
+	from := max(0, same-40)
+	return "was " + excerpt(was, from) + ", is " + excerpt(is, from)
+}
+
+func excerpt(text string, from int) string {
+	if from == 0 {
+		return `"` + clip(text, maxShownText) + `"`
+	}
+	return `"…` + clip(strings.ToValidUTF8(text[from:], ""), maxShownText) + `"`
+}
+
+func sameJSON(a, b jsontext.Value) bool {
+	a, b = a.Clone(), b.Clone()
+	if a.Canonicalize() != nil || b.Canonicalize() != nil {
+		return string(a) == string(b)
+	}
+	return string(a) == string(b)
+}
+
+// schemaAlteration lists the parameters in which two schemas differ.
+func schemaAlteration(was, is jsontext.Value) string {
+	before, after := parameters(was), parameters(is)
+	var what []string
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		switch old, known := before[name]; {
+		case !known:
+			what = append(what, "+ "+strconv.Quote(clip(name, maxShownName)))
+		case !sameJSON(old, after[name]):
+			what = append(what, "~ "+strconv.Quote(clip(name, maxShownName))+" "+wasAndIs(string(old), string(after[name])))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, kept := after[name]; !kept {
+			what = append(what, "- "+strconv.Quote(clip(name, maxShownName)))
+		}
+	}
+	if len(what) == 0 {
+		return ": " + wasAndIs(string(was), string(is))
+	}
+	return ": " + strings.Join(what, ", ")
+}
+
+func parameters(schema jsontext.Value) map[string]jsontext.Value {
+	var top struct {
+		Properties map[string]jsontext.Value `json:"properties"`
+	}
+	if json.Unmarshal(schema, &top) != nil {
+		return nil
+	}
+	return top.Properties
+}
