@@ -13,13 +13,12 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
@@ -120,7 +119,7 @@ type noop struct{ answer string }
 func (noop) Name() string { return "noop" }
 func (noop) Close() error { return nil }
 func (noop) Tools(context.Context) ([]skill.Tool, error) {
-	return []skill.Tool{{Name: "note", InputSchema: jsontext.Value(`{"type":"object"}`)}}, nil
+	return []skill.Tool{{Name: "note", InputSchema: rawjson.Value(`{"type":"object"}`)}}, nil
 }
 func (n noop) Call(context.Context, event.ToolCall) (event.ToolResult, error) {
 	return event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: n.answer}}}, nil

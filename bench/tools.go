@@ -14,11 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The calls of one tool are counted in a few windows. The best of them counts: whatever
@@ -146,7 +145,7 @@ func (t task) timed(n int, call func(tool, args string) error) (time.Duration, e
 
 func inProcess(ctx context.Context, s *base.Skill) func(tool, args string) error {
 	return func(tool, args string) error {
-		r, err := s.Call(ctx, event.ToolCall{ID: "1", ToolName: tool, Args: jsontext.Value(args)})
+		r, err := s.Call(ctx, event.ToolCall{ID: "1", ToolName: tool, Args: rawjson.Value(args)})
 		if err == nil && r.IsError {
 			err = errors.New(r.ErrorText())
 		}

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -41,7 +40,7 @@ func (b *bench) forgedCall(child event.DelegateRun, usage event.Usage) {
 		0: event.StartRun{CheckpointID: "there", Expert: ref, InputMessages: []*event.Message{text("i", "instruction", event.InstructionMessage), text("u", "CANARY", event.UserMessage)}},
 		1: event.StartGeneration{},
 		2: event.CallTools{Usage: usage, ToolCalls: []event.ToolCall{{ID: "c1", SkillName: "helper", ToolName: "helper"}}, NewMessage: &event.Message{
-			ID: "m", Type: event.ExpertMessage, Contents: []event.Part{{ID: "mp", Type: event.ToolCallPart, ToolCallID: "c1", ToolName: "helper", Args: jsontext.Value(`{"query":"help"}`)}},
+			ID: "m", Type: event.ExpertMessage, Contents: []event.Part{{ID: "mp", Type: event.ToolCallPart, ToolCallID: "c1", ToolName: "helper", Args: rawjson.Value(`{"query":"help"}`)}},
 		}},
 		3: event.CallDelegate{Delegates: []event.DelegateRun{child}},
 		4: event.StopRunByDelegate{},

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Call is a tool call and how far it is. States share their calls, so a call is never
@@ -21,7 +21,7 @@ type Call struct {
 
 // callsOf returns the calls of a turn with their arguments, which are in the message.
 func callsOf(b event.CallTools) []Call {
-	args := make(map[string]jsontext.Value)
+	args := make(map[string]rawjson.Value)
 	if b.NewMessage != nil {
 		for _, p := range b.NewMessage.Contents {
 			if p.Type == event.ToolCallPart {
@@ -105,13 +105,13 @@ func withoutChildren(calls []Call) []Call {
 }
 
 // withMemory returns memory with the value of a skill replaced; nil leaves it unchanged.
-func withMemory(memory map[string]jsontext.Value, skillName string, value jsontext.Value) map[string]jsontext.Value {
+func withMemory(memory map[string]rawjson.Value, skillName string, value rawjson.Value) map[string]rawjson.Value {
 	if value == nil {
 		return memory
 	}
 	memory = maps.Clone(memory)
 	if memory == nil {
-		memory = make(map[string]jsontext.Value)
+		memory = make(map[string]rawjson.Value)
 	}
 	memory[skillName] = value
 	return memory
@@ -183,7 +183,7 @@ func isAccepted(result event.ToolResult) bool {
 		return false
 	}
 	var answer struct {
-		RemainingTodos []jsontext.Value `json:"remainingTodos"`
+		RemainingTodos []rawjson.Value `json:"remainingTodos"`
 	}
 	text := event.FirstText(result.Result)
 	return json.Unmarshal([]byte(text), &answer) == nil && len(answer.RemainingTodos) == 0

@@ -8,10 +8,10 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -25,7 +25,7 @@ func reference(e *expert.Expert) event.ExpertRef {
 }
 
 // query returns the query in the arguments of a call; empty if there is none.
-func query(args jsontext.Value) string {
+func query(args rawjson.Value) string {
 	var a struct {
 		Query string `json:"query"`
 	}

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -87,8 +86,8 @@ type execution struct {
 	spentBefore map[string]Spent // by each Run in earlier executions, including its delegates
 	slots       chan struct{}    // one token for each Run that is working
 
-	specText     jsontext.Value // as it is recorded with the coordinator's first start
-	recordedSpec bool           // only the coordinator's goroutine uses it
+	specText     rawjson.Value // as it is recorded with the coordinator's first start
+	recordedSpec bool          // only the coordinator's goroutine uses it
 }
 
 func newExecution(spec job.Spec, parts Parts, rec *recorder, open Opener) *execution {

@@ -4,10 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The estimate of a request is rather too high, but not absurdly so: an image counts the same
@@ -23,8 +22,8 @@ func TestMessageSize(t *testing.T) {
 	}{
 		"text":      {event.Part{Type: event.TextPart, Text: "hello"}, 5},
 		"thinking":  {event.Part{Type: event.ThinkingPart, Thinking: "hm"}, 2},
-		"a call":    {event.Part{Type: event.ToolCallPart, ToolName: "read", Args: jsontext.Value(`{"a":1}`)}, 11},
-		"a search":  {event.Part{Type: event.ProviderPart, ToolName: "web", ProviderData: jsontext.Value(`{"a":1}`)}, 10},
+		"a call":    {event.Part{Type: event.ToolCallPart, ToolName: "read", Args: rawjson.Value(`{"a":1}`)}, 11},
+		"a search":  {event.Part{Type: event.ProviderPart, ToolName: "web", ProviderData: rawjson.Value(`{"a":1}`)}, 10},
 		"an image":  {event.Part{Type: event.ImageInlinePart, EncodedData: data}, imageBytes},
 		"a picture": {event.Part{Type: event.ImageBinaryPart, Data: data}, imageBytes},
 		"a PDF":     {event.Part{Type: event.FileInlinePart, EncodedData: data}, 10_000},
@@ -45,7 +44,7 @@ func TestEstimate(t *testing.T) {
 	words := func(n int) *event.Message {
 		return &event.Message{Type: event.UserMessage, Contents: []event.Part{{Type: event.TextPart, Text: strings.Repeat("x", n*bytesPerToken)}}}
 	}
-	tools := []model.Tool{{Name: "abc", Description: strings.Repeat("d", 3000), InputSchema: jsontext.Value(strings.Repeat(" ", 297))}}
+	tools := []model.Tool{{Name: "abc", Description: strings.Repeat("d", 3000), InputSchema: rawjson.Value(strings.Repeat(" ", 297))}}
 	guess := func(s State, req *model.Request, isResult bool) int { return (&run{state: s}).estimate(req, isResult) }
 	request := &model.Request{Tools: tools, Messages: []*event.Message{words(7)}}
 	s := State{}.say(words(1000))

@@ -5,6 +5,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // expand returns e in full form, with the fields that the journal leaves out. before and
@@ -165,8 +166,8 @@ func delegations(calls []Call) (to []event.Delegation, others []event.ToolCall) 
 }
 
 // metadata returns what a checkpoint has beyond the fields that all runtimes share.
-func (s State) metadata() map[string]jsontext.Value {
-	all := make(map[string]jsontext.Value)
+func (s State) metadata() map[string]rawjson.Value {
+	all := make(map[string]rawjson.Value)
 	if s.Runtime != "" {
 		all["runtime"] = mustEncode(s.Runtime)
 	}
@@ -177,7 +178,7 @@ func (s State) metadata() map[string]jsontext.Value {
 }
 
 // mustEncode encodes a value made of strings and valid JSON, which cannot fail.
-func mustEncode(v any) jsontext.Value {
+func mustEncode(v any) rawjson.Value {
 	data, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		panic("engine: " + err.Error())

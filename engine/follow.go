@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -21,8 +20,8 @@ import (
 // used from one goroutine.
 type Follower struct {
 	spec      job.Spec
-	specText  jsontext.Value // as the container must report it
-	cleanSpec jsontext.Value // as it is recorded, without secrets
+	specText  rawjson.Value // as the container must report it
+	cleanSpec rawjson.Value // as it is recorded, without secrets
 	store     store.Store
 	source    Source
 	ctx       context.Context // never cancelled: the end of a cancelled job is written too

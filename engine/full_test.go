@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // TestFullEvents pins, field by field, what programs read on standard output. The
@@ -60,8 +61,8 @@ func readable(t *testing.T, lines []byte) string {
 	t.Helper()
 	var all strings.Builder
 	for line := range bytes.Lines(lines) {
-		v := jsontext.Value(line)
-		if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
+		v := rawjson.Value(line)
+		if err := (*jsontext.Value)(&v).Indent(jsontext.WithIndent("  ")); err != nil {
 			t.Fatal(err)
 		}
 		all.Write(append(v, '\n'))

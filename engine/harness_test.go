@@ -13,13 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
@@ -156,20 +155,20 @@ func (s *tools) Tools(context.Context) ([]skill.Tool, error) {
 		}, nil
 	}
 	return []skill.Tool{
-		{Name: "read", Repeatable: true}, {Name: "act", InputSchema: jsontext.Value(`{"properties":{"n":{"type":"number"}}}`)}, {Name: "fail"}, {Name: "boom"}, {Name: "broken"}, {Name: "nothing"}, {Name: "wait"}, {Name: "sleep"},
+		{Name: "read", Repeatable: true}, {Name: "act", InputSchema: rawjson.Value(`{"properties":{"n":{"type":"number"}}}`)}, {Name: "fail"}, {Name: "boom"}, {Name: "broken"}, {Name: "nothing"}, {Name: "wait"}, {Name: "sleep"},
 	}, nil
 }
 
-func (s *tools) Memory() jsontext.Value {
+func (s *tools) Memory() rawjson.Value {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.todos == "" {
 		return nil
 	}
-	return jsontext.Value(s.todos)
+	return rawjson.Value(s.todos)
 }
 
-func (s *tools) Recall(memory jsontext.Value) error {
+func (s *tools) Recall(memory rawjson.Value) error {
 	s.todos = string(memory)
 	return nil
 }
@@ -228,7 +227,7 @@ type questions struct{}
 func (questions) Name() string { return "user" }
 func (questions) Close() error { return nil }
 func (questions) Tools(context.Context) ([]skill.Tool, error) {
-	return []skill.Tool{{Name: "ask", Kind: skill.Interactive, InputSchema: jsontext.Value(`{"properties":{"q":{"type":"number"}}}`)}, {Name: "confirm", Kind: skill.Interactive}}, nil
+	return []skill.Tool{{Name: "ask", Kind: skill.Interactive, InputSchema: rawjson.Value(`{"properties":{"q":{"type":"number"}}}`)}, {Name: "confirm", Kind: skill.Interactive}}, nil
 }
 func (questions) Call(context.Context, event.ToolCall) (event.ToolResult, error) {
 	return event.ToolResult{}, errors.New("interactive tools are not called")

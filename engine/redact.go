@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Secrets are removed where text comes in from a source that can know them, before the event
@@ -104,7 +105,7 @@ func (r *run) redactParts(parts []event.Part) []event.Part {
 
 // redactSpec removes secrets from the text of a recorded Spec: an argument of a skill can
 // hold one. The workspace stays as it is, because a resumed job is compared with it.
-func (p *Parts) redactSpec(text jsontext.Value) jsontext.Value {
+func (p *Parts) redactSpec(text rawjson.Value) rawjson.Value {
 	if p.Secrets == nil {
 		return text
 	}
@@ -128,9 +129,9 @@ func (p *Parts) redactSpec(text jsontext.Value) jsontext.Value {
 
 // redactMemory removes secrets from a skill's memory. Memory that is not valid JSON afterwards
 // is dropped.
-func (r *run) redactMemory(memory jsontext.Value) jsontext.Value {
+func (r *run) redactMemory(memory rawjson.Value) rawjson.Value {
 	text := string(memory)
-	clean := jsontext.Value(r.parts.redact(text))
+	clean := rawjson.Value(r.parts.redact(text))
 	switch {
 	case string(clean) == text:
 		return memory
@@ -142,9 +143,9 @@ func (r *run) redactMemory(memory jsontext.Value) jsontext.Value {
 
 // redactSchema removes secrets from a schema. A schema that is not valid JSON afterwards is
 // replaced by an empty one, because providers reject a tool without a schema.
-func (r *run) redactSchema(schema jsontext.Value) jsontext.Value {
+func (r *run) redactSchema(schema rawjson.Value) rawjson.Value {
 	if clean := r.redactMemory(schema); clean != nil || schema == nil {
 		return clean
 	}
-	return jsontext.Value(`{"type":"object"}`)
+	return rawjson.Value(`{"type":"object"}`)
 }

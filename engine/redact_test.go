@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
@@ -29,10 +29,10 @@ const (
 // A leak is a skill that tells the secret in every way a skill can.
 type leak struct{}
 
-func (leak) Name() string                { return "leak" }
-func (leak) Close() error                { return nil }
-func (leak) Memory() jsontext.Value      { return jsontext.Value(`{"note":"` + canary + `"}`) }
-func (leak) Recall(jsontext.Value) error { return nil }
+func (leak) Name() string               { return "leak" }
+func (leak) Close() error               { return nil }
+func (leak) Memory() rawjson.Value      { return rawjson.Value(`{"note":"` + canary + `"}`) }
+func (leak) Recall(rawjson.Value) error { return nil }
 
 func (leak) Tools(context.Context) ([]skill.Tool, error) {
 	return []skill.Tool{{Name: "tell", Description: "knows " + canary}, {Name: "break"}, {Name: "panic"}}, nil
@@ -132,7 +132,7 @@ func TestRedactMemory(t *testing.T) {
 		`{"a":"secret"}`:    `{"a":"` + markerOf + `"}`,
 		`{"a":"x","b":"y"}`: "",
 	} {
-		if got := r.redactMemory(jsontext.Value(in)); string(got) != want {
+		if got := r.redactMemory(rawjson.Value(in)); string(got) != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // maxRepeated is how often in a row an Expert can make the same call and get the same result
@@ -60,7 +60,7 @@ func callDigest(c Call) (digest [sha256.Size]byte) {
 func withoutVarying(parts []event.Part) []event.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {
-		var members map[string]jsontext.Value
+		var members map[string]rawjson.Value
 		if json.Unmarshal([]byte(p.Text), &members) != nil {
 			continue
 		}

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Two calls are equal if their arguments and results are, apart from members that always differ.
@@ -18,12 +17,12 @@ func TestSameCallWithTheSameResult(t *testing.T) {
 	}
 	made := func(skillName string, isError bool, parts ...event.Part) Call {
 		return Call{
-			ToolCall: event.ToolCall{SkillName: skillName, ToolName: "look", Args: jsontext.Value("{}")},
+			ToolCall: event.ToolCall{SkillName: skillName, ToolName: "look", Args: rawjson.Value("{}")},
 			Result:   &event.ToolResult{IsError: isError, Result: parts},
 		}
 	}
 	other := made("s", false, text("a"))
-	other.Args = jsontext.Value(`{"n":1}`)
+	other.Args = rawjson.Value(`{"n":1}`)
 	for name, tt := range map[string]struct {
 		a, b Call
 		same bool

@@ -10,11 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -515,7 +514,7 @@ func TestSchemasAreRedacted(t *testing.T) {
 		b := newBench(t, says("done"))
 		b.redact = strings.NewReplacer("secret", "***", "quote", `"`).Replace
 		b.skills = box(skill.Source{Skill: &server{name: "s", list: func(context.Context) ([]skill.Tool, error) {
-			return []skill.Tool{{Name: "tell", Description: "a secret", InputSchema: jsontext.Value(schema)}}, nil
+			return []skill.Tool{{Name: "tell", Description: "a secret", InputSchema: rawjson.Value(schema)}}, nil
 		}}})
 		b.must(job.Input{Query: "go"})
 		tools := b.script.requests[0].Tools

@@ -1,9 +1,8 @@
 package engine
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Phase is what a Run does next. An event leads from one phase to another.
@@ -39,7 +38,7 @@ type State struct {
 	Provider     string
 	Model        string
 	Runtime      string
-	Spec         jsontext.Value // of the job, as the coordinator's newest start recorded it
+	Spec         rawjson.Value // of the job, as the coordinator's newest start recorded it
 
 	Instruction *event.Message
 	Thread      Thread
@@ -57,8 +56,8 @@ type State struct {
 	Attempt       int        // how often the current generation failed in transport
 	RetryDelayMS  int64
 	Failure       *event.Failure
-	StopReason    string                    // why it was interrupted, or the name of the limit it reached
-	Memory        map[string]jsontext.Value // what skills store for a resume, by skill name
+	StopReason    string                   // why it was interrupted, or the name of the limit it reached
+	Memory        map[string]rawjson.Value // what skills store for a resume, by skill name
 }
 
 // A Step is the current turn of a Run.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -207,17 +208,17 @@ func (taken callIDs) unique(id string) string {
 const invalidArgs = "_invalidArguments"
 
 // arguments returns a call's arguments as a JSON object, whatever the model wrote.
-func arguments(raw []byte) jsontext.Value {
-	v := jsontext.Value(bytes.TrimSpace(raw)).Clone()
+func arguments(raw []byte) rawjson.Value {
+	v := rawjson.Value(bytes.TrimSpace(raw)).Clone()
 	if len(v) == 0 {
-		return jsontext.Value("{}")
+		return rawjson.Value("{}")
 	}
-	if v.Kind() == '{' && isShallow(v) && v.Compact() == nil {
+	if v.Kind() == '{' && isShallow(v) && (*jsontext.Value)(&v).Compact() == nil {
 		return v
 	}
 	wrapped, err := json.Marshal(map[string]string{invalidArgs: string(raw)}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return jsontext.Value("{}")
+		return rawjson.Value("{}")
 	}
 	return wrapped
 }
@@ -227,7 +228,7 @@ func arguments(raw []byte) jsontext.Value {
 const maxArgsDepth = 100
 
 // isShallow reports whether v is valid JSON within maxArgsDepth.
-func isShallow(v jsontext.Value) bool {
+func isShallow(v rawjson.Value) bool {
 	dec := jsontext.NewDecoder(bytes.NewReader(v))
 	for {
 		_, err := dec.ReadToken()
@@ -241,8 +242,8 @@ func isShallow(v jsontext.Value) bool {
 }
 
 // hasInvalidArgs reports whether [arguments] wrapped what the model wrote.
-func hasInvalidArgs(args jsontext.Value) bool {
-	var members map[string]jsontext.Value
+func hasInvalidArgs(args rawjson.Value) bool {
+	var members map[string]rawjson.Value
 	if err := json.Unmarshal(args, &members); err != nil {
 		return true
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // MaxSize is the largest encoded event that [Unmarshal] reads. It leaves room for a
@@ -93,9 +95,9 @@ var renamed = map[Type]Type{
 // think tool: the results of a step with one result, under another name.
 func decodeThought(data []byte) (Event, error) {
 	var w struct {
-		Head       runHead        `json:",embed"`
-		ToolResult ToolResult     `json:"toolResult"`
-		Unknown    jsontext.Value `json:",embed"`
+		Head       runHead                  `json:",embed"`
+		ToolResult ToolResult               `json:"toolResult"`
+		Unknown    map[string]rawjson.Value `json:",embed"`
 	}
 	err := json.Unmarshal(data, &w, decoding)
 	return w.Head.event(ResolveToolResults{ToolResults: []ToolResult{w.ToolResult}, Unknown: w.Unknown}), err

@@ -14,6 +14,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The files in testdata/events are one event of each type in full form, as
@@ -152,8 +154,8 @@ func bodyNames(t *testing.T) []string {
 }
 
 // unknownOf returns the members of e's body that no field took.
-func unknownOf(e Event) jsontext.Value {
-	return reflect.ValueOf(e.Body).FieldByName("Unknown").Interface().(jsontext.Value)
+func unknownOf(e Event) map[string]rawjson.Value {
+	return reflect.ValueOf(e.Body).FieldByName("Unknown").Interface().(map[string]rawjson.Value)
 }
 
 func readFile(t testing.TB, name string) []byte {
@@ -175,11 +177,11 @@ func diffJSON(t *testing.T, want, got []byte) {
 
 func indented(t *testing.T, data []byte) string {
 	t.Helper()
-	v := jsontext.Value(bytes.Clone(data))
-	if err := v.Canonicalize(); err != nil {
+	v := rawjson.Value(bytes.Clone(data))
+	if err := (*jsontext.Value)(&v).Canonicalize(); err != nil {
 		t.Fatalf("%v in %s", err, data)
 	}
-	if err := v.Indent(); err != nil {
+	if err := (*jsontext.Value)(&v).Indent(); err != nil {
 		t.Fatal(err)
 	}
 	return string(v)

@@ -2,7 +2,8 @@ package event
 
 import (
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // JobStatus says how a job is.
@@ -23,17 +24,17 @@ const (
 
 // A Job is one task of the user, summed up. It is the fold of its events: see [Job.Apply].
 type Job struct {
-	ID                   string         `json:"id"`
-	CoordinatorExpertKey string         `json:"coordinatorExpertKey"`
-	CoordinatorRunID     string         `json:"coordinatorRunId,omitzero"` // the newest Run of the coordinator
-	Status               JobStatus      `json:"status"`
-	TotalSteps           int            `json:"totalSteps"` // of all Runs together
-	MaxSteps             int            `json:"maxSteps,omitzero"`
-	Usage                Usage          `json:"usage"` // of all Runs together
-	StartedAt            int64          `json:"startedAt"`
-	FinishedAt           int64          `json:"finishedAt,omitzero"`
-	UpdatedAt            int64          `json:"updatedAt,omitzero"` // when the newest event happened
-	Unknown              jsontext.Value `json:",embed"`
+	ID                   string                   `json:"id"`
+	CoordinatorExpertKey string                   `json:"coordinatorExpertKey"`
+	CoordinatorRunID     string                   `json:"coordinatorRunId,omitzero"` // the newest Run of the coordinator
+	Status               JobStatus                `json:"status"`
+	TotalSteps           int                      `json:"totalSteps"` // of all Runs together
+	MaxSteps             int                      `json:"maxSteps,omitzero"`
+	Usage                Usage                    `json:"usage"` // of all Runs together
+	StartedAt            int64                    `json:"startedAt"`
+	FinishedAt           int64                    `json:"finishedAt,omitzero"`
+	UpdatedAt            int64                    `json:"updatedAt,omitzero"` // when the newest event happened
+	Unknown              map[string]rawjson.Value `json:",embed"`
 }
 
 // Apply returns j after e. The zero Job is a job of which nothing is known yet.
@@ -105,7 +106,7 @@ func (j Job) ownedBy(runID string) bool {
 }
 
 // specSteps reads the limit on steps from a recorded Spec; 0 if there is none.
-func specSteps(spec jsontext.Value) int {
+func specSteps(spec rawjson.Value) int {
 	var s struct {
 		Limits struct {
 			MaxSteps int `json:"maxSteps"`

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // steps is a recorded Spec that limits the steps of its job.
-func steps(n int) jsontext.Value {
-	return jsontext.Value(fmt.Sprintf(`{"limits":{"maxSteps":%d}}`, n))
+func steps(n int) rawjson.Value {
+	return rawjson.Value(fmt.Sprintf(`{"limits":{"maxSteps":%d}}`, n))
 }
 
 func tokens(n int) Usage { return Usage{InputTokens: n, OutputTokens: 1, TotalTokens: n + 1} }

@@ -3,7 +3,7 @@ package event
 import (
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // MessageType says who speaks.
@@ -20,12 +20,12 @@ const (
 // A Message is one entry of a conversation. Messages are shared between states,
 // checkpoints and encoders: once made, a message is never changed.
 type Message struct {
-	ID       string         `json:"id"`
-	Type     MessageType    `json:"type"`
-	Contents []Part         `json:"contents"`
-	Cache    bool           `json:"cache,omitzero"`  // a prompt-cache breakpoint follows this message
-	Author   string         `json:"author,omitzero"` // the model that wrote it; marks of one are not sent to another
-	Unknown  jsontext.Value `json:",embed"`
+	ID       string                   `json:"id"`
+	Type     MessageType              `json:"type"`
+	Contents []Part                   `json:"contents"`
+	Cache    bool                     `json:"cache,omitzero"`  // a prompt-cache breakpoint follows this message
+	Author   string                   `json:"author,omitzero"` // the model that wrote it; marks of one are not sent to another
+	Unknown  map[string]rawjson.Value `json:",embed"`
 }
 
 // Text returns what the message says: of an Expert, all of its text parts, since a model

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // PartType names the shape of a [Part].
@@ -31,89 +33,89 @@ type Part struct {
 	ID   string   `json:"id"`
 	Type PartType `json:"type"`
 
-	Text        string         `json:"text"`
-	URL         string         `json:"url"`
-	EncodedData string         `json:"encodedData"` // base64
-	Data        string         `json:"data"`
-	MIMEType    string         `json:"mimeType"`
-	ToolCallID  string         `json:"toolCallId"`
-	ToolName    string         `json:"toolName"`
-	Args        jsontext.Value `json:"args"`
-	Thinking    string         `json:"thinking"`
-	Signature   string         `json:"signature"`
-	Contents    []Part         `json:"contents"`
-	IsError     bool           `json:"isError"`
+	Text        string        `json:"text"`
+	URL         string        `json:"url"`
+	EncodedData string        `json:"encodedData"` // base64
+	Data        string        `json:"data"`
+	MIMEType    string        `json:"mimeType"`
+	ToolCallID  string        `json:"toolCallId"`
+	ToolName    string        `json:"toolName"`
+	Args        rawjson.Value `json:"args"`
+	Thinking    string        `json:"thinking"`
+	Signature   string        `json:"signature"`
+	Contents    []Part        `json:"contents"`
+	IsError     bool          `json:"isError"`
 
 	// ProviderData is what the provider wants to see again with this part of its
 	// answer, and only it understands: an encrypted thought, an item id.
-	ProviderData jsontext.Value `json:"providerData"`
+	ProviderData rawjson.Value `json:"providerData"`
 
-	Unknown jsontext.Value `json:",embed"`
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 // The shapes are what a part of each type looks like in JSON. Go's zero value cannot
 // tell "required and empty" from "absent", so each type lists its own members.
 type (
 	textShape struct {
-		ID           string         `json:"id"`
-		Type         PartType       `json:"type"`
-		Text         string         `json:"text"`
-		ProviderData jsontext.Value `json:"providerData,omitzero"`
-		Unknown      jsontext.Value `json:",embed"`
+		ID           string                   `json:"id"`
+		Type         PartType                 `json:"type"`
+		Text         string                   `json:"text"`
+		ProviderData rawjson.Value            `json:"providerData,omitzero"`
+		Unknown      map[string]rawjson.Value `json:",embed"`
 	}
 	urlShape struct {
-		ID       string         `json:"id"`
-		Type     PartType       `json:"type"`
-		URL      string         `json:"url"`
-		MIMEType string         `json:"mimeType"`
-		Unknown  jsontext.Value `json:",embed"`
+		ID       string                   `json:"id"`
+		Type     PartType                 `json:"type"`
+		URL      string                   `json:"url"`
+		MIMEType string                   `json:"mimeType"`
+		Unknown  map[string]rawjson.Value `json:",embed"`
 	}
 	inlineShape struct {
-		ID          string         `json:"id"`
-		Type        PartType       `json:"type"`
-		EncodedData string         `json:"encodedData"`
-		MIMEType    string         `json:"mimeType"`
-		Unknown     jsontext.Value `json:",embed"`
+		ID          string                   `json:"id"`
+		Type        PartType                 `json:"type"`
+		EncodedData string                   `json:"encodedData"`
+		MIMEType    string                   `json:"mimeType"`
+		Unknown     map[string]rawjson.Value `json:",embed"`
 	}
 	binaryShape struct {
-		ID       string         `json:"id"`
-		Type     PartType       `json:"type"`
-		Data     string         `json:"data"`
-		MIMEType string         `json:"mimeType"`
-		Unknown  jsontext.Value `json:",embed"`
+		ID       string                   `json:"id"`
+		Type     PartType                 `json:"type"`
+		Data     string                   `json:"data"`
+		MIMEType string                   `json:"mimeType"`
+		Unknown  map[string]rawjson.Value `json:",embed"`
 	}
 	toolCallShape struct {
-		ID           string         `json:"id"`
-		Type         PartType       `json:"type"`
-		ToolCallID   string         `json:"toolCallId"`
-		ToolName     string         `json:"toolName"`
-		Args         jsontext.Value `json:"args"`
-		ProviderData jsontext.Value `json:"providerData,omitzero"`
-		Unknown      jsontext.Value `json:",embed"`
+		ID           string                   `json:"id"`
+		Type         PartType                 `json:"type"`
+		ToolCallID   string                   `json:"toolCallId"`
+		ToolName     string                   `json:"toolName"`
+		Args         rawjson.Value            `json:"args"`
+		ProviderData rawjson.Value            `json:"providerData,omitzero"`
+		Unknown      map[string]rawjson.Value `json:",embed"`
 	}
 	thinkingShape struct {
-		ID           string         `json:"id"`
-		Type         PartType       `json:"type"`
-		Thinking     string         `json:"thinking"`
-		Signature    string         `json:"signature,omitzero"`
-		ProviderData jsontext.Value `json:"providerData,omitzero"`
-		Unknown      jsontext.Value `json:",embed"`
+		ID           string                   `json:"id"`
+		Type         PartType                 `json:"type"`
+		Thinking     string                   `json:"thinking"`
+		Signature    string                   `json:"signature,omitzero"`
+		ProviderData rawjson.Value            `json:"providerData,omitzero"`
+		Unknown      map[string]rawjson.Value `json:",embed"`
 	}
 	toolResultShape struct {
-		ID         string         `json:"id"`
-		Type       PartType       `json:"type"`
-		ToolCallID string         `json:"toolCallId"`
-		ToolName   string         `json:"toolName"`
-		Contents   []Part         `json:"contents"`
-		IsError    bool           `json:"isError,omitzero"`
-		Unknown    jsontext.Value `json:",embed"`
+		ID         string                   `json:"id"`
+		Type       PartType                 `json:"type"`
+		ToolCallID string                   `json:"toolCallId"`
+		ToolName   string                   `json:"toolName"`
+		Contents   []Part                   `json:"contents"`
+		IsError    bool                     `json:"isError,omitzero"`
+		Unknown    map[string]rawjson.Value `json:",embed"`
 	}
 	providerShape struct {
-		ID           string         `json:"id"`
-		Type         PartType       `json:"type"`
-		ToolName     string         `json:"toolName"`
-		ProviderData jsontext.Value `json:"providerData"`
-		Unknown      jsontext.Value `json:",embed"`
+		ID           string                   `json:"id"`
+		Type         PartType                 `json:"type"`
+		ToolName     string                   `json:"toolName"`
+		ProviderData rawjson.Value            `json:"providerData"`
+		Unknown      map[string]rawjson.Value `json:",embed"`
 	}
 )
 
@@ -159,9 +161,9 @@ func (p *Part) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // orEmptyObject stands in for arguments that a provider left out.
-func orEmptyObject(v jsontext.Value) jsontext.Value {
+func orEmptyObject(v rawjson.Value) rawjson.Value {
 	if len(v) == 0 {
-		return jsontext.Value("{}")
+		return rawjson.Value("{}")
 	}
 	return v
 }

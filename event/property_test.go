@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // What is encoded decodes, and encodes to the same bytes again.
@@ -61,20 +62,22 @@ var rawValues = []string{`null`, `0`, `-1.5e300`, `"\u001b[2J"`, `""`, `[]`, `{}
 // fill sets v to anything that its type can hold.
 func fill(t *rapid.T, v reflect.Value, field string, depth int) {
 	switch v.Interface().(type) {
-	case jsontext.Value:
-		if field == "Unknown" {
-			if rapid.Bool().Draw(t, "unknown") {
-				raw := rapid.SampledFrom(rawValues).Draw(t, "raw")
-				v.Set(reflect.ValueOf(jsontext.Value(`{"x-new":` + raw + `}`)))
-			}
-		} else if raw := rapid.SampledFrom(append(rawValues, "")).Draw(t, "raw"); raw != "" {
-			v.Set(reflect.ValueOf(jsontext.Value(raw)))
+	case rawjson.Value:
+		if raw := rapid.SampledFrom(append(rawValues, "")).Draw(t, "raw"); raw != "" {
+			v.Set(reflect.ValueOf(rawjson.Value(raw)))
 		}
 		return
-	case map[string]jsontext.Value:
-		m := make(map[string]jsontext.Value)
+	case map[string]rawjson.Value:
+		m := make(map[string]rawjson.Value)
+		if field == "Unknown" {
+			if rapid.Bool().Draw(t, "unknown") {
+				m["x-new"] = rawjson.Value(rapid.SampledFrom(rawValues).Draw(t, "raw"))
+				v.Set(reflect.ValueOf(m))
+			}
+			return
+		}
 		for range rapid.IntRange(0, 2).Draw(t, "members") {
-			m[rapid.String().Draw(t, "name")] = jsontext.Value(rapid.SampledFrom(rawValues).Draw(t, "raw"))
+			m[rapid.String().Draw(t, "name")] = rawjson.Value(rapid.SampledFrom(rawValues).Draw(t, "raw"))
 		}
 		v.Set(reflect.ValueOf(m))
 		return

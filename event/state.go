@@ -1,6 +1,6 @@
 package event
 
-import "github.com/go-json-experiment/json/jsontext"
+import "github.com/perstack-go/perstack/rawjson"
 
 // This file holds the events that move a Run from one state to the next. A field
 // marked "full" is absent from the journal and filled in for full output; a field
@@ -23,8 +23,8 @@ type StartRun struct {
 	Runtime           string        `json:"runtime,omitzero"`
 	// Spec is what the job runs, as job.Spec.Recorded writes it. The coordinator's Run has it
 	// when the job starts or is continued.
-	Spec    jsontext.Value `json:"spec,omitzero"`
-	Unknown jsontext.Value `json:",embed"`
+	Spec    rawjson.Value            `json:"spec,omitzero"`
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 func (StartRun) isBody() {}
@@ -39,25 +39,25 @@ func (b StartRun) parent() *Parent {
 
 // An Origin is the address of a checkpoint in the journal.
 type Origin struct {
-	RunID        string         `json:"runId"`
-	CheckpointID string         `json:"checkpointId"`
-	Seq          int64          `json:"seq"` // the record after which the checkpoint stands
-	Unknown      jsontext.Value `json:",embed"`
+	RunID        string                   `json:"runId"`
+	CheckpointID string                   `json:"checkpointId"`
+	Seq          int64                    `json:"seq"` // the record after which the checkpoint stands
+	Unknown      map[string]rawjson.Value `json:",embed"`
 }
 
 // StartGeneration says that the model is about to be asked.
 type StartGeneration struct {
-	Messages []*Message     `json:"messages,omitzero"` // full
-	Unknown  jsontext.Value `json:",embed"`
+	Messages []*Message               `json:"messages,omitzero"` // full
+	Unknown  map[string]rawjson.Value `json:",embed"`
 }
 
 func (StartGeneration) isBody() {}
 
 // ResumeToolCalls says that a Run goes on with calls that were still open.
 type ResumeToolCalls struct {
-	PendingToolCalls   []ToolCall     `json:"pendingToolCalls,omitzero"`   // full
-	PartialToolResults []ToolResult   `json:"partialToolResults,omitzero"` // full
-	Unknown            jsontext.Value `json:",embed"`
+	PendingToolCalls   []ToolCall               `json:"pendingToolCalls,omitzero"`   // full
+	PartialToolResults []ToolResult             `json:"partialToolResults,omitzero"` // full
+	Unknown            map[string]rawjson.Value `json:",embed"`
 }
 
 func (ResumeToolCalls) isBody() {}
@@ -65,27 +65,27 @@ func (ResumeToolCalls) isBody() {}
 // ToolMessageRef is how the journal writes a tool message: its ids. The contents are
 // the results, which were recorded when they came.
 type ToolMessageRef struct {
-	ID      string         `json:"id"`
-	PartIDs []string       `json:"partIds"`
-	Unknown jsontext.Value `json:",embed"`
+	ID      string                   `json:"id"`
+	PartIDs []string                 `json:"partIds"`
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 // FinishAllToolCalls says that the calls left open by an earlier stretch of the Run
 // have all been answered.
 type FinishAllToolCalls struct {
-	NewMessages []*Message      `json:"newMessages,omitzero"` // full
-	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean
-	Unknown     jsontext.Value  `json:",embed"`
+	NewMessages []*Message               `json:"newMessages,omitzero"` // full
+	ToolMessage *ToolMessageRef          `json:"toolMessage,omitzero"` // lean
+	Unknown     map[string]rawjson.Value `json:",embed"`
 }
 
 func (FinishAllToolCalls) isBody() {}
 
 // CallTools says that the model answered with tool calls.
 type CallTools struct {
-	NewMessage *Message       `json:"newMessage,omitzero"`
-	ToolCalls  []ToolCall     `json:"toolCalls"` // the journal leaves out their args
-	Usage      Usage          `json:"usage"`
-	Unknown    jsontext.Value `json:",embed"`
+	NewMessage *Message                 `json:"newMessage,omitzero"`
+	ToolCalls  []ToolCall               `json:"toolCalls"` // the journal leaves out their args
+	Usage      Usage                    `json:"usage"`
+	Unknown    map[string]rawjson.Value `json:",embed"`
 }
 
 func (CallTools) isBody() {}
@@ -93,17 +93,17 @@ func (CallTools) isBody() {}
 // StartToolCall is written before a tool runs. A call that has this record and no
 // [EndToolCall] may or may not have had its effect.
 type StartToolCall struct {
-	ToolCallID string         `json:"toolCallId"`
-	Unknown    jsontext.Value `json:",embed"`
+	ToolCallID string                   `json:"toolCallId"`
+	Unknown    map[string]rawjson.Value `json:",embed"`
 }
 
 func (StartToolCall) isBody() {}
 
 // EndToolCall holds the result of one call, written as soon as it came.
 type EndToolCall struct {
-	ToolResult ToolResult     `json:"toolResult"`
-	Memory     jsontext.Value `json:"memory,omitzero"` // what the skill wants to find again when this conversation is resumed
-	Unknown    jsontext.Value `json:",embed"`
+	ToolResult ToolResult               `json:"toolResult"`
+	Memory     rawjson.Value            `json:"memory,omitzero"` // what the skill wants to find again when this conversation is resumed
+	Unknown    map[string]rawjson.Value `json:",embed"`
 }
 
 func (EndToolCall) isBody() {}
@@ -112,11 +112,11 @@ func (EndToolCall) isBody() {}
 // the [CallTools] of the same Run. A Run that resumes while delegates are unfinished
 // says it again, with the same Runs.
 type CallDelegate struct {
-	NewMessage *Message       `json:"newMessage,omitzero"` // full: the message of [CallTools] again
-	ToolCalls  []ToolCall     `json:"toolCalls,omitzero"`  // full: those of other Experts
-	Delegates  []DelegateRun  `json:"delegates,omitempty"` // lean
-	Usage      *Usage         `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
-	Unknown    jsontext.Value `json:",embed"`
+	NewMessage *Message                 `json:"newMessage,omitzero"` // full: the message of [CallTools] again
+	ToolCalls  []ToolCall               `json:"toolCalls,omitzero"`  // full: those of other Experts
+	Delegates  []DelegateRun            `json:"delegates,omitempty"` // lean
+	Usage      *Usage                   `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
+	Unknown    map[string]rawjson.Value `json:",embed"`
 }
 
 func (CallDelegate) isBody() {}
@@ -125,30 +125,30 @@ func (CallDelegate) isBody() {}
 // before that Run starts, and does not depend on the ids of checkpoints: whoever resumes
 // the parent finds the same Run again.
 type DelegateRun struct {
-	ToolCallID string         `json:"toolCallId"`
-	RunID      string         `json:"runId"`
-	Expert     ExpertRef      `json:"expert"`
-	From       *Origin        `json:"from,omitzero"`       // the checkpoint that it goes on from, on a new branch
-	Query      string         `json:"query,omitzero"`      // what the user adds there
-	Delegates  []DelegateRun  `json:"delegates,omitempty"` // likewise, who shall work on the calls that are open there
-	Unknown    jsontext.Value `json:",embed"`
+	ToolCallID string                   `json:"toolCallId"`
+	RunID      string                   `json:"runId"`
+	Expert     ExpertRef                `json:"expert"`
+	From       *Origin                  `json:"from,omitzero"`       // the checkpoint that it goes on from, on a new branch
+	Query      string                   `json:"query,omitzero"`      // what the user adds there
+	Delegates  []DelegateRun            `json:"delegates,omitempty"` // likewise, who shall work on the calls that are open there
+	Unknown    map[string]rawjson.Value `json:",embed"`
 }
 
 // CallInteractiveTool says that the Run waits for the user.
 type CallInteractiveTool struct {
-	NewMessage *Message       `json:"newMessage,omitzero"` // full: the message of [CallTools] again
-	ToolCall   *ToolCall      `json:"toolCall,omitzero"`   // full
-	ToolCallID string         `json:"toolCallId,omitzero"` // lean
-	Usage      *Usage         `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
-	Unknown    jsontext.Value `json:",embed"`
+	NewMessage *Message                 `json:"newMessage,omitzero"` // full: the message of [CallTools] again
+	ToolCall   *ToolCall                `json:"toolCall,omitzero"`   // full
+	ToolCallID string                   `json:"toolCallId,omitzero"` // lean
+	Usage      *Usage                   `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
+	Unknown    map[string]rawjson.Value `json:",embed"`
 }
 
 func (CallInteractiveTool) isBody() {}
 
 // ResolveToolResults says that every call of the step has its result.
 type ResolveToolResults struct {
-	ToolResults []ToolResult   `json:"toolResults,omitzero"` // full
-	Unknown     jsontext.Value `json:",embed"`
+	ToolResults []ToolResult             `json:"toolResults,omitzero"` // full
+	Unknown     map[string]rawjson.Value `json:",embed"`
 }
 
 func (ResolveToolResults) isBody() {}
@@ -156,17 +156,17 @@ func (ResolveToolResults) isBody() {}
 // AttemptCompletion says that the Expert declared itself done, and that its final
 // answer is asked for next.
 type AttemptCompletion struct {
-	ToolResult *ToolResult    `json:"toolResult,omitzero"` // full
-	Unknown    jsontext.Value `json:",embed"`
+	ToolResult *ToolResult              `json:"toolResult,omitzero"` // full
+	Unknown    map[string]rawjson.Value `json:",embed"`
 }
 
 func (AttemptCompletion) isBody() {}
 
 // FinishToolCall puts the step's results into the conversation.
 type FinishToolCall struct {
-	NewMessages []*Message      `json:"newMessages,omitzero"` // full
-	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean
-	Unknown     jsontext.Value  `json:",embed"`
+	NewMessages []*Message               `json:"newMessages,omitzero"` // full
+	ToolMessage *ToolMessageRef          `json:"toolMessage,omitzero"` // lean
+	Unknown     map[string]rawjson.Value `json:",embed"`
 }
 
 func (FinishToolCall) isBody() {}
@@ -175,14 +175,14 @@ func (FinishToolCall) isBody() {}
 // (the provider was busy, the line broke) stays within the step and leaves the
 // conversation alone; otherwise the model is told what was wrong with its answer.
 type Retry struct {
-	Reason      string         `json:"reason"` // JSON text {"error","message"}
-	NewMessages []*Message     `json:"newMessages"`
-	ToolCalls   []ToolCall     `json:"toolCalls,omitempty"`
-	ToolResults []ToolResult   `json:"toolResults,omitempty"`
-	Usage       Usage          `json:"usage"`
-	Transport   bool           `json:"transport,omitzero"`
-	DelayMS     int64          `json:"delayMs,omitzero"` // how long the runtime waits before a transport retry
-	Unknown     jsontext.Value `json:",embed"`
+	Reason      string                   `json:"reason"` // JSON text {"error","message"}
+	NewMessages []*Message               `json:"newMessages"`
+	ToolCalls   []ToolCall               `json:"toolCalls,omitempty"`
+	ToolResults []ToolResult             `json:"toolResults,omitempty"`
+	Usage       Usage                    `json:"usage"`
+	Transport   bool                     `json:"transport,omitzero"`
+	DelayMS     int64                    `json:"delayMs,omitzero"` // how long the runtime waits before a transport retry
+	Unknown     map[string]rawjson.Value `json:",embed"`
 }
 
 func (Retry) isBody() {}
@@ -190,9 +190,9 @@ func (Retry) isBody() {}
 // ContinueToNextStep ends a step that is followed by another.
 type ContinueToNextStep struct {
 	End
-	NextCheckpoint   *Checkpoint    `json:"nextCheckpoint,omitzero"`   // full
-	NextCheckpointID string         `json:"nextCheckpointId,omitzero"` // lean
-	Unknown          jsontext.Value `json:",embed"`
+	NextCheckpoint   *Checkpoint              `json:"nextCheckpoint,omitzero"`   // full
+	NextCheckpointID string                   `json:"nextCheckpointId,omitzero"` // lean
+	Unknown          map[string]rawjson.Value `json:",embed"`
 }
 
 func (ContinueToNextStep) isBody() {}
@@ -208,11 +208,11 @@ func (e End) checkpoint() *Checkpoint { return e.Checkpoint }
 // CompleteRun ends a Run with an answer.
 type CompleteRun struct {
 	End
-	Text        *string         `json:"text,omitzero"`        // full
-	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean: stands before NewMessage
-	NewMessage  *Message        `json:"newMessage,omitzero"`  // lean: the answer
-	Usage       Usage           `json:"usage"`                // of the last generation only
-	Unknown     jsontext.Value  `json:",embed"`
+	Text        *string                  `json:"text,omitzero"`        // full
+	ToolMessage *ToolMessageRef          `json:"toolMessage,omitzero"` // lean: stands before NewMessage
+	NewMessage  *Message                 `json:"newMessage,omitzero"`  // lean: the answer
+	Usage       Usage                    `json:"usage"`                // of the last generation only
+	Unknown     map[string]rawjson.Value `json:",embed"`
 }
 
 func (CompleteRun) isBody() {}
@@ -220,7 +220,7 @@ func (CompleteRun) isBody() {}
 // StopRunByInteractiveTool ends a stretch of a Run that waits for the user.
 type StopRunByInteractiveTool struct {
 	End
-	Unknown jsontext.Value `json:",embed"`
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 func (StopRunByInteractiveTool) isBody() {}
@@ -230,7 +230,7 @@ func (StopRunByInteractiveTool) isBody() {}
 // next [StartRun].
 type StopRunByDelegate struct {
 	End
-	Unknown jsontext.Value `json:",embed"`
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 func (StopRunByDelegate) isBody() {}
@@ -238,8 +238,8 @@ func (StopRunByDelegate) isBody() {}
 // StopRunByExceededMaxSteps ends a Run whose job used up its steps.
 type StopRunByExceededMaxSteps struct {
 	End
-	Usage   Usage          `json:"usage,omitzero"` // of an answer that was given up
-	Unknown jsontext.Value `json:",embed"`
+	Usage   Usage                    `json:"usage,omitzero"` // of an answer that was given up
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 func (StopRunByExceededMaxSteps) isBody() {}
@@ -247,9 +247,9 @@ func (StopRunByExceededMaxSteps) isBody() {}
 // StopRunByError ends a Run by a failure that repeating cannot mend.
 type StopRunByError struct {
 	End
-	Error   Failure        `json:"error"`
-	Usage   Usage          `json:"usage,omitzero"` // of the generation that was of no use
-	Unknown jsontext.Value `json:",embed"`
+	Error   Failure                  `json:"error"`
+	Usage   Usage                    `json:"usage,omitzero"` // of the generation that was of no use
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 func (StopRunByError) isBody() {}
@@ -272,9 +272,9 @@ const LimitContext = "context"
 // StopRunByLimit ends a Run by a limit other than the number of steps.
 type StopRunByLimit struct {
 	End
-	Limit   string         `json:"limit"`
-	Usage   Usage          `json:"usage,omitzero"` // of an answer that was given up
-	Unknown jsontext.Value `json:",embed"`
+	Limit   string                   `json:"limit"`
+	Usage   Usage                    `json:"usage,omitzero"` // of an answer that was given up
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 func (StopRunByLimit) isBody() {}
@@ -284,9 +284,9 @@ func (StopRunByLimit) isBody() {}
 // the sudden end of the process.
 type StopRunByInterrupt struct {
 	End
-	Reason  string         `json:"reason"`
-	Usage   Usage          `json:"usage,omitzero"` // of an answer that was given up
-	Unknown jsontext.Value `json:",embed"`
+	Reason  string                   `json:"reason"`
+	Usage   Usage                    `json:"usage,omitzero"` // of an answer that was given up
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 func (StopRunByInterrupt) isBody() {}
@@ -298,8 +298,8 @@ type LimitWarning struct {
 	Max   float64 `json:"max"`
 	// NewMessage tells the model, in one sentence, and is part of the conversation from
 	// here on. It is absent when the model is not told.
-	NewMessage *Message       `json:"newMessage,omitzero"`
-	Unknown    jsontext.Value `json:",embed"`
+	NewMessage *Message                 `json:"newMessage,omitzero"`
+	Unknown    map[string]rawjson.Value `json:",embed"`
 }
 
 func (LimitWarning) isBody() {}
@@ -307,10 +307,10 @@ func (LimitWarning) isBody() {}
 // DefinitionChanged says that a Run goes on with another definition of its Expert
 // than it was recorded with. Before and After are digests.
 type DefinitionChanged struct {
-	Expert  string         `json:"expert"`
-	Before  string         `json:"before"`
-	After   string         `json:"after"`
-	Unknown jsontext.Value `json:",embed"`
+	Expert  string                   `json:"expert"`
+	Before  string                   `json:"before"`
+	After   string                   `json:"after"`
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 func (DefinitionChanged) isBody() {}

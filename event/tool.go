@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // BaseSkill is the name of the built-in skill that every Expert has.
@@ -28,18 +30,18 @@ type ToolCall struct {
 	ToolName  string `json:"toolName"`
 	// Args is a JSON object. The journal leaves it out: the message that the call
 	// came with has it.
-	Args    jsontext.Value `json:"args,omitzero"`
-	Unknown jsontext.Value `json:",embed"`
+	Args    rawjson.Value            `json:"args,omitzero"`
+	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
 // A ToolResult is what came of a [ToolCall].
 type ToolResult struct {
-	ID        string         `json:"id"` // the call's id
-	SkillName string         `json:"skillName"`
-	ToolName  string         `json:"toolName"`
-	Result    []Part         `json:"result"` // text, inline image and inline file parts
-	IsError   bool           `json:"isError,omitzero"`
-	Unknown   jsontext.Value `json:",embed"`
+	ID        string                   `json:"id"` // the call's id
+	SkillName string                   `json:"skillName"`
+	ToolName  string                   `json:"toolName"`
+	Result    []Part                   `json:"result"` // text, inline image and inline file parts
+	IsError   bool                     `json:"isError,omitzero"`
+	Unknown   map[string]rawjson.Value `json:",embed"`
 }
 
 // IsDelegates reports whether r is what came of a delegation.
@@ -75,7 +77,7 @@ func (r ToolResult) ErrorText() string {
 
 // members is a JSON object that came from a model or a tool, read without trust: a
 // member that is missing or has another type than expected counts as absent.
-type members map[string]jsontext.Value
+type members map[string]rawjson.Value
 
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 

@@ -3,18 +3,18 @@ package event
 import (
 	"math"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Usage counts the tokens of one or more generations. Numbers that a provider does
 // not report are 0.
 type Usage struct {
-	InputTokens       int            `json:"inputTokens"`
-	OutputTokens      int            `json:"outputTokens"`
-	ReasoningTokens   int            `json:"reasoningTokens"`
-	TotalTokens       int            `json:"totalTokens"`
-	CachedInputTokens int            `json:"cachedInputTokens"`
-	Unknown           jsontext.Value `json:",embed"`
+	InputTokens       int                      `json:"inputTokens"`
+	OutputTokens      int                      `json:"outputTokens"`
+	ReasoningTokens   int                      `json:"reasoningTokens"`
+	TotalTokens       int                      `json:"totalTokens"`
+	CachedInputTokens int                      `json:"cachedInputTokens"`
+	Unknown           map[string]rawjson.Value `json:",embed"`
 }
 
 // Add returns the field-wise sum of u and v. What is less than nothing counts as nothing,

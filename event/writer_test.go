@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A message is never changed once made; the test does so to see whether the writer
@@ -96,7 +98,7 @@ func TestWriterEscapesInvisibleCharacters(t *testing.T) {
 func TestWriterEscapesEverywhere(t *testing.T) {
 	e := Event{Body: StartGeneration{
 		Messages: []*Message{{ID: "m", Type: UserMessage, Contents: []Part{{Type: ToolCallPart, Args: []byte("{\"\u202e\":\"\u009b\"}")}}}},
-		Unknown:  []byte("{\"x\u2028\":1}"),
+		Unknown:  map[string]rawjson.Value{"x\u2028": []byte("1")},
 	}}
 	var out bytes.Buffer
 	if err := NewWriter(&out).Write(e); err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // meaning is what a digest covers. Its JSON is canonical: the encoder writes
@@ -107,8 +109,8 @@ func (s *Skill) meaning() skillMeaning {
 // canonicalJSON removes blanks and sorts members. Numbers stay as written:
 // rounding them to floats could make two schemas equal that are not.
 func canonicalJSON(text []byte) string {
-	v := jsontext.Value(text).Clone()
-	if err := v.Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)); err != nil {
+	v := rawjson.Value(text).Clone()
+	if err := (*jsontext.Value)(&v).Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)); err != nil {
 		return string(text)
 	}
 	return string(v)

@@ -1,6 +1,6 @@
 package expert
 
-import "github.com/go-json-experiment/json/jsontext"
+import "github.com/perstack-go/perstack/rawjson"
 
 // Provider is who runs the model. Name is empty when the file has no [provider].
 type Provider struct {
@@ -24,9 +24,9 @@ type Setting struct {
 	Cassette               string            `json:"cassette,omitzero"`               // replay: absolute path of the script
 	AllowPrivateEndpoint   bool              `json:"allowPrivateEndpoint,omitzero"`   // BaseURL may be a private address
 
-	ExtraBody      map[string]jsontext.Value `json:"-"`                       // members that are added to every request
-	Guardrail      *Guardrail                `json:"guardrail,omitzero"`      // amazon-bedrock
-	SafetySettings []SafetySetting           `json:"safetySettings,omitzero"` // google, google-vertex
+	ExtraBody      map[string]rawjson.Value `json:"-"`                       // members that are added to every request
+	Guardrail      *Guardrail               `json:"guardrail,omitzero"`      // amazon-bedrock
+	SafetySettings []SafetySetting          `json:"safetySettings,omitzero"` // google, google-vertex
 }
 
 // A Guardrail is a filter of Amazon Bedrock that looks at what goes in and out.

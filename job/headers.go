@@ -3,7 +3,7 @@ package job
 import (
 	"maps"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Headers are the values of all HTTP headers of a Spec, and what its provider is sent
@@ -43,7 +43,7 @@ func (s *Spec) SetHeaders(h Headers) {
 	s.Setting.ExtraBody = nil
 	for name, value := range h.Body {
 		if s.Setting.ExtraBody == nil {
-			s.Setting.ExtraBody = make(map[string]jsontext.Value, len(h.Body))
+			s.Setting.ExtraBody = make(map[string]rawjson.Value, len(h.Body))
 		}
 		s.Setting.ExtraBody[name] = value
 	}

@@ -12,10 +12,9 @@ import (
 	"context"
 	"iter"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Model generates one assistant turn at a time. It keeps no conversation: all it
@@ -53,7 +52,7 @@ type Request struct {
 type Tool struct {
 	Name        string
 	Description string
-	InputSchema jsontext.Value
+	InputSchema rawjson.Value
 }
 
 // A Chunk is a piece of a streamed turn. Exactly one field is set.

@@ -7,17 +7,16 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
 // check asks a box with one tool about arguments.
 func check(t testing.TB, schema, args string) error {
 	t.Helper()
-	g := &given{fake: fake{name: "s"}, list: []skill.Tool{{Name: "tool", InputSchema: jsontext.Value(schema)}}}
+	g := &given{fake: fake{name: "s"}, list: []skill.Tool{{Name: "tool", InputSchema: rawjson.Value(schema)}}}
 	box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: g}}, quiet)
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +24,7 @@ func check(t testing.TB, schema, args string) error {
 	if len(box.Tools()) != 1 {
 		t.Fatal("the tool was left out")
 	}
-	return box.Check(event.ToolCall{ToolName: "tool", Args: jsontext.Value(args)})
+	return box.Check(event.ToolCall{ToolName: "tool", Args: rawjson.Value(args)})
 }
 
 func TestCheck(t *testing.T) {
@@ -146,7 +145,7 @@ func TestCheckText(t *testing.T) {
 }
 
 func TestCheckIsNotForAll(t *testing.T) {
-	schema := jsontext.Value(`{"required":["a"]}`)
+	schema := rawjson.Value(`{"required":["a"]}`)
 	g := &given{fake: fake{name: "s"}, list: []skill.Tool{
 		{Name: "own", InputSchema: schema, Checked: true}, {Name: "question", InputSchema: schema, Kind: skill.Interactive},
 	}}
@@ -213,12 +212,12 @@ func FuzzCheck(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, schema, args string) {
-		g := &given{fake: fake{name: "s"}, list: []skill.Tool{{Name: "tool", InputSchema: jsontext.Value(schema)}}}
+		g := &given{fake: fake{name: "s"}, list: []skill.Tool{{Name: "tool", InputSchema: rawjson.Value(schema)}}}
 		box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: g}}, quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = box.Check(event.ToolCall{ToolName: "tool", Args: jsontext.Value(args)})
+		err = box.Check(event.ToolCall{ToolName: "tool", Args: rawjson.Value(args)})
 		if err != nil && (len(err.Error()) > 4096 || terminal.Reveal(err.Error()) != err.Error()) {
 			t.Errorf("schema %q, arguments %q: %q", schema, args, err)
 		}
@@ -227,7 +226,7 @@ func FuzzCheck(f *testing.F) {
 
 // Two calls of a tool are checked side by side.
 func TestCheckFromSeveralGoroutines(t *testing.T) {
-	g := &given{fake: fake{name: "s"}, list: []skill.Tool{{Name: "tool", InputSchema: jsontext.Value(
+	g := &given{fake: fake{name: "s"}, list: []skill.Tool{{Name: "tool", InputSchema: rawjson.Value(
 		`{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"pattern":"^a$"}}}`)}}}
 	box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: g}}, quiet)
 	if err != nil {
@@ -236,7 +235,7 @@ func TestCheckFromSeveralGoroutines(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if box.Check(event.ToolCall{ToolName: "tool", Args: jsontext.Value(`{"a":"b"}`)}) == nil {
+			if box.Check(event.ToolCall{ToolName: "tool", Args: rawjson.Value(`{"a":"b"}`)}) == nil {
 				t.Error("fits")
 			}
 		})

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -43,7 +42,7 @@ func TestFuncTool(t *testing.T) {
 
 func TestFuncResults(t *testing.T) {
 	call := func(s skill.Skill, args string) (event.ToolResult, error) {
-		return s.Call(t.Context(), event.ToolCall{ID: "c1", ToolName: "f", Args: jsontext.Value(args)})
+		return s.Call(t.Context(), event.ToolCall{ID: "c1", ToolName: "f", Args: rawjson.Value(args)})
 	}
 	picture := event.Part{Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: "AA=="}
 	for name, tt := range map[string]struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // revealed returns t with all hidden characters in its texts made visible: a server could
@@ -26,7 +27,7 @@ func revealed(t Tool) (Tool, error) {
 
 // revealedJSON reveals the strings of a JSON value. Names of members stay as they are,
 // since a call must use them; one with something hidden in it is an error.
-func revealedJSON(value jsontext.Value) (jsontext.Value, error) {
+func revealedJSON(value rawjson.Value) (rawjson.Value, error) {
 	text := string(value)
 	if text == "" || !strings.Contains(text, `\`) && terminal.Reveal(text) == text && value.IsValid() {
 		return value, nil

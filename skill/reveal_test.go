@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -39,7 +38,7 @@ func TestHiddenTextIsShown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var log bytes.Buffer
 			g := &given{fake: fake{name: "s"}, list: []skill.Tool{{
-				Name: "tool", Title: "T\u2060", Description: "does\x1b[8m\U000e0041 it 👩\u200d💻\n", InputSchema: jsontext.Value(tt.schema),
+				Name: "tool", Title: "T\u2060", Description: "does\x1b[8m\U000e0041 it 👩\u200d💻\n", InputSchema: rawjson.Value(tt.schema),
 			}}}
 			box, err := skill.NewToolbox(t.Context(), []skill.Source{{Skill: g}}, slog.New(slog.NewTextHandler(&log, nil)))
 			if err != nil {

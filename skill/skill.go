@@ -13,9 +13,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Skill is a set of tools. Its methods may be called from several goroutines.
@@ -46,7 +45,7 @@ type Tool struct {
 	Name        string
 	Title       string
 	Description string
-	InputSchema jsontext.Value // JSON Schema of the arguments, an object
+	InputSchema rawjson.Value // JSON Schema of the arguments, an object
 	Kind        Kind
 
 	// Repeatable says that running the tool again does no harm: it only reads, or
@@ -72,8 +71,8 @@ type Tool struct {
 // a todo list. Its memory is recorded with each result that changed it, and given back
 // before the first call when the conversation is resumed.
 type Rememberer interface {
-	Memory() jsontext.Value
-	Recall(memory jsontext.Value) error
+	Memory() rawjson.Value
+	Recall(memory rawjson.Value) error
 }
 
 // A Filter narrows what a skill offers. Omit is applied before Pick; an empty list

@@ -11,10 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Source is a skill and what of it an Expert may use.
@@ -263,7 +262,7 @@ func (b *Toolbox) Missing() string {
 const maxReason = 1000
 
 // Memory returns what a skill wants to be recorded, or nil.
-func (b *Toolbox) Memory(skillName string) jsontext.Value {
+func (b *Toolbox) Memory(skillName string) rawjson.Value {
 	for _, s := range b.sources {
 		if r, ok := s.Skill.(Rememberer); ok && s.Skill.Name() == skillName {
 			return r.Memory()
@@ -273,7 +272,7 @@ func (b *Toolbox) Memory(skillName string) jsontext.Value {
 }
 
 // Recall gives each skill back what was recorded for it in this conversation.
-func (b *Toolbox) Recall(memory map[string]jsontext.Value) error {
+func (b *Toolbox) Recall(memory map[string]rawjson.Value) error {
 	for _, s := range b.sources {
 		r, ok := s.Skill.(Rememberer)
 		if !ok || memory[s.Skill.Name()] == nil {

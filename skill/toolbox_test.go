@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -51,13 +50,13 @@ func (f *fake) Close() error {
 // A keeper is a fake that remembers.
 type keeper struct {
 	fake
-	memory    jsontext.Value
+	memory    rawjson.Value
 	recallErr error
 }
 
-func (k *keeper) Memory() jsontext.Value { return k.memory }
+func (k *keeper) Memory() rawjson.Value { return k.memory }
 
-func (k *keeper) Recall(m jsontext.Value) error {
+func (k *keeper) Recall(m rawjson.Value) error {
 	k.memory = m
 	return k.recallErr
 }
@@ -163,7 +162,7 @@ func TestToolboxRecall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := map[string]jsontext.Value{"k": jsontext.Value(`1`), "plain": jsontext.Value(`2`), "gone": jsontext.Value(`3`)}
+	memory := map[string]rawjson.Value{"k": rawjson.Value(`1`), "plain": rawjson.Value(`2`), "gone": rawjson.Value(`3`)}
 	if err := box.Recall(memory); err != nil {
 		t.Fatal(err)
 	}

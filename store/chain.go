@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Version is that of the format of records and events. It stands in the first record of
@@ -85,7 +86,7 @@ func DecodeRecord(line []byte) (Record, error) {
 }
 
 // decodeHead reads what stands around the event, which stays encoded, in its line.
-func decodeHead(line []byte) (Record, jsontext.Value, error) {
+func decodeHead(line []byte) (Record, rawjson.Value, error) {
 	if len(line) > MaxLine {
 		return Record{}, nil, fmt.Errorf("a line of %d bytes is longer than the limit of %d", len(line), MaxLine)
 	}
@@ -98,7 +99,7 @@ func decodeHead(line []byte) (Record, jsontext.Value, error) {
 	if err := json.Unmarshal(line, &head, json.RejectUnknownMembers(true)); err != nil {
 		return Record{}, nil, fmt.Errorf("decode record: %w", err)
 	}
-	body := jsontext.Value(line[head.Event.start:head.Event.end])
+	body := rawjson.Value(line[head.Event.start:head.Event.end])
 	switch {
 	case head.Seq < 1:
 		return Record{}, nil, errors.New("decode record: it has no number")

@@ -5,11 +5,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
 	"github.com/perstack-go/perstack/store/memory"
@@ -84,7 +84,7 @@ func sameEvent(rt *rapid.T, want, got event.Event) {
 		rt.Fatalf("it reads as (%v)\n%.500s\nwant\n%.500s", err, b, a)
 	}
 	clean, err := event.Unmarshal(a)
-	raw := cmp.Comparer(func(x, y jsontext.Value) bool { return bytes.Equal(x, y) }) // byte by byte it takes seconds
+	raw := cmp.Comparer(func(x, y rawjson.Value) bool { return bytes.Equal(x, y) }) // byte by byte it takes seconds
 	if diff := cmp.Diff(clean, got, raw); err != nil || diff != "" {
 		rt.Fatalf("event (-written +read, %v):\n%s", err, diff)
 	}

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // hostileRun is a run whose Expert executes one command.
@@ -72,7 +72,7 @@ func hunted(t *testing.T, lines []byte) (found []evil.Find) {
 	t.Helper()
 	for line := range strings.Lines(string(lines)) {
 		var record struct {
-			Event jsontext.Value `json:"event"`
+			Event rawjson.Value `json:"event"`
 		}
 		if err := json.Unmarshal([]byte(line), &record); err != nil {
 			t.Fatal(err)

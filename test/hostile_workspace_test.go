@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // An approach is a tool that takes a path. The first of each class is held to all that
@@ -132,7 +132,7 @@ func toolResults(t *testing.T, lines []byte) map[string]string {
 	results := map[string]string{}
 	for line := range bytes.Lines(lines) {
 		var record struct {
-			Event jsontext.Value `json:"event"`
+			Event rawjson.Value `json:"event"`
 		}
 		if err := json.Unmarshal(line, &record); err != nil {
 			t.Fatal(err)

@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A httpServer is perstack mcp base --http.
@@ -89,7 +89,7 @@ func (s *httpServer) connect(t *testing.T, opts *mcp.ClientOptions) *mcp.ClientS
 
 func callText(t *testing.T, session *mcp.ClientSession, tool, args string) string {
 	t.Helper()
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: jsontext.Value(args)})
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: rawjson.Value(args)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestHTTPServerEnds(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		params := &mcp.CallToolParams{Name: "exec", Arguments: jsontext.Value(`{"command":"sh","args":["-c","echo $$ > pid.part && mv pid.part pid; echo begun; exec sleep 1000"],"timeout":0}`)}
+		params := &mcp.CallToolParams{Name: "exec", Arguments: rawjson.Value(`{"command":"sh","args":["-c","echo $$ > pid.part && mv pid.part pid; echo begun; exec sleep 1000"],"timeout":0}`)}
 		params.SetProgressToken("p")
 		_, _ = session.CallTool(t.Context(), params) // the connection may break first
 	}()

@@ -20,11 +20,11 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/internal/testkit/node"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // S2: a server that wants a login, is none, or sends us elsewhere ends the run before a
@@ -276,9 +276,9 @@ toolPrefix = true
 	}
 	var request struct {
 		Tools []struct {
-			Name        string         `json:"name"`
-			Description string         `json:"description"`
-			Schema      jsontext.Value `json:"input_schema"`
+			Name        string        `json:"name"`
+			Description string        `json:"description"`
+			Schema      rawjson.Value `json:"input_schema"`
 		} `json:"tools"`
 	}
 	mu.Lock()

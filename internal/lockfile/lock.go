@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Lock is what a perstack.lock says: what was found when the Experts of a file were
@@ -74,28 +75,28 @@ type Package struct {
 // is all of it, in the form of [CanonicalJSON]; the other fields are taken out of it. Make
 // one with [LockTool], so that they agree: only Definition and Digest are written down.
 type Tool struct {
-	Definition jsontext.Value
+	Definition rawjson.Value
 	Digest     string // DefinitionDigest, which is skill.Tool.Digest as well
 
 	Name, Title, Description string
-	InputSchema              jsontext.Value
+	InputSchema              rawjson.Value
 	Repeatable               bool // the server says that a second run does no harm
 }
 
 // ParseTool reads the definition of a tool: the object of name, title, description,
 // inputSchema, outputSchema and annotations as the server sent them. There is no other
 // reader: what a live server offers and what a lockfile holds must be the same tool.
-func ParseTool(definition jsontext.Value) (Tool, error) {
+func ParseTool(definition rawjson.Value) (Tool, error) {
 	canonical, err := CanonicalJSON(definition)
 	if err != nil {
 		return Tool{}, fmt.Errorf("the definition of a tool is not JSON: %w", err)
 	}
 	var said struct {
-		Name        string         `json:"name"`
-		Title       string         `json:"title"`
-		Description string         `json:"description"`
-		InputSchema jsontext.Value `json:"inputSchema"`
-		Annotations jsontext.Value `json:"annotations"`
+		Name        string        `json:"name"`
+		Title       string        `json:"title"`
+		Description string        `json:"description"`
+		InputSchema rawjson.Value `json:"inputSchema"`
+		Annotations rawjson.Value `json:"annotations"`
 	}
 	if err := json.Unmarshal(canonical, &said); err != nil {
 		return Tool{}, fmt.Errorf("the definition of a tool is not one: %w", err)
@@ -124,7 +125,7 @@ type hints struct {
 
 // readHints reads them. Hints that are not as MCP has them count as none: then a call is
 // not repeated, which is the careful answer.
-func readHints(annotations jsontext.Value) hints {
+func readHints(annotations rawjson.Value) hints {
 	var h hints
 	if len(annotations) == 0 || json.Unmarshal(annotations, &h) != nil {
 		return hints{}
@@ -172,9 +173,9 @@ func Read(c *manifest.Config) (*Lock, error) {
 // written, since rounding them could make two values equal that are not. A value with
 // two members of one name, or with bytes that are not UTF-8, is refused: two readers
 // could take it for two different things.
-func CanonicalJSON(value jsontext.Value) (jsontext.Value, error) {
+func CanonicalJSON(value rawjson.Value) (rawjson.Value, error) {
 	v := value.Clone()
-	err := v.Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false),
+	err := (*jsontext.Value)(&v).Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false),
 		jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
 	if err != nil {
 		return nil, err
@@ -186,7 +187,7 @@ func CanonicalJSON(value jsontext.Value) (jsontext.Value, error) {
 // form: the object of name, title, description, inputSchema, outputSchema and annotations
 // as the server sent them, without those that it did not send. What is not JSON is
 // digested as it stands.
-func DefinitionDigest(definition jsontext.Value) string {
+func DefinitionDigest(definition rawjson.Value) string {
 	if canonical, err := CanonicalJSON(definition); err == nil {
 		definition = canonical
 	}

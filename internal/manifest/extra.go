@@ -5,10 +5,10 @@ import (
 	"math"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // What extraBody may hold: it goes along with every request.
@@ -25,7 +25,7 @@ func (r *reader) extraBody(t *toml.Table, p *expert.Provider) {
 	if e == nil {
 		return
 	}
-	out, size := map[string]jsontext.Value{}, 0
+	out, size := map[string]rawjson.Value{}, 0
 	for _, name := range e.Node.Keys {
 		n, path := e.Node.Fields[name], e.At(name)
 		if !r.Check(&toml.Node{At: n.KeyAt, Text: name}, path, []toml.Rule{toml.Length(1, maxExtraName), toml.Printable}) {

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // What extraBody says becomes JSON, and the same JSON every time: a provider's cache goes
@@ -26,14 +26,14 @@ z = {}
 a = {verbosity = "low"}
 empty = []
 `))
-	want := map[string]jsontext.Value{
-		"service_tier": jsontext.Value(`"flex"`),
-		"seed":         jsontext.Value(`42`),
-		"temperature":  jsontext.Value(`0.5`),
-		"whole":        jsontext.Value(`3`),
-		"store":        jsontext.Value(`true`),
-		"stop words":   jsontext.Value(`["a","b\"c",1,[true]]`),
-		"text":         jsontext.Value(`{"a":{"verbosity":"low"},"empty":[],"z":{}}`),
+	want := map[string]rawjson.Value{
+		"service_tier": rawjson.Value(`"flex"`),
+		"seed":         rawjson.Value(`42`),
+		"temperature":  rawjson.Value(`0.5`),
+		"whole":        rawjson.Value(`3`),
+		"store":        rawjson.Value(`true`),
+		"stop words":   rawjson.Value(`["a","b\"c",1,[true]]`),
+		"text":         rawjson.Value(`{"a":{"verbosity":"low"},"empty":[],"z":{}}`),
 	}
 	if d := cmp.Diff(want, c.Provider.Setting.ExtraBody); d != "" {
 		t.Errorf("(-want +got)\n%s", d)

@@ -16,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // toolPattern is what all providers accept as the name of a tool.
@@ -68,7 +69,7 @@ var schemaTypes = []string{"string", "number", "integer", "boolean", "object", "
 func jsonObject(s string) (string, string) {
 	const hint = `write a JSON Schema between ''' and ''', like '{"type": "object"}'`
 	d := jsontext.NewDecoder(strings.NewReader(s))
-	if kind := d.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindInvalid {
+	if kind := d.PeekKind(); kind != '{' && kind != 0 {
 		return "is not a JSON object", hint
 	}
 	for {
@@ -105,9 +106,9 @@ func jsonFault(err error) string {
 // may say is left to the provider; these are the mistakes that people make.
 func argumentSchema(s string) (string, string) {
 	var schema struct {
-		Type       jsontext.Value `json:"type"`
-		Properties jsontext.Value `json:"properties"`
-		Required   jsontext.Value `json:"required"`
+		Type       rawjson.Value `json:"type"`
+		Properties rawjson.Value `json:"properties"`
+		Required   rawjson.Value `json:"required"`
 	}
 	if err := json.Unmarshal([]byte(s), &schema); err != nil {
 		return "is not JSON: " + wording.Visible(err.Error()), "" // jsonObject has seen it before
@@ -116,12 +117,12 @@ func argumentSchema(s string) (string, string) {
 		return `type must be "object", not ` + jsonShown(v), "the arguments of a tool have names"
 	}
 	if v := schema.Required; v != nil {
-		var names []jsontext.Value
-		if v.Kind() != jsontext.KindBeginArray || json.Unmarshal(v, &names) != nil {
+		var names []rawjson.Value
+		if v.Kind() != '[' || json.Unmarshal(v, &names) != nil {
 			return "required must be an array of names, not " + jsonShown(v), ""
 		}
 		for _, name := range names {
-			if name.Kind() != jsontext.KindString {
+			if name.Kind() != '"' {
 				return "required must hold names, not " + jsonShown(name), ""
 			}
 		}
@@ -129,8 +130,8 @@ func argumentSchema(s string) (string, string) {
 	if schema.Properties == nil {
 		return "", ""
 	}
-	var properties map[string]jsontext.Value
-	if schema.Properties.Kind() != jsontext.KindBeginObject || json.Unmarshal(schema.Properties, &properties) != nil {
+	var properties map[string]rawjson.Value
+	if schema.Properties.Kind() != '{' || json.Unmarshal(schema.Properties, &properties) != nil {
 		return "properties must be an object, not " + jsonShown(schema.Properties), ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
@@ -142,26 +143,26 @@ func argumentSchema(s string) (string, string) {
 }
 
 // propertySchema checks the type of one property: a word, or several to choose from.
-func propertySchema(path string, v jsontext.Value) (string, string) {
+func propertySchema(path string, v rawjson.Value) (string, string) {
 	switch v.Kind() {
-	case jsontext.KindTrue, jsontext.KindFalse:
+	case 't', 'f':
 		return "", "" // anything, or nothing
-	case jsontext.KindBeginObject:
+	case '{':
 	default:
 		return path + " must be an object, not " + jsonShown(v), ""
 	}
 	var property struct {
-		Type jsontext.Value `json:"type"`
+		Type rawjson.Value `json:"type"`
 	}
 	if json.Unmarshal(v, &property) != nil || property.Type == nil {
 		return "", ""
 	}
-	words := []jsontext.Value{property.Type}
-	if property.Type.Kind() == jsontext.KindBeginArray && json.Unmarshal(property.Type, &words) != nil {
+	words := []rawjson.Value{property.Type}
+	if property.Type.Kind() == '[' && json.Unmarshal(property.Type, &words) != nil {
 		return "", ""
 	}
 	for _, word := range words {
-		if word.Kind() != jsontext.KindString {
+		if word.Kind() != '"' {
 			return path + ".type must be a name, not " + jsonShown(word), "use " + wording.Or(schemaTypes)
 		}
 		if name := jsonText(word); !slices.Contains(schemaTypes, name) {
@@ -172,26 +173,26 @@ func propertySchema(path string, v jsontext.Value) (string, string) {
 }
 
 // jsonText is the text of a JSON string, or "".
-func jsonText(v jsontext.Value) string {
+func jsonText(v rawjson.Value) string {
 	var s string
-	if v.Kind() != jsontext.KindString || json.Unmarshal(v, &s) != nil {
+	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
 		return ""
 	}
 	return s
 }
 
 // jsonShown is a JSON value in a message: a string as it is, of the rest the kind.
-func jsonShown(v jsontext.Value) string {
+func jsonShown(v rawjson.Value) string {
 	switch v.Kind() {
-	case jsontext.KindString:
+	case '"':
 		return wording.Quote(jsonText(v))
-	case jsontext.KindNumber:
+	case '0':
 		return "a number"
-	case jsontext.KindTrue, jsontext.KindFalse:
+	case 't', 'f':
 		return "a boolean"
-	case jsontext.KindBeginArray:
+	case '[':
 		return "an array"
-	case jsontext.KindBeginObject:
+	case '{':
 		return "an object"
 	}
 	return "null"

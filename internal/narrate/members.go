@@ -5,12 +5,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // members is a JSON object that came from a model or a tool, read without trust: a
 // member that is missing or has another type than expected counts as absent. It is only
 // shown to people, so repeated names and bad UTF-8 are no reason to hide it.
-type members map[string]jsontext.Value
+type members map[string]rawjson.Value
 
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
@@ -29,7 +31,7 @@ func get[T any](m members, name string) T {
 	return v
 }
 
-func decode[T any](raw jsontext.Value) (T, bool) {
+func decode[T any](raw rawjson.Value) (T, bool) {
 	var v, zero T
 	if len(raw) == 0 || raw.Kind() == 'n' || json.Unmarshal(raw, &v, lenient) != nil {
 		return zero, false
@@ -42,7 +44,7 @@ func (m members) text(name string) string { return get[string](m, name) }
 // texts returns the strings in the named array.
 func (m members) texts(name string) []string {
 	var texts []string
-	for _, raw := range get[[]jsontext.Value](m, name) {
+	for _, raw := range get[[]rawjson.Value](m, name) {
 		if s, ok := decode[string](raw); ok {
 			texts = append(texts, s)
 		}
@@ -51,7 +53,7 @@ func (m members) texts(name string) []string {
 }
 
 // whole reads a whole number.
-func whole(raw jsontext.Value) (int64, bool) {
+func whole(raw rawjson.Value) (int64, bool) {
 	f, ok := decode[float64](raw)
 	if !ok || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 		return 0, false

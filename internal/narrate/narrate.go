@@ -10,7 +10,7 @@
 // Start reading at [Narrator.Apply], then [Row].
 package narrate
 
-import "github.com/go-json-experiment/json/jsontext"
+import "github.com/perstack-go/perstack/rawjson"
 
 // A Change is what an event does to the rows: [RowAdded] or [RowChanged].
 type Change interface{ change() }
@@ -100,11 +100,11 @@ type Row struct {
 	Tail     string   // the newest note of something that is running
 	Progress *float64 // how much of it is done, from 0 to 1
 
-	SkillName string         // of a tool
-	Args      jsontext.Value // of a call
-	Output    string         // the whole result of a tool; what the model is told about a limit
-	Child     string         // the Run of a delegate
-	Times     int            // how often the very same was seen, this one included
+	SkillName string        // of a tool
+	Args      rawjson.Value // of a call
+	Output    string        // the whole result of a tool; what the model is told about a limit
+	Child     string        // the Run of a delegate
+	Times     int           // how often the very same was seen, this one included
 
 	Minor   bool // only of interest to those who want to see everything
 	Slow    bool // it may take its time

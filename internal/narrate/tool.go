@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Describe returns the row of a call that has no result yet: what it is, and what it is
@@ -71,7 +72,7 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 	switch tool {
 	case event.CompletionTool:
 		r.Label = "Completion Accepted"
-		if n := len(get[[]jsontext.Value](out, "remainingTodos")); n > 0 {
+		if n := len(get[[]rawjson.Value](out, "remainingTodos")); n > 0 {
 			r.Label, r.State, r.Body = "Completion Blocked", Warning, text(plural(n, "remaining task"), Plain)
 		}
 	case "todo":
@@ -131,7 +132,7 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 // its place.
 func (r *Row) fromTodo(args, out members) {
 	titles := make(map[int64]string)
-	for i, raw := range get[[]jsontext.Value](out, "todos") {
+	for i, raw := range get[[]rawjson.Value](out, "todos") {
 		entry := parse(raw)
 		id, ok := whole(entry["id"])
 		if !ok {
@@ -143,7 +144,7 @@ func (r *Row) fromTodo(args, out members) {
 	for _, title := range args.texts("newTodos") {
 		added = append(added, "○ "+title)
 	}
-	for _, raw := range get[[]jsontext.Value](args, "completedTodos") {
+	for _, raw := range get[[]rawjson.Value](args, "completedTodos") {
 		if id, ok := whole(raw); ok {
 			completed = append(completed, "✓ "+cmp.Or(titles[id], fmt.Sprintf("task %d", id)))
 		}
@@ -160,7 +161,7 @@ func (r *Row) fromTodo(args, out members) {
 
 func entries(out members) string {
 	var lines []string
-	for _, raw := range get[[]jsontext.Value](out, "items") {
+	for _, raw := range get[[]rawjson.Value](out, "items") {
 		entry, symbol := parse(raw), "📄 "
 		if entry.text("type") == "directory" {
 			symbol = "📁 "
@@ -223,7 +224,7 @@ func resultText(parts []event.Part) string {
 }
 
 // arguments returns the arguments of a call on one line, or "" if there are none.
-func arguments(args jsontext.Value) string {
+func arguments(args rawjson.Value) string {
 	if text := compact(args); text != "{}" {
 		return text
 	}
@@ -231,9 +232,9 @@ func arguments(args jsontext.Value) string {
 }
 
 // compact returns JSON on one line. Anything else is shown as it is.
-func compact(v jsontext.Value) string {
+func compact(v rawjson.Value) string {
 	v = v.Clone()
-	if v.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil || len(v) == 0 {
+	if (*jsontext.Value)(&v).Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil || len(v) == 0 {
 		return strings.Join(strings.Fields(string(v)), " ")
 	}
 	return string(v)
@@ -241,7 +242,7 @@ func compact(v jsontext.Value) string {
 
 // question shows the arguments of an interactive tool as the user reads them: one member a
 // line, and text as text.
-func question(args jsontext.Value) []Text {
+func question(args rawjson.Value) []Text {
 	dec := jsontext.NewDecoder(strings.NewReader(string(args)), jsontext.AllowInvalidUTF8(true))
 	plain := []Text{{Text: compact(args), Show: Whole}}
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
@@ -258,8 +259,8 @@ func question(args jsontext.Value) []Text {
 		if err != nil {
 			return plain
 		}
-		text := compact(value)
-		if s, ok := decode[string](value); ok {
+		text := compact(rawjson.Value(value))
+		if s, ok := decode[string](rawjson.Value(value)); ok {
 			text = s
 		}
 		texts = append(texts, Text{Text: name + ": " + text, Show: Whole})

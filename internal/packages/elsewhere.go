@@ -10,7 +10,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A package can name any address for a dependency, including one inside the network of the
@@ -58,7 +59,7 @@ func (s *Store) registries(ctx context.Context, dir string) []string {
 	if err != nil {
 		return nil // then no address counts as a registry
 	}
-	var settings map[string]jsontext.Value
+	var settings map[string]rawjson.Value
 	if json.Unmarshal([]byte(out), &settings) != nil {
 		return nil
 	}

@@ -4,10 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Problem is something that keeps [Open] from opening a model, with any key.
@@ -71,7 +70,7 @@ func Check(c Config) (all []Problem) {
 	for _, name := range slices.Sorted(maps.Keys(whole.ExtraBody)) {
 		one := bare
 		one.ExtraBody = maps.Clone(whole.ExtraBody)
-		maps.DeleteFunc(one.ExtraBody, func(other string, _ jsontext.Value) bool { return other != name })
+		maps.DeleteFunc(one.ExtraBody, func(other string, _ rawjson.Value) bool { return other != name })
 		try("provider.setting.extraBody", plain, one, open)
 	}
 	if e := given.Expert; e != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // TestConformance holds every provider to every promise of package modeltest. With -v it
@@ -51,7 +52,7 @@ func golden(t *testing.T, name string, all []llm.Recorded) {
 	type request struct {
 		Post   string            `json:"POST"`
 		Header map[string]string `json:"header"`
-		Body   jsontext.Value    `json:"body"`
+		Body   rawjson.Value     `json:"body"`
 	}
 	var requests []request
 	for _, r := range all {

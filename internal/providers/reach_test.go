@@ -12,14 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
-type jsonValue = jsontext.Value
+type jsonValue = rawjson.Value
 
 // asked opens a model, asks it once, and returns the requests that a server got: the
 // server refuses them all. The address of the server is handed to choose.

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Args are the arguments of a tool as a Go struct: its JSON Schema, and the decoder.
@@ -30,7 +32,8 @@ func For[T any]() (*Args[T], error) {
 		return nil, fmt.Errorf("the arguments of a tool are a struct, not %s", t)
 	}
 	root, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[[]byte](): {Type: "string", ContentEncoding: "base64"},
+		reflect.TypeFor[[]byte]():        {Type: "string", ContentEncoding: "base64"},
+		reflect.TypeFor[rawjson.Value](): {}, // any value
 	}})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 type place struct {
@@ -20,6 +22,7 @@ type trip struct {
 	Tags  map[string]int    `json:"tags,omitzero"`
 	Notes map[string]any    `json:"notes,omitzero"`
 	Raw   []byte            `json:"raw,omitzero"`
+	Any   rawjson.Value     `json:"any,omitzero"`
 	Names []*string         `json:"names,omitzero"`
 	Env   map[string]string `json:"-"`
 }
@@ -37,6 +40,7 @@ func TestForSchema(t *testing.T) {
 		`"tags":{"type":"object","additionalProperties":{"type":"integer"}},` +
 		`"notes":{"type":"object","additionalProperties":true},` +
 		`"raw":{"type":"string","contentEncoding":"base64"},` +
+		`"any":true,` +
 		`"names":{"type":"array","items":{"type":"string"}}` +
 		`},"required":["from"],"additionalProperties":false}`
 	if d := cmp.Diff(want, string(a.JSON())); d != "" {
@@ -74,7 +78,7 @@ func TestDecode(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{`{"from":{"city":"Kyoto"}}`, ""},
 		{`{"from":{"city":"Kyoto","zone":null},"stops":null,"price":null,"tags":null,"raw":null}`, ""},
-		{`{"from":{"city":"Kyoto"},"stops":[{"city":"Nara","zone":null}],"notes":{"a":null},"raw":"AAE="}`, ""},
+		{`{"from":{"city":"Kyoto"},"stops":[{"city":"Nara","zone":null}],"notes":{"a":null},"raw":"AAE=","any":[null,1]}`, ""},
 		{``, `"from" is required`},
 		{`null`, `"from" is required`},
 		{`[]`, `expected a JSON object`},

@@ -10,6 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // An Error says which argument of a call is wrong, in words for the model that made it.
@@ -31,9 +33,9 @@ func (e *Error) Error() string {
 // refused, since it would be taken for 0 or "".
 func (a *Args[T]) Decode(args []byte) (T, error) {
 	var out T
-	given := jsontext.Value(args)
+	given := rawjson.Value(args)
 	if len(given) == 0 || given.Kind() == 'n' {
-		given = jsontext.Value("{}")
+		given = rawjson.Value("{}")
 	}
 	if given.Kind() != '{' {
 		return out, &Error{"", "expected a JSON object"}
@@ -54,12 +56,12 @@ func (a *Args[T]) Decode(args []byte) (T, error) {
 
 // withoutNull leaves out the arguments that are null, including those of structs in
 // arguments. What it cannot read it returns as it is.
-func withoutNull(s *jsonschema.Schema, v jsontext.Value) jsontext.Value {
+func withoutNull(s *jsonschema.Schema, v rawjson.Value) rawjson.Value {
 	var changed []byte
 	var err error
 	switch v.Kind() {
 	case '{':
-		var members map[string]jsontext.Value
+		var members map[string]rawjson.Value
 		if err := json.Unmarshal(v, &members); err != nil {
 			return v
 		}
@@ -74,7 +76,7 @@ func withoutNull(s *jsonschema.Schema, v jsontext.Value) jsontext.Value {
 		}
 		changed, err = json.Marshal(members, json.Deterministic(true))
 	case '[':
-		var items []jsontext.Value
+		var items []rawjson.Value
 		if err := json.Unmarshal(v, &items); err != nil || s.Items == nil {
 			return v
 		}

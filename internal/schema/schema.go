@@ -21,6 +21,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Schema is the JSON Schema of a tool's arguments, ready to check some.
@@ -29,7 +31,7 @@ import (
 // which is never fetched, a regular expression of another dialect, $dynamicRef,
 // unevaluatedProperties. The skill itself still sees the arguments and has the last word.
 type Schema struct {
-	raw    jsontext.Value
+	raw    rawjson.Value
 	root   *jsonschema.Schema
 	oldRef bool // draft-07: the keywords beside $ref are ignored
 	moved  bool // parts have an $id of their own, so references cannot be resolved
@@ -130,9 +132,9 @@ func (w *walk) refer(ref string) *jsonschema.Schema {
 }
 
 // step returns the member or item of a JSON value that a part of a JSON pointer names, or nil.
-func step(v jsontext.Value, part string) jsontext.Value {
-	var members map[string]jsontext.Value
-	var items []jsontext.Value
+func step(v rawjson.Value, part string) rawjson.Value {
+	var members map[string]rawjson.Value
+	var items []rawjson.Value
 	if json.Unmarshal(v, &members) == nil {
 		return members[part]
 	}

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Discover starts one MCP skill, lists its tools, and stops it. A package is resolved
@@ -37,7 +36,7 @@ func (site *Site) Discover(ctx context.Context, k *expert.Skill, pinned *lockfil
 }
 
 // discover asks a server what it offers, in a room of its own if it is to be locked in.
-func (s *set) discover(ctx context.Context, k *expert.Skill, from *parcel) ([]jsontext.Value, error) {
+func (s *set) discover(ctx context.Context, k *expert.Skill, from *parcel) ([]rawjson.Value, error) {
 	if err := s.settle([]*expert.Skill{k}); err != nil {
 		return nil, err
 	}

@@ -3,11 +3,10 @@ package skills
 import (
 	"fmt"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -43,7 +42,7 @@ func LockedTools(pinned *lockfile.Skill) []skill.Tool {
 }
 
 // lockTools writes definitions down, word for word.
-func lockTools(definitions []jsontext.Value) ([]lockfile.Tool, error) {
+func lockTools(definitions []rawjson.Value) ([]lockfile.Tool, error) {
 	locked := make([]lockfile.Tool, len(definitions))
 	for i, d := range definitions {
 		var err error

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
@@ -20,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // install makes a lock of what the servers of an Expert offer now.
@@ -75,8 +75,8 @@ func TestLiveIsLocked(t *testing.T) {
 	}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
-			ID     jsontext.Value `json:"id"`
-			Method string         `json:"method"`
+			ID     rawjson.Value `json:"id"`
+			Method string        `json:"method"`
 		}
 		if r.Method != http.MethodPost || json.UnmarshalRead(r.Body, &m) != nil {
 			w.WriteHeader(http.StatusMethodNotAllowed)
@@ -159,7 +159,7 @@ func TestRugPull(t *testing.T) {
 	e := load(t, head+server(program, "calc", "", "rug-pull", "--state", filepath.Join(y.dir, "state")))
 	y.Lock = y.install(t, e)
 	box := y.open(t, e)
-	if r, err := box.Call(t.Context(), event.ToolCall{ID: "c", ToolName: "echo", Args: jsontext.Value(`{"text":"hi"}`)}); err == nil && !r.IsError {
+	if r, err := box.Call(t.Context(), event.ToolCall{ID: "c", ToolName: "echo", Args: rawjson.Value(`{"text":"hi"}`)}); err == nil && !r.IsError {
 		t.Errorf("the call gave %+v", r)
 	}
 	if err := <-y.stopped; !strings.Contains(err.Error(), "~ echo") {

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
@@ -22,6 +20,7 @@ import (
 	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -156,7 +155,7 @@ func names(box *skill.Toolbox) (all []string) {
 
 func call(t *testing.T, box *skill.Toolbox, tool, args string) event.ToolResult {
 	t.Helper()
-	r, err := box.Call(t.Context(), event.ToolCall{ID: "c", ToolName: tool, Args: jsontext.Value(args)})
+	r, err := box.Call(t.Context(), event.ToolCall{ID: "c", ToolName: tool, Args: rawjson.Value(args)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -103,7 +102,7 @@ func (s *set) lodge(k *expert.Skill, of skill.Skill) skill.Skill {
 func (t *tenant) Close() error { return errors.Join(t.Skill.Close(), t.leave()) }
 
 // Memory and Recall hand through what the skill remembers, if it does.
-func (t *tenant) Memory() jsontext.Value {
+func (t *tenant) Memory() rawjson.Value {
 	if r, ok := t.Skill.(skill.Rememberer); ok {
 		return r.Memory()
 	}
@@ -111,7 +110,7 @@ func (t *tenant) Memory() jsontext.Value {
 }
 
 // Recall is the other half of Memory.
-func (t *tenant) Recall(memory jsontext.Value) error {
+func (t *tenant) Recall(memory rawjson.Value) error {
 	if r, ok := t.Skill.(skill.Rememberer); ok {
 		return r.Recall(memory)
 	}

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -49,22 +48,22 @@ func TestCellCountsTasks(t *testing.T) {
 func TestTenantRemembers(t *testing.T) {
 	inner := &remembering{}
 	who := &tenant{Skill: inner}
-	if err := who.Recall(jsontext.Value(`[1]`)); err != nil || string(who.Memory()) != "[1]" {
+	if err := who.Recall(rawjson.Value(`[1]`)); err != nil || string(who.Memory()) != "[1]" {
 		t.Errorf("%s, %v", who.Memory(), err)
 	}
 	forgetful := &tenant{Skill: closing{}}
-	if err := forgetful.Recall(jsontext.Value(`[1]`)); err != nil || forgetful.Memory() != nil {
+	if err := forgetful.Recall(rawjson.Value(`[1]`)); err != nil || forgetful.Memory() != nil {
 		t.Errorf("%s, %v", forgetful.Memory(), err)
 	}
 }
 
 type remembering struct {
 	skill.Skill
-	memory jsontext.Value
+	memory rawjson.Value
 }
 
-func (r *remembering) Memory() jsontext.Value             { return r.memory }
-func (r *remembering) Recall(memory jsontext.Value) error { r.memory = memory; return nil }
+func (r *remembering) Memory() rawjson.Value             { return r.memory }
+func (r *remembering) Recall(memory rawjson.Value) error { r.memory = memory; return nil }
 
 // Each gate has a port and a token of its own, which is hidden from what programs print.
 func TestGatesAreNotAlike(t *testing.T) {

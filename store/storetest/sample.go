@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // start is the time of the first sample event, 2026-01-02 03:04:05 UTC.
@@ -28,7 +29,7 @@ func Sample(jobID string) []event.Event {
 	}
 	add(event.SandboxCheck{Check: "files", OK: true})
 	add(event.StartRun{CheckpointID: "cp1", Expert: event.ExpertRef{Key: "reader@1.0.0", Name: "reader", Version: "1.0.0"},
-		Model: "replay", Spec: jsontext.Value(`{"expert":"reader@1.0.0","limits":{"maxSteps":100},"version":"1.0.0"}`),
+		Model: "replay", Spec: rawjson.Value(`{"expert":"reader@1.0.0","limits":{"maxSteps":100},"version":"1.0.0"}`),
 		InputMessages: []*event.Message{
 			{ID: "m1", Type: event.InstructionMessage, Contents: []event.Part{text("p1", "Read what you are asked to read.")}, Cache: true},
 			{ID: "m2", Type: event.UserMessage, Contents: []event.Part{text("p2", "What is in notes.txt?")}},
@@ -36,7 +37,7 @@ func Sample(jobID string) []event.Event {
 	add(event.StartGeneration{})
 	add(event.CallTools{
 		NewMessage: &event.Message{ID: "m3", Type: event.ExpertMessage, Contents: []event.Part{{ID: "p3", Type: event.ToolCallPart,
-			ToolCallID: "c1", ToolName: "readTextFile", Args: jsontext.Value(`{"path":"notes.txt"}`)}}},
+			ToolCallID: "c1", ToolName: "readTextFile", Args: rawjson.Value(`{"path":"notes.txt"}`)}}},
 		ToolCalls: []event.ToolCall{{ID: "c1", SkillName: event.BaseSkill, ToolName: "readTextFile"}},
 		Usage:     usage,
 	})

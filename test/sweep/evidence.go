@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -68,9 +68,9 @@ func (w *witness) Close() error { return nil }
 func (w *witness) Tools(context.Context) ([]skill.Tool, error) {
 	const schema = `{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}`
 	return []skill.Tool{
-		{Name: lookTool, InputSchema: jsontext.Value(schema), Repeatable: true, ReadOnly: true},
-		{Name: actTool, InputSchema: jsontext.Value(schema), Repeatable: w.careless},
-		{Name: slowTool, InputSchema: jsontext.Value(schema), Repeatable: w.careless},
+		{Name: lookTool, InputSchema: rawjson.Value(schema), Repeatable: true, ReadOnly: true},
+		{Name: actTool, InputSchema: rawjson.Value(schema), Repeatable: w.careless},
+		{Name: slowTool, InputSchema: rawjson.Value(schema), Repeatable: w.careless},
 	}, nil
 }
 

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
@@ -219,14 +218,14 @@ func (s *watchedSkill) Call(ctx context.Context, call event.ToolCall) (event.Too
 	return result, err
 }
 
-func (s *watchedSkill) Memory() jsontext.Value {
+func (s *watchedSkill) Memory() rawjson.Value {
 	if r, ok := s.Skill.(skill.Rememberer); ok {
 		return r.Memory()
 	}
 	return nil
 }
 
-func (s *watchedSkill) Recall(memory jsontext.Value) error {
+func (s *watchedSkill) Recall(memory rawjson.Value) error {
 	if r, ok := s.Skill.(skill.Rememberer); ok {
 		return r.Recall(memory)
 	}

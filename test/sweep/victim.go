@@ -14,7 +14,6 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
@@ -24,6 +23,7 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
@@ -213,7 +213,7 @@ func (v *victim) skills(ctx context.Context, req engine.SkillRequest) (*skill.To
 		all = append(all, delegate.New(e))
 	}
 	if !req.Delegated {
-		all = append(all, interactive.New("user", []skill.Tool{{Name: question.tool, InputSchema: jsontext.Value(`{"type":"object"}`)}}))
+		all = append(all, interactive.New("user", []skill.Tool{{Name: question.tool, InputSchema: rawjson.Value(`{"type":"object"}`)}}))
 	}
 	var sources []skill.Source
 	for _, s := range all {

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/perstack-go/perstack/internal/providers/modeltest"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // An oracle is an official SDK, which judges a wire.
@@ -192,7 +192,7 @@ func asFloats(v any) any {
 }
 
 // parsed is a JSON text inside a text, as arguments are on some wires, in canonical form.
-func parsed(text string) string { return modeltest.Canonical(jsontext.Value(text)) }
+func parsed(text string) string { return modeltest.Canonical(rawjson.Value(text)) }
 
 // A mailbox keeps what a client sends, and answers with an empty stream. It is a
 // transport, and a client of its own for SDKs that want one.

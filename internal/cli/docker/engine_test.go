@@ -21,13 +21,13 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The real engine is shared with other tests, whose images are old too. So the command
@@ -129,7 +129,7 @@ func narrow(t *testing.T, tags ...string) string {
 			if r.Request.Method != http.MethodGet || !strings.HasSuffix(path, "/images/json") && !strings.HasSuffix(path, "/containers/json") && !strings.HasSuffix(path, "/networks") {
 				return nil
 			}
-			var list, kept []jsontext.Value
+			var list, kept []rawjson.Value
 			if err := json.UnmarshalRead(r.Body, &list); err != nil {
 				return err
 			}

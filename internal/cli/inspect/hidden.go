@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // revealTexts looks for characters that nobody sees in what the model is told.
@@ -53,7 +54,7 @@ func hidden(text string) (where string, found bool) {
 }
 
 // stringsIn are all strings of a JSON value, names included: a model reads them all.
-func stringsIn(value jsontext.Value) []string {
+func stringsIn(value rawjson.Value) []string {
 	var all []string
 	d := jsontext.NewDecoder(bytes.NewReader(value))
 	for {

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func ask(s string) []*event.Message { return []*event.Message{message(event.UserMessage, text(s))} }
@@ -28,7 +28,7 @@ func family() []event.Event {
 		return event.Event{JobID: "job1", RunID: run, Body: body}
 	}
 	delegate := func(id, expert string) event.ToolCall {
-		return event.ToolCall{ID: id, SkillName: expert, ToolName: expert, Args: jsontext.Value(`{"query":"part ` + id + `"}`)}
+		return event.ToolCall{ID: id, SkillName: expert, ToolName: expert, Args: rawjson.Value(`{"query":"part ` + id + `"}`)}
 	}
 	d1, d2, d3, d4 := delegate("d1", "writer"), delegate("d2", "writer"), delegate("d3", "critic"), delegate("d4", "reader")
 	return []event.Event{

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func at(run, expert string, body event.Body) event.Event {
@@ -32,7 +33,7 @@ func call(run, expert, skill, tool, args, result string) []event.Event {
 		at(run, expert, event.CallTools{
 			NewMessage: message(event.ExpertMessage,
 				event.Part{Type: event.ThinkingPart, Thinking: "I should use " + tool},
-				event.Part{Type: event.ToolCallPart, ToolCallID: c.ID, ToolName: tool, Args: jsontext.Value(args)}),
+				event.Part{Type: event.ToolCallPart, ToolCallID: c.ID, ToolName: tool, Args: rawjson.Value(args)}),
 			ToolCalls: []event.ToolCall{c},
 		}),
 		at(run, expert, event.StartToolCall{ToolCallID: c.ID}),
@@ -46,7 +47,7 @@ func lifeOfAJob() []event.Event {
 	query := func(s string) []*event.Message {
 		return []*event.Message{message(event.UserMessage, text(s))}
 	}
-	delegate := event.ToolCall{ID: "d1", SkillName: "writer", ToolName: "writer", Args: jsontext.Value(`{"query":"write it"}`)}
+	delegate := event.ToolCall{ID: "d1", SkillName: "writer", ToolName: "writer", Args: rawjson.Value(`{"query":"write it"}`)}
 	parent := &event.Parent{Expert: event.ExpertRef{Key: "lead"}, RunID: "r1"}
 	events := []event.Event{
 		{JobID: "job1", RunID: "r1", Body: event.InitializeRuntime{ExpertName: "lead", Model: "replay"}},
@@ -186,7 +187,7 @@ func hostileCalls() []event.Event {
 		events = append(events, call("r4", hostile, event.BaseSkill, tool, args, marshalHostile(object{"error": hostile, "message": hostile, "stderr": hostile}))...)
 		events = append(events, call("r4", hostile, event.BaseSkill, tool, hostile, lost+hostile)...)
 	}
-	q := event.ToolCall{ID: "q", SkillName: hostile, ToolName: hostile, Args: jsontext.Value(marshalHostile(object{hostile: hostile}))}
+	q := event.ToolCall{ID: "q", SkillName: hostile, ToolName: hostile, Args: rawjson.Value(marshalHostile(object{hostile: hostile}))}
 	return append(events, at("r4", hostile, turn(hostile, hostile, q)), at("r4", hostile, event.CallInteractiveTool{ToolCallID: "q"}),
 		at("r4", hostile, event.CallDelegate{Delegates: []event.DelegateRun{{ToolCallID: "d", RunID: hostile, Expert: event.ExpertRef{Key: hostile}, Query: hostile,
 			From: &event.Origin{RunID: hostile, CheckpointID: hostile}}}}),
@@ -228,7 +229,7 @@ func makeHostile(v reflect.Value, depth int) {
 		return
 	}
 	switch v.Interface().(type) {
-	case jsontext.Value:
+	case rawjson.Value:
 		v.SetBytes([]byte(marshalHostile(object{"query": hostile, "command": hostile, hostile: hostile})))
 		return
 	case event.PartType:

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // timed is at for an event of that millisecond.
@@ -56,9 +55,9 @@ func ended(c event.ToolCall, result string) event.EndToolCall {
 }
 
 var (
-	sleep  = event.ToolCall{ID: "c1", SkillName: event.BaseSkill, ToolName: "exec", Args: jsontext.Value(`{"command":"sleep","args":["4"]}`)}
-	read   = event.ToolCall{ID: "c2", SkillName: event.BaseSkill, ToolName: "readTextFile", Args: jsontext.Value(`{"path":"a"}`)}
-	search = event.ToolCall{ID: "c3", SkillName: "web", ToolName: "search", Args: jsontext.Value(`{"q": "go"}`)}
+	sleep  = event.ToolCall{ID: "c1", SkillName: event.BaseSkill, ToolName: "exec", Args: rawjson.Value(`{"command":"sleep","args":["4"]}`)}
+	read   = event.ToolCall{ID: "c2", SkillName: event.BaseSkill, ToolName: "readTextFile", Args: rawjson.Value(`{"path":"a"}`)}
+	search = event.ToolCall{ID: "c3", SkillName: "web", ToolName: "search", Args: rawjson.Value(`{"q": "go"}`)}
 )
 
 // Thinking and tools take time. What is known is printed when it is known, and once.
@@ -94,8 +93,8 @@ func TestWhatIsUnderWay(t *testing.T) {
 
 // A journal has no streaming events. The thought stands before the call all the same.
 func TestReasoningOfAJournal(t *testing.T) {
-	two := event.ToolCall{ID: "c4", SkillName: "b", ToolName: "b", Args: jsontext.Value(`{"query":"q"}`)}
-	one := event.ToolCall{ID: "c5", SkillName: "a", ToolName: "a", Args: jsontext.Value(`{"query":"q"}`)}
+	two := event.ToolCall{ID: "c4", SkillName: "b", ToolName: "b", Args: rawjson.Value(`{"query":"q"}`)}
+	one := event.ToolCall{ID: "c5", SkillName: "a", ToolName: "a", Args: rawjson.Value(`{"query":"q"}`)}
 	printed := strings.Join(emit(t, Options{},
 		at("r", "x", turn("First.", "", sleep)),
 		at("r", "x", event.StartToolCall{ToolCallID: "c1"}),
@@ -176,7 +175,7 @@ func TestNextQuestion(t *testing.T) {
 	printed := emit(t, Options{},
 		at("r", "x", event.StartRun{From: &event.Origin{RunID: "r"}, Answers: []event.ToolResult{{ID: "q1", SkillName: "user", ToolName: "ask", Result: []event.Part{text("100")}}}}),
 		at("r", "x", event.ResumeToolCalls{}),
-		at("r", "x", event.CallInteractiveTool{ToolCallID: "q2", ToolCall: &event.ToolCall{ID: "q2", SkillName: "user", ToolName: "ask", Args: jsontext.Value(`{"question":"When?"}`)}}),
+		at("r", "x", event.CallInteractiveTool{ToolCallID: "q2", ToolCall: &event.ToolCall{ID: "q2", SkillName: "user", ToolName: "ask", Args: rawjson.Value(`{"question":"When?"}`)}}),
 		at("r", "x", event.StopRunByInteractiveTool{}))
 	want := []string{"● Answer ask\n  └ 100\n", "", "● Question ask\n  └ question: When?\n", ""}
 	if !slices.Equal(printed, want) {

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const deep = "src/components/some/very/deep/directory/structure/with/many/levels/file.go"
@@ -36,7 +36,7 @@ func see(name string, bodies ...event.Body) sight {
 
 // did is a call of a tool, with its arguments and its result.
 func did(skill, tool, args string, result ...event.Part) sight {
-	c := event.ToolCall{ID: "c", SkillName: skill, ToolName: tool, Args: jsontext.Value(args)}
+	c := event.ToolCall{ID: "c", SkillName: skill, ToolName: tool, Args: rawjson.Value(args)}
 	return see(tool, turn("", "", c), event.EndToolCall{ToolResult: event.ToolResult{ID: "c", SkillName: skill, ToolName: tool, Result: result}})
 }
 
@@ -106,13 +106,13 @@ var sights = []sight{
 	base("exec", object{"command": "test", "args": []string{"-f", "x", ""}}, object{"error": "command failed with exit code 1", "stdout": "only this\n", "stderr": " \n"}),
 	base("exec", object{"command": "false"}, object{"error": "command failed with exit code 1"}),
 	did(event.BaseSkill, "exec", `{"command":"make","args":["deploy"]}`, text(lost)),
-	see("delegate", turn("", "", event.ToolCall{ID: "d", SkillName: "@acme/writer", ToolName: "writer", Args: jsontext.Value(`{"query":"Write about ` + strings.Repeat("w", 80) + `"}`)}),
+	see("delegate", turn("", "", event.ToolCall{ID: "d", SkillName: "@acme/writer", ToolName: "writer", Args: rawjson.Value(`{"query":"Write about ` + strings.Repeat("w", 80) + `"}`)}),
 		event.CallDelegate{Delegates: []event.DelegateRun{{ToolCallID: "d", RunID: "kid", Expert: event.ExpertRef{Key: "@acme/writer"}}}}),
-	see("question", turn("", "", event.ToolCall{ID: "q", SkillName: "user", ToolName: "ask", Args: jsontext.Value(`{"question":"Which day?\nPick one.","options":["Mon", "Tue"],"urgent":true}`)}),
+	see("question", turn("", "", event.ToolCall{ID: "q", SkillName: "user", ToolName: "ask", Args: rawjson.Value(`{"question":"Which day?\nPick one.","options":["Mon", "Tue"],"urgent":true}`)}),
 		event.CallInteractiveTool{ToolCallID: "q"}),
-	see("question", event.CallInteractiveTool{ToolCall: &event.ToolCall{ID: "q", ToolName: "confirm", Args: jsontext.Value(`{}`)}}),
+	see("question", event.CallInteractiveTool{ToolCall: &event.ToolCall{ID: "q", ToolName: "confirm", Args: rawjson.Value(`{}`)}}),
 	see("provider", event.CompleteRun{NewMessage: message(event.ExpertMessage,
-		event.Part{Type: event.ProviderPart, ToolName: "web_search", ProviderData: jsontext.Value(`{"type":"web_search_call"}`)}, event.Part{Type: event.ProviderPart})}),
+		event.Part{Type: event.ProviderPart, ToolName: "web_search", ProviderData: rawjson.Value(`{"type":"web_search_call"}`)}, event.Part{Type: event.ProviderPart})}),
 	did("web", "search", `{"q": "perstack"}`),
 	did("web", "search", `{"q":"`+strings.Repeat("long ", 20)+`"}`, text("\none\n\ttwo\n"), event.Part{Type: event.ImageInlinePart, MIMEType: "image/png", EncodedData: "aGlkZGVu"},
 		event.Part{Type: event.FileURLPart, URL: "https://example.com/a.pdf"}, text("five\nsix")),
@@ -264,7 +264,7 @@ func TestHeadline(t *testing.T) {
 		{event.BaseSkill, "listDirectory", ``, "List"},
 		{"web", "fetch", `{"path":"/x"}`, `fetch {"path":"/x"}`},
 	} {
-		c := event.ToolCall{SkillName: tt.skill, ToolName: tt.tool, Args: jsontext.Value(tt.args)}
+		c := event.ToolCall{SkillName: tt.skill, ToolName: tt.tool, Args: rawjson.Value(tt.args)}
 		if got := Headline(narrate.Describe(c)); got != tt.want {
 			t.Errorf("%s %s: %q, want %q", tt.tool, tt.args, got, tt.want)
 		}

@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -76,7 +75,7 @@ func (s *story) start(query, checkpoint string, from *event.Origin) {
 }
 
 // recorded is a Spec as the journal has it.
-func recorded(t *testing.T, spec job.Spec) jsontext.Value {
+func recorded(t *testing.T, spec job.Spec) rawjson.Value {
 	t.Helper()
 	text, err := spec.Recorded()
 	if err != nil {
@@ -97,7 +96,7 @@ func tool(id, skill, name string) event.ToolCall {
 func call(args string, calls ...event.ToolCall) event.CallTools {
 	m := &event.Message{ID: "m-calls", Type: event.ExpertMessage}
 	for _, c := range calls {
-		m.Contents = append(m.Contents, event.Part{ID: "p-" + c.ID, Type: event.ToolCallPart, ToolCallID: c.ID, ToolName: c.ToolName, Args: jsontext.Value(args)})
+		m.Contents = append(m.Contents, event.Part{ID: "p-" + c.ID, Type: event.ToolCallPart, ToolCallID: c.ID, ToolName: c.ToolName, Args: rawjson.Value(args)})
 	}
 	return event.CallTools{NewMessage: m, ToolCalls: calls, Usage: event.Usage{InputTokens: 100, OutputTokens: 20, TotalTokens: 120, CachedInputTokens: 50, ReasoningTokens: 5}}
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/file"
 	"github.com/perstack-go/perstack/store/memory"
@@ -18,7 +18,7 @@ import (
 
 // ask is a call of another Expert.
 func ask(id, name, query string) (event.ToolCall, event.Part) {
-	args := jsontext.Value(`{"query":"` + query + `"}`)
+	args := rawjson.Value(`{"query":"` + query + `"}`)
 	return tool(id, name, name), event.Part{ID: "p-" + id, Type: event.ToolCallPart, ToolCallID: id, ToolName: name, Args: args}
 }
 

@@ -8,13 +8,12 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // dirty is what a stranger would like to send to a terminal: it clears the screen, sets
@@ -58,8 +57,8 @@ func TestOutcomeIsClean(t *testing.T) {
 		"the limit on pati ence; go on": {JobID: "j", Status: event.StatusStoppedByLimit, Limit: &engine.LimitError{Limit: "pati" + dirty + "\nence"}},
 		"limit on patience; go on":      {JobID: "j", Status: event.StatusStoppedByLimit, Reason: "pati" + dirty + "ence"},
 		`ask {"question":"When?"}, then`: {JobID: "j", Status: event.StatusStoppedByInteractiveTool, Pending: []event.ToolCall{
-			{ToolName: "a" + dirty + "sk", Args: jsontext.Value(`{"question":"Wh` + dirty + `en?"}`)},
-			{ToolName: "ask", Args: jsontext.Value(`{}`)},
+			{ToolName: "a" + dirty + "sk", Args: rawjson.Value(`{"question":"Wh` + dirty + `en?"}`)},
+			{ToolName: "ask", Args: rawjson.Value(`{}`)},
 		}},
 	} {
 		err := o.end(t.Context(), r)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 var usage = event.Usage{InputTokens: 1110, CachedInputTokens: 100, OutputTokens: 5, TotalTokens: 1115}
@@ -33,7 +34,7 @@ func thoughtDelta(index, thought, signature string) string {
 }
 
 func provider(tool, block string) event.Part {
-	return event.Part{Type: event.ProviderPart, ToolName: tool, ProviderData: jsontext.Value(block)}
+	return event.Part{Type: event.ProviderPart, ToolName: tool, ProviderData: rawjson.Value(block)}
 }
 
 func TestAnswers(t *testing.T) {
@@ -64,7 +65,7 @@ func TestAnswers(t *testing.T) {
 			},
 			[]string{"think:Hm", "think:.", "say:Yes"},
 			model.Answer{
-				Parts:  []event.Part{thinks("Hm.", "sig"), {Type: event.ThinkingPart, ProviderData: jsontext.Value(`{"type":"redacted_thinking","data":"secret"}`)}, text("Yes")},
+				Parts:  []event.Part{thinks("Hm.", "sig"), {Type: event.ThinkingPart, ProviderData: rawjson.Value(`{"type":"redacted_thinking","data":"secret"}`)}, text("Yes")},
 				Finish: model.FinishLength, Reason: "max_tokens",
 				Usage: event.Usage{InputTokens: 1111, CachedInputTokens: 100, OutputTokens: 5, ReasoningTokens: 3, TotalTokens: 1116},
 			},
@@ -115,7 +116,7 @@ func TestAnswers(t *testing.T) {
 			model.Answer{Parts: []event.Part{
 				provider("web_search", `{"type":"server_tool_use","id":"s","input":{"query":"x"},"name":"web_search"}`),
 				provider("web_search", `{"type":"web_search_tool_result","content":[{"type":"x","n":1.0}],"tool_use_id":"s"}`),
-				{Type: event.TextPart, Text: "found", ProviderData: jsontext.Value(`{"citations":[{"type":"web_search_result_location","url":"x"}]}`)},
+				{Type: event.TextPart, Text: "found", ProviderData: rawjson.Value(`{"citations":[{"type":"web_search_result_location","url":"x"}]}`)},
 			}, Usage: usage, Finish: model.FinishPause, Reason: "pause_turn"},
 		},
 		{

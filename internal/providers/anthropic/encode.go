@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const (
@@ -34,21 +35,21 @@ func (e *encoded) empty() bool { return len(e.open) == 0 }
 
 // A block is one element of a message's content.
 type block struct {
-	Type      string         `json:"type"`
-	Text      string         `json:"text,omitzero"`
-	Citations jsontext.Value `json:"citations,omitzero"`
-	Source    *source        `json:"source,omitzero"`
-	ID        string         `json:"id,omitzero"`
-	Name      string         `json:"name,omitzero"`
-	Input     jsontext.Value `json:"input,omitzero"`
-	ToolUseID string         `json:"tool_use_id,omitzero"`
-	Content   *content       `json:"content,omitzero"`
-	IsError   bool           `json:"is_error,omitzero"`
-	Thinking  *string        `json:"thinking,omitzero"` // may be empty, but not absent
-	Signature string         `json:"signature,omitzero"`
-	Data      string         `json:"data,omitzero"`
+	Type      string        `json:"type"`
+	Text      string        `json:"text,omitzero"`
+	Citations rawjson.Value `json:"citations,omitzero"`
+	Source    *source       `json:"source,omitzero"`
+	ID        string        `json:"id,omitzero"`
+	Name      string        `json:"name,omitzero"`
+	Input     rawjson.Value `json:"input,omitzero"`
+	ToolUseID string        `json:"tool_use_id,omitzero"`
+	Content   *content      `json:"content,omitzero"`
+	IsError   bool          `json:"is_error,omitzero"`
+	Thinking  *string       `json:"thinking,omitzero"` // may be empty, but not absent
+	Signature string        `json:"signature,omitzero"`
+	Data      string        `json:"data,omitzero"`
 
-	kept   jsontext.Value // of a block that goes back as it came: all of it
+	kept   rawjson.Value // of a block that goes back as it came: all of it
 	media  int
 	images int
 }
@@ -57,12 +58,12 @@ type block struct {
 // message as it is; it may be large, and is not copied before.
 type content struct {
 	text string
-	list jsontext.Value
+	list rawjson.Value
 }
 
 func (c *content) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if c.list != nil {
-		return enc.WriteValue(c.list)
+		return enc.WriteValue([]byte(c.list))
 	}
 	return enc.WriteToken(jsontext.String(c.text))
 }
@@ -177,7 +178,7 @@ func (e *encoder) assistant(m *event.Message, own bool) (blocks []block) {
 				blocks = append(blocks, thought(p)...)
 			}
 		case event.ProviderPart:
-			kept := jsontext.Value(bytes.TrimSpace(p.ProviderData))
+			kept := rawjson.Value(bytes.TrimSpace(p.ProviderData))
 			if p.ToolName == typeSandbox {
 				if s := sandboxOf(kept); own && s != nil {
 					e.sandbox = s

@@ -5,18 +5,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // hosted is what the provider itself runs: tools on its side, and skills in a container.
 type hosted struct {
 	tools     []hostedTool
 	betas     []string
-	container jsontext.Value
+	container rawjson.Value
 }
 
 type hostedTool struct {
@@ -81,7 +80,7 @@ func (h *hosted) has(name string) bool {
 	return slices.ContainsFunc(h.tools, func(t hostedTool) bool { return t.Name == name })
 }
 
-func container(skills []expert.ProviderSkill) (jsontext.Value, error) {
+func container(skills []expert.ProviderSkill) (rawjson.Value, error) {
 	type skill struct {
 		Type    string `json:"type"`
 		SkillID string `json:"skill_id"`
@@ -113,7 +112,7 @@ type sandbox struct {
 const typeSandbox = "container"
 
 // sandboxOf reads what a stream says of a container, or a part that keeps it.
-func sandboxOf(raw jsontext.Value) *sandbox {
+func sandboxOf(raw rawjson.Value) *sandbox {
 	var s sandbox
 	if len(raw) == 0 || wire.Decode(raw, &s) != nil || s.ID == "" {
 		return nil
@@ -128,7 +127,7 @@ func (s *sandbox) part() event.Part {
 
 // container is the member of a request: the skills that are wanted, and the container of
 // the last answer while it is there.
-func (m *Model) container(talk []*encoded) jsontext.Value {
+func (m *Model) container(talk []*encoded) rawjson.Value {
 	if !m.hosted.has("code_execution") || m.cfg.Extra.Has("container") {
 		return nil
 	}

@@ -5,27 +5,26 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // kept is a block that is sent back as it came: what the provider ran itself, and what we
 // do not know. It arrives as an object, of which some members grow.
 type kept struct {
-	members   map[string]jsontext.Value
+	members   map[string]rawjson.Value
 	words     map[string]*strings.Builder // what is added to members that are texts
 	input     strings.Builder             // JSON, in pieces
-	citations []jsontext.Value
+	citations []rawjson.Value
 }
 
 // maxMembers bounds what a block is made of, citations included.
 const maxMembers = 10_000
 
-func keep(raw jsontext.Value) *kept {
+func keep(raw rawjson.Value) *kept {
 	k := &kept{words: map[string]*strings.Builder{}}
 	if wire.Decode(raw, &k.members) != nil || k.members == nil {
-		k.members = map[string]jsontext.Value{}
+		k.members = map[string]rawjson.Value{}
 	}
 	return k
 }
@@ -53,7 +52,7 @@ func (k *kept) text(name string) (s string) {
 // that has its name; two kinds of deltas are named otherwise.
 func (k *kept) fold(event []byte) {
 	var m struct {
-		Delta map[string]jsontext.Value `json:"delta"`
+		Delta map[string]rawjson.Value `json:"delta"`
 	}
 	if wire.Decode(event, &m) != nil {
 		return
@@ -81,12 +80,12 @@ func (k *kept) fold(event []byte) {
 }
 
 // value is the block, when it is complete. It is valid whatever came.
-func (k *kept) value() jsontext.Value {
+func (k *kept) value() rawjson.Value {
 	all := maps.Clone(k.members)
 	for name, words := range k.words {
 		all[name] = wire.Quote(words.String())
 	}
-	if input := jsontext.Value(k.input.String()); len(input) > 0 {
+	if input := rawjson.Value(k.input.String()); len(input) > 0 {
 		all["input"] = wire.Object(input)
 	}
 	if len(k.citations) > 0 {
@@ -108,21 +107,21 @@ func (k *kept) value() jsontext.Value {
 }
 
 // cited keeps where the words of a text come from, for the next request.
-func cited(all []jsontext.Value) jsontext.Value {
+func cited(all []rawjson.Value) rawjson.Value {
 	return marshal(struct {
-		Citations []jsontext.Value `json:"citations"`
+		Citations []rawjson.Value `json:"citations"`
 	}{all})
 }
 
 // citations returns those that the API takes back: what it found on the web.
-func citations(data jsontext.Value) jsontext.Value {
+func citations(data rawjson.Value) rawjson.Value {
 	var of struct {
-		Citations []jsontext.Value `json:"citations"`
+		Citations []rawjson.Value `json:"citations"`
 	}
 	if len(data) == 0 || wire.Decode(data, &of) != nil {
 		return nil
 	}
-	var taken []jsontext.Value
+	var taken []rawjson.Value
 	for _, c := range of.Citations {
 		var kind struct {
 			Type string `json:"type"`

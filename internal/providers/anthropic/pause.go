@@ -1,10 +1,9 @@
 package anthropic
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A hosting is what a kept block says of a call that the provider runs itself: its id, or
@@ -15,7 +14,7 @@ type hosting struct {
 	Result string `json:"tool_use_id"`
 }
 
-func hostingOf(block jsontext.Value) (h hosting) {
+func hostingOf(block rawjson.Value) (h hosting) {
 	if wire.Decode(block, &h) != nil {
 		return hosting{}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const own = "anthropic/claude-sonnet-4-5"
@@ -35,10 +36,10 @@ func returned(id string, isError bool, parts ...event.Part) event.Part {
 	return event.Part{Type: event.ToolResultPart, ToolCallID: id, IsError: isError, Contents: parts}
 }
 
-var redacted = event.Part{Type: event.ThinkingPart, ProviderData: jsontext.Value(`{"type":"redacted_thinking","data":"abc"}`)}
+var redacted = event.Part{Type: event.ThinkingPart, ProviderData: rawjson.Value(`{"type":"redacted_thinking","data":"abc"}`)}
 
 var tools = []model.Tool{
-	{Name: "read", Description: "Reads a \"file\".", InputSchema: jsontext.Value(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
+	{Name: "read", Description: "Reads a \"file\".", InputSchema: rawjson.Value(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
 	{Name: "think"},
 	{Name: "web_search", Description: "a skill of the same name"},
 }
@@ -119,7 +120,7 @@ var requests = []struct {
 	}}},
 	{name: "adaptive_without_room", change: knowing(adaptive), req: model.Request{Reasoning: "high", MaxTokens: 1279, Messages: hello().Messages}},
 	{name: "adaptive_off_extra", change: func(c *anthropic.Config) {
-		c.Known, c.Extra = adaptive, wire.Extra{"output_config": jsontext.Value(`{"effort":"max"}`)}
+		c.Known, c.Extra = adaptive, wire.Extra{"output_config": rawjson.Value(`{"effort":"max"}`)}
 	}, req: model.Request{Reasoning: expert.ReasoningNone, Messages: hello().Messages}},
 	{name: "adaptive_off", change: knowing(adaptive), req: model.Request{Reasoning: expert.ReasoningNone, Messages: hello().Messages}},
 	{name: "adaptive_unset", change: knowing(adaptive), req: model.Request{Messages: hello().Messages}},
@@ -127,7 +128,7 @@ var requests = []struct {
 		name: "extra",
 		change: func(c *anthropic.Config) {
 			knowing(adaptive)(c)
-			c.Extra = wire.Extra{"thinking": jsontext.Value(`{"type":"between_tools"}`), "service_tier": jsontext.Value(`"auto"`)}
+			c.Extra = wire.Extra{"thinking": rawjson.Value(`{"type":"between_tools"}`), "service_tier": rawjson.Value(`"auto"`)}
 		},
 		req: model.Request{Reasoning: "high", Messages: hello().Messages},
 	},
@@ -135,7 +136,7 @@ var requests = []struct {
 		name: "extra_output",
 		change: func(c *anthropic.Config) {
 			knowing(adaptive)(c)
-			c.Extra = wire.Extra{"output_config": jsontext.Value(`{"effort":"max"}`)}
+			c.Extra = wire.Extra{"output_config": rawjson.Value(`{"effort":"max"}`)}
 		},
 		req: model.Request{Reasoning: "high", Messages: hello().Messages},
 	},
@@ -147,10 +148,10 @@ var requests = []struct {
 		user("Search."),
 		says(own, thinks("First.", "s1"), provider("web_search", `{"type":"server_tool_use","id":"s","input":{},"name":"web_search"}`),
 			provider("web_search", `{"type":"web_search_tool_result","content":[],"tool_use_id":"s"}`),
-			event.Part{Type: event.TextPart, Text: "Found.", ProviderData: jsontext.Value(`{"citations":[{"type":"page_location"},{"type":"web_search_result_location","url":"x"}]}`)},
+			event.Part{Type: event.TextPart, Text: "Found.", ProviderData: rawjson.Value(`{"citations":[{"type":"page_location"},{"type":"web_search_result_location","url":"x"}]}`)},
 			provider("memory", ` {"type":"memory"} `), provider("broken", `{"type"`)),
 		user("And?"),
-		says("openai/gpt-5", provider("web_search_call", `{"type":"web_search_call"}`), event.Part{Type: event.TextPart, Text: "Yes.", ProviderData: jsontext.Value(`{"citations":[{"type":"web_search_result_location"}]}`)}),
+		says("openai/gpt-5", provider("web_search_call", `{"type":"web_search_call"}`), event.Part{Type: event.TextPart, Text: "Yes.", ProviderData: rawjson.Value(`{"citations":[{"type":"web_search_result_location"}]}`)}),
 		user("More."),
 		says(own, provider("web_search", `{"type":"server_tool_use","id":"t","input":{},"name":"web_search"}`)),
 	}}},
@@ -204,8 +205,8 @@ func TestRequests(t *testing.T) {
 			if _, _, err := ask(t.Context(), m, &test.req); err != nil {
 				t.Fatal(err)
 			}
-			v := jsontext.Value(body)
-			if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
+			v := rawjson.Value(body)
+			if err := (*jsontext.Value)(&v).Indent(jsontext.WithIndent("  ")); err != nil {
 				t.Fatalf("%v in %s", err, body)
 			}
 			if n := strings.Count(string(body), "cache_control"); n > 4 {
@@ -305,8 +306,8 @@ func TestConfigurationErrors(t *testing.T) {
 		"webSearch, webFetch, codeExecution": func(c *anthropic.Config) { c.Tools = []string{"googleMaps"} },
 		"make it a skill of the Expert":      func(c *anthropic.Config) { c.Skills = []expert.ProviderSkill{{Type: "custom", Name: "x"}} },
 		"pdf, docx, pptx and xlsx":           func(c *anthropic.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "mp3"}} },
-		`cannot set "messages"`:              func(c *anthropic.Config) { c.Extra = wire.Extra{"messages": jsontext.Value(`[]`)} },
-		`cannot set "max_tokens"`:            func(c *anthropic.Config) { c.Extra = wire.Extra{"max_tokens": jsontext.Value(`1`)} },
+		`cannot set "messages"`:              func(c *anthropic.Config) { c.Extra = wire.Extra{"messages": rawjson.Value(`[]`)} },
+		`cannot set "max_tokens"`:            func(c *anthropic.Config) { c.Extra = wire.Extra{"max_tokens": rawjson.Value(`1`)} },
 		"is negative":                        func(c *anthropic.Config) { c.MaxTokens = -1 },
 		"no HTTP client":                     func(c *anthropic.Config) { c.Client.HTTP = nil },
 	} {

@@ -3,10 +3,9 @@ package anthropic
 import (
 	"bytes"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // maxName is the longest name of a tool, and the longest id of a call, that are sent.
@@ -58,7 +57,7 @@ func appendTool(text []byte, t model.Tool) []byte {
 	}
 	schema := t.InputSchema
 	if len(schema) == 0 {
-		schema = jsontext.Value(`{"type":"object"}`)
+		schema = rawjson.Value(`{"type":"object"}`)
 	}
 	text = append(text, `,"input_schema":`...)
 	text = append(text, schema...)

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The Runs of one Expert share the text of their tools, whether or not they may call them.
@@ -23,7 +22,7 @@ func TestToolsAreWrittenOnce(t *testing.T) {
 		}
 		return list, all
 	}
-	tool := model.Tool{Name: "a", Description: "b", InputSchema: jsontext.Value(`{"type":"object"}`)}
+	tool := model.Tool{Name: "a", Description: "b", InputSchema: rawjson.Value(`{"type":"object"}`)}
 	first, may := written(false, tool)
 	again, mayNot := written(true, tool)
 	if &again[0] != &first[0] {

@@ -6,11 +6,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A turn is an answer in the making.
@@ -29,9 +28,9 @@ type turn struct {
 type growing struct {
 	*wire.Growing
 	kind      string
-	signature strings.Builder  // of a thought
-	citations []jsontext.Value // of a text
-	kept      *kept            // of a block that is not ours to understand
+	signature strings.Builder // of a thought
+	citations []rawjson.Value // of a text
+	kept      *kept           // of a block that is not ours to understand
 }
 
 // message is one event of the stream, of any type.
@@ -39,19 +38,19 @@ type message struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
 	Message struct {
-		Usage     usage          `json:"usage"`
-		Container jsontext.Value `json:"container"`
+		Usage     usage         `json:"usage"`
+		Container rawjson.Value `json:"container"`
 	} `json:"message"`
-	ContentBlock jsontext.Value `json:"content_block"` // what an unknown one holds is not known either
+	ContentBlock rawjson.Value `json:"content_block"` // what an unknown one holds is not known either
 	Delta        struct {
-		Type        string         `json:"type"`
-		Text        string         `json:"text"`
-		Thinking    string         `json:"thinking"`
-		Signature   string         `json:"signature"`
-		PartialJSON string         `json:"partial_json"`
-		Citation    jsontext.Value `json:"citation"`
-		StopReason  string         `json:"stop_reason"`
-		Container   jsontext.Value `json:"container"`
+		Type        string        `json:"type"`
+		Text        string        `json:"text"`
+		Thinking    string        `json:"thinking"`
+		Signature   string        `json:"signature"`
+		PartialJSON string        `json:"partial_json"`
+		Citation    rawjson.Value `json:"citation"`
+		StopReason  string        `json:"stop_reason"`
+		Container   rawjson.Value `json:"container"`
 	} `json:"delta"`
 	Usage usage    `json:"usage"`
 	Error apiError `json:"error"`
@@ -116,7 +115,7 @@ func (t *turn) take(e wire.Event) (model.Chunk, error) {
 	return model.Chunk{}, nil
 }
 
-func (t *turn) start(index int, raw jsontext.Value) (model.Chunk, error) {
+func (t *turn) start(index int, raw rawjson.Value) (model.Chunk, error) {
 	var kind struct {
 		Type string `json:"type"`
 	}
@@ -133,13 +132,13 @@ func (t *turn) start(index int, raw jsontext.Value) (model.Chunk, error) {
 	t.open[index] = g
 	t.blocks = append(t.blocks, g)
 	var b struct {
-		Text      string         `json:"text"`
-		Thinking  string         `json:"thinking"`
-		Signature string         `json:"signature"`
-		Data      string         `json:"data"`
-		ID        string         `json:"id"`
-		Name      string         `json:"name"`
-		Input     jsontext.Value `json:"input"`
+		Text      string        `json:"text"`
+		Thinking  string        `json:"thinking"`
+		Signature string        `json:"signature"`
+		Data      string        `json:"data"`
+		ID        string        `json:"id"`
+		Name      string        `json:"name"`
+		Input     rawjson.Value `json:"input"`
 	}
 	switch kind.Type {
 	case typeText, typeThinking, typeRedacted, typeToolUse:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func at(index, payload string) string {
@@ -29,7 +30,7 @@ func toolDelta(index, part string) string {
 func closed(index string) string { return ev("contentBlockStop", `{"contentBlockIndex":`+index+`}`) }
 
 func hidden(data string) event.Part {
-	return event.Part{Type: event.ThinkingPart, ProviderData: jsontext.Value(`{"redactedContent":"` + data + `"}`)}
+	return event.Part{Type: event.ThinkingPart, ProviderData: rawjson.Value(`{"redactedContent":"` + data + `"}`)}
 }
 
 func TestAnswers(t *testing.T) {

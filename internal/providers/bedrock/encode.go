@@ -8,6 +8,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const (
@@ -159,7 +160,7 @@ type redacted struct {
 	Content []byte `json:"redactedContent"`
 }
 
-func (r redacted) encode() jsontext.Value {
+func (r redacted) encode() rawjson.Value {
 	data, _ := wire.Marshal(r) // bytes in base64 cannot fail
 	return data
 }

@@ -4,11 +4,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // cachePoint asks the provider to cache everything before it.
@@ -77,7 +76,7 @@ func (m *Model) settings(req *model.Request, talk []*encoded) (text string) {
 	fields, limit := m.thinking(req, talk)
 	own := wire.Extra{}
 	if limit > 0 {
-		own["maxTokens"] = jsontext.Value(strconv.Itoa(limit))
+		own["maxTokens"] = rawjson.Value(strconv.Itoa(limit))
 	}
 	if len(own)+len(m.adds.inference) > 0 {
 		text += `,"inferenceConfig":` + join(own, m.adds.inference)

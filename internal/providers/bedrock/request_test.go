@@ -23,6 +23,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/internal/testkit/llm/converse"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The first bytes of some files, in base64.
@@ -55,10 +56,10 @@ func link(kind, url string) event.Part {
 
 func cached(m *event.Message) *event.Message { m.Cache = true; return m }
 
-var redacted = event.Part{Type: event.ThinkingPart, ProviderData: jsontext.Value(`{"redactedContent":"YWJj"}`)}
+var redacted = event.Part{Type: event.ThinkingPart, ProviderData: rawjson.Value(`{"redactedContent":"YWJj"}`)}
 
 var tools = []model.Tool{
-	{Name: "read", Description: "Reads a \"file\".", InputSchema: jsontext.Value(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
+	{Name: "read", Description: "Reads a \"file\".", InputSchema: rawjson.Value(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
 	{Name: "notes/add.one", Description: "a name that the service does not take"},
 	{Name: "think"},
 }
@@ -163,14 +164,14 @@ var requests = []struct {
 	}, req: model.Request{Messages: hello().Messages}},
 	{name: "extra", change: func(c *bedrock.Config) {
 		c.Extra = wire.Extra{
-			"inferenceConfig":                   jsontext.Value(`{"temperature":0.5,"maxTokens":900}`),
-			"additionalModelRequestFields":      jsontext.Value(`{"top_k":5}`),
-			"additionalModelResponseFieldPaths": jsontext.Value(`["/id"]`),
-			"requestMetadata":                   jsontext.Value(`{"team":"a"}`),
+			"inferenceConfig":                   rawjson.Value(`{"temperature":0.5,"maxTokens":900}`),
+			"additionalModelRequestFields":      rawjson.Value(`{"top_k":5}`),
+			"additionalModelResponseFieldPaths": rawjson.Value(`["/id"]`),
+			"requestMetadata":                   rawjson.Value(`{"team":"a"}`),
 		}
 	}, req: model.Request{MaxTokens: 5000, Messages: hello().Messages}},
 	{name: "extra_thinking", change: func(c *bedrock.Config) {
-		c.Extra = wire.Extra{"additionalModelRequestFields": jsontext.Value(`{"thinking":{"type":"disabled"}}`)}
+		c.Extra = wire.Extra{"additionalModelRequestFields": rawjson.Value(`{"thinking":{"type":"disabled"}}`)}
 	}, req: model.Request{Reasoning: "high", Messages: hello().Messages}},
 }
 
@@ -178,8 +179,8 @@ func TestRequests(t *testing.T) {
 	for _, test := range requests {
 		t.Run(test.name, func(t *testing.T) {
 			body := bodyOf(t, test.change, &test.req)
-			v := jsontext.Value(bytes.Clone(body))
-			if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
+			v := rawjson.Value(bytes.Clone(body))
+			if err := (*jsontext.Value)(&v).Indent(jsontext.WithIndent("  ")); err != nil {
 				t.Fatalf("%v in %s", err, body)
 			}
 			if n := strings.Count(string(body), "cachePoint"); n > 4 {
@@ -471,11 +472,11 @@ func TestConfigurationErrors(t *testing.T) {
 		"no provider tool \"webSearch\"; this provider runs none itself": func(c *bedrock.Config) { c.Tools = []string{"webSearch"} },
 		"runs no skills itself":                                          func(c *bedrock.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
 		"no HTTP client":                                                 func(c *bedrock.Config) { c.Client.HTTP = nil },
-		`cannot set "toolConfig"`:                                        func(c *bedrock.Config) { c.Extra = wire.Extra{"toolConfig": jsontext.Value("{}")} },
-		"inferenceConfig of extraBody is not":                            func(c *bedrock.Config) { c.Extra = wire.Extra{"inferenceConfig": jsontext.Value("[]")} },
-		"maxTokens of extraBody is not":                                  func(c *bedrock.Config) { c.Extra = wire.Extra{"inferenceConfig": jsontext.Value(`{"maxTokens":"x"}`)} },
+		`cannot set "toolConfig"`:                                        func(c *bedrock.Config) { c.Extra = wire.Extra{"toolConfig": rawjson.Value("{}")} },
+		"inferenceConfig of extraBody is not":                            func(c *bedrock.Config) { c.Extra = wire.Extra{"inferenceConfig": rawjson.Value("[]")} },
+		"maxTokens of extraBody is not":                                  func(c *bedrock.Config) { c.Extra = wire.Extra{"inferenceConfig": rawjson.Value(`{"maxTokens":"x"}`)} },
 		`cannot set "guardrailConfig", which `: func(c *bedrock.Config) {
-			c.Guardrail, c.Extra = &expert.Guardrail{}, wire.Extra{"guardrailConfig": jsontext.Value("{}")}
+			c.Guardrail, c.Extra = &expert.Guardrail{}, wire.Extra{"guardrailConfig": rawjson.Value("{}")}
 		},
 	} {
 		cfg := config("")

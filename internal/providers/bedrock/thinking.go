@@ -5,11 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const (
@@ -40,21 +39,21 @@ func (m *Model) thinking(req *model.Request, talk []*encoded) (fields wire.Extra
 			// Some refuse to be told not to think. But where nothing is said of the effort
 			// either, it is high: who asks for no thought would get more of it than who asks
 			// for little.
-			fields["output_config"] = jsontext.Value(`{"effort":` + m.effort(expert.ReasoningNone) + `}`)
+			fields["output_config"] = rawjson.Value(`{"effort":` + m.effort(expert.ReasoningNone) + `}`)
 			break
 		}
 		// Some models keep their thoughts to themselves if they are not asked for them.
-		fields["thinking"] = jsontext.Value(`{"type":"adaptive","display":"summarized"}`)
-		fields["output_config"] = jsontext.Value(`{"effort":` + m.effort(req.Reasoning) + `}`)
+		fields["thinking"] = rawjson.Value(`{"type":"adaptive","display":"summarized"}`)
+		fields["output_config"] = rawjson.Value(`{"effort":` + m.effort(req.Reasoning) + `}`)
 	case model.ReasoningEffort:
 		switch word := m.effort(req.Reasoning); {
 		case m.family != nova:
-			fields["reasoning_effort"] = jsontext.Value(word)
+			fields["reasoning_effort"] = rawjson.Value(word)
 		case !off: // which is what Nova is if nothing is said
 			if limit > 0 && word == `"high"` {
 				word = `"medium"` // with high, Nova refuses every limit
 			}
-			fields["reasoningConfig"] = jsontext.Value(`{"type":"enabled","maxReasoningEffort":` + word + `}`)
+			fields["reasoningConfig"] = rawjson.Value(`{"type":"enabled","maxReasoningEffort":` + word + `}`)
 		}
 	}
 	return fields, m.spoken(limit)
@@ -101,7 +100,7 @@ func (m *Model) budgeted(asked expert.ReasoningBudget, given int) (fields wire.E
 	if budget = min(budget, limit-minAnswer); budget < minBudget {
 		return wire.Extra{}, given // there is no room for a thought
 	}
-	return wire.Extra{"thinking": jsontext.Value(`{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`)}, limit
+	return wire.Extra{"thinking": rawjson.Value(`{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`)}, limit
 }
 
 // effort is the word for a budget, among those that the model knows.

@@ -3,11 +3,10 @@ package bedrock
 import (
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const maxName = 64 // of a tool, and of the id of a call
@@ -58,7 +57,7 @@ func writeTools(tools []model.Tool, point bool) []byte {
 		}
 		schema := t.InputSchema
 		if len(schema) == 0 {
-			schema = jsontext.Value(`{"type":"object"}`)
+			schema = rawjson.Value(`{"type":"object"}`)
 		}
 		text = append(text, `,"inputSchema":{"json":`...)
 		text = append(text, schema...)

@@ -7,11 +7,11 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A turn is an answer in the making.
@@ -125,7 +125,7 @@ func (t *turn) start(m *message) {
 	t.put(m.Index, g) // also if it is of no use, so that its words find no other
 	if call := m.Start.ToolUse; call != nil && call.Type != "server_tool_use" {
 		g.Growing = t.draft.Open(event.ToolCallPart)
-		g.ToolCallID, g.ToolName, g.Args = call.ID, call.Name, jsontext.Value("{}")
+		g.ToolCallID, g.ToolName, g.Args = call.ID, call.Name, rawjson.Value("{}")
 	}
 }
 

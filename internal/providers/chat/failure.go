@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // contentFilter is the name of the error that a filter makes: not the model has refused,
@@ -33,10 +32,10 @@ type apiError struct {
 // UnmarshalJSON reads what there is. Gateways have their own ideas of each member, and a
 // failure must not be lost because one of them is odd.
 func (e *apiError) UnmarshalJSON(data []byte) error {
-	if jsontext.Value(data).Kind() == jsontext.KindString {
+	if rawjson.Value(data).Kind() == '"' {
 		return wire.Decode(data, &e.Message)
 	}
-	var members map[string]jsontext.Value
+	var members map[string]rawjson.Value
 	if err := wire.Decode(data, &members); err != nil {
 		e.Message = "an error without a description"
 		return nil
@@ -46,7 +45,7 @@ func (e *apiError) UnmarshalJSON(data []byte) error {
 			_ = wire.Decode(value, into) // what is odd stays out
 		}
 	}
-	if code := members["code"]; code.Kind() != jsontext.KindNull {
+	if code := members["code"]; code.Kind() != 'n' {
 		e.Code = strings.Trim(string(code), `"`)
 	}
 	return nil

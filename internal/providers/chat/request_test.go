@@ -16,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The first bytes of some files, in base64.
@@ -27,7 +28,7 @@ const (
 )
 
 var tools = []model.Tool{
-	{Name: "read", Description: "Reads a \"file\".", InputSchema: jsontext.Value(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
+	{Name: "read", Description: "Reads a \"file\".", InputSchema: rawjson.Value(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
 	{Name: "think"},
 	{Name: "a name/of a server, which is longer than what the API takes for a name", Description: "odd"},
 }
@@ -116,7 +117,7 @@ var requests = []struct {
 		name: "azure_extra", url: azureURL,
 		change: func(c *chat.Config) {
 			c.MaxTokens = 500
-			c.Extra = wire.Extra{"temperature": jsontext.Value("0.2"), "reasoning_effort": jsontext.Value(`"xhigh"`), "metadata": jsontext.Value(`{"a":"b"}`)}
+			c.Extra = wire.Extra{"temperature": rawjson.Value("0.2"), "reasoning_effort": rawjson.Value(`"xhigh"`), "metadata": rawjson.Value(`{"a":"b"}`)}
 		},
 		req: model.Request{Reasoning: "low", MaxTokens: 700, Messages: hello().Messages},
 	},
@@ -127,8 +128,8 @@ var requests = []struct {
 			user("Read."),
 			says(
 				"google/gemini-3-pro", thinks("Secret."),
-				event.Part{Type: event.ProviderPart, ToolName: "web_search", ProviderData: jsontext.Value(`{"type":"secret"}`)},
-				event.Part{Type: event.TextPart, Text: "Yes.", ProviderData: jsontext.Value(`{"thoughtSignature":"secret"}`)},
+				event.Part{Type: event.ProviderPart, ToolName: "web_search", ProviderData: rawjson.Value(`{"type":"secret"}`)},
+				event.Part{Type: event.TextPart, Text: "Yes.", ProviderData: rawjson.Value(`{"thoughtSignature":"secret"}`)},
 				calls("functions.read:0", "re ad", `"broken`), calls(strings.Repeat("x", 41), strings.Repeat("y", 65), ""),
 			),
 			results(returned("functions.read:0", false), returned(strings.Repeat("x", 41), false, text("ok"))),
@@ -161,7 +162,7 @@ var requests = []struct {
 	},
 	{
 		name: "deepseek_extra", url: deepSeekURL,
-		change: both(deepSeek, func(c *chat.Config) { c.Extra = wire.Extra{"thinking": jsontext.Value(`{"type":"adaptive"}`)} }),
+		change: both(deepSeek, func(c *chat.Config) { c.Extra = wire.Extra{"thinking": rawjson.Value(`{"type":"adaptive"}`)} }),
 		req:    model.Request{Reasoning: "low", Messages: hello().Messages},
 	},
 	{
@@ -188,8 +189,8 @@ func TestRequests(t *testing.T) {
 			if _, _, err := ask(t.Context(), m, &test.req); err != nil {
 				t.Fatal(err)
 			}
-			v := jsontext.Value(body)
-			if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
+			v := rawjson.Value(body)
+			if err := (*jsontext.Value)(&v).Indent(jsontext.WithIndent("  ")); err != nil {
 				t.Fatalf("%v in %s", err, body)
 			}
 			testkit.Golden(t, test.name+".json", string(v)+"\n")
@@ -203,9 +204,9 @@ func TestForeignThoughtsStayAway(t *testing.T) {
 		for _, body := range bodiesOf(t, change, &model.Request{Messages: []*event.Message{
 			user("Hello"),
 			says(
-				"openai/gpt-5", event.Part{Type: event.ThinkingPart, Thinking: "SECRET", Signature: "SECRET", ProviderData: jsontext.Value(`"SECRET"`)},
-				event.Part{Type: event.ProviderPart, ToolName: "SECRET", ProviderData: jsontext.Value(`{"a":"SECRET"}`)},
-				event.Part{Type: event.TextPart, Text: "Yes.", ProviderData: jsontext.Value(`{"a":"SECRET"}`)},
+				"openai/gpt-5", event.Part{Type: event.ThinkingPart, Thinking: "SECRET", Signature: "SECRET", ProviderData: rawjson.Value(`"SECRET"`)},
+				event.Part{Type: event.ProviderPart, ToolName: "SECRET", ProviderData: rawjson.Value(`{"a":"SECRET"}`)},
+				event.Part{Type: event.TextPart, Text: "Yes.", ProviderData: rawjson.Value(`{"a":"SECRET"}`)},
 			),
 			user("Again"),
 		}}) {
@@ -249,7 +250,7 @@ func TestOwnHeaders(t *testing.T) {
 
 func TestConfigurationErrors(t *testing.T) {
 	extra := func(name string) func(*chat.Config) {
-		return func(c *chat.Config) { c.Extra = wire.Extra{name: jsontext.Value("1")} }
+		return func(c *chat.Config) { c.Extra = wire.Extra{name: rawjson.Value("1")} }
 	}
 	for _, test := range []struct {
 		want   string

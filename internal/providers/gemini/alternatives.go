@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // typesOf reads type, which is a word or a list of them.
@@ -40,9 +41,9 @@ func formatOf(n node, kind string) string {
 // said in words.
 func (s *schema) values(n node) {
 	s.MinLength = max(get[int64](n, "minLength"), 0)
-	all := get[[]jsontext.Value](n, "enum")
+	all := get[[]rawjson.Value](n, "enum")
 	if one, ok := n["const"]; ok {
-		all = []jsontext.Value{one}
+		all = []rawjson.Value{one}
 	}
 	if len(all) > maxEnum { // no model learns them, and a server must not cost a run its time
 		s.Description = strings.TrimSpace(s.Description + fmt.Sprintf(" One of %d values.", len(all)))
@@ -132,7 +133,7 @@ func (s *schema) merge(part *schema, types []string) []string {
 }
 
 // isNull reports whether an alternative is that there is nothing.
-func isNull(raw jsontext.Value) bool {
+func isNull(raw rawjson.Value) bool {
 	var n node
 	return json.Unmarshal(raw, &n) == nil && slices.Equal(typesOf(n), []string{"null"})
 }

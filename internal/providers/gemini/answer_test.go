@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/gemini"
 	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func TestAnswers(t *testing.T) {
@@ -109,7 +109,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func ran(tool, data string) event.Part {
-	return event.Part{Type: event.ProviderPart, ToolName: tool, ProviderData: jsontext.Value(data)}
+	return event.Part{Type: event.ProviderPart, ToolName: tool, ProviderData: rawjson.Value(data)}
 }
 
 func TestFinish(t *testing.T) {

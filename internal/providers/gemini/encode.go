@@ -4,10 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const (
@@ -136,9 +135,9 @@ func (m *Model) encodeAnswer(e *encoded, msg *event.Message) {
 
 func callPart(p *event.Part, mark mark) part {
 	type call struct {
-		ID   string         `json:"id,omitzero"`
-		Name string         `json:"name"`
-		Args jsontext.Value `json:"args"`
+		ID   string        `json:"id,omitzero"`
+		Name string        `json:"name"`
+		Args rawjson.Value `json:"args"`
 	}
 	name := wire.ToolName(p.ToolName, maxName)
 	return part{call: p.ToolCallID, id: mark.ID, name: name, json: encode(struct {
@@ -149,7 +148,7 @@ func callPart(p *event.Part, mark mark) part {
 
 // isPart reports whether data is something that the provider ran, and takes back as a part.
 // What it says about an answer, like its sources, is not.
-func isPart(data jsontext.Value) bool {
+func isPart(data rawjson.Value) bool {
 	var p hostedPart
 	return data.IsValid() && wire.Decode(data, &p) == nil && p.kind() != ""
 }
@@ -160,7 +159,7 @@ func isPart(data jsontext.Value) bool {
 func (m *Model) encodeResult(e *encoded, p *event.Part, slim bool) {
 	r := part{call: p.ToolCallID, result: true}
 	var texts []string
-	var inside []jsontext.Value
+	var inside []rawjson.Value
 	for i := range p.Contents {
 		c := &p.Contents[i]
 		if c.Type == event.TextPart {

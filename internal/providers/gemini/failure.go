@@ -5,17 +5,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // apiError is a failure as the API describes it, in a body or inside a stream.
 type apiError struct {
-	Code    int              `json:"code"`
-	Message string           `json:"message"`
-	Status  string           `json:"status"`
-	Details []jsontext.Value `json:"details"`
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Status  string          `json:"status"`
+	Details []rawjson.Value `json:"details"`
 }
 
 // status is the HTTP status that the error stands for.

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const (
@@ -32,8 +33,8 @@ const (
 )
 
 var tools = []model.Tool{
-	{Name: "read", Description: "Reads a \"file\".", InputSchema: jsontext.Value(`{"$schema":"x","type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`)},
-	{Name: "think", InputSchema: jsontext.Value(`{"type":"object","properties":{}}`)},
+	{Name: "read", Description: "Reads a \"file\".", InputSchema: rawjson.Value(`{"$schema":"x","type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`)},
+	{Name: "think", InputSchema: rawjson.Value(`{"type":"object","properties":{}}`)},
 	{Name: "web search/1", Description: "a name that the API does not take"},
 }
 
@@ -93,7 +94,7 @@ var requests = []struct {
 	{name: "foreign", change: []func(*gemini.Config){named(third)}, req: model.Request{Reasoning: "low", Tools: tools, Messages: []*event.Message{
 		user("Read."),
 		says("openai/gpt-5", marked(thinks("Hm."), `{"thoughtSignature":"eA=="}`), marked(text("I read."), `{"thoughtSignature":"eA=="}`),
-			event.Part{Type: event.ProviderPart, ProviderData: jsontext.Value(`{"executableCode":{"code":"x"}}`)},
+			event.Part{Type: event.ProviderPart, ProviderData: rawjson.Value(`{"executableCode":{"code":"x"}}`)},
 			marked(calls("functions.read:0", "read", `{}`), `{"thoughtSignature":"eA==","id":"x"}`), calls("functions.read:1", "read", `{}`)),
 		results(returned("functions.read:0", text("A")), returned("functions.read:1", text("B"))),
 		says(ownThird, marked(calls("c1", "read", `{}`), `{"thoughtSignature":"c2ln","id":"c1"}`), marked(calls("c2", "read", `{}`), `{"id":"c2"}`)),
@@ -110,8 +111,8 @@ var requests = []struct {
 		c.ToolOptions = &expert.ProviderToolOptions{FileSearch: &expert.FileSearchOptions{VectorStoreIDs: []string{"fileSearchStores/a"}, MaxNumResults: 3}}
 	}}, req: model.Request{Messages: []*event.Message{
 		user("Run."),
-		says(own, event.Part{Type: event.ProviderPart, ToolName: "codeExecution", ProviderData: jsontext.Value(`{"executableCode":{"language":"PYTHON","code":"1"},"thoughtSignature":"c2ln"}`)},
-			event.Part{Type: event.ProviderPart, ToolName: "groundingMetadata", ProviderData: jsontext.Value(`{"groundingMetadata":{"webSearchQueries":["x"]}}`)}, text("1")),
+		says(own, event.Part{Type: event.ProviderPart, ToolName: "codeExecution", ProviderData: rawjson.Value(`{"executableCode":{"language":"PYTHON","code":"1"},"thoughtSignature":"c2ln"}`)},
+			event.Part{Type: event.ProviderPart, ToolName: "groundingMetadata", ProviderData: rawjson.Value(`{"groundingMetadata":{"webSearchQueries":["x"]}}`)}, text("1")),
 		user("Again."),
 	}}},
 	{name: "hosted_vertex", change: []func(*gemini.Config){onVertex, func(c *gemini.Config) { c.Tools = []string{"enterpriseWebSearch"} }}, req: model.Request{Messages: hello().Messages}},
@@ -120,12 +121,12 @@ var requests = []struct {
 	{name: "settings", change: []func(*gemini.Config){func(c *gemini.Config) {
 		c.Safety = []expert.SafetySetting{{Category: "HARM_CATEGORY_HARASSMENT", Threshold: "BLOCK_NONE"}}
 		c.Extra = wire.Extra{
-			"cachedContent":    jsontext.Value(`"cachedContents/c"`),
-			"generationConfig": jsontext.Value(`{"temperature":0.5,"maxOutputTokens":900}`),
+			"cachedContent":    rawjson.Value(`"cachedContents/c"`),
+			"generationConfig": rawjson.Value(`{"temperature":0.5,"maxOutputTokens":900}`),
 		}
 	}}, req: model.Request{MaxTokens: 1000, Reasoning: "medium", Messages: hello().Messages}},
 	{name: "own_thinking", change: []func(*gemini.Config){func(c *gemini.Config) {
-		c.Extra = wire.Extra{"generationConfig": jsontext.Value(`{"thinkingConfig":{"thinkingBudget":-1}}`)}
+		c.Extra = wire.Extra{"generationConfig": rawjson.Value(`{"thinkingConfig":{"thinkingBudget":-1}}`)}
 	}}, req: model.Request{Reasoning: "medium", Messages: hello().Messages}},
 	{name: "merged", req: model.Request{Messages: []*event.Message{
 		user("One."), user(""), user("Two."), says(own, text("Yes.")), says(own, text("")), says(own, text("No.")), user("Three."),
@@ -149,8 +150,8 @@ func body(t *testing.T, req *model.Request, changes ...func(*gemini.Config)) []b
 func TestRequests(t *testing.T) {
 	for _, test := range requests {
 		t.Run(test.name, func(t *testing.T) {
-			v := jsontext.Value(body(t, &test.req, test.change...))
-			if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
+			v := rawjson.Value(body(t, &test.req, test.change...))
+			if err := (*jsontext.Value)(&v).Indent(jsontext.WithIndent("  ")); err != nil {
 				t.Fatalf("%v in %s", err, v)
 			}
 			testkit.Golden(t, test.name+".json", string(v)+"\n")
@@ -258,8 +259,8 @@ func TestThinking(t *testing.T) {
 		req.Reasoning, req.MaxTokens = tt.reasoning, tt.limit
 		var sent struct {
 			Generation struct {
-				Max      int            `json:"maxOutputTokens"`
-				Thinking jsontext.Value `json:"thinkingConfig"`
+				Max      int           `json:"maxOutputTokens"`
+				Thinking rawjson.Value `json:"thinkingConfig"`
 			} `json:"generationConfig"`
 		}
 		if err := json.Unmarshal(body(t, req, func(c *gemini.Config) { c.Model, c.Known = tt.model, tt.known }), &sent); err != nil {
@@ -282,7 +283,7 @@ func TestLimit(t *testing.T) {
 		sent := string(body(t, req, func(c *gemini.Config) {
 			c.MaxTokens, c.Known.MaxOutputTokens = tt.own, tt.known
 			if tt.extra > 0 {
-				c.Extra = wire.Extra{"generationConfig": jsontext.Value(`{"maxOutputTokens":400}`)}
+				c.Extra = wire.Extra{"generationConfig": rawjson.Value(`{"maxOutputTokens":400}`)}
 			}
 		}))
 		var got struct {
@@ -341,11 +342,11 @@ func TestConfigurationErrors(t *testing.T) {
 		"vectorStoreIds":                           func(c *gemini.Config) { c.Tools = []string{"fileSearch"} },
 		"there are codeExecution":                  func(c *gemini.Config) { onVertex(c); c.Tools = []string{"fileSearch"} },
 		"skills of the Expert":                     func(c *gemini.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
-		`cannot set "contents"`:                    func(c *gemini.Config) { c.Extra = wire.Extra{"contents": jsontext.Value("[]")} },
-		`cannot set "tool_config"`:                 func(c *gemini.Config) { c.Extra = wire.Extra{"tool_config": jsontext.Value("{}")} },
-		"generationConfig in extraBody":            func(c *gemini.Config) { c.Extra = wire.Extra{"generationConfig": jsontext.Value("[]")} },
+		`cannot set "contents"`:                    func(c *gemini.Config) { c.Extra = wire.Extra{"contents": rawjson.Value("[]")} },
+		`cannot set "tool_config"`:                 func(c *gemini.Config) { c.Extra = wire.Extra{"tool_config": rawjson.Value("{}")} },
+		"generationConfig in extraBody":            func(c *gemini.Config) { c.Extra = wire.Extra{"generationConfig": rawjson.Value("[]")} },
 		"maxOutputTokens in extraBody": func(c *gemini.Config) {
-			c.Extra = wire.Extra{"generationConfig": jsontext.Value(`{"maxOutputTokens":"many"}`)}
+			c.Extra = wire.Extra{"generationConfig": rawjson.Value(`{"maxOutputTokens":"many"}`)}
 		},
 		"set project and location":       func(c *gemini.Config) { onVertex(c); c.Client.BaseURL = "" },
 		"GOOGLE_APPLICATION_CREDENTIALS": func(c *gemini.Config) { onVertex(c); c.Token = nil },

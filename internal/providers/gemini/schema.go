@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // What a schema may grow to when its references are put in place. Tools come from servers
@@ -65,7 +66,7 @@ func (m members) has(name string) bool {
 // reduce makes of a tool's JSON Schema what the API takes, or nil if there is nothing to
 // say: a tool without arguments has no parameters, and one whose schema cannot be read may
 // be called with any.
-func reduce(input jsontext.Value) jsontext.Value {
+func reduce(input rawjson.Value) rawjson.Value {
 	r := reducer{}
 	if wire.Decode(input, &r.root) != nil {
 		return nil
@@ -105,7 +106,7 @@ type reducer struct {
 }
 
 // A node is a schema as it is written. What has another shape than it should is left out.
-type node map[string]jsontext.Value
+type node map[string]rawjson.Value
 
 func get[T any](n node, name string) (v T) {
 	if raw, ok := n[name]; ok {
@@ -122,7 +123,7 @@ func get[T any](n node, name string) (v T) {
 func (r *reducer) spent() bool { return r.nodes > maxSchemaNodes || r.bytes > maxSchemaBytes }
 
 // schema reads a schema. The result is never nil.
-func (r *reducer) schema(raw jsontext.Value, depth int) *schema {
+func (r *reducer) schema(raw rawjson.Value, depth int) *schema {
 	var n node
 	r.nodes++
 	r.bytes += len(raw)
@@ -139,7 +140,7 @@ func (r *reducer) schema(raw jsontext.Value, depth int) *schema {
 	s := &schema{Description: get[string](n, "description")}
 	types := typesOf(n)
 	s.values(n)
-	all := get[[]jsontext.Value](n, "allOf")
+	all := get[[]rawjson.Value](n, "allOf")
 	if len(all) == 1 && len(types) == 0 && n["properties"] == nil { // a reference with a description beside it
 		return s.choose([]*schema{r.schema(all[0], depth+1)})
 	}
@@ -149,7 +150,7 @@ func (r *reducer) schema(raw jsontext.Value, depth int) *schema {
 	r.object(s, n, depth)
 	var choices []*schema
 	for _, name := range []string{"anyOf", "oneOf"} {
-		for _, one := range get[[]jsontext.Value](n, name) {
+		for _, one := range get[[]rawjson.Value](n, name) {
 			if isNull(one) {
 				s.Nullable = true
 				continue
@@ -222,7 +223,7 @@ func (r *reducer) object(s *schema, n node, depth int) {
 				break
 			}
 			if !s.Properties.has(key) {
-				s.Properties = append(s.Properties, member{key, r.schema(value, depth+1)})
+				s.Properties = append(s.Properties, member{key, r.schema(rawjson.Value(value), depth+1)})
 			}
 		}
 	}
@@ -236,9 +237,9 @@ func (r *reducer) object(s *schema, n node, depth int) {
 
 // items reads what a list holds. The API refuses a list that does not say.
 func (r *reducer) items(n node, depth int) *schema {
-	list := get[[]jsontext.Value](n, "prefixItems")
+	list := get[[]rawjson.Value](n, "prefixItems")
 	if list == nil {
-		list = get[[]jsontext.Value](n, "items") // as drafts before 2020 have it
+		list = get[[]rawjson.Value](n, "items") // as drafts before 2020 have it
 	}
 	var all []*schema
 	for _, one := range list {
@@ -257,7 +258,7 @@ func (r *reducer) items(n node, depth int) *schema {
 }
 
 // resolve finds what a reference points to inside the schema. Others point to a server.
-func (r *reducer) resolve(ref string) jsontext.Value {
+func (r *reducer) resolve(ref string) rawjson.Value {
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
 		return nil

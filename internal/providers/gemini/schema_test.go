@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/providers/gemini"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // anything is what a schema says that says nothing.
@@ -54,7 +54,7 @@ func TestReduce(t *testing.T) {
 			`{"type":"object","properties":{"a":{"type":"object","description":"d","properties":{"x":{"type":"number"}}},"b":{"type":"number","description":"e"},"c":` + anything + `,"d":` + anything + `}}`,
 		},
 	} {
-		got := gemini.Reduce(jsontext.Value(tt.in))
+		got := gemini.Reduce(rawjson.Value(tt.in))
 		if string(got) != tt.want {
 			t.Errorf("%s\n got %s\nwant %s", tt.in, got, tt.want)
 		}
@@ -95,7 +95,7 @@ func TestReduceHostile(t *testing.T) {
 		`{"type":"object","properties":{"a":` + strings.Repeat(`{"type":"array","items":`, 60) + `{}` + strings.Repeat(`}`, 60) + `}}`,
 		strings.Repeat(`{"items":`, 100_000),
 	} {
-		got := gemini.Reduce(jsontext.Value(in))
+		got := gemini.Reduce(rawjson.Value(in))
 		checkReduced(t, got)
 		if len(got) > 200_000 {
 			t.Errorf("%.60s became %d bytes", in, len(got))
@@ -104,7 +104,7 @@ func TestReduceHostile(t *testing.T) {
 }
 
 // checkReduced: the service would take it.
-func checkReduced(t *testing.T, got jsontext.Value) {
+func checkReduced(t *testing.T, got rawjson.Value) {
 	t.Helper()
 	if got == nil {
 		return

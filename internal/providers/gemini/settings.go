@@ -5,11 +5,11 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // settings are what a user says about every request. The members of a generationConfig of
@@ -18,7 +18,7 @@ type settings struct {
 	extra      wire.Extra
 	generation wire.Extra
 	maxTokens  int
-	safety     jsontext.Value
+	safety     rawjson.Value
 }
 
 // reserved are the members that perstack writes. The API takes each name in two spellings.
@@ -66,7 +66,7 @@ func (m *Model) writeGeneration(b *wire.Body, req *model.Request) {
 	own := wire.Extra{}
 	limit := m.limit(req)
 	if limit > 0 {
-		own["maxOutputTokens"] = jsontext.Value(strconv.Itoa(limit))
+		own["maxOutputTokens"] = rawjson.Value(strconv.Itoa(limit))
 	}
 	if !m.settings.generation.Has("thinkingConfig") {
 		if thinking := m.traits.thinking(req.Reasoning, limit); thinking != nil {

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // traits are what differs between the models behind one API.
@@ -90,7 +89,7 @@ const minAnswer = 256
 
 // thinking is the thinkingConfig of a request whose answer has at most limit tokens (0: no
 // limit), or nil.
-func (t *traits) thinking(asked expert.ReasoningBudget, limit int) jsontext.Value {
+func (t *traits) thinking(asked expert.ReasoningBudget, limit int) rawjson.Value {
 	if asked == "" {
 		return nil
 	}
@@ -101,7 +100,7 @@ func (t *traits) thinking(asked expert.ReasoningBudget, limit int) jsontext.Valu
 		if !off { // the least it can is nothing to show
 			text += `,"includeThoughts":true`
 		}
-		return jsontext.Value(text + "}")
+		return rawjson.Value(text + "}")
 	case model.ReasoningBudget:
 		n := asked.Tokens()
 		if b := t.budget; b.most > 0 {
@@ -111,14 +110,14 @@ func (t *traits) thinking(asked expert.ReasoningBudget, limit int) jsontext.Valu
 			n = min(n, limit-minAnswer)
 		}
 		if off || n < max(t.budget.least, 1) {
-			return jsontext.Value(`{"thinkingBudget":` + strconv.Itoa(t.budget.off) + `}`)
+			return rawjson.Value(`{"thinkingBudget":` + strconv.Itoa(t.budget.off) + `}`)
 		}
-		return jsontext.Value(`{"thinkingBudget":` + strconv.Itoa(n) + `,"includeThoughts":true}`)
+		return rawjson.Value(`{"thinkingBudget":` + strconv.Itoa(n) + `,"includeThoughts":true}`)
 	case model.ReasoningSwitch:
 		if off {
-			return jsontext.Value(`{"thinkingBudget":0}`)
+			return rawjson.Value(`{"thinkingBudget":0}`)
 		}
-		return jsontext.Value(`{"includeThoughts":true}`)
+		return rawjson.Value(`{"includeThoughts":true}`)
 	}
 	return nil
 }

@@ -6,11 +6,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A turn is an answer in the making.
@@ -21,7 +20,7 @@ type turn struct {
 	reason string // of the end; empty as long as there is none
 	block  string // why the question was not even read
 	called bool
-	notes  [2]jsontext.Value // on sources, by their place in noteNames; the last word counts
+	notes  [2]rawjson.Value // on sources, by their place in noteNames; the last word counts
 }
 
 // chunk is one event of the stream.
@@ -29,12 +28,12 @@ type chunk struct {
 	Candidates []struct {
 		Index   int `json:"index"`
 		Content struct {
-			Parts []jsontext.Value `json:"parts"`
+			Parts []rawjson.Value `json:"parts"`
 		} `json:"content"`
-		FinishReason  string         `json:"finishReason"`
-		FinishMessage string         `json:"finishMessage"`
-		Grounding     jsontext.Value `json:"groundingMetadata"`
-		URLContext    jsontext.Value `json:"urlContextMetadata"`
+		FinishReason  string        `json:"finishReason"`
+		FinishMessage string        `json:"finishMessage"`
+		Grounding     rawjson.Value `json:"groundingMetadata"`
+		URLContext    rawjson.Value `json:"urlContextMetadata"`
 	} `json:"candidates"`
 	Feedback struct {
 		BlockReason string `json:"blockReason"`
@@ -108,7 +107,7 @@ func (t *turn) take(c *chunk, tell wire.Tell) error {
 				return err
 			}
 		}
-		for n, note := range []jsontext.Value{candidate.Grounding, candidate.URLContext} {
+		for n, note := range []rawjson.Value{candidate.Grounding, candidate.URLContext} {
 			if note.Kind() == '{' && len(note) > 2 {
 				t.notes[n] = note
 			}
@@ -128,12 +127,12 @@ func (t *turn) take(c *chunk, tell wire.Tell) error {
 
 // hostedPart is what the provider ran itself, in one of these members.
 type hostedPart struct {
-	Code       jsontext.Value `json:"executableCode"`
-	CodeResult jsontext.Value `json:"codeExecutionResult"`
-	Call       *hostedCall    `json:"toolCall"`
-	CallResult *hostedCall    `json:"toolResponse"`
-	Inline     jsontext.Value `json:"inlineData"`
-	File       jsontext.Value `json:"fileData"`
+	Code       rawjson.Value `json:"executableCode"`
+	CodeResult rawjson.Value `json:"codeExecutionResult"`
+	Call       *hostedCall   `json:"toolCall"`
+	CallResult *hostedCall   `json:"toolResponse"`
+	Inline     rawjson.Value `json:"inlineData"`
+	File       rawjson.Value `json:"fileData"`
 }
 
 type hostedCall struct {
@@ -159,16 +158,16 @@ func (h *hostedPart) kind() string {
 var noteNames = [2]string{"groundingMetadata", "urlContextMetadata"}
 
 // part adds a part and returns what there is to tell.
-func (t *turn) part(raw jsontext.Value) (told model.Chunk, err error) {
+func (t *turn) part(raw rawjson.Value) (told model.Chunk, err error) {
 	var p struct {
 		hostedPart `json:",embed"`
 		Text       *string `json:"text"`
 		Thought    bool    `json:"thought"`
 		Signature  string  `json:"thoughtSignature"`
 		Call       *struct {
-			ID   string         `json:"id"`
-			Name string         `json:"name"`
-			Args jsontext.Value `json:"args"`
+			ID   string        `json:"id"`
+			Name string        `json:"name"`
+			Args rawjson.Value `json:"args"`
 		} `json:"functionCall"`
 	}
 	if err := wire.Decode(raw, &p); err != nil {
@@ -180,7 +179,7 @@ func (t *turn) part(raw jsontext.Value) (told model.Chunk, err error) {
 		g := t.draft.Open(event.ToolCallPart)
 		g.ToolCallID, g.ToolName = p.Call.ID, p.Call.Name
 		if g.Args = p.Call.Args; len(g.Args) == 0 || g.Args.Kind() == 'n' {
-			g.Args = jsontext.Value("{}") // a call without arguments has none
+			g.Args = rawjson.Value("{}") // a call without arguments has none
 		}
 		g.ProviderData = markOf(p.Signature, p.Call.ID)
 	case kind != "":
@@ -217,7 +216,7 @@ func (t *turn) words(text *string, thought bool, signature string) (told model.C
 	return told
 }
 
-func markOf(signature, id string) jsontext.Value {
+func markOf(signature, id string) rawjson.Value {
 	if signature == "" && id == "" {
 		return nil
 	}
@@ -230,7 +229,7 @@ func (t *turn) answer() *model.Answer {
 		if note != nil {
 			g := t.draft.Open(event.ProviderPart)
 			g.ToolName = noteNames[n]
-			g.ProviderData = encode(map[string]jsontext.Value{noteNames[n]: note})
+			g.ProviderData = encode(map[string]rawjson.Value{noteNames[n]: note})
 		}
 	}
 	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.usage.total(), Finish: finish(t.reason, t.called), Reason: t.reason}

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // large is a number that no float64 has. What a model wrote is sent back as it was.
@@ -83,7 +83,7 @@ func checkNames(t *testing.T, s *Subject) {
 	names := []string{"files.read/all", "files_read_all", "files.read.all", "1st", "größe", "a b", strings.Repeat("long", 25) + "1", strings.Repeat("long", 25) + "2"}
 	var offered []model.Tool
 	for _, name := range names {
-		offered = append(offered, model.Tool{Name: name, Description: "described as " + name, InputSchema: jsontext.Value(`{"type":"object","properties":{"n":{"type":"integer"}}}`)})
+		offered = append(offered, model.Tool{Name: name, Description: "described as " + name, InputSchema: rawjson.Value(`{"type":"object","properties":{"n":{"type":"integer"}}}`)})
 	}
 	server, root := Serve(t, "[[turn]]\ntext = \"Hello.\"\n")
 	req := &model.Request{Tools: offered, Messages: User(Text("Hello"))(nil)}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Case is one promise that every model keeps. It is a conversation or a check of its
@@ -68,7 +68,7 @@ type Place struct {
 	Key       string // another than the right one
 	Model     string
 	Headers   map[string]string
-	ExtraBody map[string]jsontext.Value
+	ExtraBody map[string]rawjson.Value
 	Tools     []string // of the provider itself
 	Options   *expert.ProviderToolOptions
 	Skills    []expert.ProviderSkill

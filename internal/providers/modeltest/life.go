@@ -12,11 +12,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func lifeCases() []Case {
@@ -187,7 +186,7 @@ func checkOnce(t *testing.T, s *Subject) {
 	m := s.Open(t, Place{Root: server.URL})
 	// A quarter of it in each kind of message.
 	words := strings.Repeat("a word ", size/4/7+1)
-	said := message(event.ExpertMessage, Text(words), event.Part{Type: event.ToolCallPart, ToolCallID: "c1", ToolName: "read", Args: jsontext.Value(`{}`)})
+	said := message(event.ExpertMessage, Text(words), event.Part{Type: event.ToolCallPart, ToolCallID: "c1", ToolName: "read", Args: rawjson.Value(`{}`)})
 	said.Author = s.author(Place{})
 	req := &model.Request{Tools: tools, Messages: []*event.Message{message(event.InstructionMessage, Text(words)), message(event.UserMessage, Text(words)), said}}
 	req.Messages = append(req.Messages, Results(Result(Text(words)))(callsOf(said))...)

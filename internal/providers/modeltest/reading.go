@@ -12,6 +12,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Reading is what a client makes of one answer: ours, or that of an SDK.
@@ -47,8 +48,8 @@ type Failure struct {
 
 // Canonical is JSON in a form that can be compared; what is no JSON stays as it is.
 func Canonical(raw []byte) string {
-	v := jsontext.Value(strings.Clone(string(raw)))
-	if v.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
+	v := rawjson.Value(strings.Clone(string(raw)))
+	if (*jsontext.Value)(&v).Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
 		return string(raw)
 	}
 	return string(v)
@@ -155,16 +156,16 @@ func Remember(a *model.Answer, author string, turn int) *event.Message {
 	return m
 }
 
-func object(args jsontext.Value) jsontext.Value {
+func object(args rawjson.Value) rawjson.Value {
 	switch {
 	case len(args) == 0:
-		return jsontext.Value(`{}`)
+		return rawjson.Value(`{}`)
 	case args.Kind() == '{' && args.IsValid():
 		return args
 	}
 	wrapped, err := json.Marshal(map[string]string{"_invalid": string(args)}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return jsontext.Value(`{}`)
+		return rawjson.Value(`{}`)
 	}
 	return wrapped
 }

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func requestCases() []Case {
@@ -68,14 +67,14 @@ func requestCases() []Case {
 func checkExtra(t *testing.T, s *Subject) {
 	server, root := Serve(t, "[[turn]]\ntext = \"Hello.\"\n")
 	name, value := s.Extra[0], s.Extra[1]
-	m := s.Open(t, Place{Root: root, ExtraBody: map[string]jsontext.Value{name: jsontext.Value(value)}})
+	m := s.Open(t, Place{Root: root, ExtraBody: map[string]rawjson.Value{name: rawjson.Value(value)}})
 	if _, _, err := Ask(t.Context(), t, m, hello()); err != nil {
 		t.Fatal(err)
 	}
 	if body := string(server.Requests()[0].Raw); !strings.Contains(body, `"`+name+`":`+value) {
 		t.Errorf("%s is not in %s", name, body)
 	}
-	_, err := s.TryOpen(t, Place{Root: root, ExtraBody: map[string]jsontext.Value{s.Reserved: jsontext.Value(`[]`)}})
+	_, err := s.TryOpen(t, Place{Root: root, ExtraBody: map[string]rawjson.Value{s.Reserved: rawjson.Value(`[]`)}})
 	if err == nil || !strings.Contains(err.Error(), s.Reserved) {
 		t.Errorf("extraBody may set %s: %v", s.Reserved, err)
 	}
@@ -134,7 +133,7 @@ var foreignMarks = []string{"foreign-signature", "foreign-data", "foreign though
 // foreign is a conversation that another model had, with marks of all kinds, and ids as
 // only others make them.
 func foreign(author string) []*event.Message {
-	data := jsontext.Value(`{"type":"redacted_thinking","data":"foreign-data","id":"foreign-data","thoughtSignature":"foreign-data"}`)
+	data := rawjson.Value(`{"type":"redacted_thinking","data":"foreign-data","id":"foreign-data","thoughtSignature":"foreign-data"}`)
 	const id = "call:1/foreign+id|with=signs"
 	return []*event.Message{
 		message(event.UserMessage, Text("Read it.")),
@@ -143,7 +142,7 @@ func foreign(author string) []*event.Message {
 			{Type: event.ThinkingPart, ProviderData: data},
 			{Type: event.ProviderPart, ToolName: "web_search", ProviderData: data},
 			{Type: event.TextPart, Text: "It said this.", ProviderData: data},
-			{Type: event.ToolCallPart, ToolCallID: id, ToolName: "read", Args: jsontext.Value(`{"path":"a"}`), ProviderData: data},
+			{Type: event.ToolCallPart, ToolCallID: id, ToolName: "read", Args: rawjson.Value(`{"path":"a"}`), ProviderData: data},
 		}},
 		message(event.ToolMessage, event.Part{Type: event.ToolResultPart, ToolCallID: id, ToolName: "read", Contents: []event.Part{Text("what the tool said")}}),
 	}

@@ -4,10 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Always is a conversation that is the same on every wire.
@@ -97,12 +96,12 @@ const (
 var (
 	reader = model.Tool{
 		Name: "read", Description: "Reads a \"file\" <or> more.",
-		InputSchema: jsontext.Value(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",` +
+		InputSchema: rawjson.Value(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",` +
 			`"properties":{"path":{"type":"string","enum":["a","b"]},"at":{"type":"integer","minimum":0,"maximum":9007199254740993,"default":1},` +
 			`"deep":{"type":"object","properties":{"x":{"anyOf":[{"type":"string"},{"type":"null"}]}},"additionalProperties":false}},` +
 			`"required":["path"],"additionalProperties":false}`),
 	}
-	thinker = model.Tool{Name: "think", Description: "Thinks.", InputSchema: jsontext.Value(`{"type":"object","properties":{}}`)}
+	thinker = model.Tool{Name: "think", Description: "Thinks.", InputSchema: rawjson.Value(`{"type":"object","properties":{}}`)}
 	tools   = []model.Tool{reader, thinker}
 )
 

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func TestAnswers(t *testing.T) {
@@ -111,7 +111,7 @@ func TestThoughtsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"role":"assistant","content":"Hel","thinking":"Hm. ","tool_calls":[{"id":"c1","function":{"index":0,"name":"read","arguments":{"n":1.50}}}]}`
-	if !strings.Contains(bodies[0], want) || !jsontext.Value(bodies[0]).IsValid() {
+	if !strings.Contains(bodies[0], want) || !rawjson.Value(bodies[0]).IsValid() {
 		t.Error(bodies[0])
 	}
 }

@@ -3,11 +3,10 @@ package ollama
 import (
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // encoded is a message as the API takes it.
@@ -35,9 +34,9 @@ type call struct {
 }
 
 type function struct {
-	Index     int            `json:"index"`
-	Name      string         `json:"name"`
-	Arguments jsontext.Value `json:"arguments"` // an object
+	Index     int           `json:"index"`
+	Name      string        `json:"name"`
+	Arguments rawjson.Value `json:"arguments"` // an object
 }
 
 const (

@@ -1,6 +1,6 @@
 package ollama
 
-import "github.com/go-json-experiment/json/jsontext"
+import "github.com/perstack-go/perstack/rawjson"
 
 // Encodings counts the messages that were encoded so far.
 func (m *Model) Encodings() int64 { return m.messages.Count() }
@@ -9,4 +9,4 @@ func (m *Model) Encodings() int64 { return m.messages.Count() }
 func (m *Model) LimitMedia(bytes int) { m.media = bytes }
 
 // Parameters is a schema as it is sent.
-func Parameters(schema string) string { return string(parameters(jsontext.Value(schema))) }
+func Parameters(schema string) string { return string(parameters(rawjson.Value(schema))) }

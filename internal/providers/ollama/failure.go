@@ -8,13 +8,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // explain reads the body of a failed answer and adds what helps: the server is the user's
 // own, mostly, and so is the remedy.
 func (m *Model) explain(status int, body []byte) wire.Problem {
 	var failed struct {
-		Error jsontext.Value `json:"error"`
+		Error rawjson.Value `json:"error"`
 	}
 	if wire.Decode(body, &failed) != nil {
 		return wire.Problem{} // a page of some proxy, most likely
@@ -32,7 +33,7 @@ func (m *Model) explain(status int, body []byte) wire.Problem {
 }
 
 // problem reads an error: a text, or an object from what imitates this server.
-func problem(raw jsontext.Value) wire.Problem {
+func problem(raw rawjson.Value) wire.Problem {
 	var p wire.Problem
 	var object struct {
 		Message string `json:"message"`

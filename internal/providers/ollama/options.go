@@ -7,16 +7,16 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // options are the settings of the model that a user gives by extraBody. The server has one
 // object for all of them, and the limit of an answer is in it.
 type options struct {
-	rest    string         // the members but num_predict, each with a comma behind it
-	predict jsontext.Value // the user's own limit; nil if there is none
+	rest    string        // the members but num_predict, each with a comma behind it
+	predict rawjson.Value // the user's own limit; nil if there is none
 }
 
 // takeOptions takes the options out of what a user adds to every request.
@@ -25,7 +25,7 @@ func takeOptions(provider string, extra wire.Extra) (options, wire.Extra, error)
 	if !ok {
 		return options{}, extra, nil
 	}
-	var given map[string]jsontext.Value
+	var given map[string]rawjson.Value
 	if err := json.Unmarshal(raw, &given); err != nil || raw.Kind() != '{' {
 		return options{}, nil, fmt.Errorf(`%s: options in extraBody is not an object; write it like options = { num_ctx = 32768 }`, provider)
 	}

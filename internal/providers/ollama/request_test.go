@@ -15,10 +15,11 @@ import (
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 var tools = []model.Tool{
-	{Name: "read", Description: "Reads a \"file\".", InputSchema: jsontext.Value(
+	{Name: "read", Description: "Reads a \"file\".", InputSchema: rawjson.Value(
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"path":{"type":"string"},"at":{"maximum":9007199254740993}},"required":["path"],"additionalProperties":false}`)},
 	{Name: "think"},
 	{Name: "files.read/all", Description: "a name that no model writes well"},
@@ -44,7 +45,7 @@ var requests = []struct {
 	{name: "foreign", req: model.Request{Messages: []*event.Message{
 		asks(text("Read.")),
 		says("openai/gpt-5", thinks("A secret of another."), text("I read."), calls("functions.read:0", "re ad", `{}`),
-			event.Part{Type: event.ProviderPart, ToolName: "web_search", ProviderData: jsontext.Value(`{"type":"web_search_call"}`)}),
+			event.Part{Type: event.ProviderPart, ToolName: "web_search", ProviderData: rawjson.Value(`{"type":"web_search_call"}`)}),
 		results(returned("functions.read:0", "re ad", false, text("A"))),
 		says("ollama/gpt-oss:20b", thinks("A secret of a neighbour.")),
 		asks(text("Again.")),
@@ -70,10 +71,10 @@ var requests = []struct {
 	}}},
 	// One tool with a schema that the server cannot read would cost all of them.
 	{name: "odd_schemas", req: model.Request{Messages: hello().Messages, Tools: []model.Tool{
-		{Name: "one", InputSchema: jsontext.Value(`{"type":["object","null"],"properties":{"any":true,"none":false,"odd":{"type":5,"description":{},"enum":"x","required":[1],"anyOf":[true]}},"required":null}`)},
-		{Name: "two", InputSchema: jsontext.Value(`{"properties":[],"description":5}`)},
-		{Name: "three", InputSchema: jsontext.Value(`true`)},
-		{Name: "four", InputSchema: jsontext.Value(`{"type":"object","properties":{"list":{"type":"array","items":{"type":"integer","minimum":1}}},"required":[]}`)},
+		{Name: "one", InputSchema: rawjson.Value(`{"type":["object","null"],"properties":{"any":true,"none":false,"odd":{"type":5,"description":{},"enum":"x","required":[1],"anyOf":[true]}},"required":null}`)},
+		{Name: "two", InputSchema: rawjson.Value(`{"properties":[],"description":5}`)},
+		{Name: "three", InputSchema: rawjson.Value(`true`)},
+		{Name: "four", InputSchema: rawjson.Value(`{"type":"object","properties":{"list":{"type":"array","items":{"type":"integer","minimum":1}}},"required":[]}`)},
 	}}},
 	// The API cannot say that no tool may be called.
 	{name: "text_only", req: model.Request{TextOnly: true, Tools: tools, Messages: []*event.Message{
@@ -83,8 +84,8 @@ var requests = []struct {
 		name: "extra",
 		change: func(c *ollama.Config) {
 			c.Extra = wire.Extra{
-				"keep_alive": jsontext.Value(`"1h"`), "think": jsontext.Value(`"max"`), "truncate": jsontext.Value("true"),
-				"options": jsontext.Value(`{"temperature":0.1,"num_ctx":32768}`),
+				"keep_alive": rawjson.Value(`"1h"`), "think": rawjson.Value(`"max"`), "truncate": rawjson.Value("true"),
+				"options": rawjson.Value(`{"temperature":0.1,"num_ctx":32768}`),
 			}
 		},
 		req: model.Request{Reasoning: "low", MaxTokens: 300, Messages: hello().Messages},
@@ -105,8 +106,8 @@ func TestRequests(t *testing.T) {
 			if _, _, err := ask(t.Context(), m, &test.req); err != nil {
 				t.Fatal(err)
 			}
-			v := jsontext.Value(body)
-			if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
+			v := rawjson.Value(body)
+			if err := (*jsontext.Value)(&v).Indent(jsontext.WithIndent("  ")); err != nil {
 				t.Fatalf("%v in %s", err, body)
 			}
 			testkit.Golden(t, test.name+".json", string(v)+"\n")
@@ -164,7 +165,7 @@ func TestLimit(t *testing.T) {
 		m := serve(t, recording(&bodies), func(c *ollama.Config) {
 			c.MaxTokens = tt.own
 			if tt.options != "" {
-				c.Extra = wire.Extra{"options": jsontext.Value(tt.options)}
+				c.Extra = wire.Extra{"options": rawjson.Value(tt.options)}
 			}
 		})
 		req := hello()
@@ -226,9 +227,9 @@ func TestConfigurationErrors(t *testing.T) {
 		"runs no skills itself":         func(c *ollama.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
 		"is negative":                   func(c *ollama.Config) { c.MaxTokens = -1 },
 		"no HTTP client":                func(c *ollama.Config) { c.Client.HTTP = nil },
-		`extraBody cannot set "stream"`: func(c *ollama.Config) { c.Extra = wire.Extra{"stream": jsontext.Value("false")} },
-		"options in extraBody":          func(c *ollama.Config) { c.Extra = wire.Extra{"options": jsontext.Value("[]")} },
-		"is not an object":              func(c *ollama.Config) { c.Extra = wire.Extra{"options": jsontext.Value("null")} },
+		`extraBody cannot set "stream"`: func(c *ollama.Config) { c.Extra = wire.Extra{"stream": rawjson.Value("false")} },
+		"options in extraBody":          func(c *ollama.Config) { c.Extra = wire.Extra{"options": rawjson.Value("[]")} },
+		"is not an object":              func(c *ollama.Config) { c.Extra = wire.Extra{"options": rawjson.Value("null")} },
 	} {
 		var cfg ollama.Config
 		cfg.Model, cfg.Client.HTTP = "m", &http.Client{}

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // maxSchema is how deep a schema is looked at; below that it says nothing more.
@@ -14,11 +15,11 @@ const maxSchema = 50
 // A member is one of an object, in its place.
 type member struct {
 	name  string
-	value jsontext.Value
+	value rawjson.Value
 }
 
 // split takes an object apart.
-func split(object jsontext.Value) (members []member, ok bool) {
+func split(object rawjson.Value) (members []member, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewReader(object))
 	if start, err := dec.ReadToken(); err != nil || start.Kind() != '{' {
 		return nil, false
@@ -28,17 +29,17 @@ func split(object jsontext.Value) (members []member, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		m := member{name: name.String()}
-		if m.value, err = dec.ReadValue(); err != nil {
+		key := name.String() // the token is gone after the next read
+		value, err := dec.ReadValue()
+		if err != nil {
 			return nil, false
 		}
-		m.value = m.value.Clone()
-		members = append(members, m)
+		members = append(members, member{name: key, value: rawjson.Value(value.Clone())})
 	}
 	return members, true
 }
 
-func join(members []member) jsontext.Value {
+func join(members []member) rawjson.Value {
 	text := []byte("{")
 	for i, m := range members {
 		if i > 0 {
@@ -50,7 +51,7 @@ func join(members []member) jsontext.Value {
 }
 
 // elements takes a list apart.
-func elements(list jsontext.Value) (all []jsontext.Value, ok bool) {
+func elements(list rawjson.Value) (all []rawjson.Value, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewReader(list))
 	if start, err := dec.ReadToken(); err != nil || start.Kind() != '[' {
 		return nil, false
@@ -60,17 +61,17 @@ func elements(list jsontext.Value) (all []jsontext.Value, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		all = append(all, v.Clone())
+		all = append(all, rawjson.Value(v.Clone()))
 	}
 	return all, true
 }
 
 // fit makes a schema one that the server can read. true and false, which are schemas too,
 // become one that says nothing.
-func fit(schema jsontext.Value, depth int) (fitting jsontext.Value, changed bool) {
+func fit(schema rawjson.Value, depth int) (fitting rawjson.Value, changed bool) {
 	members, ok := split(schema)
 	if !ok || depth > maxSchema {
-		return jsontext.Value(`{}`), true
+		return rawjson.Value(`{}`), true
 	}
 	if members, changed = fitMembers(members, depth); !changed {
 		return schema, false
@@ -105,7 +106,7 @@ func fitMembers(members []member, depth int) (fitting []member, changed bool) {
 	return fitting, changed
 }
 
-func fitList(list jsontext.Value, depth int) (fitting jsontext.Value, changed, ok bool) {
+func fitList(list rawjson.Value, depth int) (fitting rawjson.Value, changed, ok bool) {
 	all, ok := elements(list)
 	if !ok {
 		return list, false, false
@@ -125,7 +126,7 @@ func fitList(list jsontext.Value, depth int) (fitting jsontext.Value, changed, o
 	return append(text, ']'), true, true
 }
 
-func fitProperties(object jsontext.Value, depth int) (fitting jsontext.Value, changed, ok bool) {
+func fitProperties(object rawjson.Value, depth int) (fitting rawjson.Value, changed, ok bool) {
 	members, ok := split(object)
 	if !ok {
 		return object, false, false
@@ -142,7 +143,7 @@ func fitProperties(object jsontext.Value, depth int) (fitting jsontext.Value, ch
 	return join(members), true, true
 }
 
-func isTexts(list jsontext.Value) bool {
+func isTexts(list rawjson.Value) bool {
 	all, ok := elements(list)
 	for _, v := range all {
 		ok = ok && v.Kind() == '"'

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/providers/ollama"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // What the server can read is sent as it is, byte by byte; what it would refuse, with all
@@ -42,7 +41,7 @@ func TestParameters(t *testing.T) {
 func TestDeepSchema(t *testing.T) {
 	schema := strings.Repeat(`{"type":"object","properties":{"a":`, 5000) + `{}` + strings.Repeat(`}}`, 5000)
 	got := ollama.Parameters(schema)
-	if !jsontext.Value(got).IsValid() || len(got) > 5000 {
+	if !rawjson.Value(got).IsValid() || len(got) > 5000 {
 		t.Errorf("%d bytes: %.300s", len(got), got)
 	}
 }

@@ -3,10 +3,9 @@ package ollama
 import (
 	"bytes"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // maxName bounds the name of a tool. The server has no limit, but models write names, and
@@ -33,14 +32,14 @@ func writeTools(tools []model.Tool) []byte {
 // parameters is a schema as the server reads it. It has types of its own for schemas, and
 // refuses the whole request for one that does not fit: tools come from anywhere, and one
 // odd property must not cost all of them.
-func parameters(schema jsontext.Value) jsontext.Value {
+func parameters(schema rawjson.Value) rawjson.Value {
 	members, ok := split(schema)
 	if !ok {
-		return jsontext.Value(`{"type":"object","properties":{}}`)
+		return rawjson.Value(`{"type":"object","properties":{}}`)
 	}
 	members, changed := fitMembers(members, 0)
-	changed = must(&members, "type", func(v jsontext.Value) bool { return v.Kind() == '"' }, `"object"`) || changed
-	changed = must(&members, "properties", func(v jsontext.Value) bool { return v.Kind() == '{' }, `{}`) || changed
+	changed = must(&members, "type", func(v rawjson.Value) bool { return v.Kind() == '"' }, `"object"`) || changed
+	changed = must(&members, "properties", func(v rawjson.Value) bool { return v.Kind() == '{' }, `{}`) || changed
 	if !changed {
 		return schema
 	}
@@ -48,16 +47,16 @@ func parameters(schema jsontext.Value) jsontext.Value {
 }
 
 // must sees to it that there is a member of the right kind.
-func must(members *[]member, name string, right func(jsontext.Value) bool, otherwise string) (changed bool) {
+func must(members *[]member, name string, right func(rawjson.Value) bool, otherwise string) (changed bool) {
 	for i := range *members {
 		if m := &(*members)[i]; m.name == name {
 			if right(m.value) {
 				return false
 			}
-			m.value = jsontext.Value(otherwise)
+			m.value = rawjson.Value(otherwise)
 			return true
 		}
 	}
-	*members = append(*members, member{name, jsontext.Value(otherwise)})
+	*members = append(*members, member{name, rawjson.Value(otherwise)})
 	return true
 }

@@ -5,11 +5,11 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A turn is an answer in the making.
@@ -29,14 +29,14 @@ type line struct {
 		ToolCalls []struct {
 			ID       string `json:"id"`
 			Function struct {
-				Name      string         `json:"name"`
-				Arguments jsontext.Value `json:"arguments"`
+				Name      string        `json:"name"`
+				Arguments rawjson.Value `json:"arguments"`
 			} `json:"function"`
 		} `json:"tool_calls"`
 	} `json:"message"`
-	Done   bool           `json:"done"`
-	Reason string         `json:"done_reason"`
-	Error  jsontext.Value `json:"error"`
+	Done   bool          `json:"done"`
+	Reason string        `json:"done_reason"`
+	Error  rawjson.Value `json:"error"`
 	counts
 }
 
@@ -102,10 +102,10 @@ func (t *turn) take(text []byte, tell wire.Tell) (done bool, err error) {
 }
 
 // arguments are an object here. Servers that imitate this one write its text, as others do.
-func arguments(raw jsontext.Value) jsontext.Value {
+func arguments(raw rawjson.Value) rawjson.Value {
 	var text string
 	if raw.Kind() == '"' && json.Unmarshal(raw, &text) == nil {
-		return jsontext.Value(text)
+		return rawjson.Value(text)
 	}
 	return raw
 }

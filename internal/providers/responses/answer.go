@@ -3,10 +3,9 @@ package responses
 import (
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A mark is what the provider wants to see again with a text or a call.
@@ -19,10 +18,10 @@ type mark struct {
 // A thought is what the provider wants to see again of a thought. What was thought is in
 // the encrypted content; only the provider can read it.
 type thought struct {
-	Type      string         `json:"type"`
-	ID        string         `json:"id,omitzero"`
-	Summary   jsontext.Value `json:"summary"`
-	Encrypted string         `json:"encrypted_content,omitzero"`
+	Type      string        `json:"type"`
+	ID        string        `json:"id,omitzero"`
+	Summary   rawjson.Value `json:"summary"`
+	Encrypted string        `json:"encrypted_content,omitzero"`
 }
 
 // runs are the items that a provider makes itself and takes back. Others, like the calls
@@ -125,13 +124,13 @@ func thoughtOf(p *event.Part) *thought {
 		return nil
 	}
 	if t.Summary.Kind() != '[' {
-		t.Summary = jsontext.Value("[]") // must be there
+		t.Summary = rawjson.Value("[]") // must be there
 	}
 	return &t
 }
 
 // ran is an item that the provider made itself, as it came; nil if it cannot be sent.
-func (w *writer) ran(p *event.Part) jsontext.Value {
+func (w *writer) ran(p *event.Part) rawjson.Value {
 	var known struct {
 		Type string `json:"type"`
 	}

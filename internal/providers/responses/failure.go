@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // apiError is a failure as the API describes it, in a body or inside a stream.
@@ -20,14 +21,14 @@ type apiError struct {
 
 // asFailure reads a failure. Servers that speak this API as well put numbers where there
 // should be words, or one text in the place of it all.
-func asFailure(raw jsontext.Value) apiError {
+func asFailure(raw rawjson.Value) apiError {
 	if raw.Kind() == '"' {
 		return apiError{Message: word(raw)}
 	}
 	var members struct {
-		Type    jsontext.Value `json:"type"`
-		Code    jsontext.Value `json:"code"`
-		Message jsontext.Value `json:"message"`
+		Type    rawjson.Value `json:"type"`
+		Code    rawjson.Value `json:"code"`
+		Message rawjson.Value `json:"message"`
 	}
 	if raw.Kind() != '{' || wire.Decode(raw, &members) != nil {
 		return apiError{}
@@ -35,7 +36,7 @@ func asFailure(raw jsontext.Value) apiError {
 	return apiError{word(members.Type), word(members.Code), word(members.Message)}
 }
 
-func word(raw jsontext.Value) string {
+func word(raw rawjson.Value) string {
 	switch raw.Kind() {
 	case '"':
 		text, _ := jsontext.AppendUnquote(nil, raw) // it was decoded before
@@ -109,7 +110,7 @@ func (e apiError) in(client *wire.Client) error {
 
 func explain(_ int, body []byte) wire.Problem {
 	var failed struct {
-		Error jsontext.Value `json:"error"`
+		Error rawjson.Value `json:"error"`
 	}
 	if wire.Decode(body, &failed) != nil {
 		return wire.Problem{} // a page of some proxy, most likely

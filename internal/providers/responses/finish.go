@@ -1,20 +1,19 @@
 package responses
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // last takes the event that ends the stream, and has the whole answer once more.
-func (t *turn) last(kind string, raw jsontext.Value, tell wire.Tell) error {
+func (t *turn) last(kind string, raw rawjson.Value, tell wire.Tell) error {
 	var r struct {
-		Status     string           `json:"status"`
-		Output     []jsontext.Value `json:"output"`
-		Usage      *usage           `json:"usage"`
-		Error      jsontext.Value   `json:"error"`
+		Status     string          `json:"status"`
+		Output     []rawjson.Value `json:"output"`
+		Usage      *usage          `json:"usage"`
+		Error      rawjson.Value   `json:"error"`
 		Incomplete *struct {
 			Reason string `json:"reason"`
 		} `json:"incomplete_details"`

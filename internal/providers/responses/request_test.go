@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The first bytes of some files, in base64.
@@ -26,11 +27,11 @@ const (
 )
 
 var tools = []model.Tool{
-	{Name: "read", Description: "Reads a \"file\".", InputSchema: jsontext.Value(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
+	{Name: "read", Description: "Reads a \"file\".", InputSchema: rawjson.Value(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`)},
 	{Name: "think"},
-	{Name: "list", InputSchema: jsontext.Value(` { "type" : "object" } `)},
-	{Name: "any", InputSchema: jsontext.Value(`{}`)},
-	{Name: "files.read/all", Description: "has a name that the API refuses", InputSchema: jsontext.Value(`{"type":"object","properties":{}}`)},
+	{Name: "list", InputSchema: rawjson.Value(` { "type" : "object" } `)},
+	{Name: "any", InputSchema: rawjson.Value(`{}`)},
+	{Name: "files.read/all", Description: "has a name that the API refuses", InputSchema: rawjson.Value(`{"type":"object","properties":{}}`)},
 }
 
 const (
@@ -139,7 +140,7 @@ var requests = []struct {
 		req: model.Request{Messages: hello().Messages},
 	},
 	{name: "extra", change: func(c *responses.Config) {
-		c.Extra = wire.Extra{"service_tier": jsontext.Value(`"flex"`), "reasoning": jsontext.Value(`{"effort":"high"}`), "metadata": jsontext.Value(`{"a":"b"}`)}
+		c.Extra = wire.Extra{"service_tier": rawjson.Value(`"flex"`), "reasoning": rawjson.Value(`{"effort":"high"}`), "metadata": rawjson.Value(`{"a":"b"}`)}
 	}, req: model.Request{Reasoning: "low", Messages: hello().Messages}},
 }
 
@@ -147,8 +148,8 @@ func TestRequests(t *testing.T) {
 	for _, test := range requests {
 		t.Run(test.name, func(t *testing.T) {
 			body := sent(t, test.change, &test.req)
-			v := jsontext.Value(body)
-			if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
+			v := rawjson.Value(body)
+			if err := (*jsontext.Value)(&v).Indent(jsontext.WithIndent("  ")); err != nil {
 				t.Fatalf("%v in %s", err, body)
 			}
 			testkit.Golden(t, test.name+".json", string(v)+"\n")
@@ -358,8 +359,8 @@ func TestConfigurationErrors(t *testing.T) {
 		"remove providerSkills": func(c *responses.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
 		"negative":              func(c *responses.Config) { c.MaxTokens = -1 },
 		"no HTTP client":        func(c *responses.Config) { c.Client.HTTP = nil },
-		`cannot set "input"`:    func(c *responses.Config) { c.Extra = wire.Extra{"input": jsontext.Value("[]")} },
-		`cannot set "store"`:    func(c *responses.Config) { c.Extra = wire.Extra{"store": jsontext.Value("true")} },
+		`cannot set "input"`:    func(c *responses.Config) { c.Extra = wire.Extra{"input": rawjson.Value("[]")} },
+		`cannot set "store"`:    func(c *responses.Config) { c.Extra = wire.Extra{"store": rawjson.Value("true")} },
 	} {
 		_, err := responses.New(config("http://127.0.0.1:1", change))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "openai: ") || strings.Contains(err.Error(), key) {

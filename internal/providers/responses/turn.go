@@ -11,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A turn is an answer in the making.
@@ -34,14 +35,14 @@ type place struct{ item, content int }
 // message is one event of the stream, of any type. What has one shape in some types and
 // another in others is looked at later.
 type message struct {
-	Type     string         `json:"type"`
-	Item     int            `json:"output_index"`
-	Content  int            `json:"content_index"`
-	Summary  int            `json:"summary_index"`
-	Value    jsontext.Value `json:"item"`
-	Delta    words          `json:"delta"`
-	Response jsontext.Value `json:"response"`
-	Error    jsontext.Value `json:"error"`
+	Type     string        `json:"type"`
+	Item     int           `json:"output_index"`
+	Content  int           `json:"content_index"`
+	Summary  int           `json:"summary_index"`
+	Value    rawjson.Value `json:"item"`
+	Delta    words         `json:"delta"`
+	Response rawjson.Value `json:"response"`
+	Error    rawjson.Value `json:"error"`
 }
 
 // words are a text, without a copy in between: an answer has many of them. What is none
@@ -49,7 +50,7 @@ type message struct {
 type words string
 
 func (w *words) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	if dec.PeekKind() != jsontext.KindString {
+	if dec.PeekKind() != '"' {
 		return dec.SkipValue()
 	}
 	token, err := dec.ReadToken()
@@ -109,7 +110,7 @@ func (t *turn) take(e wire.Event, tell wire.Tell) error {
 		if m.Error.Kind() == '{' {
 			return asFailure(m.Error).in(t.client)
 		}
-		failed := asFailure(jsontext.Value(e.Data)) // what is documented: its members stand beside the type
+		failed := asFailure(rawjson.Value(e.Data)) // what is documented: its members stand beside the type
 		failed.Type = ""
 		return failed.in(t.client)
 	}
@@ -147,20 +148,20 @@ func write(g *wire.Growing, text string, tell wire.Tell) error {
 
 // output is an item of an answer, as far as we look at it.
 type output struct {
-	Type      string         `json:"type"`
-	ID        string         `json:"id"`
-	Phase     string         `json:"phase"`
-	CallID    string         `json:"call_id"`
-	Name      string         `json:"name"`
-	Arguments jsontext.Value `json:"arguments"`
-	Content   jsontext.Value `json:"content"`
-	Summary   jsontext.Value `json:"summary"`
-	Encrypted string         `json:"encrypted_content"`
+	Type      string        `json:"type"`
+	ID        string        `json:"id"`
+	Phase     string        `json:"phase"`
+	CallID    string        `json:"call_id"`
+	Name      string        `json:"name"`
+	Arguments rawjson.Value `json:"arguments"`
+	Content   rawjson.Value `json:"content"`
+	Summary   rawjson.Value `json:"summary"`
+	Encrypted string        `json:"encrypted_content"`
 }
 
 // begin keeps the place of an item. That of a message is kept by its words, since there
 // may be several.
-func (t *turn) begin(at int, raw jsontext.Value) error {
+func (t *turn) begin(at int, raw rawjson.Value) error {
 	o, err := t.output(raw)
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func (t *turn) begin(at int, raw jsontext.Value) error {
 	return nil
 }
 
-func (t *turn) output(raw jsontext.Value) (o output, err error) {
+func (t *turn) output(raw rawjson.Value) (o output, err error) {
 	var kind struct {
 		Type string `json:"type"`
 	}
@@ -205,7 +206,7 @@ func (t *turn) call(at int, o output) *wire.Growing {
 }
 
 // end completes an item. Words that came before are not looked at again.
-func (t *turn) end(at int, raw jsontext.Value, tell wire.Tell) error {
+func (t *turn) end(at int, raw rawjson.Value, tell wire.Tell) error {
 	o, err := t.output(raw)
 	if err != nil || t.ended[at] {
 		return err
@@ -265,7 +266,7 @@ func (t *turn) endThought(at int, o output, tell wire.Tell) error {
 	var list []struct {
 		Text string `json:"text"`
 	}
-	for _, raw := range []jsontext.Value{o.Summary, o.Content} {
+	for _, raw := range []rawjson.Value{o.Summary, o.Content} {
 		if g.Len() > 0 || raw.Kind() != '[' {
 			continue
 		}
@@ -282,7 +283,7 @@ func (t *turn) endThought(at int, o output, tell wire.Tell) error {
 	}
 	if o.ID != "" {
 		if o.Summary.Kind() != '[' {
-			o.Summary = jsontext.Value("[]")
+			o.Summary = rawjson.Value("[]")
 		}
 		g.ProviderData = marshal(thought{typeReasoning, o.ID, o.Summary, o.Encrypted})
 	}
@@ -290,7 +291,7 @@ func (t *turn) endThought(at int, o output, tell wire.Tell) error {
 }
 
 // marshal writes marks. What is raw in them was decoded before.
-func marshal(v any) jsontext.Value {
+func marshal(v any) rawjson.Value {
 	data, err := wire.Marshal(v)
 	if err != nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Body is a request in the making, in pieces that [Client.Post] sends one after
@@ -39,7 +39,7 @@ func (b *Body) Len() (n int) {
 
 // Extra is what a user adds to every request by extraBody: members that we do not know,
 // or know better than to set. It is never changed.
-type Extra map[string]jsontext.Value
+type Extra map[string]rawjson.Value
 
 // Check refuses members that perstack itself writes.
 func (e Extra) Check(provider string, own ...string) error {

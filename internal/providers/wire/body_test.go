@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func TestBody(t *testing.T) {
@@ -18,11 +17,11 @@ func TestBody(t *testing.T) {
 	b.Add(shared)
 	b.Text("")
 	b.Add(nil)
-	wire.Extra{"z": jsontext.Value(`{"x": 1}`), "b\"": jsontext.Value(`null`)}.AppendTo(&b)
+	wire.Extra{"z": rawjson.Value(`{"x": 1}`), "b\"": rawjson.Value(`null`)}.AppendTo(&b)
 	wire.Extra(nil).AppendTo(&b)
 	b.Text(`}`)
 	all := bytes.Join(b.Pieces, nil)
-	if want := `{"a":"shared","b\"":null,"z":{"x": 1}}`; string(all) != want || b.Len() != len(want) || !jsontext.Value(all).IsValid() {
+	if want := `{"a":"shared","b\"":null,"z":{"x": 1}}`; string(all) != want || b.Len() != len(want) || !rawjson.Value(all).IsValid() {
 		t.Errorf("%d bytes: %s", b.Len(), all)
 	}
 	if &b.Pieces[1][0] != &shared[0] {
@@ -37,7 +36,7 @@ func TestBody(t *testing.T) {
 
 // A user may add what we do not know, and nothing that holds a request together.
 func TestExtra(t *testing.T) {
-	e := wire.Extra{"model": jsontext.Value(`"x"`), "new": jsontext.Value(`1`)}
+	e := wire.Extra{"model": rawjson.Value(`"x"`), "new": rawjson.Value(`1`)}
 	if err := e.Check("acme", "messages", "model"); err == nil || !strings.Contains(err.Error(), `acme: extraBody cannot set "model"`) {
 		t.Error(err)
 	}
@@ -61,11 +60,11 @@ func TestMarshalAndQuote(t *testing.T) {
 	for _, text := range []string{"", "a", "\xff", "\"\\\n\x00", "\ufffd", "ä👋"} {
 		quoted := wire.Quote(text)
 		marshalled, err := wire.Marshal(text)
-		if err != nil || !quoted.IsValid() || !jsontext.Value(marshalled).IsValid() {
+		if err != nil || !quoted.IsValid() || !rawjson.Value(marshalled).IsValid() {
 			t.Errorf("%q: %s, %s, %v", text, quoted, marshalled, err)
 		}
 	}
-	if _, err := wire.Marshal(jsontext.Value(`{`)); err == nil {
+	if _, err := wire.Marshal(rawjson.Value(`{`)); err == nil {
 		t.Error("a raw value that is none was encoded")
 	}
 }

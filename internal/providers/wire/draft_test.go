@@ -4,12 +4,12 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Parts stand in the order in which they began, however their words arrive.
@@ -20,13 +20,13 @@ func TestDraft(t *testing.T) {
 	d.Open(event.TextPart) // nothing is ever written to it
 	d.Open(event.ThinkingPart)
 	hidden := d.Open(event.ThinkingPart)
-	hidden.ProviderData = jsontext.Value(`{"a":1}`)
+	hidden.ProviderData = rawjson.Value(`{"a":1}`)
 	signed := d.Open(event.ThinkingPart)
 	signed.Signature = "s"
 	whole := d.Open(event.ToolCallPart)
-	whole.Args = jsontext.Value(`{"whole":true}`)
+	whole.Args = rawjson.Value(`{"whole":true}`)
 	provider := d.Open(event.ProviderPart)
-	provider.ToolName, provider.ProviderData = "search", jsontext.Value(`{}`)
+	provider.ToolName, provider.ProviderData = "search", rawjson.Value(`{}`)
 	d.Last(event.TextPart).Write("One ")
 	d.Last(event.TextPart).Write("two.")
 	second.Write(`{"b"`)
@@ -37,12 +37,12 @@ func TestDraft(t *testing.T) {
 	first.ToolCallID, first.ToolName = "1", "x"
 	want := []event.Part{
 		{Type: event.ThinkingPart, Thinking: "Hm."},
-		{Type: event.ToolCallPart, ToolCallID: "1", ToolName: "x", Args: jsontext.Value(`{"a":1}`)},
-		{Type: event.ToolCallPart, Args: jsontext.Value(`{"b":2}`)},
-		{Type: event.ThinkingPart, ProviderData: jsontext.Value(`{"a":1}`)},
+		{Type: event.ToolCallPart, ToolCallID: "1", ToolName: "x", Args: rawjson.Value(`{"a":1}`)},
+		{Type: event.ToolCallPart, Args: rawjson.Value(`{"b":2}`)},
+		{Type: event.ThinkingPart, ProviderData: rawjson.Value(`{"a":1}`)},
 		{Type: event.ThinkingPart, Signature: "s"},
-		{Type: event.ToolCallPart, Args: jsontext.Value(`{"whole":true}`)},
-		{Type: event.ProviderPart, ToolName: "search", ProviderData: jsontext.Value(`{}`)},
+		{Type: event.ToolCallPart, Args: rawjson.Value(`{"whole":true}`)},
+		{Type: event.ProviderPart, ToolName: "search", ProviderData: rawjson.Value(`{}`)},
 		{Type: event.TextPart, Text: "One two."},
 	}
 	if diff := cmp.Diff(want, d.Parts()); diff != "" {

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The Runs of one Expert share the text of their tools; another list has its own.
@@ -20,7 +19,7 @@ func TestListsAreWrittenOnce(t *testing.T) {
 		})
 	}
 	tool := func(name, description, schema string) model.Tool {
-		return model.Tool{Name: name, Description: description, InputSchema: jsontext.Value(schema)}
+		return model.Tool{Name: name, Description: description, InputSchema: rawjson.Value(schema)}
 	}
 	first := get(tool("a", "b", `{"type":"object"}`))
 	if again := get(tool("a", "b", `{"type":"object"}`)); &again[0] != &first[0] || writes != 1 {

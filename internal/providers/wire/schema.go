@@ -3,20 +3,22 @@ package wire
 import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Schema is the schema of a tool as the APIs of OpenAI take it. They refuse the whole
 // request for one tool whose arguments are not said to be an object with properties, that
 // has alternatives at the outermost level, or that has a list without a type for its items. All of
 // this is common among servers. What can be sent as it is, is.
-func Schema(given jsontext.Value) jsontext.Value {
-	var s map[string]jsontext.Value
+func Schema(given rawjson.Value) rawjson.Value {
+	var s map[string]rawjson.Value
 	if given.Kind() != '{' || Decode(given, &s) != nil {
-		return jsontext.Value(`{"type":"object","properties":{}}`)
+		return rawjson.Value(`{"type":"object","properties":{}}`)
 	}
 	changed := withItems(s)
 	for _, name := range []string{"oneOf", "anyOf", "allOf"} {
-		var all []map[string]jsontext.Value
+		var all []map[string]rawjson.Value
 		if raw, ok := s[name]; ok {
 			_ = json.Unmarshal(raw, &all) // what is no list of schemas says nothing
 			for _, one := range all {
@@ -33,10 +35,10 @@ func Schema(given jsontext.Value) jsontext.Value {
 		}
 	}
 	if string(s["type"]) != `"object"` {
-		s["type"], changed = jsontext.Value(`"object"`), true
+		s["type"], changed = rawjson.Value(`"object"`), true
 	}
 	if s["properties"].Kind() != '{' {
-		s["properties"], changed = jsontext.Value(`{}`), true
+		s["properties"], changed = rawjson.Value(`{}`), true
 	}
 	if !changed {
 		return given
@@ -45,13 +47,13 @@ func Schema(given jsontext.Value) jsontext.Value {
 }
 
 // adopt adds the properties of an alternative.
-func adopt(s map[string]jsontext.Value, properties jsontext.Value) {
-	var own, more map[string]jsontext.Value
+func adopt(s map[string]rawjson.Value, properties rawjson.Value) {
+	var own, more map[string]rawjson.Value
 	if json.Unmarshal(properties, &more) != nil || len(more) == 0 {
 		return
 	}
 	if json.Unmarshal(s["properties"], &own) != nil || own == nil {
-		own = map[string]jsontext.Value{}
+		own = map[string]rawjson.Value{}
 	}
 	for name, value := range more {
 		if _, ok := own[name]; !ok {
@@ -62,17 +64,17 @@ func adopt(s map[string]jsontext.Value, properties jsontext.Value) {
 }
 
 // withItems gives every list inside a schema something that it holds.
-func withItems(s map[string]jsontext.Value) (changed bool) {
+func withItems(s map[string]rawjson.Value) (changed bool) {
 	if _, ok := s["items"]; !ok && isList(s["type"]) {
-		s["items"], changed = jsontext.Value(`{}`), true
+		s["items"], changed = rawjson.Value(`{}`), true
 	}
 	for name, raw := range s {
-		var fixed jsontext.Value
+		var fixed rawjson.Value
 		switch name {
 		case "properties", "patternProperties", "$defs", "definitions":
-			fixed = each[map[string]jsontext.Value](raw)
+			fixed = each[map[string]rawjson.Value](raw)
 		case "anyOf", "oneOf", "allOf", "prefixItems":
-			fixed = each[[]jsontext.Value](raw)
+			fixed = each[[]rawjson.Value](raw)
 		case "items", "additionalProperties", "not":
 			fixed = fixItems(raw)
 		}
@@ -84,7 +86,7 @@ func withItems(s map[string]jsontext.Value) (changed bool) {
 }
 
 // isList reports whether a type is a list, or may be one.
-func isList(kind jsontext.Value) bool {
+func isList(kind rawjson.Value) bool {
 	var kinds []string
 	if json.Unmarshal(kind, &kinds) != nil {
 		return string(kind) == `"array"`
@@ -98,8 +100,8 @@ func isList(kind jsontext.Value) bool {
 }
 
 // fixItems returns a schema with items, or nil if it needs none.
-func fixItems(raw jsontext.Value) jsontext.Value {
-	var s map[string]jsontext.Value
+func fixItems(raw rawjson.Value) rawjson.Value {
+	var s map[string]rawjson.Value
 	if raw.Kind() != '{' || json.Unmarshal(raw, &s) != nil || !withItems(s) {
 		return nil
 	}
@@ -107,13 +109,13 @@ func fixItems(raw jsontext.Value) jsontext.Value {
 }
 
 // each returns schemas with items, or nil if none of them needs any.
-func each[T map[string]jsontext.Value | []jsontext.Value](raw jsontext.Value) jsontext.Value {
+func each[T map[string]rawjson.Value | []rawjson.Value](raw rawjson.Value) rawjson.Value {
 	var all T
 	if json.Unmarshal(raw, &all) != nil {
 		return nil
 	}
 	changed := false
-	fix := func(one jsontext.Value) jsontext.Value {
+	fix := func(one rawjson.Value) rawjson.Value {
 		if fixed := fixItems(one); fixed != nil {
 			changed = true
 			return fixed
@@ -121,11 +123,11 @@ func each[T map[string]jsontext.Value | []jsontext.Value](raw jsontext.Value) js
 		return one
 	}
 	switch all := any(all).(type) {
-	case map[string]jsontext.Value:
+	case map[string]rawjson.Value:
 		for name := range all {
 			all[name] = fix(all[name])
 		}
-	case []jsontext.Value:
+	case []rawjson.Value:
 		for i := range all {
 			all[i] = fix(all[i])
 		}
@@ -137,10 +139,10 @@ func each[T map[string]jsontext.Value | []jsontext.Value](raw jsontext.Value) js
 }
 
 // write writes what was read before.
-func write(v any) jsontext.Value {
+func write(v any) rawjson.Value {
 	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		return jsontext.Value(`{}`)
+		return rawjson.Value(`{}`)
 	}
 	return text
 }

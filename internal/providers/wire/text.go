@@ -13,6 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Marshal encodes what goes into a body. Text that is no UTF-8 is repaired. An error is
@@ -23,7 +24,7 @@ func Marshal(v any) ([]byte, error) {
 }
 
 // Quote writes s as JSON.
-func Quote(s string) jsontext.Value {
+func Quote(s string) rawjson.Value {
 	quoted, _ := jsontext.AppendQuote(nil, s) // its error is about characters that it replaced
 	return quoted
 }
@@ -40,9 +41,9 @@ func JoinLines(parts []event.Part) string {
 }
 
 // Object returns arguments that every API takes: an object, and nothing else.
-func Object(args jsontext.Value) jsontext.Value {
+func Object(args rawjson.Value) rawjson.Value {
 	if args.Kind() != '{' || !args.IsValid() {
-		return jsontext.Value("{}")
+		return rawjson.Value("{}")
 	}
 	return args
 }

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A way is an argument by which a tool takes a path, with the other arguments.
@@ -58,7 +58,7 @@ func TestAllWaysAreTried(t *testing.T) {
 	}
 	for _, tool := range tools {
 		var schema struct {
-			Properties map[string]jsontext.Value `json:"properties"`
+			Properties map[string]rawjson.Value `json:"properties"`
 		}
 		if err := json.Unmarshal(tool.InputSchema, &schema); err != nil {
 			t.Fatal(err)

@@ -20,13 +20,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -118,10 +117,10 @@ func (s *Skill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult
 }
 
 // Memory returns the todo list and the count of thoughts, for the record.
-func (s *Skill) Memory() jsontext.Value { return s.notes.memory() }
+func (s *Skill) Memory() rawjson.Value { return s.notes.memory() }
 
 // Recall restores the todo list and the count of thoughts.
-func (s *Skill) Recall(memory jsontext.Value) error { return s.notes.recall(memory) }
+func (s *Skill) Recall(memory rawjson.Value) error { return s.notes.recall(memory) }
 
 // Close ends the threads behind the fence. Commands end with the call that started them.
 func (s *Skill) Close() error {

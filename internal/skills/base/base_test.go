@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const canary = "CANARY-91c2"
@@ -93,11 +93,11 @@ func (b *bench) call(tool string, args any) (string, event.ToolResult) {
 
 func callWith(ctx context.Context, t testing.TB, s *base.Skill, tool string, args any) (string, event.ToolResult) {
 	t.Helper()
-	var raw jsontext.Value
+	var raw rawjson.Value
 	switch a := args.(type) {
 	case nil:
 	case string:
-		raw = jsontext.Value(a)
+		raw = rawjson.Value(a)
 	default:
 		var err error
 		if raw, err = json.Marshal(a); err != nil {

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // locked is a bench whose skill has a cell with some right to the workspace, and a
@@ -226,7 +225,7 @@ func TestForeignBehindFence(t *testing.T) {
 			c := &landlock.Policy{Read: landlock.SystemPaths()}
 			test.allow(c, b.dir)
 			inner := says{event.ToolResult{Result: []event.Part{{Type: event.TextPart, Text: described(t, "a.png")}}}}
-			r, err := base.Foreign(inner, files, c).Call(t.Context(), event.ToolCall{ID: "c", ToolName: "readImageFile", Args: jsontext.Value(`{"path":"a.png"}`)})
+			r, err := base.Foreign(inner, files, c).Call(t.Context(), event.ToolCall{ID: "c", ToolName: "readImageFile", Args: rawjson.Value(`{"path":"a.png"}`)})
 			if err != nil || r.IsError == test.reads {
 				t.Errorf("%v, %+v", err, r)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/testkit"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -27,12 +28,12 @@ func TestToolsGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	type shown struct {
-		Name        string         `json:"name"`
-		Title       string         `json:"title"`
-		Repeatable  bool           `json:"repeatable"`
-		ReadOnly    bool           `json:"readOnly"`
-		Description string         `json:"description"`
-		InputSchema jsontext.Value `json:"inputSchema"`
+		Name        string        `json:"name"`
+		Title       string        `json:"title"`
+		Repeatable  bool          `json:"repeatable"`
+		ReadOnly    bool          `json:"readOnly"`
+		Description string        `json:"description"`
+		InputSchema rawjson.Value `json:"inputSchema"`
 	}
 	var list []shown
 	for _, tool := range tools {
@@ -92,10 +93,10 @@ func TestSchemasAgree(t *testing.T) {
 	}
 	for _, tool := range tools {
 		var schema struct {
-			Type       string                    `json:"type"`
-			Properties map[string]jsontext.Value `json:"properties"`
-			Required   []string                  `json:"required"`
-			Additional *bool                     `json:"additionalProperties"`
+			Type       string                   `json:"type"`
+			Properties map[string]rawjson.Value `json:"properties"`
+			Required   []string                 `json:"required"`
+			Additional *bool                    `json:"additionalProperties"`
 		}
 		if err := json.Unmarshal(tool.InputSchema, &schema, json.RejectUnknownMembers(true)); err != nil {
 			t.Fatalf("%s: %v", tool.Name, err)

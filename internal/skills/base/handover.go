@@ -5,11 +5,11 @@ import (
 	"errors"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -64,12 +64,12 @@ func handedOver(parts []event.Part) (path string, ok bool) {
 		return "", false
 	}
 	var body struct {
-		Path     *string        `json:"path"`
-		MIMEType *string        `json:"mimeType"`
-		Size     jsontext.Value `json:"size"`
+		Path     *string       `json:"path"`
+		MIMEType *string       `json:"mimeType"`
+		Size     rawjson.Value `json:"size"`
 	}
 	err := json.Unmarshal([]byte(parts[0].Text), &body)
-	if err != nil || body.Path == nil || body.MIMEType == nil || body.Size.Kind() != jsontext.KindNumber {
+	if err != nil || body.Path == nil || body.MIMEType == nil || body.Size.Kind() != '0' {
 		return "", false
 	}
 	return *body.Path, true

@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -46,7 +46,7 @@ func handingParts(t *testing.T, dir, tool string, parts ...event.Part) event.Too
 	}
 	t.Cleanup(func() { files.Close() })
 	inner := says{event.ToolResult{Result: parts}}
-	r, err := base.Foreign(inner, files, nil).Call(t.Context(), event.ToolCall{ID: "c", ToolName: tool, Args: jsontext.Value(`{"path":"asked.png"}`)})
+	r, err := base.Foreign(inner, files, nil).Call(t.Context(), event.ToolCall{ID: "c", ToolName: tool, Args: rawjson.Value(`{"path":"asked.png"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

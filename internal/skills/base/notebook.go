@@ -5,7 +5,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const (
@@ -35,7 +36,7 @@ type record struct {
 }
 
 // memory returns the notebook for the journal; nil while nothing was ever noted.
-func (n *notebook) memory() jsontext.Value {
+func (n *notebook) memory() rawjson.Value {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.used {
@@ -104,7 +105,7 @@ func (n *notebook) open() []todoItem {
 }
 
 // recall replaces what is kept. A record that does not fit leaves it as it is.
-func (n *notebook) recall(v jsontext.Value) error {
+func (n *notebook) recall(v rawjson.Value) error {
 	var m record
 	if err := json.Unmarshal(v, &m, json.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("todo list: %w", err)

@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -281,7 +281,7 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{``, `{`, `[]`, `{"todos":[{"id":1,"title":"x","completed":false}]}`, `{"thoughts":-1}`, `{"other":1}`} {
-		if err := c.Recall(jsontext.Value(bad)); err == nil {
+		if err := c.Recall(rawjson.Value(bad)); err == nil {
 			t.Errorf("Recall(%q) succeeded", bad)
 		}
 	}

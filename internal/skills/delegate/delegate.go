@@ -11,10 +11,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -31,7 +30,7 @@ func New(e *expert.Expert) skill.Skill {
 		Name:        expert.Key{Name: e.Name}.ToolName(),
 		Title:       e.Name,
 		Description: describe(e),
-		InputSchema: jsontext.Value(schema),
+		InputSchema: rawjson.Value(schema),
 		Kind:        skill.Delegate,
 	}}
 }

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -74,7 +73,7 @@ func TestQueryIsChecked(t *testing.T) {
 		`{"query":null}`:                  false,
 		`{"query":"write","file":"a.md"}`: false, // the other would never see it
 	} {
-		err := b.Check(event.ToolCall{ToolName: "writer", Args: jsontext.Value(args)})
+		err := b.Check(event.ToolCall{ToolName: "writer", Args: rawjson.Value(args)})
 		var wrong *skill.ArgumentError
 		if ok != (err == nil) || !ok && !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", args, err)

@@ -9,6 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // maxErrorText is how much of an error text of a server is kept.
@@ -47,7 +49,7 @@ func shorten(e *jsonrpc.Error, redact func(string) string) *jsonrpc.Error {
 }
 
 // wireID turns an id as it is written into one of the library.
-func wireID(text jsontext.Value) (jsonrpc.ID, bool) {
+func wireID(text rawjson.Value) (jsonrpc.ID, bool) {
 	switch text.Kind() {
 	case '"':
 		var s string

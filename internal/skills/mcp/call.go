@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -132,7 +132,7 @@ func (s *server) call(ctx context.Context, call event.ToolCall) ([]byte, error) 
 
 	params := &sdk.CallToolParams{Name: call.ToolName, Arguments: call.Args}
 	if len(call.Args) == 0 {
-		params.Arguments = jsontext.Value("{}")
+		params.Arguments = rawjson.Value("{}")
 	}
 	notes := 0
 	token := s.onProgress(func(note string) {

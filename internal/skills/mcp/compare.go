@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -121,16 +122,16 @@ func excerpt(text string, from int) string {
 	return `"…` + clip(strings.ToValidUTF8(text[from:], ""), maxShownText) + `"`
 }
 
-func sameJSON(a, b jsontext.Value) bool {
+func sameJSON(a, b rawjson.Value) bool {
 	a, b = a.Clone(), b.Clone()
-	if a.Canonicalize() != nil || b.Canonicalize() != nil {
+	if (*jsontext.Value)(&a).Canonicalize() != nil || (*jsontext.Value)(&b).Canonicalize() != nil {
 		return string(a) == string(b)
 	}
 	return string(a) == string(b)
 }
 
 // schemaAlteration lists the parameters in which two schemas differ.
-func schemaAlteration(was, is jsontext.Value) string {
+func schemaAlteration(was, is rawjson.Value) string {
 	before, after := parameters(was), parameters(is)
 	var what []string
 	for _, name := range slices.Sorted(maps.Keys(after)) {
@@ -152,9 +153,9 @@ func schemaAlteration(was, is jsontext.Value) string {
 	return ": " + strings.Join(what, ", ")
 }
 
-func parameters(schema jsontext.Value) map[string]jsontext.Value {
+func parameters(schema rawjson.Value) map[string]rawjson.Value {
 	var top struct {
-		Properties map[string]jsontext.Value `json:"properties"`
+		Properties map[string]rawjson.Value `json:"properties"`
 	}
 	if json.Unmarshal(schema, &top) != nil {
 		return nil

@@ -4,15 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/skills/mcp"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
 func TestCompare(t *testing.T) {
 	tool := func(name, description, schema string) skill.Tool {
-		return skill.Tool{Name: name, Description: description, InputSchema: jsontext.Value(schema), Digest: name + description + schema}
+		return skill.Tool{Name: name, Description: description, InputSchema: rawjson.Value(schema), Digest: name + description + schema}
 	}
 	sum := tool("sum", "Adds.", `{"type":"object","properties":{"a":{"type":"number"}}}`)
 	spaced := tool("sum", "Adds.", `{ "properties": {"a":{"type":"number"}}, "type":"object" }`)

@@ -5,24 +5,24 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // What is read of a notification. Whatever is not what it should be is left out: nobody
 // waits for a notification.
 type (
 	progressNote struct {
-		Token    jsontext.Value `json:"progressToken"`
-		Progress jsontext.Value `json:"progress"`
-		Total    jsontext.Value `json:"total"`
-		Message  jsontext.Value `json:"message"`
+		Token    rawjson.Value `json:"progressToken"`
+		Progress rawjson.Value `json:"progress"`
+		Total    rawjson.Value `json:"total"`
+		Message  rawjson.Value `json:"message"`
 	}
 	logNote struct {
-		Level  jsontext.Value `json:"level"`
-		Logger jsontext.Value `json:"logger"`
-		Data   jsontext.Value `json:"data"`
+		Level  rawjson.Value `json:"level"`
+		Logger rawjson.Value `json:"logger"`
+		Data   rawjson.Value `json:"data"`
 	}
 )
 
@@ -96,7 +96,7 @@ func (s *server) dropped(why string) {
 func (s *server) redact(text string) string { return s.skill.o.Redact(text) }
 
 // textOf is a JSON string, or "" for anything else.
-func textOf(v jsontext.Value) string {
+func textOf(v rawjson.Value) string {
 	var text string
 	if v.Kind() != '"' || json.Unmarshal(v, &text) != nil {
 		return ""

@@ -8,12 +8,12 @@ import (
 	"unicode"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -28,7 +28,7 @@ const (
 // A listing is what a server offers, at one moment.
 type listing struct {
 	tools       []skill.Tool
-	definitions []jsontext.Value // all that the server sent of them, one for each tool
+	definitions []rawjson.Value // all that the server sent of them, one for each tool
 }
 
 func (l *listing) has(tool string) bool {
@@ -42,19 +42,19 @@ func (l *listing) has(tool string) bool {
 
 // A wireList is a page of the list.
 type wireList struct {
-	Tools jsontext.Value `json:"tools"`
-	Next  jsontext.Value `json:"nextCursor"`
+	Tools rawjson.Value `json:"tools"`
+	Next  rawjson.Value `json:"nextCursor"`
 }
 
 // A definition is what is kept of a tool, as it was sent: everything that a model or a
 // user may be shown, and nothing else.
 type definition struct {
-	Name         jsontext.Value `json:"name,omitzero"`
-	Title        jsontext.Value `json:"title,omitzero"`
-	Description  jsontext.Value `json:"description,omitzero"`
-	InputSchema  jsontext.Value `json:"inputSchema,omitzero"`
-	OutputSchema jsontext.Value `json:"outputSchema,omitzero"`
-	Annotations  jsontext.Value `json:"annotations,omitzero"`
+	Name         rawjson.Value `json:"name,omitzero"`
+	Title        rawjson.Value `json:"title,omitzero"`
+	Description  rawjson.Value `json:"description,omitzero"`
+	InputSchema  rawjson.Value `json:"inputSchema,omitzero"`
+	OutputSchema rawjson.Value `json:"outputSchema,omitzero"`
+	Annotations  rawjson.Value `json:"annotations,omitzero"`
 }
 
 // list asks for the tools, page by page. A server that has none says so by not naming
@@ -94,7 +94,7 @@ func (s *server) list(ctx context.Context) (*listing, error) {
 }
 
 // page asks for one page of the list.
-func (s *server) page(ctx context.Context, cursor string) (tools []jsontext.Value, next string, err error) {
+func (s *server) page(ctx context.Context, cursor string) (tools []rawjson.Value, next string, err error) {
 	q := &question{canned: `{"tools":[]}`}
 	defer s.guard.forget(q)
 	if _, err := s.session.ListTools(asking(ctx, q), &sdk.ListToolsParams{Cursor: cursor}); err != nil {
@@ -126,7 +126,7 @@ const maxWarnings = 20
 
 // take adds a tool to the list, or says why it is left out. A tool that nobody can call
 // is no reason to do without the others.
-func (l *lister) take(raw jsontext.Value) {
+func (l *lister) take(raw rawjson.Value) {
 	tool, name, err := define(raw)
 	if err == nil && l.seen[name] {
 		err = errors.New("there are two of this name; the first one counts")
@@ -152,7 +152,7 @@ func (l *lister) done() {
 
 // define reads the definition of a tool. The name is there also when it is refused, if it
 // has one.
-func define(raw jsontext.Value) (tool lockfile.Tool, name string, err error) {
+func define(raw rawjson.Value) (tool lockfile.Tool, name string, err error) {
 	var d definition
 	if json.Unmarshal(raw, &d) != nil {
 		return tool, "", errors.New("its definition is no JSON object")
@@ -195,9 +195,9 @@ func checkName(name string) error {
 }
 
 // checkSchema sees to it that the arguments are an object: nothing else can be sent.
-func checkSchema(schema jsontext.Value) error {
+func checkSchema(schema rawjson.Value) error {
 	var s struct {
-		Type jsontext.Value `json:"type"`
+		Type rawjson.Value `json:"type"`
 	}
 	if schema.Kind() != '{' || json.Unmarshal(schema, &s) != nil {
 		return errors.New("its inputSchema is no JSON object")

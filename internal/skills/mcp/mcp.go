@@ -37,10 +37,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -184,12 +183,12 @@ func (s *Skill) Tools(ctx context.Context) ([]skill.Tool, error) {
 // Definitions returns the definitions of the tools, in the order of Tools: the objects of
 // name, title, description, inputSchema, outputSchema and annotations that the server
 // sent, for [lockfile.ParseTool]. The server is started for it, also with Locked.
-func (s *Skill) Definitions(ctx context.Context) ([]jsontext.Value, error) {
+func (s *Skill) Definitions(ctx context.Context) ([]rawjson.Value, error) {
 	l, err := s.offered(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return append([]jsontext.Value(nil), l.definitions...), nil
+	return append([]rawjson.Value(nil), l.definitions...), nil
 }
 
 func (s *Skill) isLocked() bool { return s.o.Locked != nil }

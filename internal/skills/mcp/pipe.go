@@ -8,10 +8,10 @@ import (
 	"io"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A pipe carries messages over the two streams of a process, one a line.
@@ -65,7 +65,7 @@ func (p *pipe) readAll(in *bufio.Reader) {
 func (p *pipe) notice(line []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stray == "" && line[0] != '{' && !jsontext.Value(line).IsValid() {
+	if p.stray == "" && line[0] != '{' && !rawjson.Value(line).IsValid() {
 		p.stray = string(line[:min(len(line), maxLineBytes)])
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // httpConn is a connection over streamable HTTP. Messages are posted, and their answers
@@ -82,7 +82,7 @@ func recheck(message jsonrpc.Message) (jsonrpc.Message, error) {
 			m.Result = frame.Mend(m.Result)
 			if err := frame.Check(m.Result); err != nil {
 				id, _ := json.Marshal(m.ID.Raw())
-				return nil, &frame.Error{Guess: jsontext.Value(id), Code: jsonrpc.CodeParseError, Message: "the message is not valid JSON: " + err.Error()}
+				return nil, &frame.Error{Guess: rawjson.Value(id), Code: jsonrpc.CodeParseError, Message: "the message is not valid JSON: " + err.Error()}
 			}
 		}
 	}

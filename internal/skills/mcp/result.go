@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The limits of one result. A model reads no more with profit, and every byte of it is
@@ -24,23 +24,23 @@ const (
 
 // A wireResult is the answer to a call.
 type wireResult struct {
-	Content    jsontext.Value `json:"content"`
-	Structured jsontext.Value `json:"structuredContent"`
-	IsError    jsontext.Value `json:"isError"`
-	Type       jsontext.Value `json:"resultType"`
+	Content    rawjson.Value `json:"content"`
+	Structured rawjson.Value `json:"structuredContent"`
+	IsError    rawjson.Value `json:"isError"`
+	Type       rawjson.Value `json:"resultType"`
 }
 
 // A content is one piece of it. What is of another type than it should be is absent.
 type content struct {
-	Type        jsontext.Value `json:"type"`
-	Text        jsontext.Value `json:"text"`
-	Data        jsontext.Value `json:"data"`
-	MIMEType    jsontext.Value `json:"mimeType"`
-	URI         jsontext.Value `json:"uri"`
-	Name        jsontext.Value `json:"name"`
-	Description jsontext.Value `json:"description"`
-	Resource    jsontext.Value `json:"resource"`
-	Blob        jsontext.Value `json:"blob"` // of a resource
+	Type        rawjson.Value `json:"type"`
+	Text        rawjson.Value `json:"text"`
+	Data        rawjson.Value `json:"data"`
+	MIMEType    rawjson.Value `json:"mimeType"`
+	URI         rawjson.Value `json:"uri"`
+	Name        rawjson.Value `json:"name"`
+	Description rawjson.Value `json:"description"`
+	Resource    rawjson.Value `json:"resource"`
+	Blob        rawjson.Value `json:"blob"` // of a resource
 }
 
 // convert turns a result into parts that a model can read. There is no result that it
@@ -73,7 +73,7 @@ type converter struct {
 	text, media int
 }
 
-func (c *converter) contents(list jsontext.Value) {
+func (c *converter) contents(list rawjson.Value) {
 	if len(list) == 0 || list.Kind() == 'n' {
 		return
 	}
@@ -113,7 +113,7 @@ func (c *converter) add(p content) {
 }
 
 // resource adds a resource that came with the result. Text wins over bytes.
-func (c *converter) resource(raw jsontext.Value) {
+func (c *converter) resource(raw rawjson.Value) {
 	var r content
 	if len(raw) == 0 || json.Unmarshal(raw, &r) != nil {
 		c.note("a resource without content was left out")
@@ -150,7 +150,7 @@ const minCut = 256
 
 // addMedia adds bytes that a model can see: what they are is seen in them, since a
 // server can call them anything.
-func (c *converter) addMedia(what, mimeType string, encoded jsontext.Value) {
+func (c *converter) addMedia(what, mimeType string, encoded rawjson.Value) {
 	what = strings.TrimSpace(what + " " + clip(c.redact(mimeType), 100))
 	data, err := base64.StdEncoding.DecodeString(textOf(encoded))
 	seen, part := typeOf(data)
@@ -194,7 +194,7 @@ func (c *converter) note(format string, args ...any) {
 }
 
 // shown is a text of the server for a note.
-func (c *converter) shown(v jsontext.Value, otherwise string) string {
+func (c *converter) shown(v rawjson.Value, otherwise string) string {
 	if s := textOf(v); s != "" {
 		return clip(c.redact(s), lastLineBytes)
 	}
@@ -211,6 +211,6 @@ func joined(parts ...string) string {
 	return strings.Join(there, ", ")
 }
 
-func sizeOf(encoded jsontext.Value) string {
+func sizeOf(encoded rawjson.Value) string {
 	return fmt.Sprintf("%d bytes", base64.StdEncoding.DecodedLen(len(textOf(encoded))))
 }

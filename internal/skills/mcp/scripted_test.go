@@ -11,18 +11,18 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A message is one that a server under test gets.
 type message struct {
-	ID     jsontext.Value `json:"id"`
-	Method string         `json:"method"`
-	Params jsontext.Value `json:"params"`
-	Error  jsontext.Value `json:"error"`
+	ID     rawjson.Value `json:"id"`
+	Method string        `json:"method"`
+	Params rawjson.Value `json:"params"`
+	Error  rawjson.Value `json:"error"`
 }
 
 // A script answers a message by what it sends, or says nothing.

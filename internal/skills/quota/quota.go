@@ -14,9 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -143,14 +142,14 @@ func (w *watched) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 }
 
 // Memory and Recall hand through what the skill remembers, if it does.
-func (w *watched) Memory() jsontext.Value {
+func (w *watched) Memory() rawjson.Value {
 	if r, ok := w.Skill.(skill.Rememberer); ok {
 		return r.Memory()
 	}
 	return nil
 }
 
-func (w *watched) Recall(memory jsontext.Value) error {
+func (w *watched) Recall(memory rawjson.Value) error {
 	if r, ok := w.Skill.(skill.Rememberer); ok {
 		return r.Recall(memory)
 	}

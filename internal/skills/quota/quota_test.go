@@ -9,10 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/quota"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -186,11 +185,11 @@ func TestCheck(t *testing.T) {
 // keeper is a skill that remembers.
 type keeper struct {
 	disk
-	memory jsontext.Value
+	memory rawjson.Value
 }
 
-func (k *keeper) Memory() jsontext.Value { return k.memory }
-func (k *keeper) Recall(m jsontext.Value) error {
+func (k *keeper) Memory() rawjson.Value { return k.memory }
+func (k *keeper) Recall(m rawjson.Value) error {
 	k.memory = m
 	return nil
 }
@@ -201,7 +200,7 @@ func TestMemoryGoesThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := box.Recall(map[string]jsontext.Value{"disk": jsontext.Value(`7`)}); err != nil {
+	if err := box.Recall(map[string]rawjson.Value{"disk": rawjson.Value(`7`)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := box.Memory("disk"); string(got) != `7` || string(k.memory) != `7` {

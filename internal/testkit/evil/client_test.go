@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/evil"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 type object = map[string]any
@@ -173,6 +173,6 @@ func depth(text string) (deepest int) {
 	return deepest
 }
 
-func isJSON(line string) bool { return jsontext.Value(line).IsValid() }
+func isJSON(line string) bool { return rawjson.Value(line).IsValid() }
 
 func statePath(t *testing.T) string { return filepath.Join(t.TempDir(), "state") }

@@ -10,7 +10,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // object is a JSON object. Its names come out in alphabetical order.
@@ -19,11 +20,11 @@ type object map[string]any
 // A request is what a client sends: a call if it has an id, else a notification; or an
 // answer to something that the server asked, if it has no method.
 type request struct {
-	ID     jsontext.Value `json:"id"`
-	Method string         `json:"method"`
-	Params jsontext.Value `json:"params"`
-	Result jsontext.Value `json:"result"`
-	Error  jsontext.Value `json:"error"`
+	ID     rawjson.Value `json:"id"`
+	Method string        `json:"method"`
+	Params rawjson.Value `json:"params"`
+	Result rawjson.Value `json:"result"`
+	Error  rawjson.Value `json:"error"`
 }
 
 // maxRequest bounds a line of the client. We are the evil ones here.
@@ -93,8 +94,8 @@ func notification(method string) object {
 }
 
 // nested is a JSON text of lists, depth deep.
-func nested(depth int) jsontext.Value {
-	return jsontext.Value(strings.Repeat("[", depth) + strings.Repeat("]", depth))
+func nested(depth int) rawjson.Value {
+	return rawjson.Value(strings.Repeat("[", depth) + strings.Repeat("]", depth))
 }
 
 // errDone ends a server that has nothing more to do.

@@ -1,7 +1,7 @@
 package evil
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // askModes are about requests of the server to the client. Each asks when echo is
@@ -61,9 +61,9 @@ func asking(method string, params object) func(*server) {
 	}
 }
 
-func orNull(v jsontext.Value) jsontext.Value {
+func orNull(v rawjson.Value) rawjson.Value {
 	if v == nil {
-		return jsontext.Value("null")
+		return rawjson.Value("null")
 	}
 	return v
 }

@@ -3,7 +3,7 @@ package evil
 import (
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // schemaModes are about the schemas of tools, and about lists that are too much.
@@ -30,7 +30,7 @@ func schemaModes() []Mode {
 		}},
 		{"deep-schema", "the schema of a tool is nested n (10,000) deep", func(s *server) {
 			depth := s.n(10_000)
-			s.tools[0].schema = jsontext.Value(strings.Repeat(`{"type":"object","properties":{"a":`, depth) +
+			s.tools[0].schema = rawjson.Value(strings.Repeat(`{"type":"object","properties":{"a":`, depth) +
 				`{}` + strings.Repeat(`}}`, depth))
 		}},
 		{"many-tools", "the list has n (10,000) tools", func(s *server) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Options say how a server misbehaves. Only the first three are always needed.
@@ -220,6 +222,6 @@ func data(value any) object {
 		return object{"isError": true, "content": []object{{"type": "text", "text": err.Error()}}}
 	}
 	result := text("%s", encoded)
-	result["structuredContent"] = jsontext.Value(encoded)
+	result["structuredContent"] = rawjson.Value(encoded)
 	return result
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -56,7 +56,7 @@ func TestRaw(t *testing.T) {
 		{"endless ping", "raw = \"endlessPing\"\nmib = 1", 200, sse, func(s string) bool { return len(s) >= 1<<20 && strings.HasSuffix(names(s), " ping ping") }},
 		{"huge line", "raw = \"hugeLine\"\nmib = 3", 200, sse, func(s string) bool {
 			line := strings.SplitAfter(s, "\n")[10]
-			return len(line) > 3<<20 && jsontext.Value(strings.TrimPrefix(line, "data: ")).IsValid() && strings.HasSuffix(names(s), " message_stop")
+			return len(line) > 3<<20 && rawjson.Value(strings.TrimPrefix(line, "data: ")).IsValid() && strings.HasSuffix(names(s), " message_stop")
 		}},
 		{"deep", "raw = \"deep\"\ndepth = 20000", 200, sse, func(s string) bool {
 			return strings.Contains(s, strings.Repeat("[", 20000)+"]") && strings.HasSuffix(names(s), " message_stop")

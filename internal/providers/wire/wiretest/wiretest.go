@@ -14,10 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Ask sends one request. It returns the answer, the pieces that came before it (thoughts
@@ -137,11 +136,11 @@ func Thinks(s string) event.Part { return event.Part{Type: event.ThinkingPart, T
 
 // Calls is a call of a tool.
 func Calls(id, tool, args string) event.Part {
-	return event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: tool, Args: jsontext.Value(args)}
+	return event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: tool, Args: rawjson.Value(args)}
 }
 
 // Marked is a part with data that the provider wants back.
 func Marked(p event.Part, data string) event.Part {
-	p.ProviderData = jsontext.Value(data)
+	p.ProviderData = rawjson.Value(data)
 	return p
 }

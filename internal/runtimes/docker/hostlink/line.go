@@ -1,7 +1,7 @@
 package hostlink
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // MaxLine is the longest line that passes in either direction. An event with several
@@ -10,14 +10,14 @@ const MaxLine = 64 << 20
 
 // An Up is a line that comes out of the container. One member is set.
 type Up struct {
-	Hello  *Hello         `json:"hello,omitzero"`
-	Check  *Check         `json:"check,omitzero"`
-	Append *Append        `json:"append,omitzero"`
-	Commit int64          `json:"commit,omitzero"` // number of the request
-	Show   jsontext.Value `json:"show,omitzero"`   // an event that is not kept
-	Alive  bool           `json:"alive,omitzero"`
-	Log    *Log           `json:"log,omitzero"`
-	End    *End           `json:"end,omitzero"`
+	Hello  *Hello        `json:"hello,omitzero"`
+	Check  *Check        `json:"check,omitzero"`
+	Append *Append       `json:"append,omitzero"`
+	Commit int64         `json:"commit,omitzero"` // number of the request
+	Show   rawjson.Value `json:"show,omitzero"`   // an event that is not kept
+	Alive  bool          `json:"alive,omitzero"`
+	Log    *Log          `json:"log,omitzero"`
+	End    *End          `json:"end,omitzero"`
 }
 
 // Hello is the first line.
@@ -35,8 +35,8 @@ type Check struct {
 
 // An Append asks for an event to be written.
 type Append struct {
-	ID    int64          `json:"id"` // of the request; counts up
-	Event jsontext.Value `json:"event"`
+	ID    int64         `json:"id"` // of the request; counts up
+	Event rawjson.Value `json:"event"`
 }
 
 // A Log is something worth a line to the user.

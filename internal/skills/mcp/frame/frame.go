@@ -16,6 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The limits of a message.
@@ -26,9 +28,9 @@ const (
 
 // An Error is what is wrong with one message. The next one can be good.
 type Error struct {
-	ID      jsontext.Value // of the message, when it could be read without doubt
-	Guess   jsontext.Value // of the message, as far as can be told; for giving up, not for answering
-	Code    int            // of JSON-RPC
+	ID      rawjson.Value // of the message, when it could be read without doubt
+	Guess   rawjson.Value // of the message, as far as can be told; for giving up, not for answering
+	Code    int           // of JSON-RPC
 	Message string
 }
 
@@ -55,7 +57,7 @@ func Parse(data []byte) (jsonrpc.Message, error) {
 }
 
 // isWhole reports whether a number is an integer that every reader of JSON agrees on.
-func isWhole(number jsontext.Value) bool {
+func isWhole(number rawjson.Value) bool {
 	n, err := strconv.ParseInt(string(number), 10, 64)
 	return err == nil && n > -1<<53 && n < 1<<53
 }
@@ -103,9 +105,9 @@ func reasonOf(err error) error {
 
 // ID returns the id of a message that is broken otherwise, if it is one that may be
 // repeated: a string or a number.
-func ID(data []byte) jsontext.Value {
+func ID(data []byte) rawjson.Value {
 	var request struct {
-		ID jsontext.Value `json:"id"`
+		ID rawjson.Value `json:"id"`
 	}
 	if json.Unmarshal(data, &request) != nil || !isID(request.ID) {
 		return nil
@@ -113,14 +115,14 @@ func ID(data []byte) jsontext.Value {
 	return request.ID
 }
 
-func isID(v jsontext.Value) bool { return v.Kind() == '"' || v.Kind() == '0' }
+func isID(v rawjson.Value) bool { return v.Kind() == '"' || v.Kind() == '0' }
 
 // maxBatch is how many messages a list of them may have.
 const maxBatch = 1_000
 
 // Split takes a list of messages apart. One version of the protocol (2025-03-26) has
 // lists, and its servers may answer in them.
-func Split(data []byte) (messages []jsontext.Value, isList bool) {
+func Split(data []byte) (messages []rawjson.Value, isList bool) {
 	if len(data) == 0 || data[0] != '[' || Check(data) != nil {
 		return nil, false
 	}
@@ -130,7 +132,7 @@ func Split(data []byte) (messages []jsontext.Value, isList bool) {
 
 // List takes the first elements of a JSON array, and reports whether there are more. A
 // short text can have very many of them, so no more are taken than are wanted.
-func List(data []byte, most int) (elements []jsontext.Value, more bool, err error) {
+func List(data []byte, most int) (elements []rawjson.Value, more bool, err error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	open, err := dec.ReadToken()
 	if err != nil {
@@ -147,7 +149,7 @@ func List(data []byte, most int) (elements []jsontext.Value, more bool, err erro
 		if err != nil {
 			return nil, false, err
 		}
-		elements = append(elements, element.Clone())
+		elements = append(elements, rawjson.Value(element.Clone()))
 	}
 	return elements, false, nil
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func reader(text string) *bufio.Reader { return bufio.NewReaderSize(strings.NewReader(text), 64) }
@@ -140,7 +140,7 @@ func FuzzRead(f *testing.F) {
 			}
 			message, err := frame.Parse(frame.Mend(data))
 			if bad, ok := errors.AsType[*frame.Error](err); ok {
-				for _, id := range []jsontext.Value{bad.ID, bad.Guess} {
+				for _, id := range []rawjson.Value{bad.ID, bad.Guess} {
 					if id != nil && !id.IsValid() {
 						t.Fatalf("%q has the id %q", data, id)
 					}
@@ -150,7 +150,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%q: %v", data, err)
 			}
-			if again, err := jsonrpc.EncodeMessage(message); err != nil || !jsontext.Value(again).IsValid() {
+			if again, err := jsonrpc.EncodeMessage(message); err != nil || !rawjson.Value(again).IsValid() {
 				t.Fatalf("%q is written as %q: %v", data, again, err)
 			}
 		}

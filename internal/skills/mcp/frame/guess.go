@@ -4,12 +4,14 @@ import (
 	"bytes"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // guess finds the id of a message of which only the ends are there, or that is no good
 // JSON. A wrong guess can only make one call of the same server fail, which the server
 // can do anyway.
-func guess(head, tail []byte) jsontext.Value {
+func guess(head, tail []byte) rawjson.Value {
 	if id := guessHead(head); id != nil {
 		return id
 	}
@@ -23,7 +25,7 @@ func guess(head, tail []byte) jsontext.Value {
 	return asID(bytes.TrimSpace(tail[i+len(name) : len(tail)-1]))
 }
 
-func guessHead(head []byte) jsontext.Value {
+func guessHead(head []byte) rawjson.Value {
 	dec := jsontext.NewDecoder(bytes.NewReader(head), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if open, err := dec.ReadToken(); err != nil || open.Kind() != '{' {
 		return nil
@@ -47,8 +49,8 @@ func guessHead(head []byte) jsontext.Value {
 	}
 }
 
-func asID(text []byte) jsontext.Value {
-	id := jsontext.Value(bytes.Clone(text))
+func asID(text []byte) rawjson.Value {
+	id := rawjson.Value(bytes.Clone(text))
 	if !id.IsValid() || !isID(id) {
 		return nil
 	}
@@ -62,8 +64,8 @@ func Mend(data []byte) []byte {
 	if jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true)) {
 		return data
 	}
-	mended := jsontext.Value(bytes.Clone(data))
-	if mended.Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(false)) != nil {
+	mended := rawjson.Value(bytes.Clone(data))
+	if (*jsontext.Value)(&mended).Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(false)) != nil {
 		return data
 	}
 	return mended

@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -138,11 +139,11 @@ func TestSameResultsAsInProcess(t *testing.T) {
 	driven := map[string]bool{}
 	for _, c := range calls {
 		driven[c.tool] = true
-		want, err := inProcess.Call(t.Context(), event.ToolCall{ID: "1", ToolName: c.tool, Args: jsontext.Value(c.args)})
+		want, err := inProcess.Call(t.Context(), event.ToolCall{ID: "1", ToolName: c.tool, Args: rawjson.Value(c.args)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: c.tool, Arguments: jsontext.Value(c.args)})
+		got, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: c.tool, Arguments: rawjson.Value(c.args)})
 		if err != nil {
 			t.Fatalf("%s %s: %v", c.tool, c.args, err)
 		}
@@ -196,10 +197,10 @@ func TestListIsTheSkillsOwn(t *testing.T) {
 	all := converse(t, s, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	var list struct {
 		Tools []struct {
-			Name        string         `json:"name"`
-			Title       string         `json:"title"`
-			Description string         `json:"description"`
-			InputSchema jsontext.Value `json:"inputSchema"`
+			Name        string        `json:"name"`
+			Title       string        `json:"title"`
+			Description string        `json:"description"`
+			InputSchema rawjson.Value `json:"inputSchema"`
 			Annotations struct {
 				ReadOnly    bool  `json:"readOnlyHint"`
 				Idempotent  bool  `json:"idempotentHint"`
@@ -216,7 +217,7 @@ func TestListIsTheSkillsOwn(t *testing.T) {
 			t.Errorf("tool %d: %s %q %q, want %s %q %q", i, got.Name, got.Title, got.Description, w.Name, w.Title, w.Description)
 		}
 		const dialect = `{"$schema":"http://json-schema.org/draft-07/schema#",`
-		if err := w.InputSchema.Compact(); err != nil {
+		if err := (*jsontext.Value)(&w.InputSchema).Compact(); err != nil {
 			t.Fatal(err)
 		}
 		if schema := string(got.InputSchema); schema != dialect+string(w.InputSchema[1:]) {

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -48,10 +48,10 @@ func (d *desk) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.
 	call := event.ToolCall{
 		ID:       fmt.Sprintf("call-%d", d.count.Add(1)),
 		ToolName: req.Params.Name,
-		Args:     jsontext.Value(req.Params.Arguments),
+		Args:     rawjson.Value(req.Params.Arguments),
 	}
 	if len(call.Args) == 0 {
-		call.Args = jsontext.Value("{}")
+		call.Args = rawjson.Value("{}")
 	}
 	if token := req.Params.GetProgressToken(); token != nil {
 		ctx = skill.WithProgress(ctx, (&notes{session: req.Session, token: token, redact: d.redact}).send(ctx))

@@ -10,12 +10,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	wire "github.com/perstack-go/perstack/internal/skills/mcp/frame"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A frameError is what is wrong with a frame, and the answer to it. The next frame can
 // be a good one.
 type frameError struct {
-	id      jsontext.Value // of the request, as far as it could be read
+	id      rawjson.Value // of the request, as far as it could be read
 	code    int
 	message string
 }
@@ -26,16 +27,16 @@ func (e *frameError) Error() string { return e.message }
 func (e *frameError) answer() []byte {
 	id := e.id
 	if len(id) == 0 {
-		id = jsontext.Value("null")
+		id = rawjson.Value("null")
 	}
 	type problem struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 	}
 	frame, err := json.Marshal(struct {
-		JSONRPC string         `json:"jsonrpc"`
-		ID      jsontext.Value `json:"id"`
-		Error   problem        `json:"error"`
+		JSONRPC string        `json:"jsonrpc"`
+		ID      rawjson.Value `json:"id"`
+		Error   problem       `json:"error"`
 	}{"2.0", id, problem{e.code, e.message}}, jsontext.AllowInvalidUTF8(true))
 	if err != nil { // the id was not JSON, which it has been checked to be
 		return []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"internal error"}}`)
@@ -64,7 +65,7 @@ func answerable(err error) error {
 }
 
 // idOf returns the id of a request that is broken otherwise.
-func idOf(data []byte) jsontext.Value { return wire.ID(data) }
+func idOf(data []byte) rawjson.Value { return wire.ID(data) }
 
 // clip shortens a text that may repeat what the client wrote.
 func clip(text string) string {

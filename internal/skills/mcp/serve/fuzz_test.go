@@ -7,8 +7,9 @@ import (
 	"io"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Whatever comes over the stream is read to its end, as messages that can be written
@@ -34,13 +35,13 @@ func FuzzFrames(f *testing.F) {
 			var bad *frameError
 			switch {
 			case errors.As(err, &bad):
-				if answer := jsontext.Value(bad.answer()); !answer.IsValid() {
+				if answer := rawjson.Value(bad.answer()); !answer.IsValid() {
 					t.Fatalf("%q is answered with %q", frame, answer)
 				}
 			case err != nil:
 				t.Fatalf("%q: %v", frame, err)
 			default:
-				if again, err := jsonrpc.EncodeMessage(message); err != nil || !jsontext.Value(again).IsValid() {
+				if again, err := jsonrpc.EncodeMessage(message); err != nil || !rawjson.Value(again).IsValid() {
 					t.Fatalf("%q is written as %q: %v", frame, again, err)
 				}
 			}

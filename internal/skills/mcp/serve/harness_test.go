@@ -13,11 +13,11 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/mcp/serve"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -37,7 +37,7 @@ func (s *tools) Name() string { return "tools" }
 func (s *tools) Tools(context.Context) ([]skill.Tool, error) {
 	var list []skill.Tool
 	for _, name := range []string{"zeta", "echo", "wait", "meet", "note", "parts", "odd", "broken", "boom", "alpha"} {
-		list = append(list, skill.Tool{Name: name, InputSchema: jsontext.Value(`{"type":"object"}`)})
+		list = append(list, skill.Tool{Name: name, InputSchema: rawjson.Value(`{"type":"object"}`)})
 	}
 	return list, nil
 }
@@ -124,9 +124,9 @@ func connect(t *testing.T, w *wires, opts *mcp.ClientOptions) *mcp.ClientSession
 
 // An answer is a message from the server, as far as tests look at it.
 type answer struct {
-	ID     jsontext.Value `json:"id"`
-	Method string         `json:"method"`
-	Result jsontext.Value `json:"result"`
+	ID     rawjson.Value `json:"id"`
+	Method string        `json:"method"`
+	Result rawjson.Value `json:"result"`
 	Error  *struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`

@@ -11,11 +11,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/skills/mcp/serve"
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -270,7 +270,7 @@ func TestHTTPSessionsAreSeparate(t *testing.T) {
 	s := startHTTP(t, func() skill.Skill { _, own := fixture(t); return own })
 	todo := func(session *mcp.ClientSession, args string) string {
 		t.Helper()
-		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "todo", Arguments: jsontext.Value(args)})
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "todo", Arguments: rawjson.Value(args)})
 		if err != nil {
 			t.Fatal(err)
 		}

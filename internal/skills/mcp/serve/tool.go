@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -31,18 +32,18 @@ func describe(t skill.Tool) *mcp.Tool {
 }
 
 // withDialect says in a schema which draft it is written in, unless it does already.
-func withDialect(schema jsontext.Value) jsontext.Value {
+func withDialect(schema rawjson.Value) rawjson.Value {
 	const dialect = `{"$schema":"http://json-schema.org/draft-07/schema#"`
 	schema = schema.Clone()
-	var members map[string]jsontext.Value
-	if schema.Compact() != nil || json.Unmarshal(schema, &members) != nil || members["$schema"] != nil {
+	var members map[string]rawjson.Value
+	if (*jsontext.Value)(&schema).Compact() != nil || json.Unmarshal(schema, &members) != nil || members["$schema"] != nil {
 		return schema
 	}
 	rest := bytes.TrimPrefix(schema, []byte("{"))
 	if len(members) > 0 {
 		rest = append([]byte(","), rest...)
 	}
-	return append(jsontext.Value(dialect), rest...)
+	return append(rawjson.Value(dialect), rest...)
 }
 
 // methods are those that a server of tools needs. The library answers others as well,

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func invalid(format string, args ...any) *script.Problem {
@@ -76,7 +76,7 @@ func checkAddress(u *url.URL) *script.Problem {
 // decode reads a body. The JSON reader refuses what others read in two ways: names that
 // occur twice, and text that is no UTF-8.
 func (d dialect) decode(raw []byte) (*Request, *script.Problem) {
-	var members map[string]jsontext.Value
+	var members map[string]rawjson.Value
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return nil, invalid("We could not parse the JSON body of your request: %v", err)
 	}
@@ -160,7 +160,7 @@ func (d dialect) checkTools(r *Request) *script.Problem {
 	const maxTools, maxDescription = 128, 1024 // of Azure's
 	for i, t := range r.Tools {
 		f := t.Function
-		var schema map[string]jsontext.Value
+		var schema map[string]rawjson.Value
 		switch {
 		case t.Type != "function":
 			return invalid("Invalid value: '%s'. Supported values are: 'function'.", t.Type)
@@ -178,7 +178,7 @@ func (d dialect) checkTools(r *Request) *script.Problem {
 				return invalid("Invalid schema for function '%s': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.", f.Name)
 			}
 		}
-		if d.azure && f.Parameters != nil && schema["properties"].Kind() != jsontext.KindBeginObject {
+		if d.azure && f.Parameters != nil && schema["properties"].Kind() != '{' {
 			return invalid("Invalid schema for function '%s': In context=(), object schema missing properties.", f.Name)
 		}
 	}
@@ -192,7 +192,7 @@ func (d dialect) checkTools(r *Request) *script.Problem {
 		return nil
 	case len(r.Tools) == 0:
 		return invalid("'tool_choice' is only allowed when 'tools' are specified.")
-	case choice.Kind() == jsontext.KindString && !slices.Contains([]string{`"auto"`, `"none"`, `"required"`}, string(choice)):
+	case choice.Kind() == '"' && !slices.Contains([]string{`"auto"`, `"none"`, `"required"`}, string(choice)):
 		return invalid("Invalid value: %s. Supported values are: 'none', 'auto', and 'required'.", choice)
 	}
 	return nil

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
 )
 
@@ -59,13 +57,13 @@ func (d dialect) checkContent(at string, m *Message, sees bool) *script.Problem 
 	switch kind := m.Content.Kind(); {
 	case m.ToolCalls != nil && len(m.ToolCalls) == 0:
 		return invalid("Invalid '%s.tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.", at)
-	case m.Role == "assistant" && len(m.ToolCalls) > 0 && (m.Content == nil || kind == jsontext.KindNull):
+	case m.Role == "assistant" && len(m.ToolCalls) > 0 && (m.Content == nil || kind == 'n'):
 		return nil
-	case m.Content == nil || kind == jsontext.KindNull:
+	case m.Content == nil || kind == 'n':
 		return invalid("Invalid value for 'content': expected a string, got null. - '%s.content'", at)
-	case kind == jsontext.KindString:
+	case kind == '"':
 		return nil
-	case kind != jsontext.KindBeginArray:
+	case kind != '[':
 		return d.wrongForm(fmt.Errorf("%s.content: expected a string or a list", at))
 	case len(m.parts) == 0:
 		return invalid("Invalid '%s.content': empty array. Expected an array with minimum length 1, but got an empty array instead.", at)
@@ -122,7 +120,7 @@ func (d dialect) checkCall(at string, c Call) *script.Problem {
 		return invalid("Invalid '%s.id': string too long. Expected a string with maximum length %d, but got a string with length %d instead.", at, maxID, len(c.ID))
 	case !name.MatchString(c.Function.Name):
 		return invalid("Invalid '%s.function.name': string does not match pattern. Expected a string that matches the pattern '%s'.", at, name)
-	case c.Function.Arguments.Kind() != jsontext.KindString:
+	case c.Function.Arguments.Kind() != '"':
 		return d.wrongForm(fmt.Errorf("%s.function.arguments: expected a string", at))
 	}
 	return nil

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Request is the body of a request, as far as it is looked at.
@@ -20,7 +20,7 @@ type Request struct {
 	MaxCompletionTokens *int           `json:"max_completion_tokens"`
 	Temperature         *float64       `json:"temperature"`
 	Tools               []Tool         `json:"tools"`
-	ToolChoice          jsontext.Value `json:"tool_choice"`
+	ToolChoice          rawjson.Value  `json:"tool_choice"`
 	ReasoningEffort     string         `json:"reasoning_effort"`
 	Thinking            *Thinking      `json:"thinking"`
 }
@@ -39,20 +39,20 @@ type Thinking struct {
 type Tool struct {
 	Type     string `json:"type"`
 	Function struct {
-		Name        string         `json:"name"`
-		Description string         `json:"description"`
-		Parameters  jsontext.Value `json:"parameters"`
-		Strict      *bool          `json:"strict"`
+		Name        string        `json:"name"`
+		Description string        `json:"description"`
+		Parameters  rawjson.Value `json:"parameters"`
+		Strict      *bool         `json:"strict"`
 	} `json:"function"`
 }
 
 // A Message is one message of the conversation.
 type Message struct {
-	Role       string         `json:"role"`
-	Content    jsontext.Value `json:"content"` // a text, a list of parts, or nothing
-	Reasoning  *string        `json:"reasoning_content"`
-	ToolCalls  []Call         `json:"tool_calls"`
-	ToolCallID string         `json:"tool_call_id"`
+	Role       string        `json:"role"`
+	Content    rawjson.Value `json:"content"` // a text, a list of parts, or nothing
+	Reasoning  *string       `json:"reasoning_content"`
+	ToolCalls  []Call        `json:"tool_calls"`
+	ToolCallID string        `json:"tool_call_id"`
 
 	names []string // of all members
 	parts []Part   // of the content; a text is one
@@ -63,8 +63,8 @@ type Call struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Function struct {
-		Name      string         `json:"name"`
-		Arguments jsontext.Value `json:"arguments"` // a text
+		Name      string        `json:"name"`
+		Arguments rawjson.Value `json:"arguments"` // a text
 	} `json:"function"`
 }
 
@@ -88,7 +88,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*plain)(m)); err != nil {
 		return err
 	}
-	var members map[string]jsontext.Value
+	var members map[string]rawjson.Value
 	if err := json.Unmarshal(data, &members); err != nil {
 		return err
 	}
@@ -97,10 +97,10 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	}
 	slices.Sort(m.names)
 	switch m.Content.Kind() {
-	case jsontext.KindString:
+	case '"':
 		m.parts = []Part{{Type: "text"}}
 		return json.Unmarshal(m.Content, &m.parts[0].Text)
-	case jsontext.KindBeginArray:
+	case '[':
 		return json.Unmarshal(m.Content, &m.parts, json.RejectUnknownMembers(true))
 	}
 	return nil

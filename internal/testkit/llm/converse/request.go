@@ -6,25 +6,25 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // request is the body of a request, with all members that the service documents.
 type request struct {
-	Messages       []message      `json:"messages"`
-	System         []block        `json:"system"`
-	ToolConfig     *toolConfig    `json:"toolConfig"`
-	Inference      inference      `json:"inferenceConfig"`
-	Fields         fields         `json:"additionalModelRequestFields"`
-	ResponsePaths  []string       `json:"additionalModelResponseFieldPaths"`
-	Guardrail      *guardrail     `json:"guardrailConfig"`
-	Metadata       jsontext.Value `json:"requestMetadata"`
-	Output         jsontext.Value `json:"outputConfig"`
-	Performance    jsontext.Value `json:"performanceConfig"`
-	PromptVariable jsontext.Value `json:"promptVariables"`
-	ServiceTier    jsontext.Value `json:"serviceTier"`
+	Messages       []message     `json:"messages"`
+	System         []block       `json:"system"`
+	ToolConfig     *toolConfig   `json:"toolConfig"`
+	Inference      inference     `json:"inferenceConfig"`
+	Fields         fields        `json:"additionalModelRequestFields"`
+	ResponsePaths  []string      `json:"additionalModelResponseFieldPaths"`
+	Guardrail      *guardrail    `json:"guardrailConfig"`
+	Metadata       rawjson.Value `json:"requestMetadata"`
+	Output         rawjson.Value `json:"outputConfig"`
+	Performance    rawjson.Value `json:"performanceConfig"`
+	PromptVariable rawjson.Value `json:"promptVariables"`
+	ServiceTier    rawjson.Value `json:"serviceTier"`
 }
 
 type message struct {
@@ -52,9 +52,9 @@ type medium struct {
 }
 
 type toolUse struct {
-	ID    string         `json:"toolUseId"`
-	Name  string         `json:"name"`
-	Input jsontext.Value `json:"input"`
+	ID    string        `json:"toolUseId"`
+	Name  string        `json:"name"`
+	Input rawjson.Value `json:"input"`
 }
 
 type toolResult struct {
@@ -77,8 +77,8 @@ type cachePoint struct {
 }
 
 type toolConfig struct {
-	Tools  []tool                    `json:"tools"`
-	Choice map[string]jsontext.Value `json:"toolChoice"`
+	Tools  []tool                   `json:"tools"`
+	Choice map[string]rawjson.Value `json:"toolChoice"`
 }
 
 type tool struct {
@@ -86,7 +86,7 @@ type tool struct {
 		Name        string  `json:"name"`
 		Description *string `json:"description"`
 		Schema      struct {
-			JSON jsontext.Value `json:"json"`
+			JSON rawjson.Value `json:"json"`
 		} `json:"inputSchema"`
 		Strict *bool `json:"strict"`
 	} `json:"toolSpec"`
@@ -107,7 +107,7 @@ type fields struct {
 		Budget  int    `json:"budget_tokens"`
 		Display string `json:"display"`
 	} `json:"thinking"`
-	Rest jsontext.Value `json:",embed"`
+	Rest map[string]rawjson.Value `json:",embed"`
 }
 
 type guardrail struct {

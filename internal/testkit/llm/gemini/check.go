@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // functionName is what the older models take; the newer take more.
@@ -196,14 +197,14 @@ func (r *request) checkSigned() *script.Problem {
 // A seal is what a signature of ours says: which thought it stands for, and on which part
 // it was given.
 type seal struct {
-	Thought   string         `json:"thought"`
-	Signature string         `json:"signature"`
-	Call      string         `json:"call"`
-	Args      jsontext.Value `json:"args"`
+	Thought   string        `json:"thought"`
+	Signature string        `json:"signature"`
+	Call      string        `json:"call"`
+	Args      rawjson.Value `json:"args"`
 }
 
 func (s seal) encode() string {
-	_ = s.Args.Canonicalize() // arguments that are none stand as they are
+	_ = (*jsontext.Value)(&s.Args).Canonicalize() // arguments that are none stand as they are
 	text, err := json.Marshal(s)
 	if err != nil {
 		text = []byte(s.Signature)
@@ -226,10 +227,10 @@ func (r *request) isOurs(p *part, s *script.Script) bool {
 	}
 	var call struct {
 		Call struct {
-			Args jsontext.Value `json:"args"`
+			Args rawjson.Value `json:"args"`
 		} `json:"functionCall"`
 	}
-	if json.Unmarshal(p.raw, &call) != nil || call.Call.Args.Canonicalize() != nil {
+	if json.Unmarshal(p.raw, &call) != nil || (*jsontext.Value)(&call.Call.Args).Canonicalize() != nil {
 		return false
 	}
 	return was.Call == p.Call.Name && string(was.Args) == string(call.Call.Args)

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // chunk is one event: parts of the answer, and what was used so far.
@@ -70,7 +69,7 @@ func call(c script.Call, model, thought, signature string) string {
 	switch {
 	case args == "":
 		args = "{}"
-	case !jsontext.Value(args).IsValid(): // the service has no such thing
+	case !rawjson.Value(args).IsValid(): // the service has no such thing
 		args = script.Quote(args)
 	}
 	text := `{"functionCall":{`
@@ -83,7 +82,7 @@ func call(c script.Call, model, thought, signature string) string {
 	}
 	text += `}`
 	if signature != "" {
-		text += `,"thoughtSignature":` + script.Quote(seal{thought, signature, c.Tool, jsontext.Value(args)}.encode())
+		text += `,"thoughtSignature":` + script.Quote(seal{thought, signature, c.Tool, rawjson.Value(args)}.encode())
 	}
 	return text + `}`
 }
@@ -101,7 +100,7 @@ func end(t *script.Turn, re script.Reply) []byte {
 	}
 	part := `{"text":""}`
 	if len(t.Calls) == 0 && t.Signature != "" {
-		part = `{"text":"","thoughtSignature":` + script.Quote(seal{Thought: t.Reasoning, Signature: t.Signature, Args: jsontext.Value("{}")}.encode()) + `}`
+		part = `{"text":"","thoughtSignature":` + script.Quote(seal{Thought: t.Reasoning, Signature: t.Signature, Args: rawjson.Value("{}")}.encode()) + `}`
 	}
 	return chunk(t, re, finish, part)
 }

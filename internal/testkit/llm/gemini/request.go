@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -18,14 +19,14 @@ type request struct {
 	model string
 	third bool
 
-	Contents          []content      `json:"contents"`
-	SystemInstruction *content       `json:"systemInstruction"`
-	Tools             []tool         `json:"tools"`
-	ToolConfig        *toolConfig    `json:"toolConfig"`
-	Generation        generation     `json:"generationConfig"`
-	Safety            []safety       `json:"safetySettings"`
-	CachedContent     string         `json:"cachedContent"`
-	Labels            jsontext.Value `json:"labels"`
+	Contents          []content     `json:"contents"`
+	SystemInstruction *content      `json:"systemInstruction"`
+	Tools             []tool        `json:"tools"`
+	ToolConfig        *toolConfig   `json:"toolConfig"`
+	Generation        generation    `json:"generationConfig"`
+	Safety            []safety      `json:"safetySettings"`
+	CachedContent     string        `json:"cachedContent"`
+	Labels            rawjson.Value `json:"labels"`
 }
 
 type content struct {
@@ -34,7 +35,7 @@ type content struct {
 }
 
 type part struct {
-	raw jsontext.Value
+	raw rawjson.Value
 
 	Text      *string           `json:"text"`
 	Thought   bool              `json:"thought"`
@@ -44,22 +45,22 @@ type part struct {
 	Inline    *blob             `json:"inlineData"`
 	File      *file             `json:"fileData"`
 
-	Code         jsontext.Value `json:"executableCode"`
-	CodeResult   jsontext.Value `json:"codeExecutionResult"`
-	ToolCall     jsontext.Value `json:"toolCall"`
-	ToolResponse jsontext.Value `json:"toolResponse"`
+	Code         rawjson.Value `json:"executableCode"`
+	CodeResult   rawjson.Value `json:"codeExecutionResult"`
+	ToolCall     rawjson.Value `json:"toolCall"`
+	ToolResponse rawjson.Value `json:"toolResponse"`
 }
 
 type functionCall struct {
-	ID   string                    `json:"id"`
-	Name string                    `json:"name"`
-	Args map[string]jsontext.Value `json:"args"`
+	ID   string                   `json:"id"`
+	Name string                   `json:"name"`
+	Args map[string]rawjson.Value `json:"args"`
 }
 
 type functionResponse struct {
-	ID       string                    `json:"id"`
-	Name     string                    `json:"name"`
-	Response map[string]jsontext.Value `json:"response"`
+	ID       string                   `json:"id"`
+	Name     string                   `json:"name"`
+	Response map[string]rawjson.Value `json:"response"`
 	Parts    []struct {
 		Inline *blob `json:"inlineData"`
 	} `json:"parts"`
@@ -129,11 +130,10 @@ func (p *part) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	raw = raw.Clone()
 	if err := json.Unmarshal(raw, (*fields)(p), json.RejectUnknownMembers(true)); err != nil {
 		return err
 	}
-	p.raw = raw
+	p.raw = rawjson.Value(raw.Clone())
 	return nil
 }
 

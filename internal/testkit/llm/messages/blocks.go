@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
 )
 
@@ -97,13 +95,13 @@ func checkBlock(at string, b Block) *script.Problem {
 		return invalid("messages: text content blocks must be non-empty")
 	case b.Type == "text" && strings.TrimSpace(b.Text) == "":
 		return invalid("messages: text content blocks must contain non-whitespace text")
-	case b.Type == "tool_use" && b.Input.Kind() != jsontext.KindBeginObject:
+	case b.Type == "tool_use" && b.Input.Kind() != '{':
 		return invalid("%s.tool_use.input: Input should be a valid dictionary", at)
 	case b.Type == "tool_use" && !useID.MatchString(b.ID):
 		return invalid("%s.tool_use.id: String should match pattern '%s'", at, useID)
 	case b.Type == "tool_use" && !toolName.MatchString(b.Name):
 		return invalid("%s.tool_use.name: String should match pattern '%s'", at, toolName)
-	case (b.Type == "image" || b.Type == "document") && b.Source.Kind() != jsontext.KindBeginObject:
+	case (b.Type == "image" || b.Type == "document") && b.Source.Kind() != '{':
 		return invalid("%s.%s.source: Field required", at, b.Type)
 	case b.Type == "tool_result":
 		return checkResult(at, b)
@@ -116,7 +114,7 @@ func checkResult(at string, b Block) *script.Problem {
 	if err != nil {
 		return invalid("%s.tool_result.content: Input should be a valid string or list", at)
 	}
-	if b.Content.Kind() == jsontext.KindString {
+	if b.Content.Kind() == '"' {
 		return nil // which may be empty
 	}
 	for i, part := range parts {

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func invalid(format string, args ...any) *script.Problem {
@@ -58,7 +58,7 @@ func Read(body []byte) *Request {
 // decode reads a body. The JSON reader refuses what others read in two ways: names that
 // occur twice, and text that is no UTF-8.
 func decode(raw []byte, beta bool) (*Request, *script.Problem) {
-	var members map[string]jsontext.Value
+	var members map[string]rawjson.Value
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return nil, invalid("The request body is not valid JSON: %v", err)
 	}
@@ -170,7 +170,7 @@ func (r *Request) checkTools() *script.Problem {
 
 // checkCache counts the marks of the cache, wherever they stand.
 func (r *Request) checkCache() *script.Problem {
-	marks := []jsontext.Value{r.Cache}
+	marks := []rawjson.Value{r.Cache}
 	for _, t := range r.Tools {
 		marks = append(marks, t.Cache)
 	}
@@ -188,7 +188,7 @@ func (r *Request) checkCache() *script.Problem {
 	for _, m := range r.Messages {
 		walk(m.Content)
 	}
-	marks = slices.DeleteFunc(marks, func(v jsontext.Value) bool { return len(v) == 0 || v.Kind() == jsontext.KindNull })
+	marks = slices.DeleteFunc(marks, func(v rawjson.Value) bool { return len(v) == 0 || v.Kind() == 'n' })
 	for _, mark := range marks {
 		var m struct {
 			Type string `json:"type"`

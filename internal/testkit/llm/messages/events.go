@@ -10,6 +10,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A talk is an answer in the making, event by event, as the service emits it.
@@ -101,23 +102,23 @@ func (k *talk) thought(text, signature string) {
 // tools; the results come whole.
 func (k *talk) hosted(block string) {
 	var call struct {
-		Type  string         `json:"type"`
-		Input jsontext.Value `json:"input"`
+		Type  string        `json:"type"`
+		Input rawjson.Value `json:"input"`
 	}
-	var members map[string]jsontext.Value
+	var members map[string]rawjson.Value
 	if json.Unmarshal([]byte(block), &call) != nil || json.Unmarshal([]byte(block), &members) != nil || len(call.Input) == 0 {
 		k.block(oneLine(block))
 		return
 	}
-	members["input"] = jsontext.Value("{}")
+	members["input"] = rawjson.Value("{}")
 	head, _ := json.Marshal(members, json.Deterministic(true)) // of values that were read
 	k.block(string(head), deltas("input_json_delta", "partial_json", script.Pieces(oneLine(string(call.Input))))...)
 }
 
 // oneLine is JSON without line ends, of which an event would make several lines.
 func oneLine(text string) string {
-	v := jsontext.Value(text).Clone()
-	_ = v.Compact() // the script was checked
+	v := rawjson.Value(text).Clone()
+	_ = (*jsontext.Value)(&v).Compact() // the script was checked
 	return string(v)
 }
 

@@ -5,24 +5,24 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A Request is the body of a request, as far as tests ask about it.
 type Request struct {
-	Model       string         `json:"model"`
-	MaxTokens   int            `json:"max_tokens"`
-	Stream      bool           `json:"stream"`
-	System      Blocks         `json:"system"`
-	Messages    []Message      `json:"messages"`
-	Tools       []Tool         `json:"tools"`
-	ToolChoice  *ToolChoice    `json:"tool_choice"`
-	Thinking    *Thinking      `json:"thinking"`
-	Output      *OutputConfig  `json:"output_config"`
-	Temperature *float64       `json:"temperature"`
-	Cache       jsontext.Value `json:"cache_control"`
+	Model       string        `json:"model"`
+	MaxTokens   int           `json:"max_tokens"`
+	Stream      bool          `json:"stream"`
+	System      Blocks        `json:"system"`
+	Messages    []Message     `json:"messages"`
+	Tools       []Tool        `json:"tools"`
+	ToolChoice  *ToolChoice   `json:"tool_choice"`
+	Thinking    *Thinking     `json:"thinking"`
+	Output      *OutputConfig `json:"output_config"`
+	Temperature *float64      `json:"temperature"`
+	Cache       rawjson.Value `json:"cache_control"`
 }
 
 // A Message is one message of the conversation.
@@ -33,11 +33,11 @@ type Message struct {
 
 // A Tool is a tool that the model may call. Type is empty for those of the client.
 type Tool struct {
-	Type        string         `json:"type"`
-	Name        string         `json:"name"`
-	Description string         `json:"description"`
-	InputSchema jsontext.Value `json:"input_schema"`
-	Cache       jsontext.Value `json:"cache_control"`
+	Type        string        `json:"type"`
+	Name        string        `json:"name"`
+	Description string        `json:"description"`
+	InputSchema rawjson.Value `json:"input_schema"`
+	Cache       rawjson.Value `json:"cache_control"`
 }
 
 // A ToolChoice says whether the model may, must or must not call tools.
@@ -63,27 +63,27 @@ type Blocks []Block
 
 // A Block is one piece of content; which fields it has depends on its type.
 type Block struct {
-	Type      string         `json:"type"`
-	Text      string         `json:"text"`
-	Thinking  string         `json:"thinking"`
-	Signature string         `json:"signature"`
-	Data      string         `json:"data"`
-	ID        string         `json:"id"`
-	Name      string         `json:"name"`
-	Input     jsontext.Value `json:"input"`
-	ToolUseID string         `json:"tool_use_id"`
-	Content   jsontext.Value `json:"content"`
-	IsError   bool           `json:"is_error"`
-	Source    jsontext.Value `json:"source"`
-	Cache     jsontext.Value `json:"cache_control"`
+	Type      string        `json:"type"`
+	Text      string        `json:"text"`
+	Thinking  string        `json:"thinking"`
+	Signature string        `json:"signature"`
+	Data      string        `json:"data"`
+	ID        string        `json:"id"`
+	Name      string        `json:"name"`
+	Input     rawjson.Value `json:"input"`
+	ToolUseID string        `json:"tool_use_id"`
+	Content   rawjson.Value `json:"content"`
+	IsError   bool          `json:"is_error"`
+	Source    rawjson.Value `json:"source"`
+	Cache     rawjson.Value `json:"cache_control"`
 
-	names []string       // of all members, sorted
-	raw   jsontext.Value // as it came
+	names []string      // of all members, sorted
+	raw   rawjson.Value // as it came
 }
 
 // UnmarshalJSON reads a text or a list of blocks.
 func (b *Blocks) UnmarshalJSON(data []byte) error {
-	if jsontext.Value(data).Kind() != jsontext.KindString {
+	if rawjson.Value(data).Kind() != '"' {
 		return json.Unmarshal(data, (*[]Block)(b))
 	}
 	text := Block{Type: "text", names: []string{"text", "type"}}
@@ -100,7 +100,7 @@ func (b *Block) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*plain)(b)); err != nil {
 		return err
 	}
-	var members map[string]jsontext.Value
+	var members map[string]rawjson.Value
 	if err := json.Unmarshal(data, &members); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (b *Block) UnmarshalJSON(data []byte) error {
 		b.names = append(b.names, name)
 	}
 	slices.Sort(b.names)
-	b.raw = jsontext.Value(data).Clone()
+	b.raw = rawjson.Value(data).Clone()
 	return nil
 }
 

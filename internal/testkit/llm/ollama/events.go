@@ -3,10 +3,9 @@ package ollama
 import (
 	"fmt"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/providers/replay/turns"
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // created is the time of every line: what it says follows from the script alone.
@@ -46,7 +45,7 @@ func call(c script.Call, index, turn int) string {
 	switch {
 	case args == "":
 		args = "{}"
-	case !jsontext.Value(args).IsValid(): // which the server itself would fail at
+	case !rawjson.Value(args).IsValid(): // which the server itself would fail at
 		args = script.Quote(args)
 	}
 	return fmt.Sprintf(`{"id":%s,"function":{"index":%d,"name":%s,"arguments":%s}}`, script.Quote(id), index, script.Quote(c.Tool), args)

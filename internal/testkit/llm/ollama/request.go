@@ -5,19 +5,19 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A request is the body, as far as the server looks at it.
 type request struct {
-	Model    string         `json:"model"`
-	Messages []message      `json:"messages"`
-	Stream   *bool          `json:"stream"`
-	Think    jsontext.Value `json:"think"`
-	Truncate *bool          `json:"truncate"`
-	Shift    *bool          `json:"shift"`
+	Model    string        `json:"model"`
+	Messages []message     `json:"messages"`
+	Stream   *bool         `json:"stream"`
+	Think    rawjson.Value `json:"think"`
+	Truncate *bool         `json:"truncate"`
+	Shift    *bool         `json:"shift"`
 	Options  struct {
 		NumPredict int `json:"num_predict"`
 		NumCtx     int `json:"num_ctx"`
@@ -40,9 +40,9 @@ type message struct {
 	ToolCalls []struct {
 		ID       string `json:"id"`
 		Function struct {
-			Index     int                       `json:"index"`
-			Name      string                    `json:"name"`
-			Arguments map[string]jsontext.Value `json:"arguments"`
+			Index     int                      `json:"index"`
+			Name      string                   `json:"name"`
+			Arguments map[string]rawjson.Value `json:"arguments"`
 		} `json:"function"`
 	} `json:"tool_calls"`
 	ToolName   string `json:"tool_name"`
@@ -61,7 +61,7 @@ type (
 		AnyOf       []property          `json:"anyOf"`
 		Type        oneOrMore           `json:"type"`
 		Description string              `json:"description"`
-		Enum        []jsontext.Value    `json:"enum"`
+		Enum        []rawjson.Value     `json:"enum"`
 		Properties  map[string]property `json:"properties"`
 		Required    []string            `json:"required"`
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func invalid(format string, args ...any) *script.Problem {
@@ -206,7 +206,7 @@ func (t *tool) check(i int, seen map[string]bool) *script.Problem {
 // checkSchema looks at the outermost level, as the service does for tools that are not
 // strict.
 func checkSchema(t *tool) *script.Problem {
-	var members map[string]jsontext.Value
+	var members map[string]rawjson.Value
 	if json.Unmarshal(t.Parameters, &members) != nil || string(members["type"]) != `"object"` {
 		return invalid("Invalid schema for function '%s': schema must be a JSON Schema of 'type: \"object\"'.", t.Name)
 	}

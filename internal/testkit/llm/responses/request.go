@@ -6,22 +6,22 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // request is a body, as far as it is looked at.
 type request struct {
-	Model        string         `json:"model"`
-	Stream       bool           `json:"stream"`
-	Store        *bool          `json:"store"`
-	Input        items          `json:"input"`
-	Tools        []tool         `json:"tools"`
-	ToolChoice   jsontext.Value `json:"tool_choice"`
-	Include      []string       `json:"include"`
-	MaxTokens    *int           `json:"max_output_tokens"`
-	MaxToolCalls *int           `json:"max_tool_calls"`
+	Model        string        `json:"model"`
+	Stream       bool          `json:"stream"`
+	Store        *bool         `json:"store"`
+	Input        items         `json:"input"`
+	Tools        []tool        `json:"tools"`
+	ToolChoice   rawjson.Value `json:"tool_choice"`
+	Include      []string      `json:"include"`
+	MaxTokens    *int          `json:"max_output_tokens"`
+	MaxToolCalls *int          `json:"max_tool_calls"`
 	Reasoning    *struct {
 		Effort  *string `json:"effort"`
 		Summary *string `json:"summary"`
@@ -32,26 +32,26 @@ type request struct {
 type items []item
 
 func (l *items) UnmarshalJSON(data []byte) error {
-	if jsontext.Value(data).Kind() != jsontext.KindString {
+	if rawjson.Value(data).Kind() != '"' {
 		return json.Unmarshal(data, (*[]item)(l))
 	}
-	*l = items{{Type: "message", Role: "user", Content: jsontext.Value(data).Clone(), has: map[string]bool{}}}
+	*l = items{{Type: "message", Role: "user", Content: rawjson.Value(data).Clone(), has: map[string]bool{}}}
 	return nil
 }
 
 // item is one element of the conversation; which members it has depends on its type.
 type item struct {
-	Type      string         `json:"type"`
-	ID        string         `json:"id"`
-	Role      string         `json:"role"`
-	Phase     string         `json:"phase"`
-	Content   jsontext.Value `json:"content"`
-	CallID    string         `json:"call_id"`
-	Name      string         `json:"name"`
-	Arguments string         `json:"arguments"`
-	Output    jsontext.Value `json:"output"`
-	Summary   []content      `json:"summary"`
-	Encrypted *string        `json:"encrypted_content"`
+	Type      string        `json:"type"`
+	ID        string        `json:"id"`
+	Role      string        `json:"role"`
+	Phase     string        `json:"phase"`
+	Content   rawjson.Value `json:"content"`
+	CallID    string        `json:"call_id"`
+	Name      string        `json:"name"`
+	Arguments string        `json:"arguments"`
+	Output    rawjson.Value `json:"output"`
+	Summary   []content     `json:"summary"`
+	Encrypted *string       `json:"encrypted_content"`
 
 	has map[string]bool
 	raw string
@@ -108,7 +108,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 
 // names are the members of an object.
 func names(data []byte) (map[string]bool, error) {
-	var members map[string]jsontext.Value
+	var members map[string]rawjson.Value
 	if err := json.Unmarshal(data, &members); err != nil {
 		return nil, err
 	}
@@ -120,8 +120,8 @@ func names(data []byte) (map[string]bool, error) {
 }
 
 // contents reads a text, or a list.
-func contents(raw jsontext.Value) ([]content, error) {
-	if raw.Kind() == jsontext.KindString {
+func contents(raw rawjson.Value) ([]content, error) {
+	if raw.Kind() == '"' {
 		c := content{Type: "input_text"}
 		return []content{c}, json.Unmarshal(raw, &c.Text)
 	}
@@ -132,14 +132,14 @@ func contents(raw jsontext.Value) ([]content, error) {
 
 // tool is one that is offered.
 type tool struct {
-	Type       string         `json:"type"`
-	Name       string         `json:"name"`
-	Parameters jsontext.Value `json:"parameters"`
-	Strict     *bool          `json:"strict"`
-	Stores     []string       `json:"vector_store_ids"`
-	MaxResults *int           `json:"max_num_results"`
-	Container  jsontext.Value `json:"container"`
-	Filters    jsontext.Value `json:"filters"`
+	Type       string        `json:"type"`
+	Name       string        `json:"name"`
+	Parameters rawjson.Value `json:"parameters"`
+	Strict     *bool         `json:"strict"`
+	Stores     []string      `json:"vector_store_ids"`
+	MaxResults *int          `json:"max_num_results"`
+	Container  rawjson.Value `json:"container"`
+	Filters    rawjson.Value `json:"filters"`
 
 	has map[string]bool
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/perstack-go/perstack/internal/providers/replay/turns"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 const (
@@ -133,8 +134,8 @@ func (s *Script) GaveHosted(block string) bool {
 }
 
 func canonical(text string) (string, bool) {
-	value := jsontext.Value(text).Clone()
-	err := value.Canonicalize()
+	value := rawjson.Value(text).Clone()
+	err := (*jsontext.Value)(&value).Canonicalize()
 	return string(value), err == nil
 }
 

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/providers/replay/turns"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The tables as they are written. A pointer tells a key that is not there from one
@@ -103,7 +102,7 @@ func (t turnTable) turn() (out Turn, err error) {
 		return out, err
 	}
 	for i, block := range t.Hosted {
-		if v := jsontext.Value(block); !v.IsValid() || v.Kind() != jsontext.KindBeginObject {
+		if v := rawjson.Value(block); !v.IsValid() || v.Kind() != '{' {
 			return out, fmt.Errorf("hosted number %d is no object of JSON", i+1)
 		}
 	}
