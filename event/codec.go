@@ -17,24 +17,43 @@ const MaxSize = 512 << 20
 // encoding makes the bytes of an event a function of its value: map members in
 // order, and text that is no valid UTF-8 replaced rather than refused, since a tool
 // may hand over any bytes and a run must not fail on them.
-var encoding = json.JoinOptions(json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+var encoding = json.JoinOptions(json.Deterministic(true), jsontext.AllowInvalidUTF8(true), json.WithMarshalers(marshalers))
+
+// marshalers write events and parts straight into an encoder. They are functions because the
+// library's encoder has no place in exported methods.
+var marshalers = json.JoinMarshalers(
+	json.MarshalToFunc(func(enc *jsontext.Encoder, e Event) error { return e.encode(enc) }),
+	json.MarshalToFunc(func(enc *jsontext.Encoder, p Part) error { return p.encode(enc) }),
+)
 
 // decoding refuses null in the place of a message. Elsewhere null is the zero value,
 // but a message is handed on as a pointer, and nobody who reads a conversation
 // expects a hole in it.
-var decoding = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, _ **Message) error {
-	if dec.PeekKind() == 'n' {
-		return errors.New("null is not a message")
-	}
-	return errors.ErrUnsupported
-}))
+var decoding = json.WithUnmarshalers(json.JoinUnmarshalers(
+	json.UnmarshalFromFunc(func(dec *jsontext.Decoder, _ **Message) error {
+		if dec.PeekKind() == 'n' {
+			return errors.New("null is not a message")
+		}
+		return errors.ErrUnsupported
+	}),
+	json.UnmarshalFromFunc(func(dec *jsontext.Decoder, p *Part) error { return p.decode(dec) }),
+))
 
 // ErrUnknownType is wrapped by [Unmarshal] for an event type that this version does
 // not know.
 var ErrUnknownType = errors.New("unknown event type")
 
-// MarshalJSONTo encodes e as one flat object.
-func (e Event) MarshalJSONTo(enc *jsontext.Encoder) error {
+// MarshalJSON is [Marshal], for other JSON libraries.
+func (e Event) MarshalJSON() ([]byte, error) { return Marshal(e) }
+
+// UnmarshalJSON is [Unmarshal], for other JSON libraries.
+func (e *Event) UnmarshalJSON(data []byte) (err error) {
+	*e, err = Unmarshal(data)
+	return err
+}
+
+// encode writes e as one flat object.
+func (e Event) encode(enc *jsontext.Encoder) error {
 	if e.Body == nil {
 		return errors.New("event without a body")
 	}

@@ -119,8 +119,10 @@ type (
 	}
 )
 
-// MarshalJSONTo writes the members that p's type has, and no others.
-func (p Part) MarshalJSONTo(enc *jsontext.Encoder) error {
+// MarshalJSON writes the members that p's type has, and no others.
+func (p Part) MarshalJSON() ([]byte, error) { return json.Marshal(p, encoding) }
+
+func (p Part) encode(enc *jsontext.Encoder) error {
 	switch p.Type {
 	case TextPart:
 		return json.MarshalEncode(enc, textShape{p.ID, p.Type, p.Text, p.ProviderData, p.Unknown})
@@ -142,9 +144,11 @@ func (p Part) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return fmt.Errorf("message part %q: unknown type %q", p.ID, p.Type)
 }
 
-// UnmarshalJSONFrom reads a part and refuses a type that has no shape here: a part
-// that cannot be understood must not reach a model.
-func (p *Part) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+// UnmarshalJSON reads a part and refuses a type that has no shape here: a part that cannot
+// be understood must not reach a model.
+func (p *Part) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, p, decoding) }
+
+func (p *Part) decode(dec *jsontext.Decoder) error {
 	type fields Part // without the methods, or decoding would call itself
 	var f fields
 	if err := json.UnmarshalDecode(dec, &f); err != nil {

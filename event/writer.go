@@ -37,7 +37,7 @@ func NewWriter(w io.Writer) *Writer {
 	// Nobody can put a text into an event that is taken for the mark.
 	out.mark = []byte(`"` + rand.Text() + `"`)
 	out.options = json.JoinOptions(encoding,
-		json.WithMarshalers(json.MarshalToFunc(out.message)))
+		json.WithMarshalers(json.JoinMarshalers(json.MarshalToFunc(out.message), marshalers)))
 	return out
 }
 
