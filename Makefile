@@ -11,7 +11,7 @@ STATIC := CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build quick npm test conformance test-wire test-root sweep check cross race lint fuzz fuzz-some bench demo clean
+.PHONY: help build quick npm test conformance test-wire test-embed test-root sweep check cross race lint fuzz fuzz-some bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -25,7 +25,7 @@ quick: ## vet, and the unit tests that are fast: under a minute once everything 
 	$(STATIC) go vet ./...
 	$(STATIC) go test -short -vet=off $$(go list ./... | grep -vE '/(test/docker|test/sweep|bench)(/|$$)')
 
-test: check cross race conformance test-wire ## run everything that needs neither root nor a linter
+test: check cross race conformance test-wire test-embed ## run everything that needs neither root nor a linter
 
 # The tests run real MCP servers from npm, offline. What they need is fetched here, once.
 npm: .tools/npm/registry ## fetch the real MCP servers that tests run against (needs npm and a network)
@@ -77,6 +77,10 @@ conformance: ## hold every provider to every promise of a model, and print the t
 # A module of its own: the SDKs that it is held against stay out of go.mod.
 test-wire: ## hold the wires and the scripted server against the providers' own SDKs
 	cd test/wire && $(STATIC) go vet ./... && $(STATIC) go test -vet=off ./...
+
+# A module of its own, which cannot import internal packages.
+test-embed: ## use the API as a program of a stranger does
+	cd test/embed && $(STATIC) go vet ./... && $(STATIC) go test -vet=off ./...
 
 # Only the packages with such tests are compiled: a second build of everything buys nothing.
 test-root: ## run the tests that need root (build tag root, names TestRoot...)

@@ -211,9 +211,9 @@ func checkExists(ctx context.Context, spec job.Spec, s store.Store) error {
 	case err != nil:
 		return err
 	case spec.Input.Continue && !known:
-		return inputError("no such job: %s; perstack log lists the jobs", spec.JobID)
+		return jobError(JobNotFound, spec.JobID)
 	case !spec.Input.Continue && known:
-		return inputError("job %s exists already; continue it with --continue-job %s", spec.JobID, spec.JobID)
+		return jobError(JobExists, spec.JobID)
 	}
 	return nil
 }

@@ -31,6 +31,57 @@ func inputError(format string, args ...any) error {
 	return &Error{KindInput, fmt.Errorf(format, args...)}
 }
 
+// A JobError says why a job cannot be started or continued as the Spec asks. It wraps
+// [store.ErrNotFound] if there is no such job.
+type JobError struct {
+	Problem      Problem
+	JobID        string
+	CheckpointID string // of CheckpointNotFound and DelegateAnswered
+	Expert       string // key of the delegate, of DelegateAnswered
+}
+
+// A Problem is what is wrong with a job.
+type Problem string
+
+// The problems of a [JobError].
+const (
+	JobNotFound        Problem = "jobNotFound"
+	JobExists          Problem = "jobExists"          // and the Spec does not continue it
+	JobCompleted       Problem = "jobCompleted"       // and the Spec has no query
+	NotWaiting         Problem = "notWaiting"         // and the Spec has an answer
+	CheckpointNotFound Problem = "checkpointNotFound" // in this job
+	DelegateAnswered   Problem = "delegateAnswered"   // the answer is for a delegate, which cannot ask the user
+)
+
+func (e *JobError) Error() string {
+	switch e.Problem {
+	case JobNotFound:
+		return "no such job: " + e.JobID
+	case JobExists:
+		return "job " + e.JobID + " exists already"
+	case JobCompleted:
+		return "job " + e.JobID + " is completed; give a query to continue it"
+	case NotWaiting:
+		return "job " + e.JobID + " does not wait for an answer"
+	case CheckpointNotFound:
+		return "checkpoint " + e.CheckpointID + " not found in job " + e.JobID
+	case DelegateAnswered:
+		return "checkpoint " + e.CheckpointID + " is one of the delegate " + e.Expert + ", which cannot ask the user anything"
+	}
+	return "job " + e.JobID + ": " + string(e.Problem)
+}
+
+func (e *JobError) Unwrap() error {
+	if e.Problem == JobNotFound {
+		return store.ErrNotFound
+	}
+	return nil
+}
+
+func jobError(problem Problem, jobID string) error {
+	return &Error{KindInput, &JobError{Problem: problem, JobID: jobID}}
+}
+
 // StoreError gives an error of the store its kind.
 func StoreError(err error) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrBadID) || errors.Is(err, store.ErrLocked) {

@@ -55,11 +55,11 @@ func checkAnswer(st *start, spec job.Spec, s State) error {
 	case st.answer == nil && waits:
 		return &WaitingError{spec.JobID, s.Pending()}
 	case st.answer == nil && s.Status == event.StatusCompleted:
-		return inputError("job %s is completed; give a query to continue it", spec.JobID)
+		return jobError(JobCompleted, spec.JobID)
 	case st.answer == nil:
 		return nil
 	case !waits:
-		return inputError("job %s does not wait for an answer; leave out -i and the answer to resume it, or -i to continue it with a query", spec.JobID)
+		return jobError(NotWaiting, spec.JobID)
 	}
 	pending := s.Pending()
 	i := 0
@@ -81,7 +81,7 @@ func planBranch(st *start, spec job.Spec, source Source, path []Point) error {
 	last := path[len(path)-1].State
 	switch {
 	case st.answer != nil:
-		return inputError("checkpoint %s belongs to the delegate %s, which cannot ask the user anything; leave out -i", last.CheckpointID, last.Expert.Key)
+		return &Error{KindInput, &JobError{DelegateAnswered, spec.JobID, last.CheckpointID, last.Expert.Key}}
 	case last.Status == event.StatusCompleted && st.query == "":
 		return inputError("the delegate %s is completed at checkpoint %s; give a query to continue from there", last.Expert.Key, last.CheckpointID)
 	}
@@ -123,7 +123,7 @@ func (h *History) startingPoint(spec job.Spec) (Point, error) {
 	point, ok := h.Origin(from)
 	switch {
 	case !ok && from != "":
-		return Point{}, inputError("checkpoint %s not found in job %s; perstack log %s lists its checkpoints", from, spec.JobID, spec.JobID)
+		return Point{}, &Error{KindInput, &JobError{Problem: CheckpointNotFound, JobID: spec.JobID, CheckpointID: from}}
 	case !ok:
 		return Point{}, inputError("job %s has no checkpoint to continue from", spec.JobID)
 	}
@@ -132,7 +132,7 @@ func (h *History) startingPoint(spec job.Spec) (Point, error) {
 		return Point{}, inputError("checkpoint %s belongs to the delegate %s, and the journal does not say which Expert delegated to it; choose a checkpoint of another Expert", point.State.CheckpointID, root.Expert.Key)
 	}
 	if key := root.Expert.Key; key != spec.Expert {
-		return Point{}, inputError("checkpoint expert key %s does not match input expert key %s; run %s, or leave the expert out", key, spec.Expert, key)
+		return Point{}, inputError("checkpoint expert key %s does not match input expert key %s; use %s, or name no Expert", key, spec.Expert, key)
 	}
 	return point, nil
 }

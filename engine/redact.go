@@ -110,19 +110,19 @@ func (p *Parts) redactSpec(text rawjson.Value) rawjson.Value {
 		return text
 	}
 	var clean bytes.Buffer
-	in, out := jsontext.NewDecoder(bytes.NewReader(text)), jsontext.NewEncoder(&clean)
+	dec, enc := jsontext.NewDecoder(bytes.NewReader(text)), jsontext.NewEncoder(&clean)
 	for {
-		token, err := in.ReadToken()
+		token, err := dec.ReadToken()
 		if err != nil { // at its end: the text was just written
 			return bytes.TrimSuffix(clean.Bytes(), []byte("\n"))
 		}
-		if token.Kind() == '"' && !strings.HasPrefix(string(in.StackPointer()), "/workspace/") {
-			if plain := token.String(); p.Secrets.Redact(plain) != plain {
-				token = jsontext.String(p.Secrets.Redact(plain))
-			}
+		in, n := dec.StackIndex(dec.StackDepth())
+		isName := in == '{' && n%2 == 1
+		if token.Kind() == '"' && !isName && !strings.HasPrefix(string(dec.StackPointer()), "/workspace/") {
+			token = jsontext.String(p.Secrets.Redact(token.String()))
 		}
-		if err := out.WriteToken(token); err != nil {
-			return nil // two names that are the same without secrets: the Spec is left out
+		if err := enc.WriteToken(token); err != nil {
+			return nil // it cannot happen: only strings were replaced
 		}
 	}
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -65,6 +66,9 @@ func (s Spec) Recorded() ([]byte, error) {
 // ParseRecorded reads the Spec of a job from its journal.
 func ParseRecorded(text []byte) (Spec, error) {
 	var s Spec
+	if len(text) == 0 {
+		return Spec{}, errors.New("the job has recorded no Spec, so what it ran is not known; start a new job")
+	}
 	if err := s.UnmarshalJSON(text); err != nil {
 		return Spec{}, fmt.Errorf("the recorded Spec of the job cannot be read: %w", err)
 	}

@@ -109,7 +109,11 @@ func (s *Spec) LimitsCost() bool {
 	if s.Limits.MaxCost > 0 {
 		return true
 	}
-	reached, _ := expert.Closure(s.Experts, s.Coordinator())
+	first := s.Coordinator()
+	if first == nil {
+		return false
+	}
+	reached, _ := expert.Closure(s.Experts, first)
 	for _, e := range reached {
 		if e.MaxCost > 0 {
 			return true

@@ -104,7 +104,7 @@ func TestJobsGoOnWithAnotherProvider(t *testing.T) {
 					dir := copied(t, begun)
 					server, root := modeltest.Serve(t, script)
 					stdout, stderr, code := runProgram(t, dir, append(plainEnviron(t), variables(t, second, root)...),
-						"run", "writer", "and now?", "--continue-job", "job", "--provider", second.Provider, "--model", second.Model, "--output", "text")
+						"run", "writer", "and now?", "--continue-job", "job", "--workspace", dir, "--move-workspace", "--provider", second.Provider, "--model", second.Model, "--output", "text")
 					if code != 0 || !strings.Contains(stdout, "And that is all.") {
 						t.Fatalf("ended with %d: %s%s", code, stdout, stderr)
 					}

@@ -123,6 +123,9 @@ var broken = []struct {
 	{"words-in-pages", files{"docs/a.md": "Who can write there is root.\n"}, "write a subject"},
 	{"words-in-messages", files{"skill/skill.go": inside("skill", "errors", "var ErrX = errors.New(`the walls do not stand`)")}, `skill/skill.go:4: "walls"`},
 	{"words-in-messages", files{"internal/cli/x/x.go": inside("x", "", "var help = \"start\\nagain, or anew\"")}, `"anew": write again`},
+	{"flags-in-libraries", files{"engine/run.go": inside("engine", "errors", "var errX = errors.New(\"it is there; continue it with --continue-job\")")}, "a message names --continue-job"},
+	{"flags-in-libraries", files{"skill/x.go": inside("skill", "", "var text = `it is stale; run: perstack install`")}, "a message names perstack install"},
+	{"examples", files{"example_a_test.go": importing("perstack_test", module+"/internal/manifest")}, "an example imports " + module + "/internal/manifest"},
 	{"page-width", files{"docs/a.md": strings.Repeat("word ", 21) + "\n"}, "docs/a.md:1: 105 columns"},
 	{"page-width", files{"README.md": "- " + strings.Repeat("ä", 50) + " " + strings.Repeat("ä", 50) + " a\n"}, "105 columns"},
 
@@ -161,7 +164,7 @@ var sound = files{
 	"docs/a.md": "## A heading\n\nA `cell`, `--shared-cell`, a [link](#a-heading) to a firewall, and `go test ./event -run X`.\n\n" +
 		"| " + strings.Repeat("wide ", 30) + "|\n\n[" + strings.Repeat("a long link ", 7) + "](https://example.com/" + strings.Repeat("x", 50) + ")\n",
 	"CHANGES.md":                  "Not a page for people: nobody.\n",
-	"event/message.go":            inside("event", "", "type access struct {\n\tGate string `json:\"gate\" toml:\"gate\"`\n}\n\nvar key, flag = \"wall\", \"use --shared-cell here\""),
+	"event/message.go":            inside("event", "", "type access struct {\n\tGate string `json:\"gate\" toml:\"gate\"`\n}\n\nvar key, flag = \"wall\", \"--shared-cell here\""),
 	"internal/testkit/fake.go":    inside("testkit", "", "var help = \"behind the wall\""),
 	"perstack/jobs/x.md":          "[history](of-a-run.md)\n",
 	"event/event.go":              inside("event", "fmt", "var ErrX = fmt.Errorf(`x`)\n\nvar _ error = ErrX\n\nfunc f() { _ = ErrX; ErrX := 1; ErrX++; os := struct{ Stdout int }{}; _ = os.Stdout }"),

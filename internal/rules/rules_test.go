@@ -118,6 +118,18 @@ var rules = []rule{
 		find: avoidedInMessages,
 	},
 	{
+		name: "flags-in-libraries",
+		says: "a message of a library package names no flag and no command: errors carry data, and internal/cli adds the words",
+		fix:  "return an error type with the facts, and add the flag in internal/cli, or say it without the flag",
+		find: commandWordsInLibraries,
+	},
+	{
+		name: "examples",
+		says: "an example in the package documentation can be copied: it imports nothing internal",
+		fix:  "use the public packages; what they lack is missing in the API",
+		find: internalExamples,
+	},
+	{
 		name: "page-width",
 		says: "prose is wrapped at 100 columns",
 		fix:  "wrap the paragraph; tables, code, headings and links can be longer",

@@ -94,6 +94,7 @@ type teller struct {
 	runs      map[string]*story // by id
 	steps     map[string]int    // the newest, by Run
 	children  map[string]string // ids of Runs, by parent and call
+	spec      string            // as it was recorded first
 }
 
 func (t *teller) tell(e event.Event) error {
@@ -124,7 +125,8 @@ func (t *teller) tell(e event.Event) error {
 			}
 			it.answers = append(it.answers, normal(string(text), t.workspace))
 		}
-		b.Answers = nil
+		t.checkSpec(s, b)
+		b.Answers, b.Spec = nil, nil
 		e.Body = b
 	}
 	var err error
@@ -168,6 +170,22 @@ func originOf(b event.StartRun) string {
 		return ""
 	}
 	return b.From.RunID
+}
+
+// checkSpec holds every start to the Spec that was recorded first. Each process records it
+// once, with the coordinator: how often depends on the cuts.
+func (t *teller) checkSpec(s *story, b event.StartRun) {
+	spec := normal(string(b.Spec), t.workspace)
+	switch {
+	case t.spec == "" && spec == "":
+		t.invalid = append(t.invalid, s.path+": the job starts without a Spec")
+	case b.DelegatedBy != nil && spec != "":
+		t.invalid = append(t.invalid, s.path+": a delegate records a Spec")
+	case t.spec == "":
+		t.spec = spec
+	case spec != "" && spec != t.spec:
+		t.invalid = append(t.invalid, s.path+": it starts with another Spec: "+spec)
+	}
 }
 
 // check holds a parent to the Runs that it named first.

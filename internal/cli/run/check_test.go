@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/job"
 )
 
 // Flags of the runtime docker go with no other, and what --env may not hand on is refused.
@@ -37,12 +38,9 @@ func TestCheckRuntime(t *testing.T) {
 		"not set":                 {"--env GONE --env GOOD --env EMPTY --env GONE", "docker", "--env: not set in the environment, or empty: GONE, EMPTY; env files are not looked at"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, err := parse(t, append([]string{"w", "q"}, strings.Fields(tt.args)...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := flags(t, tt.args)
 			o.Host.Environ = environ
-			err = o.checkRuntime(tt.runtime, "anthropic")
+			err := checkRuntime(o, tt.runtime)
 			switch {
 			case tt.want == "" && err != nil:
 				t.Error(err)
@@ -55,11 +53,17 @@ func TestCheckRuntime(t *testing.T) {
 	}
 }
 
+// checkRuntime checks the flags of a run with a runtime.
+func checkRuntime(o *Options, runtime string) error {
+	pl := &plan{opts: o, spec: job.Spec{Settings: job.Settings{Provider: "anthropic", Runtime: runtime}}}
+	return pl.checkFlags()
+}
+
 // Several flags that do not fit are refused for the same one each time.
 func TestCheckRuntimeIsSteady(t *testing.T) {
-	o := &Options{Host: &host.Host{}, Env: []string{"A"}, BaseImage: "a", ReadOnlyWorkspace: true}
+	o := flags(t, "--env A --base-image a --read-only-workspace")
 	for range 50 {
-		if err := o.checkRuntime("local", ""); err == nil || !strings.HasPrefix(err.Error(), "--env ") {
+		if err := checkRuntime(o, "local"); err == nil || !strings.HasPrefix(err.Error(), "--env ") {
 			t.Fatalf("%v", err)
 		}
 	}
@@ -70,8 +74,8 @@ func TestOlderNameOfTheRuntime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.check(); err != nil || o.Runtime != "local" {
-		t.Errorf("%q, %v", o.Runtime, err)
+	if err := o.check(); err != nil || o.Flags.Runtime != "local" {
+		t.Errorf("%q, %v", o.Flags.Runtime, err)
 	}
 }
 

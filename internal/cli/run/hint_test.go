@@ -1,25 +1,22 @@
 package run
 
 import (
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/job"
 )
 
 // The command to paste repeats every flag that makes the run what it is.
 func TestHintRepeatsFlags(t *testing.T) {
-	o := &Options{Host: &host.Host{Command: "perstack"}, Config: "c.toml", Workspace: "w", Storage: "s", Provider: "anthropic", Model: "m", Reasoning: "high",
-		EnvPath: []string{"e1", "e2"}, MaxRetries: new(0), TimeoutMS: new(10),
-		Cassette: "a.toml", Runtime: "docker", ReadOnlyWorkspace: true, Env: []string{"A", "B"}, BaseImage: "debian:12", Offline: true, SharedCell: true}
-	const want = "perstack run --continue-job j --config c.toml --workspace w --storage s --provider anthropic --model m --reasoning-budget high" +
-		" --cassette a.toml --runtime docker --read-only-workspace --offline --env A --env B --base-image debian:12 --env-path e1 --env-path e2 --max-retries 0 --timeout 10"
+	o := flags(t, "--config c.toml --workspace w --move-workspace --storage s --move-workspace --provider anthropic --model m --reasoning-budget high --env-path e1 --env-path e2 --max-retries 0 --timeout 10"+
+		" --cassette /a.toml --runtime docker --read-only-workspace --env A --env B --base-image debian:12 --offline --shared-cell --proxy builtin")
+	o.Host.Command = "perstack"
+	const want = "perstack run --continue-job j --config c.toml --workspace w --storage s --move-workspace --provider anthropic --model m --reasoning-budget high" +
+		" --cassette /a.toml --runtime docker --read-only-workspace --offline --env A --env B --base-image debian:12 --proxy builtin --env-path e1 --env-path e2 --max-retries 0 --timeout 10"
 	if got := o.again("j"); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -28,7 +25,7 @@ func TestHintRepeatsFlags(t *testing.T) {
 // A question at the end of a branch is answered where the branch is now; one at an old
 // checkpoint, which was refused, is answered there.
 func TestAnswerHint(t *testing.T) {
-	o := &output{opts: &Options{Host: &host.Host{Command: "perstack"}, ResumeFrom: "old"}, expert: &expert.Expert{Key: "lead"}}
+	o := outputOf(&Options{ResumeFrom: "old"}, job.Spec{})
 	end := o.end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByInteractiveTool, Pending: []event.ToolCall{{ToolName: "ask"}}})
 	const answer = `perstack run lead "your answer" --continue-job j -i`
 	if end == nil || !strings.HasSuffix(end.Error(), answer) || host.ExitCode(end) != host.ExitWaiting {
@@ -42,33 +39,47 @@ func TestAnswerHint(t *testing.T) {
 
 // Whoever continues a completed job without a word wants its answer, mostly.
 func TestCompletedHint(t *testing.T) {
-	refusal := &engine.Error{Kind: engine.KindInput, Err: io.ErrUnexpectedEOF}
 	for name, tt := range map[string]struct {
-		job  event.JobStatus
-		opts Options
-		want bool
+		problem engine.Problem
+		opts    Options
+		want    bool
 	}{
-		"completed":       {event.JobCompleted, Options{}, true},
-		"with a query":    {event.JobCompleted, Options{HasQuery: true}, false},
-		"from a file":     {event.JobCompleted, Options{QueryFile: "f"}, false},
-		"from somewhere":  {event.JobCompleted, Options{ResumeFrom: "c"}, false},
-		"another outcome": {event.JobStoppedByError, Options{}, false},
+		"completed":       {engine.JobCompleted, Options{}, true},
+		"with a query":    {engine.JobCompleted, Options{HasQuery: true}, false},
+		"from a file":     {engine.JobCompleted, Options{QueryFile: "f"}, false},
+		"from somewhere":  {engine.JobCompleted, Options{ResumeFrom: "c"}, false},
+		"another problem": {engine.NotWaiting, Options{}, false},
 	} {
-		tt.opts.Host = &host.Host{Command: "perstack"}
-		o := &output{opts: &tt.opts, expert: &expert.Expert{Key: "lead"}, job: event.Job{ID: "j", Status: tt.job}}
-		err := o.explain(t.Context(), refusal)
+		o := outputOf(&tt.opts, job.Spec{})
+		err := o.explain(t.Context(), &engine.Error{Kind: engine.KindInput, Err: &engine.JobError{Problem: tt.problem, JobID: "j"}})
 		if got := strings.HasSuffix(err.Error(), "; perstack log j shows the answer"); got != tt.want || host.ExitCode(err) != host.ExitUsage {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
+// The engine says what is wrong; the flag or the command that helps is added here.
+func TestHints(t *testing.T) {
+	for problem, want := range map[engine.Problem]string{
+		engine.JobNotFound:        "no such job: j; perstack log lists the jobs",
+		engine.JobExists:          "job j exists already; continue it with --continue-job j",
+		engine.NotWaiting:         "job j does not wait for an answer; leave out -i and the answer to resume it, or -i to continue it with a query",
+		engine.CheckpointNotFound: "checkpoint c not found in job j; perstack log j lists its checkpoints",
+		engine.DelegateAnswered:   "checkpoint c is one of the delegate d, which cannot ask the user anything; leave out -i",
+	} {
+		wrong := &engine.JobError{Problem: problem, JobID: "j", CheckpointID: "c", Expert: "d"}
+		err := outputOf(&Options{}, job.Spec{}).explain(t.Context(), &engine.Error{Kind: engine.KindInput, Err: wrong})
+		if err.Error() != want || host.ExitCode(err) != host.ExitUsage {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if library := wrong.Error(); strings.Contains(library, "--") || strings.Contains(library, "perstack ") {
+			t.Errorf("the engine names a flag or a command: %s", library)
+		}
+	}
+}
+
 // A single argument names the Expert. Whoever meant a query is told where it goes.
 func TestNameFirst(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte("[experts.writer]\ninstruction = 'x'\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	const hint = "; a query stands behind the name of the expert: perstack run <expert> <query>"
 	for name, tt := range map[string]struct {
 		opts Options
@@ -80,16 +91,11 @@ func TestNameFirst(t *testing.T) {
 		"not continued":     {Options{Expert: "shorter"}, false},
 		"named by the jobs": {Options{ContinueJob: "j"}, false},
 	} {
-		tt.opts.Host = &host.Host{Dir: dir, Stderr: io.Discard}
-		s, err := loadSetup(&tt.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
 		key := tt.opts.Expert
 		if key == "" {
 			key = "gone"
 		}
-		if _, err := s.expert(key); err == nil || strings.HasSuffix(err.Error(), hint) != tt.want || host.ExitCode(err) != host.ExitUsage {
+		if _, _, err := makePlan(t, proposal{files: toml("[experts.writer]\ninstruction = 'x'\n"), expert: key, opts: &tt.opts}); err == nil || strings.HasSuffix(err.Error(), hint) != tt.want || host.ExitCode(err) != host.ExitUsage {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -98,17 +104,12 @@ func TestNameFirst(t *testing.T) {
 // A cassette has one model. A flag that would be ignored is refused; what the file says is
 // for its own provider.
 func TestReplayHasNoModels(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte("model = 'claude-sonnet-4-5'\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h := &host.Host{Dir: dir, Stderr: io.Discard}
-	if _, err := loadSetup(&Options{Host: h, Provider: "replay", Model: "m"}); err == nil || !strings.Contains(err.Error(), "--model does not go with the provider replay") {
-		t.Errorf("a model was taken: %v", err)
-	}
-	s, err := loadSetup(&Options{Host: h, Provider: "replay"})
-	if err != nil || s.modelName != "replay" {
-		t.Errorf("%+v, %v", s, err)
+	files := leadOnly("model = 'claude-sonnet-4-5'\n")
+	_, _, err := makePlan(t, proposal{files: files, opts: flags(t, "--provider replay --model m")})
+	wantUsage(t, err, "--model does not go with the provider replay")
+	pl, _, err := makePlan(t, proposal{files: files, opts: flags(t, "--provider replay")})
+	if err != nil || pl.spec.Model != "replay" {
+		t.Errorf("%+v, %v", pl, err)
 	}
 }
 
@@ -117,7 +118,8 @@ func TestReplayHasNoModels(t *testing.T) {
 func TestTextTellsOfChangedDefinitions(t *testing.T) {
 	for mode, want := range map[string]string{outputText: "perstack: the definition of expert writer has changed since the job began; it goes on with the new one\n", outputJSON: ""} {
 		var told strings.Builder
-		o := &output{opts: &Options{Host: &host.Host{Stderr: &told}}, mode: mode}
+		o := outputOf(&Options{Host: &host.Host{Stderr: &told}}, job.Spec{})
+		o.mode = mode
 		if err := o.note(event.Event{Body: event.DefinitionChanged{Expert: "wri" + dirty + "ter"}}); err != nil || told.String() != want {
 			t.Errorf("%s: %q, %v", mode, told.String(), err)
 		}
@@ -128,7 +130,8 @@ func TestTextTellsOfChangedDefinitions(t *testing.T) {
 // asked may hide it.
 func TestTextTellsOfFailedDelegates(t *testing.T) {
 	var told strings.Builder
-	o := &output{opts: &Options{Host: &host.Host{Stderr: &told}}, mode: outputText, delegated: map[string]bool{}}
+	o := outputOf(&Options{Host: &host.Host{Stderr: &told}}, job.Spec{})
+	o.mode = outputText
 	failed := event.StopRunByError{Error: event.Failure{Name: "X", Message: "no such" + dirty + " tool"}}
 	for _, e := range []event.Event{
 		{RunID: "lead", ExpertKey: "lead", Body: event.StartRun{}},

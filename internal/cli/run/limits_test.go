@@ -1,10 +1,7 @@
 package run
 
 import (
-	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +10,9 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
 )
 
 // What a limit cannot be is refused with what it can be.
@@ -101,44 +100,33 @@ func TestPrice(t *testing.T) {
 	const priced = "[prices.replay]\ninput = 3\noutput = 15\n"
 	tests := []struct {
 		expert, top, worker string
-		flag                float64
+		flag                string
 		want                string // in the error
 		limited             bool
 	}{
 		{expert: "lead"},
-		{expert: "lead", flag: 0.5, want: "--max-cost limits the cost"},
+		{expert: "lead", flag: "--max-cost 0.5", want: "--max-cost limits the cost"},
 		{expert: "lead", top: "maxCost = 1\n", want: "maxCost limits the cost"},
 		{expert: "lead", worker: "maxCost = 1", want: "maxCost of expert worker limits the cost"},
 		{expert: "worker", worker: "maxCost = 1", want: "maxCost of expert worker limits the cost"},
 		{expert: "alone", worker: "maxCost = 1"},
 		{expert: "lead", top: priced},
-		{expert: "lead", top: priced, flag: 0.5, limited: true},
+		{expert: "lead", top: priced, flag: "--max-cost 0.5", limited: true},
 		{expert: "lead", top: "maxCost = 1\n" + priced, limited: true},
 		{expert: "lead", top: priced, worker: "maxCost = 1", limited: true},
 	}
 	for _, tt := range tests {
-		dir := t.TempDir()
-		toml := tt.top + strings.Replace(leadAndWorker, "%LIMIT%", tt.worker, 1)
-		if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(toml), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: io.Discard}, Limits: expert.Limits{MaxCost: tt.flag}})
-		if err != nil {
-			t.Fatalf("%+v: %v", tt, err)
-		}
-		e, _ := s.config.Lookup(tt.expert)
-		price, err := s.price(e)
+		text := tt.top + strings.Replace(leadAndWorker, "%LIMIT%", tt.worker, 1)
+		pl, _, err := makePlan(t, proposal{files: toml(text), expert: tt.expert, opts: flags(t, tt.flag)})
 		switch {
 		case tt.want != "":
 			for _, part := range []string{tt.want, "perstack.toml", "[prices.\"replay\"]\ninput = "} {
-				if err == nil || !strings.Contains(err.Error(), part) || host.ExitCode(err) != host.ExitUsage {
-					t.Errorf("%+v: error %v, want a usage error with %q", tt, err, part)
-				}
+				wantUsage(t, err, part)
 			}
-		case err != nil || (price != nil) != tt.limited:
-			t.Errorf("%+v: limited %v, %v", tt, price != nil, err)
+		case err != nil || pl.spec.LimitsCost() != tt.limited:
+			t.Errorf("%+v: %v", tt, err)
 		case tt.limited:
-			if p, ok := price("replay", "replay"); !ok || p.Input != 3 || p.Output != 15 {
+			if p, ok := pl.spec.Prices["replay"]; !ok || p.Input != 3 || p.Output != 15 {
 				t.Errorf("%+v: the price is %+v", tt, p)
 			}
 		}
@@ -147,17 +135,18 @@ func TestPrice(t *testing.T) {
 
 // The prices of the file are stronger than those that are known.
 func TestKnownPrice(t *testing.T) {
-	s := &setup{opts: &Options{}, config: &manifest.Config{}}
-	known, ok := s.priceOf("anthropic", "claude-sonnet-4-5")
-	if !ok || known.Input <= 0 || known.Output <= known.Input {
-		t.Fatalf("%+v, %v", known, ok)
+	known := func() (expert.Price, bool) { return model.PriceOf("anthropic", "claude-sonnet-4-5") }
+	spec := job.Spec{}
+	list, ok := spec.Price("claude-sonnet-4-5", known)
+	if !ok || list.Input <= 0 || list.Output <= list.Input {
+		t.Fatalf("%+v, %v", list, ok)
 	}
 	own := expert.Price{Input: 1, Output: 2}
-	s.config.Prices = map[string]expert.Price{"claude-sonnet-4-5": own}
-	if got, ok := s.priceOf("anthropic", "claude-sonnet-4-5"); !ok || got != own {
+	spec.Prices = map[string]expert.Price{"claude-sonnet-4-5": own}
+	if got, ok := spec.Price("claude-sonnet-4-5", known); !ok || got != own {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	if _, ok := s.priceOf("anthropic", "nobody-knows-it"); ok {
+	if _, ok := spec.Price("unheard-of", func() (expert.Price, bool) { return model.PriceOf("anthropic", "unheard-of") }); ok {
 		t.Error("an unknown model has a price")
 	}
 }
@@ -165,8 +154,8 @@ func TestKnownPrice(t *testing.T) {
 // Each end by a limit says what was used and allowed, and gives a command that can be
 // pasted: it raises that limit and repeats the others.
 func TestLimitOutcomes(t *testing.T) {
-	job := expert.Limits{MaxSteps: 10, MaxTokens: 1000, MaxCost: 0.5, MaxDuration: 30 * time.Minute}
-	flags := " --max-tokens 1000 --max-cost 0.5 --max-duration 30m"
+	limits := expert.Limits{MaxSteps: 10, MaxTokens: 1000, MaxCost: 0.5, MaxDuration: 30 * time.Minute}
+	kept := " --max-tokens 1000 --max-cost 0.5 --max-duration 30m"
 	limit := func(name string, used, allowed float64) engine.Result {
 		return engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, TotalSteps: 4, Reason: name, Limit: &engine.LimitError{Limit: name, Used: used, Max: allowed}}
 	}
@@ -178,27 +167,31 @@ func TestLimitOutcomes(t *testing.T) {
 		result engine.Result
 		want   []string
 	}{
-		{result: steps(10), want: []string{"the job used up its steps; go on with: perstack run --continue-job j --max-steps 20" + flags}},
+		{result: steps(10), want: []string{"the job used up its steps; go on with: perstack run --continue-job j --max-steps 20" + kept}},
 		{result: steps(12), want: []string{"--max-steps 24"}},
-		{own: expert.Limits{MaxSteps: 4}, result: steps(4), want: []string{"expert lead used up its steps (maxSteps = 4); raise maxSteps of expert lead in perstack.toml", "--continue-job j" + flags}},
+		{own: expert.Limits{MaxSteps: 4}, result: steps(4), want: []string{"expert lead used up its steps (maxSteps = 4); raise maxSteps of expert lead in perstack.toml", "--continue-job j" + kept}},
 		{result: limit(event.LimitTokens, 900, 1000), want: []string{"900 of 1000 tokens", "perstack run --continue-job j --max-tokens 2000 --max-cost 0.5 --max-duration 30m"}},
 		{result: limit(event.LimitTokens, 1200, 1000), want: []string{"1200 of 1000 tokens", "--max-tokens 2400 "}},
-		{own: expert.Limits{MaxTokens: 800}, result: limit(event.LimitTokens, 700, 800), want: []string{"700 of 800 tokens", "raise maxTokens of expert lead", "--continue-job j" + flags}},
+		{own: expert.Limits{MaxTokens: 800}, result: limit(event.LimitTokens, 700, 800), want: []string{"700 of 800 tokens", "raise maxTokens of expert lead", "--continue-job j" + kept}},
 		{result: limit(event.LimitCost, 0.4812, 0.5), want: []string{"$0.4812 of $0.50 are used", "perstack run --continue-job j --max-tokens 1000 --max-cost 1 --max-duration 30m"}},
 		{result: limit(event.LimitCost, 0.612345678, 0.5), want: []string{"$0.6123 of $0.50", "--max-cost 1.2247 "}},
 		{result: limit(event.LimitCost, 0.5000000000000001, 0.5), want: []string{"$0.50 of $0.50", "--max-cost 1 "}},
 		{result: limit(event.LimitCost, 0, 0.0000001), want: []string{"--max-cost 0.0000002 "}},
-		{own: expert.Limits{MaxCost: 0.25}, result: limit(event.LimitCost, 0.2, 0.25), want: []string{"$0.20 of $0.25", "raise maxCost of expert lead", "--continue-job j" + flags}},
-		{result: limit(event.LimitDuration, 1800, 1800), want: []string{"the 30m that it may take (--max-duration)", "counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j" + flags}},
+		{own: expert.Limits{MaxCost: 0.25}, result: limit(event.LimitCost, 0.2, 0.25), want: []string{"$0.20 of $0.25", "raise maxCost of expert lead", "--continue-job j" + kept}},
+		{result: limit(event.LimitDuration, 1800, 1800), want: []string{"the 30m that it may take (--max-duration)", "counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j" + kept}},
 		{own: expert.Limits{MaxDuration: time.Minute}, result: limit(event.LimitDuration, 60, 60), want: []string{"the 1m that it may take (maxDuration of expert lead)", "perstack.toml can allow more"}},
-		{result: limit(event.LimitLoop, 5, 5), want: []string{"the same call with the same result 5 times in a row", `perstack run lead "your words" --continue-job j` + flags}},
+		{result: limit(event.LimitLoop, 5, 5), want: []string{"the same call with the same result 5 times in a row", `perstack run lead "your words" --continue-job j` + kept}},
 		{result: limit(event.LimitDepth, 8, 8), want: []string{"8 Experts delegated", "--max-depth 16"}},
 		{result: limit(event.LimitWorkspace, 200, 100), want: []string{"the workspace takes 200 bytes", "--max-workspace-bytes 400"}},
-		{result: engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, Reason: "patience"}, want: []string{"the limit on patience; go on with: perstack run --continue-job j" + flags}},
+		{result: engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, Reason: "patience"}, want: []string{"the limit on patience; go on with: perstack run --continue-job j" + kept}},
 	}
 	for _, tt := range tests {
-		opts := &Options{Host: &host.Host{Command: "perstack"}, Limits: expert.Limits{MaxTokens: 1000, MaxCost: 0.5, MaxDuration: 30 * time.Minute}}
-		o := &output{opts: opts, expert: &expert.Expert{Key: "lead", Limits: tt.own}, limits: job}
+		opts := &Options{}
+		opts.Flags.Limits.Limits = expert.Limits{MaxTokens: 1000, MaxCost: 0.5, MaxDuration: 30 * time.Minute}
+		spec := job.Spec{Expert: "lead", Experts: []*expert.Expert{{Key: "lead", Name: "lead", Limits: tt.own}}}
+		spec.Limits.Limits = limits
+		o := outputOf(opts, spec)
+		o.plan.resolved = job.Resolve(opts.Flags, job.Settings{}, job.Settings{}, providers.Catalogue{})
 		err := o.end(t.Context(), tt.result)
 		if host.ExitCode(err) != host.ExitLimit {
 			t.Errorf("%+v: %v with exit code %d", tt.result, err, host.ExitCode(err))
@@ -209,7 +202,7 @@ func TestLimitOutcomes(t *testing.T) {
 				t.Errorf("%v\nwant in it: %s", err, part)
 			}
 		}
-		if opts.Limits.MaxTokens != 1000 || opts.Limits.MaxSteps != 0 {
+		if opts.Flags.Limits.MaxTokens != 1000 || opts.Flags.Limits.MaxSteps != 0 {
 			t.Error("the hint changed the options")
 		}
 	}
@@ -217,8 +210,9 @@ func TestLimitOutcomes(t *testing.T) {
 
 // Whoever goes on after an interruption keeps the limits.
 func TestInterruptHintKeepsLimits(t *testing.T) {
-	opts := &Options{Host: &host.Host{Command: "perstack"}, Limits: expert.Limits{MaxSteps: 7, MaxCost: 0.25}, MaxDepth: 2, MaxParallel: 3}
-	o := &output{opts: opts, expert: &expert.Expert{Key: "lead"}}
+	opts := &Options{}
+	opts.Flags.Limits = job.Limits{Limits: expert.Limits{MaxSteps: 7, MaxCost: 0.25}, MaxDepth: 2, MaxParallel: 3}
+	o := outputOf(opts, job.Spec{})
 	err := o.end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByInterrupt, Reason: "interrupt"})
 	if want := "perstack run --continue-job j --max-steps 7 --max-cost 0.25 --max-depth 2 --max-parallel 3"; err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
@@ -238,7 +232,11 @@ func TestDurationSources(t *testing.T) {
 		"file":             {expert.Limits{}, half, "(maxDuration); the time counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j"},
 		"recorded":         {expert.Limits{}, expert.Limits{}, "(--max-duration of the run before); the time counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j"},
 	} {
-		o := &output{opts: &Options{Host: &host.Host{Command: "perstack"}, Limits: tt.flags}, expert: &expert.Expert{Key: "lead"}, limits: half, file: tt.file}
+		opts, of := &Options{}, func(l expert.Limits) job.Settings { return job.Settings{Limits: job.Limits{Limits: l}} }
+		opts.Flags.Settings = of(tt.flags)
+		o := outputOf(opts, job.Spec{})
+		o.plan.resolved = job.Resolve(opts.Flags, of(tt.file), of(half), providers.Catalogue{})
+		o.plan.spec.Settings = o.plan.resolved.Settings
 		err := o.end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, Limit: &engine.LimitError{Limit: event.LimitDuration, Used: 1800, Max: 1800}})
 		if err == nil || !strings.Contains(err.Error(), "the 30m that it may take "+tt.want) {
 			t.Errorf("%s: %v, want %q in it", name, err, tt.want)
@@ -246,66 +244,54 @@ func TestDurationSources(t *testing.T) {
 	}
 }
 
-// A job that is continued keeps its limits. A flag or the file is stronger, whatever the
-// journal says.
+// A job that is continued keeps its limits. A flag is stronger, and of file and journal the
+// stricter one holds, whatever the journal says.
 func TestRecordedLimits(t *testing.T) {
-	recorded := event.Job{MaxSteps: 7, MaxTokens: 8, MaxCost: 0.25, MaxDuration: 90_000}
 	was := expert.Limits{MaxSteps: 7, MaxTokens: 8, MaxCost: 0.25, MaxDuration: 90 * time.Second}
-	other := expert.Limits{MaxSteps: 1, MaxTokens: 2, MaxCost: 3, MaxDuration: 4 * time.Second}
-	another := expert.Limits{MaxSteps: 11, MaxTokens: 12, MaxCost: 13, MaxDuration: 14 * time.Second}
 	for name, tt := range map[string]struct {
-		flags, file expert.Limits
-		job         event.Job
+		flags, file string
+		recorded    expert.Limits
 		want        expert.Limits
 	}{
-		"new job":      {want: expert.Limits{MaxSteps: 100}},
-		"recorded":     {job: recorded, want: was},
-		"file":         {file: other, job: recorded, want: other},
-		"flag":         {flags: another, file: other, job: recorded, want: another},
-		"one flag":     {flags: expert.Limits{MaxCost: 1}, job: recorded, want: expert.Limits{MaxSteps: 7, MaxTokens: 8, MaxCost: 1, MaxDuration: 90 * time.Second}},
-		"one key":      {file: expert.Limits{MaxTokens: 9}, job: recorded, want: expert.Limits{MaxSteps: 7, MaxTokens: 9, MaxCost: 0.25, MaxDuration: 90 * time.Second}},
-		"less":         {file: other, job: event.Job{MaxSteps: 1 << 40, MaxCost: 1e300}, want: other},
-		"nonsense":     {job: event.Job{MaxSteps: -1, MaxTokens: -1, MaxCost: math.NaN(), MaxDuration: math.MinInt64}, want: expert.Limits{MaxSteps: 100}},
-		"out of range": {job: event.Job{MaxSteps: math.MaxInt, MaxTokens: math.MaxInt64, MaxCost: math.Inf(1), MaxDuration: math.MaxInt64}, want: expert.Limits{MaxSteps: math.MaxInt32, MaxTokens: expert.MostTokens, MaxCost: expert.MostCost, MaxDuration: expert.MostDuration}},
+		"new job":       {want: expert.Limits{MaxSteps: 100}},
+		"recorded":      {recorded: was, want: was},
+		"stricter file": {file: "maxSteps = 1\nmaxTokens = 2\nmaxCost = 0.1\nmaxDuration = '4s'\n", recorded: was, want: expert.Limits{MaxSteps: 1, MaxTokens: 2, MaxCost: 0.1, MaxDuration: 4 * time.Second}},
+		"looser file":   {file: "maxSteps = 70\nmaxTokens = 80\nmaxCost = 3\nmaxDuration = '4h'\n", recorded: was, want: was},
+		"flag": {flags: "--max-steps 11 --max-tokens 12 --max-cost 13 --max-duration 14m", file: "maxSteps = 1\nmaxTokens = 2\n", recorded: was,
+			want: expert.Limits{MaxSteps: 11, MaxTokens: 12, MaxCost: 13, MaxDuration: 14 * time.Minute}},
+		"one flag": {flags: "--max-cost 1", recorded: was, want: expert.Limits{MaxSteps: 7, MaxTokens: 8, MaxCost: 1, MaxDuration: 90 * time.Second}},
+		"one key":  {file: "maxTokens = 3\n", recorded: was, want: expert.Limits{MaxSteps: 7, MaxTokens: 3, MaxCost: 0.25, MaxDuration: 90 * time.Second}},
+		"less":     {file: "maxSteps = 1\nmaxCost = 3\n", recorded: expert.Limits{MaxSteps: 1 << 40, MaxCost: 1e300}, want: expert.Limits{MaxSteps: 1, MaxCost: 3}},
+		"nonsense": {recorded: expert.Limits{MaxSteps: -1, MaxTokens: -1, MaxCost: math.NaN(), MaxDuration: math.MinInt64}, want: expert.Limits{MaxSteps: 100}},
+		"out of range": {recorded: expert.Limits{MaxSteps: math.MaxInt, MaxTokens: math.MaxInt64, MaxCost: math.Inf(1), MaxDuration: math.MaxInt64},
+			want: expert.Limits{MaxSteps: math.MaxInt32, MaxTokens: expert.MostTokens, MaxCost: expert.MostCost, MaxDuration: expert.MostDuration}},
 	} {
-		s := &setup{opts: &Options{Limits: tt.flags}, config: &manifest.Config{Limits: tt.file}}
-		if err := s.remember(tt.job, author{}); err != nil {
+		const price = "[prices.claude-sonnet-4-5]\ninput = 3\noutput = 15\n"
+		recorded := recordedSpec(job.Settings{Limits: job.Limits{Limits: tt.recorded}})
+		pl, _, err := makePlan(t, proposal{files: leadOnly(tt.file + price), opts: flags(t, tt.flags), recorded: recorded})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if s.limits != tt.want {
-			t.Errorf("%s: %+v, want %+v", name, s.limits, tt.want)
+		if pl.spec.Limits.Limits != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, pl.spec.Limits.Limits, tt.want)
 		}
 	}
 }
 
 // A cost limit that the job brings needs a price like any other.
 func TestRecordedCostNeedsAPrice(t *testing.T) {
-	s := &setup{opts: &Options{Provider: "replay"}, config: &manifest.Config{}}
-	if err := s.remember(event.Job{MaxCost: 0.03}, author{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.price(&expert.Expert{Key: "lead"}); err == nil || !strings.Contains(err.Error(), "--max-cost of the run before limits the cost") {
-		t.Errorf("%v", err)
-	}
+	recorded := recordedSpec(job.Settings{Provider: "replay", Limits: job.Limits{Limits: expert.Limits{MaxCost: 0.03}}})
+	_, _, err := makePlan(t, proposal{files: leadOnly(""), recorded: recorded})
+	wantUsage(t, err, "--max-cost of the run before limits the cost")
 }
 
 // A file that has its own idea of what a model costs is named: it decides what a limit on
 // cost lets through.
 func TestPricesOfTheFileAreTold(t *testing.T) {
 	for price, tells := range map[string]bool{"": false, "[prices.claude-sonnet-4-5]\ninput = 0.001\noutput = 0.001\n": true} {
-		dir := t.TempDir()
-		toml := price + "[experts.lead]\ninstruction = 'Lead.'\n"
-		if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(toml), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var told strings.Builder
-		s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: &told}, Limits: expert.Limits{MaxCost: 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, _ := s.config.Lookup("lead")
-		if _, err := s.price(e); err != nil || strings.Contains(told.String(), "cost is counted by the prices of") != tells {
-			t.Errorf("%q: told %q, %v", price, told.String(), err)
+		_, told, err := makePlan(t, proposal{files: leadOnly(price), opts: flags(t, "--max-cost 1")})
+		if err != nil || strings.Contains(told, "cost is counted by the prices of") != tells {
+			t.Errorf("%q: told %q, %v", price, told, err)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (o *output) mend(text string) string {
 // explain adds to an error of the engine what the user can do about it.
 func (o *output) explain(ctx context.Context, err error) error {
 	var waiting *engine.WaitingError
-	var wrong *engine.Error
+	var wrong *engine.JobError
 	var lost *docker.LostError
 	var unusable *docker.EngineError
 	var stopped host.Signal
@@ -78,14 +78,40 @@ func (o *output) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w; or use --runtime local, which has no walls", err)
 	case errors.As(err, &waiting):
 		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expert.Key, o.opts.ResumeFrom))
-	case errors.As(err, &wrong) && wrong.Kind == engine.KindInput && o.plan.recordedJob().Status == event.JobCompleted && o.opts.saysNothing():
-		return host.Usagef("%w; %s log %s shows the answer", err, o.opts.Host.Command, o.plan.recordedJob().ID)
+	case errors.As(err, &wrong):
+		return o.opts.hint(err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; choose another directory with --storage", err)
 	}
 	text := host.Describe(err)
 	if mended := o.mend(text); mended != text {
 		return &host.ExitError{Code: host.ExitCode(err), Err: errors.New(mended)}
+	}
+	return err
+}
+
+// hint adds to what is wrong with a job which flag or command helps.
+func (o *Options) hint(err error) error {
+	var wrong *engine.JobError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	command, jobID := o.Host.Command, wrong.JobID
+	switch wrong.Problem {
+	case engine.JobNotFound:
+		return host.Usagef("%w; %s log lists the jobs", err, command)
+	case engine.JobExists:
+		return host.Usagef("%w; continue it with --continue-job %s", err, jobID)
+	case engine.JobCompleted:
+		if o.saysNothing() {
+			return host.Usagef("%w; %s log %s shows the answer", err, command, jobID)
+		}
+	case engine.NotWaiting:
+		return host.Usagef("%w; leave out -i and the answer to resume it, or -i to continue it with a query", err)
+	case engine.CheckpointNotFound:
+		return host.Usagef("%w; %s log %s lists its checkpoints", err, command, jobID)
+	case engine.DelegateAnswered:
+		return host.Usagef("%w; leave out -i", err)
 	}
 	return err
 }

@@ -14,8 +14,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -54,7 +56,7 @@ func TestHideProviderKeys(t *testing.T) {
 		}
 	}
 	h := &host.Host{Dir: dir, Stderr: &bytes.Buffer{}, Environ: environ}
-	if _, err := loadSetup(&Options{Host: h}); err != nil {
+	if _, err := loadProject(&Options{Host: h}); err != nil {
 		t.Fatal(err)
 	}
 	for value, name := range want {
@@ -94,17 +96,22 @@ func TestHideCredentialsFile(t *testing.T) {
 	}
 	var stderr bytes.Buffer
 	h := &host.Host{Dir: dir, Stderr: &stderr}
-	s, err := loadSetup(&Options{Host: h})
+	o := &Options{Host: h}
+	p, err := loadProject(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(s.envFiles, filepath.Join(dir, "key.json")) {
-		t.Errorf("tools can reach it: %q", s.envFiles)
+	if !slices.Contains(p.hidden, filepath.Join(dir, "key.json")) {
+		t.Errorf("tools can reach it: %q", p.hidden)
 	}
-	if _, err := s.model(s.config.Experts[0]); err != nil {
+	pl, err := makeSpec(o, p, &target{expertKey: "writer"})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := stderr.String(), "perstack: what the Expert sees goes to the Google Cloud project p, as "+filepath.Join(dir, "perstack.toml")+" says\n"; got != want {
+	if _, err := runtimes.OpenModel(pl.spec, engine.Parts{Variables: p.variable, Secrets: &h.Secrets, Log: o.logger(), Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := stderr.String(), "perstack: warning: what the Expert sees goes to the Google Cloud project p, as "+filepath.Join(dir, "perstack.toml")+" says\n"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	lines := strings.Split(private, "\n")
@@ -117,11 +124,7 @@ func TestHideCredentialsFile(t *testing.T) {
 
 // Without a model, each provider uses its own; what the file says of a model counts.
 func TestModelOfProvider(t *testing.T) {
-	dir := t.TempDir()
-	text := "[models.gpt-5]\ncontextWindow = 7000\nmaxOutputTokens = 70\n[experts.writer]\ninstruction = 'x'"
-	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	files := leadOnly("[models.gpt-5]\ncontextWindow = 7000\nmaxOutputTokens = 70\n")
 	for provider, want := range map[string]struct {
 		model          string
 		window, output int
@@ -132,15 +135,19 @@ func TestModelOfProvider(t *testing.T) {
 		"azure-openai": {"", 0, 0},
 		"replay":       {"replay", 0, 0},
 	} {
-		s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: &bytes.Buffer{}}, Provider: provider})
+		o := &Options{}
+		o.Flags.Provider = provider
+		pl, _, err := makePlan(t, proposal{files: files, opts: o})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if k := s.known(); s.modelName != want.model || k.ContextWindow != want.window || k.MaxOutputTokens != want.output {
-			t.Errorf("%s: %s, %+v", provider, s.modelName, k)
+		s := pl.spec
+		k, _ := model.Lookup(s.Provider, s.Model)
+		if k = k.With(s.Models[s.Model]); s.Model != want.model || k.ContextWindow != want.window || k.MaxOutputTokens != want.output {
+			t.Errorf("%s: %s, %+v", provider, s.Model, k)
 		}
-		if s.asked != "" || s.reasoning != expert.DefaultReasoningBudget {
-			t.Errorf("%s: reasoning %q, asked for %q", provider, s.reasoning, s.asked)
+		if !s.ReasoningDefault || s.Reasoning != expert.DefaultReasoningBudget {
+			t.Errorf("%s: reasoning %q", provider, s.Reasoning)
 		}
 	}
 }

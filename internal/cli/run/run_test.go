@@ -3,8 +3,6 @@ package run
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/job"
 )
 
 // parse returns the options that a command line gives.
@@ -50,22 +49,23 @@ func TestFlags(t *testing.T) {
 		{"writer -", with(func(o *Options) { o.Expert, o.Query, o.HasQuery = "writer", "-", true })},
 		{"writer --json", with(func(o *Options) { o.Expert, o.Output = "writer", outputJSON })},
 		{"--max-steps 3 writer --max-retries 0 --timeout=0", with(func(o *Options) {
-			o.Expert, o.Limits.MaxSteps, o.MaxRetries, o.TimeoutMS = "writer", 3, new(0), new(0)
+			o.Expert, o.Flags.Limits.MaxSteps, o.Flags.Limits.MaxRetries, o.Flags.Limits.Timeout = "writer", 3, job.None, job.None
 		})},
 		{"writer q --max-tokens 5000000000 --max-cost 0.50 --max-duration 30m --max-depth 3 --max-parallel 1000", with(func(o *Options) {
-			o.Expert, o.Query, o.HasQuery, o.MaxDepth, o.MaxParallel = "writer", "q", true, 3, 1000
-			o.Limits = expert.Limits{MaxTokens: 5_000_000_000, MaxCost: 0.5, MaxDuration: 30 * time.Minute}
+			o.Expert, o.Query, o.HasQuery, o.Flags.Limits.MaxDepth, o.Flags.Limits.MaxParallel = "writer", "q", true, 3, 1000
+			o.Flags.Limits.Limits = expert.Limits{MaxTokens: 5_000_000_000, MaxCost: 0.5, MaxDuration: 30 * time.Minute}
 		})},
 		{"writer --env-path a --env-path b q", with(func(o *Options) {
 			o.Expert, o.Query, o.HasQuery, o.EnvPath = "writer", "q", true, []string{"a", "b"}
 		})},
 		{"writer q --max-workspace-bytes 5000000000", with(func(o *Options) {
-			o.Expert, o.Query, o.HasQuery, o.MaxWorkspaceBytes = "writer", "q", true, 5_000_000_000
+			o.Expert, o.Query, o.HasQuery, o.Flags.Limits.MaxWorkspaceBytes = "writer", "q", true, 5_000_000_000
 		})},
 		{"writer --runtime docker --read-only-workspace --env A --env B,C --base-image debian:12 q", with(func(o *Options) {
-			o.Expert, o.Query, o.HasQuery, o.Runtime, o.ReadOnlyWorkspace, o.Env, o.BaseImage = "writer", "q", true, "docker", true, []string{"A", "B,C"}, "debian:12"
+			o.Expert, o.Query, o.HasQuery, o.Flags.Runtime = "writer", "q", true, job.Docker
+			o.Flags.Isolation = job.Isolation{Env: []string{"A", "B,C"}, Container: job.Container{ReadOnlyWorkspace: true, BaseImage: "debian:12"}}
 		})},
-		{"--continue --read-only-workspace=false", with(func(o *Options) { o.Continue, o.WritableWorkspace = true, true })},
+		{"--continue --read-only-workspace=false", with(func(o *Options) { o.Continue, o.Flags.WritableWorkspace = true, true })},
 		{"--continue-job j --resume-from c -i", with(func(o *Options) { o.ContinueJob, o.ResumeFrom, o.IsAnswer = "j", "c", true })},
 	}
 	for _, tt := range tests {
@@ -74,7 +74,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s: %v", tt.args, err)
 			continue
 		}
-		if diff := cmp.Diff(tt.want, *got, cmpopts.IgnoreFields(Options{}, "Host")); diff != "" {
+		if diff := cmp.Diff(tt.want, *got, cmpopts.IgnoreFields(Options{}, "Host", "sandboxAvailable")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.args, diff)
 		}
 	}
@@ -151,79 +151,59 @@ func TestQueryLimit(t *testing.T) {
 
 // The hint of a run with a limit keeps the limit; that of one that reached it raises it.
 func TestSizeHints(t *testing.T) {
-	o := &Options{Host: &host.Host{Command: "perstack"}, MaxWorkspaceBytes: 100}
+	o := flags(t, "--max-workspace-bytes 100")
+	o.Host.Command = "perstack"
 	if got, want := o.again("j"), "perstack run --continue-job j --max-workspace-bytes 100"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	err := o.tooLarge("j", &engine.LimitError{Limit: event.LimitWorkspace, Used: 150, Max: 100})
+	err := outputOf(o, job.Spec{}).tooLarge("j", &engine.LimitError{Limit: event.LimitWorkspace, Used: 150, Max: 100})
 	for _, part := range []string{"takes 150 bytes", "100 are allowed", "perstack run --continue-job j --max-workspace-bytes 300"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%v, want %q in it", err, part)
 		}
 	}
-	if o.MaxWorkspaceBytes != 100 {
+	if o.Flags.Limits.MaxWorkspaceBytes != 100 {
 		t.Error("the hint changed the options")
 	}
 }
 
 // What holds is the flag, else the file, else the default.
 func TestDefaults(t *testing.T) {
-	dir := t.TempDir()
-	load := func(toml string, change func(*Options)) *setup {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(toml), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		o := &Options{Host: &host.Host{Dir: dir, Stderr: io.Discard}}
-		change(o)
-		s, err := loadSetup(o)
+	const file = "maxSteps = 7\nmaxTokens = 8\nmaxCost = 9\nmaxDuration = '10s'\nmaxDepth = 11\nmaxParallel = 12\nmaxRetries = 0\ntimeout = 0\nmaxWorkspaceBytes = 9\n"
+	const given = "--max-steps 3 --max-tokens 4 --max-cost 0.5 --max-duration 6s --max-depth 1 --max-parallel 2 --max-retries 2 --timeout 10 --max-workspace-bytes 8"
+	for _, tt := range []struct {
+		file, flags string
+		want        job.Limits
+	}{
+		{"", "", job.Limits{Limits: expert.Limits{MaxSteps: 100}, MaxDepth: 8, MaxParallel: 16, MaxRetries: 5, Timeout: 300 * time.Second}},
+		{file, "", job.Limits{Limits: expert.Limits{MaxSteps: 7, MaxTokens: 8, MaxCost: 9, MaxDuration: 10 * time.Second}, MaxDepth: 11, MaxParallel: 12,
+			MaxRetries: job.None, Timeout: job.None, MaxWorkspaceBytes: 9}},
+		{file, given, job.Limits{Limits: expert.Limits{MaxSteps: 3, MaxTokens: 4, MaxCost: 0.5, MaxDuration: 6 * time.Second}, MaxDepth: 1, MaxParallel: 2,
+			MaxRetries: 2, Timeout: 10 * time.Millisecond, MaxWorkspaceBytes: 8}},
+	} {
+		pl, _, err := makePlan(t, proposal{files: leadOnly(tt.file), opts: flags(t, tt.flags)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
-	}
-	type limits struct {
-		expert.Limits
-		depth, parallel, retries int
-		timeout                  time.Duration
-		bytes                    int64
-	}
-	of := func(s *setup) limits {
-		return limits{s.limits, s.maxDepth, s.maxParallel, s.maxRetries, s.timeout, s.maxBytes()}
-	}
-	none := func(*Options) {}
-	file := "maxSteps = 7\nmaxTokens = 8\nmaxCost = 9\nmaxDuration = '10s'\nmaxDepth = 11\nmaxParallel = 12\nmaxRetries = 0\ntimeout = 0\nmaxWorkspaceBytes = 9\n"
-	if got, want := of(load("", none)), (limits{expert.Limits{MaxSteps: 100}, 8, 16, 5, 300 * time.Second, 0}); got != want {
-		t.Errorf("defaults: %+v, want %+v", got, want)
-	}
-	if got, want := of(load(file, none)), (limits{expert.Limits{MaxSteps: 7, MaxTokens: 8, MaxCost: 9, MaxDuration: 10 * time.Second}, 11, 12, 0, 0, 9}); got != want {
-		t.Errorf("file: %+v, want %+v", got, want)
-	}
-	flags := func(o *Options) {
-		o.Limits = expert.Limits{MaxSteps: 3, MaxTokens: 4, MaxCost: 0.5, MaxDuration: 6 * time.Second}
-		o.MaxDepth, o.MaxParallel, o.MaxRetries, o.TimeoutMS, o.MaxWorkspaceBytes = 1, 2, new(2), new(10), 8
-	}
-	if got, want := of(load(file, flags)), (limits{expert.Limits{MaxSteps: 3, MaxTokens: 4, MaxCost: 0.5, MaxDuration: 6 * time.Second}, 1, 2, 2, 10 * time.Millisecond, 8}); got != want {
-		t.Errorf("flags: %+v, want %+v", got, want)
+		if diff := cmp.Diff(tt.want, pl.spec.Limits); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }
 
 // A run that must write the same bytes each time has one Expert at work at a time.
 func TestReproducibleRunsOneAtATime(t *testing.T) {
-	s, err := loadSetup(&Options{Host: &host.Host{Dir: emptyProject(t), Stderr: io.Discard, Reproducible: true}, MaxParallel: 5})
+	o := flags(t, "--max-parallel 5")
+	o.Host = &host.Host{Dir: writeFiles(t, leadOnly("")), Stderr: io.Discard, Reproducible: true}
+	p, err := loadProject(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.maxParallel != 1 {
-		t.Errorf("%d Experts at once", s.maxParallel)
-	}
-}
-
-func emptyProject(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), nil, 0o600); err != nil {
+	pl, err := makeSpec(o, p, &target{expertKey: "lead"})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return dir
+	if pl.spec.Limits.MaxParallel != 1 || !pl.spec.Sequential {
+		t.Errorf("%d Experts at once", pl.spec.Limits.MaxParallel)
+	}
 }

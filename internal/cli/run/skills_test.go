@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,7 +14,7 @@ import (
 // What keeps skills from starting is reported before anything starts, for the Expert and
 // for those that it can delegate to.
 func TestCheckSkills(t *testing.T) {
-	const toml = `[experts.lead]
+	const text = `[experts.lead]
 instruction = "Lead."
 delegates = ["worker"]
 [experts.worker]
@@ -41,35 +40,20 @@ instruction = "Work."
 			want: []string{"perstack.lock", "worker", "perstack install"}},
 	}
 	for _, tt := range tests {
-		dir := t.TempDir()
-		files := map[string]string{"perstack.toml": toml, "perstack.lock": tt.lock}
-		for name, text := range files {
-			if text == "" {
-				continue
-			}
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+		p := proposal{files: toml(text), expert: tt.expert, opts: &Options{}, environ: strings.Split(tt.environ, ",")}
+		if tt.lock != "" {
+			p.files["perstack.lock"] = tt.lock
 		}
-		s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: io.Discard, Environ: strings.Split(tt.environ, ",")}, Provider: tt.provider})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, ok := s.config.Lookup(tt.expert)
-		if !ok {
-			t.Fatal(tt.expert)
-		}
-		lock, err := s.checkSkills(e)
+		p.opts.Flags.Provider = tt.provider
+		pl, _, err := makePlan(t, p)
 		if len(tt.want) == 0 {
-			if err != nil || (lock != nil) != (tt.lock != "") {
-				t.Errorf("%+v: %v, %v", tt, lock, err)
+			if err != nil || (pl.spec.Lock != "") != (tt.lock != "") {
+				t.Errorf("%+v: %v", tt, err)
 			}
 			continue
 		}
 		for _, want := range tt.want {
-			if err == nil || !strings.Contains(err.Error(), want) || host.ExitCode(err) != host.ExitUsage {
-				t.Errorf("%+v: error %v, want a usage error with %q", tt, err, want)
-			}
+			wantUsage(t, err, want)
 		}
 	}
 }
@@ -88,20 +72,22 @@ func TestOtherConfig(t *testing.T) {
 	write("perstack.toml", "envPath = ['keys.txt']\n")
 	write("perstack.lock", "broken")
 	write("b.toml", "[experts.a]\ninstruction = 'x'\n")
-	s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: io.Discard}, Config: "b.toml"})
+	o := &Options{Host: &host.Host{Dir: dir, Stderr: io.Discard}, Config: "b.toml"}
+	p, err := loadProject(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lock, err := s.checkSkills(s.config.Experts[0]); lock != nil || err != nil {
-		t.Errorf("without a lockfile of its own: %v, %v", lock, err)
+	pl, err := makeSpec(o, p, &target{expertKey: "a"})
+	if err != nil || pl.spec.Lock != "" {
+		t.Fatalf("without a lockfile of its own: %+v, %v", pl, err)
 	}
 	for _, name := range []string{"b.toml", "b.lock", "perstack.toml", "perstack.lock"} {
-		if !slices.Contains(s.rules(), at(name)) {
-			t.Errorf("%s is not protected: %q", name, s.rules())
+		if !slices.Contains(pl.spec.Workspace.ReadOnly, at(name)) {
+			t.Errorf("%s is not protected: %q", name, pl.spec.Workspace.ReadOnly)
 		}
 	}
-	if !slices.Contains(s.envFiles, at("keys.txt")) {
-		t.Errorf("the env files of the project are not kept from tools: %q", s.envFiles)
+	if !slices.Contains(pl.spec.Workspace.Hidden, at("keys.txt")) {
+		t.Errorf("the env files of the project are not kept from tools: %q", pl.spec.Workspace.Hidden)
 	}
 	for lock, want := range map[string]string{
 		"broken": "; run: perstack install --config b.toml",
@@ -109,7 +95,7 @@ func TestOtherConfig(t *testing.T) {
 		"version = \"2\"\n": "; update perstack",
 	} {
 		write("b.lock", lock)
-		if _, err := s.checkSkills(s.config.Experts[0]); err == nil || !strings.HasSuffix(err.Error(), want) || host.ExitCode(err) != host.ExitUsage {
+		if _, err := makeSpec(o, p, &target{expertKey: "a"}); err == nil || !strings.HasSuffix(err.Error(), want) || host.ExitCode(err) != host.ExitUsage {
 			t.Errorf("%q: error %v, want %q", lock, err, want)
 		}
 	}
@@ -117,8 +103,7 @@ func TestOtherConfig(t *testing.T) {
 
 // Who serves the base tools, and who is handed keys, is told for all that can be reached.
 func TestTellAll(t *testing.T) {
-	dir := t.TempDir()
-	const toml = `[experts.lead]
+	const text = `[experts.lead]
 instruction = "Lead."
 delegates = ["one", "two"]
 [experts.one]
@@ -136,19 +121,10 @@ type = "mcpHttpSkill"
 endpoint = "https://far.example/KEY"
 requiredEnv = ["OPENAI_API_KEY"]
 `
-	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(toml), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var told bytes.Buffer
-	s, err := loadSetup(&Options{Host: &host.Host{Dir: dir, Stderr: &told, Environ: []string{"OPENAI_API_KEY=k"}}})
+	_, got, err := makePlan(t, proposal{files: toml(text), environ: []string{"OPENAI_API_KEY=k"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _ := s.config.Lookup("lead")
-	if _, err := s.checkSkills(e); err != nil {
-		t.Fatal(err)
-	}
-	got := told.String()
 	if strings.Count(got, "the base tools are served by https://base.example, as ") != 1 || strings.Count(got, `skill "far" (https://far.example) gets your OPENAI_API_KEY, as `) != 1 || strings.Contains(got, "/KEY") {
 		t.Errorf("told: %s", got)
 	}

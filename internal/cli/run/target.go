@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/perstack-go/perstack/engine"
@@ -40,6 +41,9 @@ func findTarget(ctx context.Context, o *Options, s store.Store) (*target, error)
 		jobID = newest.ID
 	}
 	history, err := engine.Load(ctx, s, jobID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, o.hint(&engine.JobError{Problem: engine.JobNotFound, JobID: jobID})
+	}
 	if err != nil {
 		return nil, engine.StoreError(err)
 	}
@@ -91,7 +95,11 @@ func (o *Options) checkExpert(of event.ExpertRef) error {
 // newestJob returns the job in which something happened last.
 func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 	var newest store.JobInfo
+	var old *store.VersionError
 	for job, err := range s.Jobs(ctx) {
+		if errors.As(err, &old) {
+			continue // it cannot be continued anyway
+		}
 		if err != nil {
 			// It can be the one that is meant, and a program must not guess.
 			return newest, fmt.Errorf("which job is the newest cannot be told: %w; name one with --continue-job", err)
@@ -99,6 +107,9 @@ func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 		if job.UpdatedAt > newest.UpdatedAt {
 			newest = job
 		}
+	}
+	if newest.ID == "" && old != nil {
+		return newest, old
 	}
 	if newest.ID == "" {
 		return newest, host.Usagef("no job to continue; start one with: perstack run <expert> <query>")

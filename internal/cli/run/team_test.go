@@ -1,17 +1,15 @@
 package run
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -23,17 +21,12 @@ func TestDelegateHasItsProviderTools(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 	}))
 	defer server.Close()
-	dir := t.TempDir()
 	text := "[experts.lead]\ninstruction = 'x'\ndelegates = ['searcher']\n[experts.searcher]\ndescription = 'x'\ninstruction = 'x'\nproviderTools = ['webSearch']\n"
-	if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h := &host.Host{Dir: dir, Stderr: new(bytes.Buffer), Environ: []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + server.URL}}
-	s, err := loadSetup(&Options{Host: h})
+	pl, _, err := makePlan(t, proposal{files: toml(text), environ: []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + server.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := s.model(s.config.Experts[0])
+	m, err := runtimes.OpenModel(pl.spec, engine.Parts{Variables: pl.project.variable, Secrets: &pl.opts.Host.Secrets, Log: pl.opts.logger()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +11,8 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/runtimes"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -41,7 +41,7 @@ func TestNotesAreClean(t *testing.T) {
 		"skill: listening on": event.SkillStderr{SkillName: "sk" + dirty + "ill", Message: "listening" + dirty + "\ron"},
 	} {
 		var out strings.Builder
-		o := &output{opts: &Options{Verbose: true, Host: &host.Host{Stderr: &out}}}
+		o := outputOf(&Options{Verbose: true, Host: &host.Host{Stderr: &out}}, job.Spec{})
 		if err := o.note(event.Event{Body: body}); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestNotesAreClean(t *testing.T) {
 
 // How a run ended is told in words of the provider, and of the model that asks something.
 func TestOutcomeIsClean(t *testing.T) {
-	o := &output{opts: &Options{Host: &host.Host{Command: "perstack"}}, expert: &expert.Expert{Key: "writer"}}
+	o := outputOf(&Options{}, job.Spec{})
 	for text, r := range map[string]engine.Result{
 		"APIError: bad request; go on":  {JobID: "j", Status: event.StatusStoppedByError, Failure: &event.Failure{Name: "API" + dirty + "Error", Message: "bad" + dirty + "\nrequest"}},
 		"the limit on pati ence; go on": {JobID: "j", Status: event.StatusStoppedByLimit, Limit: &engine.LimitError{Limit: "pati" + dirty + "\nence"}},
@@ -71,7 +71,7 @@ func TestOutcomeIsClean(t *testing.T) {
 
 // What a skill offers now is told on a line each, and clean as well.
 func TestDifferencesAreClean(t *testing.T) {
-	o := &output{opts: &Options{Host: &host.Host{Command: "perstack"}}}
+	o := outputOf(&Options{}, job.Spec{})
 	err := o.end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByError, Failure: &event.Failure{
 		Name: engine.SkillFailure, Message: "skill \"a\":\n+ send" + dirty + "Mail\n- echo",
 	}})
@@ -89,13 +89,13 @@ func TestWarningsAreClean(t *testing.T) {
 	}
 	var out strings.Builder
 	o := &Options{Host: &host.Host{Dir: filepath.Dir(path), Stderr: &out}, Config: path}
-	s, err := loadSetup(o)
+	p, err := loadProject(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantClean(t, out.String(), "temperature", strings.Count(out.String(), "\n"))
 	out.Reset()
-	if _, err := s.expert("writer"); err != nil {
+	if _, err := makeSpec(o, p, &target{expertKey: "writer"}); err != nil {
 		t.Fatal(err)
 	}
 	wantClean(t, out.String(), "minRuntimeVersion", strings.Count(out.String(), "\n"))
@@ -104,14 +104,13 @@ func TestWarningsAreClean(t *testing.T) {
 // Whoever reads where the key goes must read the true address.
 func TestBaseURLIsClean(t *testing.T) {
 	var out strings.Builder
-	config := &manifest.Config{Path: "/ru" + dirty + "les.toml", Provider: expert.Provider{
-		Name: "anthropic", Setting: expert.Setting{BaseURL: "https://" + dirty + "gateway.example"},
+	o := &Options{Host: &host.Host{Stderr: &out}}
+	spec := job.Spec{Manifest: "/ru" + dirty + "les.toml", Settings: job.Settings{
+		Provider: "anthropic", Model: "m", Setting: expert.Setting{BaseURL: "https://" + dirty + "gateway.example"},
 	}}
-	s := &setup{opts: &Options{Host: &host.Host{Stderr: &out}}, config: config, provider: "anthropic", modelName: "m"}
-	if _, err := s.model(&expert.Expert{}); err == nil {
+	none := func(string) engine.Variable { return engine.Variable{} }
+	if _, err := runtimes.OpenModel(spec, engine.Parts{Variables: none, Secrets: &o.Host.Secrets, Log: o.logger()}); err == nil {
 		t.Error("such an address was taken")
-	} else if exit := (*host.ExitError)(nil); !errors.As(err, &exit) {
-		t.Error(err)
 	}
 	wantClean(t, out.String(), "go to https://gateway.example, as /rules.toml says", 1)
 }
