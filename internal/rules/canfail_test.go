@@ -56,7 +56,7 @@ var broken = []struct {
 	{"arrows", files{"internal/runtimes/docker/docker.go": importing("docker", module+"/internal/runtimes/local")}, "must not import internal/runtimes/local"},
 	{"arrows", files{"cmd/perstack/main.go": importing("main", module+"/engine")}, "cmd/perstack must not import engine"},
 	{"arrows", files{"skill/skill.go": importing("skill", module)}, "skill must not import ."},
-	{"arrows", files{"attic/attic.go": importing("attic", "fmt")}, "attic is a room that the plan does not know"},
+	{"arrows", files{"attic/attic.go": importing("attic", "fmt")}, "attic is not in the table of imports"},
 	{"arrows", files{"engine/run_plan9.go": importing("engine", module+"/store/s3")}, "engine must not import store/s3"},
 
 	{"test-packages", files{"engine/run.go": importing("engine", module+"/internal/testkit/llm")}, "is not a test"},
@@ -64,8 +64,8 @@ var broken = []struct {
 	{"test-packages", files{"store/file/file.go": importing("file", "testing/fstest")}, "is not a test"},
 
 	{"reserved-imports", files{"internal/skills/mcp/stdio.go": importing("mcp", "os/exec")}, "only internal/sandbox starts processes"},
-	{"reserved-imports", files{"engine/run.go": importing("engine", "net/http")}, "nothing to say on a network"},
-	{"reserved-imports", files{"store/file/file.go": importing("file", "net")}, "nothing to say on a network"},
+	{"reserved-imports", files{"engine/run.go": importing("engine", "net/http")}, "nothing to do with the network"},
+	{"reserved-imports", files{"store/file/file.go": importing("file", "net")}, "nothing to do with the network"},
 	{"reserved-imports", files{"engine/run.go": importing("engine", "os")}, "knows no file system"},
 	{"reserved-imports", files{"internal/skills/base/read.go": importing("base", "os")}, "only internal/workspace opens paths"},
 	{"reserved-imports", files{"internal/skills/base/read.go": importing("base", "golang.org/x/sys/unix")}, "only internal/workspace opens paths"},
@@ -174,7 +174,7 @@ var sound = files{
 	"internal/cli/main.go":        inside("cli", "", "func f() { root.AddCommand(run.New(h, nil)) }"),
 	"internal/cli/host/host.go":   inside("host", "os", "var env = os.Environ()"),
 	"internal/sandbox/sandbox.go": importing("sandbox", "os/exec"),
-	"registry/client.go":          inside("registry", "net/http", "type Client struct{ HTTP *http.Client }"),
+	"internal/egress/client.go":   inside("egress", "net/http", "type Client struct{ HTTP *http.Client }"),
 	"internal/testkit/pty.go":     importing("testkit", "os/exec"),
 	"store/storetest/suite.go":    importing("storetest", "testing"),
 	"test/oracle/go.mod":          "module oracle\n",

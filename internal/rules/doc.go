@@ -2,7 +2,7 @@
 // package can do, such as starting a process, and what every file and page must follow.
 //
 // It holds no code of the program, and nothing imports it. The rules are tables. Start
-// reading at rooms_test.go (the import rules), then reserved_test.go (what only one package
+// reading at imports_test.go (the import rules), then reserved_test.go (what only one package
 // can use) and words_test.go (the words that people read). canfail_test.go gives each rule
 // a small tree that breaks it, because a rule that cannot fail proves nothing.
 package rules

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// libraries lists every library that we import, with the rooms that may import it
-// outside tests. A library for tests alone has no room.
+// libraries lists every library that we import, with the packages that may import it
+// outside tests. A library for tests alone has none.
 var libraries = []struct {
 	path  string
-	rooms string
+	users string
 	job   string
 }{
 	{"github.com/go-json-experiment/json", "...", "strict JSON"},
 	{"github.com/pelletier/go-toml/v2", "internal/toml internal/providers/replay internal/providers/replay/turns", "TOML"},
-	{"golang.org/x/text", "internal/workspace internal/cli/progress", "Unicode forms of names, widths of characters"},
+	{"golang.org/x/text", "internal/workspace internal/cli/lines", "Unicode forms of names, widths of characters"},
 	{"golang.org/x/sys", "internal/workspace internal/sandbox/... internal/owner store/file internal/cli/host", "system calls"},
 	{"golang.org/x/term", "internal/cli/host internal/tui/...", "is a person at the other end"},
-	{"github.com/google/jsonschema-go", "skill internal/skills/... internal/providers/...", "JSON Schema of tools"},
+	{"github.com/google/jsonschema-go", "internal/schema internal/skills/... internal/providers/...", "JSON Schema of tools"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/skills/mcp/...", "the Model Context Protocol"},
 	{"github.com/aws/aws-sdk-go-v2", "internal/providers/bedrock", "signatures and frames of Amazon Bedrock"},
 	{"golang.org/x/oauth2", "internal/providers/gemini", "tokens of Google Cloud"},
@@ -43,7 +43,7 @@ func strayLibraries(t *tree) (found []finding) {
 			for _, l := range libraries {
 				if matches(l.path+"/...", i.path) {
 					known = true
-					allowed = allowed || matches(l.rooms, f.dir)
+					allowed = allowed || matches(l.users, f.dir)
 				}
 			}
 			switch {

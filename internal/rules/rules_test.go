@@ -17,8 +17,8 @@ type rule struct {
 var rules = []rule{
 	{
 		name: "arrows",
-		says: "imports go down: cli, tui -> runtimes -> engine -> model, skill, store -> event, expert",
-		fix:  "move the code to the room it belongs to, or let the caller hand in what is needed through a small interface; a new room or arrow goes into the plan (docs/architecture.md) and into rooms_test.go",
+		says: "imports go down: cli -> perstack -> runtimes -> engine -> model, skill, store -> job, event, expert",
+		fix:  "move the code to the package it belongs to, or let the caller hand in what is needed through a small interface; a new package or arrow goes into docs/architecture.md and into imports_test.go",
 		find: forbiddenArrows,
 	},
 	{
@@ -29,20 +29,20 @@ var rules = []rule{
 	},
 	{
 		name: "reserved-imports",
-		says: "what can do harm has a room of its own, where one reader can check what is done with it",
-		fix:  "call the room that owns it; what no room owns has a replacement, named above",
+		says: "what can do harm belongs to one package, where one reader can check what is done with it",
+		fix:  "call the package that owns it; what none owns has a replacement, named above",
 		find: reservedImports,
 	},
 	{
 		name: "reserved-names",
-		says: "some functions reach past the room that owns what they touch",
-		fix:  "take the value from the caller, or call the room that owns it",
+		says: "some functions reach past the package that owns what they touch",
+		fix:  "take the value from the caller, or call the package that owns it",
 		find: reservedNames,
 	},
 	{
 		name: "libraries",
-		says: "a library is used in the rooms that were given it, so that it can be replaced and its reach can be seen",
-		fix:  "use the room that wraps the library; a new library goes into libraries_test.go with its rooms, and its reason into the commit",
+		says: "a library is used in the packages that were given it, so that it can be replaced and its reach can be seen",
+		fix:  "use the package that wraps the library; a new library goes into libraries_test.go with its users, and its reason into the commit",
 		find: strayLibraries,
 	},
 	{

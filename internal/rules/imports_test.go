@@ -1,0 +1,139 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An arrow starts at a package, or a package and all below it, with the packages of this module
+// that it may import. A package may always import those below it.
+type arrow struct {
+	packages string
+	may      string
+}
+
+// values are the packages that describe things. Everything above them may import them.
+const values = "rawjson expert event job "
+
+// arrows lists who may import whom, from the bottom up. The first row that names a
+// package counts.
+var arrows = []arrow{
+	{"rawjson", ""},
+	{"internal/skills/base/prompt", ""}, // the texts and names of the base tools
+	{"expert", "rawjson"},
+	{"event", "rawjson"},
+	{"job", "rawjson expert event"},
+
+	// Small things that stand alone. None of them knows of models, skills or runs.
+	{"internal/version", ""},
+	{"internal/secret", ""},
+	{"internal/terminal", ""},
+	{"internal/workspace", ""},
+	{"internal/owner", ""},
+	{"internal/userfile", ""},
+	{"internal/wording", ""},
+	{"internal/schema", "rawjson"},
+	{"internal/netaddr", "internal/wording"},
+	{"internal/env", "internal/userfile"},
+	{"internal/toml", "internal/wording"},
+	{"internal/egress", "event expert internal/netaddr"},
+	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
+	{"internal/sandbox/...", "event expert internal/egress internal/env internal/sandbox/landlock"},
+	{"internal/narrate", values},
+
+	// The interfaces. They do not know each other.
+	{"model", "rawjson event expert internal/wording"},
+	{"skill", "rawjson event expert internal/schema internal/skills/base/prompt internal/terminal"},
+	{"store", "rawjson event expert"},
+	{"store/...", "rawjson event expert store internal/owner"},
+
+	// What the files of a project say.
+	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/wording"},
+	{"internal/lockfile", values + "internal/manifest internal/toml internal/userfile internal/wording"},
+	{"internal/packages", values + "internal/lockfile internal/sandbox"},
+
+	// How an Expert runs: with interfaces only, never with a provider or a back end.
+	{"engine", values + "model skill store"},
+
+	// Providers and skills.
+	{"internal/providers/modeltest", values + "model internal/providers/... internal/testkit/..."}, // made for tests
+	{"internal/providers/wire/wiretest", values + "model"},                                         // made for tests
+	{"internal/providers", values + "model internal/manifest internal/netaddr internal/userfile internal/wording"},
+	{"internal/providers/...", values + "model internal/providers/wire internal/providers/replay/turns internal/version internal/netaddr internal/userfile"},
+	{"internal/skills", values + "engine skill internal/env internal/lockfile internal/terminal internal/owner internal/workspace internal/packages internal/sandbox internal/sandbox/landlock internal/egress"},
+	{"internal/skills/mcp/serve", values + "skill internal/skills/mcp/frame internal/version internal/terminal internal/workspace internal/sandbox internal/egress"},
+	{"internal/skills/...", values + "skill internal/lockfile internal/schema internal/version internal/terminal internal/workspace internal/sandbox internal/sandbox/landlock internal/egress"},
+
+	// Where an Expert runs. Runtimes do not know each other.
+	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/lockfile internal/manifest internal/netaddr " +
+		"internal/version internal/secret internal/terminal internal/owner internal/workspace internal/packages internal/sandbox/... internal/egress"},
+
+	// The API, and the commands that use it.
+	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
+	{"internal/cli/...", values + ". model skill store/... engine internal/providers/... internal/skills/... internal/cli/... internal/narrate " +
+		"internal/env internal/lockfile internal/manifest internal/netaddr internal/schema internal/toml internal/userfile internal/wording " +
+		"internal/runtimes/... internal/version internal/secret internal/terminal internal/workspace internal/packages internal/sandbox/... internal/egress/..."},
+	{"cmd/...", "internal/cli/... internal/sandbox"}, // main hardens the process before anything else
+
+	// Tests.
+	{"internal/rules", ""},
+	{"internal/testkit/...", "..."},
+	{"test/...", "..."},
+	{"bench/...", "..."},
+	{"examples/...", "..."},
+}
+
+// forTests names packages outside _test.go files that are made for tests.
+const forTests = "internal/testkit/... store/storetest internal/providers/modeltest internal/providers/wire/wiretest test/... bench/..."
+
+func findArrow(dir string) (arrow, bool) {
+	for _, r := range arrows {
+		if matches(r.packages, dir) {
+			return r, true
+		}
+	}
+	return arrow{}, false
+}
+
+func forbiddenArrows(t *tree) (found []finding) {
+	for _, f := range t.sources(false) {
+		from, ok := findArrow(f.dir)
+		if !ok {
+			found = append(found, f.at(f.syntax.Name, "%s is not in the table of imports", f.dir))
+			continue
+		}
+		for _, i := range f.imports {
+			dir, ours := ownDir(i.path)
+			if ours && !matches(from.may, dir) && !strings.HasPrefix(dir, f.dir+"/") {
+				found = append(found, finding{f.path, i.line, fmt.Sprintf("%s must not import %s", f.dir, dir)})
+			}
+		}
+	}
+	return found
+}
+
+// program lists the files that a user runs: no tests, and no packages made for them.
+func (t *tree) program() []*source {
+	return slices.DeleteFunc(t.sources(false), func(f *source) bool { return matches(forTests, f.dir) })
+}
+
+func testPackagesInProgram(t *tree) (found []finding) {
+	for _, f := range t.program() {
+		for _, i := range f.imports {
+			dir, ours := ownDir(i.path)
+			if ours && matches(forTests, dir) || matches("testing/...", i.path) {
+				found = append(found, finding{f.path, i.line, i.path + " is imported by a file that is not a test"})
+			}
+		}
+	}
+	return found
+}
+
+// ownDir turns an import path of this module into a directory.
+func ownDir(target string) (string, bool) {
+	if target == module {
+		return ".", true
+	}
+	return strings.CutPrefix(target, module+"/")
+}
