@@ -24,6 +24,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
+// OutOfTime is the message of a generation that used up the time it is allowed.
+const OutOfTime = "the model did not finish its answer in time"
+
 // AsError returns err as an [*Error], with what was used before it. A generation that ran
 // out of time is final: it was given all the time there is, and trying again would pay for
 // it once more. Of other errors nothing is known, and they are final too.
@@ -38,7 +41,7 @@ func AsError(err error) *Error {
 		used = broken.used
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &Error{Name: "TimeoutError", Message: "the model did not finish its answer in time; raise --timeout", Usage: used}
+		return &Error{Name: "TimeoutError", Message: OutOfTime, Usage: used}
 	}
 	return &Error{Name: "UnknownError", Message: err.Error(), Usage: used}
 }

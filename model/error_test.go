@@ -14,7 +14,7 @@ import (
 func TestAsError(t *testing.T) {
 	used := event.Usage{InputTokens: 7, OutputTokens: 1, TotalTokens: 8}
 	busy := &Error{Name: "E", Message: "busy", StatusCode: 529, Retryable: true, RetryAfter: time.Second}
-	timeout := Error{Name: "TimeoutError", Message: "the model did not finish its answer in time; raise --timeout"}
+	timeout := Error{Name: "TimeoutError", Message: OutOfTime}
 	unknown := Error{Name: "UnknownError", Message: "context canceled"}
 	with := func(e Error) Error { e.Usage = used; return e }
 	for name, tt := range map[string]struct {

@@ -175,7 +175,7 @@ func (l *Lock) Write(path string) error {
 	}
 	if _, problems := parseLock(path, data); len(problems) > 0 {
 		problems[0].Hint = ""
-		return fmt.Errorf("cannot write %s: nobody could read it: %s", path, problems[0])
+		return fmt.Errorf("cannot write %s: it could not be read again: %s", path, problems[0])
 	}
 	if err := writeWhole(path, data); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, userfile.Reason(err))

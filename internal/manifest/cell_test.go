@@ -18,7 +18,7 @@ func TestReadCell(t *testing.T) {
 	if s.Sandbox != expert.SandboxLandlock || s.Workspace != expert.WorkspaceNone || base.Sandbox != expert.SandboxLandlock || base.Workspace != expert.WorkspaceRead || !base.BuiltIn {
 		t.Errorf("%+v, %+v", s, base)
 	}
-	const none = "unknown key; no process runs here for such a skill; only an mcpStdioSkill has a cell"
+	const none = "unknown key; no process runs here for such a skill; only an mcpStdioSkill has a sandbox"
 	check(t, skillWith("mcpStdioSkill", "command='x'\nsandbox='seccomp'"), `p.toml:6:9: experts.a.skills.s.sandbox: unknown value "seccomp"; use landlock`)
 	check(t, skillWith("mcpStdioSkill", "command='x'\nsandbox=true"), `p.toml:6:9: experts.a.skills.s.sandbox: must be a string, not a boolean; put it in quotes`)
 	check(t, skillWith("mcpStdioSkill", "command='x'\nworkspace='readonly'"), `p.toml:6:11: experts.a.skills.s.workspace: unknown value "readonly"; did you mean "readOnly"?`)
@@ -32,7 +32,7 @@ func TestReadCell(t *testing.T) {
 // cell; a list of hosts that nobody holds it to is a warning.
 func TestCellsThatAreNotThere(t *testing.T) {
 	const (
-		right = `p.toml:6:1: experts.a.skills.s.workspace: nobody holds the skill to it: with runtime local it has no cell; add sandbox = "landlock" beside it, or use --sandbox or runtime docker`
+		right = `p.toml:6:1: experts.a.skills.s.workspace: it is not enforced: with runtime local the skill has no sandbox; add sandbox = "landlock" beside it, or use --sandbox or runtime docker`
 		hosts = `p.toml:6:1: warning: experts.a.skills.s.allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox; runtime docker does`
 	)
 	for name, tt := range map[string]struct {

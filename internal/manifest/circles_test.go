@@ -107,7 +107,7 @@ func TestUnanswerable(t *testing.T) {
 	c := check(t, "[experts.lead]\ninstruction='x'\ndelegates=['\x40o/asker@1.0.0','quiet','gone']\n"+of("lead")+
 		"[experts.quiet]\ninstruction='x'\ndelegates=['\x40o/asker']\n[experts.\"@o/asker\"]\ninstruction='x'\n"+of(`"@o/asker"`))
 	got := strings.Join(lines(c.Unanswerable()), "\n")
-	want := `experts."@o/asker".skills.ask: nobody can answer it when "lead" delegates to "@o/asker": a delegate does not get these tools; have "lead" ask, and put the answer into the query`
+	want := `experts."@o/asker".skills.ask: the user cannot answer it when "lead" delegates to "@o/asker": a delegate does not get these tools; have "lead" ask, and put the answer into the query`
 	if !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "p.toml:14:") || strings.Contains(got, "\n") || !strings.Contains(got, " warning: ") {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

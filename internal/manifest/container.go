@@ -34,7 +34,7 @@ func (u *use) walled() {
 		for i, domain := range s.AllowedDomains {
 			// What a wildcard stands for is as public as any name in its place.
 			if netaddr.HostReach(strings.Replace(domain, "*", "any", 1)) != netaddr.Public {
-				u.note(toml.PathTo(toml.PathTo(u.skill(s), "allowedDomains"), strconv.Itoa(i)), wording.Quote(domain)+" never matches with runtime docker, whose wall has doors to public names only")
+				u.note(toml.PathTo(toml.PathTo(u.skill(s), "allowedDomains"), strconv.Itoa(i)), wording.Quote(domain)+" never matches with runtime docker, where only public names can be reached")
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func TestWalled(t *testing.T) {
 		door   = "; use runtime local, or a server on port 443 of a public host"
 		no     = "cannot be used with runtime docker: "
 
-		names = "its wall has doors only to names of letters, digits and hyphens, none of which begins with xn--"
+		names = "its proxy connects only to names of letters, digits and hyphens, none of which begins with xn--"
 	)
 	base := func(text string) string {
 		return expertWith("[experts.a.skills.\"@perstack/base\"]\ntype='mcpStdioSkill'\n" + text)
@@ -45,22 +45,22 @@ func TestWalled(t *testing.T) {
 		"a package of uvx for it": {"perstackBaseSkillCommand=['uvx','x']\n" + expertWith("delegates=['b']\n[experts.b]\ndescription='x'\ninstruction='x'"), []string{"1:1: perstackBaseSkillCommand: " + python}},
 		"a server":                {skillWith("mcpHttpSkill", "endpoint='https://a.example/x'"), nil},
 		"with the port":           {skillWith("mcpSseSkill", "endpoint='https://a.example:443/x'"), nil},
-		"another port":            {skillWith("mcpHttpSkill", "endpoint='https://a.example:8443/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its wall has no door but port 443" + door}},
-		"an address":              {skillWith("mcpHttpSkill", "endpoint='https://93.184.216.34/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its wall has no door to addresses, only to names" + door}},
-		"an address as number":    {skillWith("mcpHttpSkill", "endpoint='https://0x5DB8D822/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its wall has no door to addresses, only to names" + door}},
-		"an IPv6 address":         {skillWith("mcpHttpSkill", "endpoint='https://[2606:4700::1]/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its wall has no door to addresses, only to names" + door}},
+		"another port":            {skillWith("mcpHttpSkill", "endpoint='https://a.example:8443/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its proxy connects to port 443 only" + door}},
+		"an address":              {skillWith("mcpHttpSkill", "endpoint='https://93.184.216.34/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its proxy connects to names, not to addresses" + door}},
+		"an address as number":    {skillWith("mcpHttpSkill", "endpoint='https://0x5DB8D822/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its proxy connects to names, not to addresses" + door}},
+		"an IPv6 address":         {skillWith("mcpHttpSkill", "endpoint='https://[2606:4700::1]/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + "its proxy connects to names, not to addresses" + door}},
 		"this machine":            {skillWith("mcpHttpSkill", "endpoint='http://localhost:3000'\nallowPrivateEndpoint=true"), []string{"3:19: experts.a.skills.s.allowPrivateEndpoint: " + no + "in a container, this machine is the container itself" + door}},
-		"a private address":       {skillWith("mcpHttpSkill", "endpoint='https://10.0.0.1'\nallowPrivateEndpoint=true"), []string{"3:19: experts.a.skills.s.allowPrivateEndpoint: " + no + "its wall has no door to private addresses" + door}},
-		"one that may be private": {skillWith("mcpHttpSkill", "endpoint='https://a.example'\nallowPrivateEndpoint=true"), []string{"3:19: experts.a.skills.s.allowPrivateEndpoint: " + no + "its wall has no door to private addresses, which allowPrivateEndpoint permits" + door}},
+		"a private address":       {skillWith("mcpHttpSkill", "endpoint='https://10.0.0.1'\nallowPrivateEndpoint=true"), []string{"3:19: experts.a.skills.s.allowPrivateEndpoint: " + no + "its proxy does not connect to private addresses" + door}},
+		"one that may be private": {skillWith("mcpHttpSkill", "endpoint='https://a.example'\nallowPrivateEndpoint=true"), []string{"3:19: experts.a.skills.s.allowPrivateEndpoint: " + no + "its proxy does not connect to private addresses, which allowPrivateEndpoint permits" + door}},
 		"an underscore":           {skillWith("mcpHttpSkill", "endpoint='https://a_b.example/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + names + door}},
 		"punycode":                {skillWith("mcpSseSkill", "endpoint='https://xn--bcher-kva.example/x'"), []string{"3:19: experts.a.skills.s.endpoint: " + no + names + door}},
 		"private names": {base("allowedDomains=['a.example','intranet','x.localhost','*.local','db.internal','*.LAN','*.home.arpa','*.com']"), []string{
-			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.1: "intranet" never matches with runtime docker, whose wall has doors to public names only`,
-			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.2: "x.localhost" never matches with runtime docker, whose wall has doors to public names only`,
-			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.3: "*.local" never matches with runtime docker, whose wall has doors to public names only`,
-			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.4: "db.internal" never matches with runtime docker, whose wall has doors to public names only`,
-			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.5: "*.LAN" never matches with runtime docker, whose wall has doors to public names only`,
-			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.6: "*.home.arpa" never matches with runtime docker, whose wall has doors to public names only`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.1: "intranet" never matches with runtime docker, where only public names can be reached`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.2: "x.localhost" never matches with runtime docker, where only public names can be reached`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.3: "*.local" never matches with runtime docker, where only public names can be reached`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.4: "db.internal" never matches with runtime docker, where only public names can be reached`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.5: "*.LAN" never matches with runtime docker, where only public names can be reached`,
+			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.6: "*.home.arpa" never matches with runtime docker, where only public names can be reached`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func dockerKeys() []key[job.Container] {
 		row("buildTimeout", "Time limit for building the image.", deadline("10m", leastWait), func(d *D, v time.Duration) { d.BuildTimeout = v }).or(shortDuration(d.BuildTimeout)),
 		row("startTimeout", "Time limit until the container has checked its isolation.", deadline("1m", leastWait), func(d *D, v time.Duration) { d.StartTimeout = v }).or(shortDuration(d.StartTimeout)).
 			more("networks and proxy have the same limit before it"),
-		row("idleTimeout", "Time limit without a sign of life from the container.", deadline("2m", leastIdle), func(d *D, v time.Duration) { d.IdleTimeout = v }).or(shortDuration(d.IdleTimeout)),
+		row("idleTimeout", "Time limit without a heartbeat from the container.", deadline("2m", leastIdle), func(d *D, v time.Duration) { d.IdleTimeout = v }).or(shortDuration(d.IdleTimeout)),
 		row("totalTimeout", "Time limit of the container.", deadline("24h", leastWait), func(d *D, v time.Duration) { d.TotalTimeout = v }).or(shortDuration(d.TotalTimeout)),
 		row("maxJournalBytes", "Maximum size of what one run adds to the history.", size(leastJournal), func(d *D, n int64) { d.MaxJournalBytes = n }).or(FormatBytes(d.MaxJournalBytes)),
 	}
@@ -164,7 +164,7 @@ func nameServer(s string) (string, string) {
 func network(s string) (string, string) {
 	const hint = "name a bridge network that you made, with: docker network create"
 	if kind, _, ok := strings.Cut(s, ":"); ok {
-		return "a network of kind " + wording.Quote(kind) + " would undo the wall", hint
+		return "a network of kind " + wording.Quote(kind) + " would undo the isolation", hint
 	}
 	if !networkGrammar().MatchString(s) {
 		return wording.Quote(s) + " is not the name of a network", hint

@@ -71,7 +71,7 @@ func TestWrongDocker(t *testing.T) {
 		"network = 'host'":                                `11: docker.network: "host" is one of the engine's own networks` + nets,
 		"network = 'Bridge'":                              `11: docker.network: "Bridge" is one of the engine's own networks` + nets,
 		"network = 'none'":                                `11: docker.network: "none" is one of the engine's own networks` + nets,
-		"network = 'container:x'":                         `11: docker.network: a network of kind "container" would undo the wall` + nets,
+		"network = 'container:x'":                         `11: docker.network: a network of kind "container" would undo the isolation` + nets,
 		"network = '-x'":                                  `11: docker.network: "-x" is not the name of a network` + nets,
 		"buildTimeout = 60":                               `16: docker.buildTimeout: must be a string, not an integer; write it with its unit, like "90s", "30m" or "2h"`,
 		"buildTimeout = '0s'":                             "16: docker.buildTimeout: must be more than 0" + left,

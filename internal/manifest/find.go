@@ -44,7 +44,7 @@ func Find(dir string) (string, error) {
 			err = danglingLink(path)
 		}
 		if err != nil {
-			return "", fmt.Errorf("cannot read %s: %w; mend it or pass --config <path>", path, userfile.Reason(err))
+			return "", fmt.Errorf("cannot read %s: %w; fix it or pass --config <path>", path, userfile.Reason(err))
 		}
 		if at == filepath.Dir(at) {
 			return "", fmt.Errorf("%w in %s or any parent; create one or pass --config <path>", ErrNotFound, start)

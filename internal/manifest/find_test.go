@@ -69,7 +69,7 @@ func TestFindStopsAtUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Find(filepath.Dir(blocked))
-	want := "cannot read " + blocked + ": not a regular file; mend it or pass --config <path>"
+	want := "cannot read " + blocked + ": not a regular file; fix it or pass --config <path>"
 	if err == nil || err.Error() != want || errors.Is(err, ErrNotFound) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -100,7 +100,7 @@ func TestFindStopsAtDanglingLink(t *testing.T) {
 		testkit.Missing(t, "symbolic links: "+err.Error())
 	}
 	_, err := Find(filepath.Dir(link))
-	want := "cannot read " + link + `: it is a link to "gone.toml", which does not exist; mend it or pass --config <path>`
+	want := "cannot read " + link + `: it is a link to "gone.toml", which does not exist; fix it or pass --config <path>`
 	if err == nil || err.Error() != want || errors.Is(err, ErrNotFound) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

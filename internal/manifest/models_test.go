@@ -44,7 +44,7 @@ func TestModelProblems(t *testing.T) {
 		{"[models.m]\ncontextWindow = 0", `p.toml:2:17: models.m.contextWindow: must be between 1 and 1000000000; ` + unit},
 		{"[models.m]\ncontextWindow = '200k'", `p.toml:2:17: models.m.contextWindow: must be an integer, not a string; remove the quotes`},
 		{"[models.m]\ncontextWindow = 1_000_000_001", `p.toml:2:17: models.m.contextWindow: must be between 1 and 1000000000; ` + unit},
-		{"[models.m]\ncontextWindow = 10\nmaxOutputTokens = 11", `p.toml:3:19: models.m.maxOutputTokens: is more than contextWindow; an answer stands in the window too`},
+		{"[models.m]\ncontextWindow = 10\nmaxOutputTokens = 11", `p.toml:3:19: models.m.maxOutputTokens: is more than contextWindow; an answer is part of the window too`},
 		{"[models.m]\nreasoning = 'much'", `p.toml:2:13: models.m.reasoning: unknown value "much"; use none, budget, effort, adaptive or switch`},
 		{"[models.m]\nreasoning = 'budget'\nefforts = ['low']", `p.toml:3:1: models.m.efforts: goes with reasoning = "effort" or "adaptive"; remove it`},
 		{"[models.m]\nefforts = ['']", `p.toml:2:12: models.m.efforts.0: is empty; write something or remove the key`},

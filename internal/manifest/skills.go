@@ -111,7 +111,7 @@ func (r *reader) skill(name string, t *toml.Table) *expert.Skill {
 // skillKeyOwner says to which types a key belongs that this type does not have.
 func (r *reader) skillKeyOwner(key string) string {
 	if key == "sandbox" || key == "workspace" {
-		return "no process runs here for such a skill; only an " + stdioKind + " has a cell"
+		return "no process runs here for such a skill; only an " + stdioKind + " has a sandbox"
 	}
 	if owners := owners(r.tables.skill, key, skillKinds); len(owners) > 0 {
 		return "it is a key of " + wording.Or(owners)

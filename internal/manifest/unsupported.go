@@ -164,7 +164,7 @@ func (u *use) cells() {
 	for _, s := range u.expert.Skills {
 		held := s.InCell(u.runtime, u.sandbox)
 		if s.Workspace != "" && !held {
-			u.report(toml.PathTo(u.skill(s), "workspace"), "nobody holds the skill to it: with runtime "+u.runtime+" it has no cell",
+			u.report(toml.PathTo(u.skill(s), "workspace"), "it is not enforced: with runtime "+u.runtime+" the skill has no sandbox",
 				`add sandbox = "landlock" beside it, or use --sandbox or runtime docker`)
 		}
 		if len(s.AllowedDomains) > 0 && u.runtime == job.Local && !held {

@@ -49,7 +49,7 @@ func Refusal(b event.ProxyAccess) string {
 	case "request":
 		return "the request cannot be understood"
 	case "token":
-		return "this gate is for another program"
+		return "this listener is for another program"
 	case "host":
 		return "it is not a plain host name, and addresses do not pass"
 	case "port":

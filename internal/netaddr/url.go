@@ -153,20 +153,20 @@ func ProxyRefusal(address string, allowPrivate bool) string {
 	case host == Loopback:
 		return "in a container, this machine is the container itself"
 	case host == Private:
-		return "its wall has no door to private addresses"
+		return "its proxy does not connect to private addresses"
 	case u.Scheme != "https":
-		return "its wall has no door for plain http"
+		return "its proxy does not carry plain http"
 	case u.Port() != "" && u.Port() != "443":
-		return "its wall has no door but port 443"
+		return "its proxy connects to port 443 only"
 	case allowPrivate:
-		return "its wall has no door to private addresses, which allowPrivateEndpoint permits"
+		return "its proxy does not connect to private addresses, which allowPrivateEndpoint permits"
 	case isAddress(u.Hostname()):
-		return "its wall has no door to addresses, only to names"
+		return "its proxy connects to names, not to addresses"
 	}
 	// The proxy takes no other names than the file does, whose rule is the same; one that
 	// it does not take would keep it from starting.
 	if message, _ := DomainPattern(strings.TrimSuffix(u.Hostname(), ".")); message != "" {
-		return "its wall has doors only to names of letters, digits and hyphens, none of which begins with xn--"
+		return "its proxy connects only to names of letters, digits and hyphens, none of which begins with xn--"
 	}
 	return ""
 }

@@ -44,16 +44,16 @@ func TestDomainPattern(t *testing.T) {
 
 // The same question about the address of a provider, which other packages ask.
 func TestNoDoor(t *testing.T) {
-	const names = "its wall has doors only to names of letters, digits and hyphens, none of which begins with xn--"
+	const names = "its proxy connects only to names of letters, digits and hyphens, none of which begins with xn--"
 	for address, want := range map[string]string{
 		"https://api.example.com":      "",
 		"https://api.example.com/v1":   "",
 		"http://localhost:11434":       "in a container, this machine is the container itself",
 		"http://127.1:11434":           "in a container, this machine is the container itself",
 		"https://[::ffff:127.0.0.1]":   "in a container, this machine is the container itself",
-		"https://192.168.1.1":          "its wall has no door to private addresses",
-		"http://api.example.com":       "its wall has no door for plain http",
-		"https://api.example.com:8443": "its wall has no door but port 443",
+		"https://192.168.1.1":          "its proxy does not connect to private addresses",
+		"http://api.example.com":       "its proxy does not carry plain http",
+		"https://api.example.com:8443": "its proxy connects to port 443 only",
 		"https://u:p@api.example.com":  "it must not contain a user name or password",
 		"":                             "it is not a URL",
 		"https://api.example.com.":     "",

@@ -122,9 +122,9 @@ func TestCheckWall(t *testing.T) {
 		"one label":      {enough("openai").with("OPENAI_BASE_URL", "https://gateway/v1").choose("openai", "gpt-5"), "openai at https://gateway is in a private network"},
 		"plain":          {env{"OLLAMA_BASE_URL": "http://ollama.example"}.choose("ollama", "gpt-oss:20b"), "ollama at http://ollama.example is not https"},
 		"another port":   {enough("openai").with("OPENAI_BASE_URL", "https://gw.example:8443/v1").choose("openai", "gpt-5"), "openai at https://gw.example:8443 is not at port 443"},
-		"a number":       {enough("openai").with("OPENAI_BASE_URL", "https://8.8.8.8/v1").choose("openai", "gpt-5"), "openai at https://8.8.8.8 cannot be reached from the container: its wall has no door to addresses, only to names; give its name"},
-		"an odd number":  {enough("openai").with("OPENAI_BASE_URL", "https://134744072/v1").choose("openai", "gpt-5"), "cannot be reached from the container: its wall has no door to addresses, only to names; give its name"},
-		"a long number":  {enough("openai").with("OPENAI_BASE_URL", "https://[2606:4700::1]/v1").choose("openai", "gpt-5"), "openai at https://[2606:4700::1] cannot be reached from the container: its wall has no door to addresses, only to names; give its name"},
+		"a number":       {enough("openai").with("OPENAI_BASE_URL", "https://8.8.8.8/v1").choose("openai", "gpt-5"), "openai at https://8.8.8.8 cannot be reached from the container: its proxy connects to names, not to addresses; give its name"},
+		"an odd number":  {enough("openai").with("OPENAI_BASE_URL", "https://134744072/v1").choose("openai", "gpt-5"), "cannot be reached from the container: its proxy connects to names, not to addresses; give its name"},
+		"a long number":  {enough("openai").with("OPENAI_BASE_URL", "https://[2606:4700::1]/v1").choose("openai", "gpt-5"), "openai at https://[2606:4700::1] cannot be reached from the container: its proxy connects to names, not to addresses; give its name"},
 		"no credentials": {enough("google-vertex").choose("google-vertex", "gemini-2.5-pro"), "google-vertex at http://metadata.google.internal is the metadata server of a machine of Google Cloud, and nothing in the container reaches it; set GOOGLE_APPLICATION_CREDENTIALS"},
 		"another server": {enough("google-vertex").with("GCE_METADATA_HOST", "169.254.169.254").choose("google-vertex", "gemini-2.5-pro"), "google-vertex at http://169.254.169.254 is in a private network"},
 	} {

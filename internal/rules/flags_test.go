@@ -15,7 +15,7 @@ import (
 var flagsInMessages = strings.Fields(`
 internal/env internal/lockfile internal/manifest internal/packages internal/providers internal/providers/wire
 internal/runtimes/docker internal/sandbox/selftest internal/skills internal/skills/mcp internal/skills/mcp/serve
-model
+
 `)
 
 // commandWords are flags and commands of the program perstack.

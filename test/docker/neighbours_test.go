@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/node"
 	"github.com/perstack-go/perstack/internal/testkit/tenant"
 	"github.com/perstack-go/perstack/internal/testkit/tenant/pack"
+	specs "github.com/perstack-go/perstack/job"
 )
 
 // A street is a project whose skills are neighbours: a guest, who is hostile, and others.
@@ -369,8 +370,12 @@ allowedDomains = ["{home}"]
 			t.Errorf("shared %t: it says %s", want, o.stderr)
 		}
 		for _, e := range o.events {
-			if b, ok := e.Body.(event.StartRun); ok && (b.Walls != nil && b.Walls.SharedCell) != want {
-				t.Errorf("shared %t: the journal says %+v", want, b.Walls)
+			b, ok := e.Body.(event.StartRun)
+			if !ok || len(b.Spec) == 0 {
+				continue
+			}
+			if spec, err := specs.ParseRecorded(b.Spec); err != nil || spec.Isolation.SharedSandbox != want {
+				t.Errorf("shared %t: the journal says %s (%v)", want, b.Spec, err)
 			}
 		}
 	}

@@ -114,7 +114,7 @@ func TestLocalCells(t *testing.T) {
 		t.Errorf("the base skill in a cell:\n%s", text)
 	}
 	// A right that nobody keeps is a warning: no run will start.
-	if text := cardOf(t, strings.Replace(packaged, "requiredEnv", "workspace = 'none'\nrequiredEnv", 1)).text(); !strings.Contains(text, "warning: a: experts.a.skills.s.workspace: nobody holds the skill to it") {
+	if text := cardOf(t, strings.Replace(packaged, "requiredEnv", "workspace = 'none'\nrequiredEnv", 1)).text(); !strings.Contains(text, "warning: a: experts.a.skills.s.workspace: it is not enforced") {
 		t.Errorf("a right without a cell:\n%s", text)
 	}
 }

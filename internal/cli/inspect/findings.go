@@ -121,7 +121,7 @@ func (b *builder) findUnanswerable(closure []*expert.Expert) {
 		for _, s := range e.Skills {
 			if by := askers[e]; by != nil && s.Type == expert.InteractiveSkill {
 				b.find(Finding{Severity: warning, Expert: e.Key, Skill: s.Name,
-					Message: "nobody can answer it when " + by.Key + " delegates to " + e.Key + ": a delegate does not get these tools",
+					Message: "the user cannot answer it when " + by.Key + " delegates to " + e.Key + ": a delegate does not get these tools",
 					Hint:    "have " + by.Key + " ask, and put the answer into the query"})
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
 )
 
 // The command to paste repeats every flag that makes the run what it is.
@@ -145,5 +146,16 @@ func TestTextTellsOfFailedDelegates(t *testing.T) {
 	}
 	if want := "perstack: the delegate helper failed: no such tool\n"; told.String() != want {
 		t.Errorf("told %q, want %q", told.String(), want)
+	}
+}
+
+// Which flag allows a model more time is said here: the model does not know of flags.
+func TestTimeoutHint(t *testing.T) {
+	err := outputOf(&Options{}, job.Spec{}).end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByError, Failure: &event.Failure{
+		Name: "TimeoutError", Message: model.OutOfTime,
+	}})
+	const want = "TimeoutError: the model did not finish its answer in time; raise --timeout; go on with: perstack run --continue-job j"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/model"
 )
 
 // end shows the final answer if only that was asked for, and says how the run ended: by
@@ -41,7 +42,11 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 			// quoted in them.
 			return fmt.Errorf("%s\ngo on with: %s", o.mend(terminal.Clean(r.Failure.Message)), again)
 		}
-		return fmt.Errorf("%s: %s; go on with: %s", terminal.CleanLine(r.Failure.Name), o.mend(terminal.CleanLine(r.Failure.Message)), again)
+		message := o.mend(terminal.CleanLine(r.Failure.Message))
+		if r.Failure.Message == model.OutOfTime {
+			message += "; raise --timeout"
+		}
+		return fmt.Errorf("%s: %s; go on with: %s", terminal.CleanLine(r.Failure.Name), message, again)
 	}
 	return fmt.Errorf("the run ended in the unknown status %q; please report it", r.Status)
 }

@@ -249,7 +249,7 @@ func TestSettingBelongsToItsProvider(t *testing.T) {
 	}
 }
 
-// A file that names the older default keeps the reasoning budget a default.
+// A reasoning budget that nothing chose is marked as the default.
 func TestReasoningOfTheUser(t *testing.T) {
 	for line, want := range map[string]job.Settings{
 		"":                        {Reasoning: expert.DefaultReasoningBudget, ReasoningDefault: true},

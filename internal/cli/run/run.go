@@ -84,19 +84,21 @@ this does not hold back.
 
 A run is recorded below ./perstack and can be continued: with a new query, with
 the answer to a question, from an earlier checkpoint of any of its Experts, or
-where it was interrupted. It goes on with the provider and the model that it had,
-and behind the walls that it had, unless a flag or perstack.toml names others.
+where it was interrupted. A continued job keeps its provider and model, unless a
+flag or perstack.toml names others. It keeps its limits and isolation: the stricter
+of perstack.toml and the recorded job applies, and only a flag relaxes it. It stays
+in its workspace, unless --workspace and --move-workspace name another.
 
-Limits hold for the whole job, with everything that its Experts delegate. Steps,
-tokens and cost count from its start, also when it is continued; the duration
-counts anew. perstack.toml can set them as well, for single Experts too; a flag is
-stronger than the key of the whole file. A job that is continued keeps the limits
-that it had, unless a flag or the file says otherwise. The cost needs the price of
-the model: that of common ones is known, [prices] in perstack.toml has any.
+Limits apply to the whole job, with everything that its Experts delegate. Steps,
+tokens and cost count from its start, including what was used before it was
+continued; the duration counts for each run. perstack.toml can set limits too, for
+the job and for single Experts; a flag takes precedence over those of the job. The
+cost needs the price of the model: that of common ones is known, [prices] in
+perstack.toml has any.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waits for an
 answer, 129, 130 and 143 stopped by a signal. After the first signal the state is
-saved; who interrupts again quits at once, with what the journal has by then.`,
+saved; a second one quits at once and keeps what is in the journal by then.`,
 		Example: `  perstack run writer "Summarise notes.txt"
   perstack run writer --query-file task.md --output text
   perstack run writer "Shorter, please" --continue
