@@ -133,4 +133,3 @@ func (e *StoppedError) Error() string {
 	}
 	return fmt.Sprintf("job %s was stopped (%s)", r.JobID, r.Status)
 }
-

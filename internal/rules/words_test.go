@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 	"unicode/utf8"
 )
 
@@ -52,11 +51,6 @@ var avoidedWords = []avoided{
 	{regexp.MustCompile(`\bWho(?:ever)? (?:can|may|wants|has|sets|writes|made|reads|connects|reaches)\b`), "a subject: a user who, a program that"},
 }
 
-// unfinishedPages still have avoided words. The list only gets shorter.
-var unfinishedPages = map[string]string{
-	"docs/architecture.md": "is rewritten with the packages that it describes",
-}
-
 // prosePages are the Markdown files for people. Other ones are texts for models, and examples.
 func (t *tree) prosePages() (pages []*page) {
 	names := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SPECIFICATION.md", "SECURITY.md"}
@@ -70,9 +64,7 @@ func (t *tree) prosePages() (pages []*page) {
 
 func avoidedInPages(t *tree) (found []finding) {
 	for _, p := range t.prosePages() {
-		if unfinishedPages[p.path] == "" {
-			found = append(found, p.avoided()...)
-		}
+		found = append(found, p.avoided()...)
 	}
 	return found
 }
@@ -103,7 +95,7 @@ const maxColumns = 100
 func wideProse(t *tree) (found []finding) {
 	for _, p := range t.prosePages() {
 		for i, line := range p.prose {
-			if p.path == "SECURITY.md" || unfinishedPages[p.path] != "" || strings.HasPrefix(line, "#") || strings.HasPrefix(strings.TrimSpace(line), "|") {
+			if p.path == "SECURITY.md" || strings.HasPrefix(line, "#") || strings.HasPrefix(strings.TrimSpace(line), "|") {
 				continue
 			}
 			short := linkPattern.ReplaceAllString(line, "]")
@@ -114,18 +106,4 @@ func wideProse(t *tree) (found []finding) {
 		}
 	}
 	return found
-}
-
-// A page that is listed as unfinished has avoided words: otherwise it comes off the list.
-func TestUnfinishedPages(t *testing.T) {
-	tree, err := repository()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range unfinishedPages {
-		i := slices.IndexFunc(tree.pages, func(p *page) bool { return p.path == name })
-		if i < 0 || len(tree.pages[i].avoided()) == 0 {
-			t.Errorf("%s is finished or gone: take it off unfinishedPages", name)
-		}
-	}
 }
