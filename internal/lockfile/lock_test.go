@@ -217,7 +217,7 @@ func TestLockWriteRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for want, change := range map[string]func(*Lock){
 		"it would be larger than 16 MiB": func(l *Lock) { l.Experts[0].Description = strings.Repeat("x", maxLock) },
-		"it could not be read again: ":         func(l *Lock) { l.Experts[1].Definition = "" },
+		"it could not be read again: ":   func(l *Lock) { l.Experts[1].Definition = "" },
 	} {
 		l := sampleLock(t)
 		change(l)
