@@ -42,7 +42,7 @@ func TestIsolationOfARun(t *testing.T) {
 	out, _, code := perstackLog(t, st, "walledjob")
 	for _, want := range []string{
 		"\nIsolation: docker, one shared sandbox for all skills (--shared-cell); then docker, a sandbox for each skill\n",
-		"\n  Check: cells, skipped: all skills share one\n",
+		"\n  ● Sandbox cells skipped\n    └ all skills share one\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("code %d, no %q in\n%s", code, want, out)

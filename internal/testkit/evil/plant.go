@@ -194,6 +194,8 @@ func (t *Tree) spell() error {
 	t.attack("name-too-long", strings.Repeat("n", 300), "nothing", but(all(invalid), map[Op]string{List: "", Cwd: ""}))
 	t.attack("path-too-long", strings.Repeat("long/", 2000), "nothing", all(invalid))
 	t.attack("root", ".", "directory", map[Op]string{Read: isADir, Write: isADir, List: Works, Info: Works, Cwd: Works})
-	t.attack("directory-as-file", "dir", "directory", map[Op]string{Read: isADir, Write: isADir, List: Works, Info: Works})
+	// A directory that no other path goes through: the calls of a step run side by side, and one
+	// of them may move it away.
+	t.attack("directory-as-file", "folder", "directory", map[Op]string{Read: isADir, Write: isADir, List: Works, Info: Works})
 	return nil
 }

@@ -101,6 +101,7 @@ func (t *Tree) plantOutside() error {
 		"wsfoo/secret.txt":        t.canary("wsfoo/secret.txt"),
 		"ws/plain.txt":            "alpha\nbeta\n",
 		"ws/dir/inner.txt":        "inner\n",
+		"ws/folder/inner.txt":     "inner\n",
 	} {
 		if err := t.file(filepath.Join(filepath.Dir(t.Root), filepath.FromSlash(name)), text, 0o644); err != nil {
 			return err
