@@ -137,6 +137,7 @@ const (
 	WorkspaceNone  WorkspaceRight = "none"
 )
 
+// WorkspaceRights lists the values of the key workspace.
 func WorkspaceRights() []string {
 	return []string{string(WorkspaceWrite), string(WorkspaceRead), string(WorkspaceNone)}
 }

@@ -17,7 +17,7 @@ var (
 		json.Deterministic(true),
 		json.WithMarshalers(json.MarshalToFunc(func(out *jsontext.Encoder, d time.Duration) error {
 			if d != None {
-				d = d / time.Millisecond
+				d /= time.Millisecond
 			}
 			return out.WriteToken(jsontext.Int(int64(d)))
 		})),
@@ -26,8 +26,8 @@ var (
 			if err := json.UnmarshalDecode(in, &n); err != nil {
 				return err
 			}
-			if *d = time.Duration(n); n != None {
-				*d *= time.Millisecond
+			if *d = None; n != None {
+				*d = time.Duration(n) * time.Millisecond
 			}
 			return nil
 		})),

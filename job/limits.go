@@ -22,7 +22,7 @@ type Limits struct {
 	MaxWorkspaceBytes int64 `json:"maxWorkspaceBytes,omitzero"` // that the files of the workspace can take
 }
 
-// None, as a value of MaxRetries or Timeout, says that there are no retries, or no limit.
+// None as a value of MaxRetries or Timeout says that there are no retries, or no limit.
 const None = -1
 
 // A Unit says how the value of a limit is written.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxDepth bounds how deep tables and arrays may nest. The deepest key that
+	// MaxDepth bounds how deep tables and arrays may nest. The deepest key that
 	// perstack.toml knows is six levels down.
 	MaxDepth = 32
 
@@ -24,6 +24,7 @@ const (
 
 type kind int
 
+// The kinds of values.
 const (
 	KindString kind = iota + 1
 	KindInteger

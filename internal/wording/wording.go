@@ -88,6 +88,7 @@ func DidYouMean(word string, known []string) string {
 	return "use " + Or(known)
 }
 
+// Or joins words as alternatives: "a, b or c".
 func Or(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -117,6 +118,7 @@ func Visible(s string) string {
 	}, s)
 }
 
+// And joins words as a list: "a, b and c".
 func And(words []string) string {
 	list := Or(words)
 	if len(words) < 2 {

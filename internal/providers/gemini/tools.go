@@ -77,8 +77,6 @@ func CheckMix(provider, name string, tools []string) error {
 		provider, name, strings.Join(slices.Compact(slices.Clone(tools)), ", "), hint)
 }
 
-func (m *Model) mixes() bool { return m.traits.third && !m.vertex }
-
 // writeTools writes what the model may call. In a request for text alone the list stays,
 // since the history mentions it and the provider's cache begins with it; a word says that
 // nothing is to be called, and what Google runs is not offered.
