@@ -89,6 +89,14 @@ func TestDocker(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(spec.Workspace.Dir, "note.txt"), []byte("On Tuesday."), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if os.Getuid() == 0 { // nothing in a container runs as root
+		const user = 1000
+		for _, path := range []string{spec.Workspace.Dir, filepath.Join(spec.Workspace.Dir, "note.txt")} {
+			if err := os.Lchown(path, user, user); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	play(t, &spec, `
 [[turn]]
 [[turn.call]]
