@@ -10,8 +10,8 @@ import (
 // Complete fills in the defaults of settings that nothing was said about, for programs that
 // write a Spec by hand. A Spec made with [Resolve] is complete.
 func (s *Spec) Complete(known Catalogue) {
-	r := Resolve(Flags{Settings: s.Settings}, Settings{Setting: s.Setting, Provider: s.Provider}, Settings{}, known)
-	r.Settings.Setting = s.Setting
+	// Most settings of a container have no flag, so the Spec is the file as well.
+	r := Resolve(Flags{Settings: s.Settings}, s.Settings, Settings{}, known)
 	r.ReasoningDefault = r.ReasoningDefault || s.ReasoningDefault
 	s.Settings = r.Settings
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,43 @@ func TestCompleteTwice(t *testing.T) {
 	spec := Spec{Settings: Settings{Reasoning: "high"}}
 	if spec.Complete(providers{}); spec.ReasoningDefault {
 		t.Error("a budget that the program set counts as the default")
+	}
+}
+
+// Completing a Spec adds defaults and changes nothing that is set: every field of the
+// settings, those of a container included, is set to something that is no default.
+func TestCompleteKeepsSettings(t *testing.T) {
+	spec := fullSpec()
+	spec.ReasoningDefault = true
+	spec.Isolation = Isolation{
+		Env: []string{"A"}, SharedSandbox: true,
+		Container: Container{
+			Memory: 1 << 20, MemoryReservation: 1 << 10, CPUs: 0.5, PIDs: 70, TmpSize: 1, CacheSize: 2,
+			BaseImage: "base", NodeImage: "node", PythonImage: "python", SquidImage: "squid", Mirrors: []string{"m"}, Offline: true,
+			Proxy: ProxySquid, ReadOnlyWorkspace: true, DNS: []string{"192.0.2.1"}, Network: "n",
+			BuildTimeout: 1, StartTimeout: 2, IdleTimeout: 3, TotalTimeout: 4, MaxJournalBytes: 5,
+		},
+	}
+	for i, set := range []reflect.Value{reflect.ValueOf(spec.Isolation.Container), reflect.ValueOf(spec.Settings.Isolation)} {
+		for j := range set.NumField() {
+			if name := set.Type().Field(j).Name; set.Field(j).IsZero() && name != "Sandbox" {
+				t.Errorf("%d: this test does not set %s", i, name)
+			}
+		}
+	}
+	want := spec.Settings
+	for _, l := range AllLimits() {
+		if l.Value(&want.Limits) == 0 {
+			l.Set(&want.Limits, l.Default)
+		}
+	}
+	spec.Complete(providers{})
+	if diff := cmp.Diff(want, spec.Settings); diff != "" {
+		t.Errorf("completed (-want +got):\n%s", diff)
+	}
+	local := Spec{Settings: Settings{Isolation: Isolation{Sandbox: true}}}
+	if local.Complete(providers{}); !local.Isolation.Sandbox || local.Runtime != Local || local.Limits.MaxSteps != expert.DefaultMaxSteps {
+		t.Errorf("completed: %+v", local.Settings)
 	}
 }
 
