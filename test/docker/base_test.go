@@ -125,7 +125,7 @@ func TestBaseImage(t *testing.T) {
 	text := strings.Replace(string(p.read("perstack.toml")), "[docker]\n", fmt.Sprintf("[docker]\nbaseImage = %q\n", base), 1)
 	p.write("perstack.toml", []byte(text), 0o644)
 	out := p.run("worker", "second", "--job-id", p.job()).must(t, 0)
-	if !strings.Contains(out.stderr, "stands on the image "+base) {
+	if !strings.Contains(out.stderr, "uses the image "+base) {
 		t.Errorf("it is not said on what it stands: %s", out.stderr)
 	}
 	p.checkBased(p.report("second.json"))

@@ -46,7 +46,7 @@ func isBehindWall(events []event.Event) bool {
 // user says otherwise; one that did not can be put there.
 func TestRuntimeIsKept(t *testing.T) {
 	t.Parallel()
-	const open = "nothing stands around it any more"
+	const open = "no container isolates it any more"
 	p := newProject(t, "", map[string]string{"perstack.toml": worker})
 	// Each call has a query of its own: the services know nothing of each other's turns.
 	answers := func(queries ...string) (script string) {
