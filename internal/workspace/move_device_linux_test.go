@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
@@ -15,11 +16,11 @@ func TestMoveToAnotherDevice(t *testing.T) {
 	here := t.TempDir()
 	there, err := os.MkdirTemp("/dev/shm", "perstack-test-")
 	if err != nil {
-		t.Skip("no second file system:", err)
+		testkit.Missing(t, "a second file system: "+err.Error())
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(there) })
 	if device(t, here) == device(t, there) {
-		t.Skip("/dev/shm is on the file system of the temporary directory")
+		testkit.Missing(t, "a second file system: /dev/shm is on that of the temporary directory")
 	}
 	w, err := workspace.Open("/", workspace.Options{})
 	if err != nil {
