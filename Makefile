@@ -19,11 +19,12 @@ help: ## list the targets
 build: ## build bin/perstack: one static file, no paths of this machine inside
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/perstack
 
-# What you run while you work: no race detector, and tests that take long leave themselves
-# out (testing.Short).
-quick: ## vet, and the unit tests that are fast: under a minute once everything is compiled
+# What you run while you work: no race detector, tests that take long leave themselves out
+# (testing.Short), and so do the packages that start many programs or containers.
+SLOW := /(test|bench|internal/testkit|internal/packages|internal/runtimes/docker|internal/cli/egress|internal/cli/inside)(/|$$)
+quick: ## vet, and the unit tests that are fast
 	$(STATIC) go vet ./...
-	$(STATIC) go test -short -vet=off $$(go list ./... | grep -vE '/(test/docker|test/sweep|bench)(/|$$)')
+	$(STATIC) go test -short -vet=off $$(go list ./... | grep -vE '$(SLOW)')
 
 test: check cross race conformance test-wire test-embed ## run everything that needs neither root nor a linter
 
