@@ -35,9 +35,6 @@ const (
 	replay  = "replay"
 )
 
-// DefaultProvider is used when neither the file nor a flag names a provider.
-const DefaultProvider = "anthropic"
-
 // providers is the table of facts, one row a provider, in the order of the documentation.
 var providers = []Provider{
 	{

@@ -81,7 +81,7 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags Flags) toml.Probl
 	u := &use{
 		config:       c,
 		experts:      expert.NewIndex(c.Experts),
-		provider:     cmp.Or(flags.Provider, c.Provider.Name, model.DefaultProvider),
+		provider:     cmp.Or(flags.Provider, c.Provider.Name, job.DefaultProvider),
 		providerFlag: flags.Provider != "" && flags.Provider != c.Provider.Name,
 		runtime:      cmp.Or(flags.Runtime, c.Runtime, job.Local),
 		runtimeFlag:  flags.Runtime != "" && flags.Runtime != c.Runtime,

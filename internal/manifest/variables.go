@@ -7,6 +7,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -14,7 +15,7 @@ import (
 // empty means the default one.
 func checkVariable(name, provider string) (message, hint string) {
 	if provider == "" {
-		provider = model.DefaultProvider
+		provider = job.DefaultProvider
 	}
 	upper := strings.ToUpper(name)
 	switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -24,7 +25,7 @@ func Models(h *host.Host, config, provider string) ([]cobra.Completion, cobra.Sh
 			file = c
 		}
 	}
-	own := cmp.Or(file.Provider.Name, model.DefaultProvider)
+	own := cmp.Or(file.Provider.Name, job.DefaultProvider)
 	provider = cmp.Or(provider, own)
 	var ids []cobra.Completion
 	for _, e := range model.Of(provider) {

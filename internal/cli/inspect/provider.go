@@ -9,12 +9,13 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
 // provider puts together who is asked, and where.
 func (b *builder) provider() Provider {
-	name := cmp.Or(b.config.Provider.Name, model.DefaultProvider)
+	name := cmp.Or(b.config.Provider.Name, job.DefaultProvider)
 	setting := b.config.Provider.Setting
 	p := Provider{
 		Name: name, Model: cmp.Or(b.config.Model, model.DefaultModel(name)), BaseURL: address(setting.BaseURL),

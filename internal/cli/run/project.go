@@ -2,7 +2,6 @@ package run
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
@@ -86,6 +85,3 @@ func (p *project) expertList() string {
 	}
 	return strings.Join(keys, ", ")
 }
-
-// clone returns a copy of a list that can be appended to.
-func clone(list []string) []string { return slices.Clip(list) }

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -45,7 +46,7 @@ func makeSpec(o *Options, p *project, t *target) (*plan, error) {
 	s.JobID, s.Version, s.Verbose = t.jobID, version.String(), o.Verbose
 	s.Workspace = job.Workspace{Dir: o.workspace(), Hidden: p.hidden, ReadOnly: p.readOnly}
 	if path := s.Setting.Cassette; path != "" {
-		s.Workspace.ReadOnly = append(clone(p.readOnly), path)
+		s.Workspace.ReadOnly = append(slices.Clip(p.readOnly), path)
 	}
 	if o.Host.Reproducible {
 		s.Sequential, s.Limits.MaxParallel = true, 1

@@ -9,6 +9,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -16,7 +17,7 @@ import (
 // be read: whether it matters depends on the flags that are given, so these are notes. A
 // key that is not set here is not one of them.
 func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
-	provider := cmp.Or(c.Provider.Name, model.DefaultProvider)
+	provider := cmp.Or(c.Provider.Name, job.DefaultProvider)
 	name := cmp.Or(c.Model, model.DefaultModel(provider))
 	for _, p := range providers.Check(providers.Config{
 		Provider: provider, Model: name,
