@@ -193,7 +193,9 @@ func writable(paths []string) Result {
 
 // mounts looks for file systems that are neither the kernel's nor the container's own.
 func mounts() Result {
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	// Not /proc/self: that is the main thread, which the row "chroot" may have used up, and
+	// whose table is then empty.
+	data, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
 		return Result{Outcome: Broken, Detail: err.Error()}
 	}
