@@ -191,7 +191,7 @@ func startProxy(ctx context.Context, program, upstream string) (*proxyProcess, e
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprintf(p.stdin, `{"gates":[{"name":"bench","address":%q,"allow":[%q]}],"upstream":"http://%s"}`+"\n", p.address, tunnelHost, upstream); err != nil {
+	if _, err := fmt.Fprintf(p.stdin, `{"listeners":[{"name":"bench","address":%q,"allow":[%q]}],"upstream":"http://%s"}`+"\n", p.address, tunnelHost, upstream); err != nil {
 		return nil, err
 	}
 	select {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// npx measures what the walls and the cells cost an Expert with three servers from npm,
+// npx measures what the walls and the sandboxes cost an Expert with three servers from npm,
 // each of which answers once. The measuring is done by a benchmark: see package bench/npx.
 // On a machine without an engine or the components it is left out; in CI both are there.
 func npx(ctx context.Context) ([]figure, error) {
@@ -30,7 +30,7 @@ func npx(ctx context.Context) ([]figure, error) {
 	}
 	return []figure{
 		{"npx: time of a run with three skills in a container, to built-in", values["docker"] / values["builtin"], 5, "%.1f"},
-		{"npx: time of that run in cells, to built-in", values["sandbox"] / values["builtin"], 1.5, "%.2f"},
+		{"npx: time of that run in sandboxes, to built-in", values["sandbox"] / values["builtin"], 1.5, "%.2f"},
 		{"npx: that run built-in, ms", values["builtin"], 0, "%.0f"},
 		{"npx: that run in a container, ms", values["docker"], 0, "%.0f"},
 	}, nil

@@ -110,12 +110,12 @@ func (DockerContainerStatus) isBody() {}
 
 // ProxyAccess is one decision of the egress proxy.
 type ProxyAccess struct {
-	Action  string                   `json:"action"` // allowed, blocked
-	Domain  string                   `json:"domain"`
-	Port    int                      `json:"port"`
-	Reason  string                   `json:"reason,omitzero"`
-	Gate    string                   `json:"gate,omitzero"` // who asked: engine, or Expert and skill
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Action   string                   `json:"action"` // allowed, blocked
+	Domain   string                   `json:"domain"`
+	Port     int                      `json:"port"`
+	Reason   string                   `json:"reason,omitzero"`
+	Listener string                   `json:"listener,omitzero"` // who asked: engine, or Expert and skill
+	Unknown  map[string]rawjson.Value `json:",embed"`
 }
 
 func (ProxyAccess) isBody() {}

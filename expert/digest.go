@@ -146,9 +146,9 @@ type headerMeaning struct {
 // Connection is the SHA-256, in hex, of how the server of an MCP skill is reached. While
 // it stays the same, what was found out about the server still holds. Which of its tools
 // are offered and how does not count, and neither does the spelling of a command line:
-// npx -y name is npx name. Nor does the cell of its processes: a server behind a narrower
+// npx -y name is npx name. Nor does the sandbox of its processes: a server behind a narrower
 // wall is the same server, from the same package. If it offers other tools there, the run
-// finds that out by itself; to ask for a new lock would teach people to leave cells out.
+// finds that out by itself; to ask for a new lock would teach people to leave sandboxes out.
 func (s *Skill) Connection() string {
 	c := connection{
 		Format: 1, Type: s.Type, Command: s.Command, Args: s.Args,

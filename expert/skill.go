@@ -39,8 +39,8 @@ type Skill struct {
 	RequiredEnv []string `json:"requiredEnv,omitzero"` // MCP: variables handed to the process, or used in Headers
 	ToolPrefix  bool     `json:"toolPrefix,omitzero"`  // MCP: tools are offered as <skill>__<tool>
 
-	Sandbox   SkillSandbox   `json:"sandbox,omitzero"`   // stdio and base: what its processes are locked into with the runtime local; behind a wall always a cell
-	Workspace WorkspaceRight `json:"workspace,omitzero"` // stdio and base: what its cell may do with the workspace; empty means WorkspaceWrite
+	Sandbox   SkillSandbox   `json:"sandbox,omitzero"`   // stdio and base: what its processes are locked into with the runtime local; behind a wall always a sandbox
+	Workspace WorkspaceRight `json:"workspace,omitzero"` // stdio and base: what its sandbox may do with the workspace; empty means WorkspaceWrite
 
 	StartTimeout time.Duration `json:"startTimeout,omitzero"` // MCP: until the server has listed its tools; 0 means the default
 	CallTimeout  time.Duration `json:"callTimeout,omitzero"`  // MCP: of one call without news of it; 0 means the default
@@ -124,10 +124,10 @@ type SkillSandbox string
 // The sandboxes of a skill.
 const (
 	SandboxNone     SkillSandbox = ""
-	SandboxLandlock SkillSandbox = "landlock" // a cell of its own, kept by the kernel
+	SandboxLandlock SkillSandbox = "landlock" // a sandbox of its own, kept by the kernel
 )
 
-// A WorkspaceRight is what a skill in a cell may do with the workspace.
+// A WorkspaceRight is what a skill in a sandbox may do with the workspace.
 type WorkspaceRight string
 
 // The rights.
@@ -143,12 +143,12 @@ func WorkspaceRights() []string {
 }
 
 // StartsPrograms reports whether processes run for the skill: a server, or the commands of
-// the base skill. Those are what a cell can be put around.
+// the base skill. Those are what a sandbox can be put around.
 func (s *Skill) StartsPrograms() bool { return s.Type == StdioSkill || s.IsBase() && s.BuiltIn }
 
-// InCell reports whether the processes of a skill have a cell with this runtime. All says
+// InSandbox reports whether the processes of a skill have a sandbox with this runtime. All says
 // that a flag gives one to every skill; behind the wall each has one anyway.
-func (s *Skill) InCell(runtime string, all bool) bool {
+func (s *Skill) InSandbox(runtime string, all bool) bool {
 	return s.StartsPrograms() && (runtime == DockerRuntime || all || s.Sandbox == SandboxLandlock)
 }
 

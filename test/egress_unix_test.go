@@ -23,7 +23,7 @@ import (
 // The proxy as a program: a real client is refused with the reason, the line is there when
 // the client has its answer, and each way to end it has its code.
 func TestEgressProgram(t *testing.T) {
-	const policy = `{"gates":[{"name":"g","address":"127.0.0.1:0","allow":["localhost"],"token":"kX82mQ0vT4nB7cLw9rJd"}]}` + "\n"
+	const policy = `{"listeners":[{"name":"g","address":"127.0.0.1:0","allow":["localhost"],"token":"kX82mQ0vT4nB7cLw9rJd"}]}` + "\n"
 	for what, test := range map[string]struct {
 		end  func(cmd *exec.Cmd, stdin io.Closer) error
 		code int
@@ -60,12 +60,12 @@ func TestEgressProgram(t *testing.T) {
 			}
 			return l
 		}
-		gate := next().Ready[0]
+		listener := next().Ready[0]
 		for target, want := range map[string]string{
 			"https://example.com/": egress.ReasonDomain, "https://127.0.0.1/": egress.ReasonHost, "https://localhost/": egress.ReasonAddress, "http://localhost/": egress.ReasonMethod,
 			"https://localhost:8443/": egress.ReasonPort,
 		} {
-			proxy := &url.URL{Scheme: "http", User: url.UserPassword("perstack", "kX82mQ0vT4nB7cLw9rJd"), Host: gate.Address}
+			proxy := &url.URL{Scheme: "http", User: url.UserPassword("perstack", "kX82mQ0vT4nB7cLw9rJd"), Host: listener.Address}
 			transport := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return proxy, nil }}
 			resp, err := (&http.Client{Transport: transport}).Get(target)
 			if err == nil {

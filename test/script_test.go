@@ -35,7 +35,7 @@ var watchedScripts = []string{"delegate_", "fork_", "interactive_", "limit_", "s
 //	                          anthropic, lead to it
 //
 // The program evilmcp, an MCP server in many bad modes, is in the PATH. The condition
-// [cells] holds where the kernel keeps cells; in CI a script that asks for it fails where
+// [sandboxes] holds where the kernel keeps sandboxes; in CI a script that asks for it fails where
 // it does not.
 func TestScripts(t *testing.T) {
 	evilmcp := filepath.Dir(evil.Program(t))
@@ -70,7 +70,7 @@ func TestScripts(t *testing.T) {
 }
 
 func condition(name string) (bool, error) {
-	if name != "cells" {
+	if name != "sandboxes" {
 		return false, fmt.Errorf("there is no condition [%s]", name)
 	}
 	err := landlock.Available()

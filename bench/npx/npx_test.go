@@ -34,9 +34,9 @@ args = {}
 text = "Done."
 `
 
-// BenchmarkThreeSkills compares a run with three servers in cells of a container, image
+// BenchmarkThreeSkills compares a run with three servers in sandboxes of a container, image
 // cached, with one that starts the same servers in the built-in runtime, and with one that
-// starts them in cells there.
+// starts them in sandboxes there.
 func BenchmarkThreeSkills(b *testing.B) {
 	image := engine.NodeImage(b, engine.Name(b))
 	engine.RemoveAbove(b, engine.Need(b), image)

@@ -158,7 +158,7 @@ func decidedIsDialled(t testing.TB, patterns []string, text string) {
 	name, allowed := reference(patterns, text)
 	n := &network{names: map[string][][]string{name: {{"8.8.8.8"}, {"127.0.0.1"}}}}
 	p := &Proxy{resolver: n, connect: n.connect, limits: usualLimits}
-	d := compiledGate{allow: allow}
+	d := compiledListener{allow: allow}
 	host, no := d.admit(request{method: "CONNECT", target: text + ":443"})
 	if (no == nil) != allowed || no == nil && host != name {
 		t.Fatalf("%q: got %q, %v; the reference says %q, %v", text, host, no, name, allowed)

@@ -8,47 +8,47 @@ import (
 	"time"
 )
 
-// slots counts the open connections. Each gate has a few slots of its own and shares the
+// slots counts the open connections. Each listener has a few slots of its own and shares the
 // others, so that a skill that opens as many as it can does not block other skills.
 type slots struct {
 	mu     sync.Mutex
-	own    int // for each gate
+	own    int // for each listener
 	shared int // that are free
 	taken  []int
 }
 
-func newSlots(total, gates int) *slots {
-	own := min(16, total/(2*gates))
-	return &slots{own: own, shared: total - own*gates, taken: make([]int, gates)}
+func newSlots(total, listeners int) *slots {
+	own := min(16, total/(2*listeners))
+	return &slots{own: own, shared: total - own*listeners, taken: make([]int, listeners)}
 }
 
-func (p *slots) take(gate int) bool {
+func (p *slots) take(listener int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.taken[gate] >= p.own {
+	if p.taken[listener] >= p.own {
 		if p.shared == 0 {
 			return false
 		}
 		p.shared--
 	}
-	p.taken[gate]++
+	p.taken[listener]++
 	return true
 }
 
-func (p *slots) leave(gate int) {
+func (p *slots) leave(listener int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.taken[gate]--
-	if p.taken[gate] >= p.own {
+	p.taken[listener]--
+	if p.taken[listener] >= p.own {
 		p.shared++
 	}
 }
 
-// maxPending is how many clients of a gate may be connected without having sent their
+// maxPending is how many clients of a listener may be connected without having sent their
 // request. Sending it takes milliseconds.
 const maxPending = 32
 
-// pendingConns are the connections of a gate without a request yet. When there are too
+// pendingConns are the connections of a listener without a request yet. When there are too
 // many, the oldest is closed: a client that opens connections and sends nothing does not
 // block others.
 type pendingConns struct {
@@ -86,7 +86,7 @@ func (d *pendingConns) leave(conn net.Conn) bool {
 	return true
 }
 
-// A gate takes this many requests at once, and this many a second after that. Every
+// A listener takes this many requests at once, and this many a second after that. Every
 // request is a line in the journal, and a client must not be able to fill the disk.
 const (
 	burst = 500

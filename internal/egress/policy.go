@@ -17,28 +17,28 @@ import (
 
 // The limits of a policy.
 const (
-	MaxPolicy      = 1 << 20 // bytes of the document
-	maxGates       = 1000
-	MaxConnections = 10_000
-	maxGateName    = 1024
-	maxToken       = 512
+	MaxPolicy       = 1 << 20 // bytes of the document
+	maxListeners    = 1000
+	MaxConnections  = 10_000
+	maxListenerName = 1024
+	maxToken        = 512
 )
 
-// TokenUser is the user name that belongs to the token of a gate.
+// TokenUser is the user name that belongs to the token of a listener.
 const TokenUser = "perstack"
 
-// ParseGates reads the document of perstack egress --policy. It is strict: a misspelled
+// ParseListeners reads the document of perstack egress --policy. It is strict: a misspelled
 // name must not silently drop a rule.
-func ParseGates(document []byte) (Gates, error) {
-	var g Gates
+func ParseListeners(document []byte) (Listeners, error) {
+	var g Listeners
 	if len(document) > MaxPolicy {
-		return Gates{}, fmt.Errorf("the policy has more than %d bytes", MaxPolicy)
+		return Listeners{}, fmt.Errorf("the policy has more than %d bytes", MaxPolicy)
 	}
 	if err := json.Unmarshal(document, &g, json.RejectUnknownMembers(true)); err != nil {
-		return Gates{}, fmt.Errorf("the policy cannot be read: %s", unreadable(err))
+		return Listeners{}, fmt.Errorf("the policy cannot be read: %s", unreadable(err))
 	}
 	if _, _, err := g.compile(); err != nil {
-		return Gates{}, err
+		return Listeners{}, err
 	}
 	return g, nil
 }
@@ -88,9 +88,9 @@ func kindOf(t reflect.Type) string {
 	}
 }
 
-// A compiledGate is a gate as the proxy uses it.
-type compiledGate struct {
-	Gate
+// A compiledListener is a listener as the proxy uses it.
+type compiledListener struct {
+	Listener
 	address netip.AddrPort
 	allow   Allowlist
 	secret  string // what Proxy-Authorization has to say behind "Basic "; empty for none
@@ -99,40 +99,40 @@ type compiledGate struct {
 // An upstream is a proxy that the connections go through.
 type upstream struct {
 	address string // host:port; empty for none
-	secret  string // as in compiledGate
+	secret  string // as in compiledListener
 }
 
 // compile checks the whole policy.
-func (g *Gates) compile() ([]compiledGate, upstream, error) {
+func (g *Listeners) compile() ([]compiledListener, upstream, error) {
 	switch {
-	case len(g.Gates) == 0:
-		return nil, upstream{}, errors.New("the policy has no gate")
-	case len(g.Gates) > maxGates:
-		return nil, upstream{}, fmt.Errorf("the policy has more than %d gates", maxGates)
+	case len(g.Listeners) == 0:
+		return nil, upstream{}, errors.New("the policy has no listener")
+	case len(g.Listeners) > maxListeners:
+		return nil, upstream{}, fmt.Errorf("the policy has more than %d listeners", maxListeners)
 	case g.MaxConnections < 0 || g.MaxConnections > MaxConnections:
 		return nil, upstream{}, fmt.Errorf("maxConnections must be from 1 to %d", MaxConnections)
 	}
-	gates := make([]compiledGate, len(g.Gates))
+	listeners := make([]compiledListener, len(g.Listeners))
 	names := map[string]bool{}
-	for i, gate := range g.Gates {
-		d, err := gate.compile()
+	for i, listener := range g.Listeners {
+		d, err := listener.compile()
 		if err != nil {
-			return nil, upstream{}, fmt.Errorf("gate %q: %w", gate.Name, err)
+			return nil, upstream{}, fmt.Errorf("listener %q: %w", listener.Name, err)
 		}
-		if names[gate.Name] {
-			return nil, upstream{}, fmt.Errorf("gate %q: the name is given twice", gate.Name)
+		if names[listener.Name] {
+			return nil, upstream{}, fmt.Errorf("listener %q: the name is given twice", listener.Name)
 		}
-		names[gate.Name] = true
-		gates[i] = d
+		names[listener.Name] = true
+		listeners[i] = d
 	}
 	up, err := parseUpstream(g.Upstream)
-	return gates, up, err
+	return listeners, up, err
 }
 
-func (g Gate) compile() (compiledGate, error) {
-	d := compiledGate{Gate: g}
-	if g.Name == "" || len(g.Name) > maxGateName || strings.ContainsFunc(g.Name, isControl) {
-		return d, fmt.Errorf("it needs a name of at most %d characters that can be printed", maxGateName)
+func (g Listener) compile() (compiledListener, error) {
+	d := compiledListener{Listener: g}
+	if g.Name == "" || len(g.Name) > maxListenerName || strings.ContainsFunc(g.Name, isControl) {
+		return d, fmt.Errorf("it needs a name of at most %d characters that can be printed", maxListenerName)
 	}
 	var err error
 	if d.address, err = netip.ParseAddrPort(g.Address); err != nil {
@@ -191,7 +191,7 @@ func parseUpstream(text string) (upstream, error) {
 }
 
 // Check says what is wrong with a policy that another proxy is to enforce.
-func (g Gates) Check() error {
+func (g Listeners) Check() error {
 	_, _, err := g.compile()
 	return err
 }

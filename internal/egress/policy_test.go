@@ -7,26 +7,26 @@ import (
 )
 
 // A policy is read strictly: whatever is not understood would be a rule that is missing.
-func TestParseGates(t *testing.T) {
-	const gate = `{"name":"g","address":"127.0.0.1:0","allow":["a.example"],"token":"t"}`
-	g, err := ParseGates([]byte(`{"gates":[` + gate + `],"upstream":"http://u:p@proxy:8080","maxConnections":7}`))
-	if err != nil || len(g.Gates) != 1 || g.Gates[0].Token != "t" || g.MaxConnections != 7 || g.Upstream == "" {
+func TestParseListeners(t *testing.T) {
+	const listener = `{"name":"g","address":"127.0.0.1:0","allow":["a.example"],"token":"t"}`
+	g, err := ParseListeners([]byte(`{"listeners":[` + listener + `],"upstream":"http://u:p@proxy:8080","maxConnections":7}`))
+	if err != nil || len(g.Listeners) != 1 || g.Listeners[0].Token != "t" || g.MaxConnections != 7 || g.Upstream == "" {
 		t.Errorf("got %+v, %v", g, err)
 	}
-	one := func(gate string) string { return `{"gates":[` + gate + `]}` }
+	one := func(listener string) string { return `{"listeners":[` + listener + `]}` }
 	for _, text := range []string{
-		``, `{}`, `[]`, `null`, `{"gates":[]}`, `{"gates":null}`, one(gate) + one(gate), one(gate) + "x",
-		`{"gates":[` + gate + `],"Upstream":""}`, `{"gates":[` + gate + `],"more":1}`, `{"gates":[` + gate + `],"gates":[]}`,
-		one(gate + "," + gate),
+		``, `{}`, `[]`, `null`, `{"listeners":[]}`, `{"listeners":null}`, one(listener) + one(listener), one(listener) + "x",
+		`{"listeners":[` + listener + `],"Upstream":""}`, `{"listeners":[` + listener + `],"more":1}`, `{"listeners":[` + listener + `],"listeners":[]}`,
+		one(listener + "," + listener),
 		one(`{"name":"","address":"127.0.0.1:0","allow":[]}`), one(`{"name":"a\n","address":"127.0.0.1:0","allow":[]}`), one(`{"name":"` + strings.Repeat("a", 1025) + `","address":"127.0.0.1:0","allow":[]}`),
 		one(`{"name":"g","allow":[]}`), one(`{"name":"g","address":":3128","allow":[]}`), one(`{"name":"g","address":"localhost:1","allow":[]}`), one(`{"name":"g","address":"127.0.0.1","allow":[]}`), one(`{"name":"g","address":"127.0.0.1:99999","allow":[]}`),
 		one(`{"name":"g","address":"127.0.0.1:0","allow":["10.0.0.1"]}`), one(`{"name":"g","address":"127.0.0.1:0","allow":["a",""]}`), one(`{"name":"g","address":"127.0.0.1:0","allow":"a"}`),
 		one(`{"name":"g","address":"127.0.0.1:0","allow":[],"token":"secret\r\nX: y"}`), one(`{"name":"g","address":"127.0.0.1:0","allow":[],"token":"` + strings.Repeat("secret", 100) + `"}`),
-		`{"gates":[` + gate + `],"maxConnections":-1}`, `{"gates":[` + gate + `],"maxConnections":10001}`,
-		`{"gates":[` + strings.TrimSuffix(strings.Repeat(gate+",", 1001), ",") + `]}`,
-		strings.Repeat(" ", MaxPolicy) + one(gate),
+		`{"listeners":[` + listener + `],"maxConnections":-1}`, `{"listeners":[` + listener + `],"maxConnections":10001}`,
+		`{"listeners":[` + strings.TrimSuffix(strings.Repeat(listener+",", 1001), ",") + `]}`,
+		strings.Repeat(" ", MaxPolicy) + one(listener),
 	} {
-		if _, err := ParseGates([]byte(text)); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := ParseListeners([]byte(text)); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%.100s: error %v", text, err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestParseGates(t *testing.T) {
 		"https://proxy:8080", "proxy:8080", "http://proxy", "http://proxy:0", "http://proxy:99999", "http://:8080", "socks5://proxy:1", "http://proxy:1/secret", "http://proxy:1?secret", "http://proxy:1#secret",
 		"http://user:secret@", "http://a%3Ab:secret@proxy:1", "http://pro xy:1", "http://us\ner:secret@proxy:1",
 	} {
-		if _, err := ParseGates(fmt.Appendf(nil, `{"gates":[%s],"upstream":%q}`, gate, text)); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := ParseListeners(fmt.Appendf(nil, `{"listeners":[%s],"upstream":%q}`, listener, text)); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: error %v", text, err)
 		}
 	}
@@ -47,24 +47,24 @@ func TestParseGates(t *testing.T) {
 
 // What is wrong with a policy is said in words of the policy: its author does not know our
 // types, and a value may be a token.
-func TestParseGatesSaysWhatIsWrong(t *testing.T) {
+func TestParseListenersSaysWhatIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                      "the document must be an object",
 		`"secret"`:                                "the document must be an object",
-		`{"gates":"secret"}`:                      `"/gates" must be a list`,
-		`{"gates":["secret"]}`:                    `"/gates/0" must be an object`,
-		`{"gates":[{"allow":"secret"}]}`:          `"/gates/0/allow" must be a list`,
-		`{"gates":[{"allow":[7]}]}`:               `"/gates/0/allow/0" must be a string`,
-		`{"gates":[{"token":{"secret":1}}]}`:      `"/gates/0/token" must be a string`,
+		`{"listeners":"secret"}`:                  `"/listeners" must be a list`,
+		`{"listeners":["secret"]}`:                `"/listeners/0" must be an object`,
+		`{"listeners":[{"allow":"secret"}]}`:      `"/listeners/0/allow" must be a list`,
+		`{"listeners":[{"allow":[7]}]}`:           `"/listeners/0/allow/0" must be a string`,
+		`{"listeners":[{"token":{"secret":1}}]}`:  `"/listeners/0/token" must be a string`,
 		`{"maxConnections":"secret"}`:             `"/maxConnections" must be a whole number`,
 		`{"maxConnections":1.5}`:                  `"/maxConnections" must be a whole number`,
-		`{"gates":[{"Token":"secret"}]}`:          `"/gates/0/Token" is unknown`,
-		`{"gates":[],"gates":[]}`:                 `"/gates" is given twice`,
-		`{"gates":[{"token":"secret\u0000,`:       "it is not valid JSON after",
+		`{"listeners":[{"Token":"secret"}]}`:      `"/listeners/0/Token" is unknown`,
+		`{"listeners":[],"listeners":[]}`:         `"/listeners" is given twice`,
+		`{"listeners":[{"token":"secret\u0000,`:   "it is not valid JSON after",
 		``:                                        "it is not valid JSON",
 		`{"` + strings.Repeat("x", 5000) + `":1}`: `xxx" is unknown`,
 	} {
-		_, err := ParseGates([]byte(text))
+		_, err := ParseListeners([]byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), "the policy cannot be read: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %s", text, err, want)
 			continue
@@ -87,17 +87,17 @@ func TestCheckUpstream(t *testing.T) {
 	}
 }
 
-// All gates open, or none.
+// All listeners open, or none.
 func TestListenAllOrNone(t *testing.T) {
 	report := func(Line) error { return nil }
-	first, err := Listen(t.Context(), Gates{Gates: []Gate{{Name: "a", Address: "127.0.0.1:0"}}}, ProxyOptions{Report: report})
+	first, err := Listen(t.Context(), Listeners{Listeners: []Listener{{Name: "a", Address: "127.0.0.1:0"}}}, ProxyOptions{Report: report})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	taken := first.Gates()[0].Address
-	_, err = Listen(t.Context(), Gates{Gates: []Gate{{Name: "x", Address: "127.0.0.1:0"}, {Name: "y", Address: taken}}}, ProxyOptions{Report: report})
-	if err == nil || !strings.Contains(err.Error(), `gate "y"`) {
+	taken := first.Listeners()[0].Address
+	_, err = Listen(t.Context(), Listeners{Listeners: []Listener{{Name: "x", Address: "127.0.0.1:0"}, {Name: "y", Address: taken}}}, ProxyOptions{Report: report})
+	if err == nil || !strings.Contains(err.Error(), `listener "y"`) {
 		t.Errorf("got %v", err)
 	}
 }

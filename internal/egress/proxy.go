@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// A Proxy opens tunnels to the hosts that its gates allow. It decides on the canonical
+// A Proxy opens tunnels to the hosts that its listeners allow. It decides on the canonical
 // name, looks it up once, checks all addresses, dials one of these addresses, and passes
 // bytes on when the TLS hello names the same host. It reads nothing after the hello: the
 // client checks certificates, end to end.
 type Proxy struct {
-	gates     []compiledGate
-	listeners []net.Listener
+	listeners []compiledListener
+	sockets   []net.Listener
 	upstream  upstream
 	resolver  Resolver
 	connect   connectFunc
@@ -52,18 +52,18 @@ type ProxyOptions struct {
 	Report func(Line) error
 }
 
-// Listen checks the policy and opens all gates. Clients wait until [Proxy.Serve].
-func Listen(ctx context.Context, g Gates, o ProxyOptions) (*Proxy, error) {
-	gates, up, err := g.compile()
+// Listen checks the policy and opens all listeners. Clients wait until [Proxy.Serve].
+func Listen(ctx context.Context, g Listeners, o ProxyOptions) (*Proxy, error) {
+	listeners, up, err := g.compile()
 	if err != nil {
 		return nil, err
 	}
 	p := &Proxy{
-		gates: gates, upstream: up, resolver: o.Resolver, report: o.Report, limits: usualLimits,
+		listeners: listeners, upstream: up, resolver: o.Resolver, report: o.Report, limits: usualLimits,
 		connect:      (&net.Dialer{}).DialContext,
 		most:         g.MaxConnections,
-		pending:      make([]pendingConns, len(gates)),
-		rateLimiters: make([]rateLimiter, len(gates)),
+		pending:      make([]pendingConns, len(listeners)),
+		rateLimiters: make([]rateLimiter, len(listeners)),
 		answers:      make(chan struct{}, maxAnswers),
 	}
 	if p.resolver == nil {
@@ -72,14 +72,14 @@ func Listen(ctx context.Context, g Gates, o ProxyOptions) (*Proxy, error) {
 	if p.most == 0 {
 		p.most = DefaultMaxConnections
 	}
-	p.slots = newSlots(p.most, len(gates))
-	for i := range gates {
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", gates[i].address.String())
+	p.slots = newSlots(p.most, len(listeners))
+	for i := range listeners {
+		socket, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listeners[i].address.String())
 		if err != nil {
 			p.Close()
-			return nil, fmt.Errorf("gate %q: %w", gates[i].Name, err)
+			return nil, fmt.Errorf("listener %q: %w", listeners[i].Name, err)
 		}
-		p.listeners = append(p.listeners, listener)
+		p.sockets = append(p.sockets, socket)
 	}
 	return p, nil
 }
@@ -88,25 +88,25 @@ func Listen(ctx context.Context, g Gates, o ProxyOptions) (*Proxy, error) {
 // answer.
 const maxAnswers = 64
 
-// Gates returns the gates with the addresses that they listen at, and without tokens.
-func (p *Proxy) Gates() []Gate {
-	gates := make([]Gate, len(p.gates))
-	for i, d := range p.gates {
-		gates[i] = d.Gate
-		gates[i].Token = ""
-		gates[i].Address = p.listeners[i].Addr().String()
+// Listeners returns the listeners with the addresses that they listen at, and without tokens.
+func (p *Proxy) Listeners() []Listener {
+	listeners := make([]Listener, len(p.listeners))
+	for i, d := range p.listeners {
+		listeners[i] = d.Listener
+		listeners[i].Token = ""
+		listeners[i].Address = p.sockets[i].Addr().String()
 	}
-	return gates
+	return listeners
 }
 
-// Close closes the gates of a proxy that does not serve.
+// Close closes the listeners of a proxy that does not serve.
 func (p *Proxy) Close() {
-	for _, l := range p.listeners {
-		_ = l.Close()
+	for _, s := range p.sockets {
+		_ = s.Close()
 	}
 }
 
-// Serve reports that the gates are open and serves until the context ends. Then it closes
+// Serve reports that the listeners are open and serves until the context ends. Then it closes
 // all connections, and returns when the last line is reported: with the cause of the
 // context, or with the error that kept it from reporting.
 func (p *Proxy) Serve(ctx context.Context) error {
@@ -115,9 +115,9 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	defer context.AfterFunc(ctx, p.Close)()
 	p.reporter = newReporter(p.report, fail)
 	var all sync.WaitGroup
-	if p.reporter.report(Line{Ready: p.Gates()}) == nil {
-		for i, l := range p.listeners {
-			all.Go(func() { p.accept(ctx, i, l, &all, fail) })
+	if p.reporter.report(Line{Ready: p.Listeners()}) == nil {
+		for i, s := range p.sockets {
+			all.Go(func() { p.accept(ctx, i, s, &all, fail) })
 		}
 	}
 	<-ctx.Done()
@@ -128,7 +128,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 
 // accept lets clients in, not more than could be served or told why not: the others wait
 // in the queue of the system.
-func (p *Proxy) accept(ctx context.Context, gate int, l net.Listener, all *sync.WaitGroup, fail context.CancelCauseFunc) {
+func (p *Proxy) accept(ctx context.Context, listener int, l net.Listener, all *sync.WaitGroup, fail context.CancelCauseFunc) {
 	room := make(chan struct{}, p.most+2*maxPending)
 	pause := time.Duration(0)
 	for {
@@ -143,7 +143,7 @@ func (p *Proxy) accept(ctx context.Context, gate int, l net.Listener, all *sync.
 			pause = 0
 			all.Go(func() {
 				defer func() { <-room }()
-				p.serve(ctx, gate, conn)
+				p.serve(ctx, listener, conn)
 			})
 			continue
 		case ctx.Err() != nil:
@@ -164,20 +164,20 @@ func (p *Proxy) accept(ctx context.Context, gate int, l net.Listener, all *sync.
 }
 
 // serve is the life of one connection.
-func (p *Proxy) serve(ctx context.Context, gate int, client net.Conn) {
+func (p *Proxy) serve(ctx context.Context, listener int, client net.Conn) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.total)
 	defer cancel()
 	defer client.Close()
 	defer context.AfterFunc(ctx, func() { _ = client.Close() })()
 
-	access := Access{ID: p.ids.Add(1), Gate: p.gates[gate].Name}
+	access := Access{ID: p.ids.Add(1), Listener: p.listeners[listener].Name}
 	_ = client.SetDeadline(time.Now().Add(p.limits.head))
-	p.pending[gate].enter(client)
+	p.pending[listener].enter(client)
 	q, err := readRequest(client)
-	welcome := p.pending[gate].leave(client)
+	welcome := p.pending[listener].leave(client)
 	access.Host, access.Port = q.shown()
 	if !errors.Is(err, errNothing) || !welcome {
-		p.rateLimiters[gate].wait(ctx)
+		p.rateLimiters[listener].wait(ctx)
 	}
 	switch {
 	case !welcome:
@@ -189,7 +189,7 @@ func (p *Proxy) serve(ctx context.Context, gate int, client net.Conn) {
 		p.refuse(client, access, refused(ReasonRequest, "%s", err))
 		return
 	}
-	host, no := p.gates[gate].admit(q)
+	host, no := p.listeners[listener].admit(q)
 	if no == nil && len(q.rest) > 0 && q.rest[0] != recordHandshake {
 		no = refused(ReasonHello, "%s", errNoHello)
 	}
@@ -197,11 +197,11 @@ func (p *Proxy) serve(ctx context.Context, gate int, client net.Conn) {
 		p.refuse(client, access, no)
 		return
 	}
-	if !p.slots.take(gate) {
+	if !p.slots.take(listener) {
 		p.refuse(client, access, refused(ReasonLimit, "too many connections are open; close some"))
 		return
 	}
-	defer p.slots.leave(gate)
+	defer p.slots.leave(listener)
 	server, address, no := p.reach(ctx, host)
 	if no != nil {
 		p.refuse(client, access, no)

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Each gate has places that the others cannot take.
+// Each listener has places that the others cannot take.
 func TestPlaces(t *testing.T) {
 	p := newSlots(10, 2) // two for each, six shared
 	took := 0
@@ -24,10 +24,10 @@ func TestPlaces(t *testing.T) {
 		took++
 	}
 	if took != 8 {
-		t.Errorf("one gate took %d places, want 8", took)
+		t.Errorf("one listener took %d places, want 8", took)
 	}
 	if own := []bool{p.take(1), p.take(1), p.take(1)}; !slices.Equal(own, []bool{true, true, false}) {
-		t.Error("the other gate does not have its two")
+		t.Error("the other listener does not have its two")
 	}
 	p.leave(0)
 	if !p.take(1) || p.take(0) || p.take(1) {
@@ -51,7 +51,7 @@ func TestProxyConnectionLimit(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
 	allow := []string{"a.example.com"}
-	w := serveProxy(t, n, Gates{MaxConnections: 4, Gates: []Gate{{Name: "one", Allow: allow}, {Name: "two", Allow: allow}}})
+	w := serveProxy(t, n, Listeners{MaxConnections: 4, Listeners: []Listener{{Name: "one", Allow: allow}, {Name: "two", Allow: allow}}})
 	var open []*net.TCPConn
 	for range 3 {
 		open = append(open, w.tunnel(0, "a.example.com"))
@@ -85,7 +85,7 @@ func TestProxyConnectionLimit(t *testing.T) {
 func TestProxySlowClients(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
-	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"a.example.com"}}}})
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
 	var slow []*net.TCPConn
 	for i := range 3 * maxPending {
 		conn := w.knock(0)
@@ -112,7 +112,7 @@ func TestProxyCancel(t *testing.T) {
 	before := runtime.NumGoroutine()
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
 	hang := make(chan struct{})
-	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"a.example.com", "hangs.example.com"}}}}, func(p *Proxy) {
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com", "hangs.example.com"}}}}, func(p *Proxy) {
 		p.resolver = hanging{n, hang}
 	})
 	var conns []net.Conn
@@ -148,8 +148,8 @@ func TestProxyCancel(t *testing.T) {
 			t.Errorf("connection %d is still open", i)
 		}
 	}
-	if _, err := net.Dial("tcp", w.gates[0].Address); err == nil {
-		t.Error("the gate is still open")
+	if _, err := net.Dial("tcp", w.listeners[0].Address); err == nil {
+		t.Error("the listener is still open")
 	}
 	for range 2 {
 		<-l.gone
@@ -183,7 +183,7 @@ func TestProxyReportFails(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
 	full := errors.New("no space left")
-	p, err := Listen(t.Context(), Gates{Gates: []Gate{{Name: "g", Address: "127.0.0.1:0", Allow: []string{"a.example.com"}}}}, ProxyOptions{Resolver: n, Report: func(l Line) error {
+	p, err := Listen(t.Context(), Listeners{Listeners: []Listener{{Name: "g", Address: "127.0.0.1:0", Allow: []string{"a.example.com"}}}}, ProxyOptions{Resolver: n, Report: func(l Line) error {
 		if l.Access != nil {
 			return full
 		}
@@ -195,7 +195,7 @@ func TestProxyReportFails(t *testing.T) {
 	p.connect = n.connect
 	ended := make(chan error)
 	go func() { ended <- p.Serve(t.Context()) }()
-	w := &servingProxy{t: t, gates: p.Gates()}
+	w := &servingProxy{t: t, listeners: p.Listeners()}
 	conn := w.tunnel(0, "a.example.com")
 	_, _ = conn.Write(cut(handmade(names("a.example.com")), 100))
 	if err := <-ended; !errors.Is(err, full) {
@@ -250,7 +250,7 @@ func TestProxyUpstream(t *testing.T) {
 		}
 	}()
 	n := &network{server: up.Addr().String()}
-	w := serveProxy(t, n, Gates{Upstream: "http://me:pa%40ss@proxy.corp:8080", Gates: []Gate{{Name: "g", Allow: []string{"*.example.com", "*.internal", "localhost"}}}})
+	w := serveProxy(t, n, Listeners{Upstream: "http://me:pa%40ss@proxy.corp:8080", Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com", "*.internal", "localhost"}}}})
 	first := cut(handmade(names("a.example.com")), 100)
 	conn := w.tunnel(0, "A.example.com.")
 	_, _ = conn.Write(first)

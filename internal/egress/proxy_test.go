@@ -31,10 +31,10 @@ func TestProxyCarries(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	n := &network{server: s.Listener.Addr().String(), names: names1(map[string]string{"example.com": "8.8.8.8 2606:4700::1111"})}
-	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "writer skill", Allow: []string{"Example.com"}}}})
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "writer skill", Allow: []string{"Example.com"}}}})
 
 	transport := s.Client().Transport.(*http.Transport).Clone() // it trusts the server's certificate, and no other
-	transport.Proxy = http.ProxyURL(parse(t, "http://"+w.gates[0].Address))
+	transport.Proxy = http.ProxyURL(parse(t, "http://"+w.listeners[0].Address))
 	client := &http.Client{Transport: transport}
 	for _, target := range []string{"https://example.com/", "https://EXAMPLE.com:443/"} {
 		got, err := send(t, client, http.MethodPost, target, strings.Repeat("x", 1<<20))
@@ -42,7 +42,7 @@ func TestProxyCarries(t *testing.T) {
 			t.Errorf("%s: got %q, %v", target, got.body, err)
 		}
 		a := w.access()
-		if want := (Access{ID: a.ID, Gate: "writer skill", Allowed: true, Host: "example.com", Port: 443, Address: "8.8.8.8"}); a != want {
+		if want := (Access{ID: a.ID, Listener: "writer skill", Allowed: true, Host: "example.com", Port: 443, Address: "8.8.8.8"}); a != want {
 			t.Errorf("got %+v, want %+v", a, want)
 		}
 		w.quiet()
@@ -63,19 +63,19 @@ func TestProxyCarries(t *testing.T) {
 // dialled.
 func TestProxyRefusesRequests(t *testing.T) {
 	n := &network{names: names1(map[string]string{"api.example.com": "8.8.8.8", "wild.example.com": "8.8.8.8", "localhost": "8.8.8.8", "a.internal": "8.8.8.8"})}
-	w := serveProxy(t, n, Gates{Gates: []Gate{
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{
 		{Name: "open", Allow: []string{"api.example.com", "*.wild.example.com", "localhost", "*.internal"}},
 		{Name: "locked", Allow: []string{"api.example.com"}, Token: "kX82mQ0vT4nB7cLw9rJd"},
 		{Name: "shut"},
 	}})
 	const method, request, token, host, port, domain, address, hello = 405, 400, 407, 403, 403, 403, 403, 400
 	for _, test := range []struct {
-		gate   int
-		text   string
-		status int
-		reason string
-		host   string
-		port   int
+		listener int
+		text     string
+		status   int
+		reason   string
+		host     string
+		port     int
 	}{
 		{0, "GET http://api.example.com/ HTTP/1.1\r\nHost: api.example.com\r\n\r\n", method, ReasonMethod, "api.example.com", 80},
 		{0, "GET https://api.example.com/ HTTP/1.1\r\n\r\n", method, ReasonMethod, "api.example.com", 443},
@@ -138,13 +138,13 @@ func TestProxyRefusesRequests(t *testing.T) {
 		{0, connectTo("api.example.com") + "GET / HTTP/1.1\r\n\r\n", hello, ReasonHello, "api.example.com", 443},
 		{0, connectTo("api.example.com") + connectTo("api.example.com"), hello, ReasonHello, "api.example.com", 443},
 	} {
-		conn, status, reason, body := w.ask(test.gate, test.text)
+		conn, status, reason, body := w.ask(test.listener, test.text)
 		if status != test.status || reason != test.reason || !strings.HasPrefix(body, "perstack: ") || strings.Count(body, "\n") != 1 || strings.Contains(body, "kX82") {
 			t.Errorf("%.80q: got %d %s %q, want %d %s", test.text, status, reason, body, test.status, test.reason)
 		}
 		_ = conn.Close()
 		a := w.access()
-		if want := (Access{ID: a.ID, Gate: w.gates[test.gate].Name, Host: test.host, Port: test.port, Reason: test.reason}); a != want {
+		if want := (Access{ID: a.ID, Listener: w.listeners[test.listener].Name, Host: test.host, Port: test.port, Reason: test.reason}); a != want {
 			t.Errorf("%.80q: reported %+v, want %+v", test.text, a, want)
 		}
 	}
@@ -152,25 +152,25 @@ func TestProxyRefusesRequests(t *testing.T) {
 	if d := n.dials(); d != nil || n.lookups() != 0 {
 		t.Errorf("dialled %v, looked up %q", d, n.asked)
 	}
-	for _, g := range w.gates {
+	for _, g := range w.listeners {
 		if g.Token != "" {
 			t.Error("a token is reported")
 		}
 	}
 }
 
-// The token opens its own gate and no other.
+// The token opens its own listener and no other.
 func TestProxyToken(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"api.example.com": "8.8.8.8"})}
 	allow := []string{"api.example.com"}
-	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "engine", Allow: allow, Token: "kX82mQ0vT4nB7cLw9rJd"}, {Name: "skill", Allow: allow, Token: "ganz-anderes-wort-hier"}}})
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "engine", Allow: allow, Token: "kX82mQ0vT4nB7cLw9rJd"}, {Name: "skill", Allow: allow, Token: "ganz-anderes-wort-hier"}}})
 	text := "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\nproxy-authorization: BASIC " + basic("perstack", "kX82mQ0vT4nB7cLw9rJd") + "\r\n\r\n"
 	if _, status, _, _ := w.ask(0, text); status != http.StatusOK {
 		t.Errorf("with its token: %d", status)
 	}
 	if _, status, reason, _ := w.ask(1, text); status != http.StatusProxyAuthRequired || reason != ReasonToken {
-		t.Errorf("with the token of another gate: %d", status)
+		t.Errorf("with the token of another listener: %d", status)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestProxyToken(t *testing.T) {
 // mapped form. Nothing is dialled.
 func TestProxyRefusesAddresses(t *testing.T) {
 	n := &network{names: map[string][][]string{}}
-	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"a.example.com"}}}})
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
 	all := slices.Clone(notPublic)
 	for _, text := range notPublic {
 		if !strings.Contains(text, ":") {
@@ -207,7 +207,7 @@ func TestProxyRefusesAddresses(t *testing.T) {
 func TestProxyRebinding(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: map[string][][]string{"a.example.com": {{"8.8.8.8"}, {"127.0.0.1"}, {"169.254.169.254"}}}}
-	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"a.example.com"}}}})
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
 	w.tunnel(0, "a.example.com")
 	if d := n.dials(); !slices.Equal(d, []string{"8.8.8.8:443"}) || n.lookups() != 1 {
 		t.Errorf("dialled %v after %d look-ups", d, n.lookups())
@@ -224,7 +224,7 @@ func TestProxyRebinding(t *testing.T) {
 
 func TestProxyCannotReach(t *testing.T) {
 	n := &network{names: names1(map[string]string{"nobody.example.com": "8.8.8.8 8.8.4.4", "empty.example.com": ""})}
-	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"*.example.com"}}}})
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com"}}}})
 	for host, want := range map[string]string{"nobody.example.com": ReasonUnreached, "none.example.com": ReasonResolve, "empty.example.com": ReasonResolve} {
 		_, status, reason, _ := w.ask(0, connectTo(host))
 		if a := w.access(); status != http.StatusBadGateway || reason != want || a.Reason != want {
@@ -240,7 +240,7 @@ func TestProxyCannotReach(t *testing.T) {
 func TestProxyServerName(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
-	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"*.example.com"}}}})
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com"}}}})
 	tunnels := 0
 	for what, hello := range map[string][]byte{
 		"other":        cut(handmade(names("b.example.com")), 1000),
@@ -323,7 +323,7 @@ func TestProxyCarriesEverything(t *testing.T) {
 		}
 	}()
 	n := &network{server: echo.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
-	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"a.example.com"}}}})
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
 	first := cut(handmade(names("A.example.com.")), 20)
 	for _, size := range []int{0, 1, chunkSize - 1, chunkSize, chunkSize + 1, 3*chunkSize + 17} {
 		data := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
@@ -354,7 +354,7 @@ func TestProxyHandshake(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(s.Close)
 	n := &network{server: s.Listener.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
-	w := serveProxy(t, n, Gates{Gates: []Gate{{Name: "g", Allow: []string{"*.example.com"}}}})
+	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com"}}}})
 	c, err := handshake(w.tunnel(0, "A.Example.com."), "a.EXAMPLE.com")
 	if err != nil || !w.access().Allowed {
 		t.Errorf("got %v", err)

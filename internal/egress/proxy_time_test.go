@@ -24,7 +24,7 @@ func inTime(t *testing.T, play func(client, server net.Conn), check func(lines [
 		}
 		var lines []Line
 		p := &Proxy{
-			gates: []compiledGate{{Gate: Gate{Name: "g"}, allow: allow}}, limits: usualLimits, resolver: n,
+			listeners: []compiledListener{{Listener: Listener{Name: "g"}, allow: allow}}, limits: usualLimits, resolver: n,
 			connect: func(context.Context, string, string) (net.Conn, error) { return far, nil },
 			slots:   newSlots(1, 1), pending: make([]pendingConns, 1), rateLimiters: make([]rateLimiter, 1), answers: make(chan struct{}, 1),
 		}

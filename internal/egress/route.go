@@ -20,7 +20,7 @@ const tlsPort = 443
 
 // admit checks method, token, host, port and list of a request. It returns the canonical
 // host; the text of the request is not used after that.
-func (d *compiledGate) admit(q request) (string, *refusedError) {
+func (d *compiledListener) admit(q request) (string, *refusedError) {
 	if q.method != http.MethodConnect {
 		return "", refused(ReasonMethod, "only CONNECT is supported, for https; plain http is refused")
 	}
@@ -50,7 +50,7 @@ func (d *compiledGate) admit(q request) (string, *refusedError) {
 
 // knows reports whether the request has the token. It compares hashes of equal length, so
 // that the time it takes says nothing about the token.
-func (d *compiledGate) knows(q request) bool {
+func (d *compiledListener) knows(q request) bool {
 	if d.secret == "" {
 		return true
 	}

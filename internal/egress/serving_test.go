@@ -16,21 +16,21 @@ import (
 // A servingProxy is a proxy that serves, on a fake network: names are those of
 // the network, and every address leads to its server.
 type servingProxy struct {
-	t     testing.TB
-	proxy *Proxy
-	gates []Gate
-	lines chan Line
-	stop  context.CancelCauseFunc
-	ended chan error
+	t         testing.TB
+	proxy     *Proxy
+	listeners []Listener
+	lines     chan Line
+	stop      context.CancelCauseFunc
+	ended     chan error
 }
 
 var errStopped = errors.New("the test is over")
 
-// build starts a proxy with gates at addresses of this machine.
-func serveProxy(t testing.TB, n *network, g Gates, change ...func(*Proxy)) *servingProxy {
+// build starts a proxy with listeners at addresses of this machine.
+func serveProxy(t testing.TB, n *network, g Listeners, change ...func(*Proxy)) *servingProxy {
 	t.Helper()
-	for i := range g.Gates {
-		g.Gates[i].Address = "127.0.0.1:0"
+	for i := range g.Listeners {
+		g.Listeners[i].Address = "127.0.0.1:0"
 	}
 	w := &servingProxy{t: t, lines: make(chan Line, 10_000), ended: make(chan error, 1)}
 	var err error
@@ -49,9 +49,9 @@ func serveProxy(t testing.TB, n *network, g Gates, change ...func(*Proxy)) *serv
 	w.stop = stop
 	go func() { w.ended <- w.proxy.Serve(ctx) }()
 	t.Cleanup(w.close)
-	w.gates = w.next().Ready
-	if len(w.gates) != len(g.Gates) {
-		t.Fatalf("the proxy is not ready: %v", w.gates)
+	w.listeners = w.next().Ready
+	if len(w.listeners) != len(g.Listeners) {
+		t.Fatalf("the proxy is not ready: %v", w.listeners)
 	}
 	return w
 }
@@ -106,10 +106,10 @@ func (w *servingProxy) quiet() {
 	}
 }
 
-// knock connects to a gate.
-func (w *servingProxy) knock(gate int) *net.TCPConn {
+// knock connects to a listener.
+func (w *servingProxy) knock(listener int) *net.TCPConn {
 	w.t.Helper()
-	conn, err := net.Dial("tcp", w.gates[gate].Address)
+	conn, err := net.Dial("tcp", w.listeners[listener].Address)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -118,10 +118,10 @@ func (w *servingProxy) knock(gate int) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// ask sends text to a gate and returns status, reason and body of the answer.
-func (w *servingProxy) ask(gate int, text string) (conn *net.TCPConn, status int, reason, body string) {
+// ask sends text to a listener and returns status, reason and body of the answer.
+func (w *servingProxy) ask(listener int, text string) (conn *net.TCPConn, status int, reason, body string) {
 	w.t.Helper()
-	conn = w.knock(gate)
+	conn = w.knock(listener)
 	if _, err := io.WriteString(conn, text); err != nil {
 		w.t.Fatal(err)
 	}
@@ -155,9 +155,9 @@ func (s *slowly) Read(p []byte) (int, error) { return s.Conn.Read(p[:min(len(p),
 func connectTo(host string) string { return "CONNECT " + host + ":443 HTTP/1.1\r\n\r\n" }
 
 // tunnel opens a tunnel up to the 200.
-func (w *servingProxy) tunnel(gate int, host string) *net.TCPConn {
+func (w *servingProxy) tunnel(listener int, host string) *net.TCPConn {
 	w.t.Helper()
-	conn, status, reason, body := w.ask(gate, connectTo(host))
+	conn, status, reason, body := w.ask(listener, connectTo(host))
 	if status != http.StatusOK {
 		w.t.Fatalf("%s: %d %s %s", host, status, reason, body)
 	}

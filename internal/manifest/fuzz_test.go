@@ -122,7 +122,7 @@ func invariants(t *testing.T, c *Config) {
 				t.Errorf("skill %+v has no endpoint", s)
 			}
 			if !s.StartsPrograms() && s.Sandbox+expert.SkillSandbox(s.Workspace) != "" || s.Sandbox != "" && s.Sandbox != expert.SandboxLandlock {
-				t.Errorf("cell of %+v", s)
+				t.Errorf("sandbox of %+v", s)
 			}
 			for _, name := range s.RequiredEnv {
 				if env.Protected(name) {

@@ -49,7 +49,7 @@ var laterOfExpert = []func(u *use){
 			u.note(u.path("minRuntimeVersion"), "is not compared with this version yet")
 		}
 	},
-	(*use).cells,
+	(*use).sandboxes,
 	func(u *use) { // what has no place behind the wall
 		if u.runtime == job.Docker {
 			u.walled()
@@ -73,7 +73,7 @@ type Flags struct {
 	Provider  string
 	Runtime   string
 	BaseImage string // instead of that in [docker]
-	Sandbox   bool   // every skill gets a cell, with the runtime local too
+	Sandbox   bool   // every skill gets a sandbox, with the runtime local too
 }
 
 // UnsupportedBy is Unsupported for these Experts alone, without their delegates.
@@ -158,11 +158,11 @@ func (u *use) note(path, message string) {
 	u.problems[len(u.problems)-1].Warning = true
 }
 
-// cells looks at what is said about cells that are not there. A right that nobody holds a
+// sandboxes looks at what is said about sandboxes that are not there. A right that nobody holds a
 // skill to must not be written down: whoever reads the file would rely on it.
-func (u *use) cells() {
+func (u *use) sandboxes() {
 	for _, s := range u.expert.Skills {
-		held := s.InCell(u.runtime, u.sandbox)
+		held := s.InSandbox(u.runtime, u.sandbox)
 		if s.Workspace != "" && !held {
 			u.report(toml.PathTo(u.skill(s), "workspace"), "it is not enforced: with runtime "+u.runtime+" the skill has no sandbox",
 				`add sandbox = "landlock" beside it, or use --sandbox or runtime docker`)

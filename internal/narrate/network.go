@@ -11,7 +11,7 @@ import (
 const maxRefusals = 1000
 
 // A refusal is what makes two of them the same.
-type refusal struct{ gate, host, reason string }
+type refusal struct{ listener, host, reason string }
 
 // network shows a decision of the proxy. A refusal may be an attack, or a host that
 // allowedDomains lacks; a program that tries again and again is counted.
@@ -20,7 +20,7 @@ func (b *batch) network(body event.ProxyAccess) {
 	who, why := Asker(body), Refusal(body)
 	r := Row{Kind: Network, Label: "Network", Summary: body.Action + " " + host, Times: 1, Minor: true, Body: text(who)}
 	if body.Action != "allowed" {
-		r.State, r.Minor, r.Times = Failed, false, b.narrator.refused(refusal{body.Gate, host, body.Reason})
+		r.State, r.Minor, r.Times = Failed, false, b.narrator.refused(refusal{body.Listener, host, body.Reason})
 		if who != "" && why != "" {
 			why = who + ": " + why
 		}
@@ -38,8 +38,8 @@ func (n *Narrator) refused(r refusal) int {
 	return n.refusals[r]
 }
 
-// engineGate is the gate of the engine itself.
-const engineGate = "engine"
+// engineListener is the listener of the engine itself.
+const engineListener = "engine"
 
 // Refusal says in words why the proxy refused a connection, or "" if it did not.
 func Refusal(b event.ProxyAccess) string {
@@ -55,7 +55,7 @@ func Refusal(b event.ProxyAccess) string {
 	case "port":
 		return "only port 443 passes"
 	case "domain":
-		if b.Gate == engineGate {
+		if b.Listener == engineListener {
 			return "it is no host of the provider or of a remote skill"
 		}
 		return "it is not in allowedDomains"
@@ -77,14 +77,14 @@ func Refusal(b event.ProxyAccess) string {
 
 // Asker says in words who wanted the connection: "" if that is not known.
 func Asker(b event.ProxyAccess) string {
-	expert, skill, found := strings.Cut(b.Gate, " ")
+	expert, skill, found := strings.Cut(b.Listener, " ")
 	switch {
-	case b.Gate == engineGate:
+	case b.Listener == engineListener:
 		return "the engine"
 	case found && skill == event.BaseSkill:
 		return "commands of " + expert
 	case found:
 		return "skill " + skill + " of " + expert
 	}
-	return b.Gate
+	return b.Listener
 }

@@ -166,9 +166,9 @@ func TestNetwork(t *testing.T) {
 			t.Errorf("%s has none", reason)
 		}
 	}
-	for gate, want := range map[string]string{"engine": "the engine", "lead " + event.BaseSkill: "commands of lead", "lead web": "skill web of lead", "": "", "other": "other"} {
-		if got := Asker(event.ProxyAccess{Gate: gate}); got != want {
-			t.Errorf("gate %q: %q, want %q", gate, got, want)
+	for listener, want := range map[string]string{"engine": "the engine", "lead " + event.BaseSkill: "commands of lead", "lead web": "skill web of lead", "": "", "other": "other"} {
+		if got := Asker(event.ProxyAccess{Listener: listener}); got != want {
+			t.Errorf("listener %q: %q, want %q", listener, got, want)
 		}
 	}
 	var n Narrator

@@ -36,8 +36,8 @@ func TestBundleWorksInAContainer(t *testing.T) {
 				t.Errorf("%s %s went another way", r.Method, r.Host)
 			}))
 			defer trap.Close()
-			gate := &tunnels{to: s.address}
-			proxy := httptest.NewServer(gate)
+			listener := &tunnels{to: s.address}
+			proxy := httptest.NewServer(listener)
 			defer proxy.Close()
 
 			p, c := m.pack(t, s.roots, trap.URL)
@@ -65,7 +65,7 @@ func TestBundleWorksInAContainer(t *testing.T) {
 				t.Fatal(err)
 			}
 			var asked []string
-			for _, line := range gate.asked {
+			for _, line := range listener.asked {
 				words := strings.SplitN(line, " ", 3)
 				host, port, _ := strings.Cut(words[1], ":")
 				parsed, err := egress.ParseHost(host)
@@ -131,13 +131,13 @@ func TestDownloadsGoThroughTheEgressProxy(t *testing.T) {
 	for name, leads := range map[string]bool{"led": true, "refused": false} {
 		t.Run(name, func(t *testing.T) {
 			s := newInternet(t)
-			gate := &tunnels{to: s.address}
+			listener := &tunnels{to: s.address}
 			proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if !leads && r.Host == "files.example.com:443" {
 					w.WriteHeader(http.StatusForbidden)
 					return
 				}
-				gate.ServeHTTP(w, r)
+				listener.ServeHTTP(w, r)
 			}))
 			defer proxy.Close()
 			p, c := containerCases()["ollama"].pack(t, s.roots, "")
@@ -153,10 +153,10 @@ func TestDownloadsGoThroughTheEgressProxy(t *testing.T) {
 			if _, _, err := modeltest.Ask(t.Context(), t, m, &model.Request{Messages: said(nil)}); err != nil {
 				t.Fatal(err)
 			}
-			led := slices.ContainsFunc(gate.asked, func(line string) bool { return strings.HasPrefix(line, "CONNECT files.example.com:443") })
+			led := slices.ContainsFunc(listener.asked, func(line string) bool { return strings.HasPrefix(line, "CONNECT files.example.com:443") })
 			all := s.Requests()
 			if led != leads || len(all) != 1 || strings.Contains(string(all[0].Raw), notes) != leads {
-				t.Errorf("asked %q, then sent %s", gate.asked, all[0].Raw)
+				t.Errorf("asked %q, then sent %s", listener.asked, all[0].Raw)
 			}
 			if told := strings.Contains(string(all[0].Raw), "the proxy does not lead to its server"); told == leads {
 				t.Errorf("the model was told so: %t", told)

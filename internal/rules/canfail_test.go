@@ -161,10 +161,10 @@ var sound = files{
 	"README.md": "# Read me\n\n[licence](LICENSE) [here](#read-me) [there](docs/a.md#a-heading) [out](https://example.com/a.md)\n" +
 		"`[not](a-link.md)` `TestRoot...` `engine.TestRun/case`\n\n" +
 		"```sh\n$ go run ./cmd/perstack run x   # or perstack fly\nmake test\n```\n\n```toml\na = 1\n```\n\n```text\n[experts\n```\n",
-	"docs/a.md": "## A heading\n\nA `cell`, `--shared-cell`, a [link](#a-heading) to a firewall, and `go test ./event -run X`.\n\n" +
+	"docs/a.md": "## A heading\n\nA `sandbox`, `--shared-sandbox`, a [link](#a-heading) to a firewall, and `go test ./event -run X`.\n\n" +
 		"| " + strings.Repeat("wide ", 30) + "|\n\n[" + strings.Repeat("a long link ", 7) + "](https://example.com/" + strings.Repeat("x", 50) + ")\n",
 	"CHANGES.md":                  "Not a page for people: nobody.\n",
-	"event/message.go":            inside("event", "", "type access struct {\n\tGate string `json:\"gate\" toml:\"gate\"`\n}\n\nvar key, flag = \"wall\", \"--shared-cell here\""),
+	"event/message.go":            inside("event", "", "type access struct {\n\tListener string `json:\"listener\" toml:\"listener\"`\n}\n\nvar key, flag = \"wall\", \"--shared-sandbox here\""),
 	"internal/testkit/fake.go":    inside("testkit", "", "var help = \"behind the wall\""),
 	"perstack/jobs/x.md":          "[history](of-a-run.md)\n",
 	"event/event.go":              inside("event", "fmt", "var ErrX = fmt.Errorf(`x`)\n\nvar _ error = ErrX\n\nfunc f() { _ = ErrX; ErrX := 1; ErrX++; os := struct{ Stdout int }{}; _ = os.Stdout }"),

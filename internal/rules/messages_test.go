@@ -15,8 +15,8 @@ import (
 var unfinishedMessages = strings.Fields(`
 internal/cli/docker internal/cli/egress internal/cli/inside internal/cli/inspect
 internal/cli/install internal/cli/log internal/cli/mcp internal/cli/models internal/cli/run
-internal/egress internal/egress/squid internal/providers/replay internal/providers/wire
-internal/runtimes/docker internal/skills internal/skills/mcp
+internal/providers/replay internal/providers/wire
+internal/runtimes/docker internal/skills/mcp
 `)
 
 var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)

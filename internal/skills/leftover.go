@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// cellsPrefix begins the names of directories that cells have theirs in.
-	cellsPrefix = "perstack-cells-"
-	// ownerFile in such a directory says which perstack made it. No cell can read it.
+	// sandboxesPrefix begins the names of directories that sandboxes have theirs in.
+	sandboxesPrefix = "perstack-sandboxes-"
+	// ownerFile in such a directory says which perstack made it. No sandbox can read it.
 	ownerFile = "owner"
 )
 
@@ -30,7 +30,7 @@ func sweep(among string) {
 	entries, _ := os.ReadDir(among)
 	for _, e := range entries {
 		dir := filepath.Join(among, e.Name())
-		if e.IsDir() && strings.HasPrefix(e.Name(), cellsPrefix) && abandoned(dir) {
+		if e.IsDir() && strings.HasPrefix(e.Name(), sandboxesPrefix) && abandoned(dir) {
 			_ = os.RemoveAll(dir)
 		}
 	}

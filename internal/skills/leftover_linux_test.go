@@ -25,22 +25,22 @@ func TestSweep(t *testing.T) {
 		make func(dir string) error
 		gone bool
 	}{
-		"perstack-cells-dead":    {write(dead.String()), true},
-		"perstack-cells-living":  {sign, false},
-		"perstack-cells-nobody":  {func(string) error { return nil }, false},
-		"perstack-cells-strange": {write("whoever"), false},
-		"perstack-cells-link":    {func(dir string) error { return os.Symlink(elsewhere, filepath.Join(dir, ownerFile)) }, false},
-		"other-cells":            {write(dead.String()), false},
+		"perstack-sandboxes-dead":    {write(dead.String()), true},
+		"perstack-sandboxes-living":  {sign, false},
+		"perstack-sandboxes-nobody":  {func(string) error { return nil }, false},
+		"perstack-sandboxes-strange": {write("whoever"), false},
+		"perstack-sandboxes-link":    {func(dir string) error { return os.Symlink(elsewhere, filepath.Join(dir, ownerFile)) }, false},
+		"other-sandboxes":            {write(dead.String()), false},
 	} {
 		dir := filepath.Join(among, name)
-		if err := os.MkdirAll(filepath.Join(dir, "cell-x", "deep"), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, "sandbox-x", "deep"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.make(dir); err != nil {
 			t.Fatal(err)
 		}
-		// What a cell leaves may lead anywhere; only the link goes.
-		if err := os.Symlink(elsewhere, filepath.Join(dir, "cell-x", "out")); err != nil {
+		// What a sandbox leaves may lead anywhere; only the link goes.
+		if err := os.Symlink(elsewhere, filepath.Join(dir, "sandbox-x", "out")); err != nil {
 			t.Fatal(err)
 		}
 		sweep(among)

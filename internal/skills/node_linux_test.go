@@ -30,8 +30,8 @@ func of(t *testing.T, c node.Components, name, pkg, more string, args ...string)
 	return server("npx", name, "toolPrefix = true\n"+more, append([]string{pkg + "@" + c.Version(t, pkg)}, args...)...)
 }
 
-// Real servers do their work in cells, and see nothing of each other.
-func TestNodeServersInCells(t *testing.T) {
+// Real servers do their work in sandboxes, and see nothing of each other.
+func TestNodeServersInSandboxes(t *testing.T) {
 	y, c := npm(t, t.TempDir())
 	y.env(func(name string) string { return filepath.Join(y.dir, "memory.json") })
 	box := y.open(t, load(t, head+of(t, c, "everything", node.Everything, "workspace = 'none'\n")+
@@ -40,7 +40,7 @@ func TestNodeServersInCells(t *testing.T) {
 	for _, tt := range []struct{ tool, args, want string }{
 		{"everything__echo", `{"message":"it is me"}`, "it is me"},
 		{"everything__get-sum", `{"a":40,"b":2}`, "42"},
-		{"everything__get-env", `{}`, `"HOME": "` + y.Cells.Home + "/cell-"},
+		{"everything__get-env", `{}`, `"HOME": "` + y.Sandboxes.Home + "/sandbox-"},
 		{"everything__get-env", `{}`, `"NODE_USE_ENV_PROXY": "1"`},
 		{"files__write_file", `{"path":"` + y.dir + `/made.txt","content":"by a server"}`, "Successfully"},
 		{"files__read_text_file", `{"path":"` + y.dir + `/made.txt"}`, "by a server"},
@@ -59,7 +59,7 @@ func TestNodeServersInCells(t *testing.T) {
 	}
 }
 
-// What the filesystem server may do is what its cell lets it, whatever it is told to serve:
+// What the filesystem server may do is what its sandbox lets it, whatever it is told to serve:
 // the workspace by its right, and neither the packages nor the home of the user.
 func TestNodeFilesystemRights(t *testing.T) {
 	cache := t.TempDir()

@@ -12,7 +12,7 @@ import (
 // madeOf lists what a server consists of beside the system: its package, if it comes from a
 // store, and its program where that is not part of the system.
 func (r *room) madeOf(server sandbox.Server, workspace string, from *packages.Store) []string {
-	made := programPlaces(server, r.cells.System, r.apart(workspace))
+	made := programPlaces(server, r.sandboxes.System, r.apart(workspace))
 	for _, arg := range append([]string{server.Program}, server.Args...) {
 		if dir, ok := packageDir(arg, from); ok {
 			return append(made, dir)
@@ -40,9 +40,9 @@ func packageDir(path string, from *packages.Store) (string, bool) {
 }
 
 // apart are the places that nobody gets by being a program near them: there is a right to
-// the workspace, and the directories of cells are each of one skill.
+// the workspace, and the directories of sandboxes are each of one skill.
 func (r *room) apart(workspace string) []string {
-	return []string{realPath(workspace), realPath(r.cells.Home), realPath(r.cells.Tmp)}
+	return []string{realPath(workspace), realPath(r.sandboxes.Home), realPath(r.sandboxes.Tmp)}
 }
 
 // programPlaces are what a program outside of the system needs of where it lies: version

@@ -13,7 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
-// What a program outside of the system brings into its cell is where it was installed, and
+// What a program outside of the system brings into its sandbox is where it was installed, and
 // never what belongs to the user.
 func TestProgramPlaces(t *testing.T) {
 	home := realPath(t.TempDir())
@@ -31,7 +31,7 @@ func TestProgramPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(home, "all/cells"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(home, "all/sandboxes"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	in := func(names ...string) (paths []string) {
@@ -60,18 +60,18 @@ func TestProgramPlaces(t *testing.T) {
 		{filepath.Join("/proc/self/root", home, "bin/mine"), "", in("bin/mine")}, // the same, by the kernel's name
 		{filepath.Join("/proc/self/root", home, "system/bin/sh"), "", nil},       // it is part of the system
 		{filepath.Join(home, "ws/bin/tool"), "", nil},                            // for which there is a right, or none
-		{filepath.Join(home, "all/bin/tool"), "", in("all/bin/tool")},            // cells are beside it
+		{filepath.Join(home, "all/bin/tool"), "", in("all/bin/tool")},            // sandboxes are beside it
 	} {
 		if _, err := os.Stat("/proc/self/root"); err != nil && strings.HasPrefix(c.program, "/proc/") {
 			continue // a kernel without such names
 		}
-		got := programPlaces(sandbox.Server{Program: c.program, Environ: []string{"PATH=relative:" + filepath.Join(home, c.path), "HOME=" + home}}, in("system"), in("ws", "all/cells"))
+		got := programPlaces(sandbox.Server{Program: c.program, Environ: []string{"PATH=relative:" + filepath.Join(home, c.path), "HOME=" + home}}, in("system"), in("ws", "all/sandboxes"))
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s in %s: %q, want %q", c.program, c.path, got, c.want)
 		}
 	}
 	environ := []string{"HOME=" + home, "PATH=relative/bin:/:" + strings.Join(in("", "bin", "system/bin", ".nvm/v24/bin", "work/tool"), ":") + ":/usr/bin"}
-	got, path := searchPath(environ, append(in("system"), "/usr"), in("ws", "all/cells"))
+	got, path := searchPath(environ, append(in("system"), "/usr"), in("ws", "all/sandboxes"))
 	if !slices.Equal(got, in("bin", ".nvm/v24/bin")) || path != strings.Join(append(in("bin", "system/bin", ".nvm/v24/bin"), "/usr/bin"), ":") {
 		t.Errorf("commands may be any of %q, found by %q", got, path)
 	}

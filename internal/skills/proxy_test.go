@@ -31,12 +31,12 @@ func refusingProxy(t *testing.T) (address *url.URL, asked <-chan string) {
 	return address, lines
 }
 
-// connectThrough asks a gate for a host and returns the status of its answer.
-func connectThrough(t *testing.T, gate, host string) string {
+// connectThrough asks a listener for a host and returns the status of its answer.
+func connectThrough(t *testing.T, listener, host string) string {
 	t.Helper()
-	u, err := url.Parse(gate)
+	u, err := url.Parse(listener)
 	if err != nil || u.User == nil {
-		t.Fatalf("gate %q: %v", gate, err)
+		t.Fatalf("listener %q: %v", listener, err)
 	}
 	conn, err := net.Dial("tcp", u.Host)
 	if err != nil {

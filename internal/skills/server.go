@@ -58,7 +58,7 @@ func (s *set) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.P
 	if err != nil || room == nil {
 		return process, err
 	}
-	port, err := s.gatePort(k.Name)
+	port, err := s.listenerPort(k.Name)
 	if err != nil {
 		return mcp.Process{}, err
 	}
@@ -66,7 +66,7 @@ func (s *set) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.P
 	if from != nil {
 		store = s.site.Packages
 	}
-	process.Server.Policy = room.cell(s.site.Workspace.Path(), room.madeOf(process.Server, s.site.Workspace.Path(), store), port)
+	process.Server.Policy = room.sandbox(s.site.Workspace.Path(), room.madeOf(process.Server, s.site.Workspace.Path(), store), port)
 	return process, nil
 }
 

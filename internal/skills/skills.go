@@ -2,8 +2,8 @@
 // MCP servers with the packages, variables and pins that belong to them, other Experts,
 // and questions to the user. Runtimes open a set for a Run; installing opens one server at a time.
 //
-// Where programs are locked in, each skill gets a room: directories of its own, a gate of
-// its own, and the cell around both (cell.go, tenant.go).
+// Where programs are locked in, each skill gets a room: directories of its own, a listener of
+// its own, and the sandbox around both (sandbox.go, tenant.go).
 //
 // It decides who gets what and does little itself: processes are started by
 // internal/sandbox, packages fetched by internal/packages, connections checked by
@@ -39,8 +39,8 @@ type Site struct {
 	Workspace *workspace.Workspace
 	Commands  *sandbox.Supervisor
 	Packages  *packages.Store
-	// Cells says how programs are kept apart from each other; nil for not at all.
-	Cells *Cells
+	// Sandboxes says how programs are kept apart from each other; nil for not at all.
+	Sandboxes *Sandboxes
 	// Wrap is put around each skill that runs something; nil for none.
 	Wrap func(skill.Skill) skill.Skill
 }
@@ -103,7 +103,7 @@ func (s *set) declare() error {
 	if !declared {
 		base = &expert.Skill{Name: expert.BaseSkill, BuiltIn: true}
 	}
-	if s.site.Cells != nil {
+	if s.site.Sandboxes != nil {
 		all := s.expert.Skills
 		if !declared {
 			all = append(all[:len(all):len(all)], base)
@@ -156,12 +156,12 @@ func (s *set) base(k *expert.Skill) error {
 		PID:       os.Getpid(),
 	}
 	if r := s.room(k); r != nil {
-		port, err := s.gatePort(k.Name)
+		port, err := s.listenerPort(k.Name)
 		if err != nil {
 			return err
 		}
-		dirs, path := searchPath(s.site.Parts.Environ, r.cells.System, r.apart(s.site.Workspace.Path()))
-		options.Cell = r.cell(s.site.Workspace.Path(), dirs, port)
+		dirs, path := searchPath(s.site.Parts.Environ, r.sandboxes.System, r.apart(s.site.Workspace.Path()))
+		options.Sandbox = r.sandbox(s.site.Workspace.Path(), dirs, port)
 		options.Set = r.decide(options.Set)
 		options.Set["PATH"] = path
 		if r.right == expert.WorkspaceNone {
@@ -192,7 +192,7 @@ func (s *set) server(k *expert.Skill) error {
 	if k.IsBase() {
 		var in *landlock.Policy
 		if r := s.room(k); r != nil {
-			in = r.cell(s.site.Workspace.Path(), nil, 0)
+			in = r.sandbox(s.site.Workspace.Path(), nil, 0)
 		}
 		box = base.Foreign(server, s.site.Workspace, in) // only this one may name files to be read
 	}

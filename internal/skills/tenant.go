@@ -12,19 +12,19 @@ import (
 // A house is the rooms of the skills of one Expert that are locked in, and the proxy by
 // which they get out.
 type house struct {
-	gates *gates // nil when they are the business of others
-	rooms map[string]*room
+	listeners *listeners // nil when they are the business of others
+	rooms     map[string]*room
 
 	mu   sync.Mutex
 	left int // rooms that somebody lives in
 }
 
-// settle makes the rooms of skills, and opens their gates. Where nobody is locked in, there
+// settle makes the rooms of skills, and opens their listeners. Where nobody is locked in, there
 // is no house.
 func (s *set) settle(skills []*expert.Skill) error {
 	var locked []*expert.Skill
 	for _, k := range skills {
-		if s.site.Cells.Lock(k) {
+		if s.site.Sandboxes.Lock(k) {
 			locked = append(locked, k)
 		}
 	}
@@ -33,17 +33,17 @@ func (s *set) settle(skills []*expert.Skill) error {
 	}
 	s.house = &house{rooms: make(map[string]*room, len(locked)), left: len(locked)}
 	for _, k := range locked {
-		r, err := s.site.Cells.furnish(k)
+		r, err := s.site.Sandboxes.furnish(k)
 		if err != nil {
 			return err
 		}
 		s.house.rooms[k.Name] = r
 	}
-	if !s.site.Cells.OwnGates {
+	if !s.site.Sandboxes.OwnListeners {
 		return nil
 	}
 	var err error
-	if s.house.gates, err = s.openGates(s.life, s.expert.Key, locked); err != nil {
+	if s.house.listeners, err = s.openListeners(s.life, s.expert.Key, locked); err != nil {
 		return err
 	}
 	return nil
@@ -66,17 +66,17 @@ func (h *house) clear() error {
 	for _, r := range h.rooms {
 		errs = append(errs, r.remove())
 	}
-	h.gates.close()
+	h.listeners.close()
 	return errors.Join(errs...)
 }
 
-// leave gives a room back. Behind the last one the gates are closed.
+// leave gives a room back. Behind the last one the listeners are closed.
 func (h *house) leave(r *room) error {
 	err := r.remove()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.left--; h.left == 0 {
-		h.gates.close()
+		h.listeners.close()
 	}
 	return err
 }

@@ -33,10 +33,10 @@ type closing struct {
 
 func (c closing) Close() error { return c.close() }
 
-// What a cell may have at most is said for each program.
-func TestCellCountsTasks(t *testing.T) {
-	r := &room{cells: &Cells{MaxTasks: 7}}
-	if got := r.cell("/workspace", nil, 0).MaxTasks; got != 7 {
+// What a sandbox may have at most is said for each program.
+func TestSandboxCountsTasks(t *testing.T) {
+	r := &room{sandboxes: &Sandboxes{MaxTasks: 7}}
+	if got := r.sandbox("/workspace", nil, 0).MaxTasks; got != 7 {
 		t.Error(got)
 	}
 	if Machine(false).MaxTasks == 0 {
@@ -65,11 +65,11 @@ type remembering struct {
 func (r *remembering) Memory() rawjson.Value             { return r.memory }
 func (r *remembering) Recall(memory rawjson.Value) error { r.memory = memory; return nil }
 
-// Each gate has a port and a token of its own, which is hidden from what programs print.
-func TestGatesAreNotAlike(t *testing.T) {
+// Each listener has a port and a token of its own, which is hidden from what programs print.
+func TestListenersAreNotAlike(t *testing.T) {
 	parts := testParts()
 	s := (&Site{Parts: parts}).newSet(t.Context(), engine.SkillRequest{})
-	g, err := s.openGates(t.Context(), "x", []*expert.Skill{{Name: "a"}, {Name: "b"}})
+	g, err := s.openListeners(t.Context(), "x", []*expert.Skill{{Name: "a"}, {Name: "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestUnknownRight(t *testing.T) {
 	for right, want := range map[expert.WorkspaceRight]string{
 		"": "write", expert.WorkspaceWrite: "write", expert.WorkspaceRead: "read", expert.WorkspaceNone: "", "readonly": "", "all": "",
 	} {
-		c := (&room{cells: &Cells{}, right: right, home: "/h", tmp: "/t"}).cell("/work", nil, 0)
+		c := (&room{sandboxes: &Sandboxes{}, right: right, home: "/h", tmp: "/t"}).sandbox("/work", nil, 0)
 		got := ""
 		switch {
 		case slices.Contains(c.Write, "/work"):

@@ -98,7 +98,7 @@ func TestAttacksByName(t *testing.T) {
 	tried := (&street{project: &project{}, tag: "tag"}).triedRows()
 	rows := map[string]bool{}
 	for _, group := range []string{probe.GroupWall} {
-		for _, r := range probe.Rows(probe.Config{Tag: "tag", Phase: "fresh", Group: group, Trap: "192.0.2.1", Web: "192.0.2.2", Cells: true}) {
+		for _, r := range probe.Rows(probe.Config{Tag: "tag", Phase: "fresh", Group: group, Trap: "192.0.2.1", Web: "192.0.2.2", Sandboxes: true}) {
 			rows[r.ID] = true
 		}
 	}

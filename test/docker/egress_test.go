@@ -38,7 +38,7 @@ func TestEgressProgram(t *testing.T) {
 		Provider: provider, Other: otherHost(tag), Out: "/probe/results.json",
 	}
 	token := rand.Text()
-	policy := encode(t, egress.Gates{Gates: []egress.Gate{{Name: "test", Address: "0.0.0.0:3128", Allow: c.Allowed(), Token: token}}})
+	policy := encode(t, egress.Listeners{Listeners: []egress.Listener{{Name: "test", Address: "0.0.0.0:3128", Allow: c.Allowed(), Token: token}}})
 	for name, data := range map[string][]byte{"policy.json": policy, "config.json": encode(t, c)} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestEgressProgram(t *testing.T) {
 
 // access is a decision as the journal has it.
 func access(a *egress.Access) event.ProxyAccess {
-	e := event.ProxyAccess{Action: "blocked", Domain: a.Host, Port: a.Port, Reason: a.Reason, Gate: a.Gate}
+	e := event.ProxyAccess{Action: "blocked", Domain: a.Host, Port: a.Port, Reason: a.Reason, Listener: a.Listener}
 	if a.Allowed {
 		e.Action = "allowed"
 	}

@@ -27,14 +27,14 @@ const provider = "api.anthropic.com"
 // marker is a part of every secret of the matrix.
 const marker = "cAnArY7f3E91xQ"
 
-// phases are the runs of the matrix. In the last one there are no cells: what holds there
+// phases are the runs of the matrix. In the last one there are no sandboxes: what holds there
 // is the wall alone, which must not lean on them.
 var phases = []string{"fresh", "resumed", "forked", sharedPhase}
 
 const sharedPhase = "shared"
 
-// groups are the parts of the matrix: who probes, with which gate.
-var groups = []struct{ name, gate string }{
+// groups are the parts of the matrix: who probes, with which listener.
+var groups = []struct{ name, listener string }{
 	{probe.GroupWall, "prober " + expert.BaseSkill},
 	{probe.GroupSkill, "prober other"},
 	{probe.GroupEach, "prober twin"},
@@ -52,7 +52,7 @@ type matrix struct {
 }
 
 // TestEgressMatrix tries every way out, and every way to secrets and to power, from inside
-// a fresh, a resumed and a forked run, and from one without cells: as a command, as skills,
+// a fresh, a resumed and a forked run, and from one without sandboxes: as a command, as skills,
 // and as a delegate's command that may reach nothing. Each row asserts on what came of it inside, on the
 // proxyAccess events of the journal, and on what the servers outside saw.
 func TestEgressMatrix(t *testing.T) {
@@ -61,15 +61,15 @@ func TestEgressMatrix(t *testing.T) {
 	m.phase("fresh", "prober", "go fresh", "--job-id", job)
 	m.phase("resumed", "prober", "go resumed", "--continue-job", job)
 	m.phase("forked", "prober", "go forked", "--continue-job", job, "--resume-from", m.firstCheckpoint())
-	m.phase(sharedPhase, "prober", "go "+sharedPhase, "--continue-job", job, "--shared-cell")
+	m.phase(sharedPhase, "prober", "go "+sharedPhase, "--continue-job", job, "--shared-sandbox")
 
 	m.print()
 	for _, phase := range phases {
 		for _, g := range groups {
 			m.checkRows(phase, g.name)
-			m.checkEvents(phase, g.name, g.gate)
+			m.checkEvents(phase, g.name, g.listener)
 		}
-		m.checkEngineGate(phase)
+		m.checkEngineListener(phase)
 		m.checkBaseTools(phase)
 	}
 	m.checkJournal(job)
@@ -131,7 +131,7 @@ instruction = "You are the dried one."
 				own = twinTag(tag)
 			}
 			m.configs[phase+g.name] = probe.Config{
-				Tag: own, Phase: phase, Group: g.name, Cells: phase != sharedPhase,
+				Tag: own, Phase: phase, Group: g.name, Sandboxes: phase != sharedPhase,
 				Web: p.world.Web.String(), LLM: p.world.LLMAddr.String(), Trap: p.world.Trap.String(), DNS: p.world.DNS,
 				Provider: provider, Other: otherHost(tag), Machine: m.host.addresses, Port: m.host.port,
 				Marker: probe.Flip([]byte(marker)), Limits: limits, Out: "results-" + phase + "-" + g.name + ".json",
@@ -237,7 +237,7 @@ func (m *matrix) result(phase, group, row string) probe.Result {
 // print is the table of all rows.
 func (m *matrix) print() {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%-6s %-28s %-22s %-52s %-18s %-18s", "who", "row", "promise", "what", "required in cells", "without")
+	fmt.Fprintf(&b, "\n%-6s %-28s %-22s %-52s %-18s %-18s", "who", "row", "promise", "what", "required in sandboxes", "without")
 	for _, phase := range phases {
 		fmt.Fprintf(&b, " %-10s", phase)
 	}
@@ -275,13 +275,13 @@ func (m *matrix) checkRows(phase, group string) {
 	}
 }
 
-// checkEvents holds the events of a gate against the rows, one for one: each attempt is
+// checkEvents holds the events of a listener against the rows, one for one: each attempt is
 // reported, and nothing else is.
-func (m *matrix) checkEvents(phase, group, gate string) {
+func (m *matrix) checkEvents(phase, group, listener string) {
 	m.t.Helper()
 	var events []event.ProxyAccess
 	for _, e := range m.events[phase] {
-		if b, ok := e.Body.(event.ProxyAccess); ok && b.Gate == gate {
+		if b, ok := e.Body.(event.ProxyAccess); ok && b.Listener == listener {
 			events = append(events, b)
 		}
 	}
@@ -313,37 +313,37 @@ func (m *matrix) checkEvents(phase, group, gate string) {
 	foreign := 0
 	for _, e := range events {
 		if isEvent(e, "blocked token") {
-			foreign++ // the row gates of others, which tries every door
+			foreign++ // the row listeners of others, which tries every door
 			continue
 		}
-		m.t.Errorf("%s: an event of %s that no row explains: %+v", phase, gate, e)
+		m.t.Errorf("%s: an event of %s that no row explains: %+v", phase, listener, e)
 	}
 	if want := foreignTries(phase, group); foreign != want {
-		m.t.Errorf("%s: %s was tried %d times by others, want %d", phase, gate, foreign, want)
+		m.t.Errorf("%s: %s was tried %d times by others, want %d", phase, listener, foreign, want)
 	}
 }
 
-// foreignTries is how often others have tried the door of a group: in cells they do not
+// foreignTries is how often others have tried the door of a group: in sandboxes they do not
 // get so far.
 func foreignTries(phase, group string) int {
 	switch {
 	case phase != sharedPhase:
 		return 0
 	case group == probe.GroupWall || group == probe.GroupEach: // not its own
-		return probe.TriesPerGate
+		return probe.TriesPerListener
 	}
-	return 2 * probe.TriesPerGate
+	return 2 * probe.TriesPerListener
 }
 
-// checkEngineGate looks at the door of the engine: it was used for the provider and for
+// checkEngineListener looks at the door of the engine: it was used for the provider and for
 // nothing else, and others have tried it in vain.
-func (m *matrix) checkEngineGate(phase string) {
+func (m *matrix) checkEngineListener(phase string) {
 	m.t.Helper()
 	allowed, foreign := 0, 0
 	for _, e := range m.events[phase] {
 		b, ok := e.Body.(event.ProxyAccess)
 		switch {
-		case !ok || b.Gate != "engine":
+		case !ok || b.Listener != "engine":
 		case isEvent(b, "allowed "+provider):
 			allowed++
 		case isEvent(b, "blocked token"):

@@ -145,7 +145,7 @@ func (s *street) checkTry(o outcome, id string, a try) {
 	}
 }
 
-// TestNeighboursFromNPM has servers from npm in cells of their own: hostile ones attack, and
+// TestNeighboursFromNPM has servers from npm in sandboxes of their own: hostile ones attack, and
 // the real ones work beside them.
 func TestNeighboursFromNPM(t *testing.T) {
 	t.Parallel()

@@ -325,9 +325,9 @@ func readJSON[T any](p *project, name string) T {
 	return v
 }
 
-// TestSharedCell gives the cells up: what the attacks of the other tests do not get, they
+// TestSharedSandbox gives the sandboxes up: what the attacks of the other tests do not get, they
 // get then. That is said, and written down, and has to be said again.
-func TestSharedCell(t *testing.T) {
+func TestSharedSandbox(t *testing.T) {
 	t.Parallel()
 	s := newStreet(t, "", `
 [experts.host]
@@ -352,7 +352,7 @@ allowedDomains = ["{home}"]
 	}
 	s.serve(s.script.String())
 	job := s.job()
-	without := s.run("host", "go without", "--job-id", job, "--shared-cell").must(t, 0)
+	without := s.run("host", "go without", "--job-id", job, "--shared-sandbox").must(t, 0)
 	with := s.run("host", "go with", "--continue-job", job).must(t, 0)
 	checkAttack(t, "guest", answered[tenant.Attacked](t, with, "attack_with"), "with.json")
 
@@ -362,7 +362,7 @@ allowedDomains = ["{home}"]
 	}
 	for _, attack := range []string{"read its home", "list its tmp", "signal nothing to resident", "connect to its door"} {
 		if open[attack] != tenant.Reached {
-			t.Errorf("%s: %s without a cell", attack, open[attack])
+			t.Errorf("%s: %s without a sandbox", attack, open[attack])
 		}
 	}
 	for o, want := range map[*outcome]bool{&without: true, &with: false} {

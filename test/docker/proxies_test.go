@@ -30,7 +30,7 @@ type side struct {
 	results map[string][]probe.Result // the same
 }
 
-// askers are those who try every way out, by their gates.
+// askers are those who try every way out, by their listeners.
 var askers = map[string]string{"command": "prober " + expert.BaseSkill, "skill": "prober twin"}
 
 // TestBothProxies holds Squid against our own proxy. The world is their own: what Squid lets
@@ -118,7 +118,7 @@ allowedDomains = ` + lists["skill"] + "\n"})
 	host := listenAsHost(t)
 	for who := range askers {
 		s.configs[who] = probe.Config{
-			Tag: s.tagOf(who), Phase: who, Group: probe.GroupEach, Cells: true, Squid: squid,
+			Tag: s.tagOf(who), Phase: who, Group: probe.GroupEach, Sandboxes: true, Squid: squid,
 			Web: s.world.Web.String(), LLM: s.world.LLMAddr.String(), Trap: s.world.Trap.String(), DNS: s.world.DNS,
 			Provider: provider, Other: otherHost(s.tag), Machine: host.addresses, Port: host.port, Out: who + "-results.json",
 		}
@@ -159,10 +159,10 @@ func (s *side) checkRows() {
 }
 
 // checkAllowed holds the events against the outcomes: a host that was reached is reported
-// as allowed at the gate of whoever asked, and no other is.
+// as allowed at the listener of whoever asked, and no other is.
 func (s *side) checkAllowed() {
 	s.t.Helper()
-	for who, gate := range askers {
+	for who, listener := range askers {
 		reached, reported := map[string]bool{}, map[string]bool{}
 		for _, row := range probe.Rows(s.configs[who]) {
 			if got := s.result(who, row.ID); row.Asks != "" && got.Outcome == probe.Reached {
@@ -176,7 +176,7 @@ func (s *side) checkAllowed() {
 		for _, e := range s.events {
 			b, ok := e.Body.(event.ProxyAccess)
 			switch {
-			case !ok || b.Gate != gate:
+			case !ok || b.Listener != listener:
 			case b.Action == "allowed":
 				reported[b.Domain] = true
 			default:
@@ -220,8 +220,8 @@ func checkSeen(t *testing.T, w *world.World, sides ...*side) {
 // sideBySide is the table of both, without what differs from run to run.
 func sideBySide(builtin, squid *side) string {
 	var b strings.Builder
-	line := func(cells ...any) {
-		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-28s %-20s %-9s %-9s %-9s %-9s %s", cells...), " "))
+	line := func(sandboxes ...any) {
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-28s %-20s %-9s %-9s %-9s %-9s %s", sandboxes...), " "))
 	}
 	line("row", "promise", "builtin", "", "squid", "", "why they differ")
 	line("", "", "command", "skill", "command", "skill", "")

@@ -93,26 +93,26 @@ allowedDomains = ["` + open + `"]
 	p.checkRelayed(llmHost, open, blocked, fronted)
 }
 
-// checkAccess holds the proxyAccess events of a gate, without repetitions, against what
+// checkAccess holds the proxyAccess events of a listener, without repetitions, against what
 // they must be; see isEvent.
-func (p *project) checkAccess(s *started, gate string, want ...string) {
+func (p *project) checkAccess(s *started, listener string, want ...string) {
 	p.t.Helper()
 	seen := map[string]bool{}
 	for _, e := range p.events([]byte(s.stdout())) {
 		b, ok := e.Body.(event.ProxyAccess)
-		if !ok || b.Gate != gate {
+		if !ok || b.Listener != listener {
 			continue
 		}
 		at := slices.IndexFunc(want, func(line string) bool { return isEvent(b, line) })
 		if at < 0 {
-			p.t.Errorf("an event of %s that nothing explains: %+v", gate, b)
+			p.t.Errorf("an event of %s that nothing explains: %+v", listener, b)
 			continue
 		}
 		seen[want[at]] = true
 	}
 	for _, line := range want {
 		if !seen[line] {
-			p.t.Errorf("%s: there is no event %q", gate, line)
+			p.t.Errorf("%s: there is no event %q", listener, line)
 		}
 	}
 }
@@ -149,15 +149,15 @@ func TestUpstreamProxyIsTheUsers(t *testing.T) {
 		file, env string
 		says      string
 	}{
-		"env file":      {file: "http://me:" + secret + "@gate.relay.test:3128", says: ".env"},
+		"env file":      {file: "http://me:" + secret + "@listener.relay.test:3128", says: ".env"},
 		"loopback":      {env: "http://me:" + secret + "@127.0.0.1:3128", says: "on this machine"},
 		"loopback name": {env: "http://me:" + secret + "@localhost:3128", says: "on this machine"},
 		"loopback IPv6": {env: "http://me:" + secret + "@[::1]:3128", says: "on this machine"},
-		"another kind":  {env: "socks5://me:" + secret + "@gate.relay.test:1080", says: "socks5"},
-		"not a URL":     {env: "me:" + secret + "@gate.relay.test", says: "not a URL"},
-		"no port":       {env: "http://me:" + secret + "@gate.relay.test", says: "without a valid port"},
-		"a path":        {env: "http://me:" + secret + "@gate.relay.test:3128/way", says: "not given as http://host:port"},
-		"colon in user": {env: "http://m%3Ae:" + secret + "@gate.relay.test:3128", says: "must not have a colon"},
+		"another kind":  {env: "socks5://me:" + secret + "@listener.relay.test:1080", says: "socks5"},
+		"not a URL":     {env: "me:" + secret + "@listener.relay.test", says: "not a URL"},
+		"no port":       {env: "http://me:" + secret + "@listener.relay.test", says: "without a valid port"},
+		"a path":        {env: "http://me:" + secret + "@listener.relay.test:3128/way", says: "not given as http://host:port"},
+		"colon in user": {env: "http://m%3Ae:" + secret + "@listener.relay.test:3128", says: "must not have a colon"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

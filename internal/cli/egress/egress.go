@@ -61,11 +61,11 @@ Each decision is one line of JSON on standard output, written when it is made,
 before any byte flows; another line says how much a connection carried. The first
 line names the addresses the proxy listens at. The fields are in docs/egress.md.
 
---policy reads gates, each with an address, a list and a token of its own, from a
+--policy reads listeners, each with an address, a list and a token of its own, from a
 file, or from standard input: one line, after which the proxy runs until the input
 ends.
 
---squid has Squid carry out the same gates: its configuration is made from them,
+--squid has Squid carry out the same listeners: its configuration is made from them,
 and its log is reported in the same lines. It takes no tokens, does not look at
 the TLS hello, and tells of an allowed connection when that ends. docs/egress.md
 has a table of what it can and cannot do.
@@ -78,7 +78,7 @@ Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 		Example: `  perstack egress --allow api.example.com --allow '*.example.org'
   HTTPS_PROXY=http://127.0.0.1:3128 curl https://api.example.com/
   perstack egress --listen 127.0.0.1:0 --token-file ~/.proxy-token --allow '*.example.org'
-  perstack egress --policy gates.json
+  perstack egress --policy listeners.json
   perstack egress --squid --allow '*.example.org'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -105,7 +105,7 @@ Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 	flags.StringArrayVar(&opts.Allow, "allow", nil, "host that may be reached, or *.host for all below it; may be repeated")
 	flags.StringVar(&opts.TokenFile, "token-file", "", "file with the password that clients must send, with user name perstack")
 	flags.IntVar(&opts.MaxConnections, "max-connections", egress.DefaultMaxConnections, "connections that may be open at once")
-	flags.StringVar(&opts.Policy, "policy", "", "file with gates in JSON, or - for one line of standard input")
+	flags.StringVar(&opts.Policy, "policy", "", "file with listeners in JSON, or - for one line of standard input")
 	flags.StringVar(&opts.Squid, "squid", "", "have Squid carry it out: the program in PATH, or --squid=PROGRAM")
 	flags.Lookup("squid").NoOptDefVal = defaultSquid
 	flags.StringArrayVar(&opts.DNS, "dns", nil, "address of a name server for Squid to ask; may be repeated")
@@ -142,19 +142,19 @@ var errInputEnded = errors.New("the input ended")
 func Run(ctx context.Context, opts *Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	gates, err := opts.gates(ctx, cancel)
+	listeners, err := opts.listeners(ctx, cancel)
 	if err != nil {
 		return err
 	}
 	if opts.Squid != "" {
-		return opts.serveSquid(ctx, gates)
+		return opts.serveSquid(ctx, listeners)
 	}
-	proxy, err := egress.Listen(ctx, gates, egress.ProxyOptions{Report: opts.print})
+	proxy, err := egress.Listen(ctx, listeners, egress.ProxyOptions{Report: opts.print})
 	if err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
 	if opts.Policy == "" {
-		opts.announce(proxy.Gates()[0].Address)
+		opts.announce(proxy.Listeners()[0].Address)
 	}
 	return outcome(proxy.Serve(ctx))
 }

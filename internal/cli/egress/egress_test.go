@@ -111,7 +111,7 @@ func (p *program) next() egress.Line {
 	return l
 }
 
-// ask sends a request to a gate and returns the status of the answer.
+// ask sends a request to a listener and returns the status of the answer.
 func ask(t *testing.T, address, host string, header ...string) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -139,7 +139,7 @@ func TestRunWithFlags(t *testing.T) {
 	if status := ask(t, ready[0].Address, "example.com"); status != http.StatusForbidden {
 		t.Errorf("got %d", status)
 	}
-	if a := p.next().Access; a == nil || *a != (egress.Access{ID: 1, Gate: "egress", Host: "example.com", Port: 443, Reason: egress.ReasonDomain}) {
+	if a := p.next().Access; a == nil || *a != (egress.Access{ID: 1, Listener: "egress", Host: "example.com", Port: 443, Reason: egress.ReasonDomain}) {
 		t.Errorf("got %+v", a)
 	}
 	p.stop(host.Signal{Signal: syscall.SIGTERM})
@@ -151,7 +151,7 @@ func TestRunWithFlags(t *testing.T) {
 	}
 }
 
-const document = `{"gates":[{"name":"engine","address":"127.0.0.1:0","allow":["api.example.com"],"token":"kX82mQ0vT4nB7cLw9rJd"},{"name":"writer base","address":"127.0.0.1:0","allow":[]}]}`
+const document = `{"listeners":[{"name":"engine","address":"127.0.0.1:0","allow":["api.example.com"],"token":"kX82mQ0vT4nB7cLw9rJd"},{"name":"writer base","address":"127.0.0.1:0","allow":[]}]}`
 
 // What is printed for HTTPS_PROXY can be dialled.
 func TestVariable(t *testing.T) {
@@ -183,9 +183,9 @@ func TestRunWithInput(t *testing.T) {
 	}
 	for i, want := range []int{http.StatusProxyAuthRequired, http.StatusForbidden} {
 		if status := ask(t, ready[i].Address, "other.example.com"); status != want {
-			t.Errorf("gate %d: got %d", i, status)
+			t.Errorf("listener %d: got %d", i, status)
 		}
-		if a := p.next().Access; a == nil || a.Gate != ready[i].Name || a.Host != "other.example.com" {
+		if a := p.next().Access; a == nil || a.Listener != ready[i].Name || a.Host != "other.example.com" {
 			t.Errorf("got %+v", a)
 		}
 	}
@@ -210,8 +210,8 @@ func TestRunRefusesInput(t *testing.T) {
 		"":                                "the input ended before its first line did",
 		document:                          "the input ended before its first line did",
 		"{\n" + document:                  "it must be one line",
-		`{"gates":[],"x":1}` + "\n":       `the policy cannot be read: "/x" is unknown`,
-		`{"gates":{}}` + "\n":             `"/gates" must be a list`,
+		`{"listeners":[],"x":1}` + "\n":   `the policy cannot be read: "/x" is unknown`,
+		`{"listeners":{}}` + "\n":         `"/listeners" must be a list`,
 		strings.Repeat("x", 2<<20):        "more than 1048576 bytes",
 		document + "\n" + document + "\n": "more than one line was sent",
 	} {
@@ -246,8 +246,8 @@ func TestRunWithFiles(t *testing.T) {
 	write("open", "kX82mQ0vT4nB7cLw9rJd\n", 0o644)
 	write("policy", strings.ReplaceAll(document, ",", ",\n"), 0o600)
 	write("openpolicy", document, 0o644)
-	write("plain", `{"gates":[{"name":"g","address":"127.0.0.1:0","allow":[]}]}`, 0o644)
-	write("broken", `{"gates":[{"name":"g","address":"127.0.0.1:0","allow":[],"Token":"kX82"}]}`, 0o600)
+	write("plain", `{"listeners":[{"name":"g","address":"127.0.0.1:0","allow":[]}]}`, 0o644)
+	write("broken", `{"listeners":[{"name":"g","address":"127.0.0.1:0","allow":[],"Token":"kX82"}]}`, 0o600)
 
 	for _, test := range []struct {
 		opts Options
@@ -280,9 +280,9 @@ func TestRunWithFiles(t *testing.T) {
 			}
 			continue
 		}
-		gate := p.next().Ready[0]
+		listener := p.next().Ready[0]
 		if test.opts.TokenFile != "" {
-			port := gate.Address[strings.LastIndexByte(gate.Address, ':'):]
+			port := listener.Address[strings.LastIndexByte(listener.Address, ':'):]
 			if status := ask(t, "127.0.0.1"+port, "a.example.com"); status != http.StatusProxyAuthRequired {
 				t.Errorf("without the token: %d", status)
 			}

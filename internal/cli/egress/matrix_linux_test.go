@@ -22,11 +22,11 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-// A contender is one of the two proxies, behind the same gates.
+// A contender is one of the two proxies, behind the same listeners.
 type contender struct {
-	name  string
-	gates []string // addresses
-	lines chan egress.Line
+	name      string
+	listeners []string // addresses
+	lines     chan egress.Line
 }
 
 // access returns the next decision.
@@ -47,15 +47,15 @@ func (c *contender) access(t *testing.T) egress.Access {
 // contenders starts both proxies with these lists.
 func contenders(t *testing.T, lists ...[]string) (builtin, squid *contender) {
 	t.Helper()
-	var gates egress.Gates
+	var listeners egress.Listeners
 	for i, list := range lists {
-		gates.Gates = append(gates.Gates, egress.Gate{Name: "gate " + strconv.Itoa(i), Address: "127.0.0.1:0", Allow: list})
+		listeners.Listeners = append(listeners.Listeners, egress.Listener{Name: "listener " + strconv.Itoa(i), Address: "127.0.0.1:0", Allow: list})
 	}
 	builtin = &contender{name: "builtin", lines: make(chan egress.Line, 1000)}
 	server := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, "127.0.0.1:53")
 	}}
-	proxy, err := egress.Listen(t.Context(), gates, egress.ProxyOptions{Resolver: server, Report: func(l egress.Line) error { builtin.lines <- l; return nil }})
+	proxy, err := egress.Listen(t.Context(), listeners, egress.ProxyOptions{Resolver: server, Report: func(l egress.Line) error { builtin.lines <- l; return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,16 +63,16 @@ func contenders(t *testing.T, lists ...[]string) (builtin, squid *contender) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	go func() { ended <- proxy.Serve(ctx) }()
 	t.Cleanup(func() { stop(); <-ended })
-	for _, g := range proxy.Gates() {
-		builtin.gates = append(builtin.gates, g.Address)
+	for _, g := range proxy.Listeners() {
+		builtin.listeners = append(builtin.listeners, g.Address)
 	}
 
 	squid = &contender{name: "squid", lines: make(chan egress.Line, 1000)}
-	for i := range gates.Gates {
-		gates.Gates[i].Address = "127.0.0.1:" + strconv.Itoa(3128+i)
-		squid.gates = append(squid.gates, gates.Gates[i].Address)
+	for i := range listeners.Listeners {
+		listeners.Listeners[i].Address = "127.0.0.1:" + strconv.Itoa(3128+i)
+		squid.listeners = append(squid.listeners, listeners.Listeners[i].Address)
 	}
-	policy, err := json.Marshal(gates)
+	policy, err := json.Marshal(listeners)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,9 +115,9 @@ func startWith(t *testing.T, opts Options, stdin io.Reader) *program {
 
 // verdict asks a proxy, goes on with a hello if it may, and tells what became of it:
 // status, then the reason that was reported or "allowed".
-func (c *contender) verdict(t *testing.T, gate int, text, hello string) (verdict, host string) {
+func (c *contender) verdict(t *testing.T, listener int, text, hello string) (verdict, host string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", c.gates[gate])
+	conn, err := net.Dial("tcp", c.listeners[listener])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +145,8 @@ func (c *contender) verdict(t *testing.T, gate int, text, hello string) (verdict
 	if a.Allowed {
 		reason = "allowed"
 	}
-	if a.Gate != "gate "+strconv.Itoa(gate) {
-		t.Errorf("%s, %.60q: reported at %q", c.name, text, a.Gate)
+	if a.Listener != "listener "+strconv.Itoa(listener) {
+		t.Errorf("%s, %.60q: reported at %q", c.name, text, a.Listener)
 	}
 	return strconv.Itoa(resp.StatusCode) + " " + reason, fmt.Sprintf("%s %d", a.Host, a.Port)
 }
@@ -189,7 +189,7 @@ func connect(host string) string { return "CONNECT " + host + ":443 HTTP/1.1\r\n
 // so. No row ever lands anywhere but at the web server.
 type matrixRow struct {
 	what           string
-	gate           int
+	listener       int
 	text           string
 	builtin, squid string
 	why            string
@@ -228,10 +228,10 @@ func TestSquidMatrix(t *testing.T) {
 		{what: "a list entry in front", text: connect("api.exa.test.evil.test"), builtin: "403 domain"},
 		{what: "a dot that is none", text: connect("apixexa.test"), builtin: "403 domain"},
 		{what: "a wildcard in the middle", text: connect("bedrock.us-east-1.amazonaws.com"), builtin: "403 domain"},
-		{what: "of another gate", text: connect("other.test"), builtin: "403 domain"},
-		{what: "at that gate", gate: 1, text: connect("other.test"), builtin: "200 allowed", asks: true},
-		{what: "of the first gate there", gate: 1, text: connect("api.exa.test"), builtin: "403 domain"},
-		{what: "at a gate without a list", gate: 2, text: connect("api.exa.test"), builtin: "403 domain"},
+		{what: "of another listener", text: connect("other.test"), builtin: "403 domain"},
+		{what: "at that listener", listener: 1, text: connect("other.test"), builtin: "200 allowed", asks: true},
+		{what: "of the first listener there", listener: 1, text: connect("api.exa.test"), builtin: "403 domain"},
+		{what: "at a listener without a list", listener: 2, text: connect("api.exa.test"), builtin: "403 domain"},
 
 		{what: "metadata", text: connect(metadata), builtin: "403 host"},
 		{what: "loopback", text: connect("127.0.0.1"), builtin: "403 host"},
@@ -311,7 +311,7 @@ func TestSquidMatrix(t *testing.T) {
 		for i, c := range []*contender{builtin, squid} {
 			want := []string{r.builtin, r.squid}[i]
 			var host string
-			got[i], host = c.verdict(t, r.gate, r.text, hello)
+			got[i], host = c.verdict(t, r.listener, r.text, hello)
 			if got[i] != want {
 				t.Errorf("%s: %s says %q (%s), want %q", r.what, c.name, got[i], host, want)
 			}

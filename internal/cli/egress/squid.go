@@ -25,28 +25,28 @@ const (
 	// sbin is where systems keep Squid, which is not in everybody's PATH.
 	sbin = "/usr/local/sbin:/usr/sbin"
 
-	squidStart = 30 * time.Second // until its gates are open
+	squidStart = 30 * time.Second // until its listeners are open
 	// squidGrace is for writing down what its connections carried. It never takes less
 	// than a second to end.
 	squidGrace = 1500 * time.Millisecond
 	maxSaid    = 4 << 10 // of its last words
 )
 
-// serveSquid has Squid carry out the gates, and reports what it tells. It returns when
+// serveSquid has Squid carry out the listeners, and reports what it tells. It returns when
 // Squid ends, or the context: then Squid is ended.
-func (o *Options) serveSquid(ctx context.Context, gates egress.Gates) error {
+func (o *Options) serveSquid(ctx context.Context, listeners egress.Listeners) error {
 	servers, err := o.servers()
 	if err != nil {
 		return err
 	}
-	text, err := squid.Config(gates, squid.Options{DNS: servers})
+	text, err := squid.Config(listeners, squid.Options{DNS: servers})
 	if err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
 	if os.Geteuid() == 0 {
 		return host.Usagef("Squid does not work as root; run perstack egress --squid as another user")
 	}
-	if err := gates.Vacant(ctx); err != nil {
+	if err := listeners.Vacant(ctx); err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "perstack-squid-")
@@ -69,12 +69,12 @@ func (o *Options) serveSquid(ctx context.Context, gates egress.Gates) error {
 	if err != nil {
 		return err
 	}
-	return o.follow(ctx, running, gates)
+	return o.follow(ctx, running, listeners)
 }
 
 // follow reports what a started Squid does until it ends.
-func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, gates egress.Gates) error {
-	log, err := squid.NewLog(running.Stdout, gates)
+func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, listeners egress.Listeners) error {
+	log, err := squid.NewLog(running.Stdout, listeners)
 	if err != nil {
 		return errors.Join(err, running.Stop(squidGrace))
 	}
@@ -88,12 +88,12 @@ func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, ga
 		<-ready
 		fail(o.report(log))
 	})
-	if err := opened(ctx, running, gates); err != nil {
+	if err := opened(ctx, running, listeners); err != nil {
 		fail(err)
-	} else if err := o.print(egress.Line{Ready: gates.Gates}); err != nil {
+	} else if err := o.print(egress.Line{Ready: listeners.Listeners}); err != nil {
 		fail(err)
 	} else if o.Policy == "" {
-		o.announce(gates.Gates[0].Address)
+		o.announce(listeners.Listeners[0].Address)
 	}
 	close(ready)
 	select {
@@ -114,10 +114,10 @@ func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, ga
 }
 
 // opened waits for Squid, which needs a few milliseconds.
-func opened(ctx context.Context, running *sandbox.ServerProcess, gates egress.Gates) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, squidStart, fmt.Errorf("squid has not opened its gates within %s", squidStart))
+func opened(ctx context.Context, running *sandbox.ServerProcess, listeners egress.Listeners) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, squidStart, fmt.Errorf("squid has not opened its listeners within %s", squidStart))
 	defer cancel()
-	return gates.Opened(ctx, running.Done())
+	return listeners.Opened(ctx, running.Done())
 }
 
 // report prints decisions until there are no more, or one cannot be printed or trusted.

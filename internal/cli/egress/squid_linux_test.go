@@ -120,7 +120,7 @@ func TestSquidLimits(t *testing.T) {
 	t.Log("\n" + strings.Join(table, "\n"))
 
 	// A tunnel that stands is reported by the one, and not yet by the other.
-	conn, err := net.Dial("tcp", squid.gates[0])
+	conn, err := net.Dial("tcp", squid.listeners[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestSquidLimits(t *testing.T) {
 	}
 }
 
-// Whatever a client sends, it is one line, at its own gate, of its own host.
+// Whatever a client sends, it is one line, at its own listener, of its own host.
 func TestSquidLogCannotBeForged(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "/usr/sbin/squid")
@@ -172,7 +172,7 @@ func TestSquidLogCannotBeForged(t *testing.T) {
 		"CONNECT evil.test:443 HTTP/1.1\r\nUser-Agent: x\n" + forged + "\r\n\r\n",
 		"CONNECT evil.test:443 HTTP/1.1\r\nProxy-Authorization: Basic " + strings.Repeat("QUFB", 100) + "\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n",
 	} {
-		conn, err := net.Dial("tcp", squid.gates[0])
+		conn, err := net.Dial("tcp", squid.listeners[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestSquidLogCannotBeForged(t *testing.T) {
 		_ = conn.(*net.TCPConn).CloseWrite()
 		_, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close()
-		if a := squid.access(t); a.Allowed || a.Gate != "gate 0" || strings.ContainsAny(a.Host, " \n\r\t") || len(a.Host) > 253 {
+		if a := squid.access(t); a.Allowed || a.Listener != "listener 0" || strings.ContainsAny(a.Host, " \n\r\t") || len(a.Host) > 253 {
 			t.Errorf("%.60q: reported %+v", text, a)
 		}
 	}
@@ -219,12 +219,12 @@ func TestSquidEnds(t *testing.T) {
 		code int
 	}{
 		{"no Squid", Options{Squid: "no-such-squid"}, "install Squid, or name it", host.ExitFailure},
-		{"a Squid that complains", Options{Squid: write("complains", "#!/bin/sh\necho 'FATAL: no gate today' >&2\nexit 3\n")}, "squid ended (exit status 3): FATAL: no gate today", host.ExitFailure},
+		{"a Squid that complains", Options{Squid: write("complains", "#!/bin/sh\necho 'FATAL: no listener today' >&2\nexit 3\n")}, "squid ended (exit status 3): FATAL: no listener today", host.ExitFailure},
 		{"a port that is taken", Options{Squid: "squid", Listen: taken.Addr().String()}, "cannot listen", host.ExitFailure},
 		{"no port", Options{Squid: "squid", Listen: "127.0.0.1:0"}, "has no port", host.ExitUsage},
 		{"a name as server", Options{Squid: "squid", DNS: []string{"dns.test"}}, "--dns must be an address", host.ExitUsage},
-		{"tokens", Options{Squid: "squid", Policy: write("tokens", `{"gates":[{"name":"g","address":"127.0.0.1:3128","allow":[],"token":"kX82mQ0vT4nB7cLw9rJd"}]}`)}, "has a token, and Squid asks for none", host.ExitUsage},
-		{"an upstream", Options{Squid: "squid", Policy: write("upstream", `{"gates":[{"name":"g","address":"127.0.0.1:3128","allow":[]}],"upstream":"http://proxy.test:3128"}`)}, "cannot use an upstream proxy", host.ExitUsage},
+		{"tokens", Options{Squid: "squid", Policy: write("tokens", `{"listeners":[{"name":"g","address":"127.0.0.1:3128","allow":[],"token":"kX82mQ0vT4nB7cLw9rJd"}]}`)}, "has a token, and Squid asks for none", host.ExitUsage},
+		{"an upstream", Options{Squid: "squid", Policy: write("upstream", `{"listeners":[{"name":"g","address":"127.0.0.1:3128","allow":[]}],"upstream":"http://proxy.test:3128"}`)}, "cannot use an upstream proxy", host.ExitUsage},
 	} {
 		if test.opts.Listen == "" {
 			test.opts.Listen = "127.0.0.1:3128"
@@ -274,7 +274,7 @@ func TestSquidIsEnded(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	in, stdin := io.Pipe()
 	p := startWith(t, Options{Policy: "-", Squid: "squid", DNS: []string{"127.0.0.1"}}, in)
-	policy, err := json.Marshal(egress.Gates{Gates: []egress.Gate{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"api.exa.test"}}}})
+	policy, err := json.Marshal(egress.Listeners{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"api.exa.test"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,8 +306,8 @@ func TestSquidIsEnded(t *testing.T) {
 	stop(nil)
 }
 
-// Squid opens as many gates as it is said to, each with its own list.
-func TestSquidManyGates(t *testing.T) {
+// Squid opens as many listeners as it is said to, each with its own list.
+func TestSquidManyListeners(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "/usr/sbin/squid")
 	if !onIsland(t) {
@@ -325,10 +325,10 @@ func TestSquidManyGates(t *testing.T) {
 	for _, i := range []int{0, 1, 63, 127} {
 		own, other := fmt.Sprintf("h%d.many.test", i), fmt.Sprintf("h%d.many.test", (i+1)%128)
 		if verdict, _ := squid.verdict(t, i, connect(own), helloFor(t, own)); verdict != "200 allowed" {
-			t.Errorf("gate %d, its own host: %s", i, verdict)
+			t.Errorf("listener %d, its own host: %s", i, verdict)
 		}
 		if verdict, _ := squid.verdict(t, i, connect(other), ""); verdict != "403 domain" {
-			t.Errorf("gate %d, the host of another: %s", i, verdict)
+			t.Errorf("listener %d, the host of another: %s", i, verdict)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// hideKnown hides what the document says must not be seen, and the tokens of the gates.
+// hideKnown hides what the document says must not be seen, and the tokens of the listeners.
 // Commands are given theirs, and one that prints its environment must not put it into the
 // history.
 func (w *work) hideKnown() {
@@ -18,9 +18,9 @@ func (w *work) hideKnown() {
 	for name, value := range d.Secrets.Hidden {
 		secrets.Add(name, value)
 	}
-	gates := append(slices.Collect(maps.Values(d.Secrets.Proxies)), d.Secrets.Proxy)
-	for _, gate := range gates {
-		if u, err := url.Parse(gate); err == nil && u.User != nil {
+	listeners := append(slices.Collect(maps.Values(d.Secrets.Proxies)), d.Secrets.Proxy)
+	for _, listener := range listeners {
+		if u, err := url.Parse(listener); err == nil && u.User != nil {
 			token, _ := u.User.Password()
 			secrets.Add("PROXY_TOKEN", token)
 		}

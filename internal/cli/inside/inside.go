@@ -40,7 +40,7 @@ type Options struct {
 	Host *host.Host
 	// Check looks whether the wall stands; nil means [selftest.Run].
 	Check func(context.Context, selftest.Spec) []selftest.Result
-	// Tmp and Home are where cells have their directories; empty means those of the container.
+	// Tmp and Home are where sandboxes have their directories; empty means those of the container.
 	Tmp, Home string
 }
 
@@ -195,7 +195,7 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 		return result, err
 	}
 	if d.Addresses.Tokenless && d.Spec.Isolation.SharedSandbox {
-		return result, errors.New("the proxy asks for no token, and nothing keeps skills from using the hosts of others; leave out --shared-cell, or proxy = \"squid\"")
+		return result, errors.New("the proxy asks for no token, and nothing keeps skills from using the hosts of others; leave out --shared-sandbox, or proxy = \"squid\"")
 	}
 	if err := w.checkIsolation(ctx); err != nil {
 		return result, err
@@ -274,12 +274,12 @@ func (w *work) failure(err error) *hostlink.End {
 func (w *work) checkIsolation(ctx context.Context) error {
 	at, is := w.document.Addresses, w.document.Spec.Isolation
 	spec := selftest.Spec{
-		Proxy:        w.proxy,
-		Masked:       at.Hidden,
-		Work:         at.Workspace,
-		ReadOnlyWork: is.Container.ReadOnlyWorkspace,
-		SharedCell:   is.SharedSandbox,
-		Tokenless:    at.Tokenless,
+		Proxy:         w.proxy,
+		Masked:        at.Hidden,
+		Work:          at.Workspace,
+		ReadOnlyWork:  is.Container.ReadOnlyWorkspace,
+		SharedSandbox: is.SharedSandbox,
+		Tokenless:     at.Tokenless,
 	}
 	if at.Gateway != "" {
 		var err error

@@ -95,7 +95,7 @@ func TestRun(t *testing.T) {
 }
 
 // The job is recorded as one of the Docker runtime, and tools work in the workspace with
-// the gate of their Expert, what the user handed over, and no secrets in what they say.
+// the listener of their Expert, what the user handed over, and no secrets in what they say.
 func TestWork(t *testing.T) {
 	doc := document(t, alone, `
 [[turn]]

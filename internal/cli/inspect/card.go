@@ -154,9 +154,9 @@ type Skill struct {
 	AllowPrivateEndpoint bool     `json:"allowPrivateEndpoint,omitzero"`
 
 	Env            []Variable `json:"env"`
-	AllowedDomains []string   `json:"allowedDomains"` // empty is any host, and none behind a wall or in a cell
+	AllowedDomains []string   `json:"allowedDomains"` // empty is any host, and none behind a wall or in a sandbox
 
-	Cell *Cell `json:"cell,omitzero"` // absent if its processes are not locked in, or it has none
+	Sandbox *Sandbox `json:"sandbox,omitzero"` // absent if its processes are not locked in, or it has none
 
 	StartTimeoutMS int64 `json:"startTimeoutMs,omitzero"`
 	CallTimeoutMS  int64 `json:"callTimeoutMs,omitzero"`

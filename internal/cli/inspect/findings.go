@@ -35,7 +35,7 @@ func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
 	if s.AllowPrivateEndpoint {
 		about(warning, "may be at a private address: allowPrivateEndpoint is set", "")
 	}
-	if s.Type == expert.StdioSkill && len(s.RequiredEnv) > 0 && len(s.AllowedDomains) == 0 && card.Cell == nil {
+	if s.Type == expert.StdioSkill && len(s.RequiredEnv) > 0 && len(s.AllowedDomains) == 0 && card.Sandbox == nil {
 		about(warning, "gets "+strings.Join(s.RequiredEnv, ", ")+" and may reach any host", "name the hosts that it needs in allowedDomains")
 	}
 	if keys := manifest.ProviderKeys(s); len(keys) > 0 {

@@ -86,7 +86,7 @@ func (p *printer) expert(c *Card, e Expert) {
 	}
 }
 
-func (p *printer) skill(s Skill, hosts, cell string) {
+func (p *printer) skill(s Skill, hosts, sandbox string) {
 	kind := s.Type
 	if s.BuiltIn {
 		kind = "part of perstack"
@@ -110,7 +110,7 @@ func (p *printer) skill(s Skill, hosts, cell string) {
 	if s.BuiltIn {
 		p.field(in, "hosts", prefixed("commands may reach ", nonEmpty(hosts)))
 	}
-	p.field(in, "cell", cell)
+	p.field(in, "sandbox", sandbox)
 	p.tools(in, s)
 }
 

@@ -14,9 +14,9 @@ func (b *builder) skill(e *expert.Expert, s *expert.Skill) Skill {
 	card := Skill{
 		Name: s.Name, Type: string(s.Type), BuiltIn: s.BuiltIn, Description: s.Description, Rule: s.Rule,
 		Env: []Variable{}, AllowedDomains: list(s.AllowedDomains), ToolPrefix: s.ToolPrefix, Tools: []Tool{},
-		Cell: b.cell(s),
+		Sandbox: b.sandbox(s),
 	}
-	b.findCell(e, s)
+	b.findSandbox(e, s)
 	if s.Implicit {
 		card.Description = "" // nobody wrote it
 	}

@@ -64,7 +64,7 @@ func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
 	if err != nil {
 		return nil, nil, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
-	cells, remove, err := p.cells(plan, files.Path())
+	sandboxes, remove, err := p.sandboxes(plan, files.Path())
 	if err != nil {
 		return nil, nil, errors.Join(err, files.Close())
 	}
@@ -80,7 +80,7 @@ func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
 		Workspace: files,
 		Commands:  commands,
 		Packages:  &packages.Store{Dir: h.CachePath(), Commands: commands, Environ: h.Environ, Fresh: p.opts.Update},
-		Cells:     cells,
+		Sandboxes: sandboxes,
 	}
 	return site, func() error { return errors.Join(commands.Close(), remove(), files.Close()) }, nil
 }

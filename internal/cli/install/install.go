@@ -36,7 +36,7 @@ type Options struct {
 	Runtime string // empty means that of the file
 	Update  bool
 	Check   bool
-	Sandbox bool // start all skills in cells
+	Sandbox bool // start all skills in sandboxes
 }
 
 // New returns the command. Tests hand in a runF to see the options.
@@ -58,7 +58,7 @@ Skills that are new or changed are started, asked for their tools and stopped;
 the others keep what was found before. These are programs that the file names:
 look at a file that you did not write with perstack inspect first.
 
---sandbox starts each of them in a cell of its own, as perstack run --sandbox
+--sandbox starts each of them in a sandbox of its own, as perstack run --sandbox
 does: it reads the system, its package and the working directory, writes there
 and to directories of its own, and reaches its allowedDomains. Skills with
 sandbox = "landlock" are started like that in any case. It needs Linux 6.12.
@@ -110,7 +110,7 @@ stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
 	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: as perstack.toml says)")
 	flags.BoolVar(&opts.Update, "update", false, "ask all skills anew and take newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
-	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in a cell of its own")
+	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in a sandbox of its own")
 	runtimes := cobra.FixedCompletions([]string{job.Local, job.Docker}, cobra.ShellCompDirectiveNoFileComp)
 	if err := errors.Join(cmd.MarkFlagFilename("config", "toml"), cmd.RegisterFlagCompletionFunc("runtime", runtimes)); err != nil {
 		panic(err) // the flags stand above

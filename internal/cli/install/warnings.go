@@ -28,7 +28,7 @@ func (p *project) tellWalls(plan *plan) {
 	switch {
 	case !starts || p.config.Runtime != job.Docker:
 	case p.opts.Sandbox:
-		p.warn("skills are started on this machine, in cells and without the other walls of runtime docker, to see which tools they offer")
+		p.warn("skills are started on this machine, in sandboxes and without the other walls of runtime docker, to see which tools they offer")
 	default:
 		p.warn("skills are started on this machine, without the walls of runtime docker, to see which tools they offer")
 	}

@@ -65,8 +65,8 @@ func lifeOfAJob() []event.Event {
 	)
 	events = append(events, call("r2", "writer", event.BaseSkill, "writeTextFile", `{"path":"a.md","text":"hello"}`, `{}`)...)
 	return append(events,
-		event.Event{JobID: "job1", RunID: "r2", Body: event.ProxyAccess{Action: "blocked", Domain: "example.com", Port: 443, Reason: "domain", Gate: "writer " + event.BaseSkill}},
-		event.Event{JobID: "job1", RunID: "r2", Body: event.ProxyAccess{Action: "allowed", Domain: "ok.example", Port: 443, Gate: "engine"}},
+		event.Event{JobID: "job1", RunID: "r2", Body: event.ProxyAccess{Action: "blocked", Domain: "example.com", Port: 443, Reason: "domain", Listener: "writer " + event.BaseSkill}},
+		event.Event{JobID: "job1", RunID: "r2", Body: event.ProxyAccess{Action: "allowed", Domain: "ok.example", Port: 443, Listener: "engine"}},
 		at("r2", "writer", event.CompleteRun{NewMessage: message(event.ExpertMessage, text("1\n2\n3\n4\n5\n6"))}),
 		at("r1", "lead", event.FinishAllToolCalls{}),
 		at("r1", "lead", event.Retry{Reason: `{"error":"Busy","message":"the provider is busy"}`}),
@@ -156,8 +156,8 @@ func hostileEvents() []event.Event {
 		{Body: event.DockerBuildProgress{Stage: "error", Service: hostile, Message: hostile}},
 		{Body: event.DockerContainerStatus{Status: "error", Service: hostile, Message: hostile}},
 		{Body: event.ProxyAccess{Action: hostile, Domain: hostile, Reason: hostile}},
-		{Body: event.ProxyAccess{Action: "allowed", Domain: hostile, Gate: hostile}},
-		{Body: event.ProxyAccess{Action: "blocked", Domain: hostile, Reason: "domain", Gate: hostile + " " + hostile}},
+		{Body: event.ProxyAccess{Action: "allowed", Domain: hostile, Listener: hostile}},
+		{Body: event.ProxyAccess{Action: "blocked", Domain: hostile, Reason: "domain", Listener: hostile + " " + hostile}},
 		{Body: event.SandboxCheck{Check: hostile, Message: hostile}},
 		{Body: event.SandboxCheck{Check: hostile, Message: hostile, OK: true}},
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-func blocked(domain, reason, gate string) event.Event {
-	return event.Event{JobID: "job1", RunID: "r1", Body: event.ProxyAccess{Action: "blocked", Domain: domain, Port: 443, Reason: reason, Gate: gate}}
+func blocked(domain, reason, listener string) event.Event {
+	return event.Event{JobID: "job1", RunID: "r1", Body: event.ProxyAccess{Action: "blocked", Domain: domain, Port: 443, Reason: reason, Listener: listener}}
 }
 
 // What is refused is always told, with who asked and why; what is allowed to those who
@@ -20,9 +20,9 @@ func blocked(domain, reason, gate string) event.Event {
 func TestSandbox(t *testing.T) {
 	of := func(body event.Body) event.Event { return event.Event{JobID: "job1", RunID: "r1", Body: body} }
 	events := []event.Event{
-		of(event.DockerContainerStatus{Service: "proxy", Status: "healthy", Message: "all gates listen"}),
+		of(event.DockerContainerStatus{Service: "proxy", Status: "healthy", Message: "all listeners listen"}),
 		of(event.SandboxCheck{Check: "dns", OK: true, Message: "nobody answers"}),
-		of(event.ProxyAccess{Action: "allowed", Domain: "api.example", Port: 443, Gate: "engine"}),
+		of(event.ProxyAccess{Action: "allowed", Domain: "api.example", Port: 443, Listener: "engine"}),
 		blocked("evil.example", egress.ReasonDomain, "lead web"),
 		blocked("evil.example", egress.ReasonDomain, "engine"),
 		of(event.SandboxCheck{Check: "gateway", Message: "10.0.0.1 answers"}),
@@ -40,7 +40,7 @@ func TestSandbox(t *testing.T) {
 		"● Container runtime error\n",
 	}
 	all := append([]string{
-		"● Container proxy healthy\n  └ all gates listen\n",
+		"● Container proxy healthy\n  └ all listeners listen\n",
 		"● Sandbox dns\n  └ nobody answers\n",
 		"● Network allowed api.example:443\n  └ the engine\n",
 	}, append(refused, "● Container runtime stopped\n")...)
@@ -52,19 +52,19 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// That skills run in cells is said once; that they share one, as what it is.
-func TestCells(t *testing.T) {
+// That skills run in sandboxes is said once; that they share one, as what it is.
+func TestSandboxes(t *testing.T) {
 	spec, err := job.Spec{Settings: job.Settings{Isolation: job.Isolation{Sandbox: true}}}.Recorded()
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := event.Event{JobID: "job1", RunID: "r1", ExpertKey: "lead", StepNumber: 1, Body: event.StartRun{Spec: spec}}
-	shared := event.Event{JobID: "job1", RunID: "r1", Body: event.SandboxCheck{Check: "cells", OK: true, Message: "not wanted: all skills share one"}}
+	shared := event.Event{JobID: "job1", RunID: "r1", Body: event.SandboxCheck{Check: "sandboxes", OK: true, Message: "not wanted: all skills share one"}}
 	told := "● Sandbox each skill runs in a sandbox of its own, and so do commands\n"
 	if diff := cmp.Diff([]string{told, "", ""}, emit(t, Options{}, start, start, shared)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"● Sandbox cells skipped\n  └ all skills share one\n"}, emit(t, Options{Verbose: true}, shared)); diff != "" {
+	if diff := cmp.Diff([]string{"● Sandbox sandboxes skipped\n  └ all skills share one\n"}, emit(t, Options{Verbose: true}, shared)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -17,7 +17,7 @@ func isolation(spec job.Spec) string {
 	is, c := spec.Isolation, spec.Isolation.Container
 	switch {
 	case spec.Runtime == job.Docker && is.SharedSandbox:
-		words = append(words, "docker", "one shared sandbox for all skills (--shared-cell)")
+		words = append(words, "docker", "one shared sandbox for all skills (--shared-sandbox)")
 	case spec.Runtime == job.Docker:
 		words = append(words, "docker", "a sandbox for each skill")
 	case is.Sandbox:

@@ -13,10 +13,10 @@ func TestIsolation(t *testing.T) {
 	local := func(is job.Isolation) job.Settings { return job.Settings{Runtime: job.Local, Isolation: is} }
 	docker := func(is job.Isolation) job.Settings { return job.Settings{Runtime: job.Docker, Isolation: is} }
 	for want, settings := range map[string]job.Settings{
-		notIsolated:                                                 local(job.Isolation{}),
-		"a sandbox for each skill (--sandbox)":                      local(job.Isolation{Sandbox: true}),
-		"docker, a sandbox for each skill":                          docker(job.Isolation{Container: job.Container{Proxy: job.ProxyBuiltin}}),
-		"docker, one shared sandbox for all skills (--shared-cell)": docker(job.Isolation{SharedSandbox: true}),
+		notIsolated:                            local(job.Isolation{}),
+		"a sandbox for each skill (--sandbox)": local(job.Isolation{Sandbox: true}),
+		"docker, a sandbox for each skill":     docker(job.Isolation{Container: job.Container{Proxy: job.ProxyBuiltin}}),
+		"docker, one shared sandbox for all skills (--shared-sandbox)": docker(job.Isolation{SharedSandbox: true}),
 		"docker, a sandbox for each skill, out by squid, workspace read-only, on the image tools:1, commands get A B": docker(job.Isolation{
 			Container: job.Container{Proxy: job.ProxySquid, ReadOnlyWorkspace: true, BaseImage: "tools:1"}, Env: []string{"A", "B"}}),
 	} {
@@ -35,14 +35,14 @@ func TestIsolationOfARun(t *testing.T) {
 		spec := job.Spec{Settings: job.Settings{Runtime: job.Docker, Isolation: job.Isolation{SharedSandbox: shared}}}
 		return event.StartRun{InputMessages: []*event.Message{say(event.UserMessage, "Go")}, CheckpointID: checkpoint, From: from, Expert: ref("writer"), Runtime: "docker", Spec: recorded(t, spec)}
 	}
-	s.tell(event.SandboxCheck{Check: "cells", OK: true, Message: "not wanted: all skills share one"},
+	s.tell(event.SandboxCheck{Check: "sandboxes", OK: true, Message: "not wanted: all skills share one"},
 		start("cp1", nil, true), event.StartGeneration{}, event.StopRunByInterrupt{Reason: "received interrupt"},
 		start("cp2", &event.Origin{RunID: "run1", CheckpointID: "cp1"}, false), event.StartGeneration{}, event.CompleteRun{NewMessage: say(event.ExpertMessage, "Done.")})
 	s.end()
 	out, _, code := perstackLog(t, st, "walledjob")
 	for _, want := range []string{
-		"\nIsolation: docker, one shared sandbox for all skills (--shared-cell); then docker, a sandbox for each skill\n",
-		"\n  ● Sandbox cells skipped\n    └ all skills share one\n",
+		"\nIsolation: docker, one shared sandbox for all skills (--shared-sandbox); then docker, a sandbox for each skill\n",
+		"\n  ● Sandbox sandboxes skipped\n    └ all skills share one\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("code %d, no %q in\n%s", code, want, out)

@@ -230,7 +230,7 @@ func TestHostileText(t *testing.T) {
 		event.CallDelegate{Delegates: []event.DelegateRun{{ToolCallID: hostile, RunID: "kid" + hostile, Expert: event.ExpertRef{Key: hostile}, Query: hostile,
 			From: &event.Origin{RunID: hostile, CheckpointID: hostile}}}}, event.CallInteractiveTool{ToolCallID: hostile},
 		event.LimitWarning{Limit: hostile}, event.DefinitionChanged{Expert: hostile, Before: hostile, After: hostile},
-		event.ProxyAccess{Action: hostile, Domain: hostile, Reason: hostile, Gate: hostile},
+		event.ProxyAccess{Action: hostile, Domain: hostile, Reason: hostile, Listener: hostile},
 		event.SandboxCheck{Check: hostile, Message: hostile}, event.DockerBuildProgress{Stage: hostile, Service: hostile, Message: hostile},
 		event.DockerContainerStatus{Status: hostile, Service: hostile, Message: hostile},
 		event.FinishToolCall{ToolMessage: &event.ToolMessageRef{}}, event.ContinueToNextStep{NextCheckpointID: "cp2"},

@@ -160,7 +160,7 @@ func tellBroken(t *testing.T, st store.Store) *story {
 	s := begin(t, st, "brokenjob", "run9", "@acme/builder", noon.Add(24*time.Hour))
 	build, next := tool("c1", event.BaseSkill, "exec"), tool("c2", event.BaseSkill, "exec")
 	s.start("Build it", "cp9", nil)
-	s.tell(event.ProxyAccess{Action: "blocked", Domain: "example.com", Port: 443, Reason: "domain", Gate: "@acme/builder " + event.BaseSkill},
+	s.tell(event.ProxyAccess{Action: "blocked", Domain: "example.com", Port: 443, Reason: "domain", Listener: "@acme/builder " + event.BaseSkill},
 		event.SandboxCheck{Check: "gateway", OK: true, Message: "nobody answers there"},
 		event.StartGeneration{}, call(`{"command":"make"}`, build, next), event.StartToolCall{ToolCallID: "c1"})
 	return s

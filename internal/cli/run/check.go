@@ -82,7 +82,7 @@ func (pl *plan) checkFlags() error {
 			given bool
 		}{
 			{"--env", len(is.Env) > 0}, {"--base-image", is.Container.BaseImage != ""}, {"--read-only-workspace", is.Container.ReadOnlyWorkspace},
-			{"--offline", is.Container.Offline}, {"--shared-cell", is.SharedSandbox}, {"--proxy", is.Container.Proxy != ""},
+			{"--offline", is.Container.Offline}, {"--shared-sandbox", is.SharedSandbox}, {"--proxy", is.Container.Proxy != ""},
 		} {
 			if flag.given {
 				return host.Usagef("%s goes with --runtime docker, not %s", flag.name, runtime)

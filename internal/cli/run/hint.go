@@ -40,7 +40,7 @@ func (o *Options) again(jobID string, args ...string) string {
 	if is.Container.Offline {
 		words = append(words, "--offline")
 	}
-	// --shared-cell is left out: isolation must not be lowered by pasting a line.
+	// --shared-sandbox is left out: isolation must not be lowered by pasting a line.
 	for _, name := range is.Env {
 		add("--env", name)
 	}

@@ -14,7 +14,7 @@ import (
 // The command to paste repeats every flag that makes the run what it is.
 func TestHintRepeatsFlags(t *testing.T) {
 	o := flags(t, "--config c.toml --workspace w --move-workspace --storage s --move-workspace --provider anthropic --model m --reasoning-budget high --env-path e1 --env-path e2 --max-retries 0 --timeout 10"+
-		" --cassette /a.toml --runtime docker --read-only-workspace --env A --env B --base-image debian:12 --offline --shared-cell --proxy builtin")
+		" --cassette /a.toml --runtime docker --read-only-workspace --env A --env B --base-image debian:12 --offline --shared-sandbox --proxy builtin")
 	o.Host.Command = "perstack"
 	const want = "perstack run --continue-job j --config c.toml --workspace w --storage s --move-workspace --provider anthropic --model m --reasoning-budget high" +
 		" --cassette /a.toml --runtime docker --read-only-workspace --offline --env A --env B --base-image debian:12 --proxy builtin --env-path e1 --env-path e2 --max-retries 0 --timeout 10"

@@ -91,7 +91,7 @@ func TestTextTellsOfRefusedHosts(t *testing.T) {
 	o.mode = outputText
 	for range 2 {
 		for i := range 3 * maxRefused {
-			if err := o.note(event.Event{Body: event.ProxyAccess{Action: "blocked", Domain: fmt.Sprintf("h%d.example", i), Reason: "domain", Gate: "lead x"}}); err != nil {
+			if err := o.note(event.Event{Body: event.ProxyAccess{Action: "blocked", Domain: fmt.Sprintf("h%d.example", i), Reason: "domain", Listener: "lead x"}}); err != nil {
 				t.Fatal(err)
 			}
 		}

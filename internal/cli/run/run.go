@@ -73,11 +73,11 @@ With --runtime docker the whole Expert runs in a container: it sees the workspac
 and nothing else of this machine, and reaches the provider and the hosts that
 allowedDomains names, through a proxy that reports every try. The history stays
 here. --env hands variables to commands; [docker] in perstack.toml has more.
-Each skill has a cell of its own in there; --shared-cell gives that up, for kernels
-that cannot keep cells. --proxy squid has Squid of an image that perstack.toml names
+Each skill has a sandbox of its own in there; --shared-sandbox gives that up, for kernels
+that cannot keep sandboxes. --proxy squid has Squid of an image that perstack.toml names
 decide about connections.
 
-With --sandbox the built-in runtime keeps cells too, by Landlock (Linux 6.12): each
+With --sandbox the built-in runtime keeps sandboxes too, by Landlock (Linux 6.12): each
 skill and the commands see the workspace, the system and directories of their own,
 and get out by a proxy that knows their allowedDomains. docs/sandbox.md says what
 this does not hold back.
@@ -168,9 +168,9 @@ saved; a second one quits at once and keeps what is in the journal by then.`,
 	flags.StringArrayVar(&is.Env, "env", nil, "variable of the environment that commands get, by its name, with --runtime docker; may be repeated")
 	flags.StringVar(&box.BaseImage, "base-image", "", "image that brings programs for commands, with --runtime docker (default: as perstack.toml says, else none)")
 	flags.BoolVar(&box.Offline, "offline", false, "fetch neither images nor packages, with --runtime docker")
-	flags.BoolVar(&is.SharedSandbox, "shared-cell", false, "do not keep skills apart from each other, with --runtime docker; not kept when the job is continued")
+	flags.BoolVar(&is.SharedSandbox, "shared-sandbox", false, "do not keep skills apart from each other, with --runtime docker; not kept when the job is continued")
 	flags.StringVar(&box.Proxy, "proxy", "", "by what connections leave the container: builtin, or squid if perstack.toml names its image (default: builtin)")
-	flags.BoolVar(&is.Sandbox, "sandbox", false, "put every skill and the commands into cells, with --runtime local")
+	flags.BoolVar(&is.Sandbox, "sandbox", false, "put every skill and the commands into sandboxes, with --runtime local")
 	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "answers to play, with --provider replay")
 	addLimits(flags, &opts.Flags.Limits)
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: made up)")

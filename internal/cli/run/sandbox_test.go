@@ -33,8 +33,8 @@ func TestCheckSandbox(t *testing.T) {
 		"the flag":         {skilled, "--sandbox", "--sandbox: no sandbox; buy a kernel; or use --runtime docker"},
 		"a delegate":       {skilled + "sandbox = 'landlock'\n", "", `sandbox of the skill "s" of mate: no sandbox`},
 		"in a container":   {skilled + "sandbox = 'landlock'\n", "--runtime docker", ""},
-		"shared":           {skilled, "--runtime docker --shared-cell", ""},
-		"shared, by Squid": {squid + skilled, "--runtime docker --shared-cell --proxy squid", `--shared-cell does not go with proxy = "squid"`},
+		"shared":           {skilled, "--runtime docker --shared-sandbox", ""},
+		"shared, by Squid": {squid + skilled, "--runtime docker --shared-sandbox --proxy squid", `--shared-sandbox does not go with proxy = "squid"`},
 		"Squid":            {squid + skilled, "--runtime docker --proxy squid", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestSandboxedBy(t *testing.T) {
 // Flags of one runtime do not go with the other, and offline is the stronger word.
 func TestIsolationFlags(t *testing.T) {
 	for line, want := range map[string]string{
-		"--shared-cell":              "--shared-cell goes with --runtime docker, not local",
+		"--shared-sandbox":           "--shared-sandbox goes with --runtime docker, not local",
 		"--offline":                  "--offline goes with --runtime docker, not local",
 		"--sandbox --runtime docker": "--sandbox is not needed with runtime docker",
 	} {

@@ -130,7 +130,7 @@ func (pl *plan) tellChanges() error {
 		return nil
 	}
 	if was.SharedSandbox && !is.SharedSandbox {
-		pl.say("the job is resumed with a sandbox for each skill; it ran with --shared-cell")
+		pl.say("the job is resumed with a sandbox for each skill; it ran with --shared-sandbox")
 	}
 	var kept []string
 	if pl.resolved.From("baseImage") == job.Record {
@@ -229,7 +229,7 @@ func (pl *plan) checkProxy() error {
 	case c.SquidImage == "":
 		return host.Usagef("--proxy %s needs an image with Squid; name it as squidImage in [docker] of %s", job.ProxySquid, terminal.CleanLine(path))
 	case pl.spec.Isolation.SharedSandbox:
-		return host.Usagef("--shared-cell does not go with proxy = %q, which asks for no token: nothing would keep a skill from the hosts of another; use proxy = %q", job.ProxySquid, job.ProxyBuiltin)
+		return host.Usagef("--shared-sandbox does not go with proxy = %q, which asks for no token: nothing would keep a skill from the hosts of another; use proxy = %q", job.ProxySquid, job.ProxyBuiltin)
 	default:
 		pl.say("connections leave the container by Squid, of the image %s", c.SquidImage)
 	}
@@ -242,9 +242,9 @@ func (pl *plan) checkProxy() error {
 	return nil
 }
 
-// sharedSandbox is what --shared-cell gives up. It is said at every start: who put the flag
+// sharedSandbox is what --shared-sandbox gives up. It is said at every start: who put the flag
 // into a script a year ago must still read it.
-const sharedSandbox = "--shared-cell: skills and commands are not kept apart: each can read the files and variables of the others, signal them, and use their hosts"
+const sharedSandbox = "--shared-sandbox: skills and commands are not kept apart: each can read the files and variables of the others, signal them, and use their hosts"
 
 // checkPrice wants the price of the model when the cost is limited. A limit that cannot be
 // kept would be worse than none.

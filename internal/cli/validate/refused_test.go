@@ -25,7 +25,7 @@ func TestRefusedAreNotes(t *testing.T) {
 		"price of one":   {"model = 'claude-next'\n" + head + "maxCost = 1", []string{`experts.a.maxCost: no run will start: what the model "claude-next" costs is not known`}},
 		"not pinned":     {"runtime = 'docker'\n" + head + "[experts.a.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'npx'\npackageName = 'x'", []string{`perstack.toml:4:19: experts.a.skills.s: no run will start: the package "x" is not pinned, and runtime docker puts only pinned ones into an image; run: perstack install`}},
 		"not enforced":   {head + "[experts.a.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'x'\nworkspace = 'none'", []string{`perstack.toml:6:1: experts.a.skills.s.workspace: it is not enforced`}},
-		"a cell":         {head + "[experts.a.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'x'\nworkspace = 'none'\nsandbox = 'landlock'", nil},
+		"a sandbox":      {head + "[experts.a.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'x'\nworkspace = 'none'\nsandbox = 'landlock'", nil},
 		"no key":         {head, nil},
 		"priced":         {"model = 'claude-next'\nmaxCost = 1\n[prices.claude-next]\ninput = 1\noutput = 1\n" + head, nil},
 	} {

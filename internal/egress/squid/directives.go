@@ -11,19 +11,19 @@ import (
 // note is the name under which a rule notes its reason.
 const note = "perstack"
 
-// format is a line of the log: port of the gate, what Squid did, status, error, reason,
+// format is a line of the log: port of the listener, what Squid did, status, error, reason,
 // address that was dialled, bytes from and to the client, method, target. What comes from
 // a client is last, bounded, and written so that it has neither blanks nor ends of lines
 // (#): it can forge neither a field nor a line.
 const format = `%>lp %Ss %>Hs %err_code %{` + note + `}note %<a %>st %<st %#.24rm %#.600ru`
 
 // limits bound what clients can take. Squid knows all clients of a run as one, by their
-// address: the connections of all gates are counted together.
-func (c *config) limits(g egress.Gates) {
+// address: the connections of all listeners are counted together.
+func (c *config) limits(g egress.Listeners) {
 	most := cmp.Or(g.MaxConnections, egress.DefaultMaxConnections)
-	c.add("client_ip_max_connections", strconv.Itoa(most-1))            // Squid counts without the newest
-	c.add("max_filedescriptors", strconv.Itoa(2*most+len(g.Gates)+128)) // two for a tunnel
-	c.add("relaxed_header_parser off")                                  // what is not written as the standard says is refused
+	c.add("client_ip_max_connections", strconv.Itoa(most-1))                // Squid counts without the newest
+	c.add("max_filedescriptors", strconv.Itoa(2*most+len(g.Listeners)+128)) // two for a tunnel
+	c.add("relaxed_header_parser off")                                      // what is not written as the standard says is refused
 	c.add("request_header_max_size 16 KB")
 	c.add("client_request_buffer_max_size 64 KB")
 	c.add("reply_header_max_size 16 KB")

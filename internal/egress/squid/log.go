@@ -16,15 +16,15 @@ import (
 )
 
 // A Log reads decisions from the lines that Squid writes. It trusts no line: one that is
-// not valid, or that allows what the gates do not, is an error, and the caller should end
+// not valid, or that allows what the listeners do not, is an error, and the caller should end
 // Squid.
 type Log struct {
-	lines *bufio.Reader
-	gates map[uint16]gate
-	ids   int64
+	lines     *bufio.Reader
+	listeners map[uint16]listener
+	ids       int64
 }
 
-type gate struct {
+type listener struct {
 	name  string
 	allow egress.Allowlist
 }
@@ -32,15 +32,15 @@ type gate struct {
 // maxEntry bounds a line of the log. The format bounds what clients put into it.
 const maxEntry = 4 << 10
 
-// NewLog returns the log of a Squid that was configured for gates.
-func NewLog(r io.Reader, g egress.Gates) (*Log, error) {
-	l := &Log{lines: bufio.NewReaderSize(r, maxEntry), gates: map[uint16]gate{}}
-	for _, of := range g.Gates {
+// NewLog returns the log of a Squid that was configured for listeners.
+func NewLog(r io.Reader, g egress.Listeners) (*Log, error) {
+	l := &Log{lines: bufio.NewReaderSize(r, maxEntry), listeners: map[uint16]listener{}}
+	for _, of := range g.Listeners {
 		allow, err := egress.ParseAllowlist(of.Allow)
 		if err != nil {
 			return nil, err
 		}
-		l.gates[address(of).Port()] = gate{of.Name, allow}
+		l.listeners[address(of).Port()] = listener{of.Name, allow}
 	}
 	return l, nil
 }
@@ -71,12 +71,12 @@ func (l *Log) Next() (egress.Access, *egress.Closed, error) {
 
 // decision turns an entry into what perstack egress reports.
 func (l *Log) decision(e entry) (egress.Access, *egress.Closed, error) {
-	at, ok := l.gates[e.port]
+	at, ok := l.listeners[e.port]
 	if !ok {
-		return egress.Access{}, nil, fmt.Errorf("squid's log names port %d, where no gate is", e.port)
+		return egress.Access{}, nil, fmt.Errorf("squid's log names port %d, where no listener is", e.port)
 	}
 	l.ids++
-	a := egress.Access{ID: l.ids, Gate: at.name, Reason: e.reason()}
+	a := egress.Access{ID: l.ids, Listener: at.name, Reason: e.reason()}
 	if !e.failed() {
 		a.Host, a.Port = egress.Shown(e.target)
 	}
@@ -87,7 +87,7 @@ func (l *Log) decision(e entry) (egress.Access, *egress.Closed, error) {
 	server, err := netip.ParseAddr(e.server)
 	switch {
 	case a.Port != 443 || !at.allow.Allows(a.Host):
-		return egress.Access{}, nil, fmt.Errorf("squid has let through %s port %d, which gate %q does not allow", a.Host, a.Port, a.Gate)
+		return egress.Access{}, nil, fmt.Errorf("squid has let through %s port %d, which listener %q does not allow", a.Host, a.Port, a.Listener)
 	case err != nil || netaddr.AddrReach(server) != netaddr.Public:
 		return egress.Access{}, nil, fmt.Errorf("squid has let %s through to an address that is not public", a.Host)
 	}

@@ -25,10 +25,10 @@ func TestLog(t *testing.T) {
 		{"3129 NONE_NONE 0 - - - 39 0 CONNECT left.test:443", "{1 skill false left.test 443 unreached }"},
 		{"3129 NONE_NONE 0 - - - 0 0 - error:transaction-end-before-headers", "EOF"},
 
-		{"3131 TCP_TUNNEL 200 - - 93.184.216.34 1 2 CONNECT api.example.com:443", "names port 3131, where no gate is"},
-		{"3129 TCP_TUNNEL 200 - - 93.184.216.34 1 2 CONNECT api.example.com:443", "which gate \"skill\" does not allow"},
-		{"3130 TCP_TUNNEL 200 - - 93.184.216.34 1 2 CONNECT other.example:443", "which gate \"shut\" does not allow"},
-		{"3128 TCP_TUNNEL 200 - - 93.184.216.34 1 2 CONNECT api.example.com:22", "which gate \"engine\" does not allow"},
+		{"3131 TCP_TUNNEL 200 - - 93.184.216.34 1 2 CONNECT api.example.com:443", "names port 3131, where no listener is"},
+		{"3129 TCP_TUNNEL 200 - - 93.184.216.34 1 2 CONNECT api.example.com:443", "which listener \"skill\" does not allow"},
+		{"3130 TCP_TUNNEL 200 - - 93.184.216.34 1 2 CONNECT other.example:443", "which listener \"shut\" does not allow"},
+		{"3128 TCP_TUNNEL 200 - - 93.184.216.34 1 2 CONNECT api.example.com:22", "which listener \"engine\" does not allow"},
 		{"3128 TCP_TUNNEL 200 - - 169.254.169.254 1 2 CONNECT api.example.com:443", "an address that is not public"},
 		{"3128 TCP_TUNNEL 200 - - - 1 2 CONNECT api.example.com:443", "an address that is not public"},
 		{"3128 TCP_TUNNEL 200 - - 93.184.216.34 1 2 CONNECT api.example.com:443 x", errEntry.Error()},
@@ -41,7 +41,7 @@ func TestLog(t *testing.T) {
 		{"", errEntry.Error()},
 		{strings.Repeat("x", maxEntry), "more than 4096 bytes"},
 	} {
-		l, err := NewLog(strings.NewReader(c.line+"\n"), threeGates())
+		l, err := NewLog(strings.NewReader(c.line+"\n"), threeListeners())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,18 +57,18 @@ func TestLog(t *testing.T) {
 			t.Errorf("%.90s\n got %s\nwant %s", c.line, got, c.want)
 		}
 	}
-	l, _ := NewLog(strings.NewReader("3128 TCP_TUNNEL"), threeGates())
+	l, _ := NewLog(strings.NewReader("3128 TCP_TUNNEL"), threeListeners())
 	if _, _, err := l.Next(); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("half a line: %v", err)
 	}
 }
 
-// No line makes the reader panic or let through what the gates do not.
+// No line makes the reader panic or let through what the listeners do not.
 func FuzzLog(f *testing.F) {
 	f.Add("3128 TCP_TUNNEL 200 - - 93.184.216.34 1000 2000 CONNECT api.example.com:443")
 	f.Add("3129 TCP_DENIED 403 ERR_ACCESS_DENIED host - 34 3392 CONNECT %5B::1%5D:443")
 	f.Fuzz(func(t *testing.T, line string) {
-		l, err := NewLog(strings.NewReader(line+"\n"), threeGates())
+		l, err := NewLog(strings.NewReader(line+"\n"), threeListeners())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func FuzzLog(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if a.Allowed != (closed != nil) || a.Allowed && a.Gate == "shut" || strings.ContainsAny(a.Host, " \n\x1b") || len(a.Host) > 253 {
+			if a.Allowed != (closed != nil) || a.Allowed && a.Listener == "shut" || strings.ContainsAny(a.Host, " \n\x1b") || len(a.Host) > 253 {
 				t.Errorf("%q becomes %+v", line, a)
 			}
 		}

@@ -1,5 +1,5 @@
 // Package squid makes Squid do what [egress.Proxy] does, as far as it can: it writes
-// Squid's configuration from the same gates, and reads decisions out of its log.
+// Squid's configuration from the same listeners, and reads decisions out of its log.
 //
 // The same tables say what a list allows and which addresses are public. Squid enforces
 // them: it compares the names, looks them up and dials. docs/egress.md lists what it cannot
@@ -21,7 +21,7 @@ import (
 	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
-// Options are settings of Squid besides its gates.
+// Options are settings of Squid besides its listeners.
 type Options struct {
 	DNS []netip.Addr // servers to ask; nil means those of the machine
 }
@@ -30,11 +30,11 @@ type Options struct {
 // piece could begin with anything.
 const maxLine = 1000
 
-// maxGates is how many ports Squid opens. It leaves out the rest, with a warning.
-const maxGates = 128
+// maxListeners is how many ports Squid opens. It leaves out the rest, with a warning.
+const maxListeners = 128
 
-// Config returns the text of squid.conf for gates. The same gates give the same text.
-func Config(g egress.Gates, o Options) (string, error) {
+// Config returns the text of squid.conf for listeners. The same listeners give the same text.
+func Config(g egress.Listeners, o Options) (string, error) {
 	if err := check(g); err != nil {
 		return "", err
 	}
@@ -51,25 +51,25 @@ func Config(g egress.Gates, o Options) (string, error) {
 }
 
 // check refuses a policy that Squid cannot enforce completely.
-func check(g egress.Gates) error {
+func check(g egress.Listeners) error {
 	if err := g.Check(); err != nil {
 		return err
 	}
 	if g.Upstream != "" {
 		return errors.New("squid cannot use an upstream proxy here, since the addresses that it reaches could not be checked; use the builtin proxy for an upstream")
 	}
-	if len(g.Gates) > maxGates {
-		return fmt.Errorf("squid opens %d gates at most, and these are %d; use the builtin proxy", maxGates, len(g.Gates))
+	if len(g.Listeners) > maxListeners {
+		return fmt.Errorf("squid opens %d listeners at most, and these are %d; use the builtin proxy", maxListeners, len(g.Listeners))
 	}
 	taken := map[uint16]bool{}
-	for _, gate := range g.Gates {
-		switch port := address(gate).Port(); {
-		case gate.Token != "":
-			return fmt.Errorf("gate %q has a token, and Squid asks for none; use the builtin proxy", gate.Name)
+	for _, listener := range g.Listeners {
+		switch port := address(listener).Port(); {
+		case listener.Token != "":
+			return fmt.Errorf("listener %q has a token, and Squid asks for none; use the builtin proxy", listener.Name)
 		case port == 0:
-			return fmt.Errorf("gate %q has no port, and Squid does not choose one; name one, like 127.0.0.1:3128", gate.Name)
+			return fmt.Errorf("listener %q has no port, and Squid does not choose one; name one, like 127.0.0.1:3128", listener.Name)
 		case taken[port]:
-			return fmt.Errorf("gate %q has the port of another gate, and Squid's log tells gates by their ports", gate.Name)
+			return fmt.Errorf("listener %q has the port of another listener, and Squid's log tells listeners by their ports", listener.Name)
 		default:
 			taken[port] = true
 		}
@@ -77,9 +77,9 @@ func check(g egress.Gates) error {
 	return nil
 }
 
-// address is where a gate listens. The policy was checked.
-func address(gate egress.Gate) netip.AddrPort {
-	at, _ := netip.ParseAddrPort(gate.Address)
+// address is where a listener listens. The policy was checked.
+func address(listener egress.Listener) netip.AddrPort {
+	at, _ := netip.ParseAddrPort(listener.Address)
 	return at
 }
 
@@ -97,15 +97,15 @@ func (c *config) text() (string, error) {
 	return strings.Join(c.lines, "\n") + "\n", nil
 }
 
-// ports opens a port for each gate. Rules refer to it by name.
-func (c *config) ports(g egress.Gates) {
-	for i, gate := range g.Gates {
-		c.add("http_port", address(gate).String(), "name="+gateName(i))
-		c.add("acl", gateName(i), "myportname", gateName(i))
+// ports opens a port for each listener. Rules refer to it by name.
+func (c *config) ports(g egress.Listeners) {
+	for i, listener := range g.Listeners {
+		c.add("http_port", address(listener).String(), "name="+listenerName(i))
+		c.add("acl", listenerName(i), "myportname", listenerName(i))
 	}
 }
 
-func gateName(i int) string { return "gate" + strconv.Itoa(i) }
+func listenerName(i int) string { return "listener" + strconv.Itoa(i) }
 
 func list(i int) string { return "list" + strconv.Itoa(i) }
 
@@ -122,16 +122,16 @@ const (
 // its .example.com is also example.com.
 func (c *config) match(acl, pattern string) { c.add("acl", acl, "dstdom_regex -n -i", pattern) }
 
-func (c *config) names(g egress.Gates) error {
+func (c *config) names(g egress.Listeners) error {
 	c.match("named", named)
 	c.match("punycode", `(^|\.)xn--`)
 	c.match("long", `^.{254}`)
-	for i, gate := range g.Gates {
-		for _, pattern := range gate.Allow {
+	for i, listener := range g.Listeners {
+		for _, pattern := range listener.Allow {
 			name, wild := strings.CutPrefix(pattern, "*.")
 			host, err := egress.ParseHost(name)
 			if err != nil {
-				return fmt.Errorf("gate %q: %w", gate.Name, err)
+				return fmt.Errorf("listener %q: %w", listener.Name, err)
 			}
 			exact := strings.ReplaceAll(host, ".", `\.`)
 			expression, example := "^"+exact+"$", host
@@ -139,7 +139,7 @@ func (c *config) names(g egress.Gates) error {
 				expression, example = `^(`+label+`\.)+`+exact+"$", "any."+host
 			}
 			if wild && host == "arpa" {
-				return fmt.Errorf("gate %q: *.arpa holds names of private networks and cannot be allowed here", gate.Name)
+				return fmt.Errorf("listener %q: *.arpa holds names of private networks and cannot be allowed here", listener.Name)
 			}
 			c.match(list(i), expression)
 			if netaddr.HostReach(example) != netaddr.Public {
@@ -162,7 +162,7 @@ func (c *config) addresses() {
 // rules decide, the first that matches. Rules that need no look-up come first: a query
 // is itself a message to the name server. The last word of a rule always matches, and
 // notes the reason for the log.
-func (c *config) rules(g egress.Gates) {
+func (c *config) rules(g egress.Listeners) {
 	c.add("acl", "connect", "method", "CONNECT")
 	c.add("acl", "tls", "port", "443")
 	for _, reason := range []string{egress.ReasonMethod, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain, egress.ReasonAddress} {
@@ -176,18 +176,18 @@ func (c *config) rules(g egress.Gates) {
 	deny(egress.ReasonHost, "punycode")
 	deny(egress.ReasonHost, "long")
 	deny(egress.ReasonPort, "!tls")
-	for i, gate := range g.Gates {
-		if len(gate.Allow) == 0 {
-			deny(egress.ReasonDomain, gateName(i))
+	for i, listener := range g.Listeners {
+		if len(listener.Allow) == 0 {
+			deny(egress.ReasonDomain, listenerName(i))
 			continue
 		}
-		deny(egress.ReasonDomain, gateName(i), "!"+list(i))
+		deny(egress.ReasonDomain, listenerName(i), "!"+list(i))
 	}
 	deny(egress.ReasonAddress, "private")
 	deny(egress.ReasonAddress, "nowhere")
-	for i, gate := range g.Gates {
-		if len(gate.Allow) > 0 {
-			c.add("http_access allow", gateName(i), list(i), "connect", "tls", "named")
+	for i, listener := range g.Listeners {
+		if len(listener.Allow) > 0 {
+			c.add("http_access allow", listenerName(i), list(i), "connect", "tls", "named")
 		}
 	}
 	c.add("http_access deny all")

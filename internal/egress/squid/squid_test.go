@@ -13,8 +13,8 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-func threeGates() egress.Gates {
-	return egress.Gates{Gates: []egress.Gate{
+func threeListeners() egress.Listeners {
+	return egress.Listeners{Listeners: []egress.Listener{
 		{Name: "engine", Address: "172.18.0.2:3128", Allow: []string{"API.example.com.", "*.example.com", "localhost"}},
 		{Name: "skill", Address: "172.18.0.2:3129", Allow: []string{"other.example"}},
 		{Name: "shut", Address: "172.18.0.2:3130"},
@@ -24,14 +24,14 @@ func threeGates() egress.Gates {
 // The whole configuration, as Squid gets it. The blocks of addresses are counted, not
 // repeated: they are expert's.
 func TestConfig(t *testing.T) {
-	gates := threeGates()
-	text, err := Config(gates, Options{DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")}})
+	listeners := threeListeners()
+	text, err := Config(listeners, Options{DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := Config(gates, Options{DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")}})
+	again, _ := Config(listeners, Options{DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")}})
 	if again != text {
-		t.Error("the same gates give another text")
+		t.Error("the same listeners give another text")
 	}
 	var kept []string
 	blocks := 0
@@ -50,7 +50,7 @@ func TestConfig(t *testing.T) {
 
 // What is allowed comes after everything that is refused, and the last word is no.
 func TestOrder(t *testing.T) {
-	text, err := Config(threeGates(), Options{})
+	text, err := Config(threeListeners(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestOrder(t *testing.T) {
 	}
 	// A question to a name server is asked only for names that are on the list.
 	asks := slices.Index(rules, "http_access deny nowhere because_address")
-	for _, before := range []string{"http_access deny !connect because_method", "http_access deny !named because_host", "http_access deny gate0 !list0 because_domain", "http_access deny gate2 because_domain"} {
+	for _, before := range []string{"http_access deny !connect because_method", "http_access deny !named because_host", "http_access deny listener0 !list0 because_domain", "http_access deny listener2 because_domain"} {
 		if at := slices.Index(rules, before); at < 0 || at > asks {
 			t.Errorf("%q is rule %d, and the look-up is in rule %d", before, at, asks)
 		}
@@ -79,21 +79,21 @@ func TestOrder(t *testing.T) {
 }
 
 func TestConfigRefuses(t *testing.T) {
-	for want, change := range map[string]func(*egress.Gates){
-		"has a token, and Squid asks for none": func(g *egress.Gates) { g.Gates[0].Token = "kX82mQ0vT4nB7cLw9rJd" },
-		"cannot use an upstream proxy":         func(g *egress.Gates) { g.Upstream = "http://proxy.example:3128" },
-		"has no port":                          func(g *egress.Gates) { g.Gates[0].Address = "127.0.0.1:0" },
-		"has the port of another gate":         func(g *egress.Gates) { g.Gates[1].Address = "127.0.0.1:3128" },
-		"the policy has no gate":               func(g *egress.Gates) { g.Gates = nil },
-		"cannot be allowed":                    func(g *egress.Gates) { g.Gates[0].Allow = []string{"a.example\nhttp_access allow all"} },
-		"*.arpa holds names":                   func(g *egress.Gates) { g.Gates[0].Allow = []string{"*.arpa"} },
-		"squid opens 128 gates at most": func(g *egress.Gates) {
+	for want, change := range map[string]func(*egress.Listeners){
+		"has a token, and Squid asks for none": func(g *egress.Listeners) { g.Listeners[0].Token = "kX82mQ0vT4nB7cLw9rJd" },
+		"cannot use an upstream proxy":         func(g *egress.Listeners) { g.Upstream = "http://proxy.example:3128" },
+		"has no port":                          func(g *egress.Listeners) { g.Listeners[0].Address = "127.0.0.1:0" },
+		"has the port of another listener":     func(g *egress.Listeners) { g.Listeners[1].Address = "127.0.0.1:3128" },
+		"the policy has no listener":           func(g *egress.Listeners) { g.Listeners = nil },
+		"cannot be allowed":                    func(g *egress.Listeners) { g.Listeners[0].Allow = []string{"a.example\nhttp_access allow all"} },
+		"*.arpa holds names":                   func(g *egress.Listeners) { g.Listeners[0].Allow = []string{"*.arpa"} },
+		"squid opens 128 listeners at most": func(g *egress.Listeners) {
 			for i := range 128 {
-				g.Gates = append(g.Gates, egress.Gate{Name: fmt.Sprint(i), Address: fmt.Sprintf("127.0.0.1:%d", 4000+i)})
+				g.Listeners = append(g.Listeners, egress.Listener{Name: fmt.Sprint(i), Address: fmt.Sprintf("127.0.0.1:%d", 4000+i)})
 			}
 		},
 	} {
-		g := threeGates()
+		g := threeListeners()
 		change(&g)
 		if text, err := Config(g, Options{}); err == nil || text != "" || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "kX82") {
 			t.Errorf("%v, want %q", err, want)
@@ -110,13 +110,13 @@ func FuzzConfig(f *testing.F) {
 	for _, seed := range []string{"api.example.com", "*.example.com", "a.b\nhttp_access allow all", "a b", "#", `x\`, "xn--a.example", "*.*.example", "10.0.0.1", "A.EXAMPLE.", "*.localhost", "arpa", "*.home.arpa", strings.Repeat("a.", 126) + "b"} {
 		f.Add(seed, "sub.example.com")
 	}
-	plain := egress.Gates{Gates: []egress.Gate{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example"}}}}
+	plain := egress.Listeners{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example"}}}}
 	without, err := Config(plain, Options{})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, pattern, asked string) {
-		g := egress.Gates{Gates: []egress.Gate{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example", pattern}}}}
+		g := egress.Listeners{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example", pattern}}}}
 		text, err := Config(g, Options{})
 		if err != nil {
 			return

@@ -122,8 +122,8 @@ func TestBaseURL(t *testing.T) {
 		m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			path = r.URL.Path
 			streaming(end)(w, r)
-		}, func(c *ollama.Config) { c.Client.BaseURL += "/gate" + suffix })
-		if _, _, err := ask(t.Context(), m, hello()); err != nil || path != "/gate/api/chat" {
+		}, func(c *ollama.Config) { c.Client.BaseURL += "/listener" + suffix })
+		if _, _, err := ask(t.Context(), m, hello()); err != nil || path != "/listener/api/chat" {
 			t.Errorf("%q: %s, %v", suffix, path, err)
 		}
 	}
@@ -134,8 +134,8 @@ func TestHeaders(t *testing.T) {
 	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header
 		streaming(end)(w, r)
-	}, func(c *ollama.Config) { c.Client.Header = http.Header{"authorization": {"Bearer of a gate"}} })
-	if _, _, err := ask(t.Context(), m, hello()); err != nil || got.Get("Authorization") != "Bearer of a gate" {
+	}, func(c *ollama.Config) { c.Client.Header = http.Header{"authorization": {"Bearer of a listener"}} })
+	if _, _, err := ask(t.Context(), m, hello()); err != nil || got.Get("Authorization") != "Bearer of a listener" {
 		t.Errorf("%v, %v", got, err)
 	}
 }

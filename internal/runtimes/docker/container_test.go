@@ -357,7 +357,7 @@ func TestNoSecretInInspect(t *testing.T) {
 	e := realEngine(t)
 	plan := testPlan(t)
 	const canary = "canary-3f1c9a"
-	plan.gates[0].Token = canary + "-token"
+	plan.listeners[0].Token = canary + "-token"
 	plan.upstream = "http://user:" + canary + "@203.0.113.1:3128"
 	s, _ := buildSite(t, e, plan)
 	saw, _ := enter(t, s, jail.Task{Read: []string{"/" + canary}, Hold: true})

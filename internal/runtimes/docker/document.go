@@ -29,18 +29,18 @@ const (
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// engineGate is the name of the gate of the program in the container.
-const engineGate = "engine"
+// engineListener is the name of the listener of the program in the container.
+const engineListener = "engine"
 
-// gates are the listeners of the proxy. That of the engine leads to the provider and to
+// listeners are the listeners of the proxy. That of the engine leads to the provider and to
 // remote skills. Every skill that is started as a program has one of its own, and so have
 // the commands of each Expert, even if it leads nowhere: what is refused there is recorded.
-func (r *runner) gates() []egress.Gate {
-	own := egress.Gate{Name: engineGate, Token: rand.Text()}
+func (r *runner) listeners() []egress.Listener {
+	own := egress.Listener{Name: engineListener, Token: rand.Text()}
 	origins := slices.Clone(r.model.URLs)
-	var others []egress.Gate
+	var others []egress.Listener
 	for _, e := range r.spec.Experts {
-		base := egress.Gate{Name: engine.ProxyName(e.Key, expert.BaseSkill), Token: rand.Text()}
+		base := egress.Listener{Name: engine.ProxyName(e.Key, expert.BaseSkill), Token: rand.Text()}
 		for _, k := range e.Skills {
 			switch {
 			case k.Endpoint != "":
@@ -48,13 +48,13 @@ func (r *runner) gates() []egress.Gate {
 			case k.IsBase():
 				base.Allow = k.AllowedDomains
 			case k.Type == expert.StdioSkill:
-				others = append(others, egress.Gate{Name: engine.ProxyName(e.Key, k.Name), Allow: k.AllowedDomains, Token: rand.Text()})
+				others = append(others, egress.Listener{Name: engine.ProxyName(e.Key, k.Name), Allow: k.AllowedDomains, Token: rand.Text()})
 			}
 		}
 		others = append(others, base)
 	}
 	own.Allow = providers.Hosts(origins)
-	return append([]egress.Gate{own}, others...)
+	return append([]egress.Listener{own}, others...)
 }
 
 // document is what goes into the container.
@@ -69,12 +69,12 @@ func (r *runner) document(on *Site) (*hostlink.Document, error) {
 			Roots:   rootsPath, Gateway: on.Gateway, Tokenless: on.plan.tokenless(),
 		},
 		Secrets: hostlink.Secrets{
-			Proxy: on.Gates[engineGate], Proxies: maps.Clone(on.Gates),
+			Proxy: on.Listeners[engineListener], Proxies: maps.Clone(on.Listeners),
 			Variables: r.variables(), Env: r.handed(), Files: r.files(),
 			Headers: r.spec.Headers(),
 		},
 	}
-	delete(d.Secrets.Proxies, engineGate)
+	delete(d.Secrets.Proxies, engineListener)
 	if r.usesPackages() {
 		d.Addresses.Packages = skillsDir
 	}

@@ -71,7 +71,7 @@ func (s ImageSpec) files(program archive.File) []archive.File {
 	return append(files,
 		archive.File{Path: "/home", Mode: 0o755},
 		// Of root, like /tmp, and open to all: what is mounted there takes over the mode, and
-		// cells have directories of their own in it. Its owner could close it to the others.
+		// sandboxes have directories of their own in it. Its owner could close it to the others.
 		archive.File{Path: homeDir, Mode: 0o1777},
 		archive.File{Path: "/tmp", Mode: 0o1777},
 		archive.File{Path: workDir, Mode: 0o755, UID: nobody, GID: nobody},

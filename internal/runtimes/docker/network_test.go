@@ -34,10 +34,10 @@ func TestNoWayOut(t *testing.T) {
 		dead = append(dead, "tcp "+net.JoinHostPort(h, port))
 	}
 	proxy := lookUp(t, e, s)
-	dead = append(dead, "tcp "+gateAddress(proxy.outer, 0), "tcp 169.254.169.254:80", "tcp 1.1.1.1:443", "tcp 8.8.8.8:53",
+	dead = append(dead, "tcp "+listenerAddress(proxy.outer, 0), "tcp 169.254.169.254:80", "tcp 1.1.1.1:443", "tcp 8.8.8.8:53",
 		"tcp [2606:4700:4700::1111]:443", "tcp [fe80::1%eth0]:"+port)
 	var alive []string
-	for _, g := range s.Gates {
+	for _, g := range s.Listeners {
 		alive = append(alive, "tcp "+mustURL(t, g).Host)
 	}
 	names := []string{"example.com", "host.docker.internal", "gateway.docker.internal", "one.one.one.one"}
@@ -95,10 +95,10 @@ func TestProxyStandsInBetween(t *testing.T) {
 		doors = append(doors, fmt.Sprintf("%s:%d", addr, n))
 	}
 	slices.Sort(doors)
-	if want := []string{gateAddress(at.inner, 0), gateAddress(at.inner, 1)}; !slices.Equal(doors, want) {
+	if want := []string{listenerAddress(at.inner, 0), listenerAddress(at.inner, 1)}; !slices.Equal(doors, want) {
 		t.Errorf("it listens at %q, want %q", doors, want)
 	}
-	if c, err := net.Dial("tcp", gateAddress(at.outer, 0)); err == nil {
+	if c, err := net.Dial("tcp", listenerAddress(at.outer, 0)); err == nil {
 		c.Close()
 		t.Error("it answers on the outer network")
 	}

@@ -21,10 +21,10 @@ type sitePlan struct {
 	spec  job.Spec // complete
 	cover Cover    // of its workspace
 
-	// gates of the proxy, without addresses. A gate without a token gets one, unless the
+	// listeners of the proxy, without addresses. A listener without a token gets one, unless the
 	// proxy is Squid, which asks for none.
-	gates    []egress.Gate
-	upstream string // proxy that the proxy itself goes through; empty for none
+	listeners []egress.Listener
+	upstream  string // proxy that the proxy itself goes through; empty for none
 
 	image      string // id
 	proxyImage string // id, of the image that has Squid beside our program
@@ -44,7 +44,7 @@ func (r *runner) plan(ctx context.Context) (sitePlan, error) {
 	}
 	return sitePlan{
 		spec: r.spec, cover: cover,
-		gates: r.gates(), upstream: r.model.Upstream,
+		listeners: r.listeners(), upstream: r.model.Upstream,
 		ahead: true, // it waits for its document
 		log:   r.parts.Log,
 	}, nil
@@ -75,8 +75,8 @@ func (p *sitePlan) check() error {
 			return fmt.Errorf("DNS server %q is not an address: %w", server, err)
 		}
 	}
-	if len(p.gates) > maxGates {
-		return fmt.Errorf("%d skills need a way out, and %d can have one", len(p.gates), maxGates)
+	if len(p.listeners) > maxListeners {
+		return fmt.Errorf("%d skills need a way out, and %d can have one", len(p.listeners), maxListeners)
 	}
 	return p.checkProxy()
 }
@@ -94,13 +94,13 @@ func (p *sitePlan) checkProxy() error {
 	case p.proxyImage == "":
 		return errors.New("proxy = \"squid\" needs an image that has Squid; name one: squidImage in [docker]")
 	case p.spec.Isolation.SharedSandbox:
-		// Without tokens and without sandboxes, every skill could use the gates of all.
-		return errors.New("squid asks for no token, so only cells keep the gates of skills apart; leave --shared-cell out, or use proxy = \"builtin\"")
+		// Without tokens and without sandboxes, every skill could use the listeners of all.
+		return errors.New("squid asks for no token, so only sandboxes keep the listeners of skills apart; leave --shared-sandbox out, or use proxy = \"builtin\"")
 	case p.upstream != "":
 		return errors.New("squid does not go through another proxy here; use proxy = \"builtin\" with an upstream proxy")
 	}
 	return nil
 }
 
-// tokenless reports whether the gates ask for no token. Only sandboxes keep them apart then.
+// tokenless reports whether the listeners ask for no token. Only sandboxes keep them apart then.
 func (p *sitePlan) tokenless() bool { return p.container().Proxy == job.ProxySquid }

@@ -19,7 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// startProxy starts the container of the proxy, tells it its gates and waits until they
+// startProxy starts the container of the proxy, tells it its listeners and waits until they
 // are open.
 func (s *Site) startProxy(ctx context.Context) error {
 	c, err := s.launch(ctx, roleProxy)
@@ -31,7 +31,7 @@ func (s *Site) startProxy(ctx context.Context) error {
 	// What is read here is read in another goroutine, so that ctx can end the wait.
 	ready := make(chan error, 1)
 	lines := bufio.NewReaderSize(c.stdout, maxLine)
-	go func() { ready <- s.openGates(ctx, c, lines) }()
+	go func() { ready <- s.openListeners(ctx, c, lines) }()
 	select {
 	case err = <-ready:
 	case <-ctx.Done():
@@ -48,34 +48,34 @@ func (s *Site) startProxy(ctx context.Context) error {
 	return nil
 }
 
-// openGates gives every gate a port of the proxy's address on the inner network, and hands
+// openListeners gives every listener a port of the proxy's address on the inner network, and hands
 // them in. The proxy listens nowhere else: on the outer network it has no door.
-func (s *Site) openGates(ctx context.Context, c *launched, lines *bufio.Reader) error {
+func (s *Site) openListeners(ctx context.Context, c *launched, lines *bufio.Reader) error {
 	inner, err := s.innerAddress(ctx, c.id)
 	if err != nil {
 		return err
 	}
-	s.Gates = map[string]string{}
-	for i, g := range s.plan.gates {
-		g.Address = gateAddress(inner, i)
+	s.Listeners = map[string]string{}
+	for i, g := range s.plan.listeners {
+		g.Address = listenerAddress(inner, i)
 		switch {
 		case s.plan.tokenless():
 			g.Token = ""
 		case g.Token == "":
 			g.Token = rand.Text()
 		}
-		if _, twice := s.Gates[g.Name]; twice || g.Name == "" {
-			return fmt.Errorf("two gates are called %q, or one has no name", g.Name)
+		if _, twice := s.Listeners[g.Name]; twice || g.Name == "" {
+			return fmt.Errorf("two listeners are called %q, or one has no name", g.Name)
 		}
-		s.Gates[g.Name] = gateURL(g)
-		s.gates = append(s.gates, g)
+		s.Listeners[g.Name] = listenerURL(g)
+		s.listeners = append(s.listeners, g)
 	}
-	policy, err := json.Marshal(egress.Gates{Gates: s.gates, Upstream: s.plan.upstream})
+	policy, err := json.Marshal(egress.Listeners{Listeners: s.listeners, Upstream: s.plan.upstream})
 	if err != nil {
 		return err
 	}
 	if _, err := c.stdin.Write(append(policy, '\n')); err != nil {
-		return fmt.Errorf("hand in the gates: %w", err)
+		return fmt.Errorf("hand in the listeners: %w", err)
 	}
 	// Its input stays open: the proxy ends when we do, however that comes.
 	line, err := readLine(lines)
@@ -105,14 +105,14 @@ func (s *Site) innerAddress(ctx context.Context, id string) (netip.Addr, error) 
 	return netip.Addr{}, errors.New("it has no address on the inner network")
 }
 
-// checkReady makes sure that the gates that are open are those that were asked for.
+// checkReady makes sure that the listeners that are open are those that were asked for.
 func (s *Site) checkReady(line egress.Line) error {
 	if line.Ready == nil || line.Access != nil || line.Closed != nil {
 		return errors.New("its first line is not that it is ready")
 	}
-	same := slices.EqualFunc(line.Ready, s.gates, func(a, b egress.Gate) bool { return a.Name == b.Name && a.Address == b.Address })
+	same := slices.EqualFunc(line.Ready, s.listeners, func(a, b egress.Listener) bool { return a.Name == b.Name && a.Address == b.Address })
 	if !same {
-		return errors.New("it has opened other gates than it was told to")
+		return errors.New("it has opened other listeners than it was told to")
 	}
 	return nil
 }
@@ -172,9 +172,9 @@ func (s *Site) follow(lines *bufio.Reader) error {
 // decision makes an event of one. The proxy reads what an Expert's programs send, so
 // what it says is checked like theirs.
 func (s *Site) decision(a egress.Access) (event.ProxyAccess, error) {
-	known := slices.ContainsFunc(s.gates, func(g egress.Gate) bool { return g.Name == a.Gate })
+	known := slices.ContainsFunc(s.listeners, func(g egress.Listener) bool { return g.Name == a.Listener })
 	if !known {
-		return event.ProxyAccess{}, errors.New("reports a decision of a gate that it does not have")
+		return event.ProxyAccess{}, errors.New("reports a decision of a listener that it does not have")
 	}
 	if a.Port < 0 || a.Port > 65535 {
 		return event.ProxyAccess{}, errors.New("reports a port that does not exist")
@@ -185,13 +185,13 @@ func (s *Site) decision(a egress.Access) (event.ProxyAccess, error) {
 	if host, err := egress.ParseHost(a.Host); a.Allowed && (err != nil || host != a.Host) {
 		return event.ProxyAccess{}, errors.New("has let through what is no host name")
 	}
-	s.plan.log.Debug("connection", "id", a.ID, "gate", a.Gate, "allowed", a.Allowed, "host", safeHost(a.Host), "port", a.Port,
+	s.plan.log.Debug("connection", "id", a.ID, "listener", a.Listener, "allowed", a.Allowed, "host", safeHost(a.Host), "port", a.Port,
 		"reason", a.Reason, "address", safeHost(a.Address))
 	action := "blocked"
 	if a.Allowed {
 		action = "allowed"
 	}
-	return event.ProxyAccess{Action: action, Domain: safeHost(a.Host), Port: a.Port, Reason: a.Reason, Gate: a.Gate}, nil
+	return event.ProxyAccess{Action: action, Domain: safeHost(a.Host), Port: a.Port, Reason: a.Reason, Listener: a.Listener}, nil
 }
 
 // maxHost is the length of the longest name.
@@ -213,7 +213,7 @@ func safeHost(host string) string {
 	return string(safe)
 }
 
-// maxLine bounds a line of the proxy: that it is ready names all gates.
+// maxLine bounds a line of the proxy: that it is ready names all listeners.
 const maxLine = 1 << 20
 
 func readLine(r *bufio.Reader) (line egress.Line, err error) {

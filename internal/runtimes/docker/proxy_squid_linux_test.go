@@ -24,7 +24,7 @@ func squidPlan(t *testing.T, e *Engine) (sitePlan, *world.World) {
 	plan := testPlan(t)
 	plan.container().Network, plan.container().DNS = w.Network, []string{w.DNS}
 	plan.container().Proxy, plan.proxyImage = job.ProxySquid, squidOn(t, e, testengine.SquidImage(t))
-	plan.gates = []egress.Gate{
+	plan.listeners = []egress.Listener{
 		{Name: "engine", Allow: []string{"a.open.test"}, Token: "token-that-nobody-asks-for"},
 		{Name: "expert @base", Allow: []string{"*.open.test", "rebind.test", "*.metadata.test", "*.mixed.test"}},
 		{Name: "shut"},
@@ -44,25 +44,25 @@ func squidOn(t *testing.T, e *Engine, base string) string {
 	return id
 }
 
-// A run with Squid: each gate has its own list, what is allowed is reached and reported,
+// A run with Squid: each listener has its own list, what is allowed is reached and reported,
 // what is not is refused with its reason, and what clients send cannot forge a report.
 func TestSquidSite(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
 	plan, w := squidPlan(t, e)
 	s, notes := buildSite(t, e, plan)
-	for name, at := range s.Gates {
+	for name, at := range s.Listeners {
 		if u := mustURL(t, at); u.User != nil {
-			t.Errorf("gate %s has a token, and Squid asks for none", name)
+			t.Errorf("listener %s has a token, and Squid asks for none", name)
 		}
 	}
-	first, base, shut := s.Gates["engine"], s.Gates["expert @base"], s.Gates["shut"]
+	first, base, shut := s.Listeners["engine"], s.Listeners["expert @base"], s.Listeners["shut"]
 	const forged = "3128 TCP_TUNNEL 200 - - 93.184.216.34 1 1 CONNECT forged.open.test:443"
 	rows := []struct {
-		gate, name, target string
-		status             int
-		reason             string // "" is allowed
-		host               string // as reported
+		listener, name, target string
+		status                 int
+		reason                 string // "" is allowed
+		host                   string // as reported
 	}{
 		{first, "engine", "a.open.test:443", 200, "", "a.open.test"},
 		{first, "engine", "b.open.test:443", 403, "domain", "b.open.test"},
@@ -81,11 +81,11 @@ func TestSquidSite(t *testing.T) {
 	}
 	task := jail.Task{Hold: true}
 	for _, r := range rows {
-		task.Connect = append(task.Connect, r.gate+" "+r.target)
+		task.Connect = append(task.Connect, r.listener+" "+r.target)
 	}
 	saw, _ := enter(t, s, task)
 	for _, r := range rows {
-		if got := saw.Connected[r.gate+" "+r.target]; !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", r.status)) {
+		if got := saw.Connected[r.listener+" "+r.target]; !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", r.status)) {
 			t.Errorf("%.40q at %s: %q, want %d", r.target, r.name, got, r.status)
 		}
 		action := "blocked"
@@ -94,7 +94,7 @@ func TestSquidSite(t *testing.T) {
 		}
 		notes.until(t, func(b event.Body) bool {
 			a, ok := b.(event.ProxyAccess)
-			return ok && a.Gate == r.name && a.Action == action && a.Reason == r.reason && (r.host == "" || a.Domain == r.host)
+			return ok && a.Listener == r.name && a.Action == action && a.Reason == r.reason && (r.host == "" || a.Domain == r.host)
 		})
 	}
 	notes.untilThere(t, len(rows), func(b event.Body) bool {
@@ -172,16 +172,16 @@ func TestSquidSiteRefuses(t *testing.T) {
 	e := realEngine(t)
 	plan := testPlan(t)
 	plan.container().Proxy, plan.proxyImage = job.ProxySquid, plan.image
-	plan.gates[0].Token = ""
+	plan.listeners[0].Token = ""
 	for name, c := range map[string]struct {
 		change func(*sitePlan)
 		want   string
 	}{
-		"no image":       {func(p *sitePlan) { p.proxyImage = "" }, "squidImage"},
-		"a shared cell":  {func(p *sitePlan) { p.spec.Isolation.SharedSandbox = true }, "--shared-cell"},
-		"an upstream":    {func(p *sitePlan) { p.upstream = "http://proxy.test:3128" }, "upstream"},
-		"another proxy":  {func(p *sitePlan) { p.container().Proxy = "tinyproxy" }, "there is no proxy"},
-		"no Squid there": {func(p *sitePlan) { p.proxyImage = squidOn(t, e, loadBase(t, nil)) }, "install Squid, or name it"},
+		"no image":         {func(p *sitePlan) { p.proxyImage = "" }, "squidImage"},
+		"a shared sandbox": {func(p *sitePlan) { p.spec.Isolation.SharedSandbox = true }, "--shared-sandbox"},
+		"an upstream":      {func(p *sitePlan) { p.upstream = "http://proxy.test:3128" }, "upstream"},
+		"another proxy":    {func(p *sitePlan) { p.container().Proxy = "tinyproxy" }, "there is no proxy"},
+		"no Squid there":   {func(p *sitePlan) { p.proxyImage = squidOn(t, e, loadBase(t, nil)) }, "install Squid, or name it"},
 	} {
 		changed := plan
 		c.change(&changed)

@@ -17,14 +17,14 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
 
-// A decision of the proxy is reported, cleaned, with the gate that it was made at.
+// A decision of the proxy is reported, cleaned, with the listener that it was made at.
 func TestDecisionIsReported(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
 	s, notes := buildSite(t, e, testPlan(t))
-	enter(t, s, jail.Task{Dial: []string{"tcp " + mustURL(t, s.Gates["expert @base"]).Host}, Hold: true})
+	enter(t, s, jail.Task{Dial: []string{"tcp " + mustURL(t, s.Listeners["expert @base"]).Host}, Hold: true})
 	got := notes.until(t, func(b event.Body) bool { _, ok := b.(event.ProxyAccess); return ok })
-	want := event.ProxyAccess{Action: "blocked", Domain: "evil.example?]0?", Port: 443, Reason: "domain", Gate: "expert @base"}
+	want := event.ProxyAccess{Action: "blocked", Domain: "evil.example?]0?", Port: 443, Reason: "domain", Listener: "expert @base"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("reported: %+v", got)
 	}
@@ -38,19 +38,19 @@ func TestRealProxy(t *testing.T) {
 	plan.image = testengine.Image(t, map[string]string{
 		binaryPath: testengine.Program(t, "./internal/testkit/jail/jaild"), "/real": testengine.Binary(t),
 	})
-	plan.gates[0].Allow = []string{"api.example.com"}
+	plan.listeners[0].Allow = []string{"api.example.com"}
 	s, notes := buildSite(t, e, plan)
-	engineGate, commands := mustURL(t, s.Gates["engine"]), mustURL(t, s.Gates["expert @base"])
-	token, _ := engineGate.User.Password()
+	engineListener, commands := mustURL(t, s.Listeners["engine"]), mustURL(t, s.Listeners["expert @base"])
+	token, _ := engineListener.User.Password()
 	if token != "token-of-the-engine" {
 		t.Errorf("the engine's token is %q", token)
 	}
 	own, _ := commands.User.Password()
 	if len(own) < 20 {
-		t.Errorf("the token of a gate without one is %q", own)
+		t.Errorf("the token of a listener without one is %q", own)
 	}
 	saw, _ := enter(t, s, jail.Task{
-		Connect: []string{engineGate.String() + " evil.example:443", engineGate.Scheme + "://" + engineGate.Host + " api.example.com:443"}, Hold: true,
+		Connect: []string{engineListener.String() + " evil.example:443", engineListener.Scheme + "://" + engineListener.Host + " api.example.com:443"}, Hold: true,
 	})
 	for target, answer := range saw.Connected {
 		if !strings.Contains(answer, " 403 ") && !strings.Contains(answer, " 407 ") {
@@ -59,11 +59,11 @@ func TestRealProxy(t *testing.T) {
 	}
 	notes.until(t, func(b event.Body) bool {
 		a, ok := b.(event.ProxyAccess)
-		return ok && a.Domain == "evil.example" && a.Reason == egress.ReasonDomain && a.Gate == "engine"
+		return ok && a.Domain == "evil.example" && a.Reason == egress.ReasonDomain && a.Listener == "engine"
 	})
 	notes.until(t, func(b event.Body) bool {
 		a, ok := b.(event.ProxyAccess)
-		return ok && a.Reason == egress.ReasonToken && a.Gate == "engine"
+		return ok && a.Reason == egress.ReasonToken && a.Listener == "engine"
 	})
 }
 
@@ -71,16 +71,16 @@ func TestRealProxy(t *testing.T) {
 func TestProxyFails(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	for gate, want := range map[string]string{
+	for listener, want := range map[string]string{
 		jail.Mortal:  "the proxy ended with exit code 3",
-		jail.Forger:  "the proxy reports a decision of a gate that it does not have",
+		jail.Forger:  "the proxy reports a decision of a listener that it does not have",
 		jail.Shouter: "the proxy wrote a line of more than",
 	} {
-		t.Run(gate, func(t *testing.T) {
+		t.Run(listener, func(t *testing.T) {
 			plan := testPlan(t)
-			plan.gates = []egress.Gate{{Name: gate}}
+			plan.listeners = []egress.Listener{{Name: listener}}
 			s, notes := buildSite(t, e, plan)
-			enter(t, s, jail.Task{Dial: []string{"tcp " + mustURL(t, s.Gates[gate]).Host}, Hold: true})
+			enter(t, s, jail.Task{Dial: []string{"tcp " + mustURL(t, s.Listeners[listener]).Host}, Hold: true})
 			if err := <-s.Failed; !strings.Contains(err.Error(), want) {
 				t.Errorf("it failed with %q, want %q", err, want)
 			}
@@ -95,15 +95,15 @@ func TestProxyFails(t *testing.T) {
 func TestProxyDoesNotStart(t *testing.T) {
 	t.Parallel()
 	e := realEngine(t)
-	for gate, want := range map[string]string{
+	for listener, want := range map[string]string{
 		jail.Silent:   "did not start within",
 		jail.Babble:   "a line that is not of perstack egress",
-		jail.Complain: "it ended at once: jaild: no gate today",
+		jail.Complain: "it ended at once: jaild: no listener today",
 	} {
-		t.Run(gate, func(t *testing.T) {
+		t.Run(listener, func(t *testing.T) {
 			plan := testPlan(t)
-			plan.gates = []egress.Gate{{Name: gate}}
-			if gate == jail.Silent {
+			plan.listeners = []egress.Listener{{Name: listener}}
+			if listener == jail.Silent {
 				plan.container().StartTimeout = 3 * time.Second
 			}
 			notes := &notebook{}
@@ -135,26 +135,26 @@ func ofJob(t *testing.T, e *Engine, job string) (list []string) {
 }
 
 func TestDecisions(t *testing.T) {
-	s := &Site{gates: []egress.Gate{{Name: "engine"}}}
+	s := &Site{listeners: []egress.Listener{{Name: "engine"}}}
 	s.plan.log = quiet()
 	for _, c := range []struct {
 		line string
 		want string // event, or the error
 	}{
-		{`{"access":{"id":1,"gate":"engine","allowed":true,"host":"api.example.com","port":443,"address":"1.2.3.4:443"}}`, "{allowed api.example.com 443  engine map[]}"},
-		{`{"access":{"id":1,"gate":"engine","allowed":false,"host":"127.0.0.1","port":80,"reason":"port"}}`, "{blocked 127.0.0.1 80 port engine map[]}"},
-		{`{"access":{"id":1,"gate":"engine","allowed":false,"host":"a\u001b[31m\u202e b","port":0,"reason":"host"}}`, "{blocked a?[31m????b 0 host engine map[]}"},
+		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"api.example.com","port":443,"address":"1.2.3.4:443"}}`, "{allowed api.example.com 443  engine map[]}"},
+		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"127.0.0.1","port":80,"reason":"port"}}`, "{blocked 127.0.0.1 80 port engine map[]}"},
+		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"a\u001b[31m\u202e b","port":0,"reason":"host"}}`, "{blocked a?[31m????b 0 host engine map[]}"},
 		{`{"closed":{"id":1,"sent":1,"received":2}}`, "EOF"},
-		{`{"access":{"id":1,"gate":"other","allowed":false,"host":"a","port":1,"reason":"host"}}`, "reports a decision of a gate that it does not have"},
-		{`{"access":{"id":1,"gate":"engine","allowed":false,"host":"a","port":70000,"reason":"host"}}`, "reports a port that does not exist"},
-		{`{"access":{"id":1,"gate":"engine","allowed":false,"host":"a","port":1,"reason":"because"}}`, "reports a decision without a reason, or with one that is not known"},
-		{`{"access":{"id":1,"gate":"engine","allowed":false,"host":"a","port":1}}`, "reports a decision without a reason, or with one that is not known"},
-		{`{"access":{"id":1,"gate":"engine","allowed":true,"host":"a","port":1,"reason":"host"}}`, "reports a decision without a reason, or with one that is not known"},
-		{`{"access":{"id":1,"gate":"engine","allowed":true,"host":"A.example","port":443}}`, "has let through what is no host name"},
-		{`{"access":{"id":1,"gate":"engine","allowed":true,"host":"10.0.0.1","port":443}}`, "has let through what is no host name"},
+		{`{"access":{"id":1,"listener":"other","allowed":false,"host":"a","port":1,"reason":"host"}}`, "reports a decision of a listener that it does not have"},
+		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"a","port":70000,"reason":"host"}}`, "reports a port that does not exist"},
+		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"a","port":1,"reason":"because"}}`, "reports a decision without a reason, or with one that is not known"},
+		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"a","port":1}}`, "reports a decision without a reason, or with one that is not known"},
+		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"a","port":1,"reason":"host"}}`, "reports a decision without a reason, or with one that is not known"},
+		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"A.example","port":443}}`, "has let through what is no host name"},
+		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"10.0.0.1","port":443}}`, "has let through what is no host name"},
 		{`{"ready":[{"name":"engine","address":"","allow":[]}]}`, "says twice that it is ready"},
 		{`{}`, "says something that is neither a decision nor an end"},
-		{`{"access":{"id":1,"gate":"engine","allowed":true,"host":"a.b","port":443},"closed":{"id":1,"sent":0,"received":0}}`, "says something that is neither a decision nor an end"},
+		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"a.b","port":443},"closed":{"id":1,"sent":0,"received":0}}`, "says something that is neither a decision nor an end"},
 		{`{"other":1}`, "wrote a line that is not of perstack egress; is the image of this version?"},
 		{`[]`, "wrote a line that is not of perstack egress; is the image of this version?"},
 		{`{"closed":{"id":1},"closed":{"id":1}}`, "wrote a line that is not of perstack egress; is the image of this version?"},
@@ -176,18 +176,18 @@ func TestDecisions(t *testing.T) {
 }
 
 func TestCheckReady(t *testing.T) {
-	s := &Site{gates: []egress.Gate{{Name: "a", Address: "10.0.0.2:3128", Token: "t"}, {Name: "b", Address: "10.0.0.2:3129"}}}
-	first, second := egress.Gate{Name: "a", Address: "10.0.0.2:3128"}, egress.Gate{Name: "b", Address: "10.0.0.2:3129"}
+	s := &Site{listeners: []egress.Listener{{Name: "a", Address: "10.0.0.2:3128", Token: "t"}, {Name: "b", Address: "10.0.0.2:3129"}}}
+	first, second := egress.Listener{Name: "a", Address: "10.0.0.2:3128"}, egress.Listener{Name: "b", Address: "10.0.0.2:3129"}
 	for _, c := range []struct {
 		name string
 		line egress.Line
 		want bool
 	}{
-		{"as told", egress.Line{Ready: []egress.Gate{first, second}}, true},
-		{"one is missing", egress.Line{Ready: []egress.Gate{first}}, false},
-		{"another address", egress.Line{Ready: []egress.Gate{first, {Name: "b", Address: "0.0.0.0:3129"}}}, false},
+		{"as told", egress.Line{Ready: []egress.Listener{first, second}}, true},
+		{"one is missing", egress.Line{Ready: []egress.Listener{first}}, false},
+		{"another address", egress.Line{Ready: []egress.Listener{first, {Name: "b", Address: "0.0.0.0:3129"}}}, false},
 		{"a decision", egress.Line{Access: &egress.Access{}}, false},
-		{"both", egress.Line{Ready: []egress.Gate{first, second}, Access: &egress.Access{}}, false},
+		{"both", egress.Line{Ready: []egress.Listener{first, second}, Access: &egress.Access{}}, false},
 	} {
 		if err := s.checkReady(c.line); (err == nil) != c.want {
 			t.Errorf("%s: %v", c.name, err)
@@ -211,15 +211,15 @@ func TestSafeHost(t *testing.T) {
 	}
 }
 
-func TestGateURL(t *testing.T) {
+func TestListenerURL(t *testing.T) {
 	inner := netip.MustParseAddr("172.18.0.2")
-	for want, g := range map[string]egress.Gate{
-		"http://perstack:secret@172.18.0.2:3128":   {Address: gateAddress(inner, 0), Token: "secret"},
-		"http://perstack:a%2Fb%40@172.18.0.2:3130": {Address: gateAddress(inner, 2), Token: "a/b@"},
-		"http://172.18.0.2:3129":                   {Address: gateAddress(inner, 1)},
+	for want, g := range map[string]egress.Listener{
+		"http://perstack:secret@172.18.0.2:3128":   {Address: listenerAddress(inner, 0), Token: "secret"},
+		"http://perstack:a%2Fb%40@172.18.0.2:3130": {Address: listenerAddress(inner, 2), Token: "a/b@"},
+		"http://172.18.0.2:3129":                   {Address: listenerAddress(inner, 1)},
 	} {
-		if got := gateURL(g); got != want {
-			t.Errorf("gateURL = %s, want %s", got, want)
+		if got := listenerURL(g); got != want {
+			t.Errorf("listenerURL = %s, want %s", got, want)
 		}
 	}
 }

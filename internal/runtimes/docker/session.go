@@ -88,7 +88,7 @@ func sizeOf(body event.Body) int64 {
 	case event.SandboxCheck:
 		return int64(head + 6*(len(b.Check)+len(b.Message))) // each byte may need an escape
 	case event.ProxyAccess:
-		return int64(head + 6*(len(b.Domain)+len(b.Gate)))
+		return int64(head + 6*(len(b.Domain)+len(b.Listener)))
 	case event.DockerBuildProgress:
 		return int64(head + 6*len(b.Message))
 	case event.DockerContainerStatus:

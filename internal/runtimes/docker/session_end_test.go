@@ -313,9 +313,9 @@ func TestSessionInterruptedBeforeTheBeginning(t *testing.T) {
 	})
 }
 
-// Every Expert of the closure has a gate for its commands, each program of a skill one of
+// Every Expert of the closure has a listener for its commands, each program of a skill one of
 // its own, and the engine one that leads to the provider and to remote skills.
-func TestGates(t *testing.T) {
+func TestListeners(t *testing.T) {
 	config, problems := manifest.Parse("perstack.toml", []byte(`
 [experts.lead]
 instruction = "x"
@@ -338,10 +338,10 @@ allowedDomains = ["b.example"]
 	}
 	lead, _ := config.Lookup("lead")
 	r := &runner{spec: config.Spec(lead), model: &providers.Bundle{URLs: []string{"https://api.example", "https://api.example"}}}
-	gates := r.gates()
+	listeners := r.listeners()
 	tokens := make(map[string]bool)
 	got := make(map[string]string)
-	for _, g := range gates {
+	for _, g := range listeners {
 		tokens[g.Token] = true
 		got[g.Name] = strings.Join(g.Allow, " ")
 	}
@@ -351,8 +351,8 @@ allowedDomains = ["b.example"]
 		engine.ProxyName("aide", expert.BaseSkill): "",
 		engine.ProxyName("aide", "tool"):           "b.example",
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) || len(gates) != 4 || len(tokens) != 4 || gates[0].Name != engineGate {
-		t.Errorf("gates %v, want %v", got, want)
+	if fmt.Sprint(got) != fmt.Sprint(want) || len(listeners) != 4 || len(tokens) != 4 || listeners[0].Name != engineListener {
+		t.Errorf("listeners %v, want %v", got, want)
 	}
 }
 
@@ -391,15 +391,15 @@ requiredEnv = ["TOOL_KEY"]
 	r.spec.Isolation.Container.ReadOnlyWorkspace = true
 	r.spec.Setting.Headers = map[string]string{"X-Key": "a header"}
 	site := &Site{
-		Gates: map[string]string{engineGate: "http://perstack:t@192.0.2.2:1", "lead x": "http://perstack:u@192.0.2.2:2"},
-		plan:  sitePlan{spec: r.spec, cover: Cover{Masked: []string{"/workspace/perstack"}, Frozen: []string{"/workspace/perstack.toml"}}},
+		Listeners: map[string]string{engineListener: "http://perstack:t@192.0.2.2:1", "lead x": "http://perstack:u@192.0.2.2:2"},
+		plan:      sitePlan{spec: r.spec, cover: Cover{Masked: []string{"/workspace/perstack"}, Frozen: []string{"/workspace/perstack.toml"}}},
 	}
 	d, err := r.document(site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, has := d.Secrets.Proxies[engineGate]; has || d.Secrets.Proxy != site.Gates[engineGate] || len(d.Secrets.Proxies) != 1 || len(site.Gates) != 2 {
-		t.Errorf("proxies %v and %s, of %v", d.Secrets.Proxies, d.Secrets.Proxy, site.Gates)
+	if _, has := d.Secrets.Proxies[engineListener]; has || d.Secrets.Proxy != site.Listeners[engineListener] || len(d.Secrets.Proxies) != 1 || len(site.Listeners) != 2 {
+		t.Errorf("proxies %v and %s, of %v", d.Secrets.Proxies, d.Secrets.Proxy, site.Listeners)
 	}
 	if d.Secrets.Variables["TOOL_KEY"].Value != "value of TOOL_KEY" || d.Secrets.Hidden["S"] != "s" || d.Spec.Lock != "" || !d.Spec.Isolation.Container.ReadOnlyWorkspace {
 		t.Errorf("%+v", d.Secrets)

@@ -19,8 +19,8 @@ import (
 
 // A Site is what a run has on the engine: two networks, the proxy, the container.
 type Site struct {
-	Gates   map[string]string // address of each gate, http://[perstack:token@]address:port
-	Gateway string            // address that the host would have on the inner network
+	Listeners map[string]string // address of each listener, http://[perstack:token@]address:port
+	Gateway   string            // address that the host would have on the inner network
 	// Failed has one value when the proxy has ended, or says what it should not. Nothing
 	// goes out any more then, and the run should end.
 	Failed <-chan error
@@ -32,7 +32,7 @@ type Site struct {
 	report func(event.Body)
 
 	inner, outer link
-	gates        []egress.Gate // with their addresses
+	listeners    []egress.Listener // with their addresses
 	failed       chan error
 	ahead        chan started // the container, if it is started ahead
 
@@ -160,8 +160,8 @@ func oneAtATime(report func(event.Body)) func(event.Body) {
 	}
 }
 
-// gateURL is how a client is told of a gate.
-func gateURL(g egress.Gate) string {
+// listenerURL is how a client is told of a listener.
+func listenerURL(g egress.Listener) string {
 	u := url.URL{Scheme: "http", Host: g.Address}
 	if g.Token != "" {
 		u.User = url.UserPassword("perstack", g.Token)
@@ -169,13 +169,13 @@ func gateURL(g egress.Gate) string {
 	return u.String()
 }
 
-// firstPort is that of the first gate. They have the container's network for themselves.
+// firstPort is that of the first listener. They have the container's network for themselves.
 const firstPort = 3128
 
-// maxGates bounds the listeners of the proxy.
-const maxGates = 1000
+// maxListeners bounds the listeners of the proxy.
+const maxListeners = 1000
 
-func gateAddress(inner netip.Addr, i int) string {
+func listenerAddress(inner netip.Addr, i int) string {
 	return inner.String() + ":" + strconv.Itoa(firstPort+i)
 }
 

@@ -97,9 +97,9 @@ func testPlan(t *testing.T) sitePlan {
 	limits.Memory, limits.MemoryReservation, limits.TmpSize, limits.CacheSize = 256<<20, 32<<20, 4<<20, 2<<20
 	limits.CPUs, limits.PIDs, limits.StartTimeout = 1, 40, time.Minute
 	plan := sitePlan{
-		cover: Cover{Dir: dir, UID: uid, GID: gid},
-		gates: []egress.Gate{{Name: "engine", Token: "token-of-the-engine"}, {Name: "expert @base"}},
-		image: jailImage(t), log: quiet(),
+		cover:     Cover{Dir: dir, UID: uid, GID: gid},
+		listeners: []egress.Listener{{Name: "engine", Token: "token-of-the-engine"}, {Name: "expert @base"}},
+		image:     jailImage(t), log: quiet(),
 	}
 	plan.spec.JobID, plan.spec.Isolation.Container = "test-"+newStart(), limits
 	return plan

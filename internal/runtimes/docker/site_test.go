@@ -110,20 +110,20 @@ func TestBuildFails(t *testing.T) {
 		change func(*sitePlan)
 		want   string
 	}{
-		"no such image":     {func(p *sitePlan) { p.image = "perstack-no-such-image:1" }, "o such image"},
-		"no such network":   {func(p *sitePlan) { p.container().Network = "perstack-no-such-network" }, "does not exist"},
-		"two gates":         {func(p *sitePlan) { p.gates = append(p.gates, p.gates[0]) }, "two gates are called"},
-		"root":              {func(p *sitePlan) { p.cover.UID = 0 }, "nothing in it runs as root"},
-		"root's group":      {func(p *sitePlan) { p.cover.GID = 0 }, "nothing in it runs as root"},
-		"a relative path":   {func(p *sitePlan) { p.cover.Dir = "x" }, "is not an absolute path"},
-		"no UTF-8":          {func(p *sitePlan) { p.cover.Dir = "/\xff" }, "is not an absolute path in UTF-8"},
-		"a mask elsewhere":  {func(p *sitePlan) { p.cover.Masked = []string{"/perstack"} }, "is not a path in the workspace"},
-		"a mask of all":     {func(p *sitePlan) { p.cover.Masked = []string{"/workspace"} }, "is not a path in the workspace"},
-		"a mask that leads": {func(p *sitePlan) { p.cover.Frozen = []string{"/workspace/../etc"} }, "is not a path in the workspace"},
-		"no memory limit":   {func(p *sitePlan) { p.container().Memory = 0 }, "a limit of the container is missing"},
-		"no process limit":  {func(p *sitePlan) { p.container().PIDs = 0 }, "a limit of the container is missing"},
-		"a name as DNS":     {func(p *sitePlan) { p.container().DNS = []string{"dns.example"} }, "is not an address"},
-		"too many gates":    {func(p *sitePlan) { p.gates = make([]egress.Gate, maxGates+1) }, "need a way out"},
+		"no such image":      {func(p *sitePlan) { p.image = "perstack-no-such-image:1" }, "o such image"},
+		"no such network":    {func(p *sitePlan) { p.container().Network = "perstack-no-such-network" }, "does not exist"},
+		"two listeners":      {func(p *sitePlan) { p.listeners = append(p.listeners, p.listeners[0]) }, "two listeners are called"},
+		"root":               {func(p *sitePlan) { p.cover.UID = 0 }, "nothing in it runs as root"},
+		"root's group":       {func(p *sitePlan) { p.cover.GID = 0 }, "nothing in it runs as root"},
+		"a relative path":    {func(p *sitePlan) { p.cover.Dir = "x" }, "is not an absolute path"},
+		"no UTF-8":           {func(p *sitePlan) { p.cover.Dir = "/\xff" }, "is not an absolute path in UTF-8"},
+		"a mask elsewhere":   {func(p *sitePlan) { p.cover.Masked = []string{"/perstack"} }, "is not a path in the workspace"},
+		"a mask of all":      {func(p *sitePlan) { p.cover.Masked = []string{"/workspace"} }, "is not a path in the workspace"},
+		"a mask that leads":  {func(p *sitePlan) { p.cover.Frozen = []string{"/workspace/../etc"} }, "is not a path in the workspace"},
+		"no memory limit":    {func(p *sitePlan) { p.container().Memory = 0 }, "a limit of the container is missing"},
+		"no process limit":   {func(p *sitePlan) { p.container().PIDs = 0 }, "a limit of the container is missing"},
+		"a name as DNS":      {func(p *sitePlan) { p.container().DNS = []string{"dns.example"} }, "is not an address"},
+		"too many listeners": {func(p *sitePlan) { p.listeners = make([]egress.Listener, maxListeners+1) }, "need a way out"},
 	} {
 		plan := good
 		c.change(&plan)

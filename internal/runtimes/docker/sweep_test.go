@@ -106,9 +106,9 @@ func TestBeARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := sitePlan{
-		cover: Cover{Dir: task.Workspace, UID: task.UID, GID: task.GID},
-		gates: []egress.Gate{{Name: "engine"}},
-		image: task.Image, log: quiet(),
+		cover:     Cover{Dir: task.Workspace, UID: task.UID, GID: task.GID},
+		listeners: []egress.Listener{{Name: "engine"}},
+		image:     task.Image, log: quiet(),
 	}
 	plan.spec.JobID, plan.spec.Isolation.Container = task.Job, job.DefaultContainer()
 	s, err := e.build(t.Context(), plan, func(event.Body) {})

@@ -42,7 +42,7 @@ func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(
 	if parts.Container == nil {
 		spec.Workspace.Dir = files.Path() // without links: the model is told the real path
 	}
-	cells, remove, err := prepareCells(spec, parts, files.Path(), available)
+	sandboxes, remove, err := prepareSandboxes(spec, parts, files.Path(), available)
 	if err != nil {
 		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err} // nothing was started
 	}
@@ -62,7 +62,7 @@ func run(ctx context.Context, spec job.Spec, parts engine.Parts, available func(
 		Workspace: files,
 		Commands:  supervisor,
 		Packages:  &packages.Store{Dir: parts.CacheDir, Commands: supervisor, Environ: parts.Environ},
-		Cells:     cells,
+		Sandboxes: sandboxes,
 	}
 	if c := parts.Container; c != nil && c.Packages != "" {
 		site.Packages.Dir, site.Packages.Sealed = c.Packages, true

@@ -19,6 +19,6 @@ func checks() []check {
 		{"ipv6", ipv6},
 		{"dns", dns},
 		{"proxy", proxy},
-		{"cells", isolation},
+		{"sandboxes", isolation},
 	}
 }

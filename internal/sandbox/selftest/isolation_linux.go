@@ -18,12 +18,12 @@ import (
 // tries: what a thread of ours reaches when its policy allows it, it must not reach when
 // its policy does not.
 func isolation(ctx context.Context, spec Spec) (string, error) {
-	if spec.SharedCell {
+	if spec.SharedSandbox {
 		return "not wanted: all skills share one", nil
 	}
 	found, err := checkIsolation(ctx, spec)
 	if err != nil {
-		return "", fmt.Errorf("%w; use a newer kernel, or let all skills share one sandbox with --shared-cell", err)
+		return "", fmt.Errorf("%w; use a newer kernel, or let all skills share one sandbox with --shared-sandbox", err)
 	}
 	return found, nil
 }

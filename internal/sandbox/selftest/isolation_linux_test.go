@@ -20,16 +20,16 @@ func TestIsolation(t *testing.T) {
 	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
-	gate, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer gate.Close()
-	spec := Spec{Work: t.TempDir(), Proxy: &url.URL{Scheme: "http", Host: gate.Addr().String()}}
+	defer listener.Close()
+	spec := Spec{Work: t.TempDir(), Proxy: &url.URL{Scheme: "http", Host: listener.Addr().String()}}
 	if found, err := isolation(t.Context(), spec); err != nil || !strings.HasSuffix(found, "denied 4 things") {
 		t.Errorf("%q, %v", found, err)
 	}
-	if err := errors.Join(readDir(spec.Work), readFile("/proc/1/status"), connectTo(t.Context(), netip.MustParseAddrPort(gate.Addr().String()))); err != nil {
+	if err := errors.Join(readDir(spec.Work), readFile("/proc/1/status"), connectTo(t.Context(), netip.MustParseAddrPort(listener.Addr().String()))); err != nil {
 		t.Errorf("without a policy: %v", err)
 	}
 	voice, err := listenAbstract()
@@ -51,11 +51,11 @@ func TestIsolationThatProvesNothing(t *testing.T) {
 		{Work: "/no-such-directory"},
 		{Work: t.TempDir(), Proxy: &url.URL{Scheme: "http", Host: "proxy:4000"}},
 	} {
-		if found, err := isolation(t.Context(), spec); err == nil || !strings.HasSuffix(err.Error(), "with --shared-cell") {
+		if found, err := isolation(t.Context(), spec); err == nil || !strings.HasSuffix(err.Error(), "with --shared-sandbox") {
 			t.Errorf("%+v: %q, %v", spec, found, err)
 		}
 	}
-	if found, err := isolation(t.Context(), Spec{SharedCell: true}); err != nil || !strings.Contains(found, "share") {
+	if found, err := isolation(t.Context(), Spec{SharedSandbox: true}); err != nil || !strings.Contains(found, "share") {
 		t.Errorf("%q, %v", found, err)
 	}
 }

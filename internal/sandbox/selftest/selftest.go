@@ -27,8 +27,8 @@ type Spec struct {
 	Work    string     // the workspace
 	// ReadOnlyWork says that the workspace must not be writable.
 	ReadOnlyWork bool
-	// SharedCell says that skills are not isolated from each other, so that is not checked.
-	SharedCell bool
+	// SharedSandbox says that skills are not isolated from each other, so that is not checked.
+	SharedSandbox bool
 	// Tokenless says that the proxy asks for no token.
 	Tokenless bool
 }

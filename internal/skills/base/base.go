@@ -40,9 +40,9 @@ type Options struct {
 	// Set are variables that commands get beside those, and that no caller of a tool can
 	// change: what the runtime itself decided, like the proxy that leads out.
 	Set map[string]string
-	// Cell is what commands can reach; nil for what the user can. The file tools are kept
+	// Sandbox is what commands can reach; nil for what the user can. The file tools are kept
 	// in the part of it that is the workspace, behind the fence that they have anyway.
-	Cell *landlock.Policy
+	Sandbox *landlock.Policy
 	// Home is where commands start if the workspace is not theirs; empty if it is.
 	Home string
 	// Commands runs the commands, and can end them all. The skill does not close it.
@@ -80,8 +80,8 @@ func New(opts Options) *Skill {
 		opts.Redact = func(text string) string { return text }
 	}
 	s := &Skill{opts: opts, started: opts.Now()}
-	if opts.Cell != nil {
-		s.fence = fenceOf(opts.Cell, opts.Workspace.Path())
+	if opts.Sandbox != nil {
+		s.fence = fenceOf(opts.Sandbox, opts.Workspace.Path())
 	}
 	return s
 }

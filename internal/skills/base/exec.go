@@ -46,7 +46,7 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 		Environ: s.opts.Environ,
 		Env:     env,
 		Set:     s.opts.Set,
-		Policy:  s.opts.Cell,
+		Policy:  s.opts.Sandbox,
 		Timeout: timeLimit(timeout),
 		Watch:   notes.write,
 		Now:     s.opts.Now,

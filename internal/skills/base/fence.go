@@ -12,14 +12,14 @@ import (
 )
 
 // The file tools work in this process, which can reach what the user can. Where commands
-// have a cell, each call of a file tool is made on a thread that is locked into the
+// have a sandbox, each call of a file tool is made on a thread that is locked into the
 // workspace: if the fence of internal/workspace had a hole, the kernel would still say no.
 
 // fenceThreads is how many calls of file tools are made side by side; others wait. It is
-// the number of threads that a skill in a cell has for itself.
+// the number of threads that a skill in a sandbox has for itself.
 const fenceThreads = 4
 
-// fenceOf is the part of a cell that is the workspace, with the same right.
+// fenceOf is the part of a sandbox that is the workspace, with the same right.
 func fenceOf(c *landlock.Policy, dir string) *landlock.Threads {
 	part := &landlock.Policy{}
 	switch {

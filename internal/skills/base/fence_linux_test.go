@@ -16,7 +16,7 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// locked is a bench whose skill has a cell with some right to the workspace, and a
+// locked is a bench whose skill has a sandbox with some right to the workspace, and a
 // directory of its own.
 func locked(t *testing.T, allow func(c *landlock.Policy, dir string), more func(*base.Options)) (b *bench, own string) {
 	t.Helper()
@@ -32,7 +32,7 @@ func locked(t *testing.T, allow func(c *landlock.Policy, dir string), more func(
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ws.Close() })
-	o := base.Options{Workspace: ws, Commands: commands, Environ: os.Environ(), Set: map[string]string{"TMPDIR": own, "HOME": own}, Cell: c}
+	o := base.Options{Workspace: ws, Commands: commands, Environ: os.Environ(), Set: map[string]string{"TMPDIR": own, "HOME": own}, Sandbox: c}
 	if more != nil {
 		more(&o)
 	}
@@ -200,14 +200,14 @@ func TestNoFenceNoWork(t *testing.T) {
 
 // A command that multiplies is ended, and the model is told why.
 func TestTooManyProcesses(t *testing.T) {
-	b, _ := locked(t, mayWrite, func(o *base.Options) { o.Cell.MaxTasks = 60 })
+	b, _ := locked(t, mayWrite, func(o *base.Options) { o.Sandbox.MaxTasks = 60 })
 	text, r := b.call("exec", `{"command":"sh","args":["-c","i=0; while [ $i -lt 100 ]; do sleep 3600 & i=$((i+1)); done; wait"],"timeout":0}`)
 	if got := fields(t, text); !r.IsError || got["code"] != "limit" || !strings.Contains(text, "processes") {
 		t.Error(text)
 	}
 }
 
-// What a foreign base skill names is read with the right of its own cell: it cannot have
+// What a foreign base skill names is read with the right of its own sandbox: it cannot have
 // perstack read for it what it may not read itself.
 func TestForeignBehindFence(t *testing.T) {
 	for name, test := range map[string]struct {

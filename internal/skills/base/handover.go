@@ -20,7 +20,7 @@ import (
 //
 // Only the skill that is the base skill of an Expert may be wrapped. Any other could
 // name a file to have it read (attack M1); what it says stays text. Of the workspace it is
-// read what the program itself may read: what its cell allows, or all of it without one.
+// read what the program itself may read: what its sandbox allows, or all of it without one.
 func Foreign(s skill.Skill, files *workspace.Workspace, in *landlock.Policy) skill.Skill {
 	own := &Skill{opts: Options{Workspace: files}}
 	if in != nil {

@@ -9,7 +9,7 @@ type Task struct {
 	Remove  []string `json:"remove,omitzero"`  // files and directories
 	Read    []string `json:"read,omitzero"`    // files to read, or directories to list
 	Dial    []string `json:"dial,omitzero"`    // network address, as in "tcp 10.0.0.1:80"
-	Connect []string `json:"connect,omitzero"` // gates and targets, as in "http://user:token@10.0.0.2:3128 example.com:443"
+	Connect []string `json:"connect,omitzero"` // listeners and targets, as in "http://user:token@10.0.0.2:3128 example.com:443"
 	Resolve []string `json:"resolve,omitzero"` // names
 	Fill    string   `json:"fill,omitzero"`    // a file that is written until there is no room
 	FillMax int64    `json:"fillMax,omitzero"` // bytes at which that ends
@@ -51,12 +51,12 @@ type Mount struct {
 	Root, Path, Options, Kind, SuperOptions string
 }
 
-// What the stand-in for the proxy does is said by the names of its gates.
+// What the stand-in for the proxy does is said by the names of its listeners.
 const (
 	Silent   = "silent"   // never says that it is ready
 	Babble   = "babble"   // says something else
 	Mortal   = "mortal"   // ends with code 3 at the first connection
-	Forger   = "forger"   // reports a decision of a gate that does not exist at the first connection
+	Forger   = "forger"   // reports a decision of a listener that does not exist at the first connection
 	Shouter  = "shouter"  // writes a line without end at the first connection
 	Complain = "complain" // writes to standard error and ends before it is ready
 )

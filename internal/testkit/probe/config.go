@@ -7,11 +7,11 @@ import (
 
 // A Config says what to attack.
 type Config struct {
-	Tag   string `json:"tag"`   // part of every name, by which the outside tells tests apart
-	Phase string `json:"phase"` // part of names that must be asked for anew: fresh, resumed, forked
-	Group string `json:"group"` // of the rows to run: one of Group…
-	Cells bool   `json:"cells"` // each program is in a cell of its own; else there is only the wall around all
-	Squid bool   `json:"squid"` // the proxy is Squid
+	Tag       string `json:"tag"`       // part of every name, by which the outside tells tests apart
+	Phase     string `json:"phase"`     // part of names that must be asked for anew: fresh, resumed, forked
+	Group     string `json:"group"`     // of the rows to run: one of Group…
+	Sandboxes bool   `json:"sandboxes"` // each program is in a sandbox of its own; else there is only the wall around all
+	Squid     bool   `json:"squid"`     // the proxy is Squid
 
 	Web  string `json:"web"`  // addresses of servers outside
 	LLM  string `json:"llm"`  //

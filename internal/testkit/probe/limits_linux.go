@@ -18,7 +18,7 @@ import (
 
 // limitRows go to the limits of the container, and not far beyond.
 func limitRows(c Config) []Row {
-	// The directories of a cell are parts of the container's.
+	// The directories of a sandbox are parts of the container's.
 	fill := func(id, what string, dir func() string, size int64) Row {
 		return Row{ID: id, Promise: "K6", What: what, Want: []string{Held}, alone: true, run: func(context.Context, *Probe) Result { return fillUp(dir(), size) }}
 	}

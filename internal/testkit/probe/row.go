@@ -115,13 +115,13 @@ func Rows(c Config) []Row {
 	}
 	rows := slices.Concat(requestRows(c), spellingRows(c), addressRows(c), helloRows(c), tokenRows(c))
 	if c.Group != GroupProxy {
-		rows = slices.Concat(routeRows(c), nameRows(c), rows, gateRows(c))
+		rows = slices.Concat(routeRows(c), nameRows(c), rows, listenerRows(c))
 	}
 	if c.Group != GroupProxy && c.Group != GroupEach {
 		rows = slices.Concat(rows, harvestRows(c), kernelRows(c), limitRows(c))
 	}
-	if c.Cells {
-		rows = inCell(rows)
+	if c.Sandboxes {
+		rows = inSandbox(rows)
 	}
 	if c.Squid {
 		rows = withSquid(rows)

@@ -16,7 +16,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/tenant"
 )
 
-// Without cells, a neighbour gets everything: what is denied in a cell is not denied
+// Without sandboxes, a neighbour gets everything: what is denied in a sandbox is not denied
 // because the attempt is wrong.
 func TestTheNeighbourFindsOpenDoors(t *testing.T) {
 	api := engine.Need(t)

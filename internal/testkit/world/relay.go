@@ -23,7 +23,7 @@ type Relay struct {
 // own to tell: [World.Seen] has nothing of it.
 func (w *World) StartRelay(tb testing.TB, user, password string) *Relay {
 	tb.Helper()
-	u := url.URL{Scheme: "http", User: url.UserPassword(user, password), Host: "gate." + outside.RelayZone + ":" + strconv.Itoa(outside.RelayPort)}
+	u := url.URL{Scheme: "http", User: url.UserPassword(user, password), Host: "listener." + outside.RelayZone + ":" + strconv.Itoa(outside.RelayPort)}
 	r := &Relay{URL: u.String(), world: w, id: w.startServer(tb, outside.RoleRelay, w.Relay)}
 	w.read(tb, r.id, isReady)
 	return r

@@ -51,8 +51,8 @@ func attempt(ctx context.Context, task jail.Task, r *jail.Report) {
 	})
 	r.Connected = map[string]string{}
 	for _, c := range task.Connect {
-		gate, target, _ := strings.Cut(c, " ")
-		r.Connected[c] = connect(ctx, gate, target)
+		listener, target, _ := strings.Cut(c, " ")
+		r.Connected[c] = connect(ctx, listener, target)
 	}
 	r.Resolved = sideBySide(task.Resolve, func(name string) error {
 		ctx, cancel := context.WithTimeout(ctx, patience)
@@ -139,8 +139,8 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 }
 
 // connect asks a proxy for a tunnel, and returns the first line of its answer.
-func connect(ctx context.Context, gate, target string) string {
-	u, err := url.Parse(gate)
+func connect(ctx context.Context, listener, target string) string {
+	u, err := url.Parse(listener)
 	if err != nil {
 		return err.Error()
 	}

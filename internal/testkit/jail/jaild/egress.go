@@ -17,18 +17,18 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
 
-// standIn plays a proxy that misbehaves as its gates say. It refuses every connection.
+// standIn plays a proxy that misbehaves as its listeners say. It refuses every connection.
 func standIn(ctx context.Context) error {
 	input := bufio.NewReader(os.Stdin)
 	line, err := input.ReadBytes('\n')
 	if err != nil {
 		return err
 	}
-	gates, err := egress.ParseGates(line)
+	listeners, err := egress.ParseListeners(line)
 	if err != nil {
 		return err
 	}
-	name := gates.Gates[0].Name
+	name := listeners.Listeners[0].Name
 	switch name {
 	case jail.Silent:
 		_, err := io.Copy(io.Discard, input)
@@ -38,17 +38,17 @@ func standIn(ctx context.Context) error {
 		_, err := io.Copy(io.Discard, input)
 		return err
 	case jail.Complain:
-		return errors.New("no gate\x1b[31m today")
+		return errors.New("no listener\x1b[31m today")
 	}
-	var ready []egress.Gate
+	var ready []egress.Listener
 	var id int64
 	var turn sync.Mutex
-	for _, g := range gates.Gates {
+	for _, g := range listeners.Listeners {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", g.Address)
 		if err != nil {
 			return err
 		}
-		ready = append(ready, egress.Gate{Name: g.Name, Address: g.Address, Allow: g.Allow})
+		ready = append(ready, egress.Listener{Name: g.Name, Address: g.Address, Allow: g.Allow})
 		go func() {
 			for {
 				c, err := l.Accept()
@@ -67,13 +67,13 @@ func standIn(ctx context.Context) error {
 	return err
 }
 
-func refuse(c net.Conn, gate string, id int64) {
-	a := egress.Access{ID: id, Gate: gate, Host: "evil.example\x1b]0;", Port: 443, Reason: egress.ReasonDomain}
-	switch gate {
+func refuse(c net.Conn, listener string, id int64) {
+	a := egress.Access{ID: id, Listener: listener, Host: "evil.example\x1b]0;", Port: 443, Reason: egress.ReasonDomain}
+	switch listener {
 	case jail.Mortal:
 		os.Exit(3)
 	case jail.Forger:
-		a.Gate = "another"
+		a.Listener = "another"
 	case jail.Shouter:
 		for {
 			fmt.Print(strings.Repeat("x", 64<<10))

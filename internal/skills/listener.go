@@ -14,18 +14,18 @@ import (
 // when there is no proxy. Programs disagree about the letter case of the names. What is on
 // this machine is reached without the proxy, which would refuse it.
 //
-// The address holds the token of the gate, and every skill has a gate of its own: by the
+// The address holds the token of the listener, and every skill has a listener of its own: by the
 // token of one, no other skill's hosts can be reached.
 //
 // Node takes no notice of a proxy unless it is told to. Whom to trust is said beside it:
 // what the user's own variables name may not be there.
 func (s *set) wayOut(skill string) map[string]string {
-	gate := s.gate(skill)
+	listener := s.listener(skill)
 	authorities := ""
 	if c := s.site.Parts.Container; c != nil {
 		authorities = c.Authorities
 	}
-	if gate == "" && authorities == "" {
+	if listener == "" && authorities == "" {
 		return nil
 	}
 	out := make(map[string]string)
@@ -34,11 +34,11 @@ func (s *set) wayOut(skill string) map[string]string {
 			out[name] = authorities
 		}
 	}
-	if gate == "" {
+	if listener == "" {
 		return out
 	}
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
-		out[name] = gate
+		out[name] = listener
 	}
 	const here = "localhost,127.0.0.1"
 	out["NO_PROXY"], out["no_proxy"] = here, here
@@ -59,11 +59,11 @@ func (site *Site) proxy() (*url.URL, error) {
 	return u, nil
 }
 
-// gate is the address of the proxy by which a skill reaches out, with the token to show
+// listener is the address of the proxy by which a skill reaches out, with the token to show
 // there; empty for no proxy.
-func (s *set) gate(skill string) string {
-	if s.house != nil && s.house.gates != nil {
-		if address, ok := s.house.gates.addresses[skill]; ok {
+func (s *set) listener(skill string) string {
+	if s.house != nil && s.house.listeners != nil {
+		if address, ok := s.house.listeners.addresses[skill]; ok {
 			return address
 		}
 	}
@@ -73,20 +73,20 @@ func (s *set) gate(skill string) string {
 	return ""
 }
 
-// gatePort is the port of a skill's gate; 0 if it has none. The error does not repeat the
+// listenerPort is the port of a skill's listener; 0 if it has none. The error does not repeat the
 // address, which has a token in it.
-func (s *set) gatePort(skill string) (uint16, error) {
-	gate := s.gate(skill)
-	if gate == "" {
+func (s *set) listenerPort(skill string) (uint16, error) {
+	listener := s.listener(skill)
+	if listener == "" {
 		return 0, nil
 	}
-	u, err := url.Parse(gate)
+	u, err := url.Parse(listener)
 	if err != nil {
-		return 0, errors.New("the address of a gate cannot be read")
+		return 0, errors.New("the address of a listener cannot be read")
 	}
 	port, err := strconv.ParseUint(u.Port(), 10, 16)
 	if err != nil || port == 0 {
-		return 0, errors.New("the address of a gate has no port")
+		return 0, errors.New("the address of a listener has no port")
 	}
 	return uint16(port), nil
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// A machine that cannot keep cells runs no job that needs one, also if only an Expert that
+// A machine that cannot keep sandboxes runs no job that needs one, also if only an Expert that
 // may be asked later does. Nothing is started or recorded; others run as ever.
-func TestNoCellsHere(t *testing.T) {
+func TestNoSandboxesHere(t *testing.T) {
 	const (
 		lead   = "[experts.lead]\ninstruction = 'Lead.'\ndelegates = ['helper']\n[experts.helper]\ninstruction = 'Help.'\ndelegates = ['lead']\n"
 		skill  = "[experts.helper.skills.s]\ntype = 'mcpStdioSkill'\ncommand = 'no-such-program'\n"

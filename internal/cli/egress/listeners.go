@@ -18,51 +18,51 @@ import (
 	"github.com/perstack-go/perstack/internal/egress"
 )
 
-// gates returns what the flags, or the policy, say. With a policy from standard input the
+// listeners returns what the flags, or the policy, say. With a policy from standard input the
 // end of that input ends the context.
-func (o *Options) gates(ctx context.Context, cancel context.CancelCauseFunc) (egress.Gates, error) {
-	var gates egress.Gates
+func (o *Options) listeners(ctx context.Context, cancel context.CancelCauseFunc) (egress.Listeners, error) {
+	var listeners egress.Listeners
 	var err error
 	switch o.Policy {
 	case "":
-		gates, err = o.fromFlags()
+		listeners, err = o.fromFlags()
 	case "-":
-		gates, err = o.fromInput(ctx, cancel)
+		listeners, err = o.fromInput(ctx, cancel)
 	default:
-		gates, err = o.fromFile()
+		listeners, err = o.fromFile()
 	}
 	switch {
 	case ctx.Err() != nil:
-		return egress.Gates{}, outcome(context.Cause(ctx))
+		return egress.Listeners{}, outcome(context.Cause(ctx))
 	case err != nil:
-		return egress.Gates{}, &host.ExitError{Code: host.ExitUsage, Err: err}
+		return egress.Listeners{}, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
-	o.Host.Secrets.AddIfRandom("upstream", gates.Upstream)
-	for _, g := range gates.Gates {
+	o.Host.Secrets.AddIfRandom("upstream", listeners.Upstream)
+	for _, g := range listeners.Listeners {
 		o.Host.Secrets.AddKey("token", g.Token)
 	}
-	return gates, nil
+	return listeners, nil
 }
 
-// fromFlags makes the one gate of the flags.
-func (o *Options) fromFlags() (egress.Gates, error) {
-	gate := egress.Gate{Name: "egress", Address: o.Listen, Allow: o.Allow}
+// fromFlags makes the one listener of the flags.
+func (o *Options) fromFlags() (egress.Listeners, error) {
+	listener := egress.Listener{Name: "egress", Address: o.Listen, Allow: o.Allow}
 	address, err := netip.ParseAddrPort(o.Listen)
 	if err != nil {
-		return egress.Gates{}, errors.New("--listen must be an address and a port, like " + defaultListen)
+		return egress.Listeners{}, errors.New("--listen must be an address and a port, like " + defaultListen)
 	}
 	if _, err := egress.ParseAllowlist(o.Allow); err != nil {
-		return egress.Gates{}, fmt.Errorf("--allow: %w", err)
+		return egress.Listeners{}, fmt.Errorf("--allow: %w", err)
 	}
 	if o.TokenFile != "" {
-		if gate.Token, err = o.readToken(); err != nil {
-			return egress.Gates{}, fmt.Errorf("--token-file: %w", err)
+		if listener.Token, err = o.readToken(); err != nil {
+			return egress.Listeners{}, fmt.Errorf("--token-file: %w", err)
 		}
 	} else if !address.Addr().Unmap().IsLoopback() {
 		// Whoever reaches this machine could otherwise go out in its name.
-		return egress.Gates{}, fmt.Errorf("others can reach %s; give a --token-file, or listen at %s", address.Addr(), defaultListen)
+		return egress.Listeners{}, fmt.Errorf("others can reach %s; give a --token-file, or listen at %s", address.Addr(), defaultListen)
 	}
-	return egress.Gates{Gates: []egress.Gate{gate}, MaxConnections: o.MaxConnections}, nil
+	return egress.Listeners{Listeners: []egress.Listener{listener}, MaxConnections: o.MaxConnections}, nil
 }
 
 // readToken returns the token of the file. There is no flag for the token itself: every
@@ -80,16 +80,16 @@ func (o *Options) readToken() (string, error) {
 }
 
 // fromFile reads a policy, which may hold tokens.
-func (o *Options) fromFile() (gates egress.Gates, err error) {
+func (o *Options) fromFile() (listeners egress.Listeners, err error) {
 	var broken error
 	_, err = o.readFile(o.Policy, egress.MaxPolicy, func(data []byte) bool {
-		gates, broken = egress.ParseGates(data)
-		return gates.Upstream != "" || slices.ContainsFunc(gates.Gates, func(g egress.Gate) bool { return g.Token != "" })
+		listeners, broken = egress.ParseListeners(data)
+		return listeners.Upstream != "" || slices.ContainsFunc(listeners.Listeners, func(g egress.Listener) bool { return g.Token != "" })
 	})
 	if err = cmp.Or(err, broken); err != nil {
-		return egress.Gates{}, fmt.Errorf("--policy: %w", err)
+		return egress.Listeners{}, fmt.Errorf("--policy: %w", err)
 	}
-	return gates, nil
+	return listeners, nil
 }
 
 // readFile reads a file. If what it holds is secret, nobody else may have rights to it.
@@ -118,15 +118,15 @@ func (o *Options) readFile(name string, most int64, secret func(data []byte) boo
 
 // fromInput reads a policy from the first line of standard input. Nothing may follow but
 // the end, which is how whoever started the proxy ends it, also by dying.
-func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc) (egress.Gates, error) {
+func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc) (egress.Listeners, error) {
 	in := bufio.NewReader(o.Host.Stdin)
 	line, err := readLine(ctx, in)
 	if err != nil {
-		return egress.Gates{}, fmt.Errorf("--policy -: %w", err)
+		return egress.Listeners{}, fmt.Errorf("--policy -: %w", err)
 	}
-	gates, err := egress.ParseGates(line)
+	listeners, err := egress.ParseListeners(line)
 	if err != nil {
-		return egress.Gates{}, fmt.Errorf("--policy -: %w; it must be one line", err)
+		return egress.Listeners{}, fmt.Errorf("--policy -: %w; it must be one line", err)
 	}
 	go func() {
 		if _, err := in.ReadByte(); err == nil {
@@ -135,7 +135,7 @@ func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc)
 		}
 		cancel(errInputEnded)
 	}()
-	return gates, nil
+	return listeners, nil
 }
 
 // readLine reads up to the end of a line, unless the context ends first: then the reader

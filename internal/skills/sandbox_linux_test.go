@@ -22,37 +22,37 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 )
 
-// lockIn gives a yard cells for all, as on the user's own machine.
+// lockIn gives a yard sandboxes for all, as on the user's own machine.
 func (y *yard) lockIn(t *testing.T) {
 	t.Helper()
 	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
-	cells, remove, err := Machine(true).Furnish(y.dir)
+	sandboxes, remove, err := Machine(true).Furnish(y.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if left, err := os.ReadDir(cells.Tmp); err != nil || len(left) > 0 {
-			t.Errorf("cells are left: %v, %v", left, err)
+		if left, err := os.ReadDir(sandboxes.Tmp); err != nil || len(left) > 0 {
+			t.Errorf("sandboxes are left: %v, %v", left, err)
 		}
 		if err := remove(); err != nil {
 			t.Error(err)
 		}
 	})
-	y.Cells = cells
+	y.Sandboxes = sandboxes
 }
 
-// rooms lists the directories of cells.
+// rooms lists the directories of sandboxes.
 func (y *yard) rooms(t *testing.T) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(y.Cells.Tmp)
+	entries, err := os.ReadDir(y.Sandboxes.Tmp)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || info.Mode() != fs.ModeDir|0o700 || !strings.HasPrefix(e.Name(), "cell-") || len(e.Name()) < len("cell-")+26 {
+		if err != nil || info.Mode() != fs.ModeDir|0o700 || !strings.HasPrefix(e.Name(), "sandbox-") || len(e.Name()) < len("sandbox-")+26 {
 			t.Errorf("%s: %v, %v", e.Name(), info.Mode(), err)
 		}
 		names = append(names, e.Name())
@@ -159,7 +159,7 @@ func TestSkillsAreKeptApart(t *testing.T) {
 			box := y.open(t, load(t, head+toml.String()))
 			judge(t, y.dir)
 			if got := len(y.rooms(t)); got != 6 {
-				t.Errorf("%d directories of three cells", got)
+				t.Errorf("%d directories of three sandboxes", got)
 			}
 			for _, tool := range []string{"s0__add", "s1__add"} {
 				if r := call(t, box, tool, `{"a":40,"b":2}`); event.FirstText(r.Result) != "42" {
@@ -170,7 +170,7 @@ func TestSkillsAreKeptApart(t *testing.T) {
 	}
 }
 
-// Commands are in a cell of their own: they see the workspace and their directories, and
+// Commands are in a sandbox of their own: they see the workspace and their directories, and
 // nothing of a server.
 func TestCommandsAreKeptApart(t *testing.T) {
 	y := newYard(t)
@@ -216,7 +216,7 @@ func TestDecidedVariables(t *testing.T) {
 		if left := strings.Count(got, "http://mine:1"); left != strings.Count(got, "CORPORATE_URL=http://mine:1") {
 			t.Errorf("%s: %d variables are the user's: %s", who, left, got)
 		}
-		for _, want := range []string{"HOME=" + y.Cells.Home + "/cell-", "TMPDIR=" + y.Cells.Tmp + "/cell-", "NODE_USE_ENV_PROXY=1", "NODE_EXTRA_CA_CERTS=" + roots,
+		for _, want := range []string{"HOME=" + y.Sandboxes.Home + "/sandbox-", "TMPDIR=" + y.Sandboxes.Tmp + "/sandbox-", "NODE_USE_ENV_PROXY=1", "NODE_EXTRA_CA_CERTS=" + roots,
 			"SSL_CERT_FILE=" + roots, "REQUESTS_CA_BUNDLE=" + roots, "CURL_CA_BUNDLE=" + roots, "HTTPS_PROXY=http://perstack:", "NO_PROXY=localhost,127.0.0.1"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %s is missing in %s", who, want, got)
@@ -255,14 +255,14 @@ func TestWorkspaceRights(t *testing.T) {
 			if got := strings.Join(words[2:], " "); got != want {
 				t.Errorf("could %q, want %q", got, want)
 			}
-			if atHome := strings.HasPrefix(words[1], y.Cells.Home+"/cell-"); atHome != (right == "none") {
+			if atHome := strings.HasPrefix(words[1], y.Sandboxes.Home+"/sandbox-"); atHome != (right == "none") {
 				t.Errorf("started in %s", words[1])
 			}
 		})
 	}
 }
 
-// A cell goes with its skill: when the box is closed, when a server does not start, when
+// A sandbox goes with its skill: when the box is closed, when a server does not start, when
 // somebody gives up, and also if what is in it does not want to.
 func TestRoomsAreCleared(t *testing.T) {
 	y := newYard(t)
@@ -303,11 +303,11 @@ func TestRoomsAreCleared(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	gone("given up")
-	y.Cells.Tmp = filepath.Join(y.Cells.Tmp, "absent")
+	y.Sandboxes.Tmp = filepath.Join(y.Sandboxes.Tmp, "absent")
 	_, err := y.start(t.Context(), load(t, head))
-	y.Cells.Tmp = filepath.Dir(y.Cells.Tmp)
+	y.Sandboxes.Tmp = filepath.Dir(y.Sandboxes.Tmp)
 	if err == nil {
-		t.Error("a cell without a directory")
+		t.Error("a sandbox without a directory")
 	}
 	gone("no room")
 }
@@ -331,7 +331,7 @@ func TestRestartedServerKeepsItsRoom(t *testing.T) {
 func TestWhoIsLockedIn(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
-	y.Cells.All = false
+	y.Sandboxes.All = false
 	y.place(t)
 	e := load(t, head+server("sh", "free", "toolPrefix = true\n", "-c", "env >free; exec ./evilmcp good")+
 		server("sh", "kept", "toolPrefix = true\nsandbox = 'landlock'\n", "-c", "env >kept; exec ./evilmcp good"))
@@ -341,7 +341,7 @@ func TestWhoIsLockedIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(string(data), "HOME="+y.Cells.Home); got != want || strings.Contains(string(data), "NODE_USE_ENV_PROXY") != want {
+		if got := strings.Contains(string(data), "HOME="+y.Sandboxes.Home); got != want || strings.Contains(string(data), "NODE_USE_ENV_PROXY") != want {
 			t.Errorf("%s: locked in %t", name, got)
 		}
 	}
@@ -349,34 +349,34 @@ func TestWhoIsLockedIn(t *testing.T) {
 		t.Errorf("rooms %q", got)
 	}
 	for _, c := range []struct {
-		cells *Cells
-		toml  string
-		want  bool
+		sandboxes *Sandboxes
+		toml      string
+		want      bool
 	}{
-		{nil, "", false}, {&Cells{}, "", false}, {&Cells{All: true}, "", true},
-		{&Cells{}, server("sh", "s", "sandbox = 'landlock'\n", "x"), true},
-		{&Cells{}, "[experts.x.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\nsandbox = 'landlock'\n", true},
-		{&Cells{All: true}, "[experts.x.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = 'https://mcp.example.com/mcp'\n", true},
+		{nil, "", false}, {&Sandboxes{}, "", false}, {&Sandboxes{All: true}, "", true},
+		{&Sandboxes{}, server("sh", "s", "sandbox = 'landlock'\n", "x"), true},
+		{&Sandboxes{}, "[experts.x.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\nsandbox = 'landlock'\n", true},
+		{&Sandboxes{All: true}, "[experts.x.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = 'https://mcp.example.com/mcp'\n", true},
 	} {
-		if got := c.cells.LockAny(load(t, head+c.toml)); got != c.want {
-			t.Errorf("%+v, %s: %t", c.cells, c.toml, got)
+		if got := c.sandboxes.LockAny(load(t, head+c.toml)); got != c.want {
+			t.Errorf("%+v, %s: %t", c.sandboxes, c.toml, got)
 		}
 	}
 }
 
 // What a locked-in skill asks of the network is decided by its allowedDomains, and told.
-func TestOwnGates(t *testing.T) {
+func TestOwnListeners(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
 	y.place(t)
 	y.open(t, load(t, head+server("sh", "web", "allowedDomains = ['allowed.invalid']\n", "-c",
-		`printf "%s" "$HTTPS_PROXY" >gate; exec ./evilmcp good`)))
-	gate, err := os.ReadFile(filepath.Join(y.dir, "gate"))
+		`printf "%s" "$HTTPS_PROXY" >listener; exec ./evilmcp good`)))
+	listener, err := os.ReadFile(filepath.Join(y.dir, "listener"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for host, status := range map[string]string{"allowed.invalid": "502", "other.invalid": "403"} {
-		if got := connectThrough(t, string(gate), host); got != status {
+		if got := connectThrough(t, string(listener), host); got != status {
 			t.Errorf("%s: %s, want %s", host, got, status)
 		}
 	}
@@ -385,7 +385,7 @@ func TestOwnGates(t *testing.T) {
 	var seen []string
 	for _, b := range y.told {
 		if a, ok := b.(event.ProxyAccess); ok {
-			seen = append(seen, fmt.Sprint(a.Action, " ", a.Domain, ":", a.Port, " ", a.Reason, " by ", a.Gate))
+			seen = append(seen, fmt.Sprint(a.Action, " ", a.Domain, ":", a.Port, " ", a.Reason, " by ", a.Listener))
 		}
 	}
 	slices.Sort(seen)
@@ -394,7 +394,7 @@ func TestOwnGates(t *testing.T) {
 	}
 }
 
-// The directories of cells must not lie where all skills may look.
+// The directories of sandboxes must not lie where all skills may look.
 func TestFurnishInWorkspace(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	if _, _, err := Machine(true).Furnish(realPath(os.TempDir())); err == nil || !strings.Contains(err.Error(), "set TMPDIR") {
@@ -405,8 +405,8 @@ func TestFurnishInWorkspace(t *testing.T) {
 	}
 }
 
-// A server is asked in a cell too, and what it offers there is what is locked.
-func TestDiscoverInCell(t *testing.T) {
+// A server is asked in a sandbox too, and what it offers there is what is locked.
+func TestDiscoverInSandbox(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
 	y.place(t)
@@ -415,18 +415,18 @@ func TestDiscoverInCell(t *testing.T) {
 	if lock := y.install(t, e); len(lock.Experts[0].Skills[0].Tools) != 3 {
 		t.Errorf("%+v", lock.Experts[0].Skills[0])
 	}
-	if data, err := os.ReadFile(filepath.Join(y.dir, "environment")); err != nil || !strings.Contains(string(data), "HOME="+y.Cells.Home+"/cell-") {
+	if data, err := os.ReadFile(filepath.Join(y.dir, "environment")); err != nil || !strings.Contains(string(data), "HOME="+y.Sandboxes.Home+"/sandbox-") {
 		t.Errorf("%s, %v", data, err)
 	}
 	if _, err := os.Stat(outside); err == nil {
-		t.Error("it wrote outside of its cell")
+		t.Error("it wrote outside of its sandbox")
 	}
 	if left := y.rooms(t); left != nil {
 		t.Errorf("%q are left", left)
 	}
 }
 
-// A program that cannot run in a cell does not hide one that can.
+// A program that cannot run in a sandbox does not hide one that can.
 func TestCommandsFindWhatRuns(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
@@ -468,30 +468,30 @@ func TestWorkspaceRightsOfTheBaseSkill(t *testing.T) {
 				t.Errorf("could %q, want %q", got, want)
 			}
 			r := call(t, box, "exec", `{"command":"pwd"}`)
-			if atHome := strings.Contains(fmt.Sprint(r), y.Cells.Home+"/cell-"); r.IsError || atHome != (right == "none") {
+			if atHome := strings.Contains(fmt.Sprint(r), y.Sandboxes.Home+"/sandbox-"); r.IsError || atHome != (right == "none") {
 				t.Errorf("started elsewhere: %+v", r)
 			}
 		})
 	}
 }
 
-// Gates are closed also if the Expert does not start: nobody is left to use them.
-func TestGatesOfAFailedStart(t *testing.T) {
+// Listeners are closed also if the Expert does not start: nobody is left to use them.
+func TestListenersOfAFailedStart(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
-	if _, err := y.start(t.Context(), load(t, head+server("sh", "s", "", "-c", `printf "%s" "$HTTPS_PROXY" >gate; exit 1`))); err == nil {
+	if _, err := y.start(t.Context(), load(t, head+server("sh", "s", "", "-c", `printf "%s" "$HTTPS_PROXY" >listener; exit 1`))); err == nil {
 		t.Fatal("it started")
 	}
-	text, err := os.ReadFile(filepath.Join(y.dir, "gate"))
+	text, err := os.ReadFile(filepath.Join(y.dir, "listener"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, err := url.Parse(string(text))
+	listener, err := url.Parse(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if conn, err := net.Dial("tcp", gate.Host); err == nil {
+	if conn, err := net.Dial("tcp", listener.Host); err == nil {
 		conn.Close()
-		t.Error("its gate is still open")
+		t.Error("its listener is still open")
 	}
 }

@@ -29,21 +29,21 @@ func tokenRows(c Config) []Row {
 	}
 }
 
-// gateRows try the doors of the proxy that belong to others.
-func gateRows(Config) []Row {
+// listenerRows try the doors of the proxy that belong to others.
+func listenerRows(Config) []Row {
 	return []Row{
-		{ID: "gates", Promise: "N3", What: "every other open port of the proxy's machine: the engine's door, other skills' doors", Want: []string{Refused}, alone: true, run: func(ctx context.Context, p *Probe) Result {
-			return p.otherGates(ctx)
+		{ID: "listeners", Promise: "N3", What: "every other open port of the proxy's machine: the engine's door, other skills' doors", Want: []string{Refused}, alone: true, run: func(ctx context.Context, p *Probe) Result {
+			return p.otherListeners(ctx)
 		}},
 	}
 }
 
-// TriesPerGate is how often the row gates tries each door: three hosts, three tokens.
-const TriesPerGate = 9
+// TriesPerListener is how often the row listeners tries each door: three hosts, three tokens.
+const TriesPerListener = 9
 
-// otherGates scans the proxy's machine and asks every door but its own for hosts that
+// otherListeners scans the proxy's machine and asks every door but its own for hosts that
 // only others may reach, without a token and with its own.
-func (p *Probe) otherGates(ctx context.Context) Result {
+func (p *Probe) otherListeners(ctx context.Context) Result {
 	own, err := p.proxy()
 	if err != nil {
 		return Result{Outcome: Broken, Detail: err.Error()}

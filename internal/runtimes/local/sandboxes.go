@@ -13,17 +13,17 @@ import (
 
 func sandboxAvailable() error { return landlock.Available() }
 
-// prepareCells returns how the programs of a job are locked in, with directories for them,
+// prepareSandboxes returns how the programs of a job are locked in, with directories for them,
 // and what removes these; nil if none is. A machine that cannot do it runs no job that
 // needs it, not even the part that does not.
-func prepareCells(spec job.Spec, parts engine.Parts, workspace string, available func() error) (*skills.Cells, func(), error) {
+func prepareSandboxes(spec job.Spec, parts engine.Parts, workspace string, available func() error) (*skills.Sandboxes, func(), error) {
 	none := func() {}
 	if spec.Isolation.SharedSandbox {
 		return nil, none, nil
 	}
 	wanted := skills.Machine(spec.Isolation.Sandbox)
 	if c := parts.Container; c != nil {
-		wanted = &skills.Cells{All: true, System: c.System, Tmp: c.Tmp, Home: c.Home, MaxTasks: c.MaxTasks}
+		wanted = &skills.Sandboxes{All: true, System: c.System, Tmp: c.Tmp, Home: c.Home, MaxTasks: c.MaxTasks}
 	}
 	reachable, _ := expert.Closure(spec.Experts, spec.Coordinator())
 	locked := slices.IndexFunc(reachable, wanted.LockAny)
@@ -33,11 +33,11 @@ func prepareCells(spec job.Spec, parts engine.Parts, workspace string, available
 	if err := available(); err != nil {
 		return nil, none, &NoSandboxError{Expert: reachable[locked].Key, Err: err}
 	}
-	cells, remove, err := wanted.Furnish(workspace)
+	sandboxes, remove, err := wanted.Furnish(workspace)
 	if err != nil {
 		return nil, none, err
 	}
-	return cells, func() {
+	return sandboxes, func() {
 		if err := remove(); err != nil {
 			parts.Log.Warn("the directory of sandboxes is still there", "error", err)
 		}

@@ -203,22 +203,22 @@ func TestParentAndDelegateAreKeptApart(t *testing.T) {
 }
 
 // allowedDomains hold for each skill that is locked in, what was asked is on record, and
-// the gates go with the job.
-func TestOwnGatesOfExperts(t *testing.T) {
+// the listeners go with the job.
+func TestOwnListenersOfExperts(t *testing.T) {
 	p := newPrison(t)
-	var gates []string
+	var listeners []string
 	p.after = func(e event.Event) {
 		b, ok := e.Body.(event.SkillConnected)
 		if !ok || b.SkillName == event.BaseSkill {
 			return
 		}
-		gate, err := os.ReadFile(filepath.Join(p.dir, b.SkillName))
+		listener, err := os.ReadFile(filepath.Join(p.dir, b.SkillName))
 		if err != nil {
 			t.Fatal(err)
 		}
-		gates = append(gates, string(gate))
+		listeners = append(listeners, string(listener))
 		for host, want := range map[string]int{b.SkillName + ".invalid": http.StatusBadGateway, "other.invalid": http.StatusForbidden} {
-			if got := through(t, string(gate), host); got != want {
+			if got := through(t, string(listener), host); got != want {
 				t.Errorf("%s asks for %s: %d, want %d", b.SkillName, host, got, want)
 			}
 		}
@@ -234,7 +234,7 @@ func TestOwnGatesOfExperts(t *testing.T) {
 	var seen []string
 	for _, e := range p.events {
 		if a, ok := e.Body.(event.ProxyAccess); ok && e.IsKept() {
-			seen = append(seen, fmt.Sprintf("%s %s:%d %s by %s", a.Action, a.Domain, a.Port, a.Reason, a.Gate))
+			seen = append(seen, fmt.Sprintf("%s %s:%d %s by %s", a.Action, a.Domain, a.Port, a.Reason, a.Listener))
 		}
 	}
 	slices.Sort(seen)
@@ -244,27 +244,27 @@ func TestOwnGatesOfExperts(t *testing.T) {
 	}; !slices.Equal(seen, want) {
 		t.Errorf("on record: %q, want %q", seen, want)
 	}
-	for _, gate := range gates {
-		u, err := url.Parse(gate)
+	for _, listener := range listeners {
+		u, err := url.Parse(listener)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if conn, err := net.Dial("tcp", u.Host); err == nil {
 			conn.Close()
-			t.Errorf("the gate at %s is still open", u.Host)
+			t.Errorf("the listener at %s is still open", u.Host)
 		}
 	}
-	if len(gates) != 2 || gates[0] == gates[1] {
-		t.Errorf("gates %q", gates)
+	if len(listeners) != 2 || listeners[0] == listeners[1] {
+		t.Errorf("listeners %q", listeners)
 	}
 }
 
-// through asks a gate for a host.
-func through(t *testing.T, gate, host string) int {
+// through asks a listener for a host.
+func through(t *testing.T, listener, host string) int {
 	t.Helper()
-	u, err := url.Parse(gate)
+	u, err := url.Parse(listener)
 	if err != nil || u.User == nil {
-		t.Fatalf("gate %q: %v", gate, err)
+		t.Fatalf("listener %q: %v", listener, err)
 	}
 	conn, err := net.Dial("tcp", u.Host)
 	if err != nil {
@@ -282,14 +282,14 @@ func through(t *testing.T, gate, host string) int {
 }
 
 // A job that ends early leaves nothing behind.
-func TestCellsOfBrokenJobs(t *testing.T) {
+func TestSandboxesOfBrokenJobs(t *testing.T) {
 	p := newPrison(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	filled := false
 	p.after = func(e event.Event) {
 		if note, ok := e.Body.(event.ToolProgress); ok && note.Message == "ready" {
-			found, err := filepath.Glob(filepath.Join(p.tmp, "perstack-cells-*", "rooms", "cell-*", "file"))
+			found, err := filepath.Glob(filepath.Join(p.tmp, "perstack-sandboxes-*", "rooms", "sandbox-*", "file"))
 			filled = err == nil && len(found) == 1
 			cancel()
 		}
@@ -311,7 +311,7 @@ func TestCellsOfBrokenJobs(t *testing.T) {
 }
 
 // Nothing is made for a job of which nobody is locked in; a skill that asks is, also when
-// the runtime was told nothing; and with a shared cell nobody is.
+// the runtime was told nothing; and with a shared sandbox nobody is.
 func TestWhoGetsACell(t *testing.T) {
 	const asking = lone + "[experts.lead.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\ncommand = 'npx'\npackageName = '@perstack/base'\nsandbox = 'landlock'\n"
 	const where = "[[turn]]\n[[turn.call]]\ntool = 'exec'\nargs = { command = 'sh', args = ['-c', 'echo $HOME'] }\n[[turn]]\ntext = 'done'\n"
@@ -330,7 +330,7 @@ func TestWhoGetsACell(t *testing.T) {
 			if r, err := p.run(t.Context(), c.experts, where, job.Input{Query: "go"}, c.change); err != nil || r.Status != event.StatusCompleted {
 				t.Fatalf("%+v, %v", r, err)
 			}
-			if got := strings.Contains(p.said(), filepath.Join(p.tmp, "perstack-cells-")); got != c.want {
+			if got := strings.Contains(p.said(), filepath.Join(p.tmp, "perstack-sandboxes-")); got != c.want {
 				t.Errorf("locked in: %t: %s", got, p.said())
 			}
 			p.empty("completed")
@@ -338,8 +338,8 @@ func TestWhoGetsACell(t *testing.T) {
 	}
 }
 
-// A workspace that has the directories of cells in it runs nothing.
-func TestWorkspaceAroundCells(t *testing.T) {
+// A workspace that has the directories of sandboxes in it runs nothing.
+func TestWorkspaceAroundSandboxes(t *testing.T) {
 	p := newPrison(t)
 	_, err := p.run(t.Context(), lone, "[[turn]]\ntext = 'done'\n", job.Input{Query: "go"},
 		func(s *job.Spec) { s.Workspace.Dir = p.tmp })

@@ -20,13 +20,13 @@ func TestStandIn(t *testing.T) {
 	}
 	address := free.Addr().String()
 	_ = free.Close()
-	one := Gates{Gates: []Gate{{Name: "one", Address: address}}}
-	both := Gates{Gates: []Gate{{Name: "other", Address: taken.Addr().String()}, {Name: "one", Address: address}}}
+	one := Listeners{Listeners: []Listener{{Name: "one", Address: address}}}
+	both := Listeners{Listeners: []Listener{{Name: "other", Address: taken.Addr().String()}, {Name: "one", Address: address}}}
 
 	if err := one.Vacant(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := both.Vacant(t.Context()); err == nil || !strings.Contains(err.Error(), `gate "other"`) {
+	if err := both.Vacant(t.Context()); err == nil || !strings.Contains(err.Error(), `listener "other"`) {
 		t.Errorf("a place that is taken: %v", err)
 	}
 	gone := make(chan struct{})
@@ -40,7 +40,7 @@ func TestStandIn(t *testing.T) {
 	if err := one.Opened(ctx, nil); !errors.Is(err, why) {
 		t.Errorf("a context that is done: %v", err)
 	}
-	// A gate that opens later is waited for.
+	// A listener that opens later is waited for.
 	opened := make(chan error, 1)
 	go func() { opened <- both.Opened(t.Context(), nil) }()
 	late, err := net.Listen("tcp", address)

@@ -2,11 +2,11 @@ package probe
 
 import "strings"
 
-// inCell is what rows want of a program that is in a cell: the kernel itself says no, where
+// inSandbox is what rows want of a program that is in a sandbox: the kernel itself says no, where
 // the wall alone lets packets go nowhere and doors ask for a token.
-func inCell(rows []Row) []Row {
+func inSandbox(rows []Row) []Row {
 	denied := strings.Fields("tcp-outside tcp-provider tcp-internet udp-outside tcp6-outside udp6-outside metadata loopback host-tcp host-udp gateway neighbours icmp " +
-		"dns-udp dns-tcp dns-engine dns-engine-text dns-engine-tcp dot gates " +
+		"dns-udp dns-tcp dns-engine dns-engine-text dns-engine-tcp dot listeners " +
 		"proc-environ proc-cmdline proc-mem proc-fd ptrace devices processes")
 	for i := range rows {
 		for _, id := range denied {

@@ -9,28 +9,28 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// A Cell is what the processes of a skill are locked into, each skill of each Expert into
+// A Sandbox is what the processes of a skill are locked into, each skill of each Expert into
 // one of its own. What is not named here is out of their reach, but for the programs and
 // libraries of the system.
-type Cell struct {
+type Sandbox struct {
 	Workspace string   `json:"workspace"` // readWrite, readOnly or none
 	Own       []string `json:"own"`       // directories that no other skill has
-	Gate      string   `json:"gate"`      // own: its port leads to a proxy that knows its hosts; absent hosts are refused
-	Hosts     []string `json:"hosts"`     // that the gate leads to
+	Listener  string   `json:"listener"`  // own: its port leads to a proxy that knows its hosts; absent hosts are refused
+	Hosts     []string `json:"hosts"`     // that the listener leads to
 	Variables []string `json:"variables"` // that the skill asks for, by name
 }
 
-// cell returns the cell of a skill; nil if nothing locks its processes in.
-func (b *builder) cell(s *expert.Skill) *Cell {
-	if !s.InCell(b.card.Runtime, false) {
+// sandbox returns the sandbox of a skill; nil if nothing locks its processes in.
+func (b *builder) sandbox(s *expert.Skill) *Sandbox {
+	if !s.InSandbox(b.card.Runtime, false) {
 		return nil
 	}
 	right := cmp.Or(s.Workspace, expert.WorkspaceWrite)
 	if b.card.Docker != nil && b.card.Docker.ReadOnlyWorkspace && right == expert.WorkspaceWrite {
 		right = expert.WorkspaceRead // the container has no more than that
 	}
-	c := &Cell{
-		Workspace: string(right), Own: []string{"tmp", "home"}, Gate: "own",
+	c := &Sandbox{
+		Workspace: string(right), Own: []string{"tmp", "home"}, Listener: "own",
 		Hosts: list(s.AllowedDomains), Variables: []string{},
 	}
 	if !s.BuiltIn {
@@ -42,9 +42,9 @@ func (b *builder) cell(s *expert.Skill) *Cell {
 	return c
 }
 
-// inside says what can be done from inside the cell of a skill; "" if it has none.
+// inside says what can be done from inside the sandbox of a skill; "" if it has none.
 func (s Skill) inside(walled bool) string {
-	c := s.Cell
+	c := s.Sandbox
 	if c == nil {
 		return ""
 	}
@@ -53,7 +53,7 @@ func (s Skill) inside(walled bool) string {
 	}[c.Workspace]
 	hosts, variables := "out to no host", "sees no variables of yours"
 	if len(c.Hosts) > 0 {
-		hosts = "out by its own gate to " + strings.Join(c.Hosts, ", ")
+		hosts = "out by its own listener to " + strings.Join(c.Hosts, ", ")
 	}
 	switch {
 	case len(c.Variables) > 0:
@@ -64,9 +64,9 @@ func (s Skill) inside(walled bool) string {
 	return strings.Join([]string{workspace, "own " + strings.Join(c.Own, ", "), hosts, variables}, "; ")
 }
 
-// findCell says what a cell without a container does not hold back.
-func (b *builder) findCell(e *expert.Expert, s *expert.Skill) {
-	if b.card.Docker == nil && s.InCell(b.card.Runtime, false) {
+// findSandbox says what a sandbox without a container does not hold back.
+func (b *builder) findSandbox(e *expert.Expert, s *expert.Skill) {
+	if b.card.Docker == nil && s.InSandbox(b.card.Runtime, false) {
 		b.find(Finding{Severity: note, Expert: e.Key, Skill: s.Name,
 			Message: "its hosts are held by the proxy; a program that ignores the proxy can reach one port number of any host", Hint: "runtime docker leaves no such way"})
 	}

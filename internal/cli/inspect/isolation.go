@@ -104,7 +104,7 @@ func (c *Card) hosts(s Skill) string {
 		return strings.Join(s.AllowedDomains, ", ")
 	case s.Endpoint != "":
 		return "" // perstack itself speaks to the endpoint, and to nothing else
-	case c.Docker != nil || s.Cell != nil && !s.BuiltIn:
+	case c.Docker != nil || s.Sandbox != nil && !s.BuiltIn:
 		return "none"
 	case s.BuiltIn:
 		return "" // what commands may do is told elsewhere

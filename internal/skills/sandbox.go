@@ -12,19 +12,19 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
-// Cells says how the programs of skills are locked in.
-type Cells struct {
-	// All puts every program into a cell; otherwise those of skills that ask for it.
+// Sandboxes says how the programs of skills are locked in.
+type Sandboxes struct {
+	// All puts every program into a sandbox; otherwise those of skills that ask for it.
 	All bool
 	// System is what all programs may read: see [landlock.SystemPaths].
 	System []string
-	// Tmp and Home are directories in which each cell gets one of its own, by a name that
+	// Tmp and Home are directories in which each sandbox gets one of its own, by a name that
 	// nobody can guess: another program cannot list it, but could name it.
 	Tmp, Home string
-	// OwnGates opens a proxy in this process, with a gate for each skill that is locked in
+	// OwnListeners opens a proxy in this process, with a listener for each skill that is locked in
 	// and no other way out. It is for runtimes that have no proxy.
-	OwnGates bool
-	// MaxTasks is how many processes and threads a cell may have; 0 means that nobody counts.
+	OwnListeners bool
+	// MaxTasks is how many processes and threads a sandbox may have; 0 means that nobody counts.
 	MaxTasks int
 }
 
@@ -32,20 +32,20 @@ type Cells struct {
 // machine slow to kill it.
 const machineTasks = 2000
 
-// Machine returns the cells of a machine that is the user's own: with what its programs
-// need, and gates of our own. It has no directories yet: see [Cells.Furnish].
-func Machine(all bool) *Cells {
-	return &Cells{All: all, System: landlock.SystemPaths(), OwnGates: true, MaxTasks: machineTasks}
+// Machine returns the sandboxes of a machine that is the user's own: with what its programs
+// need, and listeners of our own. It has no directories yet: see [Sandboxes.Furnish].
+func Machine(all bool) *Sandboxes {
+	return &Sandboxes{All: all, System: landlock.SystemPaths(), OwnListeners: true, MaxTasks: machineTasks}
 }
 
-// Lock reports whether the cells lock a skill in.
-func (c *Cells) Lock(k *expert.Skill) bool {
+// Lock reports whether the sandboxes lock a skill in.
+func (c *Sandboxes) Lock(k *expert.Skill) bool {
 	return c != nil && k.StartsPrograms() && (c.All || k.Sandbox == expert.SandboxLandlock)
 }
 
-// LockAny reports whether the cells lock a skill of an Expert in. One that does not mention
+// LockAny reports whether the sandboxes lock a skill of an Expert in. One that does not mention
 // the base skill has it all the same.
-func (c *Cells) LockAny(e *expert.Expert) bool {
+func (c *Sandboxes) LockAny(e *expert.Expert) bool {
 	if c == nil {
 		return false
 	}
@@ -58,18 +58,18 @@ func (c *Cells) LockAny(e *expert.Expert) bool {
 	return c.All && !declared
 }
 
-// Furnish returns the cells with directories to put theirs into, and what removes these.
+// Furnish returns the sandboxes with directories to put theirs into, and what removes these.
 // Directories of a machine must not lie in the workspace: who may read that could read
-// what all cells have there.
-func (c *Cells) Furnish(workspace string) (*Cells, func() error, error) {
+// what all sandboxes have there.
+func (c *Sandboxes) Furnish(workspace string) (*Sandboxes, func() error, error) {
 	full := *c
 	if c.Tmp != "" && c.Home != "" {
 		return &full, func() error { return nil }, nil
 	}
 	sweep(os.TempDir())
-	dir, err := os.MkdirTemp("", cellsPrefix) // for this user alone
+	dir, err := os.MkdirTemp("", sandboxesPrefix) // for this user alone
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a directory for cells: %w", err)
+		return nil, nil, fmt.Errorf("make a directory for sandboxes: %w", err)
 	}
 	remove := func() error { return removeTree(dir) }
 	real, err := filepath.EvalSymlinks(dir)
@@ -81,7 +81,7 @@ func (c *Cells) Furnish(workspace string) (*Cells, func() error, error) {
 		err = os.Mkdir(rooms, 0o700)
 	}
 	if err == nil && isBelow(real, workspace) {
-		err = fmt.Errorf("the workspace %s has the directory for temporary files in it, where all cells have theirs; choose another workspace, or set TMPDIR to a directory outside of it", workspace)
+		err = fmt.Errorf("the workspace %s has the directory for temporary files in it, where all sandboxes have theirs; choose another workspace, or set TMPDIR to a directory outside of it", workspace)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, remove())
@@ -96,25 +96,25 @@ func isBelow(path, top string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// A room is what the cell of one skill has to itself. It outlives the programs in it: a
+// A room is what the sandbox of one skill has to itself. It outlives the programs in it: a
 // server that is started again finds what it kept.
 type room struct {
-	cells     *Cells
+	sandboxes *Sandboxes
 	right     expert.WorkspaceRight
 	home, tmp string
 }
 
-// furnish makes the directories of a cell. All cells of an Expert are made before the first
+// furnish makes the directories of a sandbox. All sandboxes of an Expert are made before the first
 // program starts: it could watch for names that are new.
-func (c *Cells) furnish(k *expert.Skill) (*room, error) {
-	r := &room{cells: c, right: k.Workspace}
+func (c *Sandboxes) furnish(k *expert.Skill) (*room, error) {
+	r := &room{sandboxes: c, right: k.Workspace}
 	for _, d := range []struct {
 		own   *string
 		among string
 	}{{&r.home, c.Home}, {&r.tmp, c.Tmp}} {
-		path := filepath.Join(d.among, "cell-"+rand.Text())
+		path := filepath.Join(d.among, "sandbox-"+rand.Text())
 		if err := os.Mkdir(path, 0o700); err != nil {
-			return nil, errors.Join(fmt.Errorf("skill %q: make a directory for its cell: %w", k.Name, err), r.remove())
+			return nil, errors.Join(fmt.Errorf("skill %q: make a directory for its sandbox: %w", k.Name, err), r.remove())
 		}
 		*d.own = path
 	}
@@ -140,11 +140,11 @@ func (r *room) workDir(workspace string) string {
 	return workspace
 }
 
-// cell is what programs in the room can reach: the system, the workspace as far as they
-// may, their own directories, what they are made of, and the port of their own gate.
-func (r *room) cell(workspace string, made []string, port uint16) *landlock.Policy {
-	c := &landlock.Policy{Write: append(landlock.WritableDevices(), r.home, r.tmp), MaxTasks: r.cells.MaxTasks}
-	c.Read = append(append(c.Read, r.cells.System...), made...)
+// sandbox is what programs in the room can reach: the system, the workspace as far as they
+// may, their own directories, what they are made of, and the port of their own listener.
+func (r *room) sandbox(workspace string, made []string, port uint16) *landlock.Policy {
+	c := &landlock.Policy{Write: append(landlock.WritableDevices(), r.home, r.tmp), MaxTasks: r.sandboxes.MaxTasks}
+	c.Read = append(append(c.Read, r.sandboxes.System...), made...)
 	switch r.right {
 	case expert.WorkspaceRead:
 		c.Read = append(c.Read, workspace)

@@ -21,7 +21,7 @@ func TestRemoveTree(t *testing.T) {
 	if err := os.Chmod(outside, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "cell")
+	dir := filepath.Join(t.TempDir(), "sandbox")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (s *site) connect(options client.NetworkCreateOptions) {
 		}
 	}
 
-	policy, err := json.Marshal(egress.Gates{Gates: []egress.Gate{{Name: "engine", Address: "0.0.0.0:4000", Token: "token-of-the-engine"}}})
+	policy, err := json.Marshal(egress.Listeners{Listeners: []egress.Listener{{Name: "engine", Address: "0.0.0.0:4000", Token: "token-of-the-engine"}}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ type change struct {
 	document *hostlink.Document
 }
 
-// withoutLandlock has a filter say of the system calls of cells what an old kernel says.
+// withoutLandlock has a filter say of the system calls of sandboxes what an old kernel says.
 func withoutLandlock(c change) {
 	c.host.SecurityOpt = append(c.host.SecurityOpt, `seccomp={"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["landlock_create_ruleset","landlock_add_rule","landlock_restrict_self"],"action":"SCMP_ACT_ERRNO","errnoRet":38}]}`)
 }
@@ -233,8 +233,8 @@ func eachWall(t *testing.T, image string) {
 		{"masked", "the history shows", func(c change) { c.host.MaskedPaths = nil }, false},
 		{"workspace", "a workspace that should be read-only", func(c change) { c.document.Spec.Isolation.Container.ReadOnlyWorkspace = true }, false},
 		{"workspace", "a workspace that should be writable", func(c change) { c.host.Mounts[0].ReadOnly = true }, false},
-		{"cells", "a kernel without Landlock", withoutLandlock, false},
-		{"", "a kernel without Landlock, and one cell for all", func(c change) { withoutLandlock(c); c.document.Spec.Isolation.SharedSandbox = true }, false},
+		{"sandboxes", "a kernel without Landlock", withoutLandlock, false},
+		{"", "a kernel without Landlock, and one sandbox for all", func(c change) { withoutLandlock(c); c.document.Spec.Isolation.SharedSandbox = true }, false},
 		{"docker-socket", "a socket of an engine", func(c change) {
 			c.host.Mounts = append(c.host.Mounts, mount.Mount{Type: mount.TypeBind, Source: os.DevNull, Target: "/run/docker.sock"})
 		}, false},

@@ -22,8 +22,8 @@ args = { command = "sh", args = ["-c", "echo at home in $HOME, trusts $SSL_CERT_
 text = "done"
 `
 
-// In a container each skill has a cell, unless the document says that they share one.
-func TestCells(t *testing.T) {
+// In a container each skill has a sandbox, unless the document says that they share one.
+func TestSandboxes(t *testing.T) {
 	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
@@ -42,8 +42,8 @@ func TestCells(t *testing.T) {
 			doc.Addresses.Workspace, doc.Spec.Isolation.SharedSandbox, doc.Addresses.Roots = filepath.Join(top, "work"), shared, "/etc/ssl/bundle"
 			d.succeed(doc)
 			said := d.text()
-			if got := strings.Contains(said, "/cell-"); got == shared {
-				t.Errorf("a cell: %t", got)
+			if got := strings.Contains(said, "/sandbox-"); got == shared {
+				t.Errorf("a sandbox: %t", got)
 			}
 			if got := strings.Contains(said, "SECRET-beside"); got != shared {
 				t.Errorf("the secret beside the workspace is seen: %t", got)
@@ -55,11 +55,11 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// Gates without tokens are kept apart by cells alone, so these must be there.
+// Listeners without tokens are kept apart by sandboxes alone, so these must be there.
 func TestTokenless(t *testing.T) {
 	d, doc := newFakeHost(t), document(t, alone, says)
 	doc.Addresses.Tokenless, doc.Spec.Isolation.SharedSandbox, doc.Secrets.Proxy = true, true, "http://192.0.2.2:4000"
-	if end := d.fails(doc, stands); !strings.Contains(end.Error, "--shared-cell") {
+	if end := d.fails(doc, stands); !strings.Contains(end.Error, "--shared-sandbox") {
 		t.Errorf("end %+v", end)
 	}
 	for address, tokenless := range map[string]bool{"http://192.0.2.2:4000": true, "http://perstack:token@192.0.2.2:4000": false} {
@@ -102,7 +102,7 @@ func TestAllBut(t *testing.T) {
 	}
 }
 
-// One cell may have three quarters of what the container may have, as either kind of cgroup says it.
+// One sandbox may have three quarters of what the container may have, as either kind of cgroup says it.
 func TestMaxTasks(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, text string

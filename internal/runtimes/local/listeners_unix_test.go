@@ -12,9 +12,9 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// Commands of each Expert are shown the gate of its own base skill, and what the user
+// Commands of each Expert are shown the listener of its own base skill, and what the user
 // hands over.
-func TestGatesOfExperts(t *testing.T) {
+func TestListenersOfExperts(t *testing.T) {
 	got := work(t, `
 [experts.lead]
 instruction = "Lead."

@@ -9,8 +9,8 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// What a cell may be is said on skills that have processes, and nowhere else.
-func TestReadCell(t *testing.T) {
+// What a sandbox may be is said on skills that have processes, and nowhere else.
+func TestReadSandbox(t *testing.T) {
 	c := check(t, skillWith("mcpStdioSkill", "command='x'\nsandbox='landlock'\nworkspace='none'")+
 		"\n[experts.a.skills.\"@perstack/base\"]\ntype='mcpStdioSkill'\nworkspace='readOnly'\nsandbox='landlock'")
 	s, _ := c.Experts[0].Skill("s")
@@ -29,8 +29,8 @@ func TestReadCell(t *testing.T) {
 }
 
 // A right that nobody holds a skill to is an error, unless something gives the skill a
-// cell; a list of hosts that nobody holds it to is a warning.
-func TestCellsThatAreNotThere(t *testing.T) {
+// sandbox; a list of hosts that nobody holds it to is a warning.
+func TestSandboxesThatAreNotThere(t *testing.T) {
 	const (
 		right = `p.toml:6:1: experts.a.skills.s.workspace: it is not enforced: with runtime local the skill has no sandbox; add sandbox = "landlock" beside it, or use --sandbox or runtime docker`
 		hosts = `p.toml:6:1: warning: experts.a.skills.s.allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox; runtime docker does`
@@ -65,20 +65,20 @@ func TestCellsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// A cell is part of what an Expert means, and no reason to install anything again.
-func TestCellsAndDigests(t *testing.T) {
+// A sandbox is part of what an Expert means, and no reason to install anything again.
+func TestSandboxesAndDigests(t *testing.T) {
 	open := check(t, skillWith("mcpStdioSkill", "command='x'")).Experts[0]
 	locked := check(t, skillWith("mcpStdioSkill", "command='x'\nsandbox='landlock'\nworkspace='none'")).Experts[0]
 	other := check(t, skillWith("mcpStdioSkill", "command='x'\nsandbox='landlock'")).Experts[0]
 	if open.Digest() == locked.Digest() || locked.Digest() == other.Digest() || open.Digest() == other.Digest() {
-		t.Error("a definition with another cell has the same digest")
+		t.Error("a definition with another sandbox has the same digest")
 	}
 	if open.Servers()[0].Connection() != locked.Servers()[0].Connection() {
-		t.Error("a cell makes the lock stale")
+		t.Error("a sandbox makes the lock stale")
 	}
 }
 
-func TestInCell(t *testing.T) {
+func TestInSandbox(t *testing.T) {
 	server, base, far := &expert.Skill{Type: expert.StdioSkill}, &expert.Skill{Name: expert.BaseSkill, Type: expert.StdioSkill, BuiltIn: true}, &expert.Skill{Type: expert.HTTPSkill}
 	asks := &expert.Skill{Type: expert.StdioSkill, Sandbox: expert.SandboxLandlock}
 	for _, tt := range []struct {
@@ -91,7 +91,7 @@ func TestInCell(t *testing.T) {
 		{base, "local", false, false}, {base, "local", true, true}, {base, job.Docker, false, true},
 		{far, "local", true, false}, {far, job.Docker, true, false}, {asks, "local", false, true},
 	} {
-		if got := tt.skill.InCell(tt.runtime, tt.all); got != tt.want {
+		if got := tt.skill.InSandbox(tt.runtime, tt.all); got != tt.want {
 			t.Errorf("%+v with %s, %v: %v", tt.skill, tt.runtime, tt.all, got)
 		}
 	}

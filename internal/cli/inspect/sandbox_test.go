@@ -38,24 +38,24 @@ func (c *Card) find(name string) Skill {
 	return Skill{}
 }
 
-// Behind the wall every skill with processes has a cell, and the card shows it.
-func TestCells(t *testing.T) {
+// Behind the wall every skill with processes has a sandbox, and the card shows it.
+func TestSandboxes(t *testing.T) {
 	card := cardOf(t, "runtime = 'docker'\n"+packaged)
-	want := &Cell{Workspace: "readWrite", Own: []string{"tmp", "home", "package"}, Gate: "own", Hosts: []string{"api.example.com", "b.example"}, Variables: []string{"AGE", "KEY"}}
-	if d := cmp.Diff(want, card.find("s").Cell); d != "" {
+	want := &Sandbox{Workspace: "readWrite", Own: []string{"tmp", "home", "package"}, Listener: "own", Hosts: []string{"api.example.com", "b.example"}, Variables: []string{"AGE", "KEY"}}
+	if d := cmp.Diff(want, card.find("s").Sandbox); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	base := &Cell{Workspace: "readWrite", Own: []string{"tmp", "home"}, Gate: "own", Hosts: []string{}, Variables: []string{}}
-	if d := cmp.Diff(base, card.find(expert.BaseSkill).Cell); d != "" {
+	base := &Sandbox{Workspace: "readWrite", Own: []string{"tmp", "home"}, Listener: "own", Hosts: []string{}, Variables: []string{}}
+	if d := cmp.Diff(base, card.find(expert.BaseSkill).Sandbox); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	if c := card.find("far").Cell; c != nil {
-		t.Errorf("a server elsewhere has a cell: %+v", c)
+	if c := card.find("far").Sandbox; c != nil {
+		t.Errorf("a server elsewhere has a sandbox: %+v", c)
 	}
 	text := card.text()
 	for _, line := range []string{
-		"cell       workspace read-write; own tmp, home, package; out by its own gate to api.example.com, b.example; sees AGE, KEY\n",
-		"cell       workspace read-write; own tmp, home; out to no host; sees no variables of yours but those of --env\n",
+		"sandbox    workspace read-write; own tmp, home, package; out by its own listener to api.example.com, b.example; sees AGE, KEY\n",
+		"sandbox    workspace read-write; own tmp, home; out to no host; sees no variables of yours but those of --env\n",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %q in\n%s", line, text)
@@ -69,13 +69,13 @@ func TestCells(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again Card
-	if err := json.Unmarshal([]byte(out), &again); err != nil || !cmp.Equal(again.find("s").Cell, want) {
-		t.Errorf("%v in JSON: %+v", err, again.find("s").Cell)
+	if err := json.Unmarshal([]byte(out), &again); err != nil || !cmp.Equal(again.find("s").Sandbox, want) {
+		t.Errorf("%v in JSON: %+v", err, again.find("s").Sandbox)
 	}
 }
 
-// A cell has no more of the workspace than its container.
-func TestWorkspaceOfCells(t *testing.T) {
+// A sandbox has no more of the workspace than its container.
+func TestWorkspaceOfSandboxes(t *testing.T) {
 	for _, tt := range []struct{ docker, skill, want string }{
 		{"", "", "workspace read-write"}, {"", "workspace = 'readOnly'", "workspace read-only"}, {"", "workspace = 'none'", "no workspace"},
 		{"docker.readOnlyWorkspace = true\n", "", "workspace read-only"}, {"docker.readOnlyWorkspace = true\n", "workspace = 'none'", "no workspace"},
@@ -87,35 +87,35 @@ func TestWorkspaceOfCells(t *testing.T) {
 	}
 }
 
-// Without a container, the card says which skills have cells, and what those do not hold back.
-func TestLocalCells(t *testing.T) {
+// Without a container, the card says which skills have sandboxes, and what those do not hold back.
+func TestLocalSandboxes(t *testing.T) {
 	open := cardOf(t, packaged)
-	if open.find("s").Cell != nil || open.find(expert.BaseSkill).Cell != nil {
+	if open.find("s").Sandbox != nil || open.find(expert.BaseSkill).Sandbox != nil {
 		t.Errorf("%+v", open.Experts[0].Skills)
 	}
 	if text := open.text(); !strings.Contains(text, `allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox`) || strings.Contains(text, "ignores the proxy") {
-		t.Errorf("without a cell:\n%s", text)
+		t.Errorf("without a sandbox:\n%s", text)
 	}
 	held := cardOf(t, strings.Replace(packaged, "requiredEnv", "sandbox = 'landlock'\nrequiredEnv", 1))
-	if held.find("s").Cell == nil || held.find(expert.BaseSkill).Cell != nil {
+	if held.find("s").Sandbox == nil || held.find(expert.BaseSkill).Sandbox != nil {
 		t.Errorf("%+v", held.Experts[0].Skills)
 	}
 	text := held.text()
 	if strings.Contains(text, "not enforced") || strings.Count(text, "its hosts are held by the proxy; a program that ignores the proxy can reach one port number of any host; runtime docker leaves no such way") != 1 {
-		t.Errorf("with a cell:\n%s", text)
+		t.Errorf("with a sandbox:\n%s", text)
 	}
 	none := cardOf(t, strings.Replace(packaged, `allowedDomains = ["api.example.com", "b.example"]`, "sandbox = 'landlock'", 1)).text()
 	if !strings.Contains(none, "hosts      none\n") || strings.Contains(none, "may reach any host") {
-		t.Errorf("a cell without hosts:\n%s", none)
+		t.Errorf("a sandbox without hosts:\n%s", none)
 	}
 	// Only a container has a flag that hands variables to commands.
 	base := strings.Replace(packaged, "[experts.a.skills.s]", "[experts.a.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\ncommand = 'npx'\npackageName = '@perstack/base'\nsandbox = 'landlock'\n[experts.a.skills.s]", 1)
 	if text := cardOf(t, base).text(); !strings.Contains(text, "sees no variables of yours\n") || strings.Contains(text, "--env") {
-		t.Errorf("the base skill in a cell:\n%s", text)
+		t.Errorf("the base skill in a sandbox:\n%s", text)
 	}
 	// A right that nobody keeps is a warning: no run will start.
 	if text := cardOf(t, strings.Replace(packaged, "requiredEnv", "workspace = 'none'\nrequiredEnv", 1)).text(); !strings.Contains(text, "warning: a: experts.a.skills.s.workspace: it is not enforced") {
-		t.Errorf("a right without a cell:\n%s", text)
+		t.Errorf("a right without a sandbox:\n%s", text)
 	}
 }
 

@@ -12,24 +12,24 @@ import (
 	"github.com/perstack-go/perstack/internal/egress"
 )
 
-// gates are a proxy in this process, for the skills of one Expert that are locked in where
+// listeners are a proxy in this process, for the skills of one Expert that are locked in where
 // nobody else has put a proxy. It ends with them.
-type gates struct {
+type listeners struct {
 	addresses map[string]string // by skill, with the tokens
 	end       context.CancelCauseFunc
 	ended     chan struct{}
 }
 
-var errGatesClosed = errors.New("the skills have ended")
+var errListenersClosed = errors.New("the skills have ended")
 
-// openGates opens a gate for each skill. What its allowedDomains do not name it does not
+// openListeners opens a listener for each skill. What its allowedDomains do not name it does not
 // reach.
-func (s *set) openGates(ctx context.Context, expertKey string, skills []*expert.Skill) (*gates, error) {
-	var policy egress.Gates
+func (s *set) openListeners(ctx context.Context, expertKey string, skills []*expert.Skill) (*listeners, error) {
+	var policy egress.Listeners
 	for _, k := range skills {
 		token := rand.Text()
 		s.site.Parts.Secrets.Add("PROXY_TOKEN", token) // programs print their variables
-		policy.Gates = append(policy.Gates, egress.Gate{
+		policy.Listeners = append(policy.Listeners, egress.Listener{
 			Name: expertKey + " " + k.Name, Address: "127.0.0.1:0", Allow: k.AllowedDomains, Token: token,
 		})
 	}
@@ -37,23 +37,23 @@ func (s *set) openGates(ctx context.Context, expertKey string, skills []*expert.
 	proxy, err := egress.Listen(ctx, policy, egress.ProxyOptions{Report: s.passed})
 	if err != nil {
 		end(nil)
-		return nil, fmt.Errorf("open the gates of skills: %w", err)
+		return nil, fmt.Errorf("open the listeners of skills: %w", err)
 	}
-	g := &gates{addresses: make(map[string]string, len(skills)), end: end, ended: make(chan struct{})}
-	for i, open := range proxy.Gates() {
-		address := url.URL{Scheme: "http", User: url.UserPassword(egress.TokenUser, policy.Gates[i].Token), Host: open.Address}
+	g := &listeners{addresses: make(map[string]string, len(skills)), end: end, ended: make(chan struct{})}
+	for i, open := range proxy.Listeners() {
+		address := url.URL{Scheme: "http", User: url.UserPassword(egress.TokenUser, policy.Listeners[i].Token), Host: open.Address}
 		g.addresses[skills[i].Name] = address.String()
 	}
 	go func() {
 		defer close(g.ended)
-		if err := proxy.Serve(ctx); !errors.Is(err, errGatesClosed) {
+		if err := proxy.Serve(ctx); !errors.Is(err, errListenersClosed) {
 			s.site.Parts.Log.Error("skills cannot reach anything any more", "error", err)
 		}
 	}()
 	return g, nil
 }
 
-// passed tells the Run what a gate decided.
+// passed tells the Run what a listener decided.
 func (s *set) passed(line egress.Line) error {
 	a := line.Access
 	if a == nil {
@@ -63,15 +63,15 @@ func (s *set) passed(line egress.Line) error {
 	if a.Allowed {
 		action = "allowed"
 	}
-	s.req.Report(event.ProxyAccess{Action: action, Domain: a.Host, Port: a.Port, Reason: a.Reason, Gate: a.Gate})
+	s.req.Report(event.ProxyAccess{Action: action, Domain: a.Host, Port: a.Port, Reason: a.Reason, Listener: a.Listener})
 	return nil
 }
 
-// close closes the gates, and returns when the last decision is told.
-func (g *gates) close() {
+// close closes the listeners, and returns when the last decision is told.
+func (g *listeners) close() {
 	if g == nil {
 		return
 	}
-	g.end(errGatesClosed)
+	g.end(errListenersClosed)
 	<-g.ended
 }

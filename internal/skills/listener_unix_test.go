@@ -30,24 +30,24 @@ func environOf(t *testing.T, y *yard, more string) []string {
 	return strings.Split(string(data), "\n")
 }
 
-// Each server is shown its own gate, whatever the user's variables say; commands that of
+// Each server is shown its own listener, whatever the user's variables say; commands that of
 // the base skill.
-func TestGates(t *testing.T) {
+func TestListeners(t *testing.T) {
 	y := newYard(t)
 	y.Parts.Environ = append(y.Parts.Environ, "HTTPS_PROXY=http://corporate:3128", "NO_PROXY=*")
 	y.env(func(name string) string { return "http://mine:1" })
-	gate := func(skill string) string { return "http://perstack:token-of-" + skill + "@10.9.8.7:4001" }
+	listener := func(skill string) string { return "http://perstack:token-of-" + skill + "@10.9.8.7:4001" }
 	y.Parts.Container = &engine.Container{
 		Proxies: map[string]string{},
 		Env:     map[string]string{"NPM_TOKEN": "handed", "HTTP_PROXY": "http://other:1"},
 	}
 	for _, name := range []string{"web", expert.BaseSkill} {
-		y.Parts.Container.Proxies[engine.ProxyName("x", name)] = gate(name)
+		y.Parts.Container.Proxies[engine.ProxyName("x", name)] = listener(name)
 	}
 
 	got := environOf(t, y, "requiredEnv = ['CORPORATE_URL']\n")
 	for _, name := range proxyNames {
-		if want := name + "=" + gate("web"); !slices.Contains(got, want) {
+		if want := name + "=" + listener("web"); !slices.Contains(got, want) {
 			t.Errorf("the server lacks %s: %q", want, got)
 		}
 	}
@@ -63,7 +63,7 @@ func TestGates(t *testing.T) {
 	box := y.open(t, load(t, head))
 	said := fmt.Sprint(call(t, box, "exec", `{"command":"env","env":{"HTTPS_PROXY":"http://elsewhere:1"}}`).Result)
 	for _, name := range proxyNames {
-		if want := name + "=" + gate("@perstack/base"); !strings.Contains(said, want) {
+		if want := name + "=" + listener("@perstack/base"); !strings.Contains(said, want) {
 			t.Errorf("commands lack %s: %s", want, said)
 		}
 	}
@@ -72,8 +72,8 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// Without gates nothing is set, and what is harmless of the user's own proxy stays.
-func TestNoGates(t *testing.T) {
+// Without listeners nothing is set, and what is harmless of the user's own proxy stays.
+func TestNoListeners(t *testing.T) {
 	y := newYard(t)
 	y.Parts.Environ = []string{"PATH=" + os.Getenv("PATH"), "HTTPS_PROXY=http://user:password@corporate:3128"}
 	var seen []string

@@ -15,8 +15,8 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-// With --sandbox all servers are asked in cells; without it, those that want one. What was
-// made for the cells is gone afterwards.
+// With --sandbox all servers are asked in sandboxes; without it, those that want one. What was
+// made for the sandboxes is gone afterwards.
 func TestSandbox(t *testing.T) {
 	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
@@ -38,10 +38,10 @@ func TestSandbox(t *testing.T) {
 			opts := &Options{Host: b.host, Sandbox: c.sandbox, Discover: func(ctx context.Context, site *skills.Site, s *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				if site.Cells.Lock(s) {
+				if site.Sandboxes.Lock(s) {
 					locked[s.Name] = true
-					if info, err := os.Stat(site.Cells.Tmp); err != nil || info.Mode().Perm() != 0o700 || !site.Cells.OwnGates {
-						t.Errorf("cells %+v: %v", site.Cells, err)
+					if info, err := os.Stat(site.Sandboxes.Tmp); err != nil || info.Mode().Perm() != 0o700 || !site.Sandboxes.OwnListeners {
+						t.Errorf("sandboxes %+v: %v", site.Sandboxes, err)
 					}
 				}
 				return b.discover(ctx, site, s, pinned, report)

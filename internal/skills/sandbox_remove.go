@@ -13,7 +13,7 @@ import (
 
 // removeTree removes a directory, also if its owner took away the right to look into it,
 // and however deep it is. Directories are taken up to the top before they are looked into:
-// whoever goes down needs an open file for each level, and a program in a cell could have
+// whoever goes down needs an open file for each level, and a program in a sandbox could have
 // made more of these than this process may have, which others need too.
 func removeTree(dir string) error {
 	err := os.Chmod(dir, 0o700)
@@ -27,7 +27,7 @@ func removeTree(dir string) error {
 		err = os.Remove(dir)
 	}
 	if err != nil {
-		return fmt.Errorf("remove the directory of a cell: %w", err)
+		return fmt.Errorf("remove the directory of a sandbox: %w", err)
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A Gate is one port of the proxy: the token that its clients need, and the hosts that it
+// A Listener is one port of the proxy: the token that its clients need, and the hosts that it
 // allows.
-type Gate struct {
+type Listener struct {
 	Name    string   `json:"name"`    // as decisions are reported: engine, or Expert and skill
 	Address string   `json:"address"` // to listen at, address:port; port 0 chooses one
 	Allow   []string `json:"allow"`   // names and *.names; empty allows nothing
@@ -19,13 +19,13 @@ type Gate struct {
 	Token string `json:"token,omitzero"`
 }
 
-// Gates is the policy of the proxy: one JSON document, for perstack egress --policy.
-type Gates struct {
-	Gates []Gate `json:"gates"`
+// Listeners is the policy of the proxy: one JSON document, for perstack egress --policy.
+type Listeners struct {
+	Listeners []Listener `json:"listeners"`
 	// Upstream is a proxy that every connection goes through, http://[user:password@]host:port;
 	// empty for none. It looks names up itself: addresses cannot be checked then.
 	Upstream       string `json:"upstream,omitzero"`
-	MaxConnections int    `json:"maxConnections,omitzero"` // at once, through all gates; 0 means DefaultMaxConnections
+	MaxConnections int    `json:"maxConnections,omitzero"` // at once, through all listeners; 0 means DefaultMaxConnections
 }
 
 // DefaultMaxConnections is how many tunnels may be open at once.
@@ -33,20 +33,20 @@ const DefaultMaxConnections = 256
 
 // A Line is what perstack egress prints: one JSON object a line, one member set.
 type Line struct {
-	Ready  []Gate  `json:"ready,omitzero"` // all gates listen; with their addresses, without tokens
-	Access *Access `json:"access,omitzero"`
-	Closed *Closed `json:"closed,omitzero"`
+	Ready  []Listener `json:"ready,omitzero"` // all listeners listen; with their addresses, without tokens
+	Access *Access    `json:"access,omitzero"`
+	Closed *Closed    `json:"closed,omitzero"`
 }
 
 // Access is one decision, reported when it is made.
 type Access struct {
-	ID      int64  `json:"id"` // of the connection; counts up
-	Gate    string `json:"gate"`
-	Allowed bool   `json:"allowed"`
-	Host    string `json:"host"` // in its canonical spelling, or as far as it was understood, safe to print
-	Port    int    `json:"port"`
-	Reason  string `json:"reason,omitzero"`  // of a refusal; see Reason…
-	Address string `json:"address,omitzero"` // that was dialled
+	ID       int64  `json:"id"` // of the connection; counts up
+	Listener string `json:"listener"`
+	Allowed  bool   `json:"allowed"`
+	Host     string `json:"host"` // in its canonical spelling, or as far as it was understood, safe to print
+	Port     int    `json:"port"`
+	Reason   string `json:"reason,omitzero"`  // of a refusal; see Reason…
+	Address  string `json:"address,omitzero"` // that was dialled
 }
 
 // Closed says what an allowed connection carried.
@@ -60,10 +60,10 @@ type Closed struct {
 const (
 	ReasonMethod     = "method"     // not CONNECT
 	ReasonRequest    = "request"    // not a request that can be understood
-	ReasonToken      = "token"      // without the gate's token
+	ReasonToken      = "token"      // without the listener's token
 	ReasonHost       = "host"       // not a valid host name
 	ReasonPort       = "port"       // not 443
-	ReasonDomain     = "domain"     // not among the names of the gate
+	ReasonDomain     = "domain"     // not among the names of the listener
 	ReasonResolve    = "resolve"    // the name has no address
 	ReasonAddress    = "address"    // one of its addresses is not public
 	ReasonUnreached  = "unreached"  // no server answered
@@ -72,32 +72,32 @@ const (
 	ReasonLimit      = "limit"      // too many connections
 )
 
-// The following is for a program that opens the gates instead of [Proxy], such as Squid.
+// The following is for a program that opens the listeners instead of [Proxy], such as Squid.
 
-// ErrGone says that such a program ended before its gates were open.
-var ErrGone = errors.New("it ended before its gates were open")
+// ErrGone says that such a program ended before its listeners were open.
+var ErrGone = errors.New("it ended before its listeners were open")
 
-// Vacant makes sure that the addresses of the gates are free. A program may continue
+// Vacant makes sure that the addresses of the listeners are free. A program may continue
 // without a port that it cannot open, and clients would then talk to another program.
-func (g Gates) Vacant(ctx context.Context) error {
-	for _, gate := range g.Gates {
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", gate.Address)
+func (g Listeners) Vacant(ctx context.Context) error {
+	for _, listener := range g.Listeners {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listener.Address)
 		if err != nil {
-			return fmt.Errorf("gate %q: %w", gate.Name, err)
+			return fmt.Errorf("listener %q: %w", listener.Name, err)
 		}
 		_ = l.Close()
 	}
 	return nil
 }
 
-// retryPause is the pause between two attempts to connect to a gate.
+// retryPause is the pause between two attempts to connect to a listener.
 const retryPause = 20 * time.Millisecond
 
-// Opened returns when all gates accept connections, or gone is closed. It sends nothing.
-func (g Gates) Opened(ctx context.Context, gone <-chan struct{}) error {
-	for _, gate := range g.Gates {
+// Opened returns when all listeners accept connections, or gone is closed. It sends nothing.
+func (g Listeners) Opened(ctx context.Context, gone <-chan struct{}) error {
+	for _, listener := range g.Listeners {
 		for {
-			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", gate.Address)
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", listener.Address)
 			if err == nil {
 				_ = conn.Close()
 				break
