@@ -14,7 +14,6 @@ import (
 	"bytes"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
@@ -31,20 +30,14 @@ type Config struct {
 	Model           string
 	ReasoningBudget expert.ReasoningBudget
 	Runtime         string
-	expert.Limits                  // of the whole job
-	MaxRetries      *int           // of one generation
-	Timeout         *time.Duration // of one generation
-	APIBaseURL      string         // perstackApiBaseUrl: the registry
+	Limits          job.Limits
+	APIBaseURL      string        // perstackApiBaseUrl: the registry
+	Docker          job.Container // [docker]
 
-	Docker job.Container // [docker]
-
-	MaxWorkspaceBytes *int64 // how large the workspace may grow; nil means no limit
-
-	MaxDepth    int                     // Experts on one path of delegation; 0 when the file does not say
-	MaxParallel int                     // Runs of a job at once; 0 when the file does not say
-	Prices      map[string]expert.Price // by model, over what is known of it; nil when the file names none
-
-	Models map[string]expert.ModelEntry // by model, over what is known of it; nil when the file names none
+	// What the file says of models, by name; nil if it says nothing. It overrides what is
+	// built in.
+	Prices map[string]expert.Price
+	Models map[string]expert.ModelEntry
 
 	// BaseSkillCommand is perstackBaseSkillCommand: a program that takes the
 	// place of the built-in base skill. Empty means the built-in one. The base

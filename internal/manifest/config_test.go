@@ -14,8 +14,6 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // full sets every key there is.
 const full = `
 model = "claude-sonnet-4-5"
@@ -140,8 +138,10 @@ func TestFullFile(t *testing.T) {
 	want := &Config{
 		Path: filepath.Join(dir, "p.toml"), Dir: dir,
 		Provider: expert.Provider{Name: "anthropic"}, Model: "claude-sonnet-4-5", ReasoningBudget: "4096", Runtime: "docker",
-		Limits: expert.Limits{MaxSteps: 50, MaxTokens: 2_000_000, MaxCost: 1.25, MaxDuration: 90 * time.Minute}, MaxDepth: 4, MaxParallel: 1000,
-		MaxRetries: ptr(0), Timeout: ptr(time.Minute), MaxWorkspaceBytes: ptr(int64(5_000_000_000)),
+		Limits: job.Limits{
+			Limits:   expert.Limits{MaxSteps: 50, MaxTokens: 2_000_000, MaxCost: 1.25, MaxDuration: 90 * time.Minute},
+			MaxDepth: 4, MaxParallel: 1000, MaxRetries: job.None, Timeout: time.Minute, MaxWorkspaceBytes: 5_000_000_000,
+		},
 		APIBaseURL: "https://registry.example", BaseSkillCommand: []string{"node", "base.js"},
 		Prices: map[string]expert.Price{
 			"claude-sonnet-4-5": {Input: 3, Output: 15, CachedInput: 0.3, CacheWrite: 3.75},
@@ -188,11 +188,11 @@ func TestFullFile(t *testing.T) {
 // Absent is not the same as zero, and no default is filled in.
 func TestAbsentValues(t *testing.T) {
 	c := check(t, "")
-	if c.Limits != (expert.Limits{}) || c.MaxDepth != 0 || c.MaxParallel != 0 || c.Prices != nil || c.MaxRetries != nil || c.MaxWorkspaceBytes != nil || c.Timeout != nil || c.EnvPath != nil || c.Provider.Name != "" || c.Runtime != "" || c.ReasoningBudget != "" {
+	if c.Limits != (job.Limits{}) || c.Prices != nil || c.EnvPath != nil || c.Provider.Name != "" || c.Runtime != "" || c.ReasoningBudget != "" {
 		t.Errorf("an empty file says %+v", c)
 	}
 	c = check(t, "maxRetries = 0\ntimeout = 0\nenvPath = []")
-	if *c.MaxRetries != 0 || *c.Timeout != 0 || c.EnvPath == nil || len(c.EnvPath) != 0 {
+	if c.Limits.MaxRetries != job.None || c.Limits.Timeout != job.None || c.EnvPath == nil || len(c.EnvPath) != 0 {
 		t.Errorf("zeros are lost: %+v", c)
 	}
 	if c := check(t, "perstackBaseSkillCommand = []"); c.BaseSkillCommand != nil {

@@ -117,25 +117,17 @@ func (r *reader) docker(top *toml.Table, c *Config) {
 
 // processors is how many may be used.
 func processors() value[float64] {
-	return value[float64]{
-		schema: &jsonSchema{Type: "number", Above: new(0), Maximum: mostCPUs}, form: fmt.Sprintf("number from %g to %d", leastCPUs, mostCPUs),
-		read: func(t *toml.Table, key string) float64 {
-			n := number(t, key)
-			if n == nil {
-				return 0
-			}
-			v := n.Amount()
-			switch {
-			case v >= leastCPUs && v <= mostCPUs: // NaN fails here
-				return v
-			case v > 0 && v < leastCPUs:
-				t.Reader.Fault(n.At, t.At(key), fmt.Sprintf("must be at least %g", leastCPUs), "it is a number of processors, like 1.5")
-			default:
-				t.Reader.Fault(n.At, t.At(key), fmt.Sprintf("must be more than 0 and at most %d", mostCPUs), "it is a number of processors, like 1.5")
-			}
-			return 0
-		},
-	}
+	form := fmt.Sprintf("number from %g to %d", leastCPUs, mostCPUs)
+	return amount(&jsonSchema{Above: new(0), Maximum: mostCPUs}, form, func(v float64) (message, hint string) {
+		const unit = "it is a number of processors, like 1.5"
+		switch {
+		case v >= leastCPUs && v <= mostCPUs:
+			return "", ""
+		case v > 0 && v < leastCPUs:
+			return fmt.Sprintf("must be at least %g", leastCPUs), unit
+		}
+		return fmt.Sprintf("must be more than 0 and at most %d", mostCPUs), unit
+	})
 }
 
 // pinnable is the name of an image or its id. What begins like an id must be one.

@@ -36,8 +36,7 @@ func expertKeys(skill []key[expert.Skill]) []key[expert.Expert] {
 		custom("delegates", "Keys of the Experts it can delegate to.", fmt.Sprintf("list of at most %d", maxDelegates), delegateList().schema, (*reader).delegateKeys).without("none").at(),
 		row("tags", "Words for searching.", list(8, "A word in lower case.", matching(expert.TagPattern, expert.MaxVersion, "", tag)), func(e *E, all []string) { e.Tags = all }).without("none"),
 	}
-	keys = append(keys, limitKeys(func(e *E) *expert.Limits { return &e.Limits }, "one Run, delegates included", "one Run may take", noLimit, "no limit of its own")...)
-	return append(keys, allAt(hostedKeys())...)
+	return slices.Concat(keys, expertLimits(), allAt(hostedKeys()))
 }
 
 // experts reads [experts].

@@ -57,7 +57,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("accepted, but not TOML:", err)
 		}
 		_, costs := want["maxCost"]
-		if _, timed := want["maxDuration"]; costs != (c.MaxCost > 0) || timed != (c.MaxDuration > 0) {
+		if _, timed := want["maxDuration"]; costs != (c.Limits.MaxCost > 0) || timed != (c.Limits.MaxDuration > 0) {
 			t.Errorf("a limit was lost, or came from nowhere: %+v", c.Limits)
 		}
 	})
@@ -66,7 +66,7 @@ func FuzzParse(f *testing.F) {
 // limited holds for the limits of every Config: whoever adds and multiplies them need not
 // think of overflow, infinities or signs.
 func limited(t *testing.T, c *Config) {
-	all := []expert.Limits{c.Limits}
+	all := []expert.Limits{c.Limits.Limits}
 	for _, e := range c.Experts {
 		all = append(all, e.Limits)
 	}
@@ -85,8 +85,8 @@ func limited(t *testing.T, c *Config) {
 		strings.HasPrefix(d.NodeImage, "-") || strings.HasPrefix(d.PythonImage, "-") || strings.HasPrefix(d.SquidImage, "-") || d.Proxy == job.ProxySquid && d.SquidImage == "" {
 		t.Errorf("bad walls %+v", d)
 	}
-	if c.MaxDepth < 0 || c.MaxDepth > expert.MostDepth || c.MaxParallel < 0 || c.MaxParallel > expert.MostParallel {
-		t.Errorf("depth %d, parallel %d", c.MaxDepth, c.MaxParallel)
+	if c.Limits.MaxDepth < 0 || c.Limits.MaxDepth > expert.MostDepth || c.Limits.MaxParallel < 0 || c.Limits.MaxParallel > expert.MostParallel {
+		t.Errorf("depth %d, parallel %d", c.Limits.MaxDepth, c.Limits.MaxParallel)
 	}
 	for model, p := range c.Prices {
 		for _, v := range []float64{p.Input, p.Output, p.CachedInput, p.CacheWrite} {

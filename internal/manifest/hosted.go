@@ -116,14 +116,14 @@ func options[T, V any](name string, keys []key[V], field func(*T) **V) key[T] {
 func webSearchKeys() []key[expert.WebSearchOptions] {
 	type W = expert.WebSearchOptions
 	return []key[W]{
-		row("maxUses", "Maximum uses in one generation.", from1(math.MaxInt32, ""), func(w *W, n int64) { w.MaxUses = int(n) }),
+		row("maxUses", "Maximum uses in one generation.", between(1, math.MaxInt32, ""), func(w *W, n int64) { w.MaxUses = int(n) }),
 		row("allowedDomains", "Domains to search.", list(255, "A domain.", text(1, 2048, toml.Printable)), func(w *W, all []string) { w.AllowedDomains = all }),
 	}
 }
 
 func webFetchKeys() []key[expert.WebFetchOptions] {
 	return []key[expert.WebFetchOptions]{
-		row("maxUses", "Maximum uses in one generation.", from1(math.MaxInt32, ""), func(w *expert.WebFetchOptions, n int64) { w.MaxUses = int(n) }),
+		row("maxUses", "Maximum uses in one generation.", between(1, math.MaxInt32, ""), func(w *expert.WebFetchOptions, n int64) { w.MaxUses = int(n) }),
 	}
 }
 
@@ -131,6 +131,6 @@ func fileSearchKeys() []key[expert.FileSearchOptions] {
 	type F = expert.FileSearchOptions
 	return []key[F]{
 		row("vectorStoreIds", "Stores to search; without them there is nothing to find.", list(255, "Id of a vector store.", text(1, 255, toml.Printable)), func(f *F, all []string) { f.VectorStoreIDs = all }),
-		row("maxNumResults", "Maximum results of one search.", from1(math.MaxInt32, ""), func(f *F, n int64) { f.MaxNumResults = int(n) }),
+		row("maxNumResults", "Maximum results of one search.", between(1, math.MaxInt32, ""), func(f *F, n int64) { f.MaxNumResults = int(n) }),
 	}
 }

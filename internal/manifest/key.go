@@ -196,7 +196,7 @@ type tables struct {
 var allTables = sync.OnceValue(newTables)
 
 func newTables() *tables {
-	t := &tables{docker: allAt(dockerKeys()), prices: priceKeys(), models: modelKeys(), setting: allAt(settingKeys()), skill: skillKeys()}
+	t := &tables{docker: allAt(dockerKeys()), prices: priceKeys(), models: modelKeys(), setting: settingKeys(), skill: skillKeys()}
 	t.provider = allAt(providerKeys(t.setting))
 	t.expert = expertKeys(t.skill)
 	t.top = topKeys(t)
@@ -215,7 +215,7 @@ func (t *tables) misplaced(key string) string {
 		return "it is a table of its own: write it as [docker]"
 	case key == "sharedSandbox": // a file must not take a wall down
 		return "it is a flag of perstack run only: --shared-sandbox"
-	case is(limitNames):
+	case is(keyNames(expertLimits())):
 		return "it bounds a job or an expert: move it above the first [table], or into [experts.<name>]"
 	case is(keyNames(t.top)):
 		return "it is a top-level key: move it above the first [table]"

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
@@ -33,22 +32,12 @@ func priceKeys() []key[expert.Price] {
 }
 
 func price() value[float64] {
-	low := 0
-	return value[float64]{
-		schema: &jsonSchema{Type: "number", Minimum: &low, Maximum: mostPrice}, form: fmt.Sprintf("number from 0 to %d", mostPrice),
-		read: func(t *toml.Table, key string) float64 {
-			n := number(t, key)
-			if n == nil {
-				return 0
-			}
-			v := n.Amount()
-			if v >= 0 && v <= mostPrice { // NaN fails here
-				return math.Abs(v) // -0.0 is 0
-			}
-			t.Reader.Fault(n.At, t.At(key), fmt.Sprintf("must be between 0 and %d", mostPrice), priceUnit)
-			return 0
-		},
-	}
+	return amount(&jsonSchema{Minimum: new(0), Maximum: mostPrice}, fmt.Sprintf("number from 0 to %d", mostPrice), func(v float64) (string, string) {
+		if v >= 0 && v <= mostPrice {
+			return "", ""
+		}
+		return fmt.Sprintf("must be between 0 and %d", mostPrice), priceUnit
+	})
 }
 
 // prices reads what models cost.
@@ -83,8 +72,8 @@ func modelKeys() []key[expert.ModelEntry] {
 	type M = expert.ModelEntry
 	const unit = "it is a number of tokens; leave the key out if you do not know it"
 	keys := []key[M]{
-		row("contextWindow", "Maximum tokens of a request and its answer together.", from1(mostWindow, unit), func(m *M, n int64) { m.ContextWindow = int(n) }),
-		row("maxOutputTokens", "Maximum tokens of one answer, reasoning included.", from1(mostWindow, unit), func(m *M, n int64) { m.MaxOutputTokens = int(n) }).
+		row("contextWindow", "Maximum tokens of a request and its answer together.", between(1, mostWindow, unit), func(m *M, n int64) { m.ContextWindow = int(n) }),
+		row("maxOutputTokens", "Maximum tokens of one answer, reasoning included.", between(1, mostWindow, unit), func(m *M, n int64) { m.MaxOutputTokens = int(n) }).
 			more("every request asks for no more"),
 		row("reasoning", "How reasoning is requested from the model.", word(reasoningWords...), func(m *M, s string) { m.Reasoning = s }).
 			more("by a number of tokens (`budget`), by a word (`effort`), adaptively with a word for how much (`adaptive`), or on and off (`switch`)"),

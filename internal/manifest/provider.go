@@ -38,39 +38,43 @@ func providerKeys(setting []key[expert.Provider]) []key[expert.Provider] {
 // settingKeys are the keys of [provider.setting], each with the providers that have it.
 func settingKeys() []key[expert.Provider] {
 	type P = expert.Provider
-	online := slices.DeleteFunc(model.Providers(), func(name string) bool { return name == "replay" })
-	return []key[P]{
-		row("allowPrivateEndpoint", "Allow baseUrl to be a private address.", flag(), func(p *P, yes bool) { p.Setting.AllowPrivateEndpoint = yes }).of(online...),
+	keys := []key[P]{
+		row("allowPrivateEndpoint", "Allow baseUrl to be a private address.", flag(), func(p *P, yes bool) { p.Setting.AllowPrivateEndpoint = yes }),
 		custom("baseUrl", "Address to send requests to; https, or plain http on this machine.", "address", &jsonSchema{Type: "string", Pattern: anyURL}, func(_ *reader, t *toml.Table, p *P) {
 			p.Setting.BaseURL = t.Str("baseUrl", func(s string) (string, string) {
 				return netaddr.BaseURL(s, p.Name == keylessProvider, p.Setting.AllowPrivateEndpoint)
 			})
-		}).of(online...),
+		}),
 		custom("headers", "Headers of every request; keep keys out of shared files.", "table", &jsonSchema{
 			Type: "object", PropertyNames: &jsonSchema{Pattern: headerName},
 			AdditionalProperties: &jsonSchema{Description: "Value of the header.", Type: "string", Pattern: headerValue},
-		}, (*reader).headers).of(online...),
-		row("organization", "Organization that requests are billed to.", matching(headerValue, 0, "text", headerText), func(p *P, s string) { p.Setting.Organization = s }).of("openai"),
-		row("project", "Project that requests belong to.", matching(headerValue, 0, "text", headerText), func(p *P, s string) { p.Setting.Project = s }).of("openai", "google-vertex"),
-		row("name", "Display name of the provider.", matching("", 0, "text"), func(p *P, s string) { p.Setting.Name = s }).of("openai"),
-		row("resourceName", "Resource of Azure; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.ResourceName = s }).of("azure-openai"),
-		row("apiVersion", "Version of the API of Azure.", matching("", 0, "text"), func(p *P, s string) { p.Setting.APIVersion = s }).of("azure-openai"),
-		row("useDeploymentBasedUrls", "Put the deployment name into the URL.", flag(), func(p *P, yes bool) { p.Setting.UseDeploymentBasedURLs = yes }).of("azure-openai"),
-		row("region", "Region of AWS; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.Region = s }).of("amazon-bedrock"),
-		row("location", "Location of Google Cloud; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.Location = s }).of("google-vertex"),
+		}, (*reader).headers),
+		row("organization", "Organization that requests are billed to.", matching(headerValue, 0, "text", headerText), func(p *P, s string) { p.Setting.Organization = s }),
+		row("project", "Project that requests belong to.", matching(headerValue, 0, "text", headerText), func(p *P, s string) { p.Setting.Project = s }),
+		row("name", "Display name of the provider.", matching("", 0, "text"), func(p *P, s string) { p.Setting.Name = s }),
+		row("resourceName", "Resource of Azure; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.ResourceName = s }),
+		row("apiVersion", "Version of the API of Azure.", matching("", 0, "text"), func(p *P, s string) { p.Setting.APIVersion = s }),
+		row("useDeploymentBasedUrls", "Put the deployment name into the URL.", flag(), func(p *P, yes bool) { p.Setting.UseDeploymentBasedURLs = yes }),
+		row("region", "Region of AWS; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.Region = s }),
+		row("location", "Location of Google Cloud; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.Location = s }),
 		custom("extraBody", "Members added to every request.", "table",
-			&jsonSchema{Type: "object", PropertyNames: text(1, maxExtraName).schema}, (*reader).extraBody).of(online...),
+			&jsonSchema{Type: "object", PropertyNames: text(1, maxExtraName).schema}, (*reader).extraBody),
 		custom("guardrail", "Guardrail of Amazon Bedrock.", "table", schemaOf("", guardrailKeys()), func(r *reader, t *toml.Table, p *P) {
 			if g := t.Sub("guardrail"); g != nil {
 				p.Setting.Guardrail = &expert.Guardrail{}
 				readKeys(r, g, guardrailKeys(), p.Setting.Guardrail)
 				g.Finish()
 			}
-		}).of("amazon-bedrock"),
+		}),
 		custom("safetySettings", "From which degree on Google blocks which kind of content.", "list",
-			&jsonSchema{Type: "array", MaxItems: len(harmCategories), Items: schemaOf("One kind of content.", safetyKeys())}, (*reader).safetySettings).of("google", "google-vertex"),
-		row("cassette", "File with the recorded answers, relative to this file.", text(1, 4096, toml.NoNUL), func(p *P, s string) { p.Setting.Cassette = s }).of("replay"),
+			&jsonSchema{Type: "array", MaxItems: len(harmCategories), Items: schemaOf("One kind of content.", safetyKeys())}, (*reader).safetySettings),
+		row("cassette", "File with the recorded answers, relative to this file.", text(1, 4096, toml.NoNUL), func(p *P, s string) { p.Setting.Cassette = s }),
 	}
+	for i := range keys {
+		keys[i].kinds = model.SettingOwners(keys[i].name)
+		keys[i].placed = true
+	}
+	return keys
 }
 
 func guardrailKeys() []key[expert.Guardrail] {
@@ -108,7 +112,7 @@ func (r *reader) provider(top *toml.Table) (p expert.Provider) {
 	}
 	readKeys(r, t, r.tables.provider, &p)
 	t.Finish(func(key string) string {
-		if len(owners(r.tables.setting, key, model.Providers())) > 0 && key != "name" {
+		if len(model.SettingOwners(key)) > 0 && key != "name" {
 			return "it is a setting: move it into [provider.setting]"
 		}
 		return ""
@@ -125,7 +129,7 @@ func (r *reader) setting(provider *toml.Table, p *expert.Provider) {
 	}
 	readKeys(r, t, ofKind(r.tables.setting, p.Name), p)
 	t.Finish(func(key string) string {
-		if owners := owners(r.tables.setting, key, model.Providers()); len(owners) > 0 {
+		if owners := model.SettingOwners(key); len(owners) > 0 {
 			return "it is a setting of " + wording.Or(owners)
 		}
 		return ""

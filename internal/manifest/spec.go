@@ -7,29 +7,15 @@ import (
 
 // Settings are what the file says about jobs. It holds no defaults.
 func (c *Config) Settings() job.Settings {
-	s := job.Settings{
+	return job.Settings{
 		Provider:  c.Provider.Name,
 		Model:     c.Model,
 		Setting:   c.Provider.Setting,
 		Reasoning: c.ReasoningBudget,
 		Runtime:   c.Runtime,
-		Limits:    job.Limits{Limits: c.Limits, MaxDepth: c.MaxDepth, MaxParallel: c.MaxParallel},
+		Limits:    c.Limits,
 		Isolation: job.Isolation{Container: c.Docker},
 	}
-	if n := c.MaxRetries; n != nil {
-		if s.Limits.MaxRetries = *n; *n == 0 {
-			s.Limits.MaxRetries = job.None
-		}
-	}
-	if d := c.Timeout; d != nil {
-		if s.Limits.Timeout = *d; *d == 0 {
-			s.Limits.Timeout = job.None
-		}
-	}
-	if n := c.MaxWorkspaceBytes; n != nil {
-		s.Limits.MaxWorkspaceBytes = *n
-	}
-	return s
 }
 
 // Spec is a job of an Expert of the file, without an input and a workspace.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/netaddr"
@@ -31,23 +30,8 @@ func topKeys(all *tables) []key[Config] {
 		custom("runtime", "Where runs are executed; local is the built-in runtime.", word(runtimeNames...).form, runtimeSchema(), (*reader).runtime).
 			or(job.Local).at(),
 	}
-	keys = append(keys, limitKeys(func(c *C) *expert.Limits { return &c.Limits }, "the whole job, delegates included", "the job may work", otherwise(expert.DefaultMaxSteps), "no limit")...)
-	keys[len(keys)-len(limitNames)].schema.Default = expert.DefaultMaxSteps
-	keys[len(keys)-len(limitNames)].absent = ""
+	keys = append(keys, jobLimits()...)
 	return append(keys,
-		row("maxDepth", "Maximum depth of delegation, counting the first Expert.", from1(expert.MostDepth, otherwise(expert.DefaultMaxDepth)), func(c *C, n int64) { c.MaxDepth = int(n) }).
-			or(expert.DefaultMaxDepth).more("see [delegation](delegation.md)"),
-		row("maxParallel", "Maximum number of Experts of a job that work at the same time.", from1(expert.MostParallel, otherwise(expert.DefaultMaxParallel)), func(c *C, n int64) { c.MaxParallel = int(n) }).
-			or(expert.DefaultMaxParallel),
-		row("maxRetries", "How often a failed generation is retried.", whole(0), func(c *C, n *int) { c.MaxRetries = n }).or(expert.DefaultMaxRetries),
-		row("timeout", "Time limit of one generation, in milliseconds.", whole(0), func(c *C, ms *int) {
-			if ms != nil {
-				d := time.Duration(*ms) * time.Millisecond
-				c.Timeout = &d
-			}
-		}).or(expert.DefaultTimeout.Milliseconds()),
-		row("maxWorkspaceBytes", "Maximum size of the workspace on disk, in bytes; a run that reaches it is stopped.", byteCount(), func(c *C, n *int64) { c.MaxWorkspaceBytes = n }).
-			without("no limit").more("see [the size of the workspace](#the-size-of-the-workspace)"),
 		custom("docker", "Limits and isolation of the runtime docker.", "table", dockerSchema(all.docker), (*reader).docker).without("its defaults").more("see [docker](#docker)").at(),
 		custom("prices", "What models cost, by model name; overrides the built-in prices.", "table",
 			tablesOf(text(1, 255).schema, schemaOf("What a model costs, in US dollars per million tokens.", all.prices)), (*reader).prices).
@@ -65,24 +49,6 @@ func topKeys(all *tables) []key[Config] {
 			without("`.env` and `.env.local` of the working directory").more("see [env files](#env-files)"),
 	)
 }
-
-// limitNames are the limits that bound a job at the top level, and a Run of an Expert in
-// its table.
-var limitNames = []string{"maxSteps", "maxTokens", "maxCost", "maxDuration"}
-
-// limitKeys are the rows of limitNames. Of says what is bounded, and works how it takes
-// time; the hint says what holds without maxSteps, which differs.
-func limitKeys[T any](get func(*T) *expert.Limits, of, works, withoutSteps, absent string) []key[T] {
-	return []key[T]{
-		row("maxSteps", "Maximum steps of "+of+".", from1(math.MaxInt32, withoutSteps), func(v *T, n int64) { get(v).MaxSteps = int(n) }).without(absent).more("see [limits](#limits)"),
-		row("maxTokens", "Maximum tokens of "+of+", read and written.", from1(expert.MostTokens, noLimit), func(v *T, n int64) { get(v).MaxTokens = n }).without(absent),
-		row("maxCost", "Maximum cost in US dollars of "+of+".", dollars(), func(v *T, n float64) { get(v).MaxCost = n }).without(absent),
-		row("maxDuration", "How long "+works+".", duration("30m", noLimit), func(v *T, d time.Duration) { get(v).MaxDuration = d }).without(absent),
-	}
-}
-
-// otherwise is the hint for a limit that has a default.
-func otherwise(value int) string { return fmt.Sprintf("without the key it is %d", value) }
 
 // config reads the whole tree.
 func (r *reader) config(root *toml.Node) *Config {
@@ -114,7 +80,7 @@ func tableHint(key string, n *toml.Node) string {
 }
 
 func reasoningSchema() *jsonSchema {
-	levels, tokens := word(string(expert.ReasoningNone), string(expert.ReasoningMinimal), string(expert.ReasoningLow), string(expert.ReasoningMedium), string(expert.ReasoningHigh)).schema, whole(0).schema
+	levels, tokens := word(string(expert.ReasoningNone), string(expert.ReasoningMinimal), string(expert.ReasoningLow), string(expert.ReasoningMedium), string(expert.ReasoningHigh)).schema, between(0, math.MaxInt32, "").schema
 	levels.Description, tokens.Description = "A named level.", "A number of tokens; 0 is none."
 	return &jsonSchema{AnyOf: []*jsonSchema{levels, tokens}}
 }

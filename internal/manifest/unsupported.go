@@ -198,12 +198,11 @@ func (u *use) providerFeatures() {
 		}
 		return
 	}
-	tools := model.ToolsOf(u.provider)
-	var hint string
+	facts := model.ProviderNamed(u.provider)
+	tools, hint := facts.Tools, facts.ToolHint
 	switch {
-	case u.provider == "azure-openai":
-		// It is asked by Chat Completions, which has none of them.
-		tools, hint = nil, "it is asked by Chat Completions, which has none; use openai for them"
+	case hint != "":
+		tools = nil
 	case len(tools) == 0:
 		hint = "it has none; remove it"
 	default:
@@ -214,7 +213,7 @@ func (u *use) providerFeatures() {
 			u.report(toml.PathTo(u.path("providerTools"), strconv.Itoa(i)), "provider "+wording.Quote(u.provider)+" has no tool "+wording.Quote(name), hint)
 		}
 	}
-	if len(u.expert.ProviderSkills) > 0 && u.provider != "anthropic" {
+	if len(u.expert.ProviderSkills) > 0 && !facts.Skills {
 		u.report(u.path("providerSkills"), "provider "+wording.Quote(u.provider)+" runs no skills itself", "only anthropic does; remove them")
 	}
 }

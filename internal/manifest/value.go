@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -82,18 +81,7 @@ func maybe() value[*bool] {
 	}}
 }
 
-// whole is a whole number of at least low that tells 0 from absent.
-func whole(low int) value[*int] {
-	return value[*int]{
-		schema: &jsonSchema{Type: "integer", Minimum: &low, Maximum: math.MaxInt32}, form: fmt.Sprintf("whole number from %d", low),
-		read: func(t *toml.Table, key string) *int { return t.Integer(key, int64(low)) },
-	}
-}
-
-// from1 is a whole number from 1 to high. The hint says what it counts, or what holds
-// without it.
-func from1(high int64, hint string) value[int64] { return between(1, high, hint) }
-
+// between is a whole number. The hint says what it counts, or what holds without it.
 func between(low int, high int64, hint string) value[int64] {
 	form := fmt.Sprintf("whole number from %d", low)
 	if low > 1 {
@@ -124,50 +112,42 @@ func milliseconds(limit time.Duration) value[time.Duration] {
 	}
 }
 
-// byteCount is a number of bytes without a unit, which may be larger than other numbers.
-func byteCount() value[*int64] {
-	low := 1
-	return value[*int64]{schema: &jsonSchema{Type: "integer", Minimum: &low}, form: "whole number from 1", read: (*toml.Table).Bytes}
-}
-
 // noLimit answers a limit of 0, which could mean all or nothing.
 const noLimit = "leave the key out for no limit"
 
-// dollars is an amount of money that is more than 0.
-func dollars() value[float64] {
-	above := 0
-	return value[float64]{
-		schema: &jsonSchema{Type: "number", Above: &above, Maximum: expert.MostCost}, form: "number above 0",
-		read: func(t *toml.Table, key string) float64 {
-			n := number(t, key)
-			if n == nil {
-				return 0
-			}
-			// Written so that NaN does not pass: no comparison with it holds.
-			if v := n.Amount(); v > 0 && v <= expert.MostCost {
-				return v
-			}
-			t.Reader.Fault(n.At, t.At(key), fmt.Sprintf("must be more than 0 and at most %d US dollars", expert.MostCost), noLimit)
+// amount is a number of either kind. Check says what is wrong with it; it must not let NaN
+// pass, of which no comparison holds.
+func amount(schema *jsonSchema, form string, check func(v float64) (message, hint string)) value[float64] {
+	schema.Type = "number"
+	return value[float64]{schema: schema, form: form, read: func(t *toml.Table, key string) float64 {
+		n := t.Get(key)
+		message, hint := "", ""
+		switch {
+		case n.Unreadable:
 			return 0
-		},
-	}
+		case n.Kind == toml.KindInteger || n.Kind == toml.KindFloat:
+			if message, hint = check(n.Amount()); message == "" {
+				return math.Abs(n.Amount()) // -0.0 is 0
+			}
+		default:
+			message = fmt.Sprintf("must be a number, not %s", n.Kind)
+			if n.Kind == toml.KindString {
+				hint = "write a number without quotes and signs, like 0.50"
+			}
+		}
+		t.Reader.Fault(n.At, t.At(key), message, hint)
+		return 0
+	}}
 }
 
-// number returns the value of a key if it is a number of either kind.
-func number(t *toml.Table, key string) *toml.Node {
-	n := t.Get(key)
-	if n == nil || n.Unreadable {
-		return nil
-	}
-	if n.Kind != toml.KindInteger && n.Kind != toml.KindFloat {
-		hint := ""
-		if n.Kind == toml.KindString {
-			hint = "write a number without quotes and signs, like 0.50"
+// dollars is an amount of money that is more than 0.
+func dollars(most float64) value[float64] {
+	return amount(&jsonSchema{Above: new(0), Maximum: int64(most)}, "number above 0", func(v float64) (string, string) {
+		if v > 0 && v <= most {
+			return "", ""
 		}
-		t.Reader.Fault(n.At, t.At(key), fmt.Sprintf("must be a number, not %s", n.Kind), hint)
-		return nil
-	}
-	return n
+		return fmt.Sprintf("must be more than 0 and at most %.0f US dollars", most), noLimit
+	})
 }
 
 // duration is a time with its unit. The hint says what holds without the key. That it is

@@ -2,7 +2,6 @@ package toml
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,33 +135,6 @@ func (r *Reader) AtMost(n *Node, path string, have, limit int, what string) {
 func (t *Table) Bool(key string) bool {
 	n := t.Want(key, KindBool)
 	return n != nil && n.Text == "true"
-}
-
-// Integer reads a whole number of at least low; absent, it is nil.
-func (t *Table) Integer(key string, low int64) *int {
-	n := t.Want(key, KindInteger)
-	if n == nil || n.Unreadable {
-		return nil
-	}
-	if n.Number < low || n.Number > math.MaxInt32 {
-		t.Reader.Fault(n.At, t.At(key), fmt.Sprintf("must be between %d and %d", low, math.MaxInt32), "")
-		return nil
-	}
-	v := int(n.Number)
-	return &v
-}
-
-// Bytes reads a number of bytes, which may be larger than other numbers.
-func (t *Table) Bytes(key string) *int64 {
-	n := t.Want(key, KindInteger)
-	if n == nil || n.Unreadable {
-		return nil
-	}
-	if n.Number < 1 {
-		t.Reader.Fault(n.At, t.At(key), "must be at least 1", "remove the key for no limit")
-		return nil
-	}
-	return &n.Number
 }
 
 // Sub reads a table; absent or wrong, it is nil.

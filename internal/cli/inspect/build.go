@@ -61,20 +61,18 @@ type builder struct {
 }
 
 func limits(c *manifest.Config) Limits {
-	l := Limits{
-		MaxSteps:  cmp.Or(c.MaxSteps, expert.DefaultMaxSteps),
-		MaxTokens: c.MaxTokens, MaxCost: c.MaxCost, MaxDurationMS: roundUp(c.MaxDuration),
-		MaxDepth: cmp.Or(c.MaxDepth, expert.DefaultMaxDepth), MaxParallel: cmp.Or(c.MaxParallel, expert.DefaultMaxParallel),
-		MaxRetries: expert.DefaultMaxRetries,
-		TimeoutMS:  expert.DefaultTimeout.Milliseconds(), MaxWorkspaceBytes: c.MaxWorkspaceBytes,
+	l := c.Limits
+	card := Limits{
+		MaxSteps:  cmp.Or(l.MaxSteps, expert.DefaultMaxSteps),
+		MaxTokens: l.MaxTokens, MaxCost: l.MaxCost, MaxDurationMS: roundUp(l.MaxDuration),
+		MaxDepth: cmp.Or(l.MaxDepth, expert.DefaultMaxDepth), MaxParallel: cmp.Or(l.MaxParallel, expert.DefaultMaxParallel),
+		MaxRetries: max(cmp.Or(l.MaxRetries, expert.DefaultMaxRetries), 0),
+		TimeoutMS:  max(cmp.Or(l.Timeout, expert.DefaultTimeout), 0).Milliseconds(),
 	}
-	if c.MaxRetries != nil {
-		l.MaxRetries = *c.MaxRetries
+	if l.MaxWorkspaceBytes > 0 {
+		card.MaxWorkspaceBytes = &l.MaxWorkspaceBytes
 	}
-	if c.Timeout != nil {
-		l.TimeoutMS = c.Timeout.Milliseconds()
-	}
-	return l
+	return card
 }
 
 // roundUp writes a duration in milliseconds. A limit below one would look like none.

@@ -63,7 +63,7 @@ func limitsCost(c *manifest.Config, closure []*expert.Expert) bool {
 			return true
 		}
 	}
-	return c.MaxCost > 0
+	return c.Limits.MaxCost > 0
 }
 
 // price is the line beside limits on cost, if there are any.

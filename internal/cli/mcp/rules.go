@@ -33,8 +33,8 @@ func loadRules(o *Options) (rules, error) {
 		readOnly:  project.Rules,
 		maxBytes:  int64(o.MaxBytes),
 	}
-	if r.maxBytes == 0 && project.Config != nil && project.Config.MaxWorkspaceBytes != nil {
-		r.maxBytes = *project.Config.MaxWorkspaceBytes
+	if r.maxBytes == 0 && project.Config != nil {
+		r.maxBytes = project.Config.Limits.MaxWorkspaceBytes
 	}
 	envFiles := manifest.EnvFiles(h.Dir, h.Home, o.EnvPath, nil)
 	for _, f := range project.EnvFiles {

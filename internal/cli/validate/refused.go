@@ -36,7 +36,7 @@ func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
 	}
 	var path string
 	switch {
-	case c.MaxCost > 0:
+	case c.Limits.MaxCost > 0:
 		path = "maxCost"
 	case e.MaxCost > 0:
 		path = of(e, "maxCost")
