@@ -69,7 +69,7 @@ func Load(process []string, files []File) (Env, error) {
 			case !userfile.Absent(err):
 				errs = append(errs, fmt.Errorf("cannot read env file %q: %w", f.Path, err))
 			case f.Explicit:
-				errs = append(errs, fmt.Errorf("env file %q not found; create it, or correct --env-path or envPath", f.Path))
+				errs = append(errs, fmt.Errorf("env file %q not found; create it, or correct its path", f.Path))
 			}
 			continue
 		}

@@ -140,7 +140,7 @@ func TestLoadEnvErrors(t *testing.T) {
 	bad := write(t, filepath.Join(dir, "bad"), "oops")
 	big := write(t, filepath.Join(dir, "big"), strings.Repeat("#", maxFile+1))
 	_, err := Load(nil, []File{{Path: filepath.Join(dir, "no"), Explicit: true}, {Path: bad}, {Path: dir}, {Path: big}})
-	want := `env file "DIR/no" not found; create it, or correct --env-path or envPath
+	want := `env file "DIR/no" not found; create it, or correct its path
 DIR/bad:1: expected = after the name; write NAME=value
 cannot read env file "DIR": not a regular file
 cannot read env file "DIR/big": larger than 1 MiB`

@@ -23,7 +23,7 @@ func FuzzLock(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, problems := parseLock("p.lock", data)
 		for _, p := range problems {
-			if p.File != "p.lock" || p.Message == "" || p.Hint != mendLock || strings.ContainsAny(p.String(), "\n\r\x1b\u202e") {
+			if p.File != "p.lock" || p.Message == "" || p.Hint != InstallAgain || strings.ContainsAny(p.String(), "\n\r\x1b\u202e") {
 				t.Errorf("bad problem %q", p.String())
 			}
 		}

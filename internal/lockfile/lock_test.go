@@ -148,7 +148,7 @@ func TestReadLockRefuses(t *testing.T) {
 		"truncated":         {good[:len(good)-20], ": "},
 		"half":              {good[:len(good)/2], ": "},
 		"merge":             {"<<<<<<< ours\n" + good, ":1:1: "},
-		"unknown key":       {with("configPath", "x = 1\nconfigPath"), ":4:1: x: unknown key; run: perstack install"},
+		"unknown key":       {with("configPath", "x = 1\nconfigPath"), ":4:1: x: unknown key; install the Experts again"},
 		"unknown in skill":  {with("manager = \"npx\"", "manager = \"npx\"\nscripts = true"), "package.scripts: unknown key"},
 		"no time":           {with("generatedAt = 1766900000000", "generatedAt = -1"), "generatedAt: must be a time"},
 		"edited":            {with("Do \\u200Bthis", "Do that"), "does not have the digest that stands beside it: it was edited"},
@@ -175,7 +175,7 @@ func TestReadLockRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatalf("accepted: %s", l.Encode())
 			}
-			for _, want := range []string{path, test.want, "run: perstack install"} {
+			for _, want := range []string{path, test.want, "install the Experts again"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("error = %v, want %q", err, want)
 				}
@@ -200,14 +200,14 @@ func TestReadLockKeeps(t *testing.T) {
 		`:2:11: version: is "2", and this program reads "1"; update perstack`: version,
 		": cannot be read: permission denied; let yourself read it":           unreadable(path, syscall.EACCES),
 	} {
-		var kept *KeptError
+		var kept *KeepError
 		var problems toml.Problems
-		if !errors.As(err, &kept) || !errors.As(err, &problems) || !strings.Contains(err.Error(), path+want) || strings.Contains(err.Error(), "perstack install") {
+		if !errors.As(err, &kept) || !errors.As(err, &problems) || !strings.Contains(err.Error(), path+want) || strings.Contains(err.Error(), InstallAgain) {
 			t.Errorf("error = %v, want %q", err, want)
 		}
 	}
-	var kept *KeptError
-	if err := unreadable(path, syscall.EIO); errors.As(err, &kept) || !strings.HasSuffix(err.Error(), "; run: perstack install") {
+	var kept *KeepError
+	if err := unreadable(path, syscall.EIO); errors.As(err, &kept) || !strings.HasSuffix(err.Error(), "; install the Experts again") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -222,7 +222,7 @@ func TestLockWriteRefuses(t *testing.T) {
 		l := sampleLock(t)
 		change(l)
 		path := filepath.Join(dir, "perstack.lock")
-		if err := l.Write(path); err == nil || !strings.Contains(err.Error(), "cannot write "+path+": "+want) || strings.Contains(err.Error(), mendLock) {
+		if err := l.Write(path); err == nil || !strings.Contains(err.Error(), "cannot write "+path+": "+want) || strings.Contains(err.Error(), InstallAgain) {
 			t.Errorf("error = %v, want %q", err, want)
 		}
 	}
@@ -252,9 +252,9 @@ func TestReadLockMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none.lock"): "cannot be read: no such file or directory; run: perstack install",
-		dir:                             "cannot be read: not a regular file; run: perstack install",
-		large:                           "cannot be read: larger than 16 MiB; run: perstack install",
+		filepath.Join(dir, "none.lock"): "cannot be read: no such file or directory; install the Experts again",
+		dir:                             "cannot be read: not a regular file; install the Experts again",
+		large:                           "cannot be read: larger than 16 MiB; install the Experts again",
 	} {
 		if _, err := ReadFile(path); err == nil || err.Error() != path+": "+want {
 			t.Errorf("error = %v, want %s", err, want)

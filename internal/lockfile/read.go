@@ -22,24 +22,24 @@ const (
 	maxLockTools = 1000
 )
 
-// What errors about a lockfile end with.
-const (
-	mendLock        = "run: perstack install"
-	mendVersion     = "update perstack"
-	mendPermissions = "let yourself read it"
-)
+// InstallAgain is the hint of every error that a new lockfile cures. Programs that can
+// install replace it with how they do so.
+const InstallAgain = "install the Experts again"
 
-// A KeptError is about a lockfile that must not be written anew: nothing is wrong with
-// it, but this program is too old for it, or this user may not read it. To replace it
-// would drop pins that hold for others.
-type KeptError struct{ toml.Problems }
+// updateHint is about a lockfile of a later version.
+const updateHint = "update perstack"
+
+// A KeepError is about a lockfile that must not be replaced: nothing is wrong with it, but
+// this program is too old for it, or this user may not read it. To replace it would drop
+// pins that hold for others.
+type KeepError struct{ toml.Problems }
 
 // Unwrap returns the Problems.
-func (e *KeptError) Unwrap() error { return e.Problems }
+func (e *KeepError) Unwrap() error { return e.Problems }
 
 // ReadFile reads a perstack.lock. It is strict: a file that perstack install would not
 // have written, because somebody edited it, a merge left its marks in it or another
-// version wrote it, is an error of type Problems, maybe inside a [KeptLockError]. A
+// version wrote it, is an error of type Problems, maybe inside a [KeepError]. A
 // missing file is an error as well: where there need not be one, ask Config.ReadLock.
 func ReadFile(path string) (*Lock, error) {
 	data, err := userfile.Read(path, maxLock)
@@ -54,8 +54,8 @@ func ReadFile(path string) (*Lock, error) {
 func Parse(path string, data []byte) (*Lock, error) {
 	l, problems := parseLock(path, data)
 	switch {
-	case slices.ContainsFunc(problems, func(p toml.Problem) bool { return p.Hint == mendVersion }):
-		return nil, &KeptError{problems}
+	case slices.ContainsFunc(problems, func(p toml.Problem) bool { return p.Hint == updateHint }):
+		return nil, &KeepError{problems}
 	case len(problems) > 0:
 		return nil, problems
 	}
@@ -68,10 +68,10 @@ func Parse(path string, data []byte) (*Lock, error) {
 
 // unreadable is the error about a lockfile that could not be read at all.
 func unreadable(path string, err error) error {
-	problems := toml.Problems{{File: path, Message: "cannot be read: " + err.Error(), Hint: mendLock}}
+	problems := toml.Problems{{File: path, Message: "cannot be read: " + err.Error(), Hint: InstallAgain}}
 	if errors.Is(err, fs.ErrPermission) {
-		problems[0].Hint = mendPermissions
-		return &KeptError{problems}
+		problems[0].Hint = "let yourself read it"
+		return &KeepError{problems}
 	}
 	return problems
 }
@@ -92,8 +92,8 @@ func parseLock(path string, data []byte) (*Lock, toml.Problems) {
 		r.Problems = append(r.Problems[:enough], toml.Problem{File: path, Message: fmt.Sprintf("and %d more", more)})
 	}
 	for i := range r.Problems {
-		if r.Problems[i].Hint != mendVersion { // the others are about files that people write
-			r.Problems[i].Hint = mendLock
+		if r.Problems[i].Hint != updateHint { // the others are about files that people write
+			r.Problems[i].Hint = InstallAgain
 		}
 	}
 	return nil, r.Problems
@@ -112,7 +112,7 @@ func (r *lockReader) lock(root *toml.Node) *Lock {
 		case n != nil:
 			hint := ""
 			if n.Text != "" && strings.Trim(n.Text, "0123456789") == "" {
-				hint = mendVersion // anything else is no version that we will ever write
+				hint = updateHint // anything else is no version that we will ever write
 			}
 			r.Fault(n.At, "version", fmt.Sprintf("is %s, and this program reads %q", wording.Quote(n.Text), Version), hint)
 		case root.Fields["version"] == nil:

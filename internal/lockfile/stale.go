@@ -80,7 +80,7 @@ func (r *lockReasons) add(format string, args ...any) {
 // mend says after the last reason what to do about all of them.
 func (r *lockReasons) mend() toml.Problems {
 	if n := len(r.problems); n > 0 {
-		r.problems[n-1].Hint = mendLock
+		r.problems[n-1].Hint = InstallAgain
 	}
 	return r.problems
 }
@@ -154,4 +154,19 @@ func setChange(before, now []string) string {
 		}
 	}
 	return wording.Visible(strings.Join(parts, ", "))
+}
+
+// Needed lists the packages of these Experts that need a lockfile to run with the runtime
+// docker: they are put into an image before the run, and what is not pinned could be
+// anything.
+func Needed(c *manifest.Config, experts []*expert.Expert) (found toml.Problems) {
+	for _, e := range experts {
+		for _, s := range e.Servers() {
+			if p, ok := s.Package(); ok {
+				message := "the package " + wording.Quote(p.Spec()) + " is not pinned, and runtime docker puts only pinned ones into an image"
+				found = append(found, c.Problem(toml.PathTo("experts", e.Name, "skills", s.Name), message, InstallAgain))
+			}
+		}
+	}
+	return found
 }

@@ -122,7 +122,7 @@ func compare(t *testing.T, what string, got toml.Problems, want string) {
 	if want == "" {
 		return
 	}
-	if got[0].Message != want || !strings.HasSuffix(got.Error(), "; run: perstack install") || got.Err() == nil || got[0].File != "perstack.lock" {
+	if got[0].Message != want || !strings.HasSuffix(got.Error(), "; install the Experts again") || got.Err() == nil || got[0].File != "perstack.lock" {
 		t.Errorf("%s = %v, want %q", what, got.Error(), want)
 	}
 }
@@ -203,5 +203,14 @@ func TestConfigReadLock(t *testing.T) {
 	}
 	if lock, err := Read(c); err != nil || lock.Path != c.LockFile() {
 		t.Errorf("%v, %v", lock, err)
+	}
+}
+
+// Packages for a container must be pinned; programs need not be.
+func TestNeeded(t *testing.T) {
+	c := parseGood(t, "[experts.a]\ninstruction='x'\n[experts.a.skills.s]\ntype='mcpStdioSkill'\ncommand='npx'\npackageName='x@1.0.0'\n[experts.a.skills.t]\ntype='mcpStdioSkill'\ncommand='./t'")
+	want := `perstack.toml:3:19: experts.a.skills.s: the package "x@1.0.0" is not pinned, and runtime docker puts only pinned ones into an image; install the Experts again`
+	if got := Needed(c, c.Experts).Error(); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 
@@ -24,7 +25,7 @@ const Version = "1"
 // gives the same bytes on every machine.
 func (l *Lock) Encode() []byte {
 	w := &lockWriter{}
-	w.line("# Written by perstack install; do not edit. It belongs into version control.")
+	w.line("# Written when the Experts were installed; do not edit it, and keep it under version control.")
 	w.text("version", Version)
 	w.line("generatedAt = " + strconv.FormatInt(l.GeneratedAt, 10))
 	w.text("configPath", l.ConfigPath)
@@ -109,14 +110,10 @@ func (w *lockWriter) expert(e *Expert) {
 
 // tomlKey quotes a key that is not a bare one.
 func tomlKey(key string) string {
-	if key == "" || strings.ContainsFunc(key, func(c rune) bool { return !isBare(c) }) {
-		return tomlString(key)
+	if toml.IsBare(key) {
+		return key
 	}
-	return key
-}
-
-func isBare(c rune) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+	return tomlString(key)
 }
 
 // tomlString writes a string so that a person who reviews the file sees all of it: JSON

@@ -72,7 +72,7 @@ func (r *reader) baseToolNames(t *toml.Table, s *expert.Skill) {
 				continue // reported already
 			}
 			if !slices.Contains(names, item.Text) {
-				path := toml.PathTo(toml.PathTo(toml.PathTo(t.At("skills"), s.Name), key), strconv.Itoa(i))
+				path := toml.PathTo(t.At("skills"), s.Name, key, strconv.Itoa(i))
 				r.Fault(item.At, path, "the base skill has no tool "+wording.Quote(item.Text), wording.DidYouMean(item.Text, names))
 			}
 		}

@@ -34,14 +34,14 @@ func (u *use) walled() {
 		for i, domain := range s.AllowedDomains {
 			// What a wildcard stands for is as public as any name in its place.
 			if netaddr.HostReach(strings.Replace(domain, "*", "any", 1)) != netaddr.Public {
-				u.note(toml.PathTo(toml.PathTo(u.skill(s), "allowedDomains"), strconv.Itoa(i)), wording.Quote(domain)+" never matches with runtime docker, where only public names can be reached")
+				u.note(toml.PathTo(u.skill(s), "allowedDomains", strconv.Itoa(i)), wording.Quote(domain)+" never matches with runtime docker, where only public names can be reached")
 			}
 		}
 	}
 }
 
 // walledPackage refuses packages for which no image has what runs them. Whether they are
-// pinned is for the lockfile to say: see [Config.LockNeeded].
+// pinned is for the lockfile to say: see internal/lockfile.
 func (u *use) walledPackage(s *expert.Skill) {
 	manager := expert.PackageManager(s.Command)
 	if manager == "" || s.BuiltIn {
@@ -69,18 +69,4 @@ func (u *use) oneImage() {
 	if path := u.packages["uvx"]; path != "" && u.packages["npx"] != "" && u.baseImage == "" {
 		u.report(path, "is a package of uvx beside packages of npx, and one container cannot stand on nodeImage and pythonImage", "name an image with both in [docker] with baseImage")
 	}
-}
-
-// LockNeeded says which of the Experts need a lockfile to run with the runtime docker: their
-// packages are put into an image before the run, and what is not pinned could be anything.
-func (c *Config) LockNeeded(experts []*expert.Expert) (found toml.Problems) {
-	for _, e := range experts {
-		for _, s := range e.Servers() {
-			if p, ok := s.Package(); ok {
-				path := toml.PathTo(toml.PathTo(toml.PathTo("experts", e.Name), "skills"), s.Name)
-				found = append(found, c.Problem(path, "the package "+wording.Quote(p.Spec())+" is not pinned, and runtime docker puts only pinned ones into an image", "run: perstack install"))
-			}
-		}
-	}
-	return found
 }

@@ -83,7 +83,7 @@ func (c *Config) Unanswerable() (ps toml.Problems) {
 			if s.Type != expert.InteractiveSkill {
 				continue
 			}
-			path := toml.PathTo(toml.PathTo("experts", e.Name)+".skills", s.Name)
+			path := toml.PathTo("experts", e.Name, "skills", s.Name)
 			p := c.Problem(path, "the user cannot answer it when "+wording.Quote(by.Name)+" delegates to "+wording.Quote(e.Name)+": a delegate does not get these tools",
 				"have "+wording.Quote(by.Name)+" ask, and put the answer into the query")
 			p.Warning = true

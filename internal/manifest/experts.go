@@ -179,7 +179,7 @@ func (r *reader) toolNames(t *toml.Table, e *expert.Expert) {
 	for _, s := range e.Skills {
 		for _, tool := range s.Tools {
 			n := skills.Fields[s.Name].Fields["tools"].Fields[tool.Name]
-			path := toml.PathTo(toml.PathTo(toml.PathTo(t.At("skills"), s.Name), "tools"), tool.Name)
+			path := toml.PathTo(t.At("skills"), s.Name, "tools", tool.Name)
 			claim(tool.Name, "skill "+wording.Quote(s.Name), n.KeyAt, path)
 		}
 	}

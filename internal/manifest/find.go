@@ -16,10 +16,27 @@ import (
 // FileName is the name that Find looks for.
 const FileName = "perstack.toml"
 
-// ErrNotFound is wrapped by the errors of Find and Locate when there simply is no
-// perstack.toml. Commands that can do without one test for it. A file that was
-// named by the user and does not exist is another matter, and another error.
-var ErrNotFound = errors.New(FileName + " not found")
+// Errors of Find and Locate. Commands that can do without a perstack.toml test for
+// ErrNotFound. A file that the user named and that does not exist is another error.
+var (
+	ErrNotFound = errors.New(FileName + " not found")
+	ErrForeign  = errors.New("belongs to another user")
+)
+
+// An UnusableError is about a file that Find found and did not take.
+type UnusableError struct {
+	Path string
+	Err  error // ErrForeign, or why it cannot be read
+}
+
+func (e *UnusableError) Error() string {
+	if errors.Is(e.Err, ErrForeign) {
+		return e.Path + " " + e.Err.Error()
+	}
+	return "cannot read " + e.Path + ": " + e.Err.Error()
+}
+
+func (e *UnusableError) Unwrap() error { return e.Err }
 
 // Find looks for perstack.toml in dir and its parents. A file that is there but
 // cannot be read ends the search with an error: to go on would silently use
@@ -36,7 +53,7 @@ func Find(dir string) (string, error) {
 			foreign := at != start && userfile.Foreign(f)
 			f.Close()
 			if foreign {
-				return "", fmt.Errorf("%s belongs to another user; if you trust it, pass --config %s", path, path)
+				return "", &UnusableError{path, ErrForeign}
 			}
 			return relativeLike(dir, start, path), nil
 		}
@@ -44,10 +61,10 @@ func Find(dir string) (string, error) {
 			err = danglingLink(path)
 		}
 		if err != nil {
-			return "", fmt.Errorf("cannot read %s: %w; fix it or pass --config <path>", path, userfile.Reason(err))
+			return "", &UnusableError{path, userfile.Reason(err)}
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%w in %s or any parent; create one or pass --config <path>", ErrNotFound, start)
+			return "", fmt.Errorf("%w in %s or any parent", ErrNotFound, start)
 		}
 	}
 }
@@ -74,8 +91,8 @@ func relativeLike(dir, start, path string) string {
 	return filepath.Join(dir, rel)
 }
 
-// Locate answers the flag --config: empty means Find, anything else is a path
-// relative to dir.
+// Locate returns the path of the file that the user named, relative to dir. If the user named
+// none, it is that of [Find].
 func Locate(dir, config string) (string, error) {
 	switch {
 	case config == "":
@@ -113,7 +130,7 @@ func Load(path string) (*Config, toml.Problems, error) {
 		if link := danglingLink(path); link != nil {
 			err = link
 		}
-		return nil, nil, fmt.Errorf("config file %q not found: %w; check the path given to --config", path, err)
+		return nil, nil, fmt.Errorf("config file %q not found: %w; check the path", path, err)
 	default:
 		return nil, nil, fmt.Errorf("cannot read config file %q: %w", path, err)
 	}

@@ -40,7 +40,7 @@ func TestFind(t *testing.T) {
 	if !errors.Is(err, ErrNotFound) {
 		t.Fatalf("nothing there: %v", err)
 	}
-	if want := "perstack.toml not found in " + deep + " or any parent; create one or pass --config <path>"; err.Error() != want {
+	if want := "perstack.toml not found in " + deep + " or any parent"; err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	top := write(t, filepath.Join(root, FileName), "")
@@ -69,7 +69,7 @@ func TestFindStopsAtUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Find(filepath.Dir(blocked))
-	want := "cannot read " + blocked + ": not a regular file; fix it or pass --config <path>"
+	want := "cannot read " + blocked + ": not a regular file"
 	if err == nil || err.Error() != want || errors.Is(err, ErrNotFound) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -100,12 +100,12 @@ func TestFindStopsAtDanglingLink(t *testing.T) {
 		testkit.Missing(t, "symbolic links: "+err.Error())
 	}
 	_, err := Find(filepath.Dir(link))
-	want := "cannot read " + link + `: it is a link to "gone.toml", which does not exist; fix it or pass --config <path>`
+	want := "cannot read " + link + `: it is a link to "gone.toml", which does not exist`
 	if err == nil || err.Error() != want || errors.Is(err, ErrNotFound) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	_, _, err = Load(link)
-	want = `config file "` + link + `" not found: it is a link to "gone.toml", which does not exist; check the path given to --config`
+	want = `config file "` + link + `" not found: it is a link to "gone.toml", which does not exist; check the path`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -142,7 +142,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("Load = %+v, %v, %v", c, ps, err)
 	}
 	_, _, err = Load(filepath.Join(dir, "no.toml"))
-	want := `config file "DIR/no.toml" not found: no such file or directory; check the path given to --config`
+	want := `config file "DIR/no.toml" not found: no such file or directory; check the path`
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotFound) {
 		t.Fatalf("missing file: %v", err)
 	}

@@ -39,12 +39,3 @@ func TestImages(t *testing.T) {
 		}
 	}
 }
-
-// Packages behind the wall must be pinned; programs need not be.
-func TestLockNeeded(t *testing.T) {
-	c := check(t, skillWith("mcpStdioSkill", "command='npx'\npackageName='x@1.0.0'\n[experts.a.skills.t]\ntype='mcpStdioSkill'\ncommand='./t'"))
-	want := []string{`p.toml:3:19: experts.a.skills.s: the package "x@1.0.0" is not pinned, and runtime docker puts only pinned ones into an image; run: perstack install`}
-	if d := cmp.Diff(want, lines(c.LockNeeded(c.Experts))); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}

@@ -213,8 +213,8 @@ func (t *tables) misplaced(key string) string {
 		return "it is a table of its own: write it like [" + key + ".<name>]"
 	case key == "docker":
 		return "it is a table of its own: write it as [docker]"
-	case key == "sharedSandbox": // a file must not take a wall down
-		return "it is a flag of perstack run only: --shared-sandbox"
+	case key == "sharedSandbox":
+		return "a file cannot lower isolation; only the command line can"
 	case is(keyNames(expertLimits())):
 		return "it bounds a job or an expert: move it above the first [table], or into [experts.<name>]"
 	case is(keyNames(t.top)):

@@ -32,8 +32,8 @@ func TestReadSandbox(t *testing.T) {
 // sandbox; a list of hosts that nobody holds it to is a warning.
 func TestSandboxesThatAreNotThere(t *testing.T) {
 	const (
-		right = `p.toml:6:1: experts.a.skills.s.workspace: it is not enforced: with runtime local the skill has no sandbox; add sandbox = "landlock" beside it, or use --sandbox or runtime docker`
-		hosts = `p.toml:6:1: warning: experts.a.skills.s.allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox; runtime docker does`
+		right = `p.toml:6:1: experts.a.skills.s.workspace: it is not enforced: with runtime local the skill has no sandbox; add sandbox = "landlock" beside it, or use a sandbox for all skills or runtime docker`
+		hosts = `p.toml:6:1: warning: experts.a.skills.s.allowedDomains: is not enforced by runtime local without sandbox = "landlock" or a sandbox for all skills; runtime docker does`
 	)
 	for name, tt := range map[string]struct {
 		text  string

@@ -134,7 +134,7 @@ type use struct {
 	problems                  toml.Problems
 }
 
-func (u *use) path(key string) string { return toml.PathTo(toml.PathTo("experts", u.expert.Name), key) }
+func (u *use) path(key string) string { return toml.PathTo("experts", u.expert.Name, key) }
 
 func (u *use) skill(s *expert.Skill) string { return toml.PathTo(u.path("skills"), s.Name) }
 
@@ -158,6 +158,10 @@ func (u *use) note(path, message string) {
 	u.problems[len(u.problems)-1].Warning = true
 }
 
+// SandboxAll is how hints call what gives every skill a sandbox. Programs that have a
+// setting for it replace it with its name.
+const SandboxAll = "a sandbox for all skills"
+
 // sandboxes looks at what is said about sandboxes that are not there. A right that nobody holds a
 // skill to must not be written down: whoever reads the file would rely on it.
 func (u *use) sandboxes() {
@@ -165,12 +169,12 @@ func (u *use) sandboxes() {
 		held := s.InSandbox(u.runtime, u.sandbox)
 		if s.Workspace != "" && !held {
 			u.report(toml.PathTo(u.skill(s), "workspace"), "it is not enforced: with runtime "+u.runtime+" the skill has no sandbox",
-				`add sandbox = "landlock" beside it, or use --sandbox or runtime docker`)
+				`add sandbox = "landlock" beside it, or use `+SandboxAll+" or runtime docker")
 		}
 		if len(s.AllowedDomains) > 0 && u.runtime == job.Local && !held {
 			message := "is not enforced by runtime local"
 			if s.StartsPrograms() {
-				message += ` without sandbox = "landlock" or --sandbox`
+				message += ` without sandbox = "landlock" or ` + SandboxAll
 			}
 			u.note(toml.PathTo(u.skill(s), "allowedDomains"), message+"; runtime docker does")
 		}

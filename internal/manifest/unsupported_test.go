@@ -58,7 +58,7 @@ delegates = ["@reg/other"]
 		`p.toml:14:1: experts.deep.delegates.1: delegate "deep@2.0.0" is not in this file` + registry,
 		`p.toml:15:1: warning: experts.deep.providerTools: is not used by provider replay, whose answers are prepared`,
 		`p.toml:16:1: warning: experts.deep.providerSkills: is not used by provider replay, whose answers are prepared`,
-		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox; runtime docker does`,
+		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or a sandbox for all skills; runtime docker does`,
 	}
 	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], Flags{Provider: "replay"}))); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -170,7 +170,7 @@ func TestUnsupportedWarnings(t *testing.T) {
 	}
 	ps = c.Unsupported(c.Experts[0], Flags{})
 	want := []string{
-		`DIR/perstack.toml:6:1: warning: experts.a.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or --sandbox; runtime docker does`,
+		`DIR/perstack.toml:6:1: warning: experts.a.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or a sandbox for all skills; runtime docker does`,
 	}
 	if d := cmp.Diff(strings.Join(want, "\n"), strings.ReplaceAll(ps.Error(), dir, "DIR")); d != "" || ps.Err() != nil {
 		t.Errorf("error %v (-want +got)\n%s", ps.Err(), d)

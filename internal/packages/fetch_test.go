@@ -154,7 +154,7 @@ func TestFetchRefuses(t *testing.T) {
 	}{
 		"offline":      {func(s *Store, _ *lockfile.Package, _ *Platform) { s.Offline = true }, "[docker] offline"},
 		"sealed":       {func(s *Store, _ *lockfile.Package, _ *Platform) { s.Sealed = true }, "it is not in the image"},
-		"a broken pin": {func(_ *Store, p *lockfile.Package, _ *Platform) { p.Tree = "{}" }, "run: perstack install"},
+		"a broken pin": {func(_ *Store, p *lockfile.Package, _ *Platform) { p.Tree = "{}" }, lockfile.InstallAgain},
 		"a path":       {func(_ *Store, _ *lockfile.Package, on *Platform) { on.CPU = "../../x" }, "cannot be fetched for the platform"},
 		"a flag":       {func(_ *Store, _ *lockfile.Package, on *Platform) { on.Libc = "--x" }, "cannot be fetched for the platform"},
 		"no libc":      {func(_ *Store, _ *lockfile.Package, on *Platform) { on.Libc = "" }, "cannot be fetched for the platform"},

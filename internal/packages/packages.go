@@ -60,7 +60,7 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 		return nil, fmt.Errorf("npm package %s: %w", spec, err)
 	}
 	if s.Sealed {
-		return fail(errors.New("it is not pinned, and nothing is fetched where the image runs; run: perstack install"))
+		return fail(errors.New("it is not pinned, and nothing is fetched where the image runs; " + lockfile.InstallAgain))
 	}
 	release, err := s.exclusively(ctx, "resolve "+spec)
 	if err != nil {
@@ -258,4 +258,4 @@ func tell(note func(string), what string) {
 	}
 }
 
-var errBroken = errors.New("the pinned package is broken; run: perstack install")
+var errBroken = errors.New("the pinned package is broken; " + lockfile.InstallAgain)

@@ -65,7 +65,7 @@ func TestLockedTree(t *testing.T) {
 		if p.Tree == aTree("", "").Tree {
 			t.Fatalf("%s: nothing changed", name)
 		}
-		if _, err := lockedTree(p); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
+		if _, err := lockedTree(p); err == nil || !strings.Contains(err.Error(), lockfile.InstallAgain) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

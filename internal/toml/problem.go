@@ -91,21 +91,24 @@ func (ps Problems) Sort() {
 	})
 }
 
-// PathTo joins dotted path and key; a key that is not a bare TOML key is quoted
-// as it would be in the file.
-func PathTo(path, key string) string {
-	for _, c := range key {
-		bare := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
-		if !bare {
+// PathTo joins dotted path and keys; a key that is not a bare TOML key is quoted as it
+// would be in the file.
+func PathTo(path string, keys ...string) string {
+	for _, key := range keys {
+		if !IsBare(key) {
 			key = wording.Quote(key)
-			break
 		}
+		if path != "" {
+			key = path + "." + key
+		}
+		path = key
 	}
-	if key == "" {
-		key = `""`
-	}
-	if path == "" {
-		return key
-	}
-	return path + "." + key
+	return path
+}
+
+// IsBare reports whether a key needs no quotes.
+func IsBare(key string) bool {
+	return key != "" && !strings.ContainsFunc(key, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_')
+	})
 }

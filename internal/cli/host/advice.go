@@ -3,13 +3,24 @@ package host
 import (
 	"errors"
 	"strings"
+
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/terminal"
 )
 
 const install = "run: perstack install"
 
+// inCommands maps what libraries advise, who know no commands and flags, to those of perstack.
+var inCommands = strings.NewReplacer(lockfile.InstallAgain, install, manifest.SandboxAll, "--sandbox")
+
+// Advise writes what libraries advise as commands and flags.
+func Advise(text string) string { return inCommands.Replace(text) }
+
 // AddConfig adds the --config of this command to every advice to install in a text: without
 // it the advice would be about another file.
 func AddConfig(text, config string) string {
+	text = Advise(text)
 	if config == "" {
 		return text
 	}
@@ -20,13 +31,16 @@ func AddConfig(text, config string) string {
 // runtime: without it images would not be pinned, and the advice would be given again.
 func ForDocker(text string) string {
 	const docker = install + " --runtime docker"
-	return strings.ReplaceAll(strings.ReplaceAll(text, docker, install), install, docker)
+	return strings.ReplaceAll(strings.ReplaceAll(Advise(text), docker, install), install, docker)
 }
 
 // AddConfigToError is [AddConfig] for an error, and with docker also [ForDocker]. The error
 // keeps its exit code. An error without such advice is returned as it is.
 func AddConfigToError(err error, config string, docker bool) error {
-	text := Describe(err)
+	if err == nil {
+		return nil
+	}
+	text := terminal.Clean(err.Error())
 	changed := text
 	if docker {
 		changed = ForDocker(changed)

@@ -71,5 +71,5 @@ func Describe(err error) string {
 	if err == nil {
 		return ""
 	}
-	return terminal.Clean(err.Error())
+	return terminal.Clean(Advise(err.Error()))
 }

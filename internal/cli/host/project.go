@@ -62,9 +62,9 @@ func FileRules(c *manifest.Config) []string {
 // LoadConfig reads the perstack.toml that the flag --config names, or the first one from
 // the working directory upwards. It prints warnings and returns problems as an error.
 func (h *Host) LoadConfig(flag string) (*manifest.Config, error) {
-	path, err := manifest.Locate(h.Dir, flag)
+	path, err := h.Locate(flag)
 	if err != nil {
-		return nil, &ExitError{Code: ExitUsage, Err: err}
+		return nil, err
 	}
 	config, problems, err := manifest.Load(path)
 	if err != nil {
@@ -74,4 +74,21 @@ func (h *Host) LoadConfig(flag string) (*manifest.Config, error) {
 		fmt.Fprintln(h.Stderr, "perstack: "+terminal.Clean(w.String()))
 	}
 	return config, problems.Err()
+}
+
+// Locate is [manifest.Locate] for the flag --config. Its errors say how the flag helps.
+func (h *Host) Locate(flag string) (string, error) {
+	path, err := manifest.Locate(h.Dir, flag)
+	unusable, found := errors.AsType[*manifest.UnusableError](err)
+	switch {
+	case err == nil:
+		return path, nil
+	case errors.Is(err, manifest.ErrForeign):
+		err = fmt.Errorf("%w; if you trust it, pass --config %s", err, ShellJoin(unusable.Path))
+	case found:
+		err = fmt.Errorf("%w; fix it or pass --config <path>", err)
+	case errors.Is(err, manifest.ErrNotFound):
+		err = fmt.Errorf("%w; create one or pass --config <path>", err)
+	}
+	return "", &ExitError{Code: ExitUsage, Err: err}
 }

@@ -97,7 +97,7 @@ func (b *builder) lockState(e *expert.Expert) {
 	case err != nil:
 		state.State, state.Problems = lockBroken, []string{host.AddConfig(err.Error(), b.flag)}
 		broken := Finding{Severity: warning, Message: "the lockfile is broken: nothing is pinned, and no run will start", Hint: "run: perstack install"}
-		var kept *lockfile.KeptError
+		var kept *lockfile.KeepError
 		if errors.As(err, &kept) {
 			broken.Message, broken.Hint = "the lockfile cannot be read: what it pins is not known, and no run will start", kept.Problems[0].Hint
 		}

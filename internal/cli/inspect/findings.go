@@ -17,7 +17,7 @@ const (
 )
 
 func (b *builder) find(f Finding) {
-	f.Hint = host.AddConfig(f.Hint, b.flag)
+	f.Message, f.Hint = host.Advise(f.Message), host.AddConfig(f.Hint, b.flag)
 	b.card.Findings = append(b.card.Findings, f)
 }
 

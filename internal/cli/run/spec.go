@@ -90,7 +90,7 @@ func (pl *plan) expert() (*expert.Expert, error) {
 		Provider: pl.resolved.Provider, Runtime: pl.resolved.Runtime, BaseImage: is.Container.BaseImage, Sandbox: is.Sandbox,
 	})
 	for _, w := range problems.Warnings() {
-		fmt.Fprintln(pl.opts.Host.Stderr, "perstack: "+terminal.Clean(w.String()))
+		fmt.Fprintln(pl.opts.Host.Stderr, "perstack: "+terminal.Clean(host.Advise(w.String())))
 	}
 	return e, problems.Err()
 }
@@ -303,7 +303,7 @@ func (pl *plan) checkSkills() error {
 			pl.spec.Lock, pl.spec.LockPath = string(lock.Encode()), lock.Path
 		}
 	case pl.spec.Runtime == job.Docker:
-		err = config.LockNeeded(pl.spec.Experts).Err()
+		err = lockfile.Needed(config, pl.spec.Experts).Err()
 	}
 	if err != nil {
 		return host.AddConfigToError(&host.ExitError{Code: host.ExitUsage, Err: err}, pl.opts.Config, pl.dockerOnly())

@@ -31,8 +31,8 @@ type listing struct {
 }
 
 // newReport sorts what was found. Config is nil if the file cannot be used. File names
-// are printed as shorten writes them.
-func newReport(config *manifest.Config, problems toml.Problems, shorten func(string) string) *report {
+// are printed as shorten writes them, and the words of notes as advise does.
+func newReport(config *manifest.Config, problems toml.Problems, shorten, advise func(string) string) *report {
 	r := &report{}
 	for _, p := range problems {
 		p.File = shorten(p.File)
@@ -51,7 +51,7 @@ func newReport(config *manifest.Config, problems toml.Problems, shorten func(str
 	for _, e := range config.Experts {
 		entry := listing{Expert: e}
 		for _, n := range slices.Concat(config.UnsupportedBy([]*expert.Expert{e}, manifest.Flags{}), refused(config, e), unpinned(config, lock, err, e)) {
-			n.File = shorten(n.File)
+			n.File, n.Message, n.Hint = shorten(n.File), advise(n.Message), advise(n.Hint)
 			switch {
 			case strings.HasPrefix(n.Path, "experts."):
 				entry.notes = append(entry.notes, n)
@@ -63,19 +63,6 @@ func newReport(config *manifest.Config, problems toml.Problems, shorten func(str
 		r.experts = append(r.experts, entry)
 	}
 	return r
-}
-
-// mend changes the hints of all notes.
-func (r *report) mend(hint func(string) string) {
-	all := []toml.Problems{r.notes}
-	for _, e := range r.experts {
-		all = append(all, e.notes)
-	}
-	for _, notes := range all {
-		for i := range notes {
-			notes[i].Hint = hint(notes[i].Hint)
-		}
-	}
 }
 
 // verdict sums the problems up.

@@ -10,9 +10,6 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// install is the advice about all that a lockfile lacks.
-const install = "run: perstack install"
-
 // unpinned lists what would keep perstack run from starting an Expert because of its
 // lockfile: one that is broken or stale, or behind walls the packages and images that
 // nobody has pinned. err is what reading it came to.
@@ -25,12 +22,12 @@ func unpinned(c *manifest.Config, lock *lockfile.Lock, err error, e *expert.Expe
 	case lock != nil:
 		notes = lock.Stale(c, e)
 	case walled:
-		notes = c.LockNeeded([]*expert.Expert{e})
+		notes = lockfile.Needed(c, []*expert.Expert{e})
 	}
 	if len(notes) == 0 && walled { // what mends the lockfile pins images too
 		for _, name := range c.ImagesOf(closure) {
 			if _, ok := lock.Image(name); !ok {
-				notes = append(notes, c.Problem("docker", "the image "+name+" is not pinned", install))
+				notes = append(notes, c.Problem("docker", "the image "+name+" is not pinned", lockfile.InstallAgain))
 			}
 		}
 	}

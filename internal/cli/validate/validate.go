@@ -70,9 +70,9 @@ stdout instead; severity is error, warning or note.`,
 
 func run(_ context.Context, opts *Options) error {
 	h := opts.Host
-	path, err := manifest.Locate(h.Dir, opts.Config)
+	path, err := h.Locate(opts.Config)
 	if err != nil {
-		return &host.ExitError{Code: host.ExitUsage, Err: err}
+		return err
 	}
 	config, problems, err := manifest.Load(path)
 	if err != nil {
@@ -85,8 +85,7 @@ func run(_ context.Context, opts *Options) error {
 		problems = append(problems, config.Unanswerable()...)
 	}
 	problems.Sort()
-	r := newReport(config, problems, short)
-	r.mend(func(hint string) string { return host.AddConfig(hint, opts.Config) })
+	r := newReport(config, problems, short, func(text string) string { return host.AddConfig(text, opts.Config) })
 	if opts.JSON {
 		err = r.printJSON(h.Stdout)
 	} else {

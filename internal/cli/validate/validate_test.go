@@ -156,7 +156,8 @@ func TestCassette(t *testing.T) {
 func TestNotesComeFromTheTable(t *testing.T) {
 	file := "runtime = 'docker'\n[experts.a]\ninstruction = 'x'\nminRuntimeVersion = 'v1.0'\n[experts.b]\ninstruction = 'x'"
 	config, problems := manifest.Parse("perstack.toml", []byte(file))
-	r := newReport(config, problems, func(name string) string { return name })
+	same := func(text string) string { return text }
+	r := newReport(config, problems, same, same)
 	all := make(map[toml.Problem]int)
 	for _, e := range config.Experts {
 		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, manifest.Flags{}) {
