@@ -11,16 +11,13 @@ import (
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
-// This file says what cannot be used with the runtime docker: what its container does not
-// have, and what its wall has no door for. All of it is known before the engine is asked,
-// so nothing is started in vain.
-
-// walled reports what the Expert cannot use behind the wall.
-func (u *use) walled() {
+// inContainer reports what the Expert cannot use with the runtime docker: what its container
+// does not have, and what its proxy does not connect to.
+func (u *use) inContainer() {
 	for _, s := range u.expert.Skills {
 		switch s.Type {
 		case expert.StdioSkill:
-			u.walledPackage(s)
+			u.packageInContainer(s)
 		case expert.SSESkill, expert.HTTPSkill:
 			if message := netaddr.ProxyRefusal(s.Endpoint, s.AllowPrivateEndpoint); message != "" {
 				path := toml.PathTo(u.skill(s), "endpoint")
@@ -29,7 +26,7 @@ func (u *use) walled() {
 				}
 				u.report(path, "cannot be used with runtime docker: "+message, "use runtime local, or a server on port 443 of a public host")
 			}
-		case expert.InteractiveSkill: // the user answers, on this side of the wall
+		case expert.InteractiveSkill: // the user answers, outside the container
 		}
 		for i, domain := range s.AllowedDomains {
 			// What a wildcard stands for is as public as any name in its place.
@@ -40,9 +37,9 @@ func (u *use) walled() {
 	}
 }
 
-// walledPackage refuses packages for which no image has what runs them. Whether they are
+// packageInContainer refuses packages for which no image has what runs them. Whether they are
 // pinned is for the lockfile to say: see internal/lockfile.
-func (u *use) walledPackage(s *expert.Skill) {
+func (u *use) packageInContainer(s *expert.Skill) {
 	manager := expert.PackageManager(s.Command)
 	if manager == "" || s.BuiltIn {
 		return
@@ -64,7 +61,7 @@ func (u *use) walledPackage(s *expert.Skill) {
 }
 
 // oneImage refuses packages of both managers where no image is said to have both of what
-// runs them: a container stands on one.
+// runs them: a container has one image.
 func (u *use) oneImage() {
 	if path := u.packages["uvx"]; path != "" && u.packages["npx"] != "" && u.baseImage == "" {
 		u.report(path, "is a package of uvx beside packages of npx, and one container cannot stand on nodeImage and pythonImage", "name an image with both in [docker] with baseImage")

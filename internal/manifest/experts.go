@@ -97,8 +97,7 @@ func tag(s string) (string, string) {
 func delegateList() value[[]string] {
 	return list(maxDelegates, "An Expert: name, name@version or name@tag.", matching(expert.KeyPattern, expert.MaxKey, "", func(s string) (string, string) {
 		if _, err := expert.ParseKey(s); err != nil {
-			message, hint, _ := strings.Cut(err.Error(), "; ")
-			return message, hint
+			return splitHint(err)
 		}
 		return "", ""
 	}))

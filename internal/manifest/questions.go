@@ -16,7 +16,6 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
-	"github.com/perstack-go/perstack/rawjson"
 )
 
 // toolPattern is what all providers accept as the name of a tool.
@@ -76,7 +75,7 @@ func jsonObject(s string) (string, string) {
 		_, err := d.ReadToken()
 		switch {
 		case err != nil:
-			return fmt.Sprintf("is not JSON: %s", wording.Visible(jsonFault(err))), hint
+			return "is not JSON: " + wording.Visible(jsonFault(err)), hint
 		case d.StackDepth() > 2*toml.MaxDepth:
 			return fmt.Sprintf("is nested more than %d deep", 2*toml.MaxDepth), "simplify the schema"
 		case d.StackDepth() > 0:
@@ -105,34 +104,28 @@ func jsonFault(err error) string {
 // tool: an object, whose properties have types that exist. What else a schema
 // may say is left to the provider; these are the mistakes that people make.
 func argumentSchema(s string) (string, string) {
-	var schema struct {
-		Type       rawjson.Value `json:"type"`
-		Properties rawjson.Value `json:"properties"`
-		Required   rawjson.Value `json:"required"`
-	}
+	var schema map[string]any
 	if err := json.Unmarshal([]byte(s), &schema); err != nil {
 		return "is not JSON: " + wording.Visible(err.Error()), "" // jsonObject has seen it before
 	}
-	if v := schema.Type; v != nil && jsonText(v) != "object" {
+	if v, ok := schema["type"]; ok && v != "object" {
 		return `type must be "object", not ` + jsonShown(v), "the arguments of a tool have names"
 	}
-	if v := schema.Required; v != nil {
-		var names []rawjson.Value
-		if v.Kind() != '[' || json.Unmarshal(v, &names) != nil {
+	if v, ok := schema["required"]; ok {
+		names, isArray := v.([]any)
+		if !isArray {
 			return "required must be an array of names, not " + jsonShown(v), ""
 		}
 		for _, name := range names {
-			if name.Kind() != '"' {
+			if _, isText := name.(string); !isText {
 				return "required must hold names, not " + jsonShown(name), ""
 			}
 		}
 	}
-	if schema.Properties == nil {
-		return "", ""
-	}
-	var properties map[string]rawjson.Value
-	if schema.Properties.Kind() != '{' || json.Unmarshal(schema.Properties, &properties) != nil {
-		return "properties must be an object, not " + jsonShown(schema.Properties), ""
+	v, ok := schema["properties"]
+	properties, isObject := v.(map[string]any)
+	if ok && !isObject {
+		return "properties must be an object, not " + jsonShown(v), ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if message, hint := propertySchema(toml.PathTo("properties", name), properties[name]); message != "" {
@@ -143,56 +136,39 @@ func argumentSchema(s string) (string, string) {
 }
 
 // propertySchema checks the type of one property: a word, or several to choose from.
-func propertySchema(path string, v rawjson.Value) (string, string) {
-	switch v.Kind() {
-	case 't', 'f':
-		return "", "" // anything, or nothing
-	case '{':
-	default:
+func propertySchema(path string, v any) (string, string) {
+	property, isObject := v.(map[string]any)
+	if _, any := v.(bool); !isObject && !any {
 		return path + " must be an object, not " + jsonShown(v), ""
 	}
-	var property struct {
-		Type rawjson.Value `json:"type"`
-	}
-	if json.Unmarshal(v, &property) != nil || property.Type == nil {
-		return "", ""
-	}
-	words := []rawjson.Value{property.Type}
-	if property.Type.Kind() == '[' && json.Unmarshal(property.Type, &words) != nil {
-		return "", ""
+	words, several := property["type"].([]any)
+	if is, ok := property["type"]; ok && !several {
+		words = []any{is}
 	}
 	for _, word := range words {
-		if word.Kind() != '"' {
+		name, isText := word.(string)
+		if !isText {
 			return path + ".type must be a name, not " + jsonShown(word), "use " + wording.Or(schemaTypes)
 		}
-		if name := jsonText(word); !slices.Contains(schemaTypes, name) {
+		if !slices.Contains(schemaTypes, name) {
 			return path + ".type: unknown type " + wording.Quote(name), wording.DidYouMean(name, schemaTypes)
 		}
 	}
 	return "", ""
 }
 
-// jsonText is the text of a JSON string, or "".
-func jsonText(v rawjson.Value) string {
-	var s string
-	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
-		return ""
-	}
-	return s
-}
-
 // jsonShown is a JSON value in a message: a string as it is, of the rest the kind.
-func jsonShown(v rawjson.Value) string {
-	switch v.Kind() {
-	case '"':
-		return wording.Quote(jsonText(v))
-	case '0':
+func jsonShown(v any) string {
+	switch v := v.(type) {
+	case string:
+		return wording.Quote(v)
+	case float64:
 		return "a number"
-	case 't', 'f':
+	case bool:
 		return "a boolean"
-	case '[':
+	case []any:
 		return "an array"
-	case '{':
+	case map[string]any:
 		return "an object"
 	}
 	return "null"

@@ -15,48 +15,6 @@ import (
 
 const yet = " cannot be used by this version yet"
 
-// What the file may say and this version cannot do yet. One row is one feature; the part
-// that brings the feature deletes its row.
-//
-// Each row finds its uses in the run that is about to start and reports them.
-var laterOfRun = []func(u *use){
-	func(u *use) { // runtimes
-		named := "runtime " + wording.Quote(u.runtime)
-		switch {
-		case u.runtime == "local", u.runtime == job.Docker:
-		case !slices.Contains(runtimeNames, u.runtime):
-			u.reportFlag(named+" is unknown", wording.DidYouMean(u.runtime, runtimeNames))
-		case u.runtimeFlag:
-			u.reportFlag(named+yet, "only local and docker can")
-		default:
-			u.report("runtime", named+yet, "only local and docker can")
-		}
-	},
-}
-
-// The same for one of the Experts that may act in the run.
-var laterOfExpert = []func(u *use){
-	func(u *use) { // Experts of the registry
-		for i, key := range u.expert.Delegates {
-			if !u.inFile(key) {
-				path := toml.PathTo(u.path("delegates"), strconv.Itoa(i))
-				u.report(path, "delegate "+wording.Quote(key)+" is not in this file", "experts of the registry"+yet)
-			}
-		}
-	},
-	func(u *use) { // minimum version
-		if u.expert.MinRuntimeVersion != "" {
-			u.note(u.path("minRuntimeVersion"), "is not compared with this version yet")
-		}
-	},
-	(*use).sandboxes,
-	func(u *use) { // what has no place behind the wall
-		if u.runtime == job.Docker {
-			u.walled()
-		}
-	},
-}
-
 // Unsupported lists what keeps this version from running e, and, as warnings,
 // what it will not do although the file says so. Such keys are no mistakes:
 // they are valid, and reported only when they are used. So are tools that the provider in
@@ -78,26 +36,34 @@ type Flags struct {
 
 // UnsupportedBy is Unsupported for these Experts alone, without their delegates.
 func (c *Config) UnsupportedBy(experts []*expert.Expert, flags Flags) toml.Problems {
+	inFile := expert.NewIndex(c.Experts)
 	u := &use{
-		config:       c,
-		experts:      expert.NewIndex(c.Experts),
-		provider:     cmp.Or(flags.Provider, c.Provider.Name, job.DefaultProvider),
-		providerFlag: flags.Provider != "" && flags.Provider != c.Provider.Name,
-		runtime:      cmp.Or(flags.Runtime, c.Runtime, job.Local),
-		runtimeFlag:  flags.Runtime != "" && flags.Runtime != c.Runtime,
-		baseImage:    cmp.Or(flags.BaseImage, c.Docker.BaseImage),
-		sandbox:      flags.Sandbox,
-		packages:     map[string]string{},
-		told:         map[string]bool{},
+		config:    c,
+		provider:  cmp.Or(flags.Provider, c.Provider.Name, job.DefaultProvider),
+		runtime:   cmp.Or(flags.Runtime, c.Runtime, job.Local),
+		byFlag:    flags.Runtime != "" && flags.Runtime != c.Runtime,
+		baseImage: cmp.Or(flags.BaseImage, c.Docker.BaseImage),
+		sandbox:   flags.Sandbox,
+		packages:  map[string]string{},
+		told:      map[string]bool{},
 	}
-	u.knownProvider()
-	for _, row := range laterOfRun {
-		row(u)
+	if err := model.CheckProvider(u.provider); err != nil { // a flag named it: the file was checked
+		u.reportFlag(splitHint(err))
 	}
+	u.checkRuntime()
 	for _, u.expert = range experts {
 		u.providerFeatures()
-		for _, row := range laterOfExpert {
-			row(u)
+		for i, key := range u.expert.Delegates {
+			if _, ok := inFile.Lookup(key); !ok {
+				u.report(toml.PathTo(u.path("delegates"), strconv.Itoa(i)), "delegate "+wording.Quote(key)+" is not in this file", "experts of the registry"+yet)
+			}
+		}
+		if u.expert.MinRuntimeVersion != "" {
+			u.note(u.path("minRuntimeVersion"), "is not compared with this version yet")
+		}
+		u.sandboxes()
+		if u.runtime == job.Docker {
+			u.inContainer()
 		}
 	}
 	u.oneImage()
@@ -122,26 +88,21 @@ func (c *Config) Problem(path, message, hint string) toml.Problem {
 
 // use is a run that is about to start.
 type use struct {
-	config                    *Config
-	experts                   expert.Index   // of the file
-	expert                    *expert.Expert // the one that is looked at
-	provider, runtime         string
-	providerFlag, runtimeFlag bool // named by a flag, and other than in the file
-	baseImage                 string
-	sandbox                   bool
-	packages                  map[string]string // where in the file the first package of a manager is asked for
-	told                      map[string]bool   // paths of what is the same for all Experts
-	problems                  toml.Problems
+	config    *Config
+	expert    *expert.Expert // the one that is looked at
+	provider  string
+	runtime   string
+	byFlag    bool // a flag named the runtime, and another one than the file
+	baseImage string
+	sandbox   bool
+	packages  map[string]string // where in the file the first package of a manager is asked for
+	told      map[string]bool   // paths of what is the same for all Experts
+	problems  toml.Problems
 }
 
 func (u *use) path(key string) string { return toml.PathTo("experts", u.expert.Name, key) }
 
 func (u *use) skill(s *expert.Skill) string { return toml.PathTo(u.path("skills"), s.Name) }
-
-func (u *use) inFile(key string) bool {
-	_, ok := u.experts.Lookup(key)
-	return ok
-}
 
 // report adds an error about a key of the file.
 func (u *use) report(path, message, hint string) {
@@ -162,30 +123,36 @@ func (u *use) note(path, message string) {
 // setting for it replace it with its name.
 const SandboxAll = "a sandbox for all skills"
 
-// sandboxes looks at what is said about sandboxes that are not there. A right that nobody holds a
-// skill to must not be written down: whoever reads the file would rely on it.
+// checkRuntime refuses a runtime that this version does not have.
+func (u *use) checkRuntime() {
+	named := "runtime " + wording.Quote(u.runtime)
+	switch {
+	case u.runtime == job.Local, u.runtime == job.Docker:
+	case !slices.Contains(runtimeNames, u.runtime):
+		u.reportFlag(named+" is unknown", wording.DidYouMean(u.runtime, runtimeNames))
+	case u.byFlag:
+		u.reportFlag(named+yet, "only local and docker can")
+	default:
+		u.report("runtime", named+yet, "only local and docker can")
+	}
+}
+
+// sandboxes looks for rights that no sandbox enforces: whoever reads the file would rely on
+// them.
 func (u *use) sandboxes() {
 	for _, s := range u.expert.Skills {
-		held := s.InSandbox(u.runtime, u.sandbox)
-		if s.Workspace != "" && !held {
+		enforced := s.InSandbox(u.runtime, u.sandbox)
+		if s.Workspace != "" && !enforced {
 			u.report(toml.PathTo(u.skill(s), "workspace"), "it is not enforced: with runtime "+u.runtime+" the skill has no sandbox",
 				`add sandbox = "landlock" beside it, or use `+SandboxAll+" or runtime docker")
 		}
-		if len(s.AllowedDomains) > 0 && u.runtime == job.Local && !held {
+		if len(s.AllowedDomains) > 0 && u.runtime == job.Local && !enforced {
 			message := "is not enforced by runtime local"
 			if s.StartsPrograms() {
 				message += ` without sandbox = "landlock" or ` + SandboxAll
 			}
 			u.note(toml.PathTo(u.skill(s), "allowedDomains"), message+"; runtime docker does")
 		}
-	}
-}
-
-// knownProvider refuses a name that only a flag can have: the file was checked.
-func (u *use) knownProvider() {
-	if err := model.CheckProvider(u.provider); err != nil {
-		message, hint, _ := strings.Cut(err.Error(), "; ")
-		u.reportFlag(message, hint)
 	}
 }
 

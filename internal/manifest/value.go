@@ -166,7 +166,7 @@ func duration(example, without string) value[time.Duration] {
 			}
 			d, err := ParseDuration(n.Text)
 			if err != nil {
-				message, hint, _ := strings.Cut(err.Error(), "; ")
+				message, hint := splitHint(err)
 				if hint == noLimit {
 					hint = without
 				}
@@ -194,6 +194,12 @@ func deadline(example string, low time.Duration) value[time.Duration] {
 	return v
 }
 
+// splitHint takes an error apart that ends with its hint.
+func splitHint(err error) (message, hint string) {
+	message, hint, _ = strings.Cut(err.Error(), "; ")
+	return message, hint
+}
+
 // size is a number of bytes from low: a text with its unit, or a whole number. The bounds
 // of a text only the parser can tell, not the schema.
 func size(low int) value[int64] {
@@ -217,7 +223,7 @@ func size(low int) value[int64] {
 			case n.Kind == toml.KindString:
 				size, err := ParseBytes(n.Text)
 				if err != nil {
-					message, hint, _ := strings.Cut(err.Error(), "; ")
+					message, hint := splitHint(err)
 					t.Reader.Fault(n.At, t.At(key), message, hint)
 					return 0
 				}
