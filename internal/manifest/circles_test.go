@@ -92,7 +92,7 @@ func TestCirclesAreThoseThatReachThemselves(t *testing.T) {
 
 func TestUndescribed(t *testing.T) {
 	c := check(t, "[experts.lead]\ninstruction='x'\ndelegates=['told','\x40o/bare@1.0.0','gone']\n[experts.told]\ninstruction='x'\ndescription='d'\ndelegates=['\x40o/bare']\n[experts.\"@o/bare\"]\ninstruction='x'")
-	got := strings.Join(lines(c.Undescribed()), "\n")
+	got := strings.Join(lines(c.DelegateWarnings()), "\n")
 	want := `p.toml:8:10: warning: experts."@o/bare": has no description, but "lead" delegates to it; say in one what it is for: the model reads it to know when to ask`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -105,10 +105,10 @@ func TestUnanswerable(t *testing.T) {
 	const ask = "[experts.%s.skills.ask]\ntype='interactiveSkill'\n[experts.%s.skills.ask.tools.when]\ndescription='When?'\ninputJsonSchema='{\"type\":\"object\"}'\n"
 	of := func(key string) string { return strings.ReplaceAll(ask, "%s", key) }
 	c := check(t, "[experts.lead]\ninstruction='x'\ndelegates=['\x40o/asker@1.0.0','quiet','gone']\n"+of("lead")+
-		"[experts.quiet]\ninstruction='x'\ndelegates=['\x40o/asker']\n[experts.\"@o/asker\"]\ninstruction='x'\n"+of(`"@o/asker"`))
-	got := strings.Join(lines(c.Unanswerable()), "\n")
+		"[experts.quiet]\ninstruction='x'\ndescription='d'\ndelegates=['\x40o/asker']\n[experts.\"@o/asker\"]\ninstruction='x'\ndescription='d'\n"+of(`"@o/asker"`))
+	got := strings.Join(lines(c.DelegateWarnings()), "\n")
 	want := `experts."@o/asker".skills.ask: the user cannot answer it when "lead" delegates to "@o/asker": a delegate does not get these tools; have "lead" ask, and put the answer into the query`
-	if !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "p.toml:14:") || strings.Contains(got, "\n") || !strings.Contains(got, " warning: ") {
+	if !strings.HasSuffix(got, want) || !strings.HasPrefix(got, "p.toml:16:") || strings.Contains(got, "\n") || !strings.Contains(got, " warning: ") {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -69,52 +69,36 @@ func (s *circleSearch) visit(e *expert.Expert) {
 	s.sizes, s.stack = append(s.sizes, len(s.stack)-at), s.stack[:at]
 }
 
-// Unanswerable warns about interactive skills of Experts that others may ask: a delegate
-// has nobody to put its question to, so it is not offered these tools. That is no mistake
-// of the file, since such an Expert can be run by itself as well.
-func (c *Config) Unanswerable() (ps toml.Problems) {
-	asked := c.askedBy()
-	for _, e := range c.Experts {
-		by := asked[e]
-		if by == nil {
-			continue
-		}
-		for _, s := range e.Skills {
-			if s.Type != expert.InteractiveSkill {
-				continue
-			}
-			path := toml.PathTo("experts", e.Name, "skills", s.Name)
-			p := c.Problem(path, "the user cannot answer it when "+wording.Quote(by.Name)+" delegates to "+wording.Quote(e.Name)+": a delegate does not get these tools",
-				"have "+wording.Quote(by.Name)+" ask, and put the answer into the query")
-			p.Warning = true
-			ps = append(ps, p)
-		}
+// DelegateWarnings are about Experts that others delegate to, and that can be run by
+// themselves as well. Without a description, the model cannot know when to call one. Its
+// interactive skills have nobody to answer, so it is not offered their tools.
+func (c *Config) DelegateWarnings() (ps toml.Problems) {
+	warn := func(path, message, hint string) {
+		p := c.Problem(path, message, hint)
+		p.Warning = true
+		ps = append(ps, p)
 	}
-	return ps
-}
-
-// askedBy says of each Expert that others may ask who is the first of them in the file.
-func (c *Config) askedBy() map[*expert.Expert]*expert.Expert {
-	all, asked := expert.NewIndex(c.Experts), map[*expert.Expert]*expert.Expert{}
+	index, callers := expert.NewIndex(c.Experts), map[*expert.Expert]*expert.Expert{} // the first in the file
 	for _, e := range c.Experts {
 		for _, key := range e.Delegates {
-			if d, ok := all.Lookup(key); ok && asked[d] == nil {
-				asked[d] = e
+			if d, ok := index.Lookup(key); ok && callers[d] == nil {
+				callers[d] = e
 			}
 		}
 	}
-	return asked
-}
-
-// Undescribed warns about Experts that others may ask without being told what for: the
-// model sees them as tools without a description, and cannot know when to call them.
-func (c *Config) Undescribed() (ps toml.Problems) {
-	asked := c.askedBy()
 	for _, e := range c.Experts {
-		if by := asked[e]; by != nil && e.Description == "" {
-			p := c.Problem(toml.PathTo("experts", e.Name), "has no description, but "+wording.Quote(by.Name)+" delegates to it", "say in one what it is for: the model reads it to know when to ask")
-			p.Warning = true
-			ps = append(ps, p)
+		if callers[e] == nil {
+			continue
+		}
+		caller := wording.Quote(callers[e].Name)
+		if e.Description == "" {
+			warn(toml.PathTo("experts", e.Name), "has no description, but "+caller+" delegates to it", "say in one what it is for: the model reads it to know when to ask")
+		}
+		for _, s := range e.Skills {
+			if s.Type == expert.InteractiveSkill {
+				warn(toml.PathTo("experts", e.Name, "skills", s.Name), "the user cannot answer it when "+caller+" delegates to "+wording.Quote(e.Name)+": a delegate does not get these tools",
+					"have "+caller+" ask, and put the answer into the query")
+			}
 		}
 	}
 	return ps

@@ -73,7 +73,7 @@ func TestDocumentedSnippetsAreValid(t *testing.T) {
 			c, ps := manifest.Parse(page, []byte(text))
 			if len(ps) > 0 {
 				t.Errorf("%v", ps.Error())
-			} else if ps := c.Undescribed(); len(ps) > 0 {
+			} else if ps := c.DelegateWarnings(); len(ps) > 0 {
 				t.Errorf("%v", ps.Error())
 			}
 		}

@@ -26,13 +26,7 @@ func hostedKeys() []key[expert.Expert] {
 				e.ProviderSkills = append(e.ProviderSkills, s)
 			})
 		}).without("none"),
-		custom("providerToolOptions", "Options of the tools in providerTools.", "table", schemaOf("", optionKeys()), func(r *reader, t *toml.Table, e *E) {
-			if o := t.Sub("providerToolOptions"); o != nil {
-				e.ProviderToolOptions = &expert.ProviderToolOptions{}
-				readKeys(r, o, optionKeys(), e.ProviderToolOptions)
-				o.Finish()
-			}
-		}),
+		subtable("providerToolOptions", "Options of the tools in providerTools.", optionKeys(), func(e *E) **expert.ProviderToolOptions { return &e.ProviderToolOptions }),
 	}
 }
 
@@ -55,12 +49,15 @@ func (r *reader) checkProviderFeatures(t *toml.Table, e *expert.Expert) {
 
 // providerToolNames are those of all providers: --provider may choose another than
 // the file, so a tool of another one is no mistake.
-func providerToolNames() []string {
-	var all [][]string
-	for _, provider := range model.Providers() {
-		all = append(all, model.ToolsOf(provider))
+func providerToolNames() (all []string) {
+	for _, provider := range model.AllProviders() {
+		for _, tool := range provider.Tools {
+			if !slices.Contains(all, tool) {
+				all = append(all, tool)
+			}
+		}
 	}
-	return union(all...)
+	return all
 }
 
 func providerTool(s string) (string, string) {
@@ -88,7 +85,7 @@ func providerSkillSchema() *jsonSchema {
 	keys := providerSkillKeys()
 	s := schemaOf("A skill that the provider runs.", keys)
 	for _, kind := range []string{"builtin", "custom"} {
-		s.AllOf = append(s.AllOf, when("type", kind, only(keyNames(ofKind(keys, kind))...).and(requiredOf(keys, kind)...)))
+		s.AllOf = append(s.AllOf, when("type", kind, ofKindOnly(keys, kind)))
 	}
 	return s
 }
@@ -96,21 +93,10 @@ func providerSkillSchema() *jsonSchema {
 func optionKeys() []key[expert.ProviderToolOptions] {
 	type O = expert.ProviderToolOptions
 	return []key[O]{
-		options("webSearch", webSearchKeys(), func(o *O) **expert.WebSearchOptions { return &o.WebSearch }),
-		options("webFetch", webFetchKeys(), func(o *O) **expert.WebFetchOptions { return &o.WebFetch }),
-		options("fileSearch", fileSearchKeys(), func(o *O) **expert.FileSearchOptions { return &o.FileSearch }),
+		subtable("webSearch", "Options of webSearch.", webSearchKeys(), func(o *O) **expert.WebSearchOptions { return &o.WebSearch }),
+		subtable("webFetch", "Options of webFetch.", webFetchKeys(), func(o *O) **expert.WebFetchOptions { return &o.WebFetch }),
+		subtable("fileSearch", "Options of fileSearch.", fileSearchKeys(), func(o *O) **expert.FileSearchOptions { return &o.FileSearch }),
 	}
-}
-
-// options is a table of options of one tool.
-func options[T, V any](name string, keys []key[V], field func(*T) **V) key[T] {
-	return custom(name, "Options of "+name+".", "table", schemaOf("", keys), func(r *reader, t *toml.Table, v *T) {
-		if s := t.Sub(name); s != nil {
-			*field(v) = new(V)
-			readKeys(r, s, keys, *field(v))
-			s.Finish()
-		}
-	})
 }
 
 func webSearchKeys() []key[expert.WebSearchOptions] {

@@ -57,7 +57,7 @@ func TestHostileFilesAreCheap(t *testing.T) {
 			start := time.Now()
 			c, ps := Parse("p.toml", []byte(text[:min(len(text), maxFile)]))
 			if c != nil { // what validate and inspect ask about all Experts
-				c.Undescribed()
+				c.DelegateWarnings()
 				for _, e := range c.Experts {
 					c.UnsupportedBy([]*expert.Expert{e}, Flags{})
 				}

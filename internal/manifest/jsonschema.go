@@ -2,7 +2,7 @@ package manifest
 
 import (
 	"bytes"
-	"slices"
+	"errors"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -86,18 +86,11 @@ type property struct {
 
 // MarshalJSONTo writes an object with the members in order.
 func (ps properties) MarshalJSONTo(e *jsontext.Encoder) error {
-	if err := e.WriteToken(jsontext.BeginObject); err != nil {
-		return err
-	}
+	err := e.WriteToken(jsontext.BeginObject)
 	for _, p := range ps {
-		if err := e.WriteToken(jsontext.String(p.name)); err != nil {
-			return err
-		}
-		if err := json.MarshalEncode(e, p.is); err != nil {
-			return err
-		}
+		err = errors.Join(err, e.WriteToken(jsontext.String(p.name)), json.MarshalEncode(e, p.is))
 	}
-	return e.WriteToken(jsontext.EndObject)
+	return errors.Join(err, e.WriteToken(jsontext.EndObject))
 }
 
 // described is a copy of a schema with a description.
@@ -117,31 +110,10 @@ func tablesOf(names, each *jsonSchema) *jsonSchema {
 	return &jsonSchema{Type: "object", PropertyNames: names, AdditionalProperties: each}
 }
 
-// only takes away all keys but these.
-func only(keys ...string) *jsonSchema { return &jsonSchema{PropertyNames: &jsonSchema{Enum: keys}} }
-
-// and requires keys.
-func (s *jsonSchema) and(keys ...string) *jsonSchema {
-	s.Required = append(s.Required, keys...)
-	return s
-}
-
 // when puts conditions on a table whose key has a certain value.
 func when(key, value string, then *jsonSchema) *jsonSchema {
 	is := properties{{key, &jsonSchema{Const: value}}}
 	return &jsonSchema{If: &jsonSchema{Properties: is, Required: []string{key}}, Then: then}
-}
-
-// union lists the words of all lists once, in the order of their first appearance.
-func union(lists ...[]string) (all []string) {
-	for _, list := range lists {
-		for _, word := range list {
-			if !slices.Contains(all, word) {
-				all = append(all, word)
-			}
-		}
-	}
-	return all
 }
 
 // Patterns for rules that the parser does not state as a regular expression. They

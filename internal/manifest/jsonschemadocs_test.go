@@ -205,3 +205,13 @@ func names(ps properties) (all []string) {
 	}
 	return all
 }
+
+// union lists the words of all lists once, in the order of their first appearance.
+func union(lists ...[]string) (all []string) {
+	for _, word := range slices.Concat(lists...) {
+		if !slices.Contains(all, word) {
+			all = append(all, word)
+		}
+	}
+	return all
+}

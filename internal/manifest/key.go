@@ -43,6 +43,17 @@ func custom[T any](name, about, form string, schema *jsonSchema, read func(r *re
 	return key[T]{name: name, about: about, form: form, schema: &described, read: read}
 }
 
+// subtable is a key that holds a table with these keys.
+func subtable[T, V any](name, about string, keys []key[V], field func(*T) **V) key[T] {
+	return custom(name, about, "table", schemaOf("", keys), func(r *reader, t *toml.Table, v *T) {
+		if sub := t.Sub(name); sub != nil {
+			*field(v) = new(V)
+			readKeys(r, sub, keys, *field(v))
+			sub.Finish()
+		}
+	})
+}
+
 // or says what holds when the key is absent.
 func (k key[T]) or(value any) key[T] {
 	k.schema.Default = value
@@ -88,7 +99,7 @@ func (k key[T]) at() key[T] {
 // allAt is at for all keys of a table.
 func allAt[T any](keys []key[T]) []key[T] {
 	for i := range keys {
-		keys[i].placed = true
+		keys[i] = keys[i].at()
 	}
 	return keys
 }
@@ -96,33 +107,21 @@ func allAt[T any](keys []key[T]) []key[T] {
 func (k key[T]) belongsTo(kind string) bool { return k.kinds == nil || slices.Contains(k.kinds, kind) }
 
 // keyNames are the names of rows.
-func keyNames[T any](keys []key[T]) []string {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		names[i] = k.name
+func keyNames[T any](keys []key[T]) (names []string) {
+	for _, k := range keys {
+		names = append(names, k.name)
 	}
 	return names
 }
 
+// those are the keys for which something holds.
+func those[T any](keys []key[T], hold func(key[T]) bool) []key[T] {
+	return slices.DeleteFunc(slices.Clone(keys), func(k key[T]) bool { return !hold(k) })
+}
+
 // ofKind are the keys that a kind of table has; all of them if the kind is not known.
 func ofKind[T any](keys []key[T], kind string) []key[T] {
-	return slices.DeleteFunc(slices.Clone(keys), func(k key[T]) bool { return kind != "" && !k.belongsTo(kind) })
-}
-
-// ofAny are the keys that one of these kinds has.
-func ofAny[T any](keys []key[T], kinds []string) []key[T] {
-	return slices.DeleteFunc(slices.Clone(keys), func(k key[T]) bool { return !slices.ContainsFunc(kinds, k.belongsTo) })
-}
-
-// owners are the kinds that have a key, of all kinds that there are; nil if there is no
-// such key.
-func owners[T any](keys []key[T], name string, all []string) (found []string) {
-	for _, k := range keys {
-		if k.name == name {
-			found = slices.DeleteFunc(slices.Clone(all), func(kind string) bool { return !k.belongsTo(kind) })
-		}
-	}
-	return found
+	return those(keys, func(k key[T]) bool { return kind == "" || k.belongsTo(kind) })
 }
 
 // readKeys reads the keys of a table into v.
@@ -153,7 +152,7 @@ func readVariant[T any](r *reader, t *toml.Table, keys []key[T], kinds []string,
 		readKeys(r, t, ofKind(keys, kind), v)
 		return
 	}
-	readKeys(r, t, slices.DeleteFunc(slices.Clone(keys), func(k key[T]) bool { return k.kinds != nil }), v)
+	readKeys(r, t, those(keys, func(k key[T]) bool { return k.kinds == nil }), v)
 	t.Knows(keyNames(keys)...)
 }
 
@@ -170,14 +169,10 @@ func schemaOf[T any](about string, keys []key[T]) *jsonSchema {
 	return s
 }
 
-// requiredOf are the keys that only a kind must have.
-func requiredOf[T any](keys []key[T], kind string) (names []string) {
-	for _, k := range keys {
-		if k.hint != "" && slices.Contains(k.kinds, kind) {
-			names = append(names, k.name)
-		}
-	}
-	return names
+// ofKindOnly is what the schema of a table says once its kind is known.
+func ofKindOnly[T any](keys []key[T], kind string) *jsonSchema {
+	required := those(keys, func(k key[T]) bool { return k.hint != "" && slices.Contains(k.kinds, kind) })
+	return &jsonSchema{PropertyNames: &jsonSchema{Enum: keyNames(ofKind(keys, kind))}, Required: keyNames(required)}
 }
 
 // tables are the rows of all tables. Rows read tables in tables, and hints ask all of them.
@@ -235,7 +230,7 @@ func (t *tables) misplaced(key string) string {
 	return ""
 }
 
-// optional are the keys of which none must be there.
+// optional are the keys, of which these need not be there; all of them if none is named.
 func optional[T any](keys []key[T], names ...string) []key[T] {
 	keys = slices.Clone(keys)
 	for i := range keys {

@@ -59,13 +59,7 @@ func settingKeys() []key[expert.Provider] {
 		row("location", "Location of Google Cloud; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.Location = s }),
 		custom("extraBody", "Members added to every request.", "table",
 			&jsonSchema{Type: "object", PropertyNames: text(1, maxExtraName).schema}, (*reader).extraBody),
-		custom("guardrail", "Guardrail of Amazon Bedrock.", "table", schemaOf("", guardrailKeys()), func(r *reader, t *toml.Table, p *P) {
-			if g := t.Sub("guardrail"); g != nil {
-				p.Setting.Guardrail = &expert.Guardrail{}
-				readKeys(r, g, guardrailKeys(), p.Setting.Guardrail)
-				g.Finish()
-			}
-		}),
+		subtable("guardrail", "Guardrail of Amazon Bedrock.", guardrailKeys(), func(p *P) **expert.Guardrail { return &p.Setting.Guardrail }),
 		custom("safetySettings", "From which degree on Google blocks which kind of content.", "list",
 			&jsonSchema{Type: "array", MaxItems: len(harmCategories), Items: schemaOf("One kind of content.", safetyKeys())}, (*reader).safetySettings),
 		row("cassette", "File with the recorded answers, relative to this file.", text(1, 4096, toml.NoNUL), func(p *P, s string) { p.Setting.Cassette = s }),

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -113,8 +114,10 @@ func (r *reader) skillKeyOwner(key string) string {
 	if key == "sandbox" || key == "workspace" {
 		return "no process runs here for such a skill; only an " + stdioKind + " has a sandbox"
 	}
-	if owners := owners(r.tables.skill, key, skillKinds); len(owners) > 0 {
-		return "it is a key of " + wording.Or(owners)
+	for _, k := range r.tables.skill {
+		if k.name == key {
+			return "it is a key of " + wording.Or(k.kinds)
+		}
 	}
 	return r.tables.misplaced(key)
 }
@@ -191,13 +194,9 @@ func skillSchema(keys []key[expert.Skill], base bool) *jsonSchema {
 			}
 		}
 	}
-	shown := keys
-	if base {
-		shown = ofAny(keys, kinds)
-	}
-	s := schemaOf(about, shown)
+	s := schemaOf(about, those(keys, func(k key[expert.Skill]) bool { return slices.ContainsFunc(kinds, k.belongsTo) }))
 	for _, kind := range kinds {
-		then := only(keyNames(ofKind(keys, kind))...).and(requiredOf(keys, kind)...)
+		then := ofKindOnly(keys, kind)
 		if kind == stdioKind {
 			startedBySchema(then, base)
 		}

@@ -81,8 +81,7 @@ func run(_ context.Context, opts *Options) error {
 	short := func(name string) string { return shorten(h.Dir, name) }
 	problems = append(problems, cassetteProblems(config, short)...)
 	if config != nil {
-		problems = append(problems, config.Undescribed()...)
-		problems = append(problems, config.Unanswerable()...)
+		problems = append(problems, config.DelegateWarnings()...)
 	}
 	problems.Sort()
 	r := newReport(config, problems, short, func(text string) string { return host.AddConfig(text, opts.Config) })
