@@ -67,10 +67,9 @@ type toolMeaning struct {
 }
 
 // Digest is the SHA-256, in hex, of what the Expert means. Two files that
-// differ only in the order of keys and tables, in layout or in comments give the same digest;
-// any change that a model or a skill could notice gives another, and so does a limit: who
-// reads that a definition is unchanged must know that it may not do more than before. The built-in
-// base skill is left out where the file does not mention it, since it belongs to the runtime.
+// differ only in the order of keys and tables, in layout or in comments give the same digest.
+// Any change that a model or a skill could notice gives another, and so does a limit. The
+// built-in base skill is left out where the file does not mention it: it belongs to the runtime.
 func (e *Expert) Digest() string {
 	m := meaning{
 		Format: 1, Name: e.Name, Version: e.Version, MinRuntimeVersion: e.MinRuntimeVersion,
@@ -119,23 +118,15 @@ func canonicalJSON(text []byte) string {
 // connection is what decides which tools a server has. Like meaning, it is canonical,
 // and grows only by fields that are left out when zero.
 type connection struct {
-	Format               int                `json:"format"`
-	Type                 SkillType          `json:"type"`
-	Command              string             `json:"command,omitzero"`
-	Package              *connectionPackage `json:"package,omitzero"`
-	Args                 []string           `json:"args,omitempty"`
-	RequiredEnv          []string           `json:"requiredEnv,omitempty"`
-	Endpoint             string             `json:"endpoint,omitzero"`
-	Headers              []headerMeaning    `json:"headers,omitempty"`
-	AllowPrivateEndpoint bool               `json:"allowPrivateEndpoint,omitzero"`
-}
-
-type connectionPackage struct {
-	Manager string `json:"manager"`
-	Name    string `json:"name"`
-	Version string `json:"version,omitzero"`
-	Tag     string `json:"tag,omitzero"`
-	Program string `json:"program,omitzero"`
+	Format               int             `json:"format"`
+	Type                 SkillType       `json:"type"`
+	Command              string          `json:"command,omitzero"`
+	Package              *Package        `json:"package,omitzero"`
+	Args                 []string        `json:"args,omitempty"`
+	RequiredEnv          []string        `json:"requiredEnv,omitempty"`
+	Endpoint             string          `json:"endpoint,omitzero"`
+	Headers              []headerMeaning `json:"headers,omitempty"`
+	AllowPrivateEndpoint bool            `json:"allowPrivateEndpoint,omitzero"`
 }
 
 type headerMeaning struct {
@@ -146,9 +137,8 @@ type headerMeaning struct {
 // Connection is the SHA-256, in hex, of how the server of an MCP skill is reached. While
 // it stays the same, what was found out about the server still holds. Which of its tools
 // are offered and how does not count, and neither does the spelling of a command line:
-// npx -y name is npx name. Nor does the sandbox of its processes: a server behind a narrower
-// wall is the same server, from the same package. If it offers other tools there, the run
-// finds that out by itself; to ask for a new lock would teach people to leave sandboxes out.
+// npx -y name is npx name. Nor does its sandbox: it is the same server, from the same
+// package. If it offers other tools there, the run notices.
 func (s *Skill) Connection() string {
 	c := connection{
 		Format: 1, Type: s.Type, Command: s.Command, Args: s.Args,
@@ -157,7 +147,7 @@ func (s *Skill) Connection() string {
 	}
 	if p, ok := s.Package(); ok {
 		c.Command, c.Args = "", p.Args
-		c.Package = &connectionPackage{p.Manager, p.Name, p.Version, p.Tag, p.Program}
+		c.Package = &p
 	} else if s.PackageName != "" {
 		c.Args = []string{s.PackageName} // that is what the program gets
 	}

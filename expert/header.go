@@ -34,74 +34,57 @@ func (s *Skill) ResolvedHeaders(get func(name string) string) (map[string]string
 }
 
 func (h Header) resolve(declared []string, get func(name string) string) (string, error) {
-	var b strings.Builder
-	for part := range h.parts() {
+	parts, wellFormed := h.split()
+	for i := 1; i < len(parts); i += 2 {
+		name := parts[i]
+		// The parser of perstack.toml refuses such a header. One that was made by hand must
+		// not get other variables.
+		if !slices.Contains(declared, name) {
+			return "", fmt.Errorf("%s is not in requiredEnv", quote(name))
+		}
+		parts[i] = get(name)
 		switch {
-		case part.variable == "":
-			b.WriteString(part.text)
-		case part.broken || !slices.Contains(declared, part.variable):
-			// Parse lets no such header through. Whoever makes one by hand must not
-			// get at variables that nobody agreed to.
-			return "", fmt.Errorf("%s is not in requiredEnv", quote(part.variable))
-		default:
-			value := get(part.variable)
-			if value == "" {
-				return "", fmt.Errorf("%s is not set (declared in requiredEnv); set it in the environment or in .env", part.variable)
-			}
-			if !ValidHeaderValue(value) {
-				return "", fmt.Errorf("the value of %s has a line break or another control character; remove it", part.variable)
-			}
-			b.WriteString(value)
+		case parts[i] == "":
+			return "", fmt.Errorf("%s is not set (declared in requiredEnv); set it in the environment or in .env", name)
+		case !ValidHeaderValue(parts[i]):
+			return "", fmt.Errorf("the value of %s has a line break or another control character; remove it", name)
 		}
 	}
-	value := b.String()
-	if !ValidHeaderValue(value) {
+	value := strings.Join(parts, "")
+	switch {
+	case !wellFormed:
+		return "", fmt.Errorf("%s is not in requiredEnv", quote("${"))
+	case !ValidHeaderValue(value):
 		return "", errors.New("has a control character in its value; remove it")
 	}
 	return value, nil
 }
 
-// A headerPart is plain text, or a variable.
-type headerPart struct {
-	text     string
-	variable string
-	broken   bool // it begins like a variable and is none
-}
-
-// parts yields what a value is made of.
-func (h Header) parts() func(yield func(headerPart) bool) {
-	return func(yield func(headerPart) bool) {
-		rest := h.Value
-		for {
-			before, after, found := strings.Cut(rest, "${")
-			if before != "" && !yield(headerPart{text: before}) || !found {
-				return
-			}
-			name, more, closed := strings.Cut(after, "}")
-			if !closed || !ValidVariable(name) {
-				yield(headerPart{variable: "${", broken: true})
-				return
-			}
-			if !yield(headerPart{variable: name}) {
-				return
-			}
-			rest = more
+// split cuts the value at its variables: text, name, text, name and so on. It ends at what
+// begins like a variable and is none; then wellFormed is false.
+func (h Header) split() (parts []string, wellFormed bool) {
+	for rest := h.Value; ; {
+		text, after, found := strings.Cut(rest, "${")
+		parts = append(parts, text)
+		if !found {
+			return parts, true
 		}
+		name, more, closed := strings.Cut(after, "}")
+		if !closed || !ValidVariable(name) {
+			return parts, false
+		}
+		parts, rest = append(parts, name), more
 	}
 }
 
 // Variables are the names that a value refers to, up to what begins like a variable and
 // is none; then wellFormed is false.
 func (h Header) Variables() (names []string, wellFormed bool) {
-	for part := range h.parts() {
-		switch {
-		case part.broken:
-			return names, false
-		case part.variable != "":
-			names = append(names, part.variable)
-		}
+	parts, wellFormed := h.split()
+	for i := 1; i < len(parts); i += 2 {
+		names = append(names, parts[i])
 	}
-	return names, true
+	return names, wellFormed
 }
 
 // ValidHeaderValue refuses control characters: a line break would start another header.

@@ -11,12 +11,12 @@ import (
 // A Package is what a skill asks a package manager to fetch and start: the parts of a
 // command line like npx -y @scope/name@1.2.3 --flag.
 type Package struct {
-	Manager string // npx or uvx
-	Name    string // without a version
-	Version string // exact; empty if the file names none
-	Tag     string // like latest; empty unless the file names one
-	Program string // which program of the package; empty for its only one
-	Args    []string
+	Manager string   `json:"manager"`          // npx or uvx
+	Name    string   `json:"name"`             // without a version
+	Version string   `json:"version,omitzero"` // exact; empty if the file names none
+	Tag     string   `json:"tag,omitzero"`     // like latest; empty unless the file names one
+	Program string   `json:"program,omitzero"` // which program of the package; empty for its only one
+	Args    []string `json:"-"`                // for the program
 }
 
 // Package returns what the command of s asks a package manager for. It is false for

@@ -39,7 +39,7 @@ type Skill struct {
 	RequiredEnv []string `json:"requiredEnv,omitzero"` // MCP: variables handed to the process, or used in Headers
 	ToolPrefix  bool     `json:"toolPrefix,omitzero"`  // MCP: tools are offered as <skill>__<tool>
 
-	Sandbox   SkillSandbox   `json:"sandbox,omitzero"`   // stdio and base: what its processes are locked into with the runtime local; behind a wall always a sandbox
+	Sandbox   SkillSandbox   `json:"sandbox,omitzero"`   // stdio and base: what its processes are locked into with the runtime local; a container always has sandboxes
 	Workspace WorkspaceRight `json:"workspace,omitzero"` // stdio and base: what its sandbox may do with the workspace; empty means WorkspaceWrite
 
 	StartTimeout time.Duration `json:"startTimeout,omitzero"` // MCP: until the server has listed its tools; 0 means the default
@@ -57,9 +57,6 @@ type InteractiveTool struct {
 	Description string `json:"description,omitzero"`
 	InputSchema []byte `json:"inputSchema,omitzero"` // a JSON object, as written in the file
 }
-
-// This file decides who serves the base skill: this program, or another one that the
-// file names.
 
 // BaseSkill is the name of the skill that every Expert has.
 const BaseSkill = "@perstack/base"
@@ -93,39 +90,11 @@ func (s *Skill) AsksForBuiltIn() bool {
 	return ok && p.Manager == "npx" && p.Spec() == BaseSkill && p.Program == "" && len(p.Args) == 0
 }
 
-// BaseTools are the tools of the base skill, in its order: the names that pick and omit
-// of the built-in one accept.
-func BaseTools() []string {
-	return []string{
-		"attemptCompletion",
-		"think",
-		"todo",
-		"clearTodo",
-		"exec",
-		"getFileInfo",
-		"healthCheck",
-		"readTextFile",
-		"readImageFile",
-		"readPdfFile",
-		"writeTextFile",
-		"appendTextFile",
-		"editTextFile",
-		"moveFile",
-		"deleteFile",
-		"listDirectory",
-		"createDirectory",
-		"deleteDirectory",
-	}
-}
-
-// A SkillSandbox is what the processes of a skill are locked into.
+// A SkillSandbox is what the processes of a skill are locked into; empty for nothing.
 type SkillSandbox string
 
-// The sandboxes of a skill.
-const (
-	SandboxNone     SkillSandbox = ""
-	SandboxLandlock SkillSandbox = "landlock" // a sandbox of its own, kept by the kernel
-)
+// SandboxLandlock is a sandbox of its own, enforced by the kernel.
+const SandboxLandlock SkillSandbox = "landlock"
 
 // A WorkspaceRight is what a skill in a sandbox may do with the workspace.
 type WorkspaceRight string
@@ -142,15 +111,15 @@ func WorkspaceRights() []string {
 	return []string{string(WorkspaceWrite), string(WorkspaceRead), string(WorkspaceNone)}
 }
 
-// StartsPrograms reports whether processes run for the skill: a server, or the commands of
-// the base skill. Those are what a sandbox can be put around.
+// StartsPrograms reports whether processes run for the skill, which can be sandboxed: a
+// server, or the commands of the base skill.
 func (s *Skill) StartsPrograms() bool { return s.Type == StdioSkill || s.IsBase() && s.BuiltIn }
 
-// InSandbox reports whether the processes of a skill have a sandbox with this runtime. All says
-// that a flag gives one to every skill; behind the wall each has one anyway.
-func (s *Skill) InSandbox(runtime string, all bool) bool {
+// Sandboxed reports whether the processes of a skill have a sandbox with this runtime. All
+// says that every skill gets one, which is always so in a container.
+func (s *Skill) Sandboxed(runtime string, all bool) bool {
 	return s.StartsPrograms() && (runtime == DockerRuntime || all || s.Sandbox == SandboxLandlock)
 }
 
-// DockerRuntime is the runtime with a wall around it.
+// DockerRuntime is the runtime that runs in a container.
 const DockerRuntime = "docker"

@@ -91,7 +91,7 @@ func TestInSandbox(t *testing.T) {
 		{base, "local", false, false}, {base, "local", true, true}, {base, job.Docker, false, true},
 		{far, "local", true, false}, {far, job.Docker, true, false}, {asks, "local", false, true},
 	} {
-		if got := tt.skill.InSandbox(tt.runtime, tt.all); got != tt.want {
+		if got := tt.skill.Sandboxed(tt.runtime, tt.all); got != tt.want {
 			t.Errorf("%+v with %s, %v: %v", tt.skill, tt.runtime, tt.all, got)
 		}
 	}

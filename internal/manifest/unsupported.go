@@ -142,7 +142,7 @@ func (u *use) checkRuntime() {
 // them.
 func (u *use) sandboxes() {
 	for _, s := range u.expert.Skills {
-		enforced := s.InSandbox(u.runtime, u.sandbox)
+		enforced := s.Sandboxed(u.runtime, u.sandbox)
 		if s.Workspace != "" && !enforced {
 			u.report(toml.PathTo(u.skill(s), "workspace"), "it is not enforced: with runtime "+u.runtime+" the skill has no sandbox",
 				`add sandbox = "landlock" beside it, or use `+SandboxAll+" or runtime docker")

@@ -22,7 +22,7 @@ type Sandbox struct {
 
 // sandbox returns the sandbox of a skill; nil if nothing locks its processes in.
 func (b *builder) sandbox(s *expert.Skill) *Sandbox {
-	if !s.InSandbox(b.card.Runtime, false) {
+	if !s.Sandboxed(b.card.Runtime, false) {
 		return nil
 	}
 	right := cmp.Or(s.Workspace, expert.WorkspaceWrite)
@@ -66,7 +66,7 @@ func (s Skill) inside(walled bool) string {
 
 // findSandbox says what a sandbox without a container does not hold back.
 func (b *builder) findSandbox(e *expert.Expert, s *expert.Skill) {
-	if b.card.Docker == nil && s.InSandbox(b.card.Runtime, false) {
+	if b.card.Docker == nil && s.Sandboxed(b.card.Runtime, false) {
 		b.find(Finding{Severity: note, Expert: e.Key, Skill: s.Name,
 			Message: "its hosts are held by the proxy; a program that ignores the proxy can reach one port number of any host", Hint: "runtime docker leaves no such way"})
 	}
