@@ -12,14 +12,11 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// This file holds what a lockfile says about images: by which content the container of a
-// run stands on them, and its proxy.
-
 // maxLockImages is several times what one file can name.
 const maxLockImages = 32
 
-// Image returns the image that a name of the file stands for, by its content. What is
-// pinned in the file already stands for itself; for the rest the lock knows, or nobody.
+// Image returns the image that a name of the file stands for, by its content: itself if the
+// file pins it, else what the lock has.
 func (l *Lock) Image(name string) (pinned string, ok bool) {
 	if manifest.ImagePinned(name) {
 		return name, true
@@ -56,36 +53,24 @@ func (w *lockWriter) images(all []Image) {
 }
 
 func (r *lockReader) lockedImages(t *toml.Table) (all []Image) {
-	list := t.Want("images", toml.KindArray)
-	if list == nil {
-		return nil
-	}
-	r.AtMost(list, "images", len(list.Items), maxLockImages, "entries")
-	for i, item := range list.First(maxLockImages) {
-		path := toml.PathTo("images", fmt.Sprint(i))
-		if !r.Is(item, toml.KindTable, path) {
-			continue
-		}
-		entry := r.Table(item, path)
+	t.EachItem("images", maxLockImages, func(entry *toml.Table) {
 		image := Image{Name: entry.Require("name", "", manifest.PinnableImage), Pinned: entry.Require("pinned", "", manifest.PinnableImage)}
 		entry.Finish()
 		switch {
 		case image.Name == "" || image.Pinned == "":
-		case !image.fits():
-			// A lock must not have another image run than the one that everybody reads in
-			// the file.
-			r.Fault(item.KeyAt, toml.PathTo(path, "pinned"), fmt.Sprintf("%s is not %s by its content", wording.Quote(image.Pinned), wording.Quote(image.Name)), "")
+		case !image.fits(): // a lock must not have another image run than the one in the file
+			r.Fault(entry.Node.KeyAt, entry.At("pinned"), fmt.Sprintf("%s is not %s by its content", wording.Quote(image.Pinned), wording.Quote(image.Name)), "")
 		case slices.ContainsFunc(all, func(other Image) bool { return other.Name == image.Name }):
-			r.Fault(item.KeyAt, path, fmt.Sprintf("the image %s is pinned twice", wording.Quote(image.Name)), "")
+			r.Fault(entry.Node.KeyAt, entry.Path, fmt.Sprintf("the image %s is pinned twice", wording.Quote(image.Name)), "")
 		default:
 			all = append(all, image)
 		}
-	}
+	})
 	return all
 }
 
-// fits reports whether what is pinned is what the name says, with a digest, or an id: what
-// that is the engine knows alone.
+// fits reports whether what is pinned is what the name says, with a digest, or an id, which
+// only the daemon can compare with the name.
 func (i Image) fits() bool {
 	if !manifest.ImagePinned(i.Pinned) || manifest.ImagePinned(i.Name) {
 		return false

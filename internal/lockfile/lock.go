@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,23 +23,22 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// A Lock is what a perstack.lock says: what was found when the Experts of a file were
-// installed, and what a run must find again.
+// A Lock is what a perstack.lock says.
 type Lock struct {
-	Path        string // absolute; set by ReadLock
+	Path        string // absolute; set by ReadFile
 	GeneratedAt int64  // Unix milliseconds
 	ConfigPath  string // base name of the configuration
 	Experts     []*Expert
 	Images      []Image // what containers stand on that run packages of skills
 }
 
-// A Image is a container image by its content.
+// An Image is a container image by its content.
 type Image struct {
 	Name   string // as the file calls it, or the default
 	Pinned string // the same with its digest, or its id
 }
 
-// A Expert is an Expert as it was installed.
+// An Expert is an Expert as it was installed.
 type Expert struct {
 	Key, Name, Version, Description, Instruction string
 
@@ -73,7 +73,7 @@ type Package struct {
 
 // A Tool is the definition of a tool, word for word as the server gave it. Definition
 // is all of it, in the form of [CanonicalJSON]; the other fields are taken out of it. Make
-// one with [LockTool], so that they agree: only Definition and Digest are written down.
+// one with [ParseTool], so that they agree: only Definition and Digest are written down.
 type Tool struct {
 	Definition rawjson.Value
 	Digest     string // DefinitionDigest, which is skill.Tool.Digest as well
@@ -124,10 +124,9 @@ type hints struct {
 }
 
 // readHints reads them. Hints that are not as MCP has them count as none: then a call is
-// not repeated, which is the careful answer.
-func readHints(annotations rawjson.Value) hints {
-	var h hints
-	if len(annotations) == 0 || json.Unmarshal(annotations, &h) != nil {
+// not repeated.
+func readHints(annotations rawjson.Value) (h hints) {
+	if json.Unmarshal(annotations, &h) != nil {
 		return hints{}
 	}
 	return h
@@ -138,12 +137,7 @@ func (l *Lock) Expert(key string) (*Expert, bool) {
 	if l == nil {
 		return nil, false
 	}
-	for _, e := range l.Experts {
-		if e.Key == key {
-			return e, true
-		}
-	}
-	return nil, false
+	return first(l.Experts, func(e *Expert) bool { return e.Key == key })
 }
 
 // Skill finds what the lock has about a skill.
@@ -151,10 +145,12 @@ func (e *Expert) Skill(name string) (*Skill, bool) {
 	if e == nil {
 		return nil, false
 	}
-	for _, s := range e.Skills {
-		if s.Name == name {
-			return s, true
-		}
+	return first(e.Skills, func(s *Skill) bool { return s.Name == name })
+}
+
+func first[T any](all []*T, is func(*T) bool) (*T, bool) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
 	}
 	return nil, false
 }
@@ -177,10 +173,7 @@ func CanonicalJSON(value rawjson.Value) (rawjson.Value, error) {
 	v := value.Clone()
 	err := (*jsontext.Value)(&v).Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false),
 		jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
+	return v, err
 }
 
 // DefinitionDigest is the SHA-256, in hex, of the definition of a tool in its canonical
@@ -202,20 +195,19 @@ func (l *Skill) UnknownTools(s *expert.Skill) (lines []string) {
 	for _, t := range l.Tools {
 		known = append(known, t.Name)
 	}
-	for _, list := range []struct {
-		key   string
-		names []string
-	}{{"pick", s.Pick}, {"omit", s.Omit}} {
-		for _, name := range list.names {
+	check := func(key string, names []string) {
+		for _, name := range names {
 			if l.has(name) {
 				continue
 			}
-			line := fmt.Sprintf("%s names the tool %s, which the skill does not have", list.key, wording.Quote(name))
+			line := fmt.Sprintf("%s names the tool %s, which the skill does not have", key, wording.Quote(name))
 			if meant := wording.Nearest(name, known); meant != "" {
 				line += "; did you mean " + wording.Quote(meant) + "?"
 			}
 			lines = append(lines, line)
 		}
 	}
+	check("pick", s.Pick)
+	check("omit", s.Omit)
 	return lines
 }

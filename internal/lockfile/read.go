@@ -37,10 +37,9 @@ type KeepError struct{ toml.Problems }
 // Unwrap returns the Problems.
 func (e *KeepError) Unwrap() error { return e.Problems }
 
-// ReadFile reads a perstack.lock. It is strict: a file that perstack install would not
-// have written, because somebody edited it, a merge left its marks in it or another
-// version wrote it, is an error of type Problems, maybe inside a [KeepError]. A
-// missing file is an error as well: where there need not be one, ask Config.ReadLock.
+// ReadFile reads a perstack.lock. It is strict: a file that [Lock.Write] would not have
+// written is an error of type [toml.Problems], maybe inside a [KeepError]. So is a missing
+// file; see [Read].
 func ReadFile(path string) (*Lock, error) {
 	data, err := userfile.Read(path, maxLock)
 	if err != nil {
@@ -49,8 +48,7 @@ func ReadFile(path string) (*Lock, error) {
 	return Parse(path, data)
 }
 
-// Parse is [ReadLock] for the text of a perstack.lock. The path says where it comes
-// from.
+// Parse is [ReadFile] for the text of a perstack.lock that comes from path.
 func Parse(path string, data []byte) (*Lock, error) {
 	l, problems := parseLock(path, data)
 	switch {
@@ -76,7 +74,7 @@ func unreadable(path string, err error) error {
 	return problems
 }
 
-// parseLock returns the first problems only: each of them is mended in the same way.
+// parseLock returns the first problems only: each has the same cure.
 func parseLock(path string, data []byte) (*Lock, toml.Problems) {
 	const enough = 3
 	base, root := toml.ReadTree(path, data)
@@ -176,33 +174,26 @@ func (r *lockReader) lockedSkill(name string, t *toml.Table) *Skill {
 	return s
 }
 
-// lockedTools hands the definitions of an Expert to the skills that they belong to.
+// lockedTools gives the definitions of an Expert to the skills that they belong to.
 func (r *lockReader) lockedTools(e *Expert, t *toml.Table) {
-	list := t.Want("toolDefinitions", toml.KindArray)
-	if list == nil {
-		return
-	}
-	for i, item := range list.Items {
-		path := toml.PathTo(t.At("toolDefinitions"), fmt.Sprint(i))
-		if !r.Is(item, toml.KindTable, path) {
-			continue
-		}
-		entry := r.Table(item, path)
+	t.EachItem("toolDefinitions", 0, func(entry *toml.Table) {
 		s, ok := e.Skill(entry.Require("skillName", ""))
 		tool, good := r.lockedTool(entry)
+		fault := func(path, format string, args ...any) {
+			r.Fault(entry.Node.KeyAt, path, fmt.Sprintf(format, args...), "")
+		}
 		switch {
 		case !good:
 		case !ok:
-			r.Fault(item.KeyAt, entry.At("skillName"), "is not a skill of this Expert", "")
+			fault(entry.At("skillName"), "is not a skill of this Expert")
 		case len(s.Tools) == maxLockTools:
-			r.Fault(item.KeyAt, path, fmt.Sprintf("the skill %s has more than %d tools", wording.Quote(s.Name), maxLockTools), "")
-			return
+			fault(entry.Path, "the skill %s has more than %d tools", wording.Quote(s.Name), maxLockTools)
 		case s.has(tool.Name):
-			r.Fault(item.KeyAt, path, fmt.Sprintf("the skill %s has the tool %s twice", wording.Quote(s.Name), wording.Quote(tool.Name)), "")
+			fault(entry.Path, "the skill %s has the tool %s twice", wording.Quote(s.Name), wording.Quote(tool.Name))
 		default:
 			s.Tools = append(s.Tools, tool)
 		}
-	}
+	})
 }
 
 // lockedTool reads a definition and compares it with its own digest: one that was edited
@@ -229,12 +220,7 @@ func (r *lockReader) lockedTool(t *toml.Table) (Tool, bool) {
 }
 
 func (s *Skill) has(tool string) bool {
-	for _, t := range s.Tools {
-		if t.Name == tool {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Tools, func(t Tool) bool { return t.Name == tool })
 }
 
 func isDigest(s string) (message, hint string) {

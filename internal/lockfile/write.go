@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/userfile"
 )
@@ -163,8 +165,8 @@ func basicString(s string) string {
 }
 
 // Write puts the lockfile at path, whole or not at all: a reader sees the old file or the
-// new one, and a crash leaves one of them. What ReadLock would refuse is not written: every
-// run would be held up by it, and installing again would not help.
+// new one, and a crash leaves one of them. What [ReadFile] would refuse is not written:
+// installing again would not help.
 func (l *Lock) Write(path string) error {
 	data := l.Encode()
 	if len(data) > maxLock {
@@ -206,61 +208,51 @@ func (e *Expert) hosted() string {
 	if len(e.ProviderTools) > 0 {
 		w.texts("providerTools", e.ProviderTools)
 	}
-	var skills []string
-	for _, s := range e.ProviderSkills {
-		skills = append(skills, inline(members{"type": s.Type, "skillId": s.SkillID, "name": s.Name, "definition": s.Definition}))
+	if len(e.ProviderSkills) > 0 {
+		w.line("providerSkills = " + inline(plain(e.ProviderSkills)))
 	}
-	if len(skills) > 0 {
-		w.line("providerSkills = [" + strings.Join(skills, ", ") + "]")
-	}
-	if o := e.ProviderToolOptions; o != nil {
-		tools := members{}
-		if s := o.WebSearch; s != nil {
-			tools["webSearch"] = members{"maxUses": s.MaxUses, "allowedDomains": s.AllowedDomains}
-		}
-		if f := o.WebFetch; f != nil {
-			tools["webFetch"] = members{"maxUses": f.MaxUses}
-		}
-		if f := o.FileSearch; f != nil {
-			tools["fileSearch"] = members{"vectorStoreIds": f.VectorStoreIDs, "maxNumResults": f.MaxNumResults}
-		}
-		if text := inline(tools); text != "{}" {
-			w.line("providerToolOptions = " + text)
-		}
+	if text := inline(plain(e.ProviderToolOptions)); text != "" {
+		w.line("providerToolOptions = " + text)
 	}
 	return w.String()
 }
 
-// members are those of a table: texts, lists of texts, numbers and tables.
-type members map[string]any
+// plain is a value as its JSON has it, whose names are those of perstack.toml.
+func plain(v any) (out any) {
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		return nil // structs of texts and numbers always encode
+	}
+	return out
+}
 
-// inline writes a table in one line, without members that say nothing.
-func inline(table members) string {
-	var all []string
-	for _, key := range slices.Sorted(maps.Keys(table)) {
-		w := &lockWriter{}
-		switch v := table[key].(type) {
-		case string:
-			w.optional(key, v)
-		case []string:
-			if len(v) > 0 {
-				w.texts(key, v)
-			}
-		case int:
-			if v > 0 {
-				w.line(key + " = " + strconv.Itoa(v))
-			}
-		case members:
-			if text := inline(v); text != "{}" {
-				w.line(key + " = " + text)
+// inline writes a value in one line, without members that say nothing; "" if nothing is left.
+func inline(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case string:
+		return tomlString(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case []any:
+		for _, item := range v {
+			parts = append(parts, inline(item))
+		}
+		if len(parts) > 0 {
+			return "[" + strings.Join(parts, ", ") + "]"
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if text := inline(v[key]); text != "" {
+				parts = append(parts, key+" = "+text)
 			}
 		}
-		if text := w.String(); text != "" {
-			all = append(all, strings.TrimSuffix(text, "\n"))
+		if len(parts) > 0 {
+			return "{ " + strings.Join(parts, ", ") + " }"
 		}
 	}
-	if len(all) == 0 {
-		return "{}"
-	}
-	return "{ " + strings.Join(all, ", ") + " }"
+	return ""
 }
