@@ -160,10 +160,7 @@ func (e Env) String() string {
 	return fmt.Sprintf("environment of %d variables", len(e.vars().values))
 }
 
-// GoString is String, for %#v.
-func (e Env) GoString() string { return e.String() }
-
-// Format is String for every verb, %d and %x included.
+// Format is String for every verb, %#v, %d and %x included.
 func (e Env) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.String()) }
 
 // LogValue is String, for log/slog.

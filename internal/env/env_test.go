@@ -160,7 +160,7 @@ func TestEnvNeverPrintsValues(t *testing.T) {
 	type holder struct{ inner Env }
 	var log bytes.Buffer
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "env", env, "holder", holder{env})
-	out := log.String() + env.String() + env.GoString()
+	out := log.String() + env.String() + fmt.Sprintf("%#v", env)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
 		out += fmt.Sprintf(verb+verb+verb+verb, env, &env, holder{env}, []any{env, map[string]Env{"a": env}})
 	}

@@ -143,19 +143,15 @@ func legacyIPv4(labels []string) (netip.Addr, bool) {
 	}
 	var addr uint64
 	for i, l := range labels {
-		n, ok := legacyNumber(l)
-		limit := uint64(1) << 8
+		bits := 8
 		if i == len(labels)-1 {
-			limit = 1 << (8 * (5 - len(labels)))
+			bits = 8 * (5 - len(labels))
 		}
-		if !ok || n >= limit {
+		n, ok := legacyNumber(l)
+		if !ok || n >= 1<<bits {
 			return netip.Addr{}, false
 		}
-		if i == len(labels)-1 {
-			addr = addr<<(8*(5-len(labels))) | n
-		} else {
-			addr = addr<<8 | n
-		}
+		addr = addr<<bits | n
 	}
 	return netip.AddrFrom4([4]byte{byte(addr >> 24), byte(addr >> 16), byte(addr >> 8), byte(addr)}), true
 }

@@ -61,19 +61,21 @@ func BaseURL(s string, keyless, allowPrivate bool) (message, hint string) {
 // the file, by the rule that holds there but for plain http, which stays on this machine.
 // The error never repeats the address.
 func CheckBaseURL(s string, allowPrivate bool) error {
-	if message, hint := BaseURL(s, false, allowPrivate); message != "" {
-		return errors.New(message + "; " + hint)
+	return asError(BaseURL(s, false, allowPrivate))
+}
+
+func asError(message, hint string) error {
+	if message == "" {
+		return nil
 	}
-	return nil
+	return errors.New(message + "; " + hint)
 }
 
 // CheckPlainURL is CheckBaseURL for what the user says of a server that is sent no key:
 // it may be anywhere, and plain http is accepted.
 func CheckPlainURL(s string) error {
-	if _, _, message, hint := splitURL(s); message != "" {
-		return errors.New(message + "; " + hint)
-	}
-	return nil
+	_, _, message, hint := splitURL(s)
+	return asError(message, hint)
 }
 
 // RegistryURL says what is wrong with the address of a registry, to which keys are sent.
@@ -103,12 +105,7 @@ func EndpointURL(s string, allowPrivate bool) (message, hint string) {
 // CheckHostLabel says what is wrong with a text that becomes part of a host name, such as
 // the region of bedrock, wherever it comes from. Anything else than a label could lead
 // the request, and its key, to another host.
-func CheckHostLabel(s string) error {
-	if message, hint := HostLabel(s); message != "" {
-		return errors.New(message + "; " + hint)
-	}
-	return nil
-}
+func CheckHostLabel(s string) error { return asError(HostLabel(s)) }
 
 // HostLabel accepts what becomes one label of a host name.
 func HostLabel(s string) (message, hint string) {
@@ -143,8 +140,8 @@ func DomainPattern(s string) (message, hint string) {
 	return "", ""
 }
 
-// ProxyRefusal says why the wall of the runtime docker has no door for an address: "" if it has
-// one. Through the wall lead TLS connections to port 443 of public hosts, and no others.
+// ProxyRefusal says why the proxy of the runtime docker does not connect to an address: ""
+// if it does. It makes TLS connections to port 443 of public hosts, and no others.
 func ProxyRefusal(address string, allowPrivate bool) string {
 	u, host, message, _ := splitURL(address)
 	switch {

@@ -43,17 +43,22 @@ func (w *walk) values(s *jsonschema.Schema, v any, path string) []string {
 }
 
 func (w *walk) text(s *jsonschema.Schema, v, path string) []string {
-	var found []string
 	w.spend(len(v) / 64)
 	length := utf8.RuneCountInString(v)
-	if s.MinLength != nil && length < *s.MinLength {
-		found = append(found, fmt.Sprintf("%sexpected at least %d characters, got %d", at(path), *s.MinLength, length))
-	}
-	if s.MaxLength != nil && length > *s.MaxLength {
-		found = append(found, fmt.Sprintf("%sexpected at most %d characters, got %d", at(path), *s.MaxLength, length))
-	}
+	found := bounds(s.MinLength, s.MaxLength, length, "characters", path)
 	if s.Pattern != "" && !w.matches(s.Pattern, v) {
 		found = append(found, at(path)+"expected text that matches "+cut(s.Pattern, 200)+", got "+sample(v))
+	}
+	return found
+}
+
+// bounds checks a length.
+func bounds(low, high *int, length int, unit, path string) (found []string) {
+	if low != nil && length < *low {
+		found = append(found, fmt.Sprintf("%sexpected at least %d %s, got %d", at(path), *low, unit, length))
+	}
+	if high != nil && length > *high {
+		found = append(found, fmt.Sprintf("%sexpected at most %d %s, got %d", at(path), *high, unit, length))
 	}
 	return found
 }
@@ -88,13 +93,7 @@ func number(s *jsonschema.Schema, v float64, path string) []string {
 }
 
 func (w *walk) list(s *jsonschema.Schema, v []any, path string) []string {
-	var found []string
-	if s.MinItems != nil && len(v) < *s.MinItems {
-		found = append(found, fmt.Sprintf("%sexpected at least %d items, got %d", at(path), *s.MinItems, len(v)))
-	}
-	if s.MaxItems != nil && len(v) > *s.MaxItems {
-		found = append(found, fmt.Sprintf("%sexpected at most %d items, got %d", at(path), *s.MaxItems, len(v)))
-	}
+	found := bounds(s.MinItems, s.MaxItems, len(v), "items", path)
 	first, rest := s.PrefixItems, s.Items
 	if s.ItemsArray != nil { // the keywords of draft-07
 		first, rest = s.ItemsArray, s.AdditionalItems
@@ -159,12 +158,7 @@ func (w *walk) object(s *jsonschema.Schema, v map[string]any, path string) []str
 		}
 	}
 	missing(s.Required, "")
-	if s.MinProperties != nil && len(v) < *s.MinProperties {
-		found = append(found, fmt.Sprintf("%sexpected at least %d members, got %d", at(path), *s.MinProperties, len(v)))
-	}
-	if s.MaxProperties != nil && len(v) > *s.MaxProperties {
-		found = append(found, fmt.Sprintf("%sexpected at most %d members, got %d", at(path), *s.MaxProperties, len(v)))
-	}
+	found = append(found, bounds(s.MinProperties, s.MaxProperties, len(v), "members", path)...)
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		if !w.spend(1) || len(found) > 2*MaxProblems {
 			return found

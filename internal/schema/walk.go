@@ -138,49 +138,39 @@ func wrongType(s *jsonschema.Schema, v any) (string, bool) {
 }
 
 func isType(name string, v any) bool {
+	f, isNumber := v.(float64)
 	switch name {
-	case "null":
-		return v == nil
-	case "boolean":
-		_, ok := v.(bool)
-		return ok
-	case "string":
-		_, ok := v.(string)
-		return ok
-	case "number":
-		_, ok := v.(float64)
-		return ok
 	case "integer":
-		f, ok := v.(float64)
-		return ok && f == math.Trunc(f)
-	case "array":
-		_, ok := v.([]any)
-		return ok
-	case "object":
-		_, ok := v.(map[string]any)
-		return ok
+		return isNumber && f == math.Trunc(f)
+	case "null", "boolean", "string", "number", "array", "object":
+		return name == typeName(v)
 	}
 	return true // not a type of JSON Schema
 }
 
+// typeName is the type of a decoded value, in the words of JSON Schema.
+func typeName(v any) string {
+	switch v.(type) {
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case float64:
+		return "number"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "null"
+}
+
 // sample shows a value, with its type.
 func sample(v any) string {
-	kind := "null"
-	switch v.(type) {
-	case nil:
-		return kind
-	case bool:
-		kind = "boolean"
-	case string:
-		kind = "string"
-	case float64:
-		kind = "number"
-	case []any:
-		kind = "array"
-	case map[string]any:
-		kind = "object"
+	if v == nil {
+		return "null"
 	}
-	return kind + " " + literal(v)
+	return typeName(v) + " " + literal(v)
 }
 
 // literal writes a value as JSON, shortened. Of lists and objects it tells only the size:

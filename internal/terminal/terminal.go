@@ -28,7 +28,18 @@ import (
 //   - bytes that are not UTF-8 become U+FFFD.
 //
 // Clean(Clean(x)) is Clean(x).
-func Clean(text string) string {
+func Clean(text string) string { return rewrite(text, false) }
+
+// Reveal makes visible what [Clean] would take out: a control character, or one that
+// draws nothing, becomes its number, as in <U+200B>. It is for text that a model reads as
+// well: what a person reviews and what the model gets must be the same. Line feeds and tabs
+// stay, and so does what an emoji or a script needs to look right.
+//
+// Reveal(Reveal(x)) is Reveal(x), and Clean leaves it as it is.
+func Reveal(text string) string { return rewrite(text, true) }
+
+// rewrite removes or reveals what must not reach a terminal.
+func rewrite(text string, reveal bool) string {
 	if isPlain(text) {
 		return text
 	}
@@ -38,22 +49,25 @@ func Clean(text string) string {
 	for text != "" {
 		r, size := utf8.DecodeRuneInString(text)
 		rest := text[size:]
+		text = rest
 		switch {
-		case r == esc || r >= 0x80 && r <= 0x9f && r != nextLine:
+		case r == '\r' && strings.HasPrefix(rest, "\n"):
+			continue
+		case r == '\n' || r == '\t':
+		case !reveal && (r == esc || r >= 0x80 && r <= 0x9f && r != nextLine):
 			text = afterSequence(r, rest)
 			continue
-		case r == '\r' && strings.HasPrefix(rest, "\n"):
-			text = rest
-			continue
-		case endsLine(r):
+		case !reveal && endsLine(r):
 			r = '\n'
-		case r == '\t':
-		case unicode.IsControl(r), isInvisible(r) && !isNeeded(last, r, rest):
-			text = rest
+		case unicode.IsControl(r), endsLine(r), isInvisible(r) && !isNeeded(last, r, rest):
+			if reveal {
+				fmt.Fprintf(&out, "<U+%04X>", r)
+				last = '>'
+			}
 			continue
 		}
 		out.WriteRune(r) // U+FFFD for a byte that is not UTF-8
-		last, text = r, rest
+		last = r
 	}
 	return out.String()
 }
@@ -82,38 +96,6 @@ func endsLine(r rune) bool {
 		return true
 	}
 	return false
-}
-
-// Reveal makes visible what [Clean] would take out: a control character, or one that
-// draws nothing, becomes its number, as in <U+200B>. It is for text that a model reads as
-// well: what a person reviews and what the model gets must be the same. Line feeds and tabs
-// stay, and so does what an emoji or a script needs to look right.
-//
-// Reveal(Reveal(x)) is Reveal(x), and Clean leaves it as it is.
-func Reveal(text string) string {
-	if isPlain(text) {
-		return text
-	}
-	var out strings.Builder
-	out.Grow(len(text))
-	last := rune(-1) // what was written before
-	for text != "" {
-		r, size := utf8.DecodeRuneInString(text)
-		rest := text[size:]
-		text = rest
-		switch {
-		case r == '\r' && strings.HasPrefix(rest, "\n"):
-			continue
-		case r == '\n' || r == '\t':
-		case unicode.IsControl(r), endsLine(r), isInvisible(r) && !isNeeded(last, r, rest):
-			fmt.Fprintf(&out, "<U+%04X>", r)
-			last = '>'
-			continue
-		}
-		out.WriteRune(r) // U+FFFD for a byte that is not UTF-8
-		last = r
-	}
-	return out.String()
 }
 
 // RevealLine is [Reveal] for text that must stay on one line.

@@ -89,12 +89,17 @@ func DidYouMean(word string, known []string) string {
 }
 
 // Or joins words as alternatives: "a, b or c".
-func Or(words []string) string {
-	if len(words) < 2 {
+func Or(words []string) string { return join(words, " or ") }
+
+// And joins words as a list: "a, b and c".
+func And(words []string) string { return join(words, " and ") }
+
+func join(words []string, last string) string {
+	n := len(words)
+	if n < 2 {
 		return strings.Join(words, "")
 	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.Join(words[:n-1], ", ") + last + words[n-1]
 }
 
 // Quote shows a value of the file in a message. Control characters and bidi
@@ -116,14 +121,4 @@ func Visible(s string) string {
 		}
 		return utf8.RuneError
 	}, s)
-}
-
-// And joins words as a list: "a, b and c".
-func And(words []string) string {
-	list := Or(words)
-	if len(words) < 2 {
-		return list
-	}
-	last := words[len(words)-1]
-	return list[:len(list)-len(" or "+last)] + " and " + last
 }

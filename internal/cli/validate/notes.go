@@ -1,0 +1,108 @@
+package validate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/lockfile"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/providers/replay"
+	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/model"
+)
+
+// cassetteProblems looks at the answers that the replay provider is to play. A file
+// that does not say where they are is fine: perstack run --cassette can.
+func cassetteProblems(c *manifest.Config, shorten func(string) string) toml.Problems {
+	if c == nil || c.Provider.Name != "replay" {
+		return nil
+	}
+	const key = "provider.setting.cassette"
+	path := c.Provider.Setting.Cassette
+	if path == "" {
+		p := c.Problem(key, "is not set", "name the file with the answers, or give it to perstack run with --cassette")
+		p.Warning = true
+		return toml.Problems{p}
+	}
+	if _, err := replay.Load(path); err != nil {
+		return toml.Problems{c.Problem(key, strings.ReplaceAll(err.Error(), path, shorten(path)), "")}
+	}
+	return nil
+}
+
+// refused lists what would keep perstack run from starting an Expert although the file can
+// be read: whether it matters depends on the flags that are given, so these are notes. A
+// key that is not set here is not one of them.
+func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
+	provider := cmp.Or(c.Provider.Name, job.DefaultProvider)
+	name := cmp.Or(c.Model, model.DefaultModel(provider))
+	for _, p := range providers.Check(providers.Config{
+		Provider: provider, Model: name,
+		Setting: c.Provider.Setting, Entry: c.Models[name],
+		Expert: e, OwnTools: true,
+	}) {
+		path := p.Path
+		if p.OfExpert() {
+			path = toml.PathTo("experts", e.Name, path)
+		}
+		notes = append(notes, c.Problem(path, "no run will start: "+p.Err.Error(), ""))
+	}
+	_, known := model.PriceOf(provider, name)
+	if _, stated := c.Prices[name]; known || stated || name == "" {
+		return notes
+	}
+	var path string
+	switch {
+	case c.Limits.MaxCost > 0:
+		path = "maxCost"
+	case e.MaxCost > 0:
+		path = toml.PathTo("experts", e.Name, "maxCost")
+	default:
+		return notes
+	}
+	return append(notes, c.Problem(path, fmt.Sprintf("no run will start: what the model %q costs is not known", name), fmt.Sprintf("write it into [prices.%q]", name)))
+}
+
+// unpinned lists what would keep perstack run from starting an Expert because of its
+// lockfile: one that is broken or stale or, for a container, packages and images that are
+// not pinned. err is what reading it came to.
+func unpinned(c *manifest.Config, lock *lockfile.Lock, err error, e *expert.Expert) (notes toml.Problems) {
+	closure, _ := c.Closure(e)
+	docker := c.Runtime == job.Docker
+	switch {
+	case err != nil:
+		notes = broken(err)
+	case lock != nil:
+		notes = lock.Stale(c, e)
+	case docker:
+		notes = lockfile.Needed(c, []*expert.Expert{e})
+	}
+	if len(notes) == 0 && docker { // a new lockfile pins images too
+		for _, name := range c.ImagesOf(closure) {
+			if _, ok := lock.Image(name); !ok {
+				notes = append(notes, c.Problem("docker", "the image "+name+" is not pinned", lockfile.InstallAgain))
+			}
+		}
+	}
+	for i := range notes {
+		notes[i].Message = "no run will start: " + notes[i].Message
+	}
+	return notes
+}
+
+// broken is the first thing that is wrong with a lockfile, with what to do about it. Where
+// one thing is wrong, the rest of the file means little.
+func broken(err error) toml.Problems {
+	var all toml.Problems
+	if !errors.As(err, &all) || len(all) == 0 {
+		return toml.Problems{{Message: err.Error()}}
+	}
+	first := all[0]
+	first.Hint = all[len(all)-1].Hint
+	return toml.Problems{first}
+}
