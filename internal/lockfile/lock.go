@@ -62,13 +62,13 @@ type Skill struct {
 	Tools   []Tool
 }
 
-// A Package is what a package manager resolved a Package to.
+// A Package is what a package manager resolved a package to.
 type Package struct {
-	Manager   string // npx or uvx
-	Name      string
-	Version   string // exact
-	Integrity string // as npm writes it; empty for uvx
-	Tree      string // npm: the package-lock.json of all that it needs; empty for uvx
+	Manager   string `json:"-"` // npx or uvx
+	Name      string `json:"name"`
+	Version   string `json:"version"`   // exact
+	Integrity string `json:"integrity"` // as npm writes it; empty for uvx
+	Tree      string `json:"tree"`      // npm: the package-lock.json of all that it needs; empty for uvx
 }
 
 // A Tool is the definition of a tool, word for word as the server gave it. Definition

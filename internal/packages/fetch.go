@@ -25,35 +25,31 @@ type Pin struct {
 }
 
 // PinOf reads a pinned package, which may come from an untrusted file. It fetches nothing.
-func PinOf(p *lockfile.Package) (Pin, error) {
+func PinOf(p *lockfile.Package) (pin Pin, err error) {
+	defer wrap(&err, nameOf(p))
 	if p.Manager == uvManager {
-		if err := checkUV(p); err != nil {
-			return Pin{}, fmt.Errorf("package %s of uv: %w", safeText(p.Name), err)
-		}
-		return Pin{Kind: uvKind, Digest: uvDigest(p)}, nil
+		return Pin{Kind: uvKind, Digest: uvDigest(p)}, checkUV(p)
 	}
 	t, err := lockedTree(p)
 	if err != nil {
-		return Pin{}, fmt.Errorf("npm package %s@%s: %w", safeText(p.Name), safeText(p.Version), err)
+		return Pin{}, err
 	}
 	return Pin{Kind: npmKind, Digest: t.digest()}, nil
 }
 
 // Fetch makes sure that a pinned package is installed for a platform, which need not be
 // this machine. It runs nothing of the package. note is called with progress messages.
-func (s *Store) Fetch(ctx context.Context, p *lockfile.Package, on Platform, note func(string)) (Installed, error) {
+func (s *Store) Fetch(ctx context.Context, p *lockfile.Package, on Platform, note func(string)) (found Installed, err error) {
+	defer wrap(&err, nameOf(p))
 	if p.Manager == uvManager {
 		return s.fetchUV(ctx, p, on, note)
-	}
-	fail := func(err error) (Installed, error) {
-		return Installed{}, fmt.Errorf("npm package %s@%s: %w", safeText(p.Name), safeText(p.Version), err)
 	}
 	t, err := lockedTree(p)
 	if err == nil {
 		err = on.check()
 	}
 	if err != nil {
-		return fail(err)
+		return found, err
 	}
 	home, flags := filepath.Join(s.root(), t.digest()), []string(nil)
 	// Programs run from what is installed for this machine, and some store data in their own
@@ -63,20 +59,20 @@ func (s *Store) Fetch(ctx context.Context, p *lockfile.Package, on Platform, not
 	}
 	release, err := s.exclusively(ctx, "install "+filepath.Base(home))
 	if err != nil {
-		return fail(err)
+		return found, err
 	}
 	defer release()
 	if isInstalled(home, p) != nil {
 		if err := s.refuse(); err != nil {
-			return fail(err)
+			return found, err
 		}
 		if err := s.install(ctx, home, t, p, on, note, flags...); err != nil {
-			return fail(err)
+			return found, err
 		}
 	}
 	// Also for this machine: the configuration of npm may name another platform.
 	if err := t.isFor(home, on); err != nil {
-		return fail(err)
+		return found, err
 	}
 	return Installed{Dir: home, Packages: len(t.present(home))}, nil
 }

@@ -16,14 +16,6 @@ import (
 // starts without asking the registry, and one without asks little. A version is published
 // once; its dependencies are frozen as they were when it was first resolved.
 
-// A record is a file of the index.
-type record struct {
-	Name      string `json:"name"`
-	Version   string `json:"version"`
-	Integrity string `json:"integrity"`
-	Tree      string `json:"tree"`
-}
-
 func (s *Store) recordPath(name, version string) string {
 	sum := sha256.Sum256([]byte(name + "@" + version))
 	return filepath.Join(s.root(), "index", hex.EncodeToString(sum[:]))
@@ -35,11 +27,10 @@ func (s *Store) known(name, version string) *lockfile.Package {
 	if err != nil {
 		return nil
 	}
-	var r record
-	if json.Unmarshal(text, &r, json.RejectUnknownMembers(true)) != nil || r.Name != name || r.Version != version {
+	p := &lockfile.Package{Manager: manager}
+	if json.Unmarshal(text, p, json.RejectUnknownMembers(true)) != nil || p.Name != name || p.Version != version {
 		return nil
 	}
-	p := &lockfile.Package{Manager: manager, Name: r.Name, Version: r.Version, Integrity: r.Integrity, Tree: r.Tree}
 	if _, err := lockedTree(p); err != nil {
 		return nil
 	}
@@ -47,7 +38,7 @@ func (s *Store) known(name, version string) *lockfile.Package {
 }
 
 func (s *Store) remember(p *lockfile.Package) error {
-	text, err := json.Marshal(record{p.Name, p.Version, p.Integrity, p.Tree})
+	text, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}

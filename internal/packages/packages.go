@@ -50,21 +50,19 @@ type Store struct {
 // Resolve asks the registry what a package is now, and returns it pinned. A version that
 // was resolved before is not resolved again; of a tag, only which version it stands for is
 // asked. Note is told what happens, for showing.
-func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)) (*lockfile.Package, error) {
+func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)) (locked *lockfile.Package, err error) {
 	want, err := requested(p)
 	if err != nil {
 		return nil, err
 	}
 	spec := p.Name + "@" + want
-	fail := func(err error) (*lockfile.Package, error) {
-		return nil, fmt.Errorf("npm package %s: %w", spec, err)
-	}
+	defer wrap(&err, "npm package "+spec)
 	if s.Sealed {
-		return fail(errors.New("it is not pinned, and nothing is fetched where the image runs; " + lockfile.InstallAgain))
+		return nil, errors.New("it is not pinned, and nothing is fetched where the image runs; " + lockfile.InstallAgain)
 	}
 	release, err := s.exclusively(ctx, "resolve "+spec)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	defer release()
 	exact := p.Version != ""
@@ -76,11 +74,11 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 	tell(note, "fetching "+spec)
 	dir, err := s.scratch()
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	if err := writeManifest(dir, p.Name, want); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	flags := []string{"--package-lock-only"}
 	switch {
@@ -93,25 +91,25 @@ func (s *Store) Resolve(ctx context.Context, p expert.Package, note func(string)
 		}
 	}
 	if _, err := s.npm(ctx, dir, "install", flags...); err != nil {
-		return fail(s.discreet(ctx, dir, err))
+		return nil, s.discreet(ctx, dir, err)
 	}
 	text, err := readFile(filepath.Join(dir, lockName), maxTree)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	tree, err := fetchedTree(text, p.Name)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	root := tree.root(p.Name)
 	if exact && root.Version != p.Version {
-		return fail(fmt.Errorf("npm answered with version %s", root.Version))
+		return nil, fmt.Errorf("npm answered with version %s", root.Version)
 	}
-	locked := &lockfile.Package{
+	locked = &lockfile.Package{
 		Manager: manager, Name: p.Name, Version: root.Version, Integrity: root.Integrity, Tree: tree.String(),
 	}
 	if err := s.remember(locked); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	return locked, nil
 }
@@ -137,35 +135,29 @@ const manager = "npx"
 //
 // A package of uv is there only in a sealed store: elsewhere uvx itself starts it.
 func (s *Store) Install(ctx context.Context, p *lockfile.Package, program string, note func(string)) (argv []string, err error) {
+	defer wrap(&err, nameOf(p))
 	if p.Manager == uvManager {
 		return s.installedUV(p, program)
 	}
-	fail := func(err error) ([]string, error) {
-		return nil, fmt.Errorf("npm package %s@%s: %w", safeText(p.Name), safeText(p.Version), err)
-	}
 	tree, err := lockedTree(p)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	release, err := s.exclusively(ctx, "install "+tree.digest())
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	defer release()
 	home := filepath.Join(s.root(), tree.digest())
 	if err := isInstalled(home, p); err != nil {
 		if s.Sealed {
-			return fail(errSealed)
+			return nil, errSealed
 		}
 		if err := s.install(ctx, home, tree, p, thisMachine(), note); err != nil {
-			return fail(err)
+			return nil, err
 		}
 	}
-	argv, err = s.startOf(filepath.Join(home, modules, filepath.FromSlash(p.Name)), p.Name, program)
-	if err != nil {
-		return fail(err)
-	}
-	return argv, nil
+	return s.startOf(filepath.Join(home, modules, filepath.FromSlash(p.Name)), p.Name, program)
 }
 
 // install makes home, which appears complete or not at all. The flags name the platform, if
@@ -250,6 +242,22 @@ func requested(p expert.Package) (version string, err error) {
 		return p.Tag, nil
 	}
 	return "latest", nil
+}
+
+// wrap says which package an error is about.
+func wrap(err *error, name string) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", name, *err)
+	}
+}
+
+// nameOf is how errors call a pinned package.
+func nameOf(p *lockfile.Package) string {
+	name := safeText(p.Name) + "@" + safeText(p.Version)
+	if p.Manager == uvManager {
+		return "package " + name + " of uv"
+	}
+	return "npm package " + name
 }
 
 func tell(note func(string), what string) {

@@ -58,13 +58,10 @@ func canonicalUV(name string) string {
 	return strings.ToLower(uvSame().ReplaceAllString(name, "-"))
 }
 
-func (s *Store) fetchUV(ctx context.Context, p *lockfile.Package, on Platform, note func(string)) (Installed, error) {
-	fail := func(err error) (Installed, error) {
-		return Installed{}, fmt.Errorf("package %s@%s of uv: %w", safeText(p.Name), safeText(p.Version), err)
-	}
+func (s *Store) fetchUV(ctx context.Context, p *lockfile.Package, on Platform, note func(string)) (found Installed, err error) {
 	triple, err := on.triple()
 	if err := errors.Join(err, checkUV(p)); err != nil {
-		return fail(err)
+		return found, err
 	}
 	digest := uvDigest(p)
 	root := filepath.Join(s.Dir, uvKind)
@@ -74,37 +71,34 @@ func (s *Store) fetchUV(ctx context.Context, p *lockfile.Package, on Platform, n
 	}
 	release, err := s.exclusively(ctx, "install "+filepath.Base(home))
 	if err != nil {
-		return fail(err)
+		return found, err
 	}
 	defer release()
 	if _, err := findDist(home, p); err != nil {
 		if err := s.refuse(); err != nil {
-			return fail(err)
+			return found, err
 		}
 		dir, err := s.scratchIn(root)
 		if err != nil {
-			return fail(err)
+			return found, err
 		}
 		defer os.RemoveAll(dir)
 		tell(note, fmt.Sprintf("installing %s@%s with uv", p.Name, p.Version))
 		if err := os.Mkdir(filepath.Join(dir, uvModules), 0o700); err != nil {
-			return fail(err)
+			return found, err
 		}
 		if err := s.uv(ctx, filepath.Join(dir, uvModules), p, triple, on.Python); err != nil {
-			return fail(err)
+			return found, err
 		}
 		if _, err := findDist(dir, p); err != nil {
-			return fail(err)
+			return found, err
 		}
 		if err := settle(dir, home, func() error { _, err := findDist(home, p); return err }); err != nil {
-			return fail(err)
+			return found, err
 		}
 	}
 	dists, err := filepath.Glob(filepath.Join(home, uvModules, "*"+distInfo))
-	if err != nil {
-		return fail(err)
-	}
-	return Installed{Dir: home, Packages: len(dists)}, nil
+	return Installed{Dir: home, Packages: len(dists)}, err
 }
 
 // triple is the platform in the words of uv.

@@ -37,23 +37,20 @@ sys.exit(found())
 // there, which looks for nothing in the working directory and in no variable (-I), and
 // writes nothing beside the package (-B).
 func (s *Store) installedUV(p *lockfile.Package, program string) ([]string, error) {
-	fail := func(err error) ([]string, error) {
-		return nil, fmt.Errorf("package %s@%s of uv: %w", safeText(p.Name), safeText(p.Version), err)
-	}
 	if err := checkUV(p); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if !s.Sealed {
-		return fail(errors.New("it is started by uvx itself where it is not in an image"))
+		return nil, errors.New("it is started by uvx itself where it is not in an image")
 	}
 	home := filepath.Join(s.Dir, uvKind, uvDigest(p))
 	dist, err := findDist(home, p)
 	if err != nil {
-		return fail(errSealed)
+		return nil, errSealed
 	}
 	module, entry, name, err := entryOf(dist, canonicalUV(p.Name), program)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	return []string{"python3", "-I", "-B", "-c", launcher, filepath.Join(home, uvModules), module, entry, name}, nil
 }
