@@ -153,7 +153,7 @@ func Parse(path string, data []byte) (*Config, toml.Problems) {
 	if s := &cfg.Provider.Setting; s.Cassette != "" && !filepath.IsAbs(s.Cassette) {
 		s.Cassette = filepath.Join(cfg.Dir, s.Cassette)
 	}
-	cfg.positions = r.Positions
+	cfg.positions = r.Positions(root)
 	return cfg, r.Problems
 }
 

@@ -29,14 +29,14 @@ func expertKeys(skill []key[expert.Skill]) []key[expert.Expert] {
 				e.Version = s
 			}
 		}).or(expert.DefaultVersion),
-		row("minRuntimeVersion", "Oldest version of perstack that can run it.", text(1, expert.MaxVersion, toml.Printable), func(e *E, s string) { e.MinRuntimeVersion = s }).without("any").at(),
+		row("minRuntimeVersion", "Oldest version of perstack that can run it.", text(1, expert.MaxVersion, toml.Printable), func(e *E, s string) { e.MinRuntimeVersion = s }).without("any"),
 		row("description", "What other Experts read before they delegate to it.", text(1, 2048), func(e *E, s string) { e.Description = s }),
 		row("instruction", "The system prompt of the Expert.", text(1, 20480), func(e *E, s string) { e.Instruction = s }).required("tell the expert what to do"),
 		custom("skills", "Skills of the Expert, by name.", fmt.Sprintf("table of [skills](#skills), at most %d", maxSkills), skills, (*reader).skills).without("the base skill"),
-		custom("delegates", "Keys of the Experts it can delegate to.", fmt.Sprintf("list of at most %d", maxDelegates), delegateList().schema, (*reader).delegateKeys).without("none").at(),
+		custom("delegates", "Keys of the Experts it can delegate to.", fmt.Sprintf("list of at most %d", maxDelegates), delegateList().schema, (*reader).delegateKeys).without("none"),
 		row("tags", "Words for searching.", list(8, "A word in lower case.", matching(expert.TagPattern, expert.MaxVersion, "", tag)), func(e *E, all []string) { e.Tags = all }).without("none"),
 	}
-	return slices.Concat(keys, expertLimits(), allAt(hostedKeys()))
+	return slices.Concat(keys, expertLimits(), hostedKeys())
 }
 
 // experts reads [experts].
@@ -48,7 +48,6 @@ func (r *reader) experts(top *toml.Table, c *Config) {
 	r.file = c
 	all.Each(func(name string, t *toml.Table) {
 		r.expertName(name, t)
-		r.Mark(t.Path, t.Node)
 		e := &expert.Expert{Key: name, Name: name, Version: expert.DefaultVersion}
 		readKeys(r, t, r.tables.expert, e)
 		r.checkProviderFeatures(t, e)

@@ -23,7 +23,6 @@ type key[T any] struct {
 	absent string   // what holds without it, for the reference; empty if the default says it
 	see    string   // what the reference adds
 	late   bool     // read it after the others, because it depends on them
-	placed bool     // findings about its value point at it; others point at its table
 	read   func(r *reader, t *toml.Table, v *T)
 }
 
@@ -90,20 +89,6 @@ func (k key[T]) after() key[T] {
 	return k
 }
 
-// at has findings about the value of the key point at it, see [Config.Problem].
-func (k key[T]) at() key[T] {
-	k.placed = true
-	return k
-}
-
-// allAt is at for all keys of a table.
-func allAt[T any](keys []key[T]) []key[T] {
-	for i := range keys {
-		keys[i] = keys[i].at()
-	}
-	return keys
-}
-
 func (k key[T]) belongsTo(kind string) bool { return k.kinds == nil || slices.Contains(k.kinds, kind) }
 
 // keyNames are the names of rows.
@@ -132,12 +117,8 @@ func readKeys[T any](r *reader, t *toml.Table, keys []key[T], v *T) {
 			if k.late != late {
 				continue
 			}
-			n := t.Node.Fields[k.name]
-			if n != nil && k.placed {
-				r.Mark(t.At(k.name), n)
-			}
 			k.read(r, t, v)
-			if n == nil && k.hint != "" {
+			if t.Node.Fields[k.name] == nil && k.hint != "" {
 				r.Missing(t.Node.KeyAt, t.At(k.name), "is required", strings.ReplaceAll(k.hint, "{path}", t.At(k.name)))
 			}
 		}
@@ -191,8 +172,8 @@ type tables struct {
 var allTables = sync.OnceValue(newTables)
 
 func newTables() *tables {
-	t := &tables{docker: allAt(dockerKeys()), prices: priceKeys(), models: modelKeys(), setting: settingKeys(), skill: skillKeys()}
-	t.provider = allAt(providerKeys(t.setting))
+	t := &tables{docker: dockerKeys(), prices: priceKeys(), models: modelKeys(), setting: settingKeys(), skill: skillKeys()}
+	t.provider = providerKeys(t.setting)
 	t.expert = expertKeys(t.skill)
 	t.top = topKeys(t)
 	return t

@@ -66,7 +66,6 @@ func settingKeys() []key[expert.Provider] {
 	}
 	for i := range keys {
 		keys[i].kinds = model.SettingOwners(keys[i].name)
-		keys[i].placed = true
 	}
 	return keys
 }

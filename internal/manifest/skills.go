@@ -43,7 +43,7 @@ func skillKeys() []key[expert.Skill] {
 			list(255, "Name of a variable.", matching(expert.VariablePattern, expert.MaxVariable, "")).schema, func(r *reader, t *toml.Table, s *S) {
 				s.RequiredEnv = t.Strs("requiredEnv", 255, func(name string) (string, string) { return checkVariable(name, r.file.Provider.Name) })
 			}).of(mcpKinds...).without("none"),
-		row("allowedDomains", "Hosts that the skill can reach.", list(0, "A host name, or *. and a host name for its subdomains.", matching(netaddr.HostPattern, 253, "", netaddr.DomainPattern)), func(s *S, all []string) { s.AllowedDomains = all }).of(mcpKinds...).at(),
+		row("allowedDomains", "Hosts that the skill can reach.", list(0, "A host name, or *. and a host name for its subdomains.", matching(netaddr.HostPattern, 253, "", netaddr.DomainPattern)), func(s *S, all []string) { s.AllowedDomains = all }).of(mcpKinds...),
 		row("toolPrefix", "Prefix tool names with the name of the skill and __.", flag(), func(s *S, yes bool) { s.ToolPrefix = yes }).of(mcpKinds...),
 		row("startTimeout", "Time limit until the server has listed its tools.", milliseconds(maxTimeout), func(s *S, d time.Duration) { s.StartTimeout = d }).of(mcpKinds...).without("see [skills](skills.md)"),
 		row("callTimeout", "Time limit of one call without progress.", milliseconds(maxTimeout), func(s *S, d time.Duration) { s.CallTimeout = d }).of(mcpKinds...).without("see [skills](skills.md)"),
@@ -52,8 +52,8 @@ func skillKeys() []key[expert.Skill] {
 		row("packageName", "Package for npx or uvx; either this or args.", matching(expert.PackagePattern, expert.MaxKey, "text", expert.PackageName), func(s *S, text string) { s.PackageName = text }).of(stdioKind),
 		row("args", "Arguments of the program; either these or packageName.", list(0, "An argument.", matching("", 0, "", toml.NoNUL)), func(s *S, all []string) { s.Args = all }).of(stdioKind),
 		row("sandbox", "Sandbox of its processes with the runtime local.", word(string(expert.SandboxLandlock)), func(s *S, w string) { s.Sandbox = expert.SkillSandbox(w) }).of(stdioKind).
-			without("none with `local`; always a [sandbox](sandbox.md) with `docker`").at(),
-		row("workspace", "What its processes may do with the workspace; needs a sandbox.", word(expert.WorkspaceRights()...), func(s *S, w string) { s.Workspace = expert.WorkspaceRight(w) }).of(stdioKind).or(string(expert.WorkspaceWrite)).at(),
+			without("none with `local`; always a [sandbox](sandbox.md) with `docker`"),
+		row("workspace", "What its processes may do with the workspace; needs a sandbox.", word(expert.WorkspaceRights()...), func(s *S, w string) { s.Workspace = expert.WorkspaceRight(w) }).of(stdioKind).or(string(expert.WorkspaceWrite)),
 		row("lazyInit", "Start the run without waiting for the skill.", flag(), func(s *S, yes bool) { s.LazyInit = yes }).of(stdioKind).
 			more("without a lockfile the first request to the model waits"),
 		row("allowPrivateEndpoint", "Allow a private address as endpoint.", flag(), func(s *S, yes bool) { s.AllowPrivateEndpoint = yes }).of(remoteKinds...),
@@ -86,7 +86,6 @@ func (r *reader) skills(parent *toml.Table, e *expert.Expert) {
 }
 
 func (r *reader) skill(name string, t *toml.Table) *expert.Skill {
-	r.Mark(t.Path, t.Node)
 	s, keys := &expert.Skill{Name: name}, r.tables.skill
 	if s.IsBase() {
 		// The built-in base skill needs no command, so an entry that only

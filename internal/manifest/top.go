@@ -21,18 +21,18 @@ func topKeys(all *tables) []key[Config] {
 	keys := []key[C]{
 		custom("provider", "The provider that runs the model.", "table", providerSchema(all), func(r *reader, t *toml.Table, c *C) {
 			c.Provider = r.provider(t)
-		}).without("`anthropic` without settings").more("see [provider](#provider)").at(),
+		}).without("`anthropic` without settings").more("see [provider](#provider)"),
 		row("model", "Model to use; each provider has its own default.", text(1, 255, toml.Printable), func(c *C, s string) { c.Model = s }).
 			without("that of the [provider](providers.md#models-and-their-defaults): `claude-sonnet-4-5` for anthropic"),
 		custom("reasoningBudget", "How much the model may think before it answers.",
 			"`\"none\"`, `\"minimal\"`, `\"low\"`, `\"medium\"`, `\"high\"`, or a number of tokens", reasoningSchema(), (*reader).reasoningBudget).
 			or(string(expert.DefaultReasoningBudget)).more("`0` is none"),
 		custom("runtime", "Where runs are executed; local is the built-in runtime.", word(runtimeNames...).form, runtimeSchema(), (*reader).runtime).
-			or(job.Local).at(),
+			or(job.Local),
 	}
 	keys = append(keys, jobLimits()...)
 	return append(keys,
-		custom("docker", "Limits and isolation of the runtime docker.", "table", dockerSchema(all.docker), (*reader).docker).without("its defaults").more("see [docker](#docker)").at(),
+		custom("docker", "Limits and isolation of the runtime docker.", "table", dockerSchema(all.docker), (*reader).docker).without("its defaults").more("see [docker](#docker)"),
 		custom("prices", "What models cost, by model name; overrides the built-in prices.", "table",
 			tablesOf(text(1, 255).schema, schemaOf("What a model costs, in US dollars per million tokens.", all.prices)), (*reader).prices).
 			without("built-in prices").more("see [prices](#prices)"),
@@ -44,7 +44,7 @@ func topKeys(all *tables) []key[Config] {
 			without("none").more("see [experts](#experts)").after(),
 		row("perstackApiBaseUrl", "Address of the registry.", matching(secureURL, 0, "https address", netaddr.RegistryURL), func(c *C, s string) { c.APIBaseURL = s }).or(DefaultAPIBaseURL),
 		custom("perstackBaseSkillCommand", "Program and arguments that replace the built-in base skill.", "list",
-			list(0, "The program, then its arguments.", matching("", 0, "")).schema, (*reader).baseSkillCommand).without("the built-in one").at(),
+			list(0, "The program, then its arguments.", matching("", 0, "")).schema, (*reader).baseSkillCommand).without("the built-in one"),
 		row("envPath", "Env files to read, relative to this file; an empty list reads none.", list(0, "Path of an env file.", text(1, 4096, toml.NoNUL)), func(c *C, all []string) { c.EnvPath = all }).
 			without("`.env` and `.env.local` of the working directory").more("see [env files](#env-files)"),
 	)

@@ -16,7 +16,7 @@ func TestUnsupported(t *testing.T) {
 	want := []string{
 		`p.toml:23:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
 		`p.toml:28:1: experts.zoe.delegates.0: delegate "@acme/writer" is not in this file; experts of the registry cannot be used by this version yet`,
-		`p.toml:68:21: experts.zoe.skills.local.allowPrivateEndpoint: cannot be used with runtime docker: in a container, this machine is the container itself; use runtime local, or a server on port 443 of a public host`,
+		`p.toml:71:1: experts.zoe.skills.local.allowPrivateEndpoint: cannot be used with runtime docker: in a container, this machine is the container itself; use runtime local, or a server on port 443 of a public host`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)

@@ -17,11 +17,10 @@ import (
 
 // Reader collects what is wrong while a file is read.
 type Reader struct {
-	file      string
-	doc       *document
-	Problems  Problems
-	Positions map[string]Position
-	Partial   bool // a syntax error hid the rest: say nothing about missing keys
+	file     string
+	doc      *document
+	Problems Problems
+	Partial  bool // a syntax error hid the rest: say nothing about missing keys
 }
 
 // decode asks the real decoder about everything that TOML forbids and the tree
@@ -91,16 +90,26 @@ func (r *Reader) Missing(at int, path, message, hint string) {
 	}
 }
 
-// Mark remembers where something is declared, for Config.Problem.
-func (r *Reader) Mark(path string, n *Node) {
-	r.Positions[path] = r.doc.position(n.KeyAt)
+// Positions has the place of every key below a table, by its path.
+func (r *Reader) Positions(root *Node) map[string]Position {
+	all := map[string]Position{}
+	var visit func(t *Node, path string)
+	visit = func(t *Node, path string) {
+		for key, n := range t.Fields {
+			at := PathTo(path, key)
+			all[at] = r.doc.position(n.KeyAt)
+			visit(n, at)
+		}
+	}
+	visit(root, "")
+	return all
 }
 
 // ReadTree reads the text of a file. What TOML forbids is in the problems of the reader;
 // the tree has what can be read nevertheless. It is nil if the file breaks a limit, and
 // then nothing else should look at the file.
 func ReadTree(file string, data []byte) (*Reader, *Node) {
-	r := &Reader{file: file, doc: newDocument(data), Positions: map[string]Position{}}
+	r := &Reader{file: file, doc: newDocument(data)}
 	var b builder
 	root, syntax := b.build(data)
 	if b.excess != "" {

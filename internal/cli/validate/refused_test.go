@@ -14,7 +14,7 @@ func TestRefusedAreNotes(t *testing.T) {
 		file string
 		want []string
 	}{
-		"another family": {"model = 'gpt-5'\n" + head, []string{`note: perstack.toml: model: no run will start: anthropic: the model "gpt-5" is not one of this provider`}},
+		"another family": {"model = 'gpt-5'\n" + head, []string{`note: perstack.toml:1:1: model: no run will start: anthropic: the model "gpt-5" is not one of this provider`}},
 		"bad region":     {"[provider]\nproviderName = 'amazon-bedrock'\nsetting = {region = 'Frankfurt'}\n" + head, []string{`no run will start: amazon-bedrock: "Frankfurt" is not a region`}},
 		"no deployment":  {"[provider]\nproviderName = 'azure-openai'\n" + head, []string{"model: no run will start: azure-openai: no deployment is named"}},
 		"reserved":       {"[provider]\nproviderName = 'openai'\n[provider.setting.extraBody]\ninput = 1\nmodel = 'm'\n" + head, []string{`extraBody cannot set "input"`, `extraBody cannot set "model"`}},
