@@ -12,7 +12,7 @@ import (
 
 func (o *opening) azure() (model.Model, error) {
 	if o.Model == "" {
-		return nil, o.errorf("no deployment is named, and only you know those of your resource; give its name with --model, or as model in perstack.toml")
+		return nil, &ChoiceError{[]string{"model"}, o.errorf("no deployment is named, and only you know those of your resource; set model in perstack.toml")}
 	}
 	key := o.variable(o.facts.KeyEnv...)
 	if !key.set() {

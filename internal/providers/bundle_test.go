@@ -116,7 +116,7 @@ func TestCheckWall(t *testing.T) {
 		want string // empty: all can be reached
 	}{
 		"as usual":       {enough("openai").choose("openai", "gpt-5"), ""},
-		"ollama here":    {env{}.choose("ollama", "gpt-oss:20b"), "ollama at http://127.0.0.1:11434 is on this machine, and nothing in the container reaches this machine; use --runtime local, or put it behind https on a public name"},
+		"ollama here":    {env{}.choose("ollama", "gpt-oss:20b"), "ollama at http://127.0.0.1:11434 is on this machine, and nothing in the container reaches this machine; use the local runtime, or put it behind https on a public name"},
 		"localhost":      {env{"OLLAMA_BASE_URL": "http://localhost:11434"}.choose("ollama", "gpt-oss:20b"), "ollama at http://localhost:11434 is on this machine"},
 		"at home":        {env{"OLLAMA_BASE_URL": "http://192.168.1.5:11434"}.choose("ollama", "gpt-oss:20b"), "ollama at http://192.168.1.5:11434 is in a private network"},
 		"one label":      {enough("openai").with("OPENAI_BASE_URL", "https://gateway/v1").choose("openai", "gpt-5"), "openai at https://gateway is in a private network"},

@@ -23,11 +23,14 @@ func CheckReachable(who string, urls []string) error {
 			all = append(all, fmt.Errorf("%s at %s %s", who, origin(address), why))
 		}
 	}
-	return errors.Join(all...)
+	if len(all) == 0 {
+		return nil
+	}
+	return &ChoiceError{[]string{"runtime"}, errors.Join(all...)}
 }
 
 const (
-	outside = "use --runtime local"
+	outside = "use the local runtime"
 	publish = outside + ", or put it behind https on a public name"
 )
 

@@ -137,6 +137,17 @@ func (o *opening) warn(format string, args ...any) {
 	}
 }
 
+// A ChoiceError is about settings that the user can choose otherwise, by their names in a
+// Spec: provider, model, cassette or runtime.
+type ChoiceError struct {
+	Settings []string
+	Err      error
+}
+
+func (e *ChoiceError) Error() string { return e.Err.Error() }
+
+func (e *ChoiceError) Unwrap() error { return e.Err }
+
 // errorf is an error that names the provider.
 func (o *opening) errorf(format string, args ...any) error {
 	return fmt.Errorf(o.Provider+": "+format, args...)

@@ -2,7 +2,6 @@ package providers
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 
@@ -146,7 +145,7 @@ func (o *opening) plain(base string) (bool, error) {
 
 func (o *opening) replay() (model.Model, error) {
 	if o.Setting.Cassette == "" {
-		return nil, errors.New("the replay provider needs a cassette; give it with --cassette or as cassette in [provider.setting]")
+		return nil, &ChoiceError{[]string{"cassette"}, o.errorf("this provider needs a cassette; set cassette in [provider.setting]")}
 	}
 	cassette, err := replay.LoadBy(o.readFile, o.Setting.Cassette)
 	if err != nil {
@@ -162,8 +161,8 @@ func (o *opening) checkModel() error {
 	if Fits(o.Provider, o.Model) || o.Setting.BaseURL != "" || o.Env(o.facts.BaseURLEnv) != "" {
 		return nil
 	}
-	return o.errorf("the model %q is not one of this provider; use --provider %s, or name another model with --model, such as %s",
-		o.Model, strings.Join(owners(o.Model), " or "), o.facts.DefaultModel)
+	return &ChoiceError{[]string{"provider", "model"}, o.errorf("the model %q is not one of this provider; use the provider %s, or another model, such as %s",
+		o.Model, strings.Join(owners(o.Model), " or "), o.facts.DefaultModel)}
 }
 
 // Fits reports whether a provider can have a model, as far as the model's name tells.

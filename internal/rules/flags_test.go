@@ -13,7 +13,6 @@ import (
 // flagsInMessages are the packages outside of the command line whose messages still name a
 // flag or a command of perstack. The list only gets shorter, until it is empty.
 var flagsInMessages = strings.Fields(`
-internal/providers internal/providers/wire
 internal/runtimes/docker internal/sandbox/selftest internal/skills internal/skills/mcp internal/skills/mcp/serve
 
 `)

@@ -14,8 +14,7 @@ import (
 // gets shorter, until it is empty.
 var unfinishedMessages = strings.Fields(`
 internal/cli/docker internal/cli/egress internal/cli/inside internal/cli/inspect
-internal/cli/install internal/cli/log internal/cli/mcp internal/cli/models internal/cli/run
-internal/providers/replay internal/providers/wire
+internal/cli/install internal/cli/log internal/cli/mcp internal/cli/run
 internal/runtimes/docker internal/skills/mcp
 `)
 

@@ -2,7 +2,7 @@
 // and write, what they cost and what they can do.
 //
 // It reads the catalogue that is part of the program, and perstack.toml if there is one.
-// Nobody is asked. Start reading at [Options], then [New].
+// No provider is contacted. Start reading at [Options], then [New].
 package models
 
 import (
@@ -39,7 +39,7 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 a request and an answer may have, the price, how a model is asked to think, and
 whether it can look at images and PDF files.
 
-The list is part of the program; nobody is asked. A model that is not on it works
+The list is part of the program; no provider is contacted. A model that is not on it works
 too, with a warning. What [models] and [prices] of perstack.toml say goes before
 it and is marked.`,
 		Example: `  perstack models

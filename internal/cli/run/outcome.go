@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/model"
@@ -69,6 +70,7 @@ func (o *output) explain(ctx context.Context, err error) error {
 	var wrong *engine.JobError
 	var lost *docker.LostError
 	var unusable *docker.EngineError
+	var choice *providers.ChoiceError
 	var stopped host.Signal
 	switch {
 	case !o.began && ctx.Err() != nil && errors.As(context.Cause(ctx), &stopped):
@@ -85,6 +87,8 @@ func (o *output) explain(ctx context.Context, err error) error {
 		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expert.Key, o.opts.ResumeFrom))
 	case errors.As(err, &wrong):
 		return o.opts.hint(err)
+	case errors.As(err, &choice):
+		return fmt.Errorf("%w; set it with --%s", err, strings.Join(choice.Settings, " or --"))
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; choose another directory with --storage", err)
 	}

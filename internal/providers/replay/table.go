@@ -133,7 +133,7 @@ func (t turnTable) failure() (*failure, error) {
 	}
 	switch {
 	case t.Call != nil || t.Finish != nil:
-		return nil, errors.New("an error stands in the place of an answer; remove call and finish")
+		return nil, errors.New("an error replaces the answer; remove call and finish")
 	case t.Usage != nil && e.After == nil:
 		return nil, errors.New("an error that comes at once costs nothing; remove usage, or set after")
 	}
@@ -160,7 +160,7 @@ func (t turnTable) failure() (*failure, error) {
 	case f.after == afterReasoning && t.Reasoning == "", f.after == afterText && !hasText:
 		return nil, fmt.Errorf("the error comes after the %s, but there is none", f.after)
 	case f.after == "" && t.Reasoning != "", f.after != afterText && t.Text != nil:
-		return nil, errors.New(`an error stands in the place of an answer; to fail in the middle of one, set after = "text"`)
+		return nil, errors.New(`an error replaces the answer; to fail in the middle of one, set after = "text"`)
 	}
 	return f, nil
 }

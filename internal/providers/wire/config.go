@@ -61,7 +61,7 @@ func (c *Config) Begin(provider, baseURL string, reserved ...string) error {
 	}
 	switch {
 	case c.Model == "":
-		return fmt.Errorf("%s: no model is named; use --model or set model in perstack.toml", c.Provider)
+		return fmt.Errorf("%s: no model is named; set model in perstack.toml", c.Provider)
 	case c.MaxTokens < 0:
 		return fmt.Errorf("%s: the limit of %d tokens is negative", c.Provider, c.MaxTokens)
 	case c.Client.HTTP == nil:

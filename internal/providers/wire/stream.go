@@ -150,7 +150,7 @@ func (s *Stream) tooBig() *model.Error {
 var (
 	errFirstByte = errors.New("no answer in time; try again later or raise the limit")
 	errIdle      = errors.New("the answer stopped in the middle; try again later or raise the limit")
-	errRest      = errors.New("the answer is complete, but the connection goes on")
+	errRest      = errors.New("the answer is complete, but the connection stays open")
 )
 
 // A watchdog cancels a call that waits too long for the other side. Time that our own
