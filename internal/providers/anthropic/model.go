@@ -71,17 +71,8 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 		if err != nil {
 			return nil, err
 		}
-		stream, err := m.cfg.Client.Post(ctx, "/messages", m.header(), m.body(req)...)
-		if err != nil {
-			return nil, err
-		}
-		defer stream.Close()
-		turn := turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
-		if err := turn.read(stream, tell); err != nil {
-			return nil, wire.Paid(err, turn.usage.total())
-		}
-		stream.Finish()
-		return turn.answer(), nil
+		turn := &turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+		return m.cfg.Client.Ask(ctx, "/messages", m.header(), m.body(req), turn, tell)
 	})
 }
 
@@ -95,9 +86,6 @@ func (m *Model) header() http.Header {
 	return http.Header{"Anthropic-Beta": {strings.Join(betas, ",")}}
 }
 
-// encoded is a message as the API takes it, with its media or without.
-func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
-	return m.messages.Get(msg, slim, func() *encoded {
-		return (&encoder{author: m.cfg.Author, known: m.cfg.Known, slim: slim}).message(msg)
-	})
+func (m *Model) encode(msg *event.Message, slim bool) *encoded {
+	return (&encoder{author: m.cfg.Author, known: m.cfg.Known, slim: slim}).message(msg)
 }

@@ -70,17 +70,9 @@ func (m *Model) conversation(messages []*event.Message) (system, talk []*encoded
 // slim encodes the messages, the first of them without their media if all would be too
 // much for one request.
 func (m *Model) slim(messages []*event.Message) []*encoded {
-	all := make([]*encoded, len(messages))
-	media, images := make([]int, len(messages)), make([]int, len(messages))
-	for i, msg := range messages {
-		all[i] = m.encoded(msg, false)
-		media[i], images[i] = all[i].media, all[i].images
-	}
-	for i := range max(wire.Slim(media, maxMedia), wire.Slim(images, manyImages)) {
-		if media[i]+images[i] > 0 {
-			all[i] = m.encoded(messages[i], true)
-		}
-	}
+	all := m.messages.All(messages, m.encode,
+		wire.Limit[*encoded]{Most: maxMedia, Of: func(e *encoded) int { return e.media }},
+		wire.Limit[*encoded]{Most: manyImages, Of: func(e *encoded) int { return e.images }})
 	m.settle(messages, all)
 	return all
 }

@@ -49,17 +49,10 @@ func (m *Model) writeTools(tools []model.Tool) []byte {
 
 // appendTool writes a tool, and a comma behind it.
 func appendTool(text []byte, t model.Tool) []byte {
-	text = append(text, `{"name":`...)
-	text = append(text, wire.Quote(wire.ToolName(t.Name, maxName))...)
-	if t.Description != "" {
-		text = append(text, `,"description":`...)
-		text = append(text, wire.Quote(t.Description)...)
-	}
 	schema := t.InputSchema
 	if len(schema) == 0 {
 		schema = rawjson.Value(`{"type":"object"}`)
 	}
-	text = append(text, `,"input_schema":`...)
-	text = append(text, schema...)
-	return append(text, '}', ',')
+	text = wire.AppendTool(append(text, '{'), t, maxName)
+	return append(append(append(text, `,"input_schema":`...), schema...), '}', ',')
 }

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"cmp"
 	"errors"
-	"io"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
@@ -38,7 +37,7 @@ type message struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
 	Message struct {
-		Usage     usage         `json:"usage"`
+		Usage     *usage        `json:"usage"`
 		Container rawjson.Value `json:"container"`
 	} `json:"message"`
 	ContentBlock rawjson.Value `json:"content_block"` // what an unknown one holds is not known either
@@ -52,32 +51,19 @@ type message struct {
 		StopReason  string        `json:"stop_reason"`
 		Container   rawjson.Value `json:"container"`
 	} `json:"delta"`
-	Usage usage    `json:"usage"`
+	Usage *usage   `json:"usage"`
 	Error apiError `json:"error"`
 }
 
-// read takes the events of a stream up to the last and tells what there is to tell.
-func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
-	for !t.done {
-		e, err := stream.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return t.client.Incomplete()
-		case err != nil:
-			return err
-		}
+// Read takes the events of a stream up to the last and tells what there is to tell.
+func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
+	return wire.Collect(t.client, &t.draft, stream.Next, func(e wire.Event) (last bool, err error) {
 		chunk, err := t.take(e)
-		if err == nil {
-			err = t.draft.Check(t.client)
-		}
 		if err != nil {
-			return err
+			return false, err
 		}
-		if err := tell(chunk); err != nil {
-			return err
-		}
-	}
-	return nil
+		return t.done, tell(chunk)
+	})
 }
 
 // take adds an event to the turn and returns what there is to tell.
@@ -85,7 +71,8 @@ func (t *turn) take(e wire.Event) (model.Chunk, error) {
 	if e.Name == "ping" {
 		return model.Chunk{}, nil
 	}
-	var m message
+	m := message{Usage: &t.usage} // later events leave out what has not changed
+	m.Message.Usage = &t.usage
 	if err := wire.Decode(e.Data, &m); err != nil {
 		// The deltas of a block that we do not know may have members of other types.
 		if t.isKept(e.Data) {
@@ -95,14 +82,12 @@ func (t *turn) take(e wire.Event) (model.Chunk, error) {
 	}
 	switch m.Type {
 	case "message_start":
-		t.usage.update(m.Message.Usage)
 		t.inside = sandboxOf(m.Message.Container)
 	case "content_block_start":
 		return t.start(m.Index, m.ContentBlock)
 	case "content_block_delta":
 		return t.grow(&m, e.Data), nil
 	case "message_delta":
-		t.usage.update(m.Usage)
 		t.inside = cmp.Or(sandboxOf(m.Delta.Container), t.inside)
 		if m.Delta.StopReason != "" {
 			t.reason = m.Delta.StopReason
@@ -214,8 +199,8 @@ func (t *turn) isKept(raw []byte) bool {
 	return true
 }
 
-// answer is the turn, when it is done.
-func (t *turn) answer() *model.Answer {
+// Answer is the turn, when it is done.
+func (t *turn) Answer() (*model.Answer, error) {
 	for _, g := range t.blocks {
 		switch {
 		case g.kept != nil:
@@ -230,62 +215,32 @@ func (t *turn) answer() *model.Answer {
 	if t.inside != nil {
 		parts = append([]event.Part{t.inside.part()}, parts...)
 	}
-	return &model.Answer{Parts: parts, Usage: t.usage.total(), Finish: finish(t.reason), Reason: t.reason}
+	finish := cmp.Or(finishes[t.reason], model.FinishOther)
+	return &model.Answer{Parts: parts, Usage: t.Usage(), Finish: finish, Reason: t.reason}, nil
 }
 
-func finish(reason string) model.Finish {
-	switch reason {
-	case "end_turn", "stop_sequence":
-		return model.FinishStop
-	case "pause_turn":
-		return model.FinishPause
-	case "tool_use":
-		return model.FinishToolCalls
-	case "max_tokens", "model_context_window_exceeded":
-		return model.FinishLength
-	case "refusal":
-		return model.FinishContentFilter
-	}
-	return model.FinishOther
+var finishes = map[string]model.Finish{
+	"end_turn": model.FinishStop, "stop_sequence": model.FinishStop,
+	"pause_turn": model.FinishPause,
+	"tool_use":   model.FinishToolCalls,
+	"max_tokens": model.FinishLength, "model_context_window_exceeded": model.FinishLength,
+	"refusal": model.FinishContentFilter,
 }
 
-// usage is what an event says was used so far. Absent is not 0: later events leave out
-// what has not changed.
+// usage is what was used so far.
 type usage struct {
-	Input         *int64 `json:"input_tokens"`
-	CacheRead     *int64 `json:"cache_read_input_tokens"`
-	CacheCreation *int64 `json:"cache_creation_input_tokens"`
-	Output        *int64 `json:"output_tokens"`
-	Details       *struct {
-		Thinking int64 `json:"thinking_tokens"`
+	Input         wire.Count `json:"input_tokens"`
+	CacheRead     wire.Count `json:"cache_read_input_tokens"`
+	CacheCreation wire.Count `json:"cache_creation_input_tokens"`
+	Output        wire.Count `json:"output_tokens"`
+	Details       struct {
+		Thinking wire.Count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
 
-func (u *usage) update(v usage) {
-	for _, f := range []struct{ old, now **int64 }{
-		{&u.Input, &v.Input}, {&u.CacheRead, &v.CacheRead}, {&u.CacheCreation, &v.CacheCreation}, {&u.Output, &v.Output},
-	} {
-		if *f.now != nil {
-			*f.old = *f.now
-		}
-	}
-	if v.Details != nil {
-		u.Details = v.Details
-	}
-}
-
-// total counts what was read from the cache, and written to it, as input: the provider
+// Usage counts what was read from the cache, and written to it, as input: the provider
 // counts them beside it.
-func (u *usage) total() event.Usage {
-	cached := wire.Tokens(u.CacheRead)
-	total := event.Usage{
-		InputTokens:       wire.Tokens(u.Input) + cached + wire.Tokens(u.CacheCreation),
-		CachedInputTokens: cached,
-		OutputTokens:      wire.Tokens(u.Output),
-	}
-	if u.Details != nil {
-		total.ReasoningTokens = wire.Tokens(&u.Details.Thinking)
-	}
-	total.TotalTokens = total.InputTokens + total.OutputTokens
-	return total
+func (t *turn) Usage() event.Usage {
+	u := &t.usage
+	return wire.Usage(u.Input+u.CacheRead+u.CacheCreation, u.CacheRead, u.Output, u.Details.Thinking)
 }

@@ -158,25 +158,13 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 		if err != nil {
 			return nil, err
 		}
-		stream, err := m.cfg.Client.Post(ctx, m.path, nil, m.body(req)...)
-		if err != nil {
-			return nil, err
-		}
-		defer stream.Close()
-		turn := turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
-		if err := turn.read(stream, tell); err != nil {
-			return nil, wire.Paid(err, turn.usage.total())
-		}
-		stream.Finish()
-		return turn.answer()
+		turn := &turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+		return m.cfg.Client.Ask(ctx, m.path, nil, m.body(req), turn, tell)
 	})
 }
 
-// encoded is what a message looks like, with its media or without.
-func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
-	return m.messages.Get(msg, slim, func() *encoded {
-		return encode(msg, &encoder{own: msg.Author == m.cfg.Author, rich: m.family.rich(), known: &m.cfg.Known, slim: slim})
-	})
+func (m *Model) encode(msg *event.Message, slim bool) *encoded {
+	return encode(msg, &encoder{own: msg.Author == m.cfg.Author, rich: m.family.rich(), known: &m.cfg.Known, slim: slim})
 }
 
 const service = "bedrock"

@@ -21,11 +21,15 @@ const (
 // body is a request, in pieces. The messages' pieces are shared between requests.
 func (m *Model) body(req *model.Request) [][]byte {
 	var system, talk []*encoded
-	slim := m.slimmed(req.Messages)
+	// A request may have so many bytes of media, so many documents, and so many images.
+	all := m.messages.All(req.Messages, m.encode,
+		wire.Limit[*encoded]{Most: maxMedia, Of: func(e *encoded) int { return e.media }},
+		wire.Limit[*encoded]{Most: maxDocuments, Of: func(e *encoded) int { return e.documents }},
+		wire.Limit[*encoded]{Most: maxImages, Of: func(e *encoded) int { return e.documents + e.images }})
 	p := &points{left: maxPoints - 1, at: map[*encoded]bool{}, off: !caches(m.cfg.Model)}
-	tools := m.tools(req, slim, p)
+	tools := m.tools(req, all, p)
 	for i, msg := range req.Messages {
-		e := m.encoded(msg, i < slim)
+		e := all[i]
 		if e.empty() {
 			continue
 		}
@@ -58,17 +62,6 @@ func (m *Model) body(req *model.Request) [][]byte {
 	}
 	b.Text(`]` + m.settings(req, talk) + m.adds.rest + `}`)
 	return b.Pieces
-}
-
-// slimmed says how many of the first messages go without their media: a request may have
-// so many bytes of them, so many documents, and so many images.
-func (m *Model) slimmed(messages []*event.Message) int {
-	bytes, documents, all := make([]int, len(messages)), make([]int, len(messages)), make([]int, len(messages))
-	for i, msg := range messages {
-		e := m.encoded(msg, false)
-		bytes[i], documents[i], all[i] = e.media, e.documents, e.documents+e.images
-	}
-	return max(wire.Slim(bytes, maxMedia), wire.Slim(documents, maxDocuments), wire.Slim(all, maxImages))
 }
 
 // settings writes the members that say how to answer.

@@ -3,7 +3,6 @@ package bedrock
 import (
 	"slices"
 
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/rawjson"
@@ -14,10 +13,10 @@ const maxName = 64 // of a tool, and of the id of a call
 // tools is the part of a request that is about tools, with a comma behind it. The service
 // wants tools listed when the conversation mentions any, and has no way to say that none
 // may be called: a request for words alone goes without them if it can.
-func (m *Model) tools(req *model.Request, slim int, p *points) []byte {
+func (m *Model) tools(req *model.Request, all []*encoded, p *points) []byte {
 	offered := req.Tools
 	if req.TextOnly || len(offered) == 0 {
-		used := m.used(req.Messages, slim)
+		used := used(all)
 		switch {
 		case len(used) == 0:
 			return nil
@@ -32,9 +31,9 @@ func (m *Model) tools(req *model.Request, slim int, p *points) []byte {
 }
 
 // used lists tools that the conversation mentions but the request no longer offers.
-func (m *Model) used(messages []*event.Message, slim int) (tools []model.Tool) {
-	for i, msg := range messages {
-		for _, name := range m.encoded(msg, i < slim).tools {
+func used(all []*encoded) (tools []model.Tool) {
+	for _, e := range all {
+		for _, name := range e.tools {
 			if !slices.ContainsFunc(tools, func(t model.Tool) bool { return t.Name == name }) {
 				tools = append(tools, model.Tool{Name: name, Description: "This tool is not available any more."})
 			}
@@ -49,19 +48,12 @@ func writeTools(tools []model.Tool, point bool) []byte {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(text, `{"toolSpec":{"name":`...)
-		text = append(text, wire.Quote(wire.ToolName(t.Name, maxName))...)
-		if t.Description != "" { // which may be absent, but not empty
-			text = append(text, `,"description":`...)
-			text = append(text, wire.Quote(t.Description)...)
-		}
+		text = wire.AppendTool(append(text, `{"toolSpec":{`...), t, maxName)
 		schema := t.InputSchema
 		if len(schema) == 0 {
 			schema = rawjson.Value(`{"type":"object"}`)
 		}
-		text = append(text, `,"inputSchema":{"json":`...)
-		text = append(text, schema...)
-		text = append(text, `}}}`...)
+		text = append(append(append(text, `,"inputSchema":{"json":`...), schema...), `}}}`...)
 	}
 	if point {
 		text = append(text, `,`+cachePoint...)

@@ -1,9 +1,8 @@
 package bedrock
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
@@ -57,31 +56,18 @@ type message struct {
 	Usage      usage  `json:"usage"`
 }
 
-// read takes the events of a stream up to the last, which counts what was used, and tells
+// Read takes the events of a stream up to the last, which counts what was used, and tells
 // what there is to tell. The service always sends that count; without it the budget of a
 // job would not be held, so an answer that lacks it is not complete.
-func (t *turn) read(stream io.Reader, tell wire.Tell) error {
+func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
 	frames := newFrames(t.client, stream)
-	for !t.stopped || !t.counted {
-		frame, err := frames.next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return t.client.Incomplete()
-		case err != nil:
-			return err
-		}
+	return wire.Collect(t.client, &t.draft, frames.next, func(frame eventstream.Message) (last bool, err error) {
 		chunk, err := t.take(frame)
-		if err == nil {
-			err = t.draft.Check(t.client)
-		}
 		if err != nil {
-			return err
+			return false, err
 		}
-		if err := tell(chunk); err != nil {
-			return err
-		}
-	}
-	return nil
+		return t.stopped && t.counted, tell(chunk)
+	})
 }
 
 // take adds a frame to the turn and returns what there is to tell.
@@ -178,51 +164,35 @@ func (t *turn) close(index int) {
 	delete(t.open, index)
 }
 
-// answer is the turn, when it is done.
-func (t *turn) answer() (*model.Answer, error) {
+// Answer is the turn, when it is done.
+func (t *turn) Answer() (*model.Answer, error) {
 	for index := range t.open { // they should be closed by now
 		t.close(index)
 	}
-	used := t.usage.total()
 	switch t.reason {
 	case "malformed_model_output", "malformed_tool_use":
-		failure := t.client.Failure(http.StatusInternalServerError, wire.Problem{Message: "the model's words could not be read (" + t.reason + ")", Passing: true})
-		return nil, wire.Paid(failure, used)
+		return nil, t.client.Failure(http.StatusInternalServerError, wire.Problem{Message: "the model's words could not be read (" + t.reason + ")", Passing: true})
 	}
-	return &model.Answer{Parts: t.draft.Parts(), Usage: used, Finish: finish(t.reason), Reason: t.reason}, nil
+	return &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: cmp.Or(finishes[t.reason], model.FinishOther), Reason: t.reason}, nil
 }
 
-func finish(reason string) model.Finish {
-	switch reason {
-	case "end_turn", "stop_sequence":
-		return model.FinishStop
-	case "tool_use":
-		return model.FinishToolCalls
-	case "max_tokens", "model_context_window_exceeded":
-		return model.FinishLength
-	case "content_filtered", "guardrail_intervened", "refusal":
-		return model.FinishContentFilter
-	}
-	return model.FinishOther
+var finishes = map[string]model.Finish{
+	"end_turn": model.FinishStop, "stop_sequence": model.FinishStop,
+	"tool_use":   model.FinishToolCalls,
+	"max_tokens": model.FinishLength, "model_context_window_exceeded": model.FinishLength,
+	"content_filtered": model.FinishContentFilter, "guardrail_intervened": model.FinishContentFilter, "refusal": model.FinishContentFilter,
 }
 
-// usage is what the last event counts. What was read from the cache or written to it is
-// not in Input.
+// usage is what the last event counts.
 type usage struct {
-	Input      *int64 `json:"inputTokens"`
-	CacheRead  *int64 `json:"cacheReadInputTokens"`
-	CacheWrite *int64 `json:"cacheWriteInputTokens"`
-	Output     *int64 `json:"outputTokens"`
+	Input      wire.Count `json:"inputTokens"`
+	CacheRead  wire.Count `json:"cacheReadInputTokens"`
+	CacheWrite wire.Count `json:"cacheWriteInputTokens"`
+	Output     wire.Count `json:"outputTokens"`
 }
 
-// total counts all input as input: the provider counts the cache beside it.
-func (u *usage) total() event.Usage {
-	cached := wire.Tokens(u.CacheRead)
-	total := event.Usage{
-		InputTokens:       wire.Tokens(u.Input) + cached + wire.Tokens(u.CacheWrite),
-		CachedInputTokens: cached,
-		OutputTokens:      wire.Tokens(u.Output),
-	}
-	total.TotalTokens = total.InputTokens + total.OutputTokens
-	return total
+// Usage counts all input as input: the provider counts the cache beside it.
+func (t *turn) Usage() event.Usage {
+	u := &t.usage
+	return wire.Usage(u.Input+u.CacheRead+u.CacheWrite, u.CacheRead, u.Output, 0)
 }

@@ -18,7 +18,6 @@ import (
 	"iter"
 	"sync/atomic"
 
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
 )
@@ -113,27 +112,11 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 		filtered = e.isFiltered()
 		return e.problem()
 	}
-	stream, err := client.Post(ctx, m.path, nil, m.body(req)...)
-	if err != nil {
-		var failed *model.Error
-		if filtered && errors.As(err, &failed) {
-			failed.Name, failed.Retryable = contentFilter, false
-		}
-		return nil, err
+	turn := &turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+	answer, err := client.Ask(ctx, m.path, nil, m.body(req), turn, tell)
+	var failed *model.Error
+	if filtered && errors.As(err, &failed) {
+		failed.Name, failed.Retryable = contentFilter, false
 	}
-	defer stream.Close()
-	turn := turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
-	if err := turn.read(stream, tell); err != nil {
-		return nil, wire.Paid(err, turn.usage.total())
-	}
-	return turn.answer(), nil
-}
-
-// encoded returns a message as it is sent, whole or without its media.
-func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
-	forms := &m.messages[0]
-	if m.fileless.Load() {
-		forms = &m.messages[1]
-	}
-	return forms.Get(msg, slim, func() *encoded { return m.encode(msg, slim) })
+	return answer, err
 }

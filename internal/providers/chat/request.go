@@ -29,39 +29,22 @@ func (m *Model) body(req *model.Request) [][]byte {
 // talk returns the messages as they are sent. The oldest media are left out when there
 // are too many.
 func (m *Model) talk(req *model.Request) []*encoded {
-	talk := make([]*encoded, len(req.Messages))
-	weights := make([]int, len(req.Messages))
-	for i, msg := range req.Messages {
-		talk[i] = m.encoded(msg, false)
-		weights[i] = talk[i].media
+	forms := &m.messages[0]
+	if m.fileless.Load() {
+		forms = &m.messages[1]
 	}
-	for i := range wire.Slim(weights, maxMedia) {
-		if weights[i] > 0 {
-			talk[i] = m.encoded(req.Messages[i], true)
-		}
-	}
-	return talk
+	return forms.All(req.Messages, m.encode, wire.Limit[*encoded]{Most: maxMedia, Of: func(e *encoded) int { return e.media }})
 }
 
 // writeTalk puts the messages together. All results of tools come before anything else
 // that follows their calls: what does not fit into them waits until the last one is
 // written.
 func writeTalk(b *wire.Body, talk []*encoded) {
-	first := true
-	write := func(piece []byte) {
-		if len(piece) == 0 {
-			return
-		}
-		if !first {
-			b.Text(`,`)
-		}
-		first = false
-		b.Add(piece)
-	}
+	list := wire.List{Body: b}
 	var waiting [][]byte
 	flush := func() {
 		for _, piece := range waiting {
-			write(piece)
+			list.Add(piece)
 		}
 		waiting = nil
 	}
@@ -71,17 +54,17 @@ func writeTalk(b *wire.Body, talk []*encoded) {
 		case e.empty():
 			continue
 		case e.role == roleTool:
-			write(e.text)
+			list.Add(e.text)
 			waiting = append(waiting, e.after)
 			continue
 		}
 		flush()
 		if !e.words {
-			write(e.text)
+			list.Add(e.text)
 			continue
 		}
 		// Some models refuse two messages of the user in a row.
-		write([]byte(`{"role":"user","content":"`))
+		list.Add([]byte(`{"role":"user","content":"`))
 		b.Add(e.text)
 		for ; i+1 < len(talk) && (talk[i+1].empty() || talk[i+1].words); i++ {
 			if !talk[i+1].empty() {
@@ -163,11 +146,8 @@ func (m *Model) addTools(b *wire.Body, req *model.Request) {
 func (m *Model) writeTools(tools []model.Tool) []byte {
 	text := []byte(`,"tools":[`)
 	for _, t := range tools {
-		text = append(text, `{"type":"function","function":{"name":`...)
-		text = append(text, wire.Quote(wire.ToolName(t.Name, maxName))...)
-		if t.Description != "" {
-			text = append(append(text, `,"description":`...), wire.Quote(m.shorten(t.Description))...)
-		}
+		t.Description = m.shorten(t.Description)
+		text = wire.AppendTool(append(text, `{"type":"function","function":{`...), t, maxName)
 		text = append(append(text, `,"parameters":`...), wire.Schema(t.InputSchema)...)
 		if m.cfg.Dialect.strict {
 			text = append(text, `,"strict":false`...)

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -51,34 +52,30 @@ type callDelta struct {
 	} `json:"function"`
 }
 
-// read takes the events of a stream up to the last and tells what there is to tell. An
+// Read takes the events of a stream up to the last and tells what there is to tell. An
 // answer says why it ends, then what it cost; then comes the mark of the end. Some gateways
 // forget the mark: what came before it is the whole answer all the same. One without its
 // cost is not, unless the mark is there: it may have been cut.
-func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
-	for {
+func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
+	next := func() ([]byte, error) {
 		e, err := stream.Next()
-		ended := errors.Is(err, io.EOF)
-		switch {
-		case err != nil && !ended:
-			return err
-		case ended || isDone(e.Data):
-			if t.reason == "" || ended && !t.counted {
-				return t.client.Incomplete()
-			}
-			stream.Finish()
-			return nil
+		if errors.Is(err, io.EOF) && t.counted {
+			return []byte(done), nil
 		}
-		if err := t.take(e.Data, tell); err != nil {
-			return err
-		}
-		if err := t.draft.Check(t.client); err != nil {
-			return err
-		}
+		return e.Data, err
 	}
+	return wire.Collect(t.client, &t.draft, next, func(data []byte) (last bool, err error) {
+		switch {
+		case string(bytes.TrimSpace(data)) != done:
+			return false, t.take(data, tell)
+		case t.reason == "":
+			return true, t.client.Incomplete()
+		}
+		return true, nil
+	})
 }
 
-func isDone(data []byte) bool { return string(bytes.TrimSpace(data)) == "[DONE]" }
+const done = "[DONE]"
 
 // take adds an event to the turn.
 func (t *turn) take(data []byte, tell wire.Tell) error {
@@ -172,53 +169,37 @@ func (t *turn) failed(e *apiError) error {
 	return failure
 }
 
-// answer is the turn, when it is done.
-func (t *turn) answer() *model.Answer {
-	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.usage.total(), Finish: finish(t.reason), Reason: t.reason}
+// Answer is the turn, when it is done.
+func (t *turn) Answer() (*model.Answer, error) {
+	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: cmp.Or(finishes[t.reason], model.FinishOther), Reason: t.reason}
 	if t.refused {
 		a.Finish, a.Reason = model.FinishContentFilter, "refusal"
 	}
-	return a
+	return a, nil
 }
 
-func finish(reason string) model.Finish {
-	switch reason {
-	case "stop":
-		return model.FinishStop
-	case "tool_calls", "function_call":
-		return model.FinishToolCalls
-	case "length":
-		return model.FinishLength
-	case "content_filter":
-		return model.FinishContentFilter
-	}
-	return model.FinishOther
+var finishes = map[string]model.Finish{
+	"stop":       model.FinishStop,
+	"tool_calls": model.FinishToolCalls, "function_call": model.FinishToolCalls,
+	"length":         model.FinishLength,
+	"content_filter": model.FinishContentFilter,
 }
 
 // usage is what an answer used. It comes once, at the end.
 type usage struct {
-	Input        *int64 `json:"prompt_tokens"`
-	Output       *int64 `json:"completion_tokens"`
-	CacheHit     *int64 `json:"prompt_cache_hit_tokens"` // of DeepSeek
+	Input        wire.Count `json:"prompt_tokens"`
+	Output       wire.Count `json:"completion_tokens"`
+	CacheHit     wire.Count `json:"prompt_cache_hit_tokens"` // of DeepSeek
 	InputDetails struct {
-		Cached *int64 `json:"cached_tokens"`
+		Cached wire.Count `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 	OutputDetails struct {
-		Reasoning *int64 `json:"reasoning_tokens"`
+		Reasoning wire.Count `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 }
 
-// total counts as the API does: input includes what was read from the cache, and output
-// what was thought.
-func (u *usage) total() event.Usage {
-	total := event.Usage{InputTokens: wire.Tokens(u.Input), OutputTokens: wire.Tokens(u.Output)}
-	cached := u.InputDetails.Cached
-	if cached == nil {
-		cached = u.CacheHit
-	}
-	// A part is never more than the whole, whatever the service says.
-	total.CachedInputTokens = min(wire.Tokens(cached), total.InputTokens)
-	total.ReasoningTokens = min(wire.Tokens(u.OutputDetails.Reasoning), total.OutputTokens)
-	total.TotalTokens = total.InputTokens + total.OutputTokens
-	return total
+// Usage counts as the API does.
+func (t *turn) Usage() event.Usage {
+	u := &t.usage
+	return wire.Usage(u.Input, cmp.Or(u.InputDetails.Cached, u.CacheHit), u.Output, u.OutputDetails.Reasoning)
 }

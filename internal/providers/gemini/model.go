@@ -133,17 +133,8 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 	if m.token != nil {
 		client.Authorize = func(r *http.Request, _ [][]byte) error { return m.authorize(r, &client) }
 	}
-	stream, err := client.Post(ctx, m.path+":streamGenerateContent?alt=sse", nil, m.body(req).Pieces...)
-	if err != nil {
-		return nil, err
-	}
-	defer stream.Close()
-	turn := turn{client: &client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
-	if err := turn.read(stream, tell); err != nil {
-		return nil, wire.Paid(err, turn.usage.total())
-	}
-	stream.Finish()
-	return turn.answer(), nil
+	turn := &turn{client: &client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+	return client.Ask(ctx, m.path+":streamGenerateContent?alt=sse", nil, m.body(req).Pieces, turn, tell)
 }
 
 // authorize gives a request a token. One that a user set by hand stays.
@@ -158,9 +149,4 @@ func (m *Model) authorize(r *http.Request, client *wire.Client) error {
 	client.Secrets = append(client.Secrets, token)
 	r.Header.Set("Authorization", "Bearer "+token)
 	return nil
-}
-
-// encoded returns a message as it stands on the wire, or as it does without its media.
-func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
-	return m.messages.Get(msg, slim, func() *encoded { return m.encode(msg, slim) })
 }

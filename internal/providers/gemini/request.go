@@ -9,13 +9,14 @@ import (
 // body is a request, in pieces. The messages' pieces are shared between requests.
 func (m *Model) body(req *model.Request) *wire.Body {
 	var system, talk []*encoded
-	for _, e := range m.encodeAll(req.Messages) {
+	all := m.messages.All(req.Messages, m.encode, wire.Limit[*encoded]{Most: maxMedia, Of: func(e *encoded) int { return e.media }})
+	for i, e := range all {
 		switch {
 		case len(e.parts) == 0:
-		case e.system:
-			system = append(system, e.encoded)
+		case req.Messages[i].Type == event.InstructionMessage:
+			system = append(system, e)
 		default:
-			talk = append(talk, e.encoded)
+			talk = append(talk, e)
 		}
 	}
 	b := &wire.Body{}
@@ -24,13 +25,13 @@ func (m *Model) body(req *model.Request) *wire.Body {
 	if m.traits.noSystem {
 		first, system = system, nil
 	}
-	m.writeTalk(b, first, merge(talk))
+	m.writeTalk(b, first, wire.Turns(talk, func(e *encoded) string { return e.role }))
 	b.Text(`]`)
 	if len(system) > 0 {
 		b.Text(`,"systemInstruction":{"parts":[`)
-		w := writer{body: b}
+		parts := wire.List{Body: b}
 		for _, e := range system {
-			w.part(e.parts[0].json)
+			parts.Add(e.parts[0].json)
 		}
 		b.Text(`]}`)
 	}
@@ -45,74 +46,31 @@ func (m *Model) body(req *model.Request) *wire.Body {
 	return b
 }
 
-type message struct {
-	*encoded
-	system bool
-}
-
-// encodeAll encodes messages. The first go without their media when all are too much.
-func (m *Model) encodeAll(messages []*event.Message) []message {
-	all := make([]message, len(messages))
-	weights := make([]int, len(messages))
-	for i, msg := range messages {
-		all[i] = message{m.encoded(msg, false), msg.Type == event.InstructionMessage}
-		weights[i] = all[i].media
-	}
-	for i := range wire.Slim(weights, maxMedia) {
-		if weights[i] > 0 {
-			all[i].encoded = m.encoded(messages[i], true)
-		}
-	}
-	return all
-}
-
-// merge puts neighbours of the same role together, as the API wants them.
-func merge(messages []*encoded) [][]*encoded {
-	return wire.Turns(messages, func(e *encoded) string { return e.role })
-}
-
-// writer writes the parts of a content, with commas between them.
-type writer struct {
-	body *wire.Body
-	any  bool
-}
-
-var comma = []byte(",")
-
-func (w *writer) part(json []byte) {
-	if w.any {
-		w.body.Add(comma)
-	}
-	w.any = true
-	w.body.Add(json)
-}
-
 // writeTalk writes contents. Where a model called, the next content begins with as many
 // results as there were calls, in their order: the API counts them.
 func (m *Model) writeTalk(b *wire.Body, first []*encoded, turns [][]*encoded) {
 	var open []*part // calls without results
 	for i, turn := range turns {
 		if i > 0 {
-			b.Add(comma)
+			b.Text(`,`)
 		}
 		b.Text(`{"role":"` + turn[0].role + `","parts":[`)
-		w := writer{body: b}
+		parts := &wire.List{Body: b}
 		if turn[0].role == roleModel {
-			open = w.answer(turn)
+			open = writeAnswer(parts, turn)
 		} else {
 			for _, e := range first {
-				w.part(textPart(systemText(e)))
+				parts.Add(textPart(systemText(e)))
 			}
 			first = nil
-			w.request(turn, open)
+			writeRequest(parts, turn, open)
 			open = nil
 		}
 		b.Text(`]}`)
 	}
 	if len(open) > 0 {
 		b.Text(`,{"role":"user","parts":[`)
-		w := writer{body: b}
-		w.request(nil, open)
+		writeRequest(&wire.List{Body: b}, nil, open)
 		b.Text(`]}`)
 	}
 }
@@ -126,11 +84,11 @@ func systemText(e *encoded) string {
 	return t.Text + "\n\n"
 }
 
-// answer writes what a model said, and returns its calls.
-func (w *writer) answer(turn []*encoded) (calls []*part) {
+// writeAnswer writes what a model said, and returns its calls.
+func writeAnswer(parts *wire.List, turn []*encoded) (calls []*part) {
 	for _, e := range turn {
 		for i := range e.parts {
-			w.part(e.parts[i].json)
+			parts.Add(e.parts[i].json)
 			if e.parts[i].isCall() {
 				calls = append(calls, &e.parts[i])
 			}
@@ -139,9 +97,9 @@ func (w *writer) answer(turn []*encoded) (calls []*part) {
 	return calls
 }
 
-// request writes what a user said: first the results of calls, then what is attached to
+// writeRequest writes what a user said: first the results of calls, then what is attached to
 // them, then the rest.
-func (w *writer) request(turn []*encoded, calls []*part) {
+func writeRequest(parts *wire.List, turn []*encoded, calls []*part) {
 	used := map[*part]bool{}
 	for _, call := range calls {
 		found := find(turn, call.call, used)
@@ -153,14 +111,14 @@ func (w *writer) request(turn []*encoded, calls []*part) {
 		if call.id != "" {
 			head += `"id":` + string(wire.Quote(call.id)) + `,`
 		}
-		w.part([]byte(head + `"name":` + string(wire.Quote(call.name)) + `,`))
-		w.body.Add(found.json)
+		parts.Add([]byte(head + `"name":` + string(wire.Quote(call.name)) + `,`))
+		parts.Body.Add(found.json)
 	}
 	for _, e := range turn {
 		for i := range e.parts {
 			if used[&e.parts[i]] {
 				for _, a := range e.parts[i].attached {
-					w.part(a)
+					parts.Add(a)
 				}
 			}
 		}
@@ -169,9 +127,9 @@ func (w *writer) request(turn []*encoded, calls []*part) {
 		for i := range e.parts {
 			switch p := &e.parts[i]; {
 			case !p.result:
-				w.part(p.json)
+				parts.Add(p.json)
 			case !used[p]:
-				w.part(textPart(wire.LeftOut(string(event.ToolResultPart), "no call asked for it")))
+				parts.Add(textPart(wire.LeftOut(string(event.ToolResultPart), "no call asked for it")))
 			}
 		}
 	}

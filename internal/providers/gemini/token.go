@@ -228,13 +228,13 @@ func MetadataTokens(base string, hc *http.Client) func(context.Context) (string,
 			return nil, fmt.Errorf("no token: the metadata server answered %d; check the service account of this machine", response.StatusCode)
 		}
 		var token struct {
-			Token   string `json:"access_token"`
-			Seconds int64  `json:"expires_in"`
+			Token   string     `json:"access_token"`
+			Seconds wire.Count `json:"expires_in"`
 		}
 		if wire.Decode(body, &token) != nil {
 			return nil, errNoMetadata
 		}
-		lasts := time.Duration(wire.Tokens(&token.Seconds)) * time.Second
+		lasts := time.Duration(token.Seconds) * time.Second
 		return &oauth2.Token{AccessToken: token.Token, Expiry: time.Now().Add(lasts)}, nil
 	})
 }

@@ -114,10 +114,7 @@ func declarations(tools []model.Tool) []byte {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(append(text, `{"name":`...), wire.Quote(wire.ToolName(t.Name, maxName))...)
-		if t.Description != "" {
-			text = append(append(text, `,"description":`...), wire.Quote(t.Description)...)
-		}
+		text = wire.AppendTool(append(text, '{'), t, maxName)
 		if schema := reduce(t.InputSchema); schema != nil {
 			text = append(append(text, `,"parameters":`...), schema...)
 		}

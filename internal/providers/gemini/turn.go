@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ type chunk struct {
 	Feedback struct {
 		BlockReason string `json:"blockReason"`
 	} `json:"promptFeedback"`
-	Usage usage     `json:"usageMetadata"`
+	Usage *usage    `json:"usageMetadata"`
 	Error *apiError `json:"error"`
 }
 
@@ -47,8 +48,8 @@ type chunk struct {
 // once.
 const patience = 5 * time.Second
 
-// read takes the chunks of a stream up to the last and tells what there is to tell.
-func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
+// Read takes the chunks of a stream up to the last and tells what there is to tell.
+func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
 	for {
 		e, err := stream.Next()
 		switch {
@@ -59,7 +60,7 @@ func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
 		case err != nil:
 			return err
 		}
-		var c chunk
+		c := chunk{Usage: &t.usage} // some chunks leave out what has not changed
 		if err := wire.Decode(e.Data, &c); err != nil {
 			return t.client.Malformed(err)
 		}
@@ -86,7 +87,6 @@ func isSilence(err error) bool {
 
 // take adds a chunk to the turn.
 func (t *turn) take(c *chunk, tell wire.Tell) error {
-	t.usage.update(c.Usage)
 	if c.Error != nil {
 		return t.client.Failure(c.Error.status(), c.Error.problem())
 	}
@@ -223,8 +223,8 @@ func markOf(signature, id string) rawjson.Value {
 	return encode(mark{signature, id})
 }
 
-// answer is the turn, when it is done.
-func (t *turn) answer() *model.Answer {
+// Answer is the turn, when it is done.
+func (t *turn) Answer() (*model.Answer, error) {
 	for n, note := range t.notes {
 		if note != nil {
 			g := t.draft.Open(event.ProviderPart)
@@ -232,58 +232,35 @@ func (t *turn) answer() *model.Answer {
 			g.ProviderData = encode(map[string]rawjson.Value{noteNames[n]: note})
 		}
 	}
-	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.usage.total(), Finish: finish(t.reason, t.called), Reason: t.reason}
+	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: cmp.Or(finishes[t.reason], model.FinishOther), Reason: t.reason}
+	if t.called && a.Finish == model.FinishStop {
+		a.Finish = model.FinishToolCalls
+	}
 	if t.block != "" {
 		a.Finish, a.Reason = model.FinishContentFilter, t.block
 	}
-	return a
+	return a, nil
 }
 
-func finish(reason string, called bool) model.Finish {
-	switch reason {
-	case "STOP":
-		if called {
-			return model.FinishToolCalls
-		}
-		return model.FinishStop
-	case "MAX_TOKENS":
-		return model.FinishLength
-	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
-		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
-		return model.FinishContentFilter
-	}
-	return model.FinishOther
+var finishes = map[string]model.Finish{
+	"STOP": model.FinishStop, "MAX_TOKENS": model.FinishLength,
+	"SAFETY": model.FinishContentFilter, "RECITATION": model.FinishContentFilter, "BLOCKLIST": model.FinishContentFilter,
+	"PROHIBITED_CONTENT": model.FinishContentFilter, "SPII": model.FinishContentFilter, "MODEL_ARMOR": model.FinishContentFilter,
+	"IMAGE_SAFETY": model.FinishContentFilter, "IMAGE_PROHIBITED_CONTENT": model.FinishContentFilter, "IMAGE_RECITATION": model.FinishContentFilter,
 }
 
-// usage is what was used so far. Absent is not 0: some chunks leave out what has not
-// changed.
+// usage is what was used so far.
 type usage struct {
-	Prompt     *int64 `json:"promptTokenCount"`
-	Cached     *int64 `json:"cachedContentTokenCount"`
-	ToolUse    *int64 `json:"toolUsePromptTokenCount"`
-	Candidates *int64 `json:"candidatesTokenCount"`
-	Thoughts   *int64 `json:"thoughtsTokenCount"`
+	Prompt     wire.Count `json:"promptTokenCount"`
+	Cached     wire.Count `json:"cachedContentTokenCount"`
+	ToolUse    wire.Count `json:"toolUsePromptTokenCount"`
+	Candidates wire.Count `json:"candidatesTokenCount"`
+	Thoughts   wire.Count `json:"thoughtsTokenCount"`
 }
 
-func (u *usage) update(v usage) {
-	for _, f := range []struct{ old, now **int64 }{
-		{&u.Prompt, &v.Prompt}, {&u.Cached, &v.Cached}, {&u.ToolUse, &v.ToolUse}, {&u.Candidates, &v.Candidates}, {&u.Thoughts, &v.Thoughts},
-	} {
-		if *f.now != nil {
-			*f.old = *f.now
-		}
-	}
-}
-
-// total counts thoughts as output, and what Google's own tools gave the model as input:
+// Usage counts thoughts as output, and what Google's own tools gave the model as input:
 // the provider bills them so, and counts them beside it.
-func (u *usage) total() event.Usage {
-	total := event.Usage{
-		InputTokens:     wire.Tokens(u.Prompt) + wire.Tokens(u.ToolUse),
-		OutputTokens:    wire.Tokens(u.Candidates) + wire.Tokens(u.Thoughts),
-		ReasoningTokens: wire.Tokens(u.Thoughts),
-	}
-	total.CachedInputTokens = min(wire.Tokens(u.Cached), total.InputTokens) // more would make a sum too cheap
-	total.TotalTokens = total.InputTokens + total.OutputTokens
-	return total
+func (t *turn) Usage() event.Usage {
+	u := &t.usage
+	return wire.Usage(u.Prompt+u.ToolUse, u.Cached, u.Candidates+u.Thoughts, u.Thoughts)
 }

@@ -47,8 +47,9 @@ const (
 )
 
 // encode writes a message, with its media or with a line in the place of each.
-func (m *Model) encode(msg *event.Message, withMedia bool) *encoded {
-	w := writer{blind: m.isBlind(), slim: !withMedia}
+func (m *Model) encode(msg *event.Message, slim bool) *encoded {
+	// If nothing is known of the model, the server says that it cannot look at images.
+	w := writer{blind: m.config.Known.Images == model.Unable, slim: slim}
 	switch msg.Type {
 	case event.InstructionMessage:
 		w.add(message{Role: roleSystem, Content: wire.JoinLines(msg.Contents)})
@@ -190,6 +191,3 @@ func (w *writer) medium(c *content, p *event.Part, ofTool bool) {
 		w.media += len(m.Data)
 	}
 }
-
-// isBlind is false if nothing is known: the server then says so.
-func (m *Model) isBlind() bool { return m.config.Known.Images == model.Unable }

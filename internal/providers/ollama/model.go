@@ -22,7 +22,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
 )
@@ -105,30 +104,16 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 		return nil, err
 	}
 	think := m.think(req.Reasoning)
-	answer, err := m.call(ctx, req, m.body(req, messages, think), tell)
+	answer, err := m.ask(ctx, req, m.body(req, messages, think), tell)
 	if think != "" && cannotThink(err) {
 		// Which models can think is known to the server alone.
 		m.thoughtless.Store(true)
-		answer, err = m.call(ctx, req, m.body(req, messages, ""), tell)
+		answer, err = m.ask(ctx, req, m.body(req, messages, ""), tell)
 	}
 	return answer, err
 }
 
-func (m *Model) call(ctx context.Context, req *model.Request, body wire.Body, tell wire.Tell) (*model.Answer, error) {
-	stream, err := m.client.Post(ctx, "/chat", nil, body.Pieces...)
-	if err != nil {
-		return nil, err
-	}
-	defer stream.Close()
-	t := turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
-	if err := t.read(stream, tell); err != nil {
-		return nil, wire.Paid(err, t.usage())
-	}
-	stream.Finish()
-	return t.answer(), nil
-}
-
-// encoded returns a message as the API takes it, with its media or without.
-func (m *Model) encoded(msg *event.Message, media bool) *encoded {
-	return m.messages.Get(msg, !media, func() *encoded { return m.encode(msg, media) })
+func (m *Model) ask(ctx context.Context, req *model.Request, body wire.Body, tell wire.Tell) (*model.Answer, error) {
+	turn := &turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+	return m.client.Ask(ctx, "/chat", nil, body.Pieces, turn, tell)
 }

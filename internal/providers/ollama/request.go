@@ -45,35 +45,21 @@ func (m *Model) body(req *model.Request, messages []*event.Message, think string
 // talk adds the messages. Media that tools returned come in a message of their own, behind
 // all results that stand together: models look for results right after their calls.
 func (m *Model) talk(b *wire.Body, messages []*event.Message) {
-	weights := make([]int, len(messages))
-	for i, msg := range messages {
-		weights[i] = m.encoded(msg, true).media
-	}
-	first := wire.Slim(weights, m.media)
-	comma := ""
-	add := func(piece []byte) {
-		if len(piece) > 0 {
-			b.Text(comma)
-			b.Add(piece)
-			comma = ","
-		}
-	}
+	list := wire.List{Body: b}
 	var behind [][]byte
 	flush := func() {
 		for _, piece := range behind {
-			add(piece)
+			list.Add(piece)
 		}
-		behind = behind[:0]
+		behind = nil
 	}
-	for i, msg := range messages {
-		e := m.encoded(msg, i >= first || weights[i] == 0)
-		if msg.Type != event.ToolMessage {
+	all := m.messages.All(messages, m.encode, wire.Limit[*encoded]{Most: m.media, Of: func(e *encoded) int { return e.media }})
+	for i, e := range all {
+		if messages[i].Type != event.ToolMessage {
 			flush()
 		}
-		add(e.talk)
-		if e.behind != nil {
-			behind = append(behind, e.behind)
-		}
+		list.Add(e.talk)
+		behind = append(behind, e.behind)
 	}
 	flush()
 }

@@ -16,14 +16,8 @@ const maxName = 64
 func writeTools(tools []model.Tool) []byte {
 	text := []byte(`,"tools":[`)
 	for _, t := range tools {
-		text = append(text, `{"type":"function","function":{"name":`...)
-		text = append(text, wire.Quote(wire.ToolName(t.Name, maxName))...)
-		if t.Description != "" {
-			text = append(text, `,"description":`...)
-			text = append(text, wire.Quote(t.Description)...)
-		}
-		text = append(text, `,"parameters":`...)
-		text = append(text, parameters(t.InputSchema)...)
+		text = wire.AppendTool(append(text, `{"type":"function","function":{`...), t, maxName)
+		text = append(append(text, `,"parameters":`...), parameters(t.InputSchema)...)
 		text = append(text, `}},`...)
 	}
 	return append(bytes.TrimSuffix(text, []byte(",")), ']')

@@ -1,9 +1,6 @@
 package ollama
 
 import (
-	"errors"
-	"io"
-
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
@@ -37,45 +34,32 @@ type line struct {
 	Done   bool          `json:"done"`
 	Reason string        `json:"done_reason"`
 	Error  rawjson.Value `json:"error"`
-	counts
+	*counts
 }
 
 // counts is what was used. The last line has it.
 type counts struct {
-	Prompt *int64 `json:"prompt_eval_count"` // what came from the cache included
-	Cached *int64 `json:"prompt_eval_cached_count"`
-	Eval   *int64 `json:"eval_count"` // thoughts included, uncounted
+	Prompt wire.Count `json:"prompt_eval_count"` // what came from the cache included
+	Cached wire.Count `json:"prompt_eval_cached_count"`
+	Eval   wire.Count `json:"eval_count"` // thoughts included, uncounted
 }
 
-// read takes the lines of a stream up to the last and tells what there is to tell.
-func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
-	for {
-		text, err := stream.Line()
-		switch {
-		case errors.Is(err, io.EOF):
-			return t.client.Incomplete()
-		case err != nil:
-			return err
-		case len(text) == 0:
-			continue
+// Read takes the lines of a stream up to the last and tells what there is to tell.
+func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
+	return wire.Collect(t.client, &t.draft, stream.Line, func(text []byte) (last bool, err error) {
+		if len(text) == 0 {
+			return false, nil
 		}
-		done, err := t.take(text, tell)
-		if err == nil {
-			err = t.draft.Check(t.client)
-		}
-		if done || err != nil {
-			return err
-		}
-	}
+		return t.take(text, tell)
+	})
 }
 
 // take adds a line to the turn. What it holds is told in the order in which models write.
 func (t *turn) take(text []byte, tell wire.Tell) (done bool, err error) {
-	var l line
+	l := line{counts: &t.counts}
 	if err := wire.Decode(text, &l); err != nil {
 		return false, t.client.Malformed(err)
 	}
-	t.counts.update(l.counts)
 	if len(l.Error) > 0 && l.Error.Kind() != 'n' && string(l.Error) != `""` {
 		return false, t.client.Failure(500, problem(l.Error)) // the server gives no status here
 	}
@@ -110,9 +94,9 @@ func arguments(raw rawjson.Value) rawjson.Value {
 	return raw
 }
 
-// answer is the turn, when it is done.
-func (t *turn) answer() *model.Answer {
-	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.usage(), Finish: model.FinishOther, Reason: t.reason}
+// Answer is the turn, when it is done.
+func (t *turn) Answer() (*model.Answer, error) {
+	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: model.FinishOther, Reason: t.reason}
 	switch {
 	case t.reason == "length":
 		a.Finish = model.FinishLength
@@ -121,20 +105,10 @@ func (t *turn) answer() *model.Answer {
 	case t.reason == "stop":
 		a.Finish = model.FinishStop
 	}
-	return a
+	return a, nil
 }
 
-func (c *counts) update(now counts) {
-	for _, f := range []struct{ old, now **int64 }{{&c.Prompt, &now.Prompt}, {&c.Cached, &now.Cached}, {&c.Eval, &now.Eval}} {
-		if *f.now != nil {
-			*f.old = *f.now
-		}
-	}
-}
-
-func (t *turn) usage() event.Usage {
-	used := event.Usage{InputTokens: wire.Tokens(t.counts.Prompt), OutputTokens: wire.Tokens(t.counts.Eval)}
-	used.CachedInputTokens = min(wire.Tokens(t.counts.Cached), used.InputTokens)
-	used.TotalTokens = used.InputTokens + used.OutputTokens
-	return used
+// Usage is what was counted.
+func (t *turn) Usage() event.Usage {
+	return wire.Usage(t.counts.Prompt, t.counts.Cached, t.counts.Eval, 0)
 }

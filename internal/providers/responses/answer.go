@@ -137,7 +137,7 @@ func (w *writer) ran(p *event.Part) rawjson.Value {
 	switch {
 	case !w.own, p.ProviderData.Kind() != '{', wire.Decode(p.ProviderData, &known) != nil, !slices.Contains(runs, known.Type):
 		return nil
-	case known.Type == typeImageCall && !w.media:
+	case known.Type == typeImageCall && w.slim:
 		return nil
 	case known.Type == typeImageCall:
 		w.weight += len(p.ProviderData)

@@ -59,15 +59,15 @@ const (
 type writer struct {
 	own   bool // the message is by the very model that is asked
 	known model.Known
-	media bool // is sent; else a line stands for it
+	slim  bool // without media
 
 	items  []byte
 	weight int // of the media in them
 }
 
-// encode writes a message, with its media or without, as the model's own or another's.
-func (m *Model) encode(msg *event.Message, media, own bool) *encoded {
-	w := &writer{own: own, known: m.cfg.Known, media: media}
+// encodeAs writes a message, with its media or without, as the model's own or another's.
+func (m *Model) encodeAs(msg *event.Message, slim, own bool) *encoded {
+	w := &writer{own: own, known: m.cfg.Known, slim: slim}
 	switch msg.Type {
 	case event.InstructionMessage:
 		role := "system"

@@ -12,7 +12,7 @@ func (t *turn) last(kind string, raw rawjson.Value, tell wire.Tell) error {
 	var r struct {
 		Status     string          `json:"status"`
 		Output     []rawjson.Value `json:"output"`
-		Usage      *usage          `json:"usage"`
+		Usage      usage           `json:"usage"`
 		Error      rawjson.Value   `json:"error"`
 		Incomplete *struct {
 			Reason string `json:"reason"`
@@ -23,9 +23,7 @@ func (t *turn) last(kind string, raw rawjson.Value, tell wire.Tell) error {
 			return t.client.Malformed(err)
 		}
 	}
-	if r.Usage != nil {
-		t.used = r.Usage.total()
-	}
+	t.usage = r.Usage
 	if kind == "response.failed" || r.Status == "failed" {
 		return asFailure(r.Error).in(t.client)
 	}
@@ -65,31 +63,26 @@ func (t *turn) completed() {
 	}
 }
 
-// answer is the turn, when it is done.
-func (t *turn) answer() *model.Answer {
-	return &model.Answer{Parts: t.draft.Parts(), Usage: t.used, Finish: t.finish, Reason: t.reason}
+// Answer is the turn, when it is done.
+func (t *turn) Answer() (*model.Answer, error) {
+	return &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: t.finish, Reason: t.reason}, nil
 }
 
 // usage is what an answer used. The provider counts what was cached as input, and
 // thoughts as output, as we do.
 type usage struct {
-	Input   *int64 `json:"input_tokens"`
-	Output  *int64 `json:"output_tokens"`
+	Input   wire.Count `json:"input_tokens"`
+	Output  wire.Count `json:"output_tokens"`
 	Details struct {
-		Cached *int64 `json:"cached_tokens"`
+		Cached wire.Count `json:"cached_tokens"`
 	} `json:"input_tokens_details"`
 	OutputDetails struct {
-		Reasoning *int64 `json:"reasoning_tokens"`
+		Reasoning wire.Count `json:"reasoning_tokens"`
 	} `json:"output_tokens_details"`
 }
 
-func (u *usage) total() event.Usage {
-	total := event.Usage{
-		InputTokens:     wire.Tokens(u.Input),
-		OutputTokens:    wire.Tokens(u.Output),
-		ReasoningTokens: wire.Tokens(u.OutputDetails.Reasoning),
-	}
-	total.CachedInputTokens = min(wire.Tokens(u.Details.Cached), total.InputTokens) // more would make a sum too cheap
-	total.TotalTokens = total.InputTokens + total.OutputTokens
-	return total
+// Usage is what was counted.
+func (t *turn) Usage() event.Usage {
+	u := &t.usage
+	return wire.Usage(u.Input, u.Details.Cached, u.Output, u.OutputDetails.Reasoning)
 }

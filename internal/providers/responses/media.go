@@ -75,7 +75,7 @@ func (w *writer) refuses(p *event.Part, m wire.Medium, fetch bool) error {
 		return errors.New("it is too large for this model, which takes images of at most 15 MiB")
 	case len(m.Data) > maxFile:
 		return errors.New("it is too large for this model, which takes files of at most 24 MiB")
-	case !w.media && m.Data != "":
+	case w.slim && m.Data != "":
 		return errors.New("sent before; left out to keep the request small")
 	}
 	return nil

@@ -19,7 +19,7 @@ func TestLargeMediaIsLeftOut(t *testing.T) {
 	}{
 		{"image/png", maxImage, true}, {"image/png", maxImage + 4, false}, {wire.TypePDF, maxFile, true}, {wire.TypePDF, maxFile + 4, false},
 	} {
-		w := &writer{media: true}
+		w := &writer{}
 		err := w.refuses(&event.Part{Type: event.FileInlinePart}, wire.Medium{Type: tt.kind, Data: large[:tt.size]}, true)
 		if (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "too large") {
 			t.Errorf("%s of %d bytes: %v", tt.kind, tt.size, err)

@@ -41,7 +41,7 @@ type Model struct {
 	thinks thinking
 	hosted hosted
 	lists  wire.Lists
-	room   int // for the media of a request
+	media  int // bytes that the media of a request may have
 
 	messages wire.Encoded[*encoded]
 	terse    atomic.Bool // summaries of thoughts were refused
@@ -57,7 +57,7 @@ func New(cfg Config) (*Model, error) {
 	if err := cfg.CheckKey(cfg.Key); err != nil {
 		return nil, err
 	}
-	m := &Model{cfg: cfg, client: cfg.Client, thinks: newThinking(&cfg.Config), room: maxMedia}
+	m := &Model{cfg: cfg, client: cfg.Client, thinks: newThinking(&cfg.Config), media: maxMedia}
 	var err error
 	if m.hosted, err = newHosted(&cfg.Config); err != nil {
 		return nil, err
@@ -99,17 +99,8 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 }
 
 func (m *Model) ask(ctx context.Context, req *model.Request, summary bool, tell wire.Tell) (*model.Answer, error) {
-	stream, err := m.client.Post(ctx, "/responses", nil, m.body(req, summary)...)
-	if err != nil {
-		return nil, err
-	}
-	defer stream.Close()
-	turn := turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
-	if err := turn.read(stream, tell); err != nil {
-		return nil, wire.Paid(err, turn.used)
-	}
-	stream.Finish()
-	return turn.answer(), nil
+	turn := &turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+	return m.client.Ask(ctx, "/responses", nil, m.body(req, summary), turn, tell)
 }
 
 // refusesSummary recognises what an organisation without a verified name is told. It is
@@ -134,14 +125,13 @@ func refusesThoughts(err error) bool {
 func (m *Model) forget(req *model.Request) {
 	for _, msg := range req.Messages {
 		if msg.Type == event.ExpertMessage {
-			m.messages.Replace(msg, false, m.encode(msg, true, false))
-			m.messages.Replace(msg, true, m.encode(msg, false, false))
+			m.messages.Replace(msg, false, m.encodeAs(msg, false, false))
+			m.messages.Replace(msg, true, m.encodeAs(msg, true, false))
 		}
 	}
 }
 
-// encoded returns a message as it is sent, with its media or without. Marks of thoughts go
-// back only to the model that made them.
-func (m *Model) encoded(msg *event.Message, slim bool) *encoded {
-	return m.messages.Get(msg, slim, func() *encoded { return m.encode(msg, !slim, msg.Author == m.cfg.Author) })
+// encode writes a message. Marks of thoughts go back only to the model that made them.
+func (m *Model) encode(msg *event.Message, slim bool) *encoded {
+	return m.encodeAs(msg, slim, msg.Author == m.cfg.Author)
 }

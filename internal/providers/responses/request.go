@@ -21,32 +21,12 @@ func (m *Model) body(req *model.Request, summary bool) [][]byte {
 	m.addTools(&b, req)
 	m.cfg.Extra.AppendTo(&b)
 	b.Text(`,"input":[`)
-	between := ""
-	for _, e := range m.conversation(req) {
-		if len(e.items) > 0 {
-			b.Text(between)
-			b.Add(e.items)
-			between = ","
-		}
+	input := wire.List{Body: &b}
+	for _, e := range m.messages.All(req.Messages, m.encode, wire.Limit[*encoded]{Most: m.media, Of: func(e *encoded) int { return e.media }}) {
+		input.Add(e.items)
 	}
 	b.Text(`]}`)
 	return b.Pieces
-}
-
-// conversation is every message as it is sent.
-func (m *Model) conversation(req *model.Request) []*encoded {
-	all := make([]*encoded, len(req.Messages))
-	media := make([]int, len(req.Messages))
-	for i, msg := range req.Messages {
-		all[i] = m.encoded(msg, false)
-		media[i] = all[i].media
-	}
-	for i := range wire.Slim(media, m.room) {
-		if media[i] > 0 {
-			all[i] = m.encoded(req.Messages[i], true)
-		}
-	}
-	return all
 }
 
 // head writes the members that are numbers and names.

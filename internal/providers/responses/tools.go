@@ -139,14 +139,8 @@ func writeTools(tools []model.Tool) []byte {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(text, `{"type":"function","name":`...)
-		text = append(text, wire.Quote(wire.ToolName(t.Name, maxName))...)
-		if t.Description != "" {
-			text = append(text, `,"description":`...)
-			text = append(text, wire.Quote(t.Description)...)
-		}
-		text = append(text, `,"parameters":`...)
-		text = append(text, wire.Schema(t.InputSchema)...)
+		text = wire.AppendTool(append(text, `{"type":"function",`...), t, maxName)
+		text = append(append(text, `,"parameters":`...), wire.Schema(t.InputSchema)...)
 		text = append(text, `,"strict":false}`...)
 	}
 	return text

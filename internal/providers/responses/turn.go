@@ -2,8 +2,6 @@ package responses
 
 import (
 	"cmp"
-	"errors"
-	"io"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,7 +18,7 @@ type turn struct {
 	draft  wire.Draft
 	open   map[place]*wire.Growing
 	ended  map[int]bool // items that are complete, by their place
-	used   event.Usage
+	usage  usage
 
 	called  bool
 	refused bool // in words
@@ -60,27 +58,15 @@ func (w *words) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// read takes the events of a stream up to the last and tells what there is to tell.
-func (t *turn) read(stream *wire.Stream, tell wire.Tell) error {
+// Read takes the events of a stream up to the last and tells what there is to tell.
+func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
 	t.open, t.ended = map[place]*wire.Growing{}, map[int]bool{}
-	for t.finish == "" {
-		e, err := stream.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return t.client.Incomplete()
-		case err != nil:
-			return err
-		case string(e.Data) == "[DONE]": // of servers that speak another API as well
-			continue
+	return wire.Collect(t.client, &t.draft, stream.Next, func(e wire.Event) (last bool, err error) {
+		if string(e.Data) != "[DONE]" { // of servers that speak another API as well
+			err = t.take(e, tell)
 		}
-		if err := t.take(e, tell); err != nil {
-			return err
-		}
-		if err := t.draft.Check(t.client); err != nil {
-			return err
-		}
-	}
-	return nil
+		return t.finish != "", err
+	})
 }
 
 // take adds an event to the turn.

@@ -37,6 +37,26 @@ func (b *Body) Len() (n int) {
 	return n
 }
 
+// A List writes the elements of a list into a body, with commas between them.
+type List struct {
+	Body *Body
+	any  bool
+}
+
+// Add adds an element, unless it is empty.
+func (l *List) Add(element []byte) {
+	if len(element) == 0 {
+		return
+	}
+	if l.any {
+		l.Body.Add(comma)
+	}
+	l.any = true
+	l.Body.Add(element)
+}
+
+var comma = []byte(",")
+
 // Extra is what a user adds to every request by extraBody: members that we do not know,
 // or know better than to set. It is never changed.
 type Extra map[string]rawjson.Value

@@ -1,13 +1,10 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/model"
 )
 
 // A Draft is an answer in the making: its parts, in the order in which they began. The
@@ -98,40 +95,4 @@ func (d *Draft) Parts() []event.Part {
 		parts = append(parts, p)
 	}
 	return parts
-}
-
-// A Tell passes on a piece of an answer. It returns [ErrUnheard] if the caller has stopped.
-type Tell func(model.Chunk) error
-
-// ErrUnheard ends a call whose caller has stopped listening. It is not a failure.
-var ErrUnheard = errors.New("the caller has stopped listening")
-
-// Generate turns one call into the sequence that [model.Model] promises: pieces, then the
-// whole answer or an error. Empty pieces are left out.
-func Generate(call func(Tell) (*model.Answer, error)) iter.Seq2[model.Chunk, error] {
-	return func(yield func(model.Chunk, error) bool) {
-		tell := func(c model.Chunk) error {
-			if c != (model.Chunk{}) && !yield(c, nil) {
-				return ErrUnheard
-			}
-			return nil
-		}
-		answer, err := call(tell)
-		switch {
-		case errors.Is(err, ErrUnheard):
-		case err != nil:
-			yield(model.Chunk{}, err)
-		default:
-			yield(model.Chunk{Answer: answer}, nil)
-		}
-	}
-}
-
-// Paid adds the usage that was counted to an error: the input, at least, is billed from the
-// first event on.
-func Paid(err error, used event.Usage) error {
-	if err == nil || errors.Is(err, ErrUnheard) || used.TotalTokens == 0 {
-		return err
-	}
-	return model.WithUsage(err, used)
 }

@@ -21,15 +21,48 @@ type Encoded[T any] struct {
 	count      atomic.Int64
 }
 
+// An Encoder writes a message, with its media or without.
+type Encoder[T any] func(m *event.Message, slim bool) T
+
+// A Limit is what the messages of a request may have of something in all.
+type Limit[T any] struct {
+	Most int
+	Of   func(T) int
+}
+
+// All returns messages as they are sent. The first are slim if all of them together would
+// pass a limit.
+func (e *Encoded[T]) All(messages []*event.Message, encode Encoder[T], limits ...Limit[T]) []T {
+	all := make([]T, len(messages))
+	for i, m := range messages {
+		all[i] = e.Get(m, false, encode)
+	}
+	first, heavy := 0, make([]bool, len(all))
+	for _, l := range limits {
+		weights := make([]int, len(all))
+		for i := range all {
+			weights[i] = l.Of(all[i])
+			heavy[i] = heavy[i] || weights[i] > 0
+		}
+		first = max(first, Slim(weights, l.Most))
+	}
+	for i := range first {
+		if heavy[i] {
+			all[i] = e.Get(messages[i], true, encode)
+		}
+	}
+	return all
+}
+
 // Get returns a form of a message, which encode makes the first time. Two goroutines that
 // ask at the same time may both encode it; both get the same result.
-func (e *Encoded[T]) Get(m *event.Message, slim bool, encode func() T) T {
+func (e *Encoded[T]) Get(m *event.Message, slim bool, encode Encoder[T]) T {
 	forms, key := e.forms(slim), weak.Make(m)
 	if known, ok := forms.Load(key); ok {
 		return known.(T)
 	}
 	e.count.Add(1)
-	known, loaded := forms.LoadOrStore(key, encode())
+	known, loaded := forms.LoadOrStore(key, encode(m, slim))
 	if !loaded {
 		drop(forms, m)
 	}

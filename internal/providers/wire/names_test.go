@@ -76,13 +76,17 @@ func TestObject(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
-	if wire.Tokens(nil) != 0 {
-		t.Error("absent is not 0")
+func TestCount(t *testing.T) {
+	for text, want := range map[string]wire.Count{"0": 0, "7": 7, "-1": 0, "4611686018427387904": 1 << 30, "null": 3} {
+		got := wire.Count(3)
+		if err := wire.Decode([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s became %d, %v", text, got, err)
+		}
 	}
-	for n, want := range map[int64]int{0: 0, 7: 7, -1: 0, 1 << 62: 1 << 30} {
-		if got := wire.Tokens(&n); got != want {
-			t.Errorf("%d became %d", n, got)
+	for _, text := range []string{`"7"`, "1.5", "{}", "1e30"} {
+		var got wire.Count
+		if wire.Decode([]byte(text), &got) == nil {
+			t.Errorf("%s was taken for %d", text, got)
 		}
 	}
 }

@@ -78,7 +78,7 @@ type resolution struct {
 }
 
 func (r *Resolved) resolve(ctx context.Context, m *event.Message) (*event.Message, error) {
-	got := r.messages.Get(m, false, func() *resolution { return &resolution{busy: make(chan struct{}, 1)} })
+	got := r.messages.Get(m, false, func(*event.Message, bool) *resolution { return &resolution{busy: make(chan struct{}, 1)} })
 	select {
 	case got.busy <- struct{}{}:
 		defer func() { <-got.busy }()

@@ -235,8 +235,8 @@ func TestDecode(t *testing.T) {
 func TestEncodedOnce(t *testing.T) {
 	var cache wire.Encoded[string]
 	count := 0
-	encode := func(form string) func() string {
-		return func() string {
+	encode := func(form string) wire.Encoder[string] {
+		return func(*event.Message, bool) string {
 			count++
 			return form
 		}
@@ -260,10 +260,10 @@ func TestEncodedOnce(t *testing.T) {
 func TestEncodedForgets(t *testing.T) {
 	var cache wire.Encoded[string]
 	for range 100 {
-		cache.Get(&event.Message{ID: "a"}, false, func() string { return "a" })
+		cache.Get(&event.Message{ID: "a"}, false, func(*event.Message, bool) string { return "a" })
 	}
 	kept := &event.Message{ID: "b"}
-	cache.Get(kept, false, func() string { return "b" })
+	cache.Get(kept, false, func(*event.Message, bool) string { return "b" })
 	for tries := 0; cache.Len() > 1; tries++ {
 		if tries == 1000 {
 			t.Fatalf("%d messages are still there", cache.Len())

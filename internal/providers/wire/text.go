@@ -67,15 +67,6 @@ func Identifier(s string, most int) string {
 	return b.String()[:min(b.Len(), most)]
 }
 
-// Tokens keeps a number of tokens within reason, so that no sum of them overflows. Absent
-// is 0.
-func Tokens(n *int64) int {
-	if n == nil {
-		return 0
-	}
-	return int(min(max(*n, 0), 1<<30))
-}
-
 // ToolName is the name of a tool as an API takes it: letters, digits, _ and -, a letter or
 // _ first, at most so many characters. Servers name their tools as they like; another name
 // becomes one that ends in its digest, so that two never become one.
@@ -98,6 +89,15 @@ var (
 	// digested once more.
 	digested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_x[0-9a-f]{8}$`) })
 )
+
+// AppendTool writes what all APIs say of a tool: the members name and description.
+func AppendTool(text []byte, t model.Tool, most int) []byte {
+	text = append(append(text, `"name":`...), Quote(ToolName(t.Name, most))...)
+	if t.Description != "" { // some refuse an empty one
+		text = append(append(text, `,"description":`...), Quote(t.Description)...)
+	}
+	return text
+}
 
 // Names are the names of a request's tools.
 type Names struct {
