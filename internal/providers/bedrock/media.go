@@ -1,53 +1,59 @@
 package bedrock
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
-	"github.com/perstack-go/perstack/model"
 )
 
-// What the API takes. More is refused with the whole request, and with every later one
-// that has it.
+// How many a request takes.
 const (
-	maxImage     = 5_000_000 // in base64: 3.75 MB
-	maxDocument  = 6_000_000 // 4.5 MB
-	maxImages    = 20        // in a request, documents included
+	maxImages    = 20 // in a request, documents included
 	maxDocuments = 5
 )
 
 // medium encodes an image or a document, or the words that say why it cannot be sent.
 func (enc *encoder) medium(p *event.Part, returned bool) block {
-	m, err := wire.MediaOf(p)
+	m, why := rules.Read(p, enc.known, returned)
 	switch {
-	case err != nil:
-		return leftOut(m.Type, err.Error())
-	case m.URL != "" && returned:
-		return leftOut(m.Type, "an address that a tool returned is not fetched")
-	case m.URL != "":
-		return leftOut(m.Type, "this provider fetches no addresses; give the bytes")
+	case why != "":
+		return leftOut(m.Type, why)
 	case m.IsImage():
 		return enc.image(m)
 	}
-	if format := documentFormat(m.Type); format != "" {
-		return enc.document(m, format)
-	}
-	return leftOut(m.Type, "this provider takes png, jpeg, gif, webp, pdf, text, csv, html, markdown, doc, docx, xls and xlsx")
+	return enc.document(m, cmp.Or(documents[m.Type], "txt"))
+}
+
+var rules = wire.MediaRules{
+	Types:    wire.TypesImages + " " + strings.Join(slices.Collect(maps.Keys(documents)), " "),
+	Named:    "png, jpeg, gif, webp, pdf, text, csv, html, markdown, doc, docx, xls and xlsx",
+	MaxImage: 5_000_000, MaxFile: 6_000_000,
+}
+
+// documents are what the API calls types. Any other text is a txt.
+var documents = map[string]string{
+	wire.TypePDF:         "pdf",
+	"text/csv":           "csv",
+	"text/html":          "html",
+	"text/markdown":      "md",
+	"application/msword": "doc",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+	"application/vnd.ms-excel": "xls",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
 }
 
 func (enc *encoder) image(m wire.Medium) block {
 	switch {
-	case enc.known.Images == model.Unable:
-		return leftOut(m.Type, "this model cannot look at images")
-	case len(m.Data) > maxImage:
-		return leftOut(m.Type, "it is too large for this provider, which takes images of at most 3.75 MB")
 	case enc.images+enc.documents == maxImages:
 		return leftOut(m.Type, "this provider takes at most 20 images in a request")
 	}
 	enc.images++
 	if enc.slim {
-		return sentBefore(m)
+		return leftOut(m.Type, wire.SentBefore)
 	}
 	enc.media += len(m.Data)
 	format := strings.TrimPrefix(m.Type, "image/")
@@ -58,16 +64,12 @@ func (enc *encoder) image(m wire.Medium) block {
 // instruction.
 func (enc *encoder) document(m wire.Medium, format string) block {
 	switch {
-	case m.Type == wire.TypePDF && enc.known.PDF == model.Unable:
-		return leftOut(m.Type, "this model cannot read pdf")
-	case len(m.Data) > maxDocument:
-		return leftOut(m.Type, "it is too large for this provider, which takes documents of at most 4.5 MB")
 	case enc.documents == maxDocuments, enc.images+enc.documents == maxImages:
 		return leftOut(m.Type, "this provider takes at most 5 documents in a request")
 	}
 	enc.documents++
 	if enc.slim {
-		return sentBefore(m)
+		return leftOut(m.Type, wire.SentBefore)
 	}
 	enc.media += len(m.Data)
 	return block{kindDocument, [][]byte{
@@ -76,36 +78,6 @@ func (enc *encoder) document(m wire.Medium, format string) block {
 	}}
 }
 
-// documentFormat is what the API calls a type, or "".
-func documentFormat(kind string) string {
-	switch kind {
-	case wire.TypePDF:
-		return "pdf"
-	case "text/csv":
-		return "csv"
-	case "text/html":
-		return "html"
-	case "text/markdown":
-		return "md"
-	case "application/msword":
-		return "doc"
-	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document":
-		return "docx"
-	case "application/vnd.ms-excel":
-		return "xls"
-	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":
-		return "xlsx"
-	}
-	if strings.HasPrefix(kind, "text/") {
-		return "txt"
-	}
-	return ""
-}
-
 func leftOut(what, why string) block {
 	return block{kindText, said(wire.LeftOut(what, why))}
-}
-
-func sentBefore(m wire.Medium) block {
-	return leftOut(m.Type, "sent before; left out to keep the request small")
 }

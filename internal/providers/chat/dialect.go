@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/providers/wire"
 )
 
 // A Dialect is a service that speaks Chat Completions: a row with everything in which it
@@ -25,7 +26,9 @@ type Dialect struct {
 	thinking   bool // the member thinking switches thinking on and off
 	thoughts   bool // thoughts go back to the model that had them
 	mergeUsers bool // some models refuse two messages of the user in a row
-	fewImages  bool // images are sent only to models that are known to take them, and no files
+	fewImages  bool // images are sent only to models that are known to take them
+
+	media wire.MediaRules
 }
 
 // The dialects.
@@ -36,6 +39,10 @@ var (
 		keyHeader: "Api-Key",
 		limit:     "max_completion_tokens", maxDescription: 1024, strict: true,
 		openAI: true,
+		media: wire.MediaRules{
+			Types: wire.TypesImages + " " + wire.TypePDF, Named: "png, jpeg, gif, webp, pdf and text",
+			Fetches: fetches, MaxImage: maxImage, MaxFile: maxFile,
+		},
 	}
 	DeepSeek = &Dialect{
 		provider: "deepseek", baseURL: "https://api.deepseek.com",
@@ -43,6 +50,7 @@ var (
 		keyHeader: "Authorization", keyPrefix: "Bearer ",
 		limit:    "max_tokens",
 		thinking: true, thoughts: true, mergeUsers: true, fewImages: true,
+		media: wire.MediaRules{Types: wire.TypesImages, Named: "images and text only", Fetches: fetches, MaxImage: maxImage, MaxFile: maxFile},
 	}
 )
 

@@ -191,7 +191,7 @@ func TestFilesAreTakenBack(t *testing.T) {
 			refusing(400, nil, problem("invalid_request_error", `"invalid_value"`, "Invalid Value: 'file'. This model does not support file content types."))(w, r)
 			return
 		}
-		if !strings.Contains(string(body), "cannot read pdf") || !strings.Contains(string(body), `"image_url"`) {
+		if !strings.Contains(string(body), "cannot look at it") || !strings.Contains(string(body), `"image_url"`) {
 			t.Errorf("sent %s", body)
 		}
 		streaming(begin, say("Hi"), end("stop"), spent, done)(w, r)

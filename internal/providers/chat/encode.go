@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
@@ -180,7 +181,12 @@ func resultText(p *event.Part, media *content, id string) string {
 			media.addText("What the tool call " + id + " returned:")
 			named = true
 		}
-		media.take(text.pieces[before], text.weight)
+		found := text.pieces[before]
+		if found.File != nil { // its number counts among the media of all results
+			found.File.Name = "part-" + strconv.Itoa(media.at) + ".pdf"
+			media.at++
+		}
+		media.take(found, text.weight)
 		text.weight = 0
 		text.pieces[before] = textPiece("[a part of type " + string(wire.Quote(text.kind)) + " follows in a later message]")
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// What the API takes, in base64. More is refused with the whole request, and with every
-// later one that has it.
+// What the API takes, in base64.
 const (
 	maxImage = 20 << 20
 	maxFile  = 32 << 20
@@ -61,10 +60,6 @@ func (c *content) addText(text string) {
 }
 
 func (c *content) take(p piece, weight int) {
-	if p.File != nil {
-		p.File.Name = "part-" + strconv.Itoa(c.at) + ".pdf"
-		c.at++
-	}
 	c.pieces, c.weight = append(c.pieces, p), c.weight+weight
 }
 
@@ -75,51 +70,34 @@ func (c *content) add(p *event.Part, fromTool bool) {
 		c.addText(p.Text)
 		return
 	}
-	medium, err := wire.MediaOf(p)
+	medium, why := c.m.cfg.Dialect.media.Read(p, c.known(), fromTool)
 	c.kind = medium.Type
-	if err != nil {
-		c.leaveOut(err.Error())
-		return
+	switch {
+	case why == "" && medium.Text != "":
+		c.addText(medium.Text)
+	case why == "" && c.slim && medium.Data != "":
+		c.addText(wire.LeftOut(c.kind, wire.SentBefore))
+	case why != "":
+		c.addText(wire.LeftOut(c.kind, why))
+	case medium.URL != "":
+		c.take(piece{Type: typeImage, ImageURL: &imageURL{medium.URL}}, 0)
+	case medium.IsImage():
+		c.take(piece{Type: typeImage, ImageURL: &imageURL{medium.DataURL()}}, len(medium.Data))
+	default:
+		c.take(piece{Type: typeFile, File: &file{"part-" + strconv.Itoa(c.at) + ".pdf", medium.DataURL()}}, len(medium.Data))
 	}
-	c.addMedium(p, medium, fromTool)
 }
 
-func (c *content) addMedium(p *event.Part, medium wire.Medium, fromTool bool) {
-	known := &c.m.cfg.Known
-	isImage := medium.IsImage() || medium.URL != "" && p.Type == event.ImageURLPart
-	isPDF := medium.Type == wire.TypePDF
-	switch {
-	case medium.URL != "" && fromTool:
-		c.leaveOut("an address that a tool returned is not fetched")
-	case medium.Text != "":
-		c.addText(medium.Text)
-	case c.m.cfg.Dialect.fewImages && known.Images != model.Able:
-		c.leaveOut("this model takes text only")
-	case c.m.cfg.Dialect.fewImages && !isImage:
-		c.leaveOut("this model takes images and text only")
-	case medium.URL != "" && !isImage:
-		c.leaveOut("this provider fetches images only; give the bytes")
-	case !isImage && !isPDF:
-		c.leaveOut("this provider takes png, jpeg, gif, webp, pdf and text")
-	case isImage && known.Images == model.Unable:
-		c.leaveOut("this model cannot look at images")
-	case isPDF && (known.PDF == model.Unable || c.m.fileless.Load()):
-		c.leaveOut("this model cannot read pdf")
-	case isImage && len(medium.Data) > maxImage:
-		c.leaveOut("it is too large for this provider, which takes images of at most 15 MiB")
-	case isPDF && len(medium.Data) > maxFile:
-		c.leaveOut("it is too large for this provider, which takes files of at most 24 MiB")
-	case c.slim && medium.Data != "":
-		c.leaveOut("sent before; left out to keep the request small")
-	case medium.URL != "":
-		c.pieces = append(c.pieces, piece{Type: typeImage, ImageURL: &imageURL{medium.URL}})
-	case isImage:
-		c.weight += len(medium.Data)
-		c.pieces = append(c.pieces, piece{Type: typeImage, ImageURL: &imageURL{medium.DataURL()}})
-	default:
-		c.weight += len(medium.Data)
-		c.pieces = append(c.pieces, piece{Type: typeFile, File: &file{"part-" + strconv.Itoa(c.at) + ".pdf", medium.DataURL()}})
+// known is what is known of the model by now.
+func (c *content) known() *model.Known {
+	known := c.m.cfg.Known
+	if c.m.cfg.Dialect.fewImages && known.Images != model.Able {
+		known.Images = model.Unable
 	}
+	if c.m.fileless.Load() {
+		known.PDF = model.Unable
+	}
+	return &known
 }
 
 // refusesFiles reports whether a request was refused because there is a file in it. Most
@@ -128,8 +106,6 @@ func refusesFiles(err error) bool {
 	var failed *model.Error
 	return errors.As(err, &failed) && failed.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(failed.Message), "invalid value: 'file'")
 }
-
-func (c *content) leaveOut(why string) { c.addText(wire.LeftOut(c.kind, why)) }
 
 // shows reports whether there is more in the content than words.
 func (c *content) shows() bool {

@@ -166,7 +166,7 @@ func (m *Model) encodeResult(e *encoded, p *event.Part, slim bool) {
 			texts = append(texts, c.Text)
 			continue
 		}
-		switch found := m.returned(e, c, slim); {
+		switch found := m.inline(e, c, true, slim); {
 		case found.leftOut != "":
 			texts = append(texts, found.leftOut)
 		case m.traits.third && found.fitsInside():

@@ -6,7 +6,6 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
-	"github.com/perstack-go/perstack/model"
 )
 
 // maxMedia is how many bytes of base64 a request has. The API takes 20 MB in all, and
@@ -43,14 +42,6 @@ func (m medium) fitsInside() bool {
 	return m.Data != "" && (m.Type == wire.TypePDF || m.Type == wire.TypePlain || m.IsImage())
 }
 
-func isImage(kind string) bool {
-	switch kind {
-	case "image/png", "image/jpeg", "image/webp", "image/heic", "image/heif":
-		return true
-	}
-	return false
-}
-
 // medium reads a part that a user sent.
 func (m *Model) medium(e *encoded, p *event.Part, slim bool) medium {
 	if m.fetches(p.URL) {
@@ -61,50 +52,24 @@ func (m *Model) medium(e *encoded, p *event.Part, slim bool) medium {
 		}
 		return medium{Medium: wire.Medium{Type: kind, URL: p.URL}}
 	}
-	found, err := wire.MediaOf(p)
-	switch {
-	case err != nil:
-		return leftOut(found.Type, err.Error())
-	case found.URL != "":
-		return leftOut(found.Type, "this provider fetches no addresses of the web; give the bytes")
-	}
-	return m.inline(e, found, slim)
+	return m.inline(e, p, false, slim)
 }
 
-// returned reads a part that a tool returned. Its addresses are never fetched: a
-// tool that may not reach the network would reach out by them.
-func (m *Model) returned(e *encoded, p *event.Part, slim bool) medium {
-	found, err := wire.MediaOf(p)
-	switch {
-	case !wire.IsMedia(p), err != nil:
-		why := "it has no place here"
-		if err != nil {
-			why = err.Error()
-		}
-		return leftOut(found.Type, why)
-	case found.URL != "":
-		return leftOut(found.Type, "an address that a tool returned is not fetched")
-	}
-	return m.inline(e, found, slim)
+var rules = wire.MediaRules{
+	Types: "image/png image/jpeg image/webp image/heic image/heif audio/ video/ " + wire.TypePDF,
+	Named: "png, jpeg, webp, heic, pdf, text, audio and video", MaxImage: maxMedia, MaxFile: maxMedia,
 }
 
 // inline takes bytes of a kind that the model looks at, and weighs them.
-func (m *Model) inline(e *encoded, found wire.Medium, slim bool) medium {
-	kind := found.Type
+func (m *Model) inline(e *encoded, p *event.Part, fromTool, slim bool) medium {
+	found, why := rules.Read(p, &m.Known, fromTool)
 	switch {
-	case strings.HasPrefix(kind, "text/"):
+	case why != "":
+		return leftOut(found.Type, why)
+	case slim:
+		return leftOut(found.Type, wire.SentBefore)
+	case found.Text != "":
 		found.Type = wire.TypePlain // of which every model takes all
-	case isImage(kind) && m.Known.Images == model.Unable, kind == wire.TypePDF && m.Known.PDF == model.Unable:
-		return leftOut(kind, "this model cannot look at it")
-	case isImage(kind), kind == wire.TypePDF, strings.HasPrefix(kind, "audio/"), strings.HasPrefix(kind, "video/"):
-	default:
-		return leftOut(kind, "this model takes png, jpeg, webp, heic, pdf, text, audio and video")
-	}
-	if len(found.Data) > maxMedia {
-		return leftOut(kind, "it is too large for this model, which takes files of at most 11 MB")
-	}
-	if slim {
-		return leftOut(kind, "sent before; left out to keep the request small")
 	}
 	e.media += len(found.Data)
 	return medium{Medium: found}

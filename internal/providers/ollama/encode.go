@@ -48,8 +48,7 @@ const (
 
 // encode writes a message, with its media or with a line in the place of each.
 func (m *Model) encode(msg *event.Message, slim bool) *encoded {
-	// If nothing is known of the model, the server says that it cannot look at images.
-	w := writer{blind: m.config.Known.Images == model.Unable, slim: slim}
+	w := writer{known: &m.config.Known, slim: slim}
 	switch msg.Type {
 	case event.InstructionMessage:
 		w.add(message{Role: roleSystem, Content: wire.JoinLines(msg.Contents)})
@@ -66,7 +65,8 @@ func (m *Model) encode(msg *event.Message, slim bool) *encoded {
 // A writer encodes one message.
 type writer struct {
 	encoded
-	blind, slim bool
+	known *model.Known // if nothing is, the server says that the model cannot look at images
+	slim  bool
 }
 
 func (w *writer) add(m message) {
@@ -166,28 +166,22 @@ func (w *writer) content(parts []event.Part, ofTool bool) (c content) {
 
 // medium adds an image, or the words of a file, or why neither is there.
 func (w *writer) medium(c *content, p *event.Part, ofTool bool) {
-	m, err := wire.MediaOf(p)
-	leaveOut := func(why string) { c.lines = append(c.lines, wire.LeftOut(m.Type, why)) }
+	m, why := rules.Read(p, w.known, ofTool)
+	if why == "" && w.slim && m.Text == "" {
+		why = wire.SentBefore
+	}
 	switch {
-	case err != nil:
-		leaveOut(err.Error())
-	case m.URL != "" && ofTool:
-		leaveOut("an address that a tool returned is not fetched")
-	case m.URL != "":
-		leaveOut("this provider fetches no addresses; give the bytes")
+	case why != "":
+		c.lines = append(c.lines, wire.LeftOut(m.Type, why))
+		return
 	case m.Text != "":
 		c.lines = append(c.lines, m.Text)
-	case !m.IsImage():
-		leaveOut("this provider takes png, jpeg, gif, webp and text")
-	case w.blind:
-		leaveOut("this model cannot see")
-	case w.slim:
-		leaveOut("sent before; left out to keep the request small")
-	default:
-		if ofTool {
-			c.lines = append(c.lines, "[an image, which follows in a message of the user]")
-		}
-		c.images = append(c.images, m.Data)
-		w.media += len(m.Data)
+		return
+	case ofTool:
+		c.lines = append(c.lines, "[an image, which follows in a message of the user]")
 	}
+	c.images = append(c.images, m.Data)
+	w.media += len(m.Data)
 }
+
+var rules = wire.MediaRules{Types: wire.TypesImages, Named: "png, jpeg, gif, webp and text"}

@@ -1,21 +1,18 @@
 package responses
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
-	"github.com/perstack-go/perstack/model"
 )
 
-// What the API takes, in base64. More is refused with the whole request, and with every
-// later one that has it.
-const (
-	maxImage = 20 << 20
-	maxFile  = 32 << 20
-)
+var rules = wire.MediaRules{
+	Types: wire.TypesImages + " " + wire.TypePDF, Named: "png, jpeg, gif, webp, pdf and text",
+	Fetches:  fetches,
+	MaxImage: 20 << 20, MaxFile: 32 << 20,
+}
 
 // contents writes what a user says, or what a tool returned. An address is passed on to
 // the provider, which fetches it, for a user only: what a tool returned may come
@@ -36,13 +33,12 @@ func (w *writer) contents(parts []event.Part, fetch bool) (list []content) {
 
 // medium writes an image or a file, or a line that stands for it.
 func (w *writer) medium(p *event.Part, i int, fetch bool) content {
-	m, err := wire.MediaOf(p)
-	if err == nil {
-		err = w.refuses(p, m, fetch)
+	m, why := rules.Read(p, &w.known, !fetch)
+	if why == "" && w.slim && m.Data != "" && m.Text == "" {
+		why = wire.SentBefore
 	}
-	if err != nil {
-		text := wire.LeftOut(m.Type, err.Error())
-		return content{Type: typeInputText, Text: &text}
+	if why != "" {
+		m.Text = wire.LeftOut(m.Type, why)
 	}
 	if m.Text != "" {
 		return content{Type: typeInputText, Text: &m.Text}
@@ -59,24 +55,9 @@ func (w *writer) medium(p *event.Part, i int, fetch bool) content {
 	return content{Type: typeInputImage, ImageURL: m.DataURL()}
 }
 
-// refuses says why a medium is not sent.
-func (w *writer) refuses(p *event.Part, m wire.Medium, fetch bool) error {
-	isImage := m.IsImage() || m.URL != "" && (m.Type == "" || strings.HasPrefix(m.Type, "image/")) && p.Type == event.ImageURLPart
-	switch {
-	case m.URL != "" && !fetch:
-		return errors.New("an address that a tool returned is not fetched")
-	case m.Text != "":
-		return nil
-	case m.Type != wire.TypePDF && !isImage:
-		return errors.New("this model takes png, jpeg, gif, webp, pdf and text")
-	case isImage && w.known.Images == model.Unable, m.Type == wire.TypePDF && w.known.PDF == model.Unable:
-		return errors.New("this model does not look at such files")
-	case isImage && len(m.Data) > maxImage:
-		return errors.New("it is too large for this model, which takes images of at most 15 MiB")
-	case len(m.Data) > maxFile:
-		return errors.New("it is too large for this model, which takes files of at most 24 MiB")
-	case w.slim && m.Data != "":
-		return errors.New("sent before; left out to keep the request small")
-	}
-	return nil
+// fetches reports whether the provider fetches what is behind an address: images and PDF.
+func fetches(p *event.Part) bool {
+	m, err := wire.MediaOf(p)
+	isImage := p.Type == event.ImageURLPart && (m.Type == "" || strings.HasPrefix(m.Type, "image/"))
+	return err == nil && (isImage || m.Type == wire.TypePDF)
 }

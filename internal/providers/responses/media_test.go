@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -11,18 +12,19 @@ import (
 // What the API would refuse, and with it every later request of the job, is left out. The
 // limits themselves pass.
 func TestLargeMediaIsLeftOut(t *testing.T) {
-	large := strings.Repeat("A", maxFile+4)
 	for _, tt := range []struct {
-		kind string
-		size int
-		ok   bool
+		kind, head string
+		size       int
+		ok         bool
 	}{
-		{"image/png", maxImage, true}, {"image/png", maxImage + 4, false}, {wire.TypePDF, maxFile, true}, {wire.TypePDF, maxFile + 4, false},
+		{"image/png", "\x89PNG\r\n\x1a\n", rules.MaxImage, true}, {"image/png", "\x89PNG\r\n\x1a\n", rules.MaxImage + 4, false},
+		{wire.TypePDF, "%PDF-1.7", rules.MaxFile, true}, {wire.TypePDF, "%PDF-1.7", rules.MaxFile + 4, false},
 	} {
-		w := &writer{}
-		err := w.refuses(&event.Part{Type: event.FileInlinePart}, wire.Medium{Type: tt.kind, Data: large[:tt.size]}, true)
-		if (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "too large") {
-			t.Errorf("%s of %d bytes: %v", tt.kind, tt.size, err)
+		data := base64.StdEncoding.EncodeToString([]byte(tt.head + strings.Repeat("x", tt.size/4*3-len(tt.head))))
+		got := (&writer{}).medium(&event.Part{Type: event.FileInlinePart, MIMEType: tt.kind, EncodedData: data}, 0, true)
+		told := got.Text != nil && strings.Contains(*got.Text, "too large")
+		if tt.ok == told || tt.ok != (got.ImageURL != "" || got.FileData != "") {
+			t.Errorf("%s of %d bytes became %s", tt.kind, tt.size, got.Type)
 		}
 	}
 }

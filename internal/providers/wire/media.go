@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"mime"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
 )
 
 // A Medium is an image or a file as wires send it: by its bytes, or by its address.
@@ -82,13 +84,68 @@ func LeftOut(what, why string) string {
 	return fmt.Sprintf("[a part of type %.100q was left out: %s]", what, why)
 }
 
+// MediaRules say which media an API takes. Files of type text/... it takes always.
+type MediaRules struct {
+	Types string // media types, separated by spaces; one that ends in / stands for all below it
+	Named string // the same in words, for a model
+
+	// Fetches reports whether the provider itself fetches an address that a user gave; nil
+	// if it fetches none.
+	Fetches func(*event.Part) bool
+
+	// The largest image and the largest file, in bytes of base64; 0 is no limit. More would
+	// be refused with the whole request, and with every later one that has it.
+	MaxImage, MaxFile int
+}
+
+// The types of images that most APIs take.
+const TypesImages = "image/png image/jpeg image/gif image/webp"
+
+// SentBefore is why a message goes without its media; see [Encoded].
+const SentBefore = "sent before; left out to keep the request small"
+
+// Read reads an image or a file of a user's message, or of what a tool returned. why says
+// why it cannot be sent; it is empty if it can.
+func (r *MediaRules) Read(p *event.Part, known *model.Known, fromTool bool) (m Medium, why string) {
+	m, err := MediaOf(p)
+	if err != nil {
+		return m, err.Error()
+	}
+	return m, r.refuse(p, m, known, fromTool)
+}
+
+func (r *MediaRules) refuse(p *event.Part, m Medium, known *model.Known, fromTool bool) string {
+	linked := m.URL != "" && p.Type == event.ImageURLPart // whatever type it turns out to have
+	isImage := linked || strings.HasPrefix(m.Type, "image/")
+	most := r.MaxFile
+	if isImage {
+		most = r.MaxImage
+	}
+	switch {
+	case m.URL != "" && fromTool:
+		// The provider would fetch it: a skill without a network could reach out by it.
+		return "an address that a tool returned is not fetched"
+	case m.URL != "" && (r.Fetches == nil || !r.Fetches(p)):
+		return "this provider does not fetch such an address; give the bytes"
+	case m.Text == "" && !linked && !r.has(m.Type):
+		return "this provider takes " + r.Named
+	case isImage && known.Images == model.Unable, m.Type == TypePDF && known.PDF == model.Unable:
+		return "this model cannot look at it"
+	case most > 0 && len(m.Data) > most:
+		return fmt.Sprintf("it is too large for this provider, which takes at most %.3g MB", float64(most)/4*3/1e6)
+	}
+	return ""
+}
+
+func (r *MediaRules) has(kind string) bool {
+	family, _, _ := strings.Cut(kind, "/")
+	types := strings.Fields(r.Types)
+	return slices.Contains(types, kind) || slices.Contains(types, family+"/")
+}
+
 // IsImage reports whether a medium is an image that every model with eyes takes.
 func (m Medium) IsImage() bool {
-	switch m.Type {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return true
-	}
-	return false
+	return m.Type != "" && slices.Contains(strings.Fields(TypesImages), m.Type)
 }
 
 // DataURL is the medium as an address that holds its own bytes.
