@@ -2,6 +2,9 @@ package ollama
 
 import (
 	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
@@ -23,34 +26,59 @@ func writeTools(tools []model.Tool) []byte {
 	return append(bytes.TrimSuffix(text, []byte(",")), ']')
 }
 
-// parameters is a schema as the server reads it. It has types of its own for schemas, and
+// server is what the server reads of a schema. It has types of its own for schemas, and
 // refuses the whole request for one that does not fit: tools come from anywhere, and one
 // odd property must not cost all of them.
-func parameters(schema rawjson.Value) rawjson.Value {
-	members, ok := split(schema)
-	if !ok {
-		return rawjson.Value(`{"type":"object","properties":{}}`)
+var server = wire.SchemaFitter{
+	Inside:  map[string]jsontext.Kind{"anyOf": '[', "properties": '{'},
+	Instead: rawjson.Value(`{}`),
+	Fit: func(members *wire.Members) (changed bool) {
+		before := len(*members)
+		*members = slices.DeleteFunc(*members, func(m wire.Member) bool { return !fits(m) })
+		return len(*members) < before
+	},
+}
+
+// fits looks at the members that the server has types for, and leaves all others alone.
+func fits(m wire.Member) bool {
+	switch kind := m.Value.Kind(); m.Name {
+	case "type":
+		return kind == '"' || isTexts(m.Value)
+	case "description":
+		return kind == '"'
+	case "required":
+		return isTexts(m.Value)
+	case "enum", "anyOf":
+		return kind == '['
+	case "properties":
+		return kind == '{'
 	}
-	members, changed := fitMembers(members, 0)
-	changed = must(&members, "type", func(v rawjson.Value) bool { return v.Kind() == '"' }, `"object"`) || changed
-	changed = must(&members, "properties", func(v rawjson.Value) bool { return v.Kind() == '{' }, `{}`) || changed
+	return true
+}
+
+func isTexts(list rawjson.Value) bool {
+	all, kind := wire.Split(list)
+	return kind == '[' && !slices.ContainsFunc(all, func(m wire.Member) bool { return m.Value.Kind() != '"' })
+}
+
+// parameters is a schema as the server reads it.
+func parameters(schema rawjson.Value) rawjson.Value {
+	members, kind := wire.Split(schema)
+	if kind != '{' {
+		return rawjson.Value(wire.NoArguments)
+	}
+	changed := server.Object(&members)
+	for _, must := range []struct {
+		name, otherwise string
+		kind            byte
+	}{{"type", `"object"`, '"'}, {"properties", `{}`, '{'}} {
+		if members.Get(must.name).Kind() != must.kind {
+			members.Set(must.name, rawjson.Value(must.otherwise))
+			changed = true
+		}
+	}
 	if !changed {
 		return schema
 	}
-	return join(members)
-}
-
-// must sees to it that there is a member of the right kind.
-func must(members *[]member, name string, right func(rawjson.Value) bool, otherwise string) (changed bool) {
-	for i := range *members {
-		if m := &(*members)[i]; m.name == name {
-			if right(m.value) {
-				return false
-			}
-			m.value = rawjson.Value(otherwise)
-			return true
-		}
-	}
-	*members = append(*members, member{name, rawjson.Value(otherwise)})
-	return true
+	return members.Join('{')
 }

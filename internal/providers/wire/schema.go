@@ -1,148 +1,205 @@
 package wire
 
 import (
-	"github.com/go-json-experiment/json"
+	"bytes"
+	"slices"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// Schema is the schema of a tool as the APIs of OpenAI take it. They refuse the whole
-// request for one tool whose arguments are not said to be an object with properties, that
-// has alternatives at the outermost level, or that has a list without a type for its items. All of
-// this is common among servers. What can be sent as it is, is.
-func Schema(given rawjson.Value) rawjson.Value {
-	var s map[string]rawjson.Value
-	if given.Kind() != '{' || Decode(given, &s) != nil {
-		return rawjson.Value(`{"type":"object","properties":{}}`)
+// Members are what an object or a list holds, in its order. Those of a list have no names.
+type Members []Member
+
+// A Member is one of them.
+type Member struct {
+	Name  string
+	Value rawjson.Value
+}
+
+// Split takes an object or a list apart. kind is '{' or '[', or 0 if raw is neither.
+func Split(raw rawjson.Value) (members Members, kind jsontext.Kind) {
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowInvalidUTF8(true))
+	start, err := dec.ReadToken()
+	if err != nil || start.Kind() != '{' && start.Kind() != '[' {
+		return nil, 0
 	}
-	changed := withItems(s)
-	for _, name := range []string{"oneOf", "anyOf", "allOf"} {
-		var all []map[string]rawjson.Value
-		if raw, ok := s[name]; ok {
-			_ = json.Unmarshal(raw, &all) // what is no list of schemas says nothing
-			for _, one := range all {
-				adopt(s, one["properties"])
+	kind = start.Kind()
+	for dec.PeekKind() != '}' && dec.PeekKind() != ']' {
+		var m Member
+		if kind == '{' {
+			name, err := dec.ReadToken()
+			if err != nil {
+				return nil, 0
 			}
-			delete(s, name)
-			changed = true
+			m.Name = name.String() // the token is gone after the next read
 		}
-	}
-	for _, name := range []string{"enum", "not"} {
-		if _, ok := s[name]; ok {
-			delete(s, name)
-			changed = true
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, 0
 		}
+		m.Value = rawjson.Value(value.Clone())
+		members = append(members, m)
 	}
-	if string(s["type"]) != `"object"` {
-		s["type"], changed = rawjson.Value(`"object"`), true
-	}
-	if s["properties"].Kind() != '{' {
-		s["properties"], changed = rawjson.Value(`{}`), true
-	}
-	if !changed {
-		return given
-	}
-	return write(s)
+	return members, kind
 }
 
-// adopt adds the properties of an alternative.
-func adopt(s map[string]rawjson.Value, properties rawjson.Value) {
-	var own, more map[string]rawjson.Value
-	if json.Unmarshal(properties, &more) != nil || len(more) == 0 {
-		return
-	}
-	if json.Unmarshal(s["properties"], &own) != nil || own == nil {
-		own = map[string]rawjson.Value{}
-	}
-	for name, value := range more {
-		if _, ok := own[name]; !ok {
-			own[name] = value
+// Join puts an object or a list together.
+func (m Members) Join(kind jsontext.Kind) rawjson.Value {
+	text := []byte{byte(kind)}
+	for i, one := range m {
+		if i > 0 {
+			text = append(text, ',')
 		}
+		if kind == '{' {
+			text = append(append(text, Quote(one.Name)...), ':')
+		}
+		text = append(text, one.Value...)
 	}
-	s["properties"] = write(own)
+	return append(text, byte(kind)+2) // ] and } follow [ and { by two
 }
 
-// withItems gives every list inside a schema something that it holds.
-func withItems(s map[string]rawjson.Value) (changed bool) {
-	if _, ok := s["items"]; !ok && isList(s["type"]) {
-		s["items"], changed = rawjson.Value(`{}`), true
-	}
-	for name, raw := range s {
-		var fixed rawjson.Value
-		switch name {
-		case "properties", "patternProperties", "$defs", "definitions":
-			fixed = each[map[string]rawjson.Value](raw)
-		case "anyOf", "oneOf", "allOf", "prefixItems":
-			fixed = each[[]rawjson.Value](raw)
-		case "items", "additionalProperties", "not":
-			fixed = fixItems(raw)
-		}
-		if fixed != nil {
-			s[name], changed = fixed, true
+// Get returns the value of a member; nil if there is none.
+func (m Members) Get(name string) rawjson.Value {
+	for _, one := range m {
+		if one.Name == name {
+			return one.Value
 		}
 	}
-	return changed
+	return nil
 }
 
-// isList reports whether a type is a list, or may be one.
-func isList(kind rawjson.Value) bool {
-	var kinds []string
-	if json.Unmarshal(kind, &kinds) != nil {
-		return string(kind) == `"array"`
-	}
-	for _, k := range kinds {
-		if k == "array" {
-			return true
+// Set replaces the value of a member, or adds one.
+func (m *Members) Set(name string, value rawjson.Value) {
+	for i := range *m {
+		if (*m)[i].Name == name {
+			(*m)[i].Value = value
+			return
 		}
+	}
+	*m = append(*m, Member{name, value})
+}
+
+// A SchemaFitter changes a JSON Schema, and the schemas inside it, into what an API takes.
+type SchemaFitter struct {
+	// Inside are the keywords that hold schemas: '{' by their names, '[' in a list, 's' one.
+	Inside map[string]jsontext.Kind
+
+	Fit func(*Members) (changed bool) // changes one schema, after those inside it
+
+	// Instead replaces a schema that is not an object, such as true, or that is nested too
+	// deeply; nil leaves it as it is.
+	Instead rawjson.Value
+}
+
+// maxSchema is how deep a schema is looked at.
+const maxSchema = 50
+
+// Object changes a schema that was taken apart.
+func (f *SchemaFitter) Object(members *Members) (changed bool) { return f.object(members, 0) }
+
+func (f *SchemaFitter) object(members *Members, depth int) (changed bool) {
+	for i := range *members {
+		m := &(*members)[i]
+		switch kind := f.Inside[m.Name]; kind {
+		case 's':
+			changed = f.schema(&m.Value, depth) || changed
+		case '{', '[':
+			inner, has := Split(m.Value)
+			fitted := false
+			for j := range inner {
+				fitted = has == kind && f.schema(&inner[j].Value, depth) || fitted
+			}
+			if fitted {
+				m.Value, changed = inner.Join(kind), true
+			}
+		}
+	}
+	return f.Fit(members) || changed
+}
+
+func (f *SchemaFitter) schema(raw *rawjson.Value, depth int) (changed bool) {
+	members, kind := Split(*raw)
+	switch {
+	case kind != '{' || depth >= maxSchema:
+		if f.Instead != nil {
+			*raw = f.Instead
+		}
+		return f.Instead != nil
+	case f.object(&members, depth+1):
+		*raw = members.Join('{')
+		return true
 	}
 	return false
 }
 
-// fixItems returns a schema with items, or nil if it needs none.
-func fixItems(raw rawjson.Value) rawjson.Value {
-	var s map[string]rawjson.Value
-	if raw.Kind() != '{' || json.Unmarshal(raw, &s) != nil || !withItems(s) {
-		return nil
-	}
-	return write(s)
+// NoArguments is the schema of a tool without arguments.
+const NoArguments = `{"type":"object","properties":{}}`
+
+var openAI = SchemaFitter{
+	Inside: map[string]jsontext.Kind{
+		"properties": '{', "patternProperties": '{', "$defs": '{', "definitions": '{',
+		"anyOf": '[', "oneOf": '[', "allOf": '[', "prefixItems": '[',
+		"items": 's', "additionalProperties": 's', "not": 's',
+	},
+	Fit: func(m *Members) (changed bool) {
+		kinds, _ := Split(m.Get("type"))
+		isList := string(m.Get("type")) == `"array"` || slices.ContainsFunc(kinds, func(k Member) bool { return string(k.Value) == `"array"` })
+		if isList && m.Get("items") == nil {
+			m.Set("items", rawjson.Value(`{}`))
+			changed = true
+		}
+		return changed
+	},
 }
 
-// each returns schemas with items, or nil if none of them needs any.
-func each[T map[string]rawjson.Value | []rawjson.Value](raw rawjson.Value) rawjson.Value {
-	var all T
-	if json.Unmarshal(raw, &all) != nil {
-		return nil
+// Schema is the schema of a tool as the APIs of OpenAI take it. They refuse the whole
+// request for one tool whose arguments are not said to be an object with properties, that
+// has alternatives at the outermost level, or that has a list without a type for its items.
+// All of this is common among servers. What can be sent as it is, is.
+func Schema(given rawjson.Value) rawjson.Value {
+	members, kind := Split(given)
+	if kind != '{' || Bound(given) != nil {
+		return rawjson.Value(NoArguments)
 	}
-	changed := false
-	fix := func(one rawjson.Value) rawjson.Value {
-		if fixed := fixItems(one); fixed != nil {
-			changed = true
-			return fixed
+	changed := openAI.Object(&members)
+	for _, name := range []string{"oneOf", "anyOf", "allOf"} {
+		alternatives, _ := Split(members.Get(name))
+		for _, one := range alternatives {
+			members.adopt(one.Value)
 		}
-		return one
 	}
-	switch all := any(all).(type) {
-	case map[string]rawjson.Value:
-		for name := range all {
-			all[name] = fix(all[name])
-		}
-	case []rawjson.Value:
-		for i := range all {
-			all[i] = fix(all[i])
-		}
+	before := len(members)
+	members = slices.DeleteFunc(members, func(m Member) bool {
+		return slices.Contains([]string{"oneOf", "anyOf", "allOf", "enum", "not"}, m.Name)
+	})
+	changed = changed || len(members) < before
+	if string(members.Get("type")) != `"object"` {
+		members.Set("type", rawjson.Value(`"object"`))
+		changed = true
+	}
+	if members.Get("properties").Kind() != '{' {
+		members.Set("properties", rawjson.Value(`{}`))
+		changed = true
 	}
 	if !changed {
-		return nil
+		return given
 	}
-	return write(all)
+	return members.Join('{')
 }
 
-// write writes what was read before.
-func write(v any) rawjson.Value {
-	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return rawjson.Value(`{}`)
+// adopt adds the properties of an alternative.
+func (m *Members) adopt(alternative rawjson.Value) {
+	one, _ := Split(alternative)
+	more, kind := Split(one.Get("properties"))
+	own, _ := Split(m.Get("properties"))
+	for _, p := range more {
+		if own.Get(p.Name) == nil {
+			own = append(own, p)
+		}
 	}
-	return text
+	if kind == '{' && len(more) > 0 {
+		m.Set("properties", own.Join('{'))
+	}
 }
