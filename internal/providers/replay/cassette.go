@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"time"
 
@@ -31,7 +30,7 @@ type Cassette struct {
 // A turn is one prepared answer and the rules that say when it is given.
 type turn struct {
 	rules turns.Rules
-	line  int // where it is written; 0 if that is not known
+	line  int // where it is written
 
 	delay     time.Duration
 	reasoning string
@@ -72,15 +71,15 @@ func Parse(name string, data []byte) (*Cassette, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("%s: a cassette may have %d bytes, this one has %d", name, MaxSize, len(data))
 	}
-	lines, err := checkNames(data)
+	lines, err := readTree(name, data)
 	if err != nil {
-		return nil, located(name, err)
+		return nil, err
 	}
 	var file struct {
 		Turn []turnTable `toml:"turn"`
 	}
 	if err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&file); err != nil {
-		return nil, located(name, err)
+		return nil, turns.Located(name, err)
 	}
 	if len(file.Turn) == 0 {
 		return nil, fmt.Errorf("%s: the cassette has no answers; write a [[turn]] for each", name)
@@ -91,18 +90,16 @@ func Parse(name string, data []byte) (*Cassette, error) {
 	c := &Cassette{name: name, turns: make([]turn, len(file.Turn))}
 	for i, table := range file.Turn {
 		t, err := table.turn()
-		if i < len(lines) {
-			t.line = lines[i]
-		}
+		t.line = lines[i]
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", name, t.place(i), err)
+			return nil, fmt.Errorf("%s: %s: %w", name, t.place(), err)
 		}
 		c.turns[i] = t
 	}
 	entries := make([]turns.Entry, len(c.turns))
 	for i := range c.turns {
 		t := &c.turns[i]
-		entries[i] = turns.Entry{Rules: &t.rules, Place: t.place(i), Again: t.failure != nil && t.failure.Retryable}
+		entries[i] = turns.Entry{Rules: &t.rules, Place: t.place(), Again: t.failure != nil && t.failure.Retryable}
 	}
 	turns.Number(entries)
 	if err := turns.CheckReachable(entries); err != nil {
@@ -111,31 +108,5 @@ func Parse(name string, data []byte) (*Cassette, error) {
 	return c, nil
 }
 
-// place says where the turn at index i is written.
-func (t *turn) place(i int) string {
-	if t.line == 0 {
-		return fmt.Sprintf("the %s [[turn]]", ordinal(i+1))
-	}
-	return fmt.Sprintf("the [[turn]] in line %d", t.line)
-}
-
-func ordinal(n int) string {
-	switch {
-	case n%10 == 1 && n%100 != 11:
-		return fmt.Sprintf("%dst", n)
-	case n%10 == 2 && n%100 != 12:
-		return fmt.Sprintf("%dnd", n)
-	case n%10 == 3 && n%100 != 13:
-		return fmt.Sprintf("%drd", n)
-	}
-	return fmt.Sprintf("%dth", n)
-}
-
-// located puts name and line before an error in the text of a cassette.
-func located(name string, err error) error {
-	var unknown *nameError
-	if errors.As(err, &unknown) {
-		return fmt.Errorf("%s:%d: %w", name, unknown.line, err)
-	}
-	return turns.Located(name, err)
-}
+// place says where the turn is written.
+func (t *turn) place() string { return fmt.Sprintf("the [[turn]] in line %d", t.line) }

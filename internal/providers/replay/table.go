@@ -98,7 +98,7 @@ func calls(tables []callTable) ([]call, error) {
 		c := call{tool: t.Tool}
 		switch {
 		case t.Tool == "":
-			return nil, fmt.Errorf("the %s call has no tool", ordinal(i+1))
+			return nil, fmt.Errorf("call number %d has no tool", i+1)
 		case t.Args != nil && t.ArgsText != nil:
 			return nil, fmt.Errorf("the call of %s has args and argsText; keep one", t.Tool)
 		case t.ID != nil && *t.ID == "":
