@@ -44,7 +44,7 @@ func TestRefusals(t *testing.T) {
 		{refusing(502, nil, strings.Repeat("[", 100_000)), model.Error{StatusCode: 502, Retryable: true, Message: who + "502 Bad Gateway: no reason given"}},
 		{refusing(503, nil, `{"error":"overloaded"}`), model.Error{StatusCode: 503, Retryable: true, Message: who + "503 Service Unavailable: overloaded"}},
 		{refusing(503, nil, `{"error":{"message":7,"type":["x"],"code":503,"innererror":"odd"}}`), model.Error{StatusCode: 503, Retryable: true, Message: who + "503 Service Unavailable: 503"}},
-		{refusing(504, nil, `{"error":["x"]}`), model.Error{StatusCode: 504, Retryable: true, Message: who + "504 Gateway Timeout: an error without a description"}},
+		{refusing(504, nil, `{"error":["x"]}`), model.Error{StatusCode: 504, Retryable: true, Message: who + "504 Gateway Timeout: no reason given"}},
 
 		// inside a stream
 		{streaming(problem("server_error", `null`, "oops")), model.Error{StatusCode: 500, Retryable: true, Message: who + "500 Internal Server Error: oops"}},

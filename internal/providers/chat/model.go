@@ -108,9 +108,10 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 	client := m.cfg.Client
 	filtered := false
 	client.Explain = func(_ int, body []byte) wire.Problem {
-		e := readError(body)
-		filtered = e.isFiltered()
-		return e.problem()
+		var p wire.Problem
+		e := wire.ReadOpenAIError(body)
+		p, filtered = explain(&e)
+		return p
 	}
 	turn := &turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
 	answer, err := client.Ask(ctx, m.path, nil, m.body(req), turn, tell)

@@ -32,8 +32,8 @@ type chunk struct {
 		Delta        delta  `json:"delta"`
 		FinishReason string `json:"finish_reason"`
 	} `json:"choices"`
-	Usage *usage    `json:"usage"`
-	Error *apiError `json:"error"`
+	Usage *usage            `json:"usage"`
+	Error *wire.OpenAIError `json:"error"`
 }
 
 type delta struct {
@@ -161,9 +161,10 @@ func (t *turn) growCall(d *callDelta) {
 }
 
 // failed is an error inside the stream.
-func (t *turn) failed(e *apiError) error {
-	failure := t.client.Failure(e.status(), e.problem())
-	if e.isFiltered() {
+func (t *turn) failed(e *wire.OpenAIError) error {
+	problem, isFiltered := explain(e)
+	failure := t.client.Failure(e.Status(), problem)
+	if isFiltered {
 		failure.Name, failure.Retryable = contentFilter, false
 	}
 	return failure

@@ -10,10 +10,10 @@ import (
 // last takes the event that ends the stream, and has the whole answer once more.
 func (t *turn) last(kind string, raw rawjson.Value, tell wire.Tell) error {
 	var r struct {
-		Status     string          `json:"status"`
-		Output     []rawjson.Value `json:"output"`
-		Usage      usage           `json:"usage"`
-		Error      rawjson.Value   `json:"error"`
+		Status     string           `json:"status"`
+		Output     []rawjson.Value  `json:"output"`
+		Usage      usage            `json:"usage"`
+		Error      wire.OpenAIError `json:"error"`
 		Incomplete *struct {
 			Reason string `json:"reason"`
 		} `json:"incomplete_details"`
@@ -25,7 +25,7 @@ func (t *turn) last(kind string, raw rawjson.Value, tell wire.Tell) error {
 	}
 	t.usage = r.Usage
 	if kind == "response.failed" || r.Status == "failed" {
-		return asFailure(r.Error).in(t.client)
+		return t.failed(r.Error)
 	}
 	if len(t.ended) == 0 { // else they came before, and no call may be read twice
 		for i, item := range r.Output {

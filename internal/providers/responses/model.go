@@ -63,7 +63,10 @@ func New(cfg Config) (*Model, error) {
 		return nil, err
 	}
 	c := &m.client
-	c.Explain = explain
+	c.Explain = func(_ int, body []byte) wire.Problem {
+		e := wire.ReadOpenAIError(body)
+		return e.Problem()
+	}
 	if c.MaxEvent == 0 && m.hosted.has(typeImageTool) {
 		c.MaxEvent = maxImageEvent
 	}

@@ -94,14 +94,22 @@ func (t *turn) take(e wire.Event, tell wire.Tell) error {
 		return t.last(cmp.Or(m.Type, e.Name), m.Response, tell)
 	case "error":
 		if m.Error.Kind() == '{' {
-			return asFailure(m.Error).in(t.client)
+			return t.failed(readError(m.Error))
 		}
-		failed := asFailure(rawjson.Value(e.Data)) // what is documented: its members stand beside the type
+		failed := readError(e.Data) // what is documented: its members are beside the type
 		failed.Type = ""
-		return failed.in(t.client)
+		return t.failed(failed)
 	}
 	return nil
 }
+
+func readError(raw rawjson.Value) (e wire.OpenAIError) {
+	_ = e.UnmarshalJSON(raw) // what is odd stays out
+	return e
+}
+
+// failed is an error inside the stream.
+func (t *turn) failed(e wire.OpenAIError) error { return t.client.Failure(e.Status(), e.Problem()) }
 
 // at returns the part at a place, which may be new.
 func (t *turn) at(kind event.PartType, where place) *wire.Growing {
@@ -205,7 +213,7 @@ func (t *turn) end(at int, raw rawjson.Value, tell wire.Tell) error {
 		return t.endThought(at, o, tell)
 	case typeCall:
 		if g := t.call(at, o); g.Len() == 0 {
-			g.Write(word(o.Arguments))
+			g.Write(wire.Word(o.Arguments))
 		}
 	case "":
 	default: // the provider ran it

@@ -1,0 +1,127 @@
+package wire
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/perstack-go/perstack/rawjson"
+)
+
+// An OpenAIError is a failure as the APIs of OpenAI describe it, in a body or inside a
+// stream.
+type OpenAIError struct {
+	Message string
+	Type    string
+	Code    string        // a word, or a number
+	Inner   rawjson.Value // what Azure adds
+}
+
+// UnmarshalJSON reads what there is. Services that speak these APIs put numbers where there
+// should be words, or one text in the place of it all; a failure must not be lost by that.
+func (e *OpenAIError) UnmarshalJSON(data []byte) error {
+	if rawjson.Value(data).Kind() == '"' {
+		e.Message = Word(data)
+		return nil
+	}
+	members, _ := Split(data)
+	e.Type, e.Code = Word(members.Get("type")), Word(members.Get("code"))
+	if message := members.Get("message"); message.Kind() == '"' { // a number says nothing
+		e.Message = Word(message)
+	}
+	e.Inner = members.Get("innererror")
+	return nil
+}
+
+// Word is a text, or a number as it is written; empty for anything else.
+func Word(raw rawjson.Value) string {
+	switch raw.Kind() {
+	case '"':
+		text, _ := jsontext.AppendUnquote(nil, raw) // what is odd in it was replaced
+		return string(text)
+	case '0':
+		return string(raw)
+	}
+	return ""
+}
+
+// ReadOpenAIError finds the failure in the body of an answer that is no success. It is empty
+// if there is none, as in a page of some proxy.
+func ReadOpenAIError(body []byte) (e OpenAIError) {
+	var failed struct {
+		Error   *OpenAIError  `json:"error"`
+		Message rawjson.Value `json:"message"` // of gateways that have nothing around it
+	}
+	switch {
+	case Decode(body, &failed) != nil:
+	case failed.Error != nil:
+		return *failed.Error
+	default:
+		e.Message = Word(failed.Message)
+	}
+	return e
+}
+
+// Status is the HTTP status that an error inside a stream stands for: there is no other.
+func (e *OpenAIError) Status() int {
+	for _, word := range []string{e.Code, e.Type} {
+		if n, err := strconv.Atoi(word); err == nil && n >= 400 && n < 600 {
+			return n
+		}
+	}
+	words := " " + strings.ToLower(e.Code+" "+e.Type) + " "
+	for _, known := range openAIStatuses {
+		if strings.Contains(words, known.part) {
+			return known.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// openAIStatuses are by what the words of the services have in common. The first counts:
+// with DeepSeek, everything is an invalid request as well.
+var openAIStatuses = []struct {
+	part   string
+	status int
+}{
+	{"quota", http.StatusTooManyRequests},
+	{"credit_balance", http.StatusTooManyRequests},
+	{"billing", http.StatusTooManyRequests},
+	{"rate_limit", http.StatusTooManyRequests},
+	{"too_many", http.StatusTooManyRequests},
+	{"toomany", http.StatusTooManyRequests},
+	{" tokens ", http.StatusTooManyRequests},
+	{" requests ", http.StatusTooManyRequests},
+	{"authentication", http.StatusUnauthorized},
+	{"invalid_api_key", http.StatusUnauthorized},
+	{"permission", http.StatusForbidden},
+	{"not_found", http.StatusNotFound},
+	{"unavailable", http.StatusServiceUnavailable},
+	{"overloaded", http.StatusServiceUnavailable},
+	{"slow_down", http.StatusServiceUnavailable},
+	{"timeout", http.StatusGatewayTimeout},
+	{"content_filter", http.StatusBadRequest},
+	{"context_length", http.StatusBadRequest},
+	{"data_residency", http.StatusBadRequest},
+	{"unsupported", http.StatusBadRequest},
+	{"invalid", http.StatusBadRequest},
+	{"image", http.StatusBadRequest},
+	{"_policy", http.StatusBadRequest},
+	{"_violation", http.StatusBadRequest},
+}
+
+// Problem returns the failure in the words of the service. An account without money left
+// has the status of a limit that passes, but does not pass.
+func (e *OpenAIError) Problem() Problem {
+	spent := false
+	for _, word := range []string{e.Code, e.Type} {
+		switch word {
+		case "insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "billing_not_active":
+			spent = true
+		}
+	}
+	return Problem{Message: cmp.Or(e.Message, e.Code, e.Type), Final: spent}
+}
