@@ -29,26 +29,9 @@ type row struct {
 	Efforts         []string  `json:"efforts"`
 	Images          bool      `json:"images"`
 	PDF             bool      `json:"pdf"`
-	Price           *price    `json:"price"` // nil if it is not known for certain
-	Date            string    `json:"date"`  // when it was looked up, if later than the rest; else empty
-}
+	Date            string    `json:"date"` // when it was looked up, if later than the rest; else empty
 
-// price is in US dollars for a million tokens. Where writing to the cache costs nothing
-// of its own, CacheWrite is 0.
-type price struct {
-	Input       float64    `json:"input"`
-	CachedInput float64    `json:"cachedInput"`
-	CacheWrite  float64    `json:"cacheWrite"`
-	Output      float64    `json:"output"`
-	Long        *longPrice `json:"long"`
-}
-
-type longPrice struct {
-	Above       int     `json:"above"`
-	Input       float64 `json:"input"`
-	CachedInput float64 `json:"cachedInput"`
-	CacheWrite  float64 `json:"cacheWrite"`
-	Output      float64 `json:"output"`
+	Price *expert.Price `json:"price"` // nil if it is not known for certain
 }
 
 //go:embed catalogue.json
@@ -89,11 +72,8 @@ func (r *row) price() *expert.Price {
 	if r.Price == nil {
 		return nil
 	}
-	p := &expert.Price{Input: r.Price.Input, CachedInput: r.Price.CachedInput, CacheWrite: r.Price.CacheWrite, Output: r.Price.Output}
-	if l := r.Price.Long; l != nil {
-		p.Long = expert.LongPrice{Above: l.Above, Input: l.Input, CachedInput: l.CachedInput, CacheWrite: l.CacheWrite, Output: l.Output}
-	}
-	return p
+	p := *r.Price // the catalogue is never changed
+	return &p
 }
 
 func (r *row) date() string { return cmp.Or(r.Date, known().Date) }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/perstack-go/perstack/expert"
 )
 
 // Every row of the file can be right, can be reached, and stands where it is looked for.
@@ -77,7 +79,7 @@ func checkRow(t *testing.T, name string, r *row) {
 	case p == nil:
 		return
 	case r.Provider == ollama:
-		if *p != (price{}) {
+		if *p != (expert.Price{}) {
 			t.Errorf("%s costs %+v", name, p)
 		}
 		return
@@ -86,7 +88,7 @@ func checkRow(t *testing.T, name string, r *row) {
 	case p.CachedInput > p.Input || p.Output < p.Input || p.CacheWrite > 0 && p.CacheWrite < p.Input:
 		t.Errorf("%s: reading a cache costs at most what input costs, writing one and output at least: %+v", name, p)
 	}
-	if l := p.Long; l != nil && (l.Above < 8192 || l.Above >= r.ContextWindow || l.Input <= p.Input || l.Output <= p.Output || l.CachedInput < p.CachedInput || (l.CacheWrite > 0) != (p.CacheWrite > 0)) {
+	if l := p.Long; l.Above != 0 && (l.Above < 8192 || l.Above >= r.ContextWindow || l.Input <= p.Input || l.Output <= p.Output || l.CachedInput < p.CachedInput || (l.CacheWrite > 0) != (p.CacheWrite > 0)) {
 		t.Errorf("%s: what is long costs more: %+v, %+v", name, p, l)
 	}
 }

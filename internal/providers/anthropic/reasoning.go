@@ -26,14 +26,14 @@ func (m *Model) limits(req *model.Request, talk []*encoded) (limit int, thinking
 		// Whether it thinks is up to the model if thinking is left out, and some refuse to be
 		// told not to. But where nothing is said of the effort either, it is high: who asks
 		// for no thought would get more of it than who asks for little.
-		return limit, `,"output_config":{"effort":"` + wire.Effort(0, m.cfg.Known.Efforts) + `"}`
+		return limit, `,"output_config":{"effort":"` + wire.ClaudeEffort(0, m.cfg.Known.Efforts) + `"}`
 	case budget == 0:
 		return limit, ""
 	case adaptive:
 		// Some models keep their thoughts to themselves if they are not asked for them.
 		thinking = `,"thinking":{"type":"adaptive","display":"summarized"}`
 		if !m.cfg.Extra.Has("output_config") {
-			thinking += `,"output_config":{"effort":"` + wire.Effort(budget, m.cfg.Known.Efforts) + `"}`
+			thinking += `,"output_config":{"effort":"` + wire.ClaudeEffort(budget, m.cfg.Known.Efforts) + `"}`
 		}
 		return limit, thinking
 	case !wire.MayThink(merge(talk), voice):

@@ -106,7 +106,7 @@ func (m *Model) budgeted(asked expert.ReasoningBudget, given int) (fields wire.E
 // effort is the word for a budget, among those that the model knows.
 func (m *Model) effort(asked expert.ReasoningBudget) string {
 	words := m.cfg.Known.Efforts
-	word := wire.Effort(asked.Tokens(), words)
+	word := wire.ClaudeEffort(asked.Tokens(), words)
 	switch {
 	case asked.Off() && len(words) > 0:
 		word = words[0] // the least there is

@@ -3,7 +3,6 @@ package ollama
 import (
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
@@ -90,21 +89,14 @@ func (m *Model) thinksInWords() bool {
 // word is the one for a budget. A model that thinks in words cannot be told not to: what
 // comes nearest is the least that it knows.
 func (m *Model) word(budget expert.ReasoningBudget) string {
-	word := "high"
-	switch tokens := budget.Tokens(); {
-	case tokens <= expert.ReasoningLow.Tokens():
+	word := wire.EffortWord(budget)
+	if word == "none" || word == "minimal" {
 		word = "low"
-	case tokens <= expert.ReasoningMedium.Tokens():
-		word = "medium"
 	}
-	known := m.config.Known.Efforts
-	switch {
-	case len(known) == 0 || slices.Contains(known, word):
-		return word
-	case word == "high":
-		return known[len(known)-1]
+	if known := m.config.Known.Efforts; len(known) > 0 {
+		return wire.HigherEffort(known, word)
 	}
-	return known[0]
+	return word
 }
 
 // cannotThink reports whether a call was refused because it asked for thoughts. Servers

@@ -18,9 +18,6 @@ type thinking struct {
 // memberReasoning is the member that says so. A user may write it instead.
 const memberReasoning = "reasoning"
 
-// efforts are all words there are, from little to much.
-var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
-
 func newThinking(cfg *wire.Config) thinking {
 	t := thinking{can: model.OpenAIThinks(cfg.Model), efforts: cfg.Known.Efforts}
 	if cfg.Known.Reasoning != "" {
@@ -65,26 +62,12 @@ func (t thinking) least(tools bool) string {
 // effort is the word for a budget; empty if nothing was said about it. A word that the
 // model does not know becomes the next one up, or else its highest.
 func (t thinking) effort(budget expert.ReasoningBudget, tools bool) string {
-	var want string
-	switch tokens := budget.Tokens(); {
-	case budget == "":
-		return ""
-	case budget == expert.ReasoningMinimal && !tools && slices.Contains(t.efforts, "minimal"):
-		return "minimal"
-	case tokens <= expert.ReasoningLow.Tokens():
-		want = "low"
-	case tokens <= expert.ReasoningMedium.Tokens():
-		want = "medium"
-	default:
-		want = "high"
+	word := wire.EffortWord(budget)
+	if word == "minimal" && (tools || !slices.Contains(t.efforts, word)) {
+		word = "low"
 	}
-	if len(t.efforts) == 0 {
-		return want
+	if word == "" || len(t.efforts) == 0 {
+		return word
 	}
-	for _, word := range efforts[slices.Index(efforts, want):] {
-		if slices.Contains(t.efforts, word) {
-			return word
-		}
-	}
-	return t.efforts[len(t.efforts)-1]
+	return wire.HigherEffort(t.efforts, word)
 }

@@ -1,8 +1,6 @@
 package wire
 
-import (
-	"slices"
-)
+import "slices"
 
 // Slim says how many of the first messages go without their media, so that a request does
 // not grow past what its API takes. media is what the media of each message weigh, in
@@ -62,23 +60,4 @@ func MayThink[T any](turns [][]T, voice func(T) Voice) bool {
 		}
 	}
 	return true
-}
-
-// Effort is a budget as a word: one of those that the model knows, from little to much, or
-// one of the usual three.
-func Effort(tokens int, known []string) string {
-	if len(known) == 0 {
-		known = []string{"low", "medium", "high"}
-	}
-	word, instead := "high", len(known)-1
-	switch {
-	case tokens <= 2048:
-		word, instead = "low", 0
-	case tokens <= 5000:
-		word, instead = "medium", len(known)/2
-	}
-	if slices.Contains(known, word) {
-		return word
-	}
-	return known[instead]
 }

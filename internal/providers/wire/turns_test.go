@@ -33,7 +33,7 @@ func TestMayThink(t *testing.T) {
 	}
 }
 
-func TestEffort(t *testing.T) {
+func TestClaudeEffort(t *testing.T) {
 	for _, tt := range []struct {
 		tokens int
 		known  string
@@ -42,7 +42,7 @@ func TestEffort(t *testing.T) {
 		{0, "", "low"}, {2048, "", "low"}, {2049, "", "medium"}, {5000, "", "medium"}, {5001, "", "high"},
 		{1024, "high", "high"}, {3000, "low high", "high"}, {3000, "a b c", "b"}, {9000, "low max", "max"}, {100, "minimal medium", "minimal"},
 	} {
-		if got := wire.Effort(tt.tokens, strings.Fields(tt.known)); got != tt.want {
+		if got := wire.ClaudeEffort(tt.tokens, strings.Fields(tt.known)); got != tt.want {
 			t.Errorf("%d of %q: %q, want %q", tt.tokens, tt.known, got, tt.want)
 		}
 	}
