@@ -41,9 +41,9 @@ type provider struct {
 // table has one row a provider. To add one, add its facts to model/providers.go and its row
 // here; a new protocol is a package of its own below this one.
 var table = map[string]provider{
-	"anthropic": {open: (*opening).anthropic, owns: prefixed("claude-")},
-	"google":    {open: (*opening).google, owns: prefixed("gemini-"), checkMix: gemini.CheckMix},
-	"openai":    {open: (*opening).openai, owns: isOpenAI},
+	"anthropic": {open: keyed(anthropicModel), owns: prefixed("claude-")},
+	"google":    {open: keyed(googleModel), owns: prefixed("gemini-"), checkMix: gemini.CheckMix},
+	"openai":    {open: keyed(openaiModel), owns: isOpenAI},
 	"ollama":    {open: (*opening).ollama, plainHTTP: true},
 	"azure-openai": {
 		open: (*opening).azure, location: map[string]string{"AZURE_RESOURCE_NAME": "some-name"},
@@ -56,44 +56,37 @@ var table = map[string]provider{
 		open: (*opening).vertex, owns: prefixed("gemini-"), checkMix: gemini.CheckMix,
 		location: map[string]string{"GOOGLE_VERTEX_PROJECT": "some-name", "GOOGLE_VERTEX_LOCATION": "global"},
 	},
-	"deepseek": {open: (*opening).deepseek, owns: isDeepSeek},
+	"deepseek": {open: keyed(deepseekModel), owns: isDeepSeek},
 	"replay":   {open: (*opening).replay},
 }
 
-// keyed looks up the key of a provider that has one, and the address that it goes to. The
-// wire reports a key that is missing.
-func (o *opening) keyed() (cfg wire.Config, key string, err error) {
-	k := o.variable(o.facts.KeyEnv...)
-	base, err := o.baseURL(k)
-	if err != nil {
-		return wire.Config{}, "", err
+// keyed opens a model of a provider that has one key: it looks up the key, and the address
+// that it goes to. The wire reports a key that is missing.
+func keyed(open func(o *opening, cfg wire.Config, key string) (model.Model, error)) func(*opening) (model.Model, error) {
+	return func(o *opening) (model.Model, error) {
+		key := o.variable(o.facts.KeyEnv...)
+		base, err := o.baseURL(key)
+		if err != nil {
+			return nil, err
+		}
+		cfg, err := o.config(base)
+		if err != nil {
+			return nil, err
+		}
+		cfg.KeyVariable = key.name
+		return open(o, cfg, key.value)
 	}
-	cfg, err = o.config(base)
-	cfg.KeyVariable = k.name
-	return cfg, k.value, err
 }
 
-func (o *opening) anthropic() (model.Model, error) {
-	cfg, key, err := o.keyed()
-	if err != nil {
-		return nil, err
-	}
+func anthropicModel(_ *opening, cfg wire.Config, key string) (model.Model, error) {
 	return opened(anthropic.New(anthropic.Config{Config: cfg, Key: key}))
 }
 
-func (o *opening) google() (model.Model, error) {
-	cfg, key, err := o.keyed()
-	if err != nil {
-		return nil, err
-	}
+func googleModel(o *opening, cfg wire.Config, key string) (model.Model, error) {
 	return opened(gemini.New(gemini.Config{Config: cfg, Key: key, Safety: o.Setting.SafetySettings}))
 }
 
-func (o *opening) openai() (model.Model, error) {
-	cfg, key, err := o.keyed()
-	if err != nil {
-		return nil, err
-	}
+func openaiModel(o *opening, cfg wire.Config, key string) (model.Model, error) {
 	return opened(responses.New(responses.Config{
 		Config:       cfg,
 		Key:          key,
@@ -102,11 +95,7 @@ func (o *opening) openai() (model.Model, error) {
 	}))
 }
 
-func (o *opening) deepseek() (model.Model, error) {
-	cfg, key, err := o.keyed()
-	if err != nil {
-		return nil, err
-	}
+func deepseekModel(_ *opening, cfg wire.Config, key string) (model.Model, error) {
 	return opened(chat.New(chat.Config{Config: cfg, Dialect: chat.DeepSeek, Key: key}))
 }
 

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"cmp"
+
 	"github.com/perstack-go/perstack/internal/providers/wire"
 )
 
@@ -12,36 +14,15 @@ type apiError struct {
 
 // status is the HTTP status that the API documents for the type: inside a stream there
 // is no other.
-func (e apiError) status() int {
-	switch e.Type {
-	case "invalid_request_error":
-		return 400
-	case "authentication_error":
-		return 401
-	case "billing_error":
-		return 402
-	case "permission_error":
-		return 403
-	case "not_found_error":
-		return 404
-	case "request_too_large":
-		return 413
-	case "rate_limit_error":
-		return 429
-	case "timeout_error":
-		return 504
-	case "overloaded_error":
-		return 529
-	}
-	return 500
+func (e apiError) status() int { return cmp.Or(statuses[e.Type], 500) }
+
+var statuses = map[string]int{
+	"invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403, "not_found_error": 404,
+	"request_too_large": 413, "rate_limit_error": 429, "timeout_error": 504, "overloaded_error": 529,
 }
 
 func (e apiError) problem() wire.Problem {
-	message := e.Message
-	if message == "" {
-		message = e.Type
-	}
-	return wire.Problem{Message: message, Final: e.Type == "billing_error"}
+	return wire.Problem{Message: cmp.Or(e.Message, e.Type), Final: e.Type == "billing_error"}
 }
 
 func explain(_ int, body []byte) wire.Problem {

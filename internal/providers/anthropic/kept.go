@@ -91,19 +91,15 @@ func (k *kept) value() rawjson.Value {
 	if len(k.citations) > 0 {
 		all["citations"] = marshal(k.citations)
 	}
-	text := []byte(`{"type":`)
-	text = append(text, wire.Quote(k.text("type"))...)
+	block := wire.Members{{Name: "type", Value: wire.Quote(k.text("type"))}}
 	delete(all, "type")
 	delete(all, "cache_control") // which marks we set is ours to say
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		value, err := wire.Marshal(all[name])
-		if err != nil {
-			continue
+		if value, err := wire.Marshal(all[name]); err == nil {
+			block = append(block, wire.Member{Name: name, Value: value})
 		}
-		text = append(append(append(text, ','), wire.Quote(name)...), ':')
-		text = append(text, value...)
 	}
-	return append(text, '}')
+	return block.Join('{')
 }
 
 // cited keeps where the words of a text come from, for the next request.

@@ -3,8 +3,6 @@ package bedrock
 import (
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -82,16 +80,5 @@ func guardrail(g *expert.Guardrail) string {
 	if g.Trace != "" {
 		own["trace"] = wire.Quote(g.Trace)
 	}
-	return join(own, nil)
-}
-
-// join writes an object: members of ours, and those that the user adds, which win.
-func join(own, more wire.Extra) string {
-	all := maps.Clone(own)
-	maps.Copy(all, more)
-	var members []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		members = append(members, string(wire.Quote(name))+":"+string(all[name]))
-	}
-	return "{" + strings.Join(members, ",") + "}"
+	return wire.Extra(nil).Object(own)
 }

@@ -77,23 +77,13 @@ func exception(client *wire.Client, m eventstream.Message, kind string) *model.E
 // statusOf is the HTTP status that the service documents for a kind: inside a stream
 // there is no other.
 func statusOf(kind string) int {
-	switch strings.ToLower(strings.TrimSuffix(kind, "Exception")) {
-	case "validation", "servicequotaexceeded", "conflict":
-		return 400
-	case "accessdenied", "expiredtoken", "unrecognizedclient":
-		return 403
-	case "resourcenotfound":
-		return 404
-	case "modeltimeout":
-		return 408
-	case "modelerror", "modelstreamerror":
-		return 424
-	case "throttling", "modelnotready":
-		return 429
-	case "serviceunavailable":
-		return 503
-	}
-	return 500
+	return cmp.Or(statuses[strings.ToLower(strings.TrimSuffix(kind, "Exception"))], 500)
+}
+
+var statuses = map[string]int{
+	"validation": 400, "servicequotaexceeded": 400, "conflict": 400, "accessdenied": 403, "expiredtoken": 403, "unrecognizedclient": 403,
+	"resourcenotfound": 404, "modeltimeout": 408, "modelerror": 424, "modelstreamerror": 424, "throttling": 429, "modelnotready": 429,
+	"serviceunavailable": 503,
 }
 
 func header(m eventstream.Message, name string) string {

@@ -72,10 +72,10 @@ func (m *Model) settings(req *model.Request, talk []*encoded) (text string) {
 		own["maxTokens"] = rawjson.Value(strconv.Itoa(limit))
 	}
 	if len(own)+len(m.adds.inference) > 0 {
-		text += `,"inferenceConfig":` + join(own, m.adds.inference)
+		text += `,"inferenceConfig":` + m.adds.inference.Object(own)
 	}
 	if len(fields)+len(m.adds.fields) > 0 {
-		text += `,"additionalModelRequestFields":` + join(fields, m.adds.fields)
+		text += `,"additionalModelRequestFields":` + m.adds.fields.Object(fields)
 	}
 	return text
 }

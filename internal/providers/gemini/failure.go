@@ -2,6 +2,8 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,34 +24,18 @@ func (e *apiError) status() int {
 	if e.Code >= 400 && e.Code < 600 {
 		return e.Code
 	}
-	switch e.Status {
-	case "INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE":
-		return 400
-	case "UNAUTHENTICATED":
-		return 401
-	case "PERMISSION_DENIED":
-		return 403
-	case "NOT_FOUND":
-		return 404
-	case "ABORTED", "ALREADY_EXISTS":
-		return 409
-	case "RESOURCE_EXHAUSTED":
-		return 429
-	case "UNAVAILABLE":
-		return 503
-	case "DEADLINE_EXCEEDED":
-		return 504
-	}
-	return 500
+	return cmp.Or(statuses[e.Status], 500)
+}
+
+var statuses = map[string]int{
+	"INVALID_ARGUMENT": 400, "FAILED_PRECONDITION": 400, "OUT_OF_RANGE": 400, "UNAUTHENTICATED": 401, "PERMISSION_DENIED": 403, "NOT_FOUND": 404,
+	"ABORTED": 409, "ALREADY_EXISTS": 409, "RESOURCE_EXHAUSTED": 429, "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504,
 }
 
 // problem says what the error means. What is used up for a day does not come back while
 // a run waits; what is used up for a minute does, and the API says when.
 func (e *apiError) problem() wire.Problem {
-	p := wire.Problem{Message: e.Message}
-	if p.Message == "" {
-		p.Message = e.Status
-	}
+	p := wire.Problem{Message: cmp.Or(e.Message, e.Status)}
 	for _, raw := range e.Details {
 		var d struct {
 			RetryDelay string `json:"retryDelay"`
@@ -75,19 +61,15 @@ func (e *apiError) problem() wire.Problem {
 // explain reads the body of an error: an object, or a list with one in it, which is how
 // the streaming endpoint words it without SSE.
 func explain(_ int, body []byte) wire.Problem {
-	type answer struct {
+	body = bytes.TrimSpace(body)
+	if !bytes.HasPrefix(body, []byte("[")) {
+		body = slices.Concat([]byte("["), body, []byte("]"))
+	}
+	var all []struct {
 		Error *apiError `json:"error"`
 	}
-	var all []answer
-	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		if wire.Decode(body, &all) != nil {
-			return wire.Problem{}
-		}
-	} else {
-		all = make([]answer, 1)
-		if wire.Decode(body, &all[0]) != nil {
-			return wire.Problem{} // a page of some proxy, most likely
-		}
+	if wire.Decode(body, &all) != nil {
+		return wire.Problem{} // a page of some proxy, most likely
 	}
 	for _, a := range all {
 		if a.Error != nil {

@@ -212,19 +212,10 @@ func (s *schema) keep(kind string) {
 
 // object reads the members of an object.
 func (r *reducer) object(s *schema, n node, depth int) {
-	dec := jsontext.NewDecoder(strings.NewReader(string(n["properties"])))
-	if dec.PeekKind() == '{' {
-		_, _ = dec.ReadToken()
-		for dec.PeekKind() == '"' {
-			name, _ := dec.ReadToken()
-			key := name.String()
-			value, err := dec.ReadValue()
-			if err != nil || r.spent() {
-				break
-			}
-			if !s.Properties.has(key) {
-				s.Properties = append(s.Properties, member{key, r.schema(rawjson.Value(value), depth+1)})
-			}
+	properties, kind := wire.Split(n["properties"])
+	for _, p := range properties {
+		if kind == '{' && !r.spent() && !s.Properties.has(p.Name) {
+			s.Properties = append(s.Properties, member{p.Name, r.schema(p.Value, depth+1)})
 		}
 	}
 	required := get[[]string](n, "required")

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -27,12 +28,8 @@ var reserved = []string{
 }
 
 func newSettings(provider string, extra wire.Extra, safety []expert.SafetySetting) (s settings, err error) {
-	s.extra = wire.Extra{}
-	for name, value := range extra {
-		if name != "generationConfig" {
-			s.extra[name] = value
-		}
-	}
+	s.extra = maps.Clone(extra)
+	delete(s.extra, "generationConfig")
 	if own, ok := extra["generationConfig"]; ok {
 		if err := json.Unmarshal(own, &s.generation); err != nil || s.generation == nil {
 			return s, fmt.Errorf("%s: generationConfig in extraBody is not an object", provider)
@@ -73,16 +70,9 @@ func (m *Model) writeGeneration(b *wire.Body, req *model.Request) {
 			own["thinkingConfig"] = thinking
 		}
 	}
-	var members wire.Body
-	own.AppendTo(&members)
-	m.settings.generation.AppendTo(&members)
-	if members.Len() == 0 {
-		return
+	if len(own)+len(m.settings.generation) > 0 {
+		b.Text(`,"generationConfig":` + m.settings.generation.Object(own))
 	}
-	members.Pieces[0] = members.Pieces[0][1:] // the first needs no comma
-	b.Text(`,"generationConfig":{`)
-	b.Pieces = append(b.Pieces, members.Pieces...)
-	b.Text(`}`)
 }
 
 // limit is how many tokens the answer may have; 0 if there is no limit.

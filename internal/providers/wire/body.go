@@ -29,14 +29,6 @@ func (b *Body) Add(piece []byte) {
 	}
 }
 
-// Len is how many bytes the body has so far.
-func (b *Body) Len() (n int) {
-	for _, piece := range b.Pieces {
-		n += len(piece)
-	}
-	return n
-}
-
 // A List writes the elements of a list into a body, with commas between them.
 type List struct {
 	Body *Body
@@ -74,6 +66,17 @@ func (e Extra) Check(provider string, own ...string) error {
 
 // Has reports whether the user sets a member, so that the wire does not.
 func (e Extra) Has(name string) bool { _, ok := e[name]; return ok }
+
+// Object writes an object: members of the wire, and those of the user, which win.
+func (e Extra) Object(own Extra) string {
+	all := maps.Clone(own)
+	maps.Copy(all, e)
+	var members Members
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		members = append(members, Member{name, all[name]})
+	}
+	return string(members.Join('{'))
+}
 
 // AppendTo adds the members, each with a comma before it.
 func (e Extra) AppendTo(b *Body) {

@@ -21,8 +21,8 @@ func TestBody(t *testing.T) {
 	wire.Extra(nil).AppendTo(&b)
 	b.Text(`}`)
 	all := bytes.Join(b.Pieces, nil)
-	if want := `{"a":"shared","b\"":null,"z":{"x": 1}}`; string(all) != want || b.Len() != len(want) || !rawjson.Value(all).IsValid() {
-		t.Errorf("%d bytes: %s", b.Len(), all)
+	if want := `{"a":"shared","b\"":null,"z":{"x": 1}}`; string(all) != want || !rawjson.Value(all).IsValid() {
+		t.Errorf("%s", all)
 	}
 	if &b.Pieces[1][0] != &shared[0] {
 		t.Error("a piece was copied")
