@@ -57,7 +57,6 @@ func (o *opening) known() model.Known {
 	return known.With(o.Entry)
 }
 
-// http returns the client of the run.
 func (o *opening) http() (*http.Client, error) {
 	options := wire.HTTPOptions{Egress: o.Proxy}
 	var err error
@@ -139,7 +138,6 @@ func (o *opening) roots() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// path resolves a path in a variable.
 func (o *opening) path(name string) string {
 	if filepath.IsAbs(name) || o.Dir == "" {
 		return name

@@ -28,7 +28,6 @@ type variable struct {
 	file        string // env file that it comes from; "" for the environment
 }
 
-// set reports whether there is such a variable.
 func (v variable) set() bool { return v.value != "" }
 
 // variable looks up a variable that may have several names, the preferred one first.

@@ -116,7 +116,6 @@ func (o *opening) checkMix() error {
 	return o.provider.checkMix(o.Provider, o.Model, o.Expert.ProviderTools)
 }
 
-// readFile reads a file that a variable or a setting names.
 func (o *opening) readFile(path string, limit int64) ([]byte, error) {
 	if o.ReadFile != nil {
 		return o.ReadFile(path, limit)
@@ -124,7 +123,6 @@ func (o *opening) readFile(path string, limit int64) ([]byte, error) {
 	return userfile.Read(path, limit)
 }
 
-// reaches records an address that the model will use.
 func (o *opening) reaches(address string) {
 	if o.reached != nil {
 		o.reached(address)
@@ -148,7 +146,6 @@ func (e *ChoiceError) Error() string { return e.Err.Error() }
 
 func (e *ChoiceError) Unwrap() error { return e.Err }
 
-// errorf is an error that names the provider.
 func (o *opening) errorf(format string, args ...any) error {
 	return fmt.Errorf(o.Provider+": "+format, args...)
 }

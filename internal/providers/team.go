@@ -44,7 +44,6 @@ func OpenTeam(c Config, experts []*expert.Expert) (model.Model, error) {
 	return t, nil
 }
 
-// openedFor is a model with one of the Experts that it was opened for.
 type openedFor struct {
 	expert *expert.Expert
 	model  model.Model

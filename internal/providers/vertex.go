@@ -162,7 +162,6 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 	return gemini.MetadataTokens(base, client), nil
 }
 
-// isGoogles reports whether an address is one of Google's services.
 func isGoogles(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "https" && strings.HasSuffix(strings.ToLower(u.Hostname()), ".googleapis.com")

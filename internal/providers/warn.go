@@ -12,7 +12,6 @@ import (
 // minBudget is the smallest thinking budget that Claude takes, in tokens.
 const minBudget = 1024
 
-// warnAboutModel warns about a model that is not known, or cannot think as asked.
 func (o *opening) warnAboutModel() {
 	if o.Provider == "replay" {
 		return
@@ -62,7 +61,6 @@ func (o *opening) near() string {
 	return wording.Nearest(o.Model, ids)
 }
 
-// isClaude reports whether the model is asked as Claude is.
 func (o *opening) isClaude() bool {
 	return o.Provider == "anthropic" || o.Provider == "amazon-bedrock" && strings.Contains(o.Model, "anthropic.claude")
 }

@@ -96,7 +96,6 @@ func marshal(v any) []byte {
 	return data
 }
 
-// An encoder writes a message for one model.
 type encoder struct {
 	author string
 	known  model.Known
@@ -144,7 +143,6 @@ func (e *encoder) message(m *event.Message) *encoded {
 	return out
 }
 
-// weight is what the media of a block have in bytes.
 func (b *block) weight() int {
 	if b.Source != nil {
 		return len(b.Source.Data)
@@ -208,7 +206,6 @@ func thought(p *event.Part) []block {
 	return nil
 }
 
-// appendPart adds a part of a user's message, or of what a tool returned.
 func (e *encoder) appendPart(blocks []block, p *event.Part, fromTool bool) []block {
 	switch {
 	case p.Type == event.TextPart:

@@ -8,7 +8,6 @@ import (
 	"github.com/perstack-go/perstack/internal/providers/wire"
 )
 
-// A source is where the bytes of an image or a document are.
 type source struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type,omitzero"`
@@ -37,7 +36,6 @@ var rules = wire.MediaRules{
 	Fetches: fetches, MaxImage: maxImage, MaxFile: maxMedia,
 }
 
-// media encodes an image or a file, given by its bytes or by its address.
 func (e *encoder) media(p *event.Part, fromTool bool) block {
 	m, why := rules.Read(p, &e.known, fromTool)
 	kind := cmp.Or(m.Type, p.MIMEType, string(p.Type))

@@ -77,7 +77,6 @@ func (m *Model) slim(messages []*event.Message) []*encoded {
 	return all
 }
 
-// body is a request in the making.
 type body struct {
 	wire.Body
 	marked map[*encoded]bool

@@ -11,7 +11,6 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// A turn is an answer in the making.
 type turn struct {
 	client *wire.Client
 	draft  wire.Draft
@@ -23,7 +22,6 @@ type turn struct {
 	done   bool
 }
 
-// growing is a block of an answer while it arrives.
 type growing struct {
 	*wire.Growing
 	kind      string
@@ -66,7 +64,6 @@ func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
 	})
 }
 
-// take adds an event to the turn and returns what there is to tell.
 func (t *turn) take(e wire.Event) (model.Chunk, error) {
 	if e.Name == "ping" {
 		return model.Chunk{}, nil
@@ -199,7 +196,6 @@ func (t *turn) isKept(raw []byte) bool {
 	return true
 }
 
-// Answer is the turn, when it is done.
 func (t *turn) Answer() (*model.Answer, error) {
 	for _, g := range t.blocks {
 		switch {
@@ -227,7 +223,6 @@ var finishes = map[string]model.Finish{
 	"refusal": model.FinishContentFilter,
 }
 
-// usage is what was used so far.
 type usage struct {
 	Input         wire.Count `json:"input_tokens"`
 	CacheRead     wire.Count `json:"cache_read_input_tokens"`

@@ -50,7 +50,6 @@ const (
 	kindResult
 )
 
-// An encoder encodes one message.
 type encoder struct {
 	own   bool // the message is the model's own: its thoughts mean something to it
 	rich  bool // results may hold images and say that they are errors

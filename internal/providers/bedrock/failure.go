@@ -44,7 +44,6 @@ func withoutRequest(message string) string {
 
 var canonical = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)the canonical string`) })
 
-// explain reads the body of a failed answer.
 func explain(_ int, body []byte) wire.Problem {
 	var e apiError
 	if wire.Decode(body, &e) != nil {

@@ -47,8 +47,7 @@ var documents = map[string]string{
 }
 
 func (enc *encoder) image(m wire.Medium) block {
-	switch {
-	case enc.images+enc.documents == maxImages:
+	if enc.images+enc.documents == maxImages {
 		return leftOut(m.Type, "this provider takes at most 20 images in a request")
 	}
 	enc.images++

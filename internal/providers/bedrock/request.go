@@ -64,7 +64,6 @@ func (m *Model) body(req *model.Request) [][]byte {
 	return b.Pieces
 }
 
-// settings writes the members that say how to answer.
 func (m *Model) settings(req *model.Request, talk []*encoded) (text string) {
 	fields, limit := m.thinking(req, talk)
 	own := wire.Extra{}
@@ -80,7 +79,6 @@ func (m *Model) settings(req *model.Request, talk []*encoded) (text string) {
 	return text
 }
 
-// points says where the cache is marked.
 type points struct {
 	off  bool // the model takes none
 	left int
@@ -107,7 +105,6 @@ func (p *points) end(talk []*encoded) {
 	}
 }
 
-// A request is a body in the making.
 type request struct {
 	wire.Body
 	points    *points

@@ -13,7 +13,6 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// A turn is an answer in the making.
 type turn struct {
 	client  *wire.Client
 	draft   wire.Draft
@@ -24,7 +23,6 @@ type turn struct {
 	reason  string
 }
 
-// growing is a block of an answer while it arrives.
 type growing struct {
 	*wire.Growing        // nil: it is of no use
 	signature     []byte // of a thought
@@ -70,7 +68,6 @@ func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
 	})
 }
 
-// take adds a frame to the turn and returns what there is to tell.
 func (t *turn) take(frame eventstream.Message) (model.Chunk, error) {
 	switch kind := header(frame, ":message-type"); kind {
 	case "event":
@@ -164,7 +161,6 @@ func (t *turn) close(index int) {
 	delete(t.open, index)
 }
 
-// Answer is the turn, when it is done.
 func (t *turn) Answer() (*model.Answer, error) {
 	for index := range t.open { // they should be closed by now
 		t.close(index)
@@ -183,7 +179,6 @@ var finishes = map[string]model.Finish{
 	"content_filtered": model.FinishContentFilter, "guardrail_intervened": model.FinishContentFilter, "refusal": model.FinishContentFilter,
 }
 
-// usage is what the last event counts.
 type usage struct {
 	Input      wire.Count `json:"inputTokens"`
 	CacheRead  wire.Count `json:"cacheReadInputTokens"`

@@ -35,7 +35,6 @@ type encoded struct {
 
 func (e *encoded) empty() bool { return len(e.text) == 0 }
 
-// A message is one element of a conversation.
 type message struct {
 	Role       string  `json:"role"`
 	Content    any     `json:"content"` // a string, or a list of pieces
@@ -61,7 +60,6 @@ const (
 	maxID   = 40
 )
 
-// encode writes a message.
 func (m *Model) encode(msg *event.Message, slim bool) *encoded {
 	switch msg.Type {
 	case event.InstructionMessage:

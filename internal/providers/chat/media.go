@@ -24,7 +24,6 @@ const (
 	typeFile  = "file"
 )
 
-// A piece is one element of a message's content.
 type piece struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text,omitzero"`
@@ -63,7 +62,6 @@ func (c *content) take(p piece, weight int) {
 	c.pieces, c.weight = append(c.pieces, p), c.weight+weight
 }
 
-// add adds a part of a message of the user, or of what a tool returned.
 func (c *content) add(p *event.Part, fromTool bool) {
 	defer func() { c.at++ }()
 	if p.Type == event.TextPart {
@@ -88,7 +86,6 @@ func (c *content) add(p *event.Part, fromTool bool) {
 	}
 }
 
-// known is what is known of the model by now.
 func (c *content) known() *model.Known {
 	known := c.m.cfg.Known
 	if c.m.cfg.Dialect.fewImages && known.Images != model.Able {
@@ -107,7 +104,6 @@ func refusesFiles(err error) bool {
 	return errors.As(err, &failed) && failed.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(failed.Message), "invalid value: 'file'")
 }
 
-// shows reports whether there is more in the content than words.
 func (c *content) shows() bool {
 	return slices.ContainsFunc(c.pieces, func(p piece) bool { return p.Type != typeText })
 }
@@ -120,7 +116,6 @@ func (c *content) value() any {
 	return c.pieces
 }
 
-// words is the text of the content, with a line for each piece.
 func (c *content) words() string {
 	var lines []string
 	for _, p := range c.pieces {

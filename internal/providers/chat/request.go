@@ -86,7 +86,6 @@ func (m *Model) limit(req *model.Request) string {
 	return `,"` + m.cfg.Dialect.limit + `":` + strconv.Itoa(limit)
 }
 
-// thinking asks the model to think before it answers, or not to.
 func (m *Model) thinking(req *model.Request, talk []*encoded) (text string) {
 	if m.cfg.Dialect.thinking && !m.cfg.Extra.Has("thinking") {
 		text = m.toggle(req, talk)

@@ -12,7 +12,6 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// A turn is an answer in the making.
 type turn struct {
 	client  *wire.Client
 	draft   wire.Draft
@@ -77,7 +76,6 @@ func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
 
 const done = "[DONE]"
 
-// take adds an event to the turn.
 func (t *turn) take(data []byte, tell wire.Tell) error {
 	var c chunk
 	if err := wire.Decode(data, &c); err != nil {
@@ -160,7 +158,6 @@ func (t *turn) growCall(d *callDelta) {
 	call.Write(d.Function.Arguments)
 }
 
-// failed is an error inside the stream.
 func (t *turn) failed(e *wire.OpenAIError) error {
 	problem, isFiltered := explain(e)
 	failure := t.client.Failure(e.Status(), problem)
@@ -170,7 +167,6 @@ func (t *turn) failed(e *wire.OpenAIError) error {
 	return failure
 }
 
-// Answer is the turn, when it is done.
 func (t *turn) Answer() (*model.Answer, error) {
 	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: cmp.Or(finishes[t.reason], model.FinishOther), Reason: t.reason}
 	if t.refused {

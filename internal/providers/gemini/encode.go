@@ -14,7 +14,6 @@ const (
 	roleModel = "model"
 )
 
-// encoded is a message as the API takes it.
 type encoded struct {
 	role  string
 	parts []part

@@ -13,7 +13,6 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// A turn is an answer in the making.
 type turn struct {
 	client *wire.Client // of this call
 	draft  wire.Draft
@@ -24,7 +23,6 @@ type turn struct {
 	notes  [2]rawjson.Value // on sources, by their place in noteNames; the last word counts
 }
 
-// chunk is one event of the stream.
 type chunk struct {
 	Candidates []struct {
 		Index   int `json:"index"`
@@ -85,7 +83,6 @@ func isSilence(err error) bool {
 	return errors.Is(err, io.EOF) || errors.As(err, &e) && e.Name == "TimeoutError"
 }
 
-// take adds a chunk to the turn.
 func (t *turn) take(c *chunk, tell wire.Tell) error {
 	if c.Error != nil {
 		return t.client.Failure(c.Error.status(), c.Error.problem())
@@ -223,7 +220,6 @@ func markOf(signature, id string) rawjson.Value {
 	return encode(mark{signature, id})
 }
 
-// Answer is the turn, when it is done.
 func (t *turn) Answer() (*model.Answer, error) {
 	for n, note := range t.notes {
 		if note != nil {
@@ -249,7 +245,6 @@ var finishes = map[string]model.Finish{
 	"IMAGE_SAFETY": model.FinishContentFilter, "IMAGE_PROHIBITED_CONTENT": model.FinishContentFilter, "IMAGE_RECITATION": model.FinishContentFilter,
 }
 
-// usage is what was used so far.
 type usage struct {
 	Prompt     wire.Count `json:"promptTokenCount"`
 	Cached     wire.Count `json:"cachedContentTokenCount"`

@@ -62,7 +62,6 @@ func (m *Model) encode(msg *event.Message, slim bool) *encoded {
 	return &w.encoded
 }
 
-// A writer encodes one message.
 type writer struct {
 	encoded
 	known *model.Known // if nothing is, the server says that the model cannot look at images

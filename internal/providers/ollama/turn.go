@@ -9,7 +9,6 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// A turn is an answer in the making.
 type turn struct {
 	client *wire.Client
 	draft  wire.Draft
@@ -18,7 +17,6 @@ type turn struct {
 	reason string
 }
 
-// A line is one of the stream.
 type line struct {
 	Message struct {
 		Thinking  string `json:"thinking"`
@@ -94,7 +92,6 @@ func arguments(raw rawjson.Value) rawjson.Value {
 	return raw
 }
 
-// Answer is the turn, when it is done.
 func (t *turn) Answer() (*model.Answer, error) {
 	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: model.FinishOther, Reason: t.reason}
 	switch {
@@ -108,7 +105,6 @@ func (t *turn) Answer() (*model.Answer, error) {
 	return a, nil
 }
 
-// Usage is what was counted.
 func (t *turn) Usage() event.Usage {
 	return wire.Usage(t.counts.Prompt, t.counts.Cached, t.counts.Eval, 0)
 }

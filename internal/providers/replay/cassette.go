@@ -108,5 +108,4 @@ func Parse(name string, data []byte) (*Cassette, error) {
 	return c, nil
 }
 
-// place says where the turn is written.
 func (t *turn) place() string { return fmt.Sprintf("the [[turn]] in line %d", t.line) }

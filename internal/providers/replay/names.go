@@ -7,7 +7,6 @@ import (
 	"github.com/perstack-go/perstack/internal/toml"
 )
 
-// A field is a key of a table and what it holds.
 type field struct{ name, holds string }
 
 // What a key can hold, in the words of messages.
@@ -35,7 +34,6 @@ var known = map[string][]field{
 	"turn.usage": {{"input", anInteger}, {"output", anInteger}, {"reasoning", anInteger}, {"cached", anInteger}},
 }
 
-// keys are the names of a table's fields.
 func keys(fields []field) []string {
 	names := make([]string, len(fields))
 	for i, f := range fields {
@@ -77,7 +75,6 @@ func readTree(name string, data []byte) (turns []int, err error) {
 	return turns, nil
 }
 
-// checkTable checks the keys of a table and what they hold.
 func checkTable(r *toml.Reader, table string, n *toml.Node) {
 	for _, key := range n.Keys {
 		value := n.Fields[key]

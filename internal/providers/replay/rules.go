@@ -54,7 +54,6 @@ func texts(all []string, parts []event.Part) []string {
 	return all
 }
 
-// find returns the first turn that answers the request.
 func (c *Cassette) find(req *model.Request) (*turn, error) {
 	asked := asked(req)
 	for i := range c.turns {

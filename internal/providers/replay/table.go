@@ -54,7 +54,6 @@ var finishes = []model.Finish{
 	model.FinishStop, model.FinishToolCalls, model.FinishLength, model.FinishContentFilter, model.FinishOther,
 }
 
-// turn checks the table and returns what it says.
 func (t turnTable) turn() (turn, error) {
 	out := turn{reasoning: t.Reasoning}
 	if t.Text != nil {
@@ -90,7 +89,6 @@ func (t turnTable) finish() (model.Finish, error) {
 	return model.FinishStop, nil
 }
 
-// calls checks the calls of a turn and encodes their arguments.
 func calls(tables []callTable) ([]call, error) {
 	var out []call
 	seen := make(map[string]bool)

@@ -55,7 +55,6 @@ const (
 	roleAssistant = "assistant"
 )
 
-// A writer writes the items of one message.
 type writer struct {
 	own   bool // the message is by the very model that is asked
 	known model.Known

@@ -63,7 +63,6 @@ func (t *turn) completed() {
 	}
 }
 
-// Answer is the turn, when it is done.
 func (t *turn) Answer() (*model.Answer, error) {
 	return &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: t.finish, Reason: t.reason}, nil
 }
@@ -81,7 +80,6 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// Usage is what was counted.
 func (t *turn) Usage() event.Usage {
 	u := &t.usage
 	return wire.Usage(u.Input, u.Details.Cached, u.Output, u.OutputDetails.Reasoning)

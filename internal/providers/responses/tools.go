@@ -13,7 +13,6 @@ import (
 // maxName is how long a name, or the id of a call, may be.
 const maxName = 64
 
-// hosted is what the provider itself runs.
 type hosted struct {
 	tools    []hostedTool
 	text     []byte   // the tools as they are sent

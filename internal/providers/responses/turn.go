@@ -12,7 +12,6 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// A turn is an answer in the making.
 type turn struct {
 	client *wire.Client
 	draft  wire.Draft
@@ -69,7 +68,6 @@ func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
 	})
 }
 
-// take adds an event to the turn.
 func (t *turn) take(e wire.Event, tell wire.Tell) error {
 	var m message
 	if err := wire.Decode(e.Data, &m); err != nil {
@@ -108,7 +106,6 @@ func readError(raw rawjson.Value) (e wire.OpenAIError) {
 	return e
 }
 
-// failed is an error inside the stream.
 func (t *turn) failed(e wire.OpenAIError) error { return t.client.Failure(e.Status(), e.Problem()) }
 
 // at returns the part at a place, which may be new.
@@ -128,7 +125,6 @@ func (t *turn) grow(kind event.PartType, where place, m *message, tell wire.Tell
 	return nil
 }
 
-// write adds words to a part, and tells them.
 func write(g *wire.Growing, text string, tell wire.Tell) error {
 	g.Write(text)
 	switch g.Type {

@@ -73,7 +73,6 @@ func withHint(text, hint string) string {
 	return strings.TrimSuffix(strings.TrimSpace(text), ".") + "; " + hint
 }
 
-// passes reports whether the same request may succeed later.
 func passes(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
@@ -106,7 +105,6 @@ func (c *Client) Malformed(err error) *model.Error {
 	return &model.Error{Name: "InvalidAnswer", Message: c.clean(fmt.Sprintf("%s sent %v", c.Provider, err))}
 }
 
-// statusError describes an answer that is no success.
 func (c *Client) statusError(stream *Stream, response *http.Response) error {
 	status := response.StatusCode
 	if status/100 == 3 {
@@ -145,7 +143,6 @@ func target(response *http.Response) string {
 	return location.Host
 }
 
-// retryAfter reads how long the provider asks to wait.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if d, ok := duration(h.Get("Retry-After-Ms"), time.Millisecond); ok {
 		return d
@@ -168,7 +165,6 @@ func duration(text string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(min(n*float64(unit), float64(maxRetryAfter))), true
 }
 
-// transportError describes a call that got no answer.
 func (c *Client) transportError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return c.brokenError(ctx, err)

@@ -90,7 +90,6 @@ func onlyThrough(t *http.Transport, egress *url.URL) {
 
 var errPlain = errors.New("its address is not https, and nothing else goes out of here")
 
-// proxyDown says that the egress proxy does not answer.
 type proxyDown struct{ error }
 
 func (p *proxyDown) Unwrap() error { return p.error }
@@ -105,7 +104,6 @@ const (
 	nameHint    = "check the base URL, region, location or resource name"
 )
 
-// egressHint says what to do about a refusal of the egress proxy.
 func egressHint(reason string) string {
 	switch reason {
 	case "resolve":

@@ -98,7 +98,7 @@ type MediaRules struct {
 	MaxImage, MaxFile int
 }
 
-// The types of images that most APIs take.
+// TypesImages are the types of images that most APIs take.
 const TypesImages = "image/png image/jpeg image/gif image/webp"
 
 // SentBefore is why a message goes without its media; see [Encoded].
@@ -163,7 +163,6 @@ func mediaType(declared string) string {
 	return kind
 }
 
-// sniff recognises types by their first bytes.
 func sniff(raw []byte) string {
 	for _, known := range []struct{ magic, kind string }{
 		{"\x89PNG\r\n\x1a\n", "image/png"},

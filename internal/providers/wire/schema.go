@@ -12,7 +12,7 @@ import (
 // Members are what an object or a list holds, in its order. Those of a list have no names.
 type Members []Member
 
-// A Member is one of them.
+// A Member is an element of [Members].
 type Member struct {
 	Name  string
 	Value rawjson.Value
@@ -189,7 +189,6 @@ func Schema(given rawjson.Value) rawjson.Value {
 	return members.Join('{')
 }
 
-// adopt adds the properties of an alternative.
 func (m *Members) adopt(alternative rawjson.Value) {
 	one, _ := Split(alternative)
 	more, kind := Split(one.Get("properties"))

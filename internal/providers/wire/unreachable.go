@@ -63,7 +63,6 @@ func certificateHint(err error) string {
 	return ""
 }
 
-// isRefused reports whether nothing listens at an address.
 func isRefused(err error) bool {
 	const onWindows = syscall.Errno(10061) // what package syscall calls so is another number there
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, onWindows)
