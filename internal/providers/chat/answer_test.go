@@ -31,6 +31,14 @@ func TestAnswers(t *testing.T) {
 			model.Answer{Parts: []event.Part{thinks("Hm."), text("Yes")}, Usage: usage, Finish: model.FinishStop, Reason: "stop"},
 		},
 		{
+			"thoughts by another name", []string{
+				begin, with(`"content":null,"reasoning":"Hm"`), with(`"reasoning":".","reasoning_content":"."`),
+				with(`"content":"Yes","reasoning":null,"reasoning_details":[]`), end("stop"), spent, done,
+			},
+			[]string{"think:Hm", "think:.", "say:Yes"},
+			model.Answer{Parts: []event.Part{thinks("Hm."), text("Yes")}, Usage: usage, Finish: model.FinishStop, Reason: "stop"},
+		},
+		{
 			"parts in their order", []string{begin, say("One"), callBegin("0", "a", "read"), callArgs("0", "{}"), think("Hm"), say("Two"), end("tool_calls"), spent, done},
 			[]string{"say:One", "think:Hm", "say:Two"},
 			model.Answer{Parts: []event.Part{text("One"), calls("a", "read", "{}"), thinks("Hm"), text("Two")}, Usage: usage, Finish: model.FinishToolCalls, Reason: "tool_calls"},

@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 type turn struct {
@@ -38,8 +39,11 @@ type chunk struct {
 type delta struct {
 	Content   string      `json:"content"`
 	Refusal   string      `json:"refusal"`
-	Reasoning string      `json:"reasoning_content"`
 	ToolCalls []callDelta `json:"tool_calls"`
+
+	// A thought has one of two names. The second is newer, and another thing elsewhere.
+	Reasoning string        `json:"reasoning_content"`
+	Thought   rawjson.Value `json:"reasoning"`
 }
 
 type callDelta struct {
@@ -109,9 +113,9 @@ func (t *turn) take(data []byte, tell wire.Tell) error {
 const noResources = "insufficient_system_resource"
 
 func (t *turn) grow(d *delta, tell wire.Tell) error {
-	if d.Reasoning != "" {
-		t.draft.Last(event.ThinkingPart).Write(d.Reasoning)
-		if err := tell(model.Chunk{Reasoning: d.Reasoning}); err != nil {
+	if thought := cmp.Or(d.Reasoning, wire.Word(d.Thought)); thought != "" {
+		t.draft.Last(event.ThinkingPart).Write(thought)
+		if err := tell(model.Chunk{Reasoning: thought}); err != nil {
 			return err
 		}
 	}
