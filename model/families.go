@@ -31,6 +31,11 @@ var (
 	withoutThoughts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`claude-(instant|v?[12]\b|3-)`) })
 )
 
+// IsOpenAI reports whether a name is that of a model of OpenAI's own: gpt-5, o3, chatgpt-4o.
+func IsOpenAI(name string) bool { return openAIName().MatchString(name) }
+
+var openAIName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(ft:)?(gpt-\d|chatgpt-|o\d(-|$))`) })
+
 // OpenAIThinks reports whether a model of OpenAI thinks before it answers, by its name: all
 // do but the families that came before. A tuned model is one of its family. A deployment
 // may have any name.

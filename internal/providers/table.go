@@ -43,7 +43,7 @@ type provider struct {
 var table = map[string]provider{
 	"anthropic": {open: keyed(anthropicModel), owns: prefixed("claude-")},
 	"google":    {open: keyed(googleModel), owns: prefixed("gemini-"), checkMix: gemini.CheckMix},
-	"openai":    {open: keyed(openaiModel), owns: isOpenAI},
+	"openai":    {open: keyed(openaiModel), owns: model.IsOpenAI},
 	"ollama":    {open: (*opening).ollama, plainHTTP: true},
 	"azure-openai": {
 		open: (*opening).azure, location: map[string]string{"AZURE_RESOURCE_NAME": "some-name"},
@@ -175,12 +175,6 @@ func owners(name string) (all []string) {
 
 func prefixed(prefix string) func(string) bool {
 	return func(model string) bool { return strings.HasPrefix(model, prefix) }
-}
-
-func isOpenAI(model string) bool {
-	digit := func(i int) bool { return len(model) > i && model[i] >= '0' && model[i] <= '9' }
-	return strings.HasPrefix(model, "gpt-") && digit(4) || strings.HasPrefix(model, "chatgpt-") ||
-		strings.HasPrefix(model, "o") && digit(1) && (len(model) == 2 || model[2] == '-')
 }
 
 // isDeepSeek goes by the names of the service alone: Ollama runs models of the family too.

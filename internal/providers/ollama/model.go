@@ -105,7 +105,7 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 	}
 	think := m.think(req.Reasoning)
 	answer, err := m.ask(ctx, req, m.body(req, messages, think), tell)
-	if think != "" && cannotThink(err) {
+	if think != "" && wire.RefusesThinking(err) {
 		// Which models can think is known to the server alone.
 		m.thoughtless.Store(true)
 		answer, err = m.ask(ctx, req, m.body(req, messages, ""), tell)

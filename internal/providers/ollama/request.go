@@ -1,8 +1,6 @@
 package ollama
 
 import (
-	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
@@ -97,19 +95,4 @@ func (m *Model) word(budget expert.ReasoningBudget) string {
 		return wire.HigherEffort(known, word)
 	}
 	return word
-}
-
-// cannotThink reports whether a call was refused because it asked for thoughts. Servers
-// that know no words for them say so too.
-func cannotThink(err error) bool {
-	var e *model.Error
-	if !errors.As(err, &e) || e.StatusCode != http.StatusBadRequest {
-		return false
-	}
-	for _, words := range []string{"does not support thinking", "invalid think value", "ChatRequest.think", "think must be"} {
-		if strings.Contains(e.Message, words) {
-			return true
-		}
-	}
-	return false
 }

@@ -6,9 +6,8 @@
 // encoded once and its bytes are sent again and again.
 //
 // The package never reads the environment and never shows one model the marks of another.
-// It tries a call a second time in one case only: an organisation that may not see
-// summaries of thoughts is asked again without. Start reading at [New], then
-// [Model.Generate].
+// It tries a call a second time only when thoughts, or summaries of them, were refused, and
+// then without. Start reading at [New], then [Model.Generate].
 package responses
 
 import (
@@ -44,7 +43,10 @@ type Model struct {
 	media  int // bytes that the media of a request may have
 
 	messages wire.Encoded[*encoded]
-	terse    atomic.Bool // summaries of thoughts were refused
+
+	// What the service has refused.
+	terse       atomic.Bool // summaries of thoughts
+	thoughtless atomic.Bool // to think at all
 }
 
 var _ model.Model = (*Model)(nil)
@@ -86,18 +88,22 @@ var reserved = []string{
 // Generate streams one turn.
 func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
 	return wire.Generate(func(tell wire.Tell) (*model.Answer, error) {
-		summary := !m.terse.Load() && !m.cfg.Extra.Has(memberReasoning)
-		answer, err := m.ask(ctx, req, summary, tell)
-		if summary && refusesSummary(err) {
-			m.terse.Store(true)
-			summary = false
-			answer, err = m.ask(ctx, req, summary, tell)
+		forgot := false
+		for {
+			summary, thoughtless := !m.terse.Load() && !m.cfg.Extra.Has(memberReasoning), m.thoughtless.Load()
+			answer, err := m.ask(ctx, req, summary, tell)
+			switch { // nothing was generated, and the next request knows
+			case summary && refusesSummary(err):
+				m.terse.Store(true)
+			case !thoughtless && wire.RefusesThinking(err):
+				m.thoughtless.Store(true)
+			case !forgot && refusesThoughts(err):
+				m.forget(req)
+				forgot = true
+			default:
+				return answer, err
+			}
 		}
-		if refusesThoughts(err) {
-			m.forget(req)
-			return m.ask(ctx, req, summary, tell)
-		}
-		return answer, err
 	})
 }
 

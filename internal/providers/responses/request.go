@@ -39,11 +39,12 @@ func (m *Model) head(req *model.Request, summary bool) string {
 	if most := m.hosted.maxCalls; offers && most > 0 && !m.cfg.Extra.Has("max_tool_calls") {
 		head += `,"max_tool_calls":` + strconv.Itoa(most)
 	}
-	if !m.cfg.Extra.Has(memberReasoning) {
+	thinks := m.thinks.can && !m.thoughtless.Load()
+	if thinks && !m.cfg.Extra.Has(memberReasoning) {
 		head += m.thinks.member(req.Reasoning, offers, summary)
 	}
 	var include []string
-	if m.thinks.can { // others refuse to be asked
+	if thinks { // others refuse to be asked
 		include = append(include, "reasoning.encrypted_content")
 	}
 	if offers {

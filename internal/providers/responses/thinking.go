@@ -12,6 +12,7 @@ import (
 // thinking is how a model is asked to think: by a word.
 type thinking struct {
 	can     bool
+	own     bool     // it is a model of OpenAI's own, or behind their address
 	efforts []string // that it knows; empty if that is not known
 }
 
@@ -20,6 +21,7 @@ const memberReasoning = "reasoning"
 
 func newThinking(cfg *wire.Config) thinking {
 	t := thinking{can: model.OpenAIThinks(cfg.Model), efforts: cfg.Known.Efforts}
+	t.own = model.IsOpenAI(cfg.Model) || strings.HasPrefix(cfg.Client.BaseURL, "https://api.openai.com/")
 	if cfg.Known.Reasoning != "" {
 		t.can = cfg.Known.Reasoning != model.ReasoningNone
 	}
@@ -32,6 +34,8 @@ func (t thinking) member(budget expert.ReasoningBudget, tools, summary bool) str
 	switch {
 	case !t.can:
 		return ""
+	case budget.Off() && !t.own && len(t.efforts) == 0:
+		return "" // the model may be unable to think, and its server refuse every word for it
 	case budget.Off():
 		return `,"reasoning":{"effort":` + string(wire.Quote(t.least(tools))) + `}`
 	}

@@ -95,6 +95,18 @@ func (c *Client) saysItPasses(status int, message string) bool {
 	})
 }
 
+// RefusesThinking reports whether a request was refused because it asked for thoughts that
+// the model does not have. Which models have some, only their server knows.
+func RefusesThinking(err error) bool {
+	var e *model.Error
+	if !errors.As(err, &e) || e.StatusCode != http.StatusBadRequest {
+		return false
+	}
+	return slices.ContainsFunc([]string{"does not support thinking", "invalid think value", "ChatRequest.think", "think must be"}, func(words string) bool {
+		return strings.Contains(e.Message, words)
+	})
+}
+
 // Incomplete is an answer without its end.
 func (c *Client) Incomplete() *model.Error {
 	return &model.Error{Name: "IncompleteAnswer", Message: c.Provider + ": the answer broke off before its end", Retryable: true}
