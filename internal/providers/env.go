@@ -32,7 +32,10 @@ func (v variable) set() bool { return v.value != "" }
 
 // variable looks up a variable that may have several names, the preferred one first.
 func (o *opening) variable(names ...string) variable {
-	found := variable{name: names[0]}
+	var found variable
+	if len(names) > 0 {
+		found.name = names[0]
+	}
 	for _, name := range names {
 		v := variable{name: name, value: o.Env(name)}
 		if o.EnvFile != nil {

@@ -29,8 +29,8 @@ type provider struct {
 	// [Check] uses if the user has set none.
 	location map[string]string
 
-	// plainHTTP says that no key is sent, so that the user may name an address beyond this
-	// machine that is not encrypted.
+	// plainHTTP says that there may be no key, so that the user may then name an address
+	// beyond this machine that is not encrypted.
 	plainHTTP bool
 
 	// checkMix refuses tools of the provider next to those of the Expert; nil if the
@@ -44,7 +44,7 @@ var table = map[string]provider{
 	"anthropic": {open: keyed(anthropicModel), owns: prefixed("claude-")},
 	"google":    {open: keyed(googleModel), owns: prefixed("gemini-"), checkMix: gemini.CheckMix},
 	"openai":    {open: keyed(openaiModel), owns: model.IsOpenAI},
-	"ollama":    {open: (*opening).ollama, plainHTTP: true},
+	"ollama":    {open: keyed(ollamaModel), plainHTTP: true},
 	"azure-openai": {
 		open: (*opening).azure, location: map[string]string{"AZURE_RESOURCE_NAME": "some-name"},
 	},
@@ -60,18 +60,27 @@ var table = map[string]provider{
 	"replay":   {open: (*opening).replay},
 }
 
-// keyed opens a model of a provider that has one key: it looks up the key, and the address
-// that it goes to. The wire reports a key that is missing.
+// keyed opens a model of a provider that has one key at most: it looks up the key, and the
+// address that it goes to. The wire reports a key that is missing.
 func keyed(open func(o *opening, cfg wire.Config, key string) (model.Model, error)) func(*opening) (model.Model, error) {
 	return func(o *opening) (model.Model, error) {
 		key := o.variable(o.facts.KeyEnv...)
-		base, err := o.baseURL(key)
+		keys := []variable{key}
+		if o.provider.plainHTTP && !key.set() {
+			keys = nil
+		}
+		base, err := o.baseURL(keys...)
 		if err != nil {
 			return nil, err
 		}
 		cfg, err := o.config(base)
 		if err != nil {
 			return nil, err
+		}
+		if len(keys) == 0 && base != "" && isPlain(base) && !isHere(base) {
+			if cfg.Client.AllowHTTP, err = o.plain(base); err != nil {
+				return nil, err
+			}
 		}
 		cfg.KeyVariable = key.name
 		return open(o, cfg, key.value)
@@ -99,22 +108,7 @@ func deepseekModel(_ *opening, cfg wire.Config, key string) (model.Model, error)
 	return opened(chat.New(chat.Config{Config: cfg, Dialect: chat.DeepSeek, Key: key}))
 }
 
-// ollama has no key. An env file may say where it is: the user is told. Beyond this machine
-// it may be reached by plain http, but not because an env file says so.
-func (o *opening) ollama() (model.Model, error) {
-	base, err := o.baseURL()
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := o.config(base)
-	if err != nil {
-		return nil, err
-	}
-	if base != "" && isPlain(base) && !isHere(base) {
-		if cfg.Client.AllowHTTP, err = o.plain(base); err != nil {
-			return nil, err
-		}
-	}
+func ollamaModel(_ *opening, cfg wire.Config, _ string) (model.Model, error) {
 	return opened(ollama.New(ollama.Config{Config: cfg}))
 }
 

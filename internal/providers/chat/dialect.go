@@ -14,6 +14,7 @@ import (
 type Dialect struct {
 	provider string // the usual name
 	baseURL  string // "" if there is no usual one
+	baseEnv  string // the variable that has it then
 	path     func(*Config) string
 
 	keyHeader, keyPrefix string // the header with the key, and what it has before the key
@@ -34,7 +35,7 @@ type Dialect struct {
 // The dialects.
 var (
 	Azure = &Dialect{
-		provider:  "azure-openai",
+		provider: "azure-openai", baseEnv: "AZURE_RESOURCE_NAME",
 		path:      azurePath,
 		keyHeader: "Api-Key",
 		limit:     "max_completion_tokens", maxDescription: 1024, strict: true,

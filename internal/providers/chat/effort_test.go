@@ -256,3 +256,23 @@ func TestMaxTokens(t *testing.T) {
 		}
 	}
 }
+
+// A server that says that a model cannot think is asked again without, and remembered.
+func TestThinkingRefused(t *testing.T) {
+	asked := 0
+	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "reasoning_effort") {
+			refusing(400, nil, problem("invalid_request_error", "null", `\"llama3\" does not support thinking`))(w, r)
+			return
+		}
+		streaming(begin, say("Hi"), end("stop"), spent, done)(w, r)
+	}, knows(model.Known{Reasoning: model.ReasoningEffort, Efforts: []string{"low", "high"}}))
+	for _, want := range []int{2, 3} {
+		req := hello()
+		req.Reasoning = "low"
+		if _, _, err := ask(t.Context(), m, req); err != nil || asked != want {
+			t.Errorf("%d requests, want %d: %v", asked, want, err)
+		}
+	}
+}

@@ -63,10 +63,10 @@ var _ model.Model = (*Model)(nil)
 
 // New returns a model, or says what is wrong with the configuration.
 func New(cfg Config) (*Model, error) {
-	m := &Model{cfg: cfg, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: fetches}}
+	m := &Model{cfg: cfg, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: cfg.Dialect.media.Fetches}}
 	c, d := &m.cfg, cfg.Dialect
-	if d == Azure && cfg.Client.BaseURL == "" {
-		return nil, fmt.Errorf("%s: AZURE_RESOURCE_NAME or baseUrl is not set; one of them says where the models are", cmp.Or(cfg.Provider, d.provider))
+	if d.baseURL == "" && cfg.Client.BaseURL == "" {
+		return nil, fmt.Errorf("%s: %s or baseUrl is not set; one of them says where the models are", cmp.Or(cfg.Provider, d.provider), d.baseEnv)
 	}
 	if err := c.Begin(d.provider, d.baseURL, "model", "messages", "stream", "stream_options", "tools", "tool_choice",
 		"max_tokens", "max_completion_tokens", "n"); err != nil {
@@ -93,6 +93,8 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 			asking, fileless := m.asking.Load(), m.fileless.Load()
 			answer, err := m.generate(ctx, req, tell)
 			switch { // nothing was generated, and the next request knows
+			case asking == asks && wire.RefusesThinking(err):
+				m.asking.CompareAndSwap(asking, omits)
 			case m.refusesEffort(err, req, asking):
 				m.asking.CompareAndSwap(asking, asking+1)
 			case !fileless && refusesFiles(err):
