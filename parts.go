@@ -86,13 +86,13 @@ func complete(spec *job.Spec, parts Parts) (Parts, error) {
 	}
 	if parts.Variables == nil {
 		environ := parts.Environ
-		parts.Variables = func(name string) engine.Variable {
+		parts.Variables = func(name string) Variable {
 			for _, v := range environ {
 				if value, ok := strings.CutPrefix(v, name+"="); ok {
-					return engine.Variable{Value: value}
+					return Variable{Value: value}
 				}
 			}
-			return engine.Variable{}
+			return Variable{}
 		}
 	}
 	if spec.LimitsCost() {

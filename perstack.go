@@ -39,8 +39,21 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// Parts are what a job runs with and what cannot be written down. All have a default.
-type Parts = engine.Parts
+// Parts are what a job runs with and what cannot be written down. All have a default. The
+// other types are those that its fields and the errors of [Run] have.
+type (
+	Parts    = engine.Parts
+	Result   = engine.Result
+	Approver = engine.Approver
+	Variable = engine.Variable
+
+	JobError     = engine.JobError     // the job cannot be started or continued as the Spec asks
+	WaitingError = engine.WaitingError // the job waits for an answer
+	LimitError   = engine.LimitError   // [Result].Limit
+)
+
+// ErrNoAnswer is returned by an [Approver] that has no answer now.
+var ErrNoAnswer = engine.ErrNoAnswer
 
 // Init makes the program able to run commands and the servers of skills. Call it at the
 // top of main (and of TestMain), before flags are read and anything is started: they are
@@ -75,10 +88,10 @@ func Run(ctx context.Context, spec job.Spec, parts Parts) iter.Seq2[event.Event,
 }
 
 // run completes Spec and parts, and hands them to a runtime.
-func run(ctx context.Context, spec job.Spec, parts Parts) (engine.Result, error) {
+func run(ctx context.Context, spec job.Spec, parts Parts) (Result, error) {
 	parts, err := complete(&spec, parts)
 	if err != nil {
-		return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+		return Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
 	}
 	hideSecrets(&spec, parts)
 	if spec.Runtime == job.Docker && parts.Container == nil {
@@ -86,7 +99,7 @@ func run(ctx context.Context, spec job.Spec, parts Parts) (engine.Result, error)
 	}
 	if parts.Model == nil {
 		if parts.Model, err = runtimes.OpenModel(spec, parts); err != nil {
-			return engine.Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+			return Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
 		}
 	}
 	return local.Run(ctx, spec, parts)
@@ -95,9 +108,9 @@ func run(ctx context.Context, spec job.Spec, parts Parts) (engine.Result, error)
 // Answer runs a job to its end and returns the answer. A job that did not complete is a
 // [*StoppedError].
 func Answer(ctx context.Context, spec job.Spec, parts Parts) (string, error) {
-	var result engine.Result
+	var result Result
 	told := parts.Done
-	parts.Done = func(r engine.Result) {
+	parts.Done = func(r Result) {
 		result = r
 		if told != nil {
 			told(r)
@@ -116,8 +129,11 @@ func Answer(ctx context.Context, spec job.Spec, parts Parts) (string, error) {
 
 // A StoppedError says that a job ended without an answer. It can be continued.
 type StoppedError struct {
-	Result engine.Result
+	Result Result
 }
+
+// Unwrap returns the error of the [Approver], if that stopped the job.
+func (e *StoppedError) Unwrap() error { return e.Result.Err }
 
 func (e *StoppedError) Error() string {
 	r := e.Result

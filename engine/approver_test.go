@@ -9,6 +9,8 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
+var errTerminal = errors.New("the terminal is gone")
+
 // answers is an approver with an answer for each tool.
 type answers map[string]string
 
@@ -16,7 +18,7 @@ func (a answers) Ask(_ context.Context, req event.Request) (event.Answer, error)
 	text, ok := a[req.Question.ToolName]
 	switch {
 	case text == "broken":
-		return event.Answer{}, errors.New("the terminal is gone")
+		return event.Answer{}, errTerminal
 	case !ok:
 		return event.Answer{}, ErrNoAnswer
 	}
@@ -42,18 +44,62 @@ func TestApproverAnswers(t *testing.T) {
 	}
 }
 
-// What the approver does not answer, or cannot, waits for the user. What it has answered
-// before stays answered.
+// What the approver does not answer waits for the user. What it has answered before stays
+// answered.
 func TestApproverDoesNotAnswer(t *testing.T) {
-	for _, later := range []answers{{"ask": "blue"}, {"ask": "blue", "confirm": "broken"}} {
+	b := newBench(t, does(`ask {"q":1}`, "confirm"), says("done"))
+	b.approver = answers{"ask": "blue"}
+	r := b.must(job.Input{Query: "go"})
+	if r.Status != event.StatusStoppedByInteractiveTool || len(r.Pending) != 1 || r.Pending[0].ToolName != "confirm" {
+		t.Fatalf("the job was left as %+v", r)
+	}
+	if r = b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "no"}}); r.Status != event.StatusCompleted {
+		t.Errorf("after the answer: %+v", r)
+	}
+}
+
+// An error of the approver ends the job, and is in its result. The resumed job asks again,
+// and only what has no answer yet.
+func TestApproverFails(t *testing.T) {
+	for _, then := range []answers{{"confirm": "yes"}, nil} {
 		b := newBench(t, does(`ask {"q":1}`, "confirm"), says("done"))
-		b.approver = later
+		b.approver = answers{"ask": "blue", "confirm": "broken"}
 		r := b.must(job.Input{Query: "go"})
-		if r.Status != event.StatusStoppedByInteractiveTool || len(r.Pending) != 1 || r.Pending[0].ToolName != "confirm" {
+		if r.Status != event.StatusStoppedByError || r.Failure.Name != ApproverFailure || !errors.Is(r.Err, errTerminal) {
 			t.Fatalf("the job was left as %+v", r)
 		}
-		if r = b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "no"}}); r.Status != event.StatusCompleted {
+		b.approver = then
+		r = b.must(job.Input{Continue: true})
+		if then == nil { // the user answers later
+			if len(r.Pending) != 1 || r.Pending[0].ToolName != "confirm" || r.Err != nil {
+				t.Fatalf("the job was left as %+v", r)
+			}
+			r = b.must(job.Input{Continue: true, Answer: &event.ToolAnswer{Text: "no"}})
+		}
+		if r.Status != event.StatusCompleted {
 			t.Errorf("after the answer: %+v", r)
 		}
+	}
+}
+
+// approverFunc is an approver without answers.
+type approverFunc func(context.Context) error
+
+func (f approverFunc) Ask(ctx context.Context, _ event.Request) (event.Answer, error) {
+	return event.Answer{}, f(ctx)
+}
+
+// A job that is cancelled while the approver is asked is interrupted, whatever the approver
+// returns.
+func TestApproverCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	b := newBench(t, does(`ask {"q":1}`))
+	b.approver = approverFunc(func(ctx context.Context) error {
+		cancel(errors.New("enough"))
+		return ctx.Err()
+	})
+	r, err := b.run(ctx, job.Input{Query: "go"})
+	if err != nil || r.Status != event.StatusStoppedByInterrupt || r.Reason != "enough" || r.Err != nil {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -116,6 +116,9 @@ func (e *StopError) Unwrap() error { return e.Err }
 // start, its list of tools cannot be used, or it requested the end.
 const SkillFailure = "SkillError"
 
+// ApproverFailure names the failure of a Run that was ended by an error of the [Approver].
+const ApproverFailure = "ApproverError"
+
 // storeFailure names the failure of a Run whose journal accepts no more records.
 const storeFailure = "StoreError"
 

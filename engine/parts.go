@@ -87,8 +87,9 @@ type Secrets interface {
 
 // An Approver answers what the coordinator asks while a job runs.
 type Approver interface {
-	// Ask returns the answer to a request, or [ErrNoAnswer] if there is none now: the job
-	// then stops and waits for it.
+	// Ask returns the answer to a request. With [ErrNoAnswer] the job stops and waits for
+	// an answer. Any other error ends the job as stoppedByError; when it is resumed, it asks
+	// again.
 	Ask(ctx context.Context, request event.Request) (event.Answer, error)
 }
 
@@ -151,6 +152,7 @@ type Result struct {
 	Text         string           // the answer, when completed
 	Pending      []event.ToolCall // questions that wait for the user
 	Failure      *event.Failure   // why it was stopped, when by an error
+	Err          error            // the error of the Approver, when stopped by that
 	Reason       string           // why it was interrupted, or which limit it met
 	Limit        *LimitError      // the limit it met, when stopped by one
 	Usage        event.Usage      // of the coordinator's conversation

@@ -32,6 +32,7 @@ type run struct {
 
 	limit         *LimitError // a limit that ends this Run
 	recordedLimit *LimitError // the same, once its numbers are recorded
+	approverErr   error       // the error of the Approver that ends this Run
 	lostUsage     event.Usage // of a generation that was cancelled; recorded with the end of the Run
 
 	toolbox      *skill.Toolbox

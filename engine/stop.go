@@ -116,6 +116,9 @@ func (r *run) result() (result Result) {
 	if result.Status == event.StatusStoppedByLimit {
 		result.Limit = r.recordedLimit
 	}
+	if result.Status == event.StatusStoppedByError {
+		result.Err = r.approverErr
+	}
 	return result
 }
 

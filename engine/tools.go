@@ -73,7 +73,7 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 	if r.inFlight.running > 0 {
 		return r.awaitResult(ctx), nil
 	}
-	return r.afterCalls(ctx, calls), nil
+	return r.afterCalls(ctx, calls)
 }
 
 // maxParallelCalls is how many tool calls of one turn run at the same time.
@@ -142,47 +142,49 @@ func (r *run) callsToStart(calls []Call) []Call {
 	return nil
 }
 
-// ask has the approver answer a question; false if there is no answer now.
-func (r *run) ask(ctx context.Context, call event.ToolCall) (string, bool) {
-	if r.parts.Approver == nil {
-		return "", false
-	}
+// ask has the approver answer a question. Without an answer, the job waits for the user; an
+// error of the approver ends the Run, which asks again when it resumes.
+func (r *run) ask(ctx context.Context, call event.ToolCall) (event.Body, error) {
 	var answer event.Answer
-	err := r.publishDuring(func() (err error) {
-		answer, err = r.parts.Approver.Ask(ctx, event.Request{JobID: r.spec.JobID, RunID: r.runID, ExpertKey: r.expert.Key, Question: call})
-		return err
-	})
-	if err != nil && !errors.Is(err, ErrNoAnswer) {
-		r.parts.Log.Warn("the question could not be answered", "error", err)
+	err := ErrNoAnswer
+	if r.parts.Approver != nil {
+		err = r.publishDuring(func() (err error) {
+			answer, err = r.parts.Approver.Ask(ctx, event.Request{JobID: r.spec.JobID, RunID: r.runID, ExpertKey: r.expert.Key, Question: call})
+			return err
+		})
 	}
-	return answer.Text, err == nil
+	switch {
+	case errors.Is(err, ErrNoAnswer):
+		return event.CallInteractiveTool{ToolCallID: call.ID}, nil
+	case err != nil:
+		r.approverErr = err
+		return nil, &StopError{Name: ApproverFailure, Err: fmt.Errorf("the question %s could not be asked: %w", call.ToolName, err)}
+	}
+	return event.EndToolCall{ToolResult: r.textResult(call, answer.Text)}, nil
 }
 
 // afterCalls returns the event that follows when every tool has returned.
-func (r *run) afterCalls(ctx context.Context, calls []Call) event.Body {
+func (r *run) afterCalls(ctx context.Context, calls []Call) (event.Body, error) {
 	if b, ok := r.callDelegates(calls); ok {
-		return b
+		return b, nil
 	}
 	for _, c := range calls {
 		if c.Result == nil && r.toolKind(c.ToolName) == skill.Interactive {
-			if text, ok := r.ask(ctx, c.ToolCall); ok {
-				return event.EndToolCall{ToolResult: r.textResult(c.ToolCall, text)}
-			}
-			return event.CallInteractiveTool{ToolCallID: c.ID}
+			return r.ask(ctx, c.ToolCall)
 		}
 	}
 	if !completed(calls) {
-		return event.ResolveToolResults{}
+		return event.ResolveToolResults{}, nil
 	}
 	text := strings.TrimSpace(r.state.lastExpertMessage().Text())
 	if text == "" {
-		return event.AttemptCompletion{}
+		return event.AttemptCompletion{}, nil
 	}
 	// The answer came along with the call, so no second generation is needed.
 	return event.CompleteRun{
 		ToolMessage: r.toolMessageRef(calls),
 		NewMessage:  &event.Message{ID: r.newID(), Type: event.ExpertMessage, Contents: []event.Part{r.textPart(text)}},
-	}
+	}, nil
 }
 
 // callIDs are the call ids of one turn, each with the last number that was appended to it.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack"
-	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 )
@@ -38,10 +37,10 @@ func play(t *testing.T, spec *job.Spec, cassette string) {
 }
 
 // answer runs a job and fails the test if it has no answer. The result tells how to go on.
-func answer(t *testing.T, spec job.Spec, parts perstack.Parts) (string, engine.Result) {
+func answer(t *testing.T, spec job.Spec, parts perstack.Parts) (string, perstack.Result) {
 	t.Helper()
-	var result engine.Result
-	parts.Done = func(r engine.Result) { result = r }
+	var result perstack.Result
+	parts.Done = func(r perstack.Result) { result = r }
 	text, err := perstack.Answer(t.Context(), spec, parts)
 	if err != nil {
 		t.Fatal(err)

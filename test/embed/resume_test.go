@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack"
-	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
@@ -128,9 +127,9 @@ func TestQuestion(t *testing.T) {
 		t.Errorf("%q, asked %+v", text, asked)
 	}
 
-	for name, a := range map[string]engine.Approver{
+	for name, a := range map[string]perstack.Approver{
 		"no approver": nil,
-		"no answer":   approver(func(event.Request) (event.Answer, error) { return event.Answer{}, engine.ErrNoAnswer }),
+		"no answer":   approver(func(event.Request) (event.Answer, error) { return event.Answer{}, perstack.ErrNoAnswer }),
 	} {
 		history, spec := memory.New(), askingSpec(t)
 		_, err := perstack.Answer(t.Context(), spec, perstack.Parts{Store: history, Approver: a})
@@ -143,5 +142,25 @@ func TestQuestion(t *testing.T) {
 		if text, _ := answer(t, spec, perstack.Parts{Store: history}); text != "Booked for Tuesday." {
 			t.Errorf("%s: %q", name, text)
 		}
+	}
+}
+
+// An error of the program's approver ends the job, and is the cause of the error that the
+// program gets. The resumed job asks again.
+func TestApproverFails(t *testing.T) {
+	history, spec, gone := memory.New(), askingSpec(t), errors.New("the window was closed")
+	_, err := perstack.Answer(t.Context(), spec, perstack.Parts{Store: history, Approver: approver(func(event.Request) (event.Answer, error) {
+		return event.Answer{}, gone
+	})})
+	stopped := (*perstack.StoppedError)(nil)
+	if !errors.As(err, &stopped) || stopped.Result.Status != event.StatusStoppedByError || !errors.Is(err, gone) {
+		t.Fatalf("%v", err)
+	}
+	spec.JobID, spec.Input = stopped.Result.JobID, job.Input{Continue: true}
+	text, _ := answer(t, spec, perstack.Parts{Store: history, Approver: approver(func(event.Request) (event.Answer, error) {
+		return event.Answer{Text: "Tuesday"}, nil
+	})})
+	if text != "Booked for Tuesday." {
+		t.Errorf("%q", text)
 	}
 }
