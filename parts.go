@@ -2,6 +2,8 @@ package perstack
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/store"
 	"github.com/perstack-go/perstack/store/memory"
 )
 
@@ -58,15 +61,7 @@ func Secrets(values map[string]string) engine.Secrets {
 }
 
 // complete fills in what Spec and parts leave out, and checks the Spec.
-func complete(spec *job.Spec, parts Parts) (Parts, error) {
-	provider, name := spec.Provider, spec.Model
-	spec.Complete(providers.Catalogue{})
-	if parts.Model != nil {
-		spec.Provider, spec.Model = provider, name // the program's own model is not the default one
-	}
-	if err := spec.Check(); err != nil {
-		return parts, err
-	}
+func complete(ctx context.Context, spec *job.Spec, parts Parts) (Parts, error) {
 	if parts.Source == nil {
 		parts.Source = engine.SystemSource()
 	}
@@ -74,6 +69,16 @@ func complete(spec *job.Spec, parts Parts) (Parts, error) {
 	spec.Version = cmp.Or(spec.Version, version.String())
 	if parts.Store == nil {
 		parts.Store = memory.New()
+	}
+	provider, name := spec.Provider, spec.Model
+	if err := resolve(ctx, spec, &parts); err != nil {
+		return parts, err
+	}
+	if parts.Model != nil {
+		spec.Provider, spec.Model = provider, name // the program's own model is not the default one
+	}
+	if err := spec.Check(); err != nil {
+		return parts, err
 	}
 	if parts.Secrets == nil {
 		parts.Secrets = new(secret.Set)
@@ -103,37 +108,30 @@ func complete(spec *job.Spec, parts Parts) (Parts, error) {
 	return parts, nil
 }
 
-// hideSecrets hides the keys of the provider, what skills are given, and what stands in
-// headers, wherever the job runs.
-func hideSecrets(spec *job.Spec, parts Parts) {
-	for _, name := range model.KeyEnv(spec.Provider) {
-		if name == "GOOGLE_APPLICATION_CREDENTIALS" { // a path, as a rule
-			parts.Secrets.AddIfRandom(name, parts.Variables(name).Value)
-			continue
+// resolve completes the settings of a Spec. For a job that is continued, they depend on what it
+// recorded.
+func resolve(ctx context.Context, spec *job.Spec, parts *Parts) error {
+	if !spec.Input.Continue || spec.Input.Relax {
+		spec.Complete(providers.Catalogue{})
+		return nil
+	}
+	spec.Input.Relax = true // once is enough: a container must not resolve it again
+	if parts.History == nil {
+		history, err := engine.Load(ctx, parts.Store, spec.JobID)
+		if errors.Is(err, store.ErrNotFound) {
+			return &engine.JobError{Problem: engine.JobNotFound, JobID: spec.JobID}
 		}
-		parts.Secrets.AddKey(name, parts.Variables(name).Value)
-	}
-	for _, e := range spec.Experts {
-		for _, k := range e.Skills {
-			for _, name := range k.RequiredEnv {
-				parts.Secrets.AddIfRandom(name, parts.Variables(name).Value)
-			}
+		if err != nil {
+			return engine.StoreError(err)
 		}
+		parts.History = history
 	}
-	headers := spec.Headers()
-	for name, value := range headers.Body {
-		parts.Secrets.AddIfRandom(name, string(value))
-	}
-	hide := func(values map[string]string) {
-		for name, value := range values {
-			// Of "Bearer KEY" the key alone must not be seen either.
-			if words := strings.Fields(value); len(words) > 0 {
-				parts.Secrets.AddIfRandom(name, words[len(words)-1])
-			}
+	var recorded job.Spec
+	if point, ok := parts.History.Origin(spec.Input.From); ok { // else the engine says what is missing
+		var err error
+		if recorded, err = parts.History.Spec(point); err != nil {
+			return err
 		}
 	}
-	hide(headers.Provider)
-	for _, values := range headers.Skills {
-		hide(values)
-	}
+	return spec.Resume(recorded, providers.Catalogue{})
 }

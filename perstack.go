@@ -20,6 +20,9 @@
 // [Answer] is for programs that only want the answer. [Parts] hold what cannot be written
 // down: a store, a model of the program's own, tools that are Go functions, secrets.
 //
+// To continue a job, set its id and [job.Input].Continue. Limits and isolation are then the
+// stricter of the Spec and the recorded job, unless Relax is set too.
+//
 // A program whose Experts run commands, or have skills that are started as processes,
 // calls [Init] first in main.
 package perstack
@@ -89,20 +92,28 @@ func Run(ctx context.Context, spec job.Spec, parts Parts) iter.Seq2[event.Event,
 
 // run completes Spec and parts, and hands them to a runtime.
 func run(ctx context.Context, spec job.Spec, parts Parts) (Result, error) {
-	parts, err := complete(&spec, parts)
+	parts, err := complete(ctx, &spec, parts)
 	if err != nil {
-		return Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+		return Result{}, inputError(err)
 	}
-	hideSecrets(&spec, parts)
+	runtimes.HideSecrets(parts.Secrets, &spec, func(name string) string { return parts.Variables(name).Value })
 	if spec.Runtime == job.Docker && parts.Container == nil {
 		return docker.Run(ctx, spec, parts)
 	}
 	if parts.Model == nil {
 		if parts.Model, err = runtimes.OpenModel(spec, parts); err != nil {
-			return Result{}, &engine.Error{Kind: engine.KindInput, Err: err}
+			return Result{}, inputError(err)
 		}
 	}
 	return local.Run(ctx, spec, parts)
+}
+
+// inputError gives an error the kind of a wrong request, unless it has a kind.
+func inputError(err error) error {
+	if _, ok := errors.AsType[*engine.Error](err); ok {
+		return err
+	}
+	return &engine.Error{Kind: engine.KindInput, Err: err}
 }
 
 // Answer runs a job to its end and returns the answer. A job that did not complete is a

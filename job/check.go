@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/perstack-go/perstack/expert"
@@ -10,10 +11,45 @@ import (
 // Complete fills in the defaults of settings that nothing was said about, for programs that
 // write a Spec by hand. A Spec made with [Resolve] is complete.
 func (s *Spec) Complete(known Catalogue) {
+	s.resolve(Flags{Settings: s.Settings}, Settings{}, known)
+}
+
+// Resume is [Spec.Complete] for a Spec that continues a recorded job: the settings of the Spec
+// are those of a file, so that limits and isolation are the stricter of Spec and record. It
+// refuses another workspace.
+func (s *Spec) Resume(recorded Spec, known Catalogue) error {
+	s.resolve(Flags{Settings: Settings{Isolation: s.Isolation}}, recorded.Settings, known)
+	return s.CheckWorkspace(recorded)
+}
+
+func (s *Spec) resolve(flags Flags, recorded Settings, known Catalogue) {
 	// Most settings of a container have no flag, so the Spec is the file as well.
-	r := Resolve(Flags{Settings: s.Settings}, s.Settings, Settings{}, known)
+	r := Resolve(flags, s.Settings, recorded, known)
 	r.ReasoningDefault = r.ReasoningDefault || s.ReasoningDefault
 	s.Settings = r.Settings
+}
+
+// CheckWorkspace returns a [*MovedError] if the recorded job worked in another workspace.
+func (s *Spec) CheckWorkspace(recorded Spec) error {
+	had, now := recorded.Workspace.Dir, s.Workspace.Dir
+	if had == "" || had == now {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(now); err == nil {
+		now = real // as it was recorded
+	}
+	if had == now {
+		return nil
+	}
+	return &MovedError{had, now}
+}
+
+// A MovedError says that a job would continue in another workspace than it worked in. What
+// its conversation says about files would be wrong, and it would change another project.
+type MovedError struct{ Had, Now string }
+
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("the job worked in %s, and this run would work in %s", e.Had, e.Now)
 }
 
 // Check reports the first thing that makes a Spec unusable. It does not look at the

@@ -58,6 +58,9 @@ type Input struct {
 	// Continue resumes the recorded job. Without a query and an answer, the Run that was
 	// left unfinished is resumed.
 	Continue bool `json:"continue,omitzero"`
+	// Relax lets the Spec allow more than the recorded job, and name another workspace.
+	// Without it, limits and isolation are the stricter of both.
+	Relax bool `json:"relax,omitzero"`
 	// From is the checkpoint to start from. Empty means the newest.
 	From string `json:"from,omitzero"`
 	// Answer is the user's answer to the pending question. Without a ToolCallID it

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -135,6 +136,45 @@ func TestCompleteKeepsSettings(t *testing.T) {
 	local := Spec{Settings: Settings{Isolation: Isolation{Sandbox: true}}}
 	if local.Complete(providers{}); !local.Isolation.Sandbox || local.Runtime != Local || local.Limits.MaxSteps != expert.DefaultMaxSteps {
 		t.Errorf("completed: %+v", local.Settings)
+	}
+}
+
+// A Spec that continues a job keeps what is stricter in the record, whatever it says itself,
+// and takes from the record what it says nothing about.
+func TestResume(t *testing.T) {
+	recorded := fullSpec()
+	recorded.Isolation.Container.ReadOnlyWorkspace = true
+	for _, c := range []struct {
+		name  string
+		spec  Spec
+		check func(Spec) bool
+	}{
+		{"nothing said", Spec{}, func(s Spec) bool {
+			return s.Runtime == Docker && s.Limits.MaxSteps == 5 && s.Provider == "anthropic" && s.Model == "m" && s.Isolation.Container.ReadOnlyWorkspace
+		}},
+		{"more allowed", Spec{Settings: Settings{Runtime: Local, Limits: Limits{Limits: expert.Limits{MaxSteps: 9}}}}, func(s Spec) bool {
+			return s.Runtime == Docker && s.Limits.MaxSteps == 5
+		}},
+		{"less allowed", Spec{Settings: Settings{Limits: Limits{Limits: expert.Limits{MaxSteps: 2}}, Isolation: Isolation{Container: Container{Offline: true}}}}, func(s Spec) bool {
+			return s.Limits.MaxSteps == 2 && s.Isolation.Container.Offline
+		}},
+	} {
+		c.spec.Workspace.Dir = "/w"
+		if err := c.spec.Resume(recorded, providers{}); err != nil || !c.check(c.spec) {
+			t.Errorf("%s: %v, %+v", c.name, err, c.spec.Settings)
+		}
+	}
+	moved := (*MovedError)(nil)
+	elsewhere := Spec{Workspace: Workspace{Dir: "/elsewhere"}}
+	if err := elsewhere.Resume(recorded, providers{}); !errors.As(err, &moved) || moved.Had != "/w" {
+		t.Errorf("%v", err)
+	}
+	recorded = Spec{Settings: Settings{Runtime: Local, Isolation: Isolation{Sandbox: true}}}
+	if spec := (Spec{}); spec.Resume(recorded, providers{}) != nil || !spec.Isolation.Sandbox {
+		t.Error("the sandbox is gone")
+	}
+	if spec := (Spec{Settings: Settings{Isolation: Isolation{Sandbox: true}}}); spec.Resume(Spec{}, providers{}) != nil || !spec.Isolation.Sandbox {
+		t.Error("the sandbox that the Spec asks for is gone")
 	}
 }
 

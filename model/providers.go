@@ -35,6 +35,9 @@ const (
 	replay  = "replay"
 )
 
+// CredentialsEnv names a file with the key of a Google Cloud account.
+const CredentialsEnv = "GOOGLE_APPLICATION_CREDENTIALS"
+
 // providers is the table of facts, one row a provider, in the order of the documentation.
 var providers = []Provider{
 	{
@@ -78,7 +81,7 @@ var providers = []Provider{
 	},
 	{
 		Name: "google-vertex", DefaultModel: "gemini-2.5-pro",
-		KeyEnv: []string{"GOOGLE_APPLICATION_CREDENTIALS"}, BaseURLEnv: "GOOGLE_VERTEX_BASE_URL",
+		KeyEnv: []string{CredentialsEnv}, BaseURLEnv: "GOOGLE_VERTEX_BASE_URL",
 		Settings:  []string{"project", "location", "baseUrl", "headers", "allowPrivateEndpoint", "extraBody", "safetySettings"},
 		Tools:     []string{"codeExecution", "urlContext", "googleSearch", "enterpriseWebSearch", "googleMaps"},
 		Catalogue: "google",

@@ -62,8 +62,12 @@ func TestLimit(t *testing.T) {
 	if !errors.As(err, &stopped) || stopped.Result.Status != event.StatusStoppedByExceededMaxSteps || stopped.Result.TotalSteps != 2 {
 		t.Fatalf("%v", err)
 	}
-	spec.JobID, spec.Input = stopped.Result.JobID, job.Input{Continue: true}
-	spec.Limits.MaxSteps = 10
+	spec.JobID, spec.Limits.MaxSteps = stopped.Result.JobID, 10
+	spec.Input = job.Input{Continue: true} // the stricter limit is kept
+	if _, err := perstack.Answer(t.Context(), spec, perstack.Parts{Store: history}); !errors.As(err, &stopped) || stopped.Result.TotalSteps != 2 {
+		t.Fatalf("%v", err)
+	}
+	spec.Input.Relax = true
 	if text, _ := answer(t, spec, perstack.Parts{Store: history}); text != "Done." {
 		t.Errorf("%q", text)
 	}
@@ -85,6 +89,24 @@ func TestBreak(t *testing.T) {
 	}
 	spec.Input = job.Input{Continue: true}
 	if text, _ := answer(t, spec, perstack.Parts{Store: history}); text != "Done." {
+		t.Errorf("%q", text)
+	}
+}
+
+// A job is not continued in another directory, unless the program says that it may.
+func TestMovedWorkspace(t *testing.T) {
+	history := memory.New()
+	spec := newSpec(t, "one")
+	_, first := answer(t, spec, perstack.Parts{Model: echo{}, Store: history})
+	had := spec.Workspace.Dir
+	spec.JobID, spec.Input = first.JobID, job.Input{Continue: true, Query: "two"}
+	spec.Workspace.Dir = t.TempDir()
+	moved := (*job.MovedError)(nil)
+	if _, err := perstack.Answer(t.Context(), spec, perstack.Parts{Model: echo{}, Store: history}); !errors.As(err, &moved) || moved.Had != had {
+		t.Fatalf("%v", err)
+	}
+	spec.Input.Relax = true
+	if text, _ := answer(t, spec, perstack.Parts{Model: echo{}, Store: history}); text != "You said: two" {
 		t.Errorf("%q", text)
 	}
 }

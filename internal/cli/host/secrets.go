@@ -8,26 +8,18 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/runtimes"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
-
-// CredentialsVariable names a file with the key of a Google Cloud account, which file tools
-// must not reach.
-const CredentialsVariable = "GOOGLE_APPLICATION_CREDENTIALS"
 
 // HideSecrets adds keys to the secrets that are not printed: those of all providers, not
 // only of the one in use, and that of the registry.
 func (h *Host) HideSecrets(lookup func(name string) string) {
 	h.Secrets.AddKey("PERSTACK_API_KEY", lookup("PERSTACK_API_KEY"))
 	for _, provider := range model.Providers() {
-		for _, name := range model.KeyEnv(provider) {
-			if name == CredentialsVariable { // a path, as a rule
-				h.Secrets.AddIfRandom(name, lookup(name))
-			} else {
-				h.Secrets.AddKey(name, lookup(name))
-			}
-		}
+		runtimes.HideKeys(&h.Secrets, provider, lookup)
 	}
 	// The address of a proxy may contain a password.
 	for _, name := range []string{
@@ -43,32 +35,9 @@ func (h *Host) HideSecrets(lookup func(name string) string) {
 // another value overrides it, and one in a header or in extraBody.
 func (h *Host) HideProject(c *manifest.Config, env env.Env) {
 	h.HideSecrets(env.Get)
-	for _, e := range c.Experts {
-		for _, s := range e.Skills {
-			for _, name := range s.RequiredEnv {
-				h.Secrets.AddIfRandom(name, env.Get(name))
-			}
-			for _, header := range s.Headers {
-				h.hideHeader(header.Name, header.Value)
-			}
-		}
-	}
-	for name, value := range c.Provider.Setting.Headers {
-		h.hideHeader(name, value)
-	}
-	for name, value := range c.Provider.Setting.ExtraBody {
-		h.Secrets.AddIfRandom(name, string(value)) // a gateway may want a key there
-	}
+	runtimes.HideSecrets(&h.Secrets, &job.Spec{Experts: c.Experts, Settings: c.Settings()}, env.Get)
 	for name, value := range env.InFiles() {
 		h.Secrets.AddIfRandom(name, value)
-	}
-}
-
-// hideHeader hides the value of a header as it is written in the file. For "Bearer KEY" it
-// hides the key alone. Values of variables in it are hidden by their own names.
-func (h *Host) hideHeader(name, value string) {
-	if words := strings.Fields(value); len(words) > 0 {
-		h.Secrets.AddIfRandom(name, words[len(words)-1])
 	}
 }
 

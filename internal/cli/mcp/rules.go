@@ -7,6 +7,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/model"
 )
 
 // rules are where the tools work and what is kept from them: the same as in a run.
@@ -58,7 +59,7 @@ func loadRules(o *Options) (rules, error) {
 	if err != nil {
 		return rules{}, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
-	if path := env.Get(host.CredentialsVariable); path != "" {
+	if path := env.Get(model.CredentialsEnv); path != "" {
 		r.protected = append(r.protected, h.Path(path))
 	}
 	// A command can read what the file tools cannot. What it prints goes to the client

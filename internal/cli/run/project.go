@@ -8,6 +8,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/model"
 )
 
 // A project is what lies on the disk: perstack.toml, its env files, and the files that no
@@ -37,7 +38,7 @@ func loadProject(o *Options) (*project, error) {
 	for _, notice := range p.env.Notices() {
 		o.logger().Debug(notice)
 	}
-	if path := p.env.Get(host.CredentialsVariable); path != "" {
+	if path := p.env.Get(model.CredentialsEnv); path != "" {
 		p.hidden = append(p.hidden, h.Path(path)) // it is a key, wherever it lies
 	}
 	h.HideProject(config, p.env)

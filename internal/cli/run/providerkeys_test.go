@@ -29,7 +29,7 @@ func TestHideProviderKeys(t *testing.T) {
 	want := map[string]string{}
 	for i, provider := range model.Providers() {
 		for j, name := range model.KeyEnv(provider) {
-			if name == host.CredentialsVariable {
+			if name == model.CredentialsEnv {
 				continue // it names a file
 			}
 			value := strings.ToLower(name) + "-9fKx2LmQ8v" + string(rune('a'+i)) + string(rune('a'+j))
@@ -88,7 +88,7 @@ func TestHideCredentialsFile(t *testing.T) {
 	for name, text := range map[string]string{
 		"perstack.toml": "[provider]\nproviderName = 'google-vertex'\n[provider.setting]\nproject = 'p'\nlocation = 'global'\n[experts.writer]\ninstruction = 'x'",
 		"key.json":      string(credentials),
-		".env":          host.CredentialsVariable + "=key.json\n",
+		".env":          model.CredentialsEnv + "=key.json\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,8 @@ func (o *Options) input(ctx context.Context, t *target) (job.Input, error) {
 	if err != nil {
 		return job.Input{}, err
 	}
-	in := job.Input{Query: query, Continue: o.continues(), From: t.from}
+	// The Spec may relax what was recorded: flags and files have been compared with it.
+	in := job.Input{Query: query, Continue: o.continues(), Relax: o.continues(), From: t.from}
 	switch {
 	case o.IsAnswer && query == "":
 		return job.Input{}, host.Usagef("-i needs the answer as the query")

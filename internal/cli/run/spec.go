@@ -1,8 +1,8 @@
 package run
 
 import (
+	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -163,18 +163,13 @@ func enumerate(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// checkWorkspace refuses to continue a job in another directory than it worked in: what the
-// conversation says about files would be wrong, and what it changes would be another
-// project's.
+// checkWorkspace refuses another workspace than the job had, unless the flags name it.
 func (pl *plan) checkWorkspace() error {
-	had, now := pl.target.recorded.Workspace.Dir, pl.spec.Workspace.Dir
-	if real, err := filepath.EvalSymlinks(now); err == nil {
-		now = real // as it was recorded
-	}
-	if had == "" || had == now || pl.opts.MoveWorkspace && pl.opts.Workspace != "" {
+	moved := (*job.MovedError)(nil)
+	if !errors.As(pl.spec.CheckWorkspace(pl.target.recorded), &moved) || pl.opts.MoveWorkspace && pl.opts.Workspace != "" {
 		return nil
 	}
-	return host.Usagef("the job worked in %s, and this run would work in %s; run it there, or name this one with --workspace %s --move-workspace", had, now, host.ShellJoin(now))
+	return host.Usagef("%w; run it there, or name this one with --workspace %s --move-workspace", moved, host.ShellJoin(moved.Now))
 }
 
 // checkSandbox refuses isolation that cannot be had. To go on without it would be to run
