@@ -61,7 +61,7 @@ func Secrets(values map[string]string) engine.Secrets {
 }
 
 // complete fills in what Spec and parts leave out, and checks the Spec.
-func complete(ctx context.Context, spec *job.Spec, parts Parts) (Parts, error) {
+func complete(ctx context.Context, spec job.Spec, parts Parts) (job.Spec, Parts, error) {
 	if parts.Source == nil {
 		parts.Source = engine.SystemSource()
 	}
@@ -71,14 +71,15 @@ func complete(ctx context.Context, spec *job.Spec, parts Parts) (Parts, error) {
 		parts.Store = memory.New()
 	}
 	provider, name := spec.Provider, spec.Model
-	if err := resolve(ctx, spec, &parts); err != nil {
-		return parts, err
+	spec, err := resolve(ctx, spec, &parts)
+	if err != nil {
+		return spec, parts, err
 	}
 	if parts.Model != nil {
 		spec.Provider, spec.Model = provider, name // the program's own model is not the default one
 	}
 	if err := spec.Check(); err != nil {
-		return parts, err
+		return spec, parts, err
 	}
 	if parts.Secrets == nil {
 		parts.Secrets = new(secret.Set)
@@ -102,27 +103,27 @@ func complete(ctx context.Context, spec *job.Spec, parts Parts) (Parts, error) {
 	}
 	if spec.LimitsCost() {
 		if _, known := spec.Price(spec.Model, func() (expert.Price, bool) { return model.PriceOf(spec.Provider, spec.Model) }); !known {
-			return parts, fmt.Errorf("the cost is limited, but what the model %q costs is not known; add it to Spec.Prices", spec.Model)
+			return spec, parts, fmt.Errorf("the cost is limited, but what the model %q costs is not known; add it to Spec.Prices", spec.Model)
 		}
 	}
-	return parts, nil
+	return spec, parts, nil
 }
 
 // resolve completes the settings of a Spec. For a job that is continued, they depend on what it
 // recorded.
-func resolve(ctx context.Context, spec *job.Spec, parts *Parts) error {
+func resolve(ctx context.Context, spec job.Spec, parts *Parts) (job.Spec, error) {
 	if !spec.Input.Continue || spec.Input.Relax {
 		spec.Complete(providers.Catalogue{})
-		return nil
+		return spec, nil
 	}
 	spec.Input.Relax = true // once is enough: a container must not resolve it again
 	if parts.History == nil {
 		history, err := engine.Load(ctx, parts.Store, spec.JobID)
 		if errors.Is(err, store.ErrNotFound) {
-			return &engine.JobError{Problem: engine.JobNotFound, JobID: spec.JobID}
+			return spec, &engine.JobError{Problem: engine.JobNotFound, JobID: spec.JobID}
 		}
 		if err != nil {
-			return engine.StoreError(err)
+			return spec, engine.StoreError(err)
 		}
 		parts.History = history
 	}
@@ -130,8 +131,9 @@ func resolve(ctx context.Context, spec *job.Spec, parts *Parts) error {
 	if point, ok := parts.History.Origin(spec.Input.From); ok { // else the engine says what is missing
 		var err error
 		if recorded, err = parts.History.Spec(point); err != nil {
-			return err
+			return spec, err
 		}
 	}
-	return spec.Resume(recorded, providers.Catalogue{})
+	err := spec.Resume(recorded, providers.Catalogue{})
+	return spec, err
 }

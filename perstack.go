@@ -92,11 +92,11 @@ func Run(ctx context.Context, spec job.Spec, parts Parts) iter.Seq2[event.Event,
 
 // run completes Spec and parts, and hands them to a runtime.
 func run(ctx context.Context, spec job.Spec, parts Parts) (Result, error) {
-	parts, err := complete(ctx, &spec, parts)
+	spec, parts, err := complete(ctx, spec, parts)
 	if err != nil {
 		return Result{}, inputError(err)
 	}
-	runtimes.HideSecrets(parts.Secrets, &spec, func(name string) string { return parts.Variables(name).Value })
+	runtimes.HideSecrets(parts.Secrets, spec, func(name string) string { return parts.Variables(name).Value })
 	if spec.Runtime == job.Docker && parts.Container == nil {
 		return docker.Run(ctx, spec, parts)
 	}

@@ -41,7 +41,7 @@ func ModelConfig(spec job.Spec, parts engine.Parts) providers.Config {
 
 // HideSecrets hides what a Spec leads to: the keys of its provider, and the values of variables
 // that skills require, of headers and of extraBody if they look like keys.
-func HideSecrets(to engine.Secrets, spec *job.Spec, lookup func(variable string) string) {
+func HideSecrets(to engine.Secrets, spec job.Spec, lookup func(variable string) string) {
 	HideKeys(to, spec.Provider, lookup)
 	for _, e := range spec.Experts {
 		for _, k := range e.Skills {

@@ -41,15 +41,15 @@ func makeSpec(o *Options, p *project, t *target) (*plan, error) {
 		return nil, err
 	}
 	pl.spec = p.config.Spec(e)
-	s := &pl.spec
-	s.Settings = pl.resolved.Settings
-	s.JobID, s.Version, s.Verbose = t.jobID, version.String(), o.Verbose
-	s.Workspace = job.Workspace{Dir: o.workspace(), Hidden: p.hidden, ReadOnly: p.readOnly}
-	if path := s.Setting.Cassette; path != "" {
-		s.Workspace.ReadOnly = append(slices.Clip(p.readOnly), path)
+	spec := &pl.spec
+	spec.Settings = pl.resolved.Settings
+	spec.JobID, spec.Version, spec.Verbose = t.jobID, version.String(), o.Verbose
+	spec.Workspace = job.Workspace{Dir: o.workspace(), Hidden: p.hidden, ReadOnly: p.readOnly}
+	if path := spec.Setting.Cassette; path != "" {
+		spec.Workspace.ReadOnly = append(slices.Clip(p.readOnly), path)
 	}
 	if o.Host.Reproducible {
-		s.Sequential, s.Limits.MaxParallel = true, 1
+		spec.Sequential, spec.Limits.MaxParallel = true, 1
 	}
 	for _, check := range []func() error{pl.tellChanges, pl.checkFlags, pl.checkWorkspace, pl.checkSandbox, pl.checkSkills, pl.checkPrice} {
 		if err := check(); err != nil {
