@@ -114,10 +114,10 @@ var renamed = map[Type]Type{
 // think tool: the results of a step with one result, under another name.
 func decodeThought(data []byte) (Event, error) {
 	var w struct {
-		Head       runHead                  `json:",embed"`
+		Envelope   envelope                 `json:",embed"`
 		ToolResult ToolResult               `json:"toolResult"`
 		Unknown    map[string]rawjson.Value `json:",embed"`
 	}
 	err := json.Unmarshal(data, &w, decoding)
-	return w.Head.event(ResolveToolResults{ToolResults: []ToolResult{w.ToolResult}, Unknown: w.Unknown}), err
+	return w.Envelope.event(ResolveToolResults{ToolResults: []ToolResult{w.ToolResult}, Extra: Extra{w.Unknown}}), err
 }

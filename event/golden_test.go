@@ -145,8 +145,24 @@ func bodyNames(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == "isBody" {
-				names = append(names, fn.Recv.List[0].Type.(*ast.Ident).Name)
+			if decl, ok := d.(*ast.GenDecl); ok && decl.Tok == token.TYPE {
+				names = append(names, withExtra(decl.Specs)...)
+			}
+		}
+	}
+	return names
+}
+
+// withExtra returns the names of the structs that embed Extra.
+func withExtra(types []ast.Spec) (names []string) {
+	for _, spec := range types {
+		structure, ok := spec.(*ast.TypeSpec).Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		for _, field := range structure.Fields.List {
+			if embedded, ok := field.Type.(*ast.Ident); ok && field.Names == nil && embedded.Name == "Extra" {
+				names = append(names, spec.(*ast.TypeSpec).Name.Name)
 			}
 		}
 	}

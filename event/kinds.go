@@ -96,70 +96,47 @@ func index[K comparable](key func(*kind) K) map[K]*kind {
 // events.
 func Types() []Type { return slices.Sorted(maps.Keys(kindsByName)) }
 
+// An envelope is the members that events have beside those of their body. Events about the
+// runtime have no Expert and no step.
+type envelope struct {
+	Type       Type    `json:"type"`
+	ID         string  `json:"id"`
+	ExpertKey  *string `json:"expertKey,omitzero"`
+	Timestamp  int64   `json:"timestamp"`
+	JobID      string  `json:"jobId"`
+	RunID      string  `json:"runId"`
+	StepNumber *int    `json:"stepNumber,omitzero"`
+}
+
+func (v envelope) event(b Body) Event {
+	e := Event{ID: v.ID, Timestamp: v.Timestamp, JobID: v.JobID, RunID: v.RunID, Body: b}
+	if v.ExpertKey != nil {
+		e.ExpertKey = *v.ExpertKey
+	}
+	if v.StepNumber != nil {
+		e.StepNumber = *v.StepNumber
+	}
+	return e
+}
+
 func kindOf[B Body](name Type, a audience, end Status) *kind {
-	k := &kind{name: name, body: reflect.TypeFor[B](), audience: a, end: end}
-	if a == runtimeAudience || a == keptAudience {
-		k.encode, k.decode = runtimeCodec[B](name)
-	} else {
-		k.encode, k.decode = runCodec[B](name)
-	}
-	return k
-}
-
-// runHead and runtimeHead are the members that all events of a family share.
-type runHead struct {
-	Type       Type   `json:"type"`
-	ID         string `json:"id"`
-	ExpertKey  string `json:"expertKey"`
-	Timestamp  int64  `json:"timestamp"`
-	JobID      string `json:"jobId"`
-	RunID      string `json:"runId"`
-	StepNumber int    `json:"stepNumber"`
-}
-
-func (h runHead) event(b Body) Event {
-	return Event{h.ID, h.Timestamp, h.JobID, h.RunID, h.ExpertKey, h.StepNumber, b}
-}
-
-type runtimeHead struct {
-	Type      Type   `json:"type"`
-	ID        string `json:"id"`
-	Timestamp int64  `json:"timestamp"`
-	JobID     string `json:"jobId"`
-	RunID     string `json:"runId"`
-}
-
-func runCodec[B Body](name Type) (func(*jsontext.Encoder, Event) error, func([]byte) (Event, error)) {
 	type wire struct {
-		Head runHead `json:",embed"`
-		Body B       `json:",embed"`
+		Envelope envelope `json:",embed"`
+		Body     B        `json:",embed"`
 	}
-	encode := func(enc *jsontext.Encoder, e Event) error {
-		head := runHead{name, e.ID, e.ExpertKey, e.Timestamp, e.JobID, e.RunID, e.StepNumber}
-		return json.MarshalEncode(enc, wire{head, e.Body.(B)})
+	return &kind{
+		name: name, body: reflect.TypeFor[B](), audience: a, end: end,
+		encode: func(enc *jsontext.Encoder, e Event) error {
+			v := envelope{Type: name, ID: e.ID, Timestamp: e.Timestamp, JobID: e.JobID, RunID: e.RunID}
+			if a != runtimeAudience && a != keptAudience {
+				v.ExpertKey, v.StepNumber = &e.ExpertKey, &e.StepNumber
+			}
+			return json.MarshalEncode(enc, wire{v, e.Body.(B)})
+		},
+		decode: func(data []byte) (Event, error) {
+			var w wire
+			err := json.Unmarshal(data, &w, decoding)
+			return w.Envelope.event(w.Body), err
+		},
 	}
-	decode := func(data []byte) (Event, error) {
-		var w wire
-		err := json.Unmarshal(data, &w, decoding)
-		return w.Head.event(w.Body), err
-	}
-	return encode, decode
-}
-
-func runtimeCodec[B Body](name Type) (func(*jsontext.Encoder, Event) error, func([]byte) (Event, error)) {
-	type wire struct {
-		Head runtimeHead `json:",embed"`
-		Body B           `json:",embed"`
-	}
-	encode := func(enc *jsontext.Encoder, e Event) error {
-		head := runtimeHead{name, e.ID, e.Timestamp, e.JobID, e.RunID}
-		return json.MarshalEncode(enc, wire{head, e.Body.(B)})
-	}
-	decode := func(data []byte) (Event, error) {
-		var w wire
-		err := json.Unmarshal(data, &w, decoding)
-		h := w.Head
-		return Event{h.ID, h.Timestamp, h.JobID, h.RunID, "", 0, w.Body}, err
-	}
-	return encode, decode
 }

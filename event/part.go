@@ -53,98 +53,56 @@ type Part struct {
 	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
-// The shapes are what a part of each type looks like in JSON. Go's zero value cannot
-// tell "required and empty" from "absent", so each type lists its own members.
-type (
-	textShape struct {
-		ID           string                   `json:"id"`
-		Type         PartType                 `json:"type"`
-		Text         string                   `json:"text"`
-		ProviderData rawjson.Value            `json:"providerData,omitzero"`
-		Unknown      map[string]rawjson.Value `json:",embed"`
-	}
-	urlShape struct {
-		ID       string                   `json:"id"`
-		Type     PartType                 `json:"type"`
-		URL      string                   `json:"url"`
-		MIMEType string                   `json:"mimeType"`
-		Unknown  map[string]rawjson.Value `json:",embed"`
-	}
-	inlineShape struct {
-		ID          string                   `json:"id"`
-		Type        PartType                 `json:"type"`
-		EncodedData string                   `json:"encodedData"`
-		MIMEType    string                   `json:"mimeType"`
-		Unknown     map[string]rawjson.Value `json:",embed"`
-	}
-	binaryShape struct {
-		ID       string                   `json:"id"`
-		Type     PartType                 `json:"type"`
-		Data     string                   `json:"data"`
-		MIMEType string                   `json:"mimeType"`
-		Unknown  map[string]rawjson.Value `json:",embed"`
-	}
-	toolCallShape struct {
-		ID           string                   `json:"id"`
-		Type         PartType                 `json:"type"`
-		ToolCallID   string                   `json:"toolCallId"`
-		ToolName     string                   `json:"toolName"`
-		Args         rawjson.Value            `json:"args"`
-		ProviderData rawjson.Value            `json:"providerData,omitzero"`
-		Unknown      map[string]rawjson.Value `json:",embed"`
-	}
-	thinkingShape struct {
-		ID           string                   `json:"id"`
-		Type         PartType                 `json:"type"`
-		Thinking     string                   `json:"thinking"`
-		Signature    string                   `json:"signature,omitzero"`
-		ProviderData rawjson.Value            `json:"providerData,omitzero"`
-		Unknown      map[string]rawjson.Value `json:",embed"`
-	}
-	toolResultShape struct {
-		ID         string                   `json:"id"`
-		Type       PartType                 `json:"type"`
-		ToolCallID string                   `json:"toolCallId"`
-		ToolName   string                   `json:"toolName"`
-		Contents   []Part                   `json:"contents"`
-		IsError    bool                     `json:"isError,omitzero"`
-		Unknown    map[string]rawjson.Value `json:",embed"`
-	}
-	providerShape struct {
-		ID           string                   `json:"id"`
-		Type         PartType                 `json:"type"`
-		ToolName     string                   `json:"toolName"`
-		ProviderData rawjson.Value            `json:"providerData"`
-		Unknown      map[string]rawjson.Value `json:",embed"`
-	}
-)
+// A wirePart is a [Part] in JSON. Its pointers tell a member that is empty from one that the
+// type does not have.
+type wirePart struct {
+	ID           string                   `json:"id"`
+	Type         PartType                 `json:"type"`
+	Text         *string                  `json:"text,omitzero"`
+	URL          *string                  `json:"url,omitzero"`
+	EncodedData  *string                  `json:"encodedData,omitzero"`
+	Data         *string                  `json:"data,omitzero"`
+	MIMEType     *string                  `json:"mimeType,omitzero"`
+	ToolCallID   *string                  `json:"toolCallId,omitzero"`
+	ToolName     *string                  `json:"toolName,omitzero"`
+	Args         rawjson.Value            `json:"args,omitzero"`
+	Thinking     *string                  `json:"thinking,omitzero"`
+	Signature    string                   `json:"signature,omitzero"`
+	Contents     *[]Part                  `json:"contents,omitzero"`
+	IsError      bool                     `json:"isError,omitzero"`
+	ProviderData rawjson.Value            `json:"providerData,omitzero"`
+	Unknown      map[string]rawjson.Value `json:",embed"`
+}
 
 // MarshalJSON writes the members that p's type has, and no others.
 func (p Part) MarshalJSON() ([]byte, error) { return json.Marshal(p, encoding) }
 
 func (p Part) encode(enc *jsontext.Encoder) error {
+	w := wirePart{ID: p.ID, Type: p.Type, Unknown: p.Unknown}
 	switch p.Type {
 	case TextPart:
-		return json.MarshalEncode(enc, textShape{p.ID, p.Type, p.Text, p.ProviderData, p.Unknown})
+		w.Text, w.ProviderData = &p.Text, p.ProviderData
 	case ImageURLPart, FileURLPart:
-		return json.MarshalEncode(enc, urlShape{p.ID, p.Type, p.URL, p.MIMEType, p.Unknown})
+		w.URL, w.MIMEType = &p.URL, &p.MIMEType
 	case ImageInlinePart, FileInlinePart:
-		return json.MarshalEncode(enc, inlineShape{p.ID, p.Type, p.EncodedData, p.MIMEType, p.Unknown})
+		w.EncodedData, w.MIMEType = &p.EncodedData, &p.MIMEType
 	case ImageBinaryPart, FileBinaryPart:
-		return json.MarshalEncode(enc, binaryShape{p.ID, p.Type, p.Data, p.MIMEType, p.Unknown})
+		w.Data, w.MIMEType = &p.Data, &p.MIMEType
 	case ToolCallPart:
-		return json.MarshalEncode(enc, toolCallShape{p.ID, p.Type, p.ToolCallID, p.ToolName, orEmptyObject(p.Args), p.ProviderData, p.Unknown})
+		w.ToolCallID, w.ToolName, w.Args, w.ProviderData = &p.ToolCallID, &p.ToolName, orEmptyObject(p.Args), p.ProviderData
 	case ThinkingPart:
-		return json.MarshalEncode(enc, thinkingShape{p.ID, p.Type, p.Thinking, p.Signature, p.ProviderData, p.Unknown})
+		w.Thinking, w.Signature, w.ProviderData = &p.Thinking, p.Signature, p.ProviderData
 	case ToolResultPart:
-		return json.MarshalEncode(enc, toolResultShape{p.ID, p.Type, p.ToolCallID, p.ToolName, p.Contents, p.IsError, p.Unknown})
+		w.ToolCallID, w.ToolName, w.Contents, w.IsError = &p.ToolCallID, &p.ToolName, &p.Contents, p.IsError
 	case ProviderPart:
-		return json.MarshalEncode(enc, providerShape{p.ID, p.Type, p.ToolName, orEmptyObject(p.ProviderData), p.Unknown})
+		w.ToolName, w.ProviderData = &p.ToolName, orEmptyObject(p.ProviderData)
+	default:
+		return fmt.Errorf("message part %q: unknown type %q", p.ID, p.Type)
 	}
-	return fmt.Errorf("message part %q: unknown type %q", p.ID, p.Type)
+	return json.MarshalEncode(enc, w)
 }
 
-// UnmarshalJSON reads a part and refuses a type that has no shape here: a part that cannot
+// UnmarshalJSON reads a part and refuses an unknown type: a part that cannot
 // be understood must not reach a model.
 func (p *Part) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, p, decoding) }
 
@@ -164,7 +122,7 @@ func (p *Part) decode(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// orEmptyObject stands in for arguments that a provider left out.
+// orEmptyObject returns an empty object for arguments that a provider left out.
 func orEmptyObject(v rawjson.Value) rawjson.Value {
 	if len(v) == 0 {
 		return rawjson.Value("{}")

@@ -6,20 +6,18 @@ import "github.com/perstack-go/perstack/rawjson"
 
 // InitializeRuntime opens every stretch of a Run, before skills start.
 type InitializeRuntime struct {
-	RuntimeVersion      string                   `json:"runtimeVersion"`
-	Runtime             string                   `json:"runtime,omitzero"`
-	ExpertName          string                   `json:"expertName"`
-	Experts             []string                 `json:"experts"` // keys
-	Model               string                   `json:"model"`
-	MaxSteps            int                      `json:"maxSteps,omitzero"`
-	MaxRetries          int                      `json:"maxRetries"`
-	Timeout             int64                    `json:"timeout"` // milliseconds a generation
-	Query               string                   `json:"query,omitzero"`
-	InteractiveToolCall *ToolAnswer              `json:"interactiveToolCall,omitzero"`
-	Unknown             map[string]rawjson.Value `json:",embed"`
+	RuntimeVersion      string      `json:"runtimeVersion"`
+	Runtime             string      `json:"runtime,omitzero"`
+	ExpertName          string      `json:"expertName"`
+	Experts             []string    `json:"experts"` // keys
+	Model               string      `json:"model"`
+	MaxSteps            int         `json:"maxSteps,omitzero"`
+	MaxRetries          int         `json:"maxRetries"`
+	Timeout             int64       `json:"timeout"` // milliseconds a generation
+	Query               string      `json:"query,omitzero"`
+	InteractiveToolCall *ToolAnswer `json:"interactiveToolCall,omitzero"`
+	Extra
 }
-
-func (InitializeRuntime) isBody() {}
 
 // A ToolAnswer is the user's answer to an interactive tool call.
 type ToolAnswer struct {
@@ -32,13 +30,11 @@ type ToolAnswer struct {
 
 // SkillStarting precedes the start of a skill's process.
 type SkillStarting struct {
-	SkillName string                   `json:"skillName"`
-	Command   string                   `json:"command"`
-	Args      []string                 `json:"args"`
-	Unknown   map[string]rawjson.Value `json:",embed"`
+	SkillName string   `json:"skillName"`
+	Command   string   `json:"command"`
+	Args      []string `json:"args"`
+	Extra
 }
-
-func (SkillStarting) isBody() {}
 
 // ServerInfo is how an MCP server names itself.
 type ServerInfo struct {
@@ -49,83 +45,67 @@ type ServerInfo struct {
 
 // SkillConnected says that a skill is ready, and what that took in milliseconds.
 type SkillConnected struct {
-	SkillName               string                   `json:"skillName"`
-	ServerInfo              *ServerInfo              `json:"serverInfo,omitzero"`
-	SpawnDurationMS         *int64                   `json:"spawnDurationMs,omitzero"`
-	HandshakeDurationMS     *int64                   `json:"handshakeDurationMs,omitzero"`
-	ToolDiscoveryDurationMS *int64                   `json:"toolDiscoveryDurationMs,omitzero"`
-	ConnectDurationMS       *int64                   `json:"connectDurationMs,omitzero"` // spawn and handshake
-	TotalDurationMS         *int64                   `json:"totalDurationMs,omitzero"`
-	Unknown                 map[string]rawjson.Value `json:",embed"`
+	SkillName               string      `json:"skillName"`
+	ServerInfo              *ServerInfo `json:"serverInfo,omitzero"`
+	SpawnDurationMS         *int64      `json:"spawnDurationMs,omitzero"`
+	HandshakeDurationMS     *int64      `json:"handshakeDurationMs,omitzero"`
+	ToolDiscoveryDurationMS *int64      `json:"toolDiscoveryDurationMs,omitzero"`
+	ConnectDurationMS       *int64      `json:"connectDurationMs,omitzero"` // spawn and handshake
+	TotalDurationMS         *int64      `json:"totalDurationMs,omitzero"`
+	Extra
 }
-
-func (SkillConnected) isBody() {}
 
 // SkillStderr is something that a skill's process wrote to its standard error.
 type SkillStderr struct {
-	SkillName string                   `json:"skillName"`
-	Message   string                   `json:"message"`
-	Unknown   map[string]rawjson.Value `json:",embed"`
+	SkillName string `json:"skillName"`
+	Message   string `json:"message"`
+	Extra
 }
-
-func (SkillStderr) isBody() {}
 
 // SkillDisconnected says that a skill was closed.
 type SkillDisconnected struct {
-	SkillName string                   `json:"skillName"`
-	Unknown   map[string]rawjson.Value `json:",embed"`
+	SkillName string `json:"skillName"`
+	Extra
 }
-
-func (SkillDisconnected) isBody() {}
 
 // ToolProgress is a note from a running tool.
 type ToolProgress struct {
-	ToolCallID string                   `json:"toolCallId"`
-	Message    string                   `json:"message"`
-	Unknown    map[string]rawjson.Value `json:",embed"`
+	ToolCallID string `json:"toolCallId"`
+	Message    string `json:"message"`
+	Extra
 }
-
-func (ToolProgress) isBody() {}
 
 // DockerBuildProgress says how far an image is.
 type DockerBuildProgress struct {
-	Stage    string                   `json:"stage"` // pulling, building, complete, error
-	Service  string                   `json:"service"`
-	Message  string                   `json:"message"`
-	Progress *float64                 `json:"progress,omitzero"`
-	Unknown  map[string]rawjson.Value `json:",embed"`
+	Stage    string   `json:"stage"` // pulling, building, complete, error
+	Service  string   `json:"service"`
+	Message  string   `json:"message"`
+	Progress *float64 `json:"progress,omitzero"`
+	Extra
 }
-
-func (DockerBuildProgress) isBody() {}
 
 // DockerContainerStatus says how a container is.
 type DockerContainerStatus struct {
-	Status  string                   `json:"status"` // starting, running, healthy, unhealthy, stopped, error
-	Service string                   `json:"service"`
-	Message string                   `json:"message,omitzero"`
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Status  string `json:"status"` // starting, running, healthy, unhealthy, stopped, error
+	Service string `json:"service"`
+	Message string `json:"message,omitzero"`
+	Extra
 }
-
-func (DockerContainerStatus) isBody() {}
 
 // ProxyAccess is one decision of the egress proxy.
 type ProxyAccess struct {
-	Action   string                   `json:"action"` // allowed, blocked
-	Domain   string                   `json:"domain"`
-	Port     int                      `json:"port"`
-	Reason   string                   `json:"reason,omitzero"`
-	Listener string                   `json:"listener,omitzero"` // who asked: engine, or Expert and skill
-	Unknown  map[string]rawjson.Value `json:",embed"`
+	Action string `json:"action"` // allowed, blocked
+	Domain string `json:"domain"`
+	Port   int    `json:"port"`
+	Reason string `json:"reason,omitzero"`
+	Listener   string `json:"listener,omitzero"` // who asked: engine, or Expert and skill
+	Extra
 }
-
-func (ProxyAccess) isBody() {}
 
 // SandboxCheck is the outcome of a probe of the sandbox.
 type SandboxCheck struct {
-	Check   string                   `json:"check"`
-	OK      bool                     `json:"ok"`
-	Message string                   `json:"message,omitzero"` // what was found
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Check   string `json:"check"`
+	OK      bool   `json:"ok"`
+	Message string `json:"message,omitzero"` // what was found
+	Extra
 }
-
-func (SandboxCheck) isBody() {}

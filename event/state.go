@@ -23,11 +23,9 @@ type StartRun struct {
 	Runtime           string        `json:"runtime,omitzero"`
 	// Spec is what the job runs, as job.Spec.Recorded writes it. The coordinator's Run has it
 	// when the job starts or is continued.
-	Spec    rawjson.Value            `json:"spec,omitzero"`
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Spec rawjson.Value `json:"spec,omitzero"`
+	Extra
 }
-
-func (StartRun) isBody() {}
 
 // parent returns who delegated to the Run, in either form.
 func (b StartRun) parent() *Parent {
@@ -47,20 +45,16 @@ type Origin struct {
 
 // StartGeneration says that the model is about to be asked.
 type StartGeneration struct {
-	Messages []*Message               `json:"messages,omitzero"` // full
-	Unknown  map[string]rawjson.Value `json:",embed"`
+	Messages []*Message `json:"messages,omitzero"` // full
+	Extra
 }
-
-func (StartGeneration) isBody() {}
 
 // ResumeToolCalls says that a Run goes on with calls that were still open.
 type ResumeToolCalls struct {
-	PendingToolCalls   []ToolCall               `json:"pendingToolCalls,omitzero"`   // full
-	PartialToolResults []ToolResult             `json:"partialToolResults,omitzero"` // full
-	Unknown            map[string]rawjson.Value `json:",embed"`
+	PendingToolCalls   []ToolCall   `json:"pendingToolCalls,omitzero"`   // full
+	PartialToolResults []ToolResult `json:"partialToolResults,omitzero"` // full
+	Extra
 }
-
-func (ResumeToolCalls) isBody() {}
 
 // ToolMessageRef is how the journal writes a tool message: its ids. The contents are
 // the results, which were recorded when they came.
@@ -73,53 +67,43 @@ type ToolMessageRef struct {
 // FinishAllToolCalls says that the calls left open by an earlier stretch of the Run
 // have all been answered.
 type FinishAllToolCalls struct {
-	NewMessages []*Message               `json:"newMessages,omitzero"` // full
-	ToolMessage *ToolMessageRef          `json:"toolMessage,omitzero"` // lean
-	Unknown     map[string]rawjson.Value `json:",embed"`
+	NewMessages []*Message      `json:"newMessages,omitzero"` // full
+	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean
+	Extra
 }
-
-func (FinishAllToolCalls) isBody() {}
 
 // CallTools says that the model answered with tool calls.
 type CallTools struct {
-	NewMessage *Message                 `json:"newMessage,omitzero"`
-	ToolCalls  []ToolCall               `json:"toolCalls"` // the journal leaves out their args
-	Usage      Usage                    `json:"usage"`
-	Unknown    map[string]rawjson.Value `json:",embed"`
+	NewMessage *Message   `json:"newMessage,omitzero"`
+	ToolCalls  []ToolCall `json:"toolCalls"` // the journal leaves out their args
+	Usage      Usage      `json:"usage"`
+	Extra
 }
-
-func (CallTools) isBody() {}
 
 // StartToolCall is written before a tool runs. A call that has this record and no
 // [EndToolCall] may or may not have had its effect.
 type StartToolCall struct {
-	ToolCallID string                   `json:"toolCallId"`
-	Unknown    map[string]rawjson.Value `json:",embed"`
+	ToolCallID string `json:"toolCallId"`
+	Extra
 }
-
-func (StartToolCall) isBody() {}
 
 // EndToolCall holds the result of one call, written as soon as it came.
 type EndToolCall struct {
-	ToolResult ToolResult               `json:"toolResult"`
-	Memory     rawjson.Value            `json:"memory,omitzero"` // what the skill wants to find again when this conversation is resumed
-	Unknown    map[string]rawjson.Value `json:",embed"`
+	ToolResult ToolResult    `json:"toolResult"`
+	Memory     rawjson.Value `json:"memory,omitzero"` // what the skill wants to find again when this conversation is resumed
+	Extra
 }
-
-func (EndToolCall) isBody() {}
 
 // CallDelegate says that the Run waits for other Experts. The calls themselves stand in
 // the [CallTools] of the same Run. A Run that resumes while delegates are unfinished
 // says it again, with the same Runs.
 type CallDelegate struct {
-	NewMessage *Message                 `json:"newMessage,omitzero"` // full: the message of [CallTools] again
-	ToolCalls  []ToolCall               `json:"toolCalls,omitzero"`  // full: those of other Experts
-	Delegates  []DelegateRun            `json:"delegates,omitempty"` // lean
-	Usage      *Usage                   `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
-	Unknown    map[string]rawjson.Value `json:",embed"`
+	NewMessage *Message      `json:"newMessage,omitzero"` // full: the message of [CallTools] again
+	ToolCalls  []ToolCall    `json:"toolCalls,omitzero"`  // full: those of other Experts
+	Delegates  []DelegateRun `json:"delegates,omitempty"` // lean
+	Usage      *Usage        `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
+	Extra
 }
-
-func (CallDelegate) isBody() {}
 
 // A DelegateRun says which Run works on a delegate's call. It is decided, and recorded,
 // before that Run starts, and does not depend on the ids of checkpoints: whoever resumes
@@ -136,66 +120,54 @@ type DelegateRun struct {
 
 // CallInteractiveTool says that the Run waits for the user.
 type CallInteractiveTool struct {
-	NewMessage *Message                 `json:"newMessage,omitzero"` // full: the message of [CallTools] again
-	ToolCall   *ToolCall                `json:"toolCall,omitzero"`   // full
-	ToolCallID string                   `json:"toolCallId,omitzero"` // lean
-	Usage      *Usage                   `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
-	Unknown    map[string]rawjson.Value `json:",embed"`
+	NewMessage *Message  `json:"newMessage,omitzero"` // full: the message of [CallTools] again
+	ToolCall   *ToolCall `json:"toolCall,omitzero"`   // full
+	ToolCallID string    `json:"toolCallId,omitzero"` // lean
+	Usage      *Usage    `json:"usage,omitzero"`      // full: the usage of [CallTools] again; never add it up
+	Extra
 }
-
-func (CallInteractiveTool) isBody() {}
 
 // ResolveToolResults says that every call of the step has its result.
 type ResolveToolResults struct {
-	ToolResults []ToolResult             `json:"toolResults,omitzero"` // full
-	Unknown     map[string]rawjson.Value `json:",embed"`
+	ToolResults []ToolResult `json:"toolResults,omitzero"` // full
+	Extra
 }
-
-func (ResolveToolResults) isBody() {}
 
 // AttemptCompletion says that the Expert declared itself done, and that its final
 // answer is asked for next.
 type AttemptCompletion struct {
-	ToolResult *ToolResult              `json:"toolResult,omitzero"` // full
-	Unknown    map[string]rawjson.Value `json:",embed"`
+	ToolResult *ToolResult `json:"toolResult,omitzero"` // full
+	Extra
 }
-
-func (AttemptCompletion) isBody() {}
 
 // FinishToolCall puts the step's results into the conversation.
 type FinishToolCall struct {
-	NewMessages []*Message               `json:"newMessages,omitzero"` // full
-	ToolMessage *ToolMessageRef          `json:"toolMessage,omitzero"` // lean
-	Unknown     map[string]rawjson.Value `json:",embed"`
+	NewMessages []*Message      `json:"newMessages,omitzero"` // full
+	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean
+	Extra
 }
-
-func (FinishToolCall) isBody() {}
 
 // Retry says that a generation was of no use and is repeated. A transport retry
 // (the provider was busy, the line broke) stays within the step and leaves the
 // conversation alone; otherwise the model is told what was wrong with its answer.
 type Retry struct {
-	Reason      string                   `json:"reason"` // JSON text {"error","message"}
-	NewMessages []*Message               `json:"newMessages"`
-	ToolCalls   []ToolCall               `json:"toolCalls,omitempty"`
-	ToolResults []ToolResult             `json:"toolResults,omitempty"`
-	Usage       Usage                    `json:"usage"`
-	Transport   bool                     `json:"transport,omitzero"`
-	DelayMS     int64                    `json:"delayMs,omitzero"` // how long the runtime waits before a transport retry
-	Unknown     map[string]rawjson.Value `json:",embed"`
+	Reason      string       `json:"reason"` // JSON text {"error","message"}
+	NewMessages []*Message   `json:"newMessages"`
+	ToolCalls   []ToolCall   `json:"toolCalls,omitempty"`
+	ToolResults []ToolResult `json:"toolResults,omitempty"`
+	Usage       Usage        `json:"usage"`
+	Transport   bool         `json:"transport,omitzero"`
+	DelayMS     int64        `json:"delayMs,omitzero"` // how long the runtime waits before a transport retry
+	Extra
 }
-
-func (Retry) isBody() {}
 
 // ContinueToNextStep ends a step that is followed by another.
 type ContinueToNextStep struct {
 	End
-	NextCheckpoint   *Checkpoint              `json:"nextCheckpoint,omitzero"`   // full
-	NextCheckpointID string                   `json:"nextCheckpointId,omitzero"` // lean
-	Unknown          map[string]rawjson.Value `json:",embed"`
+	NextCheckpoint   *Checkpoint `json:"nextCheckpoint,omitzero"`   // full
+	NextCheckpointID string      `json:"nextCheckpointId,omitzero"` // lean
+	Extra
 }
-
-func (ContinueToNextStep) isBody() {}
 
 // End is what every event that finishes a step carries in full output.
 type End struct {
@@ -208,51 +180,41 @@ func (e End) checkpoint() *Checkpoint { return e.Checkpoint }
 // CompleteRun ends a Run with an answer.
 type CompleteRun struct {
 	End
-	Text        *string                  `json:"text,omitzero"`        // full
-	ToolMessage *ToolMessageRef          `json:"toolMessage,omitzero"` // lean: stands before NewMessage
-	NewMessage  *Message                 `json:"newMessage,omitzero"`  // lean: the answer
-	Usage       Usage                    `json:"usage"`                // of the last generation only
-	Unknown     map[string]rawjson.Value `json:",embed"`
+	Text        *string         `json:"text,omitzero"`        // full
+	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean: stands before NewMessage
+	NewMessage  *Message        `json:"newMessage,omitzero"`  // lean: the answer
+	Usage       Usage           `json:"usage"`                // of the last generation only
+	Extra
 }
-
-func (CompleteRun) isBody() {}
 
 // StopRunByInteractiveTool ends a stretch of a Run that waits for the user.
 type StopRunByInteractiveTool struct {
 	End
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Extra
 }
-
-func (StopRunByInteractiveTool) isBody() {}
 
 // StopRunByDelegate ends a stretch of a Run that waits for other Experts. The Run goes on
 // under the same id when they have ended, with their results among the answers of its
 // next [StartRun].
 type StopRunByDelegate struct {
 	End
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Extra
 }
-
-func (StopRunByDelegate) isBody() {}
 
 // StopRunByExceededMaxSteps ends a Run whose job used up its steps.
 type StopRunByExceededMaxSteps struct {
 	End
-	Usage   Usage                    `json:"usage,omitzero"` // of an answer that was given up
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Usage Usage `json:"usage,omitzero"` // of an answer that was given up
+	Extra
 }
-
-func (StopRunByExceededMaxSteps) isBody() {}
 
 // StopRunByError ends a Run by a failure that repeating cannot mend.
 type StopRunByError struct {
 	End
-	Error   Failure                  `json:"error"`
-	Usage   Usage                    `json:"usage,omitzero"` // of the generation that was of no use
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Error Failure `json:"error"`
+	Usage Usage   `json:"usage,omitzero"` // of the generation that was of no use
+	Extra
 }
-
-func (StopRunByError) isBody() {}
 
 // Limits that [StopRunByLimit] and [LimitWarning] name. The steps have an end of their
 // own, [StopRunByExceededMaxSteps].
@@ -272,24 +234,20 @@ const LimitContext = "context"
 // StopRunByLimit ends a Run by a limit other than the number of steps.
 type StopRunByLimit struct {
 	End
-	Limit   string                   `json:"limit"`
-	Usage   Usage                    `json:"usage,omitzero"` // of an answer that was given up
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Limit string `json:"limit"`
+	Usage Usage  `json:"usage,omitzero"` // of an answer that was given up
+	Extra
 }
-
-func (StopRunByLimit) isBody() {}
 
 // StopRunByInterrupt ends a stretch of a Run that was told to stop: by a signal, a
 // closed output, a cancelled context, or (recorded when the job is opened again)
 // the sudden end of the process.
 type StopRunByInterrupt struct {
 	End
-	Reason  string                   `json:"reason"`
-	Usage   Usage                    `json:"usage,omitzero"` // of an answer that was given up
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Reason string `json:"reason"`
+	Usage  Usage  `json:"usage,omitzero"` // of an answer that was given up
+	Extra
 }
-
-func (StopRunByInterrupt) isBody() {}
 
 // LimitWarning says that most of a limit is used, or all of it: then the end follows.
 type LimitWarning struct {
@@ -298,19 +256,15 @@ type LimitWarning struct {
 	Max   float64 `json:"max"`
 	// NewMessage tells the model, in one sentence, and is part of the conversation from
 	// here on. It is absent when the model is not told.
-	NewMessage *Message                 `json:"newMessage,omitzero"`
-	Unknown    map[string]rawjson.Value `json:",embed"`
+	NewMessage *Message `json:"newMessage,omitzero"`
+	Extra
 }
-
-func (LimitWarning) isBody() {}
 
 // DefinitionChanged says that a Run goes on with another definition of its Expert
 // than it was recorded with. Before and After are digests.
 type DefinitionChanged struct {
-	Expert  string                   `json:"expert"`
-	Before  string                   `json:"before"`
-	After   string                   `json:"after"`
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Expert string `json:"expert"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+	Extra
 }
-
-func (DefinitionChanged) isBody() {}

@@ -1,52 +1,38 @@
 package event
 
-import "github.com/perstack-go/perstack/rawjson"
-
 // This file holds the fragments of a generation as it streams. They are shown, not
 // kept: the message that they add up to is recorded when it is complete.
 
 // StartStreamingReasoning precedes the first [StreamReasoning].
 type StartStreamingReasoning struct {
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Extra
 }
-
-func (StartStreamingReasoning) isBody() {}
 
 // StreamReasoning is a piece of reasoning.
 type StreamReasoning struct {
-	Delta   string                   `json:"delta"`
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Delta string `json:"delta"`
+	Extra
 }
-
-func (StreamReasoning) isBody() {}
 
 // CompleteStreamingReasoning holds all reasoning of the generation.
 type CompleteStreamingReasoning struct {
-	Text    string                   `json:"text"`
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Text string `json:"text"`
+	Extra
 }
-
-func (CompleteStreamingReasoning) isBody() {}
 
 // StartStreamingRunResult precedes the first [StreamRunResult].
 type StartStreamingRunResult struct {
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Extra
 }
-
-func (StartStreamingRunResult) isBody() {}
 
 // StreamRunResult is a piece of the final answer.
 type StreamRunResult struct {
-	Delta   string                   `json:"delta"`
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Delta string `json:"delta"`
+	Extra
 }
-
-func (StreamRunResult) isBody() {}
 
 // CompleteStreamingRunResult holds the whole final answer.
 type CompleteStreamingRunResult struct {
-	Text    string                   `json:"text"`
-	Unknown map[string]rawjson.Value `json:",embed"`
+	Text string `json:"text"`
+	Extra
 }
-
-func (CompleteStreamingRunResult) isBody() {}

@@ -75,6 +75,20 @@ func (r ToolResult) ErrorText() string {
 	return text
 }
 
+// A Request is something that a job asks its user while it runs.
+type Request struct {
+	JobID     string
+	RunID     string
+	ExpertKey string
+	// Question is the interactive tool call that waits for an answer.
+	Question ToolCall
+}
+
+// An Answer is what the user says to a [Request].
+type Answer struct {
+	Text string
+}
+
 // members is a JSON object that came from a model or a tool, read without trust: a
 // member that is missing or has another type than expected counts as absent.
 type members map[string]rawjson.Value

@@ -98,7 +98,7 @@ func TestWriterEscapesInvisibleCharacters(t *testing.T) {
 func TestWriterEscapesEverywhere(t *testing.T) {
 	e := Event{Body: StartGeneration{
 		Messages: []*Message{{ID: "m", Type: UserMessage, Contents: []Part{{Type: ToolCallPart, Args: []byte("{\"\u202e\":\"\u009b\"}")}}}},
-		Unknown:  map[string]rawjson.Value{"x\u2028": []byte("1")},
+		Extra:    Extra{map[string]rawjson.Value{"x\u2028": []byte("1")}},
 	}}
 	var out bytes.Buffer
 	if err := NewWriter(&out).Write(e); err != nil {
