@@ -21,17 +21,16 @@ type catalogue struct {
 
 // row is what the file says of one model.
 type row struct {
-	Provider        string    `json:"provider"`
-	ID              string    `json:"id"`
-	ContextWindow   int       `json:"contextWindow"`
-	MaxOutputTokens int       `json:"maxOutputTokens"`
-	Reasoning       Reasoning `json:"reasoning"`
-	Efforts         []string  `json:"efforts"`
-	Images          bool      `json:"images"`
-	PDF             bool      `json:"pdf"`
-	Date            string    `json:"date"` // when it was looked up, if later than the rest; else empty
-
-	Price *expert.Price `json:"price"` // nil if it is not known for certain
+	Provider        string        `json:"provider"`
+	ID              string        `json:"id"`
+	ContextWindow   int           `json:"contextWindow"`
+	MaxOutputTokens int           `json:"maxOutputTokens"`
+	Reasoning       Reasoning     `json:"reasoning"`
+	Efforts         []string      `json:"efforts"`
+	Images          bool          `json:"images"`
+	PDF             bool          `json:"pdf"`
+	Price           *expert.Price `json:"price"` // nil if it is not known for certain
+	Date            string        `json:"date"`  // when it was looked up, if later than the rest; else empty
 }
 
 //go:embed catalogue.json
@@ -68,14 +67,6 @@ func (r *row) known() Known {
 	}
 }
 
-func (r *row) price() *expert.Price {
-	if r.Price == nil {
-		return nil
-	}
-	p := *r.Price // the catalogue is never changed
-	return &p
-}
-
 func (r *row) date() string { return cmp.Or(r.Date, known().Date) }
 
 // An Entry is a model that perstack knows.
@@ -94,7 +85,10 @@ func All() []Entry {
 	all := make([]Entry, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		all[i] = Entry{r.Provider, r.ID, r.known(), r.price(), r.date()}
+		all[i] = Entry{r.Provider, r.ID, r.known(), nil, r.date()}
+		if r.Price != nil {
+			all[i].Price = new(*r.Price)
+		}
 	}
 	return all
 }

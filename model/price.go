@@ -22,7 +22,7 @@ func PriceOf(provider, modelName string) (expert.Price, bool) {
 		return expert.Price{}, !strings.HasSuffix(modelName, "cloud")
 	}
 	if r := find(listed(provider), modelName); r != nil && r.Price != nil {
-		return *r.price(), true
+		return *r.Price, true
 	}
 	return expert.Price{}, false
 }

@@ -131,6 +131,16 @@ func KeyEnv(provider string) []string { return ProviderNamed(provider).KeyEnv }
 // ToolsOf lists the names that providerTools accepts with a provider.
 func ToolsOf(provider string) []string { return ProviderNamed(provider).Tools }
 
+// SettingOwners lists the providers whose [provider.setting] accepts a key.
+func SettingOwners(key string) (owners []string) {
+	for i := range providers {
+		if slices.Contains(providers[i].Settings, key) {
+			owners = append(owners, providers[i].Name)
+		}
+	}
+	return owners
+}
+
 // CheckProvider returns an error that suggests a name if there is no such provider.
 func CheckProvider(name string) error {
 	names := Providers()

@@ -44,4 +44,9 @@ func TestCheckProvider(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
+	for name, want := range map[string]string{"cassette": "replay", "guardrail": "amazon-bedrock", "safetySettings": "google google-vertex", "nothing": ""} {
+		if got := strings.Join(SettingOwners(name), " "); got != want {
+			t.Errorf("%s is a setting of %q, want %q", name, got, want)
+		}
+	}
 }

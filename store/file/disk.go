@@ -34,91 +34,64 @@ type Disk interface {
 	Do(op, name string, size int, run func(size int) error) error
 }
 
-// A disk carries out all operations of the store. Without a hook, which is the normal
-// case, each is a plain call and allocates nothing.
-type disk struct{ hook Disk }
+// A disk carries out all operations of the store.
+type disk struct{ hook Disk } // nil in the normal case
 
-// do calls the hook, which must be set.
 func (d disk) do(op, name string, run func() error) error {
+	if d.hook == nil {
+		return run()
+	}
 	return d.hook.Do(op, path.Base(filepath.ToSlash(name)), 0, func(int) error { return run() })
 }
 
 // writeAt writes data with one system call, unless the system accepts only a part.
 func (d disk) writeAt(f *os.File, data []byte, offset int64) error {
+	_, err := d.write(filepath.Base(f.Name()), data, func(data []byte) (int, error) { return f.WriteAt(data, offset) })
+	return err
+}
+
+func (d disk) write(name string, data []byte, run func([]byte) (int, error)) (written int, err error) {
 	if d.hook == nil {
-		_, err := f.WriteAt(data, offset)
+		return run(data)
+	}
+	err = d.hook.Do(OpWrite, name, len(data), func(size int) error {
+		written, err = run(data[:size])
+		if err == nil && written < len(data) {
+			err = io.ErrShortWrite
+		}
 		return err
-	}
-	return d.hook.Do(OpWrite, filepath.Base(f.Name()), len(data), func(size int) error {
-		n, err := f.WriteAt(data[:size], offset)
-		return orShort(n, len(data), err)
-	})
-}
-
-// writer returns f for writing from its beginning to its end.
-func (d disk) writer(f *os.File, name string) io.Writer {
-	if d.hook == nil {
-		return f
-	}
-	return &hookedWriter{d, f, path.Base(name)}
-}
-
-type hookedWriter struct {
-	disk disk
-	f    *os.File
-	name string
-}
-
-func (w *hookedWriter) Write(data []byte) (written int, err error) {
-	err = w.disk.hook.Do(OpWrite, w.name, len(data), func(size int) error {
-		written, err = w.f.Write(data[:size])
-		return orShort(written, len(data), err)
 	})
 	return written, err
 }
 
-// orShort returns io.ErrShortWrite for an incomplete write without an error.
-func orShort(written, size int, err error) error {
-	if err == nil && written < size {
-		return io.ErrShortWrite
-	}
-	return err
+// A hookedWriter writes a file from its beginning to its end.
+type hookedWriter struct {
+	disk disk
+	f    *os.File
+	name string // for the hook
 }
+
+func (w *hookedWriter) Write(data []byte) (int, error) { return w.disk.write(w.name, data, w.f.Write) }
 
 // sync makes a file or the entries of a directory durable.
 func (d disk) sync(f *os.File) error {
-	if d.hook == nil {
-		return datasync(f)
-	}
 	return d.do(OpSync, f.Name(), func() error { return datasync(f) })
 }
 
 func (d disk) allocate(f *os.File, from, to int64) error {
-	if d.hook == nil {
-		return allocate(f, from, to)
-	}
 	return d.do(OpAllocate, f.Name(), func() error { return allocate(f, from, to) })
 }
 
 func (d disk) truncate(f *os.File, length int64) error {
-	if d.hook == nil {
-		return f.Truncate(length)
-	}
 	return d.do(OpTruncate, f.Name(), func() error { return f.Truncate(length) })
 }
 
 func (d disk) chmodFile(f *os.File, mode fs.FileMode) error {
-	if d.hook == nil {
-		return f.Chmod(mode)
-	}
 	return d.do(OpChmod, f.Name(), func() error { return f.Chmod(mode) })
 }
 
 // create opens a file, and creates it if flag says so. as is the name for the hook.
 func (d disk) create(dir *os.Root, name, as string, flag int) (f *os.File, err error) {
-	if d.hook == nil {
-		return dir.OpenFile(name, flag, fileMode)
-	}
 	err = d.do(OpCreate, as, func() error {
 		f, err = dir.OpenFile(name, flag, fileMode)
 		return err
@@ -131,47 +104,19 @@ func (d disk) create(dir *os.Root, name, as string, flag int) (f *os.File, err e
 }
 
 func (d disk) rename(dir *os.Root, from, to string) error {
-	if d.hook == nil {
-		return dir.Rename(from, to)
-	}
 	return d.do(OpRename, to, func() error { return dir.Rename(from, to) })
 }
 
 func (d disk) remove(dir *os.Root, name, as string) error {
-	if d.hook == nil {
-		return dir.Remove(name)
-	}
 	return d.do(OpRemove, as, func() error { return dir.Remove(name) })
 }
 
 func (d disk) mkdir(dir *os.Root, name string) error {
-	if d.hook == nil {
-		return dir.Mkdir(name, dirMode)
-	}
 	return d.do(OpMkdir, name, func() error { return dir.Mkdir(name, dirMode) })
 }
 
 func (d disk) chmodDir(dir *os.Root, name string, mode fs.FileMode) error {
-	if d.hook == nil {
-		return dir.Chmod(name, mode)
-	}
 	return d.do(OpChmod, name, func() error { return dir.Chmod(name, mode) })
-}
-
-// makeAll creates the storage directory and missing parents.
-func (d disk) makeAll(name string) error {
-	if d.hook == nil {
-		return os.MkdirAll(name, dirMode)
-	}
-	return d.do(OpMkdir, name, func() error { return os.MkdirAll(name, dirMode) })
-}
-
-// makePrivate sets the mode of the storage directory that was just made.
-func (d disk) makePrivate(name string) error {
-	if d.hook == nil {
-		return os.Chmod(name, dirMode)
-	}
-	return d.do(OpChmod, name, func() error { return os.Chmod(name, dirMode) })
 }
 
 // openRegular opens a file for reading. It does not block on a pipe, and refuses everything

@@ -63,10 +63,10 @@ func (d disk) makeStorage(dir string) ([]string, error) {
 	if len(parents) == 0 {
 		return []string{filepath.Dir(dir)}, nil
 	}
-	if err := d.makeAll(dir); err != nil {
+	if err := d.do(OpMkdir, dir, func() error { return os.MkdirAll(dir, dirMode) }); err != nil {
 		return nil, unwritable(top, err)
 	}
-	return parents, d.makePrivate(dir)
+	return parents, d.do(OpChmod, dir, func() error { return os.Chmod(dir, dirMode) })
 }
 
 // unwritable names the directory in an error about missing permission: the error of the

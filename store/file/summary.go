@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -105,7 +106,7 @@ func (d disk) replaceBy(dir *os.Root, temp, name string, content io.Reader, dura
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(d.writer(f, as), content)
+	_, err = io.Copy(&hookedWriter{d, f, path.Base(as)}, content)
 	if err == nil {
 		err = d.keepPrivate(f, true)
 	}
