@@ -57,7 +57,7 @@ func (f *Follower) admitStep(e event.Event) error {
 		return nil
 	}
 	switch {
-	case f.recorder.history.runs[e.RunID].Phase != PreparingForStep:
+	case f.recorder.history.runs[e.RunID].phase != preparingForStep:
 		return forged("a step starts inside another one")
 	case f.spec.Limits.MaxSteps > 0 && f.recorder.history.Job.TotalSteps > 2*f.spec.Limits.MaxSteps+maxExtraStarts:
 		// Twice, because steps that only finish open calls count here but not in the limit.

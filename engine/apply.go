@@ -15,20 +15,20 @@ func (s State) apply(e event.Event) State {
 	case event.StartRun:
 		return s.start(e, b)
 	case event.StartGeneration:
-		s.Phase, s.Step = GeneratingToolCall, Step{StartedAt: e.Timestamp, Input: s.Step.Input, Messages: s.Step.Messages}
-		s.Spent.Steps++
+		s.phase, s.Step = generatingToolCall, Step{StartedAt: e.Timestamp, Input: s.Step.Input, Messages: s.Step.Messages}
+		s.spent.Steps++
 	case event.ResumeToolCalls:
-		s.Phase = CallingTool
-		s.Spent.Steps++
+		s.phase = callingTool
+		s.spent.Steps++
 	case event.FinishAllToolCalls:
-		s.Spent.Steps++
+		s.spent.Steps++
 		s = s.answer(b.ToolMessage)
-		s.Phase = FinishingStep
+		s.phase = finishingStep
 	case event.CallTools:
-		s.Phase = CallingTool
+		s.phase = callingTool
 		s = s.say(b.NewMessage).spend(b.Usage)
 		s.Step.Calls = callsOf(b)
-		s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
+		s.RetryCount, s.Attempt, s.retryDelayMS = 0, 0, 0
 		s.Turn++
 	case event.StartToolCall:
 		s.Step.Calls = withCall(s.Step.Calls, b.ToolCallID, func(c *Call) { c.Started = true })
@@ -37,34 +37,34 @@ func (s State) apply(e event.Event) State {
 		s.Step.Calls = withCall(s.Step.Calls, result.ID, func(c *Call) { c.Result = &result })
 		s.Memory = withMemory(s.Memory, result.SkillName, b.Memory)
 	case event.ResolveToolResults:
-		s.Phase = ResolvingToolResult
+		s.phase = resolvingToolResult
 	case event.FinishToolCall:
 		s = s.answer(b.ToolMessage)
-		s.Phase = FinishingStep
+		s.phase = finishingStep
 	case event.AttemptCompletion:
-		s.Phase = GeneratingRunResult
+		s.phase = generatingRunResult
 	case event.CallDelegate:
-		s.Phase = CallingDelegate
+		s.phase = callingDelegate
 		s.Step.Calls = withChildren(s.Step.Calls, b.Delegates)
 	case event.CallInteractiveTool:
-		s.Phase = CallingInteractiveTool
+		s.phase = callingInteractiveTool
 	case event.Retry:
 		s.RetryCount++
 		s.Attempt++
-		s.RetryDelayMS = b.DelayMS
+		s.retryDelayMS = b.DelayMS
 		s = s.say(b.NewMessages...).spend(b.Usage)
 		if !b.Transport {
-			s.Phase, s.Attempt = FinishingStep, 0
+			s.phase, s.Attempt = finishingStep, 0
 			s.Step.Calls, s.Step.Answered = retryCalls(b), true
 			s.Turn++
 		}
 	case event.LimitWarning:
-		s.Warned = append(slices.Clip(s.Warned), b.Limit)
+		s.warned = append(slices.Clip(s.warned), b.Limit)
 		if b.NewMessage != nil {
 			s = s.say(b.NewMessage)
 		}
 	case event.ContinueToNextStep:
-		s.Phase, s.CheckpointID = PreparingForStep, b.NextCheckpointID
+		s.phase, s.CheckpointID = preparingForStep, b.NextCheckpointID
 		s.Step = Step{StartedAt: e.Timestamp}
 		s.StepNumber++
 	case event.CompleteRun:
@@ -72,8 +72,8 @@ func (s State) apply(e event.Event) State {
 			s = s.answer(b.ToolMessage)
 		}
 		s = s.say(b.NewMessage).spend(b.Usage)
-		s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
-		if s.Phase != CallingTool { // there the answer and the calls came from one generation
+		s.RetryCount, s.Attempt, s.retryDelayMS = 0, 0, 0
+		if s.phase != callingTool { // there the answer and the calls came from one generation
 			s.Turn++
 		}
 	case event.StopRunByError:
@@ -90,7 +90,7 @@ func (s State) apply(e event.Event) State {
 		s.StopReason = b.Reason
 	}
 	if status, ok := e.EndStatus(); ok {
-		s.Phase, s.Status = Stopped, status
+		s.phase, s.Status = stopped, status
 		s.Step.FinishedAt = e.Timestamp
 	}
 	return s
@@ -100,12 +100,12 @@ func (s State) apply(e event.Event) State {
 // the state at the checkpoint that the Run starts from.
 func (s State) start(e event.Event, b event.StartRun) State {
 	if s.RunID != e.RunID { // a new Run takes over the conversation, but not the delegates
-		s.Step.Calls, s.Spent, s.Warned, s.Repeated = withoutChildren(s.Step.Calls), Spent{}, nil, repetition{}
+		s.Step.Calls, s.spent, s.warned, s.repeated = withoutChildren(s.Step.Calls), expense{}, nil, repetition{}
 	}
 	if s.Status != event.StatusStoppedByDelegate { // waiting for delegates does not reset the count
-		s.Repeated = repetition{}
+		s.repeated = repetition{}
 	}
-	s.Phase, s.Status = PreparingForStep, event.StatusProceeding
+	s.phase, s.Status = preparingForStep, event.StatusProceeding
 	s.JobID, s.RunID, s.CheckpointID, s.StepNumber = e.JobID, e.RunID, b.CheckpointID, e.StepNumber
 	s.Expert, s.Definition, s.DelegatedBy = b.Expert, b.Definition, b.DelegatedBy
 	s.Provider, s.Model = b.Provider, b.Model
@@ -115,14 +115,14 @@ func (s State) start(e event.Event, b event.StartRun) State {
 	}
 	// How the Run stopped before has no meaning after it resumes.
 	s.Failure, s.StopReason = nil, ""
-	s.RetryCount, s.Attempt, s.RetryDelayMS = 0, 0, 0
+	s.RetryCount, s.Attempt, s.retryDelayMS = 0, 0, 0
 	// Open calls stay open, unless new input answers them.
 	s.Step = Step{StartedAt: e.Timestamp, Input: b.InputMessages, Calls: s.open()}
 	for _, m := range b.InputMessages {
 		if m == nil { // possible in a damaged journal
 			continue
 		}
-		s.Unmeasured += messageSize(m)
+		s.unmeasured += messageSize(m)
 		if m.Type == event.InstructionMessage {
 			s.Instruction = m
 			continue
@@ -130,7 +130,7 @@ func (s State) start(e event.Event, b event.StartRun) State {
 		if m.Type == event.UserMessage {
 			s.Task = m.Text()
 		}
-		s.Thread = s.Thread.Append(m)
+		s.thread = s.thread.Append(m)
 		s.Step.Calls = nil
 	}
 	s.Step.Calls = withChildren(withAnswers(s.Step.Calls, b.Answers), b.Delegates)
@@ -143,9 +143,9 @@ func (s State) say(messages ...*event.Message) State {
 		if m == nil { // possible in a damaged journal
 			continue
 		}
-		s.Thread = s.Thread.Append(m)
+		s.thread = s.thread.Append(m)
 		s.Step.Messages = append(slices.Clip(s.Step.Messages), m)
-		s.Unmeasured += messageSize(m)
+		s.unmeasured += messageSize(m)
 	}
 	return s
 }
@@ -154,14 +154,14 @@ func (s State) say(messages ...*event.Message) State {
 func (s State) answer(ref *event.ToolMessageRef) State {
 	s = s.say(toolMessage(ref, s.Step.Calls))
 	s.Step.Answered = true
-	s.Repeated = s.Repeated.after(s.Step.Calls)
+	s.repeated = s.repeated.after(s.Step.Calls)
 	return s
 }
 
 func (s State) spend(u event.Usage) State {
-	s.Usage, s.Step.Usage, s.Spent.Usage = s.Usage.Add(u), s.Step.Usage.Add(u), s.Spent.Usage.Add(u)
+	s.Usage, s.Step.Usage, s.spent.Usage = s.Usage.Add(u), s.Step.Usage.Add(u), s.spent.Usage.Add(u)
 	if u.TotalTokens > 0 || u.InputTokens > 0 {
-		s.LastUsage, s.Unmeasured = event.Usage{}.Add(u), 0
+		s.lastUsage, s.unmeasured = event.Usage{}.Add(u), 0
 	}
 	return s
 }

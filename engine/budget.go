@@ -66,7 +66,7 @@ func (p *budgetPool) newBudget(parent *budget, limits expert.Limits, since time.
 
 // add counts what was spent in an earlier execution. The budgets above have counted it
 // already.
-func (b *budget) add(s Spent, price expert.Price) {
+func (b *budget) add(s expense, price expert.Price) {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
 	b.steps += s.Steps

@@ -14,28 +14,28 @@ func (r *run) decide(ctx context.Context) (event.Body, error) {
 	if reason, stopping := r.stopRequested(ctx); stopping {
 		return r.stopRun(reason), nil
 	}
-	switch r.state.Phase {
-	case PreparingForStep:
+	switch r.state.phase {
+	case preparingForStep:
 		if err := r.publishDuring(func() error { return r.toolbox.Ready(ctx) }); err != nil {
 			return nil, asStop(err)
 		}
 		return r.prepareStep(), nil
-	case GeneratingToolCall:
+	case generatingToolCall:
 		return r.generateToolCall(ctx), nil
-	case CallingTool:
+	case callingTool:
 		return r.callTools(ctx)
-	case ResolvingToolResult:
+	case resolvingToolResult:
 		return event.FinishToolCall{ToolMessage: r.toolMessageRef(r.state.Step.Calls)}, nil
-	case GeneratingRunResult:
+	case generatingRunResult:
 		return r.generateRunResult(ctx), nil
-	case CallingDelegate:
+	case callingDelegate:
 		return event.StopRunByDelegate{}, nil
-	case CallingInteractiveTool:
+	case callingInteractiveTool:
 		return event.StopRunByInteractiveTool{}, nil
-	case FinishingStep:
+	case finishingStep:
 		return r.finishStep(), nil
 	}
-	return nil, fmt.Errorf("internal error: nothing to do in phase %d; please report it", r.state.Phase)
+	return nil, fmt.Errorf("internal error: nothing to do in phase %d; please report it", r.state.phase)
 }
 
 // prepareStep starts a step: with the calls that are still open, or by asking the model.
@@ -59,7 +59,7 @@ func (r *run) prepareStep() event.Body {
 
 // finishStep continues to the next step, unless the Run repeats itself or has no step left.
 func (r *run) finishStep() event.Body {
-	if n := r.state.Repeated.count; n >= maxRepeated {
+	if n := r.state.repeated.count; n >= maxRepeated {
 		return r.stopByLimit(&LimitError{Limit: event.LimitLoop, Used: float64(n), Max: maxRepeated})
 	}
 	if !r.budget.hasSteps() {
@@ -91,11 +91,11 @@ func (r *run) limitWarning() (event.LimitWarning, bool) {
 	s := r.state
 	for _, u := range append(r.budget.usage(r.parts.Source.Now()), limitUsage{
 		limit: event.LimitContext,
-		used:  float64(s.LastUsage.InputTokens + s.LastUsage.OutputTokens),
+		used:  float64(s.lastUsage.InputTokens + s.lastUsage.OutputTokens),
 		max:   float64(s.ContextWindow),
 	}) {
 		text := u.textForModel()
-		if u.max <= 0 || u.used < warnAt*u.max*(1-rounding) || text != "" && u.used >= u.max || slices.Contains(s.Warned, u.limit) {
+		if u.max <= 0 || u.used < warnAt*u.max*(1-rounding) || text != "" && u.used >= u.max || slices.Contains(s.warned, u.limit) {
 			continue
 		}
 		warning := event.LimitWarning{Limit: u.limit, Used: u.used, Max: u.max}

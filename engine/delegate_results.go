@@ -80,7 +80,7 @@ func (r *run) delegateResult(c Call, s State) event.ToolResult {
 	call := c.ToolCall
 	call.SkillName = event.DelegateSkill + c.Child.Expert.Key
 	if s.Status == event.StatusCompleted {
-		text := s.Thread.Last().Text()
+		text := s.thread.Last().Text()
 		if strings.TrimSpace(text) == "" {
 			text = "The Expert " + c.Child.Expert.Key + " returned nothing."
 		}

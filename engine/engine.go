@@ -109,9 +109,9 @@ type execution struct {
 	open     Opener
 
 	budgets     *budgetPool
-	budget      *budget          // of the whole job
-	spentBefore map[string]Spent // by each Run in earlier executions, including its delegates
-	slots       chan struct{}    // one token for each Run that is working
+	budget      *budget            // of the whole job
+	spentBefore map[string]expense // by each Run in earlier executions, including its delegates
+	slots       chan struct{}      // one token for each Run that is working
 
 	specText     rawjson.Value // as it is recorded with the coordinator's first start
 	recordedSpec bool          // only the coordinator's goroutine uses it
@@ -125,7 +125,7 @@ func newExecution(spec job.Spec, parts Parts, rec *recorder, open Opener) *execu
 	x.budget = x.budgets.newBudget(nil, spec.Limits.Limits, parts.Source.Now())
 	rec.view(func(h *History) {
 		for _, s := range h.runs {
-			x.budget.add(s.Spent, x.price(s.Provider, s.Model))
+			x.budget.add(s.spent, x.price(s.Provider, s.Model))
 		}
 		x.spentBefore = h.spent()
 	})

@@ -40,14 +40,14 @@ func partsSize(parts []event.Part) int {
 // estimate returns how many tokens the conversation will have in the next request: what the
 // provider counted last time, and what was added since.
 func (s State) estimate() int {
-	return s.LastUsage.InputTokens + s.LastUsage.OutputTokens + s.Unmeasured/bytesPerToken + 1
+	return s.lastUsage.InputTokens + s.lastUsage.OutputTokens + s.unmeasured/bytesPerToken + 1
 }
 
 // estimate returns how many tokens a request will have. It adds the tools if no answer has
 // counted them yet, and the results that come with the request for a final answer.
 func (r *run) estimate(req *model.Request, isResult bool) int {
 	bytes := 0
-	measured := r.state.LastUsage.InputTokens > 0 && (r.estimatedVersion == 0 || r.estimatedVersion == r.toolsVersion+1)
+	measured := r.state.lastUsage.InputTokens > 0 && (r.estimatedVersion == 0 || r.estimatedVersion == r.toolsVersion+1)
 	if !measured {
 		for _, t := range req.Tools {
 			bytes += len(t.Name) + len(t.Description) + len(t.InputSchema)

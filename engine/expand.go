@@ -20,7 +20,7 @@ func expand(before, after State, e event.Event) event.Event {
 		if initial.Status == "" {
 			initial.Status = event.StatusInit
 		}
-		initial.Thread, initial.Instruction = before.Thread, before.Instruction
+		initial.thread, initial.Instruction = before.thread, before.Instruction
 		initial.Step.Calls = withAnswers(before.open(), b.Answers)
 		b.InitialCheckpoint = initial.Checkpoint()
 		e.Body = b
@@ -31,7 +31,7 @@ func expand(before, after State, e event.Event) event.Event {
 		b.PendingToolCalls, b.PartialToolResults = after.Pending(), results(after.Step.Calls)
 		e.Body = b
 	case event.FinishAllToolCalls:
-		b.NewMessages = []*event.Message{after.Thread.Last()}
+		b.NewMessages = []*event.Message{after.thread.Last()}
 		e.Body = b
 	case event.CallTools:
 		b.ToolCalls = toolCalls(after.Step.Calls)
@@ -57,7 +57,7 @@ func expand(before, after State, e event.Event) event.Event {
 		}
 		e.Body = b
 	case event.FinishToolCall:
-		b.NewMessages = []*event.Message{after.Thread.Last()}
+		b.NewMessages = []*event.Message{after.thread.Last()}
 		e.Body = b
 	case event.ContinueToNextStep:
 		done := before
@@ -139,7 +139,7 @@ func (s State) Checkpoint() *event.Checkpoint {
 	if s.ContextWindow > 0 {
 		// The size of the last prompt and its answer. The accumulated usage would exceed
 		// the window after a few steps.
-		share := float64(s.LastUsage.InputTokens+s.LastUsage.OutputTokens) / float64(s.ContextWindow)
+		share := float64(s.lastUsage.InputTokens+s.lastUsage.OutputTokens) / float64(s.ContextWindow)
 		cp.ContextWindow, cp.ContextWindowUsage = s.ContextWindow, &share
 	}
 	if calls := s.open(); len(calls) > 0 {

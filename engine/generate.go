@@ -59,7 +59,7 @@ func (r *run) modelTools() []model.Tool {
 func (r *run) generateRunResult(ctx context.Context) event.Body {
 	calls := r.state.Step.Calls
 	ref := r.toolMessageRef(calls)
-	req := r.request(r.state.Thread.Append(toolMessage(ref, calls)).messagesAfter(r.state.Instruction))
+	req := r.request(r.state.thread.Append(toolMessage(ref, calls)).messagesAfter(r.state.Instruction))
 	req.Tools, req.TextOnly = r.modelTools(), true
 	answer, err := r.generate(ctx, req, true)
 	switch {
@@ -104,7 +104,7 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 		}
 	}()
 	r.recorder.commitInBackground()
-	if d := r.state.RetryDelayMS; d > 0 {
+	if d := r.state.retryDelayMS; d > 0 {
 		if err := r.parts.Source.Sleep(ctx, time.Duration(d)*time.Millisecond); err != nil {
 			return nil, err
 		}

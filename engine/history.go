@@ -131,7 +131,7 @@ func (h *History) Head() (Point, bool) { return h.head, h.head.Seq > 0 }
 func (h *History) Open() []State {
 	var open []State
 	for _, s := range h.runs {
-		if s.Phase != Stopped && s.Phase != Init {
+		if s.phase != stopped && s.phase != notStarted {
 			open = append(open, s)
 		}
 	}
@@ -150,7 +150,7 @@ func (h *History) Open() []State {
 // latest returns the newest checkpoint of a Run. A Run that has not ended counts as stopped.
 func (h *History) latest(runID string) Point {
 	s := h.runs[runID]
-	if s.Phase != Stopped {
+	if s.phase != stopped {
 		return h.crashPoint(s)
 	}
 	return h.points[s.CheckpointID]
@@ -159,18 +159,18 @@ func (h *History) latest(runID string) Point {
 // crashPoint returns the checkpoint that closing an open Run will leave. The record that
 // closes it is the next one.
 func (h *History) crashPoint(s State) Point {
-	s.Phase, s.Status = Stopped, event.StatusStoppedByInterrupt
+	s.phase, s.Status = stopped, event.StatusStoppedByInterrupt
 	return Point{s, h.last.Seq + 1}
 }
 
 // spent returns what each Run has used, including its delegates. It adds each Run to its
 // parent once, from the bottom up. If a damaged journal names a Run as its own ancestor, the
 // Runs of that cycle are not added.
-func (h *History) spent() map[string]Spent {
-	all := make(map[string]Spent, len(h.runs))
+func (h *History) spent() map[string]expense {
+	all := make(map[string]expense, len(h.runs))
 	children := make(map[string]int) // that are not added yet
 	for id, s := range h.runs {
-		all[id] = s.Spent
+		all[id] = s.spent
 		children[s.parentID()]++
 	}
 	var ready []string
@@ -187,7 +187,7 @@ func (h *History) spent() map[string]Spent {
 			continue
 		}
 		sum := all[parent]
-		all[parent] = Spent{sum.Steps + all[id].Steps, sum.Usage.Add(all[id].Usage)}
+		all[parent] = expense{sum.Steps + all[id].Steps, sum.Usage.Add(all[id].Usage)}
 		if children[parent]--; children[parent] == 0 {
 			ready = append(ready, parent)
 		}

@@ -99,11 +99,11 @@ func TestRandomTeamsAreIsolated(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		var sum Spent
+		var sum expense
 		for _, s := range h.runs {
-			sum = Spent{sum.Steps + s.Spent.Steps, sum.Usage.Add(s.Spent.Usage)}
+			sum = expense{sum.Steps + s.spent.Steps, sum.Usage.Add(s.spent.Usage)}
 		}
-		if diff := cmp.Diff(Spent{h.Job.TotalSteps, h.Job.Usage}, sum); diff != "" {
+		if diff := cmp.Diff(expense{h.Job.TotalSteps, h.Job.Usage}, sum); diff != "" {
 			rt.Errorf("the job has spent something else than its Runs (-job +Runs):\n%s", diff)
 		}
 	})

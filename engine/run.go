@@ -120,7 +120,7 @@ func (r *run) loopWithDelegates(ctx context.Context, skillErr error) (Result, er
 // loop decides and records until the Run has stopped. Every failure, including err, ends in
 // a terminal event.
 func (r *run) loop(ctx context.Context, err error) (Result, error) {
-	for r.state.Phase != Stopped {
+	for r.state.phase != stopped {
 		var body event.Body
 		r.publishReports()
 		if err == nil {

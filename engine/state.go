@@ -5,27 +5,27 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// Phase is what a Run does next. An event leads from one phase to another.
-type Phase int
+// A phase is what a Run does next. An event leads from one phase to another.
+type phase int
 
 // The phases, with the events that lead out of each.
 const (
-	Init                   Phase = iota // startRun
-	PreparingForStep                    // startGeneration, resumeToolCalls, finishAllToolCalls
-	GeneratingToolCall                  // callTools, completeRun, retry, stopRunByError
-	CallingTool                         // resolveToolResults, attemptCompletion, callDelegate, callInteractiveTool, completeRun
-	ResolvingToolResult                 // finishToolCall
-	GeneratingRunResult                 // completeRun, retry (transport), stopRunByError
-	CallingDelegate                     // stopRunByDelegate
-	CallingInteractiveTool              // stopRunByInteractiveTool
-	FinishingStep                       // continueToNextStep, stopRunByExceededMaxSteps, stopRunByLimit
-	Stopped                             // startRun, when the Run resumes
+	notStarted             phase = iota // startRun
+	preparingForStep                    // startGeneration, resumeToolCalls, finishAllToolCalls
+	generatingToolCall                  // callTools, completeRun, retry, stopRunByError
+	callingTool                         // resolveToolResults, attemptCompletion, callDelegate, callInteractiveTool, completeRun
+	resolvingToolResult                 // finishToolCall
+	generatingRunResult                 // completeRun, retry (transport), stopRunByError
+	callingDelegate                     // stopRunByDelegate
+	callingInteractiveTool              // stopRunByInteractiveTool
+	finishingStep                       // continueToNextStep, stopRunByExceededMaxSteps, stopRunByLimit
+	stopped                             // startRun, when the Run resumes
 )
 
 // A State is the state of a Run: the fold of its events. States are values that share their
 // common parts. A State is never changed after it was made.
 type State struct {
-	Phase        Phase
+	phase        phase
 	Status       event.Status
 	JobID        string
 	RunID        string
@@ -41,20 +41,20 @@ type State struct {
 	Spec         rawjson.Value // of the job, as the coordinator's newest start recorded it
 
 	Instruction *event.Message
-	Thread      Thread
+	thread      thread
 
 	Step          Step
 	Usage         event.Usage // of the conversation
-	Spent         Spent       // by this Run
-	LastUsage     event.Usage // of the newest generation
-	Unmeasured    int         // bytes of conversation that no usage has counted yet
+	spent         expense     // by this Run
+	lastUsage     event.Usage // of the newest generation
+	unmeasured    int         // bytes of conversation that no usage has counted yet
 	ContextWindow int
-	Warned        []string   // limits that a warning was given for
-	Repeated      repetition // the newest call, and how often it was made in a row
+	warned        []string   // limits that a warning was given for
+	repeated      repetition // the newest call, and how often it was made in a row
 	Turn          int        // generations so far in this conversation
 	RetryCount    int        // consecutive generations that failed for any reason
 	Attempt       int        // how often the current generation failed in transport
-	RetryDelayMS  int64
+	retryDelayMS  int64
 	Failure       *event.Failure
 	StopReason    string                   // why it was interrupted, or the name of the limit it reached
 	Memory        map[string]rawjson.Value // what skills store for a resume, by skill name
@@ -71,8 +71,8 @@ type Step struct {
 	FinishedAt int64
 }
 
-// Spent is what a Run has used of what is limited.
-type Spent struct {
+// An expense is what a Run has used of what is limited.
+type expense struct {
 	Steps int
 	Usage event.Usage
 }
@@ -99,14 +99,14 @@ func (s State) Pending() []event.ToolCall {
 // Messages returns the whole conversation, instruction first.
 func (s State) Messages() []*event.Message {
 	if s.Instruction == nil {
-		return s.Thread.messagesAfter()
+		return s.thread.messagesAfter()
 	}
-	return s.Thread.messagesAfter(s.Instruction)
+	return s.thread.messagesAfter(s.Instruction)
 }
 
 // lastExpertMessage returns the message that the current step's generation produced.
 func (s State) lastExpertMessage() *event.Message {
-	for l := s.Thread.last; l != nil; l = l.prev {
+	for l := s.thread.last; l != nil; l = l.prev {
 		if l.message.Type == event.ExpertMessage {
 			return l.message
 		}
@@ -122,10 +122,10 @@ func (s State) parentID() string {
 	return s.DelegatedBy.RunID
 }
 
-// A Thread is the messages of a conversation, oldest first. Threads are immutable linked
+// A thread is the messages of a conversation, oldest first. Threads are immutable linked
 // lists: appending costs the same however long the conversation is, and two branches of a
 // job share their common part.
-type Thread struct {
+type thread struct {
 	last *link
 }
 
@@ -135,8 +135,8 @@ type link struct {
 	length  int
 }
 
-// Append returns a Thread with messages added to t. t does not change.
-func (t Thread) Append(messages ...*event.Message) Thread {
+// Append returns a thread with messages added to t. t does not change.
+func (t thread) Append(messages ...*event.Message) thread {
 	for _, m := range messages {
 		t.last = &link{prev: t.last, message: m, length: t.Len() + 1}
 	}
@@ -144,7 +144,7 @@ func (t Thread) Append(messages ...*event.Message) Thread {
 }
 
 // Len returns the number of messages.
-func (t Thread) Len() int {
+func (t thread) Len() int {
 	if t.last == nil {
 		return 0
 	}
@@ -152,7 +152,7 @@ func (t Thread) Len() int {
 }
 
 // Last returns the newest message, or nil.
-func (t Thread) Last() *event.Message {
+func (t thread) Last() *event.Message {
 	if t.last == nil {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (t Thread) Last() *event.Message {
 }
 
 // messagesAfter returns head followed by the messages of t, as a new slice.
-func (t Thread) messagesAfter(head ...*event.Message) []*event.Message {
+func (t thread) messagesAfter(head ...*event.Message) []*event.Message {
 	all := make([]*event.Message, len(head)+t.Len())
 	copy(all, head)
 	for l := t.last; l != nil; l = l.prev {

@@ -83,7 +83,7 @@ func (r *run) stopRun(reason stopReason) event.Body {
 // abandon ends a Run whose journal accepts no more records. It tries one last record, for
 // which a store keeps some space.
 func (r *run) abandon(err error) (Result, error) {
-	if r.state.Phase != Stopped && r.state.Phase != Init {
+	if r.state.phase != stopped && r.state.phase != notStarted {
 		last := event.StopRunByError{Error: event.Failure{Name: storeFailure, Message: validText(err.Error())}}
 		if lastErr := r.record(last); lastErr != nil {
 			r.parts.Log.Debug("the end of the run could not be recorded", "error", lastErr)
@@ -130,7 +130,7 @@ func (h *History) result(s State) Result {
 	}
 	switch s.Status {
 	case event.StatusCompleted:
-		result.Text = s.Thread.Last().Text()
+		result.Text = s.thread.Last().Text()
 	case event.StatusStoppedByInteractiveTool:
 		result.Pending = s.Pending()
 	}

@@ -163,9 +163,9 @@ func (b *bench) checkTree() {
 	}
 	steps := 0
 	for id, s := range h.runs {
-		steps += s.Spent.Steps
-		if s.Phase != Stopped {
-			b.t.Errorf("run %s of %s is in phase %d", id, s.Expert.Key, s.Phase)
+		steps += s.spent.Steps
+		if s.phase != stopped {
+			b.t.Errorf("run %s of %s is in phase %d", id, s.Expert.Key, s.phase)
 		}
 		if s.Status == event.StatusStoppedByDelegate {
 			b.t.Errorf("run %s of %s waits still", id, s.Expert.Key)
