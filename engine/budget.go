@@ -83,28 +83,18 @@ func (b *budget) addWorking(n int) {
 	}
 }
 
-// takeStep counts a step, or returns the limit that forbids it.
-func (b *budget) takeStep() *LimitError {
+// takeStep counts a step, or returns the limit that forbids it. A step that only finishes
+// calls which were made is not limited.
+func (b *budget) takeStep(limited bool) *LimitError {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
-	if limit := b.stepLimit(0); limit != nil {
+	if limit := b.stepLimit(0); limit != nil && limited {
 		return limit
 	}
-	b.addStep()
-	return nil
-}
-
-// countStep counts a step that is not limited.
-func (b *budget) countStep() {
-	b.pool.mu.Lock()
-	defer b.pool.mu.Unlock()
-	b.addStep()
-}
-
-func (b *budget) addStep() {
 	for ; b != nil; b = b.parent {
 		b.steps++
 	}
+	return nil
 }
 
 // hasSteps reports whether another step is allowed.

@@ -42,7 +42,7 @@ func (r *run) decide(ctx context.Context) (event.Body, error) {
 func (r *run) prepareStep() event.Body {
 	r.inFlight.reset() // a model can use the same call id again in another turn
 	if calls := r.state.open(); len(calls) > 0 {
-		r.budget.countStep() // not limited: it only finishes calls that were made
+		_ = r.budget.takeStep(false)
 		if len(r.state.Pending()) > 0 || completed(calls) {
 			return event.ResumeToolCalls{}
 		}
@@ -51,7 +51,7 @@ func (r *run) prepareStep() event.Body {
 	if warning, ok := r.limitWarning(); ok {
 		return warning
 	}
-	if limit := r.budget.takeStep(); limit != nil {
+	if limit := r.budget.takeStep(true); limit != nil {
 		return r.stopByLimit(limit)
 	}
 	return event.StartGeneration{}

@@ -157,6 +157,7 @@ func (x *execution) coordinate(ctx context.Context) (Result, error) {
 // newRun returns a Run of an Expert below its parent, which is nil for the coordinator.
 func (x *execution) newRun(e *expert.Expert, parent *run) *run {
 	r := &run{exec: x, spec: &x.spec, parts: &x.parts, recorder: x.recorder, expert: e, parent: parent, depth: 1}
+	r.reports.ready = make(chan struct{}, 1)
 	outer := x.budget
 	if parent != nil {
 		r.depth, outer = parent.depth+1, parent.budget

@@ -128,7 +128,7 @@ func (r *run) awaitResult(ctx context.Context) event.Body {
 		}
 		select {
 		case <-ctx.Done():
-		case <-r.reports.ready():
+		case <-r.reports.ready:
 			r.publishReports()
 		case result := <-r.inFlight.results:
 			r.inFlight.running--

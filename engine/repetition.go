@@ -2,6 +2,7 @@ package engine
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"hash"
 	"slices"
 	"strconv"
@@ -80,18 +81,9 @@ func hashParts(h hash.Hash, parts []event.Part) {
 }
 
 // hashTexts writes texts with their lengths, so that two different lists never give the same
-// bytes. It copies through a small buffer, because a hash accepts no strings and a result can
-// be large.
+// bytes.
 func hashTexts(h hash.Hash, texts ...string) {
-	var buf [512]byte
 	for _, t := range texts {
-		n := len(append(strconv.AppendInt(buf[:0], int64(len(t)), 10), ':'))
-		for n > 0 {
-			k := copy(buf[n:], t)
-			h.Write(buf[:n+k])
-			t = t[k:]
-			n = copy(buf[:], t)
-			t = t[n:]
-		}
+		fmt.Fprintf(h, "%d:%s", len(t), t)
 	}
 }

@@ -15,28 +15,18 @@ import (
 const maxStderrLines = 1000
 
 // A reportQueue holds what skills report, from any goroutine, until the Run's own goroutine
-// publishes it. The zero value is ready to use.
+// publishes it.
 type reportQueue struct {
 	mu      sync.Mutex
 	waiting []event.Body
 	lines   int            // of stderr in waiting
 	dropped map[string]int // lines of stderr, by skill
-	signal  chan struct{}
 	closed  bool
-}
 
-// ready returns a channel that receives a value when there is something to take.
-func (q *reportQueue) ready() chan struct{} {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.signal == nil {
-		q.signal = make(chan struct{}, 1)
-	}
-	return q.signal
+	ready chan struct{} // receives a value when there is something to take; of capacity 1
 }
 
 func (q *reportQueue) add(body event.Body) {
-	signal := q.ready()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -54,7 +44,7 @@ func (q *reportQueue) add(body event.Body) {
 	}
 	q.waiting = append(q.waiting, body)
 	select {
-	case signal <- struct{}{}:
+	case q.ready <- struct{}{}:
 	default: // a signal is pending already
 	}
 }
@@ -103,7 +93,7 @@ func (r *run) publishDuring(work func() error) error {
 	}()
 	for {
 		select {
-		case <-r.reports.ready():
+		case <-r.reports.ready:
 			r.publishReports()
 		case err := <-done:
 			r.publishReports()

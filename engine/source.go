@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	mathrand "math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 )
@@ -41,27 +42,14 @@ func (system) Sleep(ctx context.Context, d time.Duration) error {
 
 func (system) Fraction() float64 { return mathrand.Float64() }
 
-const (
-	idLetters = "abcdefghijklmnopqrstuvwxyz"
-	idDigits  = "0123456789abcdefghijklmnopqrstuvwxyz"
-	idLength  = 24
-)
-
-// NewID returns 24 characters, the first of which is a letter. Other programs of the Perstack
-// family expect this form.
+// NewID returns 24 letters and digits, the first of which is a letter. Other programs of the
+// Perstack family expect this form.
 func (system) NewID() string {
-	random := make([]byte, 2*idLength) // two bytes per character keep the bias below 1 in 1,000
-	rand.Read(random)                  // never returns an error: it crashes the program instead
-	id := make([]byte, idLength)
-	for i := range id {
-		n := int(random[2*i])<<8 | int(random[2*i+1])
-		if i == 0 {
-			id[i] = idLetters[n%len(idLetters)]
-		} else {
-			id[i] = idDigits[n%len(idDigits)]
+	for {
+		if id := strings.ToLower(rand.Text())[:24]; id[0] >= 'a' {
+			return id
 		}
 	}
-	return string(id)
 }
 
 // FixedSource returns a Source for reproducible runs: its clock starts at start and advances

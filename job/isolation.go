@@ -1,7 +1,7 @@
 package job
 
 import (
-	"cmp"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -82,34 +82,15 @@ func DefaultContainer() Container {
 
 // Or fills the zero fields of c from other.
 func (c Container) Or(other Container) Container {
-	c.Memory = cmp.Or(c.Memory, other.Memory)
-	c.MemoryReservation = cmp.Or(c.MemoryReservation, other.MemoryReservation)
+	to, from := reflect.ValueOf(&c).Elem(), reflect.ValueOf(other)
+	for i := range to.NumField() {
+		if to.Field(i).IsZero() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
 	if c.Memory > 0 { // the daemon refuses a reservation above the limit
 		c.MemoryReservation = min(c.MemoryReservation, c.Memory)
 	}
-	c.CPUs = cmp.Or(c.CPUs, other.CPUs)
-	c.PIDs = cmp.Or(c.PIDs, other.PIDs)
-	c.TmpSize = cmp.Or(c.TmpSize, other.TmpSize)
-	c.CacheSize = cmp.Or(c.CacheSize, other.CacheSize)
-	c.BaseImage = cmp.Or(c.BaseImage, other.BaseImage)
-	c.NodeImage = cmp.Or(c.NodeImage, other.NodeImage)
-	c.PythonImage = cmp.Or(c.PythonImage, other.PythonImage)
-	c.SquidImage = cmp.Or(c.SquidImage, other.SquidImage)
-	if c.Mirrors == nil {
-		c.Mirrors = other.Mirrors
-	}
-	c.Offline = c.Offline || other.Offline
-	c.Proxy = cmp.Or(c.Proxy, other.Proxy)
-	c.ReadOnlyWorkspace = c.ReadOnlyWorkspace || other.ReadOnlyWorkspace
-	if c.DNS == nil {
-		c.DNS = other.DNS
-	}
-	c.Network = cmp.Or(c.Network, other.Network)
-	c.BuildTimeout = cmp.Or(c.BuildTimeout, other.BuildTimeout)
-	c.StartTimeout = cmp.Or(c.StartTimeout, other.StartTimeout)
-	c.IdleTimeout = cmp.Or(c.IdleTimeout, other.IdleTimeout)
-	c.TotalTimeout = cmp.Or(c.TotalTimeout, other.TotalTimeout)
-	c.MaxJournalBytes = cmp.Or(c.MaxJournalBytes, other.MaxJournalBytes)
 	return c
 }
 
