@@ -15,7 +15,7 @@ type Error struct {
 	Err  error
 }
 
-// Kind says who can act on an [Error].
+// Kind is the kind of an [Error].
 type Kind string
 
 // The kinds of [Error].

@@ -44,7 +44,7 @@ func (r *run) instruction(start event.StartRun) *event.Message {
 	add("# Rules for your skills", rules.String())
 	var delegates strings.Builder
 	for _, d := range r.delegates {
-		// A description can come from a stranger and must not look like a section of this
+		// A description can come from a registry and must not look like a section of this
 		// prompt. Quoting keeps it on one line and makes invisible characters visible.
 		delegates.WriteString("- \"" + d.Name + "\"")
 		if d.Description != "" {

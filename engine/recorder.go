@@ -14,7 +14,7 @@ import (
 // So the events of a job have one order, and the listener is called from one goroutine.
 type recorder struct {
 	ctx     context.Context // never cancelled: the end of a cancelled run is written too
-	parts   Parts           // whom events and records are told to
+	parts   Parts           // has the functions that get events and records
 	journal store.Journal
 
 	entries chan entry

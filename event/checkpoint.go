@@ -46,8 +46,7 @@ type Parent struct {
 	Unknown      map[string]rawjson.Value `json:",embed"`
 }
 
-// A Failure is an error that ended a Run or a generation, fit for printing: secrets
-// are redacted before one is made.
+// A Failure is an error that ended a Run or a generation, without secrets.
 type Failure struct {
 	Name        string                   `json:"name"`
 	Message     string                   `json:"message"`

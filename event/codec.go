@@ -10,13 +10,12 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// MaxSize is the largest encoded event that [Unmarshal] reads. It leaves room for a
-// full checkpoint with several inline images and PDFs.
+// MaxSize is the largest encoded event that [Unmarshal] reads: enough for a full checkpoint
+// with several inline images and PDFs.
 const MaxSize = 512 << 20
 
-// encoding makes the bytes of an event a function of its value: map members in
-// order, and text that is no valid UTF-8 replaced rather than refused, since a tool
-// may hand over any bytes and a run must not fail on them.
+// encoding writes equal events as equal bytes. Text that is not UTF-8 is replaced, not refused:
+// a tool can return any bytes, and a run must not fail because of them.
 var encoding = json.JoinOptions(json.Deterministic(true), jsontext.AllowInvalidUTF8(true), json.WithMarshalers(marshalers))
 
 // marshalers write events and parts straight into an encoder. They are functions because the
@@ -26,9 +25,8 @@ var marshalers = json.JoinMarshalers(
 	json.MarshalToFunc(func(enc *jsontext.Encoder, p Part) error { return p.encode(enc) }),
 )
 
-// decoding refuses null in the place of a message. Elsewhere null is the zero value,
-// but a message is handed on as a pointer, and nobody who reads a conversation
-// expects a hole in it.
+// decoding refuses null in the place of a message. Elsewhere null is the zero value, but
+// messages are pointers, and code that reads a conversation does not expect nil.
 var decoding = json.WithUnmarshalers(json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(func(dec *jsontext.Decoder, _ **Message) error {
 		if dec.PeekKind() == 'n' {
@@ -69,13 +67,11 @@ func Marshal(e Event) ([]byte, error) {
 	return data, nil
 }
 
-// Unmarshal decodes one event. Member names are case-sensitive and may not repeat,
-// text must be valid UTF-8, and nothing may follow the object. Members that are not
-// known are kept and encoded again.
+// Unmarshal decodes one event. Member names are case-sensitive and unique, text must be
+// valid UTF-8, and nothing can follow the object. Unknown members are kept and encoded again.
 //
-// Names of earlier releases are read as what they are called today, except
-// streamingText: it reported progress and means nothing to history, so it is an
-// [ErrUnknownType] like any other stranger, for the reader to skip.
+// Names of earlier releases are read as today's. The exception is streamingText, which
+// reported progress: it is an [ErrUnknownType], for the reader to skip.
 func Unmarshal(data []byte) (Event, error) {
 	if len(data) > MaxSize {
 		return Event{}, fmt.Errorf("decode event: %d bytes are more than the limit of %d", len(data), MaxSize)
@@ -110,8 +106,8 @@ var renamed = map[Type]Type{
 	"startRunResult":    "startStreamingRunResult",
 }
 
-// decodeThought reads the event by which earlier releases answered a call of their
-// think tool: the results of a step with one result, under another name.
+// decodeThought reads the event with which earlier releases answered a call of their think
+// tool: [ResolveToolResults] with one result, under another name.
 func decodeThought(data []byte) (Event, error) {
 	var w struct {
 		Envelope   envelope                 `json:",embed"`

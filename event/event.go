@@ -1,17 +1,16 @@
 // Package event says what happened: the events of a run, the messages and parts
 // they carry, checkpoints, steps and usage.
 //
-// The package holds values and their JSON, nothing else. It opens no file, asks no
-// clock and makes no id; whoever creates an event hands those in.
+// The package has values and their JSON, nothing else. It opens no file, reads no clock and
+// makes no ids.
 //
-// An [Event] comes in two densities with one set of types. The journal keeps the
-// lean form: every fact once, and nothing that can be folded from earlier records.
-// Programs that read standard output get the full form, where checkpoints carry the
-// whole conversation; the engine fills those fields in from its state. Fields that
-// only the full form has say so in their comment.
+// An [Event] has two forms with the same types. The journal has the lean form: every fact
+// once, and nothing that can be folded from earlier records. Programs that read standard
+// output get the full form, with whole checkpoints; the engine fills those fields in from its
+// state. The comment of a field says if only the full form has it.
 //
-// Members that this version does not know survive decoding and encoding, so that a
-// journal written by a newer release is not damaged by an older one.
+// Members that this version does not know survive decoding and encoding, so an older release
+// does not damage the journal of a newer one.
 //
 // Start reading at [Event], then [Body] and its implementations.
 package event
@@ -31,8 +30,7 @@ type Event struct {
 	JobID     string
 	RunID     string
 
-	// ExpertKey and StepNumber say who was at which step. Events about the runtime
-	// itself ([Event.IsRuntime]) have neither.
+	// Events about the runtime ([Event.IsRuntime]) have no Expert and no step.
 	ExpertKey  string
 	StepNumber int
 
@@ -67,8 +65,8 @@ func (e Event) IsRuntime() bool {
 	return a == runtimeAudience || a == keptAudience
 }
 
-// IsKept reports whether e belongs in the journal. Fragments of a stream and notes of
-// progress do not: what they add up to is recorded once it is complete.
+// IsKept reports whether e belongs in the journal. Fragments of a stream and progress do
+// not: the complete result is recorded instead.
 func (e Event) IsKept() bool {
 	a := e.kind().audience
 	return a == stateAudience || a == recordAudience || a == keptAudience
@@ -78,7 +76,7 @@ func (e Event) IsKept() bool {
 // full output.
 func (e Event) IsRecordOnly() bool { return e.kind().audience == recordAudience }
 
-// IsTerminal reports whether e ends the Run that it belongs to, or this stretch of it.
+// IsTerminal reports whether e stops its Run, for good or until it resumes.
 func (e Event) IsTerminal() bool {
 	_, ok := e.EndStatus()
 	return ok

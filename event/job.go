@@ -40,9 +40,9 @@ type Job struct {
 // Apply returns j after e. The zero Job is a job of which nothing is known yet.
 //
 // Steps and usage are those of all Runs together. Status and FinishedAt follow the
-// coordinator alone, in its newest Run: a delegate that fails, meets a limit or is
-// interrupted comes back to its parent, which decides what that means. What stops the
-// whole job stops the coordinator too, in a record of its own.
+// coordinator alone, in its newest Run: a delegate that fails, reaches a limit or is
+// interrupted returns to its parent. What stops the whole job stops the coordinator too, in a
+// record of its own.
 func (j Job) Apply(e Event) Job {
 	if j.ID == "" {
 		j.ID, j.StartedAt, j.Status = e.JobID, e.Timestamp, JobRunning
@@ -75,8 +75,8 @@ func (j Job) start(e Event, b StartRun) Job {
 	return j
 }
 
-// end takes over how the coordinator ended. Waiting is no end: for delegates the job
-// still runs, for the user it has stopped and is not finished.
+// end sets how the coordinator ended. Waiting is not an end: a job that waits for delegates
+// still runs, and one that waits for the user has stopped but is not finished.
 func (j Job) end(status Status, at int64) Job {
 	switch status {
 	case StatusStoppedByDelegate:
@@ -99,8 +99,8 @@ func (j Job) end(status Status, at int64) Job {
 	return j
 }
 
-// ownedBy reports whether that Run is the coordinator's newest. Where no start of one
-// was seen, any may be.
+// ownedBy reports whether that Run is the coordinator's newest. If no start was seen, any Run
+// can be.
 func (j Job) ownedBy(runID string) bool {
 	return j.CoordinatorRunID == "" || j.CoordinatorRunID == runID
 }
@@ -113,7 +113,7 @@ func specSteps(spec rawjson.Value) int {
 		} `json:"limits"`
 	}
 	if len(spec) == 0 || json.Unmarshal(spec, &s) != nil {
-		return 0 // who needs the Spec reads it whole, and reports what is wrong with it
+		return 0 // code that needs the whole Spec reports what is wrong with it
 	}
 	return s.Limits.MaxSteps
 }

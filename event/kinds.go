@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// kinds is the table of event types: the name of each in JSON, who sees it, and the
-// status in which it leaves its Run, if it ends one. To add a type, declare its body with
-// an isBody method and add a line here. It is never written to.
+// kinds is the table of event types: the name of each in JSON, its audience, and the status
+// in which it leaves its Run, if it ends one. To add a type, declare its body with an embedded
+// [Extra] and add a line here.
 var kinds = []*kind{
 	kindOf[StartRun]("startRun", stateAudience, goesOn),
 	kindOf[StartGeneration]("startGeneration", stateAudience, goesOn),
@@ -64,7 +64,7 @@ type kind struct {
 	decode   func([]byte) (Event, error)
 }
 
-// audience sorts event types by who gets to see them and whether they are kept.
+// An audience says where events of a type are shown, and whether they are kept.
 type audience int
 
 const (
@@ -91,9 +91,7 @@ func index[K comparable](key func(*kind) K) map[K]*kind {
 	return all
 }
 
-// Types returns the names of all event types that this version knows, in order. A
-// program that lets a user choose among them can tell a typing error from a type without
-// events.
+// Types returns the names of all event types that this version knows, in order.
 func Types() []Type { return slices.Sorted(maps.Keys(kindsByName)) }
 
 // An envelope is the members that events have beside those of their body. Events about the

@@ -6,7 +6,7 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// MessageType says who speaks.
+// MessageType is the role of a message.
 type MessageType string
 
 // The message types, with the role a provider gives each.
@@ -28,8 +28,8 @@ type Message struct {
 	Unknown  map[string]rawjson.Value `json:",embed"`
 }
 
-// Text returns what the message says: of an Expert, all of its text parts, since a model
-// may write one sentence in several; of others, the first.
+// Text returns the text of the message: all text parts of an Expert's, since a model can
+// write one sentence in several; the first one of others.
 func (m *Message) Text() string {
 	switch {
 	case m == nil:

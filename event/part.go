@@ -27,8 +27,8 @@ const (
 	ProviderPart    PartType = "providerPart"    // ToolName, ProviderData: a call that the provider ran itself, or its result
 )
 
-// A Part is one piece of a message. Type says which of the other fields mean
-// something; the rest stay zero and are not encoded.
+// A Part is one piece of a message. Type says which of the other fields are used; the rest
+// stay zero and are not encoded.
 type Part struct {
 	ID   string   `json:"id"`
 	Type PartType `json:"type"`
@@ -46,8 +46,8 @@ type Part struct {
 	Contents    []Part        `json:"contents"`
 	IsError     bool          `json:"isError"`
 
-	// ProviderData is what the provider wants to see again with this part of its
-	// answer, and only it understands: an encrypted thought, an item id.
+	// ProviderData must be sent back to the provider with this part of its answer, and only
+	// the provider understands it: an encrypted thought, an item id.
 	ProviderData rawjson.Value `json:"providerData"`
 
 	Unknown map[string]rawjson.Value `json:",embed"`

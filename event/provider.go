@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ProviderCalls returns the calls that a provider ran itself and that e tells of, in their
-// order. They stand in the message that the model wrote; the first event that has it tells.
+// ProviderCalls returns the calls in the message of e that the provider ran itself. Events
+// that repeat a message have none.
 func (e Event) ProviderCalls() []Part {
 	switch b := e.Body.(type) {
 	case CallTools:
@@ -36,10 +36,10 @@ func (m *Message) providerCalls() []Part {
 	return calls
 }
 
-// IsProviderCall reports whether p is a call that the provider ran itself, rather than
-// something that such a call returned. Every provider has its own words for both and may
-// find new ones, so p counts as a call unless its data looks like an answer: by its type
-// or, where there is none, by the names of the objects in it.
+// IsProviderCall reports whether p is a call that the provider ran itself, rather than its
+// result. Every provider has its own words for both and can add new ones, so p counts as a
+// call unless its data looks like a result: by its type or, if there is none, by the names of
+// the objects in it.
 func (p *Part) IsProviderCall() bool {
 	if p.Type != ProviderPart {
 		return false
@@ -61,8 +61,8 @@ func (p *Part) IsProviderCall() bool {
 	return objects == 0
 }
 
-// namesAnswer reports whether a word of a provider is about what a call returned. The
-// last ending is that of pictures and files.
+// namesAnswer reports whether a provider's word names the result of a call. The last ending
+// is that of images and files.
 func namesAnswer(word string) bool {
 	return slices.ContainsFunc([]string{"_result", "_output", "_response", "Result", "Output", "Response", "Data"},
 		func(ending string) bool { return strings.HasSuffix(word, ending) })

@@ -4,7 +4,7 @@ import "github.com/perstack-go/perstack/rawjson"
 
 // This file holds the events about the runtime around a Run.
 
-// InitializeRuntime opens every stretch of a Run, before skills start.
+// InitializeRuntime comes before the skills of a Run start, also when the Run resumes.
 type InitializeRuntime struct {
 	RuntimeVersion      string      `json:"runtimeVersion"`
 	Runtime             string      `json:"runtime,omitzero"`
@@ -98,7 +98,7 @@ type ProxyAccess struct {
 	Domain string `json:"domain"`
 	Port   int    `json:"port"`
 	Reason string `json:"reason,omitzero"`
-	Listener   string `json:"listener,omitzero"` // who asked: engine, or Expert and skill
+	Listener   string `json:"listener,omitzero"` // "engine", or Expert and skill
 	Extra
 }
 

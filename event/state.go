@@ -6,16 +6,16 @@ import "github.com/perstack-go/perstack/rawjson"
 // marked "full" is absent from the journal and filled in for full output; a field
 // marked "lean" is how the journal says the same.
 
-// StartRun opens a Run, or opens it again when it resumes.
+// StartRun starts or resumes a Run.
 type StartRun struct {
 	InitialCheckpoint *Checkpoint   `json:"initialCheckpoint,omitzero"` // full
 	InputMessages     []*Message    `json:"inputMessages"`
 	CheckpointID      string        `json:"checkpointId,omitzero"`  // lean: the id of the checkpoint that this step will leave
 	Expert            ExpertRef     `json:"expert,omitzero"`        // lean
 	Definition        string        `json:"definition,omitzero"`    // digest of the Expert's definition
-	From              *Origin       `json:"from,omitzero"`          // the checkpoint that this Run goes on from
+	From              *Origin       `json:"from,omitzero"`          // the checkpoint that this Run continues from
 	Answers           []ToolResult  `json:"answers,omitempty"`      // results that came from outside: the user's, or those of delegates in call order
-	Delegates         []DelegateRun `json:"delegates,omitempty"`    // who shall work on calls that are still open, on a new branch
+	Delegates         []DelegateRun `json:"delegates,omitempty"`    // on a new branch: the Runs for calls that are still open
 	DelegatedBy       *Parent       `json:"delegatedBy,omitzero"`   // lean
 	ContextWindow     int           `json:"contextWindow,omitzero"` // lean
 	Provider          string        `json:"provider,omitzero"`
@@ -27,7 +27,7 @@ type StartRun struct {
 	Extra
 }
 
-// parent returns who delegated to the Run, in either form.
+// parent returns the Run that delegated, in either form.
 func (b StartRun) parent() *Parent {
 	if b.DelegatedBy == nil && b.InitialCheckpoint != nil {
 		return b.InitialCheckpoint.DelegatedBy
@@ -49,7 +49,7 @@ type StartGeneration struct {
 	Extra
 }
 
-// ResumeToolCalls says that a Run goes on with calls that were still open.
+// ResumeToolCalls says that a Run continues with calls that were still open.
 type ResumeToolCalls struct {
 	PendingToolCalls   []ToolCall   `json:"pendingToolCalls,omitzero"`   // full
 	PartialToolResults []ToolResult `json:"partialToolResults,omitzero"` // full
@@ -64,8 +64,7 @@ type ToolMessageRef struct {
 	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
-// FinishAllToolCalls says that the calls left open by an earlier stretch of the Run
-// have all been answered.
+// FinishAllToolCalls says that all calls which were open when the Run resumed have results.
 type FinishAllToolCalls struct {
 	NewMessages []*Message      `json:"newMessages,omitzero"` // full
 	ToolMessage *ToolMessageRef `json:"toolMessage,omitzero"` // lean
@@ -94,9 +93,9 @@ type EndToolCall struct {
 	Extra
 }
 
-// CallDelegate says that the Run waits for other Experts. The calls themselves stand in
-// the [CallTools] of the same Run. A Run that resumes while delegates are unfinished
-// says it again, with the same Runs.
+// CallDelegate says that the Run waits for other Experts. The calls themselves are in the
+// [CallTools] of the same Run. A Run that resumes while delegates are unfinished records it
+// again, with the same Runs.
 type CallDelegate struct {
 	NewMessage *Message      `json:"newMessage,omitzero"` // full: the message of [CallTools] again
 	ToolCalls  []ToolCall    `json:"toolCalls,omitzero"`  // full: those of other Experts
@@ -105,16 +104,15 @@ type CallDelegate struct {
 	Extra
 }
 
-// A DelegateRun says which Run works on a delegate's call. It is decided, and recorded,
-// before that Run starts, and does not depend on the ids of checkpoints: whoever resumes
-// the parent finds the same Run again.
+// A DelegateRun says which Run works on a call of a delegate. It is recorded before that Run
+// starts, so a resumed parent finds the same Run again.
 type DelegateRun struct {
 	ToolCallID string                   `json:"toolCallId"`
 	RunID      string                   `json:"runId"`
 	Expert     ExpertRef                `json:"expert"`
-	From       *Origin                  `json:"from,omitzero"`       // the checkpoint that it goes on from, on a new branch
+	From       *Origin                  `json:"from,omitzero"`       // on a new branch: the checkpoint that it continues from
 	Query      string                   `json:"query,omitzero"`      // what the user adds there
-	Delegates  []DelegateRun            `json:"delegates,omitempty"` // likewise, who shall work on the calls that are open there
+	Delegates  []DelegateRun            `json:"delegates,omitempty"` // on a new branch: the Runs for calls that are open there
 	Unknown    map[string]rawjson.Value `json:",embed"`
 }
 
@@ -133,8 +131,7 @@ type ResolveToolResults struct {
 	Extra
 }
 
-// AttemptCompletion says that the Expert declared itself done, and that its final
-// answer is asked for next.
+// AttemptCompletion says that the Expert is done, and is asked for its final answer next.
 type AttemptCompletion struct {
 	ToolResult *ToolResult `json:"toolResult,omitzero"` // full
 	Extra
@@ -147,9 +144,9 @@ type FinishToolCall struct {
 	Extra
 }
 
-// Retry says that a generation was of no use and is repeated. A transport retry
-// (the provider was busy, the line broke) stays within the step and leaves the
-// conversation alone; otherwise the model is told what was wrong with its answer.
+// Retry says that a generation failed and is repeated. A transport retry (the provider was
+// busy, the connection broke) stays within the step and does not change the conversation.
+// Otherwise the model is told what was wrong with its answer.
 type Retry struct {
 	Reason      string       `json:"reason"` // JSON text {"error","message"}
 	NewMessages []*Message   `json:"newMessages"`
@@ -187,15 +184,14 @@ type CompleteRun struct {
 	Extra
 }
 
-// StopRunByInteractiveTool ends a stretch of a Run that waits for the user.
+// StopRunByInteractiveTool stops a Run that waits for the user.
 type StopRunByInteractiveTool struct {
 	End
 	Extra
 }
 
-// StopRunByDelegate ends a stretch of a Run that waits for other Experts. The Run goes on
-// under the same id when they have ended, with their results among the answers of its
-// next [StartRun].
+// StopRunByDelegate stops a Run that waits for other Experts. The Run resumes under the same
+// id when they have ended, with their results among the answers of its next [StartRun].
 type StopRunByDelegate struct {
 	End
 	Extra
@@ -204,15 +200,15 @@ type StopRunByDelegate struct {
 // StopRunByExceededMaxSteps ends a Run whose job used up its steps.
 type StopRunByExceededMaxSteps struct {
 	End
-	Usage Usage `json:"usage,omitzero"` // of an answer that was given up
+	Usage Usage `json:"usage,omitzero"` // of an answer that was cancelled
 	Extra
 }
 
-// StopRunByError ends a Run by a failure that repeating cannot mend.
+// StopRunByError ends a Run by a failure that a retry cannot fix.
 type StopRunByError struct {
 	End
 	Error Failure `json:"error"`
-	Usage Usage   `json:"usage,omitzero"` // of the generation that was of no use
+	Usage Usage   `json:"usage,omitzero"` // of the generation that failed
 	Extra
 }
 
@@ -235,17 +231,16 @@ const LimitContext = "context"
 type StopRunByLimit struct {
 	End
 	Limit string `json:"limit"`
-	Usage Usage  `json:"usage,omitzero"` // of an answer that was given up
+	Usage Usage  `json:"usage,omitzero"` // of an answer that was cancelled
 	Extra
 }
 
-// StopRunByInterrupt ends a stretch of a Run that was told to stop: by a signal, a
-// closed output, a cancelled context, or (recorded when the job is opened again)
-// the sudden end of the process.
+// StopRunByInterrupt stops a Run because of a signal, a closed output, a cancelled context, or
+// (recorded when the job is opened again) the sudden end of the process.
 type StopRunByInterrupt struct {
 	End
 	Reason string `json:"reason"`
-	Usage  Usage  `json:"usage,omitzero"` // of an answer that was given up
+	Usage  Usage  `json:"usage,omitzero"` // of an answer that was cancelled
 	Extra
 }
 
@@ -260,8 +255,8 @@ type LimitWarning struct {
 	Extra
 }
 
-// DefinitionChanged says that a Run goes on with another definition of its Expert
-// than it was recorded with. Before and After are digests.
+// DefinitionChanged says that the definition of the Expert has changed since the Run was
+// last active. Before and After are digests.
 type DefinitionChanged struct {
 	Expert string `json:"expert"`
 	Before string `json:"before"`

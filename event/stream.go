@@ -1,7 +1,7 @@
 package event
 
-// This file holds the fragments of a generation as it streams. They are shown, not
-// kept: the message that they add up to is recorded when it is complete.
+// This file has the fragments of a generation as it streams. They are shown, not kept: the
+// complete message is recorded.
 
 // StartStreamingReasoning precedes the first [StreamReasoning].
 type StartStreamingReasoning struct {

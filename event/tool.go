@@ -15,15 +15,14 @@ const BaseSkill = "@perstack/base"
 // CompletionTool is the tool of [BaseSkill] by which an Expert says it is done.
 const CompletionTool = "attemptCompletion"
 
-// DelegateSkill is what the skill name of a result begins with that a delegate gave. The
-// key of its Expert follows.
+// DelegateSkill begins the skill name of a delegate's result. The key of its Expert follows.
 const DelegateSkill = "delegate/"
 
-// UnknownOutcome is the result of a call that was under way when the process died.
-// Running it again could do its work twice, so the model is told instead.
+// UnknownOutcome is the result of a call that was running when the process died. Running it
+// again could do its work twice, so the model is told instead.
 const UnknownOutcome = "Error: perstack stopped while this call was running, so its outcome is unknown. Check what it did before you repeat it."
 
-// A ToolCall is a model's wish to use a tool.
+// A ToolCall is a model's request to use a tool.
 type ToolCall struct {
 	ID        string `json:"id"`
 	SkillName string `json:"skillName"`
@@ -34,7 +33,7 @@ type ToolCall struct {
 	Unknown map[string]rawjson.Value `json:",embed"`
 }
 
-// A ToolResult is what came of a [ToolCall].
+// A ToolResult is the result of a [ToolCall].
 type ToolResult struct {
 	ID        string                   `json:"id"` // the call's id
 	SkillName string                   `json:"skillName"`
@@ -44,12 +43,11 @@ type ToolResult struct {
 	Unknown   map[string]rawjson.Value `json:",embed"`
 }
 
-// IsDelegates reports whether r is what came of a delegation.
+// IsDelegates reports whether r is the result of a delegate.
 func (r ToolResult) IsDelegates() bool { return strings.HasPrefix(r.SkillName, DelegateSkill) }
 
-// ErrorText returns what went wrong according to the result, or "". Tools say so
-// in three ways: the MCP flag, an object {"error","message"} of which the message
-// is the part that helps, or plain text that starts with the word.
+// ErrorText returns the error in the result, or "". Tools report one in three ways: the MCP
+// flag, an object {"error","message"}, or text that starts with "error".
 func (r ToolResult) ErrorText() string {
 	text := FirstText(r.Result)
 	if m := parseMembers([]byte(text)); m != nil {
@@ -89,8 +87,8 @@ type Answer struct {
 	Text string
 }
 
-// members is a JSON object that came from a model or a tool, read without trust: a
-// member that is missing or has another type than expected counts as absent.
+// members is a JSON object of a model or a tool. A member of an unexpected type counts as
+// missing.
 type members map[string]rawjson.Value
 
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

@@ -17,8 +17,8 @@ type Usage struct {
 	Unknown           map[string]rawjson.Value `json:",embed"`
 }
 
-// Add returns the field-wise sum of u and v. What is less than nothing counts as nothing,
-// and no sum overflows: limits are held against it, and a journal may be forged.
+// Add returns the sum of u and v, field by field. Negative numbers count as 0 and no sum
+// overflows, because limits depend on it and a journal can be forged.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		InputTokens:       sum(u.InputTokens, v.InputTokens),

@@ -22,19 +22,19 @@ type Writer struct {
 	options  json.Options
 	messages map[*Message][]byte // encoded and escaped
 
-	mark  []byte     // stands for a message in an encoded event
+	mark  []byte     // written in place of a message
 	found []*Message // the messages of the current event, in order
 }
 
-// chunk is how much is written at once. A line may hold a whole conversation, and is never
-// put together.
+// chunk is how much is written at once. A line can be a whole conversation, and is never
+// assembled in memory.
 const chunk = 64 << 10
 
 // NewWriter returns a Writer that writes to w. A line that is not longer than a chunk is one
 // Write call.
 func NewWriter(w io.Writer) *Writer {
 	out := &Writer{out: bufio.NewWriterSize(w, chunk), messages: make(map[*Message][]byte)}
-	// Nobody can put a text into an event that is taken for the mark.
+	// The mark is random, so no text in an event can be mistaken for it.
 	out.mark = []byte(`"` + rand.Text() + `"`)
 	out.options = json.JoinOptions(encoding,
 		json.WithMarshalers(json.JoinMarshalers(json.MarshalToFunc(out.message), marshalers)))
@@ -95,9 +95,9 @@ func (w *Writer) encoded(m *Message) ([]byte, error) {
 	return text, nil
 }
 
-// escapeInvisible writes characters that act on a terminal, that reorder what a person
-// reads, or that nobody can see, as JSON escapes. JSON itself only demands that for the
-// first 32 characters. Such characters stand in strings only, so the meaning stays.
+// escapeInvisible writes characters that control a terminal, reorder text or are invisible as
+// JSON escapes. JSON itself requires that for the first 32 characters only. Such characters
+// are in strings only, so the meaning does not change.
 func escapeInvisible(line []byte) []byte {
 	if bytes.IndexFunc(line, isInvisible) < 0 {
 		return line

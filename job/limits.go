@@ -105,8 +105,8 @@ func (l Limit) Value(all *Limits) float64 { return l.get(all) }
 // Set sets the limit in all.
 func (l Limit) Set(all *Limits, value float64) { l.set(all, value) }
 
-// within returns a recorded value if a user could have set it, else 0: a journal can come
-// from somebody else.
+// within returns a recorded value if a user could have set it, else 0: a journal can be
+// forged.
 func (l Limit) within(value float64) float64 {
 	switch {
 	case value > 0: // false for NaN

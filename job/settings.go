@@ -55,8 +55,8 @@ func (r *Resolved) From(name string) Layer { return r.from[name] }
 
 // Resolve decides each setting of a job: the flag, else perstack.toml, else what the
 // resumed job recorded, else the default. Limits and isolation of a resumed job are the
-// stricter of file and record, and only a flag relaxes them. A journal can come from
-// somebody else, so a record never adds a right, and names only providers that are known.
+// stricter of file and record, and only a flag relaxes them. A journal can be
+// forged, so a record never adds a right, and names only known providers.
 //
 // recorded is zero for a new job.
 func Resolve(flags Flags, file, recorded Settings, known Catalogue) Resolved {

@@ -33,9 +33,9 @@ type Request struct {
 	Tools     []Tool
 	Reasoning expert.ReasoningBudget
 
-	// TextOnly asks for an answer in words: no tool may be called. Tools are listed all
-	// the same where the API can be told so, since the history speaks of them and what
-	// the provider has in its cache begins with them.
+	// TextOnly asks for text: no tool can be called. Tools are listed all the same if the API
+	// supports that, because the conversation has calls of them and the provider's cache
+	// begins with them.
 	TextOnly bool
 
 	// MaxTokens bounds the answer, thinking included; 0 means what the model allows. An
@@ -43,8 +43,8 @@ type Request struct {
 	MaxTokens int
 
 	// Turn counts the generations that this conversation had before, and Attempt
-	// how often this one failed in transport. No provider is sent them; a scripted
-	// model finds its place by them, also in another process.
+	// how often this one failed in transport. Providers are not sent them; a scripted model
+	// finds its place with them, also in another process.
 	Turn, Attempt int
 }
 

@@ -11,9 +11,8 @@ import (
 // a user pays may be another price, which perstack.toml can state. A model that is not in
 // the catalogue has no price, rather than a guessed one: a limit in money must hold.
 //
-// The name of a deployment of azure-openai says nothing about what it costs. What ollama
-// runs is free, unless it runs it for somebody else: the names of such models end in
-// cloud.
+// The name of a deployment of azure-openai says nothing about its price. Models of ollama are
+// free, except those that run in its cloud, whose names end in "cloud".
 func PriceOf(provider, modelName string) (expert.Price, bool) {
 	switch {
 	case provider == azure || modelName == "":

@@ -1,6 +1,5 @@
-// Package skill says what an Expert can do: the Skill interface, and the [Toolbox]
-// that puts the tools of all skills of an Expert into one table for showing them to
-// the model, finding them and calling them.
+// Package skill has the Skill interface, and the [Toolbox]: one table of the tools of all
+// skills of an Expert, for showing, finding and calling them.
 //
 // The package starts no process and opens no file; its implementations do, through
 // internal/sandbox and internal/workspace. A skill is untrusted: what it returns is
@@ -67,9 +66,9 @@ type Tool struct {
 	Ours bool
 }
 
-// A Rememberer is a [Skill] that keeps something for the length of a conversation, like
-// a todo list. Its memory is recorded with each result that changed it, and given back
-// before the first call when the conversation is resumed.
+// A Rememberer is a [Skill] with a state that lasts as long as a conversation, like a todo list.
+// Its memory is recorded with each result that changed it, and restored before the first call
+// when the conversation is resumed.
 type Rememberer interface {
 	Memory() rawjson.Value
 	Recall(memory rawjson.Value) error

@@ -15,8 +15,8 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// Version is that of the format of records and events. It stands in the first record of
-// every journal; version 1, which no release wrote, had none there.
+// Version is the version of the format of records and events. The first record of every
+// journal has it; those of version 1, which no release wrote, had none.
 const Version = 2
 
 // MaxLine is the longest line of a journal: the largest event and its head.
@@ -28,9 +28,9 @@ const MaxLine = event.MaxSize + 256
 //
 // Only the first record has the version, which is that of the whole journal.
 //
-// The line has room for one more byte, so that a writer can append the newline
-// without copying it. It is read again before it is returned: a line that
-// [DecodeRecord] would call damage must never be appended.
+// The line has capacity for one more byte, so that a writer can append the newline without
+// copying it. It is read again before it is returned: a line that [DecodeRecord] cannot read
+// must never be appended.
 func EncodeRecord(seq int64, prev Digest, e event.Event) (Record, error) {
 	body, err := event.Marshal(e)
 	if err != nil {
@@ -53,23 +53,19 @@ func EncodeRecord(seq int64, prev Digest, e event.Event) (Record, error) {
 	line = append(line, body...)
 	line = append(line, '}')
 	if bytes.IndexByte(line, '\n') >= 0 {
-		// A newline ends a record. The encoder writes none; if it ever did, the
-		// journal would be broken from here on.
 		return Record{}, fmt.Errorf("record %d: the encoded event holds a line break", seq)
 	}
-	// The encoder proved the event alone. The record puts it one level deeper, which
-	// is one too many for an event at the decoder's limit of nesting. Only the lexer
-	// has to say so: a second decoding of the event would double the cost of a step.
+	// The record nests the event one level deeper, which can exceed the decoder's limit. Only
+	// the lexer checks it: decoding the event again would double the cost of a step.
 	if _, _, err := decodeHead(line); err != nil {
 		return Record{}, fmt.Errorf("record %d could not be read again, so it is not written: %w", seq, err)
 	}
 	return Record{Seq: seq, Prev: prev, Event: e, Line: line}, nil
 }
 
-// DecodeRecord reads one line of a journal, without its newline. It does not know the
-// line's neighbours: see [Chain]. A line that is sound except that its event type is
-// not known gives the record without the event, and an error that wraps
-// [event.ErrUnknownType].
+// DecodeRecord reads one line of a journal, without its newline. [Chain] checks that it follows
+// from the line before. For an unknown event type it returns the record without the event, and
+// an error that wraps [event.ErrUnknownType].
 func DecodeRecord(line []byte) (Record, error) {
 	r, body, err := decodeHead(line)
 	if err != nil {
@@ -85,7 +81,7 @@ func DecodeRecord(line []byte) (Record, error) {
 	return r, nil
 }
 
-// decodeHead reads what stands around the event, which stays encoded, in its line.
+// decodeHead reads the members of a record. The event stays encoded.
 func decodeHead(line []byte) (Record, rawjson.Value, error) {
 	if len(line) > MaxLine {
 		return Record{}, nil, fmt.Errorf("a line of %d bytes is longer than the limit of %d", len(line), MaxLine)
@@ -117,11 +113,11 @@ func decodeHead(line []byte) (Record, rawjson.Value, error) {
 	return Record{Seq: head.Seq, Prev: *head.Prev, Line: line}, body, nil
 }
 
-// A span is where a value stands in its line. Copies of all events would be half of
-// what a long journal costs to read.
+// A span is the position of a value in its line. Copying all events would double the time to
+// read a long journal.
 type span struct{ start, end int64 }
 
-// UnmarshalJSONFrom checks the value and remembers where it was.
+// UnmarshalJSONFrom checks the value and notes its position.
 func (s *span) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	v, err := dec.ReadValue()
 	s.end = dec.InputOffset()
@@ -129,15 +125,15 @@ func (s *span) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// A Head is an address in a journal: the number of a record and its digest. The zero
-// Head stands before the first record.
+// A Head is an address in a journal: the number of a record and its digest. The zero Head
+// comes before the first record.
 type Head struct {
 	Seq    int64
 	Digest Digest
 }
 
-// A Chain walks along the records of one job and checks that each follows from the
-// one before. The zero Chain with a JobID stands before the first record.
+// A Chain checks that each record of a job follows from the one before. A Chain with only a
+// JobID comes before the first record.
 type Chain struct {
 	JobID string
 	Head  Head // the last record
@@ -207,11 +203,10 @@ func (c *Chain) Decode(line []byte) (Record, error) {
 	return r, nil
 }
 
-// BrokenLink says which of two records was changed when a line does not follow from the
-// one that the chain stands at: that one, or the line. The line that comes next tells, if
-// there is one, or the head on record: if they know the line as it is, it is sound, and
-// what it does not fit was changed. It returns nil if the line has another fault than
-// this, or if the chain has no record yet that could be the changed one.
+// BrokenLink says which of two records was changed if a line does not follow from the last
+// record of the chain. If the next line or the recorded head has the digest of the line, then
+// the line is intact and the record before it was changed. It returns nil if something else
+// is wrong with the line, or if the chain has no record yet.
 func (c *Chain) BrokenLink(line, next []byte, recorded Head) *DamageError {
 	r, _, err := decodeHead(line)
 	if err != nil || c.Head.Seq == 0 || r.Seq != c.Head.Seq+1 || r.Prev == c.Head.Digest {
@@ -226,7 +221,7 @@ func (c *Chain) BrokenLink(line, next []byte, recorded Head) *DamageError {
 	case recorded.Seq == r.Seq, follows:
 		return c.Damage("it does not follow from the record before; it was changed or replaced")
 	}
-	// Nothing stands behind the line that could speak for it.
+	// Nothing after the line says which one.
 	return &DamageError{JobID: c.JobID, Seq: c.Head.Seq, Reason: fmt.Sprintf("record %d does not follow from it; one of the two was changed or replaced", r.Seq)}
 }
 

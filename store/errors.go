@@ -22,8 +22,8 @@ type DamageError struct {
 	JobID  string
 	Seq    int64 // the first bad record
 	Reason string
-	// Torn says that only records which were never promised to survive a power cut
-	// are lost, and that opening the job for writing sets them aside and goes on.
+	// Torn says that only records which were never committed are lost. Opening the job for
+	// writing sets them aside.
 	Torn bool
 }
 
@@ -45,7 +45,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("job %s was recorded by a newer version of perstack (journal version %d, this one reads %d); use that version", e.JobID, e.Version, Version)
 }
 
-// A LockedError says who writes a job. It matches [ErrLocked].
+// A LockedError names the writer of a job. It matches [ErrLocked].
 type LockedError struct {
 	JobID string
 	// Holder describes the writer, "another process (pid 123)" for instance.

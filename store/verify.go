@@ -8,18 +8,18 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// A Report is what [Verify] found out about a journal.
+// A Report is what [Verify] found in a journal.
 type Report struct {
-	Records  int64 // the sound ones, from the first on
-	Unknown  int64 // among them, those of a type that this version does not know
-	Last     Head  // the last sound record
-	Recorded Head  // where a journal of this job is known to have reached; zero if that is not on record
+	Records  int64 // valid ones, from the first on
+	Unknown  int64 // of these, the ones of an unknown event type
+	Last     Head  // the last valid record
+	Recorded Head  // the last committed record according to a [HeadKeeper]; zero if unknown
 }
 
-// A HeadKeeper is a [Store] that remembers, apart from the journal, how far a journal
-// has durably grown. Without it, a journal that was cut between two records looks whole.
+// A HeadKeeper is a [Store] that keeps the last committed record's address outside the journal.
+// Without it, a journal that was cut between two records looks complete.
 type HeadKeeper interface {
-	// RecordedHead returns the zero Head when nothing is on record.
+	// RecordedHead returns the zero Head if it has none.
 	RecordedHead(ctx context.Context, jobID string) (Head, error)
 }
 
@@ -29,7 +29,7 @@ type HeadKeeper interface {
 func Verify(ctx context.Context, s Store, jobID string) (Report, error) {
 	var report Report
 	if keeper, ok := s.(HeadKeeper); ok {
-		// The head is asked for first: a writer may be at work, and the journal only grows.
+		// The head is read first: a writer can be active, and the journal only grows.
 		var err error
 		if report.Recorded, err = keeper.RecordedHead(ctx, jobID); err != nil {
 			return report, err
@@ -47,8 +47,7 @@ func Verify(ctx context.Context, s Store, jobID string) (Report, error) {
 		if err != nil && !unknown {
 			return settle(report, before, err)
 		}
-		// The back end has checked the chain already. Doing it here again makes this
-		// function right for every back end.
+		// Back ends check the chain too. Checking it here makes this right for all of them.
 		if damage = chain.Accept(r); damage != nil {
 			bad = r.Line
 			continue
@@ -84,7 +83,7 @@ func settle(report, before Report, err error) (Report, error) {
 	return report, err
 }
 
-// CheckHead compares the record that the chain stands at with the head on record.
+// CheckHead compares the last record of the chain with the recorded head.
 func (c *Chain) CheckHead(recorded Head) error {
 	if c.Head.Seq != recorded.Seq || c.Head.Digest == recorded.Digest {
 		return nil
@@ -93,8 +92,8 @@ func (c *Chain) CheckHead(recorded Head) error {
 		Reason: "it is not the record that was written; restore the journal from a backup"}
 }
 
-// CheckEnd is called behind the last record. It reports a journal that is shorter
-// than the head on record.
+// CheckEnd is called after the last record. It reports a journal that is shorter than the
+// recorded head.
 func (c *Chain) CheckEnd(recorded Head) error {
 	if c.Head.Seq >= recorded.Seq {
 		return nil

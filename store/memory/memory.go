@@ -1,5 +1,4 @@
-// Package memory keeps journals in memory, for tests and for runs that shall leave
-// nothing behind.
+// Package memory keeps journals in memory, for tests and for runs that leave nothing on disk.
 //
 // It behaves like store/file in everything but durability: records are encoded when
 // they are appended and decoded when they are read, so what cannot be written to a
@@ -19,7 +18,7 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A Store holds journals until it is forgotten. The zero Store is empty and ready.
+// A Store holds journals. The zero Store is empty and ready to use.
 type Store struct {
 	mu   sync.Mutex
 	jobs map[string]*job
@@ -174,7 +173,7 @@ func (j *journal) Head() store.Head {
 	return j.job.chain.Head
 }
 
-// Commit implements [store.Journal]. There is nothing that could survive a power cut.
+// Commit implements [store.Journal]. Nothing survives a power cut.
 func (j *journal) Commit(context.Context) error {
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()

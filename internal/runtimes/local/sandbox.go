@@ -13,9 +13,9 @@ import (
 
 func sandboxAvailable() error { return landlock.Available() }
 
-// prepareSandboxes returns how the programs of a job are locked in, with directories for them,
-// and what removes these; nil if none is. A machine that cannot do it runs no job that
-// needs it, not even the part that does not.
+// prepareSandboxes returns the sandboxes for the programs of a job, with their directories, and
+// a function that removes these; nil if no program needs one. A job that needs a sandbox is
+// refused as a whole if this machine has none.
 func prepareSandboxes(spec job.Spec, parts engine.Parts, workspace string, available func() error) (*skills.Sandboxes, func(), error) {
 	none := func() {}
 	if spec.Isolation.SharedSandbox {
