@@ -94,10 +94,8 @@ func (r *run) abandon(err error) (Result, error) {
 
 // closeSkills stops all running tools and closes the skills. Nothing outlives its Run.
 func (r *run) closeSkills() {
-	for {
-		if _, ok := r.inFlight.stopNext(); !ok {
-			break
-		}
+	for running := true; running; {
+		_, running = r.inFlight.stopNext()
 	}
 	if r.toolbox != nil {
 		if err := r.publishDuring(r.toolbox.Close); err != nil {

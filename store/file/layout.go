@@ -27,6 +27,9 @@ const (
 // openJob opens the directory of a job for reading. It is [store.ErrNotFound] if it
 // does not exist.
 func (s *Store) openJob(jobID string) (*os.Root, error) {
+	if err := store.CheckID(jobID); err != nil {
+		return nil, err
+	}
 	root, err := s.openRoot()
 	if err == nil {
 		defer root.Close()
@@ -62,8 +65,8 @@ func lstatDir(root *os.Root, name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// jobNames returns the entries of the directory of jobs, none if there is no such
-// directory.
+// jobNames returns the entries of the directory of jobs that can be jobs, none if there is no
+// such directory. Hidden entries are left out: file managers and version control create them.
 func (s *Store) jobNames() ([]string, error) {
 	root, err := s.openRoot()
 	if err != nil {
@@ -78,7 +81,8 @@ func (s *Store) jobNames() ([]string, error) {
 		return nil, ignoreMissing(err)
 	}
 	defer jobs.Close()
-	return jobs.Readdirnames(-1)
+	names, err := jobs.Readdirnames(-1)
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") }), err
 }
 
 func ignoreMissing(err error) error {

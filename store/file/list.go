@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/store"
@@ -23,7 +22,7 @@ func (s *Store) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
 			info store.JobInfo
 			err  error
 		}
-		names, err := s.names()
+		names, err := s.jobNames()
 		if err != nil {
 			yield(store.JobInfo{}, fmt.Errorf("list jobs: %w", err))
 			return
@@ -52,20 +51,9 @@ func (s *Store) Jobs(ctx context.Context) iter.Seq2[store.JobInfo, error] {
 	}
 }
 
-// names returns the entries that may be jobs. Hidden entries are not: file managers and
-// version control create them everywhere.
-func (s *Store) names() ([]string, error) {
-	names, err := s.jobNames()
-	hidden := func(name string) bool { return strings.HasPrefix(name, ".") }
-	return slices.DeleteFunc(names, hidden), err
-}
-
 // FindJob implements [store.JobFinder]. With an error about a damaged journal it returns
 // what job.json says.
 func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error) {
-	if err := store.CheckID(jobID); err != nil {
-		return store.JobInfo{}, err
-	}
 	dir, err := s.openJob(jobID)
 	if err != nil {
 		return store.JobInfo{}, err
@@ -152,9 +140,6 @@ func foldFrom(ctx context.Context, f *os.File, jobID string, p, recorded positio
 
 // RecordedHead implements [store.HeadKeeper].
 func (s *Store) RecordedHead(_ context.Context, jobID string) (store.Head, error) {
-	if err := store.CheckID(jobID); err != nil {
-		return store.Head{}, err
-	}
 	dir, err := s.openJob(jobID)
 	if err != nil {
 		return store.Head{}, err
