@@ -46,7 +46,14 @@ func (o *output) limited(r engine.Result) error {
 		return fmt.Errorf("stopped: %d Experts delegated to one another in a row, and that is all that is allowed (maxDepth); go on with: %s",
 			int64(l.Max), more.again(r.JobID))
 	}
-	return fmt.Errorf("stopped by the limit on %s; go on with: %s", terminal.CleanLine(l.Limit), o.opts.again(r.JobID))
+	more := *o.opts
+	for _, row := range job.AllLimits() {
+		if strings.EqualFold(row.Name, "max"+l.Limit) {
+			row.Set(&more.Flags.Limits, min(2*max(l.Used, l.Max), row.Most))
+			return fmt.Errorf("stopped: %.0f of %.0f %s are used (%s); go on with: %s", l.Used, l.Max, row.Help, row.Name, more.again(r.JobID))
+		}
+	}
+	return fmt.Errorf("stopped by the limit on %s; go on with: %s", terminal.CleanLine(l.Limit), more.again(r.JobID))
 }
 
 func (o *output) steps(r engine.Result) error {
