@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/perstack-go/perstack/event"
 )
@@ -75,58 +74,4 @@ func (r *run) toolMessageRef(calls []Call) *event.ToolMessageRef {
 		ref.PartIDs = append(ref.PartIDs, r.newID())
 	}
 	return ref
-}
-
-const (
-	// warnAt is the share of a limit at which a warning is given.
-	warnAt = 0.8
-	// rounding is what sums of money can lose.
-	rounding = 1e-9
-)
-
-// limitWarning returns a warning if most of a limit is used, once for each Run and limit.
-// The model is told as well if it can still finish what matters most: for all limits but the
-// context window.
-func (r *run) limitWarning() (event.LimitWarning, bool) {
-	s := r.state
-	for _, u := range append(r.budget.usage(r.parts.Source.Now()), limitUsage{
-		limit: event.LimitContext,
-		used:  float64(s.lastUsage.InputTokens + s.lastUsage.OutputTokens),
-		max:   float64(s.ContextWindow),
-	}) {
-		text := u.textForModel()
-		if u.max <= 0 || u.used < warnAt*u.max*(1-rounding) || text != "" && u.used >= u.max || slices.Contains(s.warned, u.limit) {
-			continue
-		}
-		warning := event.LimitWarning{Limit: u.limit, Used: u.used, Max: u.max}
-		if text != "" {
-			warning.NewMessage = r.userMessage(text)
-		}
-		return warning, true
-	}
-	return event.LimitWarning{}, false
-}
-
-// A limitUsage is how much of a limit is used.
-type limitUsage struct {
-	limit     string
-	used, max float64
-}
-
-// textForModel returns the warning for the model; empty for a limit that it is not told of.
-func (u limitUsage) textForModel() string {
-	var what string
-	switch u.limit {
-	case event.LimitSteps:
-		what = fmt.Sprintf("%.0f of %.0f steps", u.used, u.max)
-	case event.LimitTokens:
-		what = fmt.Sprintf("%.0f of %.0f tokens", u.used, u.max)
-	case event.LimitCost:
-		what = fmt.Sprintf("%.4f of %.4f US dollars", u.used, u.max)
-	case event.LimitDuration:
-		what = fmt.Sprintf("%.0f of %.0f seconds", u.used, u.max)
-	default:
-		return ""
-	}
-	return "Note from the runtime: " + what + " of this task are used, and it will be stopped when they run out, so finish what matters most and answer soon."
 }
