@@ -194,7 +194,10 @@ func TestJSONSchemaAgreesWithTheParser(t *testing.T) {
 					if !slices.Contains(keysOf(v, doc, path, schema, table), key) {
 						values = values[:1] // a key of another variant, whatever its value
 					}
-					for _, value := range values {
+					for i, value := range values {
+						if testing.Short() && i%10 != 0 {
+							continue
+						}
 						table[key] = value
 						agree(t, v, fmt.Sprintf("%s = %v", toml.PathTo(path, key), value), doc)
 					}

@@ -65,7 +65,10 @@ func TestFlippedByte(t *testing.T) {
 	const middle = 6 // the record with a tool's result
 	offset := len(bytes.Join(all[:middle-1], nil))
 	for i := range len(all[middle-1]) {
-		for _, flip := range []byte{0x01, 0x20, 0x80} {
+		for j, flip := range []byte{0x01, 0x20, 0x80} {
+			if testing.Short() && (i+j)%3 != 0 {
+				continue
+			}
 			bad := bytes.Clone(whole)
 			bad[offset+i] ^= flip
 			writeFile(t, name, bad)

@@ -29,7 +29,11 @@ func TestOpenAgainBesideForks(t *testing.T) {
 	s := New(t.TempDir(), nil)
 	defer wg.Wait()
 	defer close(done)
-	for i := range 20 {
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
+	for i := range rounds {
 		j := mustOpen(t, s)
 		if i == 0 {
 			mustAppend(t, j, storetest.Sample("job1")...)

@@ -72,7 +72,10 @@ func id(name string, i int) string { return fmt.Sprintf("%s%d", name, i) }
 // Ten thousand Runs, deep or wide or one after another, take a line each, and no line is
 // longer because of the others.
 func TestTreeOfManyRuns(t *testing.T) {
-	const runs = 10_000
+	runs := 10_000
+	if testing.Short() {
+		runs = 1_000
+	}
 	start := func(i int) event.StartRun {
 		return event.StartRun{InputMessages: []*event.Message{say(event.UserMessage, "Go")}, CheckpointID: id("cp", i), Expert: ref("e")}
 	}

@@ -117,7 +117,11 @@ func checkEveryByte(t *testing.T, s *Subject) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for answer.until = range size {
+	step := 1
+	if testing.Short() {
+		step = 23
+	}
+	for answer.until = 0; answer.until < size; answer.until += step {
 		got, _, err := Ask(t.Context(), t, m, wholeRequest())
 		if answer.until >= size-s.Tail {
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {

@@ -38,6 +38,9 @@ type Components struct {
 // Need returns the components.
 func Need(tb testing.TB) Components {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("the real programs of npm take seconds to start")
+	}
 	c, err := find()
 	if err != nil {
 		testkit.Missing(tb, err.Error()+"; run make npm")
