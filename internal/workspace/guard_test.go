@@ -149,6 +149,9 @@ func TestHardLinks(t *testing.T) {
 
 // With more jobs than are compared, a file with several names is not read at all.
 func TestHardLinksManyJobs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes thousands of directories")
+	}
 	h := newFixture(t)
 	for i := range workspace.MaxJobs + 1 {
 		if err := os.Mkdir(filepath.Join(h.dir, "perstack", "jobs", fmt.Sprint("job", i)), 0o755); err != nil {

@@ -25,7 +25,9 @@ func TestTornTail(t *testing.T) {
 	before := int64(len(all) - 2)
 	garbage := [][]byte{make([]byte, 4096), []byte("\xff\xfe"), []byte(`{"seq":`)}
 	for cut := range last {
-		garbage = append(garbage, last[:cut])
+		if !testing.Short() || cut%5 == 0 {
+			garbage = append(garbage, last[:cut])
+		}
 	}
 	for _, tail := range garbage {
 		// The last record was never committed, so job.json does not know of it.
