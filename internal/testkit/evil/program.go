@@ -1,6 +1,7 @@
 package evil
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,32 +13,19 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-// program has evilmcp as the first test of a process built it: to link it takes longer than
-// most of the tests that run it.
-var program struct {
-	once sync.Once
-	text []byte
-}
-
-// Program builds evilmcp for a test and returns its path. It needs no C library, so that
-// it also runs where there is nothing else.
+// Program writes evilmcp into a directory of the test and returns its path.
 func Program(tb testing.TB) string {
 	tb.Helper()
-	path := filepath.Join(tb.TempDir(), "evilmcp")
-	if runtime.GOOS == "windows" {
-		path += ".exe"
+	testkit.Need(tb, "go")
+	text, err := program()
+	if err != nil {
+		tb.Fatal(err)
 	}
-	program.once.Do(func() { program.text = built(tb, path) })
-	if program.text == nil {
-		tb.Fatal("an earlier test could not build evilmcp")
-	}
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	// A process that starts meanwhile would have the file open for writing, and no program
-	// runs that somebody may still write.
+	path := filepath.Join(tb.TempDir(), name())
+	// A process that starts meanwhile would have the file open for writing, and a program
+	// that can still be written is not run.
 	syscall.ForkLock.RLock()
-	err := os.WriteFile(path, program.text, 0o755)
+	err = os.WriteFile(path, text, 0o755)
 	syscall.ForkLock.RUnlock()
 	if err != nil {
 		tb.Fatal(err)
@@ -45,17 +33,26 @@ func Program(tb testing.TB) string {
 	return path
 }
 
-func built(tb testing.TB, path string) []byte {
-	tb.Helper()
-	testkit.Need(tb, "go")
-	build := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-o", path, "github.com/perstack-go/perstack/internal/testkit/evil/evilmcp")
+// program builds evilmcp, once a process: to link it takes longer than most of the tests
+// that run it. It needs no C library, so that it also runs where there is nothing else.
+var program = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "evilmcp")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, name())
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "github.com/perstack-go/perstack/internal/testkit/evil/evilmcp")
 	build.Env = append(build.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		tb.Fatalf("build evilmcp: %v\n%s", err, out)
+		return nil, fmt.Errorf("build evilmcp: %w\n%s", err, out)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		tb.Fatal(err)
+	return os.ReadFile(path)
+})
+
+func name() string {
+	if runtime.GOOS == "windows" {
+		return "evilmcp.exe"
 	}
-	return text
+	return "evilmcp"
 }
