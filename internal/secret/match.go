@@ -44,8 +44,8 @@ func (s *pairs) addStart(p pattern) {
 }
 
 // newMatcher prepares to look for values.
-func newMatcher(values []namedValue) matcher {
-	var m matcher
+func newMatcher(values []namedValue) *matcher {
+	m := new(matcher)
 	for _, v := range values {
 		if inMarker(values, v.value) {
 			continue // a key called "redacted", or by its own name, hides nothing

@@ -35,7 +35,9 @@ type Set struct {
 // A table is the state of a Set. It is never changed after it was made.
 type table struct {
 	values []namedValue
-	matcher
+	// matcher looks for them. It is made when the first text is searched: secrets are
+	// added one after the other, and each of them would need another one.
+	matcher func() *matcher
 }
 
 // A namedValue is a secret, and the name that replaces it.
@@ -85,7 +87,7 @@ func (s *Set) add(name string, values []string) {
 		}
 	}
 	if len(all) > before {
-		s.table.Store(&table{all, newMatcher(all)})
+		s.table.Store(&table{all, sync.OnceValue(func() *matcher { return newMatcher(all) })})
 	}
 }
 
@@ -116,7 +118,7 @@ func (s *Set) Redact(text string) string {
 	// Text around a marker can form a secret together with it. That needs an unusual secret,
 	// so one round is nearly always enough, and four are always.
 	for range 4 {
-		redacted, found := t.redact(text)
+		redacted, found := t.matcher().redact(text)
 		if !found {
 			break
 		}
