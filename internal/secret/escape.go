@@ -73,9 +73,12 @@ func percent(text, p string) (n, k int) {
 	return 0, 0
 }
 
+// shortLetters stand for a control character each, behind a backslash.
+const shortLetters = "nrtbfva0e"
+
 // short maps the letter of an escape to what it stands for.
 func short(letter byte) byte {
-	if i := strings.IndexByte("nrtbfva0e", letter); i >= 0 {
+	if i := strings.IndexByte(shortLetters, letter); i >= 0 {
 		return "\n\r\t\b\f\v\a\x00\x1b"[i]
 	}
 	return letter // \", \\, \/, \', \$ and the like

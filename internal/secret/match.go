@@ -36,8 +36,16 @@ func (s *pairs) addStart(p pattern) {
 	}
 	s.add('%', "0123456789ABCDEF"[first>>4])
 	s.add('%', "0123456789abcdef"[first>>4])
+	for _, c := range []byte{'\\', 'u', 'U', 'x'} {
+		s.add('\\', c)
+	}
 	for b := range 256 {
-		if c := byte(b); first == '\\' || c == '\\' || c == 'u' || c == 'U' || c == 'x' || short(c) == first {
+		if c := byte(b); first == '\\' || c == first && short(c) == c {
+			s.add('\\', c)
+		}
+	}
+	for i := range len(shortLetters) {
+		if c := shortLetters[i]; short(c) == first {
 			s.add('\\', c)
 		}
 	}
