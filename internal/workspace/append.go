@@ -52,7 +52,7 @@ func (p *location) extend(ctx context.Context, data []byte) (info fs.FileInfo, e
 	if err != nil {
 		return nil, err
 	}
-	if err := p.same(p.name, before); err != nil {
+	if err := p.dir().still(p.name, before); err != nil {
 		return nil, err
 	}
 	if !sameFile(before, p.info) {

@@ -3,11 +3,9 @@ package workspace
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -20,7 +18,7 @@ type Dir struct {
 // OpenDir opens a directory of the workspace.
 func (w *Workspace) OpenDir(ctx context.Context, name string) (*Dir, error) {
 	var dir *Dir
-	err := w.at(ctx, name, false, func(p *location) error {
+	err := w.at(ctx, name, reading, func(p *location) error {
 		if err := p.isDir(); err != nil {
 			return err
 		}
@@ -87,7 +85,7 @@ type Listing struct {
 // the temporary files of writes in progress.
 func (w *Workspace) ReadDir(ctx context.Context, name string, offset, limit int) (Listing, error) {
 	var out Listing
-	err := w.at(ctx, name, false, func(p *location) error {
+	err := w.at(ctx, name, reading, func(p *location) error {
 		if err := p.isDir(); err != nil {
 			return err
 		}
@@ -118,27 +116,20 @@ func (p *location) names(ctx context.Context) ([]string, error) {
 	}
 	defer d.Close()
 	var names []string
-	for {
+	err = eachName(d, func(name string) error {
 		if err := ctx.Err(); err != nil {
-			return nil, interrupted(p.given, err)
+			return interrupted(p.given, err)
 		}
-		batch, err := d.Readdirnames(1024)
-		for _, n := range batch {
-			if !isTemporary(n) && p.refuse(p.fold(n), nil) == nil {
-				names = append(names, n)
-			}
+		if isTemporary(name) || p.refuse(p.fold(name), nil) != nil {
+			return nil
 		}
-		if len(names) > maxEntries {
-			return nil, fail(TooLarge, p.given, "has more than %d entries", maxEntries)
+		if names = append(names, name); len(names) > maxEntries {
+			return fail(TooLarge, p.given, "has more than %d entries", maxEntries)
 		}
-		if errors.Is(err, io.EOF) {
-			slices.SortFunc(names, strings.Compare)
-			return names, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
 }
 
 // entry describes one name. What cannot be looked at is still listed: one bad entry
@@ -198,7 +189,7 @@ var errSpent = errors.New("the links of this listing took too many steps")
 // it. If they can, the error names it: the size is not known.
 func (w *Workspace) Usage(ctx context.Context, max int64) (int64, error) {
 	var sum int64
-	err := w.at(ctx, ".", false, func(p *location) error {
+	err := w.at(ctx, ".", reading, func(p *location) error {
 		var err error
 		sum, err = p.usage(ctx, max)
 		return err

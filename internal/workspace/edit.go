@@ -45,11 +45,8 @@ func (w *Workspace) EditFile(ctx context.Context, name string, max int64, change
 // changing walks to a regular file that exists and may be changed, locks it and calls do.
 // It creates no directories.
 func (w *Workspace) changing(ctx context.Context, name string, do func(*location) error) error {
-	if _, _, err := w.split(name, true); err != nil {
-		return err
-	}
 	return w.sharing(ctx, name, func() error {
-		return w.at(ctx, name, false, func(p *location) error {
+		return w.at(ctx, name, changing, func(p *location) error {
 			if err := p.regular(); err != nil {
 				return err
 			}
@@ -63,7 +60,7 @@ func (w *Workspace) changing(ctx context.Context, name string, do func(*location
 				if !writable(p.info) {
 					return notWritable(name)
 				}
-				return translate(name, do(p), true)
+				return do(p)
 			})
 		})
 	})
@@ -106,9 +103,9 @@ func (w *Workspace) inTurn(ctx context.Context, p *location, do func() error) er
 // content reads the file at p with all checks of a reader: a file that may not be read,
 // like a hard link to an env file, must not become readable by being rewritten.
 func (w *Workspace) content(ctx context.Context, p *location, limit int64) ([]byte, error) {
-	f, err := w.OpenFile(ctx, w.absolute(p.path()))
+	f, err := w.open(ctx, request{given: p.given, steps: stepsTo(p.path())})
 	if err != nil {
-		return nil, retitle(err, w.absolute(p.path()), p.given)
+		return nil, err
 	}
 	defer f.Close()
 	if !sameFile(f.info, p.info) {

@@ -40,15 +40,15 @@ func EnvFiles(ctx context.Context, dir string) ([]string, error) {
 			return nil, fmt.Errorf("search %s for env files: %w", dir, err)
 		}
 	}
-	slices.Sort(s.handle)
-	return s.handle, nil
+	slices.Sort(s.found)
+	return s.found, nil
 }
 
 type search struct {
-	root   *os.Root
-	todo   []string
-	seen   int
-	handle []string
+	root  *os.Root
+	todo  []string
+	seen  int
+	found []string
 }
 
 // look goes through one directory.
@@ -99,10 +99,10 @@ func (s *search) judge(dir string, e fs.DirEntry) error {
 }
 
 func (s *search) add(name string) error {
-	if len(s.handle) >= maxEnvFiles {
+	if len(s.found) >= maxEnvFiles {
 		return fmt.Errorf("it has more than %d of them; choose another workspace", maxEnvFiles)
 	}
-	s.handle = append(s.handle, strings.TrimPrefix(name, "./"))
+	s.found = append(s.found, strings.TrimPrefix(name, "./"))
 	return nil
 }
 

@@ -40,8 +40,16 @@ func (f *File) Close() error { return f.f.Close() }
 // OpenFile opens a regular file for reading. Directories, pipes, devices and files of
 // the kernel are refused, and refusing them does not block.
 func (w *Workspace) OpenFile(ctx context.Context, name string) (*File, error) {
+	r, err := w.split(name, reading)
+	if err != nil {
+		return nil, err
+	}
+	return w.open(ctx, r)
+}
+
+func (w *Workspace) open(ctx context.Context, r request) (*File, error) {
 	var file *File
-	err := w.at(ctx, name, false, func(p *location) error {
+	err := w.walkTo(ctx, r, func(p *location) error {
 		if err := p.regular(); err != nil {
 			return err
 		}
@@ -106,7 +114,7 @@ func (p *location) confirm(ctx context.Context, f *reader, info fs.FileInfo) err
 // Stat describes what name leads to.
 func (w *Workspace) Stat(ctx context.Context, name string) (Info, error) {
 	var out Info
-	err := w.at(ctx, name, false, func(p *location) error {
+	err := w.at(ctx, name, reading, func(p *location) error {
 		info, err := p.stat()
 		if err != nil {
 			return err

@@ -257,20 +257,6 @@ func (d folder) Readlink(name string) (string, error) {
 	return readlink(d.fd, name)
 }
 
-// OpenRoot opens a directory, and nothing else that has the name. With "." it opens the
-// folder again.
-func (d folder) OpenRoot(name string) (folder, error) {
-	there, err := d.look(strings.TrimSuffix(name, "/."))
-	if err != nil {
-		return folder{}, err
-	}
-	if !there.isDir() {
-		there.drop()
-		return folder{}, unix.ENOTDIR
-	}
-	return there.enter()
-}
-
 // Close closes the directory. It must be called once.
 func (d folder) Close() error { return unix.Close(d.fd) }
 

@@ -30,7 +30,7 @@ func TestFolderTakesOneName(t *testing.T) {
 		"Stat":     func(n string) error { _, err := d.Stat(n); return err },
 		"Open":     func(n string) error { _, err := d.Open(n); return err },
 		"OpenFile": func(n string) error { _, err := d.OpenFile(n, os.O_RDWR|os.O_CREATE, 0o600); return err },
-		"OpenRoot": func(n string) error { _, err := d.OpenRoot(n); return err },
+		"step":     func(n string) error { _, err := d.step(n, nil); return err },
 		"Mkdir":    func(n string) error { return d.Mkdir(n, 0o700) },
 		"Remove":   d.Remove, "RemoveDir": d.RemoveDir,
 		"Rename":   func(n string) error { return d.Rename(n, "x") },

@@ -32,7 +32,7 @@ func (p *location) refuseHardLink(ctx context.Context, info fs.FileInfo) error {
 			return interrupted(p.given, err)
 		}
 		left := maxCompared
-		if handle, _ := p.hasHardLink(ctx, p.dirs[depth], p.trail[:depth], info, &left); handle {
+		if found, _ := p.hasHardLink(ctx, p.dirs[depth], p.trail[:depth], info, &left); found {
 			return secret(p.given)
 		}
 	}
@@ -45,9 +45,9 @@ func (p *location) refuseHardLink(ctx context.Context, info fs.FileInfo) error {
 		if err != nil {
 			continue
 		}
-		handle, below := p.hasHardLink(ctx, dir, queue[0], info, &left)
+		found, below := p.hasHardLink(ctx, dir, queue[0], info, &left)
 		dir.Close()
-		if handle {
+		if found {
 			return secret(p.given)
 		}
 		queue = append(queue, below...)
@@ -58,25 +58,26 @@ func (p *location) refuseHardLink(ctx context.Context, info fs.FileInfo) error {
 // descend goes down from root through directories only, not through links. It always
 // returns a new handle, even without names, which belongs to the caller.
 func descend(root folder, trail []string) (folder, error) {
-	dir, err := root.OpenRoot(".")
+	dir, err := root.step(".", nil)
 	for _, name := range trail {
 		if err != nil {
 			return folder{}, err
 		}
 		above := dir
-		dir, err = above.step(name)
+		dir, err = above.step(name, nil)
 		above.Close()
 	}
 	return dir, err
 }
 
-// step opens the directory of that name.
-func (d folder) step(name string) (folder, error) {
+// step opens the directory of that name. If it was seen before, nothing else is opened that
+// took its name since.
+func (d folder) step(name string, seen fs.FileInfo) (folder, error) {
 	there, err := d.look(name)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return folder{}, err
 	}
-	if !there.isDir() {
+	if !there.isDir() || seen != nil && !there.id().is(identify(seen)) {
 		there.drop()
 		return folder{}, errChanged
 	}
@@ -86,31 +87,29 @@ func (d folder) step(name string) (folder, error) {
 // hasHardLink looks for info among the env files of a directory, and returns the trails of
 // the directories in it. Only identities are compared and nothing is opened, so a swap does
 // no harm.
-func (p *location) hasHardLink(ctx context.Context, dir folder, trail []string, info fs.FileInfo, left *int) (handle bool, below [][]string) {
+func (p *location) hasHardLink(ctx context.Context, dir folder, trail []string, info fs.FileInfo, left *int) (found bool, below [][]string) {
 	d, err := dir.Open(".")
 	if err != nil {
 		return false, nil
 	}
 	defer d.Close()
-	for *left > 0 {
-		names, err := d.Readdirnames(min(*left, 512))
-		*left -= len(names)
-		for _, name := range names {
-			if isEnvName(fold(name)) {
-				if other, err := p.envFile(ctx, dir, trail, name); err == nil && sameFile(other, info) {
-					return true, nil
-				}
-			}
-			// The path is walked for each directory, so its length is bounded.
-			if there, err := dir.Lstat(name); err == nil && there.IsDir() && len(trail) < maxDepth {
-				below = append(below, append(slices.Clip(trail), name))
+	_ = eachName(d, func(name string) error {
+		if *left--; *left < 0 {
+			return io.EOF
+		}
+		if isEnvName(fold(name)) {
+			if other, err := p.envFile(ctx, dir, trail, name); err == nil && sameFile(other, info) {
+				found = true
+				return io.EOF
 			}
 		}
-		if err != nil {
-			break
+		// The path is walked for each directory, so its length is bounded.
+		if there, err := dir.Lstat(name); err == nil && there.IsDir() && len(trail) < maxDepth {
+			below = append(below, append(slices.Clip(trail), name))
 		}
-	}
-	return false, below
+		return nil
+	})
+	return found, below
 }
 
 // envFile describes an env file, or the target if it is a link. The target is reached by a
@@ -134,11 +133,7 @@ func (p *location) envFile(ctx context.Context, dir folder, trail []string, name
 	for len(q.trail) > 0 {
 		q.up()
 	}
-	var way []step
-	for _, name := range trail {
-		way = append(way, step{name: name})
-	}
-	if err := q.walk(ctx, append(way, steps...), false); err != nil {
+	if err := q.walk(ctx, append(stepsTo(trail), steps...), false); err != nil {
 		return nil, err
 	}
 	return q.stat()
@@ -181,7 +176,7 @@ func (p *location) refuseJournal(ctx context.Context, info fs.FileInfo) error {
 
 // isJournal compares a file with what the storage keeps for one job.
 func isJournal(jobs folder, job string, info fs.FileInfo) bool {
-	dir, err := jobs.step(job)
+	dir, err := jobs.step(job, nil)
 	if err != nil {
 		return false
 	}
@@ -194,6 +189,7 @@ func isJournal(jobs folder, job string, info fs.FileInfo) bool {
 	return false
 }
 
+// eachName calls do with the names in a directory, until do returns an error.
 func eachName(d *os.File, do func(string) error) error {
 	for {
 		names, err := d.Readdirnames(512)

@@ -10,8 +10,8 @@ import (
 // dirs is open on it), or it is a name in the last of dirs: a file that is not a link, or
 // nothing yet (info is nil).
 type location struct {
-	given    string     // the path as the caller wrote it, for messages
-	writing  bool       // the caller wants to change something; missing directories are made
+	given    string // the path as the caller wrote it, for messages
+	purpose  purpose
 	dirs     []folder   // the directories from the root of the workspace down, all open
 	borrowed int        // how many of dirs belong to another location and stay open
 	trail    []string   // the names of dirs after the first
@@ -23,7 +23,7 @@ type location struct {
 	watch    *watch
 	left     *int // steps that may still be taken; links of one listing share them
 	trace    func(string)
-	mayMake  func(path []string) error // asked before a directory is made; nil unless writing
+	mayMake  func(path []string) error // asked before a directory is made; nil unless making
 	previous *location                 // the directories that the previous walk opened and this one has not left
 	reused   int                       // how many of them this walk uses
 
@@ -42,16 +42,21 @@ type location struct {
 const usualDepth = 6
 
 // start returns the root of the workspace as a location to walk from.
-func (w *Workspace) start(given string, writing bool) *location {
+func (w *Workspace) start(r request) *location {
 	w.trace("watch")
-	p := &location{given: given, writing: writing, borrowed: 1, trace: w.trace}
+	p := &location{given: r.given, purpose: r.purpose, borrowed: 1, trace: w.trace}
 	p.dirs, p.near = append(p.buf.dirs[:0], w.root), append(p.buf.near[:0], w.guard.inside)
 	p.trail, p.ids = p.buf.trail[:0], p.buf.ids[:0]
 	p.left, p.buf.left = &p.buf.left, maxSteps
 	p.watch = &p.buf.watch
 	w.guard.look(p.watch)
-	if writing {
-		p.mayMake = func(path []string) error { return w.refuseMaking(given, path) }
+	if r.purpose == making {
+		p.mayMake = func(path []string) error {
+			if r.moved != nil && p.isIn(r.moved) {
+				return intoItself(r.moved.given)
+			}
+			return w.refuseMaking(r.given, path)
+		}
 	}
 	w.take(p)
 	return p
@@ -144,7 +149,7 @@ func (p *location) refuseName(folded string) error {
 	if isEnvName(folded) {
 		return secret(p.given)
 	}
-	if p.writing && isGitName(folded) {
+	if p.purpose != reading && isGitName(folded) {
 		return gitDirectory(p.given)
 	}
 	if looksShort(folded) && p.dir().hasShortNames() {

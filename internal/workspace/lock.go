@@ -19,8 +19,7 @@ import (
 // Moving a directory changes the paths of its files. So a call that moves or empties a
 // directory locks the whole tree.
 //
-// The zero value is ready. A call waits no longer than its context allows, and a lock is
-// removed when no call uses it.
+// A call waits no longer than its context allows, and a lock is removed when no call uses it.
 type turns struct {
 	mu     sync.Mutex
 	places map[string]*turn
@@ -36,41 +35,34 @@ type turn struct {
 // maxChanges bounds the calls that change something at one time.
 const maxChanges = 64
 
-func (t *turns) channels() (tree, whole chan struct{}) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.tree == nil {
-		t.tree, t.whole = make(chan struct{}, maxChanges), make(chan struct{}, 1)
-	}
-	return t.tree, t.whole
+func newTurns() *turns {
+	return &turns{places: make(map[string]*turn), tree: make(chan struct{}, maxChanges), whole: make(chan struct{}, 1)}
 }
 
 // share begins a change of single files. It must come before the walk: the location that
 // the walk finds must not move until the change is made.
 func (t *turns) share(ctx context.Context) (done func(), err error) {
-	tree, _ := t.channels()
-	if err := take(ctx, tree); err != nil {
+	if err := take(ctx, t.tree); err != nil {
 		return nil, err
 	}
-	return func() { <-tree }, nil
+	return func() { <-t.tree }, nil
 }
 
 // alone begins a change of a whole directory. It collects all tokens of the tree, and keeps
 // each that it gets, so that later calls cannot starve it.
 func (t *turns) alone(ctx context.Context) (done func(), err error) {
-	tree, whole := t.channels()
-	if err := take(ctx, whole); err != nil { // two that collect would wait for each other
+	if err := take(ctx, t.whole); err != nil { // two that collect would wait for each other
 		return nil, err
 	}
 	got := 0
 	done = func() {
 		for range got {
-			<-tree
+			<-t.tree
 		}
-		<-whole
+		<-t.whole
 	}
 	for range maxChanges {
-		if err := take(ctx, tree); err != nil {
+		if err := take(ctx, t.tree); err != nil {
 			done()
 			return nil, err
 		}
@@ -81,10 +73,10 @@ func (t *turns) alone(ctx context.Context) (done func(), err error) {
 
 // claim takes the locks of the paths. All calls take them in the same order, so that there
 // is no deadlock.
-func (t *turns) claim(ctx context.Context, places ...[]string) (done func(), err error) {
-	keys := make([]string, len(places))
-	for i, location := range places {
-		keys[i] = strings.Join(foldAll(location), "/")
+func (t *turns) claim(ctx context.Context, paths ...[]string) (done func(), err error) {
+	keys := make([]string, len(paths))
+	for i, path := range paths {
+		keys[i] = strings.Join(foldAll(path), "/")
 	}
 	slices.Sort(keys)
 	var got []string
@@ -108,9 +100,6 @@ func (t *turns) claim(ctx context.Context, places ...[]string) (done func(), err
 func (t *turns) enter(key string) *turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.places == nil {
-		t.places = make(map[string]*turn)
-	}
 	if t.places[key] == nil {
 		t.places[key] = &turn{taken: make(chan struct{}, 1)}
 	}

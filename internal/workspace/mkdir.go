@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 )
 
 // MakeDir makes a directory, and the directories on the way to it. It returns the
 // absolute path.
 func (w *Workspace) MakeDir(ctx context.Context, name string) (path string, err error) {
 	err = w.sharing(ctx, name, func() error {
-		return w.atNewName(ctx, name, func(p *location) error {
+		return w.atNewName(ctx, name, nil, func(p *location) error {
 			if err := p.dir().Mkdir(p.name, 0o777); err != nil { // minus the user's umask
 				return err
 			}
@@ -25,8 +24,9 @@ func (w *Workspace) MakeDir(ctx context.Context, name string) (path string, err 
 }
 
 // atNewName calls do with the location of a name that is free. Missing directories are
-// made. The name may be taken before do acts, so do must not replace anything.
-func (w *Workspace) atNewName(ctx context.Context, name string, do func(*location) error) error {
+// made, but none in the directory that is moved there, if any. The name may be taken before
+// do acts, so do must not replace anything.
+func (w *Workspace) atNewName(ctx context.Context, name string, moved *dirEntry, do func(*location) error) error {
 	// First a look that makes nothing. It also finds dangling links, which the walk of a
 	// writer reports as an error.
 	err := w.atName(ctx, name, func(n *dirEntry) error {
@@ -42,24 +42,22 @@ func (w *Workspace) atNewName(ctx context.Context, name string, do func(*locatio
 	if err != nil && (!errors.As(err, &missing) || missing.Code != NotFound) {
 		return err
 	}
-	steps, _, err := w.split(name, true)
+	r, err := w.split(name, making)
 	if err != nil {
 		return err
 	}
-	names := stepNames(steps)
-	if up := lastUp(names); up > 0 {
+	if up := lastUp(r.steps); up > 0 {
 		// A directory before ".." must exist: it is not made only to be left again.
-		back := "./" + strings.Join(names[:up], "/") + "/"
-		err := w.at(ctx, back, false, func(*location) error { return nil })
-		if err != nil {
-			return retitle(err, back, name)
+		back := request{given: name, steps: r.steps[:up], wantDir: true, purpose: changing}
+		if err := w.walkTo(ctx, back, func(*location) error { return nil }); err != nil {
+			return err
 		}
 	}
-	if depthOf(names) > maxDepth { // the walk would notice after it made the first of them
+	if depthOf(r.steps) > maxDepth { // the walk would notice after it made the first of them
 		return fail(InvalidPath, name, "is not a valid path: too many directories or links in it")
 	}
-	plain := "./" + strings.Join(names, "/") // no separator at the end: it would ask for a directory
-	err = w.at(ctx, plain, true, func(p *location) error {
+	r.wantDir, r.moved = false, moved // a separator at the end would ask for a directory
+	return w.walkTo(ctx, r, func(p *location) error {
 		if p.name == "" || p.info != nil {
 			return fail(AlreadyExists, name, "already exists")
 		}
@@ -72,15 +70,14 @@ func (w *Workspace) atNewName(ctx context.Context, name string, do func(*locatio
 		if err := ctx.Err(); err != nil {
 			return interrupted(name, err)
 		}
-		return translate(name, do(p), true)
+		return do(p)
 	})
-	return retitle(err, plain, name)
 }
 
-// lastUp returns how many names there are up to the last "..", and 0 when there is none.
-func lastUp(names []string) int {
-	for i, name := range slices.Backward(names) {
-		if name == ".." {
+// lastUp returns how many steps there are up to the last "..", and 0 when there is none.
+func lastUp(steps []step) int {
+	for i, s := range slices.Backward(steps) {
+		if s.name == ".." {
 			return i + 1
 		}
 	}
@@ -88,10 +85,10 @@ func lastUp(names []string) int {
 }
 
 // depthOf counts the directories that a path, as it is written, goes down.
-func depthOf(names []string) int {
+func depthOf(steps []step) int {
 	depth := 0
-	for _, name := range names {
-		if name == ".." {
+	for _, s := range steps {
+		if s.name == ".." {
 			depth--
 		} else {
 			depth++

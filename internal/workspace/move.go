@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 )
 
 // Move gives a file, a directory or a link (itself, not its target) the name
@@ -36,16 +35,14 @@ func (w *Workspace) move(ctx context.Context, source, destination string,
 		if err := w.movable(n); err != nil {
 			return err
 		}
-		if n.info.IsDir() {
-			if !whole {
-				return errWhole
-			}
-			if w.isInside(ctx, destination, n) {
-				return intoItself(source)
-			}
+		if n.info.IsDir() && !whole {
+			return errWhole
 		}
 		changed := false
-		err := w.atNewName(ctx, destination, func(p *location) error {
+		err := w.atNewName(ctx, destination, n, func(p *location) error {
+			if p.isIn(n) {
+				return intoItself(source)
+			}
 			if err := w.refuseRoute(destination, p.path()); err != nil {
 				return err
 			}
@@ -137,41 +134,8 @@ func intoItself(given string) error {
 	return fail(InvalidPath, given, "cannot be moved into itself")
 }
 
-// isInside reports whether a path leads into the directory n. The kernel refuses such a
-// move too, but only after missing directories were made.
-func (w *Workspace) isInside(ctx context.Context, destination string, n *dirEntry) bool {
-	steps, _, err := w.split(destination, true)
-	if err != nil || len(steps) > 2*maxDepth {
-		return false // refused elsewhere
-	}
-	names := stepNames(steps)
-	for cut := len(names); cut >= 0; cut-- {
-		var where []string
-		err := w.at(ctx, "./"+strings.Join(names[:cut], "/")+"/", false, func(p *location) error {
-			where = slices.Clone(p.path())
-			return nil
-		})
-		var missing *Error
-		if errors.As(err, &missing) && missing.Code == NotFound {
-			continue
-		}
-		return err == nil && w.startsWith(where, n)
-	}
-	return false
-}
-
-// startsWith reports whether a path goes through the directory n. Names may have several
-// spellings, so the directories are compared.
-func (w *Workspace) startsWith(where []string, n *dirEntry) bool {
-	depth := len(n.path())
-	if len(where) < depth {
-		return false
-	}
-	dir, err := descend(w.root, where[:depth-1])
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	info, err := dir.Lstat(where[depth-1])
-	return err == nil && sameFile(info, n.info)
+// isIn reports whether the location is in the directory n. The kernel refuses to move a
+// directory there, but missing directories would have been made by then.
+func (p *location) isIn(n *dirEntry) bool {
+	return n.info.IsDir() && slices.ContainsFunc(p.ids, identify(n.info).is)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"strings"
 )
 
 // A dirEntry is one name in a directory. A link is not followed: deleting or moving "link"
@@ -43,67 +42,51 @@ func (n *dirEntry) same(seen fs.FileInfo) error {
 }
 
 // atName walks to the directory that name is in and calls do with the name itself. It
-// makes nothing on the way, and refuses what must not be changed. As with [Workspace.at],
-// do may be called again, so it must check before it changes anything.
+// makes nothing on the way, and refuses what must not be changed. As with walkTo, do may be
+// called again, so it must check before it changes anything.
 func (w *Workspace) atName(ctx context.Context, name string, do func(*dirEntry) error) error {
-	steps, slash, err := w.split(name, true)
+	r, err := w.split(name, changing)
 	if err != nil {
 		return err
 	}
-	path := stepNames(steps)
-	if len(path) > 0 && path[len(path)-1] == ".." {
+	steps, slash := r.steps, r.wantDir
+	if len(steps) > 0 && steps[len(steps)-1].name == ".." {
 		// Only a walk can tell the name of a path that ends in "..". That name is then walked
 		// to like one that was given, and so checked again.
-		err := w.at(ctx, name, false, func(p *location) error {
-			path, slash = slices.Clone(p.path()), true
+		err := w.walkTo(ctx, r, func(p *location) error {
+			steps, slash = stepsTo(p.path()), true
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if len(path) == 0 {
+	if len(steps) == 0 {
 		e := fail(Protected, name, "is protected: it is the workspace itself")
 		e.cause = errRoot
 		return e
 	}
-	last := len(path) - 1
-	parent := "./" + strings.Join(path[:last], "/") + "/" // a directory, or the walk fails
-	var own error                                         // an error of do names the right path already
-	err = w.at(ctx, parent, false, func(p *location) error {
-		n := &dirEntry{in: p, name: path[last], slash: slash, given: name}
+	last := len(steps) - 1
+	r.steps, r.wantDir = steps[:last], true
+	return w.walkTo(ctx, r, func(p *location) error {
+		n := &dirEntry{in: p, name: steps[last].name, slash: slash, given: name}
 		if err := n.look(); err != nil {
-			return translate(name, err, true)
+			return err
 		}
 		if err := w.refuseChange(name, n.path(), n.info); err != nil {
 			return err
 		}
-		own = translate(name, do(n), true)
-		return own
+		return do(n)
 	})
-	if errors.Is(err, own) {
-		return err
-	}
-	var e *Error
-	if errors.As(err, &e) && e.Code == NotReadable { // a directory that cannot be opened cannot be changed
-		return fail(NotWritable, name, "is not writable: a directory on the way to it cannot be opened")
-	}
-	return retitle(err, parent, name)
 }
 
 var errRoot = errors.New("the root of the workspace")
 
 func isRoot(err error) bool { return errors.Is(err, errRoot) }
 
-// refuseChange refuses to change what is below a .git, the files that say what an Expert
-// may do, and what leads there. The walk of a writer refuses the first itself; other walks
-// do not.
+// refuseChange refuses to change the files that say what an Expert may do, and what leads
+// there. The walk has refused what is below a .git.
 func (w *Workspace) refuseChange(given string, path []string, info fs.FileInfo) error {
-	for _, name := range path {
-		if isGitName(fold(name)) {
-			return gitDirectory(given)
-		}
-	}
 	if w.fixed.covers(path, info) {
 		return readOnly(given)
 	}
@@ -142,37 +125,4 @@ func (w *Workspace) refuseMaking(given string, path []string) error {
 
 func readOnly(given string) error {
 	return fail(NotWritable, given, "is not writable: it says what this Expert may do, so only the user changes it")
-}
-
-func stepNames(steps []step) []string {
-	names := make([]string, len(steps))
-	for i, s := range steps {
-		names[i] = s.name
-	}
-	return names
-}
-
-// refuseParent refuses to change the names in a directory that is not writable for its
-// owner.
-func refuseParent(p *location, given string) error {
-	info, err := p.dir().Stat(".")
-	if err != nil {
-		return err
-	}
-	if !writable(info) {
-		return fail(NotWritable, given, "cannot be changed: its directory is not writable")
-	}
-	return nil
-}
-
-// retitle turns an error about the path that was walked into one about the name that the
-// caller gave.
-func retitle(err error, walked, given string) error {
-	var e *Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	about := *e
-	about.Message = strings.Replace(e.Message, quote(walked), quote(given), 1)
-	return &about
 }

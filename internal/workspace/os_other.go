@@ -24,12 +24,6 @@ func openFolder(path string) (folder, error) {
 	return folder{root}, err
 }
 
-// OpenRoot opens a directory in the folder.
-func (d folder) OpenRoot(name string) (folder, error) {
-	root, err := d.Root.OpenRoot(name)
-	return folder{root}, err
-}
-
 // Remove removes a file or a link. The system has one call for files and directories, so
 // the name is looked at before.
 func (d folder) Remove(name string) error {
@@ -112,7 +106,7 @@ func (x *handle) enter() (folder, error) {
 		root.Close()
 		return folder{}, err
 	}
-	return root, nil
+	return folder{root}, nil
 }
 
 // target reads the link that was seen.
@@ -122,15 +116,6 @@ func (x *handle) target() (string, error) {
 		return "", errChanged
 	}
 	return target, nil
-}
-
-// still returns errChanged unless the name is what was opened, and not a link to it.
-func (d folder) still(name string, opened fs.FileInfo) error {
-	info, err := d.Lstat(name)
-	if err != nil || info.Mode()&fs.ModeSymlink != 0 || !sameFile(info, opened) {
-		return errChanged
-	}
-	return nil
 }
 
 // drop does nothing: a handle holds nothing open here.

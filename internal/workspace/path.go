@@ -13,24 +13,49 @@ const (
 	maxDepth = 128  // directories held open at once on the way to a file
 )
 
+// A request is a path to walk to, and what for.
+type request struct {
+	given   string // as the caller wrote it, for messages
+	steps   []step
+	wantDir bool // the path can only mean a directory
+	purpose purpose
+	moved   *dirEntry // no directory is made in this one; may be nil
+}
+
 // A step is one component of a path that is being walked.
 type step struct {
 	name string
 	link bool // it came out of a symbolic link, not from the caller
 }
 
+// A purpose is what a walk is for.
+type purpose int
+
+const (
+	reading  purpose = iota
+	changing         // what exists; nothing is made on the way
+	making           // something new; missing directories are made
+)
+
+func stepsTo(names []string) []step {
+	steps := make([]step, len(names))
+	for i, name := range names {
+		steps[i].name = name
+	}
+	return steps
+}
+
 // split translates a name into steps from the root. The translation is lexical and
 // decides nothing: ".." stays a step, and the walk finds out where the steps lead.
-// wantDir says that the name can only mean a directory.
-func (w *Workspace) split(name string, writing bool) (steps []step, wantDir bool, err error) {
+func (w *Workspace) split(name string, purpose purpose) (request, error) {
 	switch {
 	case strings.ContainsRune(name, 0):
-		return nil, false, fail(InvalidPath, name, "is not a valid path: it contains a NUL character")
+		return request{}, fail(InvalidPath, name, "is not a valid path: it contains a NUL character")
 	case len(name) > maxPath:
-		return nil, false, fail(InvalidPath, name, "is not a valid path: it is longer than %d bytes", maxPath)
+		return request{}, fail(InvalidPath, name, "is not a valid path: it is longer than %d bytes", maxPath)
 	case name == "~" || len(name) > 1 && name[0] == '~' && os.IsPathSeparator(name[1]):
 		// "~" is not expanded, and a file of that name would be a surprise.
-		return nil, false, &Error{Code: OutsideWorkspace, Message: "path outside allowed directories: " + quote(name) +
+		return request{}, &Error{Code: OutsideWorkspace, Message: "path outside allowed directories: " + quote(name) +
 			`; "~" is not expanded, use a path inside the workspace`}
 	}
 	rest := name
@@ -38,27 +63,25 @@ func (w *Workspace) split(name string, writing bool) (steps []step, wantDir bool
 		var ok bool
 		if rest, ok = below(w.real, name); !ok {
 			if rest, ok = below(w.dir, name); !ok {
-				return nil, false, outside(name)
+				return request{}, outside(name)
 			}
 		}
 	} else if filepath.VolumeName(name) != "" || name != "" && os.IsPathSeparator(name[0]) {
-		return nil, false, outside(name) // C:x and \x on Windows
+		return request{}, outside(name) // C:x and \x on Windows
 	}
 	parts := components(rest)
-	steps = make([]step, 0, len(parts))
 	for _, part := range parts {
 		// Checked before anything is created: a write to new/.env must not leave the
 		// directory behind.
 		folded := fold(part)
 		if isEnvName(folded) {
-			return nil, false, secret(name)
+			return request{}, secret(name)
 		}
-		if writing && isGitName(folded) {
-			return nil, false, gitDirectory(name)
+		if purpose != reading && isGitName(folded) {
+			return request{}, gitDirectory(name)
 		}
-		steps = append(steps, step{name: part})
 	}
-	return steps, meansDir(rest), nil
+	return request{given: name, steps: stepsTo(parts), wantDir: meansDir(rest), purpose: purpose}, nil
 }
 
 // meansDir reports whether a path can only mean a directory: it ends in a separator, or

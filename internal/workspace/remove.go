@@ -58,7 +58,7 @@ func (n *dirEntry) changeable() error {
 	if n.info.Mode()&fs.ModeSymlink == 0 && !writable(n.info) {
 		return notWritable(n.given)
 	}
-	return refuseParent(n.in, n.given)
+	return writableDir(n.in.dir(), n.given)
 }
 
 // RemoveDir deletes an empty directory, or with recursive a directory and everything in
@@ -120,7 +120,7 @@ func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) 
 
 // empty deletes what is in a directory, after a look at all of it.
 func (w *Workspace) empty(ctx context.Context, n *dirEntry) error {
-	dir, err := w.openEntry(n)
+	dir, err := n.in.dir().step(n.name, n.info)
 	if err != nil {
 		return err
 	}
@@ -130,27 +130,6 @@ func (w *Workspace) empty(ctx context.Context, n *dirEntry) error {
 		return err
 	}
 	return t.clear(ctx, dir, n.path())
-}
-
-// openEntry opens a directory to work on what is in it. The path may be swapped meanwhile,
-// so the handle is compared with what was seen.
-func (w *Workspace) openEntry(n *dirEntry) (folder, error) {
-	dir, err := descend(w.root, n.path())
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return folder{}, errChanged
-		}
-		return folder{}, err
-	}
-	opened, err := dir.Stat(".")
-	if err == nil && !sameFile(opened, n.info) {
-		err = errChanged
-	}
-	if err != nil {
-		dir.Close()
-		return folder{}, err
-	}
-	return dir, nil
 }
 
 // sameKind reports whether both are one file of one kind. The kind is compared because the

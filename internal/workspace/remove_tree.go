@@ -84,22 +84,11 @@ func (t *tree) check(path []string, info fs.FileInfo) error {
 // open opens a directory that was looked at, and nothing else that took its name since.
 func (t *tree) open(dir folder, name string, seen fs.FileInfo) (folder, error) {
 	t.trace("enter")
-	sub, err := dir.OpenRoot(name + "/.")
-	if err != nil {
-		if now, lerr := dir.Lstat(name); lerr != nil || !sameKind(now, seen) {
-			return folder{}, t.changed()
-		}
-		return folder{}, err
-	}
-	opened, err := sub.Stat(".")
-	if err == nil && !sameFile(opened, seen) {
+	sub, err := dir.step(name, seen)
+	if errors.Is(err, errChanged) {
 		err = t.changed()
 	}
-	if err != nil {
-		sub.Close()
-		return folder{}, err
-	}
-	return sub, nil
+	return sub, err
 }
 
 // changed is for work that may have begun: errChanged would repeat the call.

@@ -18,16 +18,21 @@ const (
 // errChanged says that a name was replaced between looking at it and opening it.
 var errChanged = errors.New("changed while it was opened")
 
-// at walks to the location of name and calls do with it. When the walk or do finds that
-// something was swapped meanwhile, both are repeated; so do must check before it changes
-// anything.
-func (w *Workspace) at(ctx context.Context, name string, writing bool, do func(*location) error) error {
-	todo, wantDir, err := w.split(name, writing)
+// at walks to the location of name and calls do with it; see walkTo.
+func (w *Workspace) at(ctx context.Context, name string, purpose purpose, do func(*location) error) error {
+	r, err := w.split(name, purpose)
 	if err != nil {
 		return err
 	}
+	return w.walkTo(ctx, r, do)
+}
+
+// walkTo walks to a location and calls do with it. When the walk or do finds that something
+// was swapped meanwhile, both are repeated; so do must check before it changes anything.
+func (w *Workspace) walkTo(ctx context.Context, r request, do func(*location) error) error {
+	writing := r.purpose != reading
 	if !w.lease.use() {
-		return translate(name, fs.ErrClosed, writing)
+		return translate(r.given, fs.ErrClosed, writing)
 	}
 	defer func() {
 		if w.lease.done() {
@@ -35,22 +40,21 @@ func (w *Workspace) at(ctx context.Context, name string, writing bool, do func(*
 		}
 	}()
 	for range maxRetries {
-		p := w.start(name, writing)
-		err := p.walk(ctx, todo, wantDir)
+		p := w.start(r)
+		err := p.walk(ctx, r.steps, r.wantDir)
 		if err == nil {
 			err = do(p)
 		}
 		w.leave(p)
 		if !errors.Is(err, errChanged) {
-			return translate(name, err, writing)
+			return translate(r.given, err, writing)
 		}
 	}
-	return fail(Changed, name, "is being replaced all the time; try again later")
+	return fail(Changed, r.given, "is being replaced all the time; try again later")
 }
 
 // walk takes steps from p, one open directory after the other, and resolves links itself:
-// the guard checks each name on the way, including those in the targets of links. For a
-// writer, missing directories are made.
+// the guard checks each name on the way, including those in the targets of links.
 //
 // No step trusts an earlier look. A name is opened, and decisions are made on the handle.
 // Where the system has no such handles, handle.enter compares afterwards. ".." goes back to
@@ -104,7 +108,7 @@ func (p *location) walk(ctx context.Context, todo []step, wantDir bool) error {
 				p.name = next.name
 				return nil
 			}
-			if len(todo) == 0 || !p.writing {
+			if len(todo) == 0 || p.purpose != making {
 				return fail(NotFound, p.given, "does not exist")
 			}
 			if err := p.mayMake(append(slices.Clone(p.trail), next.name)); err != nil {
@@ -166,20 +170,20 @@ func (p *location) follow(target string) ([]step, error) {
 	if target == "" || filepath.IsAbs(target) || filepath.VolumeName(target) != "" || os.IsPathSeparator(target[0]) {
 		return nil, outsideLink(p.given)
 	}
-	var steps []step
-	for _, part := range components(target) {
-		steps = append(steps, step{name: part, link: true})
-	}
+	names := components(target)
 	if meansDir(target) {
-		steps = append(steps, step{name: ".", link: true}) // as for the kernel
+		names = append(names, ".") // as for the kernel
+	}
+	steps := stepsTo(names)
+	for i := range steps {
+		steps[i].link = true
 	}
 	return steps, nil
 }
 
-// same returns errChanged unless the name is the file that was opened, and not a link to
-// it.
-func (p *location) same(name string, opened fs.FileInfo) error {
-	info, err := p.dir().Lstat(name)
+// still returns errChanged unless the name is what was opened, and not a link to it.
+func (d folder) still(name string, opened fs.FileInfo) error {
+	info, err := d.Lstat(name)
 	if err != nil || info.Mode()&fs.ModeSymlink != 0 || !sameFile(info, opened) {
 		return errChanged
 	}

@@ -18,7 +18,7 @@ import (
 func (w *Workspace) WriteFile(ctx context.Context, name string, data []byte) (Info, error) {
 	var out Info
 	err := w.sharing(ctx, name, func() error {
-		return w.at(ctx, name, true, func(p *location) error {
+		return w.at(ctx, name, making, func(p *location) error {
 			if p.name == "" {
 				return fail(IsADirectory, name, "is a directory")
 			}
@@ -83,13 +83,14 @@ func notWritable(given string) error {
 	return fail(NotWritable, given, "is not writable: its owner may not write it")
 }
 
+// writableDir refuses to change the names in a directory that its owner may not write.
 func writableDir(dir folder, given string) error {
 	info, err := dir.Stat(".")
 	if err != nil {
 		return err
 	}
 	if !writable(info) {
-		return fail(NotWritable, given, "cannot be written: its directory is not writable")
+		return fail(NotWritable, given, "cannot be changed: its directory is not writable")
 	}
 	return nil
 }
