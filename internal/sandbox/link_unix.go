@@ -191,11 +191,9 @@ func (l *link) start(p program) (*child, error) {
 		}
 		return nil, ErrLost
 	}
-	patience := time.NewTimer(startPatience)
-	defer patience.Stop()
 	select {
 	case err = <-c.started:
-	case <-patience.C:
+	case <-time.After(startPatience):
 		l.abandon()
 		err = <-c.started
 	}
@@ -239,12 +237,10 @@ func (l *link) release() {
 // close ends the lease, and waits until everything has ended.
 func (l *link) close() error {
 	l.release()
-	patience := time.NewTimer(l.patience)
-	defer patience.Stop()
 	select {
 	case <-l.gone:
 		return nil
-	case <-patience.C:
+	case <-time.After(l.patience):
 	}
 	l.abandon()
 	<-l.gone
@@ -287,20 +283,12 @@ func (c *child) send(s unix.Signal) {
 // abandoned.
 func (c *child) kill() {
 	c.send(unix.SIGKILL)
-	patience := time.NewTimer(c.link.patience)
-	defer patience.Stop()
 	select {
 	case <-c.ended:
-	case <-patience.C:
+	case <-time.After(c.link.patience):
 		c.link.abandon()
 	}
 }
-
-// lost returns, after the end, an error if the outcome is unknown.
-func (c *child) lost() error { return c.err }
-
-// exceeded returns, after the end, the limit that it was killed for.
-func (c *child) exceeded() string { return c.limit }
 
 func (c *child) status() (exitCode int, signal string) {
 	if c.signal == 0 {

@@ -71,11 +71,17 @@ type link struct {
 // supervisorPIDs is not needed here.
 type supervisorPIDs struct{}
 
-// A child is a program and the job object around it.
+// A child is a program and the job object around it: what the program starts belongs to
+// the job too, and cannot leave.
 type child struct {
-	group *group
+	mu    sync.Mutex
+	job   windows.Handle // 0 when it is closed
 	ended chan struct{}
 	state *os.ProcessState // set before ended is closed
+
+	// Here the outcome is always known, and there is no limit.
+	err   error
+	limit string
 }
 
 func newLink(context.Context, time.Duration, *supervisorPIDs) (*link, error) {
@@ -93,13 +99,13 @@ func (l *link) start(p program) (*child, error) {
 	cmd := &exec.Cmd{
 		Path: p.path, Args: p.argv, Env: p.env, Dir: p.dir,
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
-		SysProcAttr: attributes(),
+		SysProcAttr: &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true},
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	c := &child{group: new(group), ended: make(chan struct{})}
-	if err := c.group.adopt(cmd.Process); err != nil {
+	c := &child{ended: make(chan struct{})}
+	if err := c.adopt(cmd.Process); err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return nil, err
@@ -107,10 +113,10 @@ func (l *link) start(p program) (*child, error) {
 	l.live[c] = struct{}{}
 	go func() {
 		_ = cmd.Wait() // the status is in ProcessState; there is nothing else to fail
-		c.group.kill() // what it left in the background
+		c.kill()       // what it left in the background
 		l.mu.Lock()
 		delete(l.live, c)
-		c.group.release()
+		c.release()
 		l.mu.Unlock()
 		c.state = cmd.ProcessState
 		close(c.ended)
@@ -124,7 +130,7 @@ func (l *link) release() (live []*child) {
 	defer l.mu.Unlock()
 	l.over = true
 	for c := range l.live {
-		c.group.kill()
+		c.kill()
 		live = append(live, c)
 	}
 	return live
@@ -140,25 +146,9 @@ func (l *link) close() error {
 // terminate does nothing: a program without a console cannot be asked to end.
 func (c *child) terminate() {}
 
-func (c *child) kill() { c.group.kill() }
-
-func (c *child) lost() error { return nil }
-
-func (c *child) exceeded() string { return "" }
-
 func (c *child) status() (exitCode int, signal string) { return c.state.ExitCode(), "" }
 
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
-}
-
-// A group is a job object: what the child starts belongs to it too, and cannot leave.
-type group struct {
-	mu  sync.Mutex
-	job windows.Handle
-}
-
-func (g *group) adopt(p *os.Process) error {
+func (c *child) adopt(p *os.Process) error {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return err
@@ -181,23 +171,23 @@ func (g *group) adopt(p *os.Process) error {
 		_ = windows.CloseHandle(job)
 		return err
 	}
-	g.job = job
+	c.job = job
 	return nil
 }
 
 // kill and release can come in any order.
-func (g *group) kill() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.job != 0 {
-		_ = windows.TerminateJobObject(g.job, 1)
+func (c *child) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.job != 0 {
+		_ = windows.TerminateJobObject(c.job, 1)
 	}
 }
 
 // release closes the handle, and with it ends what is still in the job.
-func (g *group) release() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	_ = windows.CloseHandle(g.job)
-	g.job = 0
+func (c *child) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = windows.CloseHandle(c.job)
+	c.job = 0
 }

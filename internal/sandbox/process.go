@@ -34,21 +34,19 @@ func (s *Supervisor) start(ctx context.Context, path string, c Command, env []st
 		return nil, startError(c.Program, err)
 	}
 	defer null.Close()
-	// The pipes are our own: with those of os/exec, Wait would not return before every
-	// process that inherited them has ended.
-	outEnd, errEnd, err := p.pipes(c.MaxOutput)
-	if err != nil {
+	started := program{path: path, env: env, stdin: null}
+	if p.readers, err = started.pipes(); err != nil {
 		return nil, startError(c.Program, err)
 	}
-	p.child, err = s.launch(l, c, program{path: path, env: env, stdin: null, stdout: outEnd, stderr: errEnd})
-	outEnd.Close()
-	errEnd.Close()
+	p.child, err = s.launch(l, c, started)
+	closeAll(started.stdout, started.stderr)
 	if err != nil {
-		p.closeReaders()
+		closeAll(p.readers...)
 		return nil, err
 	}
 	for i, r := range p.readers {
-		s := p.streams[i]
+		s := newStream(c.MaxOutput)
+		p.streams = append(p.streams, s)
 		p.copying.Go(func() { _, _ = io.Copy(io.MultiWriter(s, p.watch.of(Stream(i))), r) })
 	}
 	return p, nil
@@ -83,20 +81,28 @@ func (s *Supervisor) launch(l *link, c Command, p program) (*child, error) {
 	return nil, startError(c.Program, err)
 }
 
-func (p *process) pipes(limit int) (outEnd, errEnd *os.File, err error) {
-	outRead, outEnd, err := os.Pipe()
-	if err != nil {
-		return nil, nil, err
+// pipes gives the program the streams that it does not have yet, and returns our ends of
+// them in that order. The pipes are our own: with those of os/exec, Wait would not return
+// before every process that inherited them has ended.
+func (p *program) pipes() (ours []*os.File, err error) {
+	var theirs []*os.File
+	for _, stream := range []**os.File{&p.stdin, &p.stdout, &p.stderr} {
+		if *stream != nil {
+			continue
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(ours...)
+			closeAll(theirs...)
+			return nil, err
+		}
+		if stream == &p.stdin {
+			r, w = w, r
+		}
+		*stream = w
+		ours, theirs = append(ours, r), append(theirs, w)
 	}
-	errRead, errEnd, err := os.Pipe()
-	if err != nil {
-		outRead.Close()
-		outEnd.Close()
-		return nil, nil, err
-	}
-	p.readers = []*os.File{outRead, errRead}
-	p.streams = []*stream{newStream(limit), newStream(limit)}
-	return outEnd, errEnd, nil
+	return ours, nil
 }
 
 // startError words the failure without the paths of the machine.
@@ -135,28 +141,24 @@ func (p *process) supervise(ctx context.Context, timeout, grace time.Duration) (
 	}
 	var expired <-chan time.Time
 	if timeout > 0 {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		expired = timer.C
+		expired = time.After(timeout)
 	}
 	select {
 	case <-p.ended:
-		return false, false, p.lost()
+		return false, false, p.err
 	case <-expired:
 		timedOut = true
 	case <-ctx.Done():
 		cancelled = true
 	}
 	p.terminate()
-	patience := time.NewTimer(grace)
-	defer patience.Stop()
 	select {
 	case <-p.ended:
-	case <-patience.C:
+	case <-time.After(grace):
 		p.kill()
 		<-p.ended
 	}
-	return timedOut, cancelled, p.lost()
+	return timedOut, cancelled, p.err
 }
 
 // output waits for the last bytes, at most for the time drain: a process that was not
@@ -167,21 +169,13 @@ func (p *process) output() (stdout, stderr Output) {
 		p.copying.Wait()
 		close(done)
 	}()
-	timer := time.NewTimer(drain)
-	defer timer.Stop()
 	select {
 	case <-done:
-	case <-timer.C:
+	case <-time.After(drain):
 	}
-	p.closeReaders()
+	closeAll(p.readers...)
 	p.watch.stop()
 	return p.streams[0].output(), p.streams[1].output()
-}
-
-func (p *process) closeReaders() {
-	for _, r := range p.readers {
-		r.Close()
-	}
 }
 
 // A watcher passes output on, one chunk at a time, until it is stopped.

@@ -9,31 +9,11 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
 // A Server is a program that runs until it is stopped, and is used through its streams.
-type Server struct {
-	Program string   // as in [Command]
-	Args    []string // without the program's name
-	Dir     string
-	OpenDir *os.File
-
-	Environ []string          // of the runtime; the safe variables are taken from it
-	Env     map[string]string // added, except for protected names
-	Set     map[string]string // added as it is
-
-	Policy *landlock.Policy // as in [Command]
-}
-
-// command returns the settings that a server shares with a command.
-func (s Server) command() Command {
-	return Command{
-		Program: s.Program, Args: s.Args, Dir: s.Dir, OpenDir: s.OpenDir,
-		Environ: s.Environ, Env: s.Env, Set: s.Set, Policy: s.Policy,
-	}
-}
+// The last five fields of [Command] do not apply to it.
+type Server Command
 
 // A ServerProcess is a [Server] that was started. When it has ended, what it wrote can
 // still be read; nothing needs to be closed.
@@ -55,7 +35,7 @@ func (s *Supervisor) Start(ctx context.Context, server Server) (*ServerProcess, 
 	if s == nil {
 		return nil, fmt.Errorf("%w: there is no supervisor here", errSupervisor)
 	}
-	c := server.command()
+	c := Command(server)
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
@@ -112,25 +92,6 @@ func (r *ServerProcess) start(ctx context.Context, s *Supervisor, c Command, p p
 	return nil
 }
 
-// pipes gives the program its streams, and returns our ends of them in that order.
-func (p *program) pipes() (ours []*os.File, err error) {
-	var theirs []*os.File
-	for i := range 3 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll(ours...)
-			closeAll(theirs...)
-			return nil, err
-		}
-		if i == 0 {
-			r, w = w, r
-		}
-		ours, theirs = append(ours, r), append(theirs, w)
-	}
-	p.stdin, p.stdout, p.stderr = theirs[0], theirs[1], theirs[2]
-	return ours, nil
-}
-
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		f.Close()
@@ -148,11 +109,11 @@ func (r *ServerProcess) Exit() string {
 	default:
 		return "still running"
 	}
-	if err := r.child.lost(); err != nil {
-		return err.Error()
+	if r.child.err != nil {
+		return r.child.err.Error()
 	}
-	if limit := r.child.exceeded(); limit != "" {
-		return "ended: " + limit
+	if r.child.limit != "" {
+		return "ended: " + r.child.limit
 	}
 	code, signal := r.child.status()
 	if signal != "" {
@@ -180,12 +141,10 @@ func (r *ServerProcess) Stop(grace time.Duration) error {
 }
 
 func (r *ServerProcess) endsWithin(grace time.Duration) bool {
-	patience := time.NewTimer(grace)
-	defer patience.Stop()
 	select {
 	case <-r.child.ended:
 		return true
-	case <-patience.C:
+	case <-time.After(grace):
 		return false
 	}
 }

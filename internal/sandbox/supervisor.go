@@ -78,7 +78,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Outcome, error) {
 		return out, err
 	}
 	out.ExitCode, out.Signal = p.status()
-	out.Exceeded = p.exceeded()
+	out.Exceeded = p.limit
 	return out, nil
 }
 
