@@ -296,7 +296,11 @@ func (w *work) checkIsolation(ctx context.Context) error {
 		// Checks that a stop cut off did not find a hole, and must not be shown as if.
 		return context.Cause(ctx)
 	}
-	for _, r := range results {
+	for i, r := range results {
+		if r.Name == selftest.Sandboxes && !r.OK {
+			r.Detail += "; use a newer kernel, or let all skills share one sandbox with --shared-sandbox"
+			results[i] = r
+		}
 		check := &hostlink.Check{Name: r.Name, OK: r.OK, Detail: w.clean(r.Detail)}
 		if err := w.voice.say(hostlink.Up{Check: check}); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package inside
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
+	"github.com/perstack-go/perstack/internal/sandbox/selftest"
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
@@ -124,5 +126,15 @@ func TestMaxTasks(t *testing.T) {
 		if got := maxTasks(dir); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
+	}
+}
+
+// A kernel that cannot isolate skills from each other is an error that names the flag.
+func TestSandboxesUnavailable(t *testing.T) {
+	end := newFakeHost(t).fails(document(t, alone, says), func(context.Context, selftest.Spec) []selftest.Result {
+		return []selftest.Result{{Name: selftest.Sandboxes, Detail: "the kernel has no Landlock"}}
+	})
+	if !strings.HasSuffix(end.Error, "sandboxes (the kernel has no Landlock; use a newer kernel, or let all skills share one sandbox with --shared-sandbox)") {
+		t.Errorf("end %+v", end)
 	}
 }

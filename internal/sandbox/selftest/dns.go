@@ -25,23 +25,16 @@ var daemonResolver = netip.MustParseAddr("127.0.0.11")
 // dns checks that no query for an outside name is answered. "No such name" is an answer
 // too: the query left the sandbox, and a query can carry a secret.
 func dns(ctx context.Context, _ Spec) (string, error) {
-	servers := []netip.Addr{daemonResolver}
 	text, err := os.ReadFile("/etc/resolv.conf")
 	if err != nil && !os.IsNotExist(err) {
 		return "", err
 	}
-	servers = append(servers, nameServers(string(text))...)
-	var failed []error
-	answers := make(chan error)
-	for _, server := range servers {
-		for _, network := range []string{"udp", "tcp"} {
-			go func() { answers <- asks(ctx, network, netip.AddrPortFrom(server, 53), silence) }()
-		}
+	var targets []target
+	for _, server := range append(nameServers(string(text)), daemonResolver) {
+		at := netip.AddrPortFrom(server, 53)
+		targets = append(targets, target{"udp", at}, target{"tcp", at})
 	}
-	for range 2 * len(servers) {
-		failed = append(failed, <-answers)
-	}
-	return "no outside name is answered for", first(failed)
+	return "no outside name is answered for", sideBySide(targets, func(t target) error { return t.resolves(ctx, silence) })
 }
 
 // nameServers reads resolv.conf.
@@ -58,11 +51,11 @@ func nameServers(text string) (all []netip.Addr) {
 	return all
 }
 
-// asks reports a name server that answers for an outside name. A server that refuses or
-// fails did not pass the query on, or got no answer.
-func asks(ctx context.Context, network string, server netip.AddrPort, patience time.Duration) error {
+// resolves returns an error if a name server answers for an outside name. A server that
+// refuses or fails did not pass the query on, or got no answer.
+func (t target) resolves(ctx context.Context, patience time.Duration) error {
 	deadline := time.Now().Add(patience)
-	conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, network, server.String())
+	conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, t.network, t.at.String())
 	if err != nil {
 		return nil // no server
 	}
@@ -72,18 +65,18 @@ func asks(ctx context.Context, network string, server netip.AddrPort, patience t
 	}
 	name := outsideName()
 	query := question(name, 1)
-	if network == "tcp" {
+	if t.network == "tcp" {
 		query = append(binary.BigEndian.AppendUint16(nil, uint16(len(query))), query...)
 	}
 	if _, err := conn.Write(query); err != nil {
 		return nil
 	}
-	said, err := receive(conn, network)
+	said, err := receive(conn, t.network)
 	switch {
 	case err != nil && len(said) == 0:
 		return nil // no answer
 	case err != nil || len(said) < headerSize:
-		return fmt.Errorf("the name server %s answers", server)
+		return fmt.Errorf("the name server %s answers", t.at)
 	}
 	const (
 		serverFailure = 2
@@ -93,7 +86,7 @@ func asks(ctx context.Context, network string, server netip.AddrPort, patience t
 	case serverFailure, refused:
 		return nil
 	default:
-		return fmt.Errorf("the name server %s answers for %s (code %d): the question left the sandbox", server, name, code)
+		return fmt.Errorf("the name server %s answers for %s (code %d): the question left the sandbox", t.at, name, code)
 	}
 }
 

@@ -21,14 +21,6 @@ func isolation(ctx context.Context, spec Spec) (string, error) {
 	if spec.SharedSandbox {
 		return "not wanted: all skills share one", nil
 	}
-	found, err := checkIsolation(ctx, spec)
-	if err != nil {
-		return "", fmt.Errorf("%w; use a newer kernel, or let all skills share one sandbox with --shared-sandbox", err)
-	}
-	return found, nil
-}
-
-func checkIsolation(ctx context.Context, spec Spec) (string, error) {
 	if err := landlock.Available(); err != nil {
 		return "", err
 	}

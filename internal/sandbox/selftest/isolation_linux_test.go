@@ -42,7 +42,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// A policy that refuses everything is no proof, and the message says what else can be done.
+// A policy that refuses everything is no proof.
 func TestIsolationThatProvesNothing(t *testing.T) {
 	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
@@ -51,7 +51,7 @@ func TestIsolationThatProvesNothing(t *testing.T) {
 		{Work: "/no-such-directory"},
 		{Work: t.TempDir(), Proxy: &url.URL{Scheme: "http", Host: "proxy:4000"}},
 	} {
-		if found, err := isolation(t.Context(), spec); err == nil || !strings.HasSuffix(err.Error(), "with --shared-sandbox") {
+		if found, err := isolation(t.Context(), spec); err == nil {
 			t.Errorf("%+v: %q, %v", spec, found, err)
 		}
 	}

@@ -20,16 +20,18 @@ type target struct {
 // allSilent reports the first of the targets that answers. A refused connection is an
 // answer too.
 func allSilent(ctx context.Context, targets []target, patience time.Duration) error {
+	return sideBySide(targets, func(t target) error { return t.silent(ctx, patience) })
+}
+
+// sideBySide calls look with all targets at the same time, and returns the first error in
+// their order.
+func sideBySide(targets []target, look func(target) error) error {
 	errs := make([]error, len(targets))
 	var group sync.WaitGroup
 	for i, t := range targets {
-		group.Go(func() { errs[i] = t.silent(ctx, patience) })
+		group.Go(func() { errs[i] = look(t) })
 	}
 	group.Wait()
-	return first(errs)
-}
-
-func first(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err

@@ -70,7 +70,7 @@ func TestNameServerAnswers(t *testing.T) {
 		for _, network := range []string{"udp", "tcp"} {
 			t.Run(c.name+" by "+network, func(t *testing.T) {
 				server := nameServer(t, network, c.code)
-				if err := asks(t.Context(), network, server, patience); (err == nil) != c.ok {
+				if err := (target{network, server}).resolves(t.Context(), patience); (err == nil) != c.ok {
 					t.Errorf("%v", err)
 				}
 			})

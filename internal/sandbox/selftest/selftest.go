@@ -11,7 +11,7 @@ package selftest
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -47,6 +47,9 @@ const (
 	answer = 5 * time.Second
 )
 
+// Sandboxes is the check whether skills can be isolated from each other.
+const Sandboxes = "sandboxes"
+
 // A check examines one part of the isolation. It returns an error if that part is missing.
 type check struct {
 	name string
@@ -79,7 +82,7 @@ func run(ctx context.Context, spec Spec, all []check) []Result {
 // checked, that is a failure too.
 func Err(results []Result) error {
 	if len(results) == 0 {
-		return fmt.Errorf("nothing was checked")
+		return errors.New("nothing was checked")
 	}
 	var failed []string
 	for _, r := range results {
@@ -90,5 +93,5 @@ func Err(results []Result) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s", strings.Join(failed, ", "))
+	return errors.New(strings.Join(failed, ", "))
 }

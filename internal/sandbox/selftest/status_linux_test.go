@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// hardened is what the kernel says of a process in a container with all walls.
+// hardened is what the kernel says of a process in a container with every protection.
 const hardened = `Name:	perstack
 Umask:	0022
 State:	R (running)
@@ -25,10 +25,7 @@ Seccomp_filters:	1
 `
 
 func TestStatus(t *testing.T) {
-	user := func(s status) (string, error) { return s.user() }
-	capabilities := func(s status) (string, error) { return s.capabilities() }
-	seccomp := func(s status) (string, error) { return s.is("Seccomp", "2") }
-	privileges := func(s status) (string, error) { return s.is("NoNewPrivs", "1") }
+	user, capabilities, seccomp, privileges := status.user, status.capabilities, status.seccomp, status.noNewPrivileges
 	for _, c := range []struct {
 		name      string
 		look      func(status) (string, error)
