@@ -17,19 +17,13 @@ const maxRewritten = 64 << 20
 // Other names of the file (hard links) keep the old content: they may be outside. Such a
 // file is rewritten, and so is a set-user-ID or set-group-ID file.
 func (w *Workspace) AppendFile(ctx context.Context, name string, data []byte) (Info, error) {
-	var out Info
-	err := w.changing(ctx, name, func(p *location) error {
+	return w.changing(ctx, name, func(p *location) (fs.FileInfo, error) {
 		info, err := p.extend(ctx, data)
 		if errors.Is(err, errShared) {
-			info, err = w.rewrite(ctx, p, data)
+			return w.rewrite(ctx, p, maxRewritten, func(old []byte) ([]byte, error) { return slices.Concat(old, data), nil })
 		}
-		if err != nil {
-			return err
-		}
-		out = w.describe(p.path(), info)
-		return nil
+		return info, err
 	})
-	return out, err
 }
 
 // errShared says that a file must not be written in place.
@@ -83,18 +77,4 @@ func (p *location) extend(ctx context.Context, data []byte) (info fs.FileInfo, e
 		return nil, err
 	}
 	return f.Stat()
-}
-
-func (w *Workspace) rewrite(ctx context.Context, p *location, data []byte) (fs.FileInfo, error) {
-	if err := writableDir(p.dir(), p.given); err != nil {
-		return nil, err
-	}
-	old, err := w.content(ctx, p, maxRewritten)
-	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, interrupted(p.given, err)
-	}
-	return p.replace(slices.Concat(old, data))
 }

@@ -116,10 +116,7 @@ func (p *location) names(ctx context.Context) ([]string, error) {
 	}
 	defer d.Close()
 	var names []string
-	err = eachName(d, func(name string) error {
-		if err := ctx.Err(); err != nil {
-			return interrupted(p.given, err)
-		}
+	err = eachName(ctx, p.given, d, func(name string) error {
 		if isTemporary(name) || p.refuse(p.fold(name), nil) != nil {
 			return nil
 		}

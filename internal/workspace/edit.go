@@ -11,41 +11,23 @@ import (
 // the file in between. An error of change leaves the file as it is and is returned as
 // it is. change may be called more than once, and must not use the workspace.
 func (w *Workspace) EditFile(ctx context.Context, name string, max int64, change func(old []byte) ([]byte, error)) (Info, error) {
-	var out Info
 	var refusal error
-	err := w.changing(ctx, name, func(p *location) error {
-		if err := writableDir(p.dir(), name); err != nil {
-			return err
-		}
-		old, err := w.content(ctx, p, max)
-		if err != nil {
-			return err
-		}
-		changed, err := change(old)
-		if err != nil {
-			refusal = err
-			return fail(IO, name, "was not changed")
-		}
-		if err := ctx.Err(); err != nil {
-			return interrupted(name, err)
-		}
-		info, err := p.replace(changed)
-		if err != nil {
-			return err
-		}
-		out = w.describe(p.path(), info)
-		return nil
+	info, err := w.changing(ctx, name, func(p *location) (fs.FileInfo, error) {
+		return w.rewrite(ctx, p, max, func(old []byte) (changed []byte, err error) {
+			changed, refusal = change(old)
+			return changed, refusal
+		})
 	})
 	if refusal != nil {
 		return Info{}, refusal
 	}
-	return out, err
+	return info, err
 }
 
 // changing walks to a regular file that exists and may be changed, locks it and calls do.
 // It creates no directories.
-func (w *Workspace) changing(ctx context.Context, name string, do func(*location) error) error {
-	return w.sharing(ctx, name, func() error {
+func (w *Workspace) changing(ctx context.Context, name string, do func(*location) (fs.FileInfo, error)) (out Info, err error) {
+	err = w.sharing(ctx, name, func() error {
 		return w.at(ctx, name, changing, func(p *location) error {
 			if err := p.regular(); err != nil {
 				return err
@@ -60,10 +42,34 @@ func (w *Workspace) changing(ctx context.Context, name string, do func(*location
 				if !writable(p.info) {
 					return notWritable(name)
 				}
-				return do(p)
+				info, err := do(p)
+				if err == nil {
+					out = w.describe(p.path(), info)
+				}
+				return err
 			})
 		})
 	})
+	return out, err
+}
+
+// rewrite replaces the content of the file at p by what change makes of it.
+func (w *Workspace) rewrite(ctx context.Context, p *location, max int64, change func(old []byte) ([]byte, error)) (fs.FileInfo, error) {
+	if err := writableDir(p.dir(), p.given); err != nil {
+		return nil, err
+	}
+	old, err := w.content(ctx, p, max)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := change(old)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, interrupted(p.given, err)
+	}
+	return p.replace(changed)
 }
 
 // sharing calls do while no directory is moved or emptied.

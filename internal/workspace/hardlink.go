@@ -93,7 +93,7 @@ func (p *location) hasHardLink(ctx context.Context, dir folder, trail []string, 
 		return false, nil
 	}
 	defer d.Close()
-	_ = eachName(d, func(name string) error {
+	_ = eachName(ctx, p.given, d, func(name string) error {
 		if *left--; *left < 0 {
 			return io.EOF
 		}
@@ -154,12 +154,9 @@ func (p *location) refuseJournal(ctx context.Context, info fs.FileInfo) error {
 		if err != nil {
 			return uncertain(p.given)
 		}
-		err = eachName(d, func(job string) error {
+		err = eachName(ctx, p.given, d, func(job string) error {
 			if left--; left < 0 {
 				return uncertain(p.given)
-			}
-			if err := ctx.Err(); err != nil {
-				return interrupted(p.given, err)
 			}
 			if isJournal(h.dir, job, info) {
 				return storage(p.given)
@@ -190,10 +187,13 @@ func isJournal(jobs folder, job string, info fs.FileInfo) bool {
 }
 
 // eachName calls do with the names in a directory, until do returns an error.
-func eachName(d *os.File, do func(string) error) error {
+func eachName(ctx context.Context, given string, d *os.File, do func(string) error) error {
 	for {
 		names, err := d.Readdirnames(512)
 		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				return interrupted(given, err)
+			}
 			if err := do(name); err != nil {
 				return err
 			}

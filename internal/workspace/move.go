@@ -32,7 +32,7 @@ func (w *Workspace) move(ctx context.Context, source, destination string,
 	}
 	defer done()
 	err = w.atName(ctx, source, func(n *dirEntry) error {
-		if err := w.movable(n); err != nil {
+		if err := w.movable(ctx, n); err != nil {
 			return err
 		}
 		if n.info.IsDir() && !whole {
@@ -65,17 +65,14 @@ func (w *Workspace) move(ctx context.Context, source, destination string,
 }
 
 // movable refuses what may not be moved.
-func (w *Workspace) movable(n *dirEntry) error {
+func (w *Workspace) movable(ctx context.Context, n *dirEntry) error {
 	switch {
 	case n.info == nil:
 		return fail(NotFound, n.given, "does not exist")
 	case n.slash && !n.info.IsDir():
 		return fail(NotADirectory, n.given, "is not a directory")
 	}
-	if err := w.refuseRoute(n.given, n.path()); err != nil {
-		return err
-	}
-	return n.changeable()
+	return w.changeable(ctx, n)
 }
 
 // moveTo moves n to the location p, with the locks of both.
@@ -89,7 +86,7 @@ func (w *Workspace) moveTo(ctx context.Context, n *dirEntry, p *location) error 
 	if err := n.look(); err != nil {
 		return err
 	}
-	if err := w.movable(n); err != nil {
+	if err := w.movable(ctx, n); err != nil {
 		return err
 	}
 	if n.info.IsDir() != wasDir {

@@ -27,14 +27,8 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, e
 			case n.slash:
 				return fail(NotADirectory, name, "is not a directory")
 			}
-			if err := w.refuseRoute(name, n.path()); err != nil {
+			if err := w.changeable(ctx, n); err != nil {
 				return err
-			}
-			if err := n.changeable(); err != nil {
-				return err
-			}
-			if err := ctx.Err(); err != nil {
-				return interrupted(name, err)
 			}
 			w.trace("remove")
 			err = n.in.dir().Remove(n.name)
@@ -52,13 +46,23 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, e
 	return path, err
 }
 
-// changeable refuses what is not writable for its owner. The mode of a link does not
-// matter: the right to write to its directory is enough to remove it.
-func (n *dirEntry) changeable() error {
+// changeable refuses to remove or move what a protected path goes through, and what is not
+// writable for its owner. The mode of a link does not matter: the right to write to its
+// directory is enough.
+func (w *Workspace) changeable(ctx context.Context, n *dirEntry) error {
+	if err := w.refuseRoute(n.given, n.path()); err != nil {
+		return err
+	}
 	if n.info.Mode()&fs.ModeSymlink == 0 && !writable(n.info) {
 		return notWritable(n.given)
 	}
-	return writableDir(n.in.dir(), n.given)
+	if err := writableDir(n.in.dir(), n.given); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return interrupted(n.given, err)
+	}
+	return nil
 }
 
 // RemoveDir deletes an empty directory, or with recursive a directory and everything in
@@ -83,14 +87,8 @@ func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) 
 		case !n.info.IsDir():
 			return fail(NotADirectory, name, "is not a directory")
 		}
-		if err := w.refuseRoute(name, n.path()); err != nil {
+		if err := w.changeable(ctx, n); err != nil {
 			return err
-		}
-		if err := n.changeable(); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return interrupted(name, err)
 		}
 		if recursive {
 			if err := w.empty(ctx, n); err != nil {

@@ -33,10 +33,7 @@ func (t *tree) survey(ctx context.Context, dir folder, path []string) error {
 		return err
 	}
 	defer d.Close()
-	return eachName(d, func(name string) error {
-		if err := ctx.Err(); err != nil {
-			return interrupted(t.given, err)
-		}
+	return eachName(ctx, t.given, d, func(name string) error {
 		info, err := dir.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

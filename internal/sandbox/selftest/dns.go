@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/netip"
 	"os"
@@ -39,16 +40,23 @@ func dns(ctx context.Context, _ Spec) (string, error) {
 
 // nameServers reads resolv.conf.
 func nameServers(text string) (all []netip.Addr) {
-	for line := range strings.Lines(text) {
-		f := strings.Fields(line)
-		if len(f) < 2 || f[0] != "nameserver" {
-			continue
-		}
-		if addr, err := netip.ParseAddr(f[1]); err == nil {
+	for f := range rows(text, 2) {
+		if addr, err := netip.ParseAddr(f[1]); err == nil && f[0] == "nameserver" {
 			all = append(all, addr)
 		}
 	}
 	return all
+}
+
+// rows returns the fields of the lines that have so many at least.
+func rows(table string, least int) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for line := range strings.Lines(table) {
+			if f := strings.Fields(line); len(f) >= least && !yield(f) {
+				return
+			}
+		}
+	}
 }
 
 // resolves returns an error if a name server answers for an outside name. A server that

@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -24,11 +25,11 @@ func isolation(ctx context.Context, spec Spec) (string, error) {
 	if err := landlock.Available(); err != nil {
 		return "", err
 	}
-	voice, err := listenAbstract()
+	listener, err := net.Listen("unix", "@perstack-selftest-"+rand.Text()) // an abstract socket
 	if err != nil {
 		return "", err
 	}
-	defer unix.Close(voice.fd)
+	defer listener.Close()
 	type attempt struct {
 		what  string
 		allow landlock.Policy // under which it works; the zero value if none allows it
@@ -37,7 +38,7 @@ func isolation(ctx context.Context, spec Spec) (string, error) {
 	attempts := []attempt{
 		{"read the workspace", landlock.Policy{Read: []string{spec.Work}}, func() error { return readDir(spec.Work) }},
 		{"read about the first process", landlock.Policy{}, func() error { return readFile("/proc/1/status") }},
-		{"speak to this process", landlock.Policy{}, voice.connect},
+		{"speak to this process", landlock.Policy{}, func() error { return connectUnix(listener.Addr()) }},
 	}
 	if spec.Proxy != nil {
 		proxy, err := netip.ParseAddrPort(spec.Proxy.Host)
@@ -92,62 +93,32 @@ func readFile(path string) error {
 	return err
 }
 
-// connectTo connects on this thread; package net may use another one.
+// connectTo connects to a TCP server.
 func connectTo(ctx context.Context, to netip.AddrPort) error {
-	family, address := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().Unmap().As4()})
-	if to.Addr().Unmap().Is6() {
-		family, address = unix.AF_INET6, &unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()}
+	patience := answer
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = max(min(patience, time.Until(deadline)), time.Millisecond)
 	}
+	if to.Addr().Unmap().Is6() {
+		return connectSocket(unix.AF_INET6, &unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()}, patience)
+	}
+	return connectSocket(unix.AF_INET, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().Unmap().As4()}, patience)
+}
+
+func connectUnix(to net.Addr) error {
+	return connectSocket(unix.AF_UNIX, &unix.SockaddrUnix{Name: to.String()}, answer)
+}
+
+// connectSocket connects on this thread; package net may use another one.
+func connectSocket(family int, to unix.Sockaddr, patience time.Duration) error {
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	patience := answer
-	if deadline, ok := ctx.Deadline(); ok {
-		patience = max(min(patience, time.Until(deadline)), time.Millisecond)
-	}
 	limit := unix.NsecToTimeval(patience.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit); err != nil {
 		return err
 	}
-	return unix.Connect(fd, address)
-}
-
-// A listener is an abstract Unix socket of this process.
-type listener struct {
-	fd   int
-	name string
-}
-
-func listenAbstract() (listener, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return listener{}, err
-	}
-	fail := func(err error) (listener, error) { return listener{}, errors.Join(err, unix.Close(fd)) }
-	if err := unix.Bind(fd, &unix.SockaddrUnix{}); err != nil { // the kernel chooses a name
-		return fail(err)
-	}
-	if err := unix.Listen(fd, 1); err != nil {
-		return fail(err)
-	}
-	own, err := unix.Getsockname(fd)
-	if err != nil {
-		return fail(err)
-	}
-	address, ok := own.(*unix.SockaddrUnix)
-	if !ok {
-		return fail(net.UnknownNetworkError("unix"))
-	}
-	return listener{fd, address.Name}, nil
-}
-
-func (l listener) connect() error {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return unix.Connect(fd, &unix.SockaddrUnix{Name: l.name})
+	return unix.Connect(fd, to)
 }

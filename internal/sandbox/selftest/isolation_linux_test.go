@@ -1,14 +1,13 @@
 package selftest
 
 import (
+	"crypto/rand"
 	"errors"
 	"net"
 	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/testkit"
@@ -32,12 +31,12 @@ func TestIsolation(t *testing.T) {
 	if err := errors.Join(readDir(spec.Work), readFile("/proc/1/status"), connectTo(t.Context(), netip.MustParseAddrPort(listener.Addr().String()))); err != nil {
 		t.Errorf("without a policy: %v", err)
 	}
-	voice, err := listenAbstract()
+	abstract, err := net.Listen("unix", "@perstack-"+rand.Text())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(voice.fd)
-	if err := voice.connect(); err != nil {
+	defer abstract.Close()
+	if err := connectUnix(abstract.Addr()); err != nil {
 		t.Errorf("without a policy: %v", err)
 	}
 }

@@ -101,9 +101,8 @@ func ipv6(context.Context, Spec) (string, error) {
 
 // defaultGateways are the routers that /proc/net/route names for everything else.
 func defaultGateways(table string) (all []netip.Addr) {
-	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
-		if len(f) < 8 || f[1] != "00000000" || f[7] != "00000000" {
+	for f := range rows(table, 8) {
+		if f[1] != "00000000" || f[7] != "00000000" {
 			continue
 		}
 		// The kernel prints the four bytes as one number of the machine.
@@ -118,13 +117,9 @@ func defaultGateways(table string) (all []netip.Addr) {
 	return all
 }
 
-// neighbours are the addresses of /proc/net/arp at which somebody has answered.
+// neighbours are the addresses of /proc/net/arp at which a host has answered.
 func neighbours(table string) (all []netip.Addr) {
-	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
-		if len(f) < 4 {
-			continue
-		}
+	for f := range rows(table, 4) {
 		addr, err := netip.ParseAddr(f[0])
 		flags, bad := strconv.ParseUint(f[2], 0, 32)
 		const complete = 0x2
@@ -135,15 +130,15 @@ func neighbours(table string) (all []netip.Addr) {
 	return all
 }
 
-// addresses6 are the addresses of /proc/net/if_inet6, but for those of the loopback
+// addresses6 are the addresses of /proc/net/if_inet6, except for those of the loopback
 // interface.
 func addresses6(table string) (all []netip.Addr) {
-	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
-		if len(f) != 6 {
+	for f := range rows(table, 6) {
+		b, err := hex.DecodeString(f[0])
+		if err != nil || len(b) != 16 {
 			continue
 		}
-		if addr, ok := address6(f[0]); ok && !addr.IsLoopback() {
+		if addr := netip.AddrFrom16([16]byte(b)); !addr.IsLoopback() {
 			all = append(all, addr)
 		}
 	}
@@ -153,9 +148,8 @@ func addresses6(table string) (all []netip.Addr) {
 // routes6 are the devices that /proc/net/ipv6_route has a default route by. The kernel
 // lists one by lo that refuses everything.
 func routes6(table string) (devices []string) {
-	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
-		if len(f) != 10 || strings.Trim(f[0], "0") != "" || f[1] != "00" {
+	for f := range rows(table, 10) {
+		if strings.Trim(f[0], "0") != "" || f[1] != "00" {
 			continue
 		}
 		flags, err := strconv.ParseUint(f[8], 16, 32)
@@ -165,12 +159,4 @@ func routes6(table string) (devices []string) {
 		}
 	}
 	return devices
-}
-
-func address6(text string) (netip.Addr, bool) {
-	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != 16 {
-		return netip.Addr{}, false
-	}
-	return netip.AddrFrom16([16]byte(b)), true
 }
