@@ -150,7 +150,7 @@ func TestPolicyCannotStart(t *testing.T) {
 	}
 }
 
-// A policy that cannot be applied starts nothing, says why, and costs nobody else anything.
+// A policy that cannot be applied starts nothing, says why, and does not affect other programs.
 func TestPolicyCannotBeMade(t *testing.T) {
 	s := supervisor(t)
 	long := "/" + strings.Repeat(strings.Repeat("x", 200)+"/", 18) + "none"
@@ -198,8 +198,8 @@ func TestPolicyTooLong(t *testing.T) {
 	}
 }
 
-// Whoever calls the program by the name of the confined process gets the program, and none
-// of his files is touched.
+// A user who starts the program under the name of the confined process gets the program, and
+// none of the user's files is touched.
 func TestPolicyByHand(t *testing.T) {
 	for _, name := range []string{confinedName, supervisorName} {
 		c := self(t, "args")
@@ -251,7 +251,7 @@ func TestPolicyKilledOnTheWay(t *testing.T) {
 		})
 		done <- result{pid, err}
 	}()
-	eventually(t, "somebody is on the way", func() bool {
+	eventually(t, "the program is starting", func() bool {
 		for _, pid := range children(os.Getpid()) {
 			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			if !slices.Contains(before, pid) && strings.HasPrefix(string(name), confinedName) {

@@ -10,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-// A program still sees itself in /proc when the kernel has forgotten all that nobody uses.
+// A program still sees itself in /proc when the kernel has dropped everything that is not in use.
 func TestRootPolicyStaysVisible(t *testing.T) {
 	c := confined(t, shell(t, `while read -r l; do for e in stat status maps cgroup mountinfo; do if read -r l </proc/self/$e; then echo seen; else echo unseen; fi; done; done`))
 	s := server(c)

@@ -232,7 +232,7 @@ func playLost(dir, how string) int {
 	return 0
 }
 
-// isStopped reports whether the process of s was stopped by somebody.
+// isStopped reports whether the process of s was stopped.
 func isStopped(s *Supervisor) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What whoever started us left open does not reach commands: neither a pipe nor a file
-// with another number. The supervisor sees to that even if we were not shielded.
+// Commands do not get what our parent left open: neither a pipe nor a file with another
+// number. The supervisor sees to that even if Harden was not called.
 func TestHardenInheritedDescriptors(t *testing.T) {
 	secret, err := os.CreateTemp(t.TempDir(), "secret")
 	if err != nil {

@@ -5,8 +5,8 @@ package sandbox
 import "testing"
 
 // E1, E4: the process of a Supervisor is started with an empty environment. That cannot
-// be read by whoever has no rights, so a variable is set with which no Go program comes
-// up: if the process got ours, there would be no Supervisor.
+// be read without rights, so a variable is set with which no Go program starts: if the
+// process got ours, there would be no Supervisor.
 func TestSupervisorHasNoEnvironment(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "no number of bytes")
 	t.Run("the variable does what it should", func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestLineage(t *testing.T) {
 	}
 }
 
-// Which of the strays belong to nobody who still runs.
+// Which strays do not belong to a running program.
 func TestStrays(t *testing.T) {
 	all := map[int]proc{
 		10: {pid: 10, parent: 1, session: 10},                                                                  // the supervisor

@@ -28,7 +28,7 @@ const act = "act:"
 // withoutInit is set in the environment of a program that forgot to call Init.
 const withoutInit = "PERSTACK_TEST_WITHOUT_INIT"
 
-// byHand is set where somebody gives the program a name that is not for users.
+// byHand is set where a user starts the program under one of its internal names.
 const byHand = "PERSTACK_TEST_BY_HAND"
 
 func TestMain(m *testing.M) {
@@ -260,7 +260,7 @@ func TestRunBackground(t *testing.T) {
 	}
 }
 
-// alive does not count a zombie that nobody collects, unless it has living threads.
+// alive does not count a zombie that is not reaped, unless it has living threads.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

@@ -101,7 +101,7 @@ func TestSecretsReadableUnshielded(t *testing.T) {
 	}
 }
 
-// probed runs the probe below a perstack in a role, as somebody without rights.
+// probed runs the probe below a perstack in a role, as a user without rights.
 func probed(t *testing.T, role string, unprivileged bool) string {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {

@@ -169,8 +169,8 @@ func TestServerStopOften(t *testing.T) {
 	stop(t, r)
 }
 
-// A server whose output nobody reads hangs in its writing; that keeps nobody from ending
-// it, and what it wrote is kept only as far as a pipe holds it.
+// A server whose output is not read blocks when it writes. It can still be ended, and what
+// it wrote is kept as far as a pipe holds it.
 func TestServerUnread(t *testing.T) {
 	for _, script := range []string{
 		"trap '' PIPE TERM; (cat /dev/zero >&2) & cat /dev/zero; sleep 3600",

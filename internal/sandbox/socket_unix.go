@@ -163,7 +163,7 @@ func unpack(control []byte) (files []*os.File, err error) {
 			return files, err
 		}
 		for _, fd := range fds {
-			files = append(files, os.NewFile(uintptr(fd), "handed over"))
+			files = append(files, os.NewFile(uintptr(fd), "received"))
 		}
 	}
 	return files, nil

@@ -88,7 +88,7 @@ func TestSupervisorRace(t *testing.T) {
 }
 
 // A command that comes too late must not keep the supervisor from ending the others
-// well: it is killing them at that moment, and nobody else knows how they end.
+// well: it is killing them at that moment, and only the supervisor knows how they end.
 func TestSupervisorLateStart(t *testing.T) {
 	s := supervisor(t)
 	begun := make(chan struct{})

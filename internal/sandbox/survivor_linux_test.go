@@ -117,8 +117,8 @@ func TestNothingSurvivesCall(t *testing.T) {
 	})
 }
 
-// Strays of one command are told from those of another. One that nobody else can have
-// started is killed with its command; another waits until that is sure.
+// Strays of one command are told from those of another. One that no other command
+// can have started is killed with its command; others are killed when that is certain.
 func TestStraysAreAttributed(t *testing.T) {
 	t.Run("younger than a running command", func(t *testing.T) {
 		s := supervisor(t)

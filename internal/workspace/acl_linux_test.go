@@ -50,8 +50,7 @@ func aclOf(t *testing.T, path string) string {
 	return string(list[:max(n, 0)])
 }
 
-// A file that is written anew lets in nobody who was kept out, and keeps out nobody who
-// was let in.
+// A file that is rewritten keeps its access list: no user gains or loses access.
 func TestWriteKeepsAccessList(t *testing.T) {
 	h := newFixture(t)
 	in := func(name string) string { return filepath.Join(h.dir, name) }

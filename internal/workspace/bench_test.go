@@ -27,7 +27,7 @@ func deepFile(b *testing.B) (*fixture, string) {
 	return &fixture{Workspace: w, dir: h.dir}, name
 }
 
-// BenchmarkReadFile and BenchmarkPlainReadFile together say what the fence costs.
+// BenchmarkReadFile and BenchmarkPlainReadFile together say what the checks cost.
 func BenchmarkReadFile(b *testing.B) {
 	h, name := deepFile(b)
 	for b.Loop() {

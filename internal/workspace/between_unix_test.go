@@ -28,7 +28,7 @@ func between(h *fixture, point string, nth int, do func()) {
 // in returns the path of a name in the workspace.
 func (h *fixture) in(name string) string { return filepath.Join(h.dir, name) }
 
-// content returns what a file has, fence or not.
+// content returns what a file has, without any check.
 func (h *fixture) content(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(h.in(name))

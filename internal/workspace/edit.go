@@ -32,7 +32,7 @@ func (w *Workspace) changing(ctx context.Context, name string, do func(*location
 			if err := p.regular(); err != nil {
 				return err
 			}
-			return w.inTurn(ctx, p, func() error {
+			return w.locked(ctx, p, func() error {
 				if err := p.regular(); err != nil {
 					return err
 				}
@@ -74,7 +74,7 @@ func (w *Workspace) rewrite(ctx context.Context, p *location, max int64, change 
 
 // sharing calls do while no directory is moved or emptied.
 func (w *Workspace) sharing(ctx context.Context, given string, do func() error) error {
-	done, err := w.turns.share(ctx)
+	done, err := w.locks.share(ctx)
 	if err != nil {
 		return interrupted(given, err)
 	}
@@ -82,10 +82,10 @@ func (w *Workspace) sharing(ctx context.Context, given string, do func() error) 
 	return do()
 }
 
-// inTurn locks the location and calls do. It looks at the file again before: the call that
+// locked locks the location and calls do. It looks at the file again before: the call that
 // had the lock before has probably replaced it.
-func (w *Workspace) inTurn(ctx context.Context, p *location, do func() error) error {
-	done, err := w.turns.claim(ctx, p.path())
+func (w *Workspace) locked(ctx context.Context, p *location, do func() error) error {
+	done, err := w.locks.claim(ctx, p.path())
 	if err != nil {
 		return interrupted(p.given, err)
 	}

@@ -24,7 +24,7 @@ func TestEnvFilesFollowsNoLink(t *testing.T) {
 	}
 }
 
-// A directory that we cannot read is reported itself: somebody else perhaps can.
+// A directory that we cannot read is reported itself: another user perhaps can.
 func TestEnvFilesUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	shut := filepath.Join(dir, "a", "shut")

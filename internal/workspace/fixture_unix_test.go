@@ -12,7 +12,8 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
-// newYard is a house with more to stumble over. Besides what newFixture builds:
+// newFullFixture returns a workspace with everything that a call can run into. Besides what
+// newFixture makes, it has:
 //
 //	in -> src/b.txt   dirlink -> src   dangling -> nowhere   loop -> loop
 //	leak -> ../outside/secret.txt   abs -> (outside)   p -> perstack   e -> .env   g -> .git

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A file that is replaced by somebody who may not give it its old group does not hand
-// the rights of that group to another.
+// If the user who replaces a file may not give it its old group, the new group does not get
+// the rights of the old one.
 func TestRootReplacedFileOfAnotherGroup(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

@@ -30,7 +30,7 @@ func TestRootMadeUpFiles(t *testing.T) {
 		}
 		defer func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) }()
 		file := filepath.Join(disk, name)
-		if kind == "mqueue" { // it has no file until somebody makes one
+		if kind == "mqueue" { // it has no file until one is made
 			f, err := os.Create(file)
 			if err != nil {
 				t.Fatal(err)

@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// turns are locks that make calls which change the same file wait for each other: the
-// calls of one step run in parallel, and an edit that begins before another has ended would
-// undo it.
+// locks make calls that change the same file wait for each other: the calls of one step run
+// in parallel, and an edit that begins before another has ended would undo it.
 //
 // A lock is for a path below the root, after links were resolved. Two hard links of one
 // file are two paths, and need no common lock: every change through one of them leaves the
@@ -20,14 +19,14 @@ import (
 // directory locks the whole tree.
 //
 // A call waits no longer than its context allows, and a lock is removed when no call uses it.
-type turns struct {
-	mu     sync.Mutex
-	places map[string]*turn
-	tree   chan struct{} // holds one token for each call that changes something
-	whole  chan struct{} // holds a token while a call collects the tokens of the tree
+type locks struct {
+	mu    sync.Mutex
+	paths map[string]*pathLock
+	tree  chan struct{} // holds one token for each call that changes something
+	whole chan struct{} // holds a token while a call collects the tokens of the tree
 }
 
-type turn struct {
+type pathLock struct {
 	taken chan struct{} // holds a token while a call has the lock
 	users int           // calls that have it or wait for it
 }
@@ -35,34 +34,34 @@ type turn struct {
 // maxChanges bounds the calls that change something at one time.
 const maxChanges = 64
 
-func newTurns() *turns {
-	return &turns{places: make(map[string]*turn), tree: make(chan struct{}, maxChanges), whole: make(chan struct{}, 1)}
+func newLocks() *locks {
+	return &locks{paths: make(map[string]*pathLock), tree: make(chan struct{}, maxChanges), whole: make(chan struct{}, 1)}
 }
 
 // share begins a change of single files. It must come before the walk: the location that
 // the walk finds must not move until the change is made.
-func (t *turns) share(ctx context.Context) (done func(), err error) {
-	if err := take(ctx, t.tree); err != nil {
+func (l *locks) share(ctx context.Context) (done func(), err error) {
+	if err := take(ctx, l.tree); err != nil {
 		return nil, err
 	}
-	return func() { <-t.tree }, nil
+	return func() { <-l.tree }, nil
 }
 
 // alone begins a change of a whole directory. It collects all tokens of the tree, and keeps
 // each that it gets, so that later calls cannot starve it.
-func (t *turns) alone(ctx context.Context) (done func(), err error) {
-	if err := take(ctx, t.whole); err != nil { // two that collect would wait for each other
+func (l *locks) alone(ctx context.Context) (done func(), err error) {
+	if err := take(ctx, l.whole); err != nil { // two that collect would wait for each other
 		return nil, err
 	}
 	got := 0
 	done = func() {
 		for range got {
-			<-t.tree
+			<-l.tree
 		}
-		<-t.whole
+		<-l.whole
 	}
 	for range maxChanges {
-		if err := take(ctx, t.tree); err != nil {
+		if err := take(ctx, l.tree); err != nil {
 			done()
 			return nil, err
 		}
@@ -73,7 +72,7 @@ func (t *turns) alone(ctx context.Context) (done func(), err error) {
 
 // claim takes the locks of the paths. All calls take them in the same order, so that there
 // is no deadlock.
-func (t *turns) claim(ctx context.Context, paths ...[]string) (done func(), err error) {
+func (l *locks) claim(ctx context.Context, paths ...[]string) (done func(), err error) {
 	keys := make([]string, len(paths))
 	for i, path := range paths {
 		keys[i] = strings.Join(foldAll(path), "/")
@@ -82,13 +81,13 @@ func (t *turns) claim(ctx context.Context, paths ...[]string) (done func(), err 
 	var got []string
 	done = func() {
 		for _, key := range got {
-			t.leave(key, true)
+			l.leave(key, true)
 		}
 	}
 	for _, key := range slices.Compact(keys) {
-		turn := t.enter(key)
-		if err := take(ctx, turn.taken); err != nil {
-			t.leave(key, false)
+		lock := l.enter(key)
+		if err := take(ctx, lock.taken); err != nil {
+			l.leave(key, false)
 			done()
 			return nil, err
 		}
@@ -97,25 +96,25 @@ func (t *turns) claim(ctx context.Context, paths ...[]string) (done func(), err 
 	return done, nil
 }
 
-func (t *turns) enter(key string) *turn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.places[key] == nil {
-		t.places[key] = &turn{taken: make(chan struct{}, 1)}
+func (l *locks) enter(key string) *pathLock {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.paths[key] == nil {
+		l.paths[key] = &pathLock{taken: make(chan struct{}, 1)}
 	}
-	t.places[key].users++
-	return t.places[key]
+	l.paths[key].users++
+	return l.paths[key]
 }
 
-func (t *turns) leave(key string, had bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	turn := t.places[key]
+func (l *locks) leave(key string, had bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lock := l.paths[key]
 	if had {
-		<-turn.taken
+		<-lock.taken
 	}
-	if turn.users--; turn.users == 0 {
-		delete(t.places, key)
+	if lock.users--; lock.users == 0 {
+		delete(l.paths, key)
 	}
 }
 

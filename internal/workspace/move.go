@@ -13,9 +13,9 @@ import (
 // The kernel moves without replacing, so nothing can take the name between a check and
 // the move. A move to another file system is refused.
 func (w *Workspace) Move(ctx context.Context, source, destination string) (from, to string, err error) {
-	from, to, err = w.move(ctx, source, destination, w.turns.share, false)
+	from, to, err = w.move(ctx, source, destination, w.locks.share, false)
 	if errors.Is(err, errWhole) {
-		from, to, err = w.move(ctx, source, destination, w.turns.alone, true)
+		from, to, err = w.move(ctx, source, destination, w.locks.alone, true)
 	}
 	return from, to, err
 }
@@ -77,7 +77,7 @@ func (w *Workspace) movable(ctx context.Context, n *dirEntry) error {
 
 // moveTo moves n to the location p, with the locks of both.
 func (w *Workspace) moveTo(ctx context.Context, n *dirEntry, p *location) error {
-	done, err := w.turns.claim(ctx, n.path(), p.path())
+	done, err := w.locks.claim(ctx, n.path(), p.path())
 	if err != nil {
 		return interrupted(n.given, err)
 	}

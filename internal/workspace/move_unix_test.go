@@ -212,7 +212,7 @@ func TestMoveParallel(t *testing.T) {
 }
 
 // Files and directories that are moved in circles, while others write below them, are
-// neither lost nor doubled, and nobody waits for ever.
+// neither lost nor doubled, and no call waits for ever.
 func TestMoveInCircles(t *testing.T) {
 	h := newFixture(t)
 	put(t, filepath.Join(h.dir, "d", "f"), "")

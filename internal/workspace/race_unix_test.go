@@ -13,7 +13,7 @@ import (
 
 // A directory and a file are swapped for links to the outside, to the storage and to
 // a pipe, over and over, while files are read, written and listed through them (rows
-// B8 and N11). Nothing may be read or written beyond the fence, and nothing may hang.
+// B8 and N11). Nothing may be read or written outside the workspace, and nothing may hang.
 func TestSwappedWhileUsed(t *testing.T) {
 	for _, target := range []string{"../outside", "perstack/jobs", "pipe"} {
 		t.Run(strings.ReplaceAll(target, "/", "_"), func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestSwappedWhileUsed(t *testing.T) {
 				for range rounds {
 					for _, name := range []string{"d/secret.txt", "d/j1", "f"} {
 						if text, _ := h.read(name); strings.Contains(text, canary) {
-							t.Errorf("read beyond the fence through %s", name)
+							t.Errorf("read outside the workspace through %s", name)
 							return
 						}
 					}
@@ -75,7 +75,7 @@ func TestSwappedWhileUsed(t *testing.T) {
 					}
 					for _, e := range l.Entries {
 						if e.Name == "j1" && e.Size == int64(len(canary)) {
-							t.Error("listed beyond the fence")
+							t.Error("listed outside the workspace")
 							return
 						}
 					}
@@ -89,7 +89,7 @@ func TestSwappedWhileUsed(t *testing.T) {
 			swapper.Wait()
 			t.Logf("%d swaps", swaps)
 			if after := tree(t, h.outside) + tree(t, filepath.Join(h.dir, "perstack")); after != before {
-				t.Errorf("changed beyond the fence:\n%s\nbefore:\n%s", after, before)
+				t.Errorf("changed outside the workspace:\n%s\nbefore:\n%s", after, before)
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, err error) {
 	err = w.sharing(ctx, name, func() error {
 		return w.atName(ctx, name, func(n *dirEntry) error {
-			done, err := w.turns.claim(ctx, n.path())
+			done, err := w.locks.claim(ctx, n.path())
 			if err != nil {
 				return interrupted(name, err)
 			}
@@ -69,9 +69,9 @@ func (w *Workspace) changeable(ctx context.Context, n *dirEntry) error {
 // it. Nothing is deleted if it contains something protected, something read-only, or a
 // repository. It returns the absolute path.
 func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) (path string, err error) {
-	begin := w.turns.share
+	begin := w.locks.share
 	if recursive {
-		begin = w.turns.alone
+		begin = w.locks.alone
 	}
 	done, err := begin(ctx)
 	if err != nil {

@@ -264,7 +264,7 @@ func TestRemoveAndMoveWhileSwapped(t *testing.T) {
 						to := fmt.Sprint("got", i, name)
 						if _, _, err := h.Move(t.Context(), "d/sub/"+name, to); err == nil {
 							if text, _ := h.read(to); strings.Contains(text, canary) {
-								t.Error("moved out from beyond the fence")
+								t.Error("moved out from outside the workspace")
 							}
 						}
 						h.RemoveFile(t.Context(), "d/sub/"+name)
@@ -282,7 +282,7 @@ func TestRemoveAndMoveWhileSwapped(t *testing.T) {
 				return
 			}
 			if after := tree(t, h.outside) + tree(t, in("perstack")) + tree(t, in("src")); after != before {
-				t.Errorf("changed beyond the fence:\n%s\nbefore:\n%s", after, before)
+				t.Errorf("changed outside the workspace:\n%s\nbefore:\n%s", after, before)
 			}
 		})
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
-// The directories of the last walk stay open, and nobody can tell: every name is looked
-// up again, and the guard is asked again.
-func TestWayIsLookedUpAgain(t *testing.T) {
+// The directories of the last walk stay open, which makes no difference: every name is
+// looked up again, and the guard is asked again.
+func TestPathIsLookedUpAgain(t *testing.T) {
 	h := newFixture(t)
 	in := func(name string) string { return filepath.Join(h.dir, name) }
 	put(t, in("a/b/c/f"), "one")

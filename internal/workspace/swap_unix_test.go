@@ -19,26 +19,26 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
-// A prey is a workspace in which another process swaps names for links:
+// A swapFixture is a workspace in which another process swaps names for links:
 //
 //	d, m/e   directories, for links to the directory outside
 //	g        a directory, for a link to the directory of the jobs
 //	f        a file, for a link to a file outside
 //	r        a directory, for a link to a directory outside
-type prey struct {
+type swapFixture struct {
 	*fixture
 	dirs  map[string]*os.Root // the true directories, wherever they are called what
 	swaps []evil.Swap
 	safe  string // the canary tree as it was
 }
 
-// betray is the size of the files beyond the fence; none inside has it.
-const betray = 7777
+// outsideSize is the size of the files out of reach; no other has it.
+const outsideSize = 7777
 
-func newPrey(t testing.TB) *prey {
+func newSwapFixture(t testing.TB) *swapFixture {
 	t.Helper()
-	y := &prey{fixture: newFixture(t), dirs: make(map[string]*os.Root)}
-	secret := canary + strings.Repeat("x", betray-len(canary))
+	y := &swapFixture{fixture: newFixture(t), dirs: make(map[string]*os.Root)}
+	secret := canary + strings.Repeat("x", outsideSize-len(canary))
 	for _, dir := range []string{y.outside, filepath.Join(y.dir, "perstack", "jobs")} {
 		for _, name := range []string{"secret.txt", "sub/x", "sub/deep/y", "only-" + canary, "sub/only-" + canary} {
 			put(t, filepath.Join(dir, name), secret)
@@ -62,14 +62,14 @@ func newPrey(t testing.TB) *prey {
 	return y
 }
 
-func (y *prey) swap(name, target string) {
+func (y *swapFixture) swap(name, target string) {
 	path := filepath.Join(y.dir, name)
 	y.swaps = append(y.swaps, evil.Swap{Name: path, Other: path + ".link", Target: target})
 }
 
 // plant makes the true directory have what every operation needs. It may fail when the
 // directory was removed, or when others plant at the same time.
-func (y *prey) plant(dir string) {
+func (y *swapFixture) plant(dir string) {
 	root := y.dirs[dir]
 	for _, name := range []string{"secret.txt", "sub/x", "sub/deep/y"} {
 		if _, err := root.Lstat(name); err != nil {
@@ -79,9 +79,9 @@ func (y *prey) plant(dir string) {
 	}
 }
 
-// beyond describes all that nobody may touch: names, contents, modes, and when
+// beyond describes what is out of reach: names, contents, modes, and when
 // something was last changed.
-func (y *prey) beyond(t testing.TB) string {
+func (y *swapFixture) beyond(t testing.TB) string {
 	t.Helper()
 	var out strings.Builder
 	for _, dir := range []string{y.outside, filepath.Join(y.dir, "perstack")} {
@@ -106,23 +106,23 @@ func (y *prey) beyond(t testing.TB) string {
 
 // escaped says what is wrong with what an operation saw.
 func escaped(saw string) string {
-	if strings.Contains(saw, canary) || strings.Contains(saw, fmt.Sprintf("size=%d", betray)) {
+	if strings.Contains(saw, canary) || strings.Contains(saw, fmt.Sprintf("size=%d", outsideSize)) {
 		return fmt.Sprintf("saw %.100q", saw)
 	}
 	return ""
 }
 
-// harmed says whether something beyond the fence is not as it was.
-func (y *prey) harmed(t testing.TB) string {
+// harmed says whether something out of reach has changed.
+func (y *swapFixture) harmed(t testing.TB) string {
 	t.Helper()
 	if now := y.beyond(t); now != y.safe {
-		return "changed what lies beyond the fence"
+		return "changed what is out of reach"
 	}
 	return ""
 }
 
-// A fence is what stands between the operations and the files.
-type fence interface {
+// A toolset is the way in which the operations use the files.
+type toolset interface {
 	open(name string) (saw string, err error)
 	read(name string) (saw string, err error)
 	stat(name string) (saw string, err error)
@@ -137,11 +137,11 @@ type fence interface {
 	removeDir(name string, all bool) error
 }
 
-// An operation tries one method of the fence. What it needs was planted before.
+// An operation tries one method of a toolset. What it needs was planted before.
 type operation struct {
 	name string
 	dir  string // where it needs something planted
-	do   func(f fence, atNewName string) (saw string, err error)
+	do   func(f toolset, fresh string) (saw string, err error)
 }
 
 // looks reports whether the operation changes nothing.
@@ -158,71 +158,71 @@ func done(err error) (string, error) { return "", err }
 func operations() (all []operation) {
 	for _, dir := range []string{"d", "m/e", "g"} {
 		in := func(name string) string { return dir + "/" + name }
-		for name, do := range map[string]func(f fence, atNewName string) (string, error){
-			"OpenFile":         func(f fence, _ string) (string, error) { return f.open(in("secret.txt")) },
-			"ReadFile":         func(f fence, _ string) (string, error) { return f.read(in("sub/x")) },
-			"Stat":             func(f fence, _ string) (string, error) { return f.stat(in("secret.txt")) },
-			"ReadDir":          func(f fence, _ string) (string, error) { return f.list(in("sub")) },
-			"ReadDir itself":   func(f fence, _ string) (string, error) { return f.list(dir) },
-			"OpenDir":          func(f fence, _ string) (string, error) { return f.enter(in("sub")) },
-			"OpenDir itself":   func(f fence, _ string) (string, error) { return f.enter(dir) },
-			"WriteFile":        func(f fence, _ string) (string, error) { return done(f.write(in("secret.txt"), "inside")) },
-			"WriteFile new":    func(f fence, atNewName string) (string, error) { return done(f.write(in(atNewName), "inside")) },
-			"AppendFile":       func(f fence, _ string) (string, error) { return done(f.extend(in("secret.txt"), "inside")) },
-			"EditFile":         func(f fence, _ string) (string, error) { return done(f.edit(in("secret.txt"), "inside")) },
-			"Move from":        func(f fence, atNewName string) (string, error) { return done(f.move(in("secret.txt"), atNewName)) },
-			"Move to":          func(f fence, atNewName string) (string, error) { return done(f.move(in("sub/x"), in(atNewName))) },
-			"RemoveFile":       func(f fence, _ string) (string, error) { return done(f.remove(in("secret.txt"))) },
-			"MakeDir":          func(f fence, atNewName string) (string, error) { return done(f.makeDir(in(atNewName))) },
-			"RemoveDir":        func(f fence, _ string) (string, error) { return done(f.removeDir(in("sub"), true)) },
-			"WriteFile deeper": func(f fence, atNewName string) (string, error) { return done(f.write(in(atNewName+"/a/b"), "inside")) },
+		for name, do := range map[string]func(f toolset, fresh string) (string, error){
+			"OpenFile":         func(f toolset, _ string) (string, error) { return f.open(in("secret.txt")) },
+			"ReadFile":         func(f toolset, _ string) (string, error) { return f.read(in("sub/x")) },
+			"Stat":             func(f toolset, _ string) (string, error) { return f.stat(in("secret.txt")) },
+			"ReadDir":          func(f toolset, _ string) (string, error) { return f.list(in("sub")) },
+			"ReadDir itself":   func(f toolset, _ string) (string, error) { return f.list(dir) },
+			"OpenDir":          func(f toolset, _ string) (string, error) { return f.enter(in("sub")) },
+			"OpenDir itself":   func(f toolset, _ string) (string, error) { return f.enter(dir) },
+			"WriteFile":        func(f toolset, _ string) (string, error) { return done(f.write(in("secret.txt"), "inside")) },
+			"WriteFile new":    func(f toolset, fresh string) (string, error) { return done(f.write(in(fresh), "inside")) },
+			"AppendFile":       func(f toolset, _ string) (string, error) { return done(f.extend(in("secret.txt"), "inside")) },
+			"EditFile":         func(f toolset, _ string) (string, error) { return done(f.edit(in("secret.txt"), "inside")) },
+			"Move from":        func(f toolset, fresh string) (string, error) { return done(f.move(in("secret.txt"), fresh)) },
+			"Move to":          func(f toolset, fresh string) (string, error) { return done(f.move(in("sub/x"), in(fresh))) },
+			"RemoveFile":       func(f toolset, _ string) (string, error) { return done(f.remove(in("secret.txt"))) },
+			"MakeDir":          func(f toolset, fresh string) (string, error) { return done(f.makeDir(in(fresh))) },
+			"RemoveDir":        func(f toolset, _ string) (string, error) { return done(f.removeDir(in("sub"), true)) },
+			"WriteFile deeper": func(f toolset, fresh string) (string, error) { return done(f.write(in(fresh+"/a/b"), "inside")) },
 		} {
 			all = append(all, operation{name + " " + dir, dir, do})
 		}
 	}
 	return append(all,
-		operation{"OpenFile f", "d", func(f fence, _ string) (string, error) { return f.open("f") }},
-		operation{"Stat f", "d", func(f fence, _ string) (string, error) { return f.stat("f") }},
-		operation{"WriteFile f", "d", func(f fence, _ string) (string, error) { return done(f.write("f", "inside")) }},
-		operation{"AppendFile f", "d", func(f fence, _ string) (string, error) { return done(f.extend("f", "inside")) }},
-		operation{"EditFile f", "d", func(f fence, _ string) (string, error) { return done(f.edit("f", "inside")) }},
+		operation{"OpenFile f", "d", func(f toolset, _ string) (string, error) { return f.open("f") }},
+		operation{"Stat f", "d", func(f toolset, _ string) (string, error) { return f.stat("f") }},
+		operation{"WriteFile f", "d", func(f toolset, _ string) (string, error) { return done(f.write("f", "inside")) }},
+		operation{"AppendFile f", "d", func(f toolset, _ string) (string, error) { return done(f.extend("f", "inside")) }},
+		operation{"EditFile f", "d", func(f toolset, _ string) (string, error) { return done(f.edit("f", "inside")) }},
 	)
 }
 
-// ends are operations on swapped names that take them away. Only a fence that keeps what
-// it checked can be trusted with them; the other one is shown to fail by those above.
+// ends are operations on swapped names that take them away. Only a toolset that keeps
+// what it checked can be trusted with them; the other one fails with those above.
 func ends() []operation {
 	return []operation{
-		{"RemoveFile f", "d", func(f fence, _ string) (string, error) {
+		{"RemoveFile f", "d", func(f toolset, _ string) (string, error) {
 			err := f.remove("f")
 			_ = f.write("f", "inside")
 			return "", err
 		}},
-		{"Move f", "d", func(f fence, atNewName string) (string, error) {
-			err := f.move("f", atNewName)
-			_ = f.move(atNewName, "f")
+		{"Move f", "d", func(f toolset, fresh string) (string, error) {
+			err := f.move("f", fresh)
+			_ = f.move(fresh, "f")
 			return "", err
 		}},
-		{"RemoveDir r", "r", func(f fence, atNewName string) (string, error) {
-			_ = f.makeDir("r/" + atNewName)
+		{"RemoveDir r", "r", func(f toolset, fresh string) (string, error) {
+			_ = f.makeDir("r/" + fresh)
 			err := f.removeDir("r", true)
 			return "", errors.Join(err, f.makeDir("r"))
 		}},
-		{"ReadDir the root", "d", func(f fence, _ string) (string, error) { return f.list(".") }},
+		{"ReadDir the root", "d", func(f toolset, _ string) (string, error) { return f.list(".") }},
 	}
 }
 
 // Another process swaps directories and files for links 100,000 times while all file
-// tools run. Nothing beyond the fence is read, written, listed, created or deleted.
+// tools run. Nothing out of reach is read, written, listed, created or deleted.
 func TestSwappedByAnotherProcess(t *testing.T) {
-	y := newPrey(t)
+	y := newSwapFixture(t)
 	swaps := 100_000
 	if testing.Short() {
 		swaps = 5_000
 	}
 	s := evil.StartSwapping(t, swaps, y.swaps...)
 	all := append(operations(), ends()...)
-	// Who only looks does not wait for the disk, so they have goroutines of their own.
+	// Operations that only look do not wait for the disk, so they have goroutines of their own.
 	var looking, changing []int
 	for i, op := range all {
 		if op.looks() {
@@ -232,8 +232,8 @@ func TestSwappedByAnotherProcess(t *testing.T) {
 		}
 	}
 	worked := make([]atomic.Int64, len(all)) // how often an operation did what it was asked
-	f := walls{y.Workspace}
-	var atNewName atomic.Int64
+	f := checked{y.Workspace}
+	var fresh atomic.Int64
 	var users sync.WaitGroup
 	for _, group := range [][]int{looking, looking, changing, changing} {
 		users.Go(func() {
@@ -241,7 +241,7 @@ func TestSwappedByAnotherProcess(t *testing.T) {
 				for _, i := range group {
 					op := all[i]
 					y.plant(op.dir)
-					saw, err := op.do(f, fmt.Sprint("fresh", atNewName.Add(1)))
+					saw, err := op.do(f, fmt.Sprint("fresh", fresh.Add(1)))
 					if what := escaped(saw); what != "" {
 						t.Errorf("%s %s", op.name, what)
 						return
@@ -279,7 +279,7 @@ func TestSwappedByAnotherProcess(t *testing.T) {
 	}
 }
 
-// The test above catches a fence that checks the text of a path: with every method that
+// The test above catches a toolset that checks the text of a path: with every method that
 // a swap can lead astray.
 func TestSwapsDefeatStringCheck(t *testing.T) {
 	for _, op := range operations() {
@@ -288,7 +288,7 @@ func TestSwapsDefeatStringCheck(t *testing.T) {
 		}
 		t.Run(op.name, func(t *testing.T) {
 			t.Parallel()
-			y := newPrey(t)
+			y := newSwapFixture(t)
 			s := evil.StartSwapping(t, 1<<30, y.swaps...)
 			f := naive{y.dir}
 			const tries = 20_000
@@ -309,24 +309,24 @@ func TestSwapsDefeatStringCheck(t *testing.T) {
 	}
 }
 
-// walls is the real fence.
-type walls struct{ *workspace.Workspace }
+// checked is the real toolset.
+type checked struct{ *workspace.Workspace }
 
-func (w walls) open(name string) (string, error) {
+func (w checked) open(name string) (string, error) {
 	return (&fixture{Workspace: w.Workspace}).read(name)
 }
 
-func (w walls) read(name string) (string, error) {
+func (w checked) read(name string) (string, error) {
 	_, data, err := w.ReadFile(context.Background(), name, 1<<20)
 	return string(data), err
 }
 
-func (w walls) stat(name string) (string, error) {
+func (w checked) stat(name string) (string, error) {
 	info, err := w.Stat(context.Background(), name)
 	return fmt.Sprintf("size=%d", info.Size), err
 }
 
-func (w walls) list(name string) (string, error) {
+func (w checked) list(name string) (string, error) {
 	l, err := w.ReadDir(context.Background(), name, 0, 1000)
 	var saw strings.Builder
 	for _, e := range l.Entries {
@@ -335,7 +335,7 @@ func (w walls) list(name string) (string, error) {
 	return saw.String(), err
 }
 
-func (w walls) enter(name string) (string, error) {
+func (w checked) enter(name string) (string, error) {
 	d, err := w.OpenDir(context.Background(), name)
 	if err != nil {
 		return "", err
@@ -356,42 +356,42 @@ func shown(dir string) (string, error) {
 	return saw.String(), err
 }
 
-func (w walls) write(name, text string) error {
+func (w checked) write(name, text string) error {
 	_, err := w.WriteFile(context.Background(), name, []byte(text))
 	return err
 }
 
-func (w walls) extend(name, text string) error {
+func (w checked) extend(name, text string) error {
 	_, err := w.AppendFile(context.Background(), name, []byte(text))
 	return err
 }
 
-func (w walls) edit(name, text string) error {
+func (w checked) edit(name, text string) error {
 	_, err := w.EditFile(context.Background(), name, 1<<20, func([]byte) ([]byte, error) { return []byte(text), nil })
 	return err
 }
 
-func (w walls) move(from, to string) error {
+func (w checked) move(from, to string) error {
 	_, _, err := w.Move(context.Background(), from, to)
 	return err
 }
 
-func (w walls) remove(name string) error {
+func (w checked) remove(name string) error {
 	_, err := w.RemoveFile(context.Background(), name)
 	return err
 }
 
-func (w walls) makeDir(name string) error {
+func (w checked) makeDir(name string) error {
 	_, err := w.MakeDir(context.Background(), name)
 	return err
 }
 
-func (w walls) removeDir(name string, all bool) error {
+func (w checked) removeDir(name string, all bool) error {
 	_, err := w.RemoveDir(context.Background(), name, all)
 	return err
 }
 
-// naive is a fence as many have it: it resolves a path, compares the text, and then
+// naive is a toolset with a common mistake: it resolves a path, compares the text, and then
 // uses the path.
 type naive struct{ dir string }
 

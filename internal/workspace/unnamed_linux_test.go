@@ -45,7 +45,7 @@ func unfinished(t *testing.T, dir string) []string {
 // is about to bring it to the disk.
 const killed = "PERSTACK_TEST_KILLED"
 
-// changes are the ways in which a file is written anew.
+// changes are the ways in which a file is rewritten.
 var changes = []struct {
 	name   string
 	change func(context.Context, *workspace.Workspace) error

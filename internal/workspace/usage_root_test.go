@@ -13,8 +13,8 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
-// A directory that belongs to somebody else and that we can neither read nor write is
-// nobody's hiding place: it does not stop the count. One that we can write to does.
+// A directory of another user that we can neither read nor write does not stop the count:
+// commands cannot hide anything in it. One that we can write to does.
 func TestRootUsageOfOthers(t *testing.T) {
 	const us, other = 12345, 54321
 	for mode, hides := range map[os.FileMode]bool{0o700: false, 0o711: false, 0o733: true, 0o755: false} {

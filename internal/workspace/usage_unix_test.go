@@ -63,7 +63,7 @@ func TestUsage(t *testing.T) {
 	if got := usage(); got != full+links {
 		t.Errorf("with links and holes %d, want %d", got, full+links)
 	}
-	// It stops when it knows enough, and when nobody waits.
+	// It stops when it knows enough, and when its context is done.
 	if got, err := h.Usage(t.Context(), 1000); got <= 1000 || err != nil {
 		t.Errorf("with a limit %d, %v", got, err)
 	}

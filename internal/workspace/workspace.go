@@ -76,7 +76,7 @@ type Workspace struct {
 	real  string // with links resolved; what is shown and what children start in
 	guard *guard
 	fixed *guard       // files that are read only
-	turns *turns       // calls that change one file wait for each other
+	locks *locks       // calls that change one file wait for each other
 	trace func(string) // called with each operation; tests count, or swap something at that moment
 	lease lease
 	last  atomic.Pointer[location] // of the last walk; its directories are open
@@ -96,7 +96,7 @@ func Open(dir string, opts Options) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w; choose an existing directory", err)
 	}
-	w := &Workspace{root: root, dir: abs, real: resolved, turns: newTurns(), trace: func(string) {}}
+	w := &Workspace{root: root, dir: abs, real: resolved, locks: newLocks(), trace: func(string) {}}
 	// The target of an env file that is a link must be recognised even if the options do not
 	// name it. The name of the env file is refused anyway.
 	protected := append([]string{filepath.Join(resolved, ".env"), filepath.Join(resolved, ".env.local")}, opts.Protected...)

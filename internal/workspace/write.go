@@ -22,7 +22,7 @@ func (w *Workspace) WriteFile(ctx context.Context, name string, data []byte) (In
 			if p.name == "" {
 				return fail(IsADirectory, name, "is a directory")
 			}
-			return w.inTurn(ctx, p, func() error {
+			return w.locked(ctx, p, func() error {
 				info, err := w.write(ctx, p, data)
 				if err == nil {
 					out = w.describe(p.path(), info)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A warning is one line for people, whoever had a word in it.
+// A warning is one line for people, wherever its text comes from.
 func TestLogger(t *testing.T) {
 	const key = "sk-9fK2mQ7xVb4Lw8Zt3Rp6Yc1Hd5Ng0Js"
 	var out bytes.Buffer

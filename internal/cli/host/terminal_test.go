@@ -7,7 +7,7 @@ import (
 )
 
 // What is said about an error moves no cursor, sets no title and turns no text round,
-// whoever had a word in it. Lines stay lines.
+// wherever its text comes from. Lines stay lines.
 func TestDescribeIsClean(t *testing.T) {
 	for dirty, want := range map[string]string{
 		"\x1b[2Jno\x1b]0;title\x07 \u009b31mexpert":       "no expert",

@@ -112,7 +112,7 @@ func netAttacks() []attack {
 	}
 }
 
-// turnPair connects one end of a pair to somebody else.
+// turnPair connects one end of a pair to another socket.
 func turnPair(s *scene, kind int) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -137,7 +137,7 @@ func fastOpen(name string, send func(fd, port int) error) attack {
 			}
 			peer, err := unix.Getpeername(fd)
 			if err == nil && !strings.Contains(fmt.Sprintf("%+v", peer), fmt.Sprint(s.OtherPort)) {
-				err = errors.New("connected to somebody else")
+				err = errors.New("connected to another socket")
 			}
 			return err
 		})

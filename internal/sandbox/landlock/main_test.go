@@ -8,8 +8,8 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
-// The test program plays those who are locked in: with this as the beginning of its first
-// argument it acts instead of testing.
+// The test program is also the confined program: if its first argument begins with this, it
+// acts instead of testing.
 const act = "act:"
 
 func TestMain(m *testing.M) {

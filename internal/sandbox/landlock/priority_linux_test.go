@@ -7,8 +7,9 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
-// What is locked in goes first when memory is short, and cannot have files without number.
-func TestModest(t *testing.T) {
+// A confined program is killed first when memory is short, and the number of its open files
+// is limited.
+func TestLowerPriority(t *testing.T) {
 	needLandlock(t)
 	own := t.TempDir()
 	out, err := newSupervisor(t).Run(t.Context(), sandbox.Command{

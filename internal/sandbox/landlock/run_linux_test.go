@@ -102,7 +102,7 @@ func (a *attack) checkInside(t *testing.T, who, got, outside string) {
 	t.Logf("%s: %s", who, got)
 	switch {
 	case len(a.inside) == 0 && got == worked || among(a.inside, got):
-	case a.optional && got != worked && got == outside: // nobody can do it here
+	case a.optional && got != worked && got == outside: // it cannot be done here
 	default:
 		t.Errorf("%s: %q, want %v", who, got, a.inside)
 	}
@@ -112,10 +112,10 @@ func among(list []syscall.Errno, got string) bool {
 	return slices.ContainsFunc(list, func(e syscall.Errno) bool { return verdict(e) == got })
 }
 
-// assault sets the scene up anew, lets the attacker loose, and returns what came of it.
+// assault sets the scene up again, runs the attack, and returns its outcome.
 func assault(t *testing.T, role string, inside bool) map[string]string {
 	s := &scene{Own: t.TempDir(), ReadOnly: t.TempDir(), Outside: t.TempDir(), Tester: os.Getpid()}
-	s.furnish(t)
+	s.setUp(t)
 	supervisor := newSupervisor(t)
 	victim := s.startVictim(t, supervisor)
 	text, err := json.Marshal(s)
@@ -150,8 +150,8 @@ func assault(t *testing.T, role string, inside bool) map[string]string {
 	return results
 }
 
-// furnish makes the files and sockets that are attacked.
-func (s *scene) furnish(t *testing.T) {
+// setUp makes the files and sockets that are attacked.
+func (s *scene) setUp(t *testing.T) {
 	t.Helper()
 	for _, a := range attacks() {
 		kind, name, _ := strings.Cut(a.name, ": ")
@@ -194,7 +194,7 @@ func (s *scene) furnish(t *testing.T) {
 	s.Datagrams = u.LocalAddr().(*net.UDPAddr).Port
 }
 
-// bothPort is a port on which somebody listens, by IPv4 and IPv6.
+// bothPort is a port with a listener, by IPv4 and IPv6.
 func bothPort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
@@ -205,7 +205,7 @@ func bothPort(t *testing.T) int {
 		port := l.Addr().(*net.TCPAddr).Port
 		l6, err := net.Listen("tcp6", net.JoinHostPort("::1", strconv.Itoa(port)))
 		if err != nil {
-			l.Close() // somebody else has that one
+			l.Close() // another process has that one
 			continue
 		}
 		t.Cleanup(func() { l.Close(); l6.Close() })

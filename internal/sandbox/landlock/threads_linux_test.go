@@ -14,7 +14,7 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
-// A call in a sandbox has its files and ports and no others; whoever makes it has them all,
+// A call in a sandbox has its files and ports and no others; its caller has them all,
 // at the same time and afterwards.
 func TestDo(t *testing.T) {
 	needLandlock(t)
@@ -121,7 +121,7 @@ func TestDoLeavesNothing(t *testing.T) {
 func TestLandlockAlone(t *testing.T) {
 	needLandlock(t)
 	s := &scene{Own: t.TempDir(), ReadOnly: t.TempDir(), Outside: t.TempDir()}
-	s.furnish(t)
+	s.setUp(t)
 	around := map[string]bool{ // whether the kernel may be without it
 		"net: MPTCP": true, "net: Fast Open by sendto": true, "net: listen without bind": false, "net: UDP": false, "net: named socket": false,
 		"net: named datagrams by a pair": false, "file: watch": false, "read-only: attribute": true,

@@ -25,23 +25,23 @@ func TestWhoAnswers(t *testing.T) {
 	}
 	open := netip.MustParseAddrPort(l.Addr().String())
 	if err := (target{"tcp", open}).silent(t.Context(), patience); err == nil || !strings.Contains(err.Error(), "127.0.0.1 answers at tcp port") {
-		t.Errorf("somebody listens: %v", err)
+		t.Errorf("a server listens: %v", err)
 	}
 	l.Close()
 	if err := allSilent(t.Context(), []target{{"tcp", open}}, patience); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("somebody refuses: %v", err)
+		t.Errorf("a host refuses: %v", err)
 	}
 	if err := allSilent(t.Context(), []target{{"udp", open}}, patience); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("somebody refuses a datagram: %v", err)
+		t.Errorf("a host refuses a datagram: %v", err)
 	}
 
-	deaf, err := net.ListenPacket("udp", "127.0.0.1:0") // it hears, and says nothing
+	deaf, err := net.ListenPacket("udp", "127.0.0.1:0") // it does not answer
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer deaf.Close()
 	if err := allSilent(t.Context(), []target{{"udp", netip.MustParseAddrPort(deaf.LocalAddr().String())}}, time.Millisecond); err != nil {
-		t.Errorf("nobody answers: %v", err)
+		t.Errorf("no answer: %v", err)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A name server that knows, or knows that there is no such name, has asked somebody.
+// A name server that knows, or knows that there is no such name, has asked another one.
 func TestNameServerAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -19,7 +19,7 @@ func TestDefaultGateways(t *testing.T) {
 		"eth0\t00000000\t" + hexOf("172.20.0.1") + "\t0003\t0\t0\t0\t00000000\t0\t0\t0      \n" +
 		"eth0\t" + hexOf("172.20.0.0") + "\t00000000\t0001\t0\t0\t0\t" + hexOf("255.255.0.0") + "\t0\t0\t0\n" +
 		"eth1\t00000000\t" + hexOf("10.0.0.254") + "\t0003\t0\t0\t100\t00000000\t0\t0\t0\n" +
-		"eth2\t00000000\t00000000\t0001\t0\t0\t0\t00000000\t0\t0\t0\n" + // by the device, to nobody
+		"eth2\t00000000\t00000000\t0001\t0\t0\t0\t00000000\t0\t0\t0\n" + // by the device, without a gateway
 		"half a line\n"
 	want := []netip.Addr{netip.MustParseAddr("172.20.0.1"), netip.MustParseAddr("10.0.0.254")}
 	if got := defaultGateways(table); !slices.Equal(got, want) {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Without a sandbox most walls are missing, and the test says so. What it can find here
-// depends on the machine; these are missing on all of them.
+// Without a sandbox most checks fail. Which ones depends on the machine; these fail on all of
+// them.
 func TestNoSandbox(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
@@ -36,22 +36,22 @@ func TestNoSandbox(t *testing.T) {
 	}
 	err := Err(results)
 	if err == nil {
-		t.Fatal("all walls are said to stand")
+		t.Fatal("all checks passed")
 	}
 	for _, name := range []string{"capabilities", "dumpable", "read-only-root", "masked", "workspace", "gateway", "proxy"} {
 		if !slices.ContainsFunc(results, func(r Result) bool { return r.Name == name && !r.OK }) || !strings.Contains(err.Error(), name+" (") {
-			t.Errorf("%s is said to stand: %v", name, results)
+			t.Errorf("%s passed: %v", name, results)
 		}
 	}
 }
 
-// What was not looked at to the end does not stand.
+// A check that was cut off does not pass.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, r := range Run(ctx, Spec{}) {
 		if r.OK {
-			t.Errorf("%s stands, but there was no time to look", r.Name)
+			t.Errorf("%s passed, but there was no time to look", r.Name)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestMasked(t *testing.T) {
 		link:                                 false,
 		pipe:                                 false,
 		"/dev/zero":                          false,
-		filepath.Join(dir, "something/file"): false, // nobody can tell
+		filepath.Join(dir, "something/file"): false, // it cannot be looked at
 	} {
 		if err := showsNothing(path); (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
