@@ -2,7 +2,7 @@ package sandbox
 
 import (
 	"fmt"
-	"sync"
+	"slices"
 )
 
 // An Output is what is kept of a stream: all of it, or its beginning and its end.
@@ -23,7 +23,6 @@ func (o Output) String() string {
 // A stream collects output in bounded memory. It keeps the beginning and the end, which
 // usually say most about what a program did.
 type stream struct {
-	mu    sync.Mutex
 	limit int
 	head  []byte
 	tail  []byte // a ring once it is full
@@ -41,11 +40,8 @@ func newStream(limit int) *stream {
 func (s *stream) headSize() int { return s.limit / 2 }
 func (s *stream) tailSize() int { return s.limit - s.headSize() }
 
-func (s *stream) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := len(p)
-	s.total += int64(n)
+func (s *stream) write(p []byte) {
+	s.total += int64(len(p))
 	if room := s.headSize() - len(s.head); room > 0 {
 		k := min(room, len(p))
 		s.head = append(s.head, p[:k]...)
@@ -65,16 +61,13 @@ func (s *stream) Write(p []byte) (int, error) {
 		s.next = (s.next + k) % s.tailSize()
 		p = p[k:]
 	}
-	return n, nil
 }
 
 func (s *stream) output() Output {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	left := s.total - int64(len(s.head)+len(s.tail))
-	tail := append(append([]byte{}, s.tail[s.next:]...), s.tail[:s.next]...)
+	tail := slices.Concat(s.tail[s.next:], s.tail[:s.next])
 	if left == 0 {
-		return Output{Head: append(append([]byte{}, s.head...), tail...)}
+		return Output{Head: slices.Concat(s.head, tail)}
 	}
-	return Output{Head: append([]byte{}, s.head...), Tail: tail, LeftOut: left}
+	return Output{Head: slices.Clone(s.head), Tail: tail, LeftOut: left}
 }

@@ -17,9 +17,11 @@ type process struct {
 	*child // the program itself; see link_*.go
 
 	readers []*os.File // our ends of stdout and stderr
-	streams []*stream
 	copying sync.WaitGroup
-	watch   watcher
+
+	mu      sync.Mutex
+	streams []*stream
+	watch   func(Stream, []byte) // nil when the output is not passed on, or no longer
 }
 
 // start starts a program without input, and collects its output.
@@ -28,7 +30,7 @@ func (s *Supervisor) start(ctx context.Context, path string, c Command, env []st
 	if err != nil {
 		return nil, err
 	}
-	p := &process{watch: watcher{call: c.Watch}}
+	p := &process{watch: c.Watch, streams: []*stream{newStream(c.MaxOutput), newStream(c.MaxOutput)}}
 	null, err := os.Open(os.DevNull) // a program that reads must see the end, not wait
 	if err != nil {
 		return nil, startError(c.Program, err)
@@ -45,11 +47,26 @@ func (s *Supervisor) start(ctx context.Context, path string, c Command, env []st
 		return nil, err
 	}
 	for i, r := range p.readers {
-		s := newStream(c.MaxOutput)
-		p.streams = append(p.streams, s)
-		p.copying.Go(func() { _, _ = io.Copy(io.MultiWriter(s, p.watch.of(Stream(i))), r) })
+		p.copying.Go(func() { p.copy(Stream(i), r) })
 	}
 	return p, nil
+}
+
+// copy collects what the program writes to a stream, and passes it on.
+func (p *process) copy(from Stream, r io.Reader) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		p.mu.Lock()
+		p.streams[from].write(buf[:n])
+		if p.watch != nil && n > 0 {
+			p.watch(from, buf[:n])
+		}
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
 }
 
 // A program is what a link starts.
@@ -174,35 +191,8 @@ func (p *process) output() (stdout, stderr Output) {
 	case <-time.After(drain):
 	}
 	closeAll(p.readers...)
-	p.watch.stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watch = nil
 	return p.streams[0].output(), p.streams[1].output()
-}
-
-// A watcher passes output on, one chunk at a time, until it is stopped.
-type watcher struct {
-	mu   sync.Mutex
-	call func(Stream, []byte)
-}
-
-// of returns the watcher for one stream.
-func (w *watcher) of(from Stream) io.Writer { return watched{w, from} }
-
-type watched struct {
-	*watcher
-	from Stream
-}
-
-func (w watched) Write(chunk []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.call != nil {
-		w.call(w.from, chunk)
-	}
-	return len(chunk), nil
-}
-
-func (w *watcher) stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.call = nil
 }

@@ -74,9 +74,9 @@ func (w *Workspace) rewrite(ctx context.Context, p *location, max int64, change 
 
 // sharing calls do while no directory is moved or emptied.
 func (w *Workspace) sharing(ctx context.Context, given string, do func() error) error {
-	done, err := w.locks.share(ctx)
+	done, err := w.begin(ctx, given, false)
 	if err != nil {
-		return interrupted(given, err)
+		return err
 	}
 	defer done()
 	return do()

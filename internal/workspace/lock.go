@@ -38,6 +38,19 @@ func newLocks() *locks {
 	return &locks{paths: make(map[string]*pathLock), tree: make(chan struct{}, maxChanges), whole: make(chan struct{}, 1)}
 }
 
+// begin begins a change: of single files, or of a whole directory.
+func (w *Workspace) begin(ctx context.Context, given string, whole bool) (done func(), err error) {
+	if whole {
+		done, err = w.locks.alone(ctx)
+	} else {
+		done, err = w.locks.share(ctx)
+	}
+	if err != nil {
+		return nil, interrupted(given, err)
+	}
+	return done, nil
+}
+
 // share begins a change of single files. It must come before the walk: the location that
 // the walk finds must not move until the change is made.
 func (l *locks) share(ctx context.Context) (done func(), err error) {

@@ -13,9 +13,9 @@ import (
 // The kernel moves without replacing, so nothing can take the name between a check and
 // the move. A move to another file system is refused.
 func (w *Workspace) Move(ctx context.Context, source, destination string) (from, to string, err error) {
-	from, to, err = w.move(ctx, source, destination, w.locks.share, false)
+	from, to, err = w.move(ctx, source, destination, false)
 	if errors.Is(err, errWhole) {
-		from, to, err = w.move(ctx, source, destination, w.locks.alone, true)
+		from, to, err = w.move(ctx, source, destination, true)
 	}
 	return from, to, err
 }
@@ -23,12 +23,10 @@ func (w *Workspace) Move(ctx context.Context, source, destination string) (from,
 // errWhole says that a directory is to be moved, which needs the lock of the whole tree.
 var errWhole = errors.New("it is a directory")
 
-func (w *Workspace) move(ctx context.Context, source, destination string,
-	begin func(context.Context) (func(), error), whole bool,
-) (from, to string, err error) {
-	done, err := begin(ctx)
+func (w *Workspace) move(ctx context.Context, source, destination string, whole bool) (from, to string, err error) {
+	done, err := w.begin(ctx, source, whole)
 	if err != nil {
-		return "", "", interrupted(source, err)
+		return "", "", err
 	}
 	defer done()
 	err = w.atName(ctx, source, func(n *dirEntry) error {

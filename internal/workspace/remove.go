@@ -69,13 +69,9 @@ func (w *Workspace) changeable(ctx context.Context, n *dirEntry) error {
 // it. Nothing is deleted if it contains something protected, something read-only, or a
 // repository. It returns the absolute path.
 func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) (path string, err error) {
-	begin := w.locks.share
-	if recursive {
-		begin = w.locks.alone
-	}
-	done, err := begin(ctx)
+	done, err := w.begin(ctx, name, recursive)
 	if err != nil {
-		return "", interrupted(name, err)
+		return "", err
 	}
 	defer done()
 	err = w.atName(ctx, name, func(n *dirEntry) error {

@@ -46,38 +46,43 @@ func masked(_ context.Context, spec Spec) (string, error) {
 	return fmt.Sprintf("%d paths show nothing", len(spec.Masked)), nil
 }
 
-// showsNothing returns an error if a path is not masked. It does not read the content: a
-// file or directory that is not empty is enough.
+// showsNothing returns an error if a path is not masked.
 func showsNothing(path string) error {
+	hidden, err := isMasked(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("whether %q is masked cannot be told: %w", path, err)
+	case !hidden:
+		return fmt.Errorf("%q is not masked", path)
+	}
+	return nil
+}
+
+// isMasked does not read the content: a file or directory that is not empty is not masked.
+func isMasked(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return true, nil
 	case err != nil:
-		return fmt.Errorf("whether %q is masked cannot be told: %w", path, err)
+		return false, err
 	case info.IsDir():
 		return isEmptyDir(path)
-	case info.Mode()&fs.ModeCharDevice != 0 && isNull(path):
-		return nil
-	case info.Mode().IsRegular() && info.Size() == 0:
-		return nil
 	}
-	return fmt.Errorf("%q is not masked", path)
+	return info.Mode()&fs.ModeCharDevice != 0 && isNull(path) || info.Mode().IsRegular() && info.Size() == 0, nil
 }
 
-func isEmptyDir(path string) error {
+func isEmptyDir(path string) (bool, error) {
 	d, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("whether %q is masked cannot be told: %w", path, err)
+		return false, err
 	}
 	defer d.Close()
-	switch _, err := d.Readdirnames(1); {
-	case errors.Is(err, io.EOF):
-		return nil
-	case err != nil:
-		return fmt.Errorf("whether %q is masked cannot be told: %w", path, err)
+	_, err = d.Readdirnames(1)
+	if errors.Is(err, io.EOF) {
+		return true, nil
 	}
-	return fmt.Errorf("%q is not masked", path)
+	return false, err
 }
 
 func isNull(path string) bool {
