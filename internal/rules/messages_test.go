@@ -14,8 +14,7 @@ import (
 // gets shorter, until it is empty.
 var unfinishedMessages = strings.Fields(`
 internal/cli/docker internal/cli/egress internal/cli/inside internal/cli/inspect
-internal/cli/install internal/cli/log internal/cli/mcp internal/cli/run
-internal/runtimes/docker internal/skills/mcp
+internal/cli/log internal/cli/run internal/runtimes/docker
 `)
 
 var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)

@@ -53,14 +53,14 @@ func connectThrough(t *testing.T, listener, host string) string {
 	return fmt.Sprint(r.StatusCode)
 }
 
-// Who has no way out is told all the same whom to trust.
-func TestRootsWithoutAGate(t *testing.T) {
+// Without a proxy, programs are told which certificates to accept.
+func TestAuthoritiesWithoutAProxy(t *testing.T) {
 	const roots = "/etc/roots.crt"
 	want := map[string]string{"NODE_EXTRA_CA_CERTS": roots, "SSL_CERT_FILE": roots, "REQUESTS_CA_BUNDLE": roots, "CURL_CA_BUNDLE": roots}
 	parts := testParts()
 	parts.Container = &engine.Container{Authorities: roots}
 	s := (&Site{Parts: parts}).newSet(t.Context(), engine.SkillRequest{Expert: &expert.Expert{Key: "x"}})
-	if got := s.wayOut("s"); !maps.Equal(got, want) {
+	if got := s.proxyVariables("s"); !maps.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 }

@@ -12,61 +12,56 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
-// Sandboxes says how the programs of skills are locked in.
+// Sandboxes says which skills run in a sandbox, and what each sandbox has.
 type Sandboxes struct {
-	// All puts every program into a sandbox; otherwise those of skills that ask for it.
+	// All puts every program into a sandbox; otherwise only those of skills that ask for it.
 	All bool
-	// System is what all programs may read: see [landlock.SystemPaths].
+	// System is what all programs can read: see [landlock.SystemPaths].
 	System []string
-	// Tmp and Home are directories in which each sandbox gets one of its own, by a name that
-	// nobody can guess: another program cannot list it, but could name it.
+	// Tmp and Home are directories in which each sandbox gets its own directory. The names
+	// cannot be guessed: another program cannot list them, but could open one by its name.
 	Tmp, Home string
-	// OwnListeners opens a proxy in this process, with a listener for each skill that is locked in
-	// and no other way out. It is for runtimes that have no proxy.
+	// OwnListeners opens a proxy in this process, with a listener for each sandboxed skill. It is
+	// for runtimes that have no proxy.
 	OwnListeners bool
-	// MaxTasks is how many processes and threads a sandbox may have; 0 means that nobody counts.
+	// MaxTasks is how many processes and threads a sandbox can have; 0 means no limit.
 	MaxTasks int
 }
 
-// machineTasks is more than a build with all processors needs, and less than what makes a
-// machine slow to kill it.
-const machineTasks = 2000
+// hostTasks is more than a build on all processors needs, and few enough to be killed quickly.
+const hostTasks = 2000
 
-// Machine returns the sandboxes of a machine that is the user's own: with what its programs
-// need, and listeners of our own. It has no directories yet: see [Sandboxes.Furnish].
-func Machine(all bool) *Sandboxes {
-	return &Sandboxes{All: all, System: landlock.SystemPaths(), OwnListeners: true, MaxTasks: machineTasks}
+// OnHost returns the sandboxes of programs that run on the user's machine. They have no
+// directories yet: see [Sandboxes.MakeDirs].
+func OnHost(all bool) *Sandboxes {
+	return &Sandboxes{All: all, System: landlock.SystemPaths(), OwnListeners: true, MaxTasks: hostTasks}
 }
 
-// Lock reports whether the sandboxes lock a skill in.
-func (c *Sandboxes) Lock(k *expert.Skill) bool {
+// Contain reports whether the programs of a skill run in a sandbox.
+func (c *Sandboxes) Contain(k *expert.Skill) bool {
 	return c != nil && k.StartsPrograms() && (c.All || k.Sandbox == expert.SandboxLandlock)
 }
 
-// LockAny reports whether the sandboxes lock a skill of an Expert in. One that does not mention
-// the base skill has it all the same.
-func (c *Sandboxes) LockAny(e *expert.Expert) bool {
-	if c == nil {
-		return false
-	}
+// ContainAny reports whether a skill of an Expert runs in a sandbox. Every Expert has the base
+// skill, even if it does not declare it.
+func (c *Sandboxes) ContainAny(e *expert.Expert) bool {
 	for _, k := range e.Skills {
-		if c.Lock(k) {
+		if c.Contain(k) {
 			return true
 		}
 	}
 	_, declared := e.Skill(expert.BaseSkill)
-	return c.All && !declared
+	return c != nil && c.All && !declared
 }
 
-// Furnish returns the sandboxes with directories to put theirs into, and what removes these.
-// Directories of a machine must not lie in the workspace: who may read that could read
-// what all sandboxes have there.
-func (c *Sandboxes) Furnish(workspace string) (*Sandboxes, func() error, error) {
+// MakeDirs returns the sandboxes with directories to put theirs into, and a function that removes
+// these. They must not be in the workspace: a skill with a right to it could read them.
+func (c *Sandboxes) MakeDirs(workspace string) (*Sandboxes, func() error, error) {
 	full := *c
 	if c.Tmp != "" && c.Home != "" {
 		return &full, func() error { return nil }, nil
 	}
-	sweep(os.TempDir())
+	removeAbandoned(os.TempDir())
 	dir, err := os.MkdirTemp("", sandboxesPrefix) // for this user alone
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a directory for sandboxes: %w", err)
@@ -74,19 +69,19 @@ func (c *Sandboxes) Furnish(workspace string) (*Sandboxes, func() error, error) 
 	remove := func() error { return removeTree(dir) }
 	real, err := filepath.EvalSymlinks(dir)
 	if err == nil {
-		err = sign(real)
+		err = writeOwner(real)
 	}
-	rooms := filepath.Join(real, "rooms")
+	full.Tmp = filepath.Join(real, "dirs")
+	full.Home = full.Tmp
 	if err == nil {
-		err = os.Mkdir(rooms, 0o700)
+		err = os.Mkdir(full.Tmp, 0o700)
 	}
 	if err == nil && isBelow(real, workspace) {
-		err = fmt.Errorf("the workspace %s has the directory for temporary files in it, where all sandboxes have theirs; choose another workspace, or set TMPDIR to a directory outside of it", workspace)
+		err = fmt.Errorf("the workspace %s contains the directory for temporary files, where all sandboxes have theirs; choose another workspace, or set TMPDIR to a directory outside of it", workspace)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, remove())
 	}
-	full.Tmp, full.Home = rooms, rooms
 	return &full, remove, nil
 }
 
@@ -96,72 +91,72 @@ func isBelow(path, top string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// A room is what the sandbox of one skill has to itself. It outlives the programs in it: a
-// server that is started again finds what it kept.
-type room struct {
+// A skillSandbox is the sandbox of one skill. It outlives the programs in it: a server that is
+// started again finds the files that it wrote.
+type skillSandbox struct {
 	sandboxes *Sandboxes
 	right     expert.WorkspaceRight
 	home, tmp string
 }
 
-// furnish makes the directories of a sandbox. All sandboxes of an Expert are made before the first
-// program starts: it could watch for names that are new.
-func (c *Sandboxes) furnish(k *expert.Skill) (*room, error) {
-	r := &room{sandboxes: c, right: k.Workspace}
+// newSandbox makes the directories of a sandbox. All sandboxes of an Expert are made before the
+// first program starts: a program could watch for new names.
+func (c *Sandboxes) newSandbox(k *expert.Skill) (*skillSandbox, error) {
+	b := &skillSandbox{sandboxes: c, right: k.Workspace}
 	for _, d := range []struct {
-		own   *string
-		among string
-	}{{&r.home, c.Home}, {&r.tmp, c.Tmp}} {
-		path := filepath.Join(d.among, "sandbox-"+rand.Text())
+		own    *string
+		parent string
+	}{{&b.home, c.Home}, {&b.tmp, c.Tmp}} {
+		path := filepath.Join(d.parent, "sandbox-"+rand.Text())
 		if err := os.Mkdir(path, 0o700); err != nil {
-			return nil, errors.Join(fmt.Errorf("skill %q: make a directory for its sandbox: %w", k.Name, err), r.remove())
+			return nil, errors.Join(fmt.Errorf("skill %q: make a directory for its sandbox: %w", k.Name, err), b.remove())
 		}
 		*d.own = path
 	}
-	return r, nil
+	return b, nil
 }
 
-// decide adds to variables where the directories are, which nobody else says.
-func (r *room) decide(variables map[string]string) map[string]string {
-	if r == nil {
-		return variables
+// variables adds HOME and TMPDIR, whatever the user has set.
+func (b *skillSandbox) variables(others map[string]string) map[string]string {
+	if b == nil {
+		return others
 	}
 	all := map[string]string{}
-	maps.Copy(all, variables)
-	all["HOME"], all["TMPDIR"] = r.home, r.tmp
+	maps.Copy(all, others)
+	all["HOME"], all["TMPDIR"] = b.home, b.tmp
 	return all
 }
 
-// workDir is where programs start: who has no right to the workspace starts at home.
-func (r *room) workDir(workspace string) string {
-	if r != nil && r.right == expert.WorkspaceNone {
-		return r.home
+// workDir is where programs start: in the workspace, or without a right to it in their home.
+func (b *skillSandbox) workDir(workspace string) string {
+	if b != nil && b.right == expert.WorkspaceNone {
+		return b.home
 	}
 	return workspace
 }
 
-// sandbox is what programs in the room can reach: the system, the workspace as far as they
-// may, their own directories, what they are made of, and the port of their own listener.
-func (r *room) sandbox(workspace string, made []string, port uint16) *landlock.Policy {
-	c := &landlock.Policy{Write: append(landlock.WritableDevices(), r.home, r.tmp), MaxTasks: r.sandboxes.MaxTasks}
-	c.Read = append(append(c.Read, r.sandboxes.System...), made...)
-	switch r.right {
+// policy is what programs in the sandbox can reach: the system, the workspace by their right to
+// it, their own directories and files, and the port of their listener.
+func (b *skillSandbox) policy(workspace string, programFiles []string, port uint16) *landlock.Policy {
+	p := &landlock.Policy{Write: append(landlock.WritableDevices(), b.home, b.tmp), MaxTasks: b.sandboxes.MaxTasks}
+	p.Read = append(append(p.Read, b.sandboxes.System...), programFiles...)
+	switch b.right {
 	case expert.WorkspaceRead:
-		c.Read = append(c.Read, workspace)
+		p.Read = append(p.Read, workspace)
 	case "", expert.WorkspaceWrite:
-		c.Write = append(c.Write, workspace)
-	default: // none, and what nobody has heard of
+		p.Write = append(p.Write, workspace)
+	default: // none, or an unknown right
 	}
 	if port != 0 {
-		c.Ports = []uint16{port}
+		p.Ports = []uint16{port}
 	}
-	return c
+	return p
 }
 
-// remove removes the directories with all that is in them. Nobody may be in the room.
-func (r *room) remove() error {
+// remove removes the directories. No program runs in the sandbox any more.
+func (b *skillSandbox) remove() error {
 	var errs []error
-	for _, dir := range []string{r.home, r.tmp} {
+	for _, dir := range []string{b.home, b.tmp} {
 		if dir != "" {
 			errs = append(errs, removeTree(dir))
 		}

@@ -28,7 +28,7 @@ func (y *yard) lockIn(t *testing.T) {
 	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
-	sandboxes, remove, err := Machine(true).Furnish(y.dir)
+	sandboxes, remove, err := OnHost(true).MakeDirs(y.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +43,8 @@ func (y *yard) lockIn(t *testing.T) {
 	y.Sandboxes = sandboxes
 }
 
-// rooms lists the directories of sandboxes.
-func (y *yard) rooms(t *testing.T) (names []string) {
+// directories lists the directories of sandboxes.
+func (y *yard) directories(t *testing.T) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(y.Sandboxes.Tmp)
 	if err != nil {
@@ -158,7 +158,7 @@ func TestSkillsAreKeptApart(t *testing.T) {
 			}
 			box := y.open(t, load(t, head+toml.String()))
 			judge(t, y.dir)
-			if got := len(y.rooms(t)); got != 6 {
+			if got := len(y.directories(t)); got != 6 {
 				t.Errorf("%d directories of three sandboxes", got)
 			}
 			for _, tool := range []string{"s0__add", "s1__add"} {
@@ -264,19 +264,19 @@ func TestWorkspaceRights(t *testing.T) {
 
 // A sandbox goes with its skill: when the box is closed, when a server does not start, when
 // somebody gives up, and also if what is in it does not want to.
-func TestRoomsAreCleared(t *testing.T) {
+func TestSandboxesAreRemoved(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
 	program := y.place(t)
 	gone := func(what string) {
 		t.Helper()
-		if left := y.rooms(t); left != nil {
+		if left := y.directories(t); left != nil {
 			t.Errorf("%s: %q are left", what, left)
 		}
 	}
 	box := y.open(t, load(t, head+server("sh", "s", "", "-c", `mkdir -p $HOME/a/b; echo x >$HOME/a/b/c; chmod 0 $HOME/a/b $HOME/a; ln -s / $TMPDIR/root; exec ./evilmcp good`)))
-	if len(y.rooms(t)) != 4 {
-		t.Errorf("rooms %q", y.rooms(t))
+	if len(y.directories(t)) != 4 {
+		t.Errorf("directories %q", y.directories(t))
 	}
 	if err := box.Close(); err != nil {
 		t.Error(err)
@@ -309,11 +309,11 @@ func TestRoomsAreCleared(t *testing.T) {
 	if err == nil {
 		t.Error("a sandbox without a directory")
 	}
-	gone("no room")
+	gone("no directory")
 }
 
 // A server that is started again finds what it kept.
-func TestRestartedServerKeepsItsRoom(t *testing.T) {
+func TestRestartedServerKeepsItsFiles(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
 	y.place(t)
@@ -345,8 +345,8 @@ func TestWhoIsLockedIn(t *testing.T) {
 			t.Errorf("%s: locked in %t", name, got)
 		}
 	}
-	if got := y.rooms(t); len(got) != 2 {
-		t.Errorf("rooms %q", got)
+	if got := y.directories(t); len(got) != 2 {
+		t.Errorf("directories %q", got)
 	}
 	for _, c := range []struct {
 		sandboxes *Sandboxes
@@ -358,7 +358,7 @@ func TestWhoIsLockedIn(t *testing.T) {
 		{&Sandboxes{}, "[experts.x.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\nsandbox = 'landlock'\n", true},
 		{&Sandboxes{All: true}, "[experts.x.skills.far]\ntype = 'mcpHttpSkill'\nendpoint = 'https://mcp.example.com/mcp'\n", true},
 	} {
-		if got := c.sandboxes.LockAny(load(t, head+c.toml)); got != c.want {
+		if got := c.sandboxes.ContainAny(load(t, head+c.toml)); got != c.want {
 			t.Errorf("%+v, %s: %t", c.sandboxes, c.toml, got)
 		}
 	}
@@ -395,9 +395,9 @@ func TestOwnListeners(t *testing.T) {
 }
 
 // The directories of sandboxes must not lie where all skills may look.
-func TestFurnishInWorkspace(t *testing.T) {
+func TestMakeDirsInWorkspace(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	if _, _, err := Machine(true).Furnish(realPath(os.TempDir())); err == nil || !strings.Contains(err.Error(), "set TMPDIR") {
+	if _, _, err := OnHost(true).MakeDirs(realPath(os.TempDir())); err == nil || !strings.Contains(err.Error(), "set TMPDIR") {
 		t.Errorf("error %v", err)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
@@ -421,7 +421,7 @@ func TestDiscoverInSandbox(t *testing.T) {
 	if _, err := os.Stat(outside); err == nil {
 		t.Error("it wrote outside of its sandbox")
 	}
-	if left := y.rooms(t); left != nil {
+	if left := y.directories(t); left != nil {
 		t.Errorf("%q are left", left)
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // options says how an MCP server is started or reached, and what it must offer.
-func (s *set) options(k *expert.Skill, pinned *lockfile.Skill, from *parcel) (mcp.Options, error) {
+func (s *set) options(k *expert.Skill, pinned *lockfile.Skill, from *skillPackage) (mcp.Options, error) {
 	o := mcp.Options{
 		Name:         k.Name,
 		Commands:     s.site.Commands,
@@ -26,7 +26,7 @@ func (s *set) options(k *expert.Skill, pinned *lockfile.Skill, from *parcel) (mc
 		CallTimeout:  k.CallTimeout,
 		Report:       s.req.Report,
 		Stop:         s.req.Stop,
-		Changed:      func() { s.changes.of(k.Name) },
+		Changed:      func() { s.changes.report(k.Name) },
 		Redact:       s.site.Parts.Secrets.Redact,
 		Now:          s.site.Parts.Source.Now,
 		Log:          s.site.Parts.Log,
@@ -46,19 +46,19 @@ func (s *set) options(k *expert.Skill, pinned *lockfile.Skill, from *parcel) (mc
 }
 
 // process says how a server is started.
-func (s *set) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.Process, error) {
+func (s *set) process(ctx context.Context, k *expert.Skill, from *skillPackage) (mcp.Process, error) {
 	env, err := s.required(k)
 	if err != nil {
 		return mcp.Process{}, err
 	}
-	maps.Copy(env, s.wayOut(k.Name)) // last: no variable of the user's leads elsewhere
-	room := s.room(k)
-	server := sandbox.Server{Dir: room.workDir(s.site.Workspace.Path()), Environ: s.site.Parts.Environ, Set: room.decide(env)}
+	maps.Copy(env, s.proxyVariables(k.Name)) // last: no variable of the user can change the proxy
+	in, workspace := s.sandboxOf(k), s.site.Workspace.Path()
+	server := sandbox.Server{Dir: in.workDir(workspace), Environ: s.site.Parts.Environ, Set: in.variables(env)}
 	process, err := s.program(ctx, k, from, server)
-	if err != nil || room == nil {
+	if err != nil || in == nil {
 		return process, err
 	}
-	port, err := s.listenerPort(k.Name)
+	port, err := s.proxyPort(k.Name)
 	if err != nil {
 		return mcp.Process{}, err
 	}
@@ -66,12 +66,12 @@ func (s *set) process(ctx context.Context, k *expert.Skill, from *parcel) (mcp.P
 	if from != nil {
 		store = s.site.Packages
 	}
-	process.Server.Policy = room.sandbox(s.site.Workspace.Path(), room.madeOf(process.Server, s.site.Workspace.Path(), store), port)
+	process.Server.Policy = in.policy(workspace, in.programFiles(process.Server, workspace, store), port)
 	return process, nil
 }
 
 // program says which program a server is, and how it is shown.
-func (s *set) program(ctx context.Context, k *expert.Skill, from *parcel, server sandbox.Server) (mcp.Process, error) {
+func (s *set) program(ctx context.Context, k *expert.Skill, from *skillPackage, server sandbox.Server) (mcp.Process, error) {
 	p, ok := k.Package()
 	if !ok {
 		argv, err := k.CommandLine()
@@ -83,11 +83,11 @@ func (s *set) program(ctx context.Context, k *expert.Skill, from *parcel, server
 	}
 	if from == nil { // uvx fetches packages itself
 		server.Program, server.Args = p.Manager, commandLine(p, p.Version)
-		// A package that has to be built runs its author's code before anybody asked it to.
+		// Building a package runs its author's code before the skill is used.
 		server.Set["UV_NO_BUILD"] = "1"
 		return mcp.Process{Server: server, Command: p.Manager, Args: server.Args}, nil
 	}
-	argv, version, err := from.open(ctx, s.site.Packages)
+	argv, version, err := from.install(ctx, s.site.Packages)
 	if err != nil {
 		return mcp.Process{}, err
 	}
@@ -95,11 +95,9 @@ func (s *set) program(ctx context.Context, k *expert.Skill, from *parcel, server
 	return mcp.Process{Server: server, Command: p.Manager, Args: commandLine(p, version)}, nil
 }
 
-// required are the variables that a skill asked for. No other skill gets them. They are the
-// user's own, under names that the configuration has checked: a skill may want the
-// address of a registry that no caller of a tool may set. An Expert that was put together
-// by a program has not been read from a file, so what decides how programs are loaded is
-// refused again.
+// required returns the variables that a skill asks for. No other skill gets them. The names are
+// checked when perstack.toml is read; an Expert that a program has made was not read from a file,
+// so variables that decide how programs are loaded are refused here, too.
 func (s *set) required(k *expert.Skill) (map[string]string, error) {
 	values := make(map[string]string, len(k.RequiredEnv))
 	for _, name := range k.RequiredEnv {
@@ -111,8 +109,8 @@ func (s *set) required(k *expert.Skill) (map[string]string, error) {
 	return values, nil
 }
 
-// commandLine is what follows the name of the package manager to start p in a version.
-// It is made from what was understood of what was written, and nothing else.
+// commandLine returns the arguments of the package manager that start p in a version. It is made
+// from the parsed package, never from the text of the file.
 func commandLine(p expert.Package, version string) []string {
 	if version != "" {
 		p.Version, p.Tag = version, ""
@@ -138,7 +136,7 @@ func (s *set) remote(k *expert.Skill) (*mcp.Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := s.site.proxy()
+	proxy, err := s.site.remoteProxy()
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,12 @@
 // MCP servers with the packages, variables and pins that belong to them, other Experts,
 // and questions to the user. Runtimes open a set for a Run; installing opens one server at a time.
 //
-// Where programs are locked in, each skill gets a room: directories of its own, a listener of
-// its own, and the sandbox around both (sandbox.go, tenant.go).
+// A sandboxed skill has its own directories and its own listener of the proxy (sandbox.go,
+// sandboxed.go).
 //
-// It decides who gets what and does little itself: processes are started by
-// internal/sandbox, packages fetched by internal/packages, connections checked by
-// internal/egress, and what a server says is read by internal/skills/mcp.
+// The package decides what each skill gets. Processes are started by internal/sandbox, packages
+// fetched by internal/packages, connections checked by internal/egress, and messages of servers
+// read by internal/skills/mcp.
 //
 // Start reading at [Open].
 package skills
@@ -15,6 +15,7 @@ package skills
 import (
 	"context"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/perstack-go/perstack/engine"
@@ -39,9 +40,9 @@ type Site struct {
 	Workspace *workspace.Workspace
 	Commands  *sandbox.Supervisor
 	Packages  *packages.Store
-	// Sandboxes says how programs are kept apart from each other; nil for not at all.
+	// Sandboxes says which programs run in a sandbox; nil for none.
 	Sandboxes *Sandboxes
-	// Wrap is put around each skill that runs something; nil for none.
+	// Wrap wraps each skill that runs something; nil leaves it as it is.
 	Wrap func(skill.Skill) skill.Skill
 }
 
@@ -80,21 +81,21 @@ func (site *Site) newSet(ctx context.Context, req engine.SkillRequest) *set {
 	if req.Stop == nil {
 		req.Stop = func(error) {}
 	}
-	return &set{site: site, req: req, expert: req.Expert, life: ctx, began: site.Parts.Source.Now()}
+	return &set{site: site, req: req, expert: req.Expert, ctx: ctx, began: site.Parts.Source.Now()}
 }
 
 // A set is the skills of one Expert while they are put together.
 type set struct {
-	site    *Site
-	req     engine.SkillRequest
-	expert  *expert.Expert  // of the request
-	life    context.Context // of whoever opens it
-	house   *house          // of those who are locked in; nil when nobody is
-	began   time.Time
-	sources []skill.Source
-	servers []*mcp.Skill // what has to be started
-	builtIn bool         // the base skill is part of this program
-	changes changes
+	site      *Site
+	req       engine.SkillRequest
+	expert    *expert.Expert   // of the request
+	ctx       context.Context  // of the caller
+	sandboxes *expertSandboxes // nil when no skill is sandboxed
+	began     time.Time
+	sources   []skill.Source
+	servers   []*mcp.Skill // to be started
+	builtIn   bool         // the base skill is part of this program
+	changes   changes
 }
 
 // declare makes a skill of everything that the Expert names. Nothing is started yet.
@@ -104,11 +105,11 @@ func (s *set) declare() error {
 		base = &expert.Skill{Name: expert.BaseSkill, BuiltIn: true}
 	}
 	if s.site.Sandboxes != nil {
-		all := s.expert.Skills
+		all := slices.Clone(s.expert.Skills)
 		if !declared {
-			all = append(all[:len(all):len(all)], base)
+			all = append(all, base)
 		}
-		if err := s.settle(all); err != nil {
+		if err := s.openSandboxes(all); err != nil {
 			return err
 		}
 	}
@@ -129,18 +130,18 @@ func (s *set) declare() error {
 		}
 	}
 	for _, d := range s.req.Delegates {
-		// Nothing runs in it, so nothing is put around it.
+		// The engine runs delegates, so nothing is wrapped.
 		s.sources = append(s.sources, skill.Source{Skill: delegate.New(d)})
 	}
 	for _, k := range s.expert.Skills {
 		if k.Type == expert.InteractiveSkill && !s.req.Delegated {
-			s.add(k, interactive.New(k.Name, questions(k)), false)
+			s.add(k, interactive.New(k), false)
 		}
 	}
 	return nil
 }
 
-// base adds the base skill, which every Expert has, also one that does not mention it.
+// base adds the base skill, which every Expert has, even if it does not declare it.
 func (s *set) base(k *expert.Skill) error {
 	if !k.BuiltIn {
 		return s.server(k)
@@ -149,23 +150,24 @@ func (s *set) base(k *expert.Skill) error {
 	options := base.Options{
 		Workspace: s.site.Workspace,
 		Environ:   s.site.Parts.Environ,
-		Set:       s.decided(),
+		Set:       s.commandVariables(),
 		Now:       s.site.Parts.Source.Now,
 		Commands:  s.site.Commands,
 		Redact:    s.site.Parts.Secrets.Redact,
 		PID:       os.Getpid(),
 	}
-	if r := s.room(k); r != nil {
-		port, err := s.listenerPort(k.Name)
+	if in := s.sandboxOf(k); in != nil {
+		port, err := s.proxyPort(k.Name)
 		if err != nil {
 			return err
 		}
-		dirs, path := searchPath(s.site.Parts.Environ, r.sandboxes.System, r.apart(s.site.Workspace.Path()))
-		options.Sandbox = r.sandbox(s.site.Workspace.Path(), dirs, port)
-		options.Set = r.decide(options.Set)
+		workspace := s.site.Workspace.Path()
+		dirs, path := searchPath(s.site.Parts.Environ, in.sandboxes.System, in.excluded(workspace))
+		options.Sandbox = in.policy(workspace, dirs, port)
+		options.Set = in.variables(options.Set)
 		options.Set["PATH"] = path
-		if r.right == expert.WorkspaceNone {
-			options.Home = r.home
+		if in.right == expert.WorkspaceNone {
+			options.Home = in.home
 		}
 	}
 	s.add(k, base.New(options), false)
@@ -182,7 +184,7 @@ func (s *set) server(k *expert.Skill) error {
 	if pinned != nil {
 		fetched = pinned.Package
 	}
-	options, err := s.options(k, pinned, s.parcel(k, fetched))
+	options, err := s.options(k, pinned, s.packageOf(k, fetched))
 	if err != nil {
 		return err
 	}
@@ -190,11 +192,11 @@ func (s *set) server(k *expert.Skill) error {
 	s.servers = append(s.servers, server)
 	var box skill.Skill = server
 	if k.IsBase() {
-		var in *landlock.Policy
-		if r := s.room(k); r != nil {
-			in = r.sandbox(s.site.Workspace.Path(), nil, 0)
+		var policy *landlock.Policy
+		if in := s.sandboxOf(k); in != nil {
+			policy = in.policy(s.site.Workspace.Path(), nil, 0)
 		}
-		box = base.Foreign(server, s.site.Workspace, in) // only this one may name files to be read
+		box = base.Foreign(server, s.site.Workspace, policy) // only the base skill can name files to be read
 	}
 	s.add(k, box, options.Background)
 	return nil
@@ -202,7 +204,7 @@ func (s *set) server(k *expert.Skill) error {
 
 func (s *set) add(k *expert.Skill, of skill.Skill, background bool) {
 	s.sources = append(s.sources, skill.Source{
-		Skill:      s.wrapped(s.lodge(k, of)),
+		Skill:      s.wrapped(s.sandboxed(k, of)),
 		Filter:     skill.Filter{Pick: k.Pick, Omit: k.Omit},
 		Prefix:     k.ToolPrefix,
 		Background: background,
@@ -218,17 +220,3 @@ func (s *set) wrapped(of skill.Skill) skill.Skill {
 
 // env returns the value of a variable in requiredEnv.
 func (s *set) env(name string) string { return s.site.Parts.Variables(name).Value }
-
-// questions are the tools that the user carries out.
-func questions(k *expert.Skill) []skill.Tool {
-	var tools []skill.Tool
-	for _, t := range k.Tools {
-		tools = append(tools, skill.Tool{
-			Name:        t.Name,
-			Description: t.Description,
-			InputSchema: t.InputSchema,
-			Kind:        skill.Interactive,
-		})
-	}
-	return tools
-}

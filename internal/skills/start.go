@@ -11,9 +11,8 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// start starts all servers at once and waits for those that a run needs to begin. The
-// first failure is the one that is told: it stops the others, whose own errors say
-// nothing but that.
+// start starts all servers in parallel and waits for those that a run needs to begin. It returns
+// the first failure, which stops the others.
 func (s *set) start(ctx context.Context) error {
 	if s.builtIn {
 		s.req.Report(connected(expert.BaseSkill, s.site.Parts.Source.Now().Sub(s.began)))
@@ -32,12 +31,12 @@ func (s *set) start(ctx context.Context) error {
 		}
 	}
 	if ctx.Err() != nil && first != nil {
-		return context.Cause(ctx) // the run was told to stop; no server is to blame
+		return context.Cause(ctx) // the run was stopped; no server failed
 	}
 	return first
 }
 
-// close ends all servers, side by side: each may need its time. Then their rooms go.
+// close ends all servers in parallel, then removes their sandboxes.
 func (s *set) close() error {
 	errs := make([]error, len(s.servers))
 	var group sync.WaitGroup
@@ -45,24 +44,24 @@ func (s *set) close() error {
 		group.Go(func() { errs[i] = server.Close() })
 	}
 	group.Wait()
-	return errors.Join(errors.Join(errs...), s.house.clear())
+	return errors.Join(errors.Join(errs...), s.sandboxes.removeAll())
 }
 
-// connected announces a skill that is part of this program: nothing was spawned.
+// connected is the event of a skill that is part of this program: no process was started.
 func connected(name string, took time.Duration) event.SkillConnected {
 	spawn, total := int64(0), took.Milliseconds()
 	return event.SkillConnected{SkillName: name, SpawnDurationMS: &spawn, ConnectDurationMS: &spawn, TotalDurationMS: &total}
 }
 
-// changes carries the news that a list of tools is another to the box. A server may
-// bring it before there is one.
+// changes tells the toolbox which lists of tools have changed. A list can change before there is
+// a toolbox.
 type changes struct {
 	mu    sync.Mutex
 	box   *skill.Toolbox
 	early []string
 }
 
-func (c *changes) of(name string) {
+func (c *changes) report(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.box == nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	baseskill "github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/skills/delegate"
 	"github.com/perstack-go/perstack/internal/skills/interactive"
@@ -213,7 +214,9 @@ func (v *victim) skills(ctx context.Context, req engine.SkillRequest) (*skill.To
 		all = append(all, delegate.New(e))
 	}
 	if !req.Delegated {
-		all = append(all, interactive.New("user", []skill.Tool{{Name: question.tool, InputSchema: rawjson.Value(`{"type":"object"}`)}}))
+		all = append(all, interactive.New(&expert.Skill{Name: "user", Tools: []expert.InteractiveTool{
+			{Name: question.tool, InputSchema: rawjson.Value(`{"type":"object"}`)},
+		}}))
 	}
 	var sources []skill.Source
 	for _, s := range all {

@@ -63,11 +63,11 @@ does: it reads the system, its package and the working directory, writes there
 and to directories of its own, and reaches its allowedDomains. Skills with
 sandbox = "landlock" are started like that in any case. It needs Linux 6.12.
 
---update asks all of them anew, takes newer packages where perstack.toml allows
+--update starts all of them, takes newer packages where perstack.toml allows
 them, and prints what is different now: read it before you commit it.
 
 With runtime = "docker", or --runtime docker, the images that packages of skills
-run in are pinned too, by asking the container engine; --update asks it anew.
+run in are pinned too, by asking the Docker daemon; --update asks it again.
 
 --check starts nothing and writes nothing. It exits with 1 and lists the
 differences if perstack.lock does not fit to perstack.toml.
@@ -108,7 +108,7 @@ stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
 	flags.StringVar(&opts.Config, "config", "", "perstack.toml to install (default: searched for upwards from here)")
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read, may be repeated (default: .env, .env.local)")
 	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: as perstack.toml says)")
-	flags.BoolVar(&opts.Update, "update", false, "ask all skills anew and take newer packages")
+	flags.BoolVar(&opts.Update, "update", false, "start all skills again and take newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
 	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in a sandbox of its own")
 	runtimes := cobra.FixedCompletions([]string{job.Local, job.Docker}, cobra.ShellCompDirectiveNoFileComp)

@@ -415,7 +415,7 @@ func TestInstallMendsLock(t *testing.T) {
 	if _, err := b.install(t.Context(), check); host.ExitCode(err) != host.ExitFailure || !strings.Contains(err.Error(), "perstack.lock:2:1: ") || !strings.Contains(err.Error(), "run: perstack install") {
 		t.Errorf("check = %v", err)
 	}
-	if _, err := b.install(t.Context()); err != nil || len(b.asked) != 2 || !strings.Contains(b.errOut.String(), "the lockfile cannot be used, so every skill is asked anew: ") {
+	if _, err := b.install(t.Context()); err != nil || len(b.asked) != 2 || !strings.Contains(b.errOut.String(), "the lockfile cannot be used, so every skill is started again: ") {
 		t.Errorf("%v, asked %q, stderr %s", err, b.asked, b.errOut.String())
 	}
 	if _, err := b.install(t.Context(), check); err != nil {
@@ -508,7 +508,7 @@ func TestInstallKeepsNewerLock(t *testing.T) {
 	b.write("perstack.lock", "version = \"2\"\n")
 	for _, change := range []func(*Options){update, func(*Options) {}} {
 		_, err := b.install(t.Context(), change)
-		if host.ExitCode(err) != host.ExitUsage || !strings.HasSuffix(err.Error(), "; update perstack, or delete it to install anew") || b.lock() != "version = \"2\"\n" || len(b.asked) != 0 {
+		if host.ExitCode(err) != host.ExitUsage || !strings.HasSuffix(err.Error(), "; update perstack, or delete it to install again") || b.lock() != "version = \"2\"\n" || len(b.asked) != 0 {
 			t.Errorf("error = %v, asked %q", err, b.asked)
 		}
 	}

@@ -55,9 +55,9 @@ func (p *project) oldLock() (*lockfile.Lock, error) {
 	var kept *lockfile.KeepError
 	switch {
 	case errors.As(err, &kept):
-		return nil, &host.ExitError{Code: host.ExitUsage, Err: fmt.Errorf("%w, or delete it to install anew", err)}
+		return nil, &host.ExitError{Code: host.ExitUsage, Err: fmt.Errorf("%w, or delete it to install again", err)}
 	case err != nil:
-		p.warn("the lockfile cannot be used, so every skill is asked anew: " + strings.ReplaceAll(err.Error(), "; "+lockfile.InstallAgain, ""))
+		p.warn("the lockfile cannot be used, so every skill is started again: " + strings.ReplaceAll(err.Error(), "; "+lockfile.InstallAgain, ""))
 		return nil, nil
 	case old != nil && p.isOfOther(old):
 		return nil, host.Usagef("%s belongs to %q, which is in the same directory; give one of the two files another name", old.Path, old.ConfigPath)

@@ -38,7 +38,7 @@ func TestSandbox(t *testing.T) {
 			opts := &Options{Host: b.host, Sandbox: c.sandbox, Discover: func(ctx context.Context, site *skills.Site, s *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				if site.Sandboxes.Lock(s) {
+				if site.Sandboxes.Contain(s) {
 					locked[s.Name] = true
 					if info, err := os.Stat(site.Sandboxes.Tmp); err != nil || info.Mode().Perm() != 0o700 || !site.Sandboxes.OwnListeners {
 						t.Errorf("sandboxes %+v: %v", site.Sandboxes, err)

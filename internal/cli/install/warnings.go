@@ -28,9 +28,9 @@ func (p *project) tellWalls(plan *plan) {
 	switch {
 	case !starts || p.config.Runtime != job.Docker:
 	case p.opts.Sandbox:
-		p.warn("skills are started on this machine, in sandboxes and without the other walls of runtime docker, to see which tools they offer")
+		p.warn("to list their tools, skills are started on this machine, in sandboxes but not in a container")
 	default:
-		p.warn("skills are started on this machine, without the walls of runtime docker, to see which tools they offer")
+		p.warn("to list their tools, skills are started on this machine, not in a container")
 	}
 }
 

@@ -28,9 +28,9 @@ command = "web"
 	}
 }
 
-// Who asks for walls is told, before a program starts, that there are none here.
-func TestWallsAreTold(t *testing.T) {
-	const line = "perstack: skills are started on this machine, without the walls of runtime docker, to see which tools they offer\n"
+// With runtime docker, the user is told before a program starts that it has no container.
+func TestWarnNoContainer(t *testing.T) {
+	const line = "perstack: to list their tools, skills are started on this machine, not in a container\n"
 	b := newBench(t, "runtime = \"docker\"\n"+twoExperts)
 	b.during = func(context.Context, string) {
 		if !strings.Contains(b.errOut.String(), line) {
@@ -47,8 +47,8 @@ func TestWallsAreTold(t *testing.T) {
 		}
 	}
 	for name, file := range map[string]string{
-		"no walls":   "runtime = \"local\"\n" + twoExperts,
-		"no program": "runtime = \"docker\"\n[experts.a]\ninstruction = \"x\"\n[experts.a.skills.web]\ntype = \"mcpHttpSkill\"\nendpoint = \"https://a.example/\"\n",
+		"no container": "runtime = \"local\"\n" + twoExperts,
+		"no program":   "runtime = \"docker\"\n[experts.a]\ninstruction = \"x\"\n[experts.a.skills.web]\ntype = \"mcpHttpSkill\"\nendpoint = \"https://a.example/\"\n",
 	} {
 		b := newBench(t, file)
 		if _, err := b.install(t.Context()); err != nil || strings.Contains(b.errOut.String(), line) {

@@ -64,8 +64,8 @@ A client is configured like this, in most of them under "mcpServers":
   }
 
 With --http it is reached by an address instead, from this machine only, by
-clients that send its token. The token comes from a file, or is made anew and
-printed once.
+clients that send its token. The token comes from a file; without one, a new
+token is printed once.
 
 The server ends when the client closes its input. Exit codes: 0 closed, 1 failed,
 2 wrong usage, 3 the workspace is too large, 129, 130 and 143 stopped by a
@@ -161,7 +161,11 @@ func Base(ctx context.Context, opts *Options) error {
 		Log:     opts.logger(),
 	}
 	if opts.HTTP {
-		return outcome(serve.HTTP(ctx, open, serve.HTTPOptions{Options: served, Port: opts.Port, Token: token, Ready: opts.announce(token)}))
+		err := serve.HTTP(ctx, open, serve.HTTPOptions{Options: served, Port: opts.Port, Token: token, Ready: opts.announce(token)})
+		if errors.As(err, new(*serve.ListenError)) {
+			return fmt.Errorf("%w; choose another --port, or leave it out for one that is free", err)
+		}
+		return outcome(err)
 	}
 	if h.StdinIsTerminal {
 		fmt.Fprintln(h.Stderr, "This program speaks MCP with other programs: add it to the configuration of a client (perstack mcp base --help shows how). Ctrl-D ends it.")

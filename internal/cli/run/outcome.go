@@ -12,6 +12,8 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
+	"github.com/perstack-go/perstack/internal/skills"
+	"github.com/perstack-go/perstack/internal/skills/mcp"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/model"
 )
@@ -41,7 +43,8 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 		if r.Failure.Name == engine.SkillFailure {
 			// Which tools are others now stands on a line each; the words of the server are
 			// quoted in them.
-			return fmt.Errorf("%s\ngo on with: %s", o.mend(terminal.Clean(r.Failure.Message)), again)
+			text := strings.Replace(terminal.Clean(r.Failure.Message), mcp.AcceptAdvice, "to accept them, run: perstack install --update", 1)
+			return fmt.Errorf("%s\ngo on with: %s", o.mend(text), again)
 		}
 		message := o.mend(terminal.CleanLine(r.Failure.Message))
 		if r.Failure.Message == model.OutOfTime {
@@ -89,6 +92,8 @@ func (o *output) explain(ctx context.Context, err error) error {
 		return o.opts.hint(err)
 	case errors.As(err, &choice):
 		return fmt.Errorf("%w; set it with --%s", err, strings.Join(choice.Settings, " or --"))
+	case errors.As(err, new(*skills.LockError)):
+		err = fmt.Errorf("%w; run: perstack install", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; choose another directory with --storage", err)
 	}

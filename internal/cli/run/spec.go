@@ -201,10 +201,10 @@ func (pl *plan) sandboxedBy() string {
 	if pl.spec.Isolation.Sandbox {
 		return "--sandbox"
 	}
-	machine := skills.Machine(false)
+	machine := skills.OnHost(false)
 	for _, e := range pl.spec.Experts {
 		for _, k := range e.Skills {
-			if machine.Lock(k) {
+			if machine.Contain(k) {
 				return fmt.Sprintf("sandbox of the skill %q of %s", k.Name, e.Key)
 			}
 		}

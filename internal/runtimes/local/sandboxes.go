@@ -21,19 +21,19 @@ func prepareSandboxes(spec job.Spec, parts engine.Parts, workspace string, avail
 	if spec.Isolation.SharedSandbox {
 		return nil, none, nil
 	}
-	wanted := skills.Machine(spec.Isolation.Sandbox)
+	wanted := skills.OnHost(spec.Isolation.Sandbox)
 	if c := parts.Container; c != nil {
 		wanted = &skills.Sandboxes{All: true, System: c.System, Tmp: c.Tmp, Home: c.Home, MaxTasks: c.MaxTasks}
 	}
 	reachable, _ := expert.Closure(spec.Experts, spec.Coordinator())
-	locked := slices.IndexFunc(reachable, wanted.LockAny)
+	locked := slices.IndexFunc(reachable, wanted.ContainAny)
 	if locked < 0 {
 		return nil, none, nil
 	}
 	if err := available(); err != nil {
 		return nil, none, &NoSandboxError{Expert: reachable[locked].Key, Err: err}
 	}
-	sandboxes, remove, err := wanted.Furnish(workspace)
+	sandboxes, remove, err := wanted.MakeDirs(workspace)
 	if err != nil {
 		return nil, none, err
 	}

@@ -11,30 +11,33 @@ import (
 	"slices"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/skill"
 )
 
-// New returns a skill that lists tools for the user to carry out.
-func New(name string, tools []skill.Tool) skill.Skill {
-	s := &asked{name: name, tools: slices.Clone(tools)}
-	for i := range s.tools {
-		s.tools[i].Kind = skill.Interactive
+// New returns a skill with the tools that an Expert declares for the user.
+func New(k *expert.Skill) skill.Skill {
+	s := &userSkill{name: k.Name}
+	for _, t := range k.Tools {
+		s.tools = append(s.tools, skill.Tool{
+			Name: t.Name, Description: t.Description, InputSchema: t.InputSchema, Kind: skill.Interactive,
+		})
 	}
 	return s
 }
 
-type asked struct {
+type userSkill struct {
 	name  string
 	tools []skill.Tool
 }
 
-func (s *asked) Name() string { return s.name }
+func (s *userSkill) Name() string { return s.name }
 
-func (s *asked) Tools(context.Context) ([]skill.Tool, error) { return slices.Clone(s.tools), nil }
+func (s *userSkill) Tools(context.Context) ([]skill.Tool, error) { return slices.Clone(s.tools), nil }
 
 // Call fails: an engine that calls an interactive tool forgot to stop.
-func (s *asked) Call(_ context.Context, call event.ToolCall) (event.ToolResult, error) {
+func (s *userSkill) Call(_ context.Context, call event.ToolCall) (event.ToolResult, error) {
 	return event.ToolResult{}, fmt.Errorf("skill %q: tool %q is for the user and cannot be called", s.name, call.ToolName)
 }
 
-func (s *asked) Close() error { return nil }
+func (s *userSkill) Close() error { return nil }

@@ -5,22 +5,19 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/skills/interactive"
 	"github.com/perstack-go/perstack/skill"
 )
 
 func TestInteractive(t *testing.T) {
-	given := []skill.Tool{{Name: "askUser", Description: "ask"}}
-	s := interactive.New("ask", given)
+	s := interactive.New(&expert.Skill{Name: "ask", Tools: []expert.InteractiveTool{{Name: "askUser", Description: "ask"}}})
 	if s.Name() != "ask" {
 		t.Errorf("Name() = %q", s.Name())
 	}
 	tools, err := s.Tools(t.Context())
 	if err != nil || len(tools) != 1 || tools[0].Name != "askUser" || tools[0].Kind != skill.Interactive {
 		t.Fatalf("Tools() = %+v, %v", tools, err)
-	}
-	if given[0].Kind != skill.Plain {
-		t.Error("New changed the tools of its caller")
 	}
 	tools[0].Name = "other"
 	if again, _ := s.Tools(t.Context()); again[0].Name != "askUser" {

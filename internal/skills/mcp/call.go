@@ -92,7 +92,7 @@ func (s *Skill) judge(ctx context.Context, call event.ToolCall, sv *server, err 
 		s.answered()
 		return s.failure(call, fmt.Errorf("the call of %s failed: %w", call.ToolName, problem)), nil
 	case errors.Is(err, errSilent):
-		return s.failure(call, fmt.Errorf("the tool %s gave no sign of life for %v and was cancelled; its outcome is unknown (callTimeout sets the limit)", call.ToolName, limit)), nil
+		return s.failure(call, fmt.Errorf("the tool %s reported nothing for %v and was cancelled; its outcome is unknown (callTimeout sets the limit)", call.ToolName, limit)), nil
 	case errors.Is(err, errTooLong):
 		return s.failure(call, fmt.Errorf("the tool %s took longer than %v and was cancelled; its outcome is unknown (callTimeout sets a tenth of the limit)", call.ToolName, hardCap*limit)), nil
 	}

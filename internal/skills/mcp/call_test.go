@@ -40,9 +40,9 @@ func TestCallTimeout(t *testing.T) {
 		lasted   time.Duration
 		notified bool
 	}{
-		{"silence", 0, 0, false, "gave no sign of life for 10s", seconds(10), true},
+		{"silence", 0, 0, false, "reported nothing for 10s", seconds(10), true},
 		{"news and an answer", seconds(9), 5, true, "done", seconds(45), false},
-		{"news and silence", seconds(9), 2, false, "gave no sign of life for 10s", seconds(28), true},
+		{"news and silence", seconds(9), 2, false, "reported nothing for 10s", seconds(28), true},
 		{"news for ever", seconds(9), 100, false, "took longer than 1m40s", seconds(100), true},
 	}
 	for _, tt := range tests {
@@ -151,7 +151,7 @@ func TestServerDoesNotRead(t *testing.T) {
 			}()
 		}
 		for range 50 {
-			if text := <-done; !strings.Contains(text, "no sign of life") {
+			if text := <-done; !strings.Contains(text, "reported nothing") {
 				t.Errorf("%q", text)
 			}
 		}

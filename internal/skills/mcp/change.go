@@ -14,13 +14,17 @@ type ChangedError struct {
 	Differences []Difference
 }
 
+// AcceptAdvice is the end of the text of a [ChangedError]. A command line can replace it with
+// its own command.
+const AcceptAdvice = "to accept them, update the lockfile"
+
 func (e *ChangedError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "skill %q: the server does not offer the tools that were installed:", e.Skill)
 	for _, d := range e.Differences {
 		b.WriteString("\n  " + d.String())
 	}
-	b.WriteString("\nlook at the differences; to accept them, run: perstack install --update")
+	b.WriteString("\nreview the differences; " + AcceptAdvice)
 	return b.String()
 }
 

@@ -105,7 +105,7 @@ func TestEvil(t *testing.T) {
 		// Which answer belongs to which question.
 		"unknown-id":       {},
 		"twice":            {more: func(t *testing.T, b *bench) { answersOwn(t, b, "second", "third") }},
-		"string-id":        {set: quick, echo: "gave no sign of life", fails: true},
+		"string-id":        {set: quick, echo: "reported nothing", fails: true},
 		"result-and-error": {echo: "with both", fails: true, more: stillThere},
 		"neither":          {echo: "neither a result nor an error", fails: true, more: stillThere},
 		"out-of-order":     {echo: "-", more: func(t *testing.T, b *bench) { answersOwn(t, b, "one", "two") }},
@@ -113,7 +113,7 @@ func TestEvil(t *testing.T) {
 		// Ends.
 		"hang-initialize": {set: quick, start: "not ready within 1s; set startTimeout"},
 		"hang-list":       {set: quick, start: "not ready within 1s; set startTimeout"},
-		"hang-call":       {set: quick, echo: "gave no sign of life for 1s", fails: true},
+		"hang-call":       {set: quick, echo: "reported nothing for 1s", fails: true},
 		"hang-close":      {},
 		"die-discover": {more: func(t *testing.T, b *bench) {
 			if n := len(told[event.SkillStarting](b)); n != 2 {

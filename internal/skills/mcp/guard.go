@@ -74,7 +74,7 @@ const (
 )
 
 // errFlood ends a server that only talks.
-var errFlood = fmt.Errorf("the server sent more than %d messages in a minute that nobody asked for", maxNoise)
+var errFlood = fmt.Errorf("the server sent more than %d messages in a minute that were not asked for", maxNoise)
 
 // newGuard takes a connection. The context gives its values, not its end.
 func newGuard(ctx context.Context, inner sdk.Connection, hear hearing, now func() time.Time) *guard {
@@ -176,7 +176,7 @@ func (g *guard) judge(message jsonrpc.Message) *jsonrpc.Response {
 		if q := g.take(m.ID); q != nil {
 			return q.answer(m, g.hear.redact)
 		}
-		g.hear.dropped("an answer to a question that nobody asked")
+		g.hear.dropped("an answer without a request")
 	}
 	return nil
 }

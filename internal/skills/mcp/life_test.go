@@ -91,7 +91,7 @@ func TestLockedEmpty(t *testing.T) {
 func TestRugPull(t *testing.T) {
 	refused := func(t *testing.T, b *bench, wanted ...string) {
 		t.Helper()
-		wanted = append(wanted, `skill "evil"`, "perstack install --update")
+		wanted = append(wanted, `skill "evil"`, mcp.AcceptAdvice)
 		stopped := <-b.stopped
 		if changed, ok := errors.AsType[*mcp.ChangedError](stopped); !ok || len(changed.Differences) == 0 {
 			t.Errorf("stopped by %v", stopped)

@@ -82,7 +82,7 @@ func TestTimesByDefault(t *testing.T) {
 		}
 		began = time.Now()
 		text, isError, err := work(t.Context(), s)
-		if !isError || err != nil || !strings.Contains(text, "gave no sign of life for 1m0s") || time.Since(began) != time.Minute {
+		if !isError || err != nil || !strings.Contains(text, "reported nothing for 1m0s") || time.Since(began) != time.Minute {
 			t.Errorf("after %v: %q, %t, %v", time.Since(began), text, isError, err)
 		}
 	})

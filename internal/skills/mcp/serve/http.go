@@ -25,6 +25,12 @@ type HTTPOptions struct {
 	Ready func(url string)
 }
 
+// A ListenError says that the port cannot be used.
+type ListenError struct{ err error }
+
+func (e *ListenError) Error() string { return "listen: " + e.err.Error() }
+func (e *ListenError) Unwrap() error { return e.err }
+
 // endpoint is the only path there is.
 const endpoint = "/mcp"
 
@@ -44,7 +50,7 @@ func HTTP(ctx context.Context, open func() skill.Skill, opts HTTPOptions) error 
 	address := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), opts.Port)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", address.String())
 	if err != nil {
-		return fmt.Errorf("listen: %w; choose another --port, or leave it out for one that is free", err)
+		return &ListenError{err}
 	}
 	port := listener.Addr().(*net.TCPAddr).Port
 	sessions := newSessions(ctx, open, opts.Options)

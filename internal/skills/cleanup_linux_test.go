@@ -8,7 +8,7 @@ import (
 	"github.com/perstack-go/perstack/internal/owner"
 )
 
-func TestSweep(t *testing.T) {
+func TestRemoveAbandoned(t *testing.T) {
 	dead := owner.This()
 	dead.BootID = "00000000-0000-4000-8000-000000000000" // of another life of this machine
 	if !dead.Dead() {
@@ -26,7 +26,7 @@ func TestSweep(t *testing.T) {
 		gone bool
 	}{
 		"perstack-sandboxes-dead":    {write(dead.String()), true},
-		"perstack-sandboxes-living":  {sign, false},
+		"perstack-sandboxes-living":  {writeOwner, false},
 		"perstack-sandboxes-nobody":  {func(string) error { return nil }, false},
 		"perstack-sandboxes-strange": {write("whoever"), false},
 		"perstack-sandboxes-link":    {func(dir string) error { return os.Symlink(elsewhere, filepath.Join(dir, ownerFile)) }, false},
@@ -43,7 +43,7 @@ func TestSweep(t *testing.T) {
 		if err := os.Symlink(elsewhere, filepath.Join(dir, "sandbox-x", "out")); err != nil {
 			t.Fatal(err)
 		}
-		sweep(among)
+		removeAbandoned(among)
 		if _, err := os.Lstat(dir); os.IsNotExist(err) != c.gone {
 			t.Errorf("%s: gone %t, want %t", name, os.IsNotExist(err), c.gone)
 		}

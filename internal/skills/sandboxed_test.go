@@ -13,15 +13,15 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// A room goes when nobody is in it any more.
-func TestTenantLeavesLast(t *testing.T) {
+// A sandbox is removed after its skill has ended.
+func TestSandboxIsRemovedLast(t *testing.T) {
 	var order []string
 	broken, stuck := errors.New("broken"), errors.New("stuck")
-	who := &tenant{closing{close: func() error { order = append(order, "skill"); return broken }}, func() error { order = append(order, "room"); return stuck }}
+	who := &sandboxedSkill{closing{close: func() error { order = append(order, "skill"); return broken }}, func() error { order = append(order, "sandbox"); return stuck }}
 	if err := who.Close(); !errors.Is(err, broken) || !errors.Is(err, stuck) {
 		t.Error(err)
 	}
-	if !slices.Equal(order, []string{"skill", "room"}) {
+	if !slices.Equal(order, []string{"skill", "sandbox"}) {
 		t.Error(order)
 	}
 }
@@ -35,23 +35,23 @@ func (c closing) Close() error { return c.close() }
 
 // What a sandbox may have at most is said for each program.
 func TestSandboxCountsTasks(t *testing.T) {
-	r := &room{sandboxes: &Sandboxes{MaxTasks: 7}}
-	if got := r.sandbox("/workspace", nil, 0).MaxTasks; got != 7 {
+	r := &skillSandbox{sandboxes: &Sandboxes{MaxTasks: 7}}
+	if got := r.policy("/workspace", nil, 0).MaxTasks; got != 7 {
 		t.Error(got)
 	}
-	if Machine(false).MaxTasks == 0 {
-		t.Error("nobody counts")
+	if OnHost(false).MaxTasks == 0 {
+		t.Error("tasks are not limited")
 	}
 }
 
-// Who lives in a room remembers what it would remember elsewhere: the list of what is to do.
-func TestTenantRemembers(t *testing.T) {
+// A sandboxed skill keeps its memory, like the todo list.
+func TestSandboxedSkillRemembers(t *testing.T) {
 	inner := &remembering{}
-	who := &tenant{Skill: inner}
+	who := &sandboxedSkill{Skill: inner}
 	if err := who.Recall(rawjson.Value(`[1]`)); err != nil || string(who.Memory()) != "[1]" {
 		t.Errorf("%s, %v", who.Memory(), err)
 	}
-	forgetful := &tenant{Skill: closing{}}
+	forgetful := &sandboxedSkill{Skill: closing{}}
 	if err := forgetful.Recall(rawjson.Value(`[1]`)); err != nil || forgetful.Memory() != nil {
 		t.Errorf("%s, %v", forgetful.Memory(), err)
 	}
@@ -68,8 +68,8 @@ func (r *remembering) Recall(memory rawjson.Value) error { r.memory = memory; re
 // Each listener has a port and a token of its own, which is hidden from what programs print.
 func TestListenersAreNotAlike(t *testing.T) {
 	parts := testParts()
-	s := (&Site{Parts: parts}).newSet(t.Context(), engine.SkillRequest{})
-	g, err := s.openListeners(t.Context(), "x", []*expert.Skill{{Name: "a"}, {Name: "b"}})
+	s := (&Site{Parts: parts}).newSet(t.Context(), engine.SkillRequest{Expert: &expert.Expert{Key: "x"}})
+	g, err := s.openListeners([]*expert.Skill{{Name: "a"}, {Name: "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,13 +91,13 @@ func TestListenersAreNotAlike(t *testing.T) {
 	}
 }
 
-// A right that nobody has heard of is no right. A file cannot have one, but a program that
-// puts an Expert together can.
+// An unknown right is no right. A file cannot have one, but a program that
+// makes an Expert can.
 func TestUnknownRight(t *testing.T) {
 	for right, want := range map[expert.WorkspaceRight]string{
 		"": "write", expert.WorkspaceWrite: "write", expert.WorkspaceRead: "read", expert.WorkspaceNone: "", "readonly": "", "all": "",
 	} {
-		c := (&room{sandboxes: &Sandboxes{}, right: right, home: "/h", tmp: "/t"}).sandbox("/work", nil, 0)
+		c := (&skillSandbox{sandboxes: &Sandboxes{}, right: right, home: "/h", tmp: "/t"}).policy("/work", nil, 0)
 		got := ""
 		switch {
 		case slices.Contains(c.Write, "/work"):

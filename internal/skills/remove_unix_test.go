@@ -48,7 +48,7 @@ func TestRemoveTree(t *testing.T) {
 		fd = next
 	}
 	unix.Close(fd)
-	for i := range 2 * atOnce {
+	for i := range 2 * batch {
 		if err := os.WriteFile(filepath.Join(dir, "d", strconv.Itoa(i)), nil, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -111,9 +112,11 @@ func TestLiveIsLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools, err := lockTools(definitions)
-	if err != nil {
-		t.Fatal(err)
+	tools := make([]lockfile.Tool, len(definitions))
+	for i, d := range definitions {
+		if tools[i], err = lockfile.ParseTool(d); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if diff := cmp.Diff(live, LockedTools(&lockfile.Skill{Tools: tools})); diff != "" {
 		t.Errorf("live and locked differ:\n%s", diff)
@@ -176,12 +179,12 @@ func TestLockDoesNotFit(t *testing.T) {
 		"another command": server(program, "calc", "", "shadow"),
 	} {
 		y.Lock = lock
-		if _, err := y.start(t.Context(), load(t, head+toml)); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
+		if _, err := y.start(t.Context(), load(t, head+toml)); !errors.As(err, new(*LockError)) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	y.Lock = &lockfile.Lock{}
-	if _, err := y.start(t.Context(), load(t, head+server(program, "calc", "", "good"))); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
+	if _, err := y.start(t.Context(), load(t, head+server(program, "calc", "", "good"))); !errors.As(err, new(*LockError)) {
 		t.Errorf("another expert: error %v", err)
 	}
 	// The lock names another package than the file.
@@ -189,7 +192,7 @@ func TestLockDoesNotFit(t *testing.T) {
 	k, _ := e.Skill("p")
 	for _, p := range []*lockfile.Package{nil, {Manager: "npx", Name: "@evil/b", Version: "1.0.0"}, {Manager: "uvx", Name: "@a/b"}} {
 		y.Lock = &lockfile.Lock{Experts: []*lockfile.Expert{{Key: "x", Skills: []*lockfile.Skill{{Name: "p", Digest: k.Connection(), Package: p}}}}}
-		if _, err := y.start(t.Context(), e); err == nil || !strings.Contains(err.Error(), "run: perstack install") {
+		if _, err := y.start(t.Context(), e); !errors.As(err, new(*LockError)) {
 			t.Errorf("package %+v: error %v", p, err)
 		}
 	}

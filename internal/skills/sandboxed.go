@@ -1,0 +1,112 @@
+package skills
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/rawjson"
+	"github.com/perstack-go/perstack/skill"
+)
+
+// expertSandboxes are the sandboxes of the skills of one Expert, and their proxy.
+type expertSandboxes struct {
+	listeners *listeners // nil when the runtime has a proxy
+	bySkill   map[string]*skillSandbox
+
+	mu   sync.Mutex
+	open int // sandboxes whose skill is not closed
+}
+
+// openSandboxes makes the directories of sandboxed skills and opens their listeners.
+func (s *set) openSandboxes(skills []*expert.Skill) (err error) {
+	var sandboxed []*expert.Skill
+	for _, k := range skills {
+		if s.site.Sandboxes.Contain(k) {
+			sandboxed = append(sandboxed, k)
+		}
+	}
+	if sandboxed == nil {
+		return nil
+	}
+	s.sandboxes = &expertSandboxes{bySkill: make(map[string]*skillSandbox, len(sandboxed)), open: len(sandboxed)}
+	for _, k := range sandboxed {
+		b, err := s.site.Sandboxes.newSandbox(k)
+		if err != nil {
+			return err
+		}
+		s.sandboxes.bySkill[k.Name] = b
+	}
+	if s.site.Sandboxes.OwnListeners {
+		s.sandboxes.listeners, err = s.openListeners(sandboxed)
+	}
+	return err
+}
+
+// sandboxOf returns the sandbox of a skill; nil if it has none.
+func (s *set) sandboxOf(k *expert.Skill) *skillSandbox {
+	if s.sandboxes == nil {
+		return nil
+	}
+	return s.sandboxes.bySkill[k.Name]
+}
+
+// removeAll removes the sandboxes of skills that have ended or never started.
+func (all *expertSandboxes) removeAll() error {
+	if all == nil {
+		return nil
+	}
+	var errs []error
+	for _, b := range all.bySkill {
+		errs = append(errs, b.remove())
+	}
+	all.listeners.close()
+	return errors.Join(errs...)
+}
+
+// remove removes the sandbox of one skill, and with the last one closes the listeners.
+func (all *expertSandboxes) remove(b *skillSandbox) error {
+	err := b.remove()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.open--; all.open == 0 {
+		all.listeners.close()
+	}
+	return err
+}
+
+// A sandboxedSkill removes its sandbox when it is closed.
+type sandboxedSkill struct {
+	skill.Skill
+	remove func() error
+}
+
+var _ skill.Rememberer = (*sandboxedSkill)(nil)
+
+// sandboxed wraps a skill that has a sandbox, and returns any other as it is.
+func (s *set) sandboxed(k *expert.Skill, inner skill.Skill) skill.Skill {
+	b := s.sandboxOf(k)
+	if b == nil {
+		return inner
+	}
+	return &sandboxedSkill{inner, sync.OnceValue(func() error { return s.sandboxes.remove(b) })}
+}
+
+// Close ends the skill before it removes the sandbox, so that nothing runs in it.
+func (s *sandboxedSkill) Close() error { return errors.Join(s.Skill.Close(), s.remove()) }
+
+// Memory returns what the skill remembers; nil if it does not.
+func (s *sandboxedSkill) Memory() rawjson.Value {
+	if r, ok := s.Skill.(skill.Rememberer); ok {
+		return r.Memory()
+	}
+	return nil
+}
+
+// Recall is the other half of Memory.
+func (s *sandboxedSkill) Recall(memory rawjson.Value) error {
+	if r, ok := s.Skill.(skill.Rememberer); ok {
+		return r.Recall(memory)
+	}
+	return nil
+}
