@@ -63,7 +63,7 @@ type Skill struct {
 	opts    Options
 	started time.Time
 	notes   notebook
-	fence   *landlock.Threads // makes the calls of the file tools; nil for no fence
+	threads *landlock.Threads // makes the calls of the file tools; nil for no fence
 }
 
 var (
@@ -81,7 +81,7 @@ func New(opts Options) *Skill {
 	}
 	s := &Skill{opts: opts, started: opts.Now()}
 	if opts.Sandbox != nil {
-		s.fence = fenceOf(opts.Sandbox, opts.Workspace.Path())
+		s.threads = workspaceThreads(opts.Sandbox, opts.Workspace.Path())
 	}
 	return s
 }
@@ -124,8 +124,8 @@ func (s *Skill) Recall(memory rawjson.Value) error { return s.notes.recall(memor
 
 // Close ends the threads behind the fence. Commands end with the call that started them.
 func (s *Skill) Close() error {
-	if s.fence != nil {
-		s.fence.Close()
+	if s.threads != nil {
+		s.threads.Close()
 	}
 	return nil
 }

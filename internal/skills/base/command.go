@@ -37,9 +37,9 @@ func refuseStart(command string, err error, there bool) answer {
 	return refuse("start_failed", fmt.Sprintf("command %q could not be started: %s%s", name, clip(why, 500), shellHint(command)))
 }
 
-// isThere reports whether command is the path of a file that stands in the workspace.
+// fileExists reports whether command is the path of a file that stands in the workspace.
 // Whether there is one elsewhere is not looked up: no tool looks out of the workspace.
-func (s *Skill) isThere(ctx context.Context, cwd, command string) bool {
+func (s *Skill) fileExists(ctx context.Context, cwd, command string) bool {
 	if filepath.Base(command) == command {
 		return false // a name, which is searched in PATH
 	}
@@ -47,7 +47,7 @@ func (s *Skill) isThere(ctx context.Context, cwd, command string) bool {
 		command = filepath.Join(cwd, command)
 	}
 	there := false
-	failed := s.behindFence(func() {
+	failed := s.onRestrictedThread(func() {
 		info, err := s.opts.Workspace.Stat(ctx, command)
 		there = err == nil && !info.Dir
 	})

@@ -27,7 +27,7 @@ type execArgs struct {
 const defaultTimeout = 60_000 // ms
 
 // A second run may do anything. The supervisor of commands must not start behind the fence.
-var _ = tools.add(define("exec", (*Skill).exec, fencesItself))
+var _ = tools.add(define("exec", (*Skill).exec, restrictsItself))
 
 func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 	cwd, timeout := valueOr(args.Cwd, "."), valueOr(args.Timeout, defaultTimeout)
@@ -56,7 +56,7 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 	}
 	outcome, err := s.opts.Commands.Run(ctx, order)
 	if err != nil {
-		return refuseStart(args.Command, err, s.isThere(ctx, cwd, args.Command))
+		return refuseStart(args.Command, err, s.fileExists(ctx, cwd, args.Command))
 	}
 	outcome.DroppedEnv = append(outcome.DroppedEnv, overruled...)
 	slices.Sort(outcome.DroppedEnv)
@@ -114,7 +114,7 @@ func describe(ctx context.Context, o sandbox.Outcome, timeout int64, stdout, std
 	if stderr {
 		errs = clean(o.Stderr.String())
 	}
-	dropped := droppedNames(o.DroppedEnv)
+	dropped := clipNames(o.DroppedEnv)
 	if o.ExitCode == 0 && !o.TimedOut && !o.Cancelled && o.Exceeded == "" {
 		return answer{body: execSuccess{join(out, errs), 0, o.DurationMs, dropped}}
 	}
@@ -163,8 +163,8 @@ func stopped(ctx context.Context) string {
 	}
 }
 
-// droppedNames bounds what a call can make us repeat.
-func droppedNames(names []string) []string {
+// clipNames bounds what a call can make us repeat.
+func clipNames(names []string) []string {
 	const most = 50
 	var shown []string
 	for _, n := range names[:min(len(names), most)] {

@@ -16,11 +16,11 @@ type mediaBody struct {
 	Size     int    `json:"size"`
 }
 
-// handOver answers with the bytes of a file. They are read once, and what was checked is
+// sendFile answers with the bytes of a file. They are read once, and what was checked is
 // what is handed over: a name that is opened again could lead elsewhere by then. The
 // type is seen in the bytes, since a name says what its giver likes: a key named x.png
 // must not travel as a picture.
-func (s *Skill) handOver(ctx context.Context, path string, limit int64, part event.PartType, what string, kind func([]byte) string) answer {
+func (s *Skill) sendFile(ctx context.Context, path string, limit int64, part event.PartType, what string, kind func([]byte) string) answer {
 	info, data, err := s.opts.Workspace.ReadFile(ctx, path, limit)
 	if err != nil {
 		return refuseError(err)

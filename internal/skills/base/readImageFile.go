@@ -15,5 +15,5 @@ const maxImageFile = 15 << 20
 var _ = tools.add(define("readImageFile", (*Skill).readImageFile, readOnly))
 
 func (s *Skill) readImageFile(ctx context.Context, args readImageFileArgs) answer {
-	return s.handOver(ctx, args.Path, maxImageFile, event.ImageInlinePart, "an image (PNG, JPEG, GIF or WebP)", imageType)
+	return s.sendFile(ctx, args.Path, maxImageFile, event.ImageInlinePart, "an image (PNG, JPEG, GIF or WebP)", imageType)
 }

@@ -15,5 +15,5 @@ const maxPDFFile = 30 << 20
 var _ = tools.add(define("readPdfFile", (*Skill).readPdfFile, readOnly))
 
 func (s *Skill) readPdfFile(ctx context.Context, args readPdfFileArgs) answer {
-	return s.handOver(ctx, args.Path, maxPDFFile, event.FileInlinePart, "a PDF file", pdfType)
+	return s.sendFile(ctx, args.Path, maxPDFFile, event.FileInlinePart, "a PDF file", pdfType)
 }

@@ -25,9 +25,9 @@ type tool struct {
 	name       string
 	readOnly   bool
 	repeatable bool
-	// fencesItself says that the tool goes behind the fence of the kernel itself, where it
+	// restrictsItself says that the tool goes behind the fence of the kernel itself, where it
 	// has to. Calls of the other tools are made there as a whole.
-	fencesItself bool
+	restrictsItself bool
 
 	schema func() ([]byte, error) // of the arguments
 	call   func(ctx context.Context, s *Skill, args []byte) answer
@@ -38,7 +38,7 @@ type trait func(*tool)
 
 func readOnly(t *tool)     { t.readOnly, t.repeatable = true, true }
 func repeatable(t *tool)   { t.repeatable = true }
-func fencesItself(t *tool) { t.fencesItself = true }
+func restrictsItself(t *tool) { t.restrictsItself = true }
 
 // define makes a tool of a function. Its arguments are decoded into A, which is also where
 // their schema comes from. That takes time, so it happens when it is first needed: most

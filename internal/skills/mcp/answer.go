@@ -16,8 +16,8 @@ import (
 // maxErrorText is how much of an error text of a server is kept.
 const maxErrorText = 4 << 10
 
-// answer is what the library is told about the answer to a question.
-func (q *question) answer(m *jsonrpc.Response, redact func(string) string) *jsonrpc.Response {
+// answer returns what the library gets in place of the server's answer.
+func (q *pendingRequest) answer(m *jsonrpc.Response, redact func(string) string) *jsonrpc.Response {
 	problem, isProblem := errors.AsType[*jsonrpc.Error](m.Error)
 	hasResult := len(m.Result) > 0
 	switch {
@@ -32,14 +32,14 @@ func (q *question) answer(m *jsonrpc.Response, redact func(string) string) *json
 	return &jsonrpc.Response{ID: m.ID, Result: []byte(q.canned)}
 }
 
-// refuse is an answer that is an error.
-func (q *question) refuse(id jsonrpc.ID, problem *jsonrpc.Error) *jsonrpc.Response {
+// refuse returns an answer that is an error.
+func (q *pendingRequest) refuse(id jsonrpc.ID, problem *jsonrpc.Error) *jsonrpc.Response {
 	q.problem.Store(problem)
 	return &jsonrpc.Response{ID: id, Error: problem}
 }
 
-// shorten keeps of an error what can be shown. Its data are kept where the protocol
-// gives them a meaning: the versions that a server speaks.
+// shorten cuts the text of an error. Its data are kept only where the protocol defines them: the
+// versions that a server supports.
 func shorten(e *jsonrpc.Error, redact func(string) string) *jsonrpc.Error {
 	short := &jsonrpc.Error{Code: e.Code, Message: cutMiddle(redact(e.Message), maxErrorText)}
 	if e.Code == sdk.CodeUnsupportedProtocolVersion && len(e.Data) <= maxErrorText {
@@ -48,7 +48,7 @@ func shorten(e *jsonrpc.Error, redact func(string) string) *jsonrpc.Error {
 	return short
 }
 
-// wireID turns an id as it is written into one of the library.
+// wireID parses an id into one of the library.
 func wireID(text rawjson.Value) (jsonrpc.ID, bool) {
 	switch text.Kind() {
 	case '"':
@@ -69,8 +69,8 @@ func wireID(text rawjson.Value) (jsonrpc.ID, bool) {
 	return jsonrpc.ID{}, false
 }
 
-// cutMiddle shortens a text to about most bytes, and says so where it was cut. The end
-// of an output often matters as much as its beginning.
+// cutMiddle shortens a text to about most bytes, with a note in the middle: the end of an output
+// often matters as much as its beginning.
 func cutMiddle(text string, most int) string {
 	if len(text) <= most {
 		return text

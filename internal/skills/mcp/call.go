@@ -15,11 +15,9 @@ import (
 )
 
 const (
-	// hardCap is how many times the limit of a call it may last, however much progress
-	// the server reports.
+	// hardCap times callTimeout is the longest a call can take, whatever progress it reports.
 	hardCap = 10
-	// maxNotes is how many notes of progress of one call are passed on. Later ones still
-	// show that the server works.
+	// maxNotes is how many progress notes of one call are shown. Later ones still extend its time.
 	maxNotes = 1_000
 )
 
@@ -30,25 +28,24 @@ var (
 	errGone    = errors.New("the server is gone")
 )
 
-// A problemError is what a server has against a call. The library has errors of the same
-// type for what happens on the way, so this one is told apart by hand.
+// A problemError is the server's error about a call. The library uses the same type for errors
+// of the connection.
 type problemError struct{ said *jsonrpc.Error }
 
 func (e *problemError) Error() string {
 	return fmt.Sprintf("%s (code %d)", e.said.Message, e.said.Code)
 }
 
-// Call runs a tool, and starts the server if it does not run. What goes wrong with the
-// server or the tool is a result that the model reads. An error means that the run is
-// over: it was stopped, the skill was closed, or the server is not the one that was
-// installed.
+// Call runs a tool, and starts the server if it does not run. A failure of the server or the tool
+// is a result that the model reads. An error ends the run: it was stopped, the skill was closed,
+// or the tools are not those that were installed.
 func (s *Skill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
 	if s.isLocked() && !(&listing{tools: s.o.Locked}).has(call.ToolName) {
 		return s.failure(call, s.named(fmt.Errorf("there is no tool %q", call.ToolName))), nil
 	}
 	sv, err := s.ready(ctx)
 	if err == nil {
-		err = sv.settle(ctx)
+		err = sv.waitForList(ctx)
 	}
 	_, changed := errors.AsType[*ChangedError](err)
 	switch {
@@ -68,7 +65,7 @@ func (s *Skill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult
 	}
 	raw, err := sv.call(ctx, call)
 	if err != nil {
-		return s.judge(ctx, call, sv, err)
+		return s.callFailed(ctx, call, sv, err)
 	}
 	s.answered()
 	result := s.result(call)
@@ -76,8 +73,8 @@ func (s *Skill) Call(ctx context.Context, call event.ToolCall) (event.ToolResult
 	return result, nil
 }
 
-// judge says what became of a call that got no result.
-func (s *Skill) judge(ctx context.Context, call event.ToolCall, sv *server, err error) (event.ToolResult, error) {
+// callFailed returns the outcome of a call that got no result.
+func (s *Skill) callFailed(ctx context.Context, call event.ToolCall, sv *server, err error) (event.ToolResult, error) {
 	limit := s.o.CallTimeout
 	problem, isProblem := errors.AsType[*problemError](err)
 	s.mu.Lock()
@@ -86,7 +83,7 @@ func (s *Skill) judge(ctx context.Context, call event.ToolCall, sv *server, err 
 	switch {
 	case ctx.Err() != nil:
 		return event.ToolResult{}, fmt.Errorf("the call of %s was stopped: %w", call.ToolName, context.Cause(ctx))
-	case closed: // we ended the server: that is no death
+	case closed: // perstack has ended the server
 		return event.ToolResult{}, s.named(errClosed)
 	case isProblem:
 		s.answered()
@@ -99,14 +96,14 @@ func (s *Skill) judge(ctx context.Context, call event.ToolCall, sv *server, err 
 	if isEnd(err) || errors.Is(err, errGone) {
 		err = errEnded
 	}
-	sv.die(err) // if it has not yet: a connection that broke once is not used again
+	sv.fail(err) // a connection that broke once is not used again
 	if changed, ok := errors.AsType[*ChangedError](sv.reason); ok {
 		return event.ToolResult{}, changed
 	}
-	if errors.Is(sv.reason, errClosed) { // closed only just now
+	if errors.Is(sv.reason, errClosed) { // closed in the meantime
 		return event.ToolResult{}, s.named(errClosed)
 	}
-	return s.failure(call, sv.epitaph("during the call, whose outcome is unknown")), nil
+	return s.failure(call, sv.endError("during the call, whose outcome is unknown")), nil
 }
 
 func (s *Skill) result(call event.ToolCall) event.ToolResult {
@@ -119,8 +116,7 @@ func (s *Skill) failure(call event.ToolCall, err error) event.ToolResult {
 	return r
 }
 
-// call sends a call and waits for its result, as the server sent it. The error is one of
-// those above, one of the server's, or one of the connection.
+// call sends a call and returns its result as the server sent it.
 func (s *server) call(ctx context.Context, call event.ToolCall) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -144,9 +140,9 @@ func (s *server) call(ctx context.Context, call event.ToolCall) ([]byte, error) 
 	defer s.offProgress(token)
 	params.SetProgressToken(token)
 
-	q := &question{canned: `{"content":[]}`}
+	q := &pendingRequest{canned: `{"content":[]}`}
 	defer s.guard.forget(q)
-	if _, err := s.session.CallTool(asking(ctx, q), params); err != nil {
+	if _, err := s.session.CallTool(withPending(ctx, q), params); err != nil {
 		if said := q.problem.Load(); said != nil {
 			return nil, &problemError{said}
 		}
@@ -158,8 +154,8 @@ func (s *server) call(ctx context.Context, call event.ToolCall) ([]byte, error) 
 	return q.result, nil
 }
 
-// onProgress has a function called for each note of progress that bears the token it
-// returns. It is called by one goroutine, that which reads.
+// onProgress registers a function for progress notes with the token that it returns. The function
+// is called by the goroutine that reads.
 func (s *server) onProgress(heard func(note string)) (token int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

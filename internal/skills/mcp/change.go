@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A ChangedError says that a server does not offer what was installed. It ends the run:
-// whoever reviewed the tools did not review these.
+// A ChangedError says that a server does not offer the tools that were installed. It ends the run:
+// the user has not reviewed the new ones.
 type ChangedError struct {
 	Skill       string
 	Differences []Difference
@@ -28,11 +28,11 @@ func (e *ChangedError) Error() string {
 	return b.String()
 }
 
-// maxRelists is how often one server may say that its list changed before it is given up.
+// maxRelists is how often the list of one server can change before the server is stopped.
 const maxRelists = 100
 
-// admit makes the list of a server that has just started the list of the skill, or
-// refuses it. From now on its end is a death, and it counts itself.
+// admit accepts the list of a server that has just started, or refuses it. From then on the
+// server counts its end as a failure itself.
 func (s *Skill) admit(sv *server) error {
 	if err := s.compare(sv.first); err != nil {
 		return err
@@ -45,14 +45,14 @@ func (s *Skill) admit(sv *server) error {
 	case closed:
 		return s.named(errClosed)
 	case !sv.admitted:
-		_ = sv.stop(errEnded) // it is over; this waits for the last of it
-		return sv.epitaph("before it was ready")
+		_ = sv.stop(errEnded) // waits for the process
+		return sv.endError("before it was ready")
 	}
 	go sv.relist()
 	return nil
 }
 
-// compare holds a new list against what was installed, or against the last one.
+// compare compares a new list with what was installed, or with the last one.
 func (s *Skill) compare(now *listing) error {
 	if s.isLocked() {
 		if differences := Compare(s.o.Locked, now.tools); len(differences) > 0 {
@@ -87,8 +87,7 @@ func (s *Skill) compare(now *listing) error {
 	return nil
 }
 
-// listChanged notes that the list has to be asked for again. However often the server
-// says so meanwhile, it is asked for once.
+// listChanged requests the list again, once for all changes until then.
 func (s *server) listChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +100,7 @@ func (s *server) listChanged() {
 	}
 }
 
-// relist asks for the list whenever it has changed, until the server ends.
+// relist requests the list whenever it has changed, until the server ends.
 func (s *server) relist() {
 	for count := 0; ; count++ {
 		select {
@@ -110,7 +109,7 @@ func (s *server) relist() {
 		case <-s.relists:
 		}
 		if count == maxRelists {
-			s.die(fmt.Errorf("it said more than %d times that its list of tools changed", maxRelists))
+			s.fail(fmt.Errorf("it said more than %d times that its list of tools changed", maxRelists))
 			return
 		}
 		if err := s.listAgain(); err != nil {
@@ -118,7 +117,7 @@ func (s *server) relist() {
 				_ = s.stop(changed) // the run ends anyway
 				return
 			}
-			s.die(fmt.Errorf("its list of tools changed, and cannot be read: %w", err))
+			s.fail(fmt.Errorf("its list of tools changed, and cannot be read: %w", err))
 			return
 		}
 	}
@@ -136,16 +135,16 @@ func (s *server) listAgain() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.relists) == 0 { // not changed again meanwhile
+	if len(s.relists) == 0 { // not changed again
 		close(s.settled)
 		s.settled = nil
 	}
 	return nil
 }
 
-// settle waits until it is known what the server offers, so that a call cannot overtake
-// the news that its tool is another one now.
-func (s *server) settle(ctx context.Context) error {
+// waitForList waits while the list is being read again, so that no call uses a tool that has
+// changed.
+func (s *server) waitForList(ctx context.Context) error {
 	for {
 		s.mu.Lock()
 		settled := s.settled
@@ -158,7 +157,7 @@ func (s *server) settle(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.ctx.Done():
-			return nil // the call finds out why
+			return nil // the call reports why
 		}
 	}
 }

@@ -59,7 +59,7 @@ func Compare(pinned, live []skill.Tool) []Difference {
 	for _, t := range live {
 		was, known := before[t.Name]
 		switch {
-		case seen[t.Name]: // a second definition must not hide behind the first
+		case seen[t.Name]: // a second definition must not be hidden by the first
 			all = append(all, Difference{Added, t.Name, "a second tool of this name: " + t.Description})
 		case !known:
 			all = append(all, Difference{Added, t.Name, t.Description})
@@ -79,7 +79,7 @@ func Compare(pinned, live []skill.Tool) []Difference {
 	return all
 }
 
-// alteration says what is another in a definition; nothing when it is the same.
+// alteration describes how a definition changed; "" when it is the same.
 func alteration(was, is skill.Tool) string {
 	if was.Digest != "" && was.Digest == is.Digest {
 		return ""
@@ -104,8 +104,7 @@ func alteration(was, is skill.Tool) string {
 	return strings.Join(what, "; ")
 }
 
-// wasAndIs shows two texts around the first place where they differ: of two long
-// descriptions that end in different words, the beginning would show nothing.
+// wasAndIs shows two texts around the first difference.
 func wasAndIs(was, is string) string {
 	same := 0
 	for same < min(len(was), len(is)) && was[same] == is[same] {
@@ -124,9 +123,8 @@ func excerpt(text string, from int) string {
 
 func sameJSON(a, b rawjson.Value) bool {
 	a, b = a.Clone(), b.Clone()
-	if (*jsontext.Value)(&a).Canonicalize() != nil || (*jsontext.Value)(&b).Canonicalize() != nil {
-		return string(a) == string(b)
-	}
+	_ = (*jsontext.Value)(&a).Canonicalize() // text that is not JSON is compared as it is
+	_ = (*jsontext.Value)(&b).Canonicalize()
 	return string(a) == string(b)
 }
 

@@ -165,7 +165,7 @@ func TestStrayText(t *testing.T) {
 		defer cancel()
 		sv := s.newServer(t.Context(), "program")
 		sv.pipe = connection
-		err := s.startError(ctx, sv, sv.shakeHands(ctx, connection, &timing{}, ""))
+		err := s.startError(ctx, sv, sv.handshake(ctx, connection, &timing{}, ""))
 		want := `skill "s": program: the server was not ready within 1m0s: it wrote "[info] hello world ***" where a message was expected; check that the command`
 		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "startTimeout") {
 			t.Errorf("%v", err)

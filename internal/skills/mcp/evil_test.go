@@ -102,7 +102,7 @@ func TestEvil(t *testing.T) {
 			}
 		}},
 
-		// Which answer belongs to which question.
+		// Which answer belongs to which pending.
 		"unknown-id":       {},
 		"twice":            {more: func(t *testing.T, b *bench) { answersOwn(t, b, "second", "third") }},
 		"string-id":        {set: quick, echo: "reported nothing", fails: true},

@@ -14,18 +14,18 @@ import (
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
 )
 
-// A guard stands between a server and the protocol library, whatever the transport. It
-// lets through answers to what was asked, and nothing else:
+// A guard filters the messages of a server, whatever the transport. The protocol library gets
+// the answers to its own requests, and nothing else:
 //
-//   - requests of the server are answered here: a ping with a pong, all others, such as
-//     for our model, our directories or our user's input, with a refusal;
-//   - notifications are heard here, one by one, so that none can pile up;
-//   - answers that nobody waits for are dropped, and so is what is no message;
-//   - an error text is shortened, and the results of tools go to the asker as they came:
-//     the library would lose some of it and stumble over the rest.
+//   - requests of the server are answered here: a ping with a pong, all others, such as those for
+//     our model, directories or user input, with a refusal;
+//   - notifications are handled here, one by one, so that none can pile up;
+//   - answers without a request are dropped, and so are invalid messages;
+//   - error texts are shortened, and the results of tools go to the caller as they were sent: the
+//     library would lose some of them and fail on others.
 type guard struct {
 	inner sdk.Connection
-	hear  hearing
+	hear  notified
 	now   func() time.Time
 
 	ctx    context.Context // of the connection
@@ -34,16 +34,16 @@ type guard struct {
 	reply  chan *jsonrpc.Response
 
 	mu      sync.Mutex
-	open    map[jsonrpc.ID]*question
-	probing bool // the first question, which old servers may not survive, has no answer
+	open    map[jsonrpc.ID]*pendingRequest
+	probing bool // the first request, at which some old servers end, has no answer
 	err     error
 
-	noise  int // messages of this minute that nobody asked for
+	noise  int // messages of this minute that were not asked for
 	minute time.Time
 }
 
-// A hearing takes what a server says on its own. Its methods return at once.
-type hearing interface {
+// A notified handles what a server sends without being asked. Its methods return at once.
+type notified interface {
 	progress(params []byte)
 	said(params []byte)
 	listChanged()
@@ -51,15 +51,15 @@ type hearing interface {
 	redact(text string) string
 }
 
-// A question is a request that has no answer yet.
-type question struct {
+// A pendingRequest has no answer yet.
+type pendingRequest struct {
 	id     jsonrpc.ID
 	method string
 	canned string // what the library gets in place of the result
 
-	// What came, set before the library has its answer: the result as it was sent, or
-	// what the server said against it. An error without a problem is one of the transport.
-	// An asker who gives up may look while the answer comes in.
+	// The answer, set before the library gets its own: the result as it was sent, or the
+	// server's error. An error without a problem is one of the transport. A caller that gives
+	// up can read this while the answer arrives.
 	result  []byte
 	problem atomic.Pointer[jsonrpc.Error]
 }
@@ -69,20 +69,19 @@ const (
 	listMethod     = "tools/list"
 	callMethod     = "tools/call"
 
-	maxReplies = 64      // answers to a server that wait for it to read
-	maxNoise   = 200_000 // messages in a minute that nobody asked for
+	maxReplies = 64      // answers to a server that it has not read
+	maxNoise   = 200_000 // messages in a minute that were not asked for
 )
 
-// errFlood ends a server that only talks.
 var errFlood = fmt.Errorf("the server sent more than %d messages in a minute that were not asked for", maxNoise)
 
-// newGuard takes a connection. The context gives its values, not its end.
-func newGuard(ctx context.Context, inner sdk.Connection, hear hearing, now func() time.Time) *guard {
+// newGuard uses the values of a context, not its end.
+func newGuard(ctx context.Context, inner sdk.Connection, hear notified, now func() time.Time) *guard {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g := &guard{
 		inner: inner, hear: hear, now: now, ctx: ctx, cancel: cancel,
 		ended: make(chan struct{}), reply: make(chan *jsonrpc.Response, maxReplies),
-		open: make(map[jsonrpc.ID]*question),
+		open: make(map[jsonrpc.ID]*pendingRequest),
 	}
 	go g.replyAll()
 	return g
@@ -94,22 +93,22 @@ func (g *guard) Connect(context.Context) (sdk.Connection, error) { return g, nil
 // SessionID is that of the connection.
 func (g *guard) SessionID() string { return g.inner.SessionID() }
 
-type questionKey struct{}
+type pendingKey struct{}
 
-// asking returns a context by which the result of a request comes back as it was sent.
-func asking(ctx context.Context, q *question) context.Context {
-	return context.WithValue(ctx, questionKey{}, q)
+// withPending returns a context in which the request of the library fills q.
+func withPending(ctx context.Context, q *pendingRequest) context.Context {
+	return context.WithValue(ctx, pendingKey{}, q)
 }
 
-// Write sends a message of the library, and remembers what it asks.
+// Write sends a message of the library, and remembers requests.
 func (g *guard) Write(ctx context.Context, message jsonrpc.Message) error {
 	request, ok := message.(*jsonrpc.Request)
 	if !ok || !request.IsCall() {
 		return g.inner.Write(ctx, message)
 	}
-	q, ok := ctx.Value(questionKey{}).(*question)
+	q, ok := ctx.Value(pendingKey{}).(*pendingRequest)
 	if !ok {
-		q = &question{}
+		q = &pendingRequest{}
 	}
 	q.id, q.method = request.ID, request.Method
 	g.mu.Lock()
@@ -123,8 +122,8 @@ func (g *guard) Write(ctx context.Context, message jsonrpc.Message) error {
 	return err
 }
 
-// forget drops a question whose asker has gone.
-func (g *guard) forget(q *question) {
+// forget drops a request whose caller has given up.
+func (g *guard) forget(q *pendingRequest) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open[q.id] == q {
@@ -132,8 +131,8 @@ func (g *guard) forget(q *question) {
 	}
 }
 
-// take finds the question of an answer. It can be answered once.
-func (g *guard) take(id jsonrpc.ID) *question {
+// take removes and returns the request of an answer; nil if there is none.
+func (g *guard) take(id jsonrpc.ID) *pendingRequest {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	q := g.open[id]
@@ -144,7 +143,7 @@ func (g *guard) take(id jsonrpc.ID) *question {
 	return q
 }
 
-// Read returns the next answer that somebody waits for.
+// Read returns the next answer to a request.
 func (g *guard) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		message, err := g.inner.Read(ctx)
@@ -152,7 +151,7 @@ func (g *guard) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if bad, ok := isBadMessage(err); ok {
 			answer, err = g.giveUp(bad), nil
 		} else if err == nil {
-			answer = g.judge(message)
+			answer = g.filter(message)
 		}
 		if err == nil && answer == nil {
 			err = g.count()
@@ -167,11 +166,11 @@ func (g *guard) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// judge decides about a message. Only an answer that is waited for goes on.
-func (g *guard) judge(message jsonrpc.Message) *jsonrpc.Response {
+// filter handles a message. It returns an answer to a request, and nil for all others.
+func (g *guard) filter(message jsonrpc.Message) *jsonrpc.Response {
 	switch m := message.(type) {
 	case *jsonrpc.Request:
-		g.listen(m)
+		g.handle(m)
 	case *jsonrpc.Response:
 		if q := g.take(m.ID); q != nil {
 			return q.answer(m, g.hear.redact)
@@ -181,8 +180,8 @@ func (g *guard) judge(message jsonrpc.Message) *jsonrpc.Response {
 	return nil
 }
 
-// listen takes what a server wants from us.
-func (g *guard) listen(m *jsonrpc.Request) {
+// handle handles a request or notification of the server.
+func (g *guard) handle(m *jsonrpc.Request) {
 	if m.IsCall() {
 		response := &jsonrpc.Response{ID: m.ID, Result: []byte("{}")}
 		if m.Method != "ping" {
@@ -192,7 +191,7 @@ func (g *guard) listen(m *jsonrpc.Request) {
 		}
 		select {
 		case g.reply <- response:
-		default: // it asks without reading what it is told
+		default: // the server does not read its answers
 		}
 		return
 	}
@@ -206,8 +205,8 @@ func (g *guard) listen(m *jsonrpc.Request) {
 	}
 }
 
-// replyAll writes the answers to a server beside the reading: a server that sends and
-// does not read would block both sides for ever.
+// replyAll answers the server in its own goroutine: a server that sends and does not read would
+// block both sides for ever.
 func (g *guard) replyAll() {
 	for {
 		select {
@@ -215,14 +214,14 @@ func (g *guard) replyAll() {
 			return
 		case r := <-g.reply:
 			if g.inner.Write(g.ctx, r) != nil {
-				return // whoever asks next learns that the server is gone
+				return // the next request reports that the server has ended
 			}
 		}
 	}
 }
 
-// giveUp answers the question to which a bad message was probably the answer, so that
-// nobody waits in vain.
+// giveUp refuses the request to which a bad message was probably the answer, so that its caller
+// does not wait for nothing.
 func (g *guard) giveUp(bad *frame.Error) *jsonrpc.Response {
 	g.hear.dropped(bad.Message)
 	id, ok := wireID(bad.Guess)
@@ -236,7 +235,7 @@ func (g *guard) giveUp(bad *frame.Error) *jsonrpc.Response {
 	return q.refuse(id, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the server's answer cannot be used: " + bad.Message})
 }
 
-// count bounds what a server can say without being asked.
+// count limits messages that were not asked for.
 func (g *guard) count() error {
 	if now := g.now(); now.Sub(g.minute) >= time.Minute {
 		g.minute, g.noise = now, 0
@@ -256,16 +255,16 @@ func (g *guard) fail(err error) {
 	}
 }
 
-// failure says why nothing more can be read, after ended is closed.
+// failure returns why nothing more can be read, after ended is closed.
 func (g *guard) failure() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.err
 }
 
-// diedProbing reports that the server was asked the first question of the newer protocol
-// and said nothing any more.
-func (g *guard) diedProbing() bool {
+// endedProbing reports that the server ended without answering the first request of the newer
+// protocol.
+func (g *guard) endedProbing() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.probing
@@ -277,5 +276,4 @@ func (g *guard) Close() error {
 	return g.inner.Close()
 }
 
-// errNoAnswer is what the library is told about an answer that is none.
 var errNoAnswer = errors.New("the server answered with neither a result nor an error, or with both")

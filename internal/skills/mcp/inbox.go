@@ -10,8 +10,8 @@ import (
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
 )
 
-// An inbox collects the messages of the streams of one connection. It keeps none: who
-// sends waits until somebody reads.
+// An inbox collects the messages of the streams of one connection. It has no buffer: a sender
+// waits for the reader.
 type inbox struct {
 	ctx      context.Context // of the connection
 	cancel   context.CancelFunc
@@ -23,7 +23,7 @@ type delivery struct {
 	err     error
 }
 
-// newInbox keeps the values of a context, not its end.
+// newInbox uses the values of a context, not its end.
 func newInbox(ctx context.Context) inbox {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	return inbox{own, cancel, make(chan delivery)}
@@ -42,7 +42,7 @@ func (b inbox) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// deliver waits until the message is taken: what a server sends too fast stays with it.
+// deliver waits until the message is read.
 func (b inbox) deliver(message jsonrpc.Message, err error) error {
 	select {
 	case b.messages <- delivery{message, err}:
@@ -52,14 +52,14 @@ func (b inbox) deliver(message jsonrpc.Message, err error) error {
 	}
 }
 
-// end lets all reads fail from now on.
+// end makes all following reads fail.
 func (b inbox) end(err error) {
 	for b.deliver(nil, err) == nil { // until the connection is closed
 	}
 }
 
-// takeAll delivers the messages of a stream until it ends. It returns the id of the last
-// event, from which a stream can be taken up again.
+// takeAll delivers the messages of a stream until it ends. It returns the id of the last event,
+// from which a stream can be resumed.
 func (b inbox) takeAll(stream *events) (last string, err error) {
 	for {
 		event, err := stream.next()
@@ -78,9 +78,9 @@ func (b inbox) takeAll(stream *events) (last string, err error) {
 	}
 }
 
-// take delivers what is in a frame: a message, or a list of them.
+// take delivers a message or a list of them.
 func (b inbox) take(data []byte) error {
-	data = frame.Mend(bytes.TrimSpace(data))
+	data = frame.FixUTF8(bytes.TrimSpace(data))
 	list, isList := frame.Split(data)
 	if !isList {
 		return b.deliver(frame.Parse(data))

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// An attempt is one start of the server. All who need the server share it; it ends when
-// the skill is closed, not when one of them loses patience.
+// An attempt is one start of the server, shared by all callers. It ends when the skill is closed,
+// not when one of the callers is cancelled.
 type attempt struct {
 	done   chan struct{}
-	after  *server // the one before, which may not be gone yet; nil if there was none
+	after  *server // the one before, which can still be ending; nil if there was none
 	server *server // nil when the start failed
 	err    error
 }
@@ -30,14 +30,13 @@ func (a *attempt) wait(ctx context.Context) (*server, error) {
 	}
 }
 
-// errClosed is the error of using a skill that was closed.
 var errClosed = errors.New("the skill was closed")
 
-// maxFailures is how often a server may fail to start, or die, without having answered a
-// call. Then it is left dead: the next start would not be another one.
+// maxFailures is how often a server can fail to start, or end, without having answered a call.
+// Then it is not started again.
 const maxFailures = 2
 
-// begin returns the start that is under way or has worked, or makes a new one.
+// begin returns the attempt that is running or has succeeded, or begins a new one.
 func (s *Skill) begin(ctx context.Context) (*attempt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +49,7 @@ func (s *Skill) begin(ctx context.Context) (*attempt, error) {
 		return nil, s.final
 	}
 	if s.end == nil {
-		// The server outlives the one who started it.
+		// The server outlives the call that started it.
 		s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	}
 	a := &attempt{done: make(chan struct{})}
@@ -58,11 +57,11 @@ func (s *Skill) begin(ctx context.Context) (*attempt, error) {
 		a.after = s.attempt.server
 	}
 	s.attempt = a
-	go s.carryOut(a)
+	go s.runAttempt(a)
 	return a, nil
 }
 
-// isGood reports whether an attempt is under way, or its server lives.
+// isGood reports whether an attempt is running, or its server is.
 func (a *attempt) isGood() bool {
 	select {
 	case <-a.done:
@@ -72,8 +71,8 @@ func (a *attempt) isGood() bool {
 	}
 }
 
-// carryOut starts the server and says what came of it.
-func (s *Skill) carryOut(a *attempt) {
+// runAttempt starts the server and records the outcome.
+func (s *Skill) runAttempt(a *attempt) {
 	defer close(a.done)
 	if a.after != nil {
 		<-a.after.gone // and counted
@@ -88,7 +87,7 @@ func (s *Skill) carryOut(a *attempt) {
 	a.server, a.err = s.start(s.life)
 	if a.err == nil {
 		if err := s.admit(a.server); err != nil {
-			_ = a.server.stop(err) // the first error is the one to tell
+			_ = a.server.stop(err) // the first error is returned
 			a.server, a.err = nil, err
 		}
 	}
@@ -97,8 +96,7 @@ func (s *Skill) carryOut(a *attempt) {
 	}
 }
 
-// failed counts a failed start or a death. A server that dies while it starts is a failed
-// start, and no death.
+// failed counts a failed start, or the end of a server that had started.
 func (s *Skill) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,14 +105,14 @@ func (s *Skill) failed(err error) {
 	}
 }
 
-// answered says that the server does its work.
+// answered resets the count of failures.
 func (s *Skill) answered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failures = 0
 }
 
-// ready returns a server that lives, and starts it if there is none.
+// ready returns a running server, and starts it if there is none.
 func (s *Skill) ready(ctx context.Context) (*server, error) {
 	a, err := s.begin(ctx)
 	if err != nil {
@@ -123,8 +121,7 @@ func (s *Skill) ready(ctx context.Context) (*server, error) {
 	return a.wait(ctx)
 }
 
-// Close ends the server, also one that is just being started. It returns when no process
-// of it is left.
+// Close ends the server, even one that is being started, and waits for its processes.
 func (s *Skill) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -154,7 +151,7 @@ func (e *namedError) Unwrap() error { return e.err }
 
 func (s *Skill) named(err error) error { return &namedError{s.o.Name, err} }
 
-// unnamed takes the name off again, for a caller who puts it there too.
+// unnamed removes the name, for a caller that adds it, too.
 func unnamed(err error) error {
 	if n, ok := errors.AsType[*namedError](err); ok {
 		return n.err

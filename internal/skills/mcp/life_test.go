@@ -160,7 +160,7 @@ func callFails(t *testing.T, b *bench) string {
 	return err.Error()
 }
 
-// C7: however many ask for the server at once, it is started once; whoever loses patience
+// C7: however many ask for the server at once, it is started once; whoever loses stopTimeout
 // does not take it from the others.
 func TestSharedStart(t *testing.T) {
 	begin := make(chan struct{})

@@ -64,7 +64,7 @@ func TestBadToolNames(t *testing.T) {
 }
 
 // What holds when a skill says nothing of times: a minute to start, a minute for a call
-// without news, and two seconds for a question that old servers do not know.
+// without news, and two seconds for a pending that old servers do not know.
 func TestTimesByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -17,7 +18,7 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// The limits of a list of tools. A model chooses badly long before.
+// The limits of a list of tools.
 const (
 	maxTools       = 1_000
 	maxPages       = 100
@@ -25,19 +26,14 @@ const (
 	maxToolName    = 128     // bytes
 )
 
-// A listing is what a server offers, at one moment.
+// A listing is what a server offers.
 type listing struct {
 	tools       []skill.Tool
 	definitions []rawjson.Value // all that the server sent of them, one for each tool
 }
 
 func (l *listing) has(tool string) bool {
-	for _, t := range l.tools {
-		if t.Name == tool {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.tools, func(t skill.Tool) bool { return t.Name == tool })
 }
 
 // A wireList is a page of the list.
@@ -46,8 +42,8 @@ type wireList struct {
 	Next  rawjson.Value `json:"nextCursor"`
 }
 
-// A definition is what is kept of a tool, as it was sent: everything that a model or a
-// user may be shown, and nothing else.
+// A definition has the members of a tool that are kept as they were sent: all that a model or a
+// user is shown.
 type definition struct {
 	Name         rawjson.Value `json:"name,omitzero"`
 	Title        rawjson.Value `json:"title,omitzero"`
@@ -57,8 +53,7 @@ type definition struct {
 	Annotations  rawjson.Value `json:"annotations,omitzero"`
 }
 
-// list asks for the tools, page by page. A server that has none says so by not naming
-// the capability, and is not asked.
+// list requests the tools, page by page, if the server has the capability.
 func (s *server) list(ctx context.Context) (*listing, error) {
 	all := &listing{}
 	hello := s.session.InitializeResult()
@@ -93,11 +88,11 @@ func (s *server) list(ctx context.Context) (*listing, error) {
 	}
 }
 
-// page asks for one page of the list.
+// page requests one page of the list.
 func (s *server) page(ctx context.Context, cursor string) (tools []rawjson.Value, next string, err error) {
-	q := &question{canned: `{"tools":[]}`}
+	q := &pendingRequest{canned: `{"tools":[]}`}
 	defer s.guard.forget(q)
-	if _, err := s.session.ListTools(asking(ctx, q), &sdk.ListToolsParams{Cursor: cursor}); err != nil {
+	if _, err := s.session.ListTools(withPending(ctx, q), &sdk.ListToolsParams{Cursor: cursor}); err != nil {
 		return nil, "", err
 	}
 	var list wireList
@@ -120,12 +115,10 @@ type lister struct {
 	leftOut int
 }
 
-// maxWarnings is how many tools of one list are named in warnings. Whoever reads them
-// must not drown in what a server makes up.
+// maxWarnings is how many tools of one list are named in warnings.
 const maxWarnings = 20
 
-// take adds a tool to the list, or says why it is left out. A tool that nobody can call
-// is no reason to do without the others.
+// take adds a tool to the list, or logs why it is left out.
 func (l *lister) take(raw rawjson.Value) {
 	tool, name, err := define(raw)
 	if err == nil && l.seen[name] {
@@ -143,15 +136,14 @@ func (l *lister) take(raw rawjson.Value) {
 	}
 }
 
-// done says how many were left out without being named.
+// done logs how many were left out without being named.
 func (l *lister) done() {
 	if more := l.leftOut - maxWarnings; more > 0 {
 		l.skill.o.Log.Warn("more tools were left out", "skill", l.skill.o.Name, "count", more)
 	}
 }
 
-// define reads the definition of a tool. The name is there also when it is refused, if it
-// has one.
+// define reads the definition of a tool. It returns the name even if the tool is refused.
 func define(raw rawjson.Value) (tool lockfile.Tool, name string, err error) {
 	var d definition
 	if json.Unmarshal(raw, &d) != nil {
@@ -172,7 +164,7 @@ func define(raw rawjson.Value) (tool lockfile.Tool, name string, err error) {
 	return tool, name, err
 }
 
-// Tool is a tool of a server as it is offered, be it live or from a lockfile.
+// Tool returns a tool as it is offered, live or from a lockfile.
 func Tool(t lockfile.Tool) skill.Tool {
 	return skill.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Description,
@@ -194,7 +186,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkSchema sees to it that the arguments are an object: nothing else can be sent.
+// checkSchema checks that the arguments are an object: nothing else can be sent.
 func checkSchema(schema rawjson.Value) error {
 	var s struct {
 		Type rawjson.Value `json:"type"`

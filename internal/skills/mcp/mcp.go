@@ -1,39 +1,41 @@
 // Package mcp gives an Expert the tools of an MCP server: one that is started as a
 // process and spoken to by its streams, or one that is reached over HTTP.
 //
-// A server is untrusted code. What it says has limits of size, depth, number and time;
-// what it asks of us is refused; what it does wrong becomes an error that the model reads.
+// A server is untrusted code. Its messages have limits of size, depth, number and time; its
+// requests are refused; its failures become results that the model reads.
 //
 // Of the MCP SDK (github.com/modelcontextprotocol/go-sdk) we use the client and its session
 // (the handshake, versions of the protocol, requests, cancellation, keeping of ids), the
 // JSON-RPC messages, and the client of streamable HTTP for posting messages and reading
-// their answers. These parts are ours, because those of the SDK fall short; TestUpstreamFaults
-// fails when the SDK no longer does:
+// their answers. These parts are our own, because those of the SDK have faults;
+// TestUpstreamFaults fails when the SDK no longer has them:
 //
 //   - Package frame parses messages. The SDK accepts members that are given twice, and cuts
 //     an id of 1.5 to 1, so that two readers can understand one message differently.
-//   - The pipe speaks to a process, which the sandbox starts. To the SDK one line that is
-//     no message, such as a log line on standard output, is the end of the session.
+//   - The pipe connects to a process, which the sandbox starts. The SDK ends the session at a
+//     line that is no message, such as a log line on standard output.
 //   - The sseConn is the older HTTP transport. The SDK ends its stream with the context of
 //     the handshake, and loses events that arrive together with the first one.
 //   - The httpConn sends the agreed version with each request, and listens to the server's
-//     own stream. The SDK does both only if nothing stands between its session and its
-//     connection. Our guard does.
-//   - Results and lists of tools are read by us (result.go, list.go); the SDK gets an empty
-//     one. It refuses a whole result for one content of a new type, and a whole list for one
-//     bad definition.
+//     own stream. The SDK does both only if its session uses its connection directly, and not
+//     through our guard.
+//   - Results and lists of tools are read here (result.go, list.go); the SDK gets an empty one. It
+//     refuses a whole result for one content of a new type, and a whole list for one bad
+//     definition.
 //
-// The guard itself is a decision, not a repair: a server gets no answer to what it asks of
-// us but a refusal, and cannot make us keep what nobody asked for.
+// The guard is no workaround: it refuses all requests of a server, and drops messages that were
+// not asked for.
 //
-// Start reading at [New]; a server is started in start.go, lives in life.go and server.go,
-// and what it sends goes through guard.go.
+// Start reading at [New]. A server is started in start.go, restarted and ended in life.go and
+// server.go, and its messages go through guard.go.
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,16 +49,16 @@ import (
 type Options struct {
 	Name string // of the skill
 
-	// Process says how the server is started; it may take a while, since packages may
-	// have to be fetched. Nil for a remote server.
+	// Process returns how the server is started. It can take a while, since it fetches packages.
+	// Nil for a remote server.
 	Process func(ctx context.Context) (Process, error)
 	// Remote says how it is reached; nil for a process.
 	Remote *Remote
 
 	Commands *sandbox.Supervisor
 
-	// Locked are the tools that the server must offer, as they were installed. With them
-	// the server is started by the first call. Nil when there is no lockfile.
+	// Locked are the tools that were installed, which the server must offer. With them the server
+	// is started by the first call. Nil without a lockfile.
 	Locked []skill.Tool
 	// Background starts the server without waiting for it.
 	Background bool
@@ -67,21 +69,21 @@ type Options struct {
 	// Report is told what happens to the server (skillStarting, skillConnected,
 	// skillStderr). It is called from several goroutines and returns at once.
 	Report func(event.Body)
-	// Stop ends the run: the server does not offer what it offered before.
+	// Stop ends the run: the server does not offer the tools that were installed.
 	Stop func(error)
-	// Changed is told that the list of tools is another now, when there is no lock that
-	// forbids it. The new list is what Tools returns.
+	// Changed is called when the list of tools has changed, without Locked. Tools returns the new
+	// list.
 	Changed func()
 
-	// Redact takes secrets out of a text; nil leaves it as it is. Whoever gets the text
-	// does so again. But here texts are cut, and half a key is no longer known as one.
+	// Redact removes secrets from a text; nil leaves it as it is. The caller does so again, but
+	// here texts are cut, and half a key is not recognized.
 	Redact func(string) string
 
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// The limits of time that hold when the skill does not set its own.
+// The defaults for the times of a skill.
 const (
 	DefaultStartTimeout = 60 * time.Second
 	DefaultCallTimeout  = 60 * time.Second
@@ -104,27 +106,23 @@ type Remote struct {
 
 // A Skill is an MCP server as a [skill.Skill].
 type Skill struct {
-	o       Options
-	chatter *chatter
+	o         Options
+	lineLimit *lineLimit
 
 	mu       sync.Mutex
-	end      context.CancelFunc // of all that was started; nil before
-	life     context.Context
-	attempt  *attempt // the last start, under way or not
-	listed   *listing // what the server offered last; nil before
-	failures int      // deaths and failed starts since a call was answered
-	final    error    // why it is not started again
+	end      context.CancelFunc // ends life; nil before the first start
+	life     context.Context    // of all that was started
+	attempt  *attempt           // the last start
+	listed   *listing           // the last list of the server; nil before
+	failures int                // since a call was answered
+	final    error              // why it is not started again
 	closed   bool
 }
 
-// New returns a skill. Nothing is started: that is Start, Tools or Call.
+// New returns a skill. It starts nothing: Start, Tools and Call do.
 func New(o Options) *Skill {
-	if o.StartTimeout <= 0 {
-		o.StartTimeout = DefaultStartTimeout
-	}
-	if o.CallTimeout <= 0 {
-		o.CallTimeout = DefaultCallTimeout
-	}
+	o.StartTimeout = cmp.Or(o.StartTimeout, DefaultStartTimeout)
+	o.CallTimeout = cmp.Or(o.CallTimeout, DefaultCallTimeout)
 	if o.Report == nil {
 		o.Report = func(event.Body) {}
 	}
@@ -144,7 +142,7 @@ func New(o Options) *Skill {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Skill{o: o}
-	s.chatter = &chatter{now: o.Now, report: func(line string) {
+	s.lineLimit = &lineLimit{now: o.Now, report: func(line string) {
 		o.Report(event.SkillStderr{SkillName: o.Name, Message: line})
 	}}
 	return s
@@ -167,33 +165,33 @@ func (s *Skill) Start(ctx context.Context) error {
 	return err
 }
 
-// Tools lists what the server offers. With Locked nothing is asked of it. A start that
-// failed is not repeated: that is what a call does.
+// Tools lists what the server offers; with Locked, without starting it. A start that failed is
+// not repeated; a call does that.
 func (s *Skill) Tools(ctx context.Context) ([]skill.Tool, error) {
 	if s.isLocked() {
-		return append([]skill.Tool(nil), s.o.Locked...), nil
+		return slices.Clone(s.o.Locked), nil
 	}
 	l, err := s.offered(ctx)
 	if err != nil {
-		return nil, unnamed(err) // a toolbox says whose list it is
+		return nil, unnamed(err) // the toolbox adds the name
 	}
-	return append([]skill.Tool(nil), l.tools...), nil
+	return slices.Clone(l.tools), nil
 }
 
 // Definitions returns the definitions of the tools, in the order of Tools: the objects of
 // name, title, description, inputSchema, outputSchema and annotations that the server
-// sent, for [lockfile.ParseTool]. The server is started for it, also with Locked.
+// sent, for [lockfile.ParseTool]. The server is started for it, even with Locked.
 func (s *Skill) Definitions(ctx context.Context) ([]rawjson.Value, error) {
 	l, err := s.offered(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return append([]rawjson.Value(nil), l.definitions...), nil
+	return slices.Clone(l.definitions), nil
 }
 
 func (s *Skill) isLocked() bool { return s.o.Locked != nil }
 
-// offered is what the server offered last; the server is started if it never was.
+// offered returns the last list of the server, and starts it if it never was.
 func (s *Skill) offered(ctx context.Context) (*listing, error) {
 	s.mu.Lock()
 	a, listed := s.attempt, s.listed

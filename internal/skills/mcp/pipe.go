@@ -22,13 +22,13 @@ type pipe struct {
 
 	mu     sync.Mutex
 	broken error  // of writing
-	stray  string // the first line that was no message
+	stray  string // the first line that was not a message
 }
 
-// writeAhead is how many messages wait for a server that is slow to read.
+// writeAhead is how many messages are buffered for a server that reads slowly.
 const writeAhead = 16
 
-// newPipe keeps the values of a context, not its end.
+// newPipe uses the values of a context, not its end.
 func newPipe(ctx context.Context, in io.Reader, out io.Writer) *pipe {
 	p := &pipe{inbox: newInbox(ctx), out: out, frames: make(chan []byte, writeAhead)}
 	go p.readAll(bufio.NewReaderSize(in, 64<<10))
@@ -39,9 +39,8 @@ func newPipe(ctx context.Context, in io.Reader, out io.Writer) *pipe {
 // SessionID is empty: a process serves one session.
 func (p *pipe) SessionID() string { return "" }
 
-// readAll reads until the stream ends. A read of a stream cannot be called off, so it has
-// a goroutine of its own, which ends with the process. It reads no further than what was
-// taken: a server that floods waits.
+// readAll reads until the stream ends. A read cannot be cancelled, so it has its own goroutine,
+// which ends with the process. It reads a message when the one before was taken.
 func (p *pipe) readAll(in *bufio.Reader) {
 	for {
 		data, err := frame.Read(in)
@@ -55,13 +54,13 @@ func (p *pipe) readAll(in *bufio.Reader) {
 			p.notice(data)
 			err = p.take(data)
 		}
-		if err != nil { // nobody wants the next
+		if err != nil { // closed
 			return
 		}
 	}
 }
 
-// notice keeps the first line that is plain text, for saying why a server never got ready.
+// notice keeps the first line that is not a message, for the error about a failed start.
 func (p *pipe) notice(line []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,8 +75,8 @@ func (p *pipe) firstStray() string {
 	return p.stray
 }
 
-// Write hands a message to the goroutine that writes. A server that does not read holds
-// up whoever sends until they lose patience, and nobody else: not even who reads.
+// Write hands a message to the goroutine that writes. A server that does not read blocks its
+// callers until they are cancelled, and not the goroutine that reads.
 func (p *pipe) Write(ctx context.Context, message jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {

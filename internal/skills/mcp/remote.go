@@ -8,37 +8,39 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A transport is one way to speak to a remote server.
+// A transport is one way to connect to a remote server.
 type transport struct {
-	sdk.Transport
-	name    string // as errors name it
-	version string // of the protocol to ask for; "" means the newest that is known
+	name    string // in errors
+	version string // of the protocol to ask for; "" means the newest
+	connect func(context.Context) (sdk.Connection, error)
 }
 
-// The transports, as errors name them.
+// The transports, as errors name them. With streamable HTTP every message is a POST, which the
+// server answers with JSON or with a stream of events. With the older SSE the server sends on one
+// stream that does not end, and names the address to which messages are posted.
 const (
 	streamableHTTP = "streamable HTTP"
 	olderSSE       = "SSE"
 )
 
-// label is the server of the endpoint. The rest of it may hold a key.
+// label is the server of the endpoint. The rest of the URL can contain a key.
 func (r *Remote) label() string { return clip(withoutURLs(r.Endpoint), lastLineBytes) }
 
-// A warning tells the user what went wrong beside the calls.
+// A warning tells the user about a failure outside of calls.
 type warning func(what string, why error)
 
-// transports lists the ways to reach the server, in the order in which they are tried.
-// The next one is tried when a handshake fails with an error that [isNotOffered].
+// transports returns the transports in the order in which they are tried. The next one is tried
+// when a handshake fails with an error that [isNotOffered].
 func (r *Remote) transports(warn warning) []transport {
-	ways := []transport{{Transport: httpTransport{r, warn}, name: streamableHTTP}}
+	all := []transport{{name: streamableHTTP, connect: func(ctx context.Context) (sdk.Connection, error) { return openHTTP(ctx, r, warn) }}}
 	if r.SSE {
-		ways = append(ways, transport{Transport: sseTransport{r}, name: olderSSE, version: lastHello})
+		all = append(all, transport{olderSSE, lastHello, func(ctx context.Context) (sdk.Connection, error) { return openSSE(ctx, r) }})
 	}
-	return ways
+	return all
 }
 
-// client returns the client of one connection, with what every request of it needs.
-// The version is sent as soon as one was agreed on.
+// client returns the client of one connection. It sends the version of the protocol as soon as
+// one is agreed on.
 func (r *Remote) client(transport string, version func() string) (*http.Client, error) {
 	endpoint, err := url.Parse(r.Endpoint)
 	if err != nil {
@@ -49,23 +51,4 @@ func (r *Remote) client(transport string, version func() string) (*http.Client, 
 		next: r.Client.Transport, endpoint: endpoint, header: r.Header, transport: transport, only: !r.SSE, version: version,
 	}
 	return &own, nil
-}
-
-// httpTransport is the newer transport: every message is a POST, which the server answers
-// with JSON or with a stream of events.
-type httpTransport struct {
-	remote *Remote
-	warn   warning
-}
-
-func (t httpTransport) Connect(ctx context.Context) (sdk.Connection, error) {
-	return openHTTP(ctx, t.remote, t.warn)
-}
-
-// sseTransport is the older one: the server speaks on one stream that does not end, and
-// names the address to which messages are posted.
-type sseTransport struct{ remote *Remote }
-
-func (t sseTransport) Connect(ctx context.Context) (sdk.Connection, error) {
-	return openSSE(ctx, t.remote)
 }

@@ -120,7 +120,12 @@ func (c coveredTransport) Connect(ctx context.Context) (sdk.Connection, error) {
 	return covered{inner}, nil
 }
 
-// reach shakes hands over the first transport that the server offers.
+// connecting makes a transport of a function.
+type connecting func(context.Context) (sdk.Connection, error)
+
+func (c connecting) Connect(ctx context.Context) (sdk.Connection, error) { return c(ctx) }
+
+// reach connects with the first transport that the server offers.
 func reach(ctx context.Context, t testing.TB, r *Remote, askFor string, o *sdk.ClientOptions) (session *sdk.ClientSession, name string, err error) {
 	t.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
@@ -128,7 +133,7 @@ func reach(ctx context.Context, t testing.TB, r *Remote, askFor string, o *sdk.C
 		if way.version != "" && (askFor == "" || askFor > way.version) {
 			askFor = way.version
 		}
-		session, err = client.Connect(ctx, coveredTransport{way.Transport}, &sdk.ClientSessionOptions{ProtocolVersion: askFor})
+		session, err = client.Connect(ctx, coveredTransport{connecting(way.connect)}, &sdk.ClientSessionOptions{ProtocolVersion: askFor})
 		if err == nil {
 			t.Cleanup(func() { _ = session.Close() })
 			return session, way.name, nil

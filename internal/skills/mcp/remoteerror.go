@@ -13,13 +13,13 @@ import (
 	"github.com/perstack-go/perstack/internal/egress"
 )
 
-// A statusError is an answer of a web server that is none of an MCP server.
+// A statusError is an answer of a web server that is not one of an MCP server.
 type statusError struct {
 	transport string
 	method    string // of the request
 	status    int
-	login     bool   // it says how to log in, and was not given a token
-	foreign   string // the kind of what it sent, which is no message
+	login     bool   // it asks for a login, and got no token
+	otherType string // the type of the body, if it is not a message
 	only      bool   // no other transport is tried
 }
 
@@ -28,10 +28,10 @@ var errBadEndpoint = errors.New("the endpoint is not a URL")
 func (e *statusError) Error() string {
 	status := fmt.Sprintf("%d %s", e.status, http.StatusText(e.status))
 	switch {
-	case e.foreign == "text/html":
+	case e.otherType == "text/html":
 		return "the server sent a web page: this is not the address of an MCP server; check the endpoint"
-	case e.foreign != "":
-		return fmt.Sprintf("the server sent %s, which is not a message of the protocol; check the endpoint", e.foreign)
+	case e.otherType != "":
+		return fmt.Sprintf("the server sent %s, which is not a message of the protocol; check the endpoint", e.otherType)
 	case e.login:
 		return "the server asks for a login (OAuth), which this version cannot do; pass a token with headers"
 	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden:
@@ -44,8 +44,8 @@ func (e *statusError) Error() string {
 	return "the server answered " + strings.TrimSpace(status)
 }
 
-// notOffered: these are the answers of servers that know only the older transport, or
-// nothing at all at this address.
+// notOffered reports the answers of servers that have only the older transport, or nothing at
+// this address.
 func (e *statusError) notOffered() bool {
 	if e.transport != streamableHTTP {
 		return false
@@ -55,18 +55,18 @@ func (e *statusError) notOffered() bool {
 		http.StatusGone, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusNotImplemented:
 		return true
 	}
-	return e.foreign != ""
+	return e.otherType != ""
 }
 
-// isNotOffered reports that the server does not speak this transport, so that the next
-// one may be tried.
+// isNotOffered reports that the server does not have this transport, so that the next one is
+// tried.
 func isNotOffered(err error) bool {
 	status, ok := errors.AsType[*statusError](err)
 	return ok && status.notOffered()
 }
 
-// remoteError says in our words why a remote server could not be reached or used. What
-// comes from below repeats the URL, which may hold a key.
+// remoteError describes why a remote server could not be reached or used. Errors of net/http
+// repeat the URL, which can contain a key.
 func remoteError(err error) error {
 	if err == nil {
 		return nil
@@ -96,28 +96,27 @@ func remoteError(err error) error {
 	return &remoteFailure{text, err}
 }
 
-// maxRemoteText is enough for what went wrong. The rest is the server's.
 const maxRemoteText = 500
 
-// unsent takes an error of the library apart that says that a message did not arrive. It
-// looks like an answer of the server, by which whoever asked would be misled.
+// unsent turns an error of the library about a message that was not sent into one that does not
+// look like an answer of the server.
 func unsent(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return &undelivered{remoteFailure{remoteError(failed).Error(), failed}, err}
+		return &unsentError{remoteFailure{remoteError(failed).Error(), failed}, err}
 	}
 	return err
 }
 
-// undelivered is, beside what went wrong, still the library's error: by that it knows that
-// the connection can be used again.
-type undelivered struct {
+// An unsentError is still the library's error, by which the library knows that the connection can
+// be used again.
+type unsentError struct {
 	remoteFailure
 	library error
 }
 
-func (u *undelivered) Is(target error) bool { return errors.Is(u.library, target) }
+func (u *unsentError) Is(target error) bool { return errors.Is(u.library, target) }
 
-// A remoteFailure has another text than what it wraps.
+// A remoteFailure has another text than the error that it wraps.
 type remoteFailure struct {
 	text string
 	err  error
@@ -128,5 +127,5 @@ func (f *remoteFailure) Unwrap() error { return f.err }
 
 var webAddress = regexp.MustCompile(`(https?://)(?:[^/\s"?#]*@)?([^/\s"?#@]+)[^\s"]*`)
 
-// withoutURLs leaves of each URL in a text the server that it leads to.
+// withoutURLs reduces each URL in a text to its server.
 func withoutURLs(text string) string { return webAddress.ReplaceAllString(text, "$1$2") }

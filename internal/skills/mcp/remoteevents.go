@@ -17,19 +17,18 @@ type serverEvent struct {
 	data []byte
 }
 
-// events reads a stream of events. What belongs to one event is bounded, also when it is
-// comments or fields that nobody knows: a stream can go on for days, an event cannot.
+// events reads a stream of events. The size of an event is limited, comments and unknown fields
+// included; the length of the stream is not.
 type events struct{ in *bufio.Reader }
 
 func newEvents(r io.Reader) *events { return &events{bufio.NewReaderSize(r, 64<<10)} }
 
-// maxEvent leaves room around a message for the names of fields.
+// maxEvent leaves space for the names of fields.
 const maxEvent = frame.MaxBytes + 64<<10
 
 var errLargeEvent = fmt.Errorf("the server sent an event of more than %d bytes", maxEvent)
 
-// next returns the next event with a name, an id or data. One that the end of the stream
-// cut off is not returned.
+// next returns the next complete event with a name, an id or data.
 func (e *events) next() (serverEvent, error) {
 	var event serverEvent
 	hasData, size := false, 0

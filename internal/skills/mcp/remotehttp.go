@@ -15,10 +15,9 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// httpConn is a connection over streamable HTTP. Messages are posted, and their answers
-// read, by the library. It does two things only when nobody stands between it and the
-// transport, which our guard does: it tells the agreed version with every request, and it
-// listens to what the server says on its own. So both are done here.
+// httpConn is a connection over streamable HTTP. The library posts messages and reads their
+// answers. With our guard in between, it does not send the agreed version with every request, and
+// does not listen to the server's own stream. Both are done here.
 type httpConn struct {
 	inbox
 	posts    sdk.Connection
@@ -30,7 +29,7 @@ type httpConn struct {
 	mu      sync.Mutex
 	opening jsonrpc.ID // of the request that agrees on a version
 	version string
-	opened  bool // the stream of the server's own messages was asked for
+	opened  bool // the server's own stream was requested
 }
 
 func openHTTP(ctx context.Context, r *Remote, warn warning) (sdk.Connection, error) {
@@ -50,8 +49,7 @@ func openHTTP(ctx context.Context, r *Remote, warn warning) (sdk.Connection, err
 	return c, nil
 }
 
-// takeAnswers delivers what the library reads. It parses leniently; what it was given is
-// checked here.
+// takeAnswers delivers what the library reads. Its parser is lenient, so messages are checked here.
 func (c *httpConn) takeAnswers() {
 	for {
 		message, err := c.posts.Read(c.ctx)
@@ -67,30 +65,29 @@ func (c *httpConn) takeAnswers() {
 	}
 }
 
-// recheck checks the content of a message as strictly as a frame is.
+// recheck checks the content of a message as strictly as a frame.
 func recheck(message jsonrpc.Message) (jsonrpc.Message, error) {
+	var content *rawjson.Value
+	var id rawjson.Value
 	switch m := message.(type) {
 	case *jsonrpc.Request:
-		if len(m.Params) > 0 {
-			m.Params = frame.Mend(m.Params)
-			if err := frame.Check(m.Params); err != nil {
-				return nil, &frame.Error{Code: jsonrpc.CodeParseError, Message: "the message is not valid JSON: " + err.Error()}
-			}
-		}
+		content = (*rawjson.Value)(&m.Params)
 	case *jsonrpc.Response:
-		if len(m.Result) > 0 {
-			m.Result = frame.Mend(m.Result)
-			if err := frame.Check(m.Result); err != nil {
-				id, _ := json.Marshal(m.ID.Raw())
-				return nil, &frame.Error{Guess: rawjson.Value(id), Code: jsonrpc.CodeParseError, Message: "the message is not valid JSON: " + err.Error()}
-			}
-		}
+		content = (*rawjson.Value)(&m.Result)
+		id, _ = json.Marshal(m.ID.Raw())
+	}
+	if content == nil || len(*content) == 0 {
+		return message, nil
+	}
+	*content = frame.FixUTF8(*content)
+	if err := frame.Check(*content); err != nil {
+		return nil, &frame.Error{Guess: id, Code: jsonrpc.CodeParseError, Message: "the message is not valid JSON: " + err.Error()}
 	}
 	return message, nil
 }
 
-// notice learns the agreed version from the answer that names it. Newer versions have no
-// such answer: they are named in every message, and have no stream to listen to.
+// notice reads the agreed version from the answer to initialize. Newer versions have no such
+// answer: they are named in every message, and have no stream of the server.
 func (c *httpConn) notice(message jsonrpc.Message) {
 	answer, ok := message.(*jsonrpc.Response)
 	c.mu.Lock()
@@ -130,39 +127,38 @@ func (c *httpConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	return err
 }
 
-// listenPatience is how long the handshake waits for the server's own stream. Most servers
-// open it at once, and then no message is lost; some do with their first message.
-const listenPatience = time.Second
+// listenTimeout is how long the handshake waits for the server's own stream, so that no message
+// is lost. Some servers open it only with their first message.
+const listenTimeout = time.Second
 
 func (c *httpConn) listen(ctx context.Context) {
 	c.mu.Lock()
-	again := c.opened
+	opened := c.opened
 	c.opened = true
 	c.mu.Unlock()
-	if again {
+	if opened {
 		return
 	}
 	open := make(chan struct{})
 	go c.listenAll(sync.OnceFunc(func() { close(open) }))
-	patience := time.NewTimer(listenPatience)
-	defer patience.Stop()
+	timer := time.NewTimer(listenTimeout)
+	defer timer.Stop()
 	select {
 	case <-open:
-	case <-patience.C:
+	case <-timer.C:
 	case <-ctx.Done():
 	case <-c.ctx.Done():
 	}
 }
 
-// A stream that breaks is asked for again, more slowly each time in which it said nothing.
+// A stream that breaks is opened again, after a pause that grows while it has no events.
 const (
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
 )
 
-// listenAll takes the server's own messages. It calls ready when they are listened to, or
-// when the server has none: it need not offer them. A server that is only busy or broken
-// is asked again: on this stream it says that its tools are others now.
+// listenAll reads the server's own stream, which reports changes of its tools. It calls ready when
+// the stream is open, or when the server does not offer one. Other failures are retried.
 func (c *httpConn) listenAll(ready func()) {
 	defer ready()
 	header := http.Header{}
@@ -199,8 +195,7 @@ func (c *httpConn) listenAll(ready func()) {
 	}
 }
 
-// hasNoStream reports that the server does not speak on its own, or not to us. Asking it
-// again would not help.
+// hasNoStream reports that the server has no stream of its own, or refuses it.
 func (e *statusError) hasNoStream() bool {
 	switch e.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnauthorized, http.StatusForbidden:
@@ -220,7 +215,7 @@ func (c *httpConn) pause(d time.Duration) bool {
 	}
 }
 
-// Close ends the session at the server, if it has one and answers soon.
+// Close ends the session at the server.
 func (c *httpConn) Close() error {
 	var err error
 	c.once.Do(func() {

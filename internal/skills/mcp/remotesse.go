@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,8 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// sseConn is a connection over the older transport. It is ours and not the library's,
-// which ends the stream with the handshake and loses what follows the first event closely.
+// sseConn is a connection over the older transport.
 type sseConn struct {
 	inbox
 	client *http.Client
@@ -30,7 +30,7 @@ func openSSE(ctx context.Context, r *Remote) (sdk.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The stream outlives the handshake, which has less time.
+	// The stream outlives the handshake.
 	box := newInbox(ctx)
 	release := context.AfterFunc(ctx, box.cancel)
 	defer release()
@@ -65,8 +65,8 @@ func startSSE(box inbox, client *http.Client, endpoint string) (*sseConn, error)
 	return c, nil
 }
 
-// readEndpoint reads the first event, which says where messages are posted. Whether we go
-// there is for the client to decide: it goes nowhere but to the server itself.
+// readEndpoint reads the first event, which says where messages are posted. The client refuses
+// any other server.
 func readEndpoint(stream *events, base *url.URL) (*url.URL, error) {
 	first, err := stream.next()
 	if err != nil {
@@ -82,16 +82,14 @@ func readEndpoint(stream *events, base *url.URL) (*url.URL, error) {
 	return posts, nil
 }
 
-// openStream asks for a stream of events.
+// openStream requests a stream of events.
 func openStream(ctx context.Context, client *http.Client, endpoint string, header http.Header) (*http.Response, error) {
 	ctx = context.WithValue(ctx, wantsAnswer{}, true)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint, http.NoBody)
 	if err != nil {
 		return nil, errBadEndpoint
 	}
-	for name := range header {
-		r.Header.Set(name, header.Get(name))
-	}
+	maps.Copy(r.Header, header)
 	r.Header.Set("Accept", "text/event-stream")
 	resp, err := client.Do(r)
 	if err != nil {

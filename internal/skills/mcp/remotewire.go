@@ -15,8 +15,8 @@ import (
 	"github.com/perstack-go/perstack/internal/version"
 )
 
-// A wire sends the requests of one connection: with the headers of the skill, and with
-// errors for answers that no MCP server gives. The library knows of neither.
+// A wire sends the requests of one connection with the headers of the skill, and turns answers
+// that no MCP server gives into errors.
 type wire struct {
 	next      http.RoundTripper
 	endpoint  *url.URL
@@ -30,14 +30,14 @@ const (
 	versionHeader = "Mcp-Protocol-Version"
 	sessionHeader = "Mcp-Session-Id"
 
-	maxErrorBody = 64 << 10 // of what explains a failure
+	maxErrorBody = 64 << 10
 )
 
 // RoundTrip sends one request.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	own := r.Clone(r.Context())
 	own.Header.Set("User-Agent", "perstack/"+version.String())
-	// The client refuses other origins by itself. A key is worth two locks.
+	// The client refuses other origins, too. Headers can contain keys, so they are checked twice.
 	if egress.SameOrigin(r.URL, w.endpoint) {
 		for name, value := range w.header {
 			own.Header.Set(name, value)
@@ -50,7 +50,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.judge(own, resp)
+	return w.check(own, resp)
 }
 
 // CloseIdleConnections lets [http.Client.CloseIdleConnections] work.
@@ -60,23 +60,23 @@ func (w *wire) CloseIdleConnections() {
 	}
 }
 
-// judge makes an error of an answer that is not for the library.
-func (w *wire) judge(r *http.Request, resp *http.Response) (*http.Response, error) {
+// check makes an error of an answer that is not for the library.
+func (w *wire) check(r *http.Request, resp *http.Response) (*http.Response, error) {
 	failure := &statusError{transport: w.transport, only: w.only, method: r.Method, status: resp.StatusCode}
 	switch {
 	case resp.StatusCode < 300:
-		if !isForeign(r, resp) {
+		if !isOtherType(r, resp) {
 			return resp, nil
 		}
-		failure.foreign = bodyType(resp)
+		failure.otherType = bodyType(resp)
 	case resp.StatusCode < 400:
 		return resp, nil // the client follows it or not
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
-		// Whoever sends a token does not want to log in; it is wrong, or too old.
+		// With a token the user does not want to log in: it is wrong or has expired.
 		failure.login = resp.Header.Get("WWW-Authenticate") != "" && r.Header.Get("Authorization") == ""
 	case resp.StatusCode == http.StatusNotFound && r.Header.Get(sessionHeader) != "":
-		// The server has forgotten the session. The library knows that by the status, and
-		// would be misled by some bodies.
+		// The session has expired. The library knows that by the status, and would misread
+		// some bodies.
 		_ = resp.Body.Close()
 		resp.Body = http.NoBody
 		return resp, nil
@@ -85,7 +85,7 @@ func (w *wire) judge(r *http.Request, resp *http.Response) (*http.Response, erro
 	default:
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 		if err == nil && isErrorMessage(body) {
-			resp.Body = &replayed{bytes.NewReader(body), resp.Body}
+			resp.Body = &prefixedBody{bytes.NewReader(body), resp.Body}
 			return resp, nil
 		}
 	}
@@ -93,12 +93,11 @@ func (w *wire) judge(r *http.Request, resp *http.Response) (*http.Response, erro
 	return nil, failure
 }
 
-// wantsAnswer marks the context of a request that asks something. What comes back for the
-// others is not read, and may be anything.
+// wantsAnswer marks the context of a request. The answers to notifications are not read.
 type wantsAnswer struct{}
 
-// isForeign reports an answer that is neither a message nor a stream of them.
-func isForeign(r *http.Request, resp *http.Response) bool {
+// isOtherType reports an answer that is neither a message nor a stream.
+func isOtherType(r *http.Request, resp *http.Response) bool {
 	kind := bodyType(resp)
 	return kind != "application/json" && kind != "text/event-stream" && r.Context().Value(wantsAnswer{}) != nil
 }
@@ -111,15 +110,15 @@ func isErrorMessage(body []byte) bool {
 	return err == nil && ok && response.Error != nil
 }
 
-// replayed is a body whose beginning was read and is read again; the rest is left out.
-type replayed struct {
+// A prefixedBody is a body of which only the beginning can be read.
+type prefixedBody struct {
 	io.Reader
 	body io.Closer
 }
 
-func (r *replayed) Close() error { return r.body.Close() }
+func (r *prefixedBody) Close() error { return r.body.Close() }
 
-// bodyType is the kind of a body, as its server calls it.
+// bodyType is the content type that the server names.
 func bodyType(resp *http.Response) string {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil {

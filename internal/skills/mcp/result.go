@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,8 +16,7 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// The limits of one result. A model reads no more with profit, and every byte of it is
-// kept with the run.
+// The limits of one result, which the model reads and the journal keeps.
 const (
 	maxResultText  = 512 << 10
 	maxResultMedia = 10 << 20
@@ -30,7 +31,7 @@ type wireResult struct {
 	Type       rawjson.Value `json:"resultType"`
 }
 
-// A content is one piece of it. What is of another type than it should be is absent.
+// A content is one part of it. Members of the wrong type are ignored.
 type content struct {
 	Type        rawjson.Value `json:"type"`
 	Text        rawjson.Value `json:"text"`
@@ -43,9 +44,8 @@ type content struct {
 	Blob        rawjson.Value `json:"blob"` // of a resource
 }
 
-// convert turns a result into parts that a model can read. There is no result that it
-// cannot turn into something: what cannot be shown becomes a note that says so. It opens
-// nothing: a path or an address in a result is text.
+// convert turns a result into parts that a model can read. What cannot be shown becomes a note.
+// It opens nothing: a path or an address in a result is text.
 func convert(raw []byte, redact func(string) string) ([]event.Part, bool) {
 	var result wireResult
 	if frame.Check(raw) != nil || json.Unmarshal(raw, &result) != nil {
@@ -66,7 +66,7 @@ func convert(raw []byte, redact func(string) string) ([]event.Part, bool) {
 
 func text(s string) event.Part { return event.Part{Type: event.TextPart, Text: s} }
 
-// A converter collects parts, and knows how much room is left.
+// A converter collects parts. Text and media are the bytes that are left.
 type converter struct {
 	redact      func(string) string
 	parts       []event.Part
@@ -112,7 +112,7 @@ func (c *converter) add(p content) {
 	}
 }
 
-// resource adds a resource that came with the result. Text wins over bytes.
+// resource adds an embedded resource: its text, or else its bytes.
 func (c *converter) resource(raw rawjson.Value) {
 	var r content
 	if len(raw) == 0 || json.Unmarshal(raw, &r) != nil {
@@ -129,7 +129,7 @@ func (c *converter) resource(raw rawjson.Value) {
 	}
 }
 
-// addText adds a text, as far as there is room. Secrets go before it is cut.
+// addText adds a text, as far as the limit allows. Secrets are removed before it is cut.
 func (c *converter) addText(s string) {
 	s = c.redact(s)
 	if len(s) > c.text {
@@ -145,11 +145,10 @@ func (c *converter) addText(s string) {
 	c.parts = append(c.parts, text(s))
 }
 
-// minCut is the least room in which the two ends of a text make sense.
+// minCut is the shortest text that is worth cutting in its middle.
 const minCut = 256
 
-// addMedia adds bytes that a model can see: what they are is seen in them, since a
-// server can call them anything.
+// addMedia adds an image or a PDF file. The type is detected, whatever the server calls it.
 func (c *converter) addMedia(what, mimeType string, encoded rawjson.Value) {
 	what = strings.TrimSpace(what + " " + clip(c.redact(mimeType), 100))
 	data, err := base64.StdEncoding.DecodeString(textOf(encoded))
@@ -169,31 +168,24 @@ func (c *converter) addMedia(what, mimeType string, encoded rawjson.Value) {
 	}
 }
 
-// typeOf says what bytes are that a model can see, and as what they are handed to it.
+// typeOf detects the types that models can see.
 func typeOf(data []byte) (string, event.PartType) {
-	starts := func(magic string) bool { return bytes.HasPrefix(data, []byte(magic)) }
-	switch {
-	case starts("\x89PNG\r\n\x1a\n"):
-		return "image/png", event.ImageInlinePart
-	case starts("\xff\xd8\xff"):
-		return "image/jpeg", event.ImageInlinePart
-	case starts("GIF87a"), starts("GIF89a"):
-		return "image/gif", event.ImageInlinePart
-	case starts("RIFF") && len(data) >= 12 && string(data[8:12]) == "WEBP":
-		return "image/webp", event.ImageInlinePart
-	case starts("%PDF-"):
-		return "application/pdf", event.FileInlinePart
+	switch kind := http.DetectContentType(data); kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return kind, event.ImageInlinePart
+	case "application/pdf":
+		return kind, event.FileInlinePart
 	}
 	return "", ""
 }
 
-// note adds a sentence about what is not there. Notes are short and their number is that
-// of the pieces, so they have room of their own.
+// note adds a sentence about what was left out. Notes are short and at most one a part, so they do
+// not count as text.
 func (c *converter) note(format string, args ...any) {
 	c.parts = append(c.parts, text("["+fmt.Sprintf(format, args...)+"]"))
 }
 
-// shown is a text of the server for a note.
+// shown returns a text of the server for a note.
 func (c *converter) shown(v rawjson.Value, otherwise string) string {
 	if s := textOf(v); s != "" {
 		return clip(c.redact(s), lastLineBytes)
@@ -202,13 +194,7 @@ func (c *converter) shown(v rawjson.Value, otherwise string) string {
 }
 
 func joined(parts ...string) string {
-	var there []string
-	for _, p := range parts {
-		if p != "" {
-			there = append(there, p)
-		}
-	}
-	return strings.Join(there, ", ")
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
 
 func sizeOf(encoded rawjson.Value) string {

@@ -90,7 +90,7 @@ func join(t *testing.T, connection sdk.Connection, set func(*Options)) (*Skill, 
 	ctx, cancel := context.WithTimeout(t.Context(), s.o.StartTimeout)
 	defer cancel()
 	var clock timing
-	if err := sv.shakeHands(ctx, connection, &clock, ""); err != nil {
+	if err := sv.handshake(ctx, connection, &clock, ""); err != nil {
 		return nil, err
 	}
 	var err error

@@ -28,27 +28,27 @@ type server struct {
 
 	ctx    context.Context // ends when the server does
 	cancel context.CancelFunc
-	gone   chan struct{} // closed when nothing of it is left
+	gone   chan struct{} // closed when the process and the connection have ended
 	heard  chan struct{} // closed when its standard error ended
 	once   sync.Once
 	reason error // why it ended; set before gone is closed
-	stuck  error // what did not go
+	stuck  error // of ending the process
 
 	dropOnce sync.Once
-	relists  chan struct{} // has a value when the list of tools has to be asked for again
+	relists  chan struct{} // has a value when the list of tools has changed
 
 	mu         sync.Mutex
-	settled    chan struct{} // closed when the list is known again; nil when it is
+	settled    chan struct{} // closed when the list is known again; nil while it is known
 	progresses map[int64]func(note string)
 	tokens     int64
 }
 
 const (
-	// patience is how long a server may take to end by itself, and again to end when it
-	// is told to. Then it is killed.
-	patience = time.Second
-	// lastBytes is how long the last bytes of a server that ended may take to arrive.
-	lastBytes = time.Second
+	// stopTimeout is how long a server has to end when its input closes, and again when it is
+	// told to. Then it is killed.
+	stopTimeout = time.Second
+	// drainTimeout is how long to wait for the last output of a process that ended.
+	drainTimeout = time.Second
 )
 
 func (s *Skill) newServer(ctx context.Context, label string) *server {
@@ -73,8 +73,7 @@ func (s *server) watch() {
 		return
 	case <-s.guard.ended:
 	case <-ended:
-		// Its last answer may still be on the way.
-		timer := time.NewTimer(lastBytes)
+		timer := time.NewTimer(drainTimeout)
 		defer timer.Stop()
 		select {
 		case <-s.guard.ended:
@@ -86,29 +85,28 @@ func (s *server) watch() {
 	if reason == nil || errors.Is(reason, io.EOF) {
 		reason = errEnded
 	}
-	s.die(reason)
+	s.fail(reason)
 }
 
-// errEnded is the end of a server that said no more.
 var errEnded = errors.New("the server ended")
 
-// die ends a server that went wrong by itself, and counts it. One that was not admitted
-// yet is counted by whoever starts it.
-func (s *server) die(reason error) {
+// fail ends a server that failed, and counts the failure. A server that was not admitted yet is
+// counted by its start.
+func (s *server) fail(reason error) {
 	s.once.Do(func() {
 		s.finish(reason)
 		s.skill.mu.Lock()
 		admitted := s.admitted
 		s.skill.mu.Unlock()
 		if admitted {
-			s.skill.failed(s.epitaph("and was not started again"))
+			s.skill.failed(s.endError("and was not started again"))
 		}
 		close(s.gone)
 	})
 	<-s.gone
 }
 
-// stop ends a server that is not needed any more. It returns when nothing is left.
+// stop ends a server that is no longer needed, and waits for its end.
 func (s *server) stop(reason error) error {
 	s.once.Do(func() {
 		s.finish(reason)
@@ -118,15 +116,15 @@ func (s *server) stop(reason error) error {
 	return s.stuck
 }
 
-// finish takes everything down. Whoever waits for an answer stops waiting at once.
+// finish ends everything. Callers that wait for an answer return at once.
 func (s *server) finish(reason error) {
 	s.reason = reason
 	s.cancel()
 	if s.guard != nil {
-		_ = s.guard.Close() // a farewell that does not arrive changes nothing
+		_ = s.guard.Close()
 	}
 	if s.process != nil {
-		if err := s.process.Stop(patience); err != nil {
+		if err := s.process.Stop(stopTimeout); err != nil {
 			s.stuck = fmt.Errorf("end %s: %w", s.label, err)
 		}
 		<-s.heard
@@ -136,9 +134,9 @@ func (s *server) finish(reason error) {
 	}
 }
 
-// epitaph says how a server ended: when, how the process ended and what it said last. It
-// is asked after the end.
-func (s *server) epitaph(when string) error {
+// endError describes the end of a server: when, how, and its last lines. It is called after the
+// end.
+func (s *server) endError(when string) error {
 	text := "the connection to the server broke " + when
 	if s.process != nil {
 		text = "the server ended " + when + " (" + s.process.Exit() + ")"
@@ -157,6 +155,6 @@ func (s *server) listen() {
 	defer close(s.heard)
 	readLines(s.process.Stderr, s.skill.o.Redact, func(line string) {
 		s.memory.keep(line)
-		s.skill.chatter.say(line)
+		s.skill.lineLimit.add(line)
 	})
 }

@@ -16,38 +16,36 @@ import (
 )
 
 const (
-	// probePatience is how long a server may think about the first question of the newer
-	// protocol. Some old ones never answer what they do not know.
-	probePatience = 2 * time.Second
-	// lastHello is the last version of the protocol that begins with initialize, and that
-	// knows the older transport. Newer ones open with another message, to which an old
-	// server may never answer.
+	// probeTimeout is how long to wait for the answer to the first request of the newer protocol.
+	// Some old servers never answer an unknown request.
+	probeTimeout = 2 * time.Second
+	// lastHello is the last version of the protocol that begins with initialize and has the older
+	// transport. Newer ones begin with another request.
 	lastHello = "2025-11-25"
 )
 
-// start brings up the server and lists its tools. The context is that of the skill: the
-// server goes on when start has returned.
+// start starts the server and lists its tools. The context is that of the skill, which the server
+// lives as long as.
 func (s *Skill) start(life context.Context) (*server, error) {
 	var process Process
 	if s.o.Remote == nil {
 		var err error
-		// To fetch a package has a limit of its own.
+		// Fetching a package has its own timeout.
 		if process, err = s.o.Process(life); err != nil {
 			return nil, s.startError(life, nil, err)
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(life, s.o.StartTimeout, errStartTimeout)
 	defer cancel()
-	clock := timing{now: s.o.Now, began: s.o.Now()}
+	clock := timing{began: s.o.Now()}
 	var sv *server
 	var err error
 	if s.o.Remote != nil {
 		sv, err = s.reach(ctx, life, &clock)
 	} else {
 		sv, err = s.spawn(ctx, life, process, &clock, "")
-		if sv != nil && err != nil && sv.guard.diedProbing() && ctx.Err() == nil {
-			// It did not survive a question that it does not know. Older servers are
-			// asked in the older way.
+		if sv != nil && err != nil && sv.guard.endedProbing() && ctx.Err() == nil {
+			// It ended at a request that it does not know: use the older protocol.
 			sv, err = s.spawn(ctx, life, process, &clock, lastHello)
 		}
 	}
@@ -57,7 +55,7 @@ func (s *Skill) start(life context.Context) (*server, error) {
 	go sv.watch()
 	listed, err := sv.list(ctx)
 	if err != nil {
-		_ = sv.stop(errEnded) // the first error is the one to tell
+		_ = sv.stop(errEnded) // the first error is returned
 		return nil, s.startError(ctx, sv, fmt.Errorf("list its tools: %w", err))
 	}
 	clock.listed = s.o.Now()
@@ -66,8 +64,8 @@ func (s *Skill) start(life context.Context) (*server, error) {
 	return sv, nil
 }
 
-// spawn starts the process and shakes hands with it. On an error the server that is
-// returned, if any, has ended.
+// spawn starts the process and connects to it. With an error the returned server, if any, has
+// ended.
 func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing, askFor string) (*server, error) {
 	s.o.Report(event.SkillStarting{SkillName: s.o.Name, Command: process.Command, Args: append([]string{}, process.Args...)})
 	clock.began = s.o.Now()
@@ -81,22 +79,22 @@ func (s *Skill) spawn(ctx, life context.Context, process Process, clock *timing,
 	clock.spawned = s.o.Now()
 	go sv.listen()
 	sv.pipe = newPipe(ctx, sv.process.Stdout, sv.process.Stdin)
-	return sv, sv.shakeHands(ctx, sv.pipe, clock, askFor)
+	return sv, sv.handshake(ctx, sv.pipe, clock, askFor)
 }
 
-// reach connects to a remote server, by the first transport that it offers.
+// reach connects to a remote server with the first transport that it offers.
 func (s *Skill) reach(ctx, life context.Context, clock *timing) (*server, error) {
 	label := s.o.Remote.label()
 	s.o.Report(event.SkillStarting{SkillName: s.o.Name, Command: label, Args: []string{}})
 	var failures []error
 	for _, way := range s.o.Remote.transports(s.warn) {
 		sv := s.newServer(life, label)
-		connection, err := way.Connect(ctx)
+		connection, err := way.connect(ctx)
 		if err != nil {
 			sv.cancel()
 		} else {
 			clock.spawned = s.o.Now()
-			err = sv.shakeHands(ctx, connection, clock, way.version)
+			err = sv.handshake(ctx, connection, clock, way.version)
 		}
 		if err == nil {
 			return sv, nil
@@ -109,7 +107,7 @@ func (s *Skill) reach(ctx, life context.Context, clock *timing) (*server, error)
 	return nil, fmt.Errorf("%s: %w", label, oneLine(failures))
 }
 
-// warn tells the user what went wrong beside the calls.
+// warn logs a failure outside of calls.
 func (s *Skill) warn(what string, why error) {
 	s.o.Log.Warn(what, "skill", s.o.Name, "why", s.o.Redact(remoteError(why).Error()))
 }
@@ -123,13 +121,12 @@ func oneLine(errs []error) error {
 	return joined
 }
 
-// shakeHands agrees with the server on a version of the protocol. On an error the server
-// has ended.
-func (s *server) shakeHands(ctx context.Context, connection sdk.Connection, clock *timing, askFor string) error {
+// handshake agrees on a version of the protocol. With an error the server has ended.
+func (s *server) handshake(ctx context.Context, connection sdk.Connection, clock *timing, askFor string) error {
 	s.guard = newGuard(s.ctx, connection, s, s.skill.o.Now)
 	session, err := s.client().Connect(ctx, s.guard, &sdk.ClientSessionOptions{ProtocolVersion: askFor})
 	if err != nil {
-		_ = s.stop(errEnded) // the first error is the one to tell
+		_ = s.stop(errEnded) // the first error is returned
 		return err
 	}
 	s.session = session
@@ -137,21 +134,21 @@ func (s *server) shakeHands(ctx context.Context, connection sdk.Connection, cloc
 	return nil
 }
 
-// client offers a server nothing: not our model, not our directories, not our user. What
-// it asks for all the same is refused by the guard.
+// client offers a server no capability: no model, no directories, no user input. The guard
+// refuses requests for them.
 func (s *server) client() *sdk.Client {
 	client := sdk.NewClient(&sdk.Implementation{Name: "perstack", Version: version.String()}, &sdk.ClientOptions{
 		Capabilities:   &sdk.ClientCapabilities{},
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
-		// The guard hears notifications before the library does. With this one set, the
-		// library subscribes to it where the protocol wants that.
+		// The guard handles notifications. With this handler set, the library subscribes to
+		// them in versions of the protocol that need it.
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.listChanged() },
 	})
 	client.AddSendingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 			if method == discoverMethod {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, probePatience)
+				ctx, cancel = context.WithTimeout(ctx, probeTimeout)
 				defer cancel()
 			}
 			return next(ctx, method, r)
@@ -160,11 +157,9 @@ func (s *server) client() *sdk.Client {
 	return client
 }
 
-// errStartTimeout is the cause of a start that took too long.
 var errStartTimeout = errors.New("the server was not ready in time")
 
-// startError says which skill did not start, what was started, how it ended and what it
-// said last.
+// startError describes a failed start: the skill, the program, its end and its last lines.
 func (s *Skill) startError(ctx context.Context, sv *server, err error) error {
 	stray := sv.stray()
 	switch {
@@ -176,7 +171,7 @@ func (s *Skill) startError(ctx context.Context, sv *server, err error) error {
 	case ctx.Err() != nil:
 		return s.named(errClosed)
 	case sv != nil && isEnd(err):
-		return s.named(fmt.Errorf("%w%s", unnamed(sv.epitaph("before it was ready")), stray))
+		return s.named(fmt.Errorf("%w%s", unnamed(sv.endError("before it was ready")), stray))
 	}
 	if sv == nil {
 		return s.named(err)
@@ -188,8 +183,8 @@ func (s *Skill) startError(ctx context.Context, sv *server, err error) error {
 	return s.named(errors.New(text))
 }
 
-// stray says what a process wrote that is not even the beginning of a message: it may be
-// no MCP server at all, or one that uses its standard output for its log.
+// stray describes output of a process that is not a message: it is not an MCP server, or it
+// writes its log to standard output.
 func (s *server) stray() string {
 	if s == nil || s.pipe == nil {
 		return ""
@@ -201,15 +196,14 @@ func (s *server) stray() string {
 	return fmt.Sprintf(": it wrote %q where a message was expected; check that the command starts an MCP server", line)
 }
 
-// isEnd reports that an error of the library means: the connection is over.
+// isEnd reports whether an error of the library means that the connection has ended.
 func isEnd(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||
 		errors.Is(err, sdk.ErrConnectionClosed)
 }
 
-// A timing is when the steps of a start were done.
+// A timing has the times at which the steps of a start were done.
 type timing struct {
-	now                             func() time.Time
 	began, spawned, greeted, listed time.Time
 }
 

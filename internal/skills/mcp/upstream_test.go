@@ -28,9 +28,9 @@ func TestUpstreamFaults(t *testing.T) {
 		{"ending a stdio session because of one line that is no message", "pipe (pipe.go)", stdioEndsAtBadLine},
 		{"accepting a member that is given twice", "frame.Parse (frame/frame.go)", decodes(`{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}`)},
 		{"cutting an id of 1.5 to 1", "frame.Parse (frame/frame.go)", decodes(`{"jsonrpc":"2.0","id":1.5,"result":{}}`)},
-		{"refusing a whole result for one content of a new type", "question.canned (guard.go) and result.go",
+		{"refusing a whole result for one content of a new type", "pending.canned (guard.go) and result.go",
 			refuses[sdk.CallToolResult](`{"content":[{"type":"text","text":"a"},{"type":"hologram"}]}`)},
-		{"refusing a whole list of tools for one bad definition", "question.canned (guard.go) and list.go",
+		{"refusing a whole list of tools for one bad definition", "pending.canned (guard.go) and list.go",
 			refuses[sdk.ListToolsResult](`{"tools":[{"name":"good","inputSchema":{"type":"object"}},{"name":7}]}`)},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {

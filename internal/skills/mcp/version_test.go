@@ -56,7 +56,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Old servers take the first question of the newer protocol in many ways.
+// Old servers take the first pending of the newer protocol in many ways.
 func TestOldServers(t *testing.T) {
 	ways := map[string]string{
 		"a method not found":  `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`,

@@ -1,6 +1,5 @@
-// Package frame reads messages of the Model Context Protocol as they travel: one a line,
-// strictly, and within limits. Client and server use the same reader, so that there is
-// one place in which a message is bounded before anything else looks at it.
+// Package frame reads messages of the Model Context Protocol: one a line, strictly, and within
+// limits. Client and server use the same reader.
 //
 // Start reading at [Read] and [Parse].
 package frame
@@ -26,18 +25,18 @@ const (
 	MaxDepth = 128 // of nesting; no tool needs more
 )
 
-// An Error is what is wrong with one message. The next one can be good.
+// An Error describes an invalid message. The next one can be read.
 type Error struct {
-	ID      rawjson.Value // of the message, when it could be read without doubt
-	Guess   rawjson.Value // of the message, as far as can be told; for giving up, not for answering
+	ID      rawjson.Value // of the message, if it could be read
+	Guess   rawjson.Value // what is probably its ID; for giving up, not for answering
 	Code    int           // of JSON-RPC
 	Message string
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Parse reads a message strictly, and only then hands it to the library: its parsers are
-// lenient, and two readings of one message are what an attacker looks for.
+// Parse checks a message strictly before the library parses it: the library is lenient, and an
+// attacker can use a message that two parsers read differently.
 func Parse(data []byte) (jsonrpc.Message, error) {
 	if err := Check(data); err != nil {
 		return nil, &Error{Guess: guess(data, data), Code: jsonrpc.CodeParseError, Message: "the message is not valid JSON: " + err.Error()}
@@ -46,12 +45,12 @@ func Parse(data []byte) (jsonrpc.Message, error) {
 		return nil, &Error{Code: jsonrpc.CodeInvalidRequest, Message: "the message is not a JSON object; batches are not accepted"}
 	}
 	id := ID(data)
-	if id.Kind() == '0' && !isWhole(id) { // the library would cut it, and answer somebody else
+	if id.Kind() == '0' && !isWhole(id) { // the library would cut it, and answer another request
 		return nil, &Error{ID: id, Code: jsonrpc.CodeInvalidRequest, Message: "the id must be a string or a whole number"}
 	}
 	message, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		return nil, &Error{ID: id, Guess: id, Code: jsonrpc.CodeInvalidRequest, Message: clip(err.Error())}
+		return nil, &Error{ID: id, Guess: id, Code: jsonrpc.CodeInvalidRequest, Message: Clip(err.Error())}
 	}
 	return message, nil
 }
@@ -62,14 +61,13 @@ func isWhole(number rawjson.Value) bool {
 	return err == nil && n > -1<<53 && n < 1<<53
 }
 
-// clip shortens a text that may repeat what the other side wrote.
-func clip(text string) string {
+// Clip shortens a text that can repeat what the other side wrote.
+func Clip(text string) string {
 	const most = 300
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
-// Check reports what is wrong with a text as JSON: one value of a sensible depth, in
-// UTF-8, without repeated names.
+// Check checks that a text is one JSON value of a limited depth, in UTF-8, without repeated names.
 func Check(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	for {
@@ -89,7 +87,7 @@ func Check(data []byte) error {
 	}
 }
 
-// reasonOf leaves out what the other side wrote, which may be anything.
+// reasonOf leaves out what the other side wrote.
 func reasonOf(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
@@ -103,8 +101,7 @@ func reasonOf(err error) error {
 	return errors.New("it cannot be read")
 }
 
-// ID returns the id of a message that is broken otherwise, if it is one that may be
-// repeated: a string or a number.
+// ID returns the id of an invalid message, if it is a string or a number.
 func ID(data []byte) rawjson.Value {
 	var request struct {
 		ID rawjson.Value `json:"id"`
@@ -120,8 +117,8 @@ func isID(v rawjson.Value) bool { return v.Kind() == '"' || v.Kind() == '0' }
 // maxBatch is how many messages a list of them may have.
 const maxBatch = 1_000
 
-// Split takes a list of messages apart. One version of the protocol (2025-03-26) has
-// lists, and its servers may answer in them.
+// Split returns the messages of a list, which servers of one version of the protocol (2025-03-26)
+// can send.
 func Split(data []byte) (messages []rawjson.Value, isList bool) {
 	if len(data) == 0 || data[0] != '[' || Check(data) != nil {
 		return nil, false
@@ -130,8 +127,8 @@ func Split(data []byte) (messages []rawjson.Value, isList bool) {
 	return messages, err == nil && !more
 }
 
-// List takes the first elements of a JSON array, and reports whether there are more. A
-// short text can have very many of them, so no more are taken than are wanted.
+// List returns the first elements of a JSON array, and whether there are more: a short text can
+// have very many.
 func List(data []byte, most int) (elements []rawjson.Value, more bool, err error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	open, err := dec.ReadToken()

@@ -95,8 +95,8 @@ func TestMend(t *testing.T) {
 		{`{"a":1,"a":"` + "\xff" + `"}`, `{"a":1,"a":"` + "\ufffd" + `"}`}, // still to be refused
 		{`{"a":`, `{"a":`},
 	} {
-		if got := frame.Mend([]byte(tt.in)); string(got) != tt.want {
-			t.Errorf("%q is mended to %q, want %q", tt.in, got, tt.want)
+		if got := frame.FixUTF8([]byte(tt.in)); string(got) != tt.want {
+			t.Errorf("%q is fixed to %q, want %q", tt.in, got, tt.want)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			message, err := frame.Parse(frame.Mend(data))
+			message, err := frame.Parse(frame.FixUTF8(data))
 			if bad, ok := errors.AsType[*frame.Error](err); ok {
 				for _, id := range []rawjson.Value{bad.ID, bad.Guess} {
 					if id != nil && !id.IsValid() {

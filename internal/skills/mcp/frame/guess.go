@@ -8,9 +8,8 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// guess finds the id of a message of which only the ends are there, or that is no good
-// JSON. A wrong guess can only make one call of the same server fail, which the server
-// can do anyway.
+// guess finds the id of a message that is not valid JSON, or of which only the ends are known. A
+// wrong guess makes one call of the same server fail, which the server can do anyway.
 func guess(head, tail []byte) rawjson.Value {
 	if id := guessHead(head); id != nil {
 		return id
@@ -57,16 +56,15 @@ func asID(text []byte) rawjson.Value {
 	return id
 }
 
-// Mend replaces what is no UTF-8, and half characters written as escapes, in a text that
-// is JSON otherwise. A server that cuts a text in the middle of an emoji sends such, and
-// means no harm. What comes out has one reading and is checked like everything else.
-func Mend(data []byte) []byte {
+// FixUTF8 replaces invalid UTF-8 and half surrogate pairs in a text that is JSON otherwise. A
+// server that cuts a text in the middle of an emoji sends such.
+func FixUTF8(data []byte) []byte {
 	if jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true)) {
 		return data
 	}
-	mended := rawjson.Value(bytes.Clone(data))
-	if (*jsontext.Value)(&mended).Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(false)) != nil {
+	fixed := rawjson.Value(bytes.Clone(data))
+	if (*jsontext.Value)(&fixed).Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(false)) != nil {
 		return data
 	}
-	return mended
+	return fixed
 }

@@ -10,15 +10,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// maxLine is how much of a line that is too long is read over before the other side is
-// given up: somewhere, waiting for its end becomes the attack.
+// maxLine is how much of a line that is too long is skipped before the connection ends.
 const maxLine = 16 * MaxBytes
 
-// ErrEndless is the error of a line that does not end. Nothing can be read behind it.
+// ErrEndless ends a connection: nothing can be read after a line without an end.
 var ErrEndless = fmt.Errorf("a message has no end: %d bytes were read", maxLine)
 
-// Read reads the next line that is not blank. Of a line that is too long no more is kept
-// in memory than fits; it is an [Error], and the next line can be read.
+// Read reads the next line that is not blank. A line that is too long is an [Error], and is not
+// kept in memory.
 func Read(in *bufio.Reader) ([]byte, error) {
 	for {
 		line, err := readLine(in)
@@ -47,7 +46,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// A line is what is kept of one: all of it, or its two ends when it is too long.
+// A line is all of a line, or its two ends when it is too long.
 type line struct {
 	data       []byte
 	size       int
@@ -55,7 +54,7 @@ type line struct {
 	head, tail []byte
 }
 
-// edge is how much of each end is kept, for telling whose answer it was.
+// edge is how much of each end is kept, for finding the id.
 const edge = 1 << 10
 
 func (l *line) add(piece []byte) {

@@ -17,20 +17,20 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// A desk takes calls from the client to the toolbox and brings back what came of them.
-type desk struct {
+// A caller calls the tools of a toolbox for the client.
+type caller struct {
 	box    *skill.Toolbox
 	redact func(string) string
 	log    *slog.Logger
 	count  atomic.Int64
-	room   chan struct{} // takes as many values as calls may run
+	slots  chan struct{} // has a value for each running call
 }
 
-// parallel is how many calls run at once, as in a run: results can be large.
+// parallel is how many calls can run in parallel, as in a run: results can be large.
 const parallel = 16
 
-// call carries out a call. Whatever happens becomes a result that a model can read.
-func (d *desk) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+// call calls a tool. Every failure becomes a result that a model can read.
+func (d *caller) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.log.Error("panic in a tool", "tool", req.Params.Name, "value", p, "stack", string(debug.Stack()))
@@ -38,8 +38,8 @@ func (d *desk) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.
 		}
 	}()
 	select {
-	case d.room <- struct{}{}:
-		defer func() { <-d.room }()
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
@@ -63,11 +63,11 @@ func (d *desk) call(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.
 	return d.translate(answer), nil
 }
 
-func (d *desk) failed(text string) *mcp.CallToolResult {
+func (d *caller) failed(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: d.redact("Error: " + text)}}, IsError: true}
 }
 
-// notes tells the client how a call is going.
+// notes sends progress notes to the client.
 type notes struct {
 	session *mcp.ServerSession
 	token   any
@@ -81,13 +81,13 @@ func (n *notes) send(ctx context.Context) skill.Progress {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.sent++
-		// A note that does not get through is no reason to stop the tool.
+		// A note that is not delivered must not stop the tool.
 		_ = n.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: n.token, Message: n.redact(message), Progress: n.sent})
 	}
 }
 
 // translate turns the parts of a result into contents, one for one.
-func (d *desk) translate(r event.ToolResult) *mcp.CallToolResult {
+func (d *caller) translate(r event.ToolResult) *mcp.CallToolResult {
 	result := &mcp.CallToolResult{Content: []mcp.Content{}, IsError: r.IsError}
 	for i, p := range r.Result {
 		content, err := d.contentOf(p, i)
@@ -99,8 +99,8 @@ func (d *desk) translate(r event.ToolResult) *mcp.CallToolResult {
 	return result
 }
 
-func (d *desk) contentOf(p event.Part, place int) (mcp.Content, error) {
-	if d.redact(p.EncodedData) != p.EncodedData { // of a file, no part can be replaced
+func (d *caller) contentOf(p event.Part, place int) (mcp.Content, error) {
+	if d.redact(p.EncodedData) != p.EncodedData { // a part of a file cannot be replaced
 		return nil, errors.New("a part of the result was left out, because its data contains a secret")
 	}
 	switch p.Type {
@@ -114,8 +114,7 @@ func (d *desk) contentOf(p event.Part, place int) (mcp.Content, error) {
 		if p.Type == event.ImageInlinePart {
 			return &mcp.ImageContent{Data: data, MIMEType: p.MIMEType}, nil
 		}
-		// A resource needs an address. It names a place in this result and nothing
-		// that could be fetched: the bytes are here.
+		// A resource needs a URI. This one cannot be fetched: the bytes are in the result.
 		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{
 			URI: fmt.Sprintf("urn:perstack:part:%d", place), MIMEType: p.MIMEType, Blob: data,
 		}}, nil

@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	wire "github.com/perstack-go/perstack/internal/skills/mcp/frame"
 )
 
 const (
@@ -18,18 +20,17 @@ const (
 	maxOpenBytes = 64 << 20 // of their messages together
 )
 
-// A connection carries messages over two streams, one a line. It is the transport and
-// the connection of the protocol library at once: there is one session.
+// A connection reads and writes messages on two streams, one a line. It is both the transport and
+// the connection of the protocol library, since there is one session.
 //
-// The library takes any error of a read for the end of the session. So a bad frame is
-// answered here and skipped. The library also gives up all calls when the stream ends,
-// or it is told to close; here the end is reported only after the last answers are
-// written, so that a script which writes its requests and closes the stream gets them.
+// The library ends the session at any error of a read, so bad frames are answered and skipped
+// here. It also ends all calls when the stream ends. Here the end is reported after the last
+// answers are written, so that a script that writes its requests and closes the stream gets them.
 type connection struct {
 	frames chan frame
-	closed chan struct{}   // by the library
-	halt   <-chan struct{} // by whoever runs the server
-	over   chan struct{}   // the end has been reported to the library
+	closed chan struct{}   // closed by the library
+	halt   <-chan struct{} // closed by the caller of Run
+	over   chan struct{}   // closed when the end has been reported to the library
 	reason error           // of that end; nil when the client closed the stream, or halt
 	stop   func()          // stops all calls
 
@@ -39,14 +40,14 @@ type connection struct {
 	mu     sync.Mutex
 	open   map[jsonrpc.ID]request // that have no answer yet
 	bytes  int                    // of all of them
-	awaits int                    // how many of them will be answered by themselves
-	idle   chan struct{}          // has a value when the last of those was
+	awaits int                    // how many of them are not endless
+	idle   chan struct{}          // has a value when the last of those was answered
 	once   sync.Once
 }
 
 type request struct {
 	size    int
-	endless bool // it ends only when it is stopped
+	endless bool // it ends only when the client cancels it
 }
 
 type frame struct {
@@ -69,18 +70,17 @@ func newConnection(in io.Reader, out io.Writer, halt <-chan struct{}, stop func(
 	return c
 }
 
-// readAll reads frames until the stream ends. A read of standard input cannot be called
-// off, so it has a goroutine of its own, which a process may leave behind.
+// readAll reads frames until the stream ends. A read of standard input cannot be cancelled, so it
+// has its own goroutine, which can outlive the connection.
 func (c *connection) readAll(in *bufio.Reader) {
 	for {
-		data, err := readFrame(in)
+		data, err := wire.Read(in)
 		select {
 		case c.frames <- frame{data, err}:
 		case <-c.closed:
 			return
 		}
-		var bad *frameError
-		if err != nil && !errors.As(err, &bad) {
+		if err != nil && !errors.As(err, new(*wire.Error)) {
 			return
 		}
 	}
@@ -104,26 +104,26 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, c.end(0, io.EOF)
 		case f := <-c.frames:
 			message, err := c.accept(f)
-			if bad, ok := errors.AsType[*frameError](err); ok {
-				if err := c.writeLine(bad.answer()); err != nil {
+			if bad, ok := errors.AsType[*wire.Error](err); ok {
+				if err := c.writeLine(refusal(bad)); err != nil {
 					return nil, err
 				}
 				continue
 			}
 			if err != nil {
-				return nil, c.end(patience, err)
+				return nil, c.end(lastAnswers, err)
 			}
 			return message, nil
 		}
 	}
 }
 
-// accept turns a frame into a message, if there is room for it.
+// accept parses a frame, and refuses a request when too many are open.
 func (c *connection) accept(f frame) (jsonrpc.Message, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	message, err := parse(f.data)
+	message, err := wire.Parse(f.data)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (c *connection) accept(f frame) (jsonrpc.Message, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.open) >= maxOpen || c.bytes+len(f.data) > maxOpenBytes {
-		return nil, &frameError{id: idOf(f.data), code: codeBusy, message: fmt.Sprintf("too many requests at once: %d wait for their answers; wait for some of them", len(c.open))}
+		return nil, &wire.Error{ID: wire.ID(f.data), Code: codeBusy, Message: fmt.Sprintf("too many requests at once: %d wait for their answers; wait for some of them", len(c.open))}
 	}
 	if _, twice := c.open[call.ID]; !twice { // the library refuses an id that is in use
 		r := request{size: len(f.data), endless: call.Method == listenMethod}
@@ -147,13 +147,13 @@ func (c *connection) accept(f frame) (jsonrpc.Message, error) {
 	return message, nil
 }
 
-// codeBusy is among the codes that JSON-RPC leaves to servers.
+// codeBusy is one of the codes that JSON-RPC reserves for servers.
 const codeBusy = -32000
 
-// end waits for the answers to what the client has asked so far. What takes longer than
-// first is stopped, and answered as such. Then err, the end, goes to the library.
-func (c *connection) end(first time.Duration, err error) error {
-	c.await(first)
+// end waits for the open requests. Those that take longer than limit are stopped and answered as
+// stopped. Then it reports err to the library as the end of the stream.
+func (c *connection) end(limit time.Duration, err error) error {
+	c.await(limit)
 	c.stop()
 	c.await(grace)
 	if !errors.Is(err, io.EOF) {
@@ -172,7 +172,7 @@ func (c *connection) isOver() bool {
 	}
 }
 
-// await waits until every request that has an end is answered, or the time is over.
+// await waits until every request that is not endless is answered, or the time is over.
 func (c *connection) await(limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

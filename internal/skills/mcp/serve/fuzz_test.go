@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	wire "github.com/perstack-go/perstack/internal/skills/mcp/frame"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -24,18 +25,18 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		in := bufio.NewReaderSize(bytes.NewReader(stream), 16)
 		for {
-			frame, err := readFrame(in)
+			frame, err := wire.Read(in)
 			if errors.Is(err, io.EOF) {
 				return
 			}
 			var message jsonrpc.Message
 			if err == nil {
-				message, err = parse(frame)
+				message, err = wire.Parse(frame)
 			}
-			var bad *frameError
+			var bad *wire.Error
 			switch {
 			case errors.As(err, &bad):
-				if answer := rawjson.Value(bad.answer()); !answer.IsValid() {
+				if answer := rawjson.Value(refusal(bad)); !answer.IsValid() {
 					t.Fatalf("%q is answered with %q", frame, answer)
 				}
 			case err != nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// HTTPOptions say where a skill is served, and to whom. In and Out are not used.
+// HTTPOptions are the options of [HTTP]. In and Out are not used.
 type HTTPOptions struct {
 	Options
 
@@ -31,21 +31,20 @@ type ListenError struct{ err error }
 func (e *ListenError) Error() string { return "listen: " + e.err.Error() }
 func (e *ListenError) Unwrap() error { return e.err }
 
-// endpoint is the only path there is.
+// endpoint is the only path that is served.
 const endpoint = "/mcp"
 
 const (
 	headerTime  = 10 * time.Second // for the head of a request to arrive
 	bodyTime    = 60 * time.Second // for its body
-	quietTime   = 2 * time.Minute  // that a connection without a request is kept
+	quietTime   = 2 * time.Minute  // for which a connection without a request is kept
 	headerBytes = 32 << 10
 )
 
 // HTTP serves a skill until ctx is done, whose cause is then returned. Each session of a
 // client has a skill of its own, from open, which is closed with it.
 //
-// It listens on the loopback and never elsewhere: whoever holds the token can do what the
-// tools can, and what the tools are for is a workspace on this machine.
+// It listens only on the loopback interface: a client with the token can do what the tools can.
 func HTTP(ctx context.Context, open func() skill.Skill, opts HTTPOptions) error {
 	address := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), opts.Port)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", address.String())
@@ -59,7 +58,7 @@ func HTTP(ctx context.Context, open func() skill.Skill, opts HTTPOptions) error 
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       quietTime,
 		MaxHeaderBytes:    headerBytes,
-		ErrorLog:          slog.NewLogLogger(demoted{opts.Log.Handler()}, slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(debugHandler{opts.Log.Handler()}, slog.LevelDebug),
 		// A request outlives ctx for as long as it takes to answer it.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
@@ -79,7 +78,7 @@ func HTTP(ctx context.Context, open func() skill.Skill, opts HTTPOptions) error 
 	defer cancel()
 	sessions.endAll() // calls are answered as stopped, streams end
 	if err := server.Shutdown(last); errors.Is(err, context.DeadlineExceeded) {
-		_ = server.Close() // of a client that does not read its answer
+		_ = server.Close() // a client does not read its answer
 	}
 	return context.Cause(ctx)
 }

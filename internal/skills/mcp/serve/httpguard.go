@@ -9,16 +9,14 @@ import (
 	"strings"
 )
 
-// A guard lets requests through that come from a client on this machine which knows the
-// token.
+// A guard accepts requests of clients on this machine that have the token.
 //
-// The token alone would do against programs. Host and Origin are checked before it, and
-// not left to the protocol library, against pages in a browser of the same user: a page
-// can make its own name point to 127.0.0.1 (DNS rebinding), and can send requests across
-// origins. Neither may learn even whether a token was right.
+// The token would be enough against programs. Host and Origin are checked before it against pages
+// in a browser of the same user: a page can make its own name point to 127.0.0.1 (DNS rebinding),
+// and can send requests across origins. It must not even learn whether a token was right.
 type guard struct {
-	hosts   []string // that a client calls us by
-	origins []string // of pages that came from here, of which there are none yet
+	hosts   []string // accepted values of Host
+	origins []string // accepted values of Origin
 	token   [sha256.Size]byte
 	next    http.Handler
 }
@@ -28,7 +26,7 @@ func newGuard(port int, token string, next http.Handler) *guard {
 	for _, name := range []string{"127.0.0.1", "localhost"} {
 		host := name + ":" + strconv.Itoa(port)
 		g.hosts = append(g.hosts, host)
-		if port == 80 { // which is left out
+		if port == 80 { // clients leave it out
 			g.hosts = append(g.hosts, name)
 		}
 	}
@@ -52,19 +50,18 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path != endpoint:
 		http.Error(w, "there is nothing here; the server is at "+endpoint, http.StatusNotFound)
 	default:
-		// It has done its work, and what handles the request could come to log it.
+		// A handler could log it.
 		r.Header.Del("Authorization")
 		g.next.ServeHTTP(w, r)
 	}
 }
 
-// isOwn accepts no origin, which is what programs send, or one that is ours.
+// isOwn accepts no Origin header, as programs send it, or one of our own.
 func (g *guard) isOwn(origins []string) bool {
 	return len(origins) == 0 || len(origins) == 1 && slices.Contains(g.origins, strings.ToLower(origins[0]))
 }
 
-// knows compares digests: they are equally long, and how much of one is right says
-// nothing about the token.
+// knows compares digests, so that the time that it takes says nothing about the token.
 func (g *guard) knows(credentials []string) bool {
 	if len(credentials) != 1 {
 		return false

@@ -12,15 +12,15 @@ import (
 	wire "github.com/perstack-go/perstack/internal/skills/mcp/frame"
 )
 
-// A load is how much the requests under way take.
-type load struct {
+// inFlight counts the requests that are being handled, and their bytes.
+type inFlight struct {
 	mu    sync.Mutex
 	count int
 	bytes int64
 }
 
-// take reports whether there is room for one more.
-func (l *load) take(size int64) bool {
+// begin adds a request, and reports whether the limits allow it.
+func (l *inFlight) begin(size int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count >= maxOpen || l.bytes+size > maxOpenBytes {
@@ -31,41 +31,41 @@ func (l *load) take(size int64) bool {
 	return true
 }
 
-// shrink corrects the size of a request.
-func (l *load) shrink(from, to int64) {
+// resize corrects the size of a request.
+func (l *inFlight) resize(from, to int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bytes += to - from
 }
 
-func (l *load) give(size int64) {
+func (l *inFlight) end(size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count--
 	l.bytes -= size
 }
 
-// admit reads the message of a POST. It is checked as strictly as one on a stream before
-// the library gets to see it.
+// admit reads the message of a POST, and checks it as strictly as one on a stream before the
+// library reads it.
 func (s *sessions) admit(w http.ResponseWriter, r *http.Request) (done func(), ok bool) {
 	size := r.ContentLength
 	if size < 0 || size > wire.MaxBytes {
 		size = wire.MaxBytes
 	}
-	if !s.load.take(size) {
+	if !s.inFlight.begin(size) {
 		http.Error(w, "too many requests at once; wait for some of their answers", http.StatusServiceUnavailable)
 		return nil, false
 	}
-	// A client that sends slowly must not keep the room of others.
+	// A client that sends slowly must not use up the limit for others.
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxBytes))
 	_ = deadline.SetReadDeadline(time.Time{})
 	var tooLong *http.MaxBytesError
-	var bad *frameError
+	var bad *wire.Error
 	if err == nil {
 		data = bytes.TrimSpace(data)
-		_, err = parse(data)
+		_, err = wire.Parse(data)
 	}
 	switch {
 	case errors.As(err, &tooLong):
@@ -73,14 +73,14 @@ func (s *sessions) admit(w http.ResponseWriter, r *http.Request) (done func(), o
 	case errors.As(err, &bad):
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write(bad.answer())
+		_, _ = w.Write(refusal(bad))
 	case err != nil:
 		http.Error(w, "the message did not arrive in whole", http.StatusBadRequest)
 	default:
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
-		s.load.shrink(size, int64(len(data)))
-		return func() { s.load.give(int64(len(data))) }, true
+		s.inFlight.resize(size, int64(len(data)))
+		return func() { s.inFlight.end(int64(len(data))) }, true
 	}
-	s.load.give(size)
+	s.inFlight.end(size)
 	return nil, false
 }

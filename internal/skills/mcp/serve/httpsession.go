@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,36 +21,35 @@ import (
 const (
 	// maxSessions is how many clients can be connected.
 	maxSessions = 16
-	// idleTime is how long a session is kept that has no request under way.
+	// idleTime is how long a session without an open request is kept.
 	idleTime = 30 * time.Minute
 )
 
-// A session is what one client has to itself: a skill, and with it a todo list.
+// A session is one client with its own skill, and so its own todo list.
 type session struct {
 	id     string
 	box    *skill.Toolbox
 	server *mcp.Server
 	stop   func()         // stops its calls
-	posts  sync.WaitGroup // their requests, whose answers must still go out
+	posts  sync.WaitGroup // requests that are not answered yet
 
-	// Of these, sessions.mu takes care.
-	open  int       // requests under way
+	// Guarded by sessions.mu:
+	open  int       // requests
 	since time.Time // when the last of them ended
 	timer *time.Timer
 
 	closed sync.Once
 }
 
-// sessions hands requests to the protocol library, each with the server of its session.
-// The library's own ending of sessions is not used: it neither ends their calls nor
-// answers them.
+// sessions passes requests to the protocol library, each with the server of its session. The
+// library does not end or answer the calls of a session that ends, so sessions are ended here.
 type sessions struct {
 	ctx     context.Context
 	opened  func() skill.Skill
 	opts    Options
 	library *mcp.StreamableHTTPHandler
 
-	load load
+	inFlight inFlight
 
 	mu   sync.Mutex
 	all  map[string]*session
@@ -65,7 +66,7 @@ func newSessions(ctx context.Context, open func() skill.Skill, opts Options) *se
 			server, _ := r.Context().Value(serverOf{}).(*mcp.Server)
 			return server
 		}, &mcp.StreamableHTTPOptions{
-			Logger:              slog.New(demoted{opts.Log.Handler()}),
+			Logger:              slog.New(debugHandler{opts.Log.Handler()}),
 			MaxRequestBodyBytes: wire.MaxBytes,
 		}),
 	}
@@ -98,7 +99,7 @@ func (s *sessions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		defer s.keepIfUsed(here)
 	} else if here = s.enter(ids[0], r.Method); here == nil {
-		// As the protocol has it, this tells a client to begin a new session.
+		// In the protocol, this status tells a client to begin a new session.
 		http.Error(w, "there is no such session; it may have been idle for too long", http.StatusNotFound)
 		return
 	}
@@ -111,9 +112,9 @@ func (s *sessions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.library.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serverOf{}, here.server)))
 }
 
-// open begins a session, with a request under way.
+// open begins a session with an open request.
 func (s *sessions) open() (*session, error) {
-	if err := s.makeRoom(); err != nil {
+	if err := s.endOldest(); err != nil {
 		return nil, err
 	}
 	calls, stop := context.WithCancel(s.ctx)
@@ -141,9 +142,9 @@ func (s *sessions) open() (*session, error) {
 
 var errFull = fmt.Errorf("%d sessions are open, and no more are possible; end one of them", maxSessions)
 
-// makeRoom ends the session that has been idle for longest, if there are too many. Many
-// clients never end theirs.
-func (s *sessions) makeRoom() error {
+// endOldest ends the session that has been idle for longest, if there are too many: many clients
+// never end theirs.
+func (s *sessions) endOldest() error {
 	s.mu.Lock()
 	var oldest *session
 	for _, here := range s.all {
@@ -163,7 +164,7 @@ func (s *sessions) makeRoom() error {
 	return nil
 }
 
-// enter finds a session and counts the request, so that it is not taken for idle.
+// enter finds a session and counts the request, so that the session is not idle.
 func (s *sessions) enter(id, method string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +191,7 @@ func (s *sessions) leave(here *session, method string) {
 	}
 }
 
-// keepIfUsed ends a session whose first request did not begin one, or began it when all
-// were ended.
+// keepIfUsed ends a session whose first request was not initialize, or that was ended by endAll.
 func (s *sessions) keepIfUsed(here *session) {
 	s.mu.Lock()
 	used := s.all[here.id] == here
@@ -217,7 +217,7 @@ func (s *sessions) expire(here *session) {
 	}
 }
 
-// end ends a session, with all that it has under way.
+// end ends a session and its calls.
 func (s *sessions) end(here *session) {
 	s.mu.Lock()
 	s.forget(here)
@@ -231,7 +231,7 @@ func (s *sessions) forget(here *session) {
 	delete(s.all, here.id)
 }
 
-// close may be called twice. Its caller made sure that no request can come any more.
+// close can be called twice. The session has been forgotten, so no more requests can come.
 func (s *sessions) close(here *session) {
 	here.stop()
 	answered := make(chan struct{})
@@ -257,10 +257,7 @@ func (s *sessions) close(here *session) {
 func (s *sessions) endAll() {
 	s.mu.Lock()
 	s.over = true
-	var rest []*session
-	for _, here := range s.all {
-		rest = append(rest, here)
-	}
+	rest := slices.Collect(maps.Values(s.all))
 	s.mu.Unlock()
 	var tasks sync.WaitGroup
 	for _, here := range rest {

@@ -66,21 +66,21 @@ func TestIdleSessionsEnd(t *testing.T) {
 
 // What could not be served at once is refused, and counted out again.
 func TestLoad(t *testing.T) {
-	var l load
-	if !l.take(maxOpenBytes) || l.take(1) {
+	var l inFlight
+	if !l.begin(maxOpenBytes) || l.begin(1) {
 		t.Error("the bytes are not counted")
 	}
-	l.shrink(maxOpenBytes, 10)
+	l.resize(maxOpenBytes, 10)
 	for range maxOpen - 1 {
-		if !l.take(1) {
+		if !l.begin(1) {
 			t.Fatal("there is room")
 		}
 	}
-	if l.take(0) {
+	if l.begin(0) {
 		t.Error("the requests are not counted")
 	}
-	l.give(10)
-	if !l.take(1) {
+	l.end(10)
+	if !l.begin(1) {
 		t.Error("what was given back cannot be taken")
 	}
 }

@@ -1,18 +1,15 @@
 // Package serve offers a skill to any MCP client, over two streams or over HTTP on this
 // machine.
 //
-// The client gets what an Expert would get: the same tools in the same order, narrowed
-// by pick and omit, and the same results, part by part. It is trusted no more than a
-// model is: frames are bounded and checked before the protocol library sees them, a bad
-// one is answered and skipped, and calls that nobody could wait for are refused. The
-// package opens nothing but a port on the loopback, and starts nothing; what a call does
-// is up to the skill.
+// The client gets the same tools in the same order as an Expert, filtered by pick and omit, and
+// the same results. It is trusted no more than a model: frames are limited and checked before the
+// protocol library reads them, a bad one is answered and skipped, and too many calls are refused.
+// The package opens nothing but a port on the loopback interface, and starts nothing.
 //
-// The protocol is that of the MCP SDK, over HTTP its handler too. The stream transport is
-// ours: the SDK ends the session at the first line that is no message, and gives up running
-// calls when the client closes its stream. TestUpstreamGivesUpCalls fails when it no longer
-// does. Sessions over HTTP are ended by us, because the SDK neither ends their calls nor
-// waits for them.
+// The protocol, and the HTTP handler, are those of the MCP SDK. The stream transport is our own:
+// the SDK ends the session at the first line that is not a message, and stops running calls when
+// the client closes its stream. TestUpstreamGivesUpCalls fails when it no longer does. Sessions
+// over HTTP are ended here, because the SDK neither ends their calls nor waits for them.
 //
 // Start reading at [Run], or at [HTTP].
 package serve
@@ -29,25 +26,25 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// Options say under which name a skill is served, where, and how much of it.
+// Options are the options of a server.
 type Options struct {
 	Name    string // of the server, as the client shows it
 	Version string
 
 	In  io.Reader // one JSON-RPC message a line
-	Out io.Writer // nothing else is written to it
+	Out io.Writer
 
 	Filter skill.Filter
-	// Redact takes secrets out of what the client gets to see; nil leaves it as it is.
+	// Redact removes secrets from texts for the client; nil leaves them as they are.
 	Redact func(string) string
 	Log    *slog.Logger
 
-	session string // the id that the session gets, where there are several
+	session string // the id of the session, over HTTP
 }
 
 const (
-	// patience is how long a client that closed the stream waits for its last answers.
-	patience = 2 * time.Second
+	// lastAnswers is how long calls can continue after the client closed the stream.
+	lastAnswers = 2 * time.Second
 	// grace is how long a call has to stop when it is told to.
 	grace = 5 * time.Second
 )
@@ -78,14 +75,14 @@ func Run(ctx context.Context, s skill.Skill, opts Options) (err error) {
 	select {
 	case <-done:
 	case <-c.over:
-		lastly(done)
+		waitForEnd(done)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case c.isOver():
-		// Who closed one stream may have closed the other: a last answer that found no
-		// reader is no failure.
+		// A client that closed one stream has often closed the other: a last answer without a
+		// reader is not a failure.
 		return c.reason
 	case errors.Is(ended, io.ErrClosedPipe):
 		return nil
@@ -97,23 +94,22 @@ func Run(ctx context.Context, s skill.Skill, opts Options) (err error) {
 // requests end when calls is done.
 func newServer(calls context.Context, box *skill.Toolbox, opts Options) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: opts.Name, Version: opts.Version}, &mcp.ServerOptions{
-		Logger:       slog.New(demoted{opts.Log.Handler()}),
+		Logger:       slog.New(debugHandler{opts.Log.Handler()}),
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
 		GetSessionID: func() string { return opts.session },
 	})
 	if opts.Redact == nil {
 		opts.Redact = func(text string) string { return text }
 	}
-	desk := &desk{box: box, redact: opts.Redact, log: opts.Log, room: make(chan struct{}, parallel)}
+	caller := &caller{box: box, redact: opts.Redact, log: opts.Log, slots: make(chan struct{}, parallel)}
 	for _, t := range box.Tools() {
-		server.AddTool(describe(t), desk.call)
+		server.AddTool(describe(t), caller.call)
 	}
 	server.AddReceivingMiddleware(onlyTools, until(calls), inOrder(box.Tools()))
 	return server
 }
 
-// until makes every request end when stop is done. The library cancels a request when
-// the client does, and not otherwise.
+// until cancels every request when stop is done. The library does so only when the client cancels.
 func until(stop context.Context) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -125,9 +121,9 @@ func until(stop context.Context) mcp.Middleware {
 	}
 }
 
-// lastly waits for the end of a server that is ending. One that hangs in a write to a
-// client which reads no more is left to itself.
-func lastly(done <-chan struct{}) {
+// waitForEnd waits for the end of a server, unless it hangs in a write to a client that does not
+// read.
+func waitForEnd(done <-chan struct{}) {
 	timer := time.NewTimer(2 * grace)
 	defer timer.Stop()
 	select {
@@ -136,15 +132,15 @@ func lastly(done <-chan struct{}) {
 	}
 }
 
-// demoted passes on what the protocol library logs as details: to it, every mistake of a
-// client is an error.
-type demoted struct{ slog.Handler }
+// A debugHandler logs at the debug level: the protocol library logs every mistake of a client as
+// an error.
+type debugHandler struct{ slog.Handler }
 
-func (d demoted) Enabled(ctx context.Context, _ slog.Level) bool {
+func (d debugHandler) Enabled(ctx context.Context, _ slog.Level) bool {
 	return d.Handler.Enabled(ctx, slog.LevelDebug)
 }
 
-func (d demoted) Handle(ctx context.Context, r slog.Record) error {
+func (d debugHandler) Handle(ctx context.Context, r slog.Record) error {
 	r.Level = slog.LevelDebug
 	return d.Handler.Handle(ctx, r)
 }

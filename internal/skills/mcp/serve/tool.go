@@ -12,15 +12,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	wire "github.com/perstack-go/perstack/internal/skills/mcp/frame"
 	"github.com/perstack-go/perstack/rawjson"
 	"github.com/perstack-go/perstack/skill"
 )
 
-// describe shows a tool in the words of the protocol.
+// describe returns a tool for the protocol.
 func describe(t skill.Tool) *mcp.Tool {
 	hints := &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly, IdempotentHint: t.Repeatable}
 	if t.ReadOnly {
-		hints.DestructiveHint = new(false) // left out, it means true
+		hints.DestructiveHint = new(false) // true by default
 	}
 	return &mcp.Tool{
 		Name:        t.Name,
@@ -31,7 +32,7 @@ func describe(t skill.Tool) *mcp.Tool {
 	}
 }
 
-// withDialect says in a schema which draft it is written in, unless it does already.
+// withDialect adds the draft to a schema that does not name one.
 func withDialect(schema rawjson.Value) rawjson.Value {
 	const dialect = `{"$schema":"http://json-schema.org/draft-07/schema#"`
 	schema = schema.Clone()
@@ -46,25 +47,24 @@ func withDialect(schema rawjson.Value) rawjson.Value {
 	return append(rawjson.Value(dialect), rest...)
 }
 
-// methods are those that a server of tools needs. The library answers others as well,
-// for features that are not offered here.
+// methods are those of a server of tools. The library has others, for features that are not
+// offered here.
 var methods = []string{"initialize", "ping", "server/discover", listenMethod, "tools/list", "tools/call"}
 
-// listenMethod asks for news until the client has heard enough. There never are any
-// here, but clients that are told of the possibility ask.
+// listenMethod subscribes to changes. There are none here, but clients subscribe.
 const listenMethod = "subscriptions/listen"
 
 // onlyTools refuses every other request.
 func onlyTools(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if !slices.Contains(methods, method) && !strings.HasPrefix(method, "notifications/") {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is no method " + strconv.Quote(clip(method)) + " here, only tools are served"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "there is no method " + strconv.Quote(wire.Clip(method)) + " here, only tools are served"}
 		}
 		return next(ctx, method, req)
 	}
 }
 
-// inOrder makes the library list tools in our order: the one that models know them in.
+// inOrder makes the library list the tools in the order of an Expert.
 func inOrder(tools []skill.Tool) mcp.Middleware {
 	place := make(map[string]int)
 	for i, t := range tools {

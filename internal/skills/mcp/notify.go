@@ -10,8 +10,7 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// What is read of a notification. Whatever is not what it should be is left out: nobody
-// waits for a notification.
+// What is read of a notification. Members of the wrong type are ignored.
 type (
 	progressNote struct {
 		Token    rawjson.Value `json:"progressToken"`
@@ -26,7 +25,7 @@ type (
 	}
 )
 
-// progress tells the call that the server is at work on it.
+// progress reports progress to the call.
 func (s *server) progress(params []byte) {
 	var note progressNote
 	if frame.Check(params) != nil || json.Unmarshal(params, &note) != nil {
@@ -62,7 +61,7 @@ func (n progressNote) text(redact func(string) string) string {
 	return clip(share+" "+message, maxLineBytes)
 }
 
-// said passes on a line of the server's log, like one of its standard error.
+// said reports a log message like a line of standard error.
 func (s *server) said(params []byte) {
 	var note logNote
 	if frame.Check(params) != nil || json.Unmarshal(params, &note) != nil {
@@ -80,19 +79,18 @@ func (s *server) said(params []byte) {
 		text = fmt.Sprintf("[%s] %s", clip(s.redact(level), 20), text)
 	}
 	if text != "" {
-		s.skill.chatter.say(clip(text, maxLineBytes))
+		s.skill.lineLimit.add(clip(text, maxLineBytes))
 	}
 }
 
-// dropped notes what was wrong with a message. The first of a server is enough to know
-// what it is like.
+// dropped logs why the first invalid message of a server was dropped.
 func (s *server) dropped(why string) {
 	s.dropOnce.Do(func() {
 		s.skill.o.Log.Debug("a message of an MCP server was dropped", "skill", s.skill.o.Name, "why", why)
 	})
 }
 
-// redact takes secrets out of a text, before it is cut.
+// redact removes secrets from a text, before it is cut.
 func (s *server) redact(text string) string { return s.skill.o.Redact(text) }
 
 // textOf is a JSON string, or "" for anything else.

@@ -24,7 +24,7 @@ import (
 func Foreign(s skill.Skill, files *workspace.Workspace, in *landlock.Policy) skill.Skill {
 	own := &Skill{opts: Options{Workspace: files}}
 	if in != nil {
-		own.fence = fenceOf(in, files.Path())
+		own.threads = workspaceThreads(in, files.Path())
 	}
 	return &foreign{Skill: s, own: own}
 }
@@ -46,7 +46,7 @@ func (f *foreign) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 	if call.ToolName != "readImageFile" && call.ToolName != "readPdfFile" {
 		return r, nil
 	}
-	path, ok := handedOver(r.Result)
+	path, ok := namedFile(r.Result)
 	if !ok {
 		return r, nil
 	}
@@ -57,9 +57,9 @@ func (f *foreign) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 	return result(call, f.own.answer(ctx, tools[call.ToolName], args)), nil
 }
 
-// handedOver returns the path of a result that is nothing but the description of a file.
+// namedFile returns the path of a result that is nothing but the description of a file.
 // Everything else is passed on as it is.
-func handedOver(parts []event.Part) (path string, ok bool) {
+func namedFile(parts []event.Part) (path string, ok bool) {
 	if len(parts) != 1 || parts[0].Type != event.TextPart {
 		return "", false
 	}

@@ -50,12 +50,12 @@ func (zeros) Read(p []byte) (int, error) {
 
 // Of a flood, a part of each minute is passed on, and a part of the run; each end is said
 // once.
-func TestChatter(t *testing.T) {
+func TestLineLimit(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var got []string
-	c := &chatter{now: func() time.Time { return now }, report: func(line string) { got = append(got, line) }}
+	c := &lineLimit{now: func() time.Time { return now }, report: func(line string) { got = append(got, line) }}
 	for range 1000 {
-		c.say("x")
+		c.add("x")
 	}
 	if len(got) != maxLinesPerMinute+1 || !strings.Contains(got[maxLinesPerMinute], "200 lines in a minute") {
 		t.Errorf("%d lines, the last is %q", len(got), got[len(got)-1])
@@ -63,7 +63,7 @@ func TestChatter(t *testing.T) {
 	for range 20 {
 		now = now.Add(time.Minute)
 		for range 300 {
-			c.say("x")
+			c.add("x")
 		}
 	}
 	if len(got) != maxLinesPerRun+1 || !strings.Contains(got[maxLinesPerRun], "2000 lines; the rest of this run") {

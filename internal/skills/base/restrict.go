@@ -15,12 +15,12 @@ import (
 // have a sandbox, each call of a file tool is made on a thread that is locked into the
 // workspace: if the fence of internal/workspace had a hole, the kernel would still say no.
 
-// fenceThreads is how many calls of file tools are made side by side; others wait. It is
+// parallelCalls is how many calls of file tools are made side by side; others wait. It is
 // the number of threads that a skill in a sandbox has for itself.
-const fenceThreads = 4
+const parallelCalls = 4
 
-// fenceOf is the part of a sandbox that is the workspace, with the same right.
-func fenceOf(c *landlock.Policy, dir string) *landlock.Threads {
+// workspaceThreads is the part of a sandbox that is the workspace, with the same right.
+func workspaceThreads(c *landlock.Policy, dir string) *landlock.Threads {
 	part := &landlock.Policy{}
 	switch {
 	case slices.Contains(c.Write, dir):
@@ -28,30 +28,30 @@ func fenceOf(c *landlock.Policy, dir string) *landlock.Threads {
 	case slices.Contains(c.Read, dir):
 		part.Read = []string{dir}
 	}
-	return landlock.NewThreads(part, fenceThreads)
+	return landlock.NewThreads(part, parallelCalls)
 }
 
 // answer answers a call, behind the fence.
 func (s *Skill) answer(ctx context.Context, t *tool, args []byte) (a answer) {
-	if t.fencesItself {
+	if t.restrictsItself {
 		return t.call(ctx, s, args)
 	}
-	if err := s.behindFence(func() { a = t.call(ctx, s, args) }); err != nil {
+	if err := s.onRestrictedThread(func() { a = t.call(ctx, s, args) }); err != nil {
 		return refuse(codeIO, err.Error())
 	}
 	return a
 }
 
-// behindFence calls f on a thread that is locked in, if there is a fence. A panic of f is
+// onRestrictedThread calls f on a thread that is locked in, if there is a fence. A panic of f is
 // one of the caller's, who may be prepared for it, and tells where f was: that thread is
 // another one.
-func (s *Skill) behindFence(f func()) error {
-	if s.fence == nil {
+func (s *Skill) onRestrictedThread(f func()) error {
+	if s.threads == nil {
 		f()
 		return nil
 	}
 	var broken any
-	err := s.fence.Do(func() {
+	err := s.threads.Do(func() {
 		defer func() {
 			if p := recover(); p != nil {
 				broken = fmt.Sprintf("%v\n%s", p, debug.Stack()) // the stack is gone with the thread
@@ -85,7 +85,7 @@ func (s *Skill) startIn(ctx context.Context, cwd string) (p place, err error) {
 		}
 		return place{path: s.opts.Home}, nil
 	}
-	failed := s.behindFence(func() {
+	failed := s.onRestrictedThread(func() {
 		if p.open, err = s.opts.Workspace.OpenDir(ctx, cwd); err == nil {
 			p.path = p.open.Path()
 		}

@@ -12,16 +12,15 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// The limits of what a server says beside the protocol, on its standard error or in
-// notifications. Whoever watches a run must not drown in it.
+// The limits of the lines of a server on its standard error and in log notifications.
 const (
 	maxLineBytes      = 2 << 10
 	maxLinesPerMinute = 200
 	maxLinesPerRun    = 2_000
 )
 
-// A chatter passes on the lines of a server, as many as the limits allow.
-type chatter struct {
+// A lineLimit reports the lines of a server, as many as the limits allow.
+type lineLimit struct {
 	now    func() time.Time
 	report func(line string)
 
@@ -31,9 +30,8 @@ type chatter struct {
 	inRun    int
 }
 
-// say reports a line, or that there will be none for a while. It is called in the order
-// of the lines, and reports in that order.
-func (c *chatter) say(line string) {
+// add reports a line, or that the following ones are left out. It keeps the order of the lines.
+func (c *lineLimit) add(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inRun > maxLinesPerRun {
@@ -56,7 +54,7 @@ func (c *chatter) say(line string) {
 	c.report(line)
 }
 
-// A memory keeps the last lines of a server, for saying why it ended.
+// A memory keeps the last lines of a server, for the error about its end.
 type memory struct {
 	mu    sync.Mutex
 	lines []string
@@ -76,8 +74,7 @@ func (m *memory) keep(line string) {
 	m.lines = append(m.lines, line)
 }
 
-// String is the last lines in one, made safe to show: an error goes to terminals and to
-// models.
+// String joins the last lines, made safe for terminals and models.
 func (m *memory) String() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,12 +87,12 @@ func (m *memory) String() string {
 	return strings.Join(shown, " | ")
 }
 
-// edgeBytes is how much more of a line is read than is passed on: a secret that begins
-// within the line is known as one only when it is there to its end.
+// edgeBytes is how much more of a line is read than is reported: a secret is recognized only if
+// it is complete.
 const edgeBytes = 4 << 10
 
-// readLines reads a stream to its end and hands over its lines: without blank ones and
-// secrets, in UTF-8, and of a long one the beginning. No more than that is kept in memory.
+// readLines reads the lines of a stream, without blank ones and secrets, in UTF-8. Of a long line
+// it returns the beginning and keeps no more in memory.
 func readLines(stream io.Reader, redact func(string) string, take func(line string)) {
 	const most = maxLineBytes + edgeBytes
 	in := bufio.NewReaderSize(stream, 2*maxLineBytes)
@@ -107,7 +104,7 @@ func readLines(stream io.Reader, redact func(string) string, take func(line stri
 			continue
 		}
 		text := redact(strings.TrimSpace(strings.ToValidUTF8(string(line), "\ufffd")))
-		if len(line) > most { // the end of what was kept may be half a secret
+		if len(line) > most { // the end can be half a secret
 			text = strings.ToValidUTF8(text[:max(0, len(text)-edgeBytes)], "") + "…"
 		}
 		if text != "" {
@@ -120,7 +117,7 @@ func readLines(stream io.Reader, redact func(string) string, take func(line stri
 	}
 }
 
-// clip keeps the beginning of a text, and says if there was more.
+// clip shortens a text, with "…" at its end.
 func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
