@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,17 +14,17 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
+	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
-// atOnce bounds the servers that are started side by side: each may be a package manager
-// with a network and a disk to itself.
-const atOnce = 4
+// maxParallel is how many servers are started in parallel: each can be a package manager that uses
+// the network and the disk.
+const maxParallel = 4
 
-// collect asks the servers of the plan what they offer. One that fails does not keep the
-// others from being asked, so that the user reads about all that fail.
+// collect lists the tools of the servers of the plan. It reports all that fail.
 func (p *project) collect(ctx context.Context, plan *plan) (err error) {
 	site, end, err := p.site(plan)
 	if err != nil {
@@ -32,7 +33,7 @@ func (p *project) collect(ctx context.Context, plan *plan) (err error) {
 	defer func() { err = errors.Join(err, end()) }()
 
 	errs := make([]error, len(plan.servers))
-	places := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, maxParallel)
 	var group sync.WaitGroup
 	for i, s := range plan.servers {
 		if s.kept {
@@ -42,8 +43,8 @@ func (p *project) collect(ctx context.Context, plan *plan) (err error) {
 		}
 		group.Go(func() {
 			select {
-			case places <- struct{}{}:
-				defer func() { <-places }()
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
 			case <-ctx.Done():
 			}
 			if ctx.Err() != nil {
@@ -85,10 +86,10 @@ func (p *project) site(plan *plan) (*skills.Site, func() error, error) {
 	return site, func() error { return errors.Join(commands.Close(), remove(), files.Close()) }, nil
 }
 
-// ask finds out what one server offers.
+// ask lists the tools of one server.
 func (p *project) ask(ctx context.Context, s *server, site *skills.Site) error {
-	// What comes from a server, or from its package manager, is marked, line by line: it
-	// must not be able to say what perstack would say.
+	// Every line of a server or its package manager is marked: it must not look like a message of
+	// perstack.
 	quote := func(text string) {
 		for line := range strings.Lines(terminal.Clean(text)) {
 			p.say("    | %s: %s", s.users[0], strings.TrimSpace(line))
@@ -127,7 +128,7 @@ func (p *project) ask(ctx context.Context, s *server, site *skills.Site) error {
 	return nil
 }
 
-// refuseSecrets keeps what a server was given out of a file that is going to be committed.
+// refuseSecrets keeps secrets that a server was given out of the lockfile.
 func (p *project) refuseSecrets(found *lockfile.Skill) error {
 	for _, t := range found.Tools {
 		if text := string(t.Definition); p.opts.Host.Secrets.Redact(text) != text {
@@ -135,4 +136,22 @@ func (p *project) refuseSecrets(found *lockfile.Skill) error {
 		}
 	}
 	return nil
+}
+
+// sandboxes returns the sandboxes of the servers that are started: all with --sandbox, otherwise
+// those of skills that ask for it. It is nil when there are none.
+func (p *project) sandboxes(plan *plan, workspace string) (*skills.Sandboxes, func() error, error) {
+	nothing := func() error { return nil }
+	sandboxes := skills.OnHost(p.opts.Sandbox)
+	if !slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && sandboxes.Contain(s.skill) }) {
+		return nil, nothing, nil
+	}
+	if err := landlock.Available(); err != nil {
+		return nil, nothing, &host.ExitError{Code: host.ExitUsage, Err: fmt.Errorf("skills cannot be started in sandboxes: %w", err)}
+	}
+	sandboxes, remove, err := sandboxes.MakeDirs(workspace)
+	if err != nil {
+		return nil, nothing, &host.ExitError{Code: host.ExitUsage, Err: err}
+	}
+	return sandboxes, remove, nil
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/perstack-go/perstack/internal/skills/mcp"
 )
 
-// showDifferences prints what a server offers now and did not offer when it was installed
-// before. Whoever commits the lockfile accepts it.
+// showDifferences prints how the tools and the package of a server differ from the old lockfile.
 func (p *project) showDifferences(s *server) {
 	if s.before == nil {
 		return
@@ -27,9 +26,8 @@ func (p *project) showDifferences(s *server) {
 	}
 }
 
-// packageDifference compares what a skill was started from with what it is started from
-// now. A version that has other content than before is worth a louder word: registries
-// promise that this cannot be.
+// packageDifference compares the package of a skill with the one before. Other content of the
+// same version gets a louder warning: registries promise that this cannot happen.
 func packageDifference(before, now *lockfile.Package) []string {
 	name := func(p *lockfile.Package) string {
 		if p == nil {

@@ -11,18 +11,16 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// A pinner says by their content which images containers will stand on: a name can mean
-// another one tomorrow.
+// A pinner finds the digests of images: a name can mean another image tomorrow.
 type pinner struct {
-	unknown []string // names that the engine is asked about
+	unknown []string // names that the daemon is asked about
 	ask     func(ctx context.Context, name string, from docker.Sources) (string, error)
 	close   func() error
 }
 
-// pinner connects to the engine if it will have to be asked. That comes before any skill is
-// started: nobody should run strangers' programs for a lockfile that cannot be written.
-// What was pinned before stays, unless everything is asked anew. A file that names the
-// content itself needs nothing.
+// pinner connects to the Docker daemon if there are images to pin. It is called before any skill
+// is started: no untrusted program should run for a lockfile that cannot be written. Pins of the
+// old lockfile stay, except with --update. An image with a digest needs no pin.
 func (p *project) pinner(ctx context.Context, old *lockfile.Lock) (*pinner, error) {
 	by := &pinner{ask: p.opts.Pin, close: func() error { return nil }}
 	if p.config.Runtime != job.Docker {
@@ -34,21 +32,20 @@ func (p *project) pinner(ctx context.Context, old *lockfile.Lock) (*pinner, erro
 		}
 	}
 	if len(by.unknown) == 0 || by.ask != nil {
-		return by, nil // nobody is asked unless there is something to ask
+		return by, nil
 	}
-	engine, err := docker.Connect(ctx, p.opts.Host.Getenv, p.opts.Host.Home)
+	daemon, err := docker.Connect(ctx, p.opts.Host.Getenv, p.opts.Host.Home)
 	if err != nil {
 		return nil, fmt.Errorf("the image %s cannot be pinned: %w; or write its digest behind its name, in [docker]", by.unknown[0], err)
 	}
-	by.ask, by.close = engine.Pin, engine.Close
+	by.ask, by.close = daemon.Pin, daemon.Close
 	return by, nil
 }
 
 // pinImages puts the pins into the lockfile.
 func (p *project) pinImages(ctx context.Context, by *pinner, lock, old *lockfile.Lock) error {
 	if old != nil {
-		// With the other runtime too: they are of a run with --runtime docker, and nothing
-		// has said that they are wrong.
+		// With runtime local, too: they are for runs with --runtime docker.
 		for _, i := range stillNamed(p.config, old.Images) {
 			if !slices.Contains(by.unknown, i.Name) {
 				lock.Images = append(lock.Images, i)
@@ -70,7 +67,7 @@ func (p *project) pinImages(ctx context.Context, by *pinner, lock, old *lockfile
 	return nil
 }
 
-// stillNamed are the pins of images that the file names, or that hold by default.
+// stillNamed returns the pins of images that the file names or uses by default.
 func stillNamed(c *manifest.Config, all []lockfile.Image) (kept []lockfile.Image) {
 	for _, name := range c.Images() {
 		for _, i := range all {

@@ -1,12 +1,13 @@
-// Package install is the command that writes perstack.lock: it finds out what the skills
-// of all Experts of a file offer now, so that a run can hold them to it.
+// Package install is the command that writes perstack.lock: it lists the tools of the skills of
+// all Experts of a file, so that a run can check that they have not changed.
 //
-// It starts the servers of skills that are new or changed, asks for their tools and stops
-// them; it calls no tool, needs no provider and writes one file, whole or not at all.
+// It starts the servers of skills that are new or changed, lists their tools and stops them; it
+// calls no tool, needs no provider and writes one file, completely or not at all.
 // With --check it starts nothing and writes nothing. Start reading at [Options], then run.
 package install
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +27,9 @@ import (
 // Options are what the command works with.
 type Options struct {
 	Host *host.Host
-	// Discover asks a skill what it offers; nil means [skills.Site.Discover].
+	// Discover lists the tools of a skill; nil means [skills.Site.Discover].
 	Discover func(ctx context.Context, site *skills.Site, s *expert.Skill, pinned *lockfile.Package, report func(event.Body)) (*lockfile.Skill, error)
-	// Pin says which image a name stands for; nil asks the container engine.
+	// Pin returns the digest of an image; nil asks the Docker daemon.
 	Pin func(ctx context.Context, name string, from docker.Sources) (string, error)
 
 	Config  string // path of the file; empty means to look for it
@@ -113,7 +114,7 @@ stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
 	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in a sandbox of its own")
 	runtimes := cobra.FixedCompletions([]string{job.Local, job.Docker}, cobra.ShellCompDirectiveNoFileComp)
 	if err := errors.Join(cmd.MarkFlagFilename("config", "toml"), cmd.RegisterFlagCompletionFunc("runtime", runtimes)); err != nil {
-		panic(err) // the flags stand above
+		panic(err) // the flags are defined above
 	}
 	return cmd
 }
@@ -142,8 +143,8 @@ func run(ctx context.Context, opts *Options) (err error) {
 		return p.stopped(ctx, err)
 	}
 	defer func() { err = errors.Join(err, pins.close()) }()
-	p.tellWalls(plan)
-	p.tellKeys(plan)
+	p.warnNoContainer(plan)
+	p.warnKeys(plan)
 	p.say("Collecting tool definitions...")
 	if err := p.collect(ctx, plan); err != nil {
 		return p.stopped(ctx, err)
@@ -159,8 +160,7 @@ func run(ctx context.Context, opts *Options) (err error) {
 	return nil
 }
 
-// check compares without starting anything. All that can be wrong with the lockfile is
-// the answer no; what is wrong with perstack.toml was reported before.
+// check compares without starting anything. Problems of perstack.toml were reported before.
 func (p *project) check() error {
 	lock, err := lockfile.Read(p.config)
 	var found error
@@ -179,8 +179,8 @@ func (p *project) check() error {
 	return nil
 }
 
-// stopped says what an error means for the lockfile. After a signal it is the signal that
-// counts, not what it did to servers that were starting.
+// stopped adds to an error what became of the lockfile. After a signal the error is the signal,
+// not its effect on servers that were starting.
 func (p *project) stopped(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -190,4 +190,22 @@ func (p *project) stopped(ctx context.Context, err error) error {
 		outcome = "was not written"
 	}
 	return fmt.Errorf("%w\n%s %s", err, p.config.LockFile(), outcome)
+}
+
+// write writes the lockfile. One with the same content as before keeps its time, so that
+// installing twice changes nothing.
+func (p *project) write(lock, old *lockfile.Lock) error {
+	if old != nil {
+		lock.GeneratedAt = old.GeneratedAt
+		if bytes.Equal(lock.Encode(), old.Encode()) {
+			p.say("Generated %s (nothing changed)", lock.Path)
+			return nil
+		}
+	}
+	lock.GeneratedAt = p.opts.Host.Source.Now().UnixMilli()
+	if err := lock.Write(lock.Path); err != nil {
+		return err
+	}
+	p.say("Generated %s", lock.Path)
+	return nil
 }

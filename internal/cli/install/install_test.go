@@ -380,7 +380,7 @@ func TestInstallInterrupted(t *testing.T) {
 func TestInstallIsBounded(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("[experts.a]\ninstruction='x'\n")
-	for i := range 3 * atOnce {
+	for i := range 3 * maxParallel {
 		fmt.Fprintf(&file, "[experts.a.skills.s%d]\ntype='mcpStdioSkill'\ncommand='c%d'\n", i, i)
 	}
 	b := newBench(t, file.String())
@@ -390,7 +390,7 @@ func TestInstallIsBounded(t *testing.T) {
 	b.during = func(context.Context, string) {
 		mu.Lock()
 		running++
-		if most = max(most, running); most == atOnce {
+		if most = max(most, running); most == maxParallel {
 			select {
 			case <-full:
 			default:
@@ -403,7 +403,7 @@ func TestInstallIsBounded(t *testing.T) {
 		running--
 		mu.Unlock()
 	}
-	if _, err := b.install(t.Context()); err != nil || most != atOnce || len(b.asked) != 3*atOnce {
+	if _, err := b.install(t.Context()); err != nil || most != maxParallel || len(b.asked) != 3*maxParallel {
 		t.Errorf("%v: %d at once, %d asked", err, most, len(b.asked))
 	}
 }

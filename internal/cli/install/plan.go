@@ -9,13 +9,13 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 )
 
-// A plan says which servers are asked and which entries are kept.
+// A plan says which servers are started and which entries are kept.
 type plan struct {
 	servers []*server // in file order
 }
 
-// A server is what one or several skills are started from or reached at. Skills that are
-// started in the same way offer the same tools, so that one of them is asked for all.
+// A server serves one or several skills: skills that are started in the same way have the same
+// tools.
 type server struct {
 	skill    *expert.Skill // the first that uses it
 	users    []user
@@ -30,7 +30,7 @@ type user struct{ expert, skill string }
 
 func (u user) String() string { return fmt.Sprintf("%s (%s)", u.skill, u.expert) }
 
-// newPlan takes from the old lock what still holds, unless everything is to be asked anew.
+// newPlan keeps the entries of the old lock that are still valid, except with update.
 func newPlan(c *manifest.Config, old *lockfile.Lock, update bool) *plan {
 	p := &plan{}
 	known := map[string]*server{}
@@ -57,12 +57,12 @@ func newPlan(c *manifest.Config, old *lockfile.Lock, update bool) *plan {
 	return p
 }
 
-// alone is an Expert that has this server and nothing else.
+// alone returns an Expert that has only this server.
 func (s *server) alone() *expert.Expert {
 	return &expert.Expert{Key: s.users[0].expert, Name: s.users[0].expert, Skills: []*expert.Skill{s.skill}}
 }
 
-// missingEnv lists the variables that the servers which will be started lack, all at once.
+// missingEnv lists all missing variables of the servers that will be started.
 func (p *plan) missingEnv(get func(string) string) expert.VariableProblems {
 	var missing expert.VariableProblems
 	for _, s := range p.servers {
@@ -73,7 +73,7 @@ func (p *plan) missingEnv(get func(string) string) expert.VariableProblems {
 	return missing
 }
 
-// lock puts together what was found. Each skill gets an entry of its own.
+// lock makes the lockfile, with an entry for each skill.
 func (p *plan) lock(c *manifest.Config) *lockfile.Lock {
 	found := map[user]*lockfile.Skill{}
 	for _, s := range p.servers {

@@ -47,9 +47,8 @@ func load(opts *Options) (*project, error) {
 	return p, nil
 }
 
-// oldLock is the lockfile that is there; nil if there is none. A broken one is mended by
-// writing it anew, and the user is told: nothing of it is kept. One that holds for
-// somebody else is an error: it is not ours to replace.
+// oldLock returns the existing lockfile; nil if there is none. A broken one is replaced with a
+// warning. One that belongs to another file is an error.
 func (p *project) oldLock() (*lockfile.Lock, error) {
 	old, err := lockfile.Read(p.config)
 	var kept *lockfile.KeepError
@@ -65,8 +64,8 @@ func (p *project) oldLock() (*lockfile.Lock, error) {
 	return old, nil
 }
 
-// isOfOther reports whether a lockfile was made from another file that is still there, as
-// can be where letter case does not count, or if a file is not called .toml.
+// isOfOther reports whether a lockfile was made from another file that still exists. That happens
+// where file names ignore letter case, or if a file is not named .toml.
 func (p *project) isOfOther(old *lockfile.Lock) bool {
 	other, err := os.Stat(filepath.Join(p.config.Dir, filepath.Base(old.ConfigPath)))
 	if err != nil {
@@ -76,17 +75,16 @@ func (p *project) isOfOther(old *lockfile.Lock) bool {
 	return err == nil && !os.SameFile(ours, other)
 }
 
-// say prints one line of progress, whatever stands in its arguments. It may be called from
-// several goroutines. Lines are written whole, so that a pipe gets them as well as a terminal.
+// say prints one line of progress. It can be called from several goroutines.
 func (p *project) say(format string, args ...any) {
 	h := p.opts.Host
-	// Cleaned first: a secret with something invisible in it is one again afterwards.
+	// Cleaned first: invisible characters can hide a secret from the redaction.
 	text := fmt.Sprintf(format, args...)
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	line := indent + h.Secrets.Redact(terminal.CleanLine(text))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// Whoever closed the output does not want to see it; the lockfile they do want.
+	// Installing continues when the output is closed.
 	_, _ = fmt.Fprintln(h.Stdout, line)
 }
 

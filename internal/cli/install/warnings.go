@@ -10,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// noteMissing names the delegates that nobody can pin: those that the file does not have.
+// noteMissing names the delegates that are not in the file and cannot be pinned.
 func (p *project) noteMissing() {
 	for _, e := range p.config.Experts {
 		for _, key := range e.Delegates {
@@ -21,9 +21,9 @@ func (p *project) noteMissing() {
 	}
 }
 
-// tellWalls says that programs are going to be started without the walls that the file
-// asks for: who reads runtime = "docker" would not expect it.
-func (p *project) tellWalls(plan *plan) {
+// warnNoContainer says that programs are started without a container, which the user would not
+// expect of a file with runtime = "docker".
+func (p *project) warnNoContainer(plan *plan) {
 	starts := slices.ContainsFunc(plan.servers, func(s *server) bool { return !s.kept && s.skill.Type == expert.StdioSkill })
 	switch {
 	case !starts || p.config.Runtime != job.Docker:
@@ -34,9 +34,8 @@ func (p *project) tellWalls(plan *plan) {
 	}
 }
 
-// tellKeys says which of the servers that are going to be started get the key of a
-// provider, before they do.
-func (p *project) tellKeys(plan *plan) {
+// warnKeys names the servers that will be started with the key of a provider.
+func (p *project) warnKeys(plan *plan) {
 	for _, s := range plan.servers {
 		if s.kept {
 			continue
@@ -47,7 +46,7 @@ func (p *project) tellKeys(plan *plan) {
 	}
 }
 
-// warnUnknown names slips in pick and omit of all skills that a server is used for.
+// warnUnknown names unknown tools in pick and omit of the skills of a server.
 func (p *project) warnUnknown(s *server) {
 	for i, u := range s.users {
 		for _, line := range s.found.UnknownTools(s.declared[i]) {
@@ -56,7 +55,7 @@ func (p *project) warnUnknown(s *server) {
 	}
 }
 
-// warnCollisions names the tools that would keep an Expert from starting.
+// warnCollisions names the tools because of which an Expert will not start.
 func (p *project) warnCollisions(lock *lockfile.Lock) {
 	for _, e := range p.config.Experts {
 		locked, _ := lock.Expert(e.Key)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"syscall"
 
@@ -22,7 +21,7 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// Options are what the server of the base tools can be told.
+// Options are the options of perstack mcp base.
 type Options struct {
 	Host *host.Host
 
@@ -131,10 +130,11 @@ func Base(ctx context.Context, opts *Options) error {
 	}
 	defer files.Close()
 
+	log := h.Logger(opts.Verbose)
 	commands := sandbox.NewSupervisor()
 	defer func() {
 		if err := commands.Close(); err != nil {
-			opts.logger().Error("commands may be running still", "error", err)
+			log.Error("commands may be running still", "error", err)
 		}
 	}()
 	open := func() skill.Skill {
@@ -158,7 +158,7 @@ func Base(ctx context.Context, opts *Options) error {
 		Version: version.String(),
 		Filter:  skill.Filter{Pick: opts.Pick, Omit: opts.Omit},
 		Redact:  h.Secrets.Redact,
-		Log:     opts.logger(),
+		Log:     log,
 	}
 	if opts.HTTP {
 		err := serve.HTTP(ctx, open, serve.HTTPOptions{Options: served, Port: opts.Port, Token: token, Ready: opts.announce(token)})
@@ -174,7 +174,7 @@ func Base(ctx context.Context, opts *Options) error {
 	return outcome(serve.Run(ctx, open(), served))
 }
 
-// limitSize returns the watch over the size of the workspace, which cancels the server.
+// limitSize limits the size of the workspace: more cancels the server.
 func limitSize(files *workspace.Workspace, most int64, cancel context.CancelCauseFunc) *quota.Quota {
 	return &quota.Quota{
 		Max:     most,
@@ -186,7 +186,7 @@ func limitSize(files *workspace.Workspace, most int64, cancel context.CancelCaus
 	}
 }
 
-// outcome says how the server ended.
+// outcome turns the end of the server into an exit code.
 func outcome(err error) error {
 	var s host.Signal
 	var l *engine.LimitError
@@ -200,6 +200,3 @@ func outcome(err error) error {
 	}
 	return err
 }
-
-// logger writes warnings to standard error, and everything with --verbose.
-func (o *Options) logger() *slog.Logger { return o.Host.Logger(o.Verbose) }

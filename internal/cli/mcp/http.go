@@ -25,8 +25,7 @@ func (o *Options) checkHTTP(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// A token is what a header can carry without quotes. Sixteen characters of it can be
-// guessed by nobody, if they were drawn by lot.
+// A token is what a header can carry without quotes. Sixteen random characters cannot be guessed.
 var tokenGrammar = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
 func isToken(text string) bool {
@@ -34,8 +33,8 @@ func isToken(text string) bool {
 	return length >= 16 && length <= 512 && len(text) <= 2*512 && tokenGrammar.MatchString(text)
 }
 
-// readToken returns the token of the file, or a new one. Without --http it is not used. There is no flag for the token
-// itself: every program of the machine can read the arguments of the others.
+// readToken returns the token of the file, or a new one. There is no flag for the token itself:
+// every program of the machine can read the arguments of the others.
 func (o *Options) readToken() (string, error) {
 	if o.TokenFile == "" {
 		return rand.Text(), nil
@@ -67,8 +66,8 @@ func (o *Options) readToken() (string, error) {
 	return text, nil
 }
 
-// announce says where the server is, and the token if nobody knows it yet. From then on
-// the token is a secret like any other: what a command prints of it is taken out.
+// announce prints the address, and the token if it is new. From then on the token is redacted like
+// any other secret.
 func (o *Options) announce(token string) func(url string) {
 	return func(url string) {
 		fmt.Fprintf(o.Host.Stderr, "Listening on %s\n", url)

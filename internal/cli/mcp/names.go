@@ -12,22 +12,15 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// checkNames refuses to pick or omit what does not exist: a slip would open or close
-// something else than was meant.
+// checkNames refuses unknown tools: with a typing error, the wrong tools would be served.
 func (o *Options) checkNames() error {
-	check := func(flag string, list []string) error {
+	for i, list := range [][]string{o.Pick, o.Omit} {
 		for _, name := range list {
 			if !slices.Contains(prompt.Names(), name) {
+				flag := []string{"--pick", "--omit"}[i]
 				return host.Usagef("%s: there is no tool named %q; the tools are: %s", flag, name, strings.Join(prompt.Names(), ", "))
 			}
 		}
-		return nil
-	}
-	if err := check("--pick", o.Pick); err != nil {
-		return err
-	}
-	if err := check("--omit", o.Omit); err != nil {
-		return err
 	}
 	filter := skill.Filter{Pick: o.Pick, Omit: o.Omit}
 	if !slices.ContainsFunc(prompt.Names(), filter.Allows) {
@@ -36,8 +29,8 @@ func (o *Options) checkNames() error {
 	return nil
 }
 
-// refuseEmptyLists refuses a list that is given and empty: by an unset variable of a
-// script, all tools would be served.
+// refuseEmptyLists refuses empty lists: with an unset variable in a script, all tools would be
+// served.
 func refuseEmptyLists(flags *pflag.FlagSet) error {
 	for _, name := range []string{"pick", "omit"} {
 		if list, err := flags.GetStringSlice(name); err == nil && flags.Changed(name) && len(list) == 0 {
@@ -59,7 +52,7 @@ func registerCompletions(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("omit", completeTools))
 }
 
-// completeTools offers the tools for a list that may have some already.
+// completeTools offers the tools that are not in the list yet.
 func completeTools(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	before := typed[:strings.LastIndexByte(typed, ',')+1]
 	var names []cobra.Completion

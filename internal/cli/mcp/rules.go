@@ -10,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// rules are where the tools work and what is kept from them: the same as in a run.
+// rules are the workspace and what the tools cannot reach in it, as in a run.
 type rules struct {
 	workspace string
 	protected []string
@@ -19,8 +19,8 @@ type rules struct {
 }
 
 // loadRules reads the perstack.toml of the workspace, if there is one, and the env files
-// there and here: a client starts the server wherever it is itself. A file that cannot
-// be read ends the command: it may name files that must be kept from the tools.
+// there and in the current directory, which depends on the client. A file that cannot be read ends
+// the command: it can name files that the tools must not reach.
 func loadRules(o *Options) (rules, error) {
 	h := o.Host
 	dir := h.Path(cmp.Or(o.Workspace, "."))
@@ -62,8 +62,8 @@ func loadRules(o *Options) (rules, error) {
 	if path := env.Get(model.CredentialsEnv); path != "" {
 		r.protected = append(r.protected, h.Path(path))
 	}
-	// A command can read what the file tools cannot. What it prints goes to the client
-	// without the values of these files.
+	// A command can read what the file tools cannot. The values of these files are redacted in its
+	// output.
 	h.HideSecrets(env.Get)
 	for name, value := range env.InFiles() {
 		h.Secrets.AddIfRandom(name, value)

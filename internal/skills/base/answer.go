@@ -11,8 +11,8 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
-// An answer is what a tool has to say: a body that becomes compact JSON, what is handed
-// over with it, and whether it is bad news.
+// An answer is the result of a tool: a body that becomes compact JSON, further parts, and whether
+// the call failed.
 type answer struct {
 	body   any
 	parts  []event.Part
@@ -31,14 +31,13 @@ const (
 	codeIO               = string(workspace.IO)
 )
 
-// A failure is the body of a failed call. The message is in "error", where the
-// activity log looks for it.
+// A failure is the body of a failed call. The activity log shows the member "error".
 type failure struct {
 	Error string `json:"error"`
 	Code  string `json:"code"`
 }
 
-// A pathBody is the answer of a tool that did what it was told to a path.
+// A pathBody is the body of a tool that changed a path.
 type pathBody struct {
 	Path string `json:"path"`
 }
@@ -64,7 +63,7 @@ func refuseError(err error) answer {
 func result(call event.ToolCall, a answer) event.ToolResult {
 	text, err := json.Marshal(a.body, json.Deterministic(true))
 	if err != nil {
-		// Only text that is not UTF-8 could do it, and all of it was cleaned.
+		// Only text that is not UTF-8 fails, and all of it was cleaned.
 		a.failed, a.parts = true, nil
 		text = []byte(`{"error":"the result could not be encoded","code":"io"}`)
 	}
@@ -77,7 +76,7 @@ func result(call event.ToolCall, a answer) event.ToolResult {
 	}
 }
 
-// clean makes text fit for JSON: bytes that are not UTF-8 become U+FFFD.
+// clean replaces bytes that are not UTF-8, for JSON.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // clip shortens text to n bytes, at a character boundary.
@@ -88,7 +87,7 @@ func clip(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// valueOr returns an argument, or what holds when it was left out.
+// valueOr returns an argument, or its default when it was left out.
 func valueOr[T any](value *T, fallback T) T {
 	if value == nil {
 		return fallback

@@ -2,12 +2,10 @@
 // keeps a todo list, notes thoughts, reads and changes files and directories of the
 // workspace, and runs commands.
 //
-// The callers of these tools are models, which may have read something hostile a
-// moment ago. So arguments are decoded strictly, every path goes through
-// internal/workspace and every command through internal/sandbox; this package opens
-// no file and starts no process itself, and takes nothing from the environment of the
-// runtime but what it is given. What a tool cannot do is a result that says so, not an
-// error of the skill.
+// The callers of these tools are models, which can have read something hostile. So arguments are
+// decoded strictly, every path goes through internal/workspace and every command through
+// internal/sandbox; this package opens no file, starts no process and reads no variable itself. A
+// failure of a tool is a result, not an error of the skill.
 //
 // A tool is two files of its name: the Go file has its arguments as a struct, from which
 // their schema is derived, its function, and the line that adds it to the table of tools;
@@ -31,29 +29,29 @@ import (
 
 // Options are what the tools work with.
 type Options struct {
-	// Workspace is where files are read and written and commands start. The skill
-	// does not close it.
+	// Workspace is where files are read and written and commands start. The skill does not
+	// close it.
 	Workspace *workspace.Workspace
 	// Environ is the environment of the runtime, "NAME=value" each. Commands get the
 	// safe variables of it.
 	Environ []string
-	// Set are variables that commands get beside those, and that no caller of a tool can
-	// change: what the runtime itself decided, like the proxy that leads out.
+	// Set are further variables of commands, such as those of the proxy. Tool calls cannot change
+	// them.
 	Set map[string]string
-	// Sandbox is what commands can reach; nil for what the user can. The file tools are kept
-	// in the part of it that is the workspace, behind the fence that they have anyway.
+	// Sandbox is what commands can reach; nil for no restriction. The file tools have its right to
+	// the workspace, besides the path checks of internal/workspace.
 	Sandbox *landlock.Policy
-	// Home is where commands start if the workspace is not theirs; empty if it is.
+	// Home is where commands start that have no right to the workspace; else empty.
 	Home string
-	// Commands runs the commands, and can end them all. The skill does not close it.
+	// Commands runs the commands. The skill does not close it.
 	Commands *sandbox.Supervisor
-	// Now is the clock of the durations in results; nil means time.Now. It may be
-	// called from several goroutines.
+	// Now is the clock of the durations in results; nil means time.Now. It is called from
+	// several goroutines.
 	Now func() time.Time
-	// Redact takes secrets out of text that is about to be cut; nil leaves it. The
-	// engine redacts whole results; what a cut left of a secret it could not know.
+	// Redact removes secrets from a text before it is cut; nil leaves it. The engine redacts
+	// whole results, but does not recognize a part of a secret.
 	Redact func(string) string
-	// PID is the number of this process, for healthCheck; 0 means that it is not told.
+	// PID is the number of this process, for healthCheck; 0 leaves it out.
 	PID int
 }
 
@@ -63,7 +61,7 @@ type Skill struct {
 	opts    Options
 	started time.Time
 	notes   notebook
-	threads *landlock.Threads // makes the calls of the file tools; nil for no fence
+	threads *landlock.Threads // run the file tools; nil without a sandbox
 }
 
 var (
@@ -122,7 +120,7 @@ func (s *Skill) Memory() rawjson.Value { return s.notes.memory() }
 // Recall restores the todo list and the count of thoughts.
 func (s *Skill) Recall(memory rawjson.Value) error { return s.notes.recall(memory) }
 
-// Close ends the threads behind the fence. Commands end with the call that started them.
+// Close ends the restricted threads. Commands end with the call that started them.
 func (s *Skill) Close() error {
 	if s.threads != nil {
 		s.threads.Close()

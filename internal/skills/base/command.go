@@ -12,13 +12,13 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox"
 )
 
-// refuseStart says why a command did not start. The kernel calls a file "not found"
-// also when it is there and what its #! line names is not; there tells the two apart.
-func refuseStart(command string, err error, there bool) answer {
+// refuseStart says why a command did not start. The kernel says "not found" if the file exists
+// and the interpreter in its #! line does not.
+func refuseStart(command string, err error, exists bool) answer {
 	name := clip(command, 200)
 	switch {
-	case errors.Is(err, sandbox.ErrNotFound) && there:
-		return refuse("command_not_found", fmt.Sprintf("command %q cannot be run: the file is there, but its interpreter (the program in its #! line), "+
+	case errors.Is(err, sandbox.ErrNotFound) && exists:
+		return refuse("command_not_found", fmt.Sprintf("command %q cannot be run: the file exists, but its interpreter (the program in its #! line), "+
 			"or a library that it needs, does not exist", name))
 	case errors.Is(err, sandbox.ErrNotFound):
 		return refuse("command_not_found", fmt.Sprintf("command %q does not exist: it is not in PATH or not in the directory%s", name, shellHint(command)))
@@ -37,8 +37,8 @@ func refuseStart(command string, err error, there bool) answer {
 	return refuse("start_failed", fmt.Sprintf("command %q could not be started: %s%s", name, clip(why, 500), shellHint(command)))
 }
 
-// fileExists reports whether command is the path of a file that stands in the workspace.
-// Whether there is one elsewhere is not looked up: no tool looks out of the workspace.
+// fileExists reports whether command is the path of a file in the workspace. No tool looks outside
+// of it.
 func (s *Skill) fileExists(ctx context.Context, cwd, command string) bool {
 	if filepath.Base(command) == command {
 		return false // a name, which is searched in PATH
@@ -46,15 +46,15 @@ func (s *Skill) fileExists(ctx context.Context, cwd, command string) bool {
 	if !filepath.IsAbs(command) {
 		command = filepath.Join(cwd, command)
 	}
-	there := false
+	exists := false
 	failed := s.onRestrictedThread(func() {
 		info, err := s.opts.Workspace.Stat(ctx, command)
-		there = err == nil && !info.Dir
+		exists = err == nil && !info.Dir
 	})
-	return failed == nil && there
+	return failed == nil && exists
 }
 
-// shellHint helps a model that wrote a command as for a shell.
+// shellHint helps a model that wrote a shell command.
 func shellHint(command string) string {
 	switch command {
 	case "cd", "pushd", "popd":
@@ -70,19 +70,18 @@ func shellHint(command string) string {
 
 const (
 	maxNotes     = 100                    // notes of one call
-	freeNotes    = 10                     // notes that need not keep the interval
+	freeNotes    = 10                     // notes before the interval applies
 	noteInterval = 250 * time.Millisecond // between the others
 	maxNote      = 500                    // bytes
 )
 
-// A progress turns the output of a running command into notes for whoever watches:
-// whole lines, some of them. A command can print faster than anybody reads, and for
-// ever, so length, rate and number are bounded.
+// A progress reports lines of a running command as notes. A command can print fast and for ever,
+// so length, rate and number are limited.
 type progress struct {
 	now    func() time.Time
 	report func(string)
 
-	lines [2][]byte // that are not finished, of each stream
+	lines [2][]byte // the unfinished line of each stream
 	sent  int
 	last  time.Time
 }
@@ -95,8 +94,8 @@ func (p *progress) write(from sandbox.Stream, chunk []byte) {
 		if end >= 0 {
 			piece = chunk[:end]
 		}
-		if room := maxNote - len(*line); room > 0 {
-			*line = append(*line, piece[:min(room, len(piece))]...)
+		if space := maxNote - len(*line); space > 0 {
+			*line = append(*line, piece[:min(space, len(piece))]...)
 		}
 		if end < 0 {
 			return
@@ -120,9 +119,8 @@ func (p *progress) note(line []byte) {
 	p.report(string(line))
 }
 
-// redactOutput takes secrets out of the parts of an output, before they are joined. Later
-// the half of a secret that was cut would stand in the middle of a text, where nobody
-// could tell it from another word.
+// redactOutput removes secrets from the two parts of an output before they are joined: a secret
+// that was cut is not recognized in the middle of a text.
 func (s *Skill) redactOutput(o sandbox.Output) sandbox.Output {
 	o.Head, o.Tail = []byte(s.opts.Redact(string(o.Head))), []byte(s.opts.Redact(string(o.Tail)))
 	return o

@@ -32,8 +32,7 @@ func (s *Skill) editTextFile(ctx context.Context, args editTextFileArgs) answer 
 	}{clean(info.Path), before, info.Size}}
 }
 
-// An ambiguousEdit tells how often the text occurs, so that the model can give more of
-// what is around the place it means.
+// An ambiguousEdit says how often the text occurs.
 type ambiguousEdit struct {
 	failure
 	Matches int `json:"matches"`
@@ -73,14 +72,12 @@ func (e *ambiguousError) count() string {
 	return fmt.Sprint(e.matches)
 }
 
-// edit replaces oldText, which must occur exactly once, by newText. It works on bytes
-// and never decodes them: what is not UTF-8 stays as it is, "$&" means nothing, and no
-// byte outside of the match changes.
+// edit replaces oldText, which must occur exactly once, by newText. It works on bytes: what is not
+// UTF-8 stays as it is, and "$&" has no meaning.
 //
-// Models write line breaks as LF, whatever the file has. If all lines of the file end in
-// CRLF and oldText has no CR of its own, both texts are taken to mean CRLF; taken
-// literally, a new line would end differently from all others, and an oldText that
-// begins with LF would leave half of a CRLF behind.
+// Models write line breaks as LF, whatever the file has. If all lines of the file end in CRLF and
+// oldText has no CR, both texts are taken to mean CRLF. Otherwise the new lines would end in LF,
+// and an oldText that begins with LF would leave a CR.
 func edit(old []byte, oldText, newText string) ([]byte, error) {
 	if oldText == "" {
 		return nil, errNoMatch // it is everywhere, so nowhere in particular
@@ -103,13 +100,12 @@ func edit(old []byte, oldText, newText string) ([]byte, error) {
 }
 
 const (
-	maxMatches  = 1000     // nobody needs to know how many more
+	maxMatches  = 1000     // "at least" is enough beyond
 	maxCompared = 64 << 20 // bytes
 )
 
-// count counts the matches, also those that overlap: "aa" is in "aaa" twice. Each costs
-// a comparison of the whole text, so of a long one fewer are counted: a file of nothing
-// but "a" would otherwise take as long as its size times that of the text.
+// count counts the matches, including those that overlap: "aa" is in "aaa" twice. Each can cost a
+// comparison of the whole text, so fewer matches of a long text are counted.
 func count(text, wanted []byte) *ambiguousError {
 	most := max(2, min(maxMatches, maxCompared/len(wanted)))
 	found := 0

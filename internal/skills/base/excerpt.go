@@ -28,15 +28,14 @@ type excerpt struct {
 	text      []byte
 	line      int64 // the line being read; the last one, when done
 	begun     bool  // there is something in that line
-	next      int64 // the first line that is not in text; where to go on
+	next      int64 // the first line that is not in text
 	truncated bool  // lines of the range were left out for their size
 	lineCut   bool  // the last line of text lacks its end
 }
 
-// read goes through all of r, in bounded memory: the number of lines is wanted, and
-// whether all of it is text.
+// read reads all of r, in bounded memory: it counts the lines and checks that all of it is text.
 func (e *excerpt) read(ctx context.Context, r io.Reader, limit int64) error {
-	buf := make([]byte, 4<<10) // most files are small, and many Experts may read at once
+	buf := make([]byte, 4<<10) // most files are small, and many Experts can read in parallel
 	e.next = e.from
 	var total int64
 	for {
@@ -46,7 +45,7 @@ func (e *excerpt) read(ctx context.Context, r io.Reader, limit int64) error {
 		n, err := r.Read(buf)
 		chunk := buf[:n]
 		if total += int64(n); total > limit {
-			return errTooLong // it grew since it was opened, or its size was a lie
+			return errTooLong // it has grown since it was opened, or its size was wrong
 		}
 		if bytes.IndexByte(chunk, 0) >= 0 {
 			return errBinary
@@ -105,20 +104,20 @@ func (e *excerpt) begin() {
 	e.text = append(e.text, '\n')
 }
 
-// take adds a piece of the current line. A line that does not fit is left out, unless
-// it is the first: then there is no other way to show any of it.
+// take adds a piece of the current line. A line that does not fit is left out, unless it is the
+// first, of which the beginning is shown.
 func (e *excerpt) take(piece []byte) {
 	if !e.wanted() || e.truncated {
 		return
 	}
-	room := e.maxBytes - len(e.text)
-	if len(piece) <= room {
+	space := e.maxBytes - len(e.text)
+	if len(piece) <= space {
 		e.text = append(e.text, piece...)
 		return
 	}
 	e.truncated = true
 	if e.line == e.from {
-		e.text = append(e.text, piece[:room]...)
+		e.text = append(e.text, piece[:space]...)
 		e.lineCut = true
 		e.next = e.line + 1
 		return
@@ -133,8 +132,8 @@ func (e *excerpt) finish() {
 	}
 }
 
-// end is the "to" of the answer: what was asked for or the end of the text, or, when
-// the answer was cut, the line to go on with.
+// end is the "to" of the answer: the argument or the end of the text, or the first line that was
+// left out.
 func (e *excerpt) end() int64 {
 	switch {
 	case e.truncated:

@@ -26,7 +26,7 @@ type execArgs struct {
 
 const defaultTimeout = 60_000 // ms
 
-// A second run may do anything. The supervisor of commands must not start behind the fence.
+// A second run can do anything. The supervisor of commands must not start on a restricted thread.
 var _ = tools.add(define("exec", (*Skill).exec, restrictsItself))
 
 func (s *Skill) exec(ctx context.Context, args execArgs) answer {
@@ -36,10 +36,10 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 		return refuseError(err)
 	}
 	defer start.close()
-	env, overruled := s.asked(args.Env)
+	env, overruled := s.requested(args.Env)
 	// Progress goes by the real clock: it is shown and not recorded.
 	notes := &progress{now: time.Now, report: func(note string) { skill.Report(ctx, note) }}
-	order := sandbox.Command{
+	command := sandbox.Command{
 		Program: args.Command,
 		Args:    args.Args,
 		Dir:     start.path,
@@ -52,9 +52,9 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 		Now:     s.opts.Now,
 	}
 	if start.open != nil {
-		order.OpenDir = start.open.File()
+		command.OpenDir = start.open.File()
 	}
-	outcome, err := s.opts.Commands.Run(ctx, order)
+	outcome, err := s.opts.Commands.Run(ctx, command)
 	if err != nil {
 		return refuseStart(args.Command, err, s.fileExists(ctx, cwd, args.Command))
 	}
@@ -64,9 +64,9 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 	return describe(ctx, outcome, timeout, valueOr(args.Stdout, true), valueOr(args.Stderr, true))
 }
 
-// asked returns the variables that a call may add, and the names of those that the
-// runtime has decided already: a command could else take another way out than its own.
-func (s *Skill) asked(env map[string]string) (rest map[string]string, overruled []string) {
+// requested returns the variables that a call can add, and the names of those that it cannot
+// change: otherwise a command could use the proxy of another skill.
+func (s *Skill) requested(env map[string]string) (rest map[string]string, overruled []string) {
 	rest = maps.Clone(env)
 	for name := range env {
 		if _, decided := s.opts.Set[name]; decided {
@@ -77,8 +77,7 @@ func (s *Skill) asked(env map[string]string) (rest map[string]string, overruled 
 	return rest, overruled
 }
 
-// timeLimit turns milliseconds into a duration; 0 means none. There is no upper limit
-// but the one of the type.
+// timeLimit turns milliseconds into a duration; 0 means none.
 func timeLimit(ms int64) time.Duration {
 	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
@@ -125,7 +124,6 @@ func describe(ctx context.Context, o sandbox.Outcome, timeout int64, stdout, std
 	if o.Signal == "" && o.ExitCode >= 0 {
 		f.ExitCode = &o.ExitCode
 	}
-	// Only our own timer says "timed out"; the texts of the program have no say.
 	switch {
 	case o.TimedOut:
 		f.Code, f.Error = "timeout", fmt.Sprintf("command timed out after %dms and was killed with all it started", timeout)
@@ -152,8 +150,8 @@ func join(out, errs string) string {
 	return out + errs
 }
 
-// stopped says why a command was stopped. Of a limit that was reached the model has to
-// know: it would only run the same again.
+// stopped says why a command was stopped. The model must know of a limit, or it would run the
+// same command again.
 func stopped(ctx context.Context) string {
 	switch cause := context.Cause(ctx); {
 	case cause == nil, errors.Is(cause, context.Canceled), errors.Is(cause, context.DeadlineExceeded):
@@ -163,7 +161,7 @@ func stopped(ctx context.Context) string {
 	}
 }
 
-// clipNames bounds what a call can make us repeat.
+// clipNames limits the names that are repeated to the model.
 func clipNames(names []string) []string {
 	const most = 50
 	var shown []string

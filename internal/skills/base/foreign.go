@@ -13,14 +13,12 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// Foreign returns a base skill that another program serves, so that its tools for images
-// and PDFs work: they may answer with the path of a file, and leave it to the runtime to
-// read it. The file is read here, through the fence and with the limits of our own
-// tools: what the other program says about place, type and size is not believed.
+// Foreign wraps a base skill that another program serves. Its tools for images and PDFs can answer
+// with the path of a file, for the runtime to read. The file is read here, with the path checks
+// and limits of our own tools, and with the rights of the program's sandbox to the workspace.
 //
-// Only the skill that is the base skill of an Expert may be wrapped. Any other could
-// name a file to have it read (attack M1); what it says stays text. Of the workspace it is
-// read what the program itself may read: what its sandbox allows, or all of it without one.
+// Only the base skill of an Expert is wrapped. Any other skill could have a file read that it
+// cannot read itself (attack M1).
 func Foreign(s skill.Skill, files *workspace.Workspace, in *landlock.Policy) skill.Skill {
 	own := &Skill{opts: Options{Workspace: files}}
 	if in != nil {
@@ -37,7 +35,7 @@ type foreign struct {
 // Close ends both.
 func (f *foreign) Close() error { return errors.Join(f.Skill.Close(), f.own.Close()) }
 
-// Call replaces the name of a file with the file.
+// Call replaces the path of a file with the file.
 func (f *foreign) Call(ctx context.Context, call event.ToolCall) (event.ToolResult, error) {
 	r, err := f.Skill.Call(ctx, call)
 	if err != nil || r.IsError {
@@ -57,8 +55,7 @@ func (f *foreign) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 	return result(call, f.own.answer(ctx, tools[call.ToolName], args)), nil
 }
 
-// namedFile returns the path of a result that is nothing but the description of a file.
-// Everything else is passed on as it is.
+// namedFile returns the path in a result that consists of the description of a file.
 func namedFile(parts []event.Part) (path string, ok bool) {
 	if len(parts) != 1 || parts[0].Type != event.TextPart {
 		return "", false

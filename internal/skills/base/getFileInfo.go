@@ -67,7 +67,7 @@ func describeFile(info workspace.Info) fileInfo {
 		Accessed:      formatTime(info.Accessed),
 		Permissions: filePermissions{
 			Readable: info.Readable,
-			// The bits of the owner, whoever runs the process: what the other tools go by.
+			// The bits of the owner, as the other tools use them.
 			Writable:   info.Mode.Perm()&0o200 != 0,
 			Executable: info.Mode.Perm()&0o100 != 0,
 		},
@@ -78,7 +78,7 @@ func describeFile(info workspace.Info) fileInfo {
 		kind := typeOf(ext)
 		out.Type, out.Extension, out.MIMEType = "file", &ext, &kind
 		if !info.Mode.IsRegular() {
-			out.Type = "other" // a pipe, a socket, a device: nothing that a tool opens
+			out.Type = "other" // a pipe, a socket, a device: no tool opens it
 		}
 	}
 	return out

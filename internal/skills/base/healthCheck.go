@@ -33,8 +33,8 @@ func (s *Skill) healthCheck(context.Context, noArgs) answer {
 	}}
 }
 
-// heap returns the bytes of the heap that are in use and that are held. It does not
-// stop the other goroutines, as reading all statistics would.
+// heap returns the bytes of the heap that are used and reserved. Unlike runtime.ReadMemStats it
+// does not stop other goroutines.
 func heap() (used, total uint64) {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"},

@@ -9,17 +9,15 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// A mediaBody goes before the bytes, for the model and for the activity log.
+// A mediaBody precedes the bytes, for the model and for the activity log.
 type mediaBody struct {
 	Path     string `json:"path"`
 	MIMEType string `json:"mimeType"`
 	Size     int    `json:"size"`
 }
 
-// sendFile answers with the bytes of a file. They are read once, and what was checked is
-// what is handed over: a name that is opened again could lead elsewhere by then. The
-// type is seen in the bytes, since a name says what its giver likes: a key named x.png
-// must not travel as a picture.
+// sendFile answers with the bytes of a file, which are read once: a path that is opened again can
+// lead to another file. The type is detected: a key named x.png must not be sent as an image.
 func (s *Skill) sendFile(ctx context.Context, path string, limit int64, part event.PartType, what string, kind func([]byte) string) answer {
 	info, data, err := s.opts.Workspace.ReadFile(ctx, path, limit)
 	if err != nil {

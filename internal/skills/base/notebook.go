@@ -52,7 +52,7 @@ func (n *notebook) memory() rawjson.Value {
 // list copies the todos; it is never nil, so that it encodes as an array.
 func (n *notebook) list() []todoItem { return append([]todoItem{}, n.todos...) }
 
-// update adds titles, then completes ids. Ids that nobody has are ignored.
+// update adds titles, then completes ids. Unknown ids are ignored.
 func (n *notebook) update(titles []string, completed []float64) ([]todoItem, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

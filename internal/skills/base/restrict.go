@@ -11,15 +11,14 @@ import (
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
-// The file tools work in this process, which can reach what the user can. Where commands
-// have a sandbox, each call of a file tool is made on a thread that is locked into the
-// workspace: if the fence of internal/workspace had a hole, the kernel would still say no.
+// The file tools work in this process, which has the rights of the user. Where commands have a
+// sandbox, each call of a file tool runs on a thread that is restricted to the workspace: if the
+// path checks of internal/workspace had a bug, the kernel would still refuse.
 
-// parallelCalls is how many calls of file tools are made side by side; others wait. It is
-// the number of threads that a skill in a sandbox has for itself.
+// parallelCalls is how many calls of file tools run in parallel; others wait.
 const parallelCalls = 4
 
-// workspaceThreads is the part of a sandbox that is the workspace, with the same right.
+// workspaceThreads are threads with the rights of a sandbox to the workspace, and no others.
 func workspaceThreads(c *landlock.Policy, dir string) *landlock.Threads {
 	part := &landlock.Policy{}
 	switch {
@@ -31,7 +30,7 @@ func workspaceThreads(c *landlock.Policy, dir string) *landlock.Threads {
 	return landlock.NewThreads(part, parallelCalls)
 }
 
-// answer answers a call, behind the fence.
+// answer answers a call, on a restricted thread.
 func (s *Skill) answer(ctx context.Context, t *tool, args []byte) (a answer) {
 	if t.restrictsItself {
 		return t.call(ctx, s, args)
@@ -42,9 +41,8 @@ func (s *Skill) answer(ctx context.Context, t *tool, args []byte) (a answer) {
 	return a
 }
 
-// onRestrictedThread calls f on a thread that is locked in, if there is a fence. A panic of f is
-// one of the caller's, who may be prepared for it, and tells where f was: that thread is
-// another one.
+// onRestrictedThread calls f on a restricted thread, if there are any. A panic of f is repeated in
+// the caller, with the stack of the thread.
 func (s *Skill) onRestrictedThread(f func()) error {
 	if s.threads == nil {
 		f()
@@ -54,7 +52,7 @@ func (s *Skill) onRestrictedThread(f func()) error {
 	err := s.threads.Do(func() {
 		defer func() {
 			if p := recover(); p != nil {
-				broken = fmt.Sprintf("%v\n%s", p, debug.Stack()) // the stack is gone with the thread
+				broken = fmt.Sprintf("%v\n%s", p, debug.Stack())
 			}
 		}()
 		f()
@@ -65,33 +63,33 @@ func (s *Skill) onRestrictedThread(f func()) error {
 	return err
 }
 
-// A place is where a command starts.
-type place struct {
+// A startDir is where a command starts.
+type startDir struct {
 	path string
-	open *workspace.Dir // nil for a directory of the command's own
+	open *workspace.Dir // nil outside of the workspace
 }
 
-func (p place) close() {
-	if p.open != nil {
-		p.open.Close()
+func (d startDir) close() {
+	if d.open != nil {
+		d.open.Close()
 	}
 }
 
 // startIn opens the directory in which a command starts.
-func (s *Skill) startIn(ctx context.Context, cwd string) (p place, err error) {
+func (s *Skill) startIn(ctx context.Context, cwd string) (d startDir, err error) {
 	if s.opts.Home != "" {
 		if cwd != "." {
-			return p, &schema.Error{Field: "cwd", Problem: "cannot be chosen: commands have no right to the workspace, and start in a directory of their own"}
+			return d, &schema.Error{Field: "cwd", Problem: "cannot be chosen: commands have no right to the workspace, and start in a directory of their own"}
 		}
-		return place{path: s.opts.Home}, nil
+		return startDir{path: s.opts.Home}, nil
 	}
 	failed := s.onRestrictedThread(func() {
-		if p.open, err = s.opts.Workspace.OpenDir(ctx, cwd); err == nil {
-			p.path = p.open.Path()
+		if d.open, err = s.opts.Workspace.OpenDir(ctx, cwd); err == nil {
+			d.path = d.open.Path()
 		}
 	})
 	if failed != nil {
-		return p, failed
+		return d, failed
 	}
-	return p, err
+	return d, err
 }

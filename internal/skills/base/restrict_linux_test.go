@@ -44,8 +44,8 @@ func mayWrite(c *landlock.Policy, dir string) { c.Write = append(c.Write, dir) }
 func mayRead(c *landlock.Policy, dir string)  { c.Read = append(c.Read, dir) }
 func mayNothing(*landlock.Policy, string)     {}
 
-// All tools do behind the fence what they do without it.
-func TestToolsBehindFence(t *testing.T) {
+// All tools work on restricted threads as they do without them.
+func TestToolsOnRestrictedThreads(t *testing.T) {
 	b, _ := locked(t, mayWrite, nil)
 	b.put("i.png", pngFile)
 	b.put("d.pdf", pdfFile)
@@ -71,7 +71,7 @@ func TestToolsBehindFence(t *testing.T) {
 	}
 }
 
-// The kernel holds, even if the fence of the workspace were gone: on the thread of a file
+// The kernel refuses, even if the path checks of the workspace failed: on the thread of a file
 // tool nothing outside can be opened, read or written, whoever asks.
 func TestKernelHoldsWithoutWorkspace(t *testing.T) {
 	var tried []error
@@ -174,11 +174,11 @@ func TestOwnDirectoriesAreFixed(t *testing.T) {
 	}
 }
 
-// A panic behind the fence is one of the caller's, who survives it.
-func TestPanicBehindFence(t *testing.T) {
+// A panic on a restricted thread reaches the caller, which survives it.
+func TestPanicOnRestrictedThread(t *testing.T) {
 	b, _ := locked(t, mayWrite, func(o *base.Options) { o.Redact = func(string) string { panic("broken inside") } })
 	defer func() {
-		if p := recover(); p == nil || !strings.Contains(p.(string), "broken inside") || !strings.Contains(p.(string), "fence_linux_test.go") {
+		if p := recover(); p == nil || !strings.Contains(p.(string), "broken inside") || !strings.Contains(p.(string), "restrict_linux_test.go") {
 			t.Errorf("recovered %v", p)
 		}
 	}()
@@ -186,8 +186,8 @@ func TestPanicBehindFence(t *testing.T) {
 	t.Error("nothing was thrown")
 }
 
-// A fence that cannot be put up is no reason to work without it.
-func TestNoFenceNoWork(t *testing.T) {
+// A thread that cannot be restricted does no work.
+func TestNoRestrictionNoWork(t *testing.T) {
 	b, _ := locked(t, mayWrite, func(o *base.Options) {
 		if err := os.Rename(o.Workspace.Path(), o.Workspace.Path()+"-moved"); err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestTooManyProcesses(t *testing.T) {
 
 // What a foreign base skill names is read with the right of its own sandbox: it cannot have
 // perstack read for it what it may not read itself.
-func TestForeignBehindFence(t *testing.T) {
+func TestForeignOnRestrictedThread(t *testing.T) {
 	for name, test := range map[string]struct {
 		allow func(c *landlock.Policy, dir string)
 		reads bool

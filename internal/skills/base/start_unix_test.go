@@ -33,7 +33,7 @@ func TestExecSaysWhyNot(t *testing.T) {
 		command, cwd, code string
 		has, lacks         []string
 	}{
-		{"bin/lost", ".", "command_not_found", []string{"the file is there", interpreter}, []string{absent}},
+		{"bin/lost", ".", "command_not_found", []string{"the file exists", interpreter}, []string{absent}},
 		{"./lost", "bin", "command_not_found", []string{interpreter}, []string{absent}},
 		{filepath.Join(b.dir, "bin/lost"), ".", "command_not_found", []string{interpreter}, []string{absent}},
 		{"./lost", ".", "command_not_found", []string{absent}, []string{interpreter, args}},

@@ -20,29 +20,28 @@ func (all table) add(t *tool) *tool {
 	return t
 }
 
-// A tool is the code that answers calls. What models are told is in package prompt.
+// A tool is the code that answers calls. Its description for models is in package prompt.
 type tool struct {
 	name       string
 	readOnly   bool
 	repeatable bool
-	// restrictsItself says that the tool goes behind the fence of the kernel itself, where it
-	// has to. Calls of the other tools are made there as a whole.
+	// restrictsItself says that the tool uses restricted threads where it has to. The other tools
+	// run on them as a whole.
 	restrictsItself bool
 
 	schema func() ([]byte, error) // of the arguments
 	call   func(ctx context.Context, s *Skill, args []byte) answer
 }
 
-// A trait is something that distinguishes a tool from one that writes and must not run twice.
+// A trait sets a property of a tool. Without traits a tool writes and must not run twice.
 type trait func(*tool)
 
-func readOnly(t *tool)     { t.readOnly, t.repeatable = true, true }
-func repeatable(t *tool)   { t.repeatable = true }
+func readOnly(t *tool)        { t.readOnly, t.repeatable = true, true }
+func repeatable(t *tool)      { t.repeatable = true }
 func restrictsItself(t *tool) { t.restrictsItself = true }
 
-// define makes a tool of a function. Its arguments are decoded into A, which is also where
-// their schema comes from. That takes time, so it happens when it is first needed: most
-// commands of this program need no tools.
+// define makes a tool of a function. Its arguments are decoded into A, from which their schema is
+// derived on first use: that takes time, and most commands of this program need no tools.
 func define[A any](name string, run func(*Skill, context.Context, A) answer, traits ...trait) *tool {
 	args := sync.OnceValues(schema.For[A])
 	t := &tool{name: name}

@@ -20,11 +20,10 @@ import (
 //go:embed delegate.md
 var explanation string
 
-// An argument that the other Expert would never see is refused, so that no model believes
-// to have said something.
+// Unknown arguments are refused: the other Expert would not get them.
 const schema = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"the whole task, with all that is needed for it"}},"required":["query"],"additionalProperties":false}`
 
-// New returns a skill with one tool, which stands for an Expert.
+// New returns a skill with one tool, which delegates to an Expert.
 func New(e *expert.Expert) skill.Skill {
 	return &delegate{name: e.Name, tool: skill.Tool{
 		Name:        expert.Key{Name: e.Name}.ToolName(),
@@ -35,9 +34,8 @@ func New(e *expert.Expert) skill.Skill {
 	}}
 }
 
-// describe tells the model whom it can ask. What an Expert says about itself was written
-// by a stranger: it comes last and is marked, so that it cannot pass for our own words
-// about the tool. What is hidden in it, the toolbox reveals.
+// describe describes the Expert for the model. Its own description is untrusted: it comes last and
+// is marked, so that it does not look like our text. The toolbox reveals invisible characters.
 func describe(e *expert.Expert) string {
 	text := fmt.Sprintf("Ask the Expert %q. %s", e.Name, strings.TrimSpace(explanation))
 	if said := strings.TrimSpace(e.Description); said != "" {

@@ -1,9 +1,8 @@
 // Package quota watches how large a workspace grows while tools work in it.
 //
-// It measures before the work begins, after each call that can have changed something,
-// and about every second while such a call runs, so that a command which fills the disk
-// is stopped in the middle. It does not fence: what a command writes between two
-// measurements is written. It deletes nothing.
+// It measures before the work begins, after each call that can have changed something, and about
+// every second while such a call runs, so that a command that fills the disk is stopped. What a
+// command writes between two measurements is not prevented. It deletes nothing.
 //
 // Start reading at [Quota.Watch].
 package quota
@@ -22,17 +21,14 @@ import (
 // interval lies between two measurements while a call runs.
 const interval = time.Second
 
-// A Quota is how many bytes a workspace may take. It is for all skills of a run: calls
-// that run side by side share one watch.
+// A Quota is how many bytes a workspace can take. All skills of a run share it.
 type Quota struct {
 	Max int64
-	// Measure returns how many bytes the workspace takes. It may give up counting as
-	// soon as they are more than max.
+	// Measure returns how many bytes the workspace takes. It can stop counting above max.
 	Measure func(ctx context.Context, max int64) (int64, error)
-	// Exceeded is told that the workspace takes more than Max. It may be told again.
+	// Exceeded is called when the workspace takes more than Max, possibly several times.
 	Exceeded func(used int64)
-	// Failed is told that the workspace cannot be measured. Whoever set a limit does
-	// not want to go on without it.
+	// Failed is called when the workspace cannot be measured.
 	Failed func(error)
 
 	mu      sync.Mutex
@@ -40,7 +36,7 @@ type Quota struct {
 	stop    context.CancelFunc
 }
 
-// Check measures now. It reports whether the work may go on.
+// Check measures now. It reports whether the work can continue.
 func (q *Quota) Check(ctx context.Context) bool {
 	used, err := q.Measure(ctx, q.Max)
 	switch {
@@ -56,19 +52,19 @@ func (q *Quota) Check(ctx context.Context) bool {
 	return true
 }
 
-// Watch returns s with the watch around its calls.
+// Watch returns s with measurements during and after its calls.
 func (q *Quota) Watch(s skill.Skill) skill.Skill {
 	return &watched{Skill: s, quota: q, harmless: make(map[string]bool)}
 }
 
-// begin starts to measure regularly, unless that is done for another call already.
+// begin starts to measure regularly, unless another call has started it.
 func (q *Quota) begin(ctx context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.running++; q.running > 1 {
 		return
 	}
-	// The watch outlives the call it began with if others run longer.
+	// Measuring continues while other calls run.
 	ctx, q.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go q.measureRegularly(ctx)
 }
@@ -94,7 +90,7 @@ func (q *Quota) measureRegularly(ctx context.Context) {
 		if !q.Check(ctx) {
 			return
 		}
-		// Of a large tree, measuring takes a quarter of the time at the most.
+		// Measuring a large tree takes a quarter of the time at most.
 		wait = max(interval, 3*time.Since(began))
 	}
 }
@@ -130,8 +126,7 @@ func (w *watched) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 	w.quota.begin(ctx)
 	defer w.quota.end()
 	result, err := w.Skill.Call(ctx, call)
-	// Also when the call was cancelled: it is no way around the limit. But whoever wants
-	// to stop does not wait long for a large tree.
+	// A cancelled call is measured, too, but only for a short time.
 	measuring, cancel := context.WithTimeout(context.WithoutCancel(ctx), interval)
 	defer cancel()
 	if ctx.Err() == nil {
@@ -141,7 +136,7 @@ func (w *watched) Call(ctx context.Context, call event.ToolCall) (event.ToolResu
 	return result, err
 }
 
-// Memory and Recall hand through what the skill remembers, if it does.
+// Memory and Recall are those of the skill, if it has them.
 func (w *watched) Memory() rawjson.Value {
 	if r, ok := w.Skill.(skill.Rememberer); ok {
 		return r.Memory()
