@@ -1,0 +1,92 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"strings"
+)
+
+const (
+	ignoreName = ".gitignore"
+	// maxIgnoreFile bounds a .gitignore file. A longer one is not read.
+	maxIgnoreFile = 256 << 10
+)
+
+// An ignoreRule is one line of a .gitignore file.
+type ignoreRule struct {
+	pattern
+	negated bool // what matches is not ignored
+}
+
+// parseIgnore reads the lines of a .gitignore file as git does.
+func parseIgnore(data []byte) []ignoreRule {
+	var rules []ignoreRule
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		line, negated := strings.CutPrefix(trimSpaces(line), "!")
+		rules = append(rules, ignoreRule{parsePattern(line), negated})
+	}
+	return rules
+}
+
+// trimSpaces removes the spaces at the end of a line, except behind a backslash.
+func trimSpaces(line string) string {
+	end := 0 // behind the last character that stays
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case ' ':
+			continue
+		case '\\':
+			if i++; i == len(line) {
+				return line
+			}
+		}
+		end = i + 1
+	}
+	return line[:end]
+}
+
+// An ignoreDir is the rules of one directory on the way to a path.
+type ignoreDir struct {
+	rules []ignoreRule
+	from  int // where paths relative to the directory begin
+}
+
+// ignores decides about a path from the root of the workspace, whose directories are not
+// ignored. The deepest directory with a rule for it decides, and of its rules the last one.
+func ignores(dirs []ignoreDir, path string, isDir bool) bool {
+	for i := len(dirs) - 1; i >= 0; i-- {
+		rules := dirs[i].rules
+		for j := len(rules) - 1; j >= 0; j-- {
+			if rules[j].matches(path[dirs[i].from:], isDir) {
+				return !rules[j].negated
+			}
+		}
+	}
+	return false
+}
+
+// ignoreRules reads the .gitignore file in the directory of the location. What tools cannot read,
+// and links, have no rules.
+func (p *location) ignoreRules(ctx context.Context) []ignoreRule {
+	info, err := p.dir().Lstat(ignoreName)
+	if err != nil || !info.Mode().IsRegular() || p.refuse(ignoreName, info) != nil {
+		return nil
+	}
+	at := *p
+	at.name, at.info = ignoreName, info
+	f, _, err := at.open(ctx)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := readAll(ctx, f, ignoreName, info.Size(), maxIgnoreFile)
+	if err != nil {
+		return nil
+	}
+	return parseIgnore(data)
+}

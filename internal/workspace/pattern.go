@@ -1,0 +1,314 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A pattern is one pattern of a .gitignore file, without "!" and without a slash at its end. It
+// is matched byte by byte, as git does: "?" is one byte, and letter case counts.
+type pattern struct {
+	tokens   []token
+	lastName bool // without a slash, the pattern is matched against the last name of a path
+	dirOnly  bool // it ended in a slash
+}
+
+// A token is one element of a pattern.
+type token struct {
+	kind tokenKind
+	byte byte       // of a literal
+	set  *[256]bool // of a class
+}
+
+type tokenKind byte
+
+const (
+	literal  tokenKind = iota
+	class              // one of several bytes
+	star               // "*": any bytes but a slash
+	anyPath            // "**": any bytes
+	anyDirs            // "**/": nothing, or any bytes and a slash
+	mismatch           // a pattern with it matches nothing
+)
+
+// parsePattern never fails: to git, a malformed pattern is one that matches nothing.
+func parsePattern(text string) pattern {
+	text, dirOnly := strings.CutSuffix(text, "/")
+	p := pattern{dirOnly: dirOnly, lastName: !strings.Contains(text, "/")}
+	text = strings.TrimPrefix(text, "/")
+	if text == "" {
+		p.tokens = []token{{kind: mismatch}}
+		return p
+	}
+	// git compares the text before the first wildcard by itself, so that "**" directly behind it
+	// is at the beginning of a pattern.
+	wildcard := strings.IndexAny(text, `*?[\`)
+	for i := 0; i < len(text); {
+		t, size := nextToken(text[i:], i == 0 || i == wildcard || text[i-1] == '/')
+		p.tokens = append(p.tokens, t)
+		i += size
+	}
+	return p
+}
+
+// nextToken returns the first token of a text and its length. atStart says that the text is the
+// beginning of a name or of the pattern.
+func nextToken(text string, atStart bool) (token, int) {
+	switch text[0] {
+	case '*':
+		stars := len(text) - len(strings.TrimLeft(text, "*"))
+		rest := text[stars:]
+		switch {
+		case stars == 1 || !atStart:
+			return token{kind: star}, stars
+		case rest == "" || strings.HasPrefix(rest, `\/`):
+			return token{kind: anyPath}, stars
+		case rest[0] == '/':
+			return token{kind: anyDirs}, stars + 1
+		}
+		return token{kind: star}, stars
+	case '?':
+		set, _, _ := parseClass("[^/]")
+		return token{kind: class, set: set}, 1
+	case '[':
+		if set, size, ok := parseClass(text); ok {
+			return token{kind: class, set: set}, size
+		}
+		return token{kind: mismatch}, len(text)
+	case '\\':
+		if len(text) == 1 {
+			return token{kind: mismatch}, 1
+		}
+		return token{byte: text[1]}, 2
+	}
+	return token{byte: text[0]}, 1
+}
+
+// parseClass parses "[…]", which never matches a slash.
+func parseClass(text string) (set *[256]bool, size int, ok bool) {
+	set = &[256]bool{}
+	i, negated := 1, false
+	if i < len(text) && (text[i] == '!' || text[i] == '^') {
+		i, negated = i+1, true
+	}
+	for first, previous := true, -1; ; first = false {
+		if i >= len(text) {
+			return nil, 0, false // without an end
+		}
+		if text[i] == ']' && !first {
+			break
+		}
+		if name, length := className(text[i:]); length > 0 {
+			in, known := classes[name]
+			if !known {
+				return nil, 0, false
+			}
+			for b := range set {
+				set[b] = set[b] || b < 0x80 && in(byte(b))
+			}
+			i, previous = i+length, -1
+			continue
+		}
+		isRange := text[i] == '-' && previous > 0 && i+1 < len(text) && text[i+1] != ']'
+		if isRange {
+			i++
+		}
+		if text[i] == '\\' {
+			if i++; i >= len(text) {
+				return nil, 0, false
+			}
+		}
+		if b := int(text[i]); isRange {
+			for ; previous <= b; previous++ {
+				set[previous] = true
+			}
+			previous = -1
+		} else {
+			set[b], previous = true, b
+		}
+		i++
+	}
+	for b := range set {
+		set[b] = set[b] != negated && b != '/'
+	}
+	return set, i + 1, true
+}
+
+// className returns the name in "[:name:]" at the beginning of a text, and the length of all.
+func className(text string) (string, int) {
+	rest, ok := strings.CutPrefix(text, "[:")
+	if !ok {
+		return "", 0
+	}
+	end := strings.IndexByte(rest, ']')
+	if end < 1 || rest[end-1] != ':' {
+		return "", 0
+	}
+	return rest[:end-1], len("[:") + end + 1
+}
+
+var classes = map[string]func(byte) bool{
+	"alnum":  func(b byte) bool { return isLetter(b) || isDigit(b) },
+	"alpha":  isLetter,
+	"blank":  func(b byte) bool { return b == ' ' || b == '\t' },
+	"cntrl":  func(b byte) bool { return b < ' ' || b == 0x7f },
+	"digit":  isDigit,
+	"graph":  func(b byte) bool { return b > ' ' && b < 0x7f },
+	"lower":  func(b byte) bool { return b >= 'a' && b <= 'z' },
+	"print":  func(b byte) bool { return b >= ' ' && b < 0x7f },
+	"punct":  func(b byte) bool { return b > ' ' && b < 0x7f && !isLetter(b) && !isDigit(b) },
+	"space":  func(b byte) bool { return b == ' ' || b >= '\t' && b <= '\r' },
+	"upper":  func(b byte) bool { return b >= 'A' && b <= 'Z' },
+	"xdigit": func(b byte) bool { return isDigit(b) || b|0x20 >= 'a' && b|0x20 <= 'f' },
+}
+
+func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+func isDigit(b byte) bool  { return b >= '0' && b <= '9' }
+
+// matches reports whether a pattern matches a path, which is relative to the directory of the
+// pattern and has slashes.
+func (p *pattern) matches(path string, isDir bool) bool {
+	if p.dirOnly && !isDir {
+		return false
+	}
+	if p.lastName {
+		path = path[strings.LastIndexByte(path, '/')+1:]
+	}
+	return matchTokens(p.tokens, path)
+}
+
+// matchTokens takes as little as it can for each wildcard. If the rest does not match, only the
+// last "*" takes more, and if that meets a slash, the last "**". So the time is bounded by the
+// product of the lengths.
+func matchTokens(tokens []token, text string) bool {
+	t, n := 0, 0
+	starToken, starEnd := -1, 0 // the last "*", and where its text ends
+	deepToken, deepEnd := -1, 0 // the last "**"
+	for t < len(tokens) || n < len(text) {
+		if t < len(tokens) {
+			switch k := &tokens[t]; k.kind {
+			case mismatch:
+				return false
+			case star:
+				starToken, starEnd = t, n
+				t++
+				continue
+			case anyPath, anyDirs:
+				deepToken, deepEnd, starToken = t, n, -1
+				t++
+				continue
+			case literal, class:
+				if n < len(text) && (k.kind == literal && k.byte == text[n] || k.kind == class && k.set[text[n]]) {
+					t, n = t+1, n+1
+					continue
+				}
+			}
+		}
+		switch {
+		case starToken >= 0 && starEnd < len(text) && text[starEnd] != '/':
+			starEnd++
+			t, n = starToken+1, starEnd
+		case deepToken >= 0 && deepEnd < len(text):
+			deepEnd++
+			if tokens[deepToken].kind == anyDirs {
+				slash := strings.IndexByte(text[deepEnd-1:], '/')
+				if slash < 0 {
+					return false
+				}
+				deepEnd += slash
+			}
+			t, n, starToken = deepToken+1, deepEnd, -1
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// A Glob selects paths by patterns in the language of .gitignore files, and by "{a,b}" for
+// alternatives. A path matches as a whole: a pattern without a slash matches the last name.
+type Glob []pattern
+
+const (
+	maxGlob         = 1000 // bytes
+	maxAlternatives = 100
+)
+
+// ParseGlob parses a pattern. Unlike in a .gitignore file, a malformed pattern is an error.
+func ParseGlob(text string) (Glob, error) {
+	if len(text) > maxGlob {
+		return nil, fmt.Errorf("is longer than %d bytes", maxGlob)
+	}
+	all, err := alternatives(text)
+	if err != nil {
+		return nil, err
+	}
+	var g Glob
+	for _, one := range all {
+		p := parsePattern(strings.TrimPrefix(one, "./"))
+		for _, t := range p.tokens {
+			if t.kind == mismatch {
+				return nil, errors.New(`is malformed: it is empty, or a "[" or a backslash is not complete`)
+			}
+		}
+		g = append(g, p)
+	}
+	return g, nil
+}
+
+// alternatives expands the braces of a pattern. Braces without a comma are literal.
+func alternatives(text string) ([]string, error) {
+	done, todo := []string(nil), []string{text}
+	for len(todo) > 0 {
+		if len(done)+len(todo) > maxAlternatives {
+			return nil, fmt.Errorf("has more than %d alternatives", maxAlternatives)
+		}
+		next := todo[0]
+		todo = todo[1:]
+		before, choices, after, ok := firstBraces(next)
+		if !ok {
+			done = append(done, next)
+			continue
+		}
+		var expanded []string
+		for _, choice := range choices {
+			expanded = append(expanded, before+choice+after)
+		}
+		todo = append(expanded, todo...)
+	}
+	return done, nil
+}
+
+// firstBraces finds the first braces with a comma, outside of which no brace is open.
+func firstBraces(text string) (before string, choices []string, after string, ok bool) {
+	open, depth, from := 0, 0, 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+		case c == '{':
+			if depth++; depth == 1 {
+				open, from, choices = i, i+1, nil
+			}
+		case c == ',' && depth == 1:
+			choices, from = append(choices, text[from:i]), i+1
+		case c == '}' && depth > 0:
+			if depth--; depth == 0 && choices != nil {
+				return text[:open], append(choices, text[from:i]), text[i+1:], true
+			}
+		}
+	}
+	return "", nil, "", false
+}
+
+// Match reports whether the glob selects a path. Only patterns that end in a slash select
+// directories, and they select nothing else.
+func (g Glob) Match(path string, isDir bool) bool {
+	for i := range g {
+		if g[i].dirOnly == isDir && g[i].matches(path, isDir) {
+			return true
+		}
+	}
+	return false
+}
