@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
 
@@ -38,8 +38,8 @@ text = "Done."
 // cached, with one that starts the same servers in the built-in runtime, and with one that
 // starts them in sandboxes there.
 func BenchmarkThreeSkills(b *testing.B) {
-	image := engine.NodeImage(b, engine.Name(b))
-	engine.RemoveAbove(b, engine.Need(b), image)
+	image := daemon.NodeImage(b, daemon.Name(b))
+	daemon.RemoveAbove(b, daemon.Need(b), image)
 	p := newProject(b, image)
 	p.must(b, "install")
 	p.give(b)
@@ -74,7 +74,7 @@ type project struct {
 func newProject(b *testing.B, image string) *project {
 	b.Helper()
 	home := b.TempDir()
-	p := &project{binary: engine.Binary(b), dir: b.TempDir()}
+	p := &project{binary: daemon.Binary(b), dir: b.TempDir()}
 	p.env = append(p.env, node.Need(b).Variables(os.Getenv("PATH"))...)
 	p.env = append(p.env, "HOME="+home, "PERSTACK_CACHE_PATH="+filepath.Join(home, "cache"))
 	if at := os.Getenv("DOCKER_HOST"); at != "" {

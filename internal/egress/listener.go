@@ -20,7 +20,7 @@ type Listener struct {
 }
 
 // Listeners is the policy of the proxy: one JSON document, for perstack egress --policy.
-type Listeners struct {
+type ProxyConfig struct {
 	Listeners []Listener `json:"listeners"`
 	// Upstream is a proxy that every connection goes through, http://[user:password@]host:port;
 	// empty for none. It looks names up itself: addresses cannot be checked then.
@@ -79,7 +79,7 @@ var ErrGone = errors.New("it ended before its listeners were open")
 
 // Vacant makes sure that the addresses of the listeners are free. A program may continue
 // without a port that it cannot open, and clients would then talk to another program.
-func (g Listeners) Vacant(ctx context.Context) error {
+func (g ProxyConfig) Vacant(ctx context.Context) error {
 	for _, listener := range g.Listeners {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listener.Address)
 		if err != nil {
@@ -94,7 +94,7 @@ func (g Listeners) Vacant(ctx context.Context) error {
 const retryPause = 20 * time.Millisecond
 
 // Opened returns when all listeners accept connections, or gone is closed. It sends nothing.
-func (g Listeners) Opened(ctx context.Context, gone <-chan struct{}) error {
+func (g ProxyConfig) Opened(ctx context.Context, gone <-chan struct{}) error {
 	for _, listener := range g.Listeners {
 		for {
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", listener.Address)

@@ -20,8 +20,8 @@ func TestStandIn(t *testing.T) {
 	}
 	address := free.Addr().String()
 	_ = free.Close()
-	one := Listeners{Listeners: []Listener{{Name: "one", Address: address}}}
-	both := Listeners{Listeners: []Listener{{Name: "other", Address: taken.Addr().String()}, {Name: "one", Address: address}}}
+	one := ProxyConfig{Listeners: []Listener{{Name: "one", Address: address}}}
+	both := ProxyConfig{Listeners: []Listener{{Name: "other", Address: taken.Addr().String()}, {Name: "one", Address: address}}}
 
 	if err := one.Vacant(t.Context()); err != nil {
 		t.Error(err)

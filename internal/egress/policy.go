@@ -29,16 +29,16 @@ const TokenUser = "perstack"
 
 // ParseListeners reads the document of perstack egress --policy. It is strict: a misspelled
 // name must not silently drop a rule.
-func ParseListeners(document []byte) (Listeners, error) {
-	var g Listeners
+func ParseProxyConfig(document []byte) (ProxyConfig, error) {
+	var g ProxyConfig
 	if len(document) > MaxPolicy {
-		return Listeners{}, fmt.Errorf("the policy has more than %d bytes", MaxPolicy)
+		return ProxyConfig{}, fmt.Errorf("the policy has more than %d bytes", MaxPolicy)
 	}
 	if err := json.Unmarshal(document, &g, json.RejectUnknownMembers(true)); err != nil {
-		return Listeners{}, fmt.Errorf("the policy cannot be read: %s", unreadable(err))
+		return ProxyConfig{}, fmt.Errorf("the policy cannot be read: %s", unreadable(err))
 	}
 	if _, _, err := g.compile(); err != nil {
-		return Listeners{}, err
+		return ProxyConfig{}, err
 	}
 	return g, nil
 }
@@ -103,7 +103,7 @@ type upstream struct {
 }
 
 // compile checks the whole policy.
-func (g *Listeners) compile() ([]compiledListener, upstream, error) {
+func (g *ProxyConfig) compile() ([]compiledListener, upstream, error) {
 	switch {
 	case len(g.Listeners) == 0:
 		return nil, upstream{}, errors.New("the policy has no listener")
@@ -191,7 +191,7 @@ func parseUpstream(text string) (upstream, error) {
 }
 
 // Check says what is wrong with a policy that another proxy is to enforce.
-func (g Listeners) Check() error {
+func (g ProxyConfig) Check() error {
 	_, _, err := g.compile()
 	return err
 }

@@ -9,7 +9,7 @@ import (
 // A policy is read strictly: whatever is not understood would be a rule that is missing.
 func TestParseListeners(t *testing.T) {
 	const listener = `{"name":"g","address":"127.0.0.1:0","allow":["a.example"],"token":"t"}`
-	g, err := ParseListeners([]byte(`{"listeners":[` + listener + `],"upstream":"http://u:p@proxy:8080","maxConnections":7}`))
+	g, err := ParseProxyConfig([]byte(`{"listeners":[` + listener + `],"upstream":"http://u:p@proxy:8080","maxConnections":7}`))
 	if err != nil || len(g.Listeners) != 1 || g.Listeners[0].Token != "t" || g.MaxConnections != 7 || g.Upstream == "" {
 		t.Errorf("got %+v, %v", g, err)
 	}
@@ -26,7 +26,7 @@ func TestParseListeners(t *testing.T) {
 		`{"listeners":[` + strings.TrimSuffix(strings.Repeat(listener+",", 1001), ",") + `]}`,
 		strings.Repeat(" ", MaxPolicy) + one(listener),
 	} {
-		if _, err := ParseListeners([]byte(text)); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := ParseProxyConfig([]byte(text)); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%.100s: error %v", text, err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestParseListeners(t *testing.T) {
 		"https://proxy:8080", "proxy:8080", "http://proxy", "http://proxy:0", "http://proxy:99999", "http://:8080", "socks5://proxy:1", "http://proxy:1/secret", "http://proxy:1?secret", "http://proxy:1#secret",
 		"http://user:secret@", "http://a%3Ab:secret@proxy:1", "http://pro xy:1", "http://us\ner:secret@proxy:1",
 	} {
-		if _, err := ParseListeners(fmt.Appendf(nil, `{"listeners":[%s],"upstream":%q}`, listener, text)); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := ParseProxyConfig(fmt.Appendf(nil, `{"listeners":[%s],"upstream":%q}`, listener, text)); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: error %v", text, err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestParseListenersSaysWhatIsWrong(t *testing.T) {
 		``:                                        "it is not valid JSON",
 		`{"` + strings.Repeat("x", 5000) + `":1}`: `xxx" is unknown`,
 	} {
-		_, err := ParseListeners([]byte(text))
+		_, err := ParseProxyConfig([]byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), "the policy cannot be read: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %s", text, err, want)
 			continue
@@ -90,13 +90,13 @@ func TestCheckUpstream(t *testing.T) {
 // All listeners open, or none.
 func TestListenAllOrNone(t *testing.T) {
 	report := func(Line) error { return nil }
-	first, err := Listen(t.Context(), Listeners{Listeners: []Listener{{Name: "a", Address: "127.0.0.1:0"}}}, ProxyOptions{Report: report})
+	first, err := Listen(t.Context(), ProxyConfig{Listeners: []Listener{{Name: "a", Address: "127.0.0.1:0"}}}, ProxyOptions{Report: report})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
 	taken := first.Listeners()[0].Address
-	_, err = Listen(t.Context(), Listeners{Listeners: []Listener{{Name: "x", Address: "127.0.0.1:0"}, {Name: "y", Address: taken}}}, ProxyOptions{Report: report})
+	_, err = Listen(t.Context(), ProxyConfig{Listeners: []Listener{{Name: "x", Address: "127.0.0.1:0"}, {Name: "y", Address: taken}}}, ProxyOptions{Report: report})
 	if err == nil || !strings.Contains(err.Error(), `listener "y"`) {
 		t.Errorf("got %v", err)
 	}

@@ -53,7 +53,7 @@ type ProxyOptions struct {
 }
 
 // Listen checks the policy and opens all listeners. Clients wait until [Proxy.Serve].
-func Listen(ctx context.Context, g Listeners, o ProxyOptions) (*Proxy, error) {
+func Listen(ctx context.Context, g ProxyConfig, o ProxyOptions) (*Proxy, error) {
 	listeners, up, err := g.compile()
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func TestProxyConnectionLimit(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
 	allow := []string{"a.example.com"}
-	w := serveProxy(t, n, Listeners{MaxConnections: 4, Listeners: []Listener{{Name: "one", Allow: allow}, {Name: "two", Allow: allow}}})
+	w := serveProxy(t, n, ProxyConfig{MaxConnections: 4, Listeners: []Listener{{Name: "one", Allow: allow}, {Name: "two", Allow: allow}}})
 	var open []*net.TCPConn
 	for range 3 {
 		open = append(open, w.tunnel(0, "a.example.com"))
@@ -85,7 +85,7 @@ func TestProxyConnectionLimit(t *testing.T) {
 func TestProxySlowClients(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
 	var slow []*net.TCPConn
 	for i := range 3 * maxPending {
 		conn := w.knock(0)
@@ -112,7 +112,7 @@ func TestProxyCancel(t *testing.T) {
 	before := runtime.NumGoroutine()
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
 	hang := make(chan struct{})
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com", "hangs.example.com"}}}}, func(p *Proxy) {
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com", "hangs.example.com"}}}}, func(p *Proxy) {
 		p.resolver = hanging{n, hang}
 	})
 	var conns []net.Conn
@@ -183,7 +183,7 @@ func TestProxyReportFails(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
 	full := errors.New("no space left")
-	p, err := Listen(t.Context(), Listeners{Listeners: []Listener{{Name: "g", Address: "127.0.0.1:0", Allow: []string{"a.example.com"}}}}, ProxyOptions{Resolver: n, Report: func(l Line) error {
+	p, err := Listen(t.Context(), ProxyConfig{Listeners: []Listener{{Name: "g", Address: "127.0.0.1:0", Allow: []string{"a.example.com"}}}}, ProxyOptions{Resolver: n, Report: func(l Line) error {
 		if l.Access != nil {
 			return full
 		}
@@ -250,7 +250,7 @@ func TestProxyUpstream(t *testing.T) {
 		}
 	}()
 	n := &network{server: up.Addr().String()}
-	w := serveProxy(t, n, Listeners{Upstream: "http://me:pa%40ss@proxy.corp:8080", Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com", "*.internal", "localhost"}}}})
+	w := serveProxy(t, n, ProxyConfig{Upstream: "http://me:pa%40ss@proxy.corp:8080", Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com", "*.internal", "localhost"}}}})
 	first := cut(handmade(names("a.example.com")), 100)
 	conn := w.tunnel(0, "A.example.com.")
 	_, _ = conn.Write(first)

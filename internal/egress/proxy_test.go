@@ -31,7 +31,7 @@ func TestProxyCarries(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	n := &network{server: s.Listener.Addr().String(), names: names1(map[string]string{"example.com": "8.8.8.8 2606:4700::1111"})}
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "writer skill", Allow: []string{"Example.com"}}}})
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "writer skill", Allow: []string{"Example.com"}}}})
 
 	transport := s.Client().Transport.(*http.Transport).Clone() // it trusts the server's certificate, and no other
 	transport.Proxy = http.ProxyURL(parse(t, "http://"+w.listeners[0].Address))
@@ -63,7 +63,7 @@ func TestProxyCarries(t *testing.T) {
 // dialled.
 func TestProxyRefusesRequests(t *testing.T) {
 	n := &network{names: names1(map[string]string{"api.example.com": "8.8.8.8", "wild.example.com": "8.8.8.8", "localhost": "8.8.8.8", "a.internal": "8.8.8.8"})}
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{
 		{Name: "open", Allow: []string{"api.example.com", "*.wild.example.com", "localhost", "*.internal"}},
 		{Name: "locked", Allow: []string{"api.example.com"}, Token: "kX82mQ0vT4nB7cLw9rJd"},
 		{Name: "shut"},
@@ -164,7 +164,7 @@ func TestProxyToken(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"api.example.com": "8.8.8.8"})}
 	allow := []string{"api.example.com"}
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "engine", Allow: allow, Token: "kX82mQ0vT4nB7cLw9rJd"}, {Name: "skill", Allow: allow, Token: "ganz-anderes-wort-hier"}}})
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "engine", Allow: allow, Token: "kX82mQ0vT4nB7cLw9rJd"}, {Name: "skill", Allow: allow, Token: "ganz-anderes-wort-hier"}}})
 	text := "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\nproxy-authorization: BASIC " + basic("perstack", "kX82mQ0vT4nB7cLw9rJd") + "\r\n\r\n"
 	if _, status, _, _ := w.ask(0, text); status != http.StatusOK {
 		t.Errorf("with its token: %d", status)
@@ -178,7 +178,7 @@ func TestProxyToken(t *testing.T) {
 // mapped form. Nothing is dialled.
 func TestProxyRefusesAddresses(t *testing.T) {
 	n := &network{names: map[string][][]string{}}
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
 	all := slices.Clone(notPublic)
 	for _, text := range notPublic {
 		if !strings.Contains(text, ":") {
@@ -207,7 +207,7 @@ func TestProxyRefusesAddresses(t *testing.T) {
 func TestProxyRebinding(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: map[string][][]string{"a.example.com": {{"8.8.8.8"}, {"127.0.0.1"}, {"169.254.169.254"}}}}
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
 	w.tunnel(0, "a.example.com")
 	if d := n.dials(); !slices.Equal(d, []string{"8.8.8.8:443"}) || n.lookups() != 1 {
 		t.Errorf("dialled %v after %d look-ups", d, n.lookups())
@@ -224,7 +224,7 @@ func TestProxyRebinding(t *testing.T) {
 
 func TestProxyCannotReach(t *testing.T) {
 	n := &network{names: names1(map[string]string{"nobody.example.com": "8.8.8.8 8.8.4.4", "empty.example.com": ""})}
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com"}}}})
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com"}}}})
 	for host, want := range map[string]string{"nobody.example.com": ReasonUnreached, "none.example.com": ReasonResolve, "empty.example.com": ReasonResolve} {
 		_, status, reason, _ := w.ask(0, connectTo(host))
 		if a := w.access(); status != http.StatusBadGateway || reason != want || a.Reason != want {
@@ -240,7 +240,7 @@ func TestProxyCannotReach(t *testing.T) {
 func TestProxyServerName(t *testing.T) {
 	l := listen(t)
 	n := &network{server: l.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com"}}}})
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com"}}}})
 	tunnels := 0
 	for what, hello := range map[string][]byte{
 		"other":        cut(handmade(names("b.example.com")), 1000),
@@ -323,7 +323,7 @@ func TestProxyCarriesEverything(t *testing.T) {
 		}
 	}()
 	n := &network{server: echo.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "g", Allow: []string{"a.example.com"}}}})
 	first := cut(handmade(names("A.example.com.")), 20)
 	for _, size := range []int{0, 1, chunkSize - 1, chunkSize, chunkSize + 1, 3*chunkSize + 17} {
 		data := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
@@ -354,7 +354,7 @@ func TestProxyHandshake(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(s.Close)
 	n := &network{server: s.Listener.Addr().String(), names: names1(map[string]string{"a.example.com": "8.8.8.8"})}
-	w := serveProxy(t, n, Listeners{Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com"}}}})
+	w := serveProxy(t, n, ProxyConfig{Listeners: []Listener{{Name: "g", Allow: []string{"*.example.com"}}}})
 	c, err := handshake(w.tunnel(0, "A.Example.com."), "a.EXAMPLE.com")
 	if err != nil || !w.access().Allowed {
 		t.Errorf("got %v", err)

@@ -27,7 +27,7 @@ type servingProxy struct {
 var errStopped = errors.New("the test is over")
 
 // build starts a proxy with listeners at addresses of this machine.
-func serveProxy(t testing.TB, n *network, g Listeners, change ...func(*Proxy)) *servingProxy {
+func serveProxy(t testing.TB, n *network, g ProxyConfig, change ...func(*Proxy)) *servingProxy {
 	t.Helper()
 	for i := range g.Listeners {
 		g.Listeners[i].Address = "127.0.0.1:0"

@@ -105,7 +105,7 @@ var errListenersClosed = errors.New("the skills have ended")
 
 // openListeners opens a listener for each skill, which allows the hosts in its allowedDomains.
 func (s *set) openListeners(skills []*expert.Skill) (*listeners, error) {
-	var policy egress.Listeners
+	var policy egress.ProxyConfig
 	for _, k := range skills {
 		token := rand.Text()
 		s.site.Parts.Secrets.Add("PROXY_TOKEN", token) // programs print their variables

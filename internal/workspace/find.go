@@ -29,7 +29,7 @@ type FindOptions struct {
 //
 // The search ends when visit returns false. It returns why something was left out, or "".
 func (w *Workspace) Find(ctx context.Context, name string, opts FindOptions, visit func(Found) bool) (leftOut string, err error) {
-	err = w.at(ctx, name, false, func(p *location) error {
+	err = w.at(ctx, name, reading, func(p *location) error {
 		for _, part := range p.path() {
 			if isGitName(fold(part)) {
 				return fail(Protected, name, "is not searched: it is in .git")

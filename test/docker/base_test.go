@@ -16,7 +16,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/world/scout"
 )
 
@@ -40,7 +40,7 @@ func baseImage(t *testing.T, config archive.Config) string {
 	config.User = "root"
 	config.Entrypoint = []string{oddPath + "/scoutd"}
 	config.Env = []string{"PATH=" + oddPath, "SECRET_LOOKING=1", "SSL_CERT_FILE=/etc/none", "GODEBUG=http2debug=2", "LD_PRELOAD=/etc/none.so", "HOME=/root"}
-	plain := engine.Load(t, config, []archive.File{
+	plain := daemon.Load(t, config, []archive.File{
 		{Path: "/etc", Mode: 0o777},
 		{Path: "/etc/os-release", Mode: 0o644, Body: archive.Text("ID=odd\n")},
 		{Path: "/opt", Mode: 0o777},
@@ -49,14 +49,14 @@ func baseImage(t *testing.T, config archive.Config) string {
 		{Path: oddPath + "/scoutd", Mode: 0o755, Body: io.NewSectionReader(f, 0, info.Size())},
 		{Path: "/tmp", Mode: 0o1777},
 	})
-	api := engine.Need(t)
-	created, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: engine.Name(t), Config: &container.Config{Image: plain}})
+	api := daemon.Need(t)
+	created, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: plain}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, api, created.ID)
-	tag := engine.Name(t) + ":1"
-	engine.RemoveImage(t, api, tag)
+	daemon.RemoveContainer(t, api, created.ID)
+	tag := daemon.Name(t) + ":1"
+	daemon.RemoveImage(t, api, tag)
 	_, err = api.ContainerCommit(t.Context(), created.ID, client.ContainerCommitOptions{Reference: tag, Config: &container.Config{
 		Cmd:         []string{"look", "/tmp/base-was-here", "/"},
 		Healthcheck: &container.HealthConfig{Test: []string{"CMD", oddPath + "/scoutd", "look", "/tmp/base-was-here", "/"}, Interval: time.Second},
@@ -92,7 +92,7 @@ func TestBaseImage(t *testing.T) {
 	if code := s.end(); code != 0 {
 		t.Errorf("exit code %d\n%s\n%s", code, s.stderr(), tail(s.stdout(), 2000))
 	}
-	engine.RemoveImage(t, engine.Need(t), site.find(t, "runtime").Image)
+	daemon.RemoveImage(t, daemon.Need(t), site.find(t, "runtime").Image)
 	for _, c := range site.containers {
 		// A name alone has the engine take the variable away.
 		c.Config.Env = slices.DeleteFunc(c.Config.Env, func(v string) bool { return !strings.Contains(v, "=") })

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 // TestSecretsCanary plants secrets wherever a user has them and looks for them wherever
@@ -86,7 +86,7 @@ func (l *looker) at(where string, data []byte) {
 // atImage looks at an image: its description, its history and all files of its layers.
 func (l *looker) atImage(id string) {
 	l.t.Helper()
-	api := engine.Need(l.t)
+	api := daemon.Need(l.t)
 	image, err := api.ImageInspect(l.t.Context(), id)
 	if err != nil {
 		l.t.Fatal(err)

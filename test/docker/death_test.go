@@ -8,7 +8,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 // TestContainersDie kills the containers of a run, one and the other. The run ends, says
@@ -23,7 +23,7 @@ func TestContainersDie(t *testing.T) {
 			job := p.job()
 			s := p.start("worker", "go", "--job-id", job)
 			p.awaitLingering(s)
-			if _, err := engine.Need(t).ContainerKill(t.Context(), inspect(t, job).find(t, role).ID, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
+			if _, err := daemon.Need(t).ContainerKill(t.Context(), inspect(t, job).find(t, role).ID, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
 				t.Fatal(err)
 			}
 			if code := s.end(); code != 1 {

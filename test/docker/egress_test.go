@@ -20,7 +20,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/probe"
 )
 
@@ -30,7 +30,7 @@ import (
 func TestEgressProgram(t *testing.T) {
 	t.Parallel()
 	w := need(t)
-	api := engine.Need(t)
+	api := daemon.Need(t)
 	dir := t.TempDir()
 	tag := strings.ToLower(rand.Text()[:8])
 	c := probe.Config{
@@ -38,16 +38,16 @@ func TestEgressProgram(t *testing.T) {
 		Provider: provider, Other: otherHost(tag), Out: "/probe/results.json",
 	}
 	token := rand.Text()
-	policy := encode(t, egress.Listeners{Listeners: []egress.Listener{{Name: "test", Address: "0.0.0.0:3128", Allow: c.Allowed(), Token: token}}})
+	policy := encode(t, egress.ProxyConfig{Listeners: []egress.Listener{{Name: "test", Address: "0.0.0.0:3128", Allow: c.Allowed(), Token: token}}})
 	for name, data := range map[string][]byte{"policy.json": policy, "config.json": encode(t, c)} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	image := engine.Image(t, map[string]string{"/perstack": shared.binary, "/probed": shared.probed})
+	image := daemon.Image(t, map[string]string{"/perstack": shared.binary, "/probed": shared.probed})
 	begin := func(env []string, entry ...string) string {
 		created, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-			Name:   engine.Name(t),
+			Name:   daemon.Name(t),
 			Config: &container.Config{Image: image, User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), WorkingDir: "/probe", Env: env, Entrypoint: entry},
 			HostConfig: &container.HostConfig{
 				NetworkMode: container.NetworkMode(w.Network), Binds: []string{dir + ":/probe"}, DNS: []netip.Addr{netip.MustParseAddr(w.DNS)},
@@ -56,7 +56,7 @@ func TestEgressProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine.RemoveContainer(t, api, created.ID)
+		daemon.RemoveContainer(t, api, created.ID)
 		if _, err := api.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 // lingering is a script whose first turn runs a command that waits, so that there is
@@ -157,7 +157,7 @@ type site struct {
 // inspect asks the engine for all that a job has.
 func inspect(t *testing.T, job string) site {
 	t.Helper()
-	api := engine.Need(t)
+	api := daemon.Need(t)
 	var s site
 	filter := make(client.Filters).Add("label", jobLabel(job))
 	containers, err := api.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: filter})

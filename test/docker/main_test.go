@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/world"
 )
 
@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 // need returns what all tests share, and makes it for the first of them.
 func need(t *testing.T) *world.World {
 	t.Helper()
-	engine.Need(t) // each test is skipped by itself where there is no engine
+	daemon.Need(t) // each test is skipped by itself where there is no engine
 	shared.once.Do(func() {
 		shared.lasts.TB = t
-		shared.binary = engine.Binary(t)
-		shared.probed = engine.Program(t, "./internal/testkit/probe/probed")
+		shared.binary = daemon.Binary(t)
+		shared.probed = daemon.Program(t, "./internal/testkit/probe/probed")
 		shared.world = world.Start(&shared.lasts)
 	})
 	if shared.world == nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 	"github.com/perstack-go/perstack/internal/testkit/tenant"
@@ -150,8 +150,8 @@ func (s *street) checkTry(o outcome, id string, a try) {
 func TestNeighboursFromNPM(t *testing.T) {
 	t.Parallel()
 	need(t)
-	image := engine.NodeImage(t, engine.Name(t))
-	engine.RemoveAbove(t, engine.Need(t), image)
+	image := daemon.NodeImage(t, daemon.Name(t))
+	daemon.RemoveAbove(t, daemon.Need(t), image)
 	s := newStreet(t, fmt.Sprintf("nodeImage = %q\n", image), fromNPM(t), map[string]string{"notes.txt": "three open points\n", ".env": "SOME_TOKEN=x\n"})
 	// By that variable the image gets the authorities that skills trust.
 	s.env = append(s.env, "MEMORY_FILE_PATH=/workspace/memory.jsonl", "SSL_CERT_FILE="+s.world.CA)

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 	"github.com/perstack-go/perstack/internal/testkit/tenant"
 	"github.com/perstack-go/perstack/internal/testkit/tenant/pack"
@@ -47,7 +47,7 @@ func newStreet(t *testing.T, settings, experts string, files map[string]string) 
 	s.mine["perstack.toml"] = strings.NewReplacer("{guest}", s.guestHost(), "{home}", s.homeHost()).Replace(experts)
 	s.project = newProject(t, settings, s.mine)
 	s.env = append(s.env, tenant.SecretVariable+"="+s.secret, "AWS_SECRET_ACCESS_KEY=aws-"+s.canary, "GITHUB_TOKEN=github-"+s.canary)
-	s.put("tenantd", engine.Program(t, "./internal/testkit/tenant/tenantd"))
+	s.put("tenantd", daemon.Program(t, "./internal/testkit/tenant/tenantd"))
 	return s
 }
 
@@ -68,7 +68,7 @@ func (s *street) npx() {
 	s.t.Helper()
 	components := node.Need(s.t)
 	registry := node.NewRegistry(s.t)
-	pack.Publish(s.t, registry, engine.Program(s.t, "./internal/testkit/tenant/tenantd"), engine.Program(s.t, "./internal/testkit/evil/evilmcp"))
+	pack.Publish(s.t, registry, daemon.Program(s.t, "./internal/testkit/tenant/tenantd"), daemon.Program(s.t, "./internal/testkit/evil/evilmcp"))
 	home := s.t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, ".npmrc"), []byte(registry.Settings()), 0o600); err != nil {
 		s.t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/testkit"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/probe"
 	"github.com/perstack-go/perstack/internal/testkit/world"
 	"github.com/perstack-go/perstack/internal/testkit/world/outside"
@@ -67,8 +67,8 @@ func tryBothProxies(t *testing.T, w *world.World, settings string) {
 // squidSettings has the proxy be Squid.
 func squidSettings(t *testing.T) string {
 	t.Helper()
-	image := engine.SquidImage(t, engine.Name(t))
-	engine.RemoveAbove(t, engine.Need(t), image)
+	image := daemon.SquidImage(t, daemon.Name(t))
+	daemon.RemoveAbove(t, daemon.Need(t), image)
 	return fmt.Sprintf("proxy = \"squid\"\nsquidImage = %q\n", image)
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/world/scout"
 )
 
@@ -26,7 +26,7 @@ func (p *project) scouting() {
 
 func scoutProgram(t *testing.T) string {
 	t.Helper()
-	return engine.Program(t, "./internal/testkit/world/scout/scoutd")
+	return daemon.Program(t, "./internal/testkit/world/scout/scoutd")
 }
 
 // report reads what a scout has found.

@@ -61,18 +61,18 @@ that is not perstack's, also images that perstack has pulled.`,
 
 func prune(ctx context.Context, opts *Options) (err error) {
 	h := opts.Host
-	e, err := docker.Connect(ctx, h.Getenv, h.Home)
+	d, err := docker.Connect(ctx, h.Getenv, h.Home)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, e.Close()) }()
+	defer func() { err = errors.Join(err, d.Close()) }()
 	var keep docker.ImageSpec
 	if !opts.All {
-		if keep, err = opts.current(e.Arch); err != nil {
+		if keep, err = opts.current(d.Arch); err != nil {
 			return fmt.Errorf("which image is of use cannot be told: %w; perstack docker prune --all removes them all", err)
 		}
 	}
-	pruned, err := e.Prune(ctx, opts.All, keep)
+	pruned, err := d.Prune(ctx, opts.All, keep)
 	// What was removed before something failed is gone as well.
 	if opts.JSON {
 		return errors.Join(err, printJSON(h.Stdout, pruned))

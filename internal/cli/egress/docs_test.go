@@ -20,7 +20,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(data)
-	for _, of := range []reflect.Type{reflect.TypeFor[egress.Line](), reflect.TypeFor[egress.Access](), reflect.TypeFor[egress.Closed](), reflect.TypeFor[egress.Listener](), reflect.TypeFor[egress.Listeners]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[egress.Line](), reflect.TypeFor[egress.Access](), reflect.TypeFor[egress.Closed](), reflect.TypeFor[egress.Listener](), reflect.TypeFor[egress.ProxyConfig]()} {
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
 			if !strings.Contains(page, "`"+name+"`") && !strings.Contains(page, `"`+name+`":`) {
@@ -48,7 +48,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	policy, _, _ := strings.Cut(blocks[2], "```")
-	if _, err := egress.ParseListeners([]byte(policy)); err != nil {
+	if _, err := egress.ParseProxyConfig([]byte(policy)); err != nil {
 		t.Error(err)
 	}
 }

@@ -20,8 +20,8 @@ import (
 
 // listeners returns what the flags, or the policy, say. With a policy from standard input the
 // end of that input ends the context.
-func (o *Options) listeners(ctx context.Context, cancel context.CancelCauseFunc) (egress.Listeners, error) {
-	var listeners egress.Listeners
+func (o *Options) listeners(ctx context.Context, cancel context.CancelCauseFunc) (egress.ProxyConfig, error) {
+	var listeners egress.ProxyConfig
 	var err error
 	switch o.Policy {
 	case "":
@@ -33,9 +33,9 @@ func (o *Options) listeners(ctx context.Context, cancel context.CancelCauseFunc)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return egress.Listeners{}, outcome(context.Cause(ctx))
+		return egress.ProxyConfig{}, outcome(context.Cause(ctx))
 	case err != nil:
-		return egress.Listeners{}, &host.ExitError{Code: host.ExitUsage, Err: err}
+		return egress.ProxyConfig{}, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
 	o.Host.Secrets.AddIfRandom("upstream", listeners.Upstream)
 	for _, g := range listeners.Listeners {
@@ -45,24 +45,24 @@ func (o *Options) listeners(ctx context.Context, cancel context.CancelCauseFunc)
 }
 
 // fromFlags makes the one listener of the flags.
-func (o *Options) fromFlags() (egress.Listeners, error) {
+func (o *Options) fromFlags() (egress.ProxyConfig, error) {
 	listener := egress.Listener{Name: "egress", Address: o.Listen, Allow: o.Allow}
 	address, err := netip.ParseAddrPort(o.Listen)
 	if err != nil {
-		return egress.Listeners{}, errors.New("--listen must be an address and a port, like " + defaultListen)
+		return egress.ProxyConfig{}, errors.New("--listen must be an address and a port, like " + defaultListen)
 	}
 	if _, err := egress.ParseAllowlist(o.Allow); err != nil {
-		return egress.Listeners{}, fmt.Errorf("--allow: %w", err)
+		return egress.ProxyConfig{}, fmt.Errorf("--allow: %w", err)
 	}
 	if o.TokenFile != "" {
 		if listener.Token, err = o.readToken(); err != nil {
-			return egress.Listeners{}, fmt.Errorf("--token-file: %w", err)
+			return egress.ProxyConfig{}, fmt.Errorf("--token-file: %w", err)
 		}
 	} else if !address.Addr().Unmap().IsLoopback() {
 		// Whoever reaches this machine could otherwise go out in its name.
-		return egress.Listeners{}, fmt.Errorf("others can reach %s; give a --token-file, or listen at %s", address.Addr(), defaultListen)
+		return egress.ProxyConfig{}, fmt.Errorf("others can reach %s; give a --token-file, or listen at %s", address.Addr(), defaultListen)
 	}
-	return egress.Listeners{Listeners: []egress.Listener{listener}, MaxConnections: o.MaxConnections}, nil
+	return egress.ProxyConfig{Listeners: []egress.Listener{listener}, MaxConnections: o.MaxConnections}, nil
 }
 
 // readToken returns the token of the file. There is no flag for the token itself: every
@@ -80,14 +80,14 @@ func (o *Options) readToken() (string, error) {
 }
 
 // fromFile reads a policy, which may hold tokens.
-func (o *Options) fromFile() (listeners egress.Listeners, err error) {
+func (o *Options) fromFile() (listeners egress.ProxyConfig, err error) {
 	var broken error
 	_, err = o.readFile(o.Policy, egress.MaxPolicy, func(data []byte) bool {
-		listeners, broken = egress.ParseListeners(data)
+		listeners, broken = egress.ParseProxyConfig(data)
 		return listeners.Upstream != "" || slices.ContainsFunc(listeners.Listeners, func(g egress.Listener) bool { return g.Token != "" })
 	})
 	if err = cmp.Or(err, broken); err != nil {
-		return egress.Listeners{}, fmt.Errorf("--policy: %w", err)
+		return egress.ProxyConfig{}, fmt.Errorf("--policy: %w", err)
 	}
 	return listeners, nil
 }
@@ -118,15 +118,15 @@ func (o *Options) readFile(name string, most int64, secret func(data []byte) boo
 
 // fromInput reads a policy from the first line of standard input. Nothing may follow but
 // the end, which is how whoever started the proxy ends it, also by dying.
-func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc) (egress.Listeners, error) {
+func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc) (egress.ProxyConfig, error) {
 	in := bufio.NewReader(o.Host.Stdin)
 	line, err := readLine(ctx, in)
 	if err != nil {
-		return egress.Listeners{}, fmt.Errorf("--policy -: %w", err)
+		return egress.ProxyConfig{}, fmt.Errorf("--policy -: %w", err)
 	}
-	listeners, err := egress.ParseListeners(line)
+	listeners, err := egress.ParseProxyConfig(line)
 	if err != nil {
-		return egress.Listeners{}, fmt.Errorf("--policy -: %w; it must be one line", err)
+		return egress.ProxyConfig{}, fmt.Errorf("--policy -: %w; it must be one line", err)
 	}
 	go func() {
 		if _, err := in.ReadByte(); err == nil {

@@ -47,7 +47,7 @@ func (c *contender) access(t *testing.T) egress.Access {
 // contenders starts both proxies with these lists.
 func contenders(t *testing.T, lists ...[]string) (builtin, squid *contender) {
 	t.Helper()
-	var listeners egress.Listeners
+	var listeners egress.ProxyConfig
 	for i, list := range lists {
 		listeners.Listeners = append(listeners.Listeners, egress.Listener{Name: "listener " + strconv.Itoa(i), Address: "127.0.0.1:0", Allow: list})
 	}

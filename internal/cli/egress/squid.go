@@ -34,7 +34,7 @@ const (
 
 // serveSquid has Squid carry out the listeners, and reports what it tells. It returns when
 // Squid ends, or the context: then Squid is ended.
-func (o *Options) serveSquid(ctx context.Context, listeners egress.Listeners) error {
+func (o *Options) serveSquid(ctx context.Context, listeners egress.ProxyConfig) error {
 	servers, err := o.servers()
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (o *Options) serveSquid(ctx context.Context, listeners egress.Listeners) er
 }
 
 // follow reports what a started Squid does until it ends.
-func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, listeners egress.Listeners) error {
+func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, listeners egress.ProxyConfig) error {
 	log, err := squid.NewLog(running.Stdout, listeners)
 	if err != nil {
 		return errors.Join(err, running.Stop(squidGrace))
@@ -114,7 +114,7 @@ func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, li
 }
 
 // opened waits for Squid, which needs a few milliseconds.
-func opened(ctx context.Context, running *sandbox.ServerProcess, listeners egress.Listeners) error {
+func opened(ctx context.Context, running *sandbox.ServerProcess, listeners egress.ProxyConfig) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, squidStart, fmt.Errorf("squid has not opened its listeners within %s", squidStart))
 	defer cancel()
 	return listeners.Opened(ctx, running.Done())

@@ -274,7 +274,7 @@ func TestSquidIsEnded(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	in, stdin := io.Pipe()
 	p := startWith(t, Options{Policy: "-", Squid: "squid", DNS: []string{"127.0.0.1"}}, in)
-	policy, err := json.Marshal(egress.Listeners{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"api.exa.test"}}}})
+	policy, err := json.Marshal(egress.ProxyConfig{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"api.exa.test"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

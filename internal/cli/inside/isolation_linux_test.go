@@ -21,7 +21,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 // A site is a real wall: a network without a host, the proxy on it, and the container that
@@ -49,7 +49,7 @@ func closed() client.NetworkCreateOptions {
 
 func newSite(t *testing.T, image string, options client.NetworkCreateOptions) *site {
 	t.Helper()
-	s := &site{t: t, api: engine.Need(t), image: image, work: t.TempDir()}
+	s := &site{t: t, api: daemon.Need(t), image: image, work: t.TempDir()}
 	// The parents of a directory for tests are for its user alone.
 	if err := os.Chmod(s.work, 0o777); err != nil {
 		t.Fatal(err)
@@ -69,11 +69,11 @@ func newSite(t *testing.T, image string, options client.NetworkCreateOptions) *s
 func (s *site) connect(options client.NetworkCreateOptions) {
 	s.t.Helper()
 	ctx := s.t.Context()
-	name := engine.Name(s.t)
+	name := daemon.Name(s.t)
 	if _, err := s.api.NetworkCreate(ctx, name, options); err != nil {
 		s.t.Fatal(err)
 	}
-	engine.RemoveNetwork(s.t, s.api, name)
+	daemon.RemoveNetwork(s.t, s.api, name)
 	found, err := s.api.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
 	if err != nil {
 		s.t.Fatal(err)
@@ -85,7 +85,7 @@ func (s *site) connect(options client.NetworkCreateOptions) {
 		}
 	}
 
-	policy, err := json.Marshal(egress.Listeners{Listeners: []egress.Listener{{Name: "engine", Address: "0.0.0.0:4000", Token: "token-of-the-engine"}}})
+	policy, err := json.Marshal(egress.ProxyConfig{Listeners: []egress.Listener{{Name: "engine", Address: "0.0.0.0:4000", Token: "token-of-the-engine"}}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (s *site) connect(options client.NetworkCreateOptions) {
 // options are those of a container with all walls.
 func (s *site) options() client.ContainerCreateOptions {
 	return client.ContainerCreateOptions{
-		Name: engine.Name(s.t),
+		Name: daemon.Name(s.t),
 		Config: &container.Config{
 			Image: s.image, User: fmt.Sprintf("%d:%d", owner, owner), Entrypoint: []string{"/perstack"}, Cmd: []string{"inside"},
 			AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
@@ -132,7 +132,7 @@ func (s *site) create(o client.ContainerCreateOptions) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	engine.RemoveContainer(s.t, s.api, created.ID)
+	daemon.RemoveContainer(s.t, s.api, created.ID)
 	return created.ID
 }
 
@@ -189,8 +189,8 @@ func (s *site) document() *hostlink.Document {
 
 // The command where it belongs: as the first process of a real container.
 func TestContainer(t *testing.T) {
-	engine.Need(t)
-	image := engine.Image(t, map[string]string{"/perstack": engine.Binary(t), "/bin/evil": engine.Program(t, "./internal/testkit/evil/evilmcp")})
+	daemon.Need(t)
+	image := daemon.Image(t, map[string]string{"/perstack": daemon.Binary(t), "/bin/evil": daemon.Program(t, "./internal/testkit/evil/evilmcp")})
 	t.Run("EachWall", func(t *testing.T) { eachWall(t, image) })
 	t.Run("InternalNetworkIsNotEnough", func(t *testing.T) { internalNetwork(t, image) })
 	t.Run("NetworkWithIPv6", func(t *testing.T) { networkWithIPv6(t, image) })

@@ -72,7 +72,7 @@ func (o *output) explain(ctx context.Context, err error) error {
 	var waiting *engine.WaitingError
 	var wrong *engine.JobError
 	var lost *docker.LostError
-	var unusable *docker.EngineError
+	var unusable *docker.DaemonError
 	var choice *providers.ChoiceError
 	var stopped host.Signal
 	switch {

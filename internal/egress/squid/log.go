@@ -33,7 +33,7 @@ type listener struct {
 const maxEntry = 4 << 10
 
 // NewLog returns the log of a Squid that was configured for listeners.
-func NewLog(r io.Reader, g egress.Listeners) (*Log, error) {
+func NewLog(r io.Reader, g egress.ProxyConfig) (*Log, error) {
 	l := &Log{lines: bufio.NewReaderSize(r, maxEntry), listeners: map[uint16]listener{}}
 	for _, of := range g.Listeners {
 		allow, err := egress.ParseAllowlist(of.Allow)

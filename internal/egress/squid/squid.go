@@ -34,7 +34,7 @@ const maxLine = 1000
 const maxListeners = 128
 
 // Config returns the text of squid.conf for listeners. The same listeners give the same text.
-func Config(g egress.Listeners, o Options) (string, error) {
+func Config(g egress.ProxyConfig, o Options) (string, error) {
 	if err := check(g); err != nil {
 		return "", err
 	}
@@ -51,7 +51,7 @@ func Config(g egress.Listeners, o Options) (string, error) {
 }
 
 // check refuses a policy that Squid cannot enforce completely.
-func check(g egress.Listeners) error {
+func check(g egress.ProxyConfig) error {
 	if err := g.Check(); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *config) text() (string, error) {
 }
 
 // ports opens a port for each listener. Rules refer to it by name.
-func (c *config) ports(g egress.Listeners) {
+func (c *config) ports(g egress.ProxyConfig) {
 	for i, listener := range g.Listeners {
 		c.add("http_port", address(listener).String(), "name="+listenerName(i))
 		c.add("acl", listenerName(i), "myportname", listenerName(i))
@@ -122,7 +122,7 @@ const (
 // its .example.com is also example.com.
 func (c *config) match(acl, pattern string) { c.add("acl", acl, "dstdom_regex -n -i", pattern) }
 
-func (c *config) names(g egress.Listeners) error {
+func (c *config) names(g egress.ProxyConfig) error {
 	c.match("named", named)
 	c.match("punycode", `(^|\.)xn--`)
 	c.match("long", `^.{254}`)
@@ -162,7 +162,7 @@ func (c *config) addresses() {
 // rules decide, the first that matches. Rules that need no look-up come first: a query
 // is itself a message to the name server. The last word of a rule always matches, and
 // notes the reason for the log.
-func (c *config) rules(g egress.Listeners) {
+func (c *config) rules(g egress.ProxyConfig) {
 	c.add("acl", "connect", "method", "CONNECT")
 	c.add("acl", "tls", "port", "443")
 	for _, reason := range []string{egress.ReasonMethod, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain, egress.ReasonAddress} {

@@ -13,8 +13,8 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-func threeListeners() egress.Listeners {
-	return egress.Listeners{Listeners: []egress.Listener{
+func threeListeners() egress.ProxyConfig {
+	return egress.ProxyConfig{Listeners: []egress.Listener{
 		{Name: "engine", Address: "172.18.0.2:3128", Allow: []string{"API.example.com.", "*.example.com", "localhost"}},
 		{Name: "skill", Address: "172.18.0.2:3129", Allow: []string{"other.example"}},
 		{Name: "shut", Address: "172.18.0.2:3130"},
@@ -79,15 +79,15 @@ func TestOrder(t *testing.T) {
 }
 
 func TestConfigRefuses(t *testing.T) {
-	for want, change := range map[string]func(*egress.Listeners){
-		"has a token, and Squid asks for none": func(g *egress.Listeners) { g.Listeners[0].Token = "kX82mQ0vT4nB7cLw9rJd" },
-		"cannot use an upstream proxy":         func(g *egress.Listeners) { g.Upstream = "http://proxy.example:3128" },
-		"has no port":                          func(g *egress.Listeners) { g.Listeners[0].Address = "127.0.0.1:0" },
-		"has the port of another listener":     func(g *egress.Listeners) { g.Listeners[1].Address = "127.0.0.1:3128" },
-		"the policy has no listener":           func(g *egress.Listeners) { g.Listeners = nil },
-		"cannot be allowed":                    func(g *egress.Listeners) { g.Listeners[0].Allow = []string{"a.example\nhttp_access allow all"} },
-		"*.arpa holds names":                   func(g *egress.Listeners) { g.Listeners[0].Allow = []string{"*.arpa"} },
-		"squid opens 128 listeners at most": func(g *egress.Listeners) {
+	for want, change := range map[string]func(*egress.ProxyConfig){
+		"has a token, and Squid asks for none": func(g *egress.ProxyConfig) { g.Listeners[0].Token = "kX82mQ0vT4nB7cLw9rJd" },
+		"cannot use an upstream proxy":         func(g *egress.ProxyConfig) { g.Upstream = "http://proxy.example:3128" },
+		"has no port":                          func(g *egress.ProxyConfig) { g.Listeners[0].Address = "127.0.0.1:0" },
+		"has the port of another listener":     func(g *egress.ProxyConfig) { g.Listeners[1].Address = "127.0.0.1:3128" },
+		"the policy has no listener":           func(g *egress.ProxyConfig) { g.Listeners = nil },
+		"cannot be allowed":                    func(g *egress.ProxyConfig) { g.Listeners[0].Allow = []string{"a.example\nhttp_access allow all"} },
+		"*.arpa holds names":                   func(g *egress.ProxyConfig) { g.Listeners[0].Allow = []string{"*.arpa"} },
+		"squid opens 128 listeners at most": func(g *egress.ProxyConfig) {
 			for i := range 128 {
 				g.Listeners = append(g.Listeners, egress.Listener{Name: fmt.Sprint(i), Address: fmt.Sprintf("127.0.0.1:%d", 4000+i)})
 			}
@@ -110,13 +110,13 @@ func FuzzConfig(f *testing.F) {
 	for _, seed := range []string{"api.example.com", "*.example.com", "a.b\nhttp_access allow all", "a b", "#", `x\`, "xn--a.example", "*.*.example", "10.0.0.1", "A.EXAMPLE.", "*.localhost", "arpa", "*.home.arpa", strings.Repeat("a.", 126) + "b"} {
 		f.Add(seed, "sub.example.com")
 	}
-	plain := egress.Listeners{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example"}}}}
+	plain := egress.ProxyConfig{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example"}}}}
 	without, err := Config(plain, Options{})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, pattern, asked string) {
-		g := egress.Listeners{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example", pattern}}}}
+		g := egress.ProxyConfig{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example", pattern}}}}
 		text, err := Config(g, Options{})
 		if err != nil {
 			return

@@ -38,17 +38,17 @@ type base struct {
 
 // base looks at the image that the user named. Nothing is pulled: that an image comes from
 // somewhere is the user's decision, and so is when.
-func (e *Engine) base(ctx context.Context, name string) (*base, error) {
-	found, err := e.api.ImageInspect(ctx, name)
+func (d *Daemon) base(ctx context.Context, name string) (*base, error) {
+	found, err := d.api.ImageInspect(ctx, name)
 	if errdefs.IsNotFound(err) {
 		return nil, fmt.Errorf("the base image %s is not on this engine; docker pull %s gets it", name, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the base image %s: %w", name, err)
 	}
-	if found.Os != "linux" || found.Architecture != e.Arch {
+	if found.Os != "linux" || found.Architecture != d.Arch {
 		return nil, fmt.Errorf("the base image %s is for %s/%s, but this engine runs linux/%s; docker pull --platform linux/%s %s gets the right one",
-			name, found.Os, found.Architecture, e.Arch, e.Arch, name)
+			name, found.Os, found.Architecture, d.Arch, d.Arch, name)
 	}
 	b := &base{name: name, id: found.ID, layers: found.RootFS.Layers}
 	if c := found.Config; c != nil {
@@ -89,18 +89,18 @@ func (b *base) under(found client.ImageInspectResult) bool {
 }
 
 // commit makes the image of a container that stands on the base and has our files.
-func (e *Engine) commit(ctx context.Context, p *plan, report func(event.Body)) error {
-	return e.grow(ctx, p.base, p.tag(), p.labels(), func(containerID string) error {
-		return e.copyFiles(ctx, containerID, p.layer, report)
+func (d *Daemon) commit(ctx context.Context, p *plan, report func(event.Body)) error {
+	return d.grow(ctx, p.base, p.tag(), p.labels(), func(containerID string) error {
+		return d.copyFiles(ctx, containerID, p.layer, report)
 	})
 }
 
 // grow makes an image of a container that stands on a base, gets files from fill, and is
 // never started: nothing of the base runs here.
-func (e *Engine) grow(ctx context.Context, on *base, tag string, images map[string]string, fill func(containerID string) error) (err error) {
+func (d *Daemon) grow(ctx context.Context, on *base, tag string, images map[string]string, fill func(containerID string) error) (err error) {
 	labels := ownLabels("", newStart()) // of no job: others will use the image too
 	config := ownConfig()
-	created, err := e.api.ContainerCreate(ctx, client.ContainerCreateOptions{
+	created, err := d.api.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{
 			Image:           on.id, // not the name: that may mean another image by now
 			Entrypoint:      config.Entrypoint,
@@ -122,7 +122,7 @@ func (e *Engine) grow(ctx context.Context, on *base, tag string, images map[stri
 		// Also when ctx is done. If this fails, the next sweep finds it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
-		_, removeErr := e.api.ContainerRemove(ctx, created.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		_, removeErr := d.api.ContainerRemove(ctx, created.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		err = errors.Join(err, removeErr)
 	}()
 	if err := fill(created.ID); err != nil {
@@ -132,7 +132,7 @@ func (e *Engine) grow(ctx context.Context, on *base, tag string, images map[stri
 	for name := range labels {
 		all[name] = "" // whoever made the image does not own the containers that run it
 	}
-	_, err = e.api.ContainerCommit(ctx, created.ID, client.ContainerCommitOptions{
+	_, err = d.api.ContainerCommit(ctx, created.ID, client.ContainerCommitOptions{
 		Reference: tag,
 		Comment:   comment + on.name,
 		Config: &container.Config{
@@ -149,11 +149,11 @@ func (e *Engine) grow(ctx context.Context, on *base, tag string, images map[stri
 
 // copyFiles sends our files. Directories that the base has stay as they are, also where
 // they are links.
-func (e *Engine) copyFiles(ctx context.Context, containerID string, layer *openLayer, report func(event.Body)) error {
+func (d *Daemon) copyFiles(ctx context.Context, containerID string, layer *openLayer, report func(event.Body)) error {
 	var files []archive.File
 	for _, f := range layer.Files {
 		if f.Body == nil {
-			_, err := e.api.ContainerStatPath(ctx, containerID, client.ContainerStatPathOptions{Path: path.Clean(f.Path)})
+			_, err := d.api.ContainerStatPath(ctx, containerID, client.ContainerStatPathOptions{Path: path.Clean(f.Path)})
 			if err == nil {
 				continue
 			}
@@ -163,13 +163,13 @@ func (e *Engine) copyFiles(ctx context.Context, containerID string, layer *openL
 		}
 		files = append(files, f)
 	}
-	return e.send(ctx, containerID, func(w io.Writer) error {
+	return d.send(ctx, containerID, func(w io.Writer) error {
 		return archive.WriteTar(meter(w, sendingImage, layer.Size, report), files)
 	})
 }
 
 // send unpacks a tar in a container while it is being written.
-func (e *Engine) send(ctx context.Context, containerID string, write func(io.Writer) error) error {
+func (d *Daemon) send(ctx context.Context, containerID string, write func(io.Writer) error) error {
 	r, w := io.Pipe()
 	sent := make(chan error, 1)
 	go func() {
@@ -177,7 +177,7 @@ func (e *Engine) send(ctx context.Context, containerID string, write func(io.Wri
 		w.CloseWithError(err)
 		sent <- err
 	}()
-	_, err := e.api.CopyToContainer(ctx, containerID, client.CopyToContainerOptions{DestinationPath: "/", Content: r})
+	_, err := d.api.CopyToContainer(ctx, containerID, client.CopyToContainerOptions{DestinationPath: "/", Content: r})
 	r.Close()
 	// What kept the tar from being written says more than what the engine says about half
 	// of one; unless it is that nobody read on.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 // loadBase makes a base image with users of its own and an environment that would turn
@@ -34,11 +34,11 @@ func loadBase(t *testing.T, change func(*archive.Config)) string {
 	if change != nil {
 		change(&config)
 	}
-	return engine.Load(t, config, []archive.File{
+	return daemon.Load(t, config, []archive.File{
 		{Path: "/etc", Mode: 0o755},
 		{Path: "/etc/passwd", Mode: 0o644, Body: archive.Text("root:x:0:0::/:\npostgres:x:5432:5432::/:\n")},
 		{Path: "/opt", Mode: 0o755},
-		{Path: "/opt/data", Mode: 0o644, Body: archive.Text(engine.Name(t))},
+		{Path: "/opt/data", Mode: 0o644, Body: archive.Text(daemon.Name(t))},
 		{Path: "/tmp", Mode: 0o1777},
 	})
 }
@@ -71,11 +71,11 @@ func TestImageOnABase(t *testing.T) {
 	}
 
 	// What a program in it would see.
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: engine.Name(t), Config: &container.Config{Image: id}})
+	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: id}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, i.api, created.ID)
+	daemon.RemoveContainer(t, i.api, created.ID)
 	inside, err := i.api.ContainerInspect(t.Context(), created.ID, client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestImageOnABaseIsMadeOnce(t *testing.T) {
 	spec.Base = loadBase(t, nil)
 	byID := spec
 	byID.Base = i.id(t, spec.Base)
-	engine.RemoveImage(t, i.api, byID.Base)
+	daemon.RemoveImage(t, i.api, byID.Base)
 	first, _ := i.image(t, spec)
 	if second, _ := i.image(t, byID); second != first || len(i.events) != 1 {
 		t.Errorf("the second time: %s, want %s; %v", second, first, i.events)
@@ -131,7 +131,7 @@ func TestImageOnABaseIsMadeOnce(t *testing.T) {
 func TestBaseKeepsItsDirectories(t *testing.T) {
 	i := newImagist(t)
 	spec := i.spec(t)
-	spec.Base = engine.Load(t, archive.Config{}, []archive.File{
+	spec.Base = daemon.Load(t, archive.Config{}, []archive.File{
 		{Path: "/etc", Mode: 0o711},
 		{Path: "/etc/pki", Mode: 0o755},
 		{Path: "/etc/ssl", Mode: 0o755},
@@ -141,11 +141,11 @@ func TestBaseKeepsItsDirectories(t *testing.T) {
 	})
 	id, _ := i.image(t, spec)
 	i.run(t, container.Config{Image: id, Cmd: []string{"--version"}})
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: engine.Name(t), Config: &container.Config{Image: id}})
+	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: id}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, i.api, created.ID)
+	daemon.RemoveContainer(t, i.api, created.ID)
 	for file, mode := range map[string]string{
 		"/etc":                         "drwx--x--x",
 		"/etc/pki/ca-certificates.crt": "-r--r--r--",
@@ -164,9 +164,9 @@ func TestBaseKeepsItsDirectories(t *testing.T) {
 func TestBasesThatAreRefused(t *testing.T) {
 	i := newImagist(t)
 	volume := loadBase(t, func(c *archive.Config) { c.Volumes = map[string]struct{}{"/data": {}} })
-	missing := engine.Name(t) + ":7"
+	missing := daemon.Name(t) + ":7"
 	good := loadBase(t, nil)
-	taken := engine.Load(t, archive.Config{}, []archive.File{{Path: "/perstack", Mode: 0o755}, {Path: "/perstack/trap", Mode: 0o755}})
+	taken := daemon.Load(t, archive.Config{}, []archive.File{{Path: "/perstack", Mode: 0o755}, {Path: "/perstack/trap", Mode: 0o755}})
 	for _, test := range []struct {
 		name, base, arch string
 		errors           []string
@@ -180,7 +180,7 @@ func TestBasesThatAreRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			spec := i.spec(t)
 			spec.Base = test.base
-			other := &Engine{api: i.api, Arch: test.arch}
+			other := &Daemon{api: i.api, Arch: test.arch}
 			id, err := other.Image(t.Context(), spec, i.report)
 			if err == nil {
 				t.Fatalf("made %s", id)

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 func TestLinuxBinary(t *testing.T) {
-	perstack := engine.Binary(t)
+	perstack := daemon.Binary(t)
 	arch, other := runtime.GOARCH, map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
-	stranger := engine.Program(t, "./internal/testkit/evil/evilmcp")
+	stranger := daemon.Program(t, "./internal/testkit/evil/evilmcp")
 	write := func(content []byte) string {
 		path := filepath.Join(t.TempDir(), "perstack")
 		if err := os.WriteFile(path, content, 0o755); err != nil {
@@ -107,7 +107,7 @@ func TestThisTestIsNotPerstack(t *testing.T) {
 }
 
 func TestBrokenPrograms(t *testing.T) {
-	whole := read(t, engine.Binary(t))
+	whole := read(t, daemon.Binary(t))
 	for _, size := range []int{0, 3, 16, 64, 4096} {
 		path := filepath.Join(t.TempDir(), "perstack")
 		if err := os.WriteFile(path, whole[:size], 0o755); err != nil {

@@ -79,7 +79,7 @@ func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
 		// The proxy stands on two networks, and must not become a router between them.
 		Sysctls: map[string]string{"net.ipv4.ip_forward": "0"},
 		Resources: container.Resources{
-			NanoCPUs: int64(min(s.plan.container().CPUs, float64(s.engine.CPUs)) * 1e9), // the engine refuses more than there are
+			NanoCPUs: int64(min(s.plan.container().CPUs, float64(s.daemon.CPUs)) * 1e9), // the engine refuses more than there are
 			Ulimits: []*container.Ulimit{
 				{Name: "core", Soft: 0, Hard: 0},     // a core is a copy of all secrets
 				{Name: "msgqueue", Soft: 0, Hard: 0}, // /dev/mqueue would be one more place to write

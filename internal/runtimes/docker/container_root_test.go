@@ -13,7 +13,7 @@ import (
 
 // What is mounted below a workspace that is read-only cannot be written either.
 func TestRootReadOnlyBelow(t *testing.T) {
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	plan.container().ReadOnlyWorkspace = true
 	below := filepath.Join(plan.cover.Dir, "below")
@@ -28,7 +28,7 @@ func TestRootReadOnlyBelow(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s, _ := buildSite(t, e, plan)
+	s, _ := buildSite(t, d, plan)
 	saw, _ := enter(t, s, jail.Task{Write: []string{"/workspace/below"}})
 	if failure, tried := saw.Wrote["/workspace/below"]; failure == "" || !tried {
 		t.Error("it was written")

@@ -23,17 +23,17 @@ import (
 // the way, and nothing added that weakens a wall (K1-K4).
 func TestInspectShowsTheWalls(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	put(t, plan.cover.Dir, map[string]string{".env": "SECRET=1", "perstack.toml": "x"})
 	plan.cover.Masked, plan.cover.Frozen = []string{"/workspace/.env"}, []string{"/workspace/perstack.toml"}
 	plan.container().DNS = []string{"192.0.2.53"}
-	s, _ := buildSite(t, e, plan)
+	s, _ := buildSite(t, d, plan)
 	enter(t, s, jail.Task{Hold: true})
 
 	for _, r := range []role{roleRuntime, roleProxy} {
 		t.Run(string(r), func(t *testing.T) {
-			found, err := e.api.ContainerInspect(t.Context(), s.name(string(r)), client.ContainerInspectOptions{})
+			found, err := d.api.ContainerInspect(t.Context(), s.name(string(r)), client.ContainerInspectOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func spell(t *testing.T, v any) string {
 // What the kernel says inside (K1-K4), of both containers.
 func TestWallsFromInside(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	e := realDaemon(t)
 	plan := testPlan(t)
 	s, _ := buildSite(t, e, plan)
 	runtime, _ := enter(t, s, jail.Task{Hold: true})
@@ -217,13 +217,13 @@ func harmlessDevices() []string {
 }
 
 // lookInto runs the program in a container that runs already.
-func lookInto(t *testing.T, e *Engine, name string) (r jail.Report) {
+func lookInto(t *testing.T, d *Daemon, name string) (r jail.Report) {
 	t.Helper()
-	made, err := e.api.ExecCreate(t.Context(), name, client.ExecCreateOptions{Cmd: []string{binaryPath, "look"}, AttachStdout: true, AttachStderr: true})
+	made, err := d.api.ExecCreate(t.Context(), name, client.ExecCreateOptions{Cmd: []string{binaryPath, "look"}, AttachStdout: true, AttachStderr: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	attached, err := e.api.ExecAttach(t.Context(), made.ID, client.ExecAttachOptions{})
+	attached, err := d.api.ExecAttach(t.Context(), made.ID, client.ExecAttachOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,14 +242,14 @@ func lookInto(t *testing.T, e *Engine, name string) (r jail.Report) {
 // workspace that is read-only cannot.
 func TestWhatCanBeWritten(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	writable := []string{"/workspace", "/workspace/new.txt", "/tmp", homeDir}
 	fixed := []string{"/", "/etc", "/etc/hosts", "/etc/resolv.conf", "/dev", "/dev/shm/x", "/dev/mqueue/x", "/sys/fs/cgroup", "/proc/sys/kernel/hostname", "/var", binaryPath, "/home"}
 	for _, readOnly := range []bool{false, true} {
 		t.Run(fmt.Sprint("read only ", readOnly), func(t *testing.T) {
 			plan := testPlan(t)
 			plan.container().ReadOnlyWorkspace = readOnly
-			s, _ := buildSite(t, e, plan)
+			s, _ := buildSite(t, d, plan)
 			saw, _ := enter(t, s, jail.Task{Write: slices.Concat(writable, fixed)})
 			for _, name := range writable {
 				want := !readOnly || !strings.HasPrefix(name, "/workspace")
@@ -282,8 +282,8 @@ func TestWhatCanBeWritten(t *testing.T) {
 // Sizes of scratch directories and the number of processes hold (K3, K6).
 func TestLimitsHold(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	s, _ := buildSite(t, e, testPlan(t))
+	d := realDaemon(t)
+	s, _ := buildSite(t, d, testPlan(t))
 	saw, c := enter(t, s, jail.Task{Fill: "/tmp/big", FillMax: 64 << 20, Fork: 200})
 	if saw.Filled > 4<<20 || saw.Filled < 3<<20 || !strings.Contains(saw.FillError, "no space left") {
 		t.Errorf("/tmp took %d bytes, then %q", saw.Filled, saw.FillError)
@@ -298,10 +298,10 @@ func TestLimitsHold(t *testing.T) {
 
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	plan.container().Memory = 64 << 20
-	s, notes := buildSite(t, e, plan)
+	s, notes := buildSite(t, d, plan)
 	_, c := enter(t, s, jail.Task{Eat: 1 << 30})
 	if end := <-c.Exited; end != (Exit{Code: 137, OutOfMemory: true}) {
 		t.Errorf("it ended with %+v", end)
@@ -313,8 +313,8 @@ func TestOutOfMemory(t *testing.T) {
 
 func TestExitCode(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	s, _ := buildSite(t, e, testPlan(t))
+	d := realDaemon(t)
+	s, _ := buildSite(t, d, testPlan(t))
 	_, c := enter(t, s, jail.Task{Exit: 7})
 	if end := <-c.Exited; end != (Exit{Code: 7}) {
 		t.Errorf("it ended with %+v", end)
@@ -324,8 +324,8 @@ func TestExitCode(t *testing.T) {
 // The container ends when its input does, and when it is stopped.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	s, _ := buildSite(t, e, testPlan(t))
+	d := realDaemon(t)
+	s, _ := buildSite(t, d, testPlan(t))
 	_, c := enter(t, s, jail.Task{Hold: true})
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -340,8 +340,8 @@ func TestStop(t *testing.T) {
 
 func TestEndOfInput(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	s, _ := buildSite(t, e, testPlan(t))
+	d := realDaemon(t)
+	s, _ := buildSite(t, d, testPlan(t))
 	_, c := enter(t, s, jail.Task{Hold: true})
 	if err := c.Stdin.Close(); err != nil {
 		t.Fatal(err)
@@ -354,38 +354,38 @@ func TestEndOfInput(t *testing.T) {
 // What goes in by standard input is nowhere to be seen from outside (K7).
 func TestNoSecretInInspect(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	const canary = "canary-3f1c9a"
 	plan.listeners[0].Token = canary + "-token"
 	plan.upstream = "http://user:" + canary + "@203.0.113.1:3128"
-	s, _ := buildSite(t, e, plan)
+	s, _ := buildSite(t, d, plan)
 	saw, _ := enter(t, s, jail.Task{Read: []string{"/" + canary}, Hold: true})
 	if _, got := saw.Found["/"+canary]; !got {
 		t.Fatal("the canary did not arrive")
 	}
 	seen := map[string]string{}
 	for _, r := range []role{roleRuntime, roleProxy} {
-		found, err := e.api.ContainerInspect(t.Context(), s.name(string(r)), client.ContainerInspectOptions{})
+		found, err := d.api.ContainerInspect(t.Context(), s.name(string(r)), client.ContainerInspectOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen["inspect "+string(r)] = string(found.Raw)
-		top, err := e.api.ContainerTop(t.Context(), s.name(string(r)), client.ContainerTopOptions{})
+		top, err := d.api.ContainerTop(t.Context(), s.name(string(r)), client.ContainerTopOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen["processes "+string(r)] = fmt.Sprint(top.Processes)
-		seen["environment "+string(r)] = fmt.Sprint(lookInto(t, e, s.name(string(r))).Env)
+		seen["environment "+string(r)] = fmt.Sprint(lookInto(t, d, s.name(string(r))).Env)
 	}
 	for _, id := range []string{s.inner.id, s.outer.id} {
-		found, err := e.api.NetworkInspect(t.Context(), id, client.NetworkInspectOptions{})
+		found, err := d.api.NetworkInspect(t.Context(), id, client.NetworkInspectOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen["network "+found.Network.Name] = string(found.Raw)
 	}
-	history, err := e.api.ImageHistory(t.Context(), plan.image)
+	history, err := d.api.ImageHistory(t.Context(), plan.image)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		return engine.Result{}, s.early(ctx, err)
 	}
 	defer func() {
-		if closeErr := s.while(func() error { return errors.Join(on.Close(), on.engine.Close()) }); closeErr != nil {
+		if closeErr := s.while(func() error { return errors.Join(on.Close(), on.daemon.Close()) }); closeErr != nil {
 			r.parts.Log.Warn("something of the run may be left on the container engine; the next run removes it", "error", closeErr)
 		}
 		r.setAside(plan.cover)
@@ -150,37 +150,37 @@ func (r *runner) build(ctx context.Context, plan sitePlan, on footing, report fu
 	building, cancel := context.WithTimeoutCause(ctx, limits.BuildTimeout,
 		fmt.Errorf("the image was not made within %s (buildTimeout in [docker])", limits.BuildTimeout))
 	defer cancel()
-	e, err := Connect(building, r.getenv, r.home())
+	d, err := Connect(building, r.getenv, r.home())
 	if err != nil {
 		return nil, cause(building, err)
 	}
-	for _, note := range e.Notes {
+	for _, note := range d.Notes {
 		r.parts.Log.Warn(note)
 	}
 	var image ImageSpec
 	executable, err := os.Executable()
 	if err == nil {
-		image, err = Parts(executable, r.getenv, e.Arch)
+		image, err = Parts(executable, r.getenv, d.Arch)
 	}
 	if err == nil {
 		// What a dead run left behind may hold the last free network.
-		_, err = e.Sweep(building)
+		_, err = d.Sweep(building)
 	}
 	if err == nil {
-		plan.image, err = r.image(building, e, image, on, report)
+		plan.image, err = r.image(building, d, image, on, report)
 	}
 	if err == nil && on.squid != "" {
-		plan.proxyImage, err = r.squid(building, e, image, on, report)
+		plan.proxyImage, err = r.squid(building, d, image, on, report)
 	}
 	if err != nil {
-		return nil, errors.Join(cause(building, err), e.Close())
+		return nil, errors.Join(cause(building, err), d.Close())
 	}
 	starting, cancel := context.WithTimeoutCause(ctx, limits.StartTimeout,
 		fmt.Errorf("the networks and the proxy were not there within %s (startTimeout in [docker])", limits.StartTimeout))
 	defer cancel()
-	site, err := e.build(starting, plan, report)
+	site, err := d.build(starting, plan, report)
 	if err != nil {
-		return nil, errors.Join(cause(starting, err), e.Close())
+		return nil, errors.Join(cause(starting, err), d.Close())
 	}
 	return site, nil
 }

@@ -45,8 +45,8 @@ func TestWhatAnEngineHoldsIsCompared(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer api.Close()
-			e := &Engine{api: api}
-			if got, err := e.holds(t.Context(), test.asked); got != test.want || err != nil {
+			d := &Daemon{api: api}
+			if got, err := d.holds(t.Context(), test.asked); got != test.want || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}
 		})

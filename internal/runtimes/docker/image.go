@@ -57,13 +57,13 @@ func Parts(executable string, getenv func(string) string, arch string) (ImageSpe
 }
 
 // Image returns the id of the image for spec, and makes it if it does not exist.
-func (e *Engine) Image(ctx context.Context, spec ImageSpec, report func(event.Body)) (string, error) {
-	p, err := e.plan(ctx, spec, report)
+func (d *Daemon) Image(ctx context.Context, spec ImageSpec, report func(event.Body)) (string, error) {
+	p, err := d.plan(ctx, spec, report)
 	if err != nil {
 		return "", fmt.Errorf("the image cannot be made: %w", err)
 	}
 	defer p.layer.Close()
-	id, err := e.find(ctx, p)
+	id, err := d.find(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func (e *Engine) Image(ctx context.Context, spec ImageSpec, report func(event.Bo
 		report(progress("complete", "the image "+p.tag()+" is there already"))
 		return id, nil
 	}
-	id, err = e.make(ctx, p, report)
+	id, err = d.make(ctx, p, report)
 	if err != nil {
 		err = fmt.Errorf("make the image %s: %w", p.tag(), err)
 		report(progress("error", err.Error()))
@@ -81,17 +81,17 @@ func (e *Engine) Image(ctx context.Context, spec ImageSpec, report func(event.Bo
 	return id, nil
 }
 
-func (e *Engine) make(ctx context.Context, p *plan, report func(event.Body)) (id string, err error) {
+func (d *Daemon) make(ctx context.Context, p *plan, report func(event.Body)) (id string, err error) {
 	if p.base == nil {
-		err = e.load(ctx, p, report)
+		err = d.load(ctx, p, report)
 	} else {
-		err = e.commit(ctx, p, report)
+		err = d.commit(ctx, p, report)
 	}
 	if err != nil {
 		return "", err
 	}
 	// What the engine has is looked at, not what it was given.
-	id, err = e.find(ctx, p)
+	id, err = d.find(ctx, p)
 	if err == nil && id == "" {
 		err = fmt.Errorf("the engine has it, but not as it was given; update the engine")
 	}
@@ -109,12 +109,12 @@ type plan struct {
 
 // plan also makes the stages that the image stands on, if they are not there: what it is
 // depends on them.
-func (e *Engine) plan(ctx context.Context, spec ImageSpec, report func(event.Body)) (*plan, error) {
-	under, err := e.foundation(ctx, spec, report)
+func (d *Daemon) plan(ctx context.Context, spec ImageSpec, report func(event.Body)) (*plan, error) {
+	under, err := d.foundation(ctx, spec, report)
 	if err != nil {
 		return nil, err
 	}
-	p, err := spec.plan(e.Arch)
+	p, err := spec.plan(d.Arch)
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +171,8 @@ func (p *plan) labels() map[string]string {
 // find returns the id of the image that the plan describes, or "". Anybody can give an
 // image our name and our labels, so it is taken only if its layers and its configuration
 // are those of the plan; else it is made again, and takes the name.
-func (e *Engine) find(ctx context.Context, p *plan) (id string, err error) {
-	found, err := e.api.ImageInspect(ctx, p.tag())
+func (d *Daemon) find(ctx context.Context, p *plan) (id string, err error) {
+	found, err := d.api.ImageInspect(ctx, p.tag())
 	if errdefs.IsNotFound(err) {
 		return "", nil
 	}

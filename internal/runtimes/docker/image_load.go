@@ -18,7 +18,7 @@ const maxReply = 1 << 20
 
 // load sends the image to the engine while it is being written: the program is never in
 // memory, however large it is.
-func (e *Engine) load(ctx context.Context, p *plan, report func(event.Body)) error {
+func (d *Daemon) load(ctx context.Context, p *plan, report func(event.Body)) error {
 	image := p.labelled()
 	r, w := io.Pipe()
 	sent := make(chan struct{})
@@ -26,7 +26,7 @@ func (e *Engine) load(ctx context.Context, p *plan, report func(event.Body)) err
 		defer close(sent)
 		w.CloseWithError(image.Write(meter(w, sendingImage, p.layer.Size, report), p.tag(), p.layer.Layer))
 	}()
-	reply, err := e.api.ImageLoad(ctx, r, client.ImageLoadWithQuiet(true))
+	reply, err := d.api.ImageLoad(ctx, r, client.ImageLoadWithQuiet(true))
 	// The writer reads the program and reports: neither after this.
 	r.Close()
 	<-sent

@@ -59,14 +59,14 @@ func (s PackageSet) skips(name string) bool {
 
 // foundation returns what the image stands on: its base, with a stage for each set; nil if
 // it stands on nothing.
-func (e *Engine) foundation(ctx context.Context, spec ImageSpec, report func(event.Body)) (*base, error) {
+func (d *Daemon) foundation(ctx context.Context, spec ImageSpec, report func(event.Body)) (*base, error) {
 	if spec.Base == "" {
 		if len(spec.Sets) > 0 {
 			return nil, errors.New("packages of skills need an image with what runs them")
 		}
 		return nil, nil
 	}
-	under, err := e.base(ctx, spec.Base)
+	under, err := d.base(ctx, spec.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (e *Engine) foundation(ctx context.Context, spec ImageSpec, report func(eve
 			under.name, len(sets), layers, mostLayers)
 	}
 	for _, set := range sets {
-		if under, err = e.stage(ctx, &stagePlan{set: set, on: under, arch: e.Arch}, report); err != nil {
+		if under, err = d.stage(ctx, &stagePlan{set: set, on: under, arch: d.Arch}, report); err != nil {
 			return nil, fmt.Errorf("add %s: %w", set.Name, err)
 		}
 	}
@@ -105,16 +105,16 @@ func (s *stagePlan) labels() map[string]string {
 }
 
 // stage returns the stage, and makes it if it does not exist.
-func (e *Engine) stage(ctx context.Context, s *stagePlan, report func(event.Body)) (*base, error) {
-	found, err := e.findStage(ctx, s)
+func (d *Daemon) stage(ctx context.Context, s *stagePlan, report func(event.Body)) (*base, error) {
+	found, err := d.findStage(ctx, s)
 	if found != nil || err != nil {
 		return found, err
 	}
-	err = e.grow(ctx, s.on, tagOf(s.digest()), s.labels(), func(containerID string) error { return e.fill(ctx, containerID, s, report) })
+	err = d.grow(ctx, s.on, tagOf(s.digest()), s.labels(), func(containerID string) error { return d.fill(ctx, containerID, s, report) })
 	if err != nil {
 		return nil, err
 	}
-	found, err = e.findStage(ctx, s)
+	found, err = d.findStage(ctx, s)
 	if found == nil && err == nil {
 		err = errors.New("the engine has it, but not as it was given; update the engine")
 	}
@@ -122,8 +122,8 @@ func (e *Engine) stage(ctx context.Context, s *stagePlan, report func(event.Body
 }
 
 // findStage is like [Engine.find]: a name and labels alone are not enough.
-func (e *Engine) findStage(ctx context.Context, s *stagePlan) (*base, error) {
-	found, err := e.api.ImageInspect(ctx, tagOf(s.digest()))
+func (d *Daemon) findStage(ctx context.Context, s *stagePlan) (*base, error) {
+	found, err := d.api.ImageInspect(ctx, tagOf(s.digest()))
 	switch {
 	case errdefs.IsNotFound(err):
 		return nil, nil
@@ -138,10 +138,10 @@ func (e *Engine) findStage(ctx context.Context, s *stagePlan) (*base, error) {
 }
 
 // fill puts the packages of a set into the container that will be the stage.
-func (e *Engine) fill(ctx context.Context, containerID string, s *stagePlan, report func(event.Body)) error {
+func (d *Daemon) fill(ctx context.Context, containerID string, s *stagePlan, report func(event.Body)) error {
 	var parents []string
 	for _, dir := range []string{skillsDir, path.Dir(s.set.path())} {
-		there, err := e.has(ctx, containerID, dir)
+		there, err := d.has(ctx, containerID, dir)
 		switch {
 		case err != nil:
 			return err
@@ -152,10 +152,10 @@ func (e *Engine) fill(ctx context.Context, containerID string, s *stagePlan, rep
 			parents = append(parents, dir)
 		}
 	}
-	if err := e.needProgram(ctx, containerID, s); err != nil {
+	if err := d.needProgram(ctx, containerID, s); err != nil {
 		return err
 	}
-	on, err := e.platform(ctx, containerID, s.on, report)
+	on, err := d.platform(ctx, containerID, s.on, report)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (e *Engine) fill(ctx context.Context, containerID string, s *stagePlan, rep
 		plural = ""
 	}
 	report(progress("building", fmt.Sprintf("adding %s (%d package%s, %.1f MB)", s.set.Name, installed.Packages, plural, float64(tree.Size)/1e6)))
-	return e.send(ctx, containerID, func(w io.Writer) error {
+	return d.send(ctx, containerID, func(w io.Writer) error {
 		if tree.Size >= leastMetered {
 			w = meter(w, "adding "+s.set.Name, tree.Size, report)
 		}
@@ -182,13 +182,13 @@ func (e *Engine) fill(ctx context.Context, containerID string, s *stagePlan, rep
 }
 
 // needProgram looks for what runs a set where the container would look.
-func (e *Engine) needProgram(ctx context.Context, containerID string, s *stagePlan) error {
+func (d *Daemon) needProgram(ctx context.Context, containerID string, s *stagePlan) error {
 	list, _ := strings.CutPrefix(s.on.env()[0], "PATH=")
 	for _, dir := range strings.Split(list, ":") {
 		if !path.IsAbs(dir) {
 			continue
 		}
-		if there, err := e.has(ctx, containerID, path.Join(dir, s.set.Program)); there || err != nil {
+		if there, err := d.has(ctx, containerID, path.Join(dir, s.set.Program)); there || err != nil {
 			return err
 		}
 	}
@@ -196,10 +196,10 @@ func (e *Engine) needProgram(ctx context.Context, containerID string, s *stagePl
 }
 
 // platform is what packages in the container have to be made for.
-func (e *Engine) platform(ctx context.Context, containerID string, on *base, report func(event.Body)) (packages.Platform, error) {
+func (d *Daemon) platform(ctx context.Context, containerID string, on *base, report func(event.Body)) (packages.Platform, error) {
 	libc := ""
 	for _, f := range packages.LibcFiles() {
-		there, err := e.has(ctx, containerID, f.Path)
+		there, err := d.has(ctx, containerID, f.Path)
 		if err != nil {
 			return packages.Platform{}, err
 		}
@@ -212,14 +212,14 @@ func (e *Engine) platform(ctx context.Context, containerID string, on *base, rep
 		libc = "glibc"
 		report(progress("building", "which C library "+on.name+" has is not known; packages for that of GNU are taken"))
 	}
-	p := packages.PlatformOf("linux", e.Arch, libc)
+	p := packages.PlatformOf("linux", d.Arch, libc)
 	p.Python = on.python
 	return p, nil
 }
 
 // has reports whether there is anything at a path of a container.
-func (e *Engine) has(ctx context.Context, containerID, at string) (bool, error) {
-	_, err := e.api.ContainerStatPath(ctx, containerID, client.ContainerStatPathOptions{Path: at})
+func (d *Daemon) has(ctx context.Context, containerID, at string) (bool, error) {
+	_, err := d.api.ContainerStatPath(ctx, containerID, client.ContainerStatPathOptions{Path: at})
 	if errdefs.IsNotFound(err) {
 		return false, nil
 	}

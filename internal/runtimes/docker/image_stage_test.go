@@ -23,7 +23,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 // A shelf has packages as npm would have installed them, and counts who takes them.
@@ -65,11 +65,11 @@ func (s *shelf) set(t *testing.T, name, text string, more map[string]string) Pac
 // withNode is a base image that has something called node.
 func withNode(t *testing.T, more ...archive.File) string {
 	t.Helper()
-	return engine.Load(t, archive.Config{Env: []string{"PATH=/opt/bin:/bin", "NODE_OPTIONS=--require=/evil"}}, append([]archive.File{
+	return daemon.Load(t, archive.Config{Env: []string{"PATH=/opt/bin:/bin", "NODE_OPTIONS=--require=/evil"}}, append([]archive.File{
 		{Path: "/opt", Mode: 0o755},
 		{Path: "/opt/bin", Mode: 0o755},
-		{Path: "/opt/bin/node", Mode: 0o755, Body: archive.Text(engine.Name(t))},
-		{Path: "/opt/data", Mode: 0o644, Body: archive.Text(engine.Name(t))},
+		{Path: "/opt/bin/node", Mode: 0o755, Body: archive.Text(daemon.Name(t))},
+		{Path: "/opt/data", Mode: 0o644, Body: archive.Text(daemon.Name(t))},
 	}, more...))
 }
 
@@ -129,11 +129,11 @@ func (i *imagist) removeStages(t *testing.T, spec ImageSpec) {
 // contents lists what is below a directory of an image.
 func (i *imagist) contents(t *testing.T, image, dir string) map[string]string {
 	t.Helper()
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: engine.Name(t), Config: &container.Config{Image: image}})
+	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: image}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, i.api, created.ID)
+	daemon.RemoveContainer(t, i.api, created.ID)
 	copied, err := i.api.CopyFromContainer(t.Context(), created.ID, client.CopyFromContainerOptions{SourcePath: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +301,7 @@ func TestStageOfAnotherIsNotUsed(t *testing.T) {
 	plan := &stagePlan{set: spec.Sets[0], on: under, arch: i.Arch}
 	config := ownConfig()
 	config.Labels = plan.labels()
-	fake := engine.Load(t, config, []archive.File{{Path: "/skills", Mode: 0o755}, {Path: "/skills/evil", Mode: 0o555, Body: archive.Text("evil")}})
+	fake := daemon.Load(t, config, []archive.File{{Path: "/skills", Mode: 0o755}, {Path: "/skills/evil", Mode: 0o555, Body: archive.Text("evil")}})
 	if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: fake, Target: tagOf(plan.digest())}); err != nil {
 		t.Fatal(err)
 	}
@@ -314,11 +314,11 @@ func TestStageOfAnotherIsNotUsed(t *testing.T) {
 	}
 	// One of ours, with a layer more than we made.
 	tag := tagOf(plan.digest())
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: engine.Name(t), Config: &container.Config{Image: tag}})
+	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: tag}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, i.api, created.ID)
+	daemon.RemoveContainer(t, i.api, created.ID)
 	more := &openLayer{Layer: &archive.Layer{Size: 1, Files: []archive.File{{Path: "/skills/evil", Mode: 0o555, Body: archive.Text("evil")}}}}
 	if err := i.copyFiles(t.Context(), created.ID, more, i.report); err != nil {
 		t.Fatal(err)
@@ -327,7 +327,7 @@ func TestStageOfAnotherIsNotUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveImage(t, i.api, built.ID)
+	daemon.RemoveImage(t, i.api, built.ID)
 	if id, _ = i.image(t, spec); len(s.taken) != 2 {
 		t.Error("a stage with more on top is used")
 	}
@@ -455,7 +455,7 @@ func TestPruneStages(t *testing.T) {
 	i.expect(t, map[string]bool{kept: true, gone: false, tags[0]: true, tags[1]: false, current.Base: true})
 
 	// Of an image in use nothing goes.
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: engine.Name(t), Config: &container.Config{Image: kept}})
+	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: kept}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,24 +20,24 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 // An imagist makes images that no other test has, and removes them.
 type imagist struct {
-	*Engine
+	*Daemon
 	events []event.DockerBuildProgress
 }
 
 func newImagist(t *testing.T) *imagist {
 	t.Helper()
-	return &imagist{Engine: &Engine{api: engine.Need(t), Arch: runtime.GOARCH}}
+	return &imagist{Daemon: &Daemon{api: daemon.Need(t), Arch: runtime.GOARCH}}
 }
 
 // spec has authorities that no other test has, hence an image of its own.
 func (i *imagist) spec(t *testing.T) ImageSpec {
 	t.Helper()
-	return ImageSpec{Binary: engine.Binary(t), Roots: authority(t, engine.Name(t))}
+	return ImageSpec{Binary: daemon.Binary(t), Roots: authority(t, daemon.Name(t))}
 }
 
 func (i *imagist) report(b event.Body) {
@@ -52,7 +52,7 @@ func (i *imagist) image(t *testing.T, spec ImageSpec) (id, tag string) {
 		t.Fatal(err)
 	}
 	p.layer.Close()
-	engine.RemoveImage(t, i.api, p.tag())
+	daemon.RemoveImage(t, i.api, p.tag())
 	i.events = nil
 	id, err = i.Image(t.Context(), spec, i.report)
 	if err != nil {
@@ -65,14 +65,14 @@ func (i *imagist) image(t *testing.T, spec ImageSpec) (id, tag string) {
 func (i *imagist) run(t *testing.T, config container.Config) string {
 	t.Helper()
 	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name:       engine.Name(t),
+		Name:       daemon.Name(t),
 		Config:     &config,
 		HostConfig: &container.HostConfig{NetworkMode: "none", ReadonlyRootfs: true, CapDrop: []string{"ALL"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, i.api, created.ID)
+	daemon.RemoveContainer(t, i.api, created.ID)
 	wait := i.api.ContainerWait(t.Context(), created.ID, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
 	if _, err := i.api.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestImageIsMadeOnce(t *testing.T) {
 		t.Errorf("the second time: %v", i.events)
 	}
 
-	spec.Roots = authority(t, engine.Name(t))
+	spec.Roots = authority(t, daemon.Name(t))
 	if other, otherTag := i.image(t, spec); other == first || otherTag == tag {
 		t.Errorf("other roots give %s %s again", other, otherTag)
 	}
@@ -172,7 +172,7 @@ func TestImageIsMadeByTwoAtOnce(t *testing.T) {
 		}
 		wait.Wait()
 		for _, id := range ids {
-			engine.RemoveImage(t, i.api, id)
+			daemon.RemoveImage(t, i.api, id)
 		}
 		if _, tag := i.image(t, spec); !slices.Contains(ids, i.id(t, tag)) {
 			t.Errorf("%s is none of %v", tag, ids)
@@ -194,7 +194,7 @@ func TestImageOfAnotherIsNotUsed(t *testing.T) {
 		"no label":      p.image.Config,
 	} {
 		t.Run(name, func(t *testing.T) {
-			fake := engine.Load(t, config, []archive.File{{Path: "/perstack", Mode: 0o555, Body: archive.Text("hostile")}})
+			fake := daemon.Load(t, config, []archive.File{{Path: "/perstack", Mode: 0o555, Body: archive.Text("hostile")}})
 			if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: fake, Target: p.tag()}); err != nil {
 				t.Fatal(err)
 			}
@@ -271,7 +271,7 @@ func TestImageHasNothingOfTheHost(t *testing.T) {
 	t.Run("on nothing", func(t *testing.T) { check(t, spec) })
 	t.Run("on a base", func(t *testing.T) {
 		spec := spec
-		spec.Base = engine.Image(t, map[string]string{"/bin/tool": engine.Program(t, "./internal/testkit/evil/evilmcp")})
+		spec.Base = daemon.Image(t, map[string]string{"/bin/tool": daemon.Program(t, "./internal/testkit/evil/evilmcp")})
 		check(t, spec)
 	})
 }

@@ -260,7 +260,7 @@ func tidy(paths []string) []string {
 // refuseSocket refuses a workspace with the engine's socket in it, such as / or, for some
 // engines, the home directory. Whoever reaches the socket from inside can start a
 // container without walls.
-func (e *Engine) refuseSocket(dir string) error {
+func (d *Daemon) refuseSocket(dir string) error {
 	top, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // there is nothing to reach, and the engine refuses it
@@ -269,7 +269,7 @@ func (e *Engine) refuseSocket(dir string) error {
 		return fmt.Errorf("workspace: %w", err)
 	}
 	g := ground{dir: dir, top: top}
-	for _, host := range []string{e.Host, client.DefaultDockerHost} {
+	for _, host := range []string{d.Host, client.DefaultDockerHost} {
 		socket, ok := strings.CutPrefix(host, "unix://")
 		if !ok {
 			continue

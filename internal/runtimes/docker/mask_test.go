@@ -157,14 +157,14 @@ func TestWorkspaceWithTheSocket(t *testing.T) {
 	dir, _, _ := someone(t)
 	put(t, dir, map[string]string{"run/engine.sock": "", "work/x": ""})
 	symlink(t, "run", filepath.Join(dir, "way"))
-	e := &Engine{Host: "unix://" + filepath.Join(dir, "way", "engine.sock")}
+	d := &Daemon{Host: "unix://" + filepath.Join(dir, "way", "engine.sock")}
 	for name, want := range map[string]bool{"": true, "run": true, "way": true, "work": false} {
-		err := e.refuseSocket(filepath.Join(dir, name))
+		err := d.refuseSocket(filepath.Join(dir, name))
 		if got := err != nil; got != want {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if err := (&Engine{Host: "npipe:////./pipe/docker_engine"}).refuseSocket(filepath.Dir("/")); err == nil {
+	if err := (&Daemon{Host: "npipe:////./pipe/docker_engine"}).refuseSocket(filepath.Dir("/")); err == nil {
 		t.Error("the root of the file system is a workspace")
 	}
 }
@@ -196,7 +196,7 @@ func TestSystemDirectoriesAreKept(t *testing.T) {
 // replaced; on the host all stays as it was.
 func TestMasksHold(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	files := map[string]string{
 		".env": "SECRET", "sub/deep/.env.local": "SECRET", "perstack/jobs/1/journal": "SECRET", "perstack.toml": "config", "config/real": "SECRET",
@@ -210,7 +210,7 @@ func TestMasksHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan.cover.Masked, plan.cover.Frozen = cover.Masked, cover.Frozen
-	s, _ := buildSite(t, e, plan)
+	s, _ := buildSite(t, d, plan)
 
 	var inside []string
 	for name := range files {

@@ -39,15 +39,15 @@ func outerOptions(labels map[string]string) client.NetworkCreateOptions {
 }
 
 // makeNetwork makes a network and returns what the engine gave it.
-func (e *Engine) makeNetwork(ctx context.Context, name string, options client.NetworkCreateOptions) (link, error) {
-	made, err := e.api.NetworkCreate(ctx, name, options)
+func (d *Daemon) makeNetwork(ctx context.Context, name string, options client.NetworkCreateOptions) (link, error) {
+	made, err := d.api.NetworkCreate(ctx, name, options)
 	if err != nil {
 		if isExhausted(err) {
 			return link{}, fmt.Errorf("make a network: the engine has no address range left (%w); remove what is not used, with: perstack docker prune, or: docker network prune", err)
 		}
 		return link{}, fmt.Errorf("make a network: %w", err)
 	}
-	found, err := e.api.NetworkInspect(ctx, made.ID, client.NetworkInspectOptions{})
+	found, err := d.api.NetworkInspect(ctx, made.ID, client.NetworkInspectOptions{})
 	if err != nil {
 		return link{}, fmt.Errorf("look at network %s: %w", name, err)
 	}
@@ -81,11 +81,11 @@ func gatewayOf(n network.Inspect) (netip.Addr, error) {
 }
 
 // outerNetwork finds the network that the user wants the proxy to go out by.
-func (e *Engine) outerNetwork(ctx context.Context, name string) (link, error) {
+func (d *Daemon) outerNetwork(ctx context.Context, name string) (link, error) {
 	if strings.ContainsRune(name, ':') { // container:NAME is the network of another container
 		return link{}, fmt.Errorf("network %q: %w", name, errNotUserDefined)
 	}
-	found, err := e.api.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
+	found, err := d.api.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
 	if errdefs.IsNotFound(err) {
 		return link{}, fmt.Errorf("network %q does not exist; make it, with: docker network create %s", name, name)
 	}

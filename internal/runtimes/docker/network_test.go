@@ -16,7 +16,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
-	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
+	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
 
@@ -24,8 +24,8 @@ import (
 // addresses, nothing beyond, no name.
 func TestNoWayOut(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	s, _ := buildSite(t, e, testPlan(t))
+	daemon := realDaemon(t)
+	s, _ := buildSite(t, daemon, testPlan(t))
 	port, visited := hostService(t)
 
 	var dead []string
@@ -33,7 +33,7 @@ func TestNoWayOut(t *testing.T) {
 	for _, h := range hosts {
 		dead = append(dead, "tcp "+net.JoinHostPort(h, port))
 	}
-	proxy := lookUp(t, e, s)
+	proxy := lookUp(t, daemon, s)
 	dead = append(dead, "tcp "+listenerAddress(proxy.outer, 0), "tcp 169.254.169.254:80", "tcp 1.1.1.1:443", "tcp 8.8.8.8:53",
 		"tcp [2606:4700:4700::1111]:443", "tcp [fe80::1%eth0]:"+port)
 	var alive []string
@@ -67,10 +67,10 @@ func TestNoWayOut(t *testing.T) {
 // The proxy goes out by the outer network, and has no door there.
 func TestProxyStandsInBetween(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	s, _ := buildSite(t, e, testPlan(t))
-	at := lookUp(t, e, s)
-	saw := lookInto(t, e, s.name(string(roleProxy)))
+	d := realDaemon(t)
+	s, _ := buildSite(t, d, testPlan(t))
+	at := lookUp(t, d, s)
+	saw := lookInto(t, d, s.name(string(roleProxy)))
 
 	way := ""
 	for _, line := range saw.Routes[1:] {
@@ -106,10 +106,10 @@ func TestProxyStandsInBetween(t *testing.T) {
 
 func TestNetworksAreAsTold(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	s, _ := buildSite(t, e, testPlan(t))
+	d := realDaemon(t)
+	s, _ := buildSite(t, d, testPlan(t))
 	for id, internal := range map[string]bool{s.inner.id: true, s.outer.id: false} {
-		found, err := e.api.NetworkInspect(t.Context(), id, client.NetworkInspectOptions{})
+		found, err := d.api.NetworkInspect(t.Context(), id, client.NetworkInspectOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,39 +126,39 @@ func TestNetworksAreAsTold(t *testing.T) {
 // The proxy can go out by a network of the user's, which stays when the run ends.
 func TestNetworkOfTheUser(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	name := testengine.Name(t)
-	if _, err := e.api.NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge"}); err != nil {
+	if _, err := d.api.NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge"}); err != nil {
 		t.Fatal(err)
 	}
-	testengine.RemoveNetwork(t, e.api, name)
+	testengine.RemoveNetwork(t, d.api, name)
 	plan := testPlan(t)
 	plan.container().Network = name
-	s, _ := buildSite(t, e, plan)
-	if list := left(t, e, s.start); len(list) != 2 {
+	s, _ := buildSite(t, d, plan)
+	if list := left(t, d, s.start); len(list) != 2 {
 		t.Errorf("the site is %q", list)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.api.NetworkInspect(t.Context(), name, client.NetworkInspectOptions{}); err != nil {
+	if _, err := d.api.NetworkInspect(t.Context(), name, client.NetworkInspectOptions{}); err != nil {
 		t.Errorf("the user's network: %v", err)
 	}
 }
 
 func TestNetworksThatAreRefused(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	internal := testengine.Name(t)
-	if _, err := e.api.NetworkCreate(t.Context(), internal, client.NetworkCreateOptions{Driver: "bridge", Internal: true}); err != nil {
+	if _, err := d.api.NetworkCreate(t.Context(), internal, client.NetworkCreateOptions{Driver: "bridge", Internal: true}); err != nil {
 		t.Fatal(err)
 	}
-	testengine.RemoveNetwork(t, e.api, internal)
+	testengine.RemoveNetwork(t, d.api, internal)
 	for name, want := range map[string]string{
 		"host": "a bridge network that you made", "none": "a bridge network that you made", "bridge": "a bridge network that you made",
 		"container:x": "a bridge network that you made", "no-such-" + internal: "does not exist", internal: "leads nowhere",
 	} {
-		if _, err := e.outerNetwork(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := d.outerNetwork(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -233,9 +233,9 @@ func TestExhausted(t *testing.T) {
 // addresses are those of the proxy.
 type addresses struct{ inner, outer netip.Addr }
 
-func lookUp(t *testing.T, e *Engine, s *Site) (at addresses) {
+func lookUp(t *testing.T, d *Daemon, s *Site) (at addresses) {
 	t.Helper()
-	found, err := e.api.ContainerInspect(t.Context(), s.name(string(roleProxy)), client.ContainerInspectOptions{})
+	found, err := d.api.ContainerInspect(t.Context(), s.name(string(roleProxy)), client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

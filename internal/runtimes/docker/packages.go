@@ -123,11 +123,11 @@ func (r *runner) sources() Sources {
 }
 
 // image makes the image of the container.
-func (r *runner) image(ctx context.Context, e *Engine, spec ImageSpec, f footing, report func(event.Body)) (id string, err error) {
+func (r *runner) image(ctx context.Context, d *Daemon, spec ImageSpec, f footing, report func(event.Body)) (id string, err error) {
 	spec.Base = f.image
 	if f.pinned != "" {
 		spec.BaseName = f.image
-		if spec.Base, err = r.obtain(ctx, e, f.image, f.pinned, report); err != nil {
+		if spec.Base, err = r.obtain(ctx, d, f.image, f.pinned, report); err != nil {
 			return "", err
 		}
 	}
@@ -148,13 +148,13 @@ func (r *runner) image(ctx context.Context, e *Engine, spec ImageSpec, f footing
 			},
 		})
 	}
-	return e.Image(ctx, spec, report)
+	return d.Image(ctx, spec, report)
 }
 
 // obtain returns the id of an image that the file names. A lockfile may come from another
 // machine, whose engine had an image that no registry has.
-func (r *runner) obtain(ctx context.Context, e *Engine, name, pinned string, report func(event.Body)) (string, error) {
-	id, err := e.obtain(ctx, pinned, r.sources(), report)
+func (r *runner) obtain(ctx context.Context, d *Daemon, name, pinned string, report func(event.Body)) (string, error) {
+	id, err := d.obtain(ctx, pinned, r.sources(), report)
 	var absent *absentError
 	if errors.As(err, &absent) && name != pinned {
 		err = fmt.Errorf("the lockfile pins the image %s to the id %s, and this engine does not have that one; load it, or take what is here: run: perstack install --runtime docker --update", name, absent.id)
@@ -163,10 +163,10 @@ func (r *runner) obtain(ctx context.Context, e *Engine, name, pinned string, rep
 }
 
 // squid makes the image of the proxy.
-func (r *runner) squid(ctx context.Context, e *Engine, parts ImageSpec, f footing, report func(event.Body)) (string, error) {
-	base, err := r.obtain(ctx, e, r.container().SquidImage, f.squid, report)
+func (r *runner) squid(ctx context.Context, d *Daemon, parts ImageSpec, f footing, report func(event.Body)) (string, error) {
+	base, err := r.obtain(ctx, d, r.container().SquidImage, f.squid, report)
 	if err != nil {
 		return "", fmt.Errorf("squidImage: %w", err)
 	}
-	return e.proxyImage(ctx, r.container().Proxy, base, parts, report)
+	return d.proxyImage(ctx, r.container().Proxy, base, parts, report)
 }

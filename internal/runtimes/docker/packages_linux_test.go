@@ -16,7 +16,7 @@ import (
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit"
-	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
+	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
 
@@ -59,11 +59,11 @@ func TestPackagesOfALockInAnImage(t *testing.T) {
 	i.removeStages(t, ImageSpec{Base: base})
 	// Without a network, and before anything was fetched.
 	r.container().Offline = true
-	if _, err := r.image(t.Context(), i.Engine, spec, footing, i.report); err == nil || !strings.Contains(err.Error(), "[docker] offline") {
+	if _, err := r.image(t.Context(), i.Daemon, spec, footing, i.report); err == nil || !strings.Contains(err.Error(), "[docker] offline") {
 		t.Errorf("offline: %v", err)
 	}
 	r.container().Offline = false
-	id, err := r.image(t.Context(), i.Engine, spec, footing, i.report)
+	id, err := r.image(t.Context(), i.Daemon, spec, footing, i.report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestPackagesOfALockInAnImage(t *testing.T) {
 	}
 	// Once the image is there, neither npm nor what it installed is needed.
 	r.container().Offline, r.parts.CacheDir, r.parts.Environ = true, t.TempDir(), nil
-	if again, err := r.image(t.Context(), i.Engine, spec, footing, i.report); err != nil || again != id {
+	if again, err := r.image(t.Context(), i.Daemon, spec, footing, i.report); err != nil || again != id {
 		t.Errorf("again: %s, %v", again, err)
 	}
 }

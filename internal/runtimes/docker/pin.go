@@ -128,7 +128,7 @@ func (r reference) places(from Sources) ([]reference, error) {
 
 // Pin says by its content which image a name stands for now: the one on the engine; else
 // the one that the registry has; else, for one that is on this engine alone, its id.
-func (e *Engine) Pin(ctx context.Context, name string, from Sources) (string, error) {
+func (d *Daemon) Pin(ctx context.Context, name string, from Sources) (string, error) {
 	r, err := parseReference(name)
 	if err != nil || r.pinned() {
 		return name, err
@@ -137,7 +137,7 @@ func (e *Engine) Pin(ctx context.Context, name string, from Sources) (string, er
 	if err != nil {
 		return "", err
 	}
-	here, err := e.api.ImageInspect(ctx, r.called())
+	here, err := d.api.ImageInspect(ctx, r.called())
 	if err != nil && !errdefs.IsNotFound(err) {
 		return "", fmt.Errorf("look for the image %s: %w", name, err)
 	}
@@ -148,7 +148,7 @@ func (e *Engine) Pin(ctx context.Context, name string, from Sources) (string, er
 	var failed error
 	if !from.Offline {
 		for _, place := range places {
-			found, err := e.api.DistributionInspect(ctx, place.called(), client.DistributionInspectOptions{})
+			found, err := d.api.DistributionInspect(ctx, place.called(), client.DistributionInspectOptions{})
 			if err == nil {
 				return r.with(string(found.Descriptor.Digest))
 			}

@@ -70,7 +70,7 @@ func (s *Site) openListeners(ctx context.Context, c *launched, lines *bufio.Read
 		s.Listeners[g.Name] = listenerURL(g)
 		s.listeners = append(s.listeners, g)
 	}
-	policy, err := json.Marshal(egress.Listeners{Listeners: s.listeners, Upstream: s.plan.upstream})
+	policy, err := json.Marshal(egress.ProxyConfig{Listeners: s.listeners, Upstream: s.plan.upstream})
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (s *Site) openListeners(ctx context.Context, c *launched, lines *bufio.Read
 // innerAddress returns the address of a container on the inner network. It has one only
 // since it runs.
 func (s *Site) innerAddress(ctx context.Context, id string) (netip.Addr, error) {
-	found, err := s.engine.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	found, err := s.daemon.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	if err != nil {
 		return netip.Addr{}, err
 	}

@@ -11,19 +11,19 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
-	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
+	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 	"github.com/perstack-go/perstack/internal/testkit/world"
 	"github.com/perstack-go/perstack/job"
 )
 
 // squidPlan is a run whose proxy is the real Squid, in a world of its own.
-func squidPlan(t *testing.T, e *Engine) (sitePlan, *world.World) {
+func squidPlan(t *testing.T, d *Daemon) (sitePlan, *world.World) {
 	t.Helper()
 	w := world.Start(t)
 	plan := testPlan(t)
 	plan.container().Network, plan.container().DNS = w.Network, []string{w.DNS}
-	plan.container().Proxy, plan.proxyImage = job.ProxySquid, squidOn(t, e, testengine.SquidImage(t))
+	plan.container().Proxy, plan.proxyImage = job.ProxySquid, squidOn(t, d, testengine.SquidImage(t))
 	plan.listeners = []egress.Listener{
 		{Name: "engine", Allow: []string{"a.open.test"}, Token: "token-that-nobody-asks-for"},
 		{Name: "expert @base", Allow: []string{"*.open.test", "rebind.test", "*.metadata.test", "*.mixed.test"}},
@@ -33,10 +33,10 @@ func squidPlan(t *testing.T, e *Engine) (sitePlan, *world.World) {
 }
 
 // squidOn makes the image of the proxy on a base.
-func squidOn(t *testing.T, e *Engine, base string) string {
+func squidOn(t *testing.T, d *Daemon, base string) string {
 	t.Helper()
 	parts := ImageSpec{Binary: testengine.Binary(t), Roots: authority(t, testengine.Name(t))}
-	id, err := e.proxyImage(t.Context(), job.ProxySquid, base, parts, func(event.Body) {})
+	id, err := d.proxyImage(t.Context(), job.ProxySquid, base, parts, func(event.Body) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +48,9 @@ func squidOn(t *testing.T, e *Engine, base string) string {
 // what is not is refused with its reason, and what clients send cannot forge a report.
 func TestSquidSite(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	plan, w := squidPlan(t, e)
-	s, notes := buildSite(t, e, plan)
+	d := realDaemon(t)
+	plan, w := squidPlan(t, d)
+	s, notes := buildSite(t, d, plan)
 	for name, at := range s.Listeners {
 		if u := mustURL(t, at); u.User != nil {
 			t.Errorf("listener %s has a token, and Squid asks for none", name)
@@ -125,10 +125,10 @@ func TestSquidSite(t *testing.T) {
 // Squid stands behind the same walls as the builtin proxy, and its end is that of the run.
 func TestSquidSiteWalls(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	plan, _ := squidPlan(t, e)
-	s, notes := buildSite(t, e, plan)
-	found, err := e.api.ContainerInspect(t.Context(), s.name(string(roleProxy)), client.ContainerInspectOptions{})
+	d := realDaemon(t)
+	plan, _ := squidPlan(t, d)
+	s, notes := buildSite(t, d, plan)
+	found, err := d.api.ContainerInspect(t.Context(), s.name(string(roleProxy)), client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestSquidSiteWalls(t *testing.T) {
 			t.Errorf("%s: %+v %+v", what, config, host)
 		}
 	}
-	if _, err := e.api.ContainerKill(t.Context(), found.Container.ID, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
+	if _, err := d.api.ContainerKill(t.Context(), found.Container.ID, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-s.Failed; !strings.Contains(err.Error(), "the proxy ended with exit code 137") {
@@ -169,7 +169,7 @@ func TestSquidSiteWalls(t *testing.T) {
 // told as such, and leaves nothing.
 func TestSquidSiteRefuses(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	plan.container().Proxy, plan.proxyImage = job.ProxySquid, plan.image
 	plan.listeners[0].Token = ""
@@ -181,22 +181,22 @@ func TestSquidSiteRefuses(t *testing.T) {
 		"a shared sandbox": {func(p *sitePlan) { p.spec.Isolation.SharedSandbox = true }, "--shared-sandbox"},
 		"an upstream":      {func(p *sitePlan) { p.upstream = "http://proxy.test:3128" }, "upstream"},
 		"another proxy":    {func(p *sitePlan) { p.container().Proxy = "tinyproxy" }, "there is no proxy"},
-		"no Squid there":   {func(p *sitePlan) { p.proxyImage = squidOn(t, e, loadBase(t, nil)) }, "install Squid, or name it"},
+		"no Squid there":   {func(p *sitePlan) { p.proxyImage = squidOn(t, d, loadBase(t, nil)) }, "install Squid, or name it"},
 	} {
 		changed := plan
 		c.change(&changed)
-		s, err := e.build(t.Context(), changed, func(event.Body) {})
+		s, err := d.build(t.Context(), changed, func(event.Body) {})
 		if s != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
 	}
-	if list := ofJob(t, e, plan.spec.JobID); len(list) != 0 {
+	if list := ofJob(t, d, plan.spec.JobID); len(list) != 0 {
 		t.Errorf("left: %q", list)
 	}
-	if id, err := e.proxyImage(t.Context(), "", "", ImageSpec{}, nil); id != "" || err != nil {
+	if id, err := d.proxyImage(t.Context(), "", "", ImageSpec{}, nil); id != "" || err != nil {
 		t.Errorf("the builtin proxy has an image: %s, %v", id, err)
 	}
-	if _, err := e.proxyImage(t.Context(), job.ProxySquid, "", ImageSpec{}, nil); err == nil || !strings.Contains(err.Error(), "squidImage") {
+	if _, err := d.proxyImage(t.Context(), job.ProxySquid, "", ImageSpec{}, nil); err == nil || !strings.Contains(err.Error(), "squidImage") {
 		t.Errorf("Squid without an image: %v", err)
 	}
 }

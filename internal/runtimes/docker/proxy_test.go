@@ -13,15 +13,15 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
-	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
+	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
 
 // A decision of the proxy is reported, cleaned, with the listener that it was made at.
 func TestDecisionIsReported(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	s, notes := buildSite(t, e, testPlan(t))
+	d := realDaemon(t)
+	s, notes := buildSite(t, d, testPlan(t))
 	enter(t, s, jail.Task{Dial: []string{"tcp " + mustURL(t, s.Listeners["expert @base"]).Host}, Hold: true})
 	got := notes.until(t, func(b event.Body) bool { _, ok := b.(event.ProxyAccess); return ok })
 	want := event.ProxyAccess{Action: "blocked", Domain: "evil.example?]0?", Port: 443, Reason: "domain", Listener: "expert @base"}
@@ -33,13 +33,13 @@ func TestDecisionIsReported(t *testing.T) {
 // The proxy is perstack egress itself.
 func TestRealProxy(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	plan.image = testengine.Image(t, map[string]string{
 		binaryPath: testengine.Program(t, "./internal/testkit/jail/jaild"), "/real": testengine.Binary(t),
 	})
 	plan.listeners[0].Allow = []string{"api.example.com"}
-	s, notes := buildSite(t, e, plan)
+	s, notes := buildSite(t, d, plan)
 	engineListener, commands := mustURL(t, s.Listeners["engine"]), mustURL(t, s.Listeners["expert @base"])
 	token, _ := engineListener.User.Password()
 	if token != "token-of-the-engine" {
@@ -70,7 +70,7 @@ func TestRealProxy(t *testing.T) {
 // A proxy that dies, or says what it cannot mean, ends the run.
 func TestProxyFails(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	for listener, want := range map[string]string{
 		jail.Mortal:  "the proxy ended with exit code 3",
 		jail.Forger:  "the proxy reports a decision of a listener that it does not have",
@@ -79,7 +79,7 @@ func TestProxyFails(t *testing.T) {
 		t.Run(listener, func(t *testing.T) {
 			plan := testPlan(t)
 			plan.listeners = []egress.Listener{{Name: listener}}
-			s, notes := buildSite(t, e, plan)
+			s, notes := buildSite(t, d, plan)
 			enter(t, s, jail.Task{Dial: []string{"tcp " + mustURL(t, s.Listeners[listener]).Host}, Hold: true})
 			if err := <-s.Failed; !strings.Contains(err.Error(), want) {
 				t.Errorf("it failed with %q, want %q", err, want)
@@ -94,7 +94,7 @@ func TestProxyFails(t *testing.T) {
 // A proxy that does not start leaves nothing.
 func TestProxyDoesNotStart(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	for listener, want := range map[string]string{
 		jail.Silent:   "did not start within",
 		jail.Babble:   "a line that is not of perstack egress",
@@ -107,11 +107,11 @@ func TestProxyDoesNotStart(t *testing.T) {
 				plan.container().StartTimeout = 3 * time.Second
 			}
 			notes := &notebook{}
-			s, err := e.build(t.Context(), plan, notes.report)
+			s, err := d.build(t.Context(), plan, notes.report)
 			if s != nil || err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Build = %v, %v; want %q", s, err, want)
 			}
-			if list := ofJob(t, e, plan.spec.JobID); len(list) != 0 {
+			if list := ofJob(t, d, plan.spec.JobID); len(list) != 0 {
 				t.Errorf("left: %q", list)
 			}
 		})
@@ -119,9 +119,9 @@ func TestProxyDoesNotStart(t *testing.T) {
 }
 
 // ofJob lists what a job has on the engine.
-func ofJob(t *testing.T, e *Engine, job string) (list []string) {
+func ofJob(t *testing.T, d *Daemon, job string) (list []string) {
 	t.Helper()
-	containers, networks, err := e.listed(context.WithoutCancel(t.Context()), ofRuns().Add("label", labelJob+"="+job))
+	containers, networks, err := d.listed(context.WithoutCancel(t.Context()), ofRuns().Add("label", labelJob+"="+job))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,25 +30,25 @@ type Pruned struct {
 // keep is what a run would make its image of now: images with these files stay, on
 // whatever base, as long as the base has a name; and with them the stages that they stand
 // on. A keep without a program keeps none.
-func (e *Engine) Prune(ctx context.Context, all bool, keep ImageSpec) (Pruned, error) {
+func (d *Daemon) Prune(ctx context.Context, all bool, keep ImageSpec) (Pruned, error) {
 	current := map[string]bool{}
 	if !all && keep.Binary != "" {
 		var err error
-		if current, err = keep.digests(e.Arch); err != nil {
+		if current, err = keep.digests(d.Arch); err != nil {
 			return Pruned{}, err
 		}
 	}
 	// First, since a container that is left keeps its image in use.
-	containers, networks, err := e.sweep(ctx)
-	p, imagesErr := e.pruneImages(ctx, current, ourName)
+	containers, networks, err := d.sweep(ctx)
+	p, imagesErr := d.pruneImages(ctx, current, ourName)
 	p.Containers, p.Networks = containers, networks
 	return p, errors.Join(err, imagesErr)
 }
 
 // pruneImages removes the images that have a name of ours, but for those whose files are
 // current.
-func (e *Engine) pruneImages(ctx context.Context, current map[string]bool, ours func(image.Summary) string) (Pruned, error) {
-	list, err := e.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", labelImage)})
+func (d *Daemon) pruneImages(ctx context.Context, current map[string]bool, ours func(image.Summary) string) (Pruned, error) {
+	list, err := d.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", labelImage)})
 	if err != nil {
 		return Pruned{}, fmt.Errorf("list the images: %w", err)
 	}
@@ -64,15 +64,15 @@ func (e *Engine) pruneImages(ctx context.Context, current map[string]bool, ours 
 		if name == "" || below[found.ID].ID == "" {
 			continue
 		}
-		under := e.under(ctx, found)
+		under := d.under(ctx, found)
 		stays := current[found.Labels[labelFiles]] && under.named && name != found.ID
-		if !stays && name == found.ID && !e.standsOn(ctx, found, under) {
+		if !stays && name == found.ID && !d.standsOn(ctx, found, under) {
 			continue
 		}
 		var err error
 		if !stays {
 			// Without force the engine refuses if there is a container, also a stopped one.
-			_, err = e.api.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})
+			_, err = d.api.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})
 		}
 		switch {
 		case stays:
@@ -148,12 +148,12 @@ type foundation struct {
 }
 
 // under looks at what an image stands on. One that stands on nothing is on firm ground.
-func (e *Engine) under(ctx context.Context, found image.Summary) foundation {
+func (d *Daemon) under(ctx context.Context, found image.Summary) foundation {
 	id := found.Labels[labelBase]
 	if id == "" {
 		return foundation{named: true}
 	}
-	base, err := e.api.ImageInspect(ctx, id)
+	base, err := d.api.ImageInspect(ctx, id)
 	if err != nil {
 		return foundation{}
 	}
@@ -164,7 +164,7 @@ func (e *Engine) under(ctx context.Context, found image.Summary) foundation {
 			f.named = len(base.RepoTags) > 0 || len(base.RepoDigests) > 0
 			break
 		}
-		if base, err = e.api.ImageInspect(ctx, base.Config.Labels[labelBase]); err != nil {
+		if base, err = d.api.ImageInspect(ctx, base.Config.Labels[labelBase]); err != nil {
 			break
 		}
 	}
@@ -173,8 +173,8 @@ func (e *Engine) under(ctx context.Context, found image.Summary) foundation {
 
 // standsOn reports whether an image is ours as we made it: with one layer more than its
 // base, and with our last word. Somebody who built on it would have had the last one.
-func (e *Engine) standsOn(ctx context.Context, found image.Summary, base foundation) bool {
-	whole, err := e.api.ImageInspect(ctx, found.ID)
+func (d *Daemon) standsOn(ctx context.Context, found image.Summary, base foundation) bool {
+	whole, err := d.api.ImageInspect(ctx, found.ID)
 	return err == nil && strings.HasPrefix(whole.Comment, comment) && len(base.layers) > 0 && len(whole.RootFS.Layers) == len(base.layers)+1
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 // Other tests have images on the engine at the same time: only those of this one may go.
@@ -29,12 +29,12 @@ func TestPruneImages(t *testing.T) {
 	_, old := i.image(t, i.spec(t))
 	_, used := i.image(t, i.spec(t))
 	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: engine.Name(t), Config: &container.Config{Image: used, Cmd: []string{"--version"}},
+		Name: daemon.Name(t), Config: &container.Config{Image: used, Cmd: []string{"--version"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, i.api, created.ID)
+	daemon.RemoveContainer(t, i.api, created.ID)
 
 	based := current
 	based.Base = loadBase(t, nil)
@@ -47,10 +47,10 @@ func TestPruneImages(t *testing.T) {
 	if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: based.Base, Target: stale.Base}); err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveImage(t, i.api, staleBase)
+	daemon.RemoveImage(t, i.api, staleBase)
 
 	// Somebody built an image on ours. It inherits our labels.
-	foreign := engine.Load(t, archive.Config{Labels: map[string]string{labelImage: i.label(t, old)}}, nil)
+	foreign := daemon.Load(t, archive.Config{Labels: map[string]string{labelImage: i.label(t, old)}}, nil)
 
 	mine := among(kept, old, used, keptBased, staleBased, foreign)
 	digests, err := current.digests(i.Arch)
@@ -82,7 +82,7 @@ func TestPruneImagesWithoutAName(t *testing.T) {
 	spec := i.spec(t)
 	spec.Base = loadBase(t, nil)
 	lost, tag := i.image(t, spec)
-	engine.RemoveImage(t, i.api, lost)
+	daemon.RemoveImage(t, i.api, lost)
 	p, err := i.plan(t.Context(), spec, i.report)
 	if err != nil {
 		t.Fatal(err)
@@ -96,16 +96,16 @@ func TestPruneImagesWithoutAName(t *testing.T) {
 	}
 
 	// Somebody builds on ours, and gives it no name.
-	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: engine.Name(t), Config: &container.Config{Image: tag}})
+	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: tag}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, i.api, created.ID)
+	daemon.RemoveContainer(t, i.api, created.ID)
 	built, err := i.api.ContainerCommit(t.Context(), created.ID, client.ContainerCommitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveImage(t, i.api, built.ID)
+	daemon.RemoveImage(t, i.api, built.ID)
 
 	digests, err := spec.digests(i.Arch)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // obtain returns the id of a pinned image. One that is not on the engine is pulled by its
 // digest: from wherever it comes, it is the one that was pinned.
-func (e *Engine) obtain(ctx context.Context, pinned string, from Sources, report func(event.Body)) (id string, err error) {
+func (d *Daemon) obtain(ctx context.Context, pinned string, from Sources, report func(event.Body)) (id string, err error) {
 	r, err := parsePinned(pinned)
 	if err != nil {
 		return "", err
@@ -26,7 +26,7 @@ func (e *Engine) obtain(ctx context.Context, pinned string, from Sources, report
 		return "", err
 	}
 	for _, place := range append(places, r) {
-		id, err := e.holds(ctx, place)
+		id, err := d.holds(ctx, place)
 		if id != "" || err != nil {
 			return id, err
 		}
@@ -39,13 +39,13 @@ func (e *Engine) obtain(ctx context.Context, pinned string, from Sources, report
 	}
 	var failed error
 	for _, place := range places {
-		err := e.pull(ctx, place, report)
+		err := d.pull(ctx, place, report)
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
 		if err == nil {
 			// What the engine has is looked at, not what it was told.
-			if id, err = e.holds(ctx, place); id != "" {
+			if id, err = d.holds(ctx, place); id != "" {
 				return id, nil
 			}
 			if err == nil {
@@ -67,8 +67,8 @@ func (e *absentError) Error() string {
 // holds returns the id of a pinned image, or "" if the engine does not have it. A name with
 // a digest is the engine's word that the registry had it by that digest; it is compared
 // nevertheless.
-func (e *Engine) holds(ctx context.Context, r reference) (id string, err error) {
-	found, err := e.api.ImageInspect(ctx, r.content())
+func (d *Daemon) holds(ctx context.Context, r reference) (id string, err error) {
+	found, err := d.api.ImageInspect(ctx, r.content())
 	switch {
 	case errdefs.IsNotFound(err):
 		return "", nil
@@ -83,9 +83,9 @@ func (e *Engine) holds(ctx context.Context, r reference) (id string, err error) 
 }
 
 // pull fetches an image by its digest.
-func (e *Engine) pull(ctx context.Context, r reference, report func(event.Body)) error {
+func (d *Daemon) pull(ctx context.Context, r reference, report func(event.Body)) error {
 	report(progress("pulling", "pulling "+r.called()))
-	reply, err := e.api.ImagePull(ctx, r.content(), client.ImagePullOptions{})
+	reply, err := d.api.ImagePull(ctx, r.content(), client.ImagePullOptions{})
 	if err != nil {
 		return clean(err)
 	}

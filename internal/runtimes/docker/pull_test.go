@@ -29,7 +29,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
 	"github.com/perstack-go/perstack/internal/testkit"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 // A depot is a real registry on this machine, seen through something that can change what
@@ -107,14 +107,14 @@ func (d *depot) push(t *testing.T, api *client.Client, path string) (digest stri
 	t.Helper()
 	noise := make([]byte, 3<<20) // it does not shrink
 	_, _ = rand.Read(noise)
-	tag := engine.Load(t, archive.Config{Env: []string{"PATH=/opt/bin:/bin"}}, []archive.File{
+	tag := daemon.Load(t, archive.Config{Env: []string{"PATH=/opt/bin:/bin"}}, []archive.File{
 		{Path: "/noise", Mode: 0o444, Body: archive.Text(string(noise))},
 	})
 	name := d.host + "/" + path
 	if _, err := api.ImageTag(t.Context(), client.ImageTagOptions{Source: tag, Target: name}); err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveImage(t, api, name)
+	daemon.RemoveImage(t, api, name)
 	reply, err := api.ImagePush(t.Context(), name, client.ImagePushOptions{RegistryAuth: base64.URLEncoding.EncodeToString([]byte("{}"))})
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestPinAndPullByDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveImage(t, i.api, id)
+	daemon.RemoveImage(t, i.api, id)
 	sizes := regexp.MustCompile(`^pulling ` + regexp.QuoteMeta(name) + `: \d\.\d of 3\.1 MB$`)
 	seen := 0
 	for _, e := range i.events {
@@ -185,7 +185,7 @@ func TestPinAndPullByDigest(t *testing.T) {
 	if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: id, Target: name}); err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveImage(t, i.api, name)
+	daemon.RemoveImage(t, i.api, name)
 	if again, err := i.Pin(t.Context(), name, Sources{}); err != nil || again != pinned {
 		t.Errorf("of what is there: %s, %v", again, err)
 	}
@@ -204,7 +204,7 @@ func TestPinAndPullByDigest(t *testing.T) {
 // Mirrors are asked in their order, before anybody else, and cannot have another content.
 func TestPullFromMirrors(t *testing.T) {
 	i, d := newImagist(t), startDepot(t)
-	repository := engine.Name(t) + "/base"
+	repository := daemon.Name(t) + "/base"
 	digest := d.push(t, i.api, repository+":1")
 	from := Sources{Mirrors: []string{"127.0.0.1:1", d.host}}
 	pinned, err := i.Pin(t.Context(), repository+":1", from)
@@ -215,7 +215,7 @@ func TestPullFromMirrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveImage(t, i.api, id)
+	daemon.RemoveImage(t, i.api, id)
 	if again, err := i.obtain(t.Context(), pinned, Sources{Mirrors: from.Mirrors, Offline: true}, i.report); err != nil || again != id {
 		t.Errorf("again: %s, %v", again, err)
 	}
@@ -265,7 +265,7 @@ func TestWrongDigestIsRefused(t *testing.T) {
 	if id, err := i.obtain(t.Context(), name+"@"+good, Sources{}, i.report); err != nil {
 		t.Error(err)
 	} else {
-		engine.RemoveImage(t, i.api, id)
+		daemon.RemoveImage(t, i.api, id)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestImagesThatCannotBeObtained(t *testing.T) {
 		})
 	}
 	// A lockfile with an id comes from another engine, or the image was removed.
-	_, err := (&runner{}).obtain(t.Context(), i.Engine, "node:24", someDigest, i.report)
+	_, err := (&runner{}).obtain(t.Context(), i.Daemon, "node:24", someDigest, i.report)
 	if want := "the lockfile pins the image node:24 to the id " + someDigest + ", and this engine does not have that one"; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), "run: perstack install --runtime docker --update") {
 		t.Errorf("an id of a lockfile: %v", err)
 	}

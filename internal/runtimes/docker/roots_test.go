@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
 // authority makes a certificate, as PEM.
@@ -133,12 +133,12 @@ func TestPartsTrustWhatTheUserNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := map[string]string{"SSL_CERT_FILE": path}
-	spec, err := Parts(engine.Binary(t), func(name string) string { return env[name] }, runtime.GOARCH)
+	spec, err := Parts(daemon.Binary(t), func(name string) string { return env[name] }, runtime.GOARCH)
 	if err != nil || !bytes.Equal(spec.Roots, company) {
 		t.Errorf("roots = %s, %v", spec.Roots, err)
 	}
 	env["SSL_CERT_FILE"] = path + ".missing"
-	if _, err := Parts(engine.Binary(t), func(name string) string { return env[name] }, runtime.GOARCH); err == nil || !strings.Contains(err.Error(), "SSL_CERT_FILE") {
+	if _, err := Parts(daemon.Binary(t), func(name string) string { return env[name] }, runtime.GOARCH); err == nil || !strings.Contains(err.Error(), "SSL_CERT_FILE") {
 		t.Errorf("a file that is missing: %v", err)
 	}
 }

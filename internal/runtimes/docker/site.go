@@ -25,7 +25,7 @@ type Site struct {
 	// goes out any more then, and the run should end.
 	Failed <-chan error
 
-	engine *Engine
+	daemon *Daemon
 	plan   sitePlan
 	start  string // id of this start
 	labels map[string]string
@@ -47,14 +47,14 @@ type Site struct {
 // build makes the networks and starts the proxy. What the daemon and the proxy tell is
 // reported as it happens, from other goroutines, until the site is closed. On an error
 // nothing is left.
-func (e *Engine) build(ctx context.Context, plan sitePlan, report func(event.Body)) (*Site, error) {
+func (d *Daemon) build(ctx context.Context, plan sitePlan, report func(event.Body)) (*Site, error) {
 	if err := plan.check(); err != nil {
 		return nil, err
 	}
-	if err := e.refuseSocket(plan.cover.Dir); err != nil {
+	if err := d.refuseSocket(plan.cover.Dir); err != nil {
 		return nil, err
 	}
-	s := &Site{engine: e, plan: plan, start: newStart(), failed: make(chan error, 1), report: oneAtATime(report)}
+	s := &Site{daemon: d, plan: plan, start: newStart(), failed: make(chan error, 1), report: oneAtATime(report)}
 	s.Failed = s.failed
 	s.labels = ownLabels(plan.spec.JobID, s.start)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -89,11 +89,11 @@ func (s *Site) connectNetworks(ctx context.Context) (err error) {
 	var ways sync.WaitGroup
 	var innerErr, outerErr error
 	ways.Go(func() {
-		s.inner, innerErr = s.makeNetwork(ctx, "inner", innerOptions(s.engine.Version, s.labels))
+		s.inner, innerErr = s.makeNetwork(ctx, "inner", innerOptions(s.daemon.Version, s.labels))
 	})
 	ways.Go(func() {
 		if name := s.plan.container().Network; name != "" {
-			s.outer, outerErr = s.engine.outerNetwork(ctx, name)
+			s.outer, outerErr = s.daemon.outerNetwork(ctx, name)
 			return
 		}
 		s.outer, outerErr = s.makeNetwork(ctx, "outer", outerOptions(s.labels))
@@ -104,7 +104,7 @@ func (s *Site) connectNetworks(ctx context.Context) (err error) {
 
 func (s *Site) makeNetwork(ctx context.Context, name string, options client.NetworkCreateOptions) (made link, err error) {
 	err = s.make(ctx, func(ctx context.Context) error {
-		made, err = s.engine.makeNetwork(ctx, s.name(name), options)
+		made, err = s.daemon.makeNetwork(ctx, s.name(name), options)
 		return err
 	})
 	return made, err

@@ -26,7 +26,7 @@ func (s *Site) Close() error {
 		defer s.making.Unlock()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), closeLimit)
 		defer cancel()
-		_, _, err := s.engine.remove(ctx, ofStart(s.start), func(labels map[string]string) bool { return labels[labelRun] == s.start })
+		_, _, err := s.daemon.remove(ctx, ofStart(s.start), func(labels map[string]string) bool { return labels[labelRun] == s.start })
 		s.working.Wait()
 		if err != nil {
 			s.closed = fmt.Errorf("remove what the run has on the container engine: %w; the next run, or perstack docker prune, removes the rest", err)
@@ -38,27 +38,27 @@ func (s *Site) Close() error {
 // remove removes the containers and networks that the filters find and that doomed
 // confirms, and waits until they are gone. Containers go first: a network cannot go
 // while one is on it. It returns how many there were of each.
-func (e *Engine) remove(ctx context.Context, filters client.Filters, doomed func(labels map[string]string) bool) (containers, networks int, err error) {
-	found, _, err := e.listed(ctx, filters)
+func (d *Daemon) remove(ctx context.Context, filters client.Filters, doomed func(labels map[string]string) bool) (containers, networks int, err error) {
+	found, _, err := d.listed(ctx, filters)
 	if err != nil {
 		return 0, 0, err
 	}
 	var these batch
 	for _, c := range found {
 		if doomed(c.Labels) {
-			these.add(func() error { return e.removeContainer(ctx, c.ID) })
+			these.add(func() error { return d.removeContainer(ctx, c.ID) })
 		}
 	}
 	containers, containersErr := these.run()
 
-	_, nets, err := e.listed(ctx, filters)
+	_, nets, err := d.listed(ctx, filters)
 	if err != nil {
 		return containers, 0, errors.Join(containersErr, err)
 	}
 	var those batch
 	for _, n := range nets {
 		if doomed(n.Labels) {
-			those.add(func() error { return e.removeNetwork(ctx, n.ID) })
+			those.add(func() error { return d.removeNetwork(ctx, n.ID) })
 		}
 	}
 	networks, networksErr := those.run()
@@ -66,12 +66,12 @@ func (e *Engine) remove(ctx context.Context, filters client.Filters, doomed func
 }
 
 // listed returns the containers and networks that the filters find.
-func (e *Engine) listed(ctx context.Context, filters client.Filters) ([]container.Summary, []network.Summary, error) {
-	containers, err := e.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
+func (d *Daemon) listed(ctx context.Context, filters client.Filters) ([]container.Summary, []network.Summary, error) {
+	containers, err := d.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
 	if err != nil {
 		return nil, nil, fmt.Errorf("list containers: %w", err)
 	}
-	networks, err := e.api.NetworkList(ctx, client.NetworkListOptions{Filters: filters})
+	networks, err := d.api.NetworkList(ctx, client.NetworkListOptions{Filters: filters})
 	if err != nil {
 		return nil, nil, fmt.Errorf("list networks: %w", err)
 	}
@@ -80,9 +80,9 @@ func (e *Engine) listed(ctx context.Context, filters client.Filters) ([]containe
 
 // removeContainer kills a container and removes it. If another sweep is at it already, it
 // waits until that is done.
-func (e *Engine) removeContainer(ctx context.Context, id string) error {
+func (d *Daemon) removeContainer(ctx context.Context, id string) error {
 	return again(ctx, func() (bool, error) {
-		_, err := e.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		_, err := d.api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		if errdefs.IsNotFound(err) {
 			return true, nil
 		}
@@ -92,9 +92,9 @@ func (e *Engine) removeContainer(ctx context.Context, id string) error {
 
 // removeNetwork removes a network. The engine takes a container off its networks a moment
 // after it is gone; until then it refuses.
-func (e *Engine) removeNetwork(ctx context.Context, id string) error {
+func (d *Daemon) removeNetwork(ctx context.Context, id string) error {
 	return again(ctx, func() (bool, error) {
-		_, err := e.api.NetworkRemove(ctx, id, client.NetworkRemoveOptions{})
+		_, err := d.api.NetworkRemove(ctx, id, client.NetworkRemoveOptions{})
 		if errdefs.IsNotFound(err) {
 			return true, nil
 		}

@@ -15,21 +15,21 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
-	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
+	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 	"github.com/perstack-go/perstack/job"
 )
 
 // realEngine connects to the engine of this machine.
-func realEngine(t *testing.T) *Engine {
+func realDaemon(t *testing.T) *Daemon {
 	t.Helper()
 	testengine.Need(t)
-	e, err := Connect(t.Context(), os.Getenv, t.TempDir())
+	d, err := Connect(t.Context(), os.Getenv, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { e.Close() })
-	return e
+	t.Cleanup(func() { d.Close() })
+	return d
 }
 
 // jailImage is an image whose program tries the walls, and plays the proxy.
@@ -168,10 +168,10 @@ func (n *notebook) statuses(service role) (list []string) {
 	return list
 }
 
-func buildSite(t *testing.T, e *Engine, plan sitePlan) (*Site, *notebook) {
+func buildSite(t *testing.T, d *Daemon, plan sitePlan) (*Site, *notebook) {
 	t.Helper()
 	notes := &notebook{}
-	s, err := e.build(t.Context(), plan, notes.report)
+	s, err := d.build(t.Context(), plan, notes.report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,9 +212,9 @@ func enter(t *testing.T, s *Site, task jail.Task) (jail.Report, *Container) {
 }
 
 // left lists what a start has on the engine.
-func left(t *testing.T, e *Engine, start string) (list []string) {
+func left(t *testing.T, d *Daemon, start string) (list []string) {
 	t.Helper()
-	containers, networks, err := e.listed(context.WithoutCancel(t.Context()), ofStart(start))
+	containers, networks, err := d.listed(context.WithoutCancel(t.Context()), ofStart(start))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (s *Site) Start(ctx context.Context) (*Container, error) {
 
 // Stop ends the container at once.
 func (s *Site) Stop(ctx context.Context) error {
-	_, err := s.engine.api.ContainerKill(ctx, s.name(string(roleRuntime)), client.ContainerKillOptions{Signal: "SIGKILL"})
+	_, err := s.daemon.api.ContainerKill(ctx, s.name(string(roleRuntime)), client.ContainerKillOptions{Signal: "SIGKILL"})
 	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // not there, or not running
 		return nil
 	}
@@ -81,7 +81,7 @@ type launched struct {
 // runs, so that nothing of what it says is lost: the engine keeps no log.
 func (s *Site) launch(ctx context.Context, r role) (*launched, error) {
 	s.status(r, "starting", "")
-	api := s.engine.api
+	api := s.daemon.api
 	var id string
 	err := s.make(ctx, func(ctx context.Context) error {
 		made, err := api.ContainerCreate(ctx, s.containerOptions(r))
@@ -148,7 +148,7 @@ func (s *Site) launch(ctx context.Context, r role) (*launched, error) {
 func (s *Site) wait(ctx context.Context, id string) client.ContainerWaitResult {
 	until, cancel := context.WithCancel(s.ctx)
 	defer context.AfterFunc(ctx, cancel)()
-	return s.engine.api.ContainerWait(until, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+	return s.daemon.api.ContainerWait(until, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
 }
 
 // errClosed says that the site was closed while its container ran.
@@ -166,7 +166,7 @@ func (s *Site) ending(id string, wait client.ContainerWaitResult) Exit {
 	case <-s.ctx.Done():
 		return Exit{Code: -1, Err: errClosed}
 	}
-	found, err := s.engine.api.ContainerInspect(s.ctx, id, client.ContainerInspectOptions{})
+	found, err := s.daemon.api.ContainerInspect(s.ctx, id, client.ContainerInspectOptions{})
 	if err != nil {
 		return Exit{Code: -1, Err: err}
 	}

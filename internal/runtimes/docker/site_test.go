@@ -15,19 +15,19 @@ import (
 
 func TestSiteComesAndGoes(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
-	s, notes := buildSite(t, e, testPlan(t))
+	d := realDaemon(t)
+	s, notes := buildSite(t, d, testPlan(t))
 	_, c := enter(t, s, jail.Task{})
 	if end := <-c.Exited; end != (Exit{}) {
 		t.Errorf("it ended with %+v", end)
 	}
-	if list := left(t, e, s.start); len(list) != 4 {
+	if list := left(t, d, s.start); len(list) != 4 {
 		t.Errorf("the site is %q", list)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if list := left(t, e, s.start); len(list) != 0 {
+	if list := left(t, d, s.start); len(list) != 0 {
 		t.Errorf("left after Close: %q", list)
 	}
 	if err := s.Close(); err != nil {
@@ -44,13 +44,13 @@ func TestSiteComesAndGoes(t *testing.T) {
 // Whatever the moment that it is cancelled at, nothing is left.
 func TestBuildIsCancelled(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	stop := errors.New("stop")
 	for _, moment := range []string{"starting", "running", "healthy"} {
 		t.Run(moment, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			s, err := e.build(ctx, plan, func(b event.Body) {
+			s, err := d.build(ctx, plan, func(b event.Body) {
 				if status, ok := b.(event.DockerContainerStatus); ok && status.Status == moment {
 					cancel(stop)
 				}
@@ -60,17 +60,17 @@ func TestBuildIsCancelled(t *testing.T) {
 			} else if !errors.Is(err, stop) {
 				t.Errorf("Build = %v, %v", s, err)
 			}
-			if list := ofJob(t, e, plan.spec.JobID); len(list) != 0 {
+			if list := ofJob(t, d, plan.spec.JobID); len(list) != 0 {
 				t.Errorf("left: %q, %v", list, err)
 			}
 		})
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
-	if _, err := e.build(ctx, plan, func(event.Body) {}); !errors.Is(err, stop) {
+	if _, err := d.build(ctx, plan, func(event.Body) {}); !errors.Is(err, stop) {
 		t.Errorf("Build with a context that is done: %v", err)
 	}
-	if list := ofJob(t, e, plan.spec.JobID); len(list) != 0 {
+	if list := ofJob(t, d, plan.spec.JobID); len(list) != 0 {
 		t.Errorf("left: %q", list)
 	}
 }
@@ -78,10 +78,10 @@ func TestBuildIsCancelled(t *testing.T) {
 // A site is closed when the context of Build is done already.
 func TestCloseAfterTheContext(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := e.build(ctx, plan, func(event.Body) {})
+	s, err := d.build(ctx, plan, func(event.Body) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestCloseAfterTheContext(t *testing.T) {
 	if _, err := io.ReadAll(c.Stdout); err != nil {
 		t.Errorf("its output ended with %v", err)
 	}
-	if list := left(t, e, s.start); len(list) != 0 {
+	if list := left(t, d, s.start); len(list) != 0 {
 		t.Errorf("left: %q", list)
 	}
 }
@@ -104,7 +104,7 @@ func TestCloseAfterTheContext(t *testing.T) {
 // What cannot be built leaves nothing.
 func TestBuildFails(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	good := testPlan(t)
 	for name, c := range map[string]struct {
 		change func(*sitePlan)
@@ -127,12 +127,12 @@ func TestBuildFails(t *testing.T) {
 	} {
 		plan := good
 		c.change(&plan)
-		s, err := e.build(t.Context(), plan, func(event.Body) {})
+		s, err := d.build(t.Context(), plan, func(event.Body) {})
 		if s != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
 	}
-	if list := ofJob(t, e, good.spec.JobID); len(list) != 0 {
+	if list := ofJob(t, d, good.spec.JobID); len(list) != 0 {
 		t.Errorf("left: %q", list)
 	}
 }
@@ -140,10 +140,10 @@ func TestBuildFails(t *testing.T) {
 // A workspace that is gone is an error of Start, and the site can still be closed.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	plan.cover.Dir += "/none"
-	s, _ := buildSite(t, e, plan)
+	s, _ := buildSite(t, d, plan)
 	if c, err := s.Start(t.Context()); err == nil {
 		t.Errorf("it started: %+v", c)
 	}

@@ -10,13 +10,13 @@ import (
 //
 // It cannot meet a run that is just being made: whatever is made has its owner's labels
 // from the first moment, and the owner lives.
-func (e *Engine) Sweep(ctx context.Context) (removed int, err error) {
-	containers, networks, err := e.sweep(ctx)
+func (d *Daemon) Sweep(ctx context.Context) (removed int, err error) {
+	containers, networks, err := d.sweep(ctx)
 	return containers + networks, err
 }
 
-func (e *Engine) sweep(ctx context.Context) (containers, networks int, err error) {
-	containers, networks, err = e.remove(ctx, ofRuns(), isOrphan)
+func (d *Daemon) sweep(ctx context.Context) (containers, networks int, err error) {
+	containers, networks, err = d.remove(ctx, ofRuns(), isOrphan)
 	if err != nil {
 		err = fmt.Errorf("remove what ended runs left on the container engine: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/owner"
-	testengine "github.com/perstack-go/perstack/internal/testkit/engine"
+	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 	"github.com/perstack-go/perstack/job"
 )
@@ -23,7 +23,7 @@ import (
 // it was killed (K8).
 func TestKilledRunIsSwept(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	plan := testPlan(t)
 	child, said := startRun(t, plan)
 
@@ -32,10 +32,10 @@ func TestKilledRunIsSwept(t *testing.T) {
 		t.Fatalf("the other process did not come up: %v", err)
 	}
 	start = strings.TrimSpace(start)
-	if _, err := e.Sweep(t.Context()); err != nil {
+	if _, err := d.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if list := left(t, e, start); len(list) != 4 {
+	if list := left(t, d, start); len(list) != 4 {
 		t.Errorf("of a living process is left: %q", list)
 	}
 
@@ -43,14 +43,14 @@ func TestKilledRunIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
-	if list := left(t, e, start); len(list) != 4 {
+	if list := left(t, d, start); len(list) != 4 {
 		t.Errorf("before the sweep there is %q", list)
 	}
 	// Another test may sweep at the same time: what counts is what is left.
-	if _, err := e.Sweep(t.Context()); err != nil {
+	if _, err := d.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if list := left(t, e, start); len(list) != 0 {
+	if list := left(t, d, start); len(list) != 0 {
 		t.Errorf("after the sweep there is %q", list)
 	}
 }
@@ -101,7 +101,7 @@ func TestBeARun(t *testing.T) {
 	if err := json.Unmarshal([]byte(told), &task); err != nil {
 		t.Fatal(err)
 	}
-	e, err := Connect(t.Context(), os.Getenv, t.TempDir())
+	d, err := Connect(t.Context(), os.Getenv, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestBeARun(t *testing.T) {
 		image:     task.Image, log: quiet(),
 	}
 	plan.spec.JobID, plan.spec.Isolation.Container = task.Job, job.DefaultContainer()
-	s, err := e.build(t.Context(), plan, func(event.Body) {})
+	s, err := d.build(t.Context(), plan, func(event.Body) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestBeARun(t *testing.T) {
 // Only what belongs to a process of this machine that is certainly gone is removed.
 func TestSweepLeavesOthers(t *testing.T) {
 	t.Parallel()
-	e := realEngine(t)
+	d := realDaemon(t)
 	me := owner.This()
 	change := func(do func(*owner.Identity)) string {
 		id := me
@@ -149,14 +149,14 @@ func TestSweepLeavesOthers(t *testing.T) {
 			t.Errorf("%s: orphan %v", c.name, got)
 		}
 		name := testengine.Name(t)
-		if _, err := e.api.NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge", Internal: true, Labels: c.labels}); err != nil {
+		if _, err := d.api.NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge", Internal: true, Labels: c.labels}); err != nil {
 			t.Fatal(err)
 		}
-		testengine.RemoveNetwork(t, e.api, name)
-		if _, err := e.Sweep(t.Context()); err != nil {
+		testengine.RemoveNetwork(t, d.api, name)
+		if _, err := d.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, err := e.api.NetworkInspect(t.Context(), name, client.NetworkInspectOptions{})
+		_, err := d.api.NetworkInspect(t.Context(), name, client.NetworkInspectOptions{})
 		if got := errdefs.IsNotFound(err); got != c.swept {
 			t.Errorf("%s: removed %v, %v", c.name, got, err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/probe"
 	"github.com/perstack-go/perstack/internal/testkit/world"
 )
@@ -24,7 +24,7 @@ import (
 // one, and are the other way round in the tests of package egress.
 func TestTheProbeFindsOpenDoors(t *testing.T) {
 	w := world.Start(t)
-	api := engine.Need(t)
+	api := daemon.Need(t)
 	dir := t.TempDir()
 	const marker = "cAnArY-of-the-probe"
 	c := probe.Config{
@@ -41,9 +41,9 @@ func TestTheProbeFindsOpenDoors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	image := engine.Image(t, map[string]string{"/probed": engine.Program(t, "./internal/testkit/probe/probed"), "/etc/shadow": filepath.Join(dir, ".env"), "/home/perstack/.ssh/id_rsa": filepath.Join(dir, ".env")})
+	image := daemon.Image(t, map[string]string{"/probed": daemon.Program(t, "./internal/testkit/probe/probed"), "/etc/shadow": filepath.Join(dir, ".env"), "/home/perstack/.ssh/id_rsa": filepath.Join(dir, ".env")})
 	run(t, api, client.ContainerCreateOptions{
-		Name: engine.Name(t),
+		Name: daemon.Name(t),
 		Config: &container.Config{
 			Image: image, User: "0:0", WorkingDir: "/probe", Env: []string{"SECRET=" + marker},
 			Entrypoint: []string{"/probed", "run", "config.json"},
@@ -89,7 +89,7 @@ func run(t *testing.T, api *client.Client, options client.ContainerCreateOptions
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, api, created.ID)
+	daemon.RemoveContainer(t, api, created.ID)
 	wait := api.ContainerWait(t.Context(), created.ID, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
 	if _, err := api.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
 		t.Fatal(err)

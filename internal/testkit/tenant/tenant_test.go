@@ -12,21 +12,21 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/tenant"
 )
 
 // Without sandboxes, a neighbour gets everything: what is denied in a sandbox is not denied
 // because the attempt is wrong.
 func TestTheNeighbourFindsOpenDoors(t *testing.T) {
-	api := engine.Need(t)
+	api := daemon.Need(t)
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // the container has another user
 		t.Fatal(err)
 	}
-	image := engine.Image(t, map[string]string{"/bin/tenantd": engine.Program(t, "./internal/testkit/tenant/tenantd")})
+	image := daemon.Image(t, map[string]string{"/bin/tenantd": daemon.Program(t, "./internal/testkit/tenant/tenantd")})
 	created, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: engine.Name(t),
+		Name: daemon.Name(t),
 		Config: &container.Config{
 			Image: image, User: "1000:1000", WorkingDir: "/out", Entrypoint: []string{"/bin/tenantd", "house", "/out/results.json"},
 			Env: []string{tenant.SecretVariable + "=hush", "HOME=/tmp", "HTTPS_PROXY=http://perstack:token@127.0.0.1:9"},
@@ -36,7 +36,7 @@ func TestTheNeighbourFindsOpenDoors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, api, created.ID)
+	daemon.RemoveContainer(t, api, created.ID)
 	wait := api.ContainerWait(t.Context(), created.ID, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
 	if _, err := api.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
 		t.Fatal(err)

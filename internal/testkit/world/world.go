@@ -20,7 +20,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/llm"
 	"github.com/perstack-go/perstack/internal/testkit/world/outside"
 )
@@ -46,9 +46,9 @@ const Label = "dev.perstack.test.world"
 // Start makes a world, which is gone when the test ends.
 func Start(tb testing.TB) *World {
 	tb.Helper()
-	w := &World{api: engine.Need(tb), ids: map[string]string{}}
-	program := engine.Program(tb, "./internal/testkit/world/worldd")
-	w.image = engine.Image(tb, map[string]string{"/worldd": program})
+	w := &World{api: daemon.Need(tb), ids: map[string]string{}}
+	program := daemon.Program(tb, "./internal/testkit/world/worldd")
+	w.image = daemon.Image(tb, map[string]string{"/worldd": program})
 	w.makeDir(tb)
 	subnet := w.makeNetwork(tb)
 	at := func(last byte) netip.Addr {
@@ -99,7 +99,7 @@ func (w *World) makeDir(tb testing.TB) {
 // it, though it is not an internal one: newer engines answer no names there.
 func (w *World) makeNetwork(tb testing.TB) netip.Prefix {
 	tb.Helper()
-	w.Network = engine.Name(tb)
+	w.Network = daemon.Name(tb)
 	var last error
 	for range 20 {
 		subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{93, byte(rand.IntN(256)), byte(rand.IntN(256)), 0}), 24)
@@ -114,7 +114,7 @@ func (w *World) makeNetwork(tb testing.TB) netip.Prefix {
 			Labels: map[string]string{Label: w.Network},
 		})
 		if last == nil {
-			engine.RemoveNetwork(tb, w.api, w.Network)
+			daemon.RemoveNetwork(tb, w.api, w.Network)
 			return subnet
 		}
 	}
@@ -143,7 +143,7 @@ func (w *World) startServer(tb testing.TB, role string, address netip.Addr) stri
 	if err != nil {
 		tb.Fatal(err)
 	}
-	engine.RemoveContainer(tb, w.api, created.ID)
+	daemon.RemoveContainer(tb, w.api, created.ID)
 	if _, err := w.api.ContainerStart(tb.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
 		tb.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func (w *World) startServer(tb testing.TB, role string, address netip.Addr) stri
 // to name the key of the run, or nobody's.
 func (w *World) LLM(tb testing.TB, script string) string {
 	tb.Helper()
-	host := strings.TrimPrefix(engine.Name(tb), "perstack-test-") + "." + outside.LLMZone
+	host := strings.TrimPrefix(daemon.Name(tb), "perstack-test-") + "." + outside.LLMZone
 	w.Play(tb, host, script)
 	return host
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/world/outside"
 )
 
@@ -18,18 +18,18 @@ import (
 func TestTheWorldSees(t *testing.T) {
 	w := Start(t)
 	host := w.LLM(t, "[[turn]]\ntext = \"hi\"\n")
-	asker := engine.Program(t, "./internal/testkit/world/visitor")
-	image := engine.Image(t, map[string]string{"/visitor": asker})
-	api := engine.Need(t)
+	asker := daemon.Program(t, "./internal/testkit/world/visitor")
+	image := daemon.Image(t, map[string]string{"/visitor": asker})
+	api := daemon.Need(t)
 	created, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name:       engine.Name(t),
+		Name:       daemon.Name(t),
 		Config:     &container.Config{Image: image, Entrypoint: []string{"/visitor", "x.open.test", host, "y.blocked.test", w.Trap.String()}},
 		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(w.Network), DNS: []netip.Addr{netip.MustParseAddr(w.DNS)}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine.RemoveContainer(t, api, created.ID)
+	daemon.RemoveContainer(t, api, created.ID)
 	wait := api.ContainerWait(t.Context(), created.ID, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
 	if _, err := api.ContainerStart(t.Context(), created.ID, client.ContainerStartOptions{}); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func standIn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listeners, err := egress.ParseListeners(line)
+	listeners, err := egress.ParseProxyConfig(line)
 	if err != nil {
 		return err
 	}

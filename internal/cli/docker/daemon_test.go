@@ -26,37 +26,37 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/internal/testkit"
-	"github.com/perstack-go/perstack/internal/testkit/engine"
+	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
 // The real engine is shared with other tests, whose images are old too. So the command
 // gets to see those of this test alone.
 func TestPruneOnAnEngine(t *testing.T) {
-	engine.Need(t)
+	daemon.Need(t)
 	dir := t.TempDir()
-	env := map[string]string{"PERSTACK_LINUX_BINARY": engine.Binary(t)}
-	e, err := docker.Connect(t.Context(), os.Getenv, "")
+	env := map[string]string{"PERSTACK_LINUX_BINARY": daemon.Binary(t)}
+	d, err := docker.Connect(t.Context(), os.Getenv, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer d.Close()
 	// load returns the name of the image that a run would use with these authorities.
 	load := func(name string) string {
 		env["SSL_CERT_FILE"] = filepath.Join(dir, name)
 		if err := os.WriteFile(env["SSL_CERT_FILE"], authority(t), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		spec, err := docker.Parts("", func(name string) string { return env[name] }, e.Arch)
+		spec, err := docker.Parts("", func(name string) string { return env[name] }, d.Arch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := e.Image(t.Context(), spec, func(event.Body) {})
+		id, err := d.Image(t.Context(), spec, func(event.Body) {})
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine.RemoveImage(t, engine.Need(t), id)
-		found, err := engine.Need(t).ImageInspect(t.Context(), id)
+		daemon.RemoveImage(t, daemon.Need(t), id)
+		found, err := daemon.Need(t).ImageInspect(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestPruneOnAnEngine(t *testing.T) {
 func there(t *testing.T, want map[string]bool) {
 	t.Helper()
 	for name, want := range want {
-		if _, err := engine.Need(t).ImageInspect(t.Context(), name); (err == nil) != want {
+		if _, err := daemon.Need(t).ImageInspect(t.Context(), name); (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
 		}
 	}
@@ -112,7 +112,7 @@ func there(t *testing.T, want map[string]bool) {
 // no networks.
 func narrow(t *testing.T, tags ...string) string {
 	t.Helper()
-	whole, err := url.Parse(engine.Need(t).DaemonHost())
+	whole, err := url.Parse(daemon.Need(t).DaemonHost())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
-// Package engine is a real container engine for tests, and the programs and images that
+// Package daemon is a real container engine for tests, and the programs and images that
 // they run on it. No image is pulled: all are made here, of static programs.
 //
 // A test that starts with [Need] is skipped on a machine without an engine, and fails in
 // CI. What a test makes has a name of its own ([Name]) and is removed when it ends.
-package engine
+package daemon
 
 import (
 	"context"

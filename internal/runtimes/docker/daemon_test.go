@@ -163,9 +163,9 @@ func TestOlder(t *testing.T) {
 }
 
 func TestConnect(t *testing.T) {
-	e := realEngine(t)
-	if e.Arch == "" || e.Version == "" || !strings.Contains(e.Host, "://") {
-		t.Errorf("%+v", e)
+	d := realDaemon(t)
+	if d.Arch == "" || d.Version == "" || !strings.Contains(d.Host, "://") {
+		t.Errorf("%+v", d)
 	}
 }
 
@@ -175,13 +175,13 @@ func TestNobodyThere(t *testing.T) {
 		return map[string]string{"DOCKER_HOST": "unix://" + socket}[name]
 	}, "")
 	// Not everybody who connects runs something: hints about runs are for those who do.
-	if _, ok := errors.AsType[*EngineError](err); !ok || !strings.Contains(err.Error(), "cannot reach the container engine at unix://"+socket+": start it") ||
+	if _, ok := errors.AsType[*DaemonError](err); !ok || !strings.Contains(err.Error(), "cannot reach the container engine at unix://"+socket+": start it") ||
 		strings.Contains(err.Error(), "--runtime") {
 		t.Errorf("Connect: %v", err)
 	}
 	for name, value := range map[string]string{"DOCKER_HOST": "ssh://me@there", "DOCKER_CONTEXT": "nowhere"} {
 		_, err := Connect(t.Context(), func(asked string) string { return map[string]string{name: value}[asked] }, t.TempDir())
-		if _, ok := errors.AsType[*EngineError](err); !ok {
+		if _, ok := errors.AsType[*DaemonError](err); !ok {
 			t.Errorf("%s=%s: %v", name, value, err)
 		}
 	}
@@ -195,12 +195,12 @@ func TestNobodyThere(t *testing.T) {
 }
 
 func TestNotConnected(t *testing.T) {
-	e := &Engine{Host: "unix:///e.sock"}
+	d := &Daemon{Host: "unix:///e.sock"}
 	for said, want := range map[string]string{
 		"permission denied while trying to connect to the docker API at unix:///e.sock": "no permission to use the container engine at unix:///e.sock: join its group",
 		"failed to connect": "cannot reach the container engine at unix:///e.sock: start it",
 	} {
-		if err := e.notConnected(said); !strings.HasPrefix(err.Error(), want) {
+		if err := d.notConnected(said); !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", said, err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // An Engine is the container engine that runs are made on.
-type Engine struct {
+type Daemon struct {
 	api     *client.Client
 	Arch    string   // of its containers, as Go names it: amd64, arm64
 	Host    string   // where it is, as the docker command would be told
@@ -32,15 +32,15 @@ const connectLimit = 15 * time.Second
 // getenv must not answer from env files: whoever names the engine gets the secrets of the
 // run. home is the user's home directory. What keeps an engine from being used is an
 // [EngineError].
-func Connect(ctx context.Context, getenv func(string) string, home string) (*Engine, error) {
-	e, err := connect(ctx, getenv, home)
+func Connect(ctx context.Context, getenv func(string) string, home string) (*Daemon, error) {
+	d, err := connect(ctx, getenv, home)
 	if err != nil {
 		return nil, unusable(ctx, err)
 	}
-	return e, nil
+	return d, nil
 }
 
-func connect(ctx context.Context, getenv func(string) string, home string) (*Engine, error) {
+func connect(ctx context.Context, getenv func(string) string, home string) (*Daemon, error) {
 	at, err := locate(getenv, home)
 	if err != nil {
 		return nil, err
@@ -52,46 +52,46 @@ func connect(ctx context.Context, getenv func(string) string, home string) (*Eng
 	if err != nil {
 		return nil, fmt.Errorf("container engine at %s (%s): %w", at.host, at.from, err)
 	}
-	e := &Engine{api: api, Host: at.host}
+	d := &Daemon{api: api, Host: at.host}
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	if err := e.greet(ctx); err != nil {
+	if err := d.greet(ctx); err != nil {
 		return nil, errors.Join(err, api.Close())
 	}
-	return e, nil
+	return d, nil
 }
 
 // Close lets go of the connection.
-func (e *Engine) Close() error { return e.api.Close() }
+func (d *Daemon) Close() error { return d.api.Close() }
 
 // minAPI is the oldest API that has what the walls are made of (Docker 19.03).
 const minAPI = "1.40"
 
 // greet asks the engine what it is, and refuses what cannot hold a run.
-func (e *Engine) greet(ctx context.Context) error {
-	ping, err := e.api.Ping(ctx, client.PingOptions{})
+func (d *Daemon) greet(ctx context.Context) error {
+	ping, err := d.api.Ping(ctx, client.PingOptions{})
 	if err != nil {
-		return e.unreachable(err)
+		return d.unreachable(err)
 	}
 	if older(ping.APIVersion, minAPI) {
 		return fmt.Errorf("the container engine at %s is too old: its API is %s, and %s is needed; update it to Docker 23.0.11 or later",
-			e.Host, terminal.CleanLine(ping.APIVersion), minAPI)
+			d.Host, terminal.CleanLine(ping.APIVersion), minAPI)
 	}
-	version, err := e.api.ServerVersion(ctx, client.ServerVersionOptions{})
+	version, err := d.api.ServerVersion(ctx, client.ServerVersionOptions{})
 	if err != nil {
-		return e.unreachable(err)
+		return d.unreachable(err)
 	}
-	info, err := e.api.Info(ctx, client.InfoOptions{})
+	info, err := d.api.Info(ctx, client.InfoOptions{})
 	if err != nil {
-		return e.unreachable(err)
+		return d.unreachable(err)
 	}
-	e.Arch, e.Version = version.Arch, terminal.CleanLine(version.Version)
-	e.CPUs = info.Info.NCPU
-	notes, err := judge(info.Info, e.Version)
+	d.Arch, d.Version = version.Arch, terminal.CleanLine(version.Version)
+	d.CPUs = info.Info.NCPU
+	notes, err := judge(info.Info, d.Version)
 	if err != nil {
-		return fmt.Errorf("the container engine at %s %w", e.Host, err)
+		return fmt.Errorf("the container engine at %s %w", d.Host, err)
 	}
-	e.Notes = notes
+	d.Notes = notes
 	return nil
 }
 
@@ -157,20 +157,20 @@ func securityOption(options []string, name string) (profile string, ok bool) {
 }
 
 // unreachable says in our words why an engine did not answer.
-func (e *Engine) unreachable(err error) error {
+func (d *Daemon) unreachable(err error) error {
 	if !client.IsErrConnectionFailed(err) {
-		return fmt.Errorf("container engine at %s: %w", e.Host, err)
+		return fmt.Errorf("container engine at %s: %w", d.Host, err)
 	}
-	return e.notConnected(err.Error())
+	return d.notConnected(err.Error())
 }
 
 // notConnected goes by the words of the client, which keeps no error of the system.
-func (e *Engine) notConnected(said string) error {
+func (d *Daemon) notConnected(said string) error {
 	if strings.Contains(said, "permission denied") {
 		return fmt.Errorf("no permission to use the container engine at %s: join its group, for instance with: sudo usermod -aG docker \"$USER\" "+
-			"(and log in again; members of that group can become root), or use a rootless engine", e.Host)
+			"(and log in again; members of that group can become root), or use a rootless engine", d.Host)
 	}
-	return fmt.Errorf("cannot reach the container engine at %s: start it, for instance with: %s", e.Host, startHint)
+	return fmt.Errorf("cannot reach the container engine at %s: start it, for instance with: %s", d.Host, startHint)
 }
 
 // older compares dotted numbers; what follows a number (-rc.1, +dfsg1) does not count.
@@ -192,4 +192,22 @@ func older(version, than string) bool {
 		}
 	}
 	return false
+}
+// An EngineError says that there is no engine that a run could be made on: none is there,
+// or it may not be used, or a safeguard is missing. Its text says what to do about the
+// engine; what else could be done depends on who asked for it.
+type DaemonError struct{ Err error }
+
+func (e *DaemonError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong with the engine.
+func (e *DaemonError) Unwrap() error { return e.Err }
+
+// unusable marks an error of Connect. Who was told to stop has nothing to say about the
+// engine.
+func unusable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &DaemonError{Err: err}
 }
