@@ -13,7 +13,6 @@ import (
 // flagsInMessages are the packages outside of the command line whose messages still name a
 // flag or a command of perstack. The list only gets shorter, until it is empty.
 var flagsInMessages = strings.Fields(`
-internal/runtimes/docker
 
 `)
 

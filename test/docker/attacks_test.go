@@ -65,7 +65,7 @@ var attacks = []attack{
 	{id: "X10", what: "a secret sent to a stranger", inside: true, matrix: []string{"post", "host-attacker"}},
 	{id: "X11", what: "control: a domain of its own list", inside: true, matrix: []string{"open"}},
 	{id: "X12", what: "a domain that is not on its list", inside: true, matrix: []string{"host-unauthorised", "host-other-skill"}},
-	{id: "X13", what: "data in a name", inside: true, matrix: []string{"host-exfiltration", "dns-engine-text"}},
+	{id: "X13", what: "data in a name", inside: true, matrix: []string{"host-exfiltration", "dns-docker-text"}},
 	{id: "X14", what: "an environment sent away", inside: true, matrix: []string{"post"}},
 	{id: "X15", what: "a command asks for hosts that are not on its list", matrix: []string{"host-blocked", "http", "http-blocked", "host-google", "host-other-skill"}},
 	{id: "X16", what: "control: a command reaches its own list, and no longer the provider or the lists of skills", matrix: []string{"open", "wild", "host-provider", "host-other-skill"}},
@@ -156,7 +156,7 @@ func hasTest(t *testing.T, name string) bool {
 }
 
 // TestWorkspacePaths has workspaces that are none, and one whose name would be something
-// else to a shell, to a file of YAML, or to the engine.
+// else to a shell, to a file of YAML, or to the daemon.
 func TestWorkspacePaths(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "", map[string]string{"perstack.toml": worker, "file": "x"})

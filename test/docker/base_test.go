@@ -94,7 +94,7 @@ func TestBaseImage(t *testing.T) {
 	}
 	daemon.RemoveImage(t, daemon.Need(t), site.find(t, "runtime").Image)
 	for _, c := range site.containers {
-		// A name alone has the engine take the variable away.
+		// A name alone has the daemon take the variable away.
 		c.Config.Env = slices.DeleteFunc(c.Config.Env, func(v string) bool { return !strings.Contains(v, "=") })
 		checkContainer(t, c)
 		if !slices.Equal(c.Config.Entrypoint, []string{"/perstack"}) || len(c.Config.Cmd) == 0 || c.Config.Cmd[0] == "look" {

@@ -135,7 +135,7 @@ func checkContainer(t *testing.T, c container.InspectResponse) {
 		"K4 no ports of the host":         len(h.PortBindings) == 0 && !h.PublishAllPorts,
 		"K4 no volumes of others":         len(h.VolumesFrom)+len(h.Binds) == 0 && len(c.Config.Volumes) == 0,
 		"K4 no links to others":           len(h.Links)+len(h.ExtraHosts) == 0,
-		"K7 no log that the engine keeps": h.LogConfig.Type == "none",
+		"K7 no log that the daemon keeps": h.LogConfig.Type == "none",
 		"K7 no variables but harmless":    !slices.ContainsFunc(c.Config.Env, func(v string) bool { return !isHarmless(v) }),
 		"K8 it does not start again":      h.RestartPolicy.Name == "" || h.RestartPolicy.Name == "no",
 		"K2 no core dumps":                slices.ContainsFunc(h.Ulimits, func(u *container.Ulimit) bool { return u.Name == "core" && u.Hard == 0 }),
@@ -147,14 +147,14 @@ func checkContainer(t *testing.T, c container.InspectResponse) {
 	}
 }
 
-// A site is what a job has on the engine.
+// A site is what a job has on the daemon.
 type site struct {
 	containers []container.InspectResponse
 	networks   []network.Inspect
-	raw        []byte // all of it, as the engine says it
+	raw        []byte // all of it, as the daemon says it
 }
 
-// inspect asks the engine for all that a job has.
+// inspect asks the daemon for all that a job has.
 func inspect(t *testing.T, job string) site {
 	t.Helper()
 	api := daemon.Need(t)

@@ -21,7 +21,7 @@ const (
 
 // TestKillNine kills perstack at random instants, in every phase of a run: while it makes
 // the networks, while the container starts, while commands run, while it ends. Each time
-// the next run removes what was left on the engine and goes on; in the end nothing that
+// the next run removes what was left on the daemon and goes on; in the end nothing that
 // was recorded is lost, and no command ran twice.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestKillNine(t *testing.T) {
 		t.Error("nothing was recorded before the last run")
 	}
 	if left == 0 {
-		t.Error("no kill left anything on the engine: nothing was there to be removed")
+		t.Error("no kill left anything on the daemon: nothing was there to be removed")
 	}
 	last := p.run("--continue-job", job)
 	if last.code != 0 && !strings.Contains(last.stderr, "is completed") {

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // need returns what all tests share, and makes it for the first of them.
 func need(t *testing.T) *world.World {
 	t.Helper()
-	daemon.Need(t) // each test is skipped by itself where there is no engine
+	daemon.Need(t) // each test is skipped by itself where there is no daemon
 	shared.once.Do(func() {
 		shared.lasts.TB = t
 		shared.binary = daemon.Binary(t)

@@ -292,7 +292,7 @@ func (s *started) stderr() string {
 	return s.errs.String()
 }
 
-// leftovers are what runs have on the engine, of those tests that run now.
+// leftovers are what runs have on the daemon, of those tests that run now.
 func leftovers(t *testing.T, labels ...string) (left []string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context()) // also when the test is over
@@ -322,18 +322,18 @@ func leftovers(t *testing.T, labels ...string) (left []string) {
 	return left
 }
 
-// jobLabel finds what a job has on the engine.
+// jobLabel finds what a job has on the daemon.
 func jobLabel(job string) string { return "dev.perstack.job=" + job }
 
 // job is the id of a job that no other test has. When the test ends, nothing of it may be
-// on the engine.
+// on the daemon.
 func (p *project) job() string {
 	job := "j" + strings.ToLower(rand.Text()[:20])
 	p.jobs = append(p.jobs, job)
 	return job
 }
 
-// checkNothingLeft looks for what the jobs of a project have left on the engine.
+// checkNothingLeft looks for what the jobs of a project have left on the daemon.
 func (p *project) checkNothingLeft() {
 	for _, job := range p.jobs {
 		if left := leftovers(p.t, jobLabel(job)); len(left) > 0 {

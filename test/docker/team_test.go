@@ -89,7 +89,7 @@ func TestRuntimeIsKept(t *testing.T) {
 }
 
 // TestTwoAtOnce runs two jobs in one directory at the same time. Neither touches what the
-// other has on the engine; and nobody can continue a job that still runs.
+// other has on the daemon; and nobody can continue a job that still runs.
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "", map[string]string{"perstack.toml": worker})
@@ -118,7 +118,7 @@ func TestTwoAtOnce(t *testing.T) {
 	slices.Sort(before)
 	slices.Sort(after)
 	if !slices.Equal(before, after) {
-		t.Errorf("on the engine were\n%s\nand are\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+		t.Errorf("on the daemon were\n%s\nand are\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
 	}
 
 	p.write("go", nil, 0o644)

@@ -30,7 +30,7 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// The real engine is shared with other tests, whose images are old too. So the command
+// The real daemon is shared with other tests, whose images are old too. So the command
 // gets to see those of this test alone.
 func TestPruneOnAnEngine(t *testing.T) {
 	daemon.Need(t)
@@ -108,7 +108,7 @@ func there(t *testing.T, want map[string]bool) {
 	}
 }
 
-// narrow is a way to the engine on which only these images can be seen, no containers and
+// narrow is a way to the daemon on which only these images can be seen, no containers and
 // no networks.
 func narrow(t *testing.T, tags ...string) string {
 	t.Helper()
@@ -117,7 +117,7 @@ func narrow(t *testing.T, tags ...string) string {
 		t.Fatal(err)
 	}
 	if whole.Scheme != "unix" {
-		testkit.Missing(t, "an engine with a socket")
+		testkit.Missing(t, "a daemon with a socket")
 	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "engine"}) },

@@ -1,5 +1,5 @@
 // Package docker is the command perstack docker: what perstack keeps on the container
-// engine, seen by the user.
+// daemon, seen by the user.
 //
 // Its only command so far is prune, which removes images that no run would use again and
 // what killed runs left. Runs themselves are perstack run --runtime docker. Start reading
@@ -20,7 +20,7 @@ func New(h *host.Host, pruneF func(context.Context, *Options) error) *cobra.Comm
 	cmd := &cobra.Command{
 		Use:   "docker",
 		Short: "Clean up what runs in containers left on the engine",
-		Long: `Clean up what perstack keeps on the container engine. To run an Expert in a
+		Long: `Clean up what perstack keeps on the Docker daemon. To run an Expert in a
 container, use perstack run --runtime docker.`,
 		Example: `  perstack docker prune`,
 		Args:    cobra.ArbitraryArgs,

@@ -32,7 +32,7 @@ func newPrune(h *host.Host, runF func(context.Context, *Options) error) *cobra.C
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove images that no run would use again",
-		Long: `Remove from the container engine the images that older versions of perstack made,
+		Long: `Remove from the Docker daemon the images that older versions of perstack made,
 those for base images that were replaced, the packages of skills on which no image
 stands any more, and containers and networks of runs whose process is gone.
 

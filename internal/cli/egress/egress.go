@@ -1,5 +1,5 @@
 // Package egress is the command that runs the proxy of package egress as a program: in
-// the container beside an Expert, or for whatever a user wants to fence in.
+// the container beside an Expert, or for any program that a user wants to restrict.
 //
 // It decides nothing itself. Start reading at [New], then [Run].
 package egress
@@ -47,7 +47,7 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Short: "Run the proxy that lets programs reach allowed hosts only",
 		Long: `Run the egress proxy: programs that use it reach the hosts you allow, over HTTPS,
 and nothing else. perstack run --runtime docker starts it beside every Expert; by
-itself it fences in whatever honours HTTPS_PROXY.
+itself it restricts every program that uses HTTPS_PROXY.
 
 A connection is made if the request is CONNECT to port 443, the host is allowed,
 every address it resolves to is public, and the TLS hello names that very host.
@@ -55,7 +55,7 @@ The address that was checked is the one that is dialled. Nothing is decrypted.
 
 --allow api.example.com allows one host; *.example.com allows all below it, but
 not example.com itself. Without --allow everything is refused, and the output
-tells what a program asks for.
+shows which hosts a program asks for.
 
 Each decision is one line of JSON on standard output, written when it is made,
 before any byte flows; another line says how much a connection carried. The first
@@ -65,13 +65,13 @@ line names the addresses the proxy listens at. The fields are in docs/egress.md.
 file, or from standard input: one line, after which the proxy runs until the input
 ends.
 
---squid has Squid carry out the same listeners: its configuration is made from them,
-and its log is reported in the same lines. It takes no tokens, does not look at
-the TLS hello, and tells of an allowed connection when that ends. docs/egress.md
-has a table of what it can and cannot do.
+--squid makes Squid serve the same listeners: its configuration is made from them,
+and its log is reported in the same lines. It checks no tokens and no TLS hello,
+and reports an allowed connection when that ends. docs/egress.md has a table of
+what it can and cannot do.
 
-A program that ignores the proxy is not stopped by it: that takes a network
-without another way out, as the Docker runtime has.
+The proxy does not stop a program that ignores it: that takes a network with no
+other way out, as the Docker runtime has.
 
 Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 129, 130 and 143 stopped by a signal.`,
@@ -106,7 +106,7 @@ Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 	flags.StringVar(&opts.TokenFile, "token-file", "", "file with the password that clients must send, with user name perstack")
 	flags.IntVar(&opts.MaxConnections, "max-connections", egress.DefaultMaxConnections, "connections that may be open at once")
 	flags.StringVar(&opts.Policy, "policy", "", "file with listeners in JSON, or - for one line of standard input")
-	flags.StringVar(&opts.Squid, "squid", "", "have Squid carry it out: the program in PATH, or --squid=PROGRAM")
+	flags.StringVar(&opts.Squid, "squid", "", "use Squid as the proxy: the program in PATH, or --squid=PROGRAM")
 	flags.Lookup("squid").NoOptDefVal = defaultSquid
 	flags.StringArrayVar(&opts.DNS, "dns", nil, "address of a name server for Squid to ask; may be repeated")
 	for _, name := range []string{"listen", "allow", "max-connections", "dns"} {
@@ -119,14 +119,14 @@ Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 func (o *Options) check(flags *pflag.FlagSet) error {
 	for _, name := range []string{"listen", "allow", "token-file", "max-connections"} {
 		if flags.Changed("policy") && flags.Changed(name) {
-			return host.Usagef("--%s has no meaning with --policy, which says it", name)
+			return host.Usagef("--%s has no effect with --policy, which sets it", name)
 		}
 	}
 	if flags.Changed("dns") && o.Squid == "" {
-		return host.Usagef("--dns has a meaning with --squid only; the builtin proxy asks the servers of the machine")
+		return host.Usagef("--dns works with --squid only; the builtin proxy asks the name servers of the machine")
 	}
 	if flags.Changed("token-file") && o.Squid != "" {
-		return host.Usagef("--token-file has no meaning with --squid, which asks for no token; leave --squid out")
+		return host.Usagef("--token-file has no effect with --squid, which checks no token; leave --squid out")
 	}
 	if o.MaxConnections < 1 || o.MaxConnections > egress.MaxConnections {
 		return host.Usagef("--max-connections must be from 1 to %d", egress.MaxConnections)

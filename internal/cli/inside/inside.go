@@ -1,10 +1,10 @@
 // Package inside is the command that runs in the container of the Docker runtime: the
-// engine at work behind the wall. Users do not call it.
+// engine of a job. Users do not call it.
 //
-// It is told everything by one document on standard input, checks that the wall stands,
-// and runs the job. It keeps nothing: each event is handed to the host, which writes it
-// down, and nothing happens before it has. When the host goes away, it ends at once. It is
-// the first process of its container, so whatever is left dies with it.
+// It reads one document from standard input, checks that the container is isolated, and
+// runs the job. It stores nothing: each event is sent to the host, and the job continues
+// when the host has written it. When the host is gone, the command ends at once. It is the
+// first process of its container, so all other processes end with it.
 //
 // Start reading at [Run].
 package inside
@@ -34,11 +34,11 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// Options are what the command works with. It has no flags: who starts it could be seen to
-// say them.
+// Options are what the command works with. It has no flags: every user of the daemon can
+// read the arguments of a container.
 type Options struct {
 	Host *host.Host
-	// Check looks whether the wall stands; nil means [selftest.Run].
+	// Check tests the isolation; nil means [selftest.Run].
 	Check func(context.Context, selftest.Spec) []selftest.Result
 	// Tmp and Home are where sandboxes have their directories; empty means those of the container.
 	Tmp, Home string
@@ -52,8 +52,8 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	}
 	return &cobra.Command{
 		Use:    "inside",
-		Short:  "Run a job behind the wall of a container",
-		Hidden: true, // the Docker runtime calls it, and nobody else
+		Short:  "Run a job in a container",
+		Hidden: true, // only the Docker runtime calls it
 		Long: `Run the job that a document on standard input describes. The Docker runtime
 starts this command in its containers; it is of no use elsewhere.`,
 		Args:              cobra.NoArgs,
@@ -82,7 +82,7 @@ func Run(ctx context.Context, opts *Options) error {
 	sandbox.ReserveThreads(spareThreads)
 	conn, err := dial(ctx, opts.Host)
 	if err != nil {
-		// The host may still listen. If it does not, nobody does.
+		// The host may still read. If it does not, the exit code remains.
 		_ = hostlink.NewWriter(opts.Host.Stdout).Write(hostlink.Up{End: &hostlink.End{Error: terminal.Clean(err.Error())}})
 		return host.Exit(host.ExitFailure)
 	}
@@ -158,7 +158,7 @@ func cause(s hostlink.Stop) error {
 	return errors.New(s.Reason)
 }
 
-// A work is one job behind the wall.
+// A work is one job in the container.
 type work struct {
 	opts     *Options
 	host     *host.Host
@@ -195,7 +195,7 @@ func (w *work) run(ctx context.Context) (result engine.Result, err error) {
 		return result, err
 	}
 	if d.Addresses.Tokenless && d.Spec.Isolation.SharedSandbox {
-		return result, errors.New("the proxy asks for no token, and nothing keeps skills from using the hosts of others; leave out --shared-sandbox, or proxy = \"squid\"")
+		return result, errors.New("the proxy checks no token, so skills could use the hosts of one another; leave out --shared-sandbox, or proxy = \"squid\"")
 	}
 	if err := w.checkIsolation(ctx); err != nil {
 		return result, err

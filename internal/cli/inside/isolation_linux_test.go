@@ -235,7 +235,7 @@ func eachWall(t *testing.T, image string) {
 		{"workspace", "a workspace that should be writable", func(c change) { c.host.Mounts[0].ReadOnly = true }, false},
 		{"sandboxes", "a kernel without Landlock", withoutLandlock, false},
 		{"", "a kernel without Landlock, and one sandbox for all", func(c change) { withoutLandlock(c); c.document.Spec.Isolation.SharedSandbox = true }, false},
-		{"docker-socket", "a socket of an engine", func(c change) {
+		{"docker-socket", "a socket of a daemon", func(c change) {
 			c.host.Mounts = append(c.host.Mounts, mount.Mount{Type: mount.TypeBind, Source: os.DevNull, Target: "/run/docker.sock"})
 		}, false},
 		{"devices", "another device", func(c change) {

@@ -123,7 +123,7 @@ func TestNoEngineNoSkillIsStarted(t *testing.T) {
 	b := newBench(t, inContainers)
 	b.host.Environ = append(b.host.Environ, "DOCKER_HOST=unix://"+t.TempDir()+"/none.sock")
 	_, err := b.install(t.Context(), func(o *Options) { o.Pin = nil })
-	if err == nil || !strings.Contains(err.Error(), "the image node:24 cannot be pinned: cannot reach the container engine") || !strings.Contains(err.Error(), "was not written") {
+	if err == nil || !strings.Contains(err.Error(), "the image node:24 cannot be pinned: cannot reach the Docker daemon") || !strings.Contains(err.Error(), "was not written") {
 		t.Errorf("error %v", err)
 	}
 	if len(b.asked) > 0 {

@@ -97,9 +97,27 @@ func (o *output) explain(ctx context.Context, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; choose another directory with --storage", err)
 	}
+	err = dockerHint(err)
 	text := host.Describe(err)
 	if mended := o.mend(text); mended != text {
 		return &host.ExitError{Code: host.ExitCode(err), Err: errors.New(mended)}
+	}
+	return err
+}
+
+// dockerHint adds to an error of the Docker runtime which flag or command helps.
+func dockerHint(err error) error {
+	var unfit *docker.WorkspaceError
+	var unpinned *docker.PinError
+	switch {
+	case errors.As(err, &unfit) && unfit.Link != "":
+		return fmt.Errorf("%w; name what it leads to, with --config or --storage, or choose another --workspace", err)
+	case errors.As(err, &unfit):
+		return fmt.Errorf("%w; choose another directory with --workspace", err)
+	case errors.As(err, &unpinned) && unpinned.Stale:
+		return fmt.Errorf("%w; run: perstack install --runtime docker --update", err)
+	case errors.As(err, &unpinned):
+		return fmt.Errorf("%w; run: perstack install --runtime docker", err)
 	}
 	return err
 }

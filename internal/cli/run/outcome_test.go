@@ -34,7 +34,7 @@ func TestExplainNoEngine(t *testing.T) {
 		return map[string]string{"DOCKER_HOST": "unix://" + filepath.Join(t.TempDir(), "none.sock")}[name]
 	}, "")
 	err := o.explain(t.Context(), refused)
-	if !strings.Contains(err.Error(), "cannot reach the container engine") || !strings.HasSuffix(err.Error(), "; or use --runtime local, which has no walls") || !errors.Is(err, refused) {
+	if !strings.Contains(err.Error(), "cannot reach the Docker daemon") || !strings.HasSuffix(err.Error(), "; or use --runtime local, which has no walls") || !errors.Is(err, refused) {
 		t.Errorf("%v", err)
 	}
 }
@@ -73,7 +73,7 @@ func TestStoppedBeforeItBegan(t *testing.T) {
 
 // What the flag forbids is not said to be forbidden by the file.
 func TestOfflineNamesTheFlag(t *testing.T) {
-	refused := errors.New("the image x is not on this engine, and [docker] offline does not let it be pulled")
+	refused := errors.New("the image x is not on this daemon, and [docker] offline does not let it be pulled")
 	for flag, want := range map[bool]string{true: "and --offline does not let", false: "and [docker] offline does not let"} {
 		opts := &Options{}
 		opts.Flags.Isolation.Container.Offline = flag
@@ -110,5 +110,21 @@ func TestLimitedByTheContainer(t *testing.T) {
 	err := o.limited(engine.Result{JobID: "j1", Status: event.StatusStoppedByLimit, Reason: event.LimitDuration, Limit: &engine.LimitError{Limit: event.LimitDuration, Used: 10, Max: 10}})
 	if !strings.Contains(err.Error(), "10s") || !strings.Contains(err.Error(), "totalTimeout in [docker]") || strings.Contains(err.Error(), "--max-duration") {
 		t.Error(err)
+	}
+}
+
+// The Docker runtime says what is wrong; the flag or the command that helps is added here.
+func TestHintsForDocker(t *testing.T) {
+	wrong := errors.New("it is wrong")
+	for want, err := range map[string]error{
+		"choose another directory with --workspace":                 &docker.WorkspaceError{Dir: "/w", Err: wrong},
+		"with --config or --storage, or choose another --workspace": &docker.WorkspaceError{Dir: "/w", Link: "/w/l", Err: wrong},
+		"run: perstack install --runtime docker":                    &docker.PinError{Err: wrong},
+		"run: perstack install --runtime docker --update":           &docker.PinError{Stale: true, Err: wrong},
+	} {
+		got := dockerHint(&engine.Error{Kind: engine.KindInput, Err: err})
+		if !strings.HasPrefix(got.Error(), "it is wrong; ") || !strings.HasSuffix(got.Error(), want) || host.ExitCode(got) != host.ExitUsage {
+			t.Errorf("%v (%d), want %q", got, host.ExitCode(got), want)
+		}
 	}
 }

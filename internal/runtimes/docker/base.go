@@ -41,19 +41,19 @@ type base struct {
 func (d *Daemon) base(ctx context.Context, name string) (*base, error) {
 	found, err := d.api.ImageInspect(ctx, name)
 	if errdefs.IsNotFound(err) {
-		return nil, fmt.Errorf("the base image %s is not on this engine; docker pull %s gets it", name, name)
+		return nil, fmt.Errorf("the base image %s is not on this daemon; get it with: docker pull %s", name, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the base image %s: %w", name, err)
 	}
 	if found.Os != "linux" || found.Architecture != d.Arch {
-		return nil, fmt.Errorf("the base image %s is for %s/%s, but this engine runs linux/%s; docker pull --platform linux/%s %s gets the right one",
+		return nil, fmt.Errorf("the base image %s is for %s/%s, but this daemon runs linux/%s; get the right one with: DOCKER_DEFAULT_PLATFORM=linux/%s docker pull %s",
 			name, found.Os, found.Architecture, d.Arch, d.Arch, name)
 	}
 	b := &base{name: name, id: found.ID, layers: found.RootFS.Layers}
 	if c := found.Config; c != nil {
 		if len(c.Volumes) > 0 {
-			// The engine would make them writable and leave them behind.
+			// The daemon would make them writable and leave them behind.
 			return nil, fmt.Errorf("the base image %s declares a VOLUME, which would be a place to write to outside the workspace; use an image without", name)
 		}
 		b.variables, b.python = c.Env, pythonOf(c.Env)
@@ -80,7 +80,7 @@ func (b *base) env() []string {
 }
 
 // under reports whether an image is this one with a layer of ours on top. What that layer
-// is made of, the engine alone knows: here the label is believed.
+// is made of, the daemon alone knows: here the label is believed.
 func (b *base) under(found client.ImageInspectResult) bool {
 	layers := found.RootFS.Layers
 	return len(layers) == len(b.layers)+1 && slices.Equal(layers[:len(b.layers)], b.layers) &&
@@ -179,7 +179,7 @@ func (d *Daemon) send(ctx context.Context, containerID string, write func(io.Wri
 	}()
 	_, err := d.api.CopyToContainer(ctx, containerID, client.CopyToContainerOptions{DestinationPath: "/", Content: r})
 	r.Close()
-	// What kept the tar from being written says more than what the engine says about half
+	// What kept the tar from being written says more than what the daemon says about half
 	// of one; unless it is that nobody read on.
 	if writeErr := <-sent; writeErr != nil && !errors.Is(writeErr, io.ErrClosedPipe) {
 		return writeErr

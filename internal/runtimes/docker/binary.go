@@ -17,7 +17,7 @@ const mainPackage = "github.com/perstack-go/perstack/cmd/perstack"
 // beside it, as releases have it.
 func LinuxBinary(executable, named, arch string) (string, error) {
 	if machine(arch) == elf.EM_NONE {
-		return "", fmt.Errorf("there is no perstack for containers of linux/%s; use an engine on amd64 or arm64", arch)
+		return "", fmt.Errorf("there is no perstack for containers of linux/%s; use a daemon on amd64 or arm64", arch)
 	}
 	if named != "" {
 		if err := checkBinary(named, arch); err != nil {

@@ -70,7 +70,7 @@ func TestLinuxBinary(t *testing.T) {
 				"perstack-linux-" + arch + " does not exist", "the archive of the release", "PERSTACK_LINUX_BINARY"}},
 		{name: "not static", executable: linked, arch: arch,
 			errors: []string{linked + " is not static", "cgo", "CGO_ENABLED=0", "the archive of the release"}},
-		{name: "an engine that we know nothing for", executable: perstack, arch: "riscv64",
+		{name: "a daemon that we know nothing for", executable: perstack, arch: "riscv64",
 			errors: []string{"there is no perstack for containers of linux/riscv64"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -33,13 +33,13 @@ const (
 	proxyPIDs   = 256
 	proxyTmp    = 1 << 20 // for the configuration of Squid, and for what it calls shared memory
 
-	// maxOpenFiles is far above what a run needs, and below what engines may have
+	// maxOpenFiles is far above what a run needs, and below what daemons may have
 	// themselves: not every one can raise it.
 	maxOpenFiles = 8192
 )
 
-// containerOptions returns all that is told to the engine about a container. Whatever is
-// not said here is the engine's default; hence what matters is said, even where it is the
+// containerOptions returns all that is told to the daemon about a container. Whatever is
+// not said here is the daemon's default; hence what matters is said, even where it is the
 // default today.
 func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
 	config := &container.Config{
@@ -50,7 +50,7 @@ func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
 		AttachStderr: true,
 		OpenStdin:    true,
 		StdinOnce:    true, // it ends when we do
-		// Secrets never go here: everybody who may ask the engine can read it. The image knows
+		// Secrets never go here: everybody who may ask the daemon can read it. The image knows
 		// where its programs are (PATH).
 		//
 		// Whom our own program trusts is in the file that we put there, and nowhere else: in the
@@ -79,7 +79,7 @@ func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
 		// The proxy stands on two networks, and must not become a router between them.
 		Sysctls: map[string]string{"net.ipv4.ip_forward": "0"},
 		Resources: container.Resources{
-			NanoCPUs: int64(min(s.plan.container().CPUs, float64(s.daemon.CPUs)) * 1e9), // the engine refuses more than there are
+			NanoCPUs: int64(min(s.plan.container().CPUs, float64(s.daemon.CPUs)) * 1e9), // the daemon refuses more than there are
 			Ulimits: []*container.Ulimit{
 				{Name: "core", Soft: 0, Hard: 0},     // a core is a copy of all secrets
 				{Name: "msgqueue", Soft: 0, Hard: 0}, // /dev/mqueue would be one more place to write
@@ -108,7 +108,7 @@ func (s *Site) runtimeOptions(config *container.Config, host *container.HostConf
 	config.Cmd = []string{"inside"}
 	config.User = userOf(s.plan.cover.UID, s.plan.cover.GID)
 	config.WorkingDir = workDir
-	// Nobody answers there. Without it the engine's resolver would ask those of the host.
+	// Nobody answers there. Without it the daemon's resolver would ask those of the host.
 	host.DNS = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	host.Memory, host.MemoryReservation = limits.Memory, min(limits.MemoryReservation, limits.Memory)
 	host.PidsLimit = new(int64(limits.PIDs))
@@ -132,7 +132,7 @@ func (s *Site) mount(target string) mount.Mount {
 		BindOptions: &mount.BindOptions{
 			// What is mounted on the host later does not appear in here, nor the other way round.
 			Propagation: mount.PropagationRPrivate,
-			// Engines before 25 leave what is mounted below writable. It is left out then.
+			// Daemons before 25 leave what is mounted below writable. It is left out then.
 			NonRecursive: readOnly,
 		},
 	}
@@ -177,9 +177,9 @@ func scratch(size int64, exec string) string {
 
 func userOf(uid, gid int) string { return strconv.Itoa(uid) + ":" + strconv.Itoa(gid) }
 
-// maskedPaths are what engines hide of the kernel by default, the newest of them. They
+// maskedPaths are what daemons hide of the kernel by default, the newest of them. They
 // must be named again, because naming any path replaces the default. What a kernel does
-// not have is left out by the engine.
+// not have is left out by the daemon.
 func maskedPaths() []string {
 	return []string{
 		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
@@ -188,7 +188,7 @@ func maskedPaths() []string {
 	}
 }
 
-// readonlyPaths are what engines keep from being changed by default.
+// readonlyPaths are what daemons keep from being changed by default.
 func readonlyPaths() []string {
 	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
 
-// What the engine says about both containers is what it was told: nothing was dropped on
+// What the daemon says about both containers is what it was told: nothing was dropped on
 // the way, and nothing added that weakens a wall (K1-K4).
 func TestInspectShowsTheWalls(t *testing.T) {
 	t.Parallel()
@@ -173,7 +173,7 @@ func checkEnv(t *testing.T, env []string) {
 }
 
 // checkMounts makes sure that the root is read-only, that nothing of the host is mounted
-// but the workspace and three small files of the engine's, and that nothing else can be
+// but the workspace and three small files of the daemon's, and that nothing else can be
 // written.
 func checkMounts(t *testing.T, r role, mounts []jail.Mount) {
 	t.Helper()

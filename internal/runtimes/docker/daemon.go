@@ -14,30 +14,33 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// An Engine is the container engine that runs are made on.
+// A Daemon is the Docker daemon that runs are made on.
 type Daemon struct {
 	api     *client.Client
 	Arch    string   // of its containers, as Go names it: amd64, arm64
 	Host    string   // where it is, as the docker command would be told
-	Version string   // of the engine
+	Version string   // of the daemon
 	CPUs    int      // that its machine has
 	Notes   []string // what the user should know about it, a line each
 }
 
-// connectLimit bounds the first words with an engine. A local one answers in milliseconds.
+// connectLimit bounds the first words with a daemon. A local one answers in milliseconds.
 const connectLimit = 15 * time.Second
 
-// Connect finds the engine as the docker command would (DOCKER_HOST, DOCKER_CONTEXT, the
+// Connect finds the daemon as the docker command would (DOCKER_HOST, DOCKER_CONTEXT, the
 // context of the user's configuration, the usual socket) and checks that it can be used.
-// getenv must not answer from env files: whoever names the engine gets the secrets of the
-// run. home is the user's home directory. What keeps an engine from being used is an
-// [EngineError].
+// getenv must not answer from env files: whoever names the daemon gets the secrets of the
+// run. home is the user's home directory. What keeps a daemon from being used is a
+// [DaemonError].
 func Connect(ctx context.Context, getenv func(string) string, home string) (*Daemon, error) {
 	d, err := connect(ctx, getenv, home)
-	if err != nil {
-		return nil, unusable(ctx, err)
+	switch {
+	case err == nil:
+		return d, nil
+	case ctx.Err() != nil: // a cancelled call says nothing about the daemon
+		return nil, context.Cause(ctx)
 	}
-	return d, nil
+	return nil, &DaemonError{Err: err}
 }
 
 func connect(ctx context.Context, getenv func(string) string, home string) (*Daemon, error) {
@@ -50,7 +53,7 @@ func connect(ctx context.Context, getenv func(string) string, home string) (*Dae
 	}
 	api, err := client.New(client.WithHost(at.host))
 	if err != nil {
-		return nil, fmt.Errorf("container engine at %s (%s): %w", at.host, at.from, err)
+		return nil, fmt.Errorf("Docker daemon at %s (%s): %w", at.host, at.from, err)
 	}
 	d := &Daemon{api: api, Host: at.host}
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
@@ -67,14 +70,14 @@ func (d *Daemon) Close() error { return d.api.Close() }
 // minAPI is the oldest API that has what the walls are made of (Docker 19.03).
 const minAPI = "1.40"
 
-// greet asks the engine what it is, and refuses what cannot hold a run.
+// greet asks the daemon what it is, and refuses what cannot hold a run.
 func (d *Daemon) greet(ctx context.Context) error {
 	ping, err := d.api.Ping(ctx, client.PingOptions{})
 	if err != nil {
 		return d.unreachable(err)
 	}
 	if older(ping.APIVersion, minAPI) {
-		return fmt.Errorf("the container engine at %s is too old: its API is %s, and %s is needed; update it to Docker 23.0.11 or later",
+		return fmt.Errorf("the Docker daemon at %s is too old: its API is %s, and %s is needed; update it to Docker 23.0.11 or later",
 			d.Host, terminal.CleanLine(ping.APIVersion), minAPI)
 	}
 	version, err := d.api.ServerVersion(ctx, client.ServerVersionOptions{})
@@ -89,14 +92,14 @@ func (d *Daemon) greet(ctx context.Context) error {
 	d.CPUs = info.Info.NCPU
 	notes, err := judge(info.Info, d.Version)
 	if err != nil {
-		return fmt.Errorf("the container engine at %s %w", d.Host, err)
+		return fmt.Errorf("the Docker daemon at %s %w", d.Host, err)
 	}
 	d.Notes = notes
 	return nil
 }
 
-// judge looks for the safeguards of an engine. One that is missing stops the run; what is
-// weaker than it could be is a note. The error goes on after "the container engine".
+// judge looks for the safeguards of a daemon. One that is missing stops the run; what is
+// weaker than it could be is a note. The error goes on after "the Docker daemon".
 func judge(info system.Info, version string) (notes []string, err error) {
 	if info.OSType != "linux" {
 		return nil, fmt.Errorf("runs %s containers, and Linux ones are needed; switch it to Linux containers", terminal.CleanLine(info.OSType))
@@ -104,11 +107,11 @@ func judge(info system.Info, version string) (notes []string, err error) {
 	profile, has := securityOption(info.SecurityOptions, "seccomp")
 	switch {
 	case !has:
-		return nil, errors.New("does not filter system calls (seccomp is missing); use a kernel and an engine with seccomp")
+		return nil, errors.New("does not filter system calls (seccomp is missing); use a kernel and a daemon with seccomp")
 	case profile == "unconfined":
 		return nil, errors.New("does not filter system calls (its seccomp profile is unconfined); remove seccomp-profile from its configuration")
 	case profile != "" && profile != "default" && profile != "builtin":
-		notes = append(notes, "the container engine filters system calls by a profile of its own: "+terminal.CleanLine(profile))
+		notes = append(notes, "the Docker daemon filters system calls by a profile of its own: "+terminal.CleanLine(profile))
 	}
 	var missing []string
 	for _, limit := range []struct {
@@ -120,19 +123,19 @@ func judge(info system.Info, version string) (notes []string, err error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("cannot limit %s of a container; let it use control groups (rootless engines need cgroup v2 with delegation)", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("cannot limit %s of a container; let it use control groups (rootless daemons need cgroup v2 with delegation)", strings.Join(missing, ", "))
 	}
 	if !info.SwapLimit {
-		notes = append(notes, "the container engine cannot limit swap: a container may use more than its memory, on the disk")
+		notes = append(notes, "the Docker daemon cannot limit swap: a container may use more than its memory, on the disk")
 	}
 	if _, rootless := securityOption(info.SecurityOptions, "rootless"); rootless {
-		notes = append(notes, "the container engine is rootless: the container's user is another than yours, and needs permission to write to the workspace")
+		notes = append(notes, "the Docker daemon is rootless: the container's user is another than yours, and needs permission to write to the workspace")
 	} else if _, remapped := securityOption(info.SecurityOptions, "userns"); remapped {
-		notes = append(notes, "the container engine maps users (userns-remap): the container's user is another than yours, and needs permission to write to the workspace")
+		notes = append(notes, "the Docker daemon maps users (userns-remap): the container's user is another than yours, and needs permission to write to the workspace")
 	}
 	if older(version, "23.0.11") {
-		notes = append(notes, "the container engine "+version+" is older than 23.0.11: its resolver can carry names out of internal networks (CVE-2024-29018); "+
-			"perstack gives it nobody to ask, but do update")
+		notes = append(notes, "the Docker daemon "+version+" is older than 23.0.11: its resolver can carry names out of internal networks (CVE-2024-29018); "+
+			"perstack gives it no server to ask, but you should update it")
 	}
 	return notes, nil
 }
@@ -156,10 +159,10 @@ func securityOption(options []string, name string) (profile string, ok bool) {
 	return "", false
 }
 
-// unreachable says in our words why an engine did not answer.
+// unreachable says in our words why a daemon did not answer.
 func (d *Daemon) unreachable(err error) error {
 	if !client.IsErrConnectionFailed(err) {
-		return fmt.Errorf("container engine at %s: %w", d.Host, err)
+		return fmt.Errorf("Docker daemon at %s: %w", d.Host, err)
 	}
 	return d.notConnected(err.Error())
 }
@@ -167,10 +170,10 @@ func (d *Daemon) unreachable(err error) error {
 // notConnected goes by the words of the client, which keeps no error of the system.
 func (d *Daemon) notConnected(said string) error {
 	if strings.Contains(said, "permission denied") {
-		return fmt.Errorf("no permission to use the container engine at %s: join its group, for instance with: sudo usermod -aG docker \"$USER\" "+
+		return fmt.Errorf("no permission to use the Docker daemon at %s: join its group, for instance with: sudo usermod -aG docker \"$USER\" "+
 			"(and log in again; members of that group can become root), or use a rootless engine", d.Host)
 	}
-	return fmt.Errorf("cannot reach the container engine at %s: start it, for instance with: %s", d.Host, startHint)
+	return fmt.Errorf("cannot reach the Docker daemon at %s: start it, for instance with: %s", d.Host, startHint)
 }
 
 // older compares dotted numbers; what follows a number (-rc.1, +dfsg1) does not count.
@@ -192,22 +195,4 @@ func older(version, than string) bool {
 		}
 	}
 	return false
-}
-// An EngineError says that there is no engine that a run could be made on: none is there,
-// or it may not be used, or a safeguard is missing. Its text says what to do about the
-// engine; what else could be done depends on who asked for it.
-type DaemonError struct{ Err error }
-
-func (e *DaemonError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what is wrong with the engine.
-func (e *DaemonError) Unwrap() error { return e.Err }
-
-// unusable marks an error of Connect. Who was told to stop has nothing to say about the
-// engine.
-func unusable(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return &DaemonError{Err: err}
 }

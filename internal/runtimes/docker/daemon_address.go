@@ -15,7 +15,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// An address is where an engine is, and who says so.
+// An address is where a daemon is, and who says so.
 type address struct {
 	host string // scheme://…
 	from string
@@ -40,7 +40,7 @@ func locate(getenv func(string) string, home string) (address, error) {
 			CurrentContext string `json:"currentContext"`
 		}
 		if err := readJSON(from, &config); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return address{}, fmt.Errorf("read the configuration of docker: %w; mend the file, or set DOCKER_HOST", err)
+			return address{}, fmt.Errorf("read the configuration of docker: %w; fix the file, or set DOCKER_HOST", err)
 		}
 		name = config.CurrentContext
 	}
@@ -66,7 +66,7 @@ func ofContext(dir, name, from string) (address, error) {
 	}
 	host := meta.Endpoints["docker"].Host
 	if meta.Name != name || host == "" {
-		return address{}, fmt.Errorf("docker context %q: %s names no engine; choose another one with: docker context use NAME", name, path)
+		return address{}, fmt.Errorf("docker context %q: %s names no daemon; choose another one with: docker context use NAME", name, path)
 	}
 	return address{host, fmt.Sprintf("docker context %q", name)}, nil
 }
@@ -93,20 +93,20 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
-// check refuses engines of other machines. The workspace is mounted by its path: another
-// machine would mount what it has there itself. Nobody can see where a TCP port ends,
-// also not one of this machine, so only sockets and pipes of the file system count.
+// check refuses daemons of other machines. The workspace is mounted by its path: another
+// machine would mount what it has there itself. A TCP port, even one of this machine, can
+// lead to another machine, so only sockets and pipes of the file system are accepted.
 func (a address) check() error {
 	scheme, _, _ := strings.Cut(a.host, "://")
 	switch scheme {
 	case "unix", "npipe":
 		return nil
 	case "ssh":
-		return fmt.Errorf("the container engine %s (%s) is reached through ssh, and is on another machine, which does not have the workspace; "+
-			"run perstack on that machine, or use an engine of this one: DOCKER_HOST=%s", redactHost(a.host), a.from, client.DefaultDockerHost)
+		return fmt.Errorf("the Docker daemon %s (%s) is reached through ssh, and is on another machine, which does not have the workspace; "+
+			"run perstack on that machine, or use a daemon of this one: DOCKER_HOST=%s", redactHost(a.host), a.from, client.DefaultDockerHost)
 	default:
-		return fmt.Errorf("the container engine %s (%s) may be on another machine, which would mount its own files as the workspace; "+
-			"use the socket of an engine of this machine: DOCKER_HOST=%s", redactHost(a.host), a.from, client.DefaultDockerHost)
+		return fmt.Errorf("the Docker daemon %s (%s) may be on another machine, which would mount its own files as the workspace; "+
+			"use the socket of a daemon of this machine: DOCKER_HOST=%s", redactHost(a.host), a.from, client.DefaultDockerHost)
 	}
 }
 

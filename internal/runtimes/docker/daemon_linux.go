@@ -1,4 +1,4 @@
 package docker
 
-// startHint is how an engine is started as a rule.
+// startHint is how a daemon is started as a rule.
 const startHint = "systemctl start docker"

@@ -2,5 +2,5 @@
 
 package docker
 
-// startHint is how an engine is started as a rule.
+// startHint is how a daemon is started as a rule.
 const startHint = "docker desktop start"

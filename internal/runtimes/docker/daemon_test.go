@@ -71,8 +71,8 @@ func TestLocate(t *testing.T) {
 		{"DOCKER_HOST without scheme", map[string]string{"DOCKER_HOST": "10.0.0.1:2375"}, home, "tcp://10.0.0.1:2375"},
 		{"DOCKER_CONFIG", map[string]string{"DOCKER_CONFIG": filepath.Join(home, ".docker")}, plain, "unix:///run/mine.sock"},
 		{"no such context", map[string]string{"DOCKER_CONTEXT": "none"}, home, `the docker context "none", which does not exist`},
-		{"a context without engine", map[string]string{"DOCKER_CONTEXT": "empty"}, home, "names no engine"},
-		{"a context under another's name", map[string]string{"DOCKER_CONTEXT": "liar"}, home, "names no engine"},
+		{"a context without daemon", map[string]string{"DOCKER_CONTEXT": "empty"}, home, "names no daemon"},
+		{"a context under another's name", map[string]string{"DOCKER_CONTEXT": "liar"}, home, "names no daemon"},
 		{"a context that says a thing twice", map[string]string{"DOCKER_CONTEXT": "twice"}, home, "duplicate"},
 		{"a context without end", map[string]string{"DOCKER_CONTEXT": "huge"}, home, "larger than"},
 		{"a configuration that is broken", nil, dotDocker(t, `{"currentContext":`, nil), "mend the file"},
@@ -175,7 +175,7 @@ func TestNobodyThere(t *testing.T) {
 		return map[string]string{"DOCKER_HOST": "unix://" + socket}[name]
 	}, "")
 	// Not everybody who connects runs something: hints about runs are for those who do.
-	if _, ok := errors.AsType[*DaemonError](err); !ok || !strings.Contains(err.Error(), "cannot reach the container engine at unix://"+socket+": start it") ||
+	if _, ok := errors.AsType[*DaemonError](err); !ok || !strings.Contains(err.Error(), "cannot reach the Docker daemon at unix://"+socket+": start it") ||
 		strings.Contains(err.Error(), "--runtime") {
 		t.Errorf("Connect: %v", err)
 	}
@@ -185,7 +185,7 @@ func TestNobodyThere(t *testing.T) {
 			t.Errorf("%s=%s: %v", name, value, err)
 		}
 	}
-	// Who stops meanwhile is not told about engines.
+	// Who stops meanwhile is not told about daemons.
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stopped)
@@ -197,8 +197,8 @@ func TestNobodyThere(t *testing.T) {
 func TestNotConnected(t *testing.T) {
 	d := &Daemon{Host: "unix:///e.sock"}
 	for said, want := range map[string]string{
-		"permission denied while trying to connect to the docker API at unix:///e.sock": "no permission to use the container engine at unix:///e.sock: join its group",
-		"failed to connect": "cannot reach the container engine at unix:///e.sock: start it",
+		"permission denied while trying to connect to the docker API at unix:///e.sock": "no permission to use the Docker daemon at unix:///e.sock: join its group",
+		"failed to connect": "cannot reach the Docker daemon at unix:///e.sock: start it",
 	} {
 		if err := d.notConnected(said); !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", said, err)
@@ -206,8 +206,8 @@ func TestNotConnected(t *testing.T) {
 	}
 }
 
-// An engine that is too old, and one that answers something else, are refused in plain
-// words. The engine is a server on a socket.
+// A daemon that is too old, and one that answers something else, are refused in plain
+// words. The daemon is a server on a socket.
 func TestStrangeEngines(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -215,7 +215,7 @@ func TestStrangeEngines(t *testing.T) {
 		want   string
 	}{
 		{"too old", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.39") }, "too old: its API is 1.39"},
-		{"no engine", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "what?", http.StatusTeapot) }, "what?"},
+		{"no daemon", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "what?", http.StatusTeapot) }, "what?"},
 		{"control characters", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Api-Version", "1.41")
 			fmt.Fprint(w, `{"Arch":"amd64","Version":"28","OSType":"\u001b[31mplan9"}`)

@@ -2,7 +2,7 @@
 // runs in a hardened container whose only way out is our egress proxy, which runs in a
 // second one. The history is written on the host, as for any other run.
 //
-// It speaks to the engine's API and to nothing else: no docker command, no compose file,
+// It speaks to the daemon's API and to nothing else: no docker command, no compose file,
 // no shell. Nothing that a file or a model supplied becomes part of a command line, and
 // secrets go in by standard input only (package hostlink).
 //

@@ -105,7 +105,7 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 	}
 	defer func() {
 		if closeErr := s.while(func() error { return errors.Join(on.Close(), on.daemon.Close()) }); closeErr != nil {
-			r.parts.Log.Warn("something of the run may be left on the container engine; the next run removes it", "error", closeErr)
+			r.parts.Log.Warn("something of the run may be left on the Docker daemon; the next run removes it", "error", closeErr)
 		}
 		r.setAside(plan.cover)
 	}()

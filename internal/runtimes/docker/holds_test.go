@@ -12,7 +12,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// That an engine answers to a pinned name is not enough: what it has must be what was pinned.
+// That a daemon answers to a pinned name is not enough: what it has must be what was pinned.
 func TestWhatAnEngineHoldsIsCompared(t *testing.T) {
 	good, evil := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("2", 64)
 	for name, test := range map[string]struct {

@@ -90,10 +90,10 @@ func (d *Daemon) make(ctx context.Context, p *plan, report func(event.Body)) (id
 	if err != nil {
 		return "", err
 	}
-	// What the engine has is looked at, not what it was given.
+	// What the daemon has is looked at, not what it was given.
 	id, err = d.find(ctx, p)
 	if err == nil && id == "" {
-		err = fmt.Errorf("the engine has it, but not as it was given; update the engine")
+		err = fmt.Errorf("the daemon has it, but not as it was given; update the engine")
 	}
 	return id, err
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// maxReply bounds what the engine may say about an image that it loads.
+// maxReply bounds what the daemon may say about an image that it loads.
 const maxReply = 1 << 20
 
-// load sends the image to the engine while it is being written: the program is never in
+// load sends the image to the daemon while it is being written: the program is never in
 // memory, however large it is.
 func (d *Daemon) load(ctx context.Context, p *plan, report func(event.Body)) error {
 	image := p.labelled()
@@ -37,7 +37,7 @@ func (d *Daemon) load(ctx context.Context, p *plan, report func(event.Body)) err
 	return readReply(reply)
 }
 
-// readReply finds the error in what the engine says line by line, after it said OK.
+// readReply finds the error in what the daemon says line by line, after it said OK.
 func readReply(reply io.Reader) error {
 	d := jsontext.NewDecoder(io.LimitReader(reply, maxReply))
 	for {
@@ -49,7 +49,7 @@ func readReply(reply io.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("the engine answered something else than JSON: %w", err)
+			return fmt.Errorf("the daemon answered something else than JSON: %w", err)
 		case line.Error != "":
 			return errors.New(line.Error)
 		}
@@ -80,7 +80,7 @@ func (m *metered) Write(p []byte) (int, error) {
 	}
 	n, err := m.w.Write(p)
 	m.sent += int64(n)
-	// The last tenth is the engine's: it has everything, but has not kept it yet.
+	// The last tenth is the daemon's: it has everything, but has not kept it yet.
 	for err == nil && m.next < 10 && m.sent*10 >= m.next*m.size {
 		m.tell(m.next)
 	}

@@ -27,7 +27,7 @@ import (
 // skillsDir is where packages of skills are in an image.
 const skillsDir = "/skills"
 
-// mostLayers is what engines with overlay file systems take.
+// mostLayers is what daemons with overlay file systems take.
 const mostLayers = 125
 
 // leastMetered is the size of a layer that is worth a report of every tenth of it.
@@ -75,7 +75,7 @@ func (d *Daemon) foundation(ctx context.Context, spec ImageSpec, report func(eve
 	sets := slices.SortedFunc(slices.Values(spec.Sets), func(a, b PackageSet) int { return cmp.Compare(a.path(), b.path()) })
 	sets = slices.CompactFunc(sets, func(a, b PackageSet) bool { return a.path() == b.path() })
 	if layers := len(under.layers) + len(sets) + 1; layers > mostLayers {
-		return nil, fmt.Errorf("the image %s with %d packages of skills would have %d layers, and engines take %d; spread the skills over several Experts, or use an image with fewer layers",
+		return nil, fmt.Errorf("the image %s with %d packages of skills would have %d layers, and daemons take %d; spread the skills over several Experts, or use an image with fewer layers",
 			under.name, len(sets), layers, mostLayers)
 	}
 	for _, set := range sets {
@@ -116,12 +116,12 @@ func (d *Daemon) stage(ctx context.Context, s *stagePlan, report func(event.Body
 	}
 	found, err = d.findStage(ctx, s)
 	if found == nil && err == nil {
-		err = errors.New("the engine has it, but not as it was given; update the engine")
+		err = errors.New("the daemon has it, but not as it was given; update the engine")
 	}
 	return found, err
 }
 
-// findStage is like [Engine.find]: a name and labels alone are not enough.
+// findStage is like [Daemon.find]: a name and labels alone are not enough.
 func (d *Daemon) findStage(ctx context.Context, s *stagePlan) (*base, error) {
 	found, err := d.api.ImageInspect(ctx, tagOf(s.digest()))
 	switch {

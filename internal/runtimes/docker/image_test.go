@@ -280,7 +280,7 @@ func TestImageThatCannotBeMade(t *testing.T) {
 	i := newImagist(t)
 	spec := i.spec(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	// Once the engine takes the image, the run is stopped.
+	// Once the daemon takes the image, the run is stopped.
 	_, err := i.Image(ctx, spec, func(b event.Body) {
 		i.report(b)
 		if p := b.(event.DockerBuildProgress).Progress; p != nil && *p > 0.2 {

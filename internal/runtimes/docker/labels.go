@@ -9,7 +9,7 @@ import (
 	"github.com/perstack-go/perstack/internal/owner"
 )
 
-// Everything that a run has on the engine carries these labels from the moment it exists,
+// Everything that a run has on the daemon carries these labels from the moment it exists,
 // so that it can be found and removed whatever becomes of the run.
 const (
 	labelKind  = "dev.perstack"       // always kindRun
@@ -37,18 +37,18 @@ func ownLabels(jobID, start string) map[string]string {
 	}
 }
 
-// ofRuns finds what runs have on the engine, of whatever process.
+// ofRuns finds what runs have on the daemon, of whatever process.
 func ofRuns() client.Filters {
 	return make(client.Filters).Add("label", labelKind+"="+kindRun)
 }
 
-// ofStart finds what one start has on the engine.
+// ofStart finds what one start has on the daemon.
 func ofStart(start string) client.Filters {
 	return ofRuns().Add("label", labelRun+"="+start)
 }
 
 // isOrphan reports whether an object with these labels belongs to a process that is
-// certainly gone. A list is filtered by the engine; what is removed is decided here.
+// certainly gone. A list is filtered by the daemon; what is removed is decided here.
 func isOrphan(labels map[string]string) bool {
 	if labels[labelKind] != kindRun {
 		return false

@@ -35,7 +35,7 @@ type Cover struct {
 // another in its place, with what the next run would use. A link on the way would be such
 // a way too, and is refused.
 //
-// A path that does not exist is named too, for whoever watches over names; but the engine
+// A path that does not exist is named too, for whoever watches over names; but the daemon
 // cannot cover it, and it shows what appears there later. So the storage directory has to
 // be there before this is called.
 func CoverWorkspace(ctx context.Context, dir string, protected, readOnly []string) (Cover, error) {
@@ -45,14 +45,14 @@ func CoverWorkspace(ctx context.Context, dir string, protected, readOnly []strin
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
-		return Cover{}, fmt.Errorf("workspace: %w; choose an existing directory with --workspace", err)
+		return Cover{}, unfit(abs, "workspace: %w", err)
 	}
 	top, err := os.Stat(real)
 	if err != nil {
 		return Cover{}, fmt.Errorf("workspace: %w", err)
 	}
 	if !top.IsDir() {
-		return Cover{}, fmt.Errorf("the workspace %s is not a directory; choose one with --workspace", real)
+		return Cover{}, unfit(real, "the workspace %s is not a directory", real)
 	}
 	c := Cover{Dir: real}
 	if c.UID, c.GID, err = ownerOf(real, top); err != nil {
@@ -93,7 +93,7 @@ type ground struct {
 // hide masks a path of the host, where it really is.
 func (g *ground) hide(p string) error {
 	if g.isBelow(p) {
-		return fmt.Errorf("the workspace %s lies in %s, which nobody in the container may see; choose another one with --workspace", g.dir, p)
+		return unfit(g.dir, "the workspace %s is in %s, which must not be visible in the container", g.dir, p)
 	}
 	if info, err := os.Stat(p); err == nil && info.IsDir() {
 		if err := g.refuseLinks(p); err != nil { // the history; an env file may well be a link
@@ -147,8 +147,8 @@ func (g *ground) refuseLinks(p string) error {
 			continue
 		}
 		if _, inside, err := g.place(parent); err != nil || inside {
-			return errors.Join(err, fmt.Errorf("%s is a link in the workspace, and whoever is in the container could have it lead elsewhere; "+
-				"name what it leads to, with --config or --storage, or choose another --workspace", at))
+			return errors.Join(err, &WorkspaceError{Dir: g.dir, Link: at,
+				Err: fmt.Errorf("%s is a link in the workspace, and a program in the container could point it elsewhere", at)})
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (g *ground) isBelow(p string) bool {
 func add(to *[]string, names []string) error {
 	p := path.Join(workDir, path.Join(names...))
 	if !utf8.ValidString(p) {
-		// The engine would be told of another name, and hide nothing.
+		// The daemon would be told of another name, and hide nothing.
 		return fmt.Errorf("%q has to be hidden, and its path is not UTF-8; rename it", p)
 	}
 	*to = append(*to, p)
@@ -257,13 +257,13 @@ func tidy(paths []string) []string {
 	return slices.Compact(paths)
 }
 
-// refuseSocket refuses a workspace with the engine's socket in it, such as / or, for some
-// engines, the home directory. Whoever reaches the socket from inside can start a
+// refuseSocket refuses a workspace with the daemon's socket in it, such as / or, for some
+// daemons, the home directory. Whoever reaches the socket from inside can start a
 // container without walls.
 func (d *Daemon) refuseSocket(dir string) error {
 	top, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // there is nothing to reach, and the engine refuses it
+		return nil // there is nothing to reach, and the daemon refuses it
 	}
 	if err != nil {
 		return fmt.Errorf("workspace: %w", err)
@@ -279,8 +279,7 @@ func (d *Daemon) refuseSocket(dir string) error {
 			return err
 		}
 		if inside {
-			return fmt.Errorf("the workspace %s holds the socket of the container engine, %s: "+
-				"whoever reaches it can do anything on this machine; choose another one with --workspace", dir, socket)
+			return unfit(dir, "the workspace %s holds the socket of the Docker daemon, %s: a program that reaches it can do anything on this machine", dir, socket)
 		}
 	}
 	return nil
@@ -292,10 +291,9 @@ func unprivileged(dir string, uid, gid int) (int, int, error) {
 	switch {
 	case uid != 0:
 	case isSystem(dir):
-		return 0, 0, fmt.Errorf("the workspace %s belongs to root, and nothing in the container runs as root; choose another one with --workspace", dir)
+		return 0, 0, unfit(dir, "the workspace %s belongs to root, and nothing in the container runs as root", dir)
 	default:
-		return 0, 0, fmt.Errorf("the workspace %s belongs to root, and nothing in the container runs as root; "+
-			"give it to a user with: chown -R USER %s, or choose another one with --workspace", dir, dir)
+		return 0, 0, unfit(dir, "the workspace %s belongs to root, and nothing in the container runs as root; give it to a user with: chown -R USER %s", dir, dir)
 	}
 	if gid == 0 {
 		gid = uid

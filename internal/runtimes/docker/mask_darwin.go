@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownerOf returns who the container runs as: the user. Engines on macOS run in a virtual
+// ownerOf returns who the container runs as: the user. Daemons on macOS run in a virtual
 // machine, where files belong to whoever asks.
 func ownerOf(dir string, _ fs.FileInfo) (uid, gid int, err error) {
 	return unprivileged(dir, os.Getuid(), os.Getgid())

@@ -135,8 +135,8 @@ func TestWorkspacesThatAreRefused(t *testing.T) {
 	}{
 		"not there":            {filepath.Join(dir, "none"), dir + "/x", "choose an existing directory"},
 		"a file":               {filepath.Join(dir, "file"), dir + "/x", "is not a directory"},
-		"it is the storage":    {dir, dir, "which nobody in the container may see"},
-		"it is in the storage": {dir, filepath.Dir(dir), "which nobody in the container may see"},
+		"it is the storage":    {dir, dir, "which must not be visible in the container"},
+		"it is in the storage": {dir, filepath.Dir(dir), "which must not be visible in the container"},
 		"a relative path":      {dir, "x", "is not an absolute path"},
 	} {
 		if got, err := CoverWorkspace(t.Context(), c.dir, []string{c.protected}, nil); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -152,12 +152,12 @@ func TestWorkspacesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A workspace from which the engine can be reached is none.
+// A workspace from which the daemon can be reached is none.
 func TestWorkspaceWithTheSocket(t *testing.T) {
 	dir, _, _ := someone(t)
-	put(t, dir, map[string]string{"run/engine.sock": "", "work/x": ""})
+	put(t, dir, map[string]string{"run/daemon.sock": "", "work/x": ""})
 	symlink(t, "run", filepath.Join(dir, "way"))
-	d := &Daemon{Host: "unix://" + filepath.Join(dir, "way", "engine.sock")}
+	d := &Daemon{Host: "unix://" + filepath.Join(dir, "way", "daemon.sock")}
 	for name, want := range map[string]bool{"": true, "run": true, "way": true, "work": false} {
 		err := d.refuseSocket(filepath.Join(dir, name))
 		if got := err != nil; got != want {

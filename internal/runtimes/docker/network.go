@@ -23,7 +23,7 @@ type link struct {
 // there. Without that address nothing does: neither the host nor anything behind it.
 func innerOptions(version string, labels map[string]string) client.NetworkCreateOptions {
 	options := map[string]string{"com.docker.network.bridge.inhibit_ipv4": "true"}
-	// Engines before 28 do not know this mode; some refuse it, some take it and do nothing.
+	// Daemons before 28 do not know this mode; some refuse it, some take it and do nothing.
 	// Whether the address is dead is what the self-test looks at, not what was asked for.
 	if !older(version, "28.0.0") {
 		options["com.docker.network.bridge.gateway_mode_ipv4"] = "isolated"
@@ -38,12 +38,12 @@ func outerOptions(labels map[string]string) client.NetworkCreateOptions {
 	return client.NetworkCreateOptions{Driver: "bridge", EnableIPv6: new(bool), Labels: labels}
 }
 
-// makeNetwork makes a network and returns what the engine gave it.
+// makeNetwork makes a network and returns what the daemon gave it.
 func (d *Daemon) makeNetwork(ctx context.Context, name string, options client.NetworkCreateOptions) (link, error) {
 	made, err := d.api.NetworkCreate(ctx, name, options)
 	if err != nil {
 		if isExhausted(err) {
-			return link{}, fmt.Errorf("make a network: the engine has no address range left (%w); remove what is not used, with: perstack docker prune, or: docker network prune", err)
+			return link{}, fmt.Errorf("make a network: the daemon has no address range left (%w); remove networks that are not used, with: docker network prune", err)
 		}
 		return link{}, fmt.Errorf("make a network: %w", err)
 	}
@@ -58,7 +58,7 @@ func (d *Daemon) makeNetwork(ctx context.Context, name string, options client.Ne
 	return link{id: made.ID, gateway: gateway}, nil
 }
 
-// isExhausted recognises that all default address ranges are in use. The engine has no
+// isExhausted recognises that all default address ranges are in use. The daemon has no
 // kind of error for it, and the words changed.
 func isExhausted(err error) bool {
 	text := err.Error()
@@ -67,7 +67,7 @@ func isExhausted(err error) bool {
 }
 
 // gatewayOf returns the address that the host has on a network. Where it has none, the
-// engine may not name one; it would be the first.
+// daemon may not name one; it would be the first.
 func gatewayOf(n network.Inspect) (netip.Addr, error) {
 	for _, c := range n.IPAM.Config {
 		if c.Gateway.Is4() {
@@ -87,7 +87,7 @@ func (d *Daemon) outerNetwork(ctx context.Context, name string) (link, error) {
 	}
 	found, err := d.api.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
 	if errdefs.IsNotFound(err) {
-		return link{}, fmt.Errorf("network %q does not exist; make it, with: docker network create %s", name, name)
+		return link{}, fmt.Errorf("network %q does not exist; create it with: docker network create %s", name, name)
 	}
 	if err != nil {
 		return link{}, fmt.Errorf("network %q: %w", name, err)
@@ -99,7 +99,7 @@ func (d *Daemon) outerNetwork(ctx context.Context, name string) (link, error) {
 	return link{id: found.Network.ID, gateway: gateway}, err
 }
 
-var errNotUserDefined = errors.New("the proxy goes out by a bridge network that you made, not by one of the engine, of the host or of a container; make one with: docker network create NAME")
+var errNotUserDefined = errors.New("the proxy connects through a bridge network that you created, not through a network of the daemon, the host or a container; create one with: docker network create NAME")
 
 // mayGoOut refuses networks that are no way out, or that lead into a namespace which is
 // not the proxy's own.

@@ -85,7 +85,7 @@ func TestProxyStandsInBetween(t *testing.T) {
 	for _, l := range saw.Listening {
 		ip, port, _ := strings.Cut(l, ":")
 		addr := littleEndian(t, ip)
-		if addr.IsLoopback() { // the engine's resolver
+		if addr.IsLoopback() { // the daemon's resolver
 			continue
 		}
 		n, err := strconv.ParseUint(port, 16, 16)
@@ -155,8 +155,8 @@ func TestNetworksThatAreRefused(t *testing.T) {
 	}
 	testengine.RemoveNetwork(t, d.api, internal)
 	for name, want := range map[string]string{
-		"host": "a bridge network that you made", "none": "a bridge network that you made", "bridge": "a bridge network that you made",
-		"container:x": "a bridge network that you made", "no-such-" + internal: "does not exist", internal: "leads nowhere",
+		"host": "a bridge network that you created", "none": "a bridge network that you created", "bridge": "a bridge network that you created",
+		"container:x": "a bridge network that you created", "no-such-" + internal: "does not exist", internal: "leads nowhere",
 	} {
 		if _, err := d.outerNetwork(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)

@@ -15,7 +15,7 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// A footing is what the container of a job stands on, before the engine is asked for it.
+// A footing is what the container of a job stands on, before the daemon is asked for it.
 type footing struct {
 	image    string // name, or empty for nothing
 	pinned   string // the same by its content; empty for an image of the user's that nobody fetches
@@ -43,7 +43,7 @@ func (r *runner) footing() (f footing, err error) {
 		f.image = r.container().BaseImage
 		return f, nil
 	case uses("npx") && uses("uvx"):
-		return f, errors.New("skills are packages of npx and of uvx, and one container cannot stand on nodeImage and pythonImage; name an image with both in [docker] with baseImage")
+		return f, errors.New("skills are packages of npx and of uvx, and one container cannot be made from both nodeImage and pythonImage; name an image with Node and Python: baseImage in [docker]")
 	case uses("uvx"):
 		key, name = "pythonImage", r.container().PythonImage
 	}
@@ -68,7 +68,7 @@ func (r *runner) packages() (all []*lockfile.Package, err error) {
 			locked, _ := r.lock.Expert(e.Key)
 			pinned, _ := locked.Skill(k.Name)
 			if pinned == nil || pinned.Package == nil || !pinned.Holds(k) {
-				return fail(errors.New("its package is not pinned, and only pinned ones go into an image; run: perstack install --runtime docker"))
+				return fail(&PinError{Err: errors.New("its package is not pinned in the lockfile, and only pinned packages go into an image")})
 			}
 			pin, err := packages.PinOf(pinned.Package)
 			if err != nil {
@@ -98,7 +98,7 @@ func (r *runner) pinOf(key, name string) (string, error) {
 	}
 	pinned, ok := r.lock.Image(name)
 	if !ok {
-		return "", fmt.Errorf("the image %s (%s in [docker]) is not pinned: it could be another one tomorrow; run: perstack install --runtime docker, or write its digest behind it, like %s@sha256:…", name, key, name)
+		return "", &PinError{Err: fmt.Errorf("the image %s (%s in [docker]) is not pinned, so its content can change; write its digest after the name, like %s@sha256:…, or pin it in the lockfile", name, key, name)}
 	}
 	got, err := parsePinned(pinned)
 	// A lock must not have another image run than the one that everybody reads in the file.
@@ -106,7 +106,7 @@ func (r *runner) pinOf(key, name string) (string, error) {
 		err = fmt.Errorf("it is pinned to %s, which is another", pinned)
 	}
 	if err != nil {
-		return "", fmt.Errorf("the image %s (%s in [docker]): %w; run: perstack install --runtime docker", name, key, err)
+		return "", &PinError{Err: fmt.Errorf("the image %s (%s in [docker]): %w", name, key, err)}
 	}
 	return pinned, nil
 }
@@ -152,12 +152,12 @@ func (r *runner) image(ctx context.Context, d *Daemon, spec ImageSpec, f footing
 }
 
 // obtain returns the id of an image that the file names. A lockfile may come from another
-// machine, whose engine had an image that no registry has.
+// machine, whose daemon had an image that no registry has.
 func (r *runner) obtain(ctx context.Context, d *Daemon, name, pinned string, report func(event.Body)) (string, error) {
 	id, err := d.obtain(ctx, pinned, r.sources(), report)
 	var absent *absentError
 	if errors.As(err, &absent) && name != pinned {
-		err = fmt.Errorf("the lockfile pins the image %s to the id %s, and this engine does not have that one; load it, or take what is here: run: perstack install --runtime docker --update", name, absent.id)
+		err = &PinError{Stale: true, Err: fmt.Errorf("the lockfile pins the image %s to the id %s, which this daemon does not have; load that image, or pin the image that is here", name, absent.id)}
 	}
 	return id, err
 }

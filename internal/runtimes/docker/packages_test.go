@@ -89,7 +89,7 @@ func parsed(t *testing.T, text string) *manifest.Config {
 	return c
 }
 
-// What a job stands on is known, and found to be in order, before any engine is asked.
+// What a job stands on is known, and found to be in order, before any daemon is asked.
 func TestFooting(t *testing.T) {
 	config := parsed(t, leadAndAide)
 	all := map[string]*lockfile.Package{
@@ -119,7 +119,7 @@ func TestFooting(t *testing.T) {
 			func(d *job.Container) { d.Proxy, d.SquidImage = job.ProxySquid, "squid" }, "node:24 = node:24@" + someDigest + " memory clock, squid@" + otherDigest},
 
 		"both":               {both(t, config), pinnedTo(t, config, all, pin), nil, "!name an image with both in [docker] with baseImage"},
-		"no lock":            {lead, nil, nil, `!skill "memory" of "lead": its package is not pinned, and only pinned ones go into an image; run: perstack install`},
+		"no lock":            {lead, nil, nil, `!skill "memory" of "lead": its package is not pinned in the lockfile, and only pinned packages go into an image`},
 		"not in the lock":    {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": all["lead/memory"]}, pin), nil, `!skill "notes" of "aide": its package is not pinned`},
 		"another package":    {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": npmPackage("evil", "1.0.0")}, pin), nil, "!its package is not pinned"},
 		"a broken tree":      {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": {Manager: "npx", Name: "memory", Version: "1.0.0", Tree: "{}"}}, pin), nil, "!run: perstack install"},
@@ -204,7 +204,7 @@ func both(t *testing.T, c *manifest.Config) *expert.Expert {
 	return &e
 }
 
-// A run whose packages are not pinned ends before it has asked for an engine.
+// A run whose packages are not pinned ends before it has asked for a daemon.
 func TestRunWithoutPins(t *testing.T) {
 	config := parsed(t, leadAndAide)
 	lead, _ := config.Lookup("lead")
@@ -222,7 +222,7 @@ func TestRunWithoutPins(t *testing.T) {
 		Variables: noVariables, Environ: []string{"DOCKER_HOST=ssh://elsewhere"},
 	})
 	failed, ok := errors.AsType[*engine.Error](err)
-	if !ok || failed.Kind != engine.KindInput || !strings.Contains(err.Error(), "run: perstack install") {
+	if !ok || failed.Kind != engine.KindInput || !isPinError(err, false) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// Sources are where images come from that are not on the engine.
+// Sources are where images come from that are not on the daemon.
 type Sources struct {
 	Mirrors []string // asked first, in this order, for images whose name has no host
 	Offline bool     // nobody is asked
-	Fresh   bool     // registries are asked also about what is there; for [Engine.Pin]
+	Fresh   bool     // registries are asked also about what is there; for [Daemon.Pin]
 }
 
 // A reference is the name of an image: name[:tag][@sha256:digest], or an id.
@@ -30,13 +30,13 @@ type reference struct {
 }
 
 // parseReference is strict, because what it lets pass becomes part of a path of the
-// engine's API, and of hints that people paste into a shell.
+// daemon's API, and of hints that people paste into a shell.
 func parseReference(s string) (reference, error) {
 	message, hint := manifest.ImageReference(s)
 	if message != "" {
 		return reference{}, fmt.Errorf("%s; %s", message, hint)
 	}
-	// In the grammar, an id is an image called sha256 with a long tag. Engines take it for
+	// In the grammar, an id is an image called sha256 with a long tag. Daemons take it for
 	// the id, so nothing else may be called so.
 	if strings.HasPrefix(s, "sha256:") || s == "sha256" {
 		if !manifest.ImagePinned(s) || strings.Contains(s, "@") {
@@ -74,7 +74,7 @@ func (r reference) called() string {
 	return r.name
 }
 
-// content is what the engine is asked for: the digest alone counts, and a tag beside it
+// content is what the daemon is asked for: the digest alone counts, and a tag beside it
 // could only confuse.
 func (r reference) content() string {
 	if r.id != "" {
@@ -89,12 +89,12 @@ func (r reference) pinned() bool { return r.id != "" || r.digest != "" }
 func parsePinned(s string) (reference, error) {
 	r, err := parseReference(s)
 	if err == nil && !r.pinned() {
-		err = fmt.Errorf("the image %s is not pinned; run: perstack install --runtime docker", s)
+		err = &PinError{Err: fmt.Errorf("the image %s is not pinned", s)}
 	}
 	return r, err
 }
 
-// hasHost reports whether a name begins with a host. Engines decide it so.
+// hasHost reports whether a name begins with a host. Daemons decide it so.
 func (r reference) hasHost() bool {
 	first, _, more := strings.Cut(r.name, "/")
 	return more && (strings.ContainsAny(first, ".:") || first == "localhost")
@@ -126,8 +126,8 @@ func (r reference) places(from Sources) ([]reference, error) {
 	return append(places, r), nil
 }
 
-// Pin says by its content which image a name stands for now: the one on the engine; else
-// the one that the registry has; else, for one that is on this engine alone, its id.
+// Pin says by its content which image a name stands for now: the one on the daemon; else
+// the one that the registry has; else, for one that is on this daemon alone, its id.
 func (d *Daemon) Pin(ctx context.Context, name string, from Sources) (string, error) {
 	r, err := parseReference(name)
 	if err != nil || r.pinned() {
@@ -165,9 +165,9 @@ func (d *Daemon) Pin(ctx context.Context, name string, from Sources) (string, er
 		pinned, err := parsePinned(here.ID)
 		return pinned.String(), err
 	case from.Offline:
-		return "", fmt.Errorf("the image %s is not on this engine, and [docker] offline lets nobody be asked for it; docker pull %s gets it", name, name)
+		return "", fmt.Errorf("the image %s is not on this daemon, and [docker] offline forbids asking a registry; get it with: docker pull %s", name, name)
 	}
-	return "", fmt.Errorf("the image %s is neither on this engine nor in a registry that it reaches; docker pull %s shows why: %w", name, name, failed)
+	return "", fmt.Errorf("the image %s is neither on this daemon nor in a registry that it reaches; docker pull %s shows why: %w", name, name, failed)
 }
 
 // with returns the reference with a digest that somebody else named.

@@ -55,7 +55,7 @@ func (p *sitePlan) container() *job.Container { return &p.spec.Isolation.Contain
 // check refuses a plan that would not isolate the container.
 func (p *sitePlan) check() error {
 	if p.cover.UID <= 0 || p.cover.GID <= 0 {
-		return fmt.Errorf("the container would run as %s, and nothing in it runs as root", userOf(p.cover.UID, p.cover.GID))
+		return fmt.Errorf("the container would run as %s, but it must not run as root", userOf(p.cover.UID, p.cover.GID))
 	}
 	// What is not UTF-8 would reach the daemon as another name.
 	if dir := p.cover.Dir; !filepath.IsAbs(dir) || !utf8.ValidString(dir) {
@@ -63,12 +63,12 @@ func (p *sitePlan) check() error {
 	}
 	for _, covered := range slices.Concat(p.cover.Masked, p.cover.Frozen, p.cover.Pinned) {
 		if !utf8.ValidString(covered) || path.Clean(covered) != covered || !strings.HasPrefix(covered, workDir+"/") {
-			return fmt.Errorf("%q is not a path in the workspace that the engine can be told", covered)
+			return fmt.Errorf("%q is not a path in the workspace that can be sent to the daemon", covered)
 		}
 	}
 	c := p.container()
 	if c.Memory <= 0 || c.CPUs <= 0 || c.PIDs <= 0 || c.TmpSize <= 0 || c.CacheSize <= 0 || c.StartTimeout <= 0 {
-		return errors.New("a limit of the container is missing: memory, processors, processes, sizes and times have to be above 0")
+		return errors.New("a limit of the container is missing: memory, processors, processes, sizes and times must be above 0")
 	}
 	for _, server := range c.DNS {
 		if _, err := netip.ParseAddr(server); err != nil {
@@ -76,7 +76,7 @@ func (p *sitePlan) check() error {
 		}
 	}
 	if len(p.listeners) > maxListeners {
-		return fmt.Errorf("%d skills need a way out, and %d can have one", len(p.listeners), maxListeners)
+		return fmt.Errorf("%d skills need a listener of the proxy, and it can have %d", len(p.listeners), maxListeners)
 	}
 	return p.checkProxy()
 }
@@ -88,16 +88,16 @@ func (p *sitePlan) checkProxy() error {
 		return nil
 	case job.ProxySquid:
 	default:
-		return fmt.Errorf("there is no proxy %q; write %s or %s", proxy, job.ProxyBuiltin, job.ProxySquid)
+		return fmt.Errorf("the proxy %q is unknown; write %s or %s", proxy, job.ProxyBuiltin, job.ProxySquid)
 	}
 	switch {
 	case p.proxyImage == "":
 		return errors.New("proxy = \"squid\" needs an image that has Squid; name one: squidImage in [docker]")
 	case p.spec.Isolation.SharedSandbox:
 		// Without tokens and without sandboxes, every skill could use the listeners of all.
-		return errors.New("squid asks for no token, so only sandboxes keep the listeners of skills apart; leave --shared-sandbox out, or use proxy = \"builtin\"")
+		return errors.New("squid does not check tokens, so skills in a shared sandbox could use the listeners of one another; use separate sandboxes or proxy = \"builtin\"")
 	case p.upstream != "":
-		return errors.New("squid does not go through another proxy here; use proxy = \"builtin\" with an upstream proxy")
+		return errors.New("squid cannot use an upstream proxy; use proxy = \"builtin\" for an upstream proxy")
 	}
 	return nil
 }

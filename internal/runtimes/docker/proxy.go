@@ -49,7 +49,7 @@ func (s *Site) startProxy(ctx context.Context) error {
 }
 
 // openListeners gives every listener a port of the proxy's address on the inner network, and hands
-// them in. The proxy listens nowhere else: on the outer network it has no door.
+// them in. The proxy listens nowhere else, in particular not on the outer network.
 func (s *Site) openListeners(ctx context.Context, c *launched, lines *bufio.Reader) error {
 	inner, err := s.innerAddress(ctx, c.id)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Site) follow(lines *bufio.Reader) error {
 		case line.Closed != nil && line.Access == nil:
 			s.plan.log.Debug("connection closed", "id", line.Closed.ID, "sent", line.Closed.Sent, "received", line.Closed.Received)
 		default:
-			return errors.New("says something that is neither a decision nor an end")
+			return errors.New("wrote a line that is neither a decision nor an end")
 		}
 	}
 }
@@ -183,7 +183,7 @@ func (s *Site) decision(a egress.Access) (event.ProxyAccess, error) {
 		return event.ProxyAccess{}, errors.New("reports a decision without a reason, or with one that is not known")
 	}
 	if host, err := egress.ParseHost(a.Host); a.Allowed && (err != nil || host != a.Host) {
-		return event.ProxyAccess{}, errors.New("has let through what is no host name")
+		return event.ProxyAccess{}, errors.New("let a connection through to an invalid host name")
 	}
 	s.plan.log.Debug("connection", "id", a.ID, "listener", a.Listener, "allowed", a.Allowed, "host", safeHost(a.Host), "port", a.Port,
 		"reason", a.Reason, "address", safeHost(a.Address))
@@ -227,7 +227,7 @@ func readLine(r *bufio.Reader) (line egress.Line, err error) {
 		return line, err
 	}
 	if err := json.Unmarshal(text, &line, json.RejectUnknownMembers(true)); err != nil {
-		return line, errors.New("wrote a line that is not of perstack egress; is the image of this version?")
+		return line, errors.New("wrote a line that cannot be read; the image may have another version of perstack")
 	}
 	return line, nil
 }

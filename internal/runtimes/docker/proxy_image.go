@@ -11,7 +11,7 @@ import (
 // proxyImage returns the id of the image that the proxy runs in: the run's own, unless the
 // proxy is Squid. Then it is the user's image of Squid with our program on top, which
 // starts it. parts are those of the run's image; base has been resolved: it is an image
-// that the engine has, by its id or its pinned name.
+// that the daemon has, by its id or its pinned name.
 func (d *Daemon) proxyImage(ctx context.Context, proxy, base string, parts ImageSpec, report func(event.Body)) (string, error) {
 	if proxy != job.ProxySquid {
 		return "", nil

@@ -122,7 +122,7 @@ func TestSquidSite(t *testing.T) {
 	}
 }
 
-// Squid stands behind the same walls as the builtin proxy, and its end is that of the run.
+// Squid is isolated like the builtin proxy, and its end is that of the run.
 func TestSquidSiteWalls(t *testing.T) {
 	t.Parallel()
 	d := realDaemon(t)

@@ -97,7 +97,7 @@ func TestProxyDoesNotStart(t *testing.T) {
 	d := realDaemon(t)
 	for listener, want := range map[string]string{
 		jail.Silent:   "did not start within",
-		jail.Babble:   "a line that is not of perstack egress",
+		jail.Babble:   "a line that cannot be read",
 		jail.Complain: "it ended at once: jaild: no listener today",
 	} {
 		t.Run(listener, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestProxyDoesNotStart(t *testing.T) {
 	}
 }
 
-// ofJob lists what a job has on the engine.
+// ofJob lists what a job has on the daemon.
 func ofJob(t *testing.T, d *Daemon, job string) (list []string) {
 	t.Helper()
 	containers, networks, err := d.listed(context.WithoutCancel(t.Context()), ofRuns().Add("label", labelJob+"="+job))
@@ -150,14 +150,14 @@ func TestDecisions(t *testing.T) {
 		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"a","port":1,"reason":"because"}}`, "reports a decision without a reason, or with one that is not known"},
 		{`{"access":{"id":1,"listener":"engine","allowed":false,"host":"a","port":1}}`, "reports a decision without a reason, or with one that is not known"},
 		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"a","port":1,"reason":"host"}}`, "reports a decision without a reason, or with one that is not known"},
-		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"A.example","port":443}}`, "has let through what is no host name"},
-		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"10.0.0.1","port":443}}`, "has let through what is no host name"},
+		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"A.example","port":443}}`, "let a connection through to an invalid host name"},
+		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"10.0.0.1","port":443}}`, "let a connection through to an invalid host name"},
 		{`{"ready":[{"name":"engine","address":"","allow":[]}]}`, "says twice that it is ready"},
-		{`{}`, "says something that is neither a decision nor an end"},
-		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"a.b","port":443},"closed":{"id":1,"sent":0,"received":0}}`, "says something that is neither a decision nor an end"},
-		{`{"other":1}`, "wrote a line that is not of perstack egress; is the image of this version?"},
-		{`[]`, "wrote a line that is not of perstack egress; is the image of this version?"},
-		{`{"closed":{"id":1},"closed":{"id":1}}`, "wrote a line that is not of perstack egress; is the image of this version?"},
+		{`{}`, "wrote a line that is neither a decision nor an end"},
+		{`{"access":{"id":1,"listener":"engine","allowed":true,"host":"a.b","port":443},"closed":{"id":1,"sent":0,"received":0}}`, "wrote a line that is neither a decision nor an end"},
+		{`{"other":1}`, "wrote a line that cannot be read; the image may have another version of perstack"},
+		{`[]`, "wrote a line that cannot be read; the image may have another version of perstack"},
+		{`{"closed":{"id":1},"closed":{"id":1}}`, "wrote a line that cannot be read; the image may have another version of perstack"},
 		{strings.Repeat("x", maxLine+1), fmt.Sprintf("wrote a line of more than %d bytes", maxLine)},
 	} {
 		var got []string

@@ -14,7 +14,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Pruned is what [Engine.Prune] removed.
+// Pruned is what [Daemon.Prune] removed.
 type Pruned struct {
 	Images     int
 	Bytes      int64
@@ -71,7 +71,7 @@ func (d *Daemon) pruneImages(ctx context.Context, current map[string]bool, ours 
 		}
 		var err error
 		if !stays {
-			// Without force the engine refuses if there is a container, also a stopped one.
+			// Without force the daemon refuses if there is a container, also a stopped one.
 			_, err = d.api.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})
 		}
 		switch {
@@ -130,7 +130,7 @@ func ourName(found image.Summary) string {
 		if strings.TrimPrefix(tag, "localhost/") == tagOf(digest) {
 			return tag
 		}
-		if tag != "<none>:<none>" { // how older engines say that there is none
+		if tag != "<none>:<none>" { // how older daemons say that there is none
 			names++
 		}
 	}

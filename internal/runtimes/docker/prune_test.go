@@ -12,7 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
-// Other tests have images on the engine at the same time: only those of this one may go.
+// Other tests have images on the daemon at the same time: only those of this one may go.
 func among(names ...string) func(image.Summary) string {
 	return func(found image.Summary) string {
 		if name := ourName(found); slices.Contains(names, name) {

@@ -14,7 +14,7 @@ import (
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
-// obtain returns the id of a pinned image. One that is not on the engine is pulled by its
+// obtain returns the id of a pinned image. One that is not on the daemon is pulled by its
 // digest: from wherever it comes, it is the one that was pinned.
 func (d *Daemon) obtain(ctx context.Context, pinned string, from Sources, report func(event.Body)) (id string, err error) {
 	r, err := parsePinned(pinned)
@@ -35,7 +35,7 @@ func (d *Daemon) obtain(ctx context.Context, pinned string, from Sources, report
 	case r.id != "":
 		return "", &absentError{r.id}
 	case from.Offline:
-		return "", fmt.Errorf("the image %s is not on this engine, and [docker] offline does not let it be pulled; docker pull %s gets it", r, r.content())
+		return "", fmt.Errorf("the image %s is not on this daemon, and [docker] offline does not let it be pulled; get it with: docker pull %s", r, r.content())
 	}
 	var failed error
 	for _, place := range places {
@@ -44,7 +44,7 @@ func (d *Daemon) obtain(ctx context.Context, pinned string, from Sources, report
 			return "", context.Cause(ctx)
 		}
 		if err == nil {
-			// What the engine has is looked at, not what it was told.
+			// What the daemon has is looked at, not what it was told.
 			if id, err = d.holds(ctx, place); id != "" {
 				return id, nil
 			}
@@ -57,15 +57,15 @@ func (d *Daemon) obtain(ctx context.Context, pinned string, from Sources, report
 	return "", fmt.Errorf("the image %s cannot be pulled; docker pull %s shows why, and knows the registries that you are logged in to: %w", r.called(), r.content(), failed)
 }
 
-// An absentError is about an image that is pinned by its id, and is not on the engine.
+// An absentError is about an image that is pinned by its id, and is not on the daemon.
 type absentError struct{ id string }
 
 func (e *absentError) Error() string {
-	return fmt.Sprintf("the image %s is not on this engine, and an id says nothing of where it comes from; load it, or pin it by name@sha256:…", e.id)
+	return fmt.Sprintf("the image %s is not on this daemon, and an id says nothing of where it comes from; load it, or pin it by name@sha256:…", e.id)
 }
 
-// holds returns the id of a pinned image, or "" if the engine does not have it. A name with
-// a digest is the engine's word that the registry had it by that digest; it is compared
+// holds returns the id of a pinned image, or "" if the daemon does not have it. A name with
+// a digest is the daemon's word that the registry had it by that digest; it is compared
 // nevertheless.
 func (d *Daemon) holds(ctx context.Context, r reference) (id string, err error) {
 	found, err := d.api.ImageInspect(ctx, r.content())
@@ -117,7 +117,7 @@ type pulled struct {
 
 type part struct{ current, total int64 }
 
-// maxLayers is what engines take.
+// maxLayers is what daemons take.
 const maxLayers = 200
 
 // tell reports in tenths: each report is kept in the history of the run. How large the

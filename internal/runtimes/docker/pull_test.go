@@ -35,7 +35,7 @@ import (
 // A depot is a real registry on this machine, seen through something that can change what
 // it says, and counts who asks.
 type depot struct {
-	host  string // 127.0.0.1:port, which engines speak plain HTTP to
+	host  string // 127.0.0.1:port, which daemons speak plain HTTP to
 	asked atomic.Int64
 	lie   atomic.Value // what changes the answers: a func(*http.Response) error
 }
@@ -101,7 +101,7 @@ func startDepot(t *testing.T) *depot {
 
 func honest(*http.Response) error { return nil }
 
-// push puts an image of its own into the registry under a path, takes it off the engine,
+// push puts an image of its own into the registry under a path, takes it off the daemon,
 // and returns its digest.
 func (d *depot) push(t *testing.T, api *client.Client, path string) (digest string) {
 	t.Helper()
@@ -148,7 +148,7 @@ func TestPinAndPullByDigest(t *testing.T) {
 	}
 	offline := Sources{Offline: true}
 	asked := d.asked.Load()
-	if _, err := i.Pin(t.Context(), name, offline); err == nil || !strings.Contains(err.Error(), "offline lets nobody be asked") {
+	if _, err := i.Pin(t.Context(), name, offline); err == nil || !strings.Contains(err.Error(), "offline forbids asking a registry") {
 		t.Errorf("pin offline: %v", err)
 	}
 	if _, err := i.obtain(t.Context(), pinned, offline, i.report); err == nil || !strings.Contains(err.Error(), "offline does not let it be pulled; docker pull "+d.host+"/team/base@"+digest) {
@@ -288,9 +288,9 @@ func TestImagesThatCannotBeObtained(t *testing.T) {
 			}
 		})
 	}
-	// A lockfile with an id comes from another engine, or the image was removed.
+	// A lockfile with an id comes from another daemon, or the image was removed.
 	_, err := (&runner{}).obtain(t.Context(), i.Daemon, "node:24", someDigest, i.report)
-	if want := "the lockfile pins the image node:24 to the id " + someDigest + ", and this engine does not have that one"; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), "run: perstack install --runtime docker --update") {
+	if want := "the lockfile pins the image node:24 to the id " + someDigest + ", which this daemon does not have"; err == nil || !strings.HasPrefix(err.Error(), want) || !isPinError(err, true) {
 		t.Errorf("an id of a lockfile: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -16,7 +16,7 @@ import (
 )
 
 // A session is a job on its way through a container: one goroutine that takes what comes
-// from the container, the proxy, the engine and the user, and writes it down.
+// from the container, the proxy, the daemon and the user, and writes it down.
 type session struct {
 	runner   *runner
 	follower *engine.Follower
@@ -44,7 +44,7 @@ func newSession(r *runner, f *engine.Follower) *session {
 
 func (s *session) close() { s.once.Do(func() { close(s.over) }) }
 
-// report takes what happens on the engine, from any goroutine.
+// report takes what happens on the daemon, from any goroutine.
 func (s *session) report(body event.Body) {
 	select {
 	case s.notes <- body:
@@ -219,7 +219,7 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 				idle.Reset(min(secondLook, s.runner.container().IdleTimeout))
 				continue
 			}
-			return fmt.Errorf("the engine in the container gave no sign of life for %s (idleTimeout in [docker])", s.runner.container().IdleTimeout)
+			return fmt.Errorf("the engine in the container sent nothing for %s (idleTimeout in [docker])", s.runner.container().IdleTimeout)
 		case <-total.C:
 			seconds := s.runner.container().TotalTimeout.Seconds()
 			stop(hostlink.Stop{Reason: "totalTimeout in [docker] is over", Limit: &hostlink.Limit{Name: event.LimitDuration, Used: seconds, Max: seconds}})
@@ -247,7 +247,7 @@ func (s *session) gone(t *talk) error {
 		case exit = <-t.exited:
 			return nil
 		case <-time.After(ending):
-			return errors.New("the container says nothing any more, and the container engine does not tell how it ended")
+			return errors.New("the container stopped answering, and the Docker daemon does not report how it ended")
 		}
 	}); err != nil {
 		return err
@@ -320,13 +320,3 @@ func limitOf(r engine.Result, l *hostlink.Limit) *engine.LimitError {
 	}
 	return &engine.LimitError{Limit: l.Name, Used: l.Used, Max: l.Max}
 }
-
-// A LostError says that a container ended without saving. The job is recorded up to there,
-// and can go on.
-type LostError struct {
-	JobID string
-	Err   error
-}
-
-func (e *LostError) Error() string { return e.Err.Error() }
-func (e *LostError) Unwrap() error { return e.Err }

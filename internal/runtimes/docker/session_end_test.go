@@ -55,7 +55,7 @@ func (a *actor) Start(context.Context) (*Container, error) {
 		}
 		outW.Close()
 		inR.Close()
-		time.Sleep(50 * time.Millisecond) // an engine tells it a moment after the streams have ended
+		time.Sleep(50 * time.Millisecond) // the daemon tells it a moment after the streams have ended
 		a.session.report(event.DockerContainerStatus{Service: "runtime", Status: "stopped"})
 		exited <- a.exit
 	}()
@@ -125,7 +125,7 @@ func TestSessionOfAContainerThatDies(t *testing.T) {
 	for want, exit := range map[string]Exit{
 		"ended with code 7":   {Code: 7},
 		"used up its memory":  {Code: 137, OutOfMemory: true},
-		"the engine is a way": {Code: -1, Err: errors.New("the engine is a way")},
+		"the daemon is a way": {Code: -1, Err: errors.New("the daemon is a way")},
 	} {
 		t.Run(want, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -266,7 +266,7 @@ func TestSessionOfAHostileContainer(t *testing.T) {
 			}
 		}
 	}
-	const checked = `{"check":{"name":"walls","ok":true}}`
+	const checked = `{"check":{"name":"isolation","ok":true}}`
 	foreign := `{"type":"startRun","id":"e1","expertKey":"writer","timestamp":1,"jobId":"other","runId":"run","stepNumber":1,"inputMessages":[],"checkpointId":"c1","expert":{"key":"writer","name":"writer","version":"1.0.0"}}`
 	for name, c := range map[string]struct {
 		say  func(*hostlink.Conn, io.Writer)
@@ -278,8 +278,8 @@ func TestSessionOfAHostileContainer(t *testing.T) {
 		"two things":        {raw(`{"alive":true,"commit":1}`), "one thing"},
 		"twice the same":    {raw(`{"alive":true,"alive":true}`), "cannot be trusted"},
 		"a deep line":       {raw(strings.Repeat(`{"show":`, 20000)), "cannot be trusted"},
-		"no self-test":      {raw(`{"append":{"id":1,"event":` + foreign + `}}`), "without looking at its walls"},
-		"two names":         {raw(`{"hello":{"protocol":1,"version":"v"}}`), "twice who it is"},
+		"no self-test":      {raw(`{"append":{"id":1,"event":` + foreign + `}}`), "without checking its isolation"},
+		"two names":         {raw(`{"hello":{"protocol":1,"version":"v"}}`), "its version twice"},
 		"a late check":      {raw(checked, `{"show":`+strings.Replace(strings.Replace(foreign, "startRun", "skillDisconnected", 1), "other", "job", 1)+`}`, checked), "more checks than there are"},
 		"another job":       {raw(checked, `{"append":{"id":1,"event":`+foreign+`}}`), "another job"},
 		"a broken event":    {raw(checked, `{"append":{"id":1,"event":{"type":"startRun","id":7}}}`), "cannot be understood"},
@@ -331,8 +331,8 @@ func TestSessionOfAHostileContainer(t *testing.T) {
 func TestSessionOfAStranger(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"hello":{"protocol":99,"version":"v9"}}`: "protocol 99",
-		`{"alive":true}`:                       "does not say who it is",
-		`{"check":{"name":"walls","ok":true}}`: "does not say who it is",
+		`{"alive":true}`: "is not its version",
+		`{"check":{"name":"isolation","ok":true}}`: "is not its version",
 	} {
 		s := newStage(t)
 		_, err := s.run(t.Context(), func(_ io.Reader, out io.Writer) { _, _ = io.WriteString(out, line+"\n") })

@@ -17,7 +17,7 @@ import (
 	"github.com/perstack-go/perstack/internal/egress"
 )
 
-// A Site is what a run has on the engine: two networks, the proxy, the container.
+// A Site is what a run has on the daemon: two networks, the proxy, the container.
 type Site struct {
 	Listeners map[string]string // address of each listener, http://[perstack:token@]address:port
 	Gateway   string            // address that the host would have on the inner network
@@ -116,8 +116,8 @@ func (s *Site) name(what string) string { return "perstack-" + s.start + "-" + w
 // makeLimit bounds one request that makes something.
 const makeLimit = time.Minute
 
-// make calls do, which makes or starts something on the engine, to its end even if ctx is
-// done in between: an engine goes on with a request whose client has left, and we would
+// make calls do, which makes or starts something on the daemon, to its end even if ctx is
+// done in between: a daemon goes on with a request whose client has left, and we would
 // remove everything but what it makes then.
 func (s *Site) make(ctx context.Context, do func(context.Context) error) error {
 	s.making.RLock()
@@ -193,5 +193,5 @@ type Container struct {
 type Exit struct {
 	Code        int
 	OutOfMemory bool
-	Err         error // the engine could not tell
+	Err         error // the daemon could not tell
 }

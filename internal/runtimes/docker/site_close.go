@@ -14,7 +14,7 @@ import (
 )
 
 // closeLimit bounds the clean-up. Whoever ends perstack waits for it: for less than a
-// second as a rule, for longer if the engine has much to do. What is left behind costs
+// second as a rule, for longer if the daemon has much to do. What is left behind costs
 // the user more than the wait.
 const closeLimit = 20 * time.Second
 
@@ -29,7 +29,7 @@ func (s *Site) Close() error {
 		_, _, err := s.daemon.remove(ctx, ofStart(s.start), func(labels map[string]string) bool { return labels[labelRun] == s.start })
 		s.working.Wait()
 		if err != nil {
-			s.closed = fmt.Errorf("remove what the run has on the container engine: %w; the next run, or perstack docker prune, removes the rest", err)
+			s.closed = fmt.Errorf("remove what the run has on the Docker daemon: %w", err)
 		}
 	})
 	return s.closed
@@ -90,7 +90,7 @@ func (d *Daemon) removeContainer(ctx context.Context, id string) error {
 	})
 }
 
-// removeNetwork removes a network. The engine takes a container off its networks a moment
+// removeNetwork removes a network. The daemon takes a container off its networks a moment
 // after it is gone; until then it refuses.
 func (d *Daemon) removeNetwork(ctx context.Context, id string) error {
 	return again(ctx, func() (bool, error) {
@@ -125,7 +125,7 @@ type batch []func() error
 
 func (b *batch) add(do func() error) { *b = append(*b, do) }
 
-// atOnce bounds the requests that an engine gets at the same time.
+// atOnce bounds the requests that a daemon gets at the same time.
 const atOnce = 8
 
 // run does the work and returns how much of it succeeded.

@@ -20,7 +20,7 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// realEngine connects to the engine of this machine.
+// realDaemon connects to the daemon of this machine.
 func realDaemon(t *testing.T) *Daemon {
 	t.Helper()
 	testengine.Need(t)
@@ -32,7 +32,7 @@ func realDaemon(t *testing.T) *Daemon {
 	return d
 }
 
-// jailImage is an image whose program tries the walls, and plays the proxy.
+// jailImage is an image whose program tries the isolation, and plays the proxy.
 func jailImage(t *testing.T) string {
 	t.Helper()
 	return testengine.Image(t, map[string]string{binaryPath: testengine.Program(t, "./internal/testkit/jail/jaild")})
@@ -211,7 +211,7 @@ func enter(t *testing.T, s *Site, task jail.Task) (jail.Report, *Container) {
 	return r, c
 }
 
-// left lists what a start has on the engine.
+// left lists what a start has on the daemon.
 func left(t *testing.T, d *Daemon, start string) (list []string) {
 	t.Helper()
 	containers, networks, err := d.listed(context.WithoutCancel(t.Context()), ofStart(start))

@@ -78,7 +78,7 @@ type launched struct {
 }
 
 // launch creates a container, attaches to it and starts it. It is attached before it
-// runs, so that nothing of what it says is lost: the engine keeps no log.
+// runs, so that nothing of what it says is lost: the daemon keeps no log.
 func (s *Site) launch(ctx context.Context, r role) (*launched, error) {
 	s.status(r, "starting", "")
 	api := s.daemon.api
@@ -91,11 +91,11 @@ func (s *Site) launch(ctx context.Context, r role) (*launched, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r == roleProxy { // older engines take one network at creation
+	if r == roleProxy { // older daemons take one network at creation
 		err := s.make(ctx, func(ctx context.Context) error {
 			_, err := api.NetworkConnect(ctx, s.outer.id, client.NetworkConnectOptions{
 				Container:      id,
-				EndpointConfig: &network.EndpointSettings{GwPriority: 1}, // the way out, where the engine asks
+				EndpointConfig: &network.EndpointSettings{GwPriority: 1}, // the way out, where the daemon asks
 			})
 			return err
 		})
@@ -143,8 +143,8 @@ func (s *Site) launch(ctx context.Context, r role) (*launched, error) {
 	return c, nil
 }
 
-// wait asks the engine to tell when a container ends. The answer outlives ctx; that the
-// engine has understood does not.
+// wait asks the daemon to tell when a container ends. The answer outlives ctx; that the
+// daemon has understood does not.
 func (s *Site) wait(ctx context.Context, id string) client.ContainerWaitResult {
 	until, cancel := context.WithCancel(s.ctx)
 	defer context.AfterFunc(ctx, cancel)()
@@ -172,9 +172,9 @@ func (s *Site) ending(id string, wait client.ContainerWaitResult) Exit {
 	}
 	state := found.Container.State
 	if state == nil {
-		return Exit{Code: -1, Err: errors.New("the engine does not say how the container ended")}
+		return Exit{Code: -1, Err: errors.New("the daemon does not say how the container ended")}
 	}
-	// The engine also sets the mark when a child ran out of memory, which ends only the child.
+	// The daemon also sets the mark when a child ran out of memory, which ends only the child.
 	const killed = 128 + 9
 	return Exit{Code: state.ExitCode, OutOfMemory: state.OOMKilled && state.ExitCode == killed}
 }

@@ -123,7 +123,7 @@ func TestBuildFails(t *testing.T) {
 		"no memory limit":    {func(p *sitePlan) { p.container().Memory = 0 }, "a limit of the container is missing"},
 		"no process limit":   {func(p *sitePlan) { p.container().PIDs = 0 }, "a limit of the container is missing"},
 		"a name as DNS":      {func(p *sitePlan) { p.container().DNS = []string{"dns.example"} }, "is not an address"},
-		"too many listeners": {func(p *sitePlan) { p.listeners = make([]egress.Listener, maxListeners+1) }, "need a way out"},
+		"too many listeners": {func(p *sitePlan) { p.listeners = make([]egress.Listener, maxListeners+1) }, "need a listener"},
 	} {
 		plan := good
 		c.change(&plan)

@@ -19,7 +19,7 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// What a process has on the engine stays while it lives, and is removed by the next when
+// What a process has on the daemon stays while it lives, and is removed by the next when
 // it was killed (K8).
 func TestKilledRunIsSwept(t *testing.T) {
 	t.Parallel()

@@ -20,9 +20,9 @@ import (
 func (s *session) take(ctx context.Context, up hostlink.Up, t *talk) error {
 	switch {
 	case s.end != nil:
-		return errors.New("the container goes on talking after its end")
+		return errors.New("the container sent a line after its last one")
 	case !s.greeted && up.Hello == nil:
-		return errors.New("the container does not say who it is")
+		return errors.New("the first line of the container is not its version")
 	}
 	switch {
 	case up.Hello != nil:
@@ -58,24 +58,23 @@ func (s *session) take(ctx context.Context, up hostlink.Up, t *talk) error {
 
 func (s *session) greet(h hostlink.Hello) error {
 	if s.greeted {
-		return errors.New("the container says twice who it is")
+		return errors.New("the container sent its version twice")
 	}
 	s.greeted = true
 	if h.Protocol != hostlink.Protocol {
-		return fmt.Errorf("the perstack in the container is another (%s, protocol %d; here %s, protocol %d); use the same on both sides",
+		return fmt.Errorf("the perstack in the container is another version (%s, protocol %d; here %s, protocol %d); use the same version",
 			s.clean(h.Version), h.Protocol, version.String(), hostlink.Protocol)
 	}
 	return nil
 }
 
-// begin notes that the self-test is over. An engine that is ours goes on only if it has
-// found all walls standing.
+// begin notes that the self-test is over. Our engine begins only if all checks passed.
 func (s *session) begin() error {
 	switch {
 	case s.started:
 		return nil
 	case s.checked == 0:
-		return errors.New("the engine in the container began without looking at its walls")
+		return errors.New("the engine in the container began without checking its isolation")
 	case len(s.checks) == 0:
 		s.note(event.DockerContainerStatus{Service: string(roleRuntime), Status: "healthy"})
 	}
@@ -90,7 +89,7 @@ const maxChecks = 100
 // check to tell of.
 func (s *session) check(c hostlink.Check) error {
 	if s.checked++; s.started || s.checked > maxChecks {
-		return errors.New("the container tells of more checks than there are")
+		return errors.New("the container reported more checks than there are")
 	}
 	name, detail := s.clean(c.Name), s.clean(c.Detail)
 	if !c.OK && len(s.checks) == 0 {
@@ -107,7 +106,7 @@ func (s *session) check(c hostlink.Check) error {
 // be written, is for the engine to deal with; an event that is not of this job is not.
 func (s *session) append(a hostlink.Append, t *talk) error {
 	if len(s.checks) > 0 {
-		return errors.New("the engine in the container began although its walls do not stand")
+		return errors.New("the engine in the container began although the check of its isolation failed")
 	}
 	e, err := s.event(a.Event)
 	if err != nil {
@@ -166,7 +165,7 @@ const maxLogged = 1000
 func (s *session) relay(ctx context.Context, l hostlink.Log) {
 	if s.logged++; s.logged >= maxLogged {
 		if s.logged == maxLogged {
-			s.log.Warn("the container logs much; the rest of it is left out")
+			s.log.Warn("the container logs too much; the rest is left out")
 		}
 		return
 	}

@@ -43,7 +43,7 @@ func (t *talk) send(down hostlink.Down) error {
 	case t.queue <- down:
 		return nil
 	default:
-		return errors.New("the container asks for much and does not read the answers")
+		return errors.New("the container sends requests and does not read the answers")
 	}
 }
 
@@ -82,7 +82,7 @@ func (t *talk) read(from io.Reader) {
 		select {
 		case t.ups <- up:
 		case <-t.over:
-			t.err = errors.New("nobody listens any more")
+			t.err = errors.New("the session has ended")
 			return
 		}
 	}

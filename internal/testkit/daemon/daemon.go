@@ -1,7 +1,7 @@
-// Package daemon is a real container engine for tests, and the programs and images that
+// Package daemon is a real Docker daemon for tests, and the programs and images that
 // they run on it. No image is pulled: all are made here, of static programs.
 //
-// A test that starts with [Need] is skipped on a machine without an engine, and fails in
+// A test that starts with [Need] is skipped on a machine without a daemon, and fails in
 // CI. What a test makes has a name of its own ([Name]) and is removed when it ends.
 package daemon
 
@@ -18,27 +18,27 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit"
 )
 
-// Need returns a connection to the engine of this machine.
+// Need returns a connection to the daemon of this machine.
 func Need(tb testing.TB) *client.Client {
 	tb.Helper()
 	api, err := client.New(client.FromEnv)
 	if err != nil {
-		testkit.Missing(tb, "a container engine: "+err.Error())
+		testkit.Missing(tb, "a Docker daemon: "+err.Error())
 	}
 	tb.Cleanup(func() { api.Close() })
 	ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
 	defer cancel()
 	ping, err := api.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
 	if err != nil {
-		testkit.Missing(tb, "a container engine: "+err.Error())
+		testkit.Missing(tb, "a Docker daemon: "+err.Error())
 	}
 	if ping.OSType != "linux" {
-		testkit.Missing(tb, "a container engine for Linux: this one is for "+ping.OSType)
+		testkit.Missing(tb, "a Docker daemon for Linux: this one is for "+ping.OSType)
 	}
 	return api
 }
 
-// Name is a name that nothing else on the engine has, whoever else uses it.
+// Name is a name that nothing else on the daemon has, whoever else uses it.
 func Name(tb testing.TB) string {
 	return "perstack-test-" + strings.ToLower(rand.Text()[:12])
 }

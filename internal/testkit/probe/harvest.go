@@ -61,7 +61,7 @@ func harvestRows(c Config) []Row {
 		file("shadow", "A9 B4", "/etc/shadow", gone, "/etc/shadow", "/etc/gshadow"),
 		file("ssh", "A10 B6", "keys of SSH", gone, c.home()+"/.ssh/id_rsa", c.home()+"/.ssh/id_ed25519", "/root/.ssh/id_rsa"),
 		file("aws", "A11", "keys of a cloud", gone, c.home()+"/.aws/credentials", "/root/.aws/credentials", c.home()+"/.config/gcloud/application_default_credentials.json"),
-		file("socket", "A12 B8 K4", "the engine's socket", gone, "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/host/var/run/docker.sock"),
+		file("socket", "A12 B8 K4", "the daemon's socket", gone, "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/host/var/run/docker.sock"),
 		file("env-file", "E6", "env files in the workspace", []string{Absent, Denied, Empty}, ".env", ".env.local", "deep/er/.env", "deep/er/.ENV.production"),
 		file("history", "F2 R3", "the history of jobs in the workspace", []string{Absent, Denied, Empty}, "perstack", "perstack/jobs"),
 		link("link-passwd", "A13", "/etc/passwd", []string{Empty, Absent, Held}),

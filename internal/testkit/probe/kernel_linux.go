@@ -213,7 +213,7 @@ func mounts() Result {
 				return Result{Outcome: Found, Detail: "the root can be written: " + options}
 			}
 		case slices.Contains(strings.Fields("proc sysfs devpts mqueue cgroup cgroup2 tmpfs devtmpfs"), kind):
-		case point == "/etc/resolv.conf" || point == "/etc/hostname" || point == "/etc/hosts": // the engine's own
+		case point == "/etc/resolv.conf" || point == "/etc/hostname" || point == "/etc/hosts": // the daemon's own
 		case point == "/workspace" || strings.HasPrefix(point, "/workspace/"):
 			own = append(own, point)
 		default:

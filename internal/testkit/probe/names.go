@@ -36,9 +36,9 @@ func nameRows(c Config) []Row {
 		resolve("resolve-cluster", "A6", "the name of a cluster's API", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"),
 		ask("dns-udp", "a question by UDP to servers outside", "udp", 1, net.JoinHostPort(c.DNS, "53"), "8.8.8.8:53"),
 		ask("dns-tcp", "a question by TCP to servers outside", "tcp", 1, net.JoinHostPort(c.DNS, "53"), "8.8.8.8:53"),
-		ask("dns-engine", "a question to the container engine's own server", "udp", 1, "127.0.0.11:53"),
-		ask("dns-engine-text", "the same for a TXT record, whose name carries data out", "udp", 16, "127.0.0.11:53"),
-		ask("dns-engine-tcp", "the same by TCP", "tcp", 1, "127.0.0.11:53"),
+		ask("dns-docker", "a question to the Docker daemon's own server", "udp", 1, "127.0.0.11:53"),
+		ask("dns-docker-text", "the same for a TXT record, whose name carries data out", "udp", 16, "127.0.0.11:53"),
+		ask("dns-docker-tcp", "the same by TCP", "tcp", 1, "127.0.0.11:53"),
 		ask("dot", "DNS over TLS, past the proxy", "tcp", 1, net.JoinHostPort(c.Trap, "853"), "1.1.1.1:853"),
 	}
 }

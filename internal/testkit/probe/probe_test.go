@@ -65,7 +65,7 @@ func TestTheProbeFindsOpenDoors(t *testing.T) {
 		got[r.Row] = r
 	}
 	bad := strings.Fields("tcp-outside tcp-provider udp-outside host-tcp neighbours icmp raw-socket " +
-		"resolve-outside resolve-allowed dns-udp dns-tcp dns-engine dns-engine-text " +
+		"resolve-outside resolve-allowed dns-udp dns-tcp dns-docker dns-docker-text " +
 		"environment files shadow ssh env-file link-env freeze " +
 		"capabilities privileges uid setuid chroot device write-root mounts tmp-size home-size core forks")
 	for _, row := range probe.Rows(c) {

@@ -6,7 +6,7 @@ import "strings"
 // the wall alone lets packets go nowhere and doors ask for a token.
 func inSandbox(rows []Row) []Row {
 	denied := strings.Fields("tcp-outside tcp-provider tcp-internet udp-outside tcp6-outside udp6-outside metadata loopback host-tcp host-udp gateway neighbours icmp " +
-		"dns-udp dns-tcp dns-engine dns-engine-text dns-engine-tcp dot listeners " +
+		"dns-udp dns-tcp dns-docker dns-docker-text dns-docker-tcp dot listeners " +
 		"proc-environ proc-cmdline proc-mem proc-fd ptrace devices processes")
 	for i := range rows {
 		for _, id := range denied {

@@ -1,4 +1,4 @@
-// Package world makes an internet for tests: a network of the container engine with
+// Package world makes an internet for tests: a network of the Docker daemon with
 // addresses that are public by class, a name server that lies, web servers, a model's
 // service. Nothing of it can be reached from elsewhere, and nothing in it reaches the
 // machine or the real internet.

@@ -95,8 +95,8 @@ func (w *World) makeDir(tb testing.TB) {
 }
 
 // makeNetwork makes a network whose addresses are public by class and chosen at random:
-// several worlds share an engine. The host has no address on it, so that nothing leaves
-// it, though it is not an internal one: newer engines answer no names there.
+// several worlds share a daemon. The host has no address on it, so that nothing leaves
+// it, though it is not an internal one: newer daemons answer no names there.
 func (w *World) makeNetwork(tb testing.TB) netip.Prefix {
 	tb.Helper()
 	w.Network = daemon.Name(tb)
@@ -187,7 +187,7 @@ func (w *World) Seen(tb testing.TB) []outside.Entry {
 // ask returns all that a server saw, when it is asked for the count-th time.
 func (w *World) ask(tb testing.TB, id string, count int64) []outside.Entry {
 	tb.Helper()
-	// The engine copies what servers print some time later. A server that is told to
+	// The daemon copies what servers print some time later. A server that is told to
 	// prints a last line; with that, all before it is here.
 	if _, err := w.api.ContainerKill(tb.Context(), id, client.ContainerKillOptions{Signal: "SIGHUP"}); err != nil {
 		tb.Fatal(err)
