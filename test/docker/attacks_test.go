@@ -14,22 +14,22 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/probe"
 )
 
-// An attack is one of the two lists of attacks by skills, with all that proves that it
+// A knownAttack is one of the two lists of attacks by skills, with all that proves that it
 // fails: tries of the fixture and rows of the matrix, which run in the container, and tests
 // elsewhere, each as package.Test.
-type attack struct {
+type knownAttack struct {
 	id, what string
-	inside   bool     // TestNeighboursFromNPM tries it under this id
+	inside   bool     // TestNpmSkillsAttackOneAnother tries it under this id
 	matrix   []string // rows of TestEgressMatrix
 	tests    []string
 }
 
-var attacks = []attack{
-	{id: "E1", what: "secrets of the host's environment", matrix: []string{"environment"}, tests: []string{"internal/sandbox.TestEnvironmentSafe", "test/docker.TestNeighboursFromNPM"}},
+var attacks = []knownAttack{
+	{id: "E1", what: "secrets of the host's environment", matrix: []string{"environment"}, tests: []string{"internal/sandbox.TestEnvironmentSafe", "test/docker.TestNpmSkillsAttackOneAnother"}},
 	{id: "E2", what: "another PATH, HOME, NODE_PATH", tests: []string{"internal/sandbox.TestEnvironmentExtra", "internal/skills/base.TestOwnDirectoriesAreFixed"}},
 	{id: "E3", what: "variables that loaders and interpreters obey", tests: []string{"internal/sandbox.TestEnvironmentExtra", "internal/env.TestProtectedEnv"}},
 	{id: "E4", what: "the same in other letters", tests: []string{"internal/sandbox.TestEnvironmentExtra", "internal/env.TestProtectedEnv"}},
-	{id: "E5", what: "control: variables that were asked for", tests: []string{"internal/sandbox.TestEnvironmentExtra", "test/docker.TestNeighbours"}},
+	{id: "E5", what: "control: variables that were asked for", tests: []string{"internal/sandbox.TestEnvironmentExtra", "test/docker.TestSkillsAttackOneAnother"}},
 	{id: "E6", what: "a safe name that sounds like a secret", tests: []string{"internal/sandbox.TestEnvironmentSafe"}},
 	{id: "S1", what: "an endpoint of plain HTTP", tests: []string{"internal/netaddr.TestEndpointURL", "internal/egress.TestPlainHTTP"}},
 	{id: "S2", what: "an endpoint on this machine", tests: []string{"internal/netaddr.TestEndpointURL", "internal/egress.TestAddressInTheURL"}},
@@ -95,9 +95,9 @@ func TestAttacksByName(t *testing.T) {
 		}
 	}
 	var got []string
-	tried := (&street{project: &project{}, tag: "tag"}).triedRows()
+	tried := (&skillsProject{project: &project{}, tag: "tag"}).triedRows()
 	rows := map[string]bool{}
-	for _, group := range []string{probe.GroupWall} {
+	for _, group := range []string{probe.GroupContainer} {
 		for _, r := range probe.Rows(probe.Config{Tag: "tag", Phase: "fresh", Group: group, Trap: "192.0.2.1", Web: "192.0.2.2", Sandboxes: true}) {
 			rows[r.ID] = true
 		}
@@ -108,7 +108,7 @@ func TestAttacksByName(t *testing.T) {
 			t.Errorf("%s: nothing proves it", a.id)
 		}
 		if a.inside && !slices.Contains(tried, a.id) {
-			t.Errorf("%s: TestNeighboursFromNPM does not try it", a.id)
+			t.Errorf("%s: TestNpmSkillsAttackOneAnother does not try it", a.id)
 		}
 		for _, id := range a.matrix {
 			if !rows[id] {
@@ -127,7 +127,7 @@ func TestAttacksByName(t *testing.T) {
 }
 
 // triedRows are the ids of what the fixture tries.
-func (s *street) triedRows() (ids []string) {
+func (s *skillsProject) triedRows() (ids []string) {
 	for _, a := range s.tries() {
 		ids = append(ids, a.row)
 	}
@@ -163,7 +163,7 @@ func TestWorkspacePaths(t *testing.T) {
 	p.serve("[[turn]]\n" + command(t, "./probed", "append", "came", "here") + "[[turn]]\ntext = \"Done.\"\n")
 	for _, bad := range []string{"nowhere", "file", "nowhere/../../nowhere"} {
 		out := p.run("worker", "go", "--job-id", p.job(), "--workspace", bad)
-		if out.code == 0 || isBehindWall(out.events) {
+		if out.code == 0 || ranInContainer(out.events) {
 			t.Errorf("the workspace %s: exit code %d\n%s", bad, out.code, out.stderr)
 		}
 	}

@@ -25,7 +25,7 @@ import (
 )
 
 // TestEgressProgram runs perstack egress as a program of its own, beside a probe that
-// sends it everything hostile. There is no wall here: what counts is what the proxy says,
+// sends it everything hostile. There is no isolation here: what counts is what the proxy says,
 // reports and dials.
 func TestEgressProgram(t *testing.T) {
 	t.Parallel()

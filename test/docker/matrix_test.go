@@ -28,14 +28,14 @@ const provider = "api.anthropic.com"
 const marker = "cAnArY7f3E91xQ"
 
 // phases are the runs of the matrix. In the last one there are no sandboxes: what holds there
-// is the wall alone, which must not lean on them.
+// is the container alone, which must not depend on them.
 var phases = []string{"fresh", "resumed", "forked", sharedPhase}
 
 const sharedPhase = "shared"
 
 // groups are the parts of the matrix: who probes, with which listener.
 var groups = []struct{ name, listener string }{
-	{probe.GroupWall, "prober " + expert.BaseSkill},
+	{probe.GroupContainer, "prober " + expert.BaseSkill},
 	{probe.GroupSkill, "prober other"},
 	{probe.GroupEach, "prober twin"},
 	{probe.GroupDried, "dried " + expert.BaseSkill},
@@ -168,7 +168,7 @@ func matrixScript(t *testing.T) string {
 	t.Helper()
 	var s strings.Builder
 	for _, phase := range phases {
-		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"go %s\"\n%s%s", phase, command(t, "./probed", "run", "wall.json"), call(t, "probe", map[string]any{}))
+		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"go %s\"\n%s%s", phase, command(t, "./probed", "run", "container.json"), call(t, "probe", map[string]any{}))
 		for _, b := range baseTools {
 			s.WriteString(call(t, b.tool, b.args))
 		}
@@ -176,7 +176,7 @@ func matrixScript(t *testing.T) string {
 	// A fork begins behind results of the fresh run: what is new in it counts first.
 	for _, phase := range phases {
 		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"by each in %s\"\n%s", phase, call(t, "dried", map[string]any{"query": "dry " + phase}))
-		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"by wall in %s\"\n%s", phase, call(t, "twin__probe", map[string]any{})) // alone: others go to the limits
+		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"by container in %s\"\n%s", phase, call(t, "twin__probe", map[string]any{})) // alone: others go to the limits
 		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the dried one\"\ncontains = \"dry %s\"\n%s", phase, command(t, "./probed", "run", "dried.json"))
 		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the dried one\"\ncontains = \"phase %s\"\ntext = \"parched %s\"\n", phase, phase)
 		fmt.Fprintf(&s, "[[turn]]\nsystem = \"the prober\"\ncontains = \"parched %s\"\ntext = \"All tried.\"\n", phase)
@@ -313,7 +313,7 @@ func (m *matrix) checkEvents(phase, group, listener string) {
 	foreign := 0
 	for _, e := range events {
 		if isEvent(e, "blocked token") {
-			foreign++ // the row listeners of others, which tries every door
+			foreign++ // the row listeners of others, which tries every listener
 			continue
 		}
 		m.t.Errorf("%s: an event of %s that no row explains: %+v", phase, listener, e)
@@ -323,19 +323,19 @@ func (m *matrix) checkEvents(phase, group, listener string) {
 	}
 }
 
-// foreignTries is how often others have tried the door of a group: in sandboxes they do not
+// foreignTries is how often others have tried the listener of a group: in sandboxes they do not
 // get so far.
 func foreignTries(phase, group string) int {
 	switch {
 	case phase != sharedPhase:
 		return 0
-	case group == probe.GroupWall || group == probe.GroupEach: // not its own
+	case group == probe.GroupContainer || group == probe.GroupEach: // not its own
 		return probe.TriesPerListener
 	}
 	return 2 * probe.TriesPerListener
 }
 
-// checkEngineListener looks at the door of the engine: it was used for the provider and for
+// checkEngineListener looks at the listener of the engine: it was used for the provider and for
 // nothing else, and others have tried it in vain.
 func (m *matrix) checkEngineListener(phase string) {
 	m.t.Helper()
@@ -349,11 +349,11 @@ func (m *matrix) checkEngineListener(phase string) {
 		case isEvent(b, "blocked token"):
 			foreign++
 		default:
-			m.t.Errorf("%s: the engine's door: %+v", phase, b)
+			m.t.Errorf("%s: the engine's listener: %+v", phase, b)
 		}
 	}
 	if want := foreignTries(phase, "engine"); allowed == 0 || foreign != want {
-		m.t.Errorf("%s: the engine's door was used %d times, and tried by others %d times, want %d", phase, allowed, foreign, want)
+		m.t.Errorf("%s: the engine's listener was used %d times, and tried by others %d times, want %d", phase, allowed, foreign, want)
 	}
 }
 

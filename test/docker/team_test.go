@@ -34,15 +34,15 @@ func (p *project) ran(job string) (runtimes []string) {
 	return runtimes
 }
 
-// isBehindWall reports whether events are those of a run in a container.
-func isBehindWall(events []event.Event) bool {
+// ranInContainer reports whether events are those of a run in a container.
+func ranInContainer(events []event.Event) bool {
 	return slices.ContainsFunc(events, func(e event.Event) bool {
 		b, ok := e.Body.(event.DockerContainerStatus)
 		return ok && b.Service == "runtime" && b.Status == "running"
 	})
 }
 
-// TestRuntimeIsKept continues jobs: one that began behind the wall stays there, unless the
+// TestRuntimeIsKept continues jobs: one that began in a container stays there, unless the
 // user says otherwise; one that did not can be put there.
 func TestRuntimeIsKept(t *testing.T) {
 	t.Parallel()
@@ -60,17 +60,17 @@ func TestRuntimeIsKept(t *testing.T) {
 	local := append(slices.Clip(p.env), p.here(answers("three", "four")))
 
 	job := p.job()
-	if out := p.run("worker", "one", "--job-id", job).must(t, 0); !isBehindWall(out.events) {
+	if out := p.run("worker", "one", "--job-id", job).must(t, 0); !ranInContainer(out.events) {
 		t.Error("it did not run in a container")
 	}
 	out := p.perstack("run", "worker", "two", "--continue-job", job).must(t, 0)
-	if !isBehindWall(out.events) || strings.Contains(out.stderr, open) {
-		t.Errorf("a job that began behind the wall goes on without it: %s", out.stderr)
+	if !ranInContainer(out.events) || strings.Contains(out.stderr, open) {
+		t.Errorf("a job that began in a container was continued without one: %s", out.stderr)
 	}
 	p.env = local
 	out = p.perstack("run", "worker", "three", "--continue-job", job, "--runtime", "local").must(t, 0)
-	if isBehindWall(out.events) || !strings.Contains(out.stderr, open) {
-		t.Errorf("it is not said that the wall is gone: %s", out.stderr)
+	if ranInContainer(out.events) || !strings.Contains(out.stderr, open) {
+		t.Errorf("it is not said that there is no container: %s", out.stderr)
 	}
 	if got := p.ran(job); !slices.Equal(got, []string{"docker", "docker", "local"}) {
 		t.Errorf("the journal says %v", got)
@@ -80,8 +80,8 @@ func TestRuntimeIsKept(t *testing.T) {
 	p.perstack("run", "worker", "four", "--job-id", other).must(t, 0)
 	p.env = behind
 	out = p.run("worker", "five", "--continue-job", other).must(t, 0)
-	if !isBehindWall(out.events) || strings.Contains(out.stderr, open) {
-		t.Errorf("a local job did not go on behind the wall: %s", out.stderr)
+	if !ranInContainer(out.events) || strings.Contains(out.stderr, open) {
+		t.Errorf("a local job was not continued in the container: %s", out.stderr)
 	}
 	if got := p.ran(other); !slices.Equal(got, []string{"local", "docker"}) {
 		t.Errorf("the journal says %v", got)
@@ -136,9 +136,9 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// TestWallIsMissed gives the proxy a hole that the self-test finds: the host that must be
+// TestFailedCheckStopsTheRun gives the proxy a hole that the self-test finds: the host that must be
 // refused is the provider's. Nothing runs then, and the key does not leave.
-func TestWallIsMissed(t *testing.T) {
+func TestFailedCheckStopsTheRun(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "", map[string]string{"perstack.toml": worker})
 	// Behind a proxy that does not answer, so that the world hears nothing of it: other

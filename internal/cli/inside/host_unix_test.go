@@ -89,7 +89,7 @@ func document(t *testing.T, config, cassette string) *hostlink.Document {
 	}
 }
 
-// stands is a self-test of a wall that stands.
+// stands is a self-test that passes.
 func stands(context.Context, selftest.Spec) []selftest.Result {
 	return []selftest.Result{{Name: "user", OK: true, Detail: "uid 1000"}, {Name: "proxy", OK: true, Detail: "refuses"}}
 }

@@ -373,8 +373,8 @@ func TestBadDocument(t *testing.T) {
 	}
 }
 
-// Where a wall is missing, nothing runs. The self-test is told what the document says.
-func TestWallIsMissing(t *testing.T) {
+// Where a safeguard is missing, nothing runs. The self-test is told what the document says.
+func TestMissingIsolation(t *testing.T) {
 	doc := document(t, alone, says)
 	doc.Addresses.Hidden, doc.Spec.Isolation.Container.ReadOnlyWorkspace = []string{"/workspace/perstack"}, true
 	d := newFakeHost(t)
@@ -465,8 +465,8 @@ func TestSignalsOfCommands(t *testing.T) {
 	}
 }
 
-// Here, without a wall, the real self-test lets nothing run.
-func TestNoWall(t *testing.T) {
+// Here, without isolation, the real self-test lets nothing run.
+func TestNoIsolation(t *testing.T) {
 	if end := newFakeHost(t).fails(document(t, alone, says), nil); !strings.HasPrefix(end.Error, "the sandbox check failed: ") {
 		t.Errorf("end %+v", end)
 	}

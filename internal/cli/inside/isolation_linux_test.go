@@ -24,7 +24,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
 )
 
-// A site is a real wall: a network without a host, the proxy on it, and the container that
+// A site is real isolation: a network without a host, the proxy on it, and the container that
 // the command runs in. The Docker runtime builds its own; this one can be built wrong.
 type site struct {
 	t     *testing.T
@@ -108,7 +108,7 @@ func (s *site) connect(options client.NetworkCreateOptions) {
 	s.proxy = seen.Container.NetworkSettings.Networks[name].IPAddress.String()
 }
 
-// options are those of a container with all walls.
+// options are those of a container with all safeguards.
 func (s *site) options() client.ContainerCreateOptions {
 	return client.ContainerCreateOptions{
 		Name: daemon.Name(s.t),
@@ -191,13 +191,13 @@ func (s *site) document() *hostlink.Document {
 func TestContainer(t *testing.T) {
 	daemon.Need(t)
 	image := daemon.Image(t, map[string]string{"/perstack": daemon.Binary(t), "/bin/evil": daemon.Program(t, "./internal/testkit/evil/evilmcp")})
-	t.Run("EachWall", func(t *testing.T) { eachWall(t, image) })
+	t.Run("EachSafeguard", func(t *testing.T) { eachSafeguard(t, image) })
 	t.Run("InternalNetworkIsNotEnough", func(t *testing.T) { internalNetwork(t, image) })
 	t.Run("NetworkWithIPv6", func(t *testing.T) { networkWithIPv6(t, image) })
 	t.Run("FirstProcess", func(t *testing.T) { firstProcess(t, image) })
 }
 
-// A change is what a test does to a wall.
+// A change is what a test does to a safeguard.
 type change struct {
 	host     *container.HostConfig
 	config   *container.Config
@@ -209,9 +209,9 @@ func withoutLandlock(c change) {
 	c.host.SecurityOpt = append(c.host.SecurityOpt, `seccomp={"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["landlock_create_ruleset","landlock_add_rule","landlock_restrict_self"],"action":"SCMP_ACT_ERRNO","errnoRet":38}]}`)
 }
 
-// In a container with all walls the job runs; take one away, and the self-test names it
+// In a container with all safeguards the job runs; take one away, and the self-test names it
 // and nothing runs.
-func eachWall(t *testing.T, image string) {
+func eachSafeguard(t *testing.T, image string) {
 	s := newSite(t, image, closed())
 	for _, c := range []struct {
 		missing string // the check that fails; empty if none does
@@ -219,7 +219,7 @@ func eachWall(t *testing.T, image string) {
 		change  func(change)
 		also    bool // others may fail too
 	}{
-		{"", "all walls", func(change) {}, false},
+		{"", "all safeguards", func(change) {}, false},
 		{"", "a read-only workspace", func(c change) {
 			c.host.Mounts[0].ReadOnly, c.document.Spec.Isolation.Container.ReadOnlyWorkspace = true, true
 		}, false},
@@ -280,7 +280,7 @@ func networkWithIPv6(t *testing.T, image string) {
 	s.judge(s.options(), s.document(), "ipv6", false)
 }
 
-// judge runs a job in a container, and checks which wall is said to be missing.
+// judge runs a job in a container, and checks which safeguard is said to be missing.
 func (s *site) judge(o client.ContainerCreateOptions, doc *hostlink.Document, missing string, others bool) {
 	t := s.t
 	t.Helper()

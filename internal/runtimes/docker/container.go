@@ -16,7 +16,7 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// A role is what one of the two containers is for. Both are behind the same walls, and of
+// A role is what one of the two containers is for. Both are isolated alike, and of
 // the same image, unless the proxy is Squid.
 type role string
 

@@ -20,8 +20,8 @@ import (
 )
 
 // What the daemon says about both containers is what it was told: nothing was dropped on
-// the way, and nothing added that weakens a wall (K1-K4).
-func TestInspectShowsTheWalls(t *testing.T) {
+// the way, and nothing added that weakens the isolation (K1-K4).
+func TestContainerSettings(t *testing.T) {
 	t.Parallel()
 	d := realDaemon(t)
 	plan := testPlan(t)
@@ -106,7 +106,7 @@ func spell(t *testing.T, v any) string {
 }
 
 // What the kernel says inside (K1-K4), of both containers.
-func TestWallsFromInside(t *testing.T) {
+func TestIsolationFromInside(t *testing.T) {
 	t.Parallel()
 	e := realDaemon(t)
 	plan := testPlan(t)

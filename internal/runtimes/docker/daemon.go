@@ -67,7 +67,7 @@ func connect(ctx context.Context, getenv func(string) string, home string) (*Dae
 // Close lets go of the connection.
 func (d *Daemon) Close() error { return d.api.Close() }
 
-// minAPI is the oldest API that has what the walls are made of (Docker 19.03).
+// minAPI is the oldest API that has all options of our containers (Docker 19.03).
 const minAPI = "1.40"
 
 // greet asks the daemon what it is, and refuses what cannot hold a run.

@@ -75,7 +75,7 @@ func TestLocate(t *testing.T) {
 		{"a context under another's name", map[string]string{"DOCKER_CONTEXT": "liar"}, home, "names no daemon"},
 		{"a context that says a thing twice", map[string]string{"DOCKER_CONTEXT": "twice"}, home, "duplicate"},
 		{"a context without end", map[string]string{"DOCKER_CONTEXT": "huge"}, home, "larger than"},
-		{"a configuration that is broken", nil, dotDocker(t, `{"currentContext":`, nil), "mend the file"},
+		{"a configuration that is broken", nil, dotDocker(t, `{"currentContext":`, nil), "fix the file"},
 	} {
 		at, err := locate(func(name string) string { return c.env[name] }, c.home)
 		got := at.host

@@ -1,5 +1,5 @@
-// Package docker is the runtime behind a wall: the whole Expert (engine, tools, commands)
-// runs in a hardened container whose only way out is our egress proxy, which runs in a
+// Package docker runs jobs in containers: the whole Expert (engine, tools, commands) runs in
+// a hardened container whose only way out is our egress proxy, which runs in a
 // second one. The history is written on the host, as for any other run.
 //
 // It speaks to the daemon's API and to nothing else: no docker command, no compose file,

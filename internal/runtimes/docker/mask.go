@@ -258,8 +258,8 @@ func tidy(paths []string) []string {
 }
 
 // refuseSocket refuses a workspace with the daemon's socket in it, such as / or, for some
-// daemons, the home directory. Whoever reaches the socket from inside can start a
-// container without walls.
+// daemons, the home directory. A program that reaches the socket can start a
+// container without isolation.
 func (d *Daemon) refuseSocket(dir string) error {
 	top, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

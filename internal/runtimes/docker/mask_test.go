@@ -133,7 +133,7 @@ func TestWorkspacesThatAreRefused(t *testing.T) {
 		protected string
 		want      string
 	}{
-		"not there":            {filepath.Join(dir, "none"), dir + "/x", "choose an existing directory"},
+		"not there":            {filepath.Join(dir, "none"), dir + "/x", "no such file or directory"},
 		"a file":               {filepath.Join(dir, "file"), dir + "/x", "is not a directory"},
 		"it is the storage":    {dir, dir, "which must not be visible in the container"},
 		"it is in the storage": {dir, filepath.Dir(dir), "which must not be visible in the container"},

@@ -64,7 +64,7 @@ func TestNoWayOut(t *testing.T) {
 	}
 }
 
-// The proxy goes out by the outer network, and has no door there.
+// The proxy goes out by the outer network, and does not listen there.
 func TestProxyStandsInBetween(t *testing.T) {
 	t.Parallel()
 	d := realDaemon(t)
@@ -81,7 +81,7 @@ func TestProxyStandsInBetween(t *testing.T) {
 	if way != s.outer.gateway.String() {
 		t.Errorf("its way out is %s, and that of the outer network %s", way, s.outer.gateway)
 	}
-	var doors []string
+	var ports []string
 	for _, l := range saw.Listening {
 		ip, port, _ := strings.Cut(l, ":")
 		addr := littleEndian(t, ip)
@@ -92,11 +92,11 @@ func TestProxyStandsInBetween(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		doors = append(doors, fmt.Sprintf("%s:%d", addr, n))
+		ports = append(ports, fmt.Sprintf("%s:%d", addr, n))
 	}
-	slices.Sort(doors)
-	if want := []string{listenerAddress(at.inner, 0), listenerAddress(at.inner, 1)}; !slices.Equal(doors, want) {
-		t.Errorf("it listens at %q, want %q", doors, want)
+	slices.Sort(ports)
+	if want := []string{listenerAddress(at.inner, 0), listenerAddress(at.inner, 1)}; !slices.Equal(ports, want) {
+		t.Errorf("it listens at %q, want %q", ports, want)
 	}
 	if c, err := net.Dial("tcp", listenerAddress(at.outer, 0)); err == nil {
 		c.Close()

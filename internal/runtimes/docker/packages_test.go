@@ -118,7 +118,7 @@ func TestFooting(t *testing.T) {
 		"squid": {lead, pinnedTo(t, config, all, pin, lockfile.Image{Name: "squid", Pinned: "squid@" + otherDigest}),
 			func(d *job.Container) { d.Proxy, d.SquidImage = job.ProxySquid, "squid" }, "node:24 = node:24@" + someDigest + " memory clock, squid@" + otherDigest},
 
-		"both":               {both(t, config), pinnedTo(t, config, all, pin), nil, "!name an image with both in [docker] with baseImage"},
+		"both":               {both(t, config), pinnedTo(t, config, all, pin), nil, "!name an image with Node and Python: baseImage in [docker]"},
 		"no lock":            {lead, nil, nil, `!skill "memory" of "lead": its package is not pinned in the lockfile, and only pinned packages go into an image`},
 		"not in the lock":    {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": all["lead/memory"]}, pin), nil, `!skill "notes" of "aide": its package is not pinned`},
 		"another package":    {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": npmPackage("evil", "1.0.0")}, pin), nil, "!its package is not pinned"},

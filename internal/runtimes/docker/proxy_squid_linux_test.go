@@ -123,7 +123,7 @@ func TestSquidSite(t *testing.T) {
 }
 
 // Squid is isolated like the builtin proxy, and its end is that of the run.
-func TestSquidSiteWalls(t *testing.T) {
+func TestSquidIsolation(t *testing.T) {
 	t.Parallel()
 	d := realDaemon(t)
 	plan, _ := squidPlan(t, d)
@@ -165,7 +165,7 @@ func TestSquidSiteWalls(t *testing.T) {
 	}
 }
 
-// What would be no wall is refused before anything is made; an image without Squid is
+// What would not isolate is refused before anything is made; an image without Squid is
 // told as such, and leaves nothing.
 func TestSquidSiteRefuses(t *testing.T) {
 	t.Parallel()
@@ -178,9 +178,9 @@ func TestSquidSiteRefuses(t *testing.T) {
 		want   string
 	}{
 		"no image":         {func(p *sitePlan) { p.proxyImage = "" }, "squidImage"},
-		"a shared sandbox": {func(p *sitePlan) { p.spec.Isolation.SharedSandbox = true }, "--shared-sandbox"},
+		"a shared sandbox": {func(p *sitePlan) { p.spec.Isolation.SharedSandbox = true }, "shared sandbox"},
 		"an upstream":      {func(p *sitePlan) { p.upstream = "http://proxy.test:3128" }, "upstream"},
-		"another proxy":    {func(p *sitePlan) { p.container().Proxy = "tinyproxy" }, "there is no proxy"},
+		"another proxy":    {func(p *sitePlan) { p.container().Proxy = "tinyproxy" }, "is unknown"},
 		"no Squid there":   {func(p *sitePlan) { p.proxyImage = squidOn(t, d, loadBase(t, nil)) }, "install Squid, or name it"},
 	} {
 		changed := plan

@@ -151,7 +151,7 @@ func TestPinAndPullByDigest(t *testing.T) {
 	if _, err := i.Pin(t.Context(), name, offline); err == nil || !strings.Contains(err.Error(), "offline forbids asking a registry") {
 		t.Errorf("pin offline: %v", err)
 	}
-	if _, err := i.obtain(t.Context(), pinned, offline, i.report); err == nil || !strings.Contains(err.Error(), "offline does not let it be pulled; docker pull "+d.host+"/team/base@"+digest) {
+	if _, err := i.obtain(t.Context(), pinned, offline, i.report); err == nil || !strings.Contains(err.Error(), "offline does not let it be pulled; get it with: docker pull "+d.host+"/team/base@"+digest) {
 		t.Errorf("offline: %v", err)
 	}
 	if d.asked.Load() != asked {

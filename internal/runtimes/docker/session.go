@@ -120,7 +120,7 @@ type place interface {
 }
 
 // live starts the container and stays with it until it has ended. Failed has a value when
-// a part of the wall is gone.
+// a part of the isolation is gone.
 func (s *session) live(ctx context.Context, site place, failed <-chan error, document *hostlink.Document) (engine.Result, error) {
 	records, err := s.follower.Records(ctx)
 	if err != nil {

@@ -192,7 +192,7 @@ func TestSessionAfterTheEnd(t *testing.T) {
 			_, _ = io.WriteString(a.raw, "{\"alive\":true}\n")
 			<-a.stopped
 		})
-		if err == nil || !strings.Contains(err.Error(), "after its end") {
+		if err == nil || !strings.Contains(err.Error(), "after its last one") {
 			t.Errorf("it ended with %v", err)
 		}
 	})
@@ -356,7 +356,7 @@ allowedDomains = ["b.example"]
 	}
 }
 
-// What goes in has the door of the engine for the engine alone, what skills of the whole
+// What goes in has the listener of the engine for the engine alone, what skills of the whole
 // closure ask for, and every secret that occurs anywhere in it.
 func TestDocument(t *testing.T) {
 	config, problems := manifest.Parse("perstack.toml", []byte(`

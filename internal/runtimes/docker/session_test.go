@@ -37,7 +37,7 @@ type stage struct {
 
 const stageJob = "job"
 
-// passed tells that a wall stands.
+// passed reports a check that passed.
 var passed = hostlink.Up{Check: &hostlink.Check{Name: "stage", OK: true}}
 
 func newStage(t *testing.T) *stage {
@@ -215,7 +215,7 @@ func TestSessionOfAnHonestContainer(t *testing.T) {
 
 // A container that fails its self-test runs nothing, and one that begins all the same is
 // cut off.
-func TestSessionRefusesABrokenWall(t *testing.T) {
+func TestSessionRefusesFailedCheck(t *testing.T) {
 	failing := func(c *hostlink.Conn) {
 		_ = c.Send(hostlink.Up{Check: &hostlink.Check{Name: "gateway", OK: false, Detail: "it answers\x1b[31m"}})
 	}

@@ -1,4 +1,4 @@
-// Package jail is what tests of the walls around a container say to the program inside,
+// Package jail is what tests of the isolation of a container say to the program inside,
 // [jaild], and what it finds there.
 package jail
 

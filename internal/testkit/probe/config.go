@@ -10,7 +10,7 @@ type Config struct {
 	Tag       string `json:"tag"`       // part of every name, by which the outside tells tests apart
 	Phase     string `json:"phase"`     // part of names that must be asked for anew: fresh, resumed, forked
 	Group     string `json:"group"`     // of the rows to run: one of Group…
-	Sandboxes bool   `json:"sandboxes"` // each program is in a sandbox of its own; else there is only the wall around all
+	Sandboxes bool   `json:"sandboxes"` // each program is in a sandbox of its own; else only the container isolates them
 	Squid     bool   `json:"squid"`     // the proxy is Squid
 
 	Web  string `json:"web"`  // addresses of servers outside
@@ -40,11 +40,11 @@ type Limits struct {
 
 // Groups of rows.
 const (
-	GroupWall  = "wall"  // a command tries everything
-	GroupSkill = "skill" // a skill tries what is not its own
-	GroupEach  = "each"  // a skill tries every way out
-	GroupProxy = "proxy" // what goes through a proxy, without a wall
-	GroupDried = "dried" // an Expert without any domain
+	GroupContainer = "container" // a command tries everything
+	GroupSkill     = "skill"     // a skill tries what is not its own
+	GroupEach      = "each"      // a skill tries every way out
+	GroupProxy     = "proxy"     // what goes through a proxy, without isolation
+	GroupDried     = "dried"     // an Expert without any domain
 )
 
 // Flip hides a marker, and shows it again.

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// tokenRows try their own door without its token.
+// tokenRows try their own listener without its token.
 func tokenRows(c Config) []Row {
 	bare := func(id, what, header string) Row {
 		return Row{ID: id, Promise: "N3", What: what, Want: []string{Refused}, Event: "blocked token", run: func(ctx context.Context, p *Probe) Result {
@@ -23,25 +23,25 @@ func tokenRows(c Config) []Row {
 		}}
 	}
 	return []Row{
-		bare("token-none", "its own door without the token", ""),
-		bare("token-wrong", "its own door with another token", "Proxy-Authorization: Basic cGVyc3RhY2s6d3Jvbmc=\r\n"),
-		bare("token-empty", "its own door with an empty token", "Proxy-Authorization: Basic cGVyc3RhY2s6\r\n"),
+		bare("token-none", "its own listener without the token", ""),
+		bare("token-wrong", "its own listener with another token", "Proxy-Authorization: Basic cGVyc3RhY2s6d3Jvbmc=\r\n"),
+		bare("token-empty", "its own listener with an empty token", "Proxy-Authorization: Basic cGVyc3RhY2s6\r\n"),
 	}
 }
 
-// listenerRows try the doors of the proxy that belong to others.
+// listenerRows try the listeners of the proxy that belong to others.
 func listenerRows(Config) []Row {
 	return []Row{
-		{ID: "listeners", Promise: "N3", What: "every other open port of the proxy's machine: the engine's door, other skills' doors", Want: []string{Refused}, alone: true, run: func(ctx context.Context, p *Probe) Result {
+		{ID: "listeners", Promise: "N3", What: "every other open port of the proxy's machine: the engine's listener, other skills' listeners", Want: []string{Refused}, alone: true, run: func(ctx context.Context, p *Probe) Result {
 			return p.otherListeners(ctx)
 		}},
 	}
 }
 
-// TriesPerListener is how often the row listeners tries each door: three hosts, three tokens.
+// TriesPerListener is how often the row listeners tries each listener: three hosts, three tokens.
 const TriesPerListener = 9
 
-// otherListeners scans the proxy's machine and asks every door but its own for hosts that
+// otherListeners scans the proxy's machine and asks every listener but its own for hosts that
 // only others may reach, without a token and with its own.
 func (p *Probe) otherListeners(ctx context.Context) Result {
 	own, err := p.proxy()
@@ -50,7 +50,7 @@ func (p *Probe) otherListeners(ctx context.Context) Result {
 	}
 	open, denied := scan(ctx, own.Hostname())
 	if slices.Equal(open, []int{mustPort(own)}) && denied == 65534 {
-		return Result{Outcome: Denied, Detail: "every port but its own door"}
+		return Result{Outcome: Denied, Detail: "every port but its own listener"}
 	}
 	var seen []string
 	for _, port := range open {
@@ -73,12 +73,12 @@ func (p *Probe) otherListeners(ctx context.Context) Result {
 		}
 	}
 	if !slices.Contains(open, mustPort(own)) {
-		return Result{Outcome: Broken, Detail: "the scan does not even find its own door"}
+		return Result{Outcome: Broken, Detail: "the scan does not even find its own listener"}
 	}
 	if len(seen) == 0 {
-		return Result{Outcome: Broken, Detail: "there are no other doors, and the engine must have one"}
+		return Result{Outcome: Broken, Detail: "there are no other listeners, and the engine must have one"}
 	}
-	return Result{Outcome: Refused, Detail: "doors at " + strings.Join(seen, " ")}
+	return Result{Outcome: Refused, Detail: "listeners at " + strings.Join(seen, " ")}
 }
 
 func mustPort(u *url.URL) int {

@@ -113,7 +113,7 @@ func routeRows(c Config) []Row {
 			}
 			return reachAll(ctx, "tcp", addresses)
 		}},
-		{ID: "neighbours", Promise: "N1", What: "other machines of the outside, such as the proxy's outer address", Want: []string{Dead}, run: func(ctx context.Context, _ *Probe) Result {
+		{ID: "other-hosts", Promise: "N1", What: "other machines of the outside, such as the proxy's outer address", Want: []string{Dead}, run: func(ctx context.Context, _ *Probe) Result {
 			web, err := netip.ParseAddr(c.Web)
 			if err != nil {
 				return Result{Outcome: Broken, Detail: err.Error()}

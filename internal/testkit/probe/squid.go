@@ -8,7 +8,7 @@ import (
 // Why Squid does otherwise than our own proxy.
 const (
 	whyName     = "it does not look into the tunnel: TLS may name another server"
-	whyToken    = "it asks for no token: the sandbox alone keeps others from the door"
+	whyToken    = "it checks no token: only the sandbox protects the listener"
 	whyBody     = "it takes the body for the first bytes of the tunnel"
 	whySpelling = "it reads ports and names more generously; whom it reaches is the allowed host"
 	whyRebind   = "it keeps the first answer, whose address is public"

@@ -1,4 +1,4 @@
-// Command jaild is the program inside a container whose walls are tested. It tries what a
+// Command jaild is the program inside a container whose isolation is tested. It tries what a
 // hostile program would try, and tells what came of it.
 package main
 

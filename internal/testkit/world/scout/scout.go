@@ -1,7 +1,7 @@
 // Package scout looks around where it runs and reports: who it is, what is in its
 // environment, which files it can see and change, which hosts it reaches. It says what is
 // so; what ought to be is for the test to say. Package probe, in contrast, knows what every
-// wall must do.
+// sandbox must do.
 //
 // Start reading at [Command].
 package scout

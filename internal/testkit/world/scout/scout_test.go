@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A scout that sees nothing would find every wall in order.
+// A scout that sees nothing would find every sandbox in order.
 func TestScoutSees(t *testing.T) {
 	dir := t.TempDir()
 	place := filepath.Join(dir, "place")

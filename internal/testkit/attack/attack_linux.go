@@ -1,4 +1,4 @@
-package tenant
+package attack
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Visited begins the name of what a neighbour leaves behind where it should not have come.
-const Visited = "neighbour-was-here"
+// Visited begins the name of what a attacker leaves behind where it should not have come.
+const Visited = "attacker-was-here"
 
-// Attack tries everything against the resident of a card.
-func Attack(ctx context.Context, c Card) []Result {
+// Attack tries everything against the victim of a target.
+func Attack(ctx context.Context, c Target) []Result {
 	var all []Result
-	for _, some := range []func(context.Context, Card) []Result{controls, files, processes, memory, doors} {
+	for _, some := range []func(context.Context, Target) []Result{controls, files, processes, memory, proxyAttacks} {
 		all = append(all, some(ctx, c)...)
 	}
 	return all
 }
 
-// controls show that the neighbour itself works: what it may do, it can do.
-func controls(_ context.Context, _ Card) []Result {
+// controls show that the attacker itself works: what it may do, it can do.
+func controls(_ context.Context, _ Target) []Result {
 	home, _ := os.UserHomeDir()
 	var out []Result
 	for what, dir := range map[string]string{"home": home, "tmp": os.TempDir()} {
@@ -38,8 +38,8 @@ func controls(_ context.Context, _ Card) []Result {
 	return append(out, result("control: a signal to itself", unix.Kill(os.Getpid(), 0)))
 }
 
-// files tries to read and to change what is the resident's.
-func files(_ context.Context, c Card) []Result {
+// files tries to read and to change what is the victim's.
+func files(_ context.Context, c Target) []Result {
 	var out []Result
 	add := func(attack string, err error) { out = append(out, result(attack, err)) }
 	read := func(attack, name string) { _, err := os.ReadFile(name); add(attack, err) }
@@ -110,12 +110,12 @@ func openThrough(dir, name string) error {
 	return err
 }
 
-// processes tries to see and to disturb the resident, its child, whoever started it, and
+// processes tries to see and to disturb the victim, its child, whoever started it, and
 // the engine.
-func processes(_ context.Context, c Card) []Result {
+func processes(_ context.Context, c Target) []Result {
 	var out []Result
 	add := func(attack string, err error) { out = append(out, result(attack, err)) }
-	for who, pid := range map[string]int{"resident": c.PID, "its child": c.Child, "its parent": c.Above, "the engine": 1} {
+	for who, pid := range map[string]int{"victim": c.PID, "its child": c.Child, "its parent": c.Above, "the engine": 1} {
 		dir := "/proc/" + strconv.Itoa(pid)
 		for _, name := range []string{"environ", "cmdline", "mem", "maps", "status", "stat", "mountinfo", "net/tcp", "syscall", "auxv", "task/" + strconv.Itoa(pid) + "/environ"} {
 			_, err := readSome(filepath.Join(dir, name))
@@ -148,7 +148,7 @@ func processes(_ context.Context, c Card) []Result {
 		add("move "+who+" to another processor", unix.SchedSetaffinity(pid, &set))
 		add("take an open file of "+who, takeFile(pid))
 	}
-	add("signal the group of resident", unix.Kill(-group(c.PID), 0))
+	add("signal the group of victim", unix.Kill(-group(c.PID), 0))
 	return out
 }
 
@@ -208,7 +208,7 @@ func orNil(errno unix.Errno) error {
 }
 
 // memory tries what programs share by a number or a name.
-func memory(context.Context, Card) []Result {
+func memory(context.Context, Target) []Result {
 	_, _, shm := unix.Syscall(unix.SYS_SHMGET, sharedKey, 4096, 0)
 	_, _, made := unix.Syscall(unix.SYS_SHMGET, 0, 4096, unix.IPC_CREAT|0o666)
 	_, _, queue := unix.Syscall(unix.SYS_MSGGET, 0, unix.IPC_CREAT|0o666, 0)

@@ -1,4 +1,4 @@
-package tenant
+package attack
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SecretVariable holds the secret of a resident.
-const SecretVariable = "RESIDENT_SECRET"
+// SecretVariable holds the secret of a victim.
+const SecretVariable = "VICTIM_SECRET"
 
-// A resident keeps a secret.
-type resident struct {
+// A victim keeps a secret.
+type victim struct {
 	secret  string
 	kept    []*os.File // open as long as it lives
 	child   *exec.Cmd
@@ -26,8 +26,8 @@ type resident struct {
 	nice    int
 }
 
-// Settled is what a resident found when it moved in.
-type Settled struct {
+// Prepared is what a victim found when it moved in.
+type Prepared struct {
 	Secret    bool   `json:"secret"`    // that it has one
 	Listens   string `json:"listens"`   // what came of listening at a port
 	Socket    string `json:"socket"`    // of a socket with a name
@@ -36,27 +36,27 @@ type Settled struct {
 	Said      string `json:"said,omitzero"`
 }
 
-// settle puts the secret everywhere, and writes the card.
-func (r *resident) settle(ctx context.Context, card, host string) (Settled, error) {
+// prepare puts the secret everywhere, and writes the target.
+func (r *victim) prepare(ctx context.Context, target, host string) (Prepared, error) {
 	r.secret = os.Getenv(SecretVariable)
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return Settled{}, err
+		return Prepared{}, err
 	}
-	c := Card{PID: os.Getpid(), Above: os.Getppid(), Home: home, Tmp: os.TempDir(), Proxy: os.Getenv("HTTPS_PROXY"), Host: host, Package: os.Getenv("TENANT_PACKAGE"), Private: "private.txt"}
+	c := Target{PID: os.Getpid(), Above: os.Getppid(), Home: home, Tmp: os.TempDir(), Proxy: os.Getenv("HTTPS_PROXY"), Host: host, Package: os.Getenv("ATTACK_PACKAGE"), Private: "private.txt"}
 	for _, dir := range []string{c.Home, c.Tmp} {
 		name := filepath.Join(dir, c.Private)
 		if err := os.WriteFile(name, []byte(r.secret), 0o644); err != nil { // the mode is not what protects it
-			return Settled{}, err
+			return Prepared{}, err
 		}
 		f, err := os.Open(name)
 		if err != nil {
-			return Settled{}, err
+			return Prepared{}, err
 		}
 		r.kept = append(r.kept, f)
 	}
 	if err := r.raise(); err != nil {
-		return Settled{}, err
+		return Prepared{}, err
 	}
 	c.Child = r.child.Process.Pid
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &r.limit)
@@ -68,22 +68,22 @@ func (r *resident) settle(ctx context.Context, card, host string) (Settled, erro
 			r.signals.Add(1)
 		}
 	}()
-	s := Settled{Secret: r.secret != "", Listens: listens(ctx), Socket: named(c.Tmp), Shared: shared(), Elsewhere: elsewhere()}
-	return s, c.Write(card)
+	s := Prepared{Secret: r.secret != "", Listens: listens(ctx), Socket: named(c.Tmp), Shared: shared(), Elsewhere: elsewhere()}
+	return s, c.Write(target)
 }
 
 // raise starts a child that has the secret in its environment, too.
-func (r *resident) raise() error {
+func (r *victim) raise() error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	r.child = exec.Command(self, "linger") //nolint:noctx // it goes with the session
+	r.child = exec.Command(self, "wait") //nolint:noctx // it goes with the session
 	r.child.Env = []string{SecretVariable + "=" + r.secret}
 	return r.child.Start()
 }
 
-// Checked is how a resident is after an attack.
+// Checked is how a victim is after an attack.
 type Checked struct {
 	Signals int  `json:"signals"` // that have come
 	Files   bool `json:"files"`   // its files are as they were, and no others are beside them
@@ -94,9 +94,9 @@ type Checked struct {
 }
 
 // check looks for traces of an attack.
-func (r *resident) check() (Checked, error) {
+func (r *victim) check() (Checked, error) {
 	if r.child == nil {
-		return Checked{}, errors.New("it has not settled")
+		return Checked{}, errors.New("it has not prepared")
 	}
 	c := Checked{Signals: int(r.signals.Load()), Files: true, Child: r.child.Process.Signal(unix.Signal(0)) == nil}
 	home, _ := os.UserHomeDir()
@@ -151,7 +151,7 @@ const sharedKey = 0x7e57
 func elsewhere() string {
 	worst := Absent
 	for _, dir := range []string{"/tmp", "/dev/shm", "/var/tmp", "/home/perstack", "/run"} {
-		name := filepath.Join(dir, fmt.Sprintf("tenant-%d", os.Getpid()))
+		name := filepath.Join(dir, fmt.Sprintf("attack-%d", os.Getpid()))
 		err := os.WriteFile(name, []byte("x"), 0o644)
 		if err == nil {
 			os.Remove(name)

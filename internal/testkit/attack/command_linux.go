@@ -1,4 +1,4 @@
-package tenant
+package attack
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Command is the program tenantd:
+// Command is the program attackd:
 //
-//	tenantd serve              is a skill: settle, check, stay and visit for a resident,
-//	                           attack and search for a neighbour
-//	tenantd attack OUT CARD…   attacks, and writes the results to a file
-//	tenantd search OUT HIDDEN  searches, and writes what it found to a file
-//	tenantd house OUT          starts a resident and attacks it, and writes the results to a file
-//	tenantd linger             waits to be ended
+//	attackd serve              is a skill: prepare, check, stay and visit for a victim,
+//	                           attack and search for a attacker
+//	attackd attack OUT TARGET…   attacks, and writes the results to a file
+//	attackd search OUT HIDDEN  searches, and writes what it found to a file
+//	attackd pair OUT          starts a victim and attacks it, and writes the results to a file
+//	attackd wait             waits to be ended
 func Command(ctx context.Context, args []string) error {
 	given := inherited() // before anything of its own is open
 	switch {
@@ -36,44 +36,44 @@ func Command(ctx context.Context, args []string) error {
 	case len(args) == 3 && args[0] == "search":
 		found, err := Search(ctx, args[2], given)
 		return errors.Join(err, save(args[1], found))
-	case len(args) == 2 && args[0] == "house":
-		return house(ctx, args[1])
-	case len(args) == 2 && args[0] == "keep":
-		var r resident
-		if _, err := r.settle(ctx, args[1], "host.invalid"); err != nil {
+	case len(args) == 2 && args[0] == "pair":
+		return pair(ctx, args[1])
+	case len(args) == 2 && args[0] == "victim":
+		var r victim
+		if _, err := r.prepare(ctx, args[1], "host.invalid"); err != nil {
 			return err
 		}
 		time.Sleep(5 * time.Minute)
 		return nil
-	case len(args) == 1 && args[0] == "linger":
+	case len(args) == 1 && args[0] == "wait":
 		time.Sleep(5 * time.Minute)
 		return nil
 	}
-	return errors.New("usage: tenantd serve | attack OUT CARD… | search OUT HIDDEN | house OUT | linger")
+	return errors.New("usage: attackd serve | attack OUT TARGET… | search OUT HIDDEN | pair OUT | wait")
 }
 
-// house has both in one place without walls.
-func house(ctx context.Context, out string) error {
+// pair runs both in one container without a sandbox.
+func pair(ctx context.Context, out string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	card := filepath.Join(filepath.Dir(out), "card.json")
-	keeper := exec.CommandContext(ctx, self, "keep", card)
-	keeper.Env = append(os.Environ(), "HOME=/tmp/home", "TMPDIR=/tmp/tmp")
-	keeper.Stderr = os.Stderr
+	target := filepath.Join(filepath.Dir(out), "target.json")
+	victim := exec.CommandContext(ctx, self, "victim", target)
+	victim.Env = append(os.Environ(), "HOME=/tmp/home", "TMPDIR=/tmp/tmp")
+	victim.Stderr = os.Stderr
 	for _, dir := range []string{"/tmp/home", "/tmp/tmp"} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}
-	if err := keeper.Start(); err != nil {
+	if err := victim.Start(); err != nil {
 		return err
 	}
-	all, err := attackAll(ctx, []string{card})
-	_ = keeper.Process.Kill()
-	_ = keeper.Wait()
-	return errors.Join(err, save(out, all.Results[card]))
+	all, err := attackAll(ctx, []string{target})
+	_ = victim.Process.Kill()
+	_ = victim.Wait()
+	return errors.Join(err, save(out, all.Results[target]))
 }
 
 func save(name string, value any) error {
@@ -84,16 +84,16 @@ func save(name string, value any) error {
 	return os.WriteFile(name, data, 0o644)
 }
 
-// Attacked are the results of all attacks, by the card.
+// Attacked are the results of all attacks, by the target.
 type Attacked struct {
 	Results map[string][]Result `json:"results"`
 	Said    string              `json:"said,omitzero"`
 }
 
-func attackAll(ctx context.Context, cards []string) (Attacked, error) {
+func attackAll(ctx context.Context, targets []string) (Attacked, error) {
 	out := Attacked{Results: map[string][]Result{}}
-	for _, name := range cards {
-		c, err := ReadCard(ctx, name)
+	for _, name := range targets {
+		c, err := ReadTarget(ctx, name)
 		if err != nil {
 			return out, err
 		}
@@ -102,10 +102,10 @@ func attackAll(ctx context.Context, cards []string) (Attacked, error) {
 	return out, nil
 }
 
-type settleArgs struct {
-	Card string `json:"card"`
-	Host string `json:"host"`
-	Say  string `json:"say,omitempty"` // by which the one who asks knows the answer again
+type prepareArgs struct {
+	Target string `json:"target"`
+	Host   string `json:"host"`
+	Say    string `json:"say,omitempty"` // by which the one who asks knows the answer again
 }
 
 type checkArgs struct {
@@ -117,9 +117,9 @@ type stayArgs struct {
 }
 
 type attackArgs struct {
-	Cards []string `json:"cards"`
-	Done  string   `json:"done,omitempty"` // a file to be made when all is done
-	Say   string   `json:"say,omitempty"`
+	Targets []string `json:"targets"`
+	Done    string   `json:"done,omitempty"` // a file to be made when all is done
+	Say     string   `json:"say,omitempty"`
 }
 
 type searchArgs struct {
@@ -138,10 +138,10 @@ type Visit struct {
 
 // serve is a skill that can be both: one who is attacked, and one who attacks.
 func serve(ctx context.Context, given []string) error {
-	var r resident
-	server := mcp.NewServer(&mcp.Implementation{Name: "tenant", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "settle", Description: "moves in"}, func(ctx context.Context, _ *mcp.CallToolRequest, a settleArgs) (*mcp.CallToolResult, Settled, error) {
-		s, err := r.settle(ctx, a.Card, a.Host)
+	var r victim
+	server := mcp.NewServer(&mcp.Implementation{Name: "attack", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "prepare", Description: "stores the secret everywhere"}, func(ctx context.Context, _ *mcp.CallToolRequest, a prepareArgs) (*mcp.CallToolResult, Prepared, error) {
+		s, err := r.prepare(ctx, a.Target, a.Host)
 		s.Said = a.Say
 		return nil, s, err
 	})
@@ -158,7 +158,7 @@ func serve(ctx context.Context, given []string) error {
 		return nil, c, err
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "attack", Description: "tries everything"}, func(ctx context.Context, _ *mcp.CallToolRequest, a attackArgs) (*mcp.CallToolResult, Attacked, error) {
-		all, err := attackAll(ctx, a.Cards)
+		all, err := attackAll(ctx, a.Targets)
 		all.Said = a.Say
 		if err == nil && a.Done != "" {
 			err = os.WriteFile(a.Done, nil, 0o644)
@@ -173,11 +173,11 @@ func serve(ctx context.Context, given []string) error {
 	return server.Run(ctx, &mcp.StdioTransport{})
 }
 
-// visit asks a host for a page, by the door that it was given.
+// visit asks a host for a page, through the listener that it was given.
 func visit(ctx context.Context, _ *mcp.CallToolRequest, a visitArgs) (*mcp.CallToolResult, Visit, error) {
 	own, err := url.Parse(os.Getenv("HTTPS_PROXY"))
 	if err != nil || own.Host == "" {
-		return nil, Visit{Status: "there is no door"}, nil
+		return nil, Visit{Status: "it has no listener"}, nil
 	}
 	conn, status, err := tunnel(ctx, own.Host, own.User, a.Host)
 	if conn != nil {

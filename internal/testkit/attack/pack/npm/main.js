@@ -15,7 +15,7 @@ if (which === 'fixture') {
   const program = path.join(os.tmpdir(), `${which}-${process.pid}`);
   fs.copyFileSync(path.join(__dirname, which), program);
   fs.chmodSync(program, 0o755);
-  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, TENANT_PACKAGE: path.join(__dirname, 'own.txt') } });
+  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ATTACK_PACKAGE: path.join(__dirname, 'own.txt') } });
   child.on('error', (err) => { console.error(err); process.exit(1); });
   child.on('exit', (code) => process.exit(code ?? 1));
 }

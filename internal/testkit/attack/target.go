@@ -1,4 +1,4 @@
-package tenant
+package attack
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A Card is what a resident tells of itself.
-type Card struct {
+// A Target is what a victim tells of itself.
+type Target struct {
 	PID     int    `json:"pid"`
 	Above   int    `json:"above"` // the process that started it
 	Child   int    `json:"child"` // one that it has started
@@ -24,8 +24,8 @@ type Card struct {
 	Private string `json:"private"` // the file in Home and in Tmp that has its secret
 }
 
-// Write puts the card where neighbours find it. Whoever sees it, sees all of it.
-func (c Card) Write(name string) error {
+// Write puts the target where attackers find it. Whoever sees it, sees all of it.
+func (c Target) Write(name string) error {
 	data, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -36,9 +36,9 @@ func (c Card) Write(name string) error {
 	return os.Rename(name+".new", name)
 }
 
-// ReadCard waits for a card.
-func ReadCard(ctx context.Context, name string) (Card, error) {
-	var c Card
+// ReadTarget waits for a target.
+func ReadTarget(ctx context.Context, name string) (Target, error) {
+	var c Target
 	err := await(ctx, name)
 	if err != nil {
 		return c, err

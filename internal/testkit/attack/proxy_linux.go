@@ -1,4 +1,4 @@
-package tenant
+package attack
 
 import (
 	"bufio"
@@ -16,36 +16,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// doors tries to use the way out that is the resident's.
-func doors(ctx context.Context, c Card) []Result {
+// proxyAttacks tries to use the listener of the victim.
+func proxyAttacks(ctx context.Context, c Target) []Result {
 	var out []Result
 	if c.Proxy == "" {
 		return out
 	}
 	theirs, err := url.Parse(c.Proxy)
 	if err != nil {
-		return []Result{result("the card", err)}
+		return []Result{result("the target", err)}
 	}
 	host, err := netip.ParseAddr(theirs.Hostname())
 	if err != nil {
-		return []Result{result("the card", err)}
+		return []Result{result("the target", err)}
 	}
 	port, _ := strconv.Atoi(theirs.Port())
-	door := unix.SockaddrInet4{Port: port, Addr: host.Unmap().As4()}
+	address := unix.SockaddrInet4{Port: port, Addr: host.Unmap().As4()}
 	connect := func(kind, protocol int) error {
 		fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC, protocol)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		return unix.Connect(fd, &door)
+		return unix.Connect(fd, &address)
 	}
 	out = append(out,
-		result("connect to its door", connect(unix.SOCK_STREAM, 0)),
-		result("connect to its door by MPTCP", connect(unix.SOCK_STREAM, 262)),
-		result("send a packet to its door", connect(unix.SOCK_DGRAM, 0)),
-		result("connect to its door with the first data", fastOpen(&door)),
-		result("a socket with a name", connectUnix("\x00tenant")),
+		result("connect to its listener", connect(unix.SOCK_STREAM, 0)),
+		result("connect to its listener by MPTCP", connect(unix.SOCK_STREAM, 262)),
+		result("send a packet to its listener", connect(unix.SOCK_DGRAM, 0)),
+		result("connect to its listener with the first data", fastOpen(&address)),
+		result("a socket with a name", connectUnix("\x00attack")),
 		result("a socket in its tmp", connectUnix(c.Tmp+"/socket")),
 		result("listen at a port", listenAnywhere(false)),
 		result("listen at a port that it did not ask for", listenAnywhere(true)),
@@ -54,15 +54,15 @@ func doors(ctx context.Context, c Card) []Result {
 
 	own, err := url.Parse(os.Getenv("HTTPS_PROXY"))
 	if err != nil || own.Host == "" {
-		return out // it has no door at all
+		return out // it has no listener
 	}
-	for attack, user := range map[string]*url.Userinfo{"own-door: its host": own.User, "own-door: its host, with its token": theirs.User, "own-door: its host, without a token": nil} {
+	for attack, user := range map[string]*url.Userinfo{"own-listener: its host": own.User, "own-listener: its host, with its token": theirs.User, "own-listener: its host, without a token": nil} {
 		out = append(out, ask(ctx, attack, own.Host, user, c.Host))
 	}
 	return out
 }
 
-// scan tries all other ports of the machine that the door is on, and of this one.
+// scan tries all other ports of the machine that has the listener, and of this one.
 func scan(host netip.Addr) []Result {
 	own, _ := url.Parse(os.Getenv("HTTPS_PROXY"))
 	except := 0

@@ -1,4 +1,4 @@
-// Package pack makes npm packages of the programs of package tenant and of evilmcp, so that
+// Package pack makes npm packages of the programs of package attack and of evilmcp, so that
 // they can be skills as any other server from npm.
 package pack
 
@@ -14,7 +14,7 @@ import (
 //go:embed npm/main.js npm/fixture.js
 var scripts embed.FS
 
-// The packages of the neighbour and of the resident, for npx. They hold the same programs and are two, so that each
+// The packages of the attacker and of the victim, for npx. They hold the same programs and are two, so that each
 // has a directory of its own.
 const (
 	HostilePackage = node.Scope + "/guest"

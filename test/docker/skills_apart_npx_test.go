@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
+	"github.com/perstack-go/perstack/internal/testkit/attack/pack"
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/evil"
 	"github.com/perstack-go/perstack/internal/testkit/node"
-	"github.com/perstack-go/perstack/internal/testkit/tenant"
-	"github.com/perstack-go/perstack/internal/testkit/tenant/pack"
 )
 
 // npxSkill is a skill that is a package of npm.
@@ -27,8 +27,8 @@ func fromNPM(t *testing.T) string {
 	t.Helper()
 	guest, home := pack.HostilePackage+"@"+pack.PackageVersion, pack.VictimPackage+"@"+pack.PackageVersion
 	return "[experts.host]\ninstruction = \"You are the host.\"\n" +
-		npxSkill(t, "guest", guest, "allowedDomains = [\"{guest}\"]\n", "tenantd", "serve") +
-		npxSkill(t, "home", home, "requiredEnv = [\"RESIDENT_SECRET\"]\nallowedDomains = [\"{home}\"]\n", "tenantd", "serve") +
+		npxSkill(t, "guest", guest, "allowedDomains = [\"{guest}\"]\n", "attackd", "serve") +
+		npxSkill(t, "home", home, "requiredEnv = [\"VICTIM_SECRET\"]\nallowedDomains = [\"{home}\"]\n", "attackd", "serve") +
 		npxSkill(t, "fixture", guest, "allowedDomains = [\"{guest}\"]\n", "fixture") +
 		npxSkill(t, "evil", guest, "", "evilmcp", "hunt", "--everywhere", "--levels", "6") +
 		npxSkill(t, "everything", node.Everything, "") +
@@ -61,7 +61,7 @@ type try struct {
 }
 
 // tries are the attacks that hostile packages made.
-func (s *street) tries() []try {
+func (s *skillsProject) tries() []try {
 	page := func(host string) string { return "https://" + host + "/page" }
 	foreign := "foreign-" + s.tag + ".blocked.test"
 	all := []try{
@@ -101,14 +101,14 @@ func (s *street) tries() []try {
 }
 
 // outside is the address of a server that only the proxy reaches.
-func (s *street) outside() string {
+func (s *skillsProject) outside() string {
 	if s.world == nil {
 		return "192.0.2.1" // the list alone is wanted
 	}
 	return s.world.Web.String()
 }
 
-func (s *street) checkTry(o outcome, id string, a try) {
+func (s *skillsProject) checkTry(o outcome, id string, a try) {
 	t := s.t
 	t.Helper()
 	got := answered[attempt](t, o, id)
@@ -125,7 +125,7 @@ func (s *street) checkTry(o outcome, id string, a try) {
 		}
 	case "X9":
 		if len(got.Keys) == 0 || slices.ContainsFunc(got.Keys, func(k string) bool {
-			return strings.HasPrefix(k, "AWS_") || k == "GITHUB_TOKEN" || k == tenant.SecretVariable
+			return strings.HasPrefix(k, "AWS_") || k == "GITHUB_TOKEN" || k == attack.SecretVariable
 		}) {
 			t.Errorf("%s: its variables: %v", a.row, got.Keys)
 		}
@@ -145,37 +145,37 @@ func (s *street) checkTry(o outcome, id string, a try) {
 	}
 }
 
-// TestNeighboursFromNPM has servers from npm in sandboxes of their own: hostile ones attack, and
+// TestNpmSkillsAttackOneAnother has servers from npm in sandboxes of their own: hostile ones attack, and
 // the real ones work beside them.
-func TestNeighboursFromNPM(t *testing.T) {
+func TestNpmSkillsAttackOneAnother(t *testing.T) {
 	t.Parallel()
 	need(t)
 	image := daemon.NodeImage(t, daemon.Name(t))
 	daemon.RemoveAbove(t, daemon.Need(t), image)
-	s := newStreet(t, fmt.Sprintf("nodeImage = %q\n", image), fromNPM(t), map[string]string{"notes.txt": "three open points\n", ".env": "SOME_TOKEN=x\n"})
+	s := newSkillsProject(t, fmt.Sprintf("nodeImage = %q\n", image), fromNPM(t), map[string]string{"notes.txt": "three open points\n", ".env": "SOME_TOKEN=x\n"})
 	// By that variable the image gets the authorities that skills trust.
 	s.env = append(s.env, "MEMORY_FILE_PATH=/workspace/memory.jsonl", "SSL_CERT_FILE="+s.world.CA)
 	s.npx()
-	hidden := tenant.Hide(s.canary)
+	hidden := attack.Hide(s.canary)
 	calls := []string{
-		ask(t, "attack", "guest__attack", object{"cards": []string{"home.json"}, "say": "tried"}),
+		ask(t, "attack", "guest__attack", object{"targets": []string{"home.json"}, "say": "tried"}),
 		ask(t, "search", "guest__search", object{"hidden": hidden}),
 		ask(t, "guestOwn", "guest__visit", object{"host": s.guestHost()}),
 		ask(t, "guestOther", "guest__visit", object{"host": s.homeHost()}),
 		ask(t, "homeOwn", "home__visit", object{"host": s.homeHost()}),
 		ask(t, "homeOther", "home__visit", object{"host": s.guestHost()}),
 		ask(t, "hunt", "evil__hunt", object{}),
-		askExec(t, "exec", "./tenantd", "attack", "exec.json", "home.json", "guest.json"),
-		askExec(t, "execSearch", "./tenantd", "search", "exec-search.json", hidden),
+		askExec(t, "exec", "./attackd", "attack", "exec.json", "home.json", "guest.json"),
+		askExec(t, "execSearch", "./attackd", "search", "exec-search.json", hidden),
 	}
 	tries := s.tries()
 	for i, a := range tries {
 		calls = append(calls, ask(t, fmt.Sprintf("try%d", i), "fixture__"+a.tool, a.args))
 	}
 	s.on("the host", "begin the day",
-		ask(t, "settle", "home__settle", object{"card": "home.json", "host": s.homeHost(), "say": "moved in"}),
-		ask(t, "settleGuest", "guest__settle", object{"card": "guest.json", "host": s.guestHost()}))
-	s.on("the host", "moved in", calls...)
+		ask(t, "prepare", "home__prepare", object{"target": "home.json", "host": s.homeHost(), "say": "prepared"}),
+		ask(t, "prepareGuest", "guest__prepare", object{"target": "guest.json", "host": s.guestHost()}))
+	s.on("the host", "prepared", calls...)
 	s.on("the host", "tried", ask(t, "stay", "home__stay", object{"until": "go-on"}))
 	s.say("the host", "and no more", "All is well.")
 	s.on("the host", "signals",
@@ -199,13 +199,13 @@ func TestNeighboursFromNPM(t *testing.T) {
 	code := run.end()
 	o := outcome{code: code, stdout: run.stdout(), stderr: run.stderr(), events: s.events([]byte(run.stdout()))}.must(t, 0)
 
-	checkSettled(t, "home", answered[tenant.Settled](t, o, "settle"), true)
-	checkAttack(t, "guest", answered[tenant.Attacked](t, o, "attack"), "home.json")
-	checkAttack(t, "exec", readJSON[tenant.Attacked](s.project, "exec.json"), "home.json", "guest.json")
-	checkSearch(t, "guest", answered[tenant.Searched](t, o, "search"))
-	checkSearch(t, "exec", readJSON[tenant.Searched](s.project, "exec-search.json"))
-	checkUntouched(t, "home", answered[tenant.Checked](t, o, "stay"))
-	checkDoors(t, o, map[string]bool{"guestOwn": true, "guestOther": false, "homeOwn": true, "homeOther": false})
+	checkPrepared(t, "home", answered[attack.Prepared](t, o, "prepare"), true)
+	checkAttack(t, "guest", answered[attack.Attacked](t, o, "attack"), "home.json")
+	checkAttack(t, "exec", readJSON[attack.Attacked](s.project, "exec.json"), "home.json", "guest.json")
+	checkSearch(t, "guest", answered[attack.Searched](t, o, "search"))
+	checkSearch(t, "exec", readJSON[attack.Searched](s.project, "exec-search.json"))
+	checkUntouched(t, "home", answered[attack.Checked](t, o, "stay"))
+	checkHosts(t, o, map[string]bool{"guestOwn": true, "guestOther": false, "homeOwn": true, "homeOther": false})
 	for i, a := range tries {
 		s.checkTry(o, fmt.Sprintf("try%d", i), a)
 	}
@@ -225,7 +225,7 @@ func TestNeighboursFromNPM(t *testing.T) {
 }
 
 // checkOrdinary holds what the real servers did.
-func (s *street) checkOrdinary(o outcome) {
+func (s *skillsProject) checkOrdinary(o outcome) {
 	t := s.t
 	t.Helper()
 	results := o.results()

@@ -1,6 +1,6 @@
 //go:build linux
 
-package tenant_test
+package attack_test
 
 import (
 	"os"
@@ -12,24 +12,24 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/perstack-go/perstack/internal/testkit/attack"
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
-	"github.com/perstack-go/perstack/internal/testkit/tenant"
 )
 
-// Without sandboxes, a neighbour gets everything: what is denied in a sandbox is not denied
+// Without sandboxes, a attacker gets everything: what is denied in a sandbox is not denied
 // because the attempt is wrong.
-func TestTheNeighbourFindsOpenDoors(t *testing.T) {
+func TestAttacksWorkWithoutSandbox(t *testing.T) {
 	api := daemon.Need(t)
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // the container has another user
 		t.Fatal(err)
 	}
-	image := daemon.Image(t, map[string]string{"/bin/tenantd": daemon.Program(t, "./internal/testkit/tenant/tenantd")})
+	image := daemon.Image(t, map[string]string{"/bin/attackd": daemon.Program(t, "./internal/testkit/attack/attackd")})
 	created, err := api.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Name: daemon.Name(t),
 		Config: &container.Config{
-			Image: image, User: "1000:1000", WorkingDir: "/out", Entrypoint: []string{"/bin/tenantd", "house", "/out/results.json"},
-			Env: []string{tenant.SecretVariable + "=hush", "HOME=/tmp", "HTTPS_PROXY=http://perstack:token@127.0.0.1:9"},
+			Image: image, User: "1000:1000", WorkingDir: "/out", Entrypoint: []string{"/bin/attackd", "pair", "/out/results.json"},
+			Env: []string{attack.SecretVariable + "=hush", "HOME=/tmp", "HTTPS_PROXY=http://perstack:token@127.0.0.1:9"},
 		},
 		HostConfig: &container.HostConfig{NetworkMode: "none", Binds: []string{dir + ":/out"}, CapAdd: []string{"SYS_PTRACE"}, SecurityOpt: []string{"seccomp=unconfined"}},
 	})
@@ -53,16 +53,16 @@ func TestTheNeighbourFindsOpenDoors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var results []tenant.Result
+	var results []attack.Result
 	if err := json.Unmarshal(data, &results); err != nil {
 		t.Fatal(err)
 	}
 	open := 0
 	for _, r := range results {
 		switch {
-		case strings.HasPrefix(r.Attack, "place:") && r.Outcome == tenant.Absent: // of a container of ours
+		case strings.HasPrefix(r.Attack, "place:") && r.Outcome == attack.Absent: // of a container of ours
 			continue
-		case r.Attack == "debug its parent" || r.Attack == "debug the engine": // which are the neighbour itself here
+		case r.Attack == "debug its parent" || r.Attack == "debug the engine": // which are the attacker itself here
 			continue
 		}
 		if strings.HasPrefix(r.Attack, "control") {
@@ -73,7 +73,7 @@ func TestTheNeighbourFindsOpenDoors(t *testing.T) {
 		}
 		open++
 		if r.Holds() {
-			t.Errorf("%s: %s without a wall: %s", r.Attack, r.Outcome, r.Detail)
+			t.Errorf("%s: %s without a sandbox: %s", r.Attack, r.Outcome, r.Detail)
 		}
 	}
 	if open < 80 {
@@ -82,7 +82,7 @@ func TestTheNeighbourFindsOpenDoors(t *testing.T) {
 }
 
 func TestHide(t *testing.T) {
-	if h := tenant.Hide("marker"); strings.Contains(h, "marker") || h == tenant.Hide("other!") {
+	if h := attack.Hide("marker"); strings.Contains(h, "marker") || h == attack.Hide("other!") {
 		t.Errorf("hidden: %q", h)
 	}
 }

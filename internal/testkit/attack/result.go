@@ -1,4 +1,4 @@
-package tenant
+package attack
 
 import (
 	"errors"
@@ -45,11 +45,11 @@ func result(attack string, err error) Result {
 	return r
 }
 
-// Wants are the outcomes that an attack may have. Nothing of a resident may be absent: then
+// Wants are the outcomes that an attack may have. Nothing of a victim may be absent: then
 // the attempt would prove nothing. Only what must not be there at all may.
 func Wants(attack string) []string {
 	switch name, _, _ := strings.Cut(attack, ":"); name {
-	case "own-door":
+	case "own-listener":
 		return []string{Refused}
 	case "control":
 		return []string{Reached}

@@ -13,15 +13,16 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/testkit/attack"
+	"github.com/perstack-go/perstack/internal/testkit/attack/pack"
 	"github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/node"
-	"github.com/perstack-go/perstack/internal/testkit/tenant"
-	"github.com/perstack-go/perstack/internal/testkit/tenant/pack"
 	specs "github.com/perstack-go/perstack/job"
 )
 
-// A street is a project whose skills are neighbours: a guest, who is hostile, and others.
-type street struct {
+// A skillsProject is a project whose skills attack one another: a hostile one, guest, and
+// others.
+type skillsProject struct {
 	*project
 	tag    string
 	canary string // part of all secrets of the one who is attacked
@@ -31,28 +32,28 @@ type street struct {
 }
 
 // guestHost and homeHost are the hosts that the two may reach.
-func (s *street) guestHost() string { return "guest-" + s.tag + ".open.test" }
-func (s *street) homeHost() string  { return "home-" + s.tag + ".open.test" }
+func (s *skillsProject) guestHost() string { return "guest-" + s.tag + ".open.test" }
+func (s *skillsProject) homeHost() string  { return "home-" + s.tag + ".open.test" }
 
-// newStreet makes a project; experts is its perstack.toml, with {guest} and {home} for the
+// newSkillsProject makes a project; experts is its perstack.toml, with {guest} and {home} for the
 // hosts. The programs are in the workspace.
-func newStreet(t *testing.T, settings, experts string, files map[string]string) *street {
+func newSkillsProject(t *testing.T, settings, experts string, files map[string]string) *skillsProject {
 	t.Helper()
 	need(t)
-	s := &street{tag: strings.ToLower(rand.Text()[:8]), canary: "CaNaRy" + rand.Text()[:14], mine: map[string]string{}}
-	s.secret = "resident-" + s.canary + "-" + rand.Text()
+	s := &skillsProject{tag: strings.ToLower(rand.Text()[:8]), canary: "CaNaRy" + rand.Text()[:14], mine: map[string]string{}}
+	s.secret = "victim-" + s.canary + "-" + rand.Text()
 	for name, text := range files {
 		s.mine[name] = text
 	}
 	s.mine["perstack.toml"] = strings.NewReplacer("{guest}", s.guestHost(), "{home}", s.homeHost()).Replace(experts)
 	s.project = newProject(t, settings, s.mine)
-	s.env = append(s.env, tenant.SecretVariable+"="+s.secret, "AWS_SECRET_ACCESS_KEY=aws-"+s.canary, "GITHUB_TOKEN=github-"+s.canary)
-	s.put("tenantd", daemon.Program(t, "./internal/testkit/tenant/tenantd"))
+	s.env = append(s.env, attack.SecretVariable+"="+s.secret, "AWS_SECRET_ACCESS_KEY=aws-"+s.canary, "GITHUB_TOKEN=github-"+s.canary)
+	s.put("attackd", daemon.Program(t, "./internal/testkit/attack/attackd"))
 	return s
 }
 
 // put copies a program into the workspace.
-func (s *street) put(name, program string) {
+func (s *skillsProject) put(name, program string) {
 	s.t.Helper()
 	data, err := os.ReadFile(program)
 	if err != nil {
@@ -64,11 +65,11 @@ func (s *street) put(name, program string) {
 
 // npx has packages come from npm: the real servers from the cache, the hostile ones from a
 // registry of the test. The lockfile pins them.
-func (s *street) npx() {
+func (s *skillsProject) npx() {
 	s.t.Helper()
 	components := node.Need(s.t)
 	registry := node.NewRegistry(s.t)
-	pack.Publish(s.t, registry, daemon.Program(s.t, "./internal/testkit/tenant/tenantd"), daemon.Program(s.t, "./internal/testkit/evil/evilmcp"))
+	pack.Publish(s.t, registry, daemon.Program(s.t, "./internal/testkit/attack/attackd"), daemon.Program(s.t, "./internal/testkit/evil/evilmcp"))
 	home := s.t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, ".npmrc"), []byte(registry.Settings()), 0o600); err != nil {
 		s.t.Fatal(err)
@@ -82,12 +83,12 @@ func (s *street) npx() {
 
 // on begins a turn: in an Expert whose instruction has these words, when the last message
 // has those.
-func (s *street) on(system, contains string, calls ...string) {
+func (s *skillsProject) on(system, contains string, calls ...string) {
 	fmt.Fprintf(&s.script, "[[turn]]\nsystem = %q\ncontains = %q\n%s", system, contains, strings.Join(calls, ""))
 }
 
 // say ends a conversation.
-func (s *street) say(system, contains, text string) {
+func (s *skillsProject) say(system, contains, text string) {
 	s.on(system, contains, fmt.Sprintf("text = %q\n", text))
 }
 
@@ -141,28 +142,28 @@ func answered[T any](t *testing.T, o outcome, id string) T {
 }
 
 // checkAttack holds what came of attacks.
-func checkAttack(t *testing.T, who string, got tenant.Attacked, cards ...string) {
+func checkAttack(t *testing.T, who string, got attack.Attacked, targets ...string) {
 	t.Helper()
-	for _, card := range cards {
-		results := got.Results[card]
+	for _, target := range targets {
+		results := got.Results[target]
 		if len(results) < 100 {
-			t.Errorf("%s: only %d attacks on %s", who, len(results), card)
+			t.Errorf("%s: only %d attacks on %s", who, len(results), target)
 		}
 		denied := 0
 		for _, r := range results {
 			if !r.Holds() {
-				t.Errorf("%s, %s: %s: %s (%s), want %v", who, card, r.Attack, r.Outcome, r.Detail, tenant.Wants(r.Attack))
+				t.Errorf("%s, %s: %s: %s (%s), want %v", who, target, r.Attack, r.Outcome, r.Detail, attack.Wants(r.Attack))
 			}
-			if r.Outcome == tenant.Denied {
+			if r.Outcome == attack.Denied {
 				denied++
 			}
 		}
-		t.Logf("%s attacked %s: %d attempts, %d denied by the kernel", who, card, len(results), denied)
+		t.Logf("%s attacked %s: %d attempts, %d denied by the kernel", who, target, len(results), denied)
 	}
 }
 
 // checkSearch holds what a search came to.
-func checkSearch(t *testing.T, who string, got tenant.Searched) {
+func checkSearch(t *testing.T, who string, got attack.Searched) {
 	t.Helper()
 	if len(got.Found) > 0 || len(got.Open) > 0 {
 		t.Errorf("%s found secrets of others in %v, and was given %v", who, got.Found, got.Open)
@@ -172,34 +173,34 @@ func checkSearch(t *testing.T, who string, got tenant.Searched) {
 	}
 }
 
-// checkSettled holds what a resident could do, and how it is afterwards.
-func checkSettled(t *testing.T, who string, got tenant.Settled, secret bool) {
+// checkPrepared holds what a victim could do, and how it is afterwards.
+func checkPrepared(t *testing.T, who string, got attack.Prepared, secret bool) {
 	t.Helper()
-	if got.Secret != secret || got.Listens != tenant.Denied || got.Socket != tenant.Denied || got.Shared != tenant.Denied || got.Elsewhere != tenant.Denied {
-		t.Errorf("%s moved in: %+v", who, got)
+	if got.Secret != secret || got.Listens != attack.Denied || got.Socket != attack.Denied || got.Shared != attack.Denied || got.Elsewhere != attack.Denied {
+		t.Errorf("%s prepared: %+v", who, got)
 	}
 }
 
-func checkUntouched(t *testing.T, who string, got tenant.Checked) {
+func checkUntouched(t *testing.T, who string, got attack.Checked) {
 	t.Helper()
 	got.Said = ""
-	if want := (tenant.Checked{Files: true, Limits: true, Child: true}); got != want {
+	if want := (attack.Checked{Files: true, Limits: true, Child: true}); got != want {
 		t.Errorf("%s after the attack: %+v", who, got)
 	}
 }
 
-// checkDoors holds who reached whom.
-func checkDoors(t *testing.T, o outcome, wants map[string]bool) {
+// checkHosts holds who reached whom.
+func checkHosts(t *testing.T, o outcome, wants map[string]bool) {
 	t.Helper()
 	for id, want := range wants {
-		if got := answered[tenant.Visit](t, o, id); got.Reached != want {
+		if got := answered[attack.Visit](t, o, id); got.Reached != want {
 			t.Errorf("%s: reached %t, want %t: %s", id, got.Reached, want, got.Status)
 		}
 	}
 }
 
 // checkNowhere looks for the canary wherever it could have got to.
-func (s *street) checkNowhere(job string, outs ...outcome) {
+func (s *skillsProject) checkNowhere(job string, outs ...outcome) {
 	s.t.Helper()
 	look := looker{t: s.t, canary: []byte(s.canary)}
 	for _, o := range outs {
@@ -215,75 +216,75 @@ func (s *street) checkNowhere(job string, outs ...outcome) {
 	}
 }
 
-// TestNeighbours has skills attack each other that are programs of the workspace: of one
+// TestSkillsAttackOneAnother has skills attack each other that are programs of the workspace: of one
 // Expert, of a parent and its delegates, and after the job was continued.
-func TestNeighbours(t *testing.T) {
+func TestSkillsAttackOneAnother(t *testing.T) {
 	t.Parallel()
-	s := newStreet(t, "", `
+	s := newSkillsProject(t, "", `
 [experts.host]
 instruction = "You are the host."
 delegates = ["victim", "attacker"]
 [experts.host.skills.guest]
 type = "mcpStdioSkill"
-command = "/workspace/tenantd"
+command = "/workspace/attackd"
 args = ["serve"]
 toolPrefix = true
 allowedDomains = ["{guest}"]
 [experts.host.skills.home]
 type = "mcpStdioSkill"
-command = "/workspace/tenantd"
+command = "/workspace/attackd"
 args = ["serve"]
 toolPrefix = true
-requiredEnv = ["RESIDENT_SECRET"]
+requiredEnv = ["VICTIM_SECRET"]
 allowedDomains = ["{home}"]
 [experts.victim]
 description = "Has a secret."
 instruction = "You are the victim."
-[experts.victim.skills.lodger]
+[experts.victim.skills.other]
 type = "mcpStdioSkill"
-command = "/workspace/tenantd"
+command = "/workspace/attackd"
 args = ["serve"]
 toolPrefix = true
-requiredEnv = ["RESIDENT_SECRET"]
+requiredEnv = ["VICTIM_SECRET"]
 allowedDomains = ["{home}"]
 [experts.attacker]
 description = "Wants a secret."
 instruction = "You are the attacker."
 [experts.attacker.skills.thief]
 type = "mcpStdioSkill"
-command = "/workspace/tenantd"
+command = "/workspace/attackd"
 args = ["serve"]
 toolPrefix = true
 allowedDomains = ["{guest}"]
 `, map[string]string{})
-	hidden := tenant.Hide(s.canary)
+	hidden := attack.Hide(s.canary)
 	phases := []string{"first", "second"}
 	for _, phase := range phases {
-		card := func(who string) string { return who + "-" + phase + ".json" }
+		target := func(who string) string { return who + "-" + phase + ".json" }
 		id := func(what string) string { return "call_" + what + "_" + phase }
-		all := []string{card("home"), card("guest")}
+		all := []string{target("home"), target("guest")}
 		// Each in turn: some wait for what others have done.
 		s.on("the host", "go "+phase,
-			ask(t, id("settle"), "home__settle", object{"card": card("home"), "host": s.homeHost(), "say": "moved in " + phase}),
-			ask(t, id("settleGuest"), "guest__settle", object{"card": card("guest"), "host": s.guestHost()}))
-		s.on("the host", "moved in "+phase,
-			ask(t, id("attack"), "guest__attack", object{"cards": []string{card("home")}, "say": "tried " + phase}),
+			ask(t, id("prepare"), "home__prepare", object{"target": target("home"), "host": s.homeHost(), "say": "prepared " + phase}),
+			ask(t, id("prepareGuest"), "guest__prepare", object{"target": target("guest"), "host": s.guestHost()}))
+		s.on("the host", "prepared "+phase,
+			ask(t, id("attack"), "guest__attack", object{"targets": []string{target("home")}, "say": "tried " + phase}),
 			ask(t, id("search"), "guest__search", object{"hidden": hidden}),
 			ask(t, id("guestOwn"), "guest__visit", object{"host": s.guestHost()}),
 			ask(t, id("guestOther"), "guest__visit", object{"host": s.homeHost()}),
 			ask(t, id("homeOwn"), "home__visit", object{"host": s.homeHost()}),
 			ask(t, id("homeOther"), "home__visit", object{"host": s.guestHost()}),
-			askExec(t, id("exec"), "./tenantd", append([]string{"attack", "exec-" + phase}, all...)...),
-			askExec(t, id("execSearch"), "./tenantd", "search", "exec-search-"+phase, hidden))
+			askExec(t, id("exec"), "./attackd", append([]string{"attack", "exec-" + phase}, all...)...),
+			askExec(t, id("execSearch"), "./attackd", "search", "exec-search-"+phase, hidden))
 		s.on("the host", "tried "+phase,
 			ask(t, id("check"), "home__check", object{"say": "checked " + phase}),
 			ask(t, id("checkGuest"), "guest__check", object{}))
 		s.on("the host", "checked "+phase,
-			ask(t, id("victim"), "victim", object{"query": "move in " + phase}),
-			ask(t, id("attacker"), "attacker", object{"query": "break in " + phase}))
-		s.on("the victim", "move in "+phase, ask(t, id("settleLodger"), "lodger__settle", object{"card": card("lodger"), "host": s.homeHost(), "say": "lodging " + phase}))
-		s.on("the victim", "lodging "+phase, ask(t, id("stay"), "lodger__stay", object{"until": "done-" + phase}))
-		s.on("the attacker", "break in "+phase, ask(t, id("thief"), "thief__attack", object{"cards": []string{card("lodger"), card("home")}, "done": "done-" + phase, "say": "broke in " + phase}),
+			ask(t, id("victim"), "victim", object{"query": "prepare " + phase}),
+			ask(t, id("attacker"), "attacker", object{"query": "attack now " + phase}))
+		s.on("the victim", "prepare "+phase, ask(t, id("prepareOther"), "other__prepare", object{"target": target("other"), "host": s.homeHost(), "say": "waiting " + phase}))
+		s.on("the victim", "waiting "+phase, ask(t, id("stay"), "other__stay", object{"until": "done-" + phase}))
+		s.on("the attacker", "attack now "+phase, ask(t, id("thief"), "thief__attack", object{"targets": []string{target("other"), target("home")}, "done": "done-" + phase, "say": "broke in " + phase}),
 			ask(t, id("thiefSearch"), "thief__search", object{"hidden": hidden}),
 			ask(t, id("thiefOwn"), "thief__visit", object{"host": s.guestHost()}),
 			ask(t, id("thiefOther"), "thief__visit", object{"host": s.homeHost()}))
@@ -297,20 +298,20 @@ allowedDomains = ["{guest}"]
 	for i, phase := range phases {
 		o := outs[i]
 		id := func(what string) string { return "call_" + what + "_" + phase }
-		card := func(who string) string { return who + "-" + phase + ".json" }
-		checkSettled(t, "home", answered[tenant.Settled](t, o, id("settle")), true)
-		checkSettled(t, "guest", answered[tenant.Settled](t, o, id("settleGuest")), false)
-		checkSettled(t, "lodger", answered[tenant.Settled](t, o, id("settleLodger")), true)
-		checkAttack(t, "guest", answered[tenant.Attacked](t, o, id("attack")), card("home"))
-		checkAttack(t, "thief", answered[tenant.Attacked](t, o, id("thief")), card("lodger"), card("home"))
-		checkAttack(t, "exec", readJSON[tenant.Attacked](s.project, "exec-"+phase), card("home"), card("guest"))
-		checkSearch(t, "guest", answered[tenant.Searched](t, o, id("search")))
-		checkSearch(t, "thief", answered[tenant.Searched](t, o, id("thiefSearch")))
-		checkSearch(t, "exec", readJSON[tenant.Searched](s.project, "exec-search-"+phase))
-		checkUntouched(t, "home", answered[tenant.Checked](t, o, id("check")))
-		checkUntouched(t, "guest", answered[tenant.Checked](t, o, id("checkGuest")))
-		checkUntouched(t, "lodger", answered[tenant.Checked](t, o, id("stay")))
-		checkDoors(t, o, map[string]bool{id("guestOwn"): true, id("guestOther"): false, id("homeOwn"): true, id("homeOther"): false, id("thiefOwn"): true, id("thiefOther"): false})
+		target := func(who string) string { return who + "-" + phase + ".json" }
+		checkPrepared(t, "home", answered[attack.Prepared](t, o, id("prepare")), true)
+		checkPrepared(t, "guest", answered[attack.Prepared](t, o, id("prepareGuest")), false)
+		checkPrepared(t, "other", answered[attack.Prepared](t, o, id("prepareOther")), true)
+		checkAttack(t, "guest", answered[attack.Attacked](t, o, id("attack")), target("home"))
+		checkAttack(t, "thief", answered[attack.Attacked](t, o, id("thief")), target("other"), target("home"))
+		checkAttack(t, "exec", readJSON[attack.Attacked](s.project, "exec-"+phase), target("home"), target("guest"))
+		checkSearch(t, "guest", answered[attack.Searched](t, o, id("search")))
+		checkSearch(t, "thief", answered[attack.Searched](t, o, id("thiefSearch")))
+		checkSearch(t, "exec", readJSON[attack.Searched](s.project, "exec-search-"+phase))
+		checkUntouched(t, "home", answered[attack.Checked](t, o, id("check")))
+		checkUntouched(t, "guest", answered[attack.Checked](t, o, id("checkGuest")))
+		checkUntouched(t, "other", answered[attack.Checked](t, o, id("stay")))
+		checkHosts(t, o, map[string]bool{id("guestOwn"): true, id("guestOther"): false, id("homeOwn"): true, id("homeOther"): false, id("thiefOwn"): true, id("thiefOther"): false})
 	}
 	s.checkNowhere(job, outs...)
 }
@@ -329,40 +330,40 @@ func readJSON[T any](p *project, name string) T {
 // get then. That is said, and written down, and has to be said again.
 func TestSharedSandbox(t *testing.T) {
 	t.Parallel()
-	s := newStreet(t, "", `
+	s := newSkillsProject(t, "", `
 [experts.host]
 instruction = "You are the host."
 [experts.host.skills.guest]
 type = "mcpStdioSkill"
-command = "/workspace/tenantd"
+command = "/workspace/attackd"
 args = ["serve"]
 toolPrefix = true
 [experts.host.skills.home]
 type = "mcpStdioSkill"
-command = "/workspace/tenantd"
+command = "/workspace/attackd"
 args = ["serve"]
 toolPrefix = true
-requiredEnv = ["RESIDENT_SECRET"]
+requiredEnv = ["VICTIM_SECRET"]
 allowedDomains = ["{home}"]
 `, map[string]string{})
 	for _, phase := range []string{"without", "with"} {
-		s.on("the host", "go "+phase, ask(t, "settle_"+phase, "home__settle", object{"card": phase + ".json", "host": s.homeHost(), "say": "moved in " + phase}))
-		s.on("the host", "moved in "+phase, ask(t, "attack_"+phase, "guest__attack", object{"cards": []string{phase + ".json"}, "say": "tried " + phase}))
+		s.on("the host", "go "+phase, ask(t, "prepare_"+phase, "home__prepare", object{"target": phase + ".json", "host": s.homeHost(), "say": "prepared " + phase}))
+		s.on("the host", "prepared "+phase, ask(t, "attack_"+phase, "guest__attack", object{"targets": []string{phase + ".json"}, "say": "tried " + phase}))
 		s.say("the host", "tried "+phase, "All is well.")
 	}
 	s.serve(s.script.String())
 	job := s.job()
 	without := s.run("host", "go without", "--job-id", job, "--shared-sandbox").must(t, 0)
 	with := s.run("host", "go with", "--continue-job", job).must(t, 0)
-	checkAttack(t, "guest", answered[tenant.Attacked](t, with, "attack_with"), "with.json")
+	checkAttack(t, "guest", answered[attack.Attacked](t, with, "attack_with"), "with.json")
 
 	open := map[string]string{}
-	for _, r := range answered[tenant.Attacked](t, without, "attack_without").Results["without.json"] {
+	for _, r := range answered[attack.Attacked](t, without, "attack_without").Results["without.json"] {
 		open[r.Attack] = r.Outcome
 	}
-	for _, attack := range []string{"read its home", "list its tmp", "signal nothing to resident", "connect to its door"} {
-		if open[attack] != tenant.Reached {
-			t.Errorf("%s: %s without a sandbox", attack, open[attack])
+	for _, name := range []string{"read its home", "list its tmp", "signal nothing to victim", "connect to its listener"} {
+		if open[name] != attack.Reached {
+			t.Errorf("%s: %s without a sandbox", name, open[name])
 		}
 	}
 	for o, want := range map[*outcome]bool{&without: true, &with: false} {
