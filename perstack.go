@@ -25,6 +25,12 @@
 //
 // A program whose Experts run commands, or have skills that are started as processes,
 // calls [Init] first in main.
+//
+// With [job.Docker] as the runtime of the Spec, the job runs in a container. The container
+// runs the perstack command, not the embedding program: a static perstack for Linux, of the
+// same version, is needed. Set PERSTACK_LINUX_BINARY in the environment, or in Parts.Environ,
+// to its path, or put it beside the program as perstack-linux-amd64 (or -arm64).
+// A model, skills or an approver in Parts cannot be used then.
 package perstack
 
 import (

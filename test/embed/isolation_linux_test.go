@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,8 +109,20 @@ contains = "On Tuesday."
 text = "It is on Tuesday."
 `)
 	spec.Runtime = job.Docker
+	// Without it, the error names the variable, and what was found instead.
+	_, err := perstack.Answer(t.Context(), spec, perstack.Parts{Environ: without("PERSTACK_LINUX_BINARY")})
+	for _, want := range []string{"static perstack for linux/" + runtime.GOARCH, os.Args[0], "PERSTACK_LINUX_BINARY"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("without a program for the container: %v, want %q in it", err, want)
+		}
+	}
 	text, _ := answer(t, spec, perstack.Parts{Environ: append(os.Environ(), "PERSTACK_LINUX_BINARY="+program)})
 	if text != "It is on Tuesday." {
 		t.Errorf("%q", text)
 	}
+}
+
+// without is the environment without a variable.
+func without(name string) []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }

@@ -12,8 +12,27 @@ import (
 // mainPackage is the import path of perstack's main package, which the linker writes into it.
 const mainPackage = "github.com/perstack-go/perstack/cmd/perstack"
 
+// binaryVariable names the environment variable with the path of that program.
+const binaryVariable = "PERSTACK_LINUX_BINARY"
+
+// A BinaryError says that there is no perstack for containers. Programs that embed perstack
+// get it if they do not set the variable: their own executable cannot run in a container.
+type BinaryError struct {
+	Arch     string // of the containers, as Go names it
+	Variable string // of the environment, which can name the program
+	Err      error  // what is wrong with the programs that were found
+}
+
+func (e *BinaryError) Error() string {
+	return fmt.Sprintf("containers need a static perstack for linux/%s: %v; put perstack-linux-%s, from the archive of the release, "+
+		"beside this program, or set %s to its path", e.Arch, e.Err, e.Arch, e.Variable)
+}
+
+// Unwrap returns what is wrong with the programs that were found.
+func (e *BinaryError) Unwrap() error { return e.Err }
+
 // LinuxBinary finds the program that goes into the image: named, if the user named one;
-// else this one, if it is a static program for Linux on arch; else perstack-linux-<arch>
+// else this one, if it is a static perstack for Linux on arch; else perstack-linux-<arch>
 // beside it, as releases have it.
 func LinuxBinary(executable, named, arch string) (string, error) {
 	if machine(arch) == elf.EM_NONE {
@@ -21,7 +40,7 @@ func LinuxBinary(executable, named, arch string) (string, error) {
 	}
 	if named != "" {
 		if err := checkBinary(named, arch); err != nil {
-			return "", fmt.Errorf("PERSTACK_LINUX_BINARY: %w", err)
+			return "", fmt.Errorf("%s: %w", binaryVariable, err)
 		}
 		return named, nil
 	}
@@ -35,11 +54,9 @@ func LinuxBinary(executable, named, arch string) (string, error) {
 		return beside, nil
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		// What is wrong with this program is what the user can do something about.
 		err = fmt.Errorf("%w, and %s does not exist", own, beside)
 	}
-	return "", fmt.Errorf("containers need a static perstack for linux/%s: %w; "+
-		"take perstack-linux-%s from the archive of the release and put it beside this program, or name it in PERSTACK_LINUX_BINARY", arch, err, arch)
+	return "", &BinaryError{Arch: arch, Variable: binaryVariable, Err: err}
 }
 
 // machine is what programs for arch say that they are for.
@@ -87,8 +104,8 @@ func checkBinary(path, arch string) error {
 	if !isStatic(e) {
 		return fmt.Errorf("%s is not static: it was built with cgo, and the image has no libraries (CGO_ENABLED=0 builds it without)", path)
 	}
-	// A test, or a program that has perstack inside, does not know the commands that
-	// containers run.
+	// A test, or a program that embeds perstack, does not have the commands that containers
+	// run.
 	build, err := buildinfo.Read(f)
 	if err != nil {
 		return fmt.Errorf("%s is not perstack: it does not say what it was built from", path)

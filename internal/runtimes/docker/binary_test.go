@@ -66,7 +66,7 @@ func TestLinuxBinary(t *testing.T) {
 		{name: "named, but another program", executable: perstack, named: stranger, arch: arch,
 			errors: []string{stranger + " is not perstack", "built from github.com/perstack-go/perstack/internal/testkit/evil/evilmcp"}},
 		{name: "for another machine", executable: foreign, arch: arch,
-			errors: []string{"static perstack for linux/" + arch, foreign + " is a program for another machine",
+			errors: []string{"static perstack for linux/" + arch + ": " + foreign + " is a program for another machine",
 				"perstack-linux-" + arch + " does not exist", "the archive of the release", "PERSTACK_LINUX_BINARY"}},
 		{name: "not static", executable: linked, arch: arch,
 			errors: []string{linked + " is not static", "cgo", "CGO_ENABLED=0", "the archive of the release"}},

@@ -39,7 +39,7 @@ const (
 // Parts finds what goes into the image on this machine. getenv must not answer from env
 // files: whoever names the program and its authorities gets the secrets of the run.
 func Parts(executable string, getenv func(string) string, arch string) (ImageSpec, error) {
-	binary, err := LinuxBinary(executable, getenv("PERSTACK_LINUX_BINARY"), arch)
+	binary, err := LinuxBinary(executable, getenv(binaryVariable), arch)
 	if err != nil {
 		return ImageSpec{}, err
 	}
