@@ -67,7 +67,7 @@ var arrows = []arrow{
 
 	// Where an Expert runs. Runtimes do not know each other.
 	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/lockfile internal/manifest internal/netaddr " +
-		"internal/version internal/secret internal/terminal internal/owner internal/workspace internal/packages internal/sandbox/... internal/egress"},
+		"internal/version internal/secret internal/terminal internal/owner internal/userfile internal/workspace internal/packages internal/sandbox/... internal/egress"},
 
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},

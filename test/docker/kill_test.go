@@ -63,7 +63,7 @@ func TestKillNine(t *testing.T) {
 		}
 		kept = now
 		objects := leftovers(t, jobLabel(job))
-		t.Logf("round %d: %d records, %d objects on the engine", round, bytes.Count(kept, []byte("\n")), len(objects))
+		t.Logf("round %d: %d records, %d objects on the daemon", round, bytes.Count(kept, []byte("\n")), len(objects))
 		left += len(objects)
 	}
 	if len(kept) == 0 {

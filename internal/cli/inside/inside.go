@@ -95,9 +95,9 @@ func Run(ctx context.Context, opts *Options) error {
 	}()
 	go watch(ctx, conn, cancel)
 
-	w := &work{opts: opts, host: opts.Host, conn: conn, document: conn.Document(), voice: &voice{send: conn.Send}}
+	w := &work{opts: opts, host: opts.Host, conn: conn, document: conn.Document(), send: conn.Send}
 	done := make(chan struct{})
-	go w.voice.beat(done)
+	go w.beat(done)
 	var end *hostlink.End
 	go func() {
 		defer close(done)
@@ -113,7 +113,7 @@ func Run(ctx context.Context, opts *Options) error {
 		}
 		return host.Exit(host.ExitFailure)
 	}
-	if err := w.voice.end(end); err != nil || end.Error != "" {
+	if err := w.send(hostlink.Up{End: end}); err != nil || end.Error != "" {
 		return host.Exit(host.ExitFailure)
 	}
 	return nil
@@ -164,8 +164,8 @@ type work struct {
 	host     *host.Host
 	conn     *hostlink.Conn
 	document *hostlink.Document
-	voice    *voice
-	proxy    *url.URL // by which the program itself reaches out
+	send     func(hostlink.Up) error // fails after the end was sent
+	proxy    *url.URL                // by which the program itself reaches out
 }
 
 // do does the work, and returns how it ended. A bug must not end it without a word.
@@ -257,7 +257,7 @@ func (w *work) show(e event.Event) error {
 	if err != nil {
 		return err
 	}
-	return w.voice.say(hostlink.Up{Show: shown})
+	return w.send(hostlink.Up{Show: shown})
 }
 
 // failure is the end of a job that could not be run, or whose end could not be recorded.
@@ -302,7 +302,7 @@ func (w *work) checkIsolation(ctx context.Context) error {
 			results[i] = r
 		}
 		check := &hostlink.Check{Name: r.Name, OK: r.OK, Detail: w.clean(r.Detail)}
-		if err := w.voice.say(hostlink.Up{Check: check}); err != nil {
+		if err := w.send(hostlink.Up{Check: check}); err != nil {
 			return err
 		}
 	}

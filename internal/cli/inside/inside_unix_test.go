@@ -3,6 +3,7 @@
 package inside
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -485,21 +486,37 @@ func TestPanic(t *testing.T) {
 // cleaned and not too long; and nothing after the end.
 func TestLog(t *testing.T) {
 	for _, verbose := range []bool{false, true} {
-		var lines []hostlink.Up
-		w := &work{host: &host.Host{}, document: &hostlink.Document{Spec: job.Spec{Verbose: verbose}}}
-		w.voice = &voice{send: func(up hostlink.Up) error {
-			lines = append(lines, up)
-			return nil
-		}}
+		first, err := hostlink.Encode(hostlink.Down{Document: document(t, alone, says)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		conn, err := hostlink.Dial(bytes.NewReader(append(first, '\n')), &out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Reset() // without the greeting
+		w := &work{host: &host.Host{}, document: &hostlink.Document{Spec: job.Spec{Verbose: verbose}}, send: conn.Send}
 		w.host.Secrets.Add("KEY", "sk-canary-0123456789")
 		log := w.logger().With("skill", "web").WithGroup("g")
 		log.Debug("details")
 		log.Warn("it failed: sk-canary-0123456789", "error", errors.New("no\x1b[2J way"), slog.Group("in", "a", 1))
 		log.Error(strings.Repeat("x", 2*maxText))
-		if err := w.voice.end(&hostlink.End{}); err != nil {
+		if err := w.send(hostlink.Up{End: &hostlink.End{}}); err != nil {
 			t.Fatal(err)
 		}
 		log.Error("too late")
+		var lines []hostlink.Up
+		for r := hostlink.NewReader(&out); ; {
+			up, err := r.Up()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, up)
+		}
 		if !verbose {
 			lines = slices.Insert(lines, 0, hostlink.Up{})
 		}

@@ -88,13 +88,6 @@ func (b *base) under(found client.ImageInspectResult) bool {
 		slices.Equal(found.Config.Env, b.env())
 }
 
-// commit makes the image of a container that stands on the base and has our files.
-func (d *Daemon) commit(ctx context.Context, p *plan, report func(event.Body)) error {
-	return d.grow(ctx, p.base, p.tag(), p.labels(), func(containerID string) error {
-		return d.copyFiles(ctx, containerID, p.layer, report)
-	})
-}
-
 // grow makes an image of a container that stands on a base, gets files from fill, and is
 // never started: nothing of the base runs here.
 func (d *Daemon) grow(ctx context.Context, on *base, tag string, images map[string]string, fill func(containerID string) error) (err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -171,9 +172,13 @@ func (d *Daemon) unreachable(err error) error {
 func (d *Daemon) notConnected(said string) error {
 	if strings.Contains(said, "permission denied") {
 		return fmt.Errorf("no permission to use the Docker daemon at %s: join its group, for instance with: sudo usermod -aG docker \"$USER\" "+
-			"(and log in again; members of that group can become root), or use a rootless engine", d.Host)
+			"(and log in again; members of that group can become root), or use a rootless daemon", d.Host)
 	}
-	return fmt.Errorf("cannot reach the Docker daemon at %s: start it, for instance with: %s", d.Host, startHint)
+	start := "docker desktop start"
+	if runtime.GOOS == "linux" {
+		start = "systemctl start docker"
+	}
+	return fmt.Errorf("cannot reach the Docker daemon at %s: start it, for instance with: %s", d.Host, start)
 }
 
 // older compares dotted numbers; what follows a number (-rc.1, +dfsg1) does not count.

@@ -5,14 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/moby/moby/client"
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // An address is where a daemon is, and who says so.
@@ -71,23 +70,15 @@ func ofContext(dir, name, from string) (address, error) {
 	return address{host, fmt.Sprintf("docker context %q", name)}, nil
 }
 
-// maxConfig bounds the files of docker's that are read. They may hold many credentials.
+// maxConfig bounds the configuration of docker, which may hold many credentials.
 const maxConfig = 4 << 20
 
 func readJSON(path string, into any) error {
-	f, err := os.Open(path)
+	data, err := userfile.Read(path, maxConfig)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
 	if err != nil {
-		return err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
-	if err != nil {
-		return err
-	}
-	if len(data) > maxConfig {
-		return fmt.Errorf("%s is larger than %d bytes", path, maxConfig)
-	}
-	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

@@ -1,3 +1,15 @@
+// Package docker runs jobs in containers: the whole Expert (engine, tools, commands) runs in
+// a hardened container whose only way out is our egress proxy, which runs in a second one.
+// The history is written on the host, as for any other run.
+//
+// It uses the API of the Docker daemon and nothing else: no docker command, no compose file,
+// no shell. Nothing that a file or a model supplied becomes part of a command line, and
+// secrets go in by standard input only (package hostlink).
+//
+// [Run] plans the job, makes the image (image.go) and the site (site.go: two networks, the
+// proxy, the container), writes down what the engine in the container reports until it ends
+// (session.go), and removes everything again. The next run removes what a killed run left
+// behind (cleanup.go).
 package docker
 
 import (
@@ -164,7 +176,7 @@ func (r *runner) build(ctx context.Context, plan sitePlan, on footing, report fu
 	}
 	if err == nil {
 		// What a dead run left behind may hold the last free network.
-		_, err = d.Sweep(building)
+		_, _, err = d.Sweep(building)
 	}
 	if err == nil {
 		plan.image, err = r.image(building, d, image, on, report)

@@ -19,7 +19,8 @@ const maxReply = 1 << 20
 // load sends the image to the daemon while it is being written: the program is never in
 // memory, however large it is.
 func (d *Daemon) load(ctx context.Context, p *plan, report func(event.Body)) error {
-	image := p.labelled()
+	image := p.image
+	image.Config.Labels = p.labels() // they name its digest, and are no part of it
 	r, w := io.Pipe()
 	sent := make(chan struct{})
 	go func() {

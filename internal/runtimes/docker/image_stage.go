@@ -116,7 +116,7 @@ func (d *Daemon) stage(ctx context.Context, s *stagePlan, report func(event.Body
 	}
 	found, err = d.findStage(ctx, s)
 	if found == nil && err == nil {
-		err = errors.New("the daemon has it, but not as it was given; update the engine")
+		err = errors.New("the daemon has it, but not as it was given; update the daemon")
 	}
 	return found, err
 }

@@ -189,8 +189,10 @@ func TestImageOfAnotherIsNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.layer.Close()
+	labelled := p.image.Config
+	labelled.Labels = p.labels()
 	for name, config := range map[string]archive.Config{
-		"another layer": func() archive.Config { image := p.labelled(); return image.Config }(),
+		"another layer": labelled,
 		"no label":      p.image.Config,
 	} {
 		t.Run(name, func(t *testing.T) {

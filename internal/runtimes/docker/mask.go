@@ -14,6 +14,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/perstack-go/perstack/internal/userfile"
 	"github.com/perstack-go/perstack/internal/workspace"
 )
 
@@ -193,7 +194,7 @@ func (g *ground) place(p string) (names []string, ok bool, err error) {
 			at = real
 			break
 		}
-		if !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
+		if !userfile.Absent(err) {
 			return nil, false, fmt.Errorf("look at what must be hidden: %w", err)
 		}
 		// A link that leads nowhere here may lead somewhere in the container.

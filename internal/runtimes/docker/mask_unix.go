@@ -1,22 +1,25 @@
-//go:build unix && !darwin
+//go:build unix
 
 package docker
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"runtime"
 	"syscall"
 )
 
-// ownerOf returns who the container runs as: whoever the workspace belongs to. So what it
-// writes there belongs to them, and nothing else on the machine does.
+// ownerOf returns the user that the container runs as: the owner of the workspace, so that
+// new files belong to the same user. On macOS it is the current user: daemons run in a
+// virtual machine there, where files belong to the user who asks.
 func ownerOf(dir string, top fs.FileInfo) (uid, gid int, err error) {
+	if runtime.GOOS == "darwin" {
+		return unprivileged(dir, os.Getuid(), os.Getgid())
+	}
 	stat, ok := top.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, 0, fmt.Errorf("the system does not say who the workspace %s belongs to", dir)
 	}
 	return unprivileged(dir, int(stat.Uid), int(stat.Gid))
 }
-
-func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

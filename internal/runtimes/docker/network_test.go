@@ -16,7 +16,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
-	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
+	testdaemon "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
 
@@ -127,11 +127,11 @@ func TestNetworksAreAsTold(t *testing.T) {
 func TestNetworkOfTheUser(t *testing.T) {
 	t.Parallel()
 	d := realDaemon(t)
-	name := testengine.Name(t)
+	name := testdaemon.Name(t)
 	if _, err := d.api.NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge"}); err != nil {
 		t.Fatal(err)
 	}
-	testengine.RemoveNetwork(t, d.api, name)
+	testdaemon.RemoveNetwork(t, d.api, name)
 	plan := testPlan(t)
 	plan.container().Network = name
 	s, _ := buildSite(t, d, plan)
@@ -149,11 +149,11 @@ func TestNetworkOfTheUser(t *testing.T) {
 func TestNetworksThatAreRefused(t *testing.T) {
 	t.Parallel()
 	d := realDaemon(t)
-	internal := testengine.Name(t)
+	internal := testdaemon.Name(t)
 	if _, err := d.api.NetworkCreate(t.Context(), internal, client.NetworkCreateOptions{Driver: "bridge", Internal: true}); err != nil {
 		t.Fatal(err)
 	}
-	testengine.RemoveNetwork(t, d.api, internal)
+	testdaemon.RemoveNetwork(t, d.api, internal)
 	for name, want := range map[string]string{
 		"host": "a bridge network that you created", "none": "a bridge network that you created", "bridge": "a bridge network that you created",
 		"container:x": "a bridge network that you created", "no-such-" + internal: "does not exist", internal: "leads nowhere",

@@ -162,11 +162,16 @@ func (r *runner) obtain(ctx context.Context, d *Daemon, name, pinned string, rep
 	return id, err
 }
 
-// squid makes the image of the proxy.
+// squid makes the image of the proxy: the user's image of Squid with our program on top,
+// which starts it.
 func (r *runner) squid(ctx context.Context, d *Daemon, parts ImageSpec, f footing, report func(event.Body)) (string, error) {
 	base, err := r.obtain(ctx, d, r.container().SquidImage, f.squid, report)
 	if err != nil {
 		return "", fmt.Errorf("squidImage: %w", err)
 	}
-	return d.proxyImage(ctx, r.container().Proxy, base, parts, report)
+	id, err := d.Image(ctx, ImageSpec{Binary: parts.Binary, Roots: parts.Roots, Base: base}, report)
+	if err != nil {
+		return "", fmt.Errorf("squidImage: %w", err)
+	}
+	return id, nil
 }

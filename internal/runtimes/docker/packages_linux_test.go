@@ -16,7 +16,7 @@ import (
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/testkit"
-	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
+	testdaemon "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
 
@@ -25,7 +25,7 @@ import (
 func TestPackagesOfALockInAnImage(t *testing.T) {
 	testkit.Need(t, "npm")
 	i := newImagist(t)
-	base := testengine.NodeImage(t)
+	base := testdaemon.NodeImage(t)
 	registry := node.NewRegistry(t)
 	name := node.Scope + "/hello"
 	registry.Publish(t, name, "1.0.0", "cli.js", map[string]node.File{
@@ -67,7 +67,7 @@ func TestPackagesOfALockInAnImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testengine.RemoveImage(t, i.api, id)
+	testdaemon.RemoveImage(t, i.api, id)
 	if !slices.ContainsFunc(i.events, func(e event.DockerBuildProgress) bool {
 		return strings.HasPrefix(e.Message, "adding "+name+"@1.0.0 (1 package, 0.0 MB)")
 	}) {

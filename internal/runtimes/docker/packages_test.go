@@ -131,6 +131,7 @@ func TestFooting(t *testing.T) {
 		"no image":           {stranger, pinnedTo(t, config, all), func(d *job.Container) { d.PythonImage = "" }, "!name one in [docker] with pythonImage"},
 		"an option":          {lead, pinnedTo(t, config, all), func(d *job.Container) { d.NodeImage = "--x" }, "!is not the name of an image"},
 		"no mirror":          {lead, pinnedTo(t, config, all, pin), func(d *job.Container) { d.Mirrors = []string{"http://x"} }, "!is not the address of a registry"},
+		"no image of squid":  {lead, pinnedTo(t, config, all, pin), func(d *job.Container) { d.Proxy, d.SquidImage = job.ProxySquid, "" }, "!with squidImage"},
 		"no pin of squid":    {lead, pinnedTo(t, config, all, pin), func(d *job.Container) { d.Proxy, d.SquidImage = job.ProxySquid, "squid" }, "!squidImage in [docker]) is not pinned"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,10 +27,10 @@ func (s *Site) startProxy(ctx context.Context) error {
 		return err
 	}
 	said := &tail{}
-	s.working.Go(func() { _, _ = io.Copy(said, c.stderr) })
+	s.working.Go(func() { _, _ = io.Copy(said, c.Stderr) })
 	// What is read here is read in another goroutine, so that ctx can end the wait.
 	ready := make(chan error, 1)
-	lines := bufio.NewReaderSize(c.stdout, maxLine)
+	lines := bufio.NewReaderSize(c.Stdout, maxLine)
 	go func() { ready <- s.openListeners(ctx, c, lines) }()
 	select {
 	case err = <-ready:
@@ -50,7 +50,7 @@ func (s *Site) startProxy(ctx context.Context) error {
 
 // openListeners gives every listener a port of the proxy's address on the inner network, and hands
 // them in. The proxy listens nowhere else, in particular not on the outer network.
-func (s *Site) openListeners(ctx context.Context, c *launched, lines *bufio.Reader) error {
+func (s *Site) openListeners(ctx context.Context, c *Container, lines *bufio.Reader) error {
 	inner, err := s.innerAddress(ctx, c.id)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *Site) openListeners(ctx context.Context, c *launched, lines *bufio.Read
 	if err != nil {
 		return err
 	}
-	if _, err := c.stdin.Write(append(policy, '\n')); err != nil {
+	if _, err := c.Stdin.Write(append(policy, '\n')); err != nil {
 		return fmt.Errorf("hand in the listeners: %w", err)
 	}
 	// Its input stays open: the proxy ends when we do, however that comes.
@@ -119,14 +119,14 @@ func (s *Site) checkReady(line egress.Line) error {
 
 // watchProxy reports what the proxy decides, until it ends. If it ends before the site is
 // closed, or says what it cannot mean, the run has no way out any more, and should know.
-func (s *Site) watchProxy(c *launched, lines *bufio.Reader, said *tail) {
+func (s *Site) watchProxy(c *Container, lines *bufio.Reader, said *tail) {
 	err := s.follow(lines)
 	if s.ctx.Err() != nil {
 		s.status(roleProxy, "stopped", "")
 		return
 	}
 	if errors.Is(err, io.EOF) {
-		end := <-c.exited
+		end := <-c.Exited
 		switch {
 		case end.Err != nil:
 			err = fmt.Errorf("ended: %w", end.Err)

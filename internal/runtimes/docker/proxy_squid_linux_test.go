@@ -11,7 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
-	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
+	testdaemon "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 	"github.com/perstack-go/perstack/internal/testkit/world"
 	"github.com/perstack-go/perstack/job"
@@ -23,7 +23,7 @@ func squidPlan(t *testing.T, d *Daemon) (sitePlan, *world.World) {
 	w := world.Start(t)
 	plan := testPlan(t)
 	plan.container().Network, plan.container().DNS = w.Network, []string{w.DNS}
-	plan.container().Proxy, plan.proxyImage = job.ProxySquid, squidOn(t, d, testengine.SquidImage(t))
+	plan.container().Proxy, plan.proxyImage = job.ProxySquid, squidOn(t, d, testdaemon.SquidImage(t))
 	plan.listeners = []egress.Listener{
 		{Name: "engine", Allow: []string{"a.open.test"}, Token: "token-that-nobody-asks-for"},
 		{Name: "expert @base", Allow: []string{"*.open.test", "rebind.test", "*.metadata.test", "*.mixed.test"}},
@@ -35,12 +35,12 @@ func squidPlan(t *testing.T, d *Daemon) (sitePlan, *world.World) {
 // squidOn makes the image of the proxy on a base.
 func squidOn(t *testing.T, d *Daemon, base string) string {
 	t.Helper()
-	parts := ImageSpec{Binary: testengine.Binary(t), Roots: authority(t, testengine.Name(t))}
-	id, err := d.proxyImage(t.Context(), job.ProxySquid, base, parts, func(event.Body) {})
+	spec := ImageSpec{Binary: testdaemon.Binary(t), Roots: authority(t, testdaemon.Name(t)), Base: base}
+	id, err := d.Image(t.Context(), spec, func(event.Body) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	testengine.RemoveImage(t, testengine.Need(t), id)
+	testdaemon.RemoveImage(t, testdaemon.Need(t), id)
 	return id
 }
 
@@ -192,11 +192,5 @@ func TestSquidSiteRefuses(t *testing.T) {
 	}
 	if list := ofJob(t, d, plan.spec.JobID); len(list) != 0 {
 		t.Errorf("left: %q", list)
-	}
-	if id, err := d.proxyImage(t.Context(), "", "", ImageSpec{}, nil); id != "" || err != nil {
-		t.Errorf("the builtin proxy has an image: %s, %v", id, err)
-	}
-	if _, err := d.proxyImage(t.Context(), job.ProxySquid, "", ImageSpec{}, nil); err == nil || !strings.Contains(err.Error(), "squidImage") {
-		t.Errorf("Squid without an image: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
-	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
+	testdaemon "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 )
 
@@ -35,8 +35,8 @@ func TestRealProxy(t *testing.T) {
 	t.Parallel()
 	d := realDaemon(t)
 	plan := testPlan(t)
-	plan.image = testengine.Image(t, map[string]string{
-		binaryPath: testengine.Program(t, "./internal/testkit/jail/jaild"), "/real": testengine.Binary(t),
+	plan.image = testdaemon.Image(t, map[string]string{
+		binaryPath: testdaemon.Program(t, "./internal/testkit/jail/jaild"), "/real": testdaemon.Binary(t),
 	})
 	plan.listeners[0].Allow = []string{"api.example.com"}
 	s, notes := buildSite(t, d, plan)
@@ -121,7 +121,7 @@ func TestProxyDoesNotStart(t *testing.T) {
 // ofJob lists what a job has on the daemon.
 func ofJob(t *testing.T, d *Daemon, job string) (list []string) {
 	t.Helper()
-	containers, networks, err := d.listed(context.WithoutCancel(t.Context()), ofRuns().Add("label", labelJob+"="+job))
+	containers, networks, err := listed(context.WithoutCancel(t.Context()), d, ofRuns().Add("label", labelJob+"="+job))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (d *Daemon) Prune(ctx context.Context, all bool, keep ImageSpec) (Pruned, e
 		}
 	}
 	// First, since a container that is left keeps its image in use.
-	containers, networks, err := d.sweep(ctx)
+	containers, networks, err := d.Sweep(ctx)
 	p, imagesErr := d.pruneImages(ctx, current, ourName)
 	p.Containers, p.Networks = containers, networks
 	return p, errors.Join(err, imagesErr)

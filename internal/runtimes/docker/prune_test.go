@@ -88,7 +88,7 @@ func TestPruneImagesWithoutAName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.layer.Close()
-	if err := i.commit(t.Context(), p, i.report); err != nil {
+	if _, err := i.make(t.Context(), p, i.report); err != nil {
 		t.Fatal(err)
 	}
 	if i.id(t, tag) == lost {

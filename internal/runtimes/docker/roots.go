@@ -5,12 +5,10 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"runtime"
 
+	"github.com/perstack-go/perstack/internal/userfile"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
@@ -34,47 +32,31 @@ func rootFiles() []string {
 
 // Roots returns the authorities that the system trusts, as PEM; where it has no list of
 // them, those that Mozilla trusts.
-func Roots() ([]byte, error) {
+func Roots() []byte {
 	for _, path := range rootFiles() {
 		if roots, err := RootsIn(path); err == nil {
-			return roots, nil
+			return roots
 		}
 	}
-	return mozillaRoots(), nil
+	return mozillaRoots()
 }
 
 // RootsIn returns the authorities of a PEM file, once each. Whatever else is in it, such
 // as comments or a private key, stays out of the image.
 func RootsIn(path string) ([]byte, error) {
-	// Opening a pipe would wait for its other end.
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRoots+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxRoots {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxRoots)
-	}
-	roots, err := certificates(data)
+	data, err := userfile.Read(path, maxRoots)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	roots := certificates(data)
+	if len(roots) == 0 {
+		return nil, fmt.Errorf("%s: there is no certificate in it", path)
 	}
 	return roots, nil
 }
 
 // certificates copies the certificates that can be read.
-func certificates(data []byte) ([]byte, error) {
+func certificates(data []byte) []byte {
 	var out bytes.Buffer
 	seen := map[[sha256.Size]byte]bool{}
 	for {
@@ -92,10 +74,7 @@ func certificates(data []byte) ([]byte, error) {
 		seen[sha256.Sum256(block.Bytes)] = true
 		writeCertificate(&out, block.Bytes)
 	}
-	if out.Len() == 0 {
-		return nil, errors.New("there is no certificate in it")
-	}
-	return out.Bytes(), nil
+	return out.Bytes()
 }
 
 // mozillaRoots leaves out authorities that are trusted for older certificates alone: a

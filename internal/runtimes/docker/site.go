@@ -179,9 +179,10 @@ func listenerAddress(inner netip.Addr, i int) string {
 	return inner.String() + ":" + strconv.Itoa(firstPort+i)
 }
 
-// A Container is the one that the Expert runs in, attached. Both outputs have to be read:
-// one that nobody reads keeps the other from coming.
+// A Container runs, and we hold its streams. Both outputs have to be read: one that is not
+// read blocks the other.
 type Container struct {
+	id     string
 	Stdin  io.WriteCloser
 	Stdout io.Reader
 	Stderr io.Reader
@@ -193,5 +194,5 @@ type Container struct {
 type Exit struct {
 	Code        int
 	OutOfMemory bool
-	Err         error // the daemon could not tell
+	Err         error // why it is not known
 }

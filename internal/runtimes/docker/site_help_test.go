@@ -12,10 +12,13 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
-	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
+	testdaemon "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 	"github.com/perstack-go/perstack/job"
 )
@@ -23,7 +26,7 @@ import (
 // realDaemon connects to the daemon of this machine.
 func realDaemon(t *testing.T) *Daemon {
 	t.Helper()
-	testengine.Need(t)
+	testdaemon.Need(t)
 	d, err := Connect(t.Context(), os.Getenv, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +38,7 @@ func realDaemon(t *testing.T) *Daemon {
 // jailImage is an image whose program tries the isolation, and plays the proxy.
 func jailImage(t *testing.T) string {
 	t.Helper()
-	return testengine.Image(t, map[string]string{binaryPath: testengine.Program(t, "./internal/testkit/jail/jaild")})
+	return testdaemon.Image(t, map[string]string{binaryPath: testdaemon.Program(t, "./internal/testkit/jail/jaild")})
 }
 
 // someone returns a workspace and who it belongs to: a stranger if root runs the tests.
@@ -214,7 +217,7 @@ func enter(t *testing.T, s *Site, task jail.Task) (jail.Report, *Container) {
 // left lists what a start has on the daemon.
 func left(t *testing.T, d *Daemon, start string) (list []string) {
 	t.Helper()
-	containers, networks, err := d.listed(context.WithoutCancel(t.Context()), ofStart(start))
+	containers, networks, err := listed(context.WithoutCancel(t.Context()), d, ofRuns().Add("label", labelRun+"="+start))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,3 +231,13 @@ func left(t *testing.T, d *Daemon, start string) (list []string) {
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// listed returns the containers and networks that the filters find.
+func listed(ctx context.Context, d *Daemon, filters client.Filters) ([]container.Summary, []network.Summary, error) {
+	containers, err := d.api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
+	if err != nil {
+		return nil, nil, err
+	}
+	networks, err := d.api.NetworkList(ctx, client.NetworkListOptions{Filters: filters})
+	return containers.Items, networks.Items, err
+}

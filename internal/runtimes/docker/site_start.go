@@ -15,12 +15,12 @@ import (
 
 // started is what came of a start.
 type started struct {
-	container *launched
+	container *Container
 	err       error
 }
 
 // take returns the container: the one that was started ahead, else a new one.
-func (s *Site) take(ctx context.Context) (*launched, error) {
+func (s *Site) take(ctx context.Context) (*Container, error) {
 	if s.ahead == nil {
 		return s.launch(ctx, roleRuntime)
 	}
@@ -38,9 +38,9 @@ func (s *Site) Start(ctx context.Context) (*Container, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the container: %w", err)
 	}
-	exited := make(chan Exit, 1)
+	ended, exited := c.Exited, make(chan Exit, 1)
 	s.working.Go(func() {
-		end := <-c.exited
+		end := <-ended
 		switch {
 		case end.Err != nil:
 			s.status(roleRuntime, "error", "it is not known how it ended")
@@ -53,7 +53,8 @@ func (s *Site) Start(ctx context.Context) (*Container, error) {
 		}
 		exited <- end
 	})
-	return &Container{Stdin: c.stdin, Stdout: c.stdout, Stderr: c.stderr, Exited: exited}, nil
+	c.Exited = exited
+	return c, nil
 }
 
 // Stop ends the container at once.
@@ -68,18 +69,9 @@ func (s *Site) Stop(ctx context.Context) error {
 	return nil
 }
 
-// A launched container runs, and we hold its three streams.
-type launched struct {
-	id     string
-	stdin  io.WriteCloser
-	stdout io.ReadCloser
-	stderr io.ReadCloser
-	exited <-chan Exit
-}
-
 // launch creates a container, attaches to it and starts it. It is attached before it
 // runs, so that nothing of what it says is lost: the daemon keeps no log.
-func (s *Site) launch(ctx context.Context, r role) (*launched, error) {
+func (s *Site) launch(ctx context.Context, r role) (*Container, error) {
 	s.status(r, "starting", "")
 	api := s.daemon.api
 	var id string
@@ -119,10 +111,8 @@ func (s *Site) launch(ctx context.Context, r role) (*launched, error) {
 	}
 	s.status(r, "running", "")
 
-	c := &launched{id: id, stdin: &input{&attached.HijackedResponse}}
 	stdout, toStdout := io.Pipe()
 	stderr, toStderr := io.Pipe()
-	c.stdout, c.stderr = stdout, stderr
 	s.working.Go(func() {
 		_, err := stdcopy.StdCopy(toStdout, toStderr, attached.Reader)
 		if s.ctx.Err() != nil {
@@ -132,15 +122,14 @@ func (s *Site) launch(ctx context.Context, r role) (*launched, error) {
 		toStderr.CloseWithError(err)
 		attached.Close()
 	})
-	// What nobody reads any more must not keep the copy waiting.
+	// Output that is not read any more must not block the copy.
 	context.AfterFunc(s.ctx, func() {
 		toStdout.Close()
 		toStderr.Close()
 	})
 	exited := make(chan Exit, 1)
-	c.exited = exited
 	s.working.Go(func() { exited <- s.ending(id, wait) })
-	return c, nil
+	return &Container{id: id, Stdin: &input{&attached.HijackedResponse}, Stdout: stdout, Stderr: stderr, Exited: exited}, nil
 }
 
 // wait asks the daemon to tell when a container ends. The answer outlives ctx; that the

@@ -14,7 +14,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/egress"
 	"github.com/perstack-go/perstack/internal/owner"
-	testengine "github.com/perstack-go/perstack/internal/testkit/daemon"
+	testdaemon "github.com/perstack-go/perstack/internal/testkit/daemon"
 	"github.com/perstack-go/perstack/internal/testkit/jail"
 	"github.com/perstack-go/perstack/job"
 )
@@ -32,7 +32,7 @@ func TestKilledRunIsSwept(t *testing.T) {
 		t.Fatalf("the other process did not come up: %v", err)
 	}
 	start = strings.TrimSpace(start)
-	if _, err := d.Sweep(t.Context()); err != nil {
+	if _, _, err := d.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if list := left(t, d, start); len(list) != 4 {
@@ -47,7 +47,7 @@ func TestKilledRunIsSwept(t *testing.T) {
 		t.Errorf("before the sweep there is %q", list)
 	}
 	// Another test may sweep at the same time: what counts is what is left.
-	if _, err := d.Sweep(t.Context()); err != nil {
+	if _, _, err := d.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if list := left(t, d, start); len(list) != 0 {
@@ -148,12 +148,12 @@ func TestSweepLeavesOthers(t *testing.T) {
 		if got := isOrphan(c.labels); got != c.swept {
 			t.Errorf("%s: orphan %v", c.name, got)
 		}
-		name := testengine.Name(t)
+		name := testdaemon.Name(t)
 		if _, err := d.api.NetworkCreate(t.Context(), name, client.NetworkCreateOptions{Driver: "bridge", Internal: true, Labels: c.labels}); err != nil {
 			t.Fatal(err)
 		}
-		testengine.RemoveNetwork(t, d.api, name)
-		if _, err := d.Sweep(t.Context()); err != nil {
+		testdaemon.RemoveNetwork(t, d.api, name)
+		if _, _, err := d.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		_, err := d.api.NetworkInspect(t.Context(), name, client.NetworkInspectOptions{})

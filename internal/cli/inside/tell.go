@@ -1,13 +1,43 @@
 package inside
 
 import (
+	"log/slog"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/runtimes/docker/hostlink"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
+
+// pulse is how often the host is sent a heartbeat.
+const pulse = 5 * time.Second
+
+// beat sends heartbeats until the work is done, and while it is being saved.
+func (w *work) beat(done <-chan struct{}) {
+	tick := time.NewTicker(pulse)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if w.send(hostlink.Up{Alive: true}) != nil {
+				return // the job finds out by itself
+			}
+		case <-done:
+			return
+		}
+	}
+}
+
+// logger sends warnings to the host, and with Verbose everything.
+func (w *work) logger() *slog.Logger {
+	return host.LineLogger(w.document.Spec.Verbose, func(level slog.Level, line string) error {
+		return w.send(hostlink.Up{Log: &hostlink.Log{Level: level.String(), Text: w.clean(line)}})
+	})
+}
 
 // hideKnown hides what the document says must not be seen, and the tokens of the listeners.
 // Commands are given theirs, and one that prints its environment must not put it into the
@@ -33,8 +63,8 @@ func (w *work) hideKnown() {
 // maxText is how many bytes of an error or a line of the log are told.
 const maxText = 8 << 10
 
-// clean makes a text fit to be told: without secrets and what acts on terminals, and not
-// too long. Cleaned first: a secret with something invisible in it is one again afterwards.
+// clean removes secrets and control sequences from a text, and cuts it. Control sequences
+// are removed first: they can hide a secret.
 func (w *work) clean(text string) string {
 	text = w.host.Secrets.Redact(terminal.Clean(text))
 	if len(text) > maxText {
