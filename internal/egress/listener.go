@@ -19,7 +19,7 @@ type Listener struct {
 	Token string `json:"token,omitzero"`
 }
 
-// Listeners is the policy of the proxy: one JSON document, for perstack egress --policy.
+// A ProxyConfig says what a proxy does: one JSON document, for perstack egress --policy.
 type ProxyConfig struct {
 	Listeners []Listener `json:"listeners"`
 	// Upstream is a proxy that every connection goes through, http://[user:password@]host:port;
@@ -33,7 +33,7 @@ const DefaultMaxConnections = 256
 
 // A Line is what perstack egress prints: one JSON object a line, one member set.
 type Line struct {
-	Ready  []Listener `json:"ready,omitzero"` // all listeners listen; with their addresses, without tokens
+	Ready  []Listener `json:"ready,omitzero"` // all listeners are open; with their addresses, without tokens
 	Access *Access    `json:"access,omitzero"`
 	Closed *Closed    `json:"closed,omitzero"`
 }
@@ -79,8 +79,8 @@ var ErrGone = errors.New("it ended before its listeners were open")
 
 // Vacant makes sure that the addresses of the listeners are free. A program may continue
 // without a port that it cannot open, and clients would then talk to another program.
-func (g ProxyConfig) Vacant(ctx context.Context) error {
-	for _, listener := range g.Listeners {
+func (config ProxyConfig) Vacant(ctx context.Context) error {
+	for _, listener := range config.Listeners {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listener.Address)
 		if err != nil {
 			return fmt.Errorf("listener %q: %w", listener.Name, err)
@@ -94,8 +94,8 @@ func (g ProxyConfig) Vacant(ctx context.Context) error {
 const retryPause = 20 * time.Millisecond
 
 // Opened returns when all listeners accept connections, or gone is closed. It sends nothing.
-func (g ProxyConfig) Opened(ctx context.Context, gone <-chan struct{}) error {
-	for _, listener := range g.Listeners {
+func (config ProxyConfig) Opened(ctx context.Context, gone <-chan struct{}) error {
+	for _, listener := range config.Listeners {
 		for {
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", listener.Address)
 			if err == nil {

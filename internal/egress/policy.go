@@ -27,20 +27,20 @@ const (
 // TokenUser is the user name that belongs to the token of a listener.
 const TokenUser = "perstack"
 
-// ParseListeners reads the document of perstack egress --policy. It is strict: a misspelled
+// ParseProxyConfig reads the document of perstack egress --policy. It is strict: a misspelled
 // name must not silently drop a rule.
 func ParseProxyConfig(document []byte) (ProxyConfig, error) {
-	var g ProxyConfig
+	var config ProxyConfig
 	if len(document) > MaxPolicy {
 		return ProxyConfig{}, fmt.Errorf("the policy has more than %d bytes", MaxPolicy)
 	}
-	if err := json.Unmarshal(document, &g, json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(document, &config, json.RejectUnknownMembers(true)); err != nil {
 		return ProxyConfig{}, fmt.Errorf("the policy cannot be read: %s", unreadable(err))
 	}
-	if _, _, err := g.compile(); err != nil {
+	if _, _, err := config.compile(); err != nil {
 		return ProxyConfig{}, err
 	}
-	return g, nil
+	return config, nil
 }
 
 // unreadable says what is wrong with the document, in its own terms. Values are not
@@ -103,18 +103,18 @@ type upstream struct {
 }
 
 // compile checks the whole policy.
-func (g *ProxyConfig) compile() ([]compiledListener, upstream, error) {
+func (config *ProxyConfig) compile() ([]compiledListener, upstream, error) {
 	switch {
-	case len(g.Listeners) == 0:
+	case len(config.Listeners) == 0:
 		return nil, upstream{}, errors.New("the policy has no listener")
-	case len(g.Listeners) > maxListeners:
+	case len(config.Listeners) > maxListeners:
 		return nil, upstream{}, fmt.Errorf("the policy has more than %d listeners", maxListeners)
-	case g.MaxConnections < 0 || g.MaxConnections > MaxConnections:
+	case config.MaxConnections < 0 || config.MaxConnections > MaxConnections:
 		return nil, upstream{}, fmt.Errorf("maxConnections must be from 1 to %d", MaxConnections)
 	}
-	listeners := make([]compiledListener, len(g.Listeners))
+	listeners := make([]compiledListener, len(config.Listeners))
 	names := map[string]bool{}
-	for i, listener := range g.Listeners {
+	for i, listener := range config.Listeners {
 		d, err := listener.compile()
 		if err != nil {
 			return nil, upstream{}, fmt.Errorf("listener %q: %w", listener.Name, err)
@@ -125,27 +125,27 @@ func (g *ProxyConfig) compile() ([]compiledListener, upstream, error) {
 		names[listener.Name] = true
 		listeners[i] = d
 	}
-	up, err := parseUpstream(g.Upstream)
+	up, err := parseUpstream(config.Upstream)
 	return listeners, up, err
 }
 
-func (g Listener) compile() (compiledListener, error) {
-	d := compiledListener{Listener: g}
-	if g.Name == "" || len(g.Name) > maxListenerName || strings.ContainsFunc(g.Name, isControl) {
+func (l Listener) compile() (compiledListener, error) {
+	d := compiledListener{Listener: l}
+	if l.Name == "" || len(l.Name) > maxListenerName || strings.ContainsFunc(l.Name, isControl) {
 		return d, fmt.Errorf("it needs a name of at most %d characters that can be printed", maxListenerName)
 	}
 	var err error
-	if d.address, err = netip.ParseAddrPort(g.Address); err != nil {
+	if d.address, err = netip.ParseAddrPort(l.Address); err != nil {
 		return d, errors.New("it needs an address to listen at, like 127.0.0.1:3128")
 	}
-	if d.allow, err = ParseAllowlist(g.Allow); err != nil {
+	if d.allow, err = ParseAllowlist(l.Allow); err != nil {
 		return d, err
 	}
-	if len(g.Token) > maxToken || strings.ContainsFunc(g.Token, isControl) {
+	if len(l.Token) > maxToken || strings.ContainsFunc(l.Token, isControl) {
 		return d, fmt.Errorf("its token must have at most %d characters that can be printed", maxToken)
 	}
-	if g.Token != "" {
-		d.secret = basic(TokenUser, g.Token)
+	if l.Token != "" {
+		d.secret = basic(TokenUser, l.Token)
 	}
 	return d, nil
 }
@@ -191,7 +191,7 @@ func parseUpstream(text string) (upstream, error) {
 }
 
 // Check says what is wrong with a policy that another proxy is to enforce.
-func (g ProxyConfig) Check() error {
-	_, _, err := g.compile()
+func (config ProxyConfig) Check() error {
+	_, _, err := config.compile()
 	return err
 }

@@ -9,9 +9,9 @@ import (
 // A policy is read strictly: whatever is not understood would be a rule that is missing.
 func TestParseListeners(t *testing.T) {
 	const listener = `{"name":"g","address":"127.0.0.1:0","allow":["a.example"],"token":"t"}`
-	g, err := ParseProxyConfig([]byte(`{"listeners":[` + listener + `],"upstream":"http://u:p@proxy:8080","maxConnections":7}`))
-	if err != nil || len(g.Listeners) != 1 || g.Listeners[0].Token != "t" || g.MaxConnections != 7 || g.Upstream == "" {
-		t.Errorf("got %+v, %v", g, err)
+	config, err := ParseProxyConfig([]byte(`{"listeners":[` + listener + `],"upstream":"http://u:p@proxy:8080","maxConnections":7}`))
+	if err != nil || len(config.Listeners) != 1 || config.Listeners[0].Token != "t" || config.MaxConnections != 7 || config.Upstream == "" {
+		t.Errorf("got %+v, %v", config, err)
 	}
 	one := func(listener string) string { return `{"listeners":[` + listener + `]}` }
 	for _, text := range []string{

@@ -53,15 +53,15 @@ type ProxyOptions struct {
 }
 
 // Listen checks the policy and opens all listeners. Clients wait until [Proxy.Serve].
-func Listen(ctx context.Context, g ProxyConfig, o ProxyOptions) (*Proxy, error) {
-	listeners, up, err := g.compile()
+func Listen(ctx context.Context, config ProxyConfig, o ProxyOptions) (*Proxy, error) {
+	listeners, up, err := config.compile()
 	if err != nil {
 		return nil, err
 	}
 	p := &Proxy{
 		listeners: listeners, upstream: up, resolver: o.Resolver, report: o.Report, limits: usualLimits,
 		connect:      (&net.Dialer{}).DialContext,
-		most:         g.MaxConnections,
+		most:         config.MaxConnections,
 		pending:      make([]pendingConns, len(listeners)),
 		rateLimiters: make([]rateLimiter, len(listeners)),
 		answers:      make(chan struct{}, maxAnswers),

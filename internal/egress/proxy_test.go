@@ -152,8 +152,8 @@ func TestProxyRefusesRequests(t *testing.T) {
 	if d := n.dials(); d != nil || n.lookups() != 0 {
 		t.Errorf("dialled %v, looked up %q", d, n.asked)
 	}
-	for _, g := range w.listeners {
-		if g.Token != "" {
+	for _, l := range w.listeners {
+		if l.Token != "" {
 			t.Error("a token is reported")
 		}
 	}

@@ -27,14 +27,14 @@ type servingProxy struct {
 var errStopped = errors.New("the test is over")
 
 // build starts a proxy with listeners at addresses of this machine.
-func serveProxy(t testing.TB, n *network, g ProxyConfig, change ...func(*Proxy)) *servingProxy {
+func serveProxy(t testing.TB, n *network, config ProxyConfig, change ...func(*Proxy)) *servingProxy {
 	t.Helper()
-	for i := range g.Listeners {
-		g.Listeners[i].Address = "127.0.0.1:0"
+	for i := range config.Listeners {
+		config.Listeners[i].Address = "127.0.0.1:0"
 	}
 	w := &servingProxy{t: t, lines: make(chan Line, 10_000), ended: make(chan error, 1)}
 	var err error
-	w.proxy, err = Listen(t.Context(), g, ProxyOptions{Resolver: n, Report: func(l Line) error {
+	w.proxy, err = Listen(t.Context(), config, ProxyOptions{Resolver: n, Report: func(l Line) error {
 		w.lines <- l
 		return nil
 	}})
@@ -50,7 +50,7 @@ func serveProxy(t testing.TB, n *network, g ProxyConfig, change ...func(*Proxy))
 	go func() { w.ended <- w.proxy.Serve(ctx) }()
 	t.Cleanup(w.close)
 	w.listeners = w.next().Ready
-	if len(w.listeners) != len(g.Listeners) {
+	if len(w.listeners) != len(config.Listeners) {
 		t.Fatalf("the proxy is not ready: %v", w.listeners)
 	}
 	return w

@@ -21,7 +21,7 @@ var libraries = []struct {
 	{"github.com/modelcontextprotocol/go-sdk", "internal/skills/mcp/...", "the Model Context Protocol"},
 	{"github.com/aws/aws-sdk-go-v2", "internal/providers/bedrock", "signatures and frames of Amazon Bedrock"},
 	{"golang.org/x/oauth2", "internal/providers/gemini", "tokens of Google Cloud"},
-	{"github.com/moby/moby", "internal/runtimes/docker", "the API of container engines"},
+	{"github.com/moby/moby", "internal/runtimes/docker", "the API of Docker daemons"},
 	{"github.com/containerd/errdefs", "internal/runtimes/docker", "what the errors of that API mean"},
 	{"golang.org/x/crypto", "internal/runtimes/docker", "authorities for images, where the system has no list of them"},
 	{"github.com/spf13/cobra", "internal/cli/...", "commands"},

@@ -142,14 +142,14 @@ var errInputEnded = errors.New("the input ended")
 func Run(ctx context.Context, opts *Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	listeners, err := opts.listeners(ctx, cancel)
+	config, err := opts.proxyConfig(ctx, cancel)
 	if err != nil {
 		return err
 	}
 	if opts.Squid != "" {
-		return opts.serveSquid(ctx, listeners)
+		return opts.serveSquid(ctx, config)
 	}
-	proxy, err := egress.Listen(ctx, listeners, egress.ProxyOptions{Report: opts.print})
+	proxy, err := egress.Listen(ctx, config, egress.ProxyOptions{Report: opts.print})
 	if err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}

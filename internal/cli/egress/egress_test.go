@@ -268,7 +268,7 @@ func TestRunWithFiles(t *testing.T) {
 		{opts: Options{Listen: "127.0.0.1:0", TokenFile: "open"}, err: "chmod 600", unix: true},
 		{opts: Options{Policy: "openpolicy"}, err: "chmod 600", unix: true},
 		{opts: Options{Policy: "broken"}, err: "cannot be read"},
-		{opts: Options{Policy: "."}, err: "is not a file"},
+		{opts: Options{Policy: "."}, err: "not a regular file"},
 	} {
 		if test.unix && runtime.GOOS == "windows" {
 			continue

@@ -47,15 +47,15 @@ func (c *contender) access(t *testing.T) egress.Access {
 // contenders starts both proxies with these lists.
 func contenders(t *testing.T, lists ...[]string) (builtin, squid *contender) {
 	t.Helper()
-	var listeners egress.ProxyConfig
+	var config egress.ProxyConfig
 	for i, list := range lists {
-		listeners.Listeners = append(listeners.Listeners, egress.Listener{Name: "listener " + strconv.Itoa(i), Address: "127.0.0.1:0", Allow: list})
+		config.Listeners = append(config.Listeners, egress.Listener{Name: "listener " + strconv.Itoa(i), Address: "127.0.0.1:0", Allow: list})
 	}
 	builtin = &contender{name: "builtin", lines: make(chan egress.Line, 1000)}
 	server := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, "127.0.0.1:53")
 	}}
-	proxy, err := egress.Listen(t.Context(), listeners, egress.ProxyOptions{Resolver: server, Report: func(l egress.Line) error { builtin.lines <- l; return nil }})
+	proxy, err := egress.Listen(t.Context(), config, egress.ProxyOptions{Resolver: server, Report: func(l egress.Line) error { builtin.lines <- l; return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +68,11 @@ func contenders(t *testing.T, lists ...[]string) (builtin, squid *contender) {
 	}
 
 	squid = &contender{name: "squid", lines: make(chan egress.Line, 1000)}
-	for i := range listeners.Listeners {
-		listeners.Listeners[i].Address = "127.0.0.1:" + strconv.Itoa(3128+i)
-		squid.listeners = append(squid.listeners, listeners.Listeners[i].Address)
+	for i := range config.Listeners {
+		config.Listeners[i].Address = "127.0.0.1:" + strconv.Itoa(3128+i)
+		squid.listeners = append(squid.listeners, config.Listeners[i].Address)
 	}
-	policy, err := json.Marshal(listeners)
+	policy, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,19 +34,19 @@ const (
 
 // serveSquid has Squid carry out the listeners, and reports what it tells. It returns when
 // Squid ends, or the context: then Squid is ended.
-func (o *Options) serveSquid(ctx context.Context, listeners egress.ProxyConfig) error {
+func (o *Options) serveSquid(ctx context.Context, config egress.ProxyConfig) error {
 	servers, err := o.servers()
 	if err != nil {
 		return err
 	}
-	text, err := squid.Config(listeners, squid.Options{DNS: servers})
+	text, err := squid.Config(config, squid.Options{DNS: servers})
 	if err != nil {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
 	if os.Geteuid() == 0 {
 		return host.Usagef("Squid does not work as root; run perstack egress --squid as another user")
 	}
-	if err := listeners.Vacant(ctx); err != nil {
+	if err := config.Vacant(ctx); err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "perstack-squid-")
@@ -69,12 +69,12 @@ func (o *Options) serveSquid(ctx context.Context, listeners egress.ProxyConfig) 
 	if err != nil {
 		return err
 	}
-	return o.follow(ctx, running, listeners)
+	return o.follow(ctx, running, config)
 }
 
 // follow reports what a started Squid does until it ends.
-func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, listeners egress.ProxyConfig) error {
-	log, err := squid.NewLog(running.Stdout, listeners)
+func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, config egress.ProxyConfig) error {
+	log, err := squid.NewLog(running.Stdout, config)
 	if err != nil {
 		return errors.Join(err, running.Stop(squidGrace))
 	}
@@ -88,12 +88,12 @@ func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, li
 		<-ready
 		fail(o.report(log))
 	})
-	if err := opened(ctx, running, listeners); err != nil {
+	if err := opened(ctx, running, config); err != nil {
 		fail(err)
-	} else if err := o.print(egress.Line{Ready: listeners.Listeners}); err != nil {
+	} else if err := o.print(egress.Line{Ready: config.Listeners}); err != nil {
 		fail(err)
 	} else if o.Policy == "" {
-		o.announce(listeners.Listeners[0].Address)
+		o.announce(config.Listeners[0].Address)
 	}
 	close(ready)
 	select {
@@ -114,10 +114,10 @@ func (o *Options) follow(ctx context.Context, running *sandbox.ServerProcess, li
 }
 
 // opened waits for Squid, which needs a few milliseconds.
-func opened(ctx context.Context, running *sandbox.ServerProcess, listeners egress.ProxyConfig) error {
+func opened(ctx context.Context, running *sandbox.ServerProcess, config egress.ProxyConfig) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, squidStart, fmt.Errorf("squid has not opened its listeners within %s", squidStart))
 	defer cancel()
-	return listeners.Opened(ctx, running.Done())
+	return config.Opened(ctx, running.Done())
 }
 
 // report prints decisions until there are no more, or one cannot be printed or trusted.

@@ -19,11 +19,11 @@ const format = `%>lp %Ss %>Hs %err_code %{` + note + `}note %<a %>st %<st %#.24r
 
 // limits bound what clients can take. Squid knows all clients of a run as one, by their
 // address: the connections of all listeners are counted together.
-func (c *config) limits(g egress.ProxyConfig) {
-	most := cmp.Or(g.MaxConnections, egress.DefaultMaxConnections)
-	c.add("client_ip_max_connections", strconv.Itoa(most-1))                // Squid counts without the newest
-	c.add("max_filedescriptors", strconv.Itoa(2*most+len(g.Listeners)+128)) // two for a tunnel
-	c.add("relaxed_header_parser off")                                      // what is not written as the standard says is refused
+func (c *config) limits(policy egress.ProxyConfig) {
+	most := cmp.Or(policy.MaxConnections, egress.DefaultMaxConnections)
+	c.add("client_ip_max_connections", strconv.Itoa(most-1))                     // Squid counts without the newest
+	c.add("max_filedescriptors", strconv.Itoa(2*most+len(policy.Listeners)+128)) // two for a tunnel
+	c.add("relaxed_header_parser off")                                           // what is not written as the standard says is refused
 	c.add("request_header_max_size 16 KB")
 	c.add("client_request_buffer_max_size 64 KB")
 	c.add("reply_header_max_size 16 KB")

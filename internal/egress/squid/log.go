@@ -33,9 +33,9 @@ type listener struct {
 const maxEntry = 4 << 10
 
 // NewLog returns the log of a Squid that was configured for listeners.
-func NewLog(r io.Reader, g egress.ProxyConfig) (*Log, error) {
+func NewLog(r io.Reader, policy egress.ProxyConfig) (*Log, error) {
 	l := &Log{lines: bufio.NewReaderSize(r, maxEntry), listeners: map[uint16]listener{}}
-	for _, of := range g.Listeners {
+	for _, of := range policy.Listeners {
 		allow, err := egress.ParseAllowlist(of.Allow)
 		if err != nil {
 			return nil, err

@@ -34,35 +34,35 @@ const maxLine = 1000
 const maxListeners = 128
 
 // Config returns the text of squid.conf for listeners. The same listeners give the same text.
-func Config(g egress.ProxyConfig, o Options) (string, error) {
-	if err := check(g); err != nil {
+func Config(policy egress.ProxyConfig, o Options) (string, error) {
+	if err := check(policy); err != nil {
 		return "", err
 	}
 	c := &config{}
-	c.ports(g)
-	if err := c.names(g); err != nil {
+	c.ports(policy)
+	if err := c.names(policy); err != nil {
 		return "", err
 	}
 	c.addresses()
-	c.rules(g)
-	c.limits(g)
+	c.rules(policy)
+	c.limits(policy)
 	c.rest(o)
 	return c.text()
 }
 
 // check refuses a policy that Squid cannot enforce completely.
-func check(g egress.ProxyConfig) error {
-	if err := g.Check(); err != nil {
+func check(policy egress.ProxyConfig) error {
+	if err := policy.Check(); err != nil {
 		return err
 	}
-	if g.Upstream != "" {
+	if policy.Upstream != "" {
 		return errors.New("squid cannot use an upstream proxy here, since the addresses that it reaches could not be checked; use the builtin proxy for an upstream")
 	}
-	if len(g.Listeners) > maxListeners {
-		return fmt.Errorf("squid opens %d listeners at most, and these are %d; use the builtin proxy", maxListeners, len(g.Listeners))
+	if len(policy.Listeners) > maxListeners {
+		return fmt.Errorf("squid opens %d listeners at most, and these are %d; use the builtin proxy", maxListeners, len(policy.Listeners))
 	}
 	taken := map[uint16]bool{}
-	for _, listener := range g.Listeners {
+	for _, listener := range policy.Listeners {
 		switch port := address(listener).Port(); {
 		case listener.Token != "":
 			return fmt.Errorf("listener %q has a token, and Squid asks for none; use the builtin proxy", listener.Name)
@@ -98,8 +98,8 @@ func (c *config) text() (string, error) {
 }
 
 // ports opens a port for each listener. Rules refer to it by name.
-func (c *config) ports(g egress.ProxyConfig) {
-	for i, listener := range g.Listeners {
+func (c *config) ports(policy egress.ProxyConfig) {
+	for i, listener := range policy.Listeners {
 		c.add("http_port", address(listener).String(), "name="+listenerName(i))
 		c.add("acl", listenerName(i), "myportname", listenerName(i))
 	}
@@ -122,11 +122,11 @@ const (
 // its .example.com is also example.com.
 func (c *config) match(acl, pattern string) { c.add("acl", acl, "dstdom_regex -n -i", pattern) }
 
-func (c *config) names(g egress.ProxyConfig) error {
+func (c *config) names(policy egress.ProxyConfig) error {
 	c.match("named", named)
 	c.match("punycode", `(^|\.)xn--`)
 	c.match("long", `^.{254}`)
-	for i, listener := range g.Listeners {
+	for i, listener := range policy.Listeners {
 		for _, pattern := range listener.Allow {
 			name, wild := strings.CutPrefix(pattern, "*.")
 			host, err := egress.ParseHost(name)
@@ -162,7 +162,7 @@ func (c *config) addresses() {
 // rules decide, the first that matches. Rules that need no look-up come first: a query
 // is itself a message to the name server. The last word of a rule always matches, and
 // notes the reason for the log.
-func (c *config) rules(g egress.ProxyConfig) {
+func (c *config) rules(policy egress.ProxyConfig) {
 	c.add("acl", "connect", "method", "CONNECT")
 	c.add("acl", "tls", "port", "443")
 	for _, reason := range []string{egress.ReasonMethod, egress.ReasonHost, egress.ReasonPort, egress.ReasonDomain, egress.ReasonAddress} {
@@ -176,7 +176,7 @@ func (c *config) rules(g egress.ProxyConfig) {
 	deny(egress.ReasonHost, "punycode")
 	deny(egress.ReasonHost, "long")
 	deny(egress.ReasonPort, "!tls")
-	for i, listener := range g.Listeners {
+	for i, listener := range policy.Listeners {
 		if len(listener.Allow) == 0 {
 			deny(egress.ReasonDomain, listenerName(i))
 			continue
@@ -185,7 +185,7 @@ func (c *config) rules(g egress.ProxyConfig) {
 	}
 	deny(egress.ReasonAddress, "private")
 	deny(egress.ReasonAddress, "nowhere")
-	for i, listener := range g.Listeners {
+	for i, listener := range policy.Listeners {
 		if len(listener.Allow) > 0 {
 			c.add("http_access allow", listenerName(i), list(i), "connect", "tls", "named")
 		}

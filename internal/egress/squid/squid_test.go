@@ -24,12 +24,12 @@ func threeListeners() egress.ProxyConfig {
 // The whole configuration, as Squid gets it. The blocks of addresses are counted, not
 // repeated: they are expert's.
 func TestConfig(t *testing.T) {
-	listeners := threeListeners()
-	text, err := Config(listeners, Options{DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")}})
+	config := threeListeners()
+	text, err := Config(config, Options{DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := Config(listeners, Options{DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")}})
+	again, _ := Config(config, Options{DNS: []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("2001:db8::53")}})
 	if again != text {
 		t.Error("the same listeners give another text")
 	}
@@ -80,22 +80,24 @@ func TestOrder(t *testing.T) {
 
 func TestConfigRefuses(t *testing.T) {
 	for want, change := range map[string]func(*egress.ProxyConfig){
-		"has a token, and Squid asks for none": func(g *egress.ProxyConfig) { g.Listeners[0].Token = "kX82mQ0vT4nB7cLw9rJd" },
-		"cannot use an upstream proxy":         func(g *egress.ProxyConfig) { g.Upstream = "http://proxy.example:3128" },
-		"has no port":                          func(g *egress.ProxyConfig) { g.Listeners[0].Address = "127.0.0.1:0" },
-		"has the port of another listener":     func(g *egress.ProxyConfig) { g.Listeners[1].Address = "127.0.0.1:3128" },
-		"the policy has no listener":           func(g *egress.ProxyConfig) { g.Listeners = nil },
-		"cannot be allowed":                    func(g *egress.ProxyConfig) { g.Listeners[0].Allow = []string{"a.example\nhttp_access allow all"} },
-		"*.arpa holds names":                   func(g *egress.ProxyConfig) { g.Listeners[0].Allow = []string{"*.arpa"} },
-		"squid opens 128 listeners at most": func(g *egress.ProxyConfig) {
+		"has a token, and Squid asks for none": func(config *egress.ProxyConfig) { config.Listeners[0].Token = "kX82mQ0vT4nB7cLw9rJd" },
+		"cannot use an upstream proxy":         func(config *egress.ProxyConfig) { config.Upstream = "http://proxy.example:3128" },
+		"has no port":                          func(config *egress.ProxyConfig) { config.Listeners[0].Address = "127.0.0.1:0" },
+		"has the port of another listener":     func(config *egress.ProxyConfig) { config.Listeners[1].Address = "127.0.0.1:3128" },
+		"the policy has no listener":           func(config *egress.ProxyConfig) { config.Listeners = nil },
+		"cannot be allowed": func(config *egress.ProxyConfig) {
+			config.Listeners[0].Allow = []string{"a.example\nhttp_access allow all"}
+		},
+		"*.arpa holds names": func(config *egress.ProxyConfig) { config.Listeners[0].Allow = []string{"*.arpa"} },
+		"squid opens 128 listeners at most": func(config *egress.ProxyConfig) {
 			for i := range 128 {
-				g.Listeners = append(g.Listeners, egress.Listener{Name: fmt.Sprint(i), Address: fmt.Sprintf("127.0.0.1:%d", 4000+i)})
+				config.Listeners = append(config.Listeners, egress.Listener{Name: fmt.Sprint(i), Address: fmt.Sprintf("127.0.0.1:%d", 4000+i)})
 			}
 		},
 	} {
-		g := threeListeners()
-		change(&g)
-		if text, err := Config(g, Options{}); err == nil || text != "" || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "kX82") {
+		config := threeListeners()
+		change(&config)
+		if text, err := Config(config, Options{}); err == nil || text != "" || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "kX82") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -116,8 +118,8 @@ func FuzzConfig(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, pattern, asked string) {
-		g := egress.ProxyConfig{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example", pattern}}}}
-		text, err := Config(g, Options{})
+		config := egress.ProxyConfig{Listeners: []egress.Listener{{Name: "g", Address: "127.0.0.1:3128", Allow: []string{"one.example", pattern}}}}
+		text, err := Config(config, Options{})
 		if err != nil {
 			return
 		}

@@ -56,19 +56,19 @@ func (s *Site) openListeners(ctx context.Context, c *Container, lines *bufio.Rea
 		return err
 	}
 	s.Listeners = map[string]string{}
-	for i, g := range s.plan.listeners {
-		g.Address = listenerAddress(inner, i)
+	for i, l := range s.plan.listeners {
+		l.Address = listenerAddress(inner, i)
 		switch {
 		case s.plan.tokenless():
-			g.Token = ""
-		case g.Token == "":
-			g.Token = rand.Text()
+			l.Token = ""
+		case l.Token == "":
+			l.Token = rand.Text()
 		}
-		if _, twice := s.Listeners[g.Name]; twice || g.Name == "" {
-			return fmt.Errorf("two listeners are called %q, or one has no name", g.Name)
+		if _, twice := s.Listeners[l.Name]; twice || l.Name == "" {
+			return fmt.Errorf("two listeners are called %q, or one has no name", l.Name)
 		}
-		s.Listeners[g.Name] = listenerURL(g)
-		s.listeners = append(s.listeners, g)
+		s.Listeners[l.Name] = listenerURL(l)
+		s.listeners = append(s.listeners, l)
 	}
 	policy, err := json.Marshal(egress.ProxyConfig{Listeners: s.listeners, Upstream: s.plan.upstream})
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Site) follow(lines *bufio.Reader) error {
 // decision makes an event of one. The proxy reads what an Expert's programs send, so
 // what it says is checked like theirs.
 func (s *Site) decision(a egress.Access) (event.ProxyAccess, error) {
-	known := slices.ContainsFunc(s.listeners, func(g egress.Listener) bool { return g.Name == a.Listener })
+	known := slices.ContainsFunc(s.listeners, func(l egress.Listener) bool { return l.Name == a.Listener })
 	if !known {
 		return event.ProxyAccess{}, errors.New("reports a decision of a listener that it does not have")
 	}

@@ -213,12 +213,12 @@ func TestSafeHost(t *testing.T) {
 
 func TestListenerURL(t *testing.T) {
 	inner := netip.MustParseAddr("172.18.0.2")
-	for want, g := range map[string]egress.Listener{
+	for want, l := range map[string]egress.Listener{
 		"http://perstack:secret@172.18.0.2:3128":   {Address: listenerAddress(inner, 0), Token: "secret"},
 		"http://perstack:a%2Fb%40@172.18.0.2:3130": {Address: listenerAddress(inner, 2), Token: "a/b@"},
 		"http://172.18.0.2:3129":                   {Address: listenerAddress(inner, 1)},
 	} {
-		if got := listenerURL(g); got != want {
+		if got := listenerURL(l); got != want {
 			t.Errorf("listenerURL = %s, want %s", got, want)
 		}
 	}

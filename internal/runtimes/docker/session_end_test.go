@@ -341,9 +341,9 @@ allowedDomains = ["b.example"]
 	listeners := r.listeners()
 	tokens := make(map[string]bool)
 	got := make(map[string]string)
-	for _, g := range listeners {
-		tokens[g.Token] = true
-		got[g.Name] = strings.Join(g.Allow, " ")
+	for _, l := range listeners {
+		tokens[l.Token] = true
+		got[l.Name] = strings.Join(l.Allow, " ")
 	}
 	want := map[string]string{
 		"engine": "api.example mcp.example",

@@ -161,10 +161,10 @@ func oneAtATime(report func(event.Body)) func(event.Body) {
 }
 
 // listenerURL is how a client is told of a listener.
-func listenerURL(g egress.Listener) string {
-	u := url.URL{Scheme: "http", Host: g.Address}
-	if g.Token != "" {
-		u.User = url.UserPassword("perstack", g.Token)
+func listenerURL(l egress.Listener) string {
+	u := url.URL{Scheme: "http", Host: l.Address}
+	if l.Token != "" {
+		u.User = url.UserPassword("perstack", l.Token)
 	}
 	return u.String()
 }

@@ -9,27 +9,27 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/egress"
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
-// listeners returns what the flags, or the policy, say. With a policy from standard input the
+// proxyConfig returns what the flags, or the policy, say. With a policy from standard input the
 // end of that input ends the context.
-func (o *Options) listeners(ctx context.Context, cancel context.CancelCauseFunc) (egress.ProxyConfig, error) {
-	var listeners egress.ProxyConfig
+func (o *Options) proxyConfig(ctx context.Context, cancel context.CancelCauseFunc) (egress.ProxyConfig, error) {
+	var config egress.ProxyConfig
 	var err error
 	switch o.Policy {
 	case "":
-		listeners, err = o.fromFlags()
+		config, err = o.fromFlags()
 	case "-":
-		listeners, err = o.fromInput(ctx, cancel)
+		config, err = o.fromInput(ctx, cancel)
 	default:
-		listeners, err = o.fromFile()
+		config, err = o.fromFile()
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -37,11 +37,11 @@ func (o *Options) listeners(ctx context.Context, cancel context.CancelCauseFunc)
 	case err != nil:
 		return egress.ProxyConfig{}, &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
-	o.Host.Secrets.AddIfRandom("upstream", listeners.Upstream)
-	for _, g := range listeners.Listeners {
-		o.Host.Secrets.AddKey("token", g.Token)
+	o.Host.Secrets.AddIfRandom("upstream", config.Upstream)
+	for _, l := range config.Listeners {
+		o.Host.Secrets.AddKey("token", l.Token)
 	}
-	return listeners, nil
+	return config, nil
 }
 
 // fromFlags makes the one listener of the flags.
@@ -80,22 +80,22 @@ func (o *Options) readToken() (string, error) {
 }
 
 // fromFile reads a policy, which may hold tokens.
-func (o *Options) fromFile() (listeners egress.ProxyConfig, err error) {
+func (o *Options) fromFile() (config egress.ProxyConfig, err error) {
 	var broken error
 	_, err = o.readFile(o.Policy, egress.MaxPolicy, func(data []byte) bool {
-		listeners, broken = egress.ParseProxyConfig(data)
-		return listeners.Upstream != "" || slices.ContainsFunc(listeners.Listeners, func(g egress.Listener) bool { return g.Token != "" })
+		config, broken = egress.ParseProxyConfig(data)
+		return config.Upstream != "" || slices.ContainsFunc(config.Listeners, func(l egress.Listener) bool { return l.Token != "" })
 	})
 	if err = cmp.Or(err, broken); err != nil {
 		return egress.ProxyConfig{}, fmt.Errorf("--policy: %w", err)
 	}
-	return listeners, nil
+	return config, nil
 }
 
 // readFile reads a file. If what it holds is secret, nobody else may have rights to it.
 func (o *Options) readFile(name string, most int64, secret func(data []byte) bool) ([]byte, error) {
 	path := o.Host.Path(name)
-	file, err := os.Open(path)
+	file, err := userfile.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +104,6 @@ func (o *Options) readFile(name string, most int64, secret func(data []byte) boo
 	switch {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", path)
 	case info.Size() > most:
 		return nil, fmt.Errorf("%s has more than %d bytes", path, most)
 	}
@@ -124,7 +122,7 @@ func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc)
 	if err != nil {
 		return egress.ProxyConfig{}, fmt.Errorf("--policy -: %w", err)
 	}
-	listeners, err := egress.ParseProxyConfig(line)
+	config, err := egress.ParseProxyConfig(line)
 	if err != nil {
 		return egress.ProxyConfig{}, fmt.Errorf("--policy -: %w; it must be one line", err)
 	}
@@ -135,7 +133,7 @@ func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc)
 		}
 		cancel(errInputEnded)
 	}()
-	return listeners, nil
+	return config, nil
 }
 
 // readLine reads up to the end of a line, unless the context ends first: then the reader
