@@ -59,7 +59,7 @@ func (o *Options) fromFlags() (egress.ProxyConfig, error) {
 			return egress.ProxyConfig{}, fmt.Errorf("--token-file: %w", err)
 		}
 	} else if !address.Addr().Unmap().IsLoopback() {
-		// Whoever reaches this machine could otherwise go out in its name.
+		// Other machines could otherwise use this one to reach those hosts.
 		return egress.ProxyConfig{}, fmt.Errorf("others can reach %s; give a --token-file, or listen at %s", address.Addr(), defaultListen)
 	}
 	return egress.ProxyConfig{Listeners: []egress.Listener{listener}, MaxConnections: o.MaxConnections}, nil
@@ -92,7 +92,7 @@ func (o *Options) fromFile() (config egress.ProxyConfig, err error) {
 	return config, nil
 }
 
-// readFile reads a file. If what it holds is secret, nobody else may have rights to it.
+// readFile reads a file. If it holds a secret, no other user may have rights to it.
 func (o *Options) readFile(name string, most int64, secret func(data []byte) bool) ([]byte, error) {
 	path := o.Host.Path(name)
 	file, err := userfile.OpenRegular(path)
@@ -115,7 +115,7 @@ func (o *Options) readFile(name string, most int64, secret func(data []byte) boo
 }
 
 // fromInput reads a policy from the first line of standard input. Nothing may follow but
-// the end, which is how whoever started the proxy ends it, also by dying.
+// the end, by which the parent process stops the proxy, even when it dies.
 func (o *Options) fromInput(ctx context.Context, cancel context.CancelCauseFunc) (egress.ProxyConfig, error) {
 	in := bufio.NewReader(o.Host.Stdin)
 	line, err := readLine(ctx, in)

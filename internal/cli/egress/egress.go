@@ -134,7 +134,7 @@ func (o *Options) check(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// errInputEnded is the end of standard input, which is that of whoever started this.
+// errInputEnded is the end of standard input: the parent process has ended, or wants this.
 var errInputEnded = errors.New("the input ended")
 
 // Run serves until the input ends, a signal comes or a decision cannot be reported. The

@@ -22,7 +22,7 @@ import (
 
 const (
 	defaultSquid = "squid"
-	// sbin is where systems keep Squid, which is not in everybody's PATH.
+	// sbin is where systems keep Squid, which is not in every PATH.
 	sbin = "/usr/local/sbin:/usr/sbin"
 
 	squidStart = 30 * time.Second // until its listeners are open

@@ -12,7 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
 )
 
-// Where the container has room that is written to.
+// Where the container can be written to.
 const (
 	tmpDir  = "/tmp"
 	homeDir = "/home/perstack"
@@ -59,7 +59,7 @@ func maxTasks(cgroup string) int {
 func allBut(dir string, apart []string) (dirs []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // nobody else can read it either
+		return nil // no skill can read it either
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())

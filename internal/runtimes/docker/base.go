@@ -123,7 +123,7 @@ func (d *Daemon) grow(ctx context.Context, on *base, tag string, images map[stri
 	}
 	all := maps.Clone(images)
 	for name := range labels {
-		all[name] = "" // whoever made the image does not own the containers that run it
+		all[name] = "" // the maker of an image does not own the containers that run it
 	}
 	_, err = d.api.ContainerCommit(ctx, created.ID, client.ContainerCommitOptions{
 		Reference: tag,
@@ -172,8 +172,8 @@ func (d *Daemon) send(ctx context.Context, containerID string, write func(io.Wri
 	}()
 	_, err := d.api.CopyToContainer(ctx, containerID, client.CopyToContainerOptions{DestinationPath: "/", Content: r})
 	r.Close()
-	// What kept the tar from being written says more than what the daemon says about half
-	// of one; unless it is that nobody read on.
+	// An error of the writer says more than that of the daemon, which got half a tar; except
+	// that the daemon stopped reading.
 	if writeErr := <-sent; writeErr != nil && !errors.Is(writeErr, io.ErrClosedPipe) {
 		return writeErr
 	}

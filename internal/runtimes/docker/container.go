@@ -26,7 +26,7 @@ const (
 )
 
 const (
-	// proxyID is nobody: the proxy owns nothing.
+	// proxyID is the user nobody: the proxy owns no files.
 	proxyID = 65534
 	// What the proxy needs does not depend on the Expert.
 	proxyMemory = 256 << 20
@@ -50,7 +50,7 @@ func (s *Site) containerOptions(r role) client.ContainerCreateOptions {
 		AttachStderr: true,
 		OpenStdin:    true,
 		StdinOnce:    true, // it ends when we do
-		// Secrets never go here: everybody who may ask the daemon can read it. The image knows
+		// Secrets never go here: every user of the daemon can read them. The image knows
 		// where its programs are (PATH).
 		//
 		// Whom our own program trusts is in the file that we put there, and nowhere else: in the
@@ -108,7 +108,7 @@ func (s *Site) runtimeOptions(config *container.Config, host *container.HostConf
 	config.Cmd = []string{"inside"}
 	config.User = userOf(s.plan.cover.UID, s.plan.cover.GID)
 	config.WorkingDir = workDir
-	// Nobody answers there. Without it the daemon's resolver would ask those of the host.
+	// No server answers there. Without it the daemon's resolver would ask those of the host.
 	host.DNS = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	host.Memory, host.MemoryReservation = limits.Memory, min(limits.MemoryReservation, limits.Memory)
 	host.PidsLimit = new(int64(limits.PIDs))
@@ -165,7 +165,7 @@ func (s *Site) squidOptions(config *container.Config, host *container.HostConfig
 		config.Cmd = append(config.Cmd, "--dns", server)
 	}
 	// It reads its configuration from a file, and does not start without shared memory, which
-	// it shares with nobody. Nothing else can be written.
+	// is private to it. Nothing else can be written.
 	scratch := fmt.Sprintf("rw,nosuid,nodev,noexec,size=%d,mode=0700,uid=%d,gid=%d", proxyTmp, proxyID, proxyID)
 	host.Tmpfs = map[string]string{"/tmp": scratch, "/dev/shm": scratch}
 	config.Env = append(config.Env, "TMPDIR=/tmp")

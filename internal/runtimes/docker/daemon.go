@@ -30,8 +30,8 @@ const connectLimit = 15 * time.Second
 
 // Connect finds the daemon as the docker command would (DOCKER_HOST, DOCKER_CONTEXT, the
 // context of the user's configuration, the usual socket) and checks that it can be used.
-// getenv must not answer from env files: whoever names the daemon gets the secrets of the
-// run. home is the user's home directory. What keeps a daemon from being used is a
+// getenv must not answer from env files: the daemon gets the secrets of the run.
+// home is the user's home directory. What keeps a daemon from being used is a
 // [DaemonError].
 func Connect(ctx context.Context, getenv func(string) string, home string) (*Daemon, error) {
 	d, err := connect(ctx, getenv, home)

@@ -145,7 +145,7 @@ func (r *runner) home() string { return cmp.Or(r.getenv("HOME"), r.getenv("USERP
 
 // setAside moves away what a run has made under a name that the next run would read: its
 // configuration, its lockfile, its env files. The file tools cannot make those, but commands
-// can. Whoever is in the container could else have the next run do something outside of it.
+// can: a program in the container could otherwise control the next run outside of it.
 func (r *runner) setAside(cover Cover) {
 	moved, err := workspace.SetAside(cover.Dir, cover.Absent, ".from-"+r.spec.JobID)
 	for from, to := range moved {

@@ -40,7 +40,7 @@ const (
 )
 
 // Parts finds what goes into the image on this machine. getenv must not answer from env
-// files: whoever names the program and its authorities gets the secrets of the run.
+// files: the program gets the secrets of the run, and its authorities can read them.
 func Parts(executable string, getenv func(string) string, arch string) (ImageSpec, error) {
 	binary, err := LinuxBinary(executable, getenv(binaryVariable), arch)
 	if err != nil {
@@ -222,17 +222,24 @@ func progress(stage, message string) event.DockerBuildProgress {
 	return event.DockerBuildProgress{Stage: stage, Service: "image", Message: message}
 }
 
+// share is the progress of something that takes many bytes.
+func share(stage, doing string, done, total int64, part float64) event.DockerBuildProgress {
+	p := progress(stage, fmt.Sprintf("%s: %.1f of %.1f MB", doing, float64(done)/1e6, float64(total)/1e6))
+	p.Progress = &part
+	return p
+}
+
 const (
 	maxBinary = 512 << 20 // bytes of the program; it has 30 MB
 
-	nobody = 65534 // who runs if a container is not told who
+	nobody = 65534 // the user of a container that does not set one
 
 	binaryPath = "/perstack"
 	rootsPath  = "/etc/ssl/certs/ca-certificates.crt"
 )
 
 // An open layer holds the program open, so that what is loaded is what was measured even
-// if somebody replaces the file in between.
+// if the file is replaced in between.
 type openLayer struct {
 	*archive.Layer
 	binary *os.File
@@ -241,8 +248,8 @@ type openLayer struct {
 func (l *openLayer) Close() error { return l.binary.Close() }
 
 // open reads what spec names and lays it out as the file system of the container. The
-// files belong to root and the container never runs as root: it cannot change them, not
-// even if somebody forgets to make them read-only.
+// files belong to root and the container never runs as root, so it cannot change them even
+// without a read-only file system.
 func (s ImageSpec) open() (*openLayer, error) {
 	binary, err := os.Open(s.Binary)
 	if err != nil {

@@ -89,9 +89,6 @@ func (m *metered) Write(p []byte) (int, error) {
 }
 
 func (m *metered) tell(tenth int64) {
-	part := float64(tenth) / 10
-	p := progress("building", fmt.Sprintf("%s: %.1f of %.1f MB", m.doing, float64(tenth*m.size/10)/1e6, float64(m.size)/1e6))
-	p.Progress = &part
-	m.report(p)
+	m.report(share("building", m.doing, tenth*m.size/10, m.size, float64(tenth)/10))
 	m.next = tenth + 1
 }

@@ -46,7 +46,7 @@ type PackageSet struct {
 func (s PackageSet) path() string { return path.Join(skillsDir, s.Pin.Kind, s.Pin.Digest) }
 
 // skips reports what of an installed package stays out of the image: links to programs that
-// nobody starts, and what a package manager notes about the machine it ran on.
+// are not started, and what a package manager notes about the machine it ran on.
 func (s PackageSet) skips(name string) bool {
 	dir, base := path.Split(name)
 	if s.Pin.Kind == "npm" {
@@ -71,7 +71,7 @@ func (d *Daemon) foundation(ctx context.Context, spec ImageSpec, report func(eve
 		return nil, err
 	}
 	under.name = cmp.Or(spec.BaseName, under.name)
-	// In one order, whoever asks: what comes below decides what stands on it.
+	// Always in the same order: a stage depends on those below it.
 	sets := slices.SortedFunc(slices.Values(spec.Sets), func(a, b PackageSet) int { return cmp.Compare(a.path(), b.path()) })
 	sets = slices.CompactFunc(sets, func(a, b PackageSet) bool { return a.path() == b.path() })
 	if layers := len(under.layers) + len(sets) + 1; layers > mostLayers {

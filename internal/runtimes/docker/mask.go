@@ -32,11 +32,11 @@ type Cover struct {
 // protected paths that lie in it, and everything that has the name of an env file.
 // Those of readOnly that lie in it are frozen. Both are absolute paths of the host.
 //
-// The directories on the way to them are pinned: who could move one away could put
-// another in its place, with what the next run would use. A link on the way would be such
-// a way too, and is refused.
+// The directories on the way to them are pinned: a program that could move one away could
+// put another in its place, with files that the next run would use. A link on the way would
+// allow the same, and is refused.
 //
-// A path that does not exist is named too, for whoever watches over names; but the daemon
+// A path that does not exist is named too, for the file tools; but the daemon
 // cannot cover it, and it shows what appears there later. So the storage directory has to
 // be there before this is called.
 func CoverWorkspace(ctx context.Context, dir string, protected, readOnly []string) (Cover, error) {
@@ -135,8 +135,8 @@ func (g *ground) pin(p string, names []string) {
 	}
 }
 
-// refuseLinks refuses a path that a link in the workspace is part of: whoever is in the
-// container could have it lead elsewhere.
+// refuseLinks refuses a path that a link in the workspace is part of: a program in the
+// container could point it elsewhere.
 func (g *ground) refuseLinks(p string) error {
 	for at := filepath.Clean(p); ; at = filepath.Dir(at) {
 		parent := filepath.Dir(at)
@@ -160,7 +160,7 @@ func (g *ground) refuseLinks(p string) error {
 func (g *ground) hideFound(name string) error {
 	p := filepath.Join(g.dir, filepath.FromSlash(name))
 	info, err := os.Lstat(p)
-	if errors.Is(err, fs.ErrNotExist) { // somebody removed it
+	if errors.Is(err, fs.ErrNotExist) { // it was removed
 		return nil
 	}
 	if err != nil {
@@ -302,8 +302,8 @@ func unprivileged(dir string, uid, gid int) (int, int, error) {
 	return uid, gid, nil
 }
 
-// isSystem reports whether a directory belongs to the system, so that nobody should be
-// told to give it away: what lies directly below the root, and all of some of that.
+// isSystem reports whether a directory belongs to the system, so that its owner must not
+// change: a directory directly below the root, and everything below some of those.
 func isSystem(dir string) bool {
 	first, rest, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(dir), "/"), "/")
 	return rest == "" || slices.Contains([]string{"bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "usr", "var"}, first)

@@ -18,7 +18,7 @@ import (
 // A footing is what the container of a job stands on, before the daemon is asked for it.
 type footing struct {
 	image    string // name, or empty for nothing
-	pinned   string // the same by its content; empty for an image of the user's that nobody fetches
+	pinned   string // the same by its content; empty for an image of the user's that is not fetched
 	packages []*lockfile.Package
 	squid    string // image of the proxy by its content; empty if it is ours
 }
@@ -101,7 +101,7 @@ func (r *runner) pinOf(key, name string) (string, error) {
 		return "", &PinError{Err: fmt.Errorf("the image %s (%s in [docker]) is not pinned, so its content can change; write its digest after the name, like %s@sha256:…, or pin it in the lockfile", name, key, name)}
 	}
 	got, err := parsePinned(pinned)
-	// A lock must not have another image run than the one that everybody reads in the file.
+	// A lockfile must not select another image than the one that perstack.toml names.
 	if err == nil && got.id == "" && (got.name != want.name || got.tag != "" && got.tag != want.tag) {
 		err = fmt.Errorf("it is pinned to %s, which is another", pinned)
 	}

@@ -17,7 +17,7 @@ import (
 // Sources are where images come from that are not on the daemon.
 type Sources struct {
 	Mirrors []string // asked first, in this order, for images whose name has no host
-	Offline bool     // nobody is asked
+	Offline bool     // no registry is asked
 	Fresh   bool     // registries are asked also about what is there; for [Daemon.Pin]
 }
 
@@ -101,7 +101,7 @@ func (r reference) hasHost() bool {
 }
 
 // places are where an image is looked for: in the mirrors, then in its own registry. A
-// name with a host is that host's: a mirror may have an image of somebody else under the
+// name with a host is that host's: a mirror may have another image under the
 // rest of it.
 func (r reference) places(from Sources) ([]reference, error) {
 	var places []reference
@@ -170,7 +170,7 @@ func (d *Daemon) Pin(ctx context.Context, name string, from Sources) (string, er
 	return "", fmt.Errorf("the image %s is neither on this daemon nor in a registry that it reaches; docker pull %s shows why: %w", name, name, failed)
 }
 
-// with returns the reference with a digest that somebody else named.
+// with returns the reference with a digest from the daemon or a registry.
 func (r reference) with(digest string) (string, error) {
 	r.digest = digest
 	again, err := parseReference(r.String())

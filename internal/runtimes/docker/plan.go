@@ -109,7 +109,7 @@ func (p *sitePlan) tokenless() bool { return p.container().Proxy == job.ProxySqu
 
 // checkUpstream judges the proxy that the proxy of a container goes through itself: what
 // PERSTACK_PROXY_URL says in the user's environment. HTTPS_PROXY alone does not say it:
-// names are then looked up, and addresses checked, by somebody else.
+// that proxy then looks names up and checks addresses.
 func (r *runner) checkUpstream() error {
 	address := r.model.Upstream
 	if address == "" {

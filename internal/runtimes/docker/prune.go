@@ -117,7 +117,7 @@ func keepBelow(below map[string]image.Summary, found image.Summary) {
 
 // ourName returns the name that we gave an image, the id of one that has lost it, or "".
 // Two runs that make an image on the same base at the same time want the same name for it,
-// and the first loses it. An image that somebody else built on ours has our labels too,
+// and the first loses it. An image that a user built on ours has our labels too,
 // but a name of theirs.
 func ourName(found image.Summary) string {
 	digest := found.Labels[labelImage]
@@ -172,7 +172,7 @@ func (d *Daemon) under(ctx context.Context, found image.Summary) foundation {
 }
 
 // standsOn reports whether an image is ours as we made it: with one layer more than its
-// base, and with our last word. Somebody who built on it would have had the last one.
+// base, and with our comment. An image that a user built on it has another one.
 func (d *Daemon) standsOn(ctx context.Context, found image.Summary, base foundation) bool {
 	whole, err := d.api.ImageInspect(ctx, found.ID)
 	return err == nil && strings.HasPrefix(whole.Comment, comment) && len(base.layers) > 0 && len(whole.RootFS.Layers) == len(base.layers)+1

@@ -135,9 +135,6 @@ func (p *pulled) tell(layer string, current, total int64) {
 	if p.next > 10 || sum.current*10 < p.next*sum.total {
 		return
 	}
-	share := float64(sum.current) / float64(sum.total)
-	b := progress("pulling", fmt.Sprintf("pulling %s: %.1f of %.1f MB", p.name, float64(sum.current)/1e6, float64(sum.total)/1e6))
-	b.Progress = &share
-	p.report(b)
+	p.report(share("pulling", "pulling "+p.name, sum.current, sum.total, float64(sum.current)/float64(sum.total)))
 	p.next = sum.current*10/sum.total + 1
 }

@@ -23,7 +23,7 @@ type session struct {
 	log      *slog.Logger
 
 	notes chan event.Body
-	over  chan struct{} // closed when nobody takes notes any more
+	over  chan struct{} // closed when no more notes are taken
 	once  sync.Once
 
 	written int64 // bytes of the journal
@@ -241,7 +241,7 @@ func (s *session) gone(t *talk) error {
 		return fmt.Errorf("what the container says cannot be trusted: %w", t.err)
 	}
 	var exit Exit
-	// Whoever tells the end tells it as a note first, so notes are taken meanwhile.
+	// The end is reported as a note first, so notes are taken meanwhile.
 	if err := s.while(func() error {
 		select {
 		case exit = <-t.exited:

@@ -38,7 +38,7 @@ type Site struct {
 
 	ctx     context.Context // of what goes on until Close
 	cancel  context.CancelFunc
-	making  sync.RWMutex // held by whoever makes something; Close waits for them
+	making  sync.RWMutex // read-locked while something is made; Close waits for it
 	working sync.WaitGroup
 	closing sync.Once
 	closed  error

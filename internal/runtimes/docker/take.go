@@ -85,8 +85,8 @@ func (s *session) begin() error {
 // maxChecks bounds what a self-test may say.
 const maxChecks = 100
 
-// check tells one outcome of the self-test. When the engine is at work, nobody has a
-// check to tell of.
+// check tells one outcome of the self-test. When the engine is at work, there
+// are no more checks.
 func (s *session) check(c hostlink.Check) error {
 	if s.checked++; s.started || s.checked > maxChecks {
 		return errors.New("the container reported more checks than there are")

@@ -26,7 +26,7 @@ type Conn struct {
 	mu      sync.Mutex
 	last    int64 // number of the newest request
 	waiting map[int64]chan Done
-	over    bool // nobody answers any more
+	over    bool // there are no more answers
 }
 
 // ErrGone says that the host went away.
@@ -88,7 +88,7 @@ func (c *Conn) Gone() <-chan struct{} { return c.gone }
 // something is written to it.
 func (c *Conn) Store() store.Store { return (*hostStore)(c) }
 
-// Serve hands what the host says to whoever waits for it, until the host goes away.
+// Serve passes on what the host says, until the host goes away.
 func (c *Conn) Serve() error {
 	defer c.hangUp()
 	for {
@@ -152,7 +152,7 @@ func (c *Conn) answer(d Done) {
 	}
 }
 
-// hangUp lets go of everybody who waits.
+// hangUp ends all waiting requests.
 func (c *Conn) hangUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

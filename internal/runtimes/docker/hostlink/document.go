@@ -7,7 +7,7 @@
 // in it, whatever happens to the container.
 //
 // What comes out of a container is hostile: lines have a limit, are decoded strictly, and
-// what they say is checked by whoever receives it. What goes in holds secrets: it is
+// what they say is checked by the receiver. What goes in holds secrets: it is
 // written to standard input and nowhere else.
 //
 // Start reading at [Document], then [Up] and [Down]; [Conn.Store] is the history as the engine

@@ -13,7 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/providers/wire"
 )
 
-// A Reader reads lines that somebody else wrote.
+// A Reader reads lines of the other side.
 type Reader struct {
 	lines *bufio.Reader
 	max   int
