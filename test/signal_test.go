@@ -179,7 +179,7 @@ func TestSignalSentTwice(t *testing.T) {
 			_ = cmd.Process.Signal(s) // it may be gone at the second
 			stderr.wait(t, "perstack: ")
 		}
-		if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), "go on with: perstack run --continue-job job") {
+		if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), "resume with: perstack run --continue-job job") {
 			t.Errorf("%v: %v, %s", s, err, stderr)
 		}
 		checkEnd(t, cmd.Dir, event.StatusStoppedByInterrupt)

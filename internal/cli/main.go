@@ -59,12 +59,12 @@ func newRoot(h *host.Host) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "perstack",
 		Short: "Run AI agents that you can trust with your files",
-		Long: `Perstack runs Experts: small agents, each described in perstack.toml by an
-instruction, skills and delegates. Every run is recorded, can be explained
-afterwards and continued at any point.`,
-		Example: `  perstack demo                             try it, without any key
+		Long: `Perstack runs Experts: small agents that perstack.toml defines by an instruction,
+skills and delegates. Every run is recorded. You can read afterwards what happened,
+and continue a run from any checkpoint.`,
+		Example: `  perstack demo                             try it, without an API key
   perstack run writer "Draft the notes"     run an Expert of perstack.toml
-  perstack log                              list what was run`,
+  perstack log                              list the recorded jobs`,
 		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -71,11 +71,11 @@ func dockerKeys() []key[job.Container] {
 			without("those of the daemon"),
 		row("network", "Bridge network, created by you, through which the proxy connects.", matching(networkPattern, maxNetwork, "name of a network", toml.Length(1, maxNetwork), network), func(d *D, s string) { d.Network = s }).
 			without("a new one for each run"),
-		row("buildTimeout", "Time limit for building the image.", deadline("10m", leastWait), func(d *D, v time.Duration) { d.BuildTimeout = v }).or(shortDuration(d.BuildTimeout)),
-		row("startTimeout", "Time limit until the container has checked its isolation.", deadline("1m", leastWait), func(d *D, v time.Duration) { d.StartTimeout = v }).or(shortDuration(d.StartTimeout)).
+		row("buildTimeout", "Time limit for building the image.", deadline("10m", leastWait), func(d *D, v time.Duration) { d.BuildTimeout = v }).or(FormatDuration(d.BuildTimeout)),
+		row("startTimeout", "Time limit until the container has checked its isolation.", deadline("1m", leastWait), func(d *D, v time.Duration) { d.StartTimeout = v }).or(FormatDuration(d.StartTimeout)).
 			more("networks and proxy have the same limit before it"),
-		row("idleTimeout", "Time limit without a heartbeat from the container.", deadline("2m", leastIdle), func(d *D, v time.Duration) { d.IdleTimeout = v }).or(shortDuration(d.IdleTimeout)),
-		row("totalTimeout", "Time limit of the container.", deadline("24h", leastWait), func(d *D, v time.Duration) { d.TotalTimeout = v }).or(shortDuration(d.TotalTimeout)),
+		row("idleTimeout", "Time limit without a heartbeat from the container.", deadline("2m", leastIdle), func(d *D, v time.Duration) { d.IdleTimeout = v }).or(FormatDuration(d.IdleTimeout)),
+		row("totalTimeout", "Time limit of the container.", deadline("24h", leastWait), func(d *D, v time.Duration) { d.TotalTimeout = v }).or(FormatDuration(d.TotalTimeout)),
 		row("maxJournalBytes", "Maximum size of what one run adds to the history.", size(leastJournal), func(d *D, n int64) { d.MaxJournalBytes = n }).or(FormatBytes(d.MaxJournalBytes)),
 	}
 }

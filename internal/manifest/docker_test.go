@@ -198,7 +198,7 @@ func FuzzImageReference(f *testing.F) {
 
 func TestShortDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{10 * time.Minute: "10m", 24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 30 * time.Second: "30s", 610 * time.Second: "10m10s"} {
-		if got := shortDuration(d); got != want {
+		if got := FormatDuration(d); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -82,8 +82,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// shortDuration writes 10m for what Go calls 10m0s.
-func shortDuration(d time.Duration) string {
+// FormatDuration writes 10m for what Go calls 10m0s.
+func FormatDuration(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if rest, ok := strings.CutSuffix(text, zero); ok {

@@ -182,7 +182,7 @@ func deadline(example string, low time.Duration) value[time.Duration] {
 	const without = "leave the key out for the default"
 	v := duration(example, without)
 	read := v.read
-	v.form += ", from `\"" + shortDuration(low) + "\"`"
+	v.form += ", from `\"" + FormatDuration(low) + "\"`"
 	v.read = func(t *toml.Table, key string) time.Duration {
 		d := read(t, key)
 		if d > 0 && d < low {

@@ -29,7 +29,7 @@ func TestContainersDie(t *testing.T) {
 			if code := s.end(); code != 1 {
 				t.Errorf("exit code %d", code)
 			}
-			if !strings.Contains(s.stderr(), said) || !strings.Contains(s.stderr(), "go on with: ") {
+			if !strings.Contains(s.stderr(), said) || !strings.Contains(s.stderr(), "resume with: ") {
 				t.Errorf("it says: %s", s.stderr())
 			}
 			if left := leftovers(t, jobLabel(job)); len(left) > 0 {

@@ -37,10 +37,10 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	opts := &Options{Host: h}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch an Expert at work, without any key",
-		Long: `Run a real Expert in a scratch directory. It reads a few notes, keeps a todo
-list and writes a report. The model's answers are prepared; the engine, the tools
-and the history are the real ones.`,
+		Short: "Watch an Expert at work, without an API key",
+		Long: `Run an Expert in a new directory. It reads a few notes, keeps a to-do list and
+writes a report. Only the answers of the model are prepared. The engine, the tools
+and the history are the same as in any other run.`,
 		Example: `  perstack demo
   perstack demo --dir /tmp/my-demo`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ and the history are the real ones.`,
 			return demo(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Dir, "dir", "", "new directory to work in (default: made up, below the temporary directory)")
+	cmd.Flags().StringVar(&opts.Dir, "dir", "", "new directory to work in (default: a temporary one)")
 	return cmd
 }
 

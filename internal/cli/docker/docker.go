@@ -19,9 +19,9 @@ import (
 func New(h *host.Host, pruneF func(context.Context, *Options) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docker",
-		Short: "Clean up what runs in containers left on the Docker daemon",
-		Long: `Clean up what perstack keeps on the Docker daemon. To run an Expert in a
-container, use perstack run --runtime docker.`,
+		Short: "Remove images and containers that perstack no longer uses",
+		Long: `Remove what perstack has left in Docker. To run an Expert in a container, use
+perstack run --runtime docker.`,
 		Example: `  perstack docker prune`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

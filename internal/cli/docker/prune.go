@@ -31,15 +31,16 @@ func newPrune(h *host.Host, runF func(context.Context, *Options) error) *cobra.C
 	}
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove images that no run would use again",
-		Long: `Remove from the Docker daemon the images that older versions of perstack made,
-those for base images that were replaced, the packages of skills on which no image
-stands any more, and containers and networks of runs whose process is gone.
+		Short: "Remove images, containers and networks that no run will use",
+		Long: `Remove from Docker:
+  - images that older versions of perstack made
+  - images for base images that were replaced
+  - packages of skills that no image uses
+  - containers and networks of runs whose process has ended
 
-The images that the next runs would use stay, unless you say --all; they are then
-made again when they are needed, which takes a second, or a few with packages of
-skills. Images of which a container exists stay in any case, and so does everything
-that is not perstack's, also images that perstack has pulled.`,
+Images that the next run would use are kept. --all removes them, too; the next run
+makes them again, which takes a few seconds. Images that a container uses are never
+removed, nor anything that perstack did not make, such as images that it pulled.`,
 		Example: `  perstack docker prune
   perstack docker prune --all
   perstack docker prune --json | jq .bytes`,
@@ -54,7 +55,7 @@ that is not perstack's, also images that perstack has pulled.`,
 			return runF(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().BoolVarP(&opts.All, "all", "a", false, "also remove the image that the next run would use")
+	cmd.Flags().BoolVarP(&opts.All, "all", "a", false, "also remove the images that the next run would use")
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print what was removed as JSON")
 	return cmd
 }

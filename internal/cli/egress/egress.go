@@ -44,34 +44,33 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	}
 	cmd := &cobra.Command{
 		Use:   "egress",
-		Short: "Run the proxy that lets programs reach allowed hosts only",
-		Long: `Run the egress proxy: programs that use it reach the hosts you allow, over HTTPS,
-and nothing else. perstack run --runtime docker starts it beside every Expert; by
-itself it restricts every program that uses HTTPS_PROXY.
+		Short: "Run the proxy through which programs reach allowed hosts only",
+		Long: `Run the egress proxy. Programs that use it reach the hosts that you allow, over
+HTTPS, and nothing else. perstack run --runtime docker starts it with every Expert.
+On its own, it restricts programs that honour HTTPS_PROXY.
 
-A connection is made if the request is CONNECT to port 443, the host is allowed,
-every address it resolves to is public, and the TLS hello names that very host.
-The address that was checked is the one that is dialled. Nothing is decrypted.
+A connection is allowed if the request is CONNECT to port 443, the host is allowed,
+every address of the host is public, and the TLS hello names the same host. The proxy
+connects to the address that it checked. Nothing is decrypted.
 
---allow api.example.com allows one host; *.example.com allows all below it, but
-not example.com itself. Without --allow everything is refused, and the output
-shows which hosts a program asks for.
+--allow api.example.com allows one host. --allow '*.example.com' allows all hosts below
+example.com, but not example.com itself. Without --allow, everything is refused, and
+the output shows what a program asks for.
 
-Each decision is one line of JSON on standard output, written when it is made,
-before any byte flows; another line says how much a connection carried. The first
-line names the addresses the proxy listens at. The fields are in docs/egress.md.
+Each decision is printed as one line of JSON before any data is passed on. A second
+line says how much data the connection carried. The first line of the output names
+the addresses that the proxy listens on. docs/egress.md describes the fields.
 
---policy reads listeners, each with an address, a list and a token of its own, from a
-file, or from standard input: one line, after which the proxy runs until the input
-ends.
+--policy reads a list of listeners, each with its own address, hosts and token, from
+a file or from one line of standard input. In the second case the proxy runs until
+the input ends.
 
---squid makes Squid serve the same listeners: its configuration is made from them,
-and its log is reported in the same lines. It checks no tokens and no TLS hello,
-and reports an allowed connection when that ends. docs/egress.md has a table of
-what it can and cannot do.
+--squid runs Squid as the proxy for the same listeners and reports its log in the
+same form. Squid takes no tokens, does not check the TLS hello, and reports an allowed
+connection when it ends. docs/egress.md compares the two.
 
-The proxy does not stop a program that ignores it: that takes a network with no
-other way out, as the Docker runtime has.
+The proxy cannot stop a program that ignores it. That needs a network without another
+way out, which the Docker runtime has.
 
 Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 129, 130 and 143 stopped by a signal.`,
@@ -101,14 +100,14 @@ Exit codes: 0 the input ended, 1 cannot listen or cannot report, 2 wrong usage,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Listen, "listen", defaultListen, "address and port to listen at; port 0 takes a free one, but not with --squid")
-	flags.StringArrayVar(&opts.Allow, "allow", nil, "host that may be reached, or *.host for all below it; may be repeated")
+	flags.StringVar(&opts.Listen, "listen", defaultListen, "address and port to listen on; port 0 means a free one, but not with --squid")
+	flags.StringArrayVar(&opts.Allow, "allow", nil, "host to allow, or *.host for all hosts below it; can be repeated")
 	flags.StringVar(&opts.TokenFile, "token-file", "", "file with the password that clients must send, with user name perstack")
-	flags.IntVar(&opts.MaxConnections, "max-connections", egress.DefaultMaxConnections, "connections that may be open at once")
+	flags.IntVar(&opts.MaxConnections, "max-connections", egress.DefaultMaxConnections, "most connections that can be open at once")
 	flags.StringVar(&opts.Policy, "policy", "", "file with listeners in JSON, or - for one line of standard input")
-	flags.StringVar(&opts.Squid, "squid", "", "use Squid as the proxy: the program in PATH, or --squid=PROGRAM")
+	flags.StringVar(&opts.Squid, "squid", "", "use Squid: the program in PATH, or --squid=PROGRAM")
 	flags.Lookup("squid").NoOptDefVal = defaultSquid
-	flags.StringArrayVar(&opts.DNS, "dns", nil, "address of a name server for Squid to ask; may be repeated")
+	flags.StringArrayVar(&opts.DNS, "dns", nil, "address of a name server for Squid; can be repeated")
 	for _, name := range []string{"listen", "allow", "max-connections", "dns"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}

@@ -22,7 +22,7 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 	b := &builder{config: c, env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
 		Runtime:  cmp.Or(c.Runtime, job.Local),
-		Docker:   walls(c),
+		Docker:   container(c),
 		Limits:   limits(c),
 		Prices:   prices(c),
 		Models:   models(c),

@@ -16,7 +16,7 @@ type Card struct {
 	Expert    string     `json:"expert"`
 	Config    string     `json:"config"`
 	Runtime   string     `json:"runtime"`
-	Docker    *Walls     `json:"docker,omitzero"` // only with that runtime
+	Docker    *Container `json:"docker,omitzero"` // only with that runtime
 	Provider  Provider   `json:"provider"`
 	Limits    Limits     `json:"limits"`
 	Prices    []Price    `json:"prices"`             // what the file says, by model
@@ -154,7 +154,7 @@ type Skill struct {
 	AllowPrivateEndpoint bool     `json:"allowPrivateEndpoint,omitzero"`
 
 	Env            []Variable `json:"env"`
-	AllowedDomains []string   `json:"allowedDomains"` // empty is any host, and none behind a wall or in a sandbox
+	AllowedDomains []string   `json:"allowedDomains"` // empty is any host; none in a container or a sandbox
 
 	Sandbox *Sandbox `json:"sandbox,omitzero"` // absent if its processes are not locked in, or it has none
 

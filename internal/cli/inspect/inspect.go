@@ -42,18 +42,18 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	}
 	cmd := &cobra.Command{
 		Use:   "inspect <expert>",
-		Short: "Show what an Expert can do, before it does",
-		Long: `Print the capability card of an Expert: its skills with their commands, packages
-and pins, the environment variables they get, the hosts they may reach and the
-tools they offer, whom it can delegate to, and its limits; the same for every
-Expert that it can reach by delegation. Findings name what deserves a second look.
+		Short: "Show what an Expert can do before you run it",
+		Long: `Print what an Expert can do: its skills with their commands, packages and pins, the
+environment variables that they get, the hosts that they can reach, their tools, the
+delegates and the limits. Every Expert that it can delegate to, directly or through
+others, is included. Findings at the end point out what you should look at.
 
-Tools of MCP skills are known from perstack.lock; perstack install writes it.
+Tools of MCP skills are taken from perstack.lock, which perstack install writes.
 Nothing is started, no network is used, and values of variables are not shown.
-Characters that nobody sees, in texts that the model reads, show as <U+200B>.
+Invisible characters in texts that the model reads are shown as <U+200B>.
 
---json prints one object; docs/inspect.md describes it. The exit code is 0, also
-with findings, and 2 for wrong usage or a broken perstack.toml.`,
+--json prints one object, which docs/inspect.md describes. The exit code is 0 even if
+there are findings, and 2 for wrong usage or an invalid perstack.toml.`,
 		Example: `  perstack inspect writer
   perstack inspect @acme/writer --config experts/perstack.toml
   perstack inspect writer --json | jq -r '.findings[].message'`,
@@ -78,8 +78,8 @@ with findings, and 2 for wrong usage or a broken perstack.toml.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Config, "config", "", "perstack.toml to use (default: searched for upwards from here)")
-	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to look for variables in, may be repeated (default: .env, .env.local)")
+	flags.StringVar(&opts.Config, "config", "", "path of perstack.toml (default: in this directory or a parent)")
+	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to look for variables in; can be repeated (default: .env, .env.local)")
 	flags.BoolVar(&opts.JSON, "json", false, "print the card as JSON")
 	if err := cmd.MarkFlagFilename("config", "toml"); err != nil {
 		panic(err) // the flag stands three lines above

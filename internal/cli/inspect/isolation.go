@@ -9,9 +9,9 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// Walls are what stands around a run with the runtime docker: as the file says, or the
+// A Container is the isolation of a run with the runtime docker: as the file says, or the
 // defaults. Sizes are bytes.
-type Walls struct {
+type Container struct {
 	Memory            int64    `json:"memory"`
 	MemoryReservation int64    `json:"memoryReservation"`
 	CPUs              float64  `json:"cpus"`
@@ -22,7 +22,7 @@ type Walls struct {
 	NodeImage         string   `json:"nodeImage,omitzero"` // for packages of npm, if there is no baseImage; like the next
 	PythonImage       string   `json:"pythonImage,omitzero"`
 	SquidImage        string   `json:"squidImage,omitzero"`
-	Images            []Image  `json:"images,omitempty"` // what runs of the Expert stand on, beside baseImage
+	Images            []Image  `json:"images,omitempty"` // what runs of the Expert need, beside baseImage
 	Mirrors           []string `json:"mirrors,omitempty"`
 	Offline           bool     `json:"offline,omitzero"`
 	Proxy             string   `json:"proxy,omitzero"` // builtin or squid
@@ -37,19 +37,19 @@ type Walls struct {
 }
 
 // An Image is one that is fetched, by the name that the file has for it. Without a pin no
-// run stands on it.
+// run uses it.
 type Image struct {
 	Name   string `json:"name"`
 	Pinned string `json:"pinned,omitzero"`
 }
 
-// walls returns those of the file; nil where another runtime is in use.
-func walls(c *manifest.Config) *Walls {
+// container returns that of the file; nil where another runtime is in use.
+func container(c *manifest.Config) *Container {
 	if c.Runtime != job.Docker {
 		return nil
 	}
 	d := c.Docker.Or(job.DefaultContainer())
-	return &Walls{
+	return &Container{
 		Memory: d.Memory, MemoryReservation: d.MemoryReservation, CPUs: d.CPUs, PIDs: d.PIDs, TmpSize: d.TmpSize, CacheSize: d.CacheSize,
 		BaseImage: d.BaseImage, NodeImage: d.NodeImage, PythonImage: d.PythonImage, SquidImage: d.SquidImage, Mirrors: d.Mirrors, Offline: d.Offline, Proxy: d.Proxy,
 		ReadOnlyWorkspace: d.ReadOnlyWorkspace, DNS: d.DNS, Network: d.Network,
@@ -59,7 +59,7 @@ func walls(c *manifest.Config) *Walls {
 }
 
 // line names what is in the container and how much it may use.
-func (w *Walls) line() string {
+func (w *Container) line() string {
 	if w == nil {
 		return ""
 	}
@@ -97,7 +97,7 @@ func (w *Walls) line() string {
 }
 
 // hosts says what a server, or a command, may reach. The local runtime holds no process to
-// it; a finding says so. Behind a wall, what is not named is not reached.
+// it; a finding says so. In a container, what is not named is not reached.
 func (c *Card) hosts(s Skill) string {
 	switch {
 	case len(s.AllowedDomains) > 0:

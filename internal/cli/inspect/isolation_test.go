@@ -30,14 +30,14 @@ command = "./server"
 requiredEnv = ["KEY"]
 `
 
-// Behind a wall, what no list names is not reached, and commands have a list too. Without
+// In a container, what no list names is not reached, and commands have a list too. Without
 // one, the card does not pretend that there is.
 func TestWalls(t *testing.T) {
 	card := cardOf(t, "runtime = 'docker'\n[docker]\nmemory = '1GiB'\ncpus = 1.5\nbaseImage = 'debian:12'\nreadOnlyWorkspace = true\nnetwork = 'n'\ndns = ['10.0.0.53']\n"+walled)
 	text := card.text()
 	for _, want := range []string{
 		"runtime    docker\n",
-		"walls      a container of 1GiB, 1.5 processors, 256 processes, at most 24h0m0s, the workspace cannot be changed, programs of the image debian:12, out by the network n, names by 10.0.0.53\n",
+		"isolation  a container of 1GiB, 1.5 processors, 256 processes, at most 24h0m0s, the workspace cannot be changed, programs of the image debian:12, out by the network n, names by 10.0.0.53\n",
 		"hosts      commands may reach a.example\n",
 		"hosts      none\n",
 	} {
@@ -53,7 +53,7 @@ func TestWalls(t *testing.T) {
 	}
 
 	text = cardOf(t, "[docker]\nmemory = '1GiB'\n"+walled).text()
-	if strings.Contains(text, "walls") || !strings.Contains(text, "hosts      any\n") || !strings.Contains(text, "gets KEY and may reach any host") {
-		t.Errorf("without a wall:\n%s", text)
+	if strings.Contains(text, "isolation") || !strings.Contains(text, "hosts      any\n") || !strings.Contains(text, "gets KEY and may reach any host") {
+		t.Errorf("without a container:\n%s", text)
 	}
 }

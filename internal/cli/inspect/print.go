@@ -43,7 +43,7 @@ func (c *Card) text() string {
 	p.line("%s, from %s", c.Expert, c.Config)
 	p.field("  ", "provider", c.Provider.line())
 	p.field("  ", "runtime", c.Runtime)
-	p.field("  ", "walls", c.Docker.line())
+	p.field("  ", "isolation", c.Docker.line())
 	p.field("  ", "limits", c.Limits.line())
 	p.field("  ", "price", c.price())
 	p.field("  ", "delegation", c.delegation())

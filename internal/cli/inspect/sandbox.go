@@ -43,7 +43,7 @@ func (b *builder) sandbox(s *expert.Skill) *Sandbox {
 }
 
 // inside says what can be done from inside the sandbox of a skill; "" if it has none.
-func (s Skill) inside(walled bool) string {
+func (s Skill) inside(inContainer bool) string {
 	c := s.Sandbox
 	if c == nil {
 		return ""
@@ -58,7 +58,7 @@ func (s Skill) inside(walled bool) string {
 	switch {
 	case len(c.Variables) > 0:
 		variables = "sees " + strings.Join(c.Variables, ", ")
-	case s.BuiltIn && walled: // a flag of run hands some to commands
+	case s.BuiltIn && inContainer: // a flag of run hands some to commands
 		variables += " but those of --env"
 	}
 	return strings.Join([]string{workspace, "own " + strings.Join(c.Own, ", "), hosts, variables}, "; ")
@@ -72,7 +72,7 @@ func (b *builder) findSandbox(e *expert.Expert, s *expert.Skill) {
 	}
 }
 
-// findImages looks at the images that runs stand on. One that is not pinned could be
+// findImages looks at the images that runs need. One that is not pinned could be
 // another tomorrow, so none is used.
 func (b *builder) findImages(closure []*expert.Expert) {
 	if b.card.Docker == nil {

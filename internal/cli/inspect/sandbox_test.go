@@ -38,7 +38,7 @@ func (c *Card) find(name string) Skill {
 	return Skill{}
 }
 
-// Behind the wall every skill with processes has a sandbox, and the card shows it.
+// In a container every skill with processes has a sandbox, and the card shows it.
 func TestSandboxes(t *testing.T) {
 	card := cardOf(t, "runtime = 'docker'\n"+packaged)
 	want := &Sandbox{Workspace: "readWrite", Own: []string{"tmp", "home", "package"}, Listener: "own", Hosts: []string{"api.example.com", "b.example"}, Variables: []string{"AGE", "KEY"}}
@@ -62,7 +62,7 @@ func TestSandboxes(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "ignores the proxy") {
-		t.Errorf("a finding that does not hold behind a wall:\n%s", text)
+		t.Errorf("a finding that does not hold in a container:\n%s", text)
 	}
 	out, err := card.json()
 	if err != nil {

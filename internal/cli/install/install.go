@@ -48,35 +48,35 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	}
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Pin what the skills of perstack.toml offer, in perstack.lock",
-		Long: `Write perstack.lock beside perstack.toml: all Experts of the file, the packages
-that their skills run from, with version and integrity, and the tools that the
-skills offer. Commit it. A run then starts no skill before it is used, starts
-exactly these packages, and stops if a skill offers something else than it did.
-The lockfile of another file bears its name: b.lock of b.toml.
+		Short: "Write perstack.lock, which pins the packages and tools of skills",
+		Long: `Write perstack.lock next to perstack.toml. It lists all Experts of the file, the
+packages of their skills with version and integrity, and the tools that the skills
+offer. Commit it. A run then starts a skill only when it is used, uses exactly these
+packages, and stops if the tools of a skill have changed. The lockfile of b.toml is
+b.lock.
 
-Skills that are new or changed are started, asked for their tools and stopped;
-the others keep what was found before. These are programs that the file names:
-look at a file that you did not write with perstack inspect first.
+New and changed skills are started, asked for their tools and stopped. For the other
+skills, the entries are kept. Skills are programs that the file names: if you did not
+write the file, look at it with perstack inspect first.
 
---sandbox starts each of them in a sandbox of its own, as perstack run --sandbox
-does: it reads the system, its package and the working directory, writes there
-and to directories of its own, and reaches its allowedDomains. Skills with
-sandbox = "landlock" are started like that in any case. It needs Linux 6.12.
+--sandbox starts each skill in its own sandbox, as perstack run --sandbox does. It can
+read the system, its package and the working directory, write to the working directory
+and its own directories, and reach its allowedDomains. Skills with sandbox = "landlock"
+always have a sandbox. Sandboxes need Linux 6.12 or newer.
 
---update starts all of them, takes newer packages where perstack.toml allows
-them, and prints what is different now: read it before you commit it.
+--update asks all skills again, uses newer packages where perstack.toml allows them,
+and prints what has changed. Read it before you commit.
 
-With runtime = "docker", or --runtime docker, the images that packages of skills
-run in are pinned too, by asking the Docker daemon; --update asks it again.
+With runtime = "docker" or --runtime docker, the images for packages of skills are
+pinned, too. This needs the Docker daemon. --update looks for newer images.
 
---check starts nothing and writes nothing. It exits with 1 and lists the
-differences if perstack.lock does not fit to perstack.toml.
+--check starts nothing and writes nothing. If perstack.lock does not match
+perstack.toml, it lists the differences and exits with 1.
 
-Skills get the variables that they require, so these must be set. A key of a
-provider is not needed. Exit codes: 0 written or up to date, 1 a skill failed or
---check found differences, 2 wrong usage or configuration, 129, 130 and 143
-stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
+The variables that skills require must be set. The key of the provider is not needed.
+Exit codes: 0 written or up to date, 1 a skill failed or --check found differences,
+2 wrong usage or configuration, 129, 130 and 143 stopped by a signal. perstack.lock
+is changed only if the code is 0.`,
 		Example: `  perstack install
   perstack install --sandbox
   perstack install --update
@@ -106,12 +106,12 @@ stopped by a signal. Unless it is 0, perstack.lock is as it was.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Config, "config", "", "perstack.toml to install (default: searched for upwards from here)")
-	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read, may be repeated (default: .env, .env.local)")
-	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: as perstack.toml says)")
-	flags.BoolVar(&opts.Update, "update", false, "start all skills again and take newer packages")
+	flags.StringVar(&opts.Config, "config", "", "path of perstack.toml (default: in this directory or a parent)")
+	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
+	flags.StringVar(&opts.Runtime, "runtime", "", "runtime that the lockfile is for: local or docker (default: from perstack.toml)")
+	flags.BoolVar(&opts.Update, "update", false, "ask all skills again and use newer packages")
 	flags.BoolVar(&opts.Check, "check", false, "only compare perstack.lock with perstack.toml")
-	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in a sandbox of its own")
+	flags.BoolVar(&opts.Sandbox, "sandbox", false, "start each skill in its own sandbox")
 	runtimes := cobra.FixedCompletions([]string{job.Local, job.Docker}, cobra.ShellCompDirectiveNoFileComp)
 	if err := errors.Join(cmd.MarkFlagFilename("config", "toml"), cmd.RegisterFlagCompletionFunc("runtime", runtimes)); err != nil {
 		panic(err) // the flags are defined above

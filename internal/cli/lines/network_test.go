@@ -16,7 +16,7 @@ func blocked(domain, reason, listener string) event.Event {
 }
 
 // What is refused is always told, with who asked and why; what is allowed to those who
-// ask for everything. The walls are told of when one does not stand.
+// ask for everything. A failed check of the isolation is shown.
 func TestSandbox(t *testing.T) {
 	of := func(body event.Body) event.Event { return event.Event{JobID: "job1", RunID: "r1", Body: body} }
 	events := []event.Event{
@@ -27,7 +27,7 @@ func TestSandbox(t *testing.T) {
 		blocked("evil.example", egress.ReasonDomain, "engine"),
 		of(event.SandboxCheck{Check: "gateway", Message: "10.0.0.1 answers"}),
 		of(event.SandboxCheck{Check: "seccomp"}),
-		of(event.DockerContainerStatus{Service: "runtime", Status: "unhealthy", Message: "a wall does not stand"}),
+		of(event.DockerContainerStatus{Service: "runtime", Status: "unhealthy", Message: "a check failed"}),
 		of(event.DockerContainerStatus{Service: "runtime", Status: "error"}),
 		of(event.DockerContainerStatus{Service: "runtime", Status: "stopped"}),
 	}
@@ -36,7 +36,7 @@ func TestSandbox(t *testing.T) {
 		"● Network blocked evil.example:443\n  └ the engine: it is no host of the provider or of a remote skill\n",
 		"● Sandbox gateway failed\n  └ 10.0.0.1 answers\n",
 		"● Sandbox seccomp failed\n  └ The check failed.\n",
-		"● Container runtime unhealthy\n  └ a wall does not stand\n",
+		"● Container runtime unhealthy\n  └ a check failed\n",
 		"● Container runtime error\n",
 	}
 	all := append([]string{

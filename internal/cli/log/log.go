@@ -58,37 +58,38 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	cmd := &cobra.Command{
 		Use:   "log [job]",
 		Short: "List jobs, or explain what happened in one",
-		Long: `List jobs, newest first, or explain what happened in one of them: what was
-asked, which tools ran with which results, what was retried, how it ended. Each
-step ends with the id of its checkpoint, for perstack run --resume-from.
+		Long: `List jobs, newest first, or explain what happened in one of them: the queries, the
+tool calls with their results, retries, and how it ended. Each step ends with the id
+of its checkpoint, for perstack run --resume-from.
 
-Of a long job, the newest 100 events are shown; --take and --offset show others.
-Several of --type, --errors, --tools and --delegations show what any of them
-selects. Times are UTC.
+Of a long job, the newest 100 events are shown; --take and --offset show others. If
+several of --type, --errors, --tools and --delegations are given, events are shown
+that match any of them. Times are UTC.
 
---tree draws the runs of a job: below each the delegates that it called, in the
-order of the calls, and the runs that branched off one of its checkpoints. The
-run that --continue goes on from is marked as the head. With --run it draws that
-run and what is below it; with --json it prints one object a run.
+--tree draws the runs of a job. Below each run are the delegates that it called, in
+the order of the calls, and the runs that branched off one of its checkpoints. The
+run that --continue would continue is marked as the head. --run limits the tree to
+that run and the runs below it. --json prints one object for each run.
 
 Two statuses look alike:
-  interrupted         its process is gone and saved no end: a crash, a kill
-  stoppedByInterrupt  it was told to stop, by Ctrl+C or a signal, and saved
+  interrupted         the process ended without saving: it crashed or was killed
+  stoppedByInterrupt  it was stopped by Ctrl+C or another signal, and saved its state
 
---json prints JSON lines: one job a line, or one event a line in the form that
-perstack run prints, which repeats the conversation at each step: gigabytes for
-a job of 1,000 steps. --records is the compact form: the records of the journal
-as they are stored. Both print everything unless --take is given, and no line at all when
-there is nothing. Exit codes: 0, also when there is nothing to show; 1 for a
-damaged journal; 2 for a job, run or checkpoint that does not exist.`,
+--json prints one job or one event on each line, as JSON. Events have the same form as
+in perstack run. It repeats the conversation at each step, which is gigabytes for a
+job of 1,000 steps. --records prints the records of the journal as they are stored,
+which is much shorter. Both print everything unless --take is given.
+
+Exit codes: 0, even if there is nothing to show; 1 for a damaged journal; 2 for a job,
+run or checkpoint that does not exist.`,
 		Example: `  perstack log                            list jobs
   perstack log <job>                      explain a job
   perstack log --latest --errors          what went wrong in the newest job
-  perstack log <job> --step 3-5 --verbose with arguments and whole texts
+  perstack log <job> --step 3-5 --verbose with arguments and full texts
   perstack log <job> --tree               its runs: delegation and branches
   perstack log <job> --run <run>          what one run did
   perstack log <job> --checkpoint <id> --messages
-  perstack log <job> --verify             is the journal what was written?
+  perstack log <job> --verify             check that the journal is unchanged
   perstack log <job> --json | jq .type`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -106,24 +107,24 @@ damaged journal; 2 for a job, run or checkpoint that does not exist.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: PERSTACK_STORAGE_PATH, else ./perstack)")
-	flags.StringVar(&opts.Job, "job", "", "the job; the same as the argument")
+	flags.StringVar(&opts.Job, "job", "", "the job, like the argument")
 	flags.BoolVar(&opts.Latest, "latest", false, "explain the newest job")
-	flags.StringVar(&opts.Run, "run", "", "only events of this run; without a job, it is looked for in all")
-	flags.StringVar(&opts.Checkpoint, "checkpoint", "", "show this checkpoint; without a job, it is looked for in all")
+	flags.StringVar(&opts.Run, "run", "", "only events of this run; without a job, all jobs are searched for it")
+	flags.StringVar(&opts.Checkpoint, "checkpoint", "", "show this checkpoint; without a job, all jobs are searched for it")
 	flags.BoolVar(&opts.Messages, "messages", false, "with --checkpoint: list its messages")
 	flags.Var(&opts.Filter.Steps, "step", "only these steps: N, >N, >=N, <N, <=N or A-B")
-	flags.StringArrayVar(&opts.Filter.Types, "type", nil, "only events of this type; may be repeated")
+	flags.StringArrayVar(&opts.Filter.Types, "type", nil, "only events of this type; can be repeated")
 	flags.BoolVar(&opts.Filter.Errors, "errors", false, "only errors, retries, failed tool calls and limits that ended a run")
-	flags.BoolVar(&opts.Filter.Tools, "tools", false, "only tool calls and their results; also what the provider ran itself")
+	flags.BoolVar(&opts.Filter.Tools, "tools", false, "only tool calls and their results, including those that the provider ran")
 	flags.BoolVar(&opts.Filter.Delegations, "delegations", false, "only delegations")
-	flags.IntVar(&opts.Take, "take", defaultTake, "how many of the newest events or jobs; 0 means all")
+	flags.IntVar(&opts.Take, "take", defaultTake, "how many of the newest events or jobs to show; 0 means all")
 	flags.IntVar(&opts.Offset, "offset", 0, "how many of the newest events or jobs to skip")
-	flags.BoolVar(&opts.Verbose, "verbose", false, "show arguments of tools and whole texts")
+	flags.BoolVar(&opts.Verbose, "verbose", false, "show the arguments of tool calls, and texts in full")
 	flags.BoolVar(&opts.Summary, "summary", false, "add a summary of the whole job")
-	flags.BoolVar(&opts.JSON, "json", false, "print JSON lines, each event with all its data; see --records")
-	flags.BoolVar(&opts.Records, "records", false, "print the records of the journal: JSON lines, and compact")
-	flags.BoolVar(&opts.Tree, "tree", false, "draw the runs: who delegated to whom, and which branched off where")
-	flags.BoolVar(&opts.Verify, "verify", false, "check that the journal is what was written")
+	flags.BoolVar(&opts.JSON, "json", false, "print JSON lines, with all data of each event; see --records")
+	flags.BoolVar(&opts.Records, "records", false, "print the records of the journal, as JSON lines")
+	flags.BoolVar(&opts.Tree, "tree", false, "draw the runs as a tree of delegations and branches")
+	flags.BoolVar(&opts.Verify, "verify", false, "check that the journal is complete and unchanged")
 	if err := cmd.RegisterFlagCompletionFunc("type", completeType); err != nil {
 		panic(err) // only for a flag that is not there
 	}

@@ -109,8 +109,8 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 	return v, ctx.Err()
 }
 
-// learn takes what the first startRun of a Run says. Later ones resume it, maybe behind
-// other walls. A delegate that goes on from a checkpoint of another Run is part of a branch.
+// learn takes what the first startRun of a Run says. Later ones resume it, maybe with
+// another isolation. A delegate that goes on from a checkpoint of another Run is part of a branch.
 func (h *runHead) learn(e event.Event, newest engine.Point) {
 	b, ok := e.Body.(event.StartRun)
 	if ok && len(b.Spec) > 0 {

@@ -98,7 +98,7 @@ func TestTypesAreCompleted(t *testing.T) {
 
 func TestHelpTellsApart(t *testing.T) {
 	help := New(nil, nil).Long
-	for _, want := range []string{"\n  interrupted ", "\n  stoppedByInterrupt ", "--records is the compact form"} {
+	for _, want := range []string{"\n  interrupted ", "\n  stoppedByInterrupt ", "--records prints the records of the journal as they are stored"} {
 		if !strings.Contains(help, want) {
 			t.Errorf("the help is without %q", want)
 		}

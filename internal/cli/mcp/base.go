@@ -45,26 +45,24 @@ func newBase(h *host.Host, runF func(context.Context, *Options) error) *cobra.Co
 	cmd := &cobra.Command{
 		Use:   "base",
 		Short: "Serve the built-in tools over standard input and output, or HTTP",
-		Long: `Serve the tools that every Expert has (files, directories, commands, todo list)
-to an MCP client: one JSON message a line on standard input and output, and
-nothing else on the latter.
+		Long: `Serve the tools that every Expert has (files, directories, commands, to-do list)
+to an MCP client. Each line of standard input and output is one JSON message.
 
-The tools work in one directory, under the same protections as in a run: no path
-leads out of it, .env files and the history of perstack cannot be reached,
-perstack.toml cannot be changed. Only exec starts programs. They run as you, with
-your files and network; on Linux never with more: sudo does not work in them, and
-started by root they lack root's powers. Leave exec out if that is too much.
+The tools work in one directory, with the same protections as in a run: no path
+leads out of it, .env files and the history cannot be read, and perstack.toml cannot
+be changed. Only exec starts programs. They can use your files and network, as you
+can. On Linux they cannot gain more rights: sudo does not work, and programs started
+by root do not have its special rights. --omit exec leaves this tool out.
 
-A client is configured like this, in most of them under "mcpServers":
+Most clients are configured under "mcpServers":
 
   "perstack": {
     "command": "perstack",
     "args": ["mcp", "base", "--workspace", "/path/to/project", "--omit", "exec"]
   }
 
-With --http it is reached by an address instead, from this machine only, by
-clients that send its token. The token comes from a file; without one, a new
-token is printed once.
+With --http, the server listens on an address of this machine instead. Clients must
+send its token. The token is read from a file, or a new one is made and printed once.
 
 The server ends when the client closes its input. Exit codes: 0 closed, 1 failed,
 2 wrong usage, 3 the workspace is too large, 129, 130 and 143 stopped by a
@@ -95,16 +93,16 @@ signal.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the tools work in (default: here)")
-	flags.StringVar(&opts.Storage, "storage", "", "directory of the history, which is kept from the tools (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
-	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to keep from the tools, may be repeated (default: .env, .env.local)")
+	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the tools work in (default: the current one)")
+	flags.StringVar(&opts.Storage, "storage", "", "directory of the history, which the tools cannot read (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
+	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file that the tools cannot read; can be repeated (default: .env, .env.local)")
 	flags.StringSliceVar(&opts.Pick, "pick", nil, "tools to serve, separated by commas (default: all)")
 	flags.StringSliceVar(&opts.Omit, "omit", nil, "tools not to serve, separated by commas")
 	flags.Var(&opts.MaxBytes, "max-workspace-bytes", "bytes that the files of the workspace may take (default: no limit)")
 	flags.BoolVar(&opts.HTTP, "http", false, "listen on 127.0.0.1 instead of using standard input and output")
-	flags.Uint16Var(&opts.Port, "port", 0, "port to listen on, with --http (default: one that is free)")
+	flags.Uint16Var(&opts.Port, "port", 0, "port to listen on, with --http (default: a free one)")
 	flags.StringVar(&opts.TokenFile, "token-file", "", "file with the token that clients must send, with --http (default: a new one, printed once)")
-	flags.BoolVar(&opts.Verbose, "verbose", false, "print debug log to standard error")
+	flags.BoolVar(&opts.Verbose, "verbose", false, "print the debug log to standard error")
 	registerCompletions(cmd)
 	return cmd
 }

@@ -19,8 +19,8 @@ func New(h *host.Host, baseF func(context.Context, *Options) error) *cobra.Comma
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve tools to any MCP client",
-		Long: `Serve what perstack has to any client of the Model Context Protocol: editors,
-desktop assistants, other agents.`,
+		Long: `Serve tools of perstack to any client of the Model Context Protocol (MCP), such as
+editors, desktop assistants and other agents.`,
 		Example: `  perstack mcp base --help`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -35,13 +35,13 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	cmd := &cobra.Command{
 		Use:   "models [provider]",
 		Short: "List the models that perstack knows",
-		Long: `List the models that perstack knows, of all providers or of one: the tokens that
-a request and an answer may have, the price, how a model is asked to think, and
-whether it can look at images and PDF files.
+		Long: `List the models that perstack knows, of all providers or of one: the most tokens of
+a request and of an answer, the price, how reasoning is requested, and whether the
+model accepts images and PDF files.
 
-The list is part of the program; no provider is contacted. A model that is not on it works
-too, with a warning. What [models] and [prices] of perstack.toml say goes before
-it and is marked.`,
+The list is part of the program; no provider is asked. A model that is not on the
+list can be used, too, with a warning. [models] and [prices] in perstack.toml replace
+values of the list; these are marked.`,
 		Example: `  perstack models
   perstack models openai
   perstack models --json | jq -r '.models[].id'`,
@@ -64,7 +64,7 @@ it and is marked.`,
 			return runF(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Config, "config", "", "perstack.toml to use (default: searched for upwards from here)")
+	cmd.Flags().StringVar(&opts.Config, "config", "", "path of perstack.toml (default: in this directory or a parent)")
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the list as JSON")
 	return cmd
 }

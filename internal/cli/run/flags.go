@@ -63,7 +63,7 @@ func (f *limitFlag) String() string {
 func (f *limitFlag) format(v float64) string {
 	switch f.limit.Unit {
 	case job.Span:
-		return shortSpan(time.Duration(math.Round(v * float64(time.Second))))
+		return manifest.FormatDuration(time.Duration(math.Round(v * float64(time.Second))))
 	case job.Milliseconds:
 		v *= 1000
 	}
@@ -124,15 +124,4 @@ func (f *limitFlag) Set(text string) error {
 	}
 	f.limit.Set(f.to, v)
 	return nil
-}
-
-// shortSpan writes 30m for what Go calls 30m0s.
-func shortSpan(d time.Duration) string {
-	text := d.String()
-	for _, zero := range []struct{ after, unit string }{{"m", "0s"}, {"h", "0m"}} {
-		if n := len(text) - len(zero.unit); n > 0 && text[n:] == zero.unit && text[n-1:n] == zero.after {
-			text = text[:n]
-		}
-	}
-	return text
 }

@@ -81,7 +81,7 @@ func TestHints(t *testing.T) {
 
 // A single argument names the Expert. Whoever meant a query is told where it goes.
 func TestNameFirst(t *testing.T) {
-	const hint = "; a query stands behind the name of the expert: perstack run <expert> <query>"
+	const hint = "; the query comes after the name of the expert: perstack run <expert> <query>"
 	for name, tt := range map[string]struct {
 		opts Options
 		want bool
@@ -117,7 +117,7 @@ func TestReplayHasNoModels(t *testing.T) {
 // With the answer alone on standard output, standard error says that an Expert has changed;
 // its name came from a file.
 func TestTextTellsOfChangedDefinitions(t *testing.T) {
-	for mode, want := range map[string]string{outputText: "perstack: the definition of expert writer has changed since the job began; it goes on with the new one\n", outputJSON: ""} {
+	for mode, want := range map[string]string{outputText: "perstack: the definition of expert writer has changed since the job began; it continues with the new one\n", outputJSON: ""} {
 		var told strings.Builder
 		o := outputOf(&Options{Host: &host.Host{Stderr: &told}}, job.Spec{})
 		o.mode = mode
@@ -154,7 +154,7 @@ func TestTimeoutHint(t *testing.T) {
 	err := outputOf(&Options{}, job.Spec{}).end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByError, Failure: &event.Failure{
 		Name: "TimeoutError", Message: model.OutOfTime,
 	}})
-	const want = "TimeoutError: the model did not finish its answer in time; raise --timeout; go on with: perstack run --continue-job j"
+	const want = "TimeoutError: the model did not finish its answer in time; raise --timeout; resume with: perstack run --continue-job j"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
@@ -69,7 +70,7 @@ func TestShortSpan(t *testing.T) {
 		30 * time.Minute: "30m", 2 * time.Hour: "2h", 90 * time.Second: "1m30s", 10 * time.Second: "10s", time.Hour + 10*time.Second: "1h0m10s",
 		100 * time.Minute: "1h40m", 500 * time.Millisecond: "500ms",
 	} {
-		if got := shortSpan(d); got != want {
+		if got := manifest.FormatDuration(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
@@ -167,7 +168,7 @@ func TestLimitOutcomes(t *testing.T) {
 		result engine.Result
 		want   []string
 	}{
-		{result: steps(10), want: []string{"the job used up its steps; go on with: perstack run --continue-job j --max-steps 20" + kept}},
+		{result: steps(10), want: []string{"the job used up its steps; resume with: perstack run --continue-job j --max-steps 20" + kept}},
 		{result: steps(12), want: []string{"--max-steps 24"}},
 		{own: expert.Limits{MaxSteps: 4}, result: steps(4), want: []string{"expert lead used up its steps (maxSteps = 4); raise maxSteps of expert lead in perstack.toml", "--continue-job j" + kept}},
 		{result: limit(event.LimitTokens, 900, 1000), want: []string{"900 of 1000 tokens", "perstack run --continue-job j --max-tokens 2000 --max-cost 0.5 --max-duration 30m"}},
@@ -178,12 +179,12 @@ func TestLimitOutcomes(t *testing.T) {
 		{result: limit(event.LimitCost, 0.5000000000000001, 0.5), want: []string{"$0.50 of $0.50", "--max-cost 1 "}},
 		{result: limit(event.LimitCost, 0, 0.0000001), want: []string{"--max-cost 0.0000002 "}},
 		{own: expert.Limits{MaxCost: 0.25}, result: limit(event.LimitCost, 0.2, 0.25), want: []string{"$0.20 of $0.25", "raise maxCost of expert lead", "--continue-job j" + kept}},
-		{result: limit(event.LimitDuration, 1800, 1800), want: []string{"the 30m that it may take (--max-duration)", "counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j" + kept}},
-		{own: expert.Limits{MaxDuration: time.Minute}, result: limit(event.LimitDuration, 60, 60), want: []string{"the 1m that it may take (maxDuration of expert lead)", "perstack.toml can allow more"}},
+		{result: limit(event.LimitDuration, 1800, 1800), want: []string{"its time limit of 30m (--max-duration)", "has the full time again, and --max-duration can allow more; resume with: perstack run --continue-job j" + kept}},
+		{own: expert.Limits{MaxDuration: time.Minute}, result: limit(event.LimitDuration, 60, 60), want: []string{"its time limit of 1m (maxDuration of expert lead)", "perstack.toml can allow more"}},
 		{result: limit(event.LimitLoop, 5, 5), want: []string{"the same call with the same result 5 times in a row", `perstack run lead "your words" --continue-job j` + kept}},
 		{result: limit(event.LimitDepth, 8, 8), want: []string{"8 Experts delegated", "--max-depth 16"}},
 		{result: limit(event.LimitWorkspace, 200, 100), want: []string{"the workspace takes 200 bytes", "--max-workspace-bytes 400"}},
-		{result: engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, Reason: "patience"}, want: []string{"the limit on patience; go on with: perstack run --continue-job j" + kept}},
+		{result: engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, Reason: "patience"}, want: []string{"the limit on patience; resume with: perstack run --continue-job j" + kept}},
 	}
 	for _, tt := range tests {
 		opts := &Options{}
@@ -227,10 +228,10 @@ func TestDurationSources(t *testing.T) {
 		flags, file expert.Limits
 		want        string
 	}{
-		"flag":             {half, expert.Limits{}, "(--max-duration); the time counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j --max-duration 30m"},
+		"flag":             {half, expert.Limits{}, "(--max-duration); a resumed run has the full time again, and --max-duration can allow more; resume with: perstack run --continue-job j --max-duration 30m"},
 		"flag before file": {half, expert.Limits{MaxDuration: time.Hour}, "(--max-duration); "},
-		"file":             {expert.Limits{}, half, "(maxDuration); the time counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j"},
-		"recorded":         {expert.Limits{}, expert.Limits{}, "(--max-duration of the run before); the time counts anew, and --max-duration can allow more; go on with: perstack run --continue-job j"},
+		"file":             {expert.Limits{}, half, "(maxDuration); a resumed run has the full time again, and --max-duration can allow more; resume with: perstack run --continue-job j"},
+		"recorded":         {expert.Limits{}, expert.Limits{}, "(--max-duration of the previous run); a resumed run has the full time again, and --max-duration can allow more; resume with: perstack run --continue-job j"},
 	} {
 		opts, of := &Options{}, func(l expert.Limits) job.Settings { return job.Settings{Limits: job.Limits{Limits: l}} }
 		opts.Flags.Settings = of(tt.flags)
@@ -238,7 +239,7 @@ func TestDurationSources(t *testing.T) {
 		o.plan.resolved = job.Resolve(opts.Flags, of(tt.file), of(half), providers.Catalogue{})
 		o.plan.spec.Settings = o.plan.resolved.Settings
 		err := o.end(t.Context(), engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, Limit: &engine.LimitError{Limit: event.LimitDuration, Used: 1800, Max: 1800}})
-		if err == nil || !strings.Contains(err.Error(), "the 30m that it may take "+tt.want) {
+		if err == nil || !strings.Contains(err.Error(), "its time limit of 30m "+tt.want) {
 			t.Errorf("%s: %v, want %q in it", name, err, tt.want)
 		}
 	}
@@ -282,7 +283,7 @@ func TestRecordedLimits(t *testing.T) {
 func TestRecordedCostNeedsAPrice(t *testing.T) {
 	recorded := recordedSpec(job.Settings{Provider: "replay", Limits: job.Limits{Limits: expert.Limits{MaxCost: 0.03}}})
 	_, _, err := makePlan(t, proposal{files: leadOnly(""), recorded: recorded})
-	wantUsage(t, err, "--max-cost of the run before limits the cost")
+	wantUsage(t, err, "--max-cost of the previous run limits the cost")
 }
 
 // A file that has its own idea of what a model costs is named: it decides what a limit on

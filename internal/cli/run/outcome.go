@@ -38,26 +38,26 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 	case event.StatusStoppedByExceededMaxSteps, event.StatusStoppedByLimit:
 		return &host.ExitError{Code: host.ExitLimit, Err: o.limited(r)}
 	case event.StatusStoppedByInterrupt:
-		return &host.ExitError{Code: interruptCode(ctx), Err: fmt.Errorf("stopped (%s), everything is saved; go on with: %s", r.Reason, again)}
+		return &host.ExitError{Code: interruptCode(ctx), Err: fmt.Errorf("stopped (%s), everything is saved; resume with: %s", r.Reason, again)}
 	case event.StatusStoppedByError:
 		if r.Failure.Name == engine.SkillFailure {
 			// Which tools are others now stands on a line each; the words of the server are
 			// quoted in them.
 			text := strings.Replace(terminal.Clean(r.Failure.Message), mcp.AcceptAdvice, "to accept them, run: perstack install --update", 1)
-			return fmt.Errorf("%s\ngo on with: %s", o.mend(text), again)
+			return fmt.Errorf("%s\nresume with: %s", o.withFlags(text), again)
 		}
-		message := o.mend(terminal.CleanLine(r.Failure.Message))
+		message := o.withFlags(terminal.CleanLine(r.Failure.Message))
 		if r.Failure.Message == model.OutOfTime {
 			message += "; raise --timeout"
 		}
-		return fmt.Errorf("%s: %s; go on with: %s", terminal.CleanLine(r.Failure.Name), message, again)
+		return fmt.Errorf("%s: %s; resume with: %s", terminal.CleanLine(r.Failure.Name), message, again)
 	}
 	return fmt.Errorf("the run ended in the unknown status %q; please report it", r.Status)
 }
 
-// mend gives the advice to install with the flags that it takes here, and calls a flag by
+// withFlags gives the advice to install with the flags that it takes here, and calls a flag by
 // its name.
-func (o *output) mend(text string) string {
+func (o *output) withFlags(text string) string {
 	if o.opts.Flags.Isolation.Container.Offline {
 		text = strings.ReplaceAll(text, "[docker] offline", "--offline")
 	}
@@ -83,9 +83,9 @@ func (o *output) explain(ctx context.Context, err error) error {
 		}
 		return &host.ExitError{Code: stopped.ExitCode(), Err: fmt.Errorf("stopped (%w) before the Expert began; %s", stopped, kept)}
 	case errors.As(err, &lost):
-		return fmt.Errorf("%w; everything up to there is saved, go on with: %s", err, o.opts.again(lost.JobID))
+		return fmt.Errorf("%w; everything up to there is saved, resume with: %s", err, o.opts.again(lost.JobID))
 	case errors.As(err, &unusable):
-		return fmt.Errorf("%w; or use --runtime local, which has no walls", err)
+		return fmt.Errorf("%w; or use --runtime local, which runs without a container", err)
 	case errors.As(err, &waiting):
 		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expert.Key, o.opts.ResumeFrom))
 	case errors.As(err, &wrong):
@@ -99,8 +99,8 @@ func (o *output) explain(ctx context.Context, err error) error {
 	}
 	err = dockerHint(err)
 	text := host.Describe(err)
-	if mended := o.mend(text); mended != text {
-		return &host.ExitError{Code: host.ExitCode(err), Err: errors.New(mended)}
+	if better := o.withFlags(text); better != text {
+		return &host.ExitError{Code: host.ExitCode(err), Err: errors.New(better)}
 	}
 	return err
 }

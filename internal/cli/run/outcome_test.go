@@ -34,7 +34,7 @@ func TestExplainNoEngine(t *testing.T) {
 		return map[string]string{"DOCKER_HOST": "unix://" + filepath.Join(t.TempDir(), "none.sock")}[name]
 	}, "")
 	err := o.explain(t.Context(), refused)
-	if !strings.Contains(err.Error(), "cannot reach the Docker daemon") || !strings.HasSuffix(err.Error(), "; or use --runtime local, which has no walls") || !errors.Is(err, refused) {
+	if !strings.Contains(err.Error(), "cannot reach the Docker daemon") || !strings.HasSuffix(err.Error(), "; or use --runtime local, which runs without a container") || !errors.Is(err, refused) {
 		t.Errorf("%v", err)
 	}
 }

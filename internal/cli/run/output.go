@@ -102,7 +102,7 @@ func (o *output) note(e event.Event) error {
 	if o.mode == outputText {
 		switch b := e.Body.(type) {
 		case event.DefinitionChanged:
-			say("perstack", "the definition of expert "+b.Expert+" has changed since the job began; it goes on with the new one")
+			say("perstack", "the definition of expert "+b.Expert+" has changed since the job began; it continues with the new one")
 		case event.StartRun:
 			o.delegated[e.RunID] = b.DelegatedBy != nil
 		case event.ProxyAccess:

@@ -60,7 +60,7 @@ func TestResumedModel(t *testing.T) {
 		}
 		want := ""
 		if c.told != "" {
-			want = "perstack: the conversation goes on with " + c.told + ", it was held with openai\n"
+			want = "perstack: the conversation continues with the provider " + c.told + "; before, it used openai\n"
 		}
 		if got := (choice{pl.spec.Provider, pl.spec.Model}); got != c.want || told != want {
 			t.Errorf("%s: %+v, %q", name, got, told)

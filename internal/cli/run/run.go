@@ -22,7 +22,7 @@ import (
 	"github.com/perstack-go/perstack/store/file"
 )
 
-// Options are what a run can be told.
+// Options are the settings of the command.
 type Options struct {
 	Host *host.Host
 
@@ -38,7 +38,7 @@ type Options struct {
 
 	// Flags are the settings that flags give.
 	Flags         job.Flags
-	MoveWorkspace bool // the job can go on in another directory
+	MoveWorkspace bool // the job can continue in another directory
 
 	JobID       string
 	Continue    bool
@@ -62,25 +62,27 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 		Short: "Run an Expert",
 		Long: `Run an Expert of perstack.toml.
 
-The query is the second argument; "-" reads it from standard input (so does no
-argument, unless a job is continued), --query-file from a file. On a terminal you
-see what the Expert does as it happens; in a pipe every event is one line of JSON.
+The query is the second argument. "-" reads it from standard input, and so does
+leaving it out, unless a job is continued. --query-file reads it from a file. On a
+terminal you see what the Expert does as it happens. In a pipe, every event is one
+line of JSON.
 
-Skills are started before the first step, or, if perstack install has written a
-perstack.lock, when they are first used; then they must offer what they offered.
+Without perstack.lock, skills are started before the first step. With the file that
+perstack install writes, a skill is started when it is first used, and the run fails
+if its tools have changed.
 
-With --runtime docker the whole Expert runs in a container: it sees the workspace
-and nothing else of this machine, and reaches the provider and the hosts that
-allowedDomains names, through a proxy that reports every try. The history stays
-here. --env hands variables to commands; [docker] in perstack.toml has more.
-Each skill has a sandbox of its own in there; --shared-sandbox gives that up, for kernels
-that cannot keep sandboxes. --proxy squid has Squid of an image that perstack.toml names
-decide about connections.
+With --runtime docker, the Expert runs in a container. It can use the workspace and
+nothing else of this machine. Connections go through a proxy, which allows the
+provider and the hosts in allowedDomains, and reports every attempt. The history
+stays outside. --env passes variables to commands; [docker] in perstack.toml has
+more settings. Each skill has its own sandbox in the container; --shared-sandbox
+turns that off, for kernels that do not support it. --proxy squid uses Squid as the
+proxy, from an image that perstack.toml names.
 
-With --sandbox the built-in runtime keeps sandboxes too, by Landlock (Linux 6.12): each
-skill and the commands see the workspace, the system and directories of their own,
-and get out by a proxy that knows their allowedDomains. docs/sandbox.md says what
-this does not hold back.
+With --sandbox, there is no container, but each skill and the commands run in a
+sandbox (Landlock, Linux 6.12 or newer). A sandbox can use the workspace, the
+programs of the system and its own directories, and reaches its allowedDomains
+through a proxy. docs/sandbox.md says what it does not prevent.
 
 A run is recorded below ./perstack and can be continued: with a new query, with
 the answer to a question, from an earlier checkpoint of any of its Experts, or
@@ -89,16 +91,16 @@ flag or perstack.toml names others. It keeps its limits and isolation: the stric
 of perstack.toml and the recorded job applies, and only a flag relaxes it. It stays
 in its workspace, unless --workspace and --move-workspace name another.
 
-Limits apply to the whole job, with everything that its Experts delegate. Steps,
-tokens and cost count from its start, including what was used before it was
-continued; the duration counts for each run. perstack.toml can set limits too, for
-the job and for single Experts; a flag takes precedence over those of the job. The
-cost needs the price of the model: that of common ones is known, [prices] in
-perstack.toml has any.
+Limits apply to the whole job, including everything that its Experts delegate.
+Steps, tokens and cost count from the start of the job, even if it was continued
+since. The duration counts for each run. perstack.toml can also set limits, for the
+job and for single Experts; a flag replaces a limit of the job. A limit on the cost
+needs the price of the model. Prices of common models are known, and [prices] in
+perstack.toml sets others.
 
-Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waits for an
-answer, 129, 130 and 143 stopped by a signal. After the first signal the state is
-saved; a second one quits at once and keeps what is in the journal by then.`,
+Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waiting for an
+answer, 129, 130 and 143 stopped by a signal. The first signal saves the state and
+stops. A second one quits immediately and keeps what is already in the journal.`,
 		Example: `  perstack run writer "Summarise notes.txt"
   perstack run writer --query-file task.md --output text
   perstack run writer "Shorter, please" --continue
@@ -108,7 +110,7 @@ saved; a second one quits at once and keeps what is in the journal by then.`,
   perstack run coder "Fix the tests" --runtime docker --base-image golang:1.26
   perstack run coder "Fix the tests" --sandbox
   perstack run clerk "File the mail" --runtime docker --offline
-  perstack run --continue-job JOB            go on after an interruption
+  perstack run --continue-job JOB            resume after an interruption
   perstack run writer "Try it" --provider replay --cassette answers.toml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 2 {
@@ -155,33 +157,33 @@ saved; a second one quits at once and keeps what is in the journal by then.`,
 	is := &opts.Flags.Isolation
 	box := &is.Container
 	flags.StringVar(&opts.QueryFile, "query-file", "", "read the query from this file")
-	flags.StringVar(&opts.Config, "config", "", "perstack.toml to use (default: searched for upwards from here)")
-	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read, may be repeated (default: .env, .env.local)")
-	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: here)")
-	flags.BoolVar(&opts.MoveWorkspace, "move-workspace", false, "continue a job in the directory that --workspace names, although it worked in another")
+	flags.StringVar(&opts.Config, "config", "", "path of perstack.toml (default: in this directory or a parent)")
+	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to read; can be repeated (default: .env, .env.local)")
+	flags.StringVar(&opts.Workspace, "workspace", "", "directory that the file tools work in (default: the current one)")
+	flags.BoolVar(&opts.MoveWorkspace, "move-workspace", false, "let a continued job work in another directory, which --workspace names")
 	flags.StringVar(&opts.Storage, "storage", "", "directory of the history (default: $PERSTACK_STORAGE_PATH, else ./perstack)")
-	flags.StringVar(&opts.Flags.Provider, "provider", "", "who runs the model (default: as perstack.toml says, else as the continued job had, else anthropic)")
-	flags.StringVar(&opts.Flags.Model, "model", "", "model to use (default: as perstack.toml says, else as the continued job had, else the provider's)")
-	flags.StringVar(&reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default low)")
-	flags.StringVar(&opts.Flags.Runtime, "runtime", "", "where the Expert runs: local or docker (default: as perstack.toml says, else local)")
-	flags.BoolVar(&box.ReadOnlyWorkspace, "read-only-workspace", false, "nothing can change the workspace, with --runtime docker")
-	flags.StringArrayVar(&is.Env, "env", nil, "variable of the environment that commands get, by its name, with --runtime docker; may be repeated")
-	flags.StringVar(&box.BaseImage, "base-image", "", "image that brings programs for commands, with --runtime docker (default: as perstack.toml says, else none)")
-	flags.BoolVar(&box.Offline, "offline", false, "fetch neither images nor packages, with --runtime docker")
-	flags.BoolVar(&is.SharedSandbox, "shared-sandbox", false, "do not keep skills apart from each other, with --runtime docker; not kept when the job is continued")
-	flags.StringVar(&box.Proxy, "proxy", "", "by what connections leave the container: builtin, or squid if perstack.toml names its image (default: builtin)")
-	flags.BoolVar(&is.Sandbox, "sandbox", false, "put every skill and the commands into sandboxes, with --runtime local")
-	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "answers to play, with --provider replay")
+	flags.StringVar(&opts.Flags.Provider, "provider", "", "provider of the model (default: from perstack.toml, else the continued job's, else anthropic)")
+	flags.StringVar(&opts.Flags.Model, "model", "", "model to use (default: from perstack.toml, else the continued job's, else the provider's)")
+	flags.StringVar(&reasoning, "reasoning-budget", "", "none, minimal, low, medium, high or a number of tokens (default: low)")
+	flags.StringVar(&opts.Flags.Runtime, "runtime", "", "where the Expert runs: local or docker (default: from perstack.toml, else local)")
+	flags.BoolVar(&box.ReadOnlyWorkspace, "read-only-workspace", false, "make the workspace read-only, with --runtime docker")
+	flags.StringArrayVar(&is.Env, "env", nil, "name of an environment variable to pass to commands, with --runtime docker; can be repeated")
+	flags.StringVar(&box.BaseImage, "base-image", "", "image with programs for commands, with --runtime docker (default: from perstack.toml, else none)")
+	flags.BoolVar(&box.Offline, "offline", false, "do not fetch images or packages, with --runtime docker")
+	flags.BoolVar(&is.SharedSandbox, "shared-sandbox", false, "use one sandbox for all skills, with --runtime docker; a continued job does not keep this")
+	flags.StringVar(&box.Proxy, "proxy", "", "proxy of the container: builtin, or squid, whose image perstack.toml names (default: builtin)")
+	flags.BoolVar(&is.Sandbox, "sandbox", false, "run each skill and the commands in a sandbox, with --runtime local")
+	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "file with prepared answers, with --provider replay")
 	addLimits(flags, &opts.Flags.Limits)
-	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: made up)")
+	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
 	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
 	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")
-	flags.StringVar(&opts.ResumeFrom, "resume-from", "", "go on from this checkpoint, as a new branch")
-	flags.BoolVarP(&opts.IsAnswer, "interactive-tool-call-result", "i", false, "the query answers the question that the job waits with")
+	flags.StringVar(&opts.ResumeFrom, "resume-from", "", "continue from this checkpoint, as a new branch")
+	flags.BoolVarP(&opts.IsAnswer, "interactive-tool-call-result", "i", false, "the query is the answer to the question that the job asked")
 	flags.StringVar(&opts.Output, "output", "", "json (events), text (the final answer only) or progress (default: progress on a terminal, else json)")
-	flags.BoolVar(&asJSON, "json", false, "print events as JSON lines, also on a terminal")
-	flags.StringVar(&opts.Events, "events", eventsFull, "full events, or lean: the journal's own records")
-	flags.BoolVar(&opts.Verbose, "verbose", false, "print debug log, skill output and retries to standard error")
+	flags.BoolVar(&asJSON, "json", false, "print events as JSON lines, even on a terminal")
+	flags.StringVar(&opts.Events, "events", eventsFull, "form of the JSON events: full, or lean (the records of the journal)")
+	flags.BoolVar(&opts.Verbose, "verbose", false, "print the debug log, skill output and retries to standard error")
 	registerCompletions(cmd, opts)
 	return cmd
 }

@@ -156,7 +156,7 @@ func TestSizeHints(t *testing.T) {
 	if got, want := o.again("j"), "perstack run --continue-job j --max-workspace-bytes 100"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	err := outputOf(o, job.Spec{}).tooLarge("j", &engine.LimitError{Limit: event.LimitWorkspace, Used: 150, Max: 100})
+	err := outputOf(o, job.Spec{}).limited(engine.Result{JobID: "j", Limit: &engine.LimitError{Limit: event.LimitWorkspace, Used: 150, Max: 100}})
 	for _, part := range []string{"takes 150 bytes", "100 are allowed", "perstack run --continue-job j --max-workspace-bytes 300"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%v, want %q in it", err, part)

@@ -101,7 +101,7 @@ func (pl *plan) nameFirst() string {
 	if !pl.opts.continues() || pl.opts.Expert == "" || pl.opts.HasQuery {
 		return ""
 	}
-	return "; a query stands behind the name of the expert: perstack run <expert> <query>"
+	return "; the query comes after the name of the expert: perstack run <expert> <query>"
 }
 
 // tellChanges says what is different from the recorded job, and what is kept from it
@@ -112,7 +112,7 @@ func (pl *plan) tellChanges() error {
 		return nil // a new job
 	}
 	if had.Provider != s.Provider && had.Provider != "" {
-		pl.say("the conversation goes on with %s, it was held with %s", s.Provider, had.Provider)
+		pl.say("the conversation continues with the provider %s; before, it used %s", s.Provider, had.Provider)
 	}
 	if had.Runtime == job.Docker && s.Runtime != job.Docker {
 		pl.say("the job is resumed with the runtime %s; it ran with docker: no container isolates it any more", s.Runtime)
@@ -121,7 +121,7 @@ func (pl *plan) tellChanges() error {
 	if s.Runtime == job.Local && had.Runtime == job.Local {
 		switch {
 		case is.Sandbox && pl.resolved.From("sandbox") == job.Record:
-			pl.say("the job is resumed in the sandbox, as before; --sandbox=false is without")
+			pl.say("the job is resumed in the sandbox, as before; --sandbox=false turns it off")
 		case was.Sandbox && !is.Sandbox:
 			pl.say("the job is resumed without the sandbox that it had: nothing isolates its skills and commands any more")
 		}
@@ -268,7 +268,7 @@ func (pl *plan) costLimitedBy() string {
 		case job.Flag:
 			return "--max-cost"
 		case job.Record:
-			return "--max-cost of the run before"
+			return "--max-cost of the previous run"
 		}
 		return "maxCost"
 	}

@@ -85,11 +85,11 @@ func (o *Options) checkExpert(of event.ExpertRef) error {
 	key, err := expert.ParseKey(o.Expert)
 	switch {
 	case err != nil:
-		return host.Usagef("%w; a query stands behind the expert: perstack run %s <query>", err, of.Key)
+		return host.Usagef("%w; the query comes after the expert: perstack run %s <query>", err, of.Key)
 	case o.Expert == of.Key, key.Name == of.Name && (key.Version == "" || key.Version == of.Version):
 		return nil
 	}
-	return host.Usagef("checkpoint %s is of expert %s, not of %s; name that one, or leave it out", o.ResumeFrom, of.Key, o.Expert)
+	return host.Usagef("checkpoint %s is of expert %s, not of %s; name that Expert, or none", o.ResumeFrom, of.Key, o.Expert)
 }
 
 // newestJob returns the job in which something happened last.

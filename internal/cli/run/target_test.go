@@ -65,9 +65,9 @@ func TestTarget(t *testing.T) {
 		{expert: "writer", from: "c2", want: place{"job", "lead", "c2"}},
 		{expert: "writer@1.2.3", from: "c2", want: place{"job", "lead", "c2"}},
 		{expert: "writer@2.0.0", from: "c2", err: "checkpoint c2 is of expert writer@1.2.3, not of writer@2.0.0"},
-		{expert: "lead", from: "c3", err: "checkpoint c3 is of expert reader, not of lead; name that one, or leave it out"},
+		{expert: "lead", from: "c3", err: "checkpoint c3 is of expert reader, not of lead; name that Expert, or none"},
 		{job: "job", expert: "reader", from: "c1", err: "checkpoint c1 is of expert lead, not of reader"},
-		{expert: "a shorter one", from: "c2", err: "a query stands behind the expert: perstack run writer@1.2.3 <query>"},
+		{expert: "a shorter one", from: "c2", err: "the query comes after the expert: perstack run writer@1.2.3 <query>"},
 		{from: "c9", err: "not found in any job"},
 		{job: "job", from: "c9", want: place{"job", "lead", "c9"}}, // the engine says what is wrong
 		{job: "job", want: place{"job", "lead", ""}},

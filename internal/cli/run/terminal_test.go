@@ -53,9 +53,9 @@ func TestNotesAreClean(t *testing.T) {
 func TestOutcomeIsClean(t *testing.T) {
 	o := outputOf(&Options{}, job.Spec{})
 	for text, r := range map[string]engine.Result{
-		"APIError: bad request; go on":  {JobID: "j", Status: event.StatusStoppedByError, Failure: &event.Failure{Name: "API" + dirty + "Error", Message: "bad" + dirty + "\nrequest"}},
-		"the limit on pati ence; go on": {JobID: "j", Status: event.StatusStoppedByLimit, Limit: &engine.LimitError{Limit: "pati" + dirty + "\nence"}},
-		"limit on patience; go on":      {JobID: "j", Status: event.StatusStoppedByLimit, Reason: "pati" + dirty + "ence"},
+		"APIError: bad request; resume":  {JobID: "j", Status: event.StatusStoppedByError, Failure: &event.Failure{Name: "API" + dirty + "Error", Message: "bad" + dirty + "\nrequest"}},
+		"the limit on pati ence; resume": {JobID: "j", Status: event.StatusStoppedByLimit, Limit: &engine.LimitError{Limit: "pati" + dirty + "\nence"}},
+		"limit on patience; resume":      {JobID: "j", Status: event.StatusStoppedByLimit, Reason: "pati" + dirty + "ence"},
 		`ask {"question":"When?"}, then`: {JobID: "j", Status: event.StatusStoppedByInteractiveTool, Pending: []event.ToolCall{
 			{ToolName: "a" + dirty + "sk", Args: rawjson.Value(`{"question":"Wh` + dirty + `en?"}`)},
 			{ToolName: "ask", Args: rawjson.Value(`{}`)},
@@ -78,7 +78,7 @@ func TestDifferencesAreClean(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	wantClean(t, err.Error(), "+ sendMail\n- echo\ngo on with: perstack run --continue-job j", 4)
+	wantClean(t, err.Error(), "+ sendMail\n- echo\nresume with: perstack run --continue-job j", 4)
 }
 
 // Warnings name files and keys, which a repository has called what it liked.

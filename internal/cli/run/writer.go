@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// patience is how long a run that was told to stop waits for somebody to read its output.
+// patience is how long a run that was told to stop waits for its output to be read.
 const patience = 2 * time.Second
 
-// errUnread is what a write gives when nobody reads it.
-var errUnread = errors.New("nobody reads the output")
+// errUnread is the error of a write that the reader does not take.
+var errUnread = errors.New("the output is not being read")
 
 // A patientWriter writes like the writer in it, until its context is done. From then on
 // a write that does not come through is given up, so that a reader who has stopped

@@ -27,16 +27,16 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of perstack.toml",
-		Long: `Print the JSON Schema (draft-07) of perstack.toml, with which editors complete
-keys, explain them and mark mistakes while you type.
+		Long: `Print the JSON Schema (draft-07) of perstack.toml. Editors use it to complete and
+explain keys, and to mark mistakes while you type.
 
-Save it beside perstack.toml and name it in the first line of that file:
+Save it next to perstack.toml and name it in the first line of that file:
 
   #:schema ./perstack.schema.json
 
-Editors with Taplo follow that line; in VS Code it is the extension Even Better
-TOML. perstack itself does not need the schema, and perstack validate finds more
-than it can say.`,
+Editors that use Taplo read that line. In VS Code, that is the extension Even Better
+TOML. perstack itself does not use the schema. perstack validate checks more than a
+schema can express.`,
 		Example: `  perstack schema > perstack.schema.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

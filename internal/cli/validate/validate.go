@@ -38,17 +38,17 @@ func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Comman
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check perstack.toml",
-		Long: `Check perstack.toml and list all problems at once, each with its line and a hint.
-With the provider replay, the cassette that the file names is checked as well.
+		Long: `Check perstack.toml and list all problems, each with its line and a hint. With the
+provider replay, the cassette that the file names is checked, too.
 
-Problems and warnings go to stderr, one a line. The exit code is 0 if the file can
-be used and 2 if it cannot. Notes name what the file asks for and this version
-cannot do yet, and what perstack run would refuse unless a flag says otherwise,
-such as a model of another provider, or what perstack.lock does not pin. Whether keys
-are set is not looked at.
+Problems and warnings are printed to standard error, one on each line. Notes name
+settings that this version does not support yet. They also name what perstack run
+would refuse unless a flag changes it, such as a model of another provider, or a
+package that perstack.lock does not pin. Whether keys are set is not checked. The
+exit code is 0 if the file can be used, else 2.
 
 --json prints an array of {file, line, column, path, message, hint, severity} to
-stdout instead; severity is error, warning or note.`,
+standard output instead; severity is error, warning or note.`,
 		Example: `  perstack validate
   perstack validate --config experts/perstack.toml
   perstack validate --json | jq -r '.[].message'`,
@@ -63,7 +63,7 @@ stdout instead; severity is error, warning or note.`,
 			return runF(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.Config, "config", "", "path of the file (default: perstack.toml here or in a parent directory)")
+	cmd.Flags().StringVar(&opts.Config, "config", "", "path of perstack.toml (default: in this directory or a parent)")
 	cmd.Flags().BoolVar(&opts.JSON, "json", false, "print the problems as JSON")
 	return cmd
 }
