@@ -1,57 +1,39 @@
 package log
 
 import (
+	"bufio"
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/store"
 )
 
-// checkpoint shows the state after a step.
-func checkpoint(ctx context.Context, opts *Options, s store.Store, jobID string) error {
-	v, err := look(ctx, opts, s, jobID)
-	if err != nil {
-		return err
-	}
-	point, ok := v.history.At(opts.Checkpoint)
+// printCheckpoint shows the state after a step.
+func (v *survey) printCheckpoint(out *bufio.Writer) error {
+	point, ok := v.history.At(v.opts.Checkpoint)
 	switch {
 	case !ok && v.damage != nil:
-		return v.damage // it may stand behind
+		return v.damage // it can be behind the damage
 	case !ok:
-		return host.Usagef("checkpoint not found: %s; %s log %s shows the checkpoints of the job", opts.Checkpoint, opts.command(), jobID)
+		return host.Usagef("checkpoint not found: %s; %s log %s shows the checkpoints of the job", v.opts.Checkpoint, v.opts.command(), v.jobID)
 	}
 	cp := point.State.Checkpoint()
-	if opts.JSON {
-		line, err := json.Marshal(cp, json.Deterministic(true))
-		if err == nil {
-			err = event.NewWriter(opts.Host.Stdout).WriteLine(line)
-		}
-		if err != nil {
-			return err
-		}
-		return v.end(opts)
+	if v.opts.JSON {
+		return writeJSON(event.NewWriter(out), cp)
 	}
-	var out strings.Builder
-	p := &printer{w: &out, verbose: opts.Verbose}
-	v.printJob(p, opts)
+	p := &printer{w: out, verbose: v.opts.Verbose}
+	v.printJob(p)
 	p.checkpoint(cp)
-	if opts.Messages {
+	if v.opts.Messages {
 		p.line("Messages:")
 		for _, m := range cp.Messages {
 			p.message(m)
 		}
 		p.blank()
 	}
-	if _, err := fmt.Fprint(opts.Host.Stdout, out.String()); err != nil {
-		return err
-	}
-	return v.end(opts)
+	return nil
 }
 
 func (p *printer) checkpoint(cp *event.Checkpoint) {
@@ -94,8 +76,8 @@ func (p *printer) message(m *event.Message) {
 			all = append(all, "("+string(part.Type)+")")
 		}
 	}
-	p.text("  ", "["+string(m.Type)+"] ", "", strings.Join(all, "\n"), messageCut)
+	p.text("  ", "["+string(m.Type)+"] ", strings.Join(all, "\n"), messageCut)
 	if thought := strings.TrimSpace(strings.Join(thoughts, "\n\n")); thought != "" {
-		p.text("    ", "Reasoning: ", "", thought, messageCut)
+		p.text("    ", "Reasoning: ", thought, messageCut)
 	}
 }

@@ -11,37 +11,26 @@ import (
 // costs add up what a job cost, by the list prices that are known. What perstack.toml said
 // about prices is not recorded, so the sum is about right at best.
 type costs struct {
-	prices  map[string]price // of the model that each Run has
+	prices  map[string]expert.Price // of the model that each Run has, if it is known
 	dollars float64
 	unknown bool // some of it has no price, so the sum would be wrong
 }
 
-type price struct {
-	expert.Price
-	known bool
-}
-
+// add counts as the limits on cost do: what was not read from the provider's cache can have
+// been written to it.
 func (c *costs) add(e event.Event) {
 	if b, ok := e.Body.(event.StartRun); ok {
-		// A Run that goes on may do so with another model.
-		p, known := model.PriceOf(b.Provider, b.Model)
-		if c.prices == nil {
-			c.prices = make(map[string]price)
+		delete(c.prices, e.RunID) // a resumed Run can have another model
+		if p, known := model.PriceOf(b.Provider, b.Model); known {
+			c.prices[e.RunID] = p
 		}
-		c.prices[e.RunID] = price{p, known}
 	}
-	c.spend(e.RunID, e.Usage())
-}
-
-// spend counts as the limits on cost do: what was not read from the provider's cache may
-// have been written to it.
-func (c *costs) spend(runID string, u event.Usage) {
-	p := c.prices[runID]
-	if !p.known {
-		c.unknown = c.unknown || u.InputTokens > 0 || u.OutputTokens > 0
-		return
+	u := e.Usage()
+	if p, known := c.prices[e.RunID]; known {
+		c.dollars += model.Cost(p, u)
+	} else if u.InputTokens > 0 || u.OutputTokens > 0 {
+		c.unknown = true
 	}
-	c.dollars += model.Cost(p.Price, u)
 }
 
 // line says what it cost; nothing if that is not known, or was nothing.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -36,7 +37,7 @@ func TestCosts(t *testing.T) {
 		"changed model":     {[]event.Event{start("r1", "replay", "replay"), known, {RunID: "r1", Body: event.CompleteRun{Usage: used}}}, once},
 		"without a start":   {[]event.Event{{RunID: "r1", Body: event.CompleteRun{Usage: used}}}, ""},
 	} {
-		var c costs
+		c := costs{prices: make(map[string]expert.Price)}
 		for _, e := range tt.events {
 			c.add(e)
 		}

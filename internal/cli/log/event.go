@@ -2,7 +2,6 @@ package log
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -21,33 +20,15 @@ type moment struct {
 	changes []narrate.Change
 }
 
-// window returns which of the selected events are shown, counted from 0.
-func (o *Options) window(total int) (from, to int) {
-	to = max(total-o.Offset, 0)
-	if o.Take > 0 {
-		from = max(to-o.Take, 0)
-	}
-	return from, to
-}
-
-// walk reads the journal a second time and hands over each selected event that is in the
-// window. The rows of a tool call come with the event that closes the turn: the records of
-// the single calls are not among the events that are shown.
-func (v *survey) walk(ctx context.Context, opts *Options, s store.Store, jobID string, show func(moment) error) error {
-	from, to := opts.window(v.total)
-	history, results := engine.NewHistory(), newResults(opts)
+// walk hands over each event that is to be shown. The rows of a tool call come with the
+// event that closes the turn: the records of the single calls are not among the events.
+func (v *survey) walk(ctx context.Context, show func(moment) error) error {
+	history := engine.NewHistory()
 	var narrator narrate.Narrator
 	waiting := make(map[string][]narrate.Change) // by Run
-	index := 0
-	for r, err := range s.Read(ctx, jobID, 0) {
-		if r.Seq > v.last {
-			break // the job has grown since
-		}
-		if errors.Is(err, event.ErrUnknownType) {
-			continue
-		}
-		if err != nil {
-			return err
+	return v.reread(ctx, func(r store.Record, known, shown bool) error {
+		if !known {
+			return nil
 		}
 		e := history.Expand(r)
 		changes := narrator.Apply(r.Event)
@@ -58,19 +39,11 @@ func (v *survey) walk(ctx context.Context, opts *Options, s store.Store, jobID s
 			changes = append(waiting[e.RunID], changes...)
 			delete(waiting, e.RunID)
 		}
-		if opts.selects(r.Event, results.of(r.Event)) {
-			if index >= from && index < to {
-				if err := show(moment{e, changes}); err != nil {
-					return err
-				}
-			}
-			index++
+		if !shown {
+			return nil
 		}
-		if r.Seq == v.last {
-			break
-		}
-	}
-	return nil
+		return show(moment{e, changes})
+	})
 }
 
 // event prints one event: its heading, the rows that it changes, and its checkpoint.

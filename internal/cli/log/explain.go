@@ -12,62 +12,38 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/narrate"
-	"github.com/perstack-go/perstack/store"
 )
 
-// explain prints what happened in a job, as text or as full events.
-func explain(ctx context.Context, opts *Options, s store.Store, jobID string) error {
-	v, err := look(ctx, opts, s, jobID)
-	if err != nil {
-		return err
-	}
-	if v.last == 0 {
-		return v.end(opts)
-	}
-	out := bufio.NewWriter(opts.Host.Stdout)
-	if opts.JSON {
-		err = v.printEvents(ctx, opts, s, jobID, out)
-	} else {
-		err = v.printText(ctx, opts, s, jobID, out)
-	}
-	if err == nil {
-		err = out.Flush()
-	}
-	if err == nil {
-		err = v.end(opts)
-	}
-	return err
-}
-
-func (v *survey) printEvents(ctx context.Context, opts *Options, s store.Store, jobID string, w io.Writer) error {
+// printEvents prints full events as JSON.
+func (v *survey) printEvents(ctx context.Context, w io.Writer) error {
 	out := event.NewWriter(w)
-	return v.walk(ctx, opts, s, jobID, func(m moment) error { return out.Write(m.event) })
+	return v.walk(ctx, func(m moment) error { return out.Write(m.event) })
 }
 
 const ruler = "──────────────────────────────────────────────────"
 
-// printText prints the job, then its Runs, each with its events. A Run that waited
-// for delegates stands in one piece, before theirs.
-func (v *survey) printText(ctx context.Context, opts *Options, s store.Store, jobID string, w *bufio.Writer) error {
-	p := &printer{w: w, verbose: opts.Verbose}
-	if opts.Latest {
+// explain prints the job, then its Runs, each with its events. A Run that waited for
+// delegates is printed in one piece, before theirs.
+func (v *survey) explain(ctx context.Context, w *bufio.Writer) error {
+	p := &printer{w: w, verbose: v.opts.Verbose}
+	if v.opts.Latest {
 		p.line("(showing latest job)")
 		p.blank()
 	}
-	v.printJob(p, opts)
-	if opts.Summary {
+	v.printJob(p)
+	if v.opts.Summary {
 		v.printSummary(p)
 	}
 	runs := make(map[string]*strings.Builder)
 	shown := 0
-	err := v.walk(ctx, opts, s, jobID, func(m moment) error {
+	err := v.walk(ctx, func(m moment) error {
 		shown++
 		run := m.event.RunID
 		if runs[run] == nil {
 			runs[run] = &strings.Builder{}
 		}
-		section := &printer{w: runs[run], verbose: opts.Verbose}
-		return section.event(m, opts.Host.Width)
+		section := &printer{w: runs[run], verbose: v.opts.Verbose}
+		return section.event(m, v.opts.Host.Width)
 	})
 	if err != nil {
 		return err
@@ -80,13 +56,13 @@ func (v *survey) printText(ctx context.Context, opts *Options, s store.Store, jo
 			p.blank()
 		}
 	}
-	v.printOpen(p, opts)
-	v.printWaiting(p, opts)
+	v.printOpen(p)
+	v.printWaiting(p)
 	v.printFooter(p, shown)
 	return nil
 }
 
-func (v *survey) printJob(p *printer, opts *Options) {
+func (v *survey) printJob(p *printer) {
 	job := v.history.Job
 	status := v.status()
 	if point, ok := v.history.Head(); ok && status == string(event.JobStoppedByLimit) && point.State.StopReason != "" {
@@ -100,8 +76,8 @@ func (v *survey) printJob(p *printer, opts *Options) {
 		p.field("Finished", timestamp(job.FinishedAt)+" UTC")
 	}
 	p.field("Usage", usage(job.Usage))
-	if cost := v.costs.line(); cost != "" && (opts.Summary || opts.Tree) {
-		p.field("Cost", cost)
+	if v.opts.Summary || v.opts.Tree {
+		p.given("Cost", v.costs.line())
 	}
 	p.blank()
 }
@@ -120,9 +96,7 @@ func (v *survey) printSummary(p *printer) {
 	p.field("  Delegations", fmt.Sprint(len(c.delegates)))
 	p.field("  Runs", fmt.Sprint(len(v.runs)))
 	p.field("  Step Range", fmt.Sprintf("%d - %d", c.firstStep, c.lastStep))
-	if models := v.models(); len(models) > 0 {
-		p.field("  Models", strings.Join(models, ", "))
-	}
+	p.given("  Models", strings.Join(v.models(), ", "))
 	p.blank()
 }
 
@@ -137,15 +111,9 @@ func (c *counts) tools() string {
 
 func (h *runHead) print(p *printer) {
 	p.field("Run", h.id)
-	if h.expert.Key != "" {
-		p.field("Expert", strings.TrimSpace(h.expert.Key+" "+h.expert.Version))
-	}
-	if h.model != "" {
-		p.field("Model", h.model)
-	}
-	if h.version != "" {
-		p.field("Perstack", h.version)
-	}
+	p.given("Expert", strings.TrimSpace(h.expert.Key+" "+h.expert.Version))
+	p.given("Model", h.model)
+	p.given("Perstack", h.version)
 	h.printIsolation(p)
 	p.field("Started", timestamp(h.started)+" UTC")
 	if h.delegatedBy != nil {
@@ -162,9 +130,9 @@ func (h *runHead) print(p *printer) {
 }
 
 // printOpen shows what was under way when the journal ends.
-func (v *survey) printOpen(p *printer, opts *Options) {
+func (v *survey) printOpen(p *printer) {
 	for _, state := range v.history.Open() {
-		if opts.Run != "" && opts.Run != state.RunID {
+		if v.opts.Run != "" && v.opts.Run != state.RunID {
 			continue
 		}
 		p.field("Under way", fmt.Sprintf("step %d of run %s", state.StepNumber, state.RunID))
@@ -187,22 +155,22 @@ func (v *survey) printOpen(p *printer, opts *Options) {
 }
 
 // printWaiting shows what a job wants to know from the user, and how to answer.
-func (v *survey) printWaiting(p *printer, opts *Options) {
+func (v *survey) printWaiting(p *printer) {
 	point, ok := v.history.Head()
 	state := point.State
 	if !ok || v.status() != string(event.JobStoppedByInteractiveTool) || state.Status != event.StatusStoppedByInteractiveTool ||
-		opts.Run != "" && opts.Run != state.RunID {
+		v.opts.Run != "" && v.opts.Run != state.RunID {
 		return
 	}
 	questions := state.Pending()
 	p.line("Waiting for your answer to:")
 	for _, c := range questions {
-		p.text("  ", "- "+c.ToolName+" ", "", string(c.Args), answerCut)
+		p.text("  ", "- "+c.ToolName+" ", string(c.Args), answerCut)
 	}
 	if len(questions) > 1 {
 		p.line("  (a plain answer goes to the first)")
 	}
-	p.field("Answer with", opts.answerCommand(v.history.Job.ID, state.Expert.Key, workspaceOf(v.history, point)))
+	p.field("Answer with", v.opts.answerCommand(v.jobID, state.Expert.Key, workspaceOf(v.history, point)))
 	p.blank()
 }
 

@@ -113,47 +113,36 @@ type Steps struct {
 // Set implements the value of a flag.
 func (s *Steps) Set(text string) error {
 	expr := strings.TrimSpace(text)
-	for _, op := range []string{">=", "<=", ">", "<"} { // the longer ones first
-		if rest, ok := strings.CutPrefix(expr, op); ok {
-			return s.compare(text, op, rest)
-		}
-	}
-	from, to, isRange := strings.Cut(expr, "-")
+	numbers := strings.TrimLeft(expr, "<>=")
+	op := strings.TrimSuffix(expr, numbers)
+	from, to, isRange := strings.Cut(numbers, "-")
 	if !isRange {
 		to = from
 	}
 	low, ok := number(from)
 	high, ok2 := number(to)
-	if !ok || !ok2 {
-		return badSteps(text)
+	valid := ok && ok2 && (op == "" || !isRange)
+	switch op {
+	case "":
+	case ">=":
+		high = math.MaxInt
+	case ">":
+		low, high = low+1, math.MaxInt
+	case "<=":
+		low = 0
+	case "<":
+		low, high = 0, high-1
+	default:
+		valid = false
 	}
-	if low > high {
+	if !valid {
+		return fmt.Errorf("invalid step filter %q; use N, >N, >=N, <N, <=N or A-B", text)
+	}
+	if isRange && low > high {
 		return fmt.Errorf("invalid step range %q: %d is greater than %d", text, low, high)
 	}
 	*s = Steps{true, low, high, text}
 	return nil
-}
-
-func (s *Steps) compare(text, op, rest string) error {
-	n, ok := number(rest)
-	if !ok {
-		return badSteps(text)
-	}
-	switch op {
-	case ">=":
-		*s = Steps{true, n, math.MaxInt, text}
-	case ">":
-		*s = Steps{true, n + 1, math.MaxInt, text}
-	case "<=":
-		*s = Steps{true, 0, n, text}
-	case "<":
-		*s = Steps{true, 0, n - 1, text}
-	}
-	return nil
-}
-
-func badSteps(text string) error {
-	return fmt.Errorf("invalid step filter %q; use N, >N, >=N, <N, <=N or A-B", text)
 }
 
 // number reads digits, and nothing but digits.

@@ -66,10 +66,7 @@ func holds(ctx context.Context, s store.Store, jobID string, o *Options) bool {
 // offers nothing.
 func (o *Options) completeRun(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	job := o.Job
-	if len(args) > 0 {
-		job = args[0]
-	}
+	job := o.named(args)
 	ctx := cmd.Context()
 	if ctx == nil || store.CheckID(job) != nil { // cobra sets no context when a test asks directly
 		return nil, directive
@@ -91,11 +88,15 @@ func (o *Options) completeRun(cmd *cobra.Command, args []string, _ string) ([]co
 
 // completeCheckpoint offers the checkpoints of the job that was named.
 func (o *Options) completeCheckpoint(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	job := o.Job
+	return complete.Checkpoints(cmd, o.Store(o.Host.StoragePath(o.Storage)), o.named(args), o.Latest)
+}
+
+// named is the job that the command line names so far.
+func (o *Options) named(args []string) string {
 	if len(args) > 0 {
-		job = args[0]
+		return args[0]
 	}
-	return complete.Checkpoints(cmd, o.Store(o.Host.StoragePath(o.Storage)), job, o.Latest)
+	return o.Job
 }
 
 // complete offers job ids to the shell.

@@ -1,7 +1,6 @@
 package log
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -119,13 +118,5 @@ func (o *Options) nothing() error {
 		return nil
 	}
 	_, err := fmt.Fprintln(o.Host.Stdout, "No data found in "+terminal.CleanLine(o.Host.StoragePath(o.Storage)))
-	return err
-}
-
-// unknownJob adds the way out to an error about a job that does not exist.
-func (o *Options) unknownJob(jobID string, err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return host.Usagef("%w; %s log lists the jobs", store.NotFound(jobID), o.command())
-	}
 	return err
 }

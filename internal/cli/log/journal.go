@@ -11,43 +11,58 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// records prints the lines of the journal. They are printed byte for byte, since their
+// printRecords prints the lines of the journal. They are printed byte for byte, since their
 // digests are part of the next line; on a terminal, characters that would act on it
 // are escaped, which means the same in JSON.
-func records(ctx context.Context, opts *Options, s store.Store, jobID string) error {
-	v, err := look(ctx, opts, s, jobID)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(opts.Host.Stdout)
+func (v *survey) printRecords(ctx context.Context, out *bufio.Writer) error {
 	write := event.NewWriter(out).WriteLine
-	if !opts.Host.StdoutIsTerminal {
+	if !v.opts.Host.StdoutIsTerminal {
 		write = func(line []byte) error {
 			out.Write(line) // bufio repeats an error
 			return out.WriteByte('\n')
 		}
 	}
-	from, to := opts.window(v.total)
-	index := 0
-	results := newResults(opts)
-	for r, err := range s.Read(ctx, jobID, 0) {
-		if r.Seq > v.last || err != nil && !errors.Is(err, event.ErrUnknownType) {
-			break // the survey has met it
+	return v.reread(ctx, func(r store.Record, _ bool, shown bool) error {
+		if !shown {
+			return nil
 		}
-		if err != nil && !opts.showsUnknown() || err == nil && !opts.selects(r.Event, results.of(r.Event)) {
-			continue
-		}
-		if index >= from && index < to {
-			if err := write(r.Line); err != nil {
-				return err
-			}
-		}
-		index++
+		return write(r.Line)
+	})
+}
+
+// reread reads the journal a second time, up to where the survey came. It says of each
+// record whether this version knows its type, and whether it is one of those to show: the
+// user has selected it, and it is in the window.
+func (v *survey) reread(ctx context.Context, each func(r store.Record, known, shown bool) error) error {
+	to := max(v.total-v.opts.Offset, 0)
+	from := 0
+	if v.opts.Take > 0 {
+		from = max(to-v.opts.Take, 0)
 	}
-	if err := out.Flush(); err != nil {
-		return err
+	index, results := 0, newResults(v.opts)
+	for r, err := range v.store.Read(ctx, v.jobID, 0) {
+		if r.Seq > v.last {
+			break // the job has grown since
+		}
+		known := !errors.Is(err, event.ErrUnknownType)
+		if known && err != nil {
+			return err
+		}
+		selected := v.opts.showsUnknown()
+		if known {
+			selected = v.opts.selects(r.Event, results.of(r.Event))
+		}
+		if err := each(r, known, selected && index >= from && index < to); err != nil {
+			return err
+		}
+		if selected {
+			index++
+		}
+		if r.Seq == v.last {
+			break // what follows is damaged, if anything does
+		}
 	}
-	return v.end(opts)
+	return nil
 }
 
 // verify checks a journal against itself and against the head on record.

@@ -10,8 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -62,11 +60,7 @@ func listJSON(w io.Writer, jobs []store.JobInfo) error {
 			continue
 		}
 		info.Status = info.CurrentStatus()
-		line, err := json.Marshal(info.Job, json.Deterministic(true))
-		if err == nil {
-			err = out.WriteLine(line)
-		}
-		if err != nil {
+		if err := writeJSON(out, info.Job); err != nil {
 			return err
 		}
 	}

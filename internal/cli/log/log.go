@@ -7,6 +7,7 @@
 package log
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"syscall"
@@ -46,9 +47,7 @@ type Options struct {
 
 // New returns the command. Tests hand in a runF to see the options.
 func New(h *host.Host, runF func(context.Context, *Options) error) *cobra.Command {
-	opts := &Options{
-		Host: h,
-	}
+	opts := &Options{Host: h}
 	opts.Store = func(dir string) store.Store {
 		return file.New(dir, &file.Options{AllowLink: h.ChoseStorage(opts.Storage)})
 	}
@@ -125,14 +124,12 @@ run or checkpoint that does not exist.`,
 	flags.BoolVar(&opts.Records, "records", false, "print the records of the journal, as JSON lines")
 	flags.BoolVar(&opts.Tree, "tree", false, "draw the runs as a tree of delegations and branches")
 	flags.BoolVar(&opts.Verify, "verify", false, "check that the journal is complete and unchanged")
-	if err := cmd.RegisterFlagCompletionFunc("type", completeType); err != nil {
-		panic(err) // only for a flag that is not there
-	}
-	if err := cmd.RegisterFlagCompletionFunc("run", opts.completeRun); err != nil {
-		panic(err) // as above
-	}
-	if err := cmd.RegisterFlagCompletionFunc("checkpoint", opts.completeCheckpoint); err != nil {
-		panic(err) // as above
+	for flag, completion := range map[string]cobra.CompletionFunc{
+		"type": completeType, "run": opts.completeRun, "checkpoint": opts.completeCheckpoint,
+	} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, completion); err != nil {
+			panic(err) // only for a flag that does not exist
+		}
 	}
 	return cmd
 }
@@ -158,17 +155,43 @@ func show(ctx context.Context, opts *Options, s store.Store) error {
 	if jobID == "" {
 		return opts.nothing()
 	}
-	switch opts.mode() {
-	case verifyJournal:
+	if opts.mode() == verifyJournal {
 		err = verify(ctx, opts, s, jobID)
-	case showCheckpoint:
-		err = checkpoint(ctx, opts, s, jobID)
-	case showTree:
-		err = drawTree(ctx, opts, s, jobID)
-	case printRecords:
-		err = records(ctx, opts, s, jobID)
-	default:
-		err = explain(ctx, opts, s, jobID)
+	} else {
+		err = showJob(ctx, opts, s, jobID)
 	}
-	return opts.unknownJob(jobID, err)
+	if errors.Is(err, store.ErrNotFound) {
+		return host.Usagef("%w; %s log lists the jobs", store.NotFound(jobID), opts.command())
+	}
+	return err
+}
+
+// showJob surveys a job and prints what is asked for. What is sound in a damaged journal is
+// shown before the error about the damage.
+func showJob(ctx context.Context, opts *Options, s store.Store, jobID string) error {
+	v, err := look(ctx, opts, s, jobID)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(opts.Host.Stdout)
+	switch mode := opts.mode(); {
+	case mode == showCheckpoint:
+		err = v.printCheckpoint(out)
+	case v.last == 0: // there is nothing
+	case mode == showTree:
+		err = v.printTree(out)
+	case mode == printRecords:
+		err = v.printRecords(ctx, out)
+	case mode == printEvents:
+		err = v.printEvents(ctx, out)
+	default:
+		err = v.explain(ctx, out)
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	if err == nil {
+		err = v.end()
+	}
+	return err
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
@@ -42,14 +44,21 @@ func (p *printer) given(name, value string) {
 	}
 }
 
-// text writes a longer text behind a name: cut to n characters and put between the
-// marks, or, when everything is asked for, as it is.
-func (p *printer) text(indent, name, mark, value string, n int) {
+// writeJSON writes a value for programs, on one line.
+func writeJSON(w *event.Writer, value any) error {
+	line, err := json.Marshal(value, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	return w.WriteLine(line)
+}
+
+// text writes a longer text behind a name: cut to n characters, or whole with --verbose.
+func (p *printer) text(indent, name, value string, n int) {
 	if !p.verbose {
-		p.line(indent + name + mark + lines.Cut(terminal.CleanLine(value), n) + mark)
+		p.line(indent + name + lines.Cut(terminal.CleanLine(value), n))
 		return
 	}
 	clean := strings.TrimRight(terminal.Clean(value), "\n")
-	p.write(indent + terminal.CleanLine(name) + " " + mark +
-		strings.ReplaceAll(clean, "\n", "\n"+indent+"  ") + mark + "\n")
+	p.write(indent + terminal.CleanLine(name) + " " + strings.ReplaceAll(clean, "\n", "\n"+indent+"  ") + "\n")
 }

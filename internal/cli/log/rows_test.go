@@ -61,7 +61,7 @@ func TestRunAndLogShowTheSameRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = v.walk(t.Context(), opts, s, job, func(m moment) error {
+		err = v.walk(t.Context(), func(m moment) error {
 			for _, c := range m.changes {
 				got[m.event.RunID] = append(got[m.event.RunID], fmt.Sprintf("%T %+v", c, narrate.RowOf(c)))
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store"
@@ -19,6 +20,9 @@ import (
 // second look prints them. Two looks cost less than keeping what may be a long
 // conversation in memory, in the fullness of each of its events.
 type survey struct {
+	opts    *Options
+	store   store.Store
+	jobID   string
 	info    store.JobInfo
 	history *engine.History
 	runs    []*runHead // in the order of their first event
@@ -55,7 +59,8 @@ type counts struct {
 // look surveys a job. The error is about a job that is not there; damage is part of
 // the survey.
 func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*survey, error) {
-	v := &survey{history: engine.NewHistory()}
+	v := &survey{opts: opts, store: s, jobID: jobID, history: engine.NewHistory(), costs: costs{prices: make(map[string]expert.Price)}}
+	v.counts.delegates = make(map[string]bool)
 	info, err := store.FindJob(ctx, s, jobID)
 	damage := (*store.DamageError)(nil)
 	if err != nil && !errors.As(err, &damage) {
@@ -178,24 +183,15 @@ func (c *counts) add(e event.Event, brought []event.ToolResult) {
 	case event.CallTools:
 		c.calls += len(b.ToolCalls)
 	case event.CallDelegate:
-		c.delegate(b)
+		for _, d := range b.Delegates { // a Run that resumes names them again
+			c.delegates[d.RunID] = true
+		}
 	}
 	if !e.IsRuntime() {
 		if c.firstStep == 0 {
 			c.firstStep = e.StepNumber
 		}
 		c.firstStep, c.lastStep = min(c.firstStep, e.StepNumber), max(c.lastStep, e.StepNumber)
-	}
-}
-
-// delegate counts the calls that were handed to other Experts. A Run that resumes names
-// them again, so it is their Runs that are counted.
-func (c *counts) delegate(b event.CallDelegate) {
-	if c.delegates == nil {
-		c.delegates = make(map[string]bool)
-	}
-	for _, d := range b.Delegates {
-		c.delegates[d.RunID] = true
 	}
 }
 
@@ -210,9 +206,9 @@ func (v *survey) status() string {
 }
 
 // end says what kept the command from showing everything.
-func (v *survey) end(opts *Options) error {
+func (v *survey) end() error {
 	if v.unknown > 0 {
-		fmt.Fprintf(opts.Host.Stderr, "%d records have types that this version of perstack does not know; they are left out\n", v.unknown)
+		fmt.Fprintf(v.opts.Host.Stderr, "%d records have types that this version of perstack does not know; they are left out\n", v.unknown)
 	}
 	return v.damage
 }

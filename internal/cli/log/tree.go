@@ -1,6 +1,8 @@
 package log
 
 import (
+	"cmp"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -22,28 +24,44 @@ type tree struct {
 
 // A node is one Run.
 type node struct {
-	id        string
-	expertKey string
-	query     string
-	status    string
-	reason    string // why it ended otherwise than with an answer
-	steps     int
-	usage     event.Usage
+	runLine
+	query string
 
-	checkpoints []string
-
-	parentRunID string // of the Run that delegated
-	callID      string
-	callStep    int // of the parent
-
-	turnStep int // in which its model made the calls that it works on
-
-	origin     *event.Origin // in another Run
-	originStep int
+	callStep   int // of the parent, in which its model called this Run
+	turnStep   int // in which its model made the calls that it works on
+	originStep int // of the Run that it goes on from
 	hung       hanging
 
 	below []*node // delegates and branches, in order
 	after []*node // Runs that went on where this one had ended
+}
+
+// A runLine is a Run as a program reads it.
+type runLine struct {
+	RunID            string      `json:"runId"`
+	ExpertKey        string      `json:"expertKey"`
+	ParentRunID      string      `json:"parentRunId,omitzero"`
+	ParentToolCallID string      `json:"parentToolCallId,omitzero"`
+	From             *pointLine  `json:"from,omitzero"` // the checkpoint of another Run that it goes on from
+	Status           string      `json:"status"`
+	Reason           string      `json:"reason,omitzero"`
+	Steps            int         `json:"steps"`
+	Usage            event.Usage `json:"usage"`
+	Checkpoints      []string    `json:"checkpoints"`
+	Head             bool        `json:"head"`
+}
+
+// A pointLine is a checkpoint of a Run.
+type pointLine struct {
+	RunID        string `json:"runId"`
+	CheckpointID string `json:"checkpointId"`
+}
+
+func pointOf(o *event.Origin) *pointLine {
+	if o == nil {
+		return nil
+	}
+	return &pointLine{o.RunID, o.CheckpointID}
 }
 
 // hanging says why a node hangs where it does.
@@ -77,29 +95,29 @@ func (t *tree) add(e event.Event, before, after engine.State, newest engine.Poin
 		return
 	}
 	if n == nil {
-		n = t.hang(&node{id: e.RunID, expertKey: e.ExpertKey, status: runUnderWay}, nil, atRoot)
+		n = t.hang(&node{runLine: runLine{RunID: e.RunID, ExpertKey: e.ExpertKey, Status: runUnderWay}}, nil, atRoot)
 	}
 	// Steps and usage are counted as those of the job are, so that they add up to them.
-	n.usage = n.usage.Add(e.Usage())
+	n.Usage = n.Usage.Add(e.Usage())
 	switch b := e.Body.(type) {
 	case event.StartGeneration, event.ResumeToolCalls, event.FinishAllToolCalls:
-		n.steps++
+		n.Steps++
 	case event.CallTools:
 		n.turnStep = e.StepNumber
 	case event.CallDelegate:
 		t.delegate(n, e, b, after)
 	case event.ContinueToNextStep:
-		n.checkpoints = append(n.checkpoints, before.CheckpointID)
+		n.Checkpoints = append(n.Checkpoints, before.CheckpointID)
 	case event.StopRunByError:
-		n.reason = b.Error.Message
+		n.Reason = b.Error.Message
 	case event.StopRunByLimit:
-		n.reason = b.Limit
+		n.Reason = b.Limit
 	case event.StopRunByInterrupt:
-		n.reason = b.Reason
+		n.Reason = b.Reason
 	}
 	if status, ok := e.EndStatus(); ok {
-		n.status = string(status)
-		n.checkpoints = append(n.checkpoints, after.CheckpointID)
+		n.Status = string(status)
+		n.Checkpoints = append(n.Checkpoints, after.CheckpointID)
 		t.turns[after.CheckpointID] = n.turnStep
 	}
 }
@@ -108,7 +126,8 @@ func (t *tree) node(runID string) *node { return t.runs[runID] }
 
 // hang puts a new node below another; nil for none.
 func (t *tree) hang(n, on *node, why hanging) *node {
-	t.runs[n.id] = n
+	n.Checkpoints = []string{}
+	t.runs[n.RunID] = n
 	t.order = append(t.order, n)
 	if on == nil {
 		why = atRoot
@@ -127,14 +146,14 @@ func (t *tree) hang(n, on *node, why hanging) *node {
 
 // start takes in the beginning of a Run, or that it goes on.
 func (t *tree) start(n *node, e event.Event, b event.StartRun, newest engine.Point, history *engine.History) {
-	first := n == nil || n.status == runNotStarted
+	first := n == nil || n.Status == runNotStarted
 	if n == nil {
-		n = &node{id: e.RunID}
+		n = &node{runLine: runLine{RunID: e.RunID}}
 		switch {
 		case b.DelegatedBy != nil:
-			n.parentRunID, n.callID = b.DelegatedBy.RunID, b.DelegatedBy.ToolCallID
+			n.ParentRunID, n.ParentToolCallID = b.DelegatedBy.RunID, b.DelegatedBy.ToolCallID
 			n.callStep = t.turns[b.DelegatedBy.CheckpointID]
-			t.hang(n, t.node(n.parentRunID), byCall)
+			t.hang(n, t.node(n.ParentRunID), byCall)
 		case b.From != nil && branches(b, newest):
 			t.hang(n, t.node(b.From.RunID), byBranch)
 		case b.From != nil:
@@ -143,13 +162,13 @@ func (t *tree) start(n *node, e event.Event, b event.StartRun, newest engine.Poi
 			t.hang(n, nil, atRoot)
 		}
 	}
-	n.status, n.reason = runUnderWay, ""
+	n.Status, n.Reason = runUnderWay, ""
 	if !first {
 		return
 	}
-	n.expertKey = e.ExpertKey
+	n.ExpertKey = e.ExpertKey
 	if b.From != nil && b.From.RunID != e.RunID {
-		n.origin = b.From
+		n.From = pointOf(b.From)
 		point, _ := history.At(b.From.CheckpointID)
 		n.originStep = point.State.StepNumber
 		n.turnStep = t.turns[b.From.CheckpointID] // a branch works on the calls of the Run that it left
@@ -176,14 +195,8 @@ func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, after engi
 				calls[c.ID] = c.ToolCall
 			}
 		}
-		child := &node{
-			id: d.RunID, expertKey: d.Expert.Key, status: runNotStarted, query: firstWords(queryOf(calls[d.ToolCallID])),
-			parentRunID: e.RunID, callID: d.ToolCallID, callStep: n.turnStep, origin: d.From,
-		}
-		if d.Query != "" {
-			child.query = firstWords(d.Query)
-		}
-		t.hang(child, n, byCall)
+		line := runLine{RunID: d.RunID, ExpertKey: d.Expert.Key, Status: runNotStarted, ParentRunID: e.RunID, ParentToolCallID: d.ToolCallID, From: pointOf(d.From)}
+		t.hang(&node{runLine: line, query: firstWords(cmp.Or(d.Query, queryOf(calls[d.ToolCallID]))), callStep: n.turnStep}, n, byCall)
 	}
 }
 
@@ -225,8 +238,8 @@ func (t *tree) settle(jobStatus string) {
 		return
 	}
 	for _, n := range t.order {
-		if n.status == runUnderWay {
-			n.status = runInterrupted
+		if n.Status == runUnderWay {
+			n.Status = runInterrupted
 		}
 	}
 }

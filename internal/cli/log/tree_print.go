@@ -2,49 +2,59 @@ package log
 
 import (
 	"bufio"
-	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/terminal"
-	"github.com/perstack-go/perstack/store"
 )
 
-// drawTree shows the Runs of a job as a tree, or one JSON object a Run, in the same order.
-func drawTree(ctx context.Context, opts *Options, s store.Store, jobID string) error {
-	v, err := look(ctx, opts, s, jobID)
-	if err != nil {
-		return err
-	}
-	if v.last == 0 {
-		return v.end(opts)
-	}
+// printTree shows the Runs of a job as a tree, or one JSON object a Run, in the same order.
+func (v *survey) printTree(w *bufio.Writer) error {
 	v.tree.settle(v.status())
-	out := bufio.NewWriter(opts.Host.Stdout)
-	if opts.JSON {
-		err = v.writeTree(opts, out)
-	} else {
-		p := &printer{w: out}
-		v.printJob(p, opts)
-		v.printTree(p, opts)
+	head, checkpoint := v.headRun()
+	if v.opts.JSON {
+		out := event.NewWriter(w)
+		for at := range spots(v.roots(), 0) {
+			at.node.Head = at.node.RunID == head
+			if err := writeJSON(out, at.node.runLine); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	if err == nil {
-		err = out.Flush()
+	p := &printer{w: w}
+	v.printJob(p)
+	d := drawing{printer: p, head: head, width: v.opts.Host.Width, levels: maxLevels}
+	if d.width > 0 {
+		d.levels = min(maxLevels, max(2, (d.width-narrowest)/levelWidth))
 	}
-	if err == nil {
-		err = v.end(opts)
+	for at := range spots(v.roots(), d.levels) {
+		d.run(at)
 	}
-	return err
+	p.blank()
+	switch {
+	case head == "":
+	case checkpoint == "" && v.status() == string(event.JobRunning):
+		p.field("Head", "run "+head+", which is under way")
+	case checkpoint == "":
+		p.field("Head", "run "+head+", which was interrupted")
+	default:
+		p.field("Head", "checkpoint "+checkpoint+" of run "+head)
+	}
+	p.line(fmt.Sprintf("%s log %s --run <run> explains one run; its checkpoints are for --resume-from", v.opts.command(), v.jobID))
+	return nil
 }
 
 // roots are the Runs that the drawing begins with.
-func (v *survey) roots(opts *Options) []*node {
-	if opts.Run == "" {
+func (v *survey) roots() []*node {
+	if v.opts.Run == "" {
 		return v.tree.roots
 	}
-	if n := v.tree.node(opts.Run); n != nil {
+	if n := v.tree.node(v.opts.Run); n != nil {
 		alone := *n
 		alone.after = nil // what came after it is not below it
 		return []*node{&alone}
@@ -67,27 +77,6 @@ func (v *survey) headRun() (runID, checkpointID string) {
 	return point.State.RunID, point.State.CheckpointID
 }
 
-func (v *survey) printTree(p *printer, opts *Options) {
-	d := drawing{printer: p, width: opts.Host.Width, levels: maxLevels}
-	if d.width > 0 {
-		d.levels = min(maxLevels, max(2, (d.width-narrowest)/levelWidth))
-	}
-	var checkpoint string
-	d.head, checkpoint = v.headRun()
-	d.draw(v.roots(opts))
-	p.blank()
-	switch {
-	case d.head == "":
-	case checkpoint == "" && v.status() == string(event.JobRunning):
-		p.field("Head", "run "+d.head+", which is under way")
-	case checkpoint == "":
-		p.field("Head", "run "+d.head+", which was interrupted")
-	default:
-		p.field("Head", "checkpoint "+checkpoint+" of run "+d.head)
-	}
-	p.line(fmt.Sprintf("%s log %s --run <run> explains one run; its checkpoints are for --resume-from", opts.command(), v.history.Job.ID))
-}
-
 const (
 	// maxLevels bounds the indentation. Ten thousand Runs, each below the one before,
 	// would else take gigabytes of blanks.
@@ -104,60 +93,65 @@ type drawing struct {
 	levels int // that are indented
 }
 
-// A shelf is the Runs that hang side by side.
-type shelf struct {
-	nodes  []*node
-	next   int
-	indent string
+// A spot is a Run in the drawing: what is before its first line, before a second one, and
+// before remarks.
+type spot struct {
+	node               *node
+	level              int
+	first, next, below string
 }
 
-// draw does not call itself: a journal may nest as deep as it likes.
-func (d *drawing) draw(roots []*node) {
-	shelves := []*shelf{{nodes: inRow(roots)}}
-	for len(shelves) > 0 {
-		level := len(shelves) - 1
-		top := shelves[level]
-		if top.next == len(top.nodes) {
-			shelves = shelves[:level]
-			continue
-		}
-		n := top.nodes[top.next]
-		top.next++
-		mark, under := "", ""
-		if level > 0 {
-			mark, under = "├─ ", "│  "
-			if top.next == len(top.nodes) {
-				mark, under = "└─ ", "   "
+// spots yields the Runs from top to bottom. Only so many levels are indented. It does not
+// call itself: a journal can nest as deep as it likes.
+func spots(roots []*node, levels int) iter.Seq[spot] {
+	type shelf struct { // Runs side by side, of which some are still to come
+		nodes  []*node
+		indent string
+	}
+	return func(yield func(spot) bool) {
+		shelves := []*shelf{{nodes: inRow(roots)}}
+		for len(shelves) > 0 {
+			level := len(shelves) - 1
+			top := shelves[level]
+			if len(top.nodes) == 0 {
+				shelves = shelves[:level]
+				continue
 			}
+			n := top.nodes[0]
+			top.nodes = top.nodes[1:]
+			mark, under, stem := "", "", "   "
+			switch {
+			case level > 0 && len(top.nodes) == 0:
+				mark, under = "└─ ", "   "
+			case level > 0:
+				mark, under = "├─ ", "│  "
+			}
+			if len(n.below) > 0 {
+				stem = "│  "
+			}
+			rest := top.indent + under
+			if !yield(spot{n, level, top.indent + mark, rest, rest + stem + "  "}) {
+				return
+			}
+			if level >= levels {
+				rest = top.indent
+			}
+			shelves = append(shelves, &shelf{inRow(n.below), rest})
 		}
-		rest := top.indent + under
-		stem := "   "
-		if len(n.below) > 0 {
-			stem = "│  "
-		}
-		d.run(n, level, place{first: top.indent + mark, next: rest, below: rest + stem + "  "})
-		if len(n.below) == 0 {
-			continue
-		}
-		if level >= d.levels {
-			rest = top.indent
-		}
-		shelves = append(shelves, &shelf{nodes: inRow(n.below), indent: rest})
 	}
 }
 
 // inRow puts the Runs that went on where another had ended behind it.
 func inRow(nodes []*node) []*node {
-	var row, rest []*node
-	for i := len(nodes) - 1; i >= 0; i-- {
-		rest = append(rest, nodes[i])
-	}
+	var row []*node
+	rest := slices.Clone(nodes)
+	slices.Reverse(rest)
 	for len(rest) > 0 {
 		n := rest[len(rest)-1]
 		rest = rest[:len(rest)-1]
 		row = append(row, n)
-		for i := len(n.after) - 1; i >= 0; i-- {
-			rest = append(rest, n.after[i])
+		for _, next := range slices.Backward(n.after) {
+			rest = append(rest, next)
 		}
 	}
 	return row
@@ -165,13 +159,14 @@ func inRow(nodes []*node) []*node {
 
 // run draws a Run. What does not fit on its line stands below: how it came to be, why it
 // ended, what it was asked. The id is never cut, since --run wants all of it.
-func (d *drawing) run(n *node, level int, at place) {
-	line := terminal.CleanLine(n.expertKey) + "  " + terminal.CleanLine(n.id)
-	if n.id == d.head {
+func (d *drawing) run(at spot) {
+	n := at.node
+	line := terminal.CleanLine(n.ExpertKey) + "  " + terminal.CleanLine(n.RunID)
+	if n.RunID == d.head {
 		line += " (head)"
 	}
-	line += "  " + n.status + ", " + plural(n.steps, "step") + ", " + plural(n.usage.TotalTokens, "token")
-	label := n.label(level, d.levels)
+	line += "  " + n.Status + ", " + plural(n.Steps, "step") + ", " + plural(n.Usage.TotalTokens, "token")
+	label := n.label(at.level, d.levels)
 	if label == "" || d.fits(at.first+label+line) {
 		line = at.first + label + line
 	} else {
@@ -179,11 +174,11 @@ func (d *drawing) run(n *node, level int, at place) {
 		line = at.next + line
 	}
 	var remarks []string
-	if n.hung == byCall && n.origin != nil {
-		remarks = append(remarks, fmt.Sprintf("from %s of run %s", n.from(), terminal.CleanLine(n.origin.RunID)))
+	if n.hung == byCall && n.From != nil {
+		remarks = append(remarks, fmt.Sprintf("from %s of run %s", n.from(), terminal.CleanLine(n.From.RunID)))
 	}
-	if n.reason != "" {
-		remarks = append(remarks, "("+lines.Cut(terminal.CleanLine(n.reason), reasonCut)+")")
+	if n.Reason != "" {
+		remarks = append(remarks, "("+lines.Cut(terminal.CleanLine(n.Reason), reasonCut)+")")
 	}
 	if n.query != "" {
 		remarks = append(remarks, `"`+d.query(n.query, line, at)+`"`)
@@ -199,25 +194,21 @@ func (d *drawing) run(n *node, level int, at place) {
 	d.write(line + "\n")
 }
 
-// A place is where on the screen a Run is drawn: what stands before its first line, before
-// a second one, and before remarks.
-type place struct{ first, next, below string }
-
 func (d *drawing) fits(line string) bool {
 	return d.width == 0 || len([]rune(line)) <= d.width
 }
 
 // query cuts a query to what fits behind line, or if that is little, below it.
-func (d *drawing) query(text, line string, at place) string {
+func (d *drawing) query(text, line string, at spot) string {
 	const marks, least = 4, 20 // columns: two blanks and the quotation marks; what is worth a look
 	if d.width == 0 {
 		return lines.Shorten(text, queryCut)
 	}
-	room := d.width - len([]rune(line)) - marks
-	if room < least {
-		room = max(d.width-len([]rune(at.below))-marks, least)
+	free := d.width - len([]rune(line)) - marks
+	if free < least {
+		free = max(d.width-len([]rune(at.below))-marks, least)
 	}
-	return lines.Shorten(text, min(room, queryCut))
+	return lines.Shorten(text, min(free, queryCut))
 }
 
 // label says how a Run came to be, where the drawing alone does not.
@@ -227,21 +218,21 @@ func (n *node) label(level, levels int) string {
 		label = fmt.Sprintf("[level %d] ", level)
 	}
 	switch {
-	case n.hung == byCall && level > 0:
-		if n.callStep == 0 {
-			return label + "delegated → " // the journal does not have the turn
-		}
-		return label + fmt.Sprintf("step %d → ", n.callStep)
-	case n.hung == byBranch && level > 0:
-		return label + "from " + n.from() + " → "
-	case n.hung == behind && level > 0:
-		return label + "then → "
+	case level == 0:
+	case n.hung == byCall && n.callStep == 0:
+		label += "delegated → " // the journal does not have the turn
+	case n.hung == byCall:
+		label += fmt.Sprintf("step %d → ", n.callStep)
+	case n.hung == byBranch:
+		label += "from " + n.from() + " → "
+	case n.hung == behind:
+		label += "then → "
 	}
 	return label
 }
 
 func (n *node) from() string {
-	return fmt.Sprintf("step %d, checkpoint %s", n.originStep, terminal.CleanLine(n.origin.CheckpointID))
+	return fmt.Sprintf("step %d, checkpoint %s", n.originStep, terminal.CleanLine(n.From.CheckpointID))
 }
 
 // reasonCut bounds what is shown of a failure, in characters.

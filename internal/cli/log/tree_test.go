@@ -119,13 +119,13 @@ func TestTreeOfManyRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := &bundle{survey: &survey{history: engine.NewHistory(), tree: newTree()}}
 			tell(b)
-			opts := &Options{Host: &host.Host{Width: 100}}
-			var text strings.Builder
-			b.printTree(&printer{w: &text}, opts)
-			var data bytes.Buffer
-			w := bufio.NewWriter(&data)
-			if err := errors.Join(b.writeTree(opts, w), w.Flush()); err != nil {
-				t.Fatal(err)
+			var text, data bytes.Buffer
+			for _, out := range []*bytes.Buffer{&text, &data} {
+				b.opts = &Options{Host: &host.Host{Width: 100}, JSON: out == &data}
+				w := bufio.NewWriter(out)
+				if err := errors.Join(b.printTree(w), w.Flush()); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for what, out := range map[string]string{" steps, 0 tokens": text.String(), `"head":`: data.String()} {
 				n := 0
