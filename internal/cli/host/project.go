@@ -1,11 +1,14 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
@@ -57,6 +60,18 @@ func FileRules(c *manifest.Config) []string {
 		}
 	}
 	return rules
+}
+
+// FindExpert returns the Expert of a file that has the key.
+func FindExpert(c *manifest.Config, key string) (*expert.Expert, error) {
+	if _, err := expert.ParseKey(key); err != nil {
+		return nil, Usagef("%w", err)
+	}
+	e, ok := c.Lookup(key)
+	if !ok {
+		return nil, Usagef("expert %q not found in %s; it has: %s", key, c.Path, cmp.Or(strings.Join(c.Keys(), ", "), "no experts"))
+	}
+	return e, nil
 }
 
 // LoadConfig reads the perstack.toml that the flag --config names, or the first one from

@@ -83,8 +83,7 @@ func roundUp(d time.Duration) int64 {
 func prices(c *manifest.Config) []Price {
 	all := []Price{}
 	for _, model := range slices.Sorted(maps.Keys(c.Prices)) {
-		p := c.Prices[model]
-		all = append(all, Price{model, p.Input, p.Output, p.CachedInput, p.CacheWrite})
+		all = append(all, Price{model, rates(c.Prices[model])})
 	}
 	return all
 }
@@ -96,12 +95,12 @@ func (b *builder) lockState(e *expert.Expert) {
 	switch {
 	case err != nil:
 		state.State, state.Problems = lockBroken, []string{host.AddConfig(err.Error(), b.flag)}
-		broken := Finding{Severity: warning, Message: "the lockfile is broken: nothing is pinned, and no run will start", Hint: "run: perstack install"}
 		var kept *lockfile.KeepError
 		if errors.As(err, &kept) {
-			broken.Message, broken.Hint = "the lockfile cannot be read: what it pins is not known, and no run will start", kept.Problems[0].Hint
+			b.warn("the lockfile cannot be read: what it pins is not known, and no run will start", kept.Problems[0].Hint)
+		} else {
+			b.warn("the lockfile is broken: nothing is pinned, and no run will start", install)
 		}
-		b.find(broken)
 	case lock != nil:
 		state.State, state.GeneratedAt = lockFresh, lock.GeneratedAt
 		b.lock = lock
@@ -111,7 +110,7 @@ func (b *builder) lockState(e *expert.Expert) {
 			state.Problems = append(state.Problems, p.String())
 		}
 		if state.State == lockStale {
-			b.find(Finding{Severity: warning, Message: "the lockfile is stale: no run will start", Hint: "run: perstack install"})
+			b.warn("the lockfile is stale: no run will start", install)
 		}
 	}
 	b.card.Lock = state

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 )
 
 // A Card is everything that an Expert may do. Its JSON is a promise to programs: fields
@@ -36,22 +37,16 @@ type Provider struct {
 	Headers []string   `json:"headers"`          // names
 	Keys    []Variable `json:"keys"`             // where its key may come from
 
-	ExtraBody []string    `json:"extraBody,omitempty"` // names of what the file adds to every request
-	Resource  string      `json:"resourceName,omitzero"`
-	Project   string      `json:"project,omitzero"`
-	Region    string      `json:"region,omitzero"`
-	Location  string      `json:"location,omitzero"`
-	Guardrail string      `json:"guardrail,omitzero"`
-	Safety    []Threshold `json:"safetySettings,omitempty"`
+	ExtraBody []string               `json:"extraBody,omitempty"` // names of what the file adds to every request
+	Resource  string                 `json:"resourceName,omitzero"`
+	Project   string                 `json:"project,omitzero"`
+	Region    string                 `json:"region,omitzero"`
+	Location  string                 `json:"location,omitzero"`
+	Guardrail string                 `json:"guardrail,omitzero"`
+	Safety    []expert.SafetySetting `json:"safetySettings,omitempty"`
 
 	// MayBePrivate says that the base URL may be an address of a private network.
 	MayBePrivate bool `json:"allowPrivateEndpoint,omitzero"`
-}
-
-// A Threshold is from which degree on Google withholds a kind of answer.
-type Threshold struct {
-	Category  string `json:"category"`
-	Threshold string `json:"threshold"`
 }
 
 // Limits are those of the file, or the defaults, for the whole job.
@@ -67,24 +62,10 @@ type Limits struct {
 	MaxWorkspaceBytes *int64  `json:"maxWorkspaceBytes,omitzero"` // absent is no limit
 }
 
-// A Price is what the file says that a model costs, in US dollars for a million tokens.
-type Price struct {
-	Model       string  `json:"model"`
-	Input       float64 `json:"input"`
-	Output      float64 `json:"output"`
-	CachedInput float64 `json:"cachedInput"`
-	CacheWrite  float64 `json:"cacheWrite"`
-}
-
 // A Model is what the file says of one. What is absent it does not say.
 type Model struct {
-	Model           string   `json:"model"`
-	ContextWindow   int      `json:"contextWindow,omitzero"`
-	MaxOutputTokens int      `json:"maxOutputTokens,omitzero"`
-	Reasoning       string   `json:"reasoning,omitzero"`
-	Efforts         []string `json:"efforts,omitempty"`
-	Images          *bool    `json:"images,omitzero"`
-	PDF             *bool    `json:"pdf,omitzero"`
+	Model string `json:"model"`
+	expert.ModelEntry
 }
 
 // A Lock is the state of perstack.lock: fresh, stale, broken or missing.

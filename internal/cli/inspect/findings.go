@@ -16,9 +16,19 @@ const (
 	note    = "note"
 )
 
+// install is the hint for everything that the lockfile lacks.
+const install = "run: perstack install"
+
+// find adds a finding, once: what is about the provider is found with every Expert.
 func (b *builder) find(f Finding) {
 	f.Message, f.Hint = host.Advise(f.Message), host.AddConfig(f.Hint, b.flag)
-	b.card.Findings = append(b.card.Findings, f)
+	if !slices.Contains(b.card.Findings, f) {
+		b.card.Findings = append(b.card.Findings, f)
+	}
+}
+
+func (b *builder) warn(message, hint string) {
+	b.find(Finding{Severity: warning, Message: message, Hint: hint})
 }
 
 // findAbout looks at what a server gets and may do.
@@ -49,7 +59,6 @@ func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
 // findUnpinned looks at what no lockfile holds the server to. What one command cures is
 // one finding.
 func (b *builder) findUnpinned(card *Skill, about func(severity, message, hint string)) {
-	const install = "run: perstack install"
 	p := card.Package
 	loose := p != nil && !p.Pinned
 	if loose {
@@ -101,9 +110,7 @@ func (b *builder) laterNotes(e *expert.Expert) {
 		if strings.HasPrefix(p.Path, "experts.") {
 			f.Expert = e.Key
 		}
-		if !contains(b.card.Findings, f) { // the provider is the same for all Experts
-			b.find(f)
-		}
+		b.find(f)
 	}
 }
 
@@ -126,13 +133,4 @@ func (b *builder) findUnanswerable(closure []*expert.Expert) {
 			}
 		}
 	}
-}
-
-func contains(all []Finding, f Finding) bool {
-	for _, other := range all {
-		if other == f {
-			return true
-		}
-	}
-	return false
 }

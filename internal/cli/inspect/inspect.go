@@ -8,15 +8,12 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
@@ -93,12 +90,9 @@ func run(_ context.Context, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	if _, err := expert.ParseKey(opts.Expert); err != nil {
-		return &host.ExitError{Code: host.ExitUsage, Err: err}
-	}
-	e, ok := config.Lookup(opts.Expert)
-	if !ok {
-		return host.Usagef("expert %q not found in %s; it has: %s", opts.Expert, config.Path, names(config))
+	e, err := host.FindExpert(config, opts.Expert)
+	if err != nil {
+		return err
 	}
 	variables, envErr := env.Load(h.Environ, manifest.EnvFiles(h.Dir, h.Home, opts.EnvPath, config))
 	if envErr != nil {
@@ -121,12 +115,4 @@ func run(_ context.Context, opts *Options) error {
 	}
 	_, err = io.WriteString(h.Stdout, h.Secrets.Redact(text))
 	return err
-}
-
-func names(c *manifest.Config) string {
-	var keys []string
-	for _, e := range c.Experts {
-		keys = append(keys, e.Key)
-	}
-	return cmp.Or(strings.Join(keys, ", "), "no experts")
 }

@@ -85,15 +85,15 @@ func (w *Container) line() string {
 	if w.Offline {
 		words = append(words, "nothing is fetched")
 	} else if len(w.Mirrors) > 0 {
-		words = append(words, prefixed("images by ", w.Mirrors))
+		words = append(words, prefixed("images from ", w.Mirrors))
 	}
 	if w.Proxy == job.ProxySquid {
-		words = append(words, "out by Squid")
+		words = append(words, "connections through Squid")
 	}
 	if w.Network != "" {
-		words = append(words, "out by the network "+w.Network)
+		words = append(words, "connections through the network "+w.Network)
 	}
-	return strings.Join(words, ", ") + prefixed(", names by ", w.DNS)
+	return strings.Join(words, ", ") + prefixed(", name servers ", w.DNS)
 }
 
 // hosts says what a server, or a command, may reach. The local runtime holds no process to

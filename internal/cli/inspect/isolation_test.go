@@ -32,12 +32,12 @@ requiredEnv = ["KEY"]
 
 // In a container, what no list names is not reached, and commands have a list too. Without
 // one, the card does not pretend that there is.
-func TestWalls(t *testing.T) {
+func TestContainer(t *testing.T) {
 	card := cardOf(t, "runtime = 'docker'\n[docker]\nmemory = '1GiB'\ncpus = 1.5\nbaseImage = 'debian:12'\nreadOnlyWorkspace = true\nnetwork = 'n'\ndns = ['10.0.0.53']\n"+walled)
 	text := card.text()
 	for _, want := range []string{
 		"runtime    docker\n",
-		"isolation  a container of 1GiB, 1.5 processors, 256 processes, at most 24h0m0s, the workspace cannot be changed, programs of the image debian:12, out by the network n, names by 10.0.0.53\n",
+		"isolation  a container of 1GiB, 1.5 processors, 256 processes, at most 24h0m0s, the workspace cannot be changed, programs of the image debian:12, connections through the network n, name servers 10.0.0.53\n",
 		"hosts      commands may reach a.example\n",
 		"hosts      none\n",
 	} {

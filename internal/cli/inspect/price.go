@@ -3,40 +3,49 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/model"
 )
 
-// A ListPrice is what the model costs as far as perstack knows, in US dollars for a million
-// tokens. Limits on cost count with it, unless the file says otherwise.
-type ListPrice struct {
+// Rates are what a model costs, in US dollars for a million tokens.
+type Rates struct {
 	Input       float64 `json:"input"`
 	Output      float64 `json:"output"`
 	CachedInput float64 `json:"cachedInput"`
 	CacheWrite  float64 `json:"cacheWrite"`
-	Date        string  `json:"date"` // on which it was known to be right
+}
 
+// A Price is what the file says that a model costs.
+type Price struct {
+	Model string `json:"model"`
+	Rates
+}
+
+// A ListPrice is what the model costs as far as perstack knows. Limits on cost count with
+// it, unless the file says otherwise.
+type ListPrice struct {
+	Rates
+	Date string     `json:"date"`          // on which it was known to be right
 	Long *LongPrice `json:"long,omitzero"` // absent where length makes no difference
 }
 
 // A LongPrice holds for requests that read more than Above tokens.
 type LongPrice struct {
-	Above       int     `json:"above"`
-	Input       float64 `json:"input"`
-	Output      float64 `json:"output"`
-	CachedInput float64 `json:"cachedInput"`
-	CacheWrite  float64 `json:"cacheWrite"`
+	Above int `json:"above"`
+	Rates
 }
 
 func newListPrice(p expert.Price, date string) *ListPrice {
-	list := &ListPrice{Input: p.Input, Output: p.Output, CachedInput: p.CachedInput, CacheWrite: p.CacheWrite, Date: cmp.Or(date, model.PricesDate())}
+	list := &ListPrice{Rates: rates(p), Date: cmp.Or(date, model.PricesDate())}
 	if l := p.Long; l.Above > 0 {
-		list.Long = &LongPrice{l.Above, l.Input, l.Output, l.CachedInput, l.CacheWrite}
+		list.Long = &LongPrice{l.Above, Rates{l.Input, l.Output, l.CachedInput, l.CacheWrite}}
 	}
 	return list
 }
+
+func rates(p expert.Price) Rates { return Rates{p.Input, p.Output, p.CachedInput, p.CacheWrite} }
 
 // findPrice says with which price costs are counted. A file that calls a model cheap is
 // stopped by --max-cost later than its user thinks.
@@ -51,29 +60,16 @@ func (b *builder) findPrice(closure []*expert.Expert) {
 		b.card.ListPrice = newListPrice(price, model.PriceDate(p.Name, p.Model))
 		return
 	}
-	if limitsCost(b.config, closure) {
-		b.find(Finding{Severity: warning, Message: fmt.Sprintf("maxCost needs the price of the model %q, which is not known: no run will start", p.Model),
-			Hint: fmt.Sprintf("write it into [prices.%q]", p.Model)})
+	if b.config.Limits.MaxCost > 0 || slices.ContainsFunc(closure, func(e *expert.Expert) bool { return e.MaxCost > 0 }) {
+		b.warn(fmt.Sprintf("maxCost needs the price of the model %q, which is not known: no run will start", p.Model),
+			fmt.Sprintf("write it into [prices.%q]", p.Model))
 	}
-}
-
-func limitsCost(c *manifest.Config, closure []*expert.Expert) bool {
-	for _, e := range closure {
-		if e.MaxCost > 0 {
-			return true
-		}
-	}
-	return c.Limits.MaxCost > 0
 }
 
 // price is the line beside limits on cost, if there are any.
 func (c *Card) price() string {
-	limited := c.Limits.MaxCost > 0
-	for _, e := range c.Experts {
-		limited = limited || e.Limits.MaxCost > 0
-	}
 	p := c.ListPrice
-	if p == nil || !limited {
+	if p == nil || c.Limits.MaxCost == 0 && !slices.ContainsFunc(c.Experts, func(e Expert) bool { return e.Limits.MaxCost > 0 }) {
 		return ""
 	}
 	line := fmt.Sprintf("%s and %s US dollars for a million tokens in and out, the list price of %s", dollars(p.Input), dollars(p.Output), p.Date)

@@ -27,14 +27,12 @@ func (b *builder) provider() Provider {
 		Project:   setting.Project,
 		Region:    setting.Region,
 		Location:  setting.Location,
+		Safety:    setting.SafetySettings,
 
 		MayBePrivate: setting.AllowPrivateEndpoint,
 	}
 	if setting.Guardrail != nil {
 		p.Guardrail = setting.Guardrail.Identifier
-	}
-	for _, s := range setting.SafetySettings {
-		p.Safety = append(p.Safety, Threshold(s))
 	}
 	b.findDestination(p)
 	if len(p.ExtraBody) > 0 {
@@ -48,12 +46,12 @@ func (b *builder) provider() Provider {
 func (b *builder) findDestination(p Provider) {
 	switch {
 	case p.BaseURL != "":
-		b.find(Finding{Severity: warning, Message: "what the Experts see and the key go to " + p.BaseURL + ", as the file says"})
+		b.warn("what the Experts see and the key go to "+p.BaseURL+", as the file says", "")
 	case p.Resource != "":
-		b.find(Finding{Severity: warning, Message: "what the Experts see and the key go to " + p.Resource + ".openai.azure.com, as the file says"})
+		b.warn("what the Experts see and the key go to "+p.Resource+".openai.azure.com, as the file says", "")
 	}
 	if p.Project != "" && p.Name == "google-vertex" {
-		b.find(Finding{Severity: warning, Message: "what the Experts see goes to the Google Cloud project " + p.Project + ", as the file says"})
+		b.warn("what the Experts see goes to the Google Cloud project "+p.Project+", as the file says", "")
 	}
 }
 
@@ -70,17 +68,14 @@ func (b *builder) findRefused(e *expert.Expert) {
 		if refused.OfExpert() {
 			f.Expert = e.Key
 		}
-		if !contains(b.card.Findings, f) { // the provider is the same for all Experts
-			b.find(f)
-		}
+		b.find(f)
 	}
 }
 
 // models is what the file says of models.
 func models(c *manifest.Config) (all []Model) {
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
-		m := c.Models[name]
-		all = append(all, Model{name, m.ContextWindow, m.MaxOutputTokens, m.Reasoning, m.Efforts, m.Images, m.PDF})
+		all = append(all, Model{name, c.Models[name]})
 	}
 	return all
 }

@@ -51,15 +51,15 @@ func (s Skill) inside(inContainer bool) string {
 	workspace := map[string]string{
 		string(expert.WorkspaceWrite): "workspace read-write", string(expert.WorkspaceRead): "workspace read-only", string(expert.WorkspaceNone): "no workspace",
 	}[c.Workspace]
-	hosts, variables := "out to no host", "sees no variables of yours"
+	hosts, variables := "reaches no host", "gets no variables of yours"
 	if len(c.Hosts) > 0 {
-		hosts = "out by its own listener to " + strings.Join(c.Hosts, ", ")
+		hosts = "reaches, through its own listener, " + strings.Join(c.Hosts, ", ")
 	}
 	switch {
 	case len(c.Variables) > 0:
-		variables = "sees " + strings.Join(c.Variables, ", ")
+		variables = "gets " + strings.Join(c.Variables, ", ")
 	case s.BuiltIn && inContainer: // a flag of run hands some to commands
-		variables += " but those of --env"
+		variables += " except those of --env"
 	}
 	return strings.Join([]string{workspace, "own " + strings.Join(c.Own, ", "), hosts, variables}, "; ")
 }
@@ -79,13 +79,13 @@ func (b *builder) findImages(closure []*expert.Expert) {
 		return
 	}
 	if d := b.config.Docker; d.Proxy == job.ProxySquid {
-		b.find(Finding{Severity: warning, Message: "a program of the image " + d.SquidImage + " decides what leaves the container, whatever the lists say", Hint: "a run wants --proxy squid from you; --proxy builtin is without it"})
+		b.warn("a program of the image "+d.SquidImage+" decides what leaves the container, whatever the lists say", "run it with --proxy squid if you trust the image, else with --proxy builtin")
 	}
 	for _, name := range b.config.ImagesOf(closure) {
 		pinned, ok := b.lock.Image(name)
 		b.card.Docker.Images = append(b.card.Docker.Images, Image{Name: name, Pinned: pinned})
 		if !ok {
-			b.find(Finding{Severity: warning, Message: "the image " + name + " is not pinned: no run will start", Hint: "run: perstack install"})
+			b.warn("the image "+name+" is not pinned: no run will start", install)
 		}
 	}
 }

@@ -54,8 +54,8 @@ func TestSandboxes(t *testing.T) {
 	}
 	text := card.text()
 	for _, line := range []string{
-		"sandbox    workspace read-write; own tmp, home, package; out by its own listener to api.example.com, b.example; sees AGE, KEY\n",
-		"sandbox    workspace read-write; own tmp, home; out to no host; sees no variables of yours but those of --env\n",
+		"sandbox    workspace read-write; own tmp, home, package; reaches, through its own listener, api.example.com, b.example; gets AGE, KEY\n",
+		"sandbox    workspace read-write; own tmp, home; reaches no host; gets no variables of yours except those of --env\n",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %q in\n%s", line, text)
@@ -110,7 +110,7 @@ func TestLocalSandboxes(t *testing.T) {
 	}
 	// Only a container has a flag that hands variables to commands.
 	base := strings.Replace(packaged, "[experts.a.skills.s]", "[experts.a.skills.'@perstack/base']\ntype = 'mcpStdioSkill'\ncommand = 'npx'\npackageName = '@perstack/base'\nsandbox = 'landlock'\n[experts.a.skills.s]", 1)
-	if text := cardOf(t, base).text(); !strings.Contains(text, "sees no variables of yours\n") || strings.Contains(text, "--env") {
+	if text := cardOf(t, base).text(); !strings.Contains(text, "gets no variables of yours\n") || strings.Contains(text, "--env") {
 		t.Errorf("the base skill in a sandbox:\n%s", text)
 	}
 	// A right that nobody keeps is a warning: no run will start.
@@ -139,8 +139,8 @@ func TestImages(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	text = cardOf(t, "runtime = 'docker'\n[docker]\nmirrors = ['m.example']\nproxy = 'squid'\nsquidImage = 'squid:6@"+digest+"'\n[experts.a]\ninstruction = 'x'").text()
-	if !strings.Contains(text, "the image squid:6@"+digest+", images by m.example, out by Squid\n") || strings.Contains(text, "node") ||
-		!strings.Contains(text, "warning: a program of the image squid:6@"+digest+" decides what leaves the container, whatever the lists say; a run wants --proxy squid from you; --proxy builtin is without it\n") {
+	if !strings.Contains(text, "the image squid:6@"+digest+", images from m.example, connections through Squid\n") || strings.Contains(text, "node") ||
+		!strings.Contains(text, "warning: a program of the image squid:6@"+digest+" decides what leaves the container, whatever the lists say; run it with --proxy squid if you trust the image, else with --proxy builtin\n") {
 		t.Errorf("Squid:\n%s", text)
 	}
 

@@ -2,7 +2,6 @@ package run
 
 import (
 	"path/filepath"
-	"strings"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -76,13 +75,4 @@ func (p *project) keepOther(o *Options) {
 // variable returns a variable of the environment or of an env file.
 func (p *project) variable(name string) engine.Variable {
 	return engine.Variable{Value: p.env.Get(name), File: p.env.File(name)}
-}
-
-// expertList names the Experts of the file, for errors.
-func (p *project) expertList() string {
-	keys := p.config.Keys()
-	if len(keys) == 0 {
-		return "no experts"
-	}
-	return strings.Join(keys, ", ")
 }

@@ -78,15 +78,12 @@ func (pl *plan) checkModel() error {
 
 // expert finds the Expert to run.
 func (pl *plan) expert() (*expert.Expert, error) {
-	key, config, is := pl.target.expertKey, pl.project.config, pl.resolved.Isolation
-	if _, err := expert.ParseKey(key); err != nil {
+	is := pl.resolved.Isolation
+	e, err := host.FindExpert(pl.project.config, pl.target.expertKey)
+	if err != nil {
 		return nil, host.Usagef("%w%s", err, pl.nameFirst())
 	}
-	e, ok := config.Lookup(key)
-	if !ok {
-		return nil, host.Usagef("expert %q not found in %s; it has: %s%s", key, config.Path, pl.project.expertList(), pl.nameFirst())
-	}
-	problems := config.Unsupported(e, manifest.Flags{
+	problems := pl.project.config.Unsupported(e, manifest.Flags{
 		Provider: pl.resolved.Provider, Runtime: pl.resolved.Runtime, BaseImage: is.Container.BaseImage, Sandbox: is.Sandbox,
 	})
 	for _, w := range problems.Warnings() {
