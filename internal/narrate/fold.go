@@ -51,16 +51,16 @@ func (c *call) open() bool {
 	return c.row.State == Pending || c.row.State == Running || c.row.State == Waiting
 }
 
-// A batch collects what one event changes.
+// A batch collects the rows of one event.
 type batch struct {
 	narrator *Narrator
 	event    event.Event
 	run      *run
-	changes  []Change
+	rows     []Row
 }
 
-// Apply returns what e adds to the rows and changes about them, in order.
-func (n *Narrator) Apply(e event.Event) []Change {
+// Apply returns the rows that e adds or changes, in order.
+func (n *Narrator) Apply(e event.Event) []Row {
 	if e.Body == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (n *Narrator) Apply(e event.Event) []Change {
 	b := &batch{narrator: n, event: e, run: n.at(e.RunID)}
 	if e.IsRuntime() {
 		b.runtime()
-		return b.changes
+		return b.rows
 	}
 	b.settled()
 	if closesTurn(e) {
@@ -82,7 +82,7 @@ func (n *Narrator) Apply(e event.Event) []Change {
 	if e.IsTerminal() {
 		delete(n.working, e.RunID)
 	}
-	return b.changes
+	return b.rows
 }
 
 func (n *Narrator) at(runID string) *run {
@@ -161,24 +161,19 @@ func closesTurn(e event.Event) bool {
 }
 
 // add adds a row.
-func (b *batch) add(r Row) { b.changes = append(b.changes, RowAdded{b.fill(r)}) }
+func (b *batch) add(r Row) { b.rows = append(b.rows, b.fill(r)) }
 
 // update changes the row of a call, or adds it if it has none yet.
 func (b *batch) update(c *call, r Row) {
-	r.ID = c.row.ID
-	c.row = r
-	if !c.added {
-		c.added = true
-		b.add(r)
-		return
-	}
-	b.changes = append(b.changes, RowChanged{b.fill(r)})
+	r.ID, r.Changed = c.row.ID, c.added
+	c.row, c.added = r, true
+	b.add(r)
 }
 
 // fill adds what all rows have.
 func (b *batch) fill(r Row) Row {
 	if r.ID == "" {
-		r.ID = fmt.Sprintf("%s-%d", b.event.ID, len(b.changes)+1)
+		r.ID = fmt.Sprintf("%s-%d", b.event.ID, len(b.rows)+1)
 	}
 	r.Run, r.Expert, r.Depth, r.Parallel = b.event.RunID, b.run.name, b.run.depth, len(b.narrator.working) > 1
 	r.Step, r.At = b.event.StepNumber, b.event.Timestamp

@@ -12,29 +12,6 @@ package narrate
 
 import "github.com/perstack-go/perstack/rawjson"
 
-// A Change is what an event does to the rows: [RowAdded] or [RowChanged].
-type Change interface{ change() }
-
-// RowAdded is a new row, after all others.
-type RowAdded struct{ Row Row }
-
-// RowChanged is the new value of a row that was added before.
-type RowChanged struct{ Row Row }
-
-func (RowAdded) change()   {}
-func (RowChanged) change() {}
-
-// RowOf returns the row that c is about.
-func RowOf(c Change) Row {
-	switch c := c.(type) {
-	case RowAdded:
-		return c.Row
-	case RowChanged:
-		return c.Row
-	}
-	return Row{}
-}
-
 // Kind says what a row is about.
 type Kind string
 
@@ -81,9 +58,10 @@ const (
 // summary what it is about; Argv and Dir take the place of the summary where a program is
 // started. The body has the details.
 type Row struct {
-	ID    string // unique within the job
-	Kind  Kind
-	State State
+	ID      string // unique within the job
+	Changed bool   // it takes the place of an earlier row with this ID
+	Kind    Kind
+	State   State
 
 	Run      string
 	Expert   string // of a delegate's Run, with a number from its second Run on: "writer #2"

@@ -18,8 +18,8 @@ type said struct {
 }
 
 // tell applies a trace. Experts are called as their Runs, in lower case.
-func tell(n *Narrator, trace []said) []Change {
-	var all []Change
+func tell(n *Narrator, trace []said) []Row {
+	var all []Row
 	for i, s := range trace {
 		e := event.Event{ID: fmt.Sprintf("e%d", i+1), JobID: "j", RunID: s.run, Body: s.body}
 		if s.body != nil && !e.IsRuntime() {
@@ -31,7 +31,7 @@ func tell(n *Narrator, trace []said) []Change {
 }
 
 // script is tell for the events of one Run.
-func script(n *Narrator, bodies ...event.Body) []Change {
+func script(n *Narrator, bodies ...event.Body) []Row {
 	var trace []said
 	for _, b := range bodies {
 		trace = append(trace, said{"R", b})
@@ -40,10 +40,9 @@ func script(n *Narrator, bodies ...event.Body) []Change {
 }
 
 // show renders changes as one line each. Calls that are pending or running are left out.
-func show(changes []Change) []string {
+func show(changes []Row) []string {
 	var lines []string
-	for _, c := range changes {
-		r := RowOf(c)
+	for _, r := range changes {
 		if r.Kind == Tool && (r.State == Pending || r.State == Running) {
 			continue
 		}
@@ -52,7 +51,7 @@ func show(changes []Change) []string {
 			line += fmt.Sprintf("/%d", r.Depth)
 		}
 		line += " " + strings.TrimSpace(r.Label+" "+strings.Join(append(r.Argv, r.Summary), " "))
-		if _, changed := c.(RowChanged); changed && r.Kind == Delegate && r.State != Running {
+		if r.Changed && r.Kind == Delegate && r.State != Running {
 			line += " (changed)"
 		}
 		for _, t := range r.Body {
@@ -68,7 +67,7 @@ func show(changes []Change) []string {
 	return lines
 }
 
-func wantLines(t *testing.T, got []Change, want ...string) {
+func wantLines(t *testing.T, got []Row, want ...string) {
 	t.Helper()
 	if d := cmp.Diff(want, show(got)); d != "" {
 		t.Errorf("-want +got\n%s", d)
@@ -253,14 +252,13 @@ func TestRowOfACall(t *testing.T) {
 	changes := script(new(Narrator), turn("", "", makeCall, readCall), event.StartToolCall{ToolCallID: "c9"},
 		event.ToolProgress{ToolCallID: "c9", Message: "half"}, ended(makeCall, `{"output":"done"}`), event.ToolProgress{ToolCallID: "c9", Message: "late"})
 	var got []string
-	for _, c := range changes {
-		r := RowOf(c)
-		got = append(got, fmt.Sprintf("%T %s %d %s %v", c, r.ID, r.State, r.Tail, r.Slow))
+	for _, r := range changes {
+		got = append(got, fmt.Sprintf("%v %s %d %s %v", r.Changed, r.ID, r.State, r.Tail, r.Slow))
 	}
 	want := []string{
-		fmt.Sprintf("narrate.RowAdded R-1-c9 %d  true", Pending), fmt.Sprintf("narrate.RowAdded R-1-c1 %d  false", Pending),
-		fmt.Sprintf("narrate.RowChanged R-1-c9 %d  true", Running), fmt.Sprintf("narrate.RowChanged R-1-c9 %d half true", Running),
-		fmt.Sprintf("narrate.RowChanged R-1-c9 %d  true", Done),
+		fmt.Sprintf("false R-1-c9 %d  true", Pending), fmt.Sprintf("false R-1-c1 %d  false", Pending),
+		fmt.Sprintf("true R-1-c9 %d  true", Running), fmt.Sprintf("true R-1-c9 %d half true", Running),
+		fmt.Sprintf("true R-1-c9 %d  true", Done),
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)

@@ -1,6 +1,7 @@
 package narrate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -41,38 +42,27 @@ func (n *Narrator) refused(r refusal) int {
 // engineListener is the listener of the engine itself.
 const engineListener = "engine"
 
+var refusals = map[string]string{
+	"method":     "only CONNECT is answered, plain http does not pass",
+	"request":    "the request cannot be understood",
+	"token":      "this listener is for another program",
+	"host":       "it is not a plain host name, and addresses do not pass",
+	"port":       "only port 443 passes",
+	"domain":     "it is not in allowedDomains",
+	"resolve":    "the name has no address",
+	"address":    "one of its addresses is not public",
+	"unreached":  "no connection was made",
+	"servername": "the TLS hello names another host",
+	"hello":      "the data sent is not TLS",
+	"limit":      "too many connections at once",
+}
+
 // Refusal says in words why the proxy refused a connection, or "" if it did not.
 func Refusal(b event.ProxyAccess) string {
-	switch b.Reason {
-	case "method":
-		return "only CONNECT is answered, plain http does not pass"
-	case "request":
-		return "the request cannot be understood"
-	case "token":
-		return "this listener is for another program"
-	case "host":
-		return "it is not a plain host name, and addresses do not pass"
-	case "port":
-		return "only port 443 passes"
-	case "domain":
-		if b.Listener == engineListener {
-			return "it is no host of the provider or of a remote skill"
-		}
-		return "it is not in allowedDomains"
-	case "resolve":
-		return "the name has no address"
-	case "address":
-		return "one of its addresses is not public"
-	case "unreached":
-		return "no connection was made"
-	case "servername":
-		return "the TLS hello names another host"
-	case "hello":
-		return "the data sent is not TLS"
-	case "limit":
-		return "too many connections at once"
+	if b.Reason == "domain" && b.Listener == engineListener {
+		return "it is not a host of the provider or of a remote skill"
 	}
-	return b.Reason
+	return cmp.Or(refusals[b.Reason], b.Reason)
 }
 
 // Asker says in words who wanted the connection: "" if that is not known.

@@ -45,11 +45,10 @@ func TestRowIDs(t *testing.T) {
 		added := make(map[string]bool)
 		for i, e := range someEvents(t) {
 			e.StepNumber = i // as the engine does: an id of a call is not used twice in a step
-			for _, c := range n.Apply(e) {
-				r := RowOf(c)
-				if _, isNew := c.(RowAdded); isNew && added[r.ID] {
+			for _, r := range n.Apply(e) {
+				if !r.Changed && added[r.ID] {
 					t.Fatalf("%s was added twice", r.ID)
-				} else if !isNew && !added[r.ID] {
+				} else if r.Changed && !added[r.ID] {
 					t.Fatalf("%s changed and was never added", r.ID)
 				}
 				added[r.ID] = true
@@ -58,18 +57,18 @@ func TestRowIDs(t *testing.T) {
 	})
 }
 
-func fold(n *Narrator, events []event.Event) []Change {
-	var all []Change
+func fold(n *Narrator, events []event.Event) []Row {
+	var all []Row
 	for _, e := range events {
 		all = append(all, n.Apply(e)...)
 	}
 	return all
 }
 
-func describe(changes []Change) []string {
+func describe(changes []Row) []string {
 	var lines []string
-	for _, c := range changes {
-		lines = append(lines, fmt.Sprintf("%T %+v", c, RowOf(c)))
+	for _, r := range changes {
+		lines = append(lines, fmt.Sprintf("%+v", r))
 	}
 	return lines
 }
@@ -131,7 +130,7 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	var n Narrator
-	var all []Change
+	var all []Row
 	for line := range bytes.Lines(data) {
 		e, err := event.Unmarshal(line)
 		if err != nil {

@@ -109,30 +109,26 @@ func ready(b event.SkillConnected) string {
 	return strings.Join(words, ", ")
 }
 
-func text(s string) []Text {
+// text is a plain body; none if there is nothing to say.
+func text(s string) []Text { return styled(s, Plain) }
+
+func styled(s string, style Style) []Text {
 	if s == "" {
 		return nil
 	}
-	return []Text{{Text: s}}
+	return []Text{{Text: s, Style: style}}
 }
 
 // reached says which limit ended a Run. The row of the warning before has the numbers.
 func reached(limit string) string {
-	switch limit {
-	case event.LimitTokens:
-		return "The limit on tokens was reached."
-	case event.LimitCost:
-		return "The limit on the cost was reached."
-	case event.LimitDuration:
-		return "The limit on the duration was reached."
-	case event.LimitDepth:
-		return "The limit on the depth of delegation was reached."
-	case event.LimitLoop:
-		return "The Expert repeated itself."
-	case event.LimitWorkspace:
-		return "The workspace grew too large."
-	}
-	return "The limit was reached: " + cmp.Or(limit, "unknown")
+	return cmp.Or(map[string]string{
+		event.LimitTokens:    "The limit on tokens was reached.",
+		event.LimitCost:      "The limit on the cost was reached.",
+		event.LimitDuration:  "The limit on the duration was reached.",
+		event.LimitDepth:     "The limit on the depth of delegation was reached.",
+		event.LimitLoop:      "The Expert repeated itself.",
+		event.LimitWorkspace: "The workspace grew too large.",
+	}[limit], "The limit was reached: "+cmp.Or(limit, "unknown"))
 }
 
 // used says how much of a limit is used, in its own measure, and whether the model knows.

@@ -64,16 +64,28 @@ func toolRow(c event.ToolCall, result event.ToolResult, workspace string) Row {
 	return r
 }
 
+// plainTools are the base tools of which a path says enough.
+var plainTools = map[string]struct{ label, outcome string }{
+	"deleteFile":      {"Delete", "Removed"},
+	"createDirectory": {"Mkdir", "Created"},
+	"getFileInfo":     {"Info", "Fetched"},
+	"readPdfFile":     {"PDF", "Read"},
+	"readImageFile":   {"Image", "Read"},
+}
+
 // fromBaseTool fills in the row of a tool of the base skill. It reports false, and changes
 // nothing, for a tool that it does not know.
 func (r *Row) fromBaseTool(tool string, args, out members, workspace string) bool {
 	r.Summary = args.text("path")
-	text := func(s string, style Style) []Text { return []Text{{Text: s, Style: style}} }
+	if t, ok := plainTools[tool]; ok {
+		r.Label, r.Body = t.label, text(t.outcome)
+		return true
+	}
 	switch tool {
 	case event.CompletionTool:
 		r.Label = "Completion Accepted"
 		if n := len(get[[]rawjson.Value](out, "remainingTodos")); n > 0 {
-			r.Label, r.State, r.Body = "Completion Blocked", Warning, text(plural(n, "remaining task"), Plain)
+			r.Label, r.State, r.Body = "Completion Blocked", Warning, text(plural(n, "remaining task"))
 		}
 	case "todo":
 		r.Label = "Todo"
@@ -81,45 +93,35 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 	case "clearTodo":
 		r.Label, r.Summary = "Todo", "Cleared"
 	case "readTextFile":
-		r.Label, r.Body = "Read Text File", text(out.text("content"), Plain)
+		r.Label, r.Body = "Read Text File", text(out.text("content"))
 		from, ok := whole(args["from"])
 		if to, also := whole(args["to"]); ok && also {
 			r.Summary += fmt.Sprintf(" #%d-%d", from, to)
 		}
 	case "writeTextFile":
-		r.Label, r.Body = "Write Text File", text(args.text("text"), Added)
+		r.Label, r.Body = "Write Text File", styled(args.text("text"), Added)
 	case "appendTextFile":
-		r.Label, r.Body = "Append Text File", text(args.text("text"), Added)
+		r.Label, r.Body = "Append Text File", styled(args.text("text"), Added)
 	case "editTextFile":
 		r.Label = "Edit Text File"
-		r.Body = append(text(args.text("oldText"), Removed), text(args.text("newText"), Added)...)
-	case "deleteFile":
-		r.Label, r.Body = "Delete", text("Removed", Plain)
+		r.Body = append(styled(args.text("oldText"), Removed), styled(args.text("newText"), Added)...)
 	case "deleteDirectory":
-		r.Label, r.Body = "Delete Dir", text("Removed", Plain)
+		r.Label, r.Body = "Delete Dir", text("Removed")
 		if get[bool](args, "recursive") {
-			r.Body = text("Removed (recursive)", Plain)
+			r.Body = text("Removed (recursive)")
 		}
 	case "moveFile":
 		r.Label, r.Summary = "Move", args.text("source")
-		r.Body = text("→ "+args.text("destination"), Plain)
-	case "createDirectory":
-		r.Label, r.Body = "Mkdir", text("Created", Plain)
+		r.Body = text("→ " + args.text("destination"))
 	case "listDirectory":
-		r.Label, r.Body = "List", text(entries(out), Plain)
-	case "getFileInfo":
-		r.Label, r.Body = "Info", text("Fetched", Plain)
-	case "readPdfFile":
-		r.Label, r.Body = "PDF", text("Read", Plain)
-	case "readImageFile":
-		r.Label, r.Body = "Image", text("Read", Plain)
+		r.Label, r.Body = "List", text(entries(out))
 	case "exec":
 		r.Label, r.Summary = "Run", ""
 		if command := args.text("command"); command != "" {
 			r.Argv = append([]string{command}, args.texts("args")...)
 		}
 		r.Dir = within(workspace, args.text("cwd"))
-		r.Body = text(printed(cmp.Or(out.text("output"), out.text("stdout"), out.text("stderr"))), Plain)
+		r.Body = text(printed(cmp.Or(out.text("output"), out.text("stdout"), out.text("stderr"))))
 	default:
 		r.Summary = ""
 		return false

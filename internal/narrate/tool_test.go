@@ -29,7 +29,7 @@ func TestMistypedMembers(t *testing.T) {
 		{"", `{}`, ``, "tool"},
 	} {
 		c := event.ToolCall{ID: "c", SkillName: event.BaseSkill, ToolName: tt.tool, Args: []byte(tt.args)}
-		got := show([]Change{RowAdded{toolRow(c, resultOf(c, tt.result), "")}})[0]
+		got := show([]Row{toolRow(c, resultOf(c, tt.result), "")})[0]
 		if got = strings.TrimSpace(got); got != strings.TrimSpace(tt.want) {
 			t.Errorf("%s %s: %q, want %q", tt.tool, tt.args, got, tt.want)
 		}

@@ -102,8 +102,8 @@ func (b *batch) startTool(callID string) {
 func (b *batch) note(callID, message string) {
 	if c := b.run.calls[callID]; c != nil && c.started && !c.shown {
 		r := c.row
-		r.Tail = message
-		b.changes = append(b.changes, RowChanged{b.fill(r)})
+		r.Tail, r.Changed = message, true
+		b.add(r)
 	}
 }
 

@@ -25,7 +25,7 @@ package lines
 //  6. Colours help and never carry the meaning alone: without them, nothing is lost.
 //  7. What is running is a dim line without a bullet (live.go); the row of the call
 //     follows when it ends.
-//  8. Only the bar of an image has no end of line (bar.go). What comes next erases it.
+//  8. Only the bar of an image has no end of line (live.go). What comes next erases it.
 //  9. A failed write is returned at once, and the run stops.
 
 import (
@@ -89,12 +89,12 @@ func New(w io.Writer, opts Options) *Printer {
 // Emit prints what e has to tell a person, which is often nothing.
 func (p *Printer) Emit(e event.Event) error { return p.Print(p.narrator.Apply(e)) }
 
-// Print prints what has changed.
-func (p *Printer) Print(changes []narrate.Change) error {
+// Print prints rows that are new or have changed.
+func (p *Printer) Print(rows []narrate.Row) error {
 	p.out.Reset()
 	bar := ""
-	for _, c := range changes {
-		bar = p.row(narrate.RowOf(c))
+	for _, r := range rows {
+		bar = p.row(r)
 	}
 	if p.out.WriteString(bar); p.out.Len() == 0 {
 		return nil

@@ -2,6 +2,7 @@ package lines
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/narrate"
@@ -56,4 +57,48 @@ func (p *Printer) starting(r narrate.Row, name string) {
 	for _, l := range p.wrapped(p.hide(at.tag+"… "+name)+" "+p.command(r), len(margin)) {
 		p.out.WriteString(margin + p.paint(dim, l) + "\n")
 	}
+}
+
+// eraseLine goes back to the start of the line and clears it.
+const eraseLine = "\r\x1b[2K"
+
+const barColumns = 20
+
+// progress prints how far the image of a run is; nothing if the image exists already. On a
+// terminal it returns one line with a bar, the only thing that is ever drawn again. What
+// comes after it takes its place. Elsewhere it prints a line when the work begins, more when
+// it takes its time, and one when it is done.
+func (p *Printer) progress(r narrate.Row) (bar string) {
+	text := "… image: " + r.Tail
+	switch {
+	case r.State == narrate.Done:
+		if p.making {
+			p.dim(place{}, text)
+		}
+		p.making = false
+	case p.opts.Color && p.opts.Width > 0: // a terminal that understands more than lines
+		p.making = true
+		return p.bar(r)
+	case !p.making, r.Progress == nil: // a step with a name, of which there are few
+		p.making, p.image = true, watch{r.At, firstGap}
+		p.dim(place{}, text)
+	case p.image.isDue(r.At):
+		p.dim(place{}, text)
+	}
+	return ""
+}
+
+// bar draws how much is done.
+func (p *Printer) bar(r narrate.Row) string {
+	text := "… image "
+	if r.Progress != nil {
+		part := 0.0
+		if v := *r.Progress; v > 0 { // written so that NaN counts as nothing
+			part = min(v, 1)
+		}
+		full := int(part * barColumns)
+		text += fmt.Sprintf("[%s%s] %3d%% ", strings.Repeat("█", full), strings.Repeat("░", barColumns-full), int(part*100))
+	}
+	// A line that reached the last column would be wrapped, and could not be erased.
+	return p.paint(dim, p.fit(p.hide(text+r.Tail), 1))
 }

@@ -33,7 +33,7 @@ func TestSandbox(t *testing.T) {
 	}
 	refused := []string{
 		"● Network blocked evil.example:443\n  └ skill web of lead: it is not in allowedDomains\n",
-		"● Network blocked evil.example:443\n  └ the engine: it is no host of the provider or of a remote skill\n",
+		"● Network blocked evil.example:443\n  └ the engine: it is not a host of the provider or of a remote skill\n",
 		"● Sandbox gateway failed\n  └ 10.0.0.1 answers\n",
 		"● Sandbox seccomp failed\n  └ The check failed.\n",
 		"● Container runtime unhealthy\n  └ a check failed\n",

@@ -13,11 +13,10 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// A moment is a selected event: in its full form, and with what it changes about the rows
-// that people see.
+// A moment is a selected event: in its full form, and with the rows that it adds or changes.
 type moment struct {
-	event   event.Event
-	changes []narrate.Change
+	event event.Event
+	rows  []narrate.Row
 }
 
 // walk hands over each event that is to be shown. The rows of a tool call come with the
@@ -25,24 +24,24 @@ type moment struct {
 func (v *survey) walk(ctx context.Context, show func(moment) error) error {
 	history := engine.NewHistory()
 	var narrator narrate.Narrator
-	waiting := make(map[string][]narrate.Change) // by Run
+	waiting := make(map[string][]narrate.Row) // by Run
 	return v.reread(ctx, func(r store.Record, known, shown bool) error {
 		if !known {
 			return nil
 		}
 		e := history.Expand(r)
-		changes := narrator.Apply(r.Event)
+		rows := narrator.Apply(r.Event)
 		switch {
 		case e.IsRecordOnly():
-			waiting[e.RunID] = append(waiting[e.RunID], changes...)
+			waiting[e.RunID] = append(waiting[e.RunID], rows...)
 		case brings(e):
-			changes = append(waiting[e.RunID], changes...)
+			rows = append(waiting[e.RunID], rows...)
 			delete(waiting, e.RunID)
 		}
 		if !shown {
 			return nil
 		}
-		return show(moment{e, changes})
+		return show(moment{e, rows})
 	})
 }
 
@@ -57,12 +56,12 @@ func (p *printer) event(m moment, width int) error {
 	if b, ok := e.Body.(event.StartRun); ok && b.From != nil && b.From.RunID == e.RunID {
 		p.field("  Resumes", "checkpoint "+b.From.CheckpointID)
 	}
-	var rows strings.Builder
-	printed := lines.New(&rows, lines.Options{Record: true, Whole: p.verbose, Width: width}).Print(m.changes)
-	p.write(rows.String())
+	var text strings.Builder
+	err := lines.New(&text, lines.Options{Record: true, Whole: p.verbose, Width: width}).Print(m.rows)
+	p.write(text.String())
 	if cp := e.Checkpoint(); cp != nil {
 		p.field("  Checkpoint", cp.ID)
 	}
 	p.blank()
-	return printed
+	return err
 }

@@ -43,9 +43,8 @@ func TestRunAndLogShowTheSameRows(t *testing.T) {
 			if err := screen.Emit(r.Event); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range live.Apply(r.Event) {
-				row := narrate.RowOf(c)
-				told[row.Run] = append(told[row.Run], fmt.Sprintf("%T %+v", c, row))
+			for _, row := range live.Apply(r.Event) {
+				told[row.Run] = append(told[row.Run], fmt.Sprintf("%+v", row))
 				if open := row.State == narrate.Pending || row.Kind == narrate.Tool && row.State == narrate.Running; !open && !seen[row.ID] {
 					seen[row.ID] = true
 					kinds[row.Kind]++
@@ -62,8 +61,8 @@ func TestRunAndLogShowTheSameRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = v.walk(t.Context(), func(m moment) error {
-			for _, c := range m.changes {
-				got[m.event.RunID] = append(got[m.event.RunID], fmt.Sprintf("%T %+v", c, narrate.RowOf(c)))
+			for _, row := range m.rows {
+				got[m.event.RunID] = append(got[m.event.RunID], fmt.Sprintf("%+v", row))
 			}
 			return nil
 		})

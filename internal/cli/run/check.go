@@ -2,12 +2,14 @@ package run
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
@@ -24,22 +26,21 @@ const (
 
 // check refuses flags that make no sense, before anything is read or started.
 func (o *Options) check() error {
-	switch o.Output {
-	case "", outputJSON, outputText, outputProgress:
-	default:
-		return host.Usagef("--output %q is unknown; use json, text or progress", o.Output)
-	}
-	switch o.Events {
-	case "", eventsFull, eventsLean:
-	default:
-		return host.Usagef("--events %q is unknown; use full or lean", o.Events)
-	}
-	switch o.Flags.Runtime {
-	case "", job.Local, job.Docker:
-	case "perstack": // its older name
+	if o.Flags.Runtime == "perstack" { // its older name
 		o.Flags.Runtime = job.Local
-	default:
-		return host.Usagef("--runtime %q cannot be used; use local or docker", o.Flags.Runtime)
+	}
+	for _, flag := range []struct {
+		name, value string
+		known       []string
+	}{
+		{"output", o.Output, []string{outputJSON, outputText, outputProgress}},
+		{"events", o.Events, []string{eventsFull, eventsLean}},
+		{"runtime", o.Flags.Runtime, []string{job.Local, job.Docker}},
+		{"proxy", o.Flags.Isolation.Container.Proxy, []string{job.ProxyBuiltin, job.ProxySquid}},
+	} {
+		if flag.value != "" && !slices.Contains(flag.known, flag.value) {
+			return host.Usagef("--%s %q cannot be used; use %s", flag.name, flag.value, wording.Or(flag.known))
+		}
 	}
 	if image := o.Flags.Isolation.Container.BaseImage; image != "" {
 		if message, hint := manifest.ImageReference(image); message != "" {
@@ -90,9 +91,6 @@ func (pl *plan) checkFlags() error {
 		}
 		return nil
 	}
-	if p := is.Container.Proxy; p != "" && p != job.ProxyBuiltin && p != job.ProxySquid {
-		return host.Usagef("--proxy must be %s or %s, not %q", job.ProxyBuiltin, job.ProxySquid, p)
-	}
 	if is.Sandbox {
 		return host.Usagef("--sandbox is not needed with runtime docker, where every skill has a sandbox; leave it out")
 	}
@@ -130,16 +128,10 @@ func (o *Options) checkHanded(names []string, provider string) error {
 	return nil
 }
 
-// isVariable reports whether a variable can be called so without surprising a shell.
-func isVariable(name string) bool {
-	for i, c := range name {
-		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
+// variableName matches names of variables that every shell takes.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func isVariable(name string) bool { return variableName.MatchString(name) }
 
 // continues reports whether the run goes on with a recorded job.
 func (o *Options) continues() bool {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,21 +20,6 @@ func (o *Options) completeExpert(_ *cobra.Command, args []string, _ string) ([]c
 	return complete.Experts(o.Host, o.Config)
 }
 
-// completeModel offers the models of the provider that the flag before it names, or the
-// file.
-func (o *Options) completeModel(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return complete.Models(o.Host, o.Config, o.Flags.Provider)
-}
-
-func (o *Options) completeJob(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return complete.Jobs(cmd, o.history())
-}
-
-// completeCheckpoint offers the checkpoints of the job that is continued.
-func (o *Options) completeCheckpoint(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return complete.Checkpoints(cmd, o.history(), o.ContinueJob, o.Continue)
-}
-
 // completeEnv offers the names of variables that commands may have, never their values.
 func (o *Options) completeEnv(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion
@@ -48,36 +34,38 @@ func (o *Options) completeEnv(*cobra.Command, []string, string) ([]cobra.Complet
 
 // registerCompletions tells the shell what the flags take.
 func registerCompletions(cmd *cobra.Command, o *Options) {
-	fixed := map[string][]cobra.Completion{
-		"output":   {outputJSON, outputText, outputProgress},
-		"events":   {eventsFull, eventsLean},
-		"provider": model.Providers(),
-		"runtime":  {job.Local, job.Docker},
-		"proxy":    {job.ProxyBuiltin, job.ProxySquid},
-
-		"reasoning-budget": {"none", "minimal", "low", "medium", "high"},
+	values := func(words ...cobra.Completion) cobra.CompletionFunc {
+		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
-	for flag, values := range fixed {
-		must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
+	completions := map[string]cobra.CompletionFunc{
+		"output":           values(outputJSON, outputText, outputProgress),
+		"events":           values(eventsFull, eventsLean),
+		"provider":         values(model.Providers()...),
+		"runtime":          values(job.Local, job.Docker),
+		"proxy":            values(job.ProxyBuiltin, job.ProxySquid),
+		"reasoning-budget": values("none", "minimal", "low", "medium", "high"),
+		"base-image":       values(), // nothing to offer, and files least of all
+		"env":              o.completeEnv,
+		"model": func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return complete.Models(o.Host, o.Config, o.Flags.Provider)
+		},
+		"continue-job": func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return complete.Jobs(cmd, o.history())
+		},
+		"resume-from": func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return complete.Checkpoints(cmd, o.history(), o.ContinueJob, o.Continue)
+		},
 	}
-	// A number, or the name of an image, has nothing to offer, and files least of all.
-	must(cmd.RegisterFlagCompletionFunc("base-image", cobra.NoFileCompletions))
 	for _, l := range job.AllLimits() {
-		must(cmd.RegisterFlagCompletionFunc(l.Flag, cobra.NoFileCompletions))
+		completions[l.Flag] = values()
 	}
-	must(cmd.RegisterFlagCompletionFunc("model", o.completeModel))
-	must(cmd.RegisterFlagCompletionFunc("env", o.completeEnv))
-	must(cmd.RegisterFlagCompletionFunc("continue-job", o.completeJob))
-	must(cmd.RegisterFlagCompletionFunc("resume-from", o.completeCheckpoint))
-	must(cmd.MarkFlagFilename("config", "toml"))
-	must(cmd.MarkFlagFilename("cassette", "toml"))
-	must(cmd.MarkFlagDirname("workspace"))
-	must(cmd.MarkFlagDirname("storage"))
-}
-
-// must stops a program that registers a completion for a flag it does not have.
-func must(err error) {
-	if err != nil {
-		panic(err)
+	var errs []error
+	for flag, completion := range completions {
+		errs = append(errs, cmd.RegisterFlagCompletionFunc(flag, completion))
+	}
+	errs = append(errs, cmd.MarkFlagFilename("config", "toml"), cmd.MarkFlagFilename("cassette", "toml"),
+		cmd.MarkFlagDirname("workspace"), cmd.MarkFlagDirname("storage"))
+	if err := errors.Join(errs...); err != nil {
+		panic(err) // a flag does not exist
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -15,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/version"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
@@ -146,18 +146,9 @@ func (pl *plan) tellChanges() error {
 		kept = append(kept, is.Env...)
 	}
 	if len(kept) > 0 {
-		pl.say("the job is resumed with %s, as before", enumerate(kept))
+		pl.say("the job is resumed with %s, as before", wording.And(kept))
 	}
 	return nil
-}
-
-// enumerate joins words as a sentence does.
-func enumerate(words []string) string {
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // checkWorkspace refuses another workspace than the job had, unless the flags name it.

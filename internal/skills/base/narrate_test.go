@@ -25,7 +25,7 @@ func (b *bench) row(tool string, args object) narrate.Row {
 	if len(changes) != 1 {
 		b.t.Fatalf("%s is shown as %+v", tool, changes)
 	}
-	return narrate.RowOf(changes[0])
+	return changes[0]
 }
 
 // The rows that people see find in the answers of the tools what they look for.
