@@ -13,17 +13,19 @@ import (
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/job"
 )
 
 // newCard puts the card of e together. Flag is the --config that the command was called
 // with.
 func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Card {
-	b := &builder{config: c, env: env, flag: flag, card: &Card{
+	settings := job.Resolve(job.Flags{}, c.Settings(), job.Settings{}, providers.Catalogue{}).Settings
+	b := &builder{config: c, settings: settings, env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
-		Runtime:  cmp.Or(c.Runtime, job.Local),
-		Docker:   container(c),
-		Limits:   limits(c),
+		Runtime:  settings.Runtime,
+		Docker:   container(settings),
+		Limits:   limits(settings.Limits),
 		Prices:   prices(c),
 		Models:   models(c),
 		Circles:  [][]string{},
@@ -53,26 +55,23 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 }
 
 type builder struct {
-	config *manifest.Config
-	env    env.Env
-	flag   string         // --config
-	lock   *lockfile.Lock // nil if there is none that can be read
-	card   *Card
+	config   *manifest.Config
+	settings job.Settings // of the file, and the defaults
+	env      env.Env
+	flag     string         // --config
+	lock     *lockfile.Lock // nil if there is none that can be read
+	card     *Card
 }
 
-func limits(c *manifest.Config) Limits {
-	l := c.Limits
-	card := Limits{
-		MaxSteps:  cmp.Or(l.MaxSteps, expert.DefaultMaxSteps),
-		MaxTokens: l.MaxTokens, MaxCost: l.MaxCost, MaxDurationMS: roundUp(l.MaxDuration),
-		MaxDepth: cmp.Or(l.MaxDepth, expert.DefaultMaxDepth), MaxParallel: cmp.Or(l.MaxParallel, expert.DefaultMaxParallel),
-		MaxRetries: max(cmp.Or(l.MaxRetries, expert.DefaultMaxRetries), 0),
-		TimeoutMS:  max(cmp.Or(l.Timeout, expert.DefaultTimeout), 0).Milliseconds(),
+func limits(l job.Limits) Limits {
+	return Limits{
+		RunLimits: runLimits(l.Limits), MaxDepth: l.MaxDepth, MaxParallel: l.MaxParallel, MaxRetries: l.Retries(),
+		TimeoutMS: max(l.Timeout, 0).Milliseconds(), MaxWorkspaceBytes: l.MaxWorkspaceBytes,
 	}
-	if l.MaxWorkspaceBytes > 0 {
-		card.MaxWorkspaceBytes = &l.MaxWorkspaceBytes
-	}
-	return card
+}
+
+func runLimits(l expert.Limits) RunLimits {
+	return RunLimits{l.MaxSteps, l.MaxTokens, l.MaxCost, roundUp(l.MaxDuration)}
 }
 
 // roundUp writes a duration in milliseconds. A limit below one would look like none.
@@ -119,7 +118,7 @@ func (b *builder) lockState(e *expert.Expert) {
 func (b *builder) expert(e *expert.Expert) Expert {
 	card := Expert{
 		Key: e.Key, Version: e.Version, Description: e.Description,
-		Limits:    RunLimits{e.MaxSteps, e.MaxTokens, e.MaxCost, roundUp(e.MaxDuration)},
+		Limits:    runLimits(e.Limits),
 		Delegates: []Delegate{}, ProviderTools: list(e.ProviderTools), Skills: []Skill{},
 		ProviderSkills: []ProviderSkill{},
 	}
@@ -194,5 +193,3 @@ func list(values []string) []string {
 	}
 	return values
 }
-
-func milliseconds(d, otherwise time.Duration) int64 { return cmp.Or(d, otherwise).Milliseconds() }

@@ -51,15 +51,12 @@ type Provider struct {
 
 // Limits are those of the file, or the defaults, for the whole job.
 type Limits struct {
-	MaxSteps          int     `json:"maxSteps"`
-	MaxTokens         int64   `json:"maxTokens,omitzero"`     // absent is no limit
-	MaxCost           float64 `json:"maxCost,omitzero"`       // US dollars; absent is no limit
-	MaxDurationMS     int64   `json:"maxDurationMs,omitzero"` // absent is no limit
-	MaxDepth          int     `json:"maxDepth"`
-	MaxParallel       int     `json:"maxParallel"`
-	MaxRetries        int     `json:"maxRetries"`
-	TimeoutMS         int64   `json:"timeoutMs"`                  // of one generation; 0 is no limit
-	MaxWorkspaceBytes *int64  `json:"maxWorkspaceBytes,omitzero"` // absent is no limit
+	RunLimits
+	MaxDepth          int   `json:"maxDepth"`
+	MaxParallel       int   `json:"maxParallel"`
+	MaxRetries        int   `json:"maxRetries"`
+	TimeoutMS         int64 `json:"timeoutMs"`                  // of one generation; 0 is no limit
+	MaxWorkspaceBytes int64 `json:"maxWorkspaceBytes,omitzero"` // absent is no limit
 }
 
 // A Model is what the file says of one. What is absent it does not say.

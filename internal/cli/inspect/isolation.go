@@ -47,11 +47,11 @@ type Image struct {
 }
 
 // container returns that of the file; nil where another runtime is in use.
-func container(c *manifest.Config) *Container {
-	if c.Runtime != job.Docker {
+func container(s job.Settings) *Container {
+	if s.Runtime != job.Docker {
 		return nil
 	}
-	d := c.Docker.Or(job.DefaultContainer())
+	d := s.Isolation.Container
 	return &Container{
 		Memory: d.Memory, MemoryReservation: d.MemoryReservation, CPUs: d.CPUs, PIDs: d.PIDs, TmpSize: d.TmpSize, CacheSize: d.CacheSize,
 		BaseImage: d.BaseImage, NodeImage: d.NodeImage, PythonImage: d.PythonImage, SquidImage: d.SquidImage, Mirrors: d.Mirrors, Offline: d.Offline, Proxy: d.Proxy,

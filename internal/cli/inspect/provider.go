@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -9,16 +8,15 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
-	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
 // provider puts together who is asked, and where.
 func (b *builder) provider() Provider {
-	name := cmp.Or(b.config.Provider.Name, job.DefaultProvider)
+	name := b.settings.Provider
 	setting := b.config.Provider.Setting
 	p := Provider{
-		Name: name, Model: cmp.Or(b.config.Model, model.DefaultModel(name)), BaseURL: address(setting.BaseURL),
+		Name: name, Model: b.settings.Model, BaseURL: address(setting.BaseURL),
 		Headers: list(slices.Sorted(maps.Keys(setting.Headers))),
 		Keys:    b.variables(model.KeyEnv(name)),
 

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -51,8 +52,8 @@ func (b *builder) builtIn(s *expert.Skill, card *Skill) {
 func (b *builder) server(e *expert.Expert, s *expert.Skill, card *Skill) {
 	card.Env = b.variables(s.RequiredEnv)
 	card.Lazy = s.LazyInit
-	card.StartTimeoutMS = milliseconds(s.StartTimeout, mcp.DefaultStartTimeout)
-	card.CallTimeoutMS = milliseconds(s.CallTimeout, mcp.DefaultCallTimeout)
+	card.StartTimeoutMS = cmp.Or(s.StartTimeout, mcp.DefaultStartTimeout).Milliseconds()
+	card.CallTimeoutMS = cmp.Or(s.CallTimeout, mcp.DefaultCallTimeout).Milliseconds()
 	card.Endpoint, card.AllowPrivateEndpoint = endpoint(s.Endpoint), s.AllowPrivateEndpoint
 	for _, h := range s.Headers {
 		card.Headers = append(card.Headers, h.Name)

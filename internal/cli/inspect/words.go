@@ -9,16 +9,11 @@ import (
 
 func (p Provider) line() string {
 	line := p.Name
-	if p.Model != "" {
-		line += ", model " + p.Model
-	}
-	if p.BaseURL != "" {
-		line += ", at " + p.BaseURL
-	}
 	for _, part := range []struct{ name, value string }{
-		{"resource", p.Resource}, {"project", p.Project}, {"region", p.Region}, {"location", p.Location}, {"guardrail", p.Guardrail},
+		{"model ", p.Model}, {"at ", p.BaseURL}, {"resource ", p.Resource}, {"project ", p.Project},
+		{"region ", p.Region}, {"location ", p.Location}, {"guardrail ", p.Guardrail},
 	} {
-		line += prefixed(", "+part.name+" ", nonEmpty(part.value))
+		line += prefixed(", "+part.name, nonEmpty(part.value))
 	}
 	for _, s := range p.Safety {
 		line += ", " + s.Threshold + " for " + s.Category
@@ -36,11 +31,10 @@ func (l Limits) line() string {
 	if l.TimeoutMS > 0 {
 		timeout = ms(l.TimeoutMS).String() + " a generation"
 	}
-	if l.MaxWorkspaceBytes != nil {
-		size = fmt.Sprintf("workspace of %d bytes", *l.MaxWorkspaceBytes)
+	if l.MaxWorkspaceBytes > 0 {
+		size = fmt.Sprintf("workspace of %d bytes", l.MaxWorkspaceBytes)
 	}
-	job := RunLimits{l.MaxSteps, l.MaxTokens, l.MaxCost, l.MaxDurationMS}
-	return fmt.Sprintf("%s, %d retries, %s, %s", job.line(), l.MaxRetries, timeout, size)
+	return fmt.Sprintf("%s, %d retries, %s, %s", l.RunLimits.line(), l.MaxRetries, timeout, size)
 }
 
 // line names the limits that there are.
