@@ -11,13 +11,13 @@ import (
 // job: then a call is known once its result comes. The zero Narrator is ready for use, by
 // one goroutine.
 type Narrator struct {
-	runs       map[string]*run
-	working    map[string]bool   // delegates' Runs that have started and not stopped
-	numbers    map[string]int    // how many Runs of delegates each Expert has
-	announced  map[string]bool   // jobs that have a start row, and a sandbox row
-	workspaces map[string]string // by job, as its tools see it
-	refusals   map[refusal]int
-	started    map[string]bool // skills whose server was started, by Run
+	runs      map[string]*run
+	working   map[string]bool // delegates' Runs that have started and not stopped
+	numbers   map[string]int  // how many Runs of delegates each Expert has
+	announced map[string]bool // what has been said once for the job
+	workspace string          // as the tools of the job see it
+	refusals  map[refusal]int
+	started   map[string]bool // skills whose server was started, by Run
 }
 
 // A run is what a Narrator remembers of one Run.
@@ -66,7 +66,6 @@ func (n *Narrator) Apply(e event.Event) []Row {
 	}
 	if n.runs == nil {
 		n.runs, n.working, n.numbers = make(map[string]*run), make(map[string]bool), make(map[string]int)
-		n.workspaces = make(map[string]string)
 		n.announced, n.refusals, n.started = make(map[string]bool), make(map[refusal]int), make(map[string]bool)
 	}
 	b := &batch{narrator: n, event: e, run: n.at(e.RunID)}
@@ -237,7 +236,7 @@ func (b *batch) overtaken(m *event.Message) {
 		case before != nil:
 			c = before.tool
 		}
-		b.add(toolRow(c, made, b.narrator.workspaces[b.event.JobID]))
+		b.add(toolRow(c, made, b.narrator.workspace))
 	}
 }
 

@@ -61,9 +61,8 @@ func (b *batch) runtime() {
 
 // once reports whether this is the first time that the job has something to say.
 func (b *batch) once(what string) bool {
-	key := what + " " + b.event.JobID
-	first := !b.narrator.announced[key]
-	b.narrator.announced[key] = true
+	first := !b.narrator.announced[what]
+	b.narrator.announced[what] = true
 	return first
 }
 
@@ -79,7 +78,7 @@ func (b *batch) spec(body event.StartRun) {
 	if err != nil {
 		return
 	}
-	b.narrator.workspaces[b.event.JobID] = spec.ToolDir()
+	b.narrator.workspace = spec.ToolDir()
 	if spec.Isolation.Sandbox && b.once("sandbox") {
 		b.add(Row{Kind: Start, Label: "Sandbox", Summary: "each skill runs in a sandbox of its own, and so do commands"})
 	}

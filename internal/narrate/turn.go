@@ -34,7 +34,7 @@ func (b *batch) callTools(body event.CallTools) {
 			c.Args = argsOf(body.NewMessage, c.ID)
 		}
 		r := Describe(c)
-		r.Dir = within(b.narrator.workspaces[b.event.JobID], r.Dir)
+		r.Dir = within(b.narrator.workspace, r.Dir)
 		b.update(b.learn(c), r)
 	}
 }
@@ -79,14 +79,23 @@ func (b *batch) providerRan() {
 	}
 }
 
-// startTool says that a call is running. In a Run that was resumed the call may have been
-// made before the first event that was seen.
-func (b *batch) startTool(callID string) {
+// unfinished returns a call whose outcome was not shown yet, else nil. In a Run that was
+// resumed the call may have been made before the first event that was seen.
+func (b *batch) unfinished(callID string) *call {
 	c := b.run.calls[callID]
 	if c == nil && b.run.resumed {
-		c = b.learn(event.ToolCall{ID: callID})
+		return b.learn(event.ToolCall{ID: callID})
 	}
 	if c == nil || c.shown {
+		return nil
+	}
+	return c
+}
+
+// startTool says that a call is running.
+func (b *batch) startTool(callID string) {
+	c := b.unfinished(callID)
+	if c == nil {
 		return
 	}
 	c.started = true
@@ -110,17 +119,14 @@ func (b *batch) note(callID, message string) {
 // result shows the outcome of a call, once. The arguments are not needed after that, and
 // may be large.
 func (b *batch) result(result event.ToolResult) {
-	c := b.run.calls[result.ID]
-	if c == nil && b.run.resumed {
-		c = b.learn(event.ToolCall{ID: result.ID})
-	}
-	if c == nil || c.shown {
+	c := b.unfinished(result.ID)
+	if c == nil {
 		return
 	}
 	if c.tool.ToolName == "" {
 		c.tool.SkillName, c.tool.ToolName = result.SkillName, result.ToolName
 	}
-	r := toolRow(c.tool, result, b.narrator.workspaces[b.event.JobID])
+	r := toolRow(c.tool, result, b.narrator.workspace)
 	if isCompletion(c.tool) && r.State != Done {
 		b.say()
 	}

@@ -122,3 +122,11 @@ func Visible(s string) string {
 		return utf8.RuneError
 	}, s)
 }
+
+// Count counts things: "1 step", "2 steps".
+func Count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}

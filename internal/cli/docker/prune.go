@@ -13,6 +13,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // Options are what prune works with.
@@ -96,13 +97,13 @@ func (o *Options) current(arch string) (docker.ImageSpec, error) {
 func printWords(w io.Writer, p docker.Pruned) error {
 	var removed []string
 	if p.Images > 0 {
-		removed = append(removed, fmt.Sprintf("%s (%.1f MB)", count(p.Images, "image"), float64(p.Bytes)/1e6))
+		removed = append(removed, fmt.Sprintf("%s (%.1f MB)", wording.Count(p.Images, "image"), float64(p.Bytes)/1e6))
 	}
 	if p.Containers > 0 {
-		removed = append(removed, count(p.Containers, "container"))
+		removed = append(removed, wording.Count(p.Containers, "container"))
 	}
 	if p.Networks > 0 {
-		removed = append(removed, count(p.Networks, "network"))
+		removed = append(removed, wording.Count(p.Networks, "network"))
 	}
 	text := "nothing to remove"
 	switch n := len(removed); {
@@ -112,17 +113,10 @@ func printWords(w io.Writer, p docker.Pruned) error {
 		text = "removed " + strings.Join(removed[:n-1], ", ") + " and " + removed[n-1]
 	}
 	if p.InUse > 0 {
-		text += "\n" + count(p.InUse, "image") + " in use by a container: kept"
+		text += "\n" + wording.Count(p.InUse, "image") + " in use by a container: kept"
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func printJSON(w io.Writer, p docker.Pruned) error {

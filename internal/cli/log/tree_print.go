@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // printTree shows the Runs of a job as a tree, or one JSON object a Run, in the same order.
@@ -165,7 +166,7 @@ func (d *drawing) run(at spot) {
 	if n.RunID == d.head {
 		line += " (head)"
 	}
-	line += "  " + n.Status + ", " + plural(n.Steps, "step") + ", " + plural(n.Usage.TotalTokens, "token")
+	line += "  " + n.Status + ", " + wording.Count(n.Steps, "step") + ", " + wording.Count(n.Usage.TotalTokens, "token")
 	label := n.label(at.level, d.levels)
 	if label == "" || d.fits(at.first+label+line) {
 		line = at.first + label + line
@@ -237,11 +238,3 @@ func (n *node) from() string {
 
 // reasonCut bounds what is shown of a failure, in characters.
 const reasonCut = 40
-
-// plural counts things: "1 step", "2 steps".
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}

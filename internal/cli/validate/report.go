@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // A report is everything there is to say about a file.
@@ -71,18 +71,11 @@ func (r *report) verdict() string {
 	case r.errors == 0 && r.warnings == 0:
 		return "no problems"
 	case r.errors == 0:
-		return count(r.warnings, "warning")
+		return wording.Count(r.warnings, "warning")
 	case r.warnings == 0:
-		return count(r.errors, "error")
+		return wording.Count(r.errors, "error")
 	}
-	return count(r.errors, "error") + ", " + count(r.warnings, "warning")
-}
-
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return wording.Count(r.errors, "error") + ", " + wording.Count(r.warnings, "warning")
 }
 
 // finding is a problem as JSON has it.

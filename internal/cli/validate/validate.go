@@ -19,6 +19,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // Options are what the command works with.
@@ -112,7 +113,7 @@ func (r *report) print(stdout, stderr io.Writer, file string) error {
 		fmt.Fprintln(&problems, terminal.CleanLine(p.String()))
 	}
 	if r.errors == 0 {
-		fmt.Fprintf(&text, "%s: %s, %s\n", terminal.CleanLine(file), count(len(r.experts), "expert"), r.verdict())
+		fmt.Fprintf(&text, "%s: %s, %s\n", terminal.CleanLine(file), wording.Count(len(r.experts), "expert"), r.verdict())
 		printNotes(&text, "  ", r.notes)
 		for _, e := range r.experts {
 			fmt.Fprintf(&text, "  %s\n", terminal.CleanLine(e.Name+" "+e.Version))
