@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -86,7 +85,7 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 	case event.CompletionTool:
 		r.Label = "Completion Accepted"
 		if n := len(get[[]rawjson.Value](out, "remainingTodos")); n > 0 {
-			r.Label, r.State, r.Body = "Completion Blocked", Warning, text(wording.Count(n, "remaining task"))
+			r.Label, r.State, r.Body = "Completion Blocked", Warning, text(plural(n, "remaining task"))
 		}
 	case "todo":
 		r.Label = "Todo"
@@ -153,10 +152,10 @@ func (r *Row) fromTodo(args, out members) {
 		}
 	}
 	if len(added) > 0 {
-		parts = append(parts, "Added "+wording.Count(len(added), "task"))
+		parts = append(parts, "Added "+plural(len(added), "task"))
 	}
 	if len(completed) > 0 {
-		parts = append(parts, "Completed "+wording.Count(len(completed), "task"))
+		parts = append(parts, "Completed "+plural(len(completed), "task"))
 	}
 	r.Summary = cmp.Or(strings.Join(parts, ", "), "No changes")
 	r.Body = []Text{{strings.Join(added, "\n"), Plain, List}, {strings.Join(completed, "\n"), Plain, List}}
@@ -269,4 +268,12 @@ func question(args rawjson.Value) []Text {
 		texts = append(texts, Text{Text: name + ": " + text, Show: Whole})
 	}
 	return texts
+}
+
+// plural counts things: "1 task", "2 tasks".
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
