@@ -34,7 +34,7 @@ type run struct {
 	calls     map[string]*call
 	delegates map[string]*delegation // by call; nil once all have returned
 	settling  bool                   // all delegates that are known have returned
-	origin    *run                   // the Run that this one goes on from; it started before, so there is no circle
+	origin    *run                   // the Run that this one continues; it started before, so there is no circle
 }
 
 // A call is what is remembered of a tool call.
@@ -240,7 +240,7 @@ func (b *batch) overtaken(m *event.Message) {
 	}
 }
 
-// find returns a call of the Run, or of those that it goes on from.
+// find returns a call of the Run, or of those that it continues.
 func (v *run) find(callID string) *call {
 	for ; v != nil; v = v.origin {
 		if c := v.calls[callID]; c != nil && c.tool.ID != "" {

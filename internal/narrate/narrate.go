@@ -5,7 +5,7 @@
 // the journal keeps and that the engine emits, and says which rows each event adds or
 // changes. It knows nothing of clocks, widths and colours, so `perstack run` and
 // `perstack log` tell the same story and differ in layout only. The texts of a row come
-// from models, tools and files as they are: whoever prints one must clean it.
+// from models, tools and files as they are: a program that prints one must clean it.
 //
 // Start reading at [Narrator.Apply], then [Row].
 package narrate

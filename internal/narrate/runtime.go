@@ -12,7 +12,7 @@ import (
 )
 
 // runtime takes in an event about the runtime: what concerns the safety of the job, and
-// what else goes on around its Runs.
+// what else happens around its Runs.
 func (b *batch) runtime() {
 	switch body := b.event.Body.(type) {
 	case event.InitializeRuntime:

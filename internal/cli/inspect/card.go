@@ -22,7 +22,7 @@ type Card struct {
 	Limits    Limits     `json:"limits"`
 	Prices    []Price    `json:"prices"`             // what the file says, by model
 	Models    []Model    `json:"models,omitempty"`   // the same, of other things than prices
-	ListPrice *ListPrice `json:"listPrice,omitzero"` // what we know that the model costs; absent if the file says it, or nobody
+	ListPrice *ListPrice `json:"listPrice,omitzero"` // what we know that the model costs; absent if the file says it, or if it is not known
 	Lock      Lock       `json:"lock"`
 	Circles   [][]string `json:"circles"`  // keys of Experts that can reach each other, and so themselves
 	Experts   []Expert   `json:"experts"`  // the Expert first, then all that it can reach

@@ -74,7 +74,7 @@ func (b *builder) findUnpinned(card *Skill, about func(severity, message, hint s
 		case p.Manager == "uvx" && p.Version == "":
 			hint = "name a version in perstack.toml"
 		case p.Manager == "uvx":
-			hint = "" // nobody could write down what it fetches
+			hint = "" // perstack cannot pin what uvx fetches
 		case !card.ToolsKnown:
 			message += "; its tools are unknown"
 		}
@@ -95,8 +95,8 @@ func startsPackages(command string) bool {
 	}, strings.TrimSuffix(name, ".cmd"))
 }
 
-// laterNotes repeats what this version does not do although the file says so: whoever
-// reads allowedDomains on the card must know whether somebody holds the skill to it.
+// laterNotes repeats what this version does not do although the file says so: a reader
+// of allowedDomains on the card must know whether it is enforced.
 func (b *builder) laterNotes(e *expert.Expert) {
 	for _, p := range b.config.UnsupportedBy([]*expert.Expert{e}, manifest.Flags{}) {
 		severity := warning
@@ -114,7 +114,7 @@ func (b *builder) laterNotes(e *expert.Expert) {
 	}
 }
 
-// findUnanswerable looks for questions that nobody will answer: a delegate has no user.
+// findUnanswerable looks for questions that cannot be answered: a delegate has no user.
 func (b *builder) findUnanswerable(closure []*expert.Expert) {
 	askers := make(map[*expert.Expert]*expert.Expert) // the first that may ask each
 	for _, e := range closure {

@@ -11,7 +11,7 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// revealTexts looks for characters that nobody sees in what the model is told.
+// revealTexts looks for invisible characters in what the model is told.
 func (b *builder) revealTexts(e *expert.Expert) {
 	b.reveal(e, nil, "the instruction", e.Instruction)
 	b.reveal(e, nil, "the description", e.Description)

@@ -79,7 +79,7 @@ there are findings, and 2 for wrong usage or an invalid perstack.toml.`,
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file to look for variables in; can be repeated (default: .env, .env.local)")
 	flags.BoolVar(&opts.JSON, "json", false, "print the card as JSON")
 	if err := cmd.MarkFlagFilename("config", "toml"); err != nil {
-		panic(err) // the flag stands three lines above
+		panic(err) // the flag is defined three lines above
 	}
 	return cmd
 }

@@ -6,7 +6,7 @@ package inspect
 //     indented by two more. Nothing is coloured or redrawn.
 //  2. Everything that came from a file is printed by line, which makes visible what would
 //     act or hide. So no field can forget it.
-//  3. Nothing is left out for want of room but the ends of long descriptions.
+//  3. Nothing is left out for want of space but the ends of long descriptions.
 
 import (
 	"fmt"

@@ -53,7 +53,7 @@ func (b *builder) findDestination(p Provider) {
 	}
 }
 
-// findRefused says what keeps a run from starting, whoever's key it uses.
+// findRefused says what keeps a run from starting with any key.
 func (b *builder) findRefused(e *expert.Expert) {
 	p := b.card.Provider
 	for _, refused := range providers.Check(providers.Config{

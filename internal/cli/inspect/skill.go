@@ -19,7 +19,7 @@ func (b *builder) skill(e *expert.Expert, s *expert.Skill) Skill {
 	}
 	b.findSandbox(e, s)
 	if s.Implicit {
-		card.Description = "" // nobody wrote it
+		card.Description = "" // it is not from the file
 	}
 	switch {
 	case s.BuiltIn:
@@ -71,7 +71,7 @@ func (b *builder) server(e *expert.Expert, s *expert.Skill, card *Skill) {
 }
 
 // command is what the file says. A package is fetched and started by perstack itself, in
-// the way that this command line stands for.
+// the way that this command line describes.
 func command(s *expert.Skill) []string {
 	words := append([]string{s.Command}, s.Args...)
 	if s.PackageName != "" {

@@ -9,8 +9,8 @@ package lines
 
 // The rules of the output:
 //
-//  1. A row is a bullet, a label and a summary. Its body stands below, the first line
-//     behind "└ ". Rows are written whole, one Write an event.
+//  1. A row is a bullet, a label and a summary. Its body is below, the first line
+//     after "└ ". Rows are written whole, one Write an event.
 //  2. Everything that came from a model, a tool, a file or a user is cleaned where it
 //     is drawn (row.go), so no row can forget it: control sequences and marks that
 //     reorder text never reach the terminal, and a body cannot leave its indentation.

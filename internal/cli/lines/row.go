@@ -70,7 +70,7 @@ func (p *Printer) draw(r narrate.Row) {
 
 const gutter = 4 // columns before a body
 
-// summary returns what stands behind the label, on one line; a command may take several.
+// summary returns what comes after the label, on one line; a command may take several.
 func (p *Printer) summary(r narrate.Row, column int) []string {
 	if r.Kind == narrate.Tool && r.Argv != nil {
 		return p.wrapped(p.command(r), column)
@@ -116,9 +116,9 @@ func clean(text string) string {
 // flat is clean for text whose columns are counted.
 func flat(text string) string { return strings.ReplaceAll(clean(text), "\t", "    ") }
 
-// fit cleans text and cuts it to what is left of the width behind so many columns.
+// fit cleans text and cuts it to what is left of the width after so many columns.
 func (p *Printer) fit(text string, before int) string {
-	return Shorten(flat(text), p.room(before))
+	return Shorten(flat(text), p.space(before))
 }
 
 // wrapped is fit for text that is wrapped instead of being cut.
@@ -126,16 +126,16 @@ func (p *Printer) wrapped(text string, before int) []string {
 	if p.opts.Width <= 0 {
 		return []string{clean(text)}
 	}
-	return wrap(flat(text), p.room(before))
+	return wrap(flat(text), p.space(before))
 }
 
-// unknownWidth is how many columns a line has where there is no terminal to ask: room
+// unknownWidth is how many columns a line has where there is no terminal to ask: space
 // for what people write. A file may be one line of a megabyte.
 const unknownWidth = 200
 
-// room is what is left of the width. On a tiny terminal, lines that run over are better
+// space is what is left of the width. On a tiny terminal, lines that run over are better
 // than nothing.
-func (p *Printer) room(before int) int {
+func (p *Printer) space(before int) int {
 	const least = 10
 	if p.opts.Width <= 0 {
 		return unknownWidth

@@ -22,7 +22,7 @@ type line struct {
 	colour colour
 }
 
-// body returns the lines below a row, which begin behind so many columns.
+// body returns the lines below a row, which begin after so many columns.
 func (p *Printer) body(r narrate.Row, before int) []line {
 	texts := r.Body
 	switch {

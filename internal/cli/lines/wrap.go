@@ -35,14 +35,14 @@ func columns(text string) int {
 }
 
 // Shorten cuts text to so many columns, "..." included.
-func Shorten(text string, room int) string {
+func Shorten(text string, space int) string {
 	const more = "..."
 	n, end := 0, 0 // end is where the rest would begin
 	for i, r := range text {
-		if n <= room-len(more) {
+		if n <= space-len(more) {
 			end = i
 		}
-		if n += runeWidth(r); n > room {
+		if n += runeWidth(r); n > space {
 			return text[:end] + more
 		}
 	}
@@ -53,9 +53,9 @@ func Shorten(text string, room int) string {
 // after wide characters, since their scripts put no blanks between words. The lines
 // that follow keep the indentation of the first. A word that is too long stays whole:
 // an address that the terminal breaks can still be copied.
-func wrap(text string, room int) []string {
+func wrap(text string, space int) []string {
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
-	if len(indent) > room/2 {
+	if len(indent) > space/2 {
 		indent = ""
 	}
 	var lines []string
@@ -63,7 +63,7 @@ func wrap(text string, room int) []string {
 	n, words := 0, 0 // columns and words of the current line
 	for blanks, word := range units(text) {
 		size := columns(word)
-		if words > 0 && n+len(blanks)+size > room {
+		if words > 0 && n+len(blanks)+size > space {
 			lines = append(lines, current.String())
 			current.Reset()
 			blanks, n, words = indent, 0, 0

@@ -19,7 +19,7 @@ func TestColumns(t *testing.T) {
 func TestShorten(t *testing.T) {
 	for _, test := range []struct {
 		text string
-		room int
+		space int
 		want string
 	}{
 		{"abcdef", 6, "abcdef"},
@@ -29,8 +29,8 @@ func TestShorten(t *testing.T) {
 		{"日本語日", 7, "日本..."},
 		{"abcde\u0301f", 5, "ab..."},
 	} {
-		if got := Shorten(test.text, test.room); got != test.want {
-			t.Errorf("Shorten(%q, %d) = %q, want %q", test.text, test.room, got, test.want)
+		if got := Shorten(test.text, test.space); got != test.want {
+			t.Errorf("Shorten(%q, %d) = %q, want %q", test.text, test.space, got, test.want)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestShorten(t *testing.T) {
 func TestWrap(t *testing.T) {
 	for _, test := range []struct {
 		text string
-		room int
+		space int
 		want []string
 	}{
 		{"", 10, []string{""}},
@@ -52,8 +52,8 @@ func TestWrap(t *testing.T) {
 		{"日本 abc日", 8, []string{"日本 abc", "日"}},
 		{"か\u3099か\u3099か", 4, []string{"か\u3099か\u3099", "か"}},
 	} {
-		if got := wrap(test.text, test.room); !slices.Equal(got, test.want) {
-			t.Errorf("wrap(%q, %d) = %q, want %q", test.text, test.room, got, test.want)
+		if got := wrap(test.text, test.space); !slices.Equal(got, test.want) {
+			t.Errorf("wrap(%q, %d) = %q, want %q", test.text, test.space, got, test.want)
 		}
 	}
 }
@@ -62,14 +62,14 @@ func TestWrap(t *testing.T) {
 func TestWrapKeepsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("ab 日本\u3099 é-")), 0, 60, -1).Draw(t, "text")
-		room := rapid.IntRange(4, 20).Draw(t, "room")
-		lines := wrap(text, room)
+		space := rapid.IntRange(4, 20).Draw(t, "space")
+		lines := wrap(text, space)
 		if got, want := strings.ReplaceAll(strings.Join(lines, ""), " ", ""), strings.ReplaceAll(text, " ", ""); got != want {
 			t.Fatalf("wrap(%q) = %q", text, lines)
 		}
 		for _, l := range lines {
-			if columns(l) > room && len(slices.Collect(words(l))) > 1 {
-				t.Errorf("%q has more than %d columns", l, room)
+			if columns(l) > space && len(slices.Collect(words(l))) > 1 {
+				t.Errorf("%q has more than %d columns", l, space)
 			}
 		}
 	})

@@ -53,7 +53,7 @@ func (p *printer) checkpoint(cp *event.Checkpoint) {
 }
 
 // message prints a message: its text, or else what its parts are. What the model thought
-// has a line of its own: it would leave no room for what it said and did.
+// has a line of its own: it would leave no space for what it said and did.
 func (p *printer) message(m *event.Message) {
 	var all, thoughts []string
 	for _, part := range m.Contents {

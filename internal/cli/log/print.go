@@ -53,7 +53,7 @@ func writeJSON(w *event.Writer, value any) error {
 	return w.WriteLine(line)
 }
 
-// text writes a longer text behind a name: cut to n characters, or whole with --verbose.
+// text writes a longer text after a name: cut to n characters, or whole with --verbose.
 func (p *printer) text(indent, name, value string, n int) {
 	if !p.verbose {
 		p.line(indent + name + lines.Cut(terminal.CleanLine(value), n))

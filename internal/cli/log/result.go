@@ -11,7 +11,7 @@ import (
 // its turn that no earlier one has brought. It must be told of every record, in order,
 // in its lean form.
 type results struct {
-	asRecords bool             // show each result where its own record stands
+	asRecords bool             // show each result where its own record is
 	turns     map[string]*turn // the current one of each Run
 }
 

@@ -27,7 +27,7 @@ type survey struct {
 	history *engine.History
 	runs    []*runHead // in the order of their first event
 	last    int64      // number of the last sound record
-	damage  error      // why there is nothing behind it
+	damage  error      // why nothing follows it
 	unknown int        // records left out, since this version does not know their types
 	total   int        // events that the filter selects
 	counts  counts
@@ -115,7 +115,7 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 }
 
 // learn takes what the first startRun of a Run says. Later ones resume it, maybe with
-// another isolation. A delegate that goes on from a checkpoint of another Run is part of a branch.
+// another isolation. A delegate that continues from a checkpoint of another Run is part of a branch.
 func (h *runHead) learn(e event.Event, newest engine.Point) {
 	b, ok := e.Body.(event.StartRun)
 	if ok && len(b.Spec) > 0 {

@@ -29,11 +29,11 @@ type node struct {
 
 	callStep   int // of the parent, in which its model called this Run
 	turnStep   int // in which its model made the calls that it works on
-	originStep int // of the Run that it goes on from
+	originStep int // of the Run that it continues
 	hung       hanging
 
 	below []*node // delegates and branches, in order
-	after []*node // Runs that went on where this one had ended
+	after []*node // Runs that continued where this one had ended
 }
 
 // A runLine is a Run as a program reads it.
@@ -42,7 +42,7 @@ type runLine struct {
 	ExpertKey        string      `json:"expertKey"`
 	ParentRunID      string      `json:"parentRunId,omitzero"`
 	ParentToolCallID string      `json:"parentToolCallId,omitzero"`
-	From             *pointLine  `json:"from,omitzero"` // the checkpoint of another Run that it goes on from
+	From             *pointLine  `json:"from,omitzero"` // the checkpoint of another Run that it continues from
 	Status           string      `json:"status"`
 	Reason           string      `json:"reason,omitzero"`
 	Steps            int         `json:"steps"`
@@ -71,7 +71,7 @@ const (
 	atRoot hanging = iota
 	byCall
 	byBranch
-	behind // it goes on where the Run before it had ended
+	inARow // it continues where the Run before it had ended
 )
 
 // Statuses of a node beside those of checkpoints.
@@ -136,7 +136,7 @@ func (t *tree) hang(n, on *node, why hanging) *node {
 	switch why {
 	case atRoot:
 		t.roots = append(t.roots, n)
-	case behind:
+	case inARow:
 		on.after = append(on.after, n)
 	default:
 		on.below = append(on.below, n)
@@ -144,7 +144,7 @@ func (t *tree) hang(n, on *node, why hanging) *node {
 	return n
 }
 
-// start takes in the beginning of a Run, or that it goes on.
+// start takes in the beginning of a Run, or that it is resumed.
 func (t *tree) start(n *node, e event.Event, b event.StartRun, newest engine.Point, history *engine.History) {
 	first := n == nil || n.Status == runNotStarted
 	if n == nil {
@@ -157,7 +157,7 @@ func (t *tree) start(n *node, e event.Event, b event.StartRun, newest engine.Poi
 		case b.From != nil && branches(b, newest):
 			t.hang(n, t.node(b.From.RunID), byBranch)
 		case b.From != nil:
-			t.hang(n, t.node(b.From.RunID), behind)
+			t.hang(n, t.node(b.From.RunID), inARow)
 		default:
 			t.hang(n, nil, atRoot)
 		}
@@ -187,7 +187,7 @@ func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, after engi
 	var calls map[string]event.ToolCall
 	for _, d := range b.Delegates {
 		if t.node(d.RunID) != nil {
-			continue // it is named again, to go on
+			continue // it is named again when it is resumed
 		}
 		if calls == nil {
 			calls = make(map[string]event.ToolCall)
@@ -225,14 +225,14 @@ const wordsKept = 100
 
 // firstWords is the beginning of a text, safe to print.
 func firstWords(text string) string {
-	const most = 16 * wordsKept // bytes; what is behind would be cut off anyhow
+	const most = 16 * wordsKept // bytes; the rest would be cut off anyhow
 	if len(text) > most {
 		text = text[:most]
 	}
 	return lines.Cut(terminal.CleanLine(text), wordsKept)
 }
 
-// settle says of Runs that are under way whether they can still go on.
+// settle says of Runs that are under way whether they can still end.
 func (t *tree) settle(jobStatus string) {
 	if jobStatus == string(event.JobRunning) {
 		return

@@ -63,7 +63,7 @@ func (v *survey) roots() []*node {
 	return nil
 }
 
-// headRun returns the Run that continuing the job goes on from, and the checkpoint; that
+// headRun returns the Run that --continue continues, and the checkpoint; that
 // of a Run which is still open is not written yet.
 func (v *survey) headRun() (runID, checkpointID string) {
 	for _, s := range v.history.Open() {
@@ -142,7 +142,7 @@ func spots(roots []*node, levels int) iter.Seq[spot] {
 	}
 }
 
-// inRow puts the Runs that went on where another had ended behind it.
+// inRow puts the Runs that continued where another had ended after it.
 func inRow(nodes []*node) []*node {
 	var row []*node
 	rest := slices.Clone(nodes)
@@ -158,7 +158,7 @@ func inRow(nodes []*node) []*node {
 	return row
 }
 
-// run draws a Run. What does not fit on its line stands below: how it came to be, why it
+// run draws a Run. What does not fit on its line is below: how it came to be, why it
 // ended, what it was asked. The id is never cut, since --run wants all of it.
 func (d *drawing) run(at spot) {
 	n := at.node
@@ -199,7 +199,7 @@ func (d *drawing) fits(line string) bool {
 	return d.width == 0 || len([]rune(line)) <= d.width
 }
 
-// query cuts a query to what fits behind line, or if that is little, below it.
+// query cuts a query to what fits after line, or if that is little, below it.
 func (d *drawing) query(text, line string, at spot) string {
 	const marks, least = 4, 20 // columns: two blanks and the quotation marks; what is worth a look
 	if d.width == 0 {
@@ -226,7 +226,7 @@ func (n *node) label(level, levels int) string {
 		label += fmt.Sprintf("step %d → ", n.callStep)
 	case n.hung == byBranch:
 		label += "from " + n.from() + " → "
-	case n.hung == behind:
+	case n.hung == inARow:
 		label += "then → "
 	}
 	return label

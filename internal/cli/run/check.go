@@ -99,7 +99,7 @@ func (pl *plan) checkFlags() error {
 
 // checkHanded refuses variables that commands may not have, or that are not there. What
 // was given is repeated only if it is the name of a variable: it may be a value, by
-// mistake, or come from a stranger's journal.
+// mistake, or come from the journal of another user.
 func (o *Options) checkHanded(names []string, provider string) error {
 	var unset []string
 	seen := make(map[string]bool)
@@ -133,7 +133,7 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func isVariable(name string) bool { return variableName.MatchString(name) }
 
-// continues reports whether the run goes on with a recorded job.
+// continues reports whether the run continues a recorded job.
 func (o *Options) continues() bool {
 	return o.Continue || o.ContinueJob != "" || o.ResumeFrom != ""
 }

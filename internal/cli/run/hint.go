@@ -7,7 +7,7 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// again is the command that goes on with a job, ready to be pasted into a shell: it
+// again is the command that resumes a job, ready to be pasted into a shell: it
 // repeats the flags by which this run found its files, and those that limit it. args
 // come first.
 func (o *Options) again(jobID string, args ...string) string {
@@ -29,7 +29,7 @@ func (o *Options) again(jobID string, args ...string) string {
 	add("--model", f.Model)
 	add("--reasoning-budget", f.Reasoning.String())
 	add("--cassette", f.Setting.Cassette)
-	// Without these a job that ran in a container would go on without one.
+	// Without these a job that ran in a container would be resumed without one.
 	add("--runtime", f.Runtime)
 	if is.Container.ReadOnlyWorkspace {
 		words = append(words, "--read-only-workspace")
@@ -55,13 +55,13 @@ func (o *Options) again(jobID string, args ...string) string {
 	return o.Host.Command + " " + host.ShellJoin(words...)
 }
 
-// tellHint is the command that goes on with other words of the user.
+// tellHint is the command that continues the job with other words of the user.
 func (o *Options) tellHint(jobID, expertKey string) string {
 	return strings.Replace(o.again(jobID, expertKey, "QUERY"), "QUERY", `"your words"`, 1)
 }
 
 // answerHint is the command that answers a waiting job. A checkpoint is named only if the
-// question stands there; after a run it stands where the job is now.
+// question was asked there; after a run it is where the job is now.
 func (o *Options) answerHint(jobID, expertKey, checkpointID string) string {
 	hint := o.again(jobID, expertKey, "ANSWER") + " -i"
 	if checkpointID != "" {

@@ -93,7 +93,7 @@ func (o *output) duration(r engine.Result) error {
 	case from == job.Record:
 		says = flag + " of the previous run"
 	}
-	if l := r.Limit; l != nil && l.Max > 0 && l.Max != allowed.Seconds() { // nobody else has another
+	if l := r.Limit; l != nil && l.Max > 0 && l.Max != allowed.Seconds() { // the only other source
 		allowed, says, raises = time.Duration(l.Max*float64(time.Second)), "totalTimeout in [docker]", "perstack.toml"
 	}
 	return fmt.Errorf("stopped: the run reached its time limit of %s (%s); a resumed run has the full time again, and %s can allow more; resume with: %s",

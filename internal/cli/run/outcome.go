@@ -41,8 +41,8 @@ func (o *output) end(ctx context.Context, r engine.Result) error {
 		return &host.ExitError{Code: interruptCode(ctx), Err: fmt.Errorf("stopped (%s), everything is saved; resume with: %s", r.Reason, again)}
 	case event.StatusStoppedByError:
 		if r.Failure.Name == engine.SkillFailure {
-			// Which tools are others now stands on a line each; the words of the server are
-			// quoted in them.
+			// Each tool that has changed is on a line of its own; words of the server are
+			// quoted there.
 			text := strings.Replace(terminal.Clean(r.Failure.Message), mcp.AcceptAdvice, "to accept them, run: perstack install --update", 1)
 			return fmt.Errorf("%s\nresume with: %s", o.withFlags(text), again)
 		}

@@ -111,7 +111,7 @@ func (o *output) note(e event.Event) error {
 				say("perstack", narrate.Asker(b)+" was kept from "+b.Domain+": "+narrate.Refusal(b))
 			}
 		case event.StopRunByError:
-			if o.delegated[e.RunID] { // the one that asked goes on, and may not say a word about it
+			if o.delegated[e.RunID] { // its parent continues, and perhaps does not mention it
 				say("perstack", "the delegate "+e.ExpertKey+" failed: "+b.Error.Message)
 			}
 		}

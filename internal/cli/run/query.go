@@ -35,7 +35,7 @@ func (o *Options) input(ctx context.Context, t *target) (job.Input, error) {
 	return in, nil
 }
 
-// saysNothing reports whether a job is to go on as it is: without a query, and where it stands.
+// saysNothing reports whether a job is to be resumed as it is: without a query, at its head.
 func (o *Options) saysNothing() bool {
 	return !o.HasQuery && o.QueryFile == "" && !o.IsAnswer && o.ResumeFrom == ""
 }

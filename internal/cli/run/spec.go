@@ -160,8 +160,8 @@ func (pl *plan) checkWorkspace() error {
 	return host.Usagef("%w; run it there, or name this one with --workspace %s --move-workspace", moved, host.ShellJoin(moved.Now))
 }
 
-// checkSandbox refuses isolation that cannot be had. To go on without it would be to run
-// somebody else's program where the user said that it must not run.
+// checkSandbox refuses isolation that cannot be had. Without it, an untrusted
+// program would run where the user said that it must not.
 func (pl *plan) checkSandbox() error {
 	if pl.spec.Runtime == job.Docker {
 		return pl.checkProxy()
@@ -249,7 +249,7 @@ func (pl *plan) checkPrice() error {
 	return nil
 }
 
-// costLimitedBy says where the limit on cost stands.
+// costLimitedBy names the limit on cost.
 func (pl *plan) costLimitedBy() string {
 	if pl.spec.Limits.MaxCost > 0 {
 		switch pl.resolved.From("maxCost") {
@@ -314,7 +314,7 @@ func (pl *plan) tellBase() {
 	}
 }
 
-// tellKeys says which skills are handed the key of a provider. The file decides which
+// tellKeys says which skills get the key of a provider. The file decides which
 // provider is in use, and by that which key no skill can have; the others can be worth as
 // much.
 func (pl *plan) tellKeys() {

@@ -77,7 +77,7 @@ func (pl *plan) recordedJob() event.Job {
 	return pl.target.history.Job
 }
 
-// checkExpert refuses an Expert that is not the one whose conversation goes on.
+// checkExpert refuses an Expert that is not the one whose conversation continues.
 func (o *Options) checkExpert(of event.ExpertRef) error {
 	if o.Expert == "" {
 		return nil
