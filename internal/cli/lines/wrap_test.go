@@ -18,9 +18,9 @@ func TestColumns(t *testing.T) {
 
 func TestShorten(t *testing.T) {
 	for _, test := range []struct {
-		text string
+		text  string
 		space int
-		want string
+		want  string
 	}{
 		{"abcdef", 6, "abcdef"},
 		{"abcdefg", 6, "abc..."},
@@ -37,9 +37,9 @@ func TestShorten(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	for _, test := range []struct {
-		text string
+		text  string
 		space int
-		want []string
+		want  []string
 	}{
 		{"", 10, []string{""}},
 		{"a b  c", 10, []string{"a b  c"}},
