@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -76,4 +78,74 @@ func models(c *manifest.Config) (all []Model) {
 		all = append(all, Model{name, c.Models[name]})
 	}
 	return all
+}
+
+// Rates are what a model costs, in US dollars for a million tokens.
+type Rates struct {
+	Input       float64 `json:"input"`
+	Output      float64 `json:"output"`
+	CachedInput float64 `json:"cachedInput"`
+	CacheWrite  float64 `json:"cacheWrite"`
+}
+
+// A Price is what the file says that a model costs.
+type Price struct {
+	Model string `json:"model"`
+	Rates
+}
+
+// A ListPrice is what the model costs as far as perstack knows. Limits on cost count with
+// it, unless the file says otherwise.
+type ListPrice struct {
+	Rates
+	Date string     `json:"date"`          // on which it was known to be right
+	Long *LongPrice `json:"long,omitzero"` // absent where length makes no difference
+}
+
+// A LongPrice holds for requests that read more than Above tokens.
+type LongPrice struct {
+	Above int `json:"above"`
+	Rates
+}
+
+func newListPrice(p expert.Price, date string) *ListPrice {
+	list := &ListPrice{Rates: rates(p), Date: cmp.Or(date, model.PricesDate())}
+	if l := p.Long; l.Above > 0 {
+		list.Long = &LongPrice{l.Above, Rates{l.Input, l.Output, l.CachedInput, l.CacheWrite}}
+	}
+	return list
+}
+
+func rates(p expert.Price) Rates { return Rates{p.Input, p.Output, p.CachedInput, p.CacheWrite} }
+
+// findPrice says with which price costs are counted. A file that calls a model cheap is
+// stopped by --max-cost later than its user thinks.
+func (b *builder) findPrice(closure []*expert.Expert) {
+	p := b.card.Provider
+	if price, ok := b.config.Prices[p.Model]; ok {
+		b.find(Finding{Severity: note, Message: fmt.Sprintf("limits on cost count with the prices of the file: %s and %s US dollars for a million tokens in and out of %s",
+			dollars(price.Input), dollars(price.Output), p.Model)})
+		return
+	}
+	if price, ok := model.PriceOf(p.Name, p.Model); ok {
+		b.card.ListPrice = newListPrice(price, model.PriceDate(p.Name, p.Model))
+		return
+	}
+	if b.config.MaxCost > 0 || slices.ContainsFunc(closure, func(e *expert.Expert) bool { return e.MaxCost > 0 }) {
+		b.warn(fmt.Sprintf("maxCost needs the price of the model %q, which is not known: no run will start", p.Model),
+			fmt.Sprintf("write it into [prices.%q]", p.Model))
+	}
+}
+
+// price is the line beside limits on cost, if there are any.
+func (c *Card) price() string {
+	p := c.ListPrice
+	if p == nil || c.Limits.MaxCost == 0 && !slices.ContainsFunc(c.Experts, func(e Expert) bool { return e.Limits.MaxCost > 0 }) {
+		return ""
+	}
+	line := fmt.Sprintf("%s and %s US dollars for a million tokens in and out, the list price of %s", dollars(p.Input), dollars(p.Output), p.Date)
+	if l := p.Long; l != nil {
+		line += fmt.Sprintf("; %s and %s for requests of more than %d tokens", dollars(l.Input), dollars(l.Output), l.Above)
+	}
+	return line
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
@@ -206,4 +207,25 @@ func (v *survey) printFooter(p *printer, shown int) {
 		p.line(fmt.Sprintf("(showing %d of %d matched events)", shown, v.total))
 		p.line("--take <n> shows more, --offset <n> skips the newest, --take 0 shows all")
 	}
+}
+
+// event prints one event: its heading, the rows that it changes, and its checkpoint.
+func (p *printer) event(m moment, width int) error {
+	e := m.event
+	where := fmt.Sprintf("[Step %d]", e.StepNumber)
+	if e.IsRuntime() {
+		where = "[Runtime]"
+	}
+	p.write(fmt.Sprintf("%s %-23s %s\n", where, e.Type(), e.Time().Format(time.TimeOnly)))
+	if b, ok := e.Body.(event.StartRun); ok && b.From != nil && b.From.RunID == e.RunID {
+		p.field("  Resumes", "checkpoint "+b.From.CheckpointID)
+	}
+	var text strings.Builder
+	err := lines.New(&text, lines.Options{Record: true, Whole: p.verbose, Width: width}).Print(m.rows)
+	p.write(text.String())
+	if cp := e.Checkpoint(); cp != nil {
+		p.field("  Checkpoint", cp.ID)
+	}
+	p.blank()
+	return err
 }

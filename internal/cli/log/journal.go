@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/store"
 )
@@ -84,4 +86,36 @@ func verify(ctx context.Context, opts *Options, s store.Store, jobID string) err
 	}
 	_, err = fmt.Fprintf(opts.Host.Stdout, "job %s: %d records, chain intact, %s\n", terminal.CleanLine(jobID), report.Records, head)
 	return err
+}
+
+// A moment is a selected event: in its full form, and with the rows that it adds or changes.
+type moment struct {
+	event event.Event
+	rows  []narrate.Row
+}
+
+// walk hands over each event that is to be shown. The rows of a tool call come with the
+// event that closes the turn: the records of the single calls are not among the events.
+func (v *survey) walk(ctx context.Context, show func(moment) error) error {
+	history := engine.NewHistory()
+	var narrator narrate.Narrator
+	waiting := make(map[string][]narrate.Row) // by Run
+	return v.reread(ctx, func(r store.Record, known, shown bool) error {
+		if !known {
+			return nil
+		}
+		e := history.Expand(r)
+		rows := narrator.Apply(r.Event)
+		switch {
+		case e.IsRecordOnly():
+			waiting[e.RunID] = append(waiting[e.RunID], rows...)
+		case brings(e):
+			rows = append(waiting[e.RunID], rows...)
+			delete(waiting, e.RunID)
+		}
+		if !shown {
+			return nil
+		}
+		return show(moment{e, rows})
+	})
 }
