@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
@@ -70,7 +69,7 @@ func (w *Container) line() string {
 		"a container of " + manifest.FormatBytes(w.Memory),
 		strconv.FormatFloat(w.CPUs, 'f', -1, 64) + " processors",
 		strconv.Itoa(w.PIDs) + " processes",
-		"at most " + (time.Duration(w.TotalTimeoutMS) * time.Millisecond).String(),
+		"at most " + ms(w.TotalTimeoutMS),
 	}
 	if w.ReadOnlyWorkspace {
 		words = append(words, "the workspace cannot be changed")

@@ -37,7 +37,7 @@ func TestContainer(t *testing.T) {
 	text := card.text()
 	for _, want := range []string{
 		"runtime    docker\n",
-		"isolation  a container of 1GiB, 1.5 processors, 256 processes, at most 24h0m0s, the workspace cannot be changed, programs of the image debian:12, connections through the network n, name servers 10.0.0.53\n",
+		"isolation  a container of 1GiB, 1.5 processors, 256 processes, at most 24h, the workspace cannot be changed, programs of the image debian:12, connections through the network n, name servers 10.0.0.53\n",
 		"hosts      commands may reach a.example\n",
 		"hosts      none\n",
 	} {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -105,7 +106,7 @@ func (p *printer) skill(s Skill, hosts, sandbox string) {
 		p.field(in, "gets", variables(s.Env))
 		p.field(in, "hosts", hosts)
 		p.field(in, "starts", s.starts())
-		p.field(in, "timeouts", fmt.Sprintf("%v to start, %v a call without news", ms(s.StartTimeoutMS), ms(s.CallTimeoutMS)))
+		p.field(in, "timeouts", fmt.Sprintf("%s to start, %s a call without progress", ms(s.StartTimeoutMS), ms(s.CallTimeoutMS)))
 	}
 	if s.BuiltIn {
 		p.field(in, "hosts", prefixed("commands may reach ", nonEmpty(hosts)))
@@ -173,4 +174,5 @@ func cut(text string) string {
 	return text
 }
 
-func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+// ms writes milliseconds as a duration.
+func ms(n int64) string { return manifest.FormatDuration(time.Duration(n) * time.Millisecond) }

@@ -29,7 +29,7 @@ func (p Provider) line() string {
 func (l Limits) line() string {
 	timeout, size := "no timeout", "workspace of any size"
 	if l.TimeoutMS > 0 {
-		timeout = ms(l.TimeoutMS).String() + " a generation"
+		timeout = ms(l.TimeoutMS) + " a generation"
 	}
 	if l.MaxWorkspaceBytes > 0 {
 		size = fmt.Sprintf("workspace of %d bytes", l.MaxWorkspaceBytes)
@@ -50,7 +50,7 @@ func (l RunLimits) line() string {
 		words = append(words, dollars(l.MaxCost)+" US dollars")
 	}
 	if l.MaxDurationMS > 0 {
-		words = append(words, ms(l.MaxDurationMS).String())
+		words = append(words, ms(l.MaxDurationMS))
 	}
 	return strings.Join(words, ", ")
 }
