@@ -275,8 +275,7 @@ func (pl *plan) checkSkills() error {
 	if err := pl.checkEnv(); err != nil {
 		return err
 	}
-	pl.tellBase()
-	pl.tellKeys()
+	pl.tellFile()
 	config, e := pl.project.config, pl.spec.Coordinator()
 	lock, err := lockfile.Read(config)
 	switch {
@@ -300,27 +299,21 @@ func (pl *plan) dockerOnly() bool {
 	return pl.spec.Runtime == job.Docker && pl.project.config.Runtime != job.Docker
 }
 
-// tellBase says that the file has the base tools served by another program. Everybody takes
-// them for ours.
-func (pl *plan) tellBase() {
+// tellFile says, once, what the user would not expect of the file: that another program
+// serves the base tools, and which skills get the key of a provider. No skill can have the
+// key of the provider in use, but the file decides which one that is.
+func (pl *plan) tellFile() {
 	told := map[string]bool{}
 	for _, e := range pl.spec.Experts {
-		k, ok := e.Skill(expert.BaseSkill)
-		if !ok || k.BuiltIn || told[host.Behind(k)] {
-			continue
+		lines := host.HandedKeys(e)
+		if k, ok := e.Skill(expert.BaseSkill); ok && !k.BuiltIn {
+			lines = append(lines, "the base tools are served by "+host.Behind(k))
 		}
-		told[host.Behind(k)] = true
-		pl.say("the base tools are served by %s, as %s says", host.Behind(k), pl.project.config.Path)
-	}
-}
-
-// tellKeys says which skills get the key of a provider. The file decides which
-// provider is in use, and by that which key no skill can have; the others can be worth as
-// much.
-func (pl *plan) tellKeys() {
-	for _, e := range pl.spec.Experts {
-		for _, line := range host.HandedKeys(e) {
-			pl.say("%s, as %s says", line, pl.project.config.Path)
+		for _, line := range lines {
+			if !told[line] {
+				told[line] = true
+				pl.say("%s, as %s says", line, pl.project.config.Path)
+			}
 		}
 	}
 }
