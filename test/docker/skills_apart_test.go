@@ -367,7 +367,7 @@ allowedDomains = ["{home}"]
 		}
 	}
 	for o, want := range map[*outcome]bool{&without: true, &with: false} {
-		if strings.Contains(o.stderr, "not kept apart") != want {
+		if strings.Contains(o.stderr, "share one sandbox") != want {
 			t.Errorf("shared %t: it says %s", want, o.stderr)
 		}
 		for _, e := range o.events {

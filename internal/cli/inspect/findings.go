@@ -44,20 +44,20 @@ func (b *builder) findAbout(e *expert.Expert, s *expert.Skill, card *Skill) {
 	b.findUnpinned(card, about)
 	for _, domain := range s.AllowedDomains {
 		if strings.Contains(domain, "*") {
-			about(warning, "may reach every host that fits to "+domain, "name the hosts that it needs")
+			about(warning, "can reach every host that matches "+domain, "name the hosts that it needs")
 		}
 	}
 	if s.AllowPrivateEndpoint {
-		about(warning, "may be at a private address: allowPrivateEndpoint is set", "")
+		about(warning, "can be at a private address: allowPrivateEndpoint is set", "")
 	}
 	if s.Type == expert.StdioSkill && len(s.RequiredEnv) > 0 && len(s.AllowedDomains) == 0 && card.Sandbox == nil {
-		about(warning, "gets "+strings.Join(s.RequiredEnv, ", ")+" and may reach any host", "name the hosts that it needs in allowedDomains")
+		about(warning, "gets "+strings.Join(s.RequiredEnv, ", ")+" and can reach any host", "name the hosts that it needs in allowedDomains")
 	}
 	if keys := manifest.ProviderKeys(s); len(keys) > 0 {
 		about(warning, "gets "+strings.Join(keys, ", ")+", which is the key of a provider", "give it a key of its own under another name")
 	}
 	if card.Package == nil && startsPackages(s.Command) {
-		about(warning, "is started by "+s.Command+", which may fetch and run anything: nothing of that is pinned", "use command = \"npx\" with a package")
+		about(warning, "is started by "+s.Command+", which can fetch and run anything, and none of it is pinned", "use command = \"npx\" with a package")
 	}
 }
 
@@ -157,7 +157,7 @@ func (b *builder) reveal(e *expert.Expert, s *expert.Skill, what string, texts .
 		if !found {
 			continue
 		}
-		f := Finding{Severity: warning, Expert: e.Key, Message: what + " holds characters that cannot be seen: " + where}
+		f := Finding{Severity: warning, Expert: e.Key, Message: what + " contains invisible characters: " + where}
 		if s != nil {
 			f.Skill = s.Name
 		}

@@ -173,7 +173,7 @@ func (s Skill) inside(inContainer bool) string {
 func (b *builder) findSandbox(e *expert.Expert, s *expert.Skill) {
 	if b.card.Docker == nil && s.Sandboxed(b.card.Runtime, false) {
 		b.find(Finding{Severity: note, Expert: e.Key, Skill: s.Name,
-			Message: "its hosts are held by the proxy; a program that ignores the proxy can reach one port number of any host", Hint: "runtime docker leaves no such way"})
+			Message: "the proxy enforces its hosts, but a program that ignores the proxy can reach one port of any host", Hint: "runtime docker prevents this"})
 	}
 }
 

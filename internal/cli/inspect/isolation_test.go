@@ -38,7 +38,7 @@ func TestContainer(t *testing.T) {
 	for _, want := range []string{
 		"runtime    docker\n",
 		"isolation  a container of 1GiB, 1.5 processors, 256 processes, at most 24h, the workspace cannot be changed, programs of the image debian:12, connections through the network n, name servers 10.0.0.53\n",
-		"hosts      commands may reach a.example\n",
+		"hosts      commands can reach a.example\n",
 		"hosts      none\n",
 	} {
 		if !strings.Contains(text, want) {
@@ -53,7 +53,7 @@ func TestContainer(t *testing.T) {
 	}
 
 	text = cardOf(t, "[docker]\nmemory = '1GiB'\n"+walled).text()
-	if strings.Contains(text, "isolation") || !strings.Contains(text, "hosts      any\n") || !strings.Contains(text, "gets KEY and may reach any host") {
+	if strings.Contains(text, "isolation") || !strings.Contains(text, "hosts      any\n") || !strings.Contains(text, "gets KEY and can reach any host") {
 		t.Errorf("without a container:\n%s", text)
 	}
 }

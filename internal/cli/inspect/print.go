@@ -109,7 +109,7 @@ func (p *printer) skill(s Skill, hosts, sandbox string) {
 		p.field(in, "timeouts", fmt.Sprintf("%s to start, %s a call without progress", ms(s.StartTimeoutMS), ms(s.CallTimeoutMS)))
 	}
 	if s.BuiltIn {
-		p.field(in, "hosts", prefixed("commands may reach ", nonEmpty(hosts)))
+		p.field(in, "hosts", prefixed("commands can reach ", nonEmpty(hosts)))
 	}
 	p.field(in, "sandbox", sandbox)
 	p.tools(in, s)

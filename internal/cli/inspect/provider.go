@@ -131,7 +131,7 @@ func (b *builder) findPrice(closure []*expert.Expert) {
 		b.card.ListPrice = newListPrice(price, model.PriceDate(p.Name, p.Model))
 		return
 	}
-	if b.config.MaxCost > 0 || slices.ContainsFunc(closure, func(e *expert.Expert) bool { return e.MaxCost > 0 }) {
+	if b.config.Limits.MaxCost > 0 || slices.ContainsFunc(closure, func(e *expert.Expert) bool { return e.MaxCost > 0 }) {
 		b.warn(fmt.Sprintf("maxCost needs the price of the model %q, which is not known: no run will start", p.Model),
 			fmt.Sprintf("write it into [prices.%q]", p.Model))
 	}

@@ -101,7 +101,7 @@ func TestLocalSandboxes(t *testing.T) {
 		t.Errorf("%+v", held.Experts[0].Skills)
 	}
 	text := held.text()
-	if strings.Contains(text, "not enforced") || strings.Count(text, "its hosts are held by the proxy; a program that ignores the proxy can reach one port number of any host; runtime docker leaves no such way") != 1 {
+	if strings.Contains(text, "not enforced") || strings.Count(text, "the proxy enforces its hosts, but a program that ignores the proxy can reach one port of any host; runtime docker prevents this") != 1 {
 		t.Errorf("with a sandbox:\n%s", text)
 	}
 	none := cardOf(t, strings.Replace(packaged, `allowedDomains = ["api.example.com", "b.example"]`, "sandbox = 'landlock'", 1)).text()

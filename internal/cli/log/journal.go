@@ -73,7 +73,7 @@ func verify(ctx context.Context, opts *Options, s store.Store, jobID string) err
 	damage := (*store.DamageError)(nil)
 	switch {
 	case errors.As(err, &damage):
-		return fmt.Errorf("%w; %d sound records stand before it", err, report.Records)
+		return fmt.Errorf("%w; %d intact records precede it", err, report.Records)
 	case err != nil:
 		return err
 	}

@@ -123,7 +123,7 @@ func (o *Options) checkHanded(names []string, provider string) error {
 		seen[name] = true
 	}
 	if len(unset) > 0 {
-		return host.Usagef("--env: not set in the environment, or empty: %s; env files are not looked at", strings.Join(unset, ", "))
+		return host.Usagef("--env: not set in the environment, or empty: %s; env files are not read for this", strings.Join(unset, ", "))
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func TestCheckRuntime(t *testing.T) {
 		"our own":                 {"--env PERSTACK_API_KEY", "docker", "--env PERSTACK_API_KEY: the variable belongs to perstack itself, and commands cannot have it; leave it out"},
 		"the key":                 {"--env ANTHROPIC_API_KEY", "docker", "--env ANTHROPIC_API_KEY: the variable is the key of provider anthropic, and commands cannot have it; leave it out"},
 		"the key in other case":   {"--env anthropic_api_key", "docker", "--env anthropic_api_key: the variable is the key of provider anthropic, and commands cannot have it; leave it out"},
-		"not set":                 {"--env GONE --env GOOD --env EMPTY --env GONE", "docker", "--env: not set in the environment, or empty: GONE, EMPTY; env files are not looked at"},
+		"not set":                 {"--env GONE --env GOOD --env EMPTY --env GONE", "docker", "--env: not set in the environment, or empty: GONE, EMPTY; env files are not read for this"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := flags(t, tt.args)

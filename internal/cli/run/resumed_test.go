@@ -196,9 +196,9 @@ func TestResumedSandbox(t *testing.T) {
 		"repeated":            {local, "--sandbox", true, false, ""},
 		"given up":            {local, "--sandbox=false", false, false, "without the sandbox that it had"},
 		"into a container":    {local, "--runtime docker", false, false, ""},
-		"shared":              {job.Spec{}, "--runtime docker --shared-sandbox", false, true, "are not kept apart"},
+		"shared":              {job.Spec{}, "--runtime docker --shared-sandbox", false, true, "share one sandbox"},
 		"not shared any more": {docker, "--runtime docker", false, false, "a sandbox for each skill"},
-		"shared again":        {docker, "--runtime docker --shared-sandbox", false, true, "are not kept apart"},
+		"shared again":        {docker, "--runtime docker --shared-sandbox", false, true, "share one sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pl, told, err := makePlan(t, proposal{files: toml(skilled), opts: flags(t, tt.flags), recorded: tt.before})

@@ -34,7 +34,7 @@ func TestCheckSandbox(t *testing.T) {
 		"a delegate":       {skilled + "sandbox = 'landlock'\n", "", `sandbox of the skill "s" of mate: no sandbox`},
 		"in a container":   {skilled + "sandbox = 'landlock'\n", "--runtime docker", ""},
 		"shared":           {skilled, "--runtime docker --shared-sandbox", ""},
-		"shared, by Squid": {squid + skilled, "--runtime docker --shared-sandbox --proxy squid", `--shared-sandbox does not go with proxy = "squid"`},
+		"shared, by Squid": {squid + skilled, "--runtime docker --shared-sandbox --proxy squid", `--shared-sandbox cannot be used with proxy = "squid"`},
 		"Squid":            {squid + skilled, "--runtime docker --proxy squid", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestSquidNeedsConsent(t *testing.T) {
 		proxy      string
 	}{
 		"the file alone":      {squid, "", "if you trust that image, add --proxy squid, else --proxy builtin", "", ""},
-		"the flag too":        {squid, "--proxy squid", "", "by Squid, of the image squid:6", job.ProxySquid},
+		"the flag too":        {squid, "--proxy squid", "", "through Squid, from the image squid:6", job.ProxySquid},
 		"the user says no":    {squid, "--proxy builtin", "", "", job.ProxyBuiltin},
 		"no image":            {"", "--proxy squid", "name it as squidImage in [docker]", "", ""},
 		"nothing mentions it": {"", "", "", "", job.ProxyBuiltin},

@@ -141,7 +141,7 @@ func (pl *plan) tellChanges() error {
 	}
 	if pl.resolved.From("env") == job.Record {
 		if err := pl.opts.checkHanded(is.Env, s.Provider); err != nil {
-			return host.Usagef("the variables that commands of the job had: %w; to hand on others instead, name them with --env", err)
+			return host.Usagef("the variables that commands of the job had: %w; to pass others instead, name them with --env", err)
 		}
 		kept = append(kept, is.Env...)
 	}
@@ -208,13 +208,13 @@ func (pl *plan) checkProxy() error {
 	switch {
 	case c.Proxy != job.ProxySquid:
 	case pl.opts.Flags.Isolation.Container.Proxy == "":
-		return host.Usagef("%s has the program of the image %s decide what leaves the container; if you trust that image, add --proxy %s, else --proxy %s", terminal.CleanLine(path), terminal.CleanLine(c.SquidImage), job.ProxySquid, job.ProxyBuiltin)
+		return host.Usagef("%s lets a program of the image %s decide what leaves the container; if you trust that image, add --proxy %s, else --proxy %s", terminal.CleanLine(path), terminal.CleanLine(c.SquidImage), job.ProxySquid, job.ProxyBuiltin)
 	case c.SquidImage == "":
 		return host.Usagef("--proxy %s needs an image with Squid; name it as squidImage in [docker] of %s", job.ProxySquid, terminal.CleanLine(path))
 	case pl.spec.Isolation.SharedSandbox:
-		return host.Usagef("--shared-sandbox does not go with proxy = %q, which asks for no token: nothing would keep a skill from the hosts of another; use proxy = %q", job.ProxySquid, job.ProxyBuiltin)
+		return host.Usagef("--shared-sandbox cannot be used with proxy = %q, which takes no tokens: each skill could use the hosts of the others; use proxy = %q", job.ProxySquid, job.ProxyBuiltin)
 	default:
-		pl.say("connections leave the container by Squid, of the image %s", c.SquidImage)
+		pl.say("connections leave the container through Squid, from the image %s", c.SquidImage)
 	}
 	if image := c.BaseImage; image != "" && pl.resolved.From("baseImage") == job.File {
 		pl.say("the container uses the image %s, as %s says", image, path)
@@ -227,7 +227,7 @@ func (pl *plan) checkProxy() error {
 
 // sharedSandbox is what --shared-sandbox gives up. It is said at every start: who put the flag
 // into a script a year ago must still read it.
-const sharedSandbox = "--shared-sandbox: skills and commands are not kept apart: each can read the files and variables of the others, signal them, and use their hosts"
+const sharedSandbox = "--shared-sandbox: skills and commands share one sandbox: each can read the files and variables of the others, signal them, and use their hosts"
 
 // checkPrice wants the price of the model when the cost is limited. A limit that cannot be
 // kept would be worse than none.

@@ -102,7 +102,7 @@ func newestJob(ctx context.Context, s store.Store) (store.JobInfo, error) {
 		}
 		if err != nil {
 			// It can be the one that is meant, and a program must not guess.
-			return newest, fmt.Errorf("which job is the newest cannot be told: %w; name one with --continue-job", err)
+			return newest, fmt.Errorf("cannot tell which job is the newest: %w; name one with --continue-job", err)
 		}
 		if job.UpdatedAt > newest.UpdatedAt {
 			newest = job
