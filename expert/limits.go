@@ -1,8 +1,6 @@
 package expert
 
-import (
-	"time"
-)
+import "time"
 
 // Defaults of what bounds delegation.
 const (
@@ -31,9 +29,8 @@ type Limits struct {
 
 // A Price is what a model costs, in US dollars for a million tokens.
 //
-// A file may leave CachedInput and CacheWrite out. The reader then writes Input there, so
-// whoever counts need not know what the file said. That a cache could be cheaper is not
-// assumed: a limit on cost must not be passed because of a guess.
+// If a file leaves CachedInput or CacheWrite out, the reader writes Input there: a limit on
+// cost must not be passed because a cache was guessed to be cheaper.
 type Price struct {
 	Input       float64 `json:"input,omitzero"`
 	CachedInput float64 `json:"cachedInput,omitzero"` // read from the provider's cache

@@ -35,8 +35,8 @@ func (s *Skill) Package() (Package, bool) {
 }
 
 // CommandLine is the program of a skill and its arguments, for skills that start a
-// program of the machine. A package manager is no such program: what it would do with a
-// command line that [Skill.Package] does not understand nobody knows.
+// program of the machine. A package manager is no such program: it could do anything with a
+// command line that [Skill.Package] does not understand.
 func (s *Skill) CommandLine() ([]string, error) {
 	switch {
 	case s.Type != StdioSkill || s.BuiltIn || s.Command == "":

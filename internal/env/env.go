@@ -21,7 +21,7 @@ import (
 type File struct {
 	Path     string
 	Explicit bool
-	NoHome   bool // Path begins with ~ still, since nobody knows where home is
+	NoHome   bool // Path still begins with ~, since HOME is not set
 }
 
 // Env is the environment of a run: the process and the env files together. It
@@ -143,8 +143,8 @@ func (e Env) Source(name string) string {
 	return e.vars().values[name].source
 }
 
-// File is the env file that a variable comes from; "" if it is the process that set it,
-// or nobody.
+// File is the env file that a variable comes from; "" if the process set it, or if it is not
+// set.
 func (e Env) File(name string) string {
 	return e.vars().values[name].file
 }
@@ -186,7 +186,7 @@ var protectedEnv = []string{
 // name registries, shells and scripts).
 var protectedPrefixes = []string{"LD_", "DYLD_", "GIT_", "BASH_FUNC_", "NPM_CONFIG_"}
 
-// Protected reports whether nobody but the runtime may set the variable for
+// Protected reports whether only the runtime may set the variable for
 // a skill or a command, in any letter case.
 func Protected(name string) bool {
 	name = strings.ToUpper(name)

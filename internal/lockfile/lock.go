@@ -29,7 +29,7 @@ type Lock struct {
 	GeneratedAt int64  // Unix milliseconds
 	ConfigPath  string // base name of the configuration
 	Experts     []*Expert
-	Images      []Image // what containers stand on that run packages of skills
+	Images      []Image // for containers that run packages of skills
 }
 
 // An Image is a container image by its content.

@@ -11,11 +11,9 @@ import (
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
-// Stale says why the lock cannot be used to run e: what e and the Experts that it can
-// reach need, and the lock does not have or has otherwise, or that it was made from
-// another file. Instructions, descriptions,
-// rules, pick and omit may change without a new lock: for them the file is the truth.
-// Without a lock nothing is stale. [Problems.Err] makes it an error.
+// Stale says why the lock cannot be used to run e: it was made from another file, or lacks
+// what e and the Experts that it can reach need. Instructions, descriptions, rules, pick and
+// omit may change without a new lock: the file decides about them. A nil lock is not stale.
 func (l *Lock) Stale(c *manifest.Config, e *expert.Expert) toml.Problems {
 	if l == nil {
 		return nil
@@ -26,7 +24,7 @@ func (l *Lock) Stale(c *manifest.Config, e *expert.Expert) toml.Problems {
 	for _, e := range closure {
 		reasons.stale(e)
 	}
-	return reasons.mend()
+	return reasons.withHint()
 }
 
 // Differences lists everything in which the lock is not what installing c would write,
@@ -57,7 +55,7 @@ func (l *Lock) Differences(c *manifest.Config) toml.Problems {
 			reasons.add("the Expert %s is gone", wording.Quote(e.Key))
 		}
 	}
-	return reasons.mend()
+	return reasons.withHint()
 }
 
 // describes reports whether the lock has the Expert as the file has it now.
@@ -77,8 +75,8 @@ func (r *lockReasons) add(format string, args ...any) {
 	r.problems = append(r.problems, toml.Problem{File: r.lock.Path, Message: fmt.Sprintf(format, args...)})
 }
 
-// mend says after the last reason what to do about all of them.
-func (r *lockReasons) mend() toml.Problems {
+// withHint returns the reasons, the last one with what to do about all of them.
+func (r *lockReasons) withHint() toml.Problems {
 	if n := len(r.problems); n > 0 {
 		r.problems[n-1].Hint = InstallAgain
 	}

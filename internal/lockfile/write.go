@@ -119,8 +119,7 @@ func tomlKey(key string) string {
 }
 
 // tomlString writes a string so that a person who reviews the file sees all of it: JSON
-// stays as it is, in single quotes, but a text with characters that nobody sees is
-// written with escapes.
+// stays as it is, in single quotes; invisible characters are escaped.
 func tomlString(s string) string {
 	hidden := strings.ContainsFunc(s, isHidden)
 	quoted := strings.ContainsAny(s, `"\`)

@@ -14,7 +14,7 @@ import (
 func TestWalled(t *testing.T) {
 	const (
 		python = "is a package of uvx, and no image has Python for it; name one in [docker] with pythonImage, or baseImage"
-		both   = "is a package of uvx beside packages of npx, and one container cannot stand on nodeImage and pythonImage; name an image with both in [docker] with baseImage"
+		both   = "is a package of uvx beside packages of npx, and one container cannot have both nodeImage and pythonImage; name an image with both in [docker] with baseImage"
 		door   = "; use runtime local, or a server on port 443 of a public host"
 		no     = "cannot be used with runtime docker: "
 

@@ -70,8 +70,8 @@ func (s *circleSearch) visit(e *expert.Expert) {
 }
 
 // DelegateWarnings are about Experts that others delegate to, and that can be run by
-// themselves as well. Without a description, the model cannot know when to call one. Its
-// interactive skills have nobody to answer, so it is not offered their tools.
+// themselves as well. Without a description, the model cannot know when to call one. A
+// delegate cannot ask the user, so it is not offered the tools of its interactive skills.
 func (c *Config) DelegateWarnings() (ps toml.Problems) {
 	warn := func(path, message, hint string) {
 		p := c.Problem(path, message, hint)

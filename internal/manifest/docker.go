@@ -13,10 +13,10 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// The bounds of [docker]. Below the lower ones nothing starts; nobody has a machine beyond
-// the upper ones.
+// The bounds of [docker]. Below the lower ones nothing starts; no machine has more than the
+// upper ones.
 const (
-	leastMemory      = 64 << 20 // the engine itself needs about half of it
+	leastMemory      = 64 << 20 // perstack itself needs about half of it
 	leastReservation = 16 << 20
 	leastTmp         = 1 << 20
 	leastJournal     = 1 << 20
@@ -24,7 +24,7 @@ const (
 
 	leastCPUs = 0.01 // what the daemon takes
 	mostCPUs  = 1024
-	leastPIDs = 64 // the engine and the supervisor of its commands are Go programs, with about ten threads each
+	leastPIDs = 64 // perstack and the supervisor of its commands are Go programs, with about ten threads each
 	mostPIDs  = 1 << 22
 
 	leastWait = time.Second
@@ -101,7 +101,7 @@ func (r *reader) docker(top *toml.Table, c *Config) {
 	base := t.Node.Fields["baseImage"]
 	for _, key := range []string{"nodeImage", "pythonImage"} {
 		if n := t.Node.Fields[key]; n != nil && base != nil {
-			r.Fault(n.KeyAt, t.At(key), "stands beside baseImage, and a container stands on one image", "keep baseImage, with all that skills need in it, or remove it")
+			r.Fault(n.KeyAt, t.At(key), "is set beside baseImage, but a container has one image", "keep baseImage, with all that skills need in it, or remove it")
 		}
 	}
 	proxy := t.Node.Fields["proxy"]
@@ -163,7 +163,7 @@ func network(s string) (string, string) {
 	}
 	switch strings.ToLower(s) {
 	case "host", "none", "bridge", "default", "nat", "ingress":
-		return wording.Quote(s) + " is one of the engine's own networks", hint
+		return wording.Quote(s) + " is one of the daemon's own networks", hint
 	}
 	return "", ""
 }

@@ -68,9 +68,9 @@ func TestWrongDocker(t *testing.T) {
 		"dns = ['0.0.0.0']":                               `8: docker.dns.0: "0.0.0.0" would be the container itself; name an address that other machines can reach`,
 		"dns = ['224.0.0.251']":                           `8: docker.dns.0: "224.0.0.251" is not the address of one server`,
 		"dns = ['1.1.1.1','1.1.1.2','1.1.1.3','1.1.1.4']": "1: docker.dns: has 4 entries; at most 3 are allowed",
-		"network = 'host'":                                `11: docker.network: "host" is one of the engine's own networks` + nets,
-		"network = 'Bridge'":                              `11: docker.network: "Bridge" is one of the engine's own networks` + nets,
-		"network = 'none'":                                `11: docker.network: "none" is one of the engine's own networks` + nets,
+		"network = 'host'":                                `11: docker.network: "host" is one of the daemon's own networks` + nets,
+		"network = 'Bridge'":                              `11: docker.network: "Bridge" is one of the daemon's own networks` + nets,
+		"network = 'none'":                                `11: docker.network: "none" is one of the daemon's own networks` + nets,
 		"network = 'container:x'":                         `11: docker.network: a network of kind "container" would undo the isolation` + nets,
 		"network = '-x'":                                  `11: docker.network: "-x" is not the name of a network` + nets,
 		"buildTimeout = 60":                               `16: docker.buildTimeout: must be a string, not an integer; write it with its unit, like "90s", "30m" or "2h"`,
@@ -86,13 +86,13 @@ func TestWrongDocker(t *testing.T) {
 	} {
 		check(t, "[docker]\n"+text, "p.toml:2:"+want)
 	}
-	const beside = ", and a container stands on one image; keep baseImage, with all that skills need in it, or remove it"
+	const beside = ", but a container has one image; keep baseImage, with all that skills need in it, or remove it"
 	for text, want := range map[string]string{
 		"docker = 3":                               "p.toml:1:10: docker: must be a table, not an integer",
 		"pids = 100":                               "p.toml:1:1: pids: unknown key; it is about the container: move it into [docker]",
 		"baseImage = 'a:1'":                        "p.toml:1:1: baseImage: unknown key; it is about the container: move it into [docker]",
-		"[docker]\nbaseImage='a'\nnodeImage='b'":   "p.toml:3:1: docker.nodeImage: stands beside baseImage" + beside,
-		"[docker]\npythonImage='b'\nbaseImage='a'": "p.toml:2:1: docker.pythonImage: stands beside baseImage" + beside,
+		"[docker]\nbaseImage='a'\nnodeImage='b'":   "p.toml:3:1: docker.nodeImage: is set beside baseImage" + beside,
+		"[docker]\npythonImage='b'\nbaseImage='a'": "p.toml:2:1: docker.pythonImage: is set beside baseImage" + beside,
 		"[docker]\nmemory='128MiB'\nmemoryReservation='129MiB'":                 "p.toml:3:19: docker.memoryReservation: is more than memory, which is 128MiB",
 		"[provider]\nproviderName='replay'\n[provider.docker]\nmemory='128MiB'": "p.toml:3:11: provider.docker: unknown key; it is a table of its own: write it as [docker]",
 	} {

@@ -100,8 +100,8 @@ func Locate(dir, config string) (string, error) {
 	case isRemote(config):
 		return "", errRemote(config)
 	case filepath.IsAbs(config):
-		// As it reads: what is loaded is also what is kept from tools, and to them a link
-		// before a ".." must not make a difference.
+		// The file that is loaded is also hidden from tools, by its path: a link before a
+		// ".." must make no difference.
 		return filepath.Clean(config), nil
 	}
 	return filepath.Join(dir, config), nil
@@ -138,10 +138,9 @@ func Load(path string) (*Config, toml.Problems, error) {
 	return c, problems, nil
 }
 
-// EnvFiles lists the env files of a run: those of the flag --env-path, relative
-// to cwd; else those of envPath in the file, relative to the file; else .env and
-// .env.local in cwd. A leading ~ is home; if that is empty, LoadEnv reports the
-// file. The Config may be nil.
+// EnvFiles lists the env files of a run: those that flags name, relative to cwd; else those
+// of envPath, relative to the file; else .env and .env.local in cwd. A leading ~ is home; if
+// that is empty, [env.Load] reports the file. The Config may be nil.
 func EnvFiles(cwd, home string, flags []string, c *Config) []env.File {
 	dir, paths, explicit := cwd, []string{".env", ".env.local"}, false
 	switch {

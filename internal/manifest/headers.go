@@ -17,8 +17,8 @@ const (
 	maxHeaderValue = 8192
 )
 
-// unusedEnv warns about variables that no header uses: the server never gets them. While
-// a name or a header is wrong, nobody knows what it was meant to be.
+// unusedEnv warns about variables that no header uses: the server never gets them. If a name
+// or a header is wrong, it says nothing.
 func (r *reader) unusedEnv(t *toml.Table, s *expert.Skill) {
 	names, headers := t.Node.Fields["requiredEnv"], t.Node.Fields["headers"]
 	wrongHeaders := headers != nil && (headers.Kind != toml.KindTable || len(headers.Keys) != len(s.Headers))

@@ -12,7 +12,7 @@ import (
 )
 
 // The grammar of a reference to an image: a host with its port, names in lower case, a
-// tag, a digest. It is narrower than what engines take: no upper-case host, no IPv6 host
+// tag, a digest. It is narrower than what daemons take: no upper-case host, no IPv6 host
 // and no digest but SHA-256. Nothing in it can start with a hyphen or hold a blank, so
 // that a reference in a hint can be pasted into a shell and is never an option there.
 const (
@@ -73,7 +73,7 @@ func ImagePinned(reference string) bool {
 	return imageIDGrammar().MatchString(reference) || pinnedGrammar().MatchString(reference)
 }
 
-// mirror accepts the address of a registry. How it is spoken to is for the engine to
+// mirror accepts the address of a registry. How to connect to it is for the daemon to
 // decide: a scheme that somebody writes here must not make it plain HTTP.
 func mirror(s string) (message, hint string) {
 	const example = "write it like mirror.example, mirror.example:5000 or mirror.example/path"
@@ -86,10 +86,8 @@ func mirror(s string) (message, hint string) {
 	return "", ""
 }
 
-// Images are the images that runs of the file stand on with the runtime docker, as the file
-// names them or by default, each once: what holds the packages of skills, and what Squid
-// runs in. An image for commands is not among them: it is on this machine and nobody
-// fetches it.
+// Images are the images that the runtime docker fetches for runs of the file, each once: for
+// the packages of skills, and for Squid. The image for commands is on this machine already.
 func (c *Config) Images() []string { return c.ImagesOf(c.Experts) }
 
 // ImagesOf is Images for runs of these Experts alone.

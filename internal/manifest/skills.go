@@ -131,8 +131,7 @@ func (r *reader) startedBy(t *toml.Table, s *expert.Skill) {
 	case hasPackage && hasArgs:
 		r.Fault(args.KeyAt, t.Path, "has both packageName and args", "keep one of them")
 	case s.IsBase() && t.Node.Fields["command"] == nil && (hasArgs || s.PackageName != ""):
-		// One package is known without being told how to start it. Of another one, and of
-		// arguments, nobody could say for which program they are meant.
+		// Only of the package of the base skill it is known how to start it.
 		if expert.IsBasePackage(s.PackageName) {
 			s.Command = "npx"
 			return

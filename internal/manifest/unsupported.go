@@ -16,11 +16,10 @@ import (
 
 const yet = " cannot be used by this version yet"
 
-// Unsupported lists what keeps this version from running e, and, as warnings,
-// what it will not do although the file says so. Such keys are no mistakes:
-// they are valid, and reported only when they are used. So are tools that the provider in
-// use does not run: another one may. Every Expert that e can reach by
-// delegation is looked at too: it may run, and then it is too late to refuse.
+// Unsupported lists what keeps this version from running e or an Expert that e can reach by
+// delegation and, as warnings, what it will not do although the file says so. Such keys are
+// valid, and reported only when they are used. So are tools that the provider in use does
+// not run: another one may.
 func (c *Config) Unsupported(e *expert.Expert, flags Flags) toml.Problems {
 	experts, _ := c.Closure(e)
 	return c.UnsupportedBy(experts, flags)
@@ -138,8 +137,7 @@ func (u *use) checkRuntime() {
 	}
 }
 
-// sandboxes looks for rights that no sandbox enforces: whoever reads the file would rely on
-// them.
+// sandboxes looks for rights that no sandbox enforces: readers of the file would rely on them.
 func (u *use) sandboxes() {
 	for _, s := range u.expert.Skills {
 		enforced := s.Sandboxed(u.runtime, u.sandbox)
@@ -243,6 +241,6 @@ func (u *use) packageInContainer(s *expert.Skill) {
 // runs them: a container has one image.
 func (u *use) oneImage() {
 	if path := u.packages["uvx"]; path != "" && u.packages["npx"] != "" && u.baseImage == "" {
-		u.report(path, "is a package of uvx beside packages of npx, and one container cannot stand on nodeImage and pythonImage", "name an image with both in [docker] with baseImage")
+		u.report(path, "is a package of uvx beside packages of npx, and one container cannot have both nodeImage and pythonImage", "name an image with both in [docker] with baseImage")
 	}
 }

@@ -113,15 +113,15 @@ func base64Forms(value string) []string {
 // redact replaces what it finds.
 func (m *matcher) redact(text string) (string, bool) {
 	var out strings.Builder
-	kept := 0 // up to where text was copied
+	copied := 0 // how much of text is in out
 	if n, marker := m.head(text); n > 0 {
 		if whole, name := m.at(text, 0); whole >= n {
 			n, marker = whole, name
 		}
 		out.WriteString(marker)
-		kept = n
+		copied = n
 	}
-	for i := kept; i < len(text)-1; {
+	for i := copied; i < len(text)-1; {
 		n, marker := 0, ""
 		if m.pairs.has(text[i], text[i+1]) {
 			n, marker = m.at(text, i)
@@ -130,15 +130,15 @@ func (m *matcher) redact(text string) (string, bool) {
 			i++
 			continue
 		}
-		out.WriteString(text[kept:i])
+		out.WriteString(text[copied:i])
 		out.WriteString(marker)
 		i += n
-		kept = i
+		copied = i
 	}
-	if kept == 0 {
+	if copied == 0 {
 		return text, false
 	}
-	out.WriteString(text[kept:])
+	out.WriteString(text[copied:])
 	return out.String(), true
 }
 

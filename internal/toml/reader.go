@@ -8,7 +8,9 @@ package toml
 import (
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
+	"unicode/utf8"
 
 	gotoml "github.com/pelletier/go-toml/v2"
 
@@ -18,7 +20,8 @@ import (
 // Reader collects what is wrong while a file is read.
 type Reader struct {
 	file     string
-	doc      *document
+	data     []byte
+	lines    []int // where each line begins
 	Problems Problems
 	Partial  bool // a syntax error hid the rest: say nothing about missing keys
 }
@@ -37,12 +40,12 @@ func (r *Reader) decode(data []byte) {
 	var de *gotoml.DecodeError
 	if errors.As(err, &de) {
 		line, column := de.Position()
-		at = r.doc.lines[min(max(line, 1), len(r.doc.lines))-1] + max(column, 1) - 1
+		at = r.lines[min(max(line, 1), len(r.lines))-1] + max(column, 1) - 1
 		for _, part := range de.Key() {
 			path = PathTo(path, part)
 		}
 	}
-	line := r.doc.position(at).Line
+	line := r.position(at).Line
 	for _, p := range r.Problems {
 		if p.Line == line {
 			return
@@ -78,7 +81,7 @@ func (r *Reader) Warn(at int, path, message, hint string) {
 }
 
 func (r *Reader) add(at int, p Problem) {
-	pos := r.doc.position(at)
+	pos := r.position(at)
 	p.File, p.Line, p.Column = r.file, pos.Line, pos.Column
 	r.Problems = append(r.Problems, p)
 }
@@ -97,7 +100,7 @@ func (r *Reader) Positions(root *Node) map[string]Position {
 	visit = func(t *Node, path string) {
 		for key, n := range t.Fields {
 			at := PathTo(path, key)
-			all[at] = r.doc.position(n.KeyAt)
+			all[at] = r.position(n.KeyAt)
 			visit(n, at)
 		}
 	}
@@ -109,7 +112,12 @@ func (r *Reader) Positions(root *Node) map[string]Position {
 // the tree has what can be read nevertheless. It is nil if the file breaks a limit, and
 // then nothing else should look at the file.
 func ReadTree(file string, data []byte) (*Reader, *Node) {
-	r := &Reader{file: file, doc: newDocument(data)}
+	r := &Reader{file: file, data: data, lines: []int{0}}
+	for i, c := range data {
+		if c == '\n' {
+			r.lines = append(r.lines, i+1)
+		}
+	}
 	var b builder
 	root, syntax := b.build(data)
 	if b.excess != "" {
@@ -117,7 +125,7 @@ func ReadTree(file string, data []byte) (*Reader, *Node) {
 		return r, nil
 	}
 	for _, d := range b.twice {
-		r.Fault(d.at, d.path, "defined twice", fmt.Sprintf("the first is on line %d", r.doc.position(d.first).Line))
+		r.Fault(d.at, d.path, "defined twice", fmt.Sprintf("the first is on line %d", r.position(d.first).Line))
 	}
 	if syntax != nil {
 		r.Partial = true
@@ -128,5 +136,18 @@ func ReadTree(file string, data []byte) (*Reader, *Node) {
 	return r, root
 }
 
+// position turns an offset into line and column. On absurdly long lines the
+// column counts bytes, which keeps the cost of a hostile file linear.
+func (r *Reader) position(offset int) Position {
+	offset = min(max(offset, 0), len(r.data))
+	line := sort.SearchInts(r.lines, offset+1)
+	before := r.data[r.lines[line-1]:offset]
+	column := len(before) + 1
+	if len(before) < 4096 {
+		column = utf8.RuneCount(before) + 1
+	}
+	return Position{Line: line, Column: column}
+}
+
 // Line is the line of an offset.
-func (r *Reader) Line(offset int) int { return r.doc.position(offset).Line }
+func (r *Reader) Line(offset int) int { return r.position(offset).Line }

@@ -143,7 +143,7 @@ func (t *Table) Sub(key string) *Table {
 	if n == nil {
 		return nil
 	}
-	return &Table{Reader: t.Reader, Node: n, Path: t.At(key)}
+	return t.Reader.Table(n, t.At(key))
 }
 
 // Each visits the entries of a table of tables, such as experts and skills.
@@ -151,12 +151,12 @@ func (t *Table) Each(visit func(name string, entry *Table)) {
 	for _, name := range t.Node.Keys {
 		n, path := t.Node.Fields[name], t.At(name)
 		if t.Reader.Is(n, KindTable, path) {
-			visit(name, &Table{Reader: t.Reader, Node: n, Path: path})
+			visit(name, t.Reader.Table(n, path))
 		}
 	}
 }
 
-// Finish reports the keys that nobody asked for. The hints say where a key
+// Finish reports the keys that are not known. The hints say where a key
 // belongs, the first that has an answer; after them come the keys that look
 // alike, and at last the list of what is known here.
 func (t *Table) Finish(hints ...func(key string) string) {
@@ -172,8 +172,7 @@ func (t *Table) Finish(hints ...func(key string) string) {
 		}
 		if n := wording.Nearest(key, t.known); hint == "" && n != "" {
 			hint = "did you mean " + wording.Quote(n) + "?"
-		}
-		if hint == "" && len(t.known) > 0 {
+		} else if hint == "" && len(t.known) > 0 {
 			hint = "known here: " + strings.Join(t.known, ", ")
 		}
 		t.Reader.Fault(t.Node.Fields[key].KeyAt, t.At(key), "unknown key", hint)
@@ -204,8 +203,7 @@ func OneOf(words ...string) Rule {
 	}
 }
 
-// Printable refuses characters that cannot be seen: nobody reviews a name that
-// shows as another.
+// Printable refuses characters that cannot be seen: with them, two names look the same.
 func Printable(s string) (string, string) {
 	for _, c := range s {
 		if !strconv.IsPrint(c) {

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sort"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 )
@@ -63,35 +61,6 @@ func newTable(at int) *Node {
 	return &Node{Kind: KindTable, At: at, KeyAt: at, Fields: map[string]*Node{}}
 }
 
-// document is a file being read: its bytes, and where its lines begin.
-type document struct {
-	data  []byte
-	lines []int
-}
-
-func newDocument(data []byte) *document {
-	d := &document{data: data, lines: []int{0}}
-	for i, c := range data {
-		if c == '\n' {
-			d.lines = append(d.lines, i+1)
-		}
-	}
-	return d
-}
-
-// position turns an offset into line and column. On absurdly long lines the
-// column counts bytes, which keeps the cost of a hostile file linear.
-func (d *document) position(offset int) Position {
-	offset = min(max(offset, 0), len(d.data))
-	line := sort.SearchInts(d.lines, offset+1)
-	before := d.data[d.lines[line-1]:offset]
-	column := len(before) + 1
-	if len(before) < 4096 {
-		column = utf8.RuneCount(before) + 1
-	}
-	return Position{Line: line, Column: column}
-}
-
 // duplicate is a key that is given a second time.
 type duplicate struct {
 	path      string
@@ -105,8 +74,7 @@ type builder struct {
 	parser unstable.Parser
 	twice  []duplicate
 
-	// excess says which limit the file breaks, and excessAt where. The builder
-	// stops there, and nobody else should look at the file.
+	// excess says which limit the file breaks, and excessAt where. The builder stops there.
 	excess   string
 	excessAt int
 }
@@ -117,9 +85,8 @@ func (b *builder) exceed(at int, message string) {
 	}
 }
 
-func (b *builder) exceedDepth(at int) {
-	b.exceed(at, fmt.Sprintf("tables and arrays are nested more than %d deep", MaxDepth))
-}
+// tooDeep is the message about more than MaxDepth levels.
+var tooDeep = fmt.Sprintf("tables and arrays are nested more than %d deep", MaxDepth)
 
 // build reads as much of data as the syntax allows. The error is the syntax
 // error that stopped it.
@@ -204,7 +171,7 @@ func (b *builder) descend(t *Node, e *unstable.Node, depth int, path string) (*N
 		key, at := string(part.Data), int(part.Raw.Offset)
 		depth++
 		if depth > MaxDepth {
-			b.exceedDepth(at)
+			b.exceed(at, tooDeep)
 			return newTable(at), key, at, depth, path
 		}
 		if it.IsLast() {
@@ -235,7 +202,7 @@ func (b *builder) value(v *unstable.Node, at, depth int, path string) *Node {
 	}
 	n := &Node{At: at, KeyAt: at}
 	if depth > MaxDepth {
-		b.exceedDepth(at)
+		b.exceed(at, tooDeep)
 		n.Kind = KindString
 		return n
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
-// mostCheckpoints bounds what a shell is offered: nobody reads on.
+// mostCheckpoints bounds what a shell is offered.
 const mostCheckpoints = 50
 
 // Checkpoints returns the newest checkpoints of a job, newest first, with the step and the
