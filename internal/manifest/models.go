@@ -42,7 +42,7 @@ func price() value[float64] {
 
 // prices reads what models cost.
 func (r *reader) prices(t *toml.Table, c *Config) {
-	named(r, t, "prices", "input and output", func(model string, t *toml.Table) {
+	c.Prices = named(r, t, "prices", "input and output", func(t *toml.Table) (p expert.Price) {
 		keys := r.tables.prices
 		for _, n := range t.Node.Fields {
 			// [prices.gpt-4.1] is the table "1" in "gpt-4", and lacks no key of its own.
@@ -51,7 +51,6 @@ func (r *reader) prices(t *toml.Table, c *Config) {
 				break
 			}
 		}
-		var p expert.Price
 		readKeys(r, t, keys, &p)
 		if t.Node.Fields["cachedInput"] == nil {
 			p.CachedInput = p.Input
@@ -59,11 +58,7 @@ func (r *reader) prices(t *toml.Table, c *Config) {
 		if t.Node.Fields["cacheWrite"] == nil {
 			p.CacheWrite = p.Input
 		}
-		t.Finish(splitName(t, "prices", model), r.tables.misplaced)
-		if c.Prices == nil {
-			c.Prices = map[string]expert.Price{}
-		}
-		c.Prices[model] = p
+		return p
 	})
 }
 
@@ -89,8 +84,7 @@ func modelKeys() []key[expert.ModelEntry] {
 
 // models reads what the file says of models.
 func (r *reader) models(t *toml.Table, c *Config) {
-	named(r, t, "models", "what you know", func(model string, t *toml.Table) {
-		var e expert.ModelEntry
+	c.Models = named(r, t, "models", "what you know", func(t *toml.Table) (e expert.ModelEntry) {
 		readKeys(r, t, r.tables.models, &e)
 		if e.ContextWindow > 0 && e.MaxOutputTokens > e.ContextWindow {
 			r.Fault(t.Node.Fields["maxOutputTokens"].At, t.At("maxOutputTokens"), "is more than contextWindow", "an answer is part of the window too")
@@ -98,10 +92,6 @@ func (r *reader) models(t *toml.Table, c *Config) {
 		if n := t.Node.Fields["efforts"]; n != nil && e.Reasoning != "" && e.Reasoning != "effort" && e.Reasoning != "adaptive" {
 			r.Fault(n.KeyAt, t.At("efforts"), "goes with reasoning = \"effort\" or \"adaptive\"", "remove it")
 		}
-		t.Finish(splitName(t, "models", model), r.tables.misplaced)
-		if c.Models == nil {
-			c.Models = map[string]expert.ModelEntry{}
-		}
-		c.Models[model] = e
+		return e
 	})
 }

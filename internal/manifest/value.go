@@ -72,12 +72,10 @@ func flag() value[bool] {
 // maybe is a boolean that says nothing when it is absent.
 func maybe() value[*bool] {
 	return value[*bool]{schema: &jsonSchema{Type: "boolean"}, form: "true or false", read: func(t *toml.Table, key string) *bool {
-		n := t.Want(key, toml.KindBool)
-		if n == nil {
-			return nil
+		if n := t.Want(key, toml.KindBool); n != nil {
+			return new(n.Text == "true")
 		}
-		yes := n.Text == "true"
-		return &yes
+		return nil
 	}}
 }
 
@@ -239,11 +237,11 @@ func size(low int) value[int64] {
 	}
 }
 
-// named reads a table of tables whose keys are names of models.
-func named(r *reader, t *toml.Table, key, below string, visit func(model string, entry *toml.Table)) {
+// named reads a table of tables whose keys are names of models; nil if there are none.
+func named[V any](r *reader, t *toml.Table, key, below string, read func(entry *toml.Table) V) (found map[string]V) {
 	all := t.Sub(key)
 	if all == nil {
-		return
+		return nil
 	}
 	for _, model := range all.Node.Keys {
 		n, path := all.Node.Fields[model], all.At(model)
@@ -254,8 +252,14 @@ func named(r *reader, t *toml.Table, key, below string, visit func(model string,
 			r.Fault(n.At, path, fmt.Sprintf("must be a table, not %s", n.Kind), "write ["+key+"."+wording.Quote(model)+"] with "+below+" below it")
 			continue
 		}
-		visit(model, r.Table(n, path))
+		entry := r.Table(n, path)
+		if found == nil {
+			found = map[string]V{}
+		}
+		found[model] = read(entry)
+		entry.Finish(splitName(entry, key, model), r.tables.misplaced)
 	}
+	return found
 }
 
 // splitName is the hint for a name of a model that TOML took apart at its dots.

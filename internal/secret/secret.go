@@ -74,10 +74,7 @@ func (s *Set) add(name string, values []string) {
 	}
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	var all []namedValue
-	if t := s.table.Load(); t != nil {
-		all = slices.Clone(t.values)
-	}
+	all := slices.Clone(s.values())
 	before := len(all)
 	for _, v := range values {
 		v = strings.TrimSpace(v)
@@ -89,6 +86,13 @@ func (s *Set) add(name string, values []string) {
 	if len(all) > before {
 		s.table.Store(&table{all, sync.OnceValue(func() *matcher { return newMatcher(all) })})
 	}
+}
+
+func (s *Set) values() []namedValue {
+	if s == nil || s.table.Load() == nil {
+		return nil
+	}
+	return s.table.Load().values
 }
 
 // label makes a name fit for a marker that may stand inside JSON and on a terminal.
@@ -149,23 +153,14 @@ func (w *writer) Write(data []byte) (int, error) {
 
 // String returns how many secrets there are and nothing about them.
 func (s *Set) String() string {
-	n := 0
-	if s != nil {
-		if t := s.table.Load(); t != nil {
-			n = len(t.values)
-		}
-	}
-	return fmt.Sprintf("%d secrets", n)
+	return fmt.Sprintf("%d secrets", len(s.values()))
 }
 
 // Within returns the secrets that occur literally in one of the texts, by name. A process
 // that receives these texts must hide them too; it need not know the others.
 func (s *Set) Within(texts ...string) map[string]string {
 	found := make(map[string]string)
-	if s == nil || s.table.Load() == nil {
-		return found
-	}
-	for _, n := range s.table.Load().values {
+	for _, n := range s.values() {
 		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, n.value) }) {
 			continue
 		}

@@ -19,7 +19,6 @@ const mostCheckpoints = 50
 // Checkpoints returns the newest checkpoints of a job, newest first, with the step and the
 // Expert of each. Newest means the newest job, if none is named.
 func Checkpoints(cmd *cobra.Command, s store.Store, jobID string, newest bool) ([]cobra.Completion, cobra.ShellCompDirective) {
-	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	ctx := cmd.Context()
 	if ctx == nil { // cobra sets none when a test asks directly
 		return nil, directive

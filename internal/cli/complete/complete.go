@@ -14,19 +14,13 @@ import (
 	"github.com/perstack-go/perstack/store"
 )
 
+// directive keeps our order, and offers no files.
+const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+
 // Experts returns the Experts of the configuration, in file order.
 func Experts(h *host.Host, config string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	path, err := manifest.Locate(h.Dir, config)
-	if err != nil {
-		return nil, directive
-	}
-	c, _, err := manifest.Load(path)
-	if err != nil || c == nil {
-		return nil, directive
-	}
 	var keys []cobra.Completion
-	for _, e := range c.Experts {
+	for _, e := range load(h, config).Experts {
 		if _, err := expert.ParseKey(e.Key); err != nil {
 			continue // a shell reads this line by line; a key that is none must not reach it
 		}
@@ -35,9 +29,18 @@ func Experts(h *host.Host, config string) ([]cobra.Completion, cobra.ShellCompDi
 	return keys, directive
 }
 
+// load reads the configuration; an empty one if that is not possible.
+func load(h *host.Host, config string) *manifest.Config {
+	if path, err := manifest.Locate(h.Dir, config); err == nil {
+		if c, _, err := manifest.Load(path); err == nil && c != nil {
+			return c
+		}
+	}
+	return &manifest.Config{}
+}
+
 // Jobs returns the recorded jobs, newest first.
 func Jobs(cmd *cobra.Command, s store.Store) ([]cobra.Completion, cobra.ShellCompDirective) {
-	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	ctx := cmd.Context()
 	if ctx == nil { // cobra sets none when a test asks directly
 		return nil, directive

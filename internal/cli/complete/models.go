@@ -19,12 +19,7 @@ import (
 // that the configuration names; and what the configuration says of further models, if it
 // is about that provider.
 func Models(h *host.Host, config, provider string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	file := &manifest.Config{}
-	if path, err := manifest.Locate(h.Dir, config); err == nil {
-		if c, _, err := manifest.Load(path); err == nil && c != nil {
-			file = c
-		}
-	}
+	file := load(h, config)
 	own := cmp.Or(file.Provider.Name, job.DefaultProvider)
 	provider = cmp.Or(provider, own)
 	var ids []cobra.Completion
@@ -39,31 +34,20 @@ func Models(h *host.Host, config, provider string) ([]cobra.Completion, cobra.Sh
 			}
 		}
 	}
-	return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return ids, directive
 }
 
 // named are the models that a file has a word about.
 func named(c *manifest.Config) []string {
-	all := map[string]bool{}
+	all := slices.AppendSeq(slices.Collect(maps.Keys(c.Models)), maps.Keys(c.Prices))
 	if c.Model != "" {
-		all[c.Model] = true
+		all = append(all, c.Model)
 	}
-	for id := range c.Models {
-		all[id] = true
-	}
-	for id := range c.Prices {
-		all[id] = true
-	}
-	return slices.Sorted(maps.Keys(all))
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Providers returns the providers that have models to list.
 func Providers() []cobra.Completion {
-	var names []cobra.Completion
-	for _, name := range model.Providers() {
-		if name != "replay" {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(model.Providers(), func(name string) bool { return name == "replay" })
 }
