@@ -119,7 +119,7 @@ func amount(schema *jsonSchema, form string, check func(v float64) (message, hin
 	schema.Type = "number"
 	return value[float64]{schema: schema, form: form, read: func(t *toml.Table, key string) float64 {
 		n := t.Get(key)
-		message, hint := "", ""
+		var message, hint string
 		switch {
 		case n.Unreadable:
 			return 0
