@@ -25,7 +25,8 @@ func isolation(ctx context.Context, spec Spec) (string, error) {
 	if err := landlock.Available(); err != nil {
 		return "", err
 	}
-	listener, err := net.Listen("unix", "@perstack-selftest-"+rand.Text()) // an abstract socket
+	var abstract net.ListenConfig
+	listener, err := abstract.Listen(ctx, "unix", "@perstack-selftest-"+rand.Text())
 	if err != nil {
 		return "", err
 	}
