@@ -187,12 +187,9 @@ func (r *runner) build(ctx context.Context, plan sitePlan, on footing, report fu
 	if err != nil {
 		return nil, errors.Join(cause(building, err), d.Close())
 	}
-	starting, cancel := context.WithTimeoutCause(ctx, limits.StartTimeout,
-		fmt.Errorf("the networks and the proxy were not there within %s (startTimeout in [docker])", limits.StartTimeout))
-	defer cancel()
-	site, err := d.build(starting, plan, report)
+	site, err := d.build(ctx, plan, report)
 	if err != nil {
-		return nil, errors.Join(cause(starting, err), d.Close())
+		return nil, errors.Join(err, d.Close())
 	}
 	return site, nil
 }

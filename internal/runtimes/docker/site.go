@@ -44,9 +44,8 @@ type Site struct {
 	closed  error
 }
 
-// build makes the networks and starts the proxy. What the daemon and the proxy tell is
-// reported as it happens, from other goroutines, until the site is closed. On an error
-// nothing is left.
+// build makes the networks and starts the proxy. report is called from several goroutines
+// until the site is closed. On an error nothing is left.
 func (d *Daemon) build(ctx context.Context, plan sitePlan, report func(event.Body)) (*Site, error) {
 	if err := plan.check(); err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func (d *Daemon) build(ctx context.Context, plan sitePlan, report func(event.Bod
 	if err := d.refuseSocket(plan.cover.Dir); err != nil {
 		return nil, err
 	}
-	s := &Site{daemon: d, plan: plan, start: newStart(), failed: make(chan error, 1), report: oneAtATime(report)}
+	s := &Site{daemon: d, plan: plan, start: newStart(), failed: make(chan error, 1), report: report}
 	s.Failed = s.failed
 	s.labels = ownLabels(plan.spec.JobID, s.start)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -64,10 +63,11 @@ func (d *Daemon) build(ctx context.Context, plan sitePlan, report func(event.Bod
 	return s, nil
 }
 
-func (s *Site) build(ctx context.Context) error {
+func (s *Site) build(ctx context.Context) (err error) {
 	limit := s.plan.container().StartTimeout
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the proxy did not start within %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the networks and the proxy did not start within %s (startTimeout in [docker])", limit))
 	defer cancel()
+	defer func() { err = cause(ctx, err) }()
 	if err := s.connectNetworks(ctx); err != nil {
 		return err
 	}
@@ -149,15 +149,6 @@ func (s *Site) fail(err error) {
 
 func (s *Site) status(r role, status, message string) {
 	s.report(event.DockerContainerStatus{Service: string(r), Status: status, Message: message})
-}
-
-func oneAtATime(report func(event.Body)) func(event.Body) {
-	var turn sync.Mutex
-	return func(b event.Body) {
-		turn.Lock()
-		defer turn.Unlock()
-		report(b)
-	}
 }
 
 // listenerURL is how a client is told of a listener.
