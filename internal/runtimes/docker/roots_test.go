@@ -57,7 +57,7 @@ func TestRootsIn(t *testing.T) {
 			want:    bytes.Join([][]byte{first, second}, nil)},
 		{name: "only a key", content: key, err: "there is no certificate in it"},
 		{name: "empty", err: "there is no certificate in it"},
-		{name: "too large", content: bytes.Repeat([]byte("\n"), maxRoots+1), err: "more than"},
+		{name: "too large", content: bytes.Repeat([]byte("\n"), maxRoots+1), err: "larger than"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "roots.pem")
