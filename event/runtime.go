@@ -94,11 +94,11 @@ type DockerContainerStatus struct {
 
 // ProxyAccess is one decision of the egress proxy.
 type ProxyAccess struct {
-	Action string `json:"action"` // allowed, blocked
-	Domain string `json:"domain"`
-	Port   int    `json:"port"`
-	Reason string `json:"reason,omitzero"`
-	Listener   string `json:"listener,omitzero"` // "engine", or Expert and skill
+	Action   string `json:"action"` // allowed, blocked
+	Domain   string `json:"domain"`
+	Port     int    `json:"port"`
+	Reason   string `json:"reason,omitzero"`
+	Listener string `json:"listener,omitzero"` // "engine", or Expert and skill
 	Extra
 }
 

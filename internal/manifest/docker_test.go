@@ -57,7 +57,7 @@ func TestWrongDocker(t *testing.T) {
 		"mirrors = ['u@m.example']":       `12: docker.mirrors.0: "u@m.example" is not the address of a registry` + mirrors,
 		"mirrors = ['a','a','a','a','a','a','a','a','a']": "1: docker.mirrors: has 9 entries; at most 8 are allowed",
 		"offline = 'yes'":                                 "11: docker.offline: must be a boolean, not a string; remove the quotes",
-		"sharedSandbox = true":                               "1: docker.sharedSandbox: unknown key; a file cannot lower isolation; only the command line can",
+		"sharedSandbox = true":                            "1: docker.sharedSandbox: unknown key; a file cannot lower isolation; only the command line can",
 		"readOnlyWorkspace = 'true'":                      "21: docker.readOnlyWorkspace: must be a boolean, not a string; remove the quotes",
 		"dns = '10.0.0.1'":                                `7: docker.dns: must be an array, not a string; put it in brackets, like ["10.0.0.1"]`,
 		"dns = ['dns.example']":                           `8: docker.dns.0: "dns.example" is not an IP address; write it like 10.0.0.53`,
