@@ -26,8 +26,8 @@ import (
 	"github.com/perstack-go/perstack/store/memory"
 )
 
-// A prison is a machine on which all skills of a team are locked in.
-type prison struct {
+// A isolated is a machine on which all skills of a team are locked in.
+type isolated struct {
 	t       *testing.T
 	dir     string // the workspace
 	tmp     string // where the system has its temporary files
@@ -39,12 +39,12 @@ type prison struct {
 // lone is an Expert with nothing but the base skill.
 const lone = "[experts.lead]\ninstruction = 'Lead.'\n"
 
-func newPrison(t *testing.T) *prison {
+func newIsolated(t *testing.T) *isolated {
 	t.Helper()
 	if err := landlock.Available(); err != nil {
 		testkit.Missing(t, err.Error())
 	}
-	p := &prison{t: t, dir: t.TempDir(), tmp: t.TempDir(), history: memory.New()}
+	p := &isolated{t: t, dir: t.TempDir(), tmp: t.TempDir(), history: memory.New()}
 	t.Setenv("TMPDIR", p.tmp)
 	data, err := os.ReadFile(evil.Program(t))
 	if err != nil {
@@ -56,7 +56,7 @@ func newPrison(t *testing.T) *prison {
 	return p
 }
 
-func (p *prison) put(name, text string, mode os.FileMode) {
+func (p *isolated) put(name, text string, mode os.FileMode) {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), mode); err != nil {
 		p.t.Fatal(err)
@@ -64,7 +64,7 @@ func (p *prison) put(name, text string, mode os.FileMode) {
 }
 
 // run runs the Expert lead of a file.
-func (p *prison) run(ctx context.Context, experts, cassette string, in job.Input, change func(*job.Spec)) (engine.Result, error) {
+func (p *isolated) run(ctx context.Context, experts, cassette string, in job.Input, change func(*job.Spec)) (engine.Result, error) {
 	p.t.Helper()
 	spec := teamSpec(p.t, experts, p.dir)
 	spec.Input = in
@@ -85,7 +85,7 @@ func (p *prison) run(ctx context.Context, experts, cassette string, in job.Input
 }
 
 // empty checks that nothing of a job is left.
-func (p *prison) empty(when string) {
+func (p *isolated) empty(when string) {
 	p.t.Helper()
 	if left, err := os.ReadDir(p.tmp); err != nil || len(left) > 0 {
 		p.t.Errorf("%s: %v are left, %v", when, left, err)
@@ -93,7 +93,7 @@ func (p *prison) empty(when string) {
 }
 
 // said is what the tools answered.
-func (p *prison) said() string {
+func (p *isolated) said() string {
 	var b strings.Builder
 	for _, e := range p.events {
 		if end, ok := e.Body.(event.EndToolCall); ok {
@@ -122,7 +122,7 @@ try signal 'kill -0 $v_pid'
 )
 
 // judge checks what the attacker wrote, and takes it away.
-func (p *prison) judge() {
+func (p *isolated) judge() {
 	p.t.Helper()
 	for _, name := range []string{"report", "hunt"} {
 		data, err := os.ReadFile(filepath.Join(p.dir, name))
@@ -185,7 +185,7 @@ text = "done"
 // The skills of another Expert of the job are out of reach, and they are so again when the
 // job goes on.
 func TestParentAndDelegateAreKeptApart(t *testing.T) {
-	p := newPrison(t)
+	p := newIsolated(t)
 	r, err := p.run(t.Context(), family, asks, job.Input{Query: "go"}, func(s *job.Spec) { s.Limits.MaxSteps = 2 })
 	if err != nil || r.Status != event.StatusStoppedByExceededMaxSteps {
 		t.Fatalf("%+v, %v", r, err)
@@ -205,7 +205,7 @@ func TestParentAndDelegateAreKeptApart(t *testing.T) {
 // allowedDomains hold for each skill that is locked in, what was asked is on record, and
 // the listeners go with the job.
 func TestOwnListenersOfExperts(t *testing.T) {
-	p := newPrison(t)
+	p := newIsolated(t)
 	var listeners []string
 	p.after = func(e event.Event) {
 		b, ok := e.Body.(event.SkillConnected)
@@ -283,13 +283,13 @@ func through(t *testing.T, listener, host string) int {
 
 // A job that ends early leaves nothing behind.
 func TestSandboxesOfBrokenJobs(t *testing.T) {
-	p := newPrison(t)
+	p := newIsolated(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	filled := false
 	p.after = func(e event.Event) {
 		if note, ok := e.Body.(event.ToolProgress); ok && note.Message == "ready" {
-			found, err := filepath.Glob(filepath.Join(p.tmp, "perstack-sandboxes-*", "rooms", "sandbox-*", "file"))
+			found, err := filepath.Glob(filepath.Join(p.tmp, "perstack-sandboxes-*", "dirs", "sandbox-*", "file"))
 			filled = err == nil && len(found) == 1
 			cancel()
 		}
@@ -299,7 +299,7 @@ func TestSandboxesOfBrokenJobs(t *testing.T) {
 		t.Error(err)
 	}
 	if !filled {
-		t.Error("the command had no room")
+		t.Error("the command had no home directory of its own")
 	}
 	p.empty("cancelled")
 	r, err := p.run(t.Context(), lone+"[experts.lead.skills.s]\ntype = 'mcpStdioSkill'\ncommand = './evilmcp'\nargs = ['die-list']\n",
@@ -326,7 +326,7 @@ func TestWhoGetsACell(t *testing.T) {
 		{"shared", asking, func(s *job.Spec) { s.Isolation.SharedSandbox = true }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := newPrison(t)
+			p := newIsolated(t)
 			if r, err := p.run(t.Context(), c.experts, where, job.Input{Query: "go"}, c.change); err != nil || r.Status != event.StatusCompleted {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -340,7 +340,7 @@ func TestWhoGetsACell(t *testing.T) {
 
 // A workspace that has the directories of sandboxes in it runs nothing.
 func TestWorkspaceAroundSandboxes(t *testing.T) {
-	p := newPrison(t)
+	p := newIsolated(t)
 	_, err := p.run(t.Context(), lone, "[[turn]]\ntext = 'done'\n", job.Input{Query: "go"},
 		func(s *job.Spec) { s.Workspace.Dir = p.tmp })
 	var known *engine.Error
