@@ -124,6 +124,7 @@ func TestB12MissingParent(t *testing.T) {
 		"deleteFile":      {"path": path},
 		"deleteDirectory": {"path": path},
 		"listDirectory":   {"path": path},
+		"glob":            {"pattern": "*", "path": path},
 		"moveFile":        {"source": path, "destination": "x/y"},
 		"exec":            {"command": "pwd", "cwd": path},
 	} {

@@ -41,6 +41,7 @@ func ways() []way {
 		{"moveFile", "destination", object{"source": "a.txt"}},
 		{"deleteFile", "path", nil},
 		{"listDirectory", "path", nil},
+		{"glob", "path", object{"pattern": "*"}},
 		{"createDirectory", "path", nil},
 		{"deleteDirectory", "path", object{"recursive": true}},
 	}
@@ -127,7 +128,7 @@ func TestAttacksOnPaths(t *testing.T) {
 	// Its own entry in its directory is an ordinary one.
 	onTwin := map[string]string{"getFileInfo.path": done, "writeTextFile.path": done, "moveFile.source": done, "deleteFile.path": done,
 		"moveFile.destination": "already_exists", "createDirectory.path": "already_exists",
-		"exec.cwd": noDir, "listDirectory.path": noDir, "deleteDirectory.path": noDir}
+		"exec.cwd": noDir, "listDirectory.path": noDir, "glob.path": noDir, "deleteDirectory.path": noDir}
 	with := func(more map[string]string) map[string]string {
 		all := maps.Clone(onLink)
 		maps.Copy(all, more)
@@ -207,7 +208,7 @@ func TestAttacksOnPaths(t *testing.T) {
 		{"N9", "hard", protected, nil},
 		{"N9", "hardsub", protected, onTwin},
 		{"N9", "hardlog", protected, onTwin},
-		{"N10", "pipe", "not_regular", with(map[string]string{"getFileInfo.path": done, "exec.cwd": noDir, "listDirectory.path": noDir})},
+		{"N10", "pipe", "not_regular", with(map[string]string{"getFileInfo.path": done, "exec.cwd": noDir, "listDirectory.path": noDir, "glob.path": noDir})},
 		{"N15", "a.txt\x00", invalid, nil},
 		{"N15", "\x00", invalid, nil},
 		{"N15", "a.txt/b", noDir, nil},

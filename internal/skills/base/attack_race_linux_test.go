@@ -59,7 +59,7 @@ func TestN11Swapped(t *testing.T) {
 		for _, w := range ways() {
 			path := "d/secret.txt"
 			switch {
-			case w.tool == "exec", w.tool == "listDirectory", w.tool == "deleteDirectory":
+			case w.tool == "exec", w.tool == "listDirectory", w.tool == "glob", w.tool == "deleteDirectory":
 				path = "d/sub"
 			case w.tool == "readImageFile":
 				path = "d/x.png"

@@ -73,6 +73,7 @@ func TestSchemasAgree(t *testing.T) {
 		"moveFile":          `{"source":"m.txt","destination":"n.txt"}`,
 		"deleteFile":        `{"path":"x.txt"}`,
 		"listDirectory":     `{"path":".","offset":0,"limit":1}`,
+		"glob":              `{"pattern":"*.txt","path":".","ignored":true,"limit":1}`,
 		"createDirectory":   `{"path":"new"}`,
 		"deleteDirectory":   `{"path":"old","recursive":true}`,
 	}

@@ -55,7 +55,7 @@ func TestToolsOnRestrictedThreads(t *testing.T) {
 		{"readTextFile", `{"path":"a.txt"}`}, {"readImageFile", `{"path":"i.png"}`}, {"readPdfFile", `{"path":"d.pdf"}`},
 		{"writeTextFile", `{"path":"n/e/w.txt","text":"new"}`}, {"writeTextFile", `{"path":"a.txt","text":"other"}`},
 		{"appendTextFile", `{"path":"n/e/w.txt","text":"er"}`}, {"editTextFile", `{"path":"n/e/w.txt","oldText":"newer","newText":"old"}`},
-		{"getFileInfo", `{"path":"n/e/w.txt"}`}, {"listDirectory", `{"path":"."}`},
+		{"getFileInfo", `{"path":"n/e/w.txt"}`}, {"listDirectory", `{"path":"."}`}, {"glob", `{"pattern":"*.txt"}`},
 		{"moveFile", `{"source":"n/e/w.txt","destination":"d/w.txt"}`}, {"moveFile", `{"source":"n/e","destination":"d/n"}`},
 		{"createDirectory", `{"path":"d/f/g"}`}, {"deleteFile", `{"path":"d/w.txt"}`}, {"deleteDirectory", `{"path":"d","recursive":true}`},
 		{"exec", `{"command":"sh","args":["-c","cat a.txt; echo x >made"]}`}, {"clearTodo", ``},
@@ -133,6 +133,7 @@ func TestRights(t *testing.T) {
 			}{
 				{"readTextFile", object{"path": "a.txt"}, c.read},
 				{"listDirectory", object{"path": "."}, c.read},
+				{"glob", object{"pattern": "*"}, c.read},
 				{"exec", object{"command": "cat", "args": []string{file}}, c.read},
 				{"exec", object{"command": "ls", "args": []string{b.dir}}, c.read},
 				{"exec", object{"command": "sh", "args": []string{"-c", "echo x >>" + file}}, c.write},

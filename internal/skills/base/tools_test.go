@@ -87,6 +87,8 @@ func TestAnswers(t *testing.T) {
 			`{"name":"x","path":"x","type":"file","size":7,"modified":"2026-01-02T03:04:05.678Z"}],"total":2}`},
 		{"listDirectory", `{"path":"d","limit":1}`, `{"path":"DIR/d","items":[{"name":"l","path":"l","type":"file","link":true}],"total":2,"truncated":true}`},
 		{"listDirectory", `{"path":"d","offset":2,"limit":1}`, `{"path":"DIR/d","items":[],"total":2,"offset":2}`},
+		{"glob", `{"pattern":"d/*"}`, `{"path":"DIR","files":["d/l","d/x"]}`},
+		{"glob", `{"pattern":"*","path":"d","limit":1}`, `{"path":"DIR/d","files":["d/l"],"truncated":true,"reason":"only the first 1 are shown; narrow the search or raise the limit"}`},
 		{"exec", `{"command":"sh","args":["-c","echo out; echo err >&2"]}`, `{"output":"out\nerr\n","exitCode":0,"durationMs":0}`},
 		{"exec", `{"command":"sh","args":["-c","echo out; echo err >&2"],"stderr":false}`, `{"output":"out\n","exitCode":0,"durationMs":0}`},
 		{"exec", `{"command":"true"}`, `{"output":"(the command succeeded and there is no output to show)","exitCode":0,"durationMs":0}`},
@@ -363,6 +365,7 @@ func TestInterrupted(t *testing.T) {
 		"moveFile":        {"source": "a.txt", "destination": "late.txt"},
 		"deleteFile":      {"path": "a.txt"},
 		"listDirectory":   nil,
+		"glob":            {"pattern": "*"},
 		"createDirectory": {"path": "late"},
 		"deleteDirectory": {"path": "d", "recursive": true},
 	} {

@@ -89,6 +89,7 @@ var calls = []struct{ tool, args string }{
 	{"deleteFile", `{"path":"dir/gone.txt"}`},
 	{"createDirectory", `{"path":"made/deep"}`},
 	{"listDirectory", `{"path":"made"}`},
+	{"glob", `{"pattern":"**/"}`},
 	{"deleteDirectory", `{"path":"made"}`},
 	{"deleteDirectory", `{"path":"made","recursive":true}`},
 }
