@@ -42,6 +42,7 @@ func ways() []way {
 		{"deleteFile", "path", nil},
 		{"listDirectory", "path", nil},
 		{"glob", "path", object{"pattern": "*"}},
+		{"grep", "path", object{"pattern": "."}},
 		{"createDirectory", "path", nil},
 		{"deleteDirectory", "path", object{"recursive": true}},
 	}

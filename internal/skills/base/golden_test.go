@@ -74,6 +74,7 @@ func TestSchemasAgree(t *testing.T) {
 		"deleteFile":        `{"path":"x.txt"}`,
 		"listDirectory":     `{"path":".","offset":0,"limit":1}`,
 		"glob":              `{"pattern":"*.txt","path":".","ignored":true,"limit":1}`,
+		"grep":              `{"pattern":"a","path":".","glob":"*.txt","ignoreCase":true,"context":1,"filesOnly":false,"ignored":true,"limit":1}`,
 		"createDirectory":   `{"path":"new"}`,
 		"deleteDirectory":   `{"path":"old","recursive":true}`,
 	}

@@ -89,6 +89,9 @@ func TestAnswers(t *testing.T) {
 		{"listDirectory", `{"path":"d","offset":2,"limit":1}`, `{"path":"DIR/d","items":[],"total":2,"offset":2}`},
 		{"glob", `{"pattern":"d/*"}`, `{"path":"DIR","files":["d/l","d/x"]}`},
 		{"glob", `{"pattern":"*","path":"d","limit":1}`, `{"path":"DIR/d","files":["d/l"],"truncated":true,"reason":"only the first 1 are shown; narrow the search or raise the limit"}`},
+		{"grep", `{"pattern":"^a","path":"a.txt"}`, `{"files":[{"path":"a.txt","lines":[{"line":0,"text":"alpha"}]}],"matches":1}`},
+		{"grep", `{"pattern":"et","glob":"/*.txt","context":1}`, `{"files":[{"path":"a.txt","lines":[{"line":0,"text":"alpha","context":true},{"line":1,"text":"beta"}]}],"matches":1}`},
+		{"grep", `{"pattern":"zzz"}`, `{"files":[],"matches":0,"skipped":{"binary":2}}`},
 		{"exec", `{"command":"sh","args":["-c","echo out; echo err >&2"]}`, `{"output":"out\nerr\n","exitCode":0,"durationMs":0}`},
 		{"exec", `{"command":"sh","args":["-c","echo out; echo err >&2"],"stderr":false}`, `{"output":"out\n","exitCode":0,"durationMs":0}`},
 		{"exec", `{"command":"true"}`, `{"output":"(the command succeeded and there is no output to show)","exitCode":0,"durationMs":0}`},
@@ -366,6 +369,7 @@ func TestInterrupted(t *testing.T) {
 		"deleteFile":      {"path": "a.txt"},
 		"listDirectory":   nil,
 		"glob":            {"pattern": "*"},
+		"grep":            {"pattern": "a"},
 		"createDirectory": {"path": "late"},
 		"deleteDirectory": {"path": "d", "recursive": true},
 	} {

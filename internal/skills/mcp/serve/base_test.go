@@ -90,6 +90,7 @@ var calls = []struct{ tool, args string }{
 	{"createDirectory", `{"path":"made/deep"}`},
 	{"listDirectory", `{"path":"made"}`},
 	{"glob", `{"pattern":"**/"}`},
+	{"grep", `{"pattern":"a","context":1}`},
 	{"deleteDirectory", `{"path":"made"}`},
 	{"deleteDirectory", `{"path":"made","recursive":true}`},
 }
