@@ -121,7 +121,7 @@ func gitIgnores(t testing.TB, dir string, rules string, paths []string) map[stri
 		cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 		out, err := cmd.Output()
-		if exit, ok := err.(*exec.ExitError); ok && exit.ExitCode() == 1 { //nolint:errorlint // Output returns it as it is
+		if exit, ok := err.(*exec.ExitError); ok && exit.ExitCode() == 1 {
 			err = nil // no path is ignored
 		}
 		if err != nil {

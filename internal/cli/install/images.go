@@ -44,12 +44,10 @@ func (p *project) pinner(ctx context.Context, old *lockfile.Lock) (*pinner, erro
 
 // pinImages puts the pins into the lockfile.
 func (p *project) pinImages(ctx context.Context, by *pinner, lock, old *lockfile.Lock) error {
-	if old != nil {
-		// With runtime local, too: they are for runs with --runtime docker.
-		for _, i := range stillNamed(p.config, old.Images) {
-			if !slices.Contains(by.unknown, i.Name) {
-				lock.Images = append(lock.Images, i)
-			}
+	// Old pins are kept with runtime local, too: they are for runs with --runtime docker.
+	for _, name := range p.config.Images() {
+		if pinned, ok := old.Image(name); ok && !manifest.ImagePinned(name) && !slices.Contains(by.unknown, name) {
+			lock.Images = append(lock.Images, lockfile.Image{Name: name, Pinned: pinned})
 		}
 	}
 	for _, name := range by.unknown {
@@ -65,16 +63,4 @@ func (p *project) pinImages(ctx context.Context, by *pinner, lock, old *lockfile
 		lock.Images = append(lock.Images, lockfile.Image{Name: name, Pinned: pinned})
 	}
 	return nil
-}
-
-// stillNamed returns the pins of images that the file names or uses by default.
-func stillNamed(c *manifest.Config, all []lockfile.Image) (kept []lockfile.Image) {
-	for _, name := range c.Images() {
-		for _, i := range all {
-			if i.Name == name {
-				kept = append(kept, i)
-			}
-		}
-	}
-	return kept
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -42,14 +43,19 @@ func refuseEmptyLists(flags *pflag.FlagSet) error {
 
 // registerCompletions tells the shell what the flags take.
 func registerCompletions(cmd *cobra.Command) {
-	must(cmd.MarkFlagDirname("workspace"))
-	must(cmd.MarkFlagDirname("storage"))
-	must(cmd.MarkFlagFilename("env-path"))
-	must(cmd.MarkFlagFilename("token-file"))
-	must(cmd.RegisterFlagCompletionFunc("port", cobra.NoFileCompletions))
-	must(cmd.RegisterFlagCompletionFunc("max-workspace-bytes", cobra.NoFileCompletions))
-	must(cmd.RegisterFlagCompletionFunc("pick", completeTools))
-	must(cmd.RegisterFlagCompletionFunc("omit", completeTools))
+	err := errors.Join(
+		cmd.MarkFlagDirname("workspace"),
+		cmd.MarkFlagDirname("storage"),
+		cmd.MarkFlagFilename("env-path"),
+		cmd.MarkFlagFilename("token-file"),
+		cmd.RegisterFlagCompletionFunc("port", cobra.NoFileCompletions),
+		cmd.RegisterFlagCompletionFunc("max-workspace-bytes", cobra.NoFileCompletions),
+		cmd.RegisterFlagCompletionFunc("pick", completeTools),
+		cmd.RegisterFlagCompletionFunc("omit", completeTools),
+	)
+	if err != nil {
+		panic(err) // a flag does not exist
+	}
 }
 
 // completeTools offers the tools that are not in the list yet.
@@ -62,11 +68,4 @@ func completeTools(_ *cobra.Command, _ []string, typed string) ([]cobra.Completi
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
-}
-
-// must stops a program that registers a completion for a flag it does not have.
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

@@ -100,86 +100,67 @@ func extension(name string) string {
 	return ""
 }
 
-// typeOf names the type that files with an extension have. The table is our own: the
-// ones of operating systems differ from machine to machine, and take TypeScript for
-// television.
+// typeOf returns the type of files with an extension. The table is our own: those of operating
+// systems differ from machine to machine, and take TypeScript for a video format.
 func typeOf(ext string) string {
 	for _, row := range fileTypes {
 		for known := range strings.FieldsSeq(row.extensions) {
 			if strings.EqualFold(ext, "."+known) {
-				return row.mimeType
+				return strings.Replace(row.mimeType, "*", known, 1)
 			}
 		}
 	}
 	return "application/octet-stream"
 }
 
+// fileTypes has "*" for the extension.
 var fileTypes = []struct{ mimeType, extensions string }{
 	// prose and data
 	{"text/plain", "txt text log ini conf cfg properties diff patch"},
 	{"text/markdown", "md markdown"},
-	{"text/csv", "csv"},
 	{"text/tab-separated-values", "tsv"},
 	{"text/html", "html htm"},
-	{"text/css", "css"},
 	{"text/yaml", "yaml yml"},
+	{"text/*", "css csv"},
 	{"application/json", "json map"},
 	{"application/jsonl", "jsonl ndjson"},
-	{"application/toml", "toml"},
 	{"application/xml", "xml xsd xsl"},
-	{"application/sql", "sql"},
+	{"application/*", "toml sql pdf rtf zip wasm"},
 	// code
 	{"text/javascript", "js mjs cjs jsx"},
 	{"text/typescript", "ts tsx mts cts"},
-	{"text/x-go", "go"},
 	{"text/x-python", "py pyi"},
 	{"text/x-ruby", "rb"},
 	{"text/x-rust", "rs"},
 	{"text/x-c", "c h"},
 	{"text/x-c++", "cc cpp cxx hh hpp"},
 	{"text/x-csharp", "cs"},
-	{"text/x-java", "java"},
 	{"text/x-kotlin", "kt kts"},
-	{"text/x-swift", "swift"},
-	{"text/x-php", "php"},
-	{"text/x-lua", "lua"},
+	{"text/x-*", "go java swift php lua"},
 	{"application/x-sh", "sh bash zsh"},
-	{"application/wasm", "wasm"},
 	// images, sound, film, documents
-	{"image/png", "png"},
 	{"image/jpeg", "jpg jpeg jpe"},
-	{"image/gif", "gif"},
-	{"image/webp", "webp"},
 	{"image/svg+xml", "svg"},
-	{"image/avif", "avif"},
-	{"image/bmp", "bmp"},
 	{"image/tiff", "tif tiff"},
 	{"image/vnd.microsoft.icon", "ico"},
+	{"image/*", "png gif webp avif bmp"},
 	{"audio/mpeg", "mp3"},
-	{"audio/wav", "wav"},
 	{"audio/ogg", "ogg oga"},
-	{"audio/flac", "flac"},
-	{"video/mp4", "mp4"},
-	{"video/webm", "webm"},
+	{"audio/*", "wav flac"},
 	{"video/quicktime", "mov"},
-	{"application/pdf", "pdf"},
-	{"application/rtf", "rtf"},
+	{"video/*", "mp4 webm"},
 	{"application/epub+zip", "epub"},
 	{"application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"},
 	{"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"},
 	{"application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"},
 	// archives and fonts
-	{"application/zip", "zip"},
 	{"application/gzip", "gz tgz"},
 	{"application/x-tar", "tar"},
 	{"application/x-bzip2", "bz2"},
 	{"application/x-xz", "xz"},
 	{"application/zstd", "zst"},
 	{"application/x-7z-compressed", "7z"},
-	{"font/woff", "woff"},
-	{"font/woff2", "woff2"},
-	{"font/ttf", "ttf"},
-	{"font/otf", "otf"},
+	{"font/*", "woff woff2 ttf otf"},
 }
 
 // formatSize writes a number of bytes for people.
