@@ -129,7 +129,7 @@ func flatten(dir string) error {
 	}
 }
 
-// some lists a part of a directory: whoever removes it finds the rest next time.
+// readBatch lists a part of a directory; the caller removes it and reads the next.
 func readBatch(root *os.Root, name string) ([]fs.DirEntry, error) {
 	d, err := root.Open(name)
 	if err != nil {

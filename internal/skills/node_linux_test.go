@@ -12,7 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/testkit/node"
 )
 
-// npm makes a yard in which skills of npm run without a network, all locked in.
+// npm makes a yard in which skills of npm run in sandboxes, without a network.
 func npm(t *testing.T, cache string) (*yard, node.Components) {
 	t.Helper()
 	components := node.Need(t)

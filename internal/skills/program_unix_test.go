@@ -82,7 +82,7 @@ func TestProgramPlaces(t *testing.T) {
 	}
 }
 
-// A package is read with all that it needs, and without its neighbours.
+// A package is read with all that it needs, and without other packages.
 func TestPackageDir(t *testing.T) {
 	store := &packages.Store{Dir: "/cache/perstack"}
 	for path, want := range map[string]string{

@@ -225,7 +225,7 @@ func TestDecidedVariables(t *testing.T) {
 	}
 }
 
-// What a skill may do with the workspace holds; without a right, it starts at home.
+// A skill has its right to the workspace; without one, it starts in its home directory.
 func TestWorkspaceRights(t *testing.T) {
 	const script = `at() { if eval "$2" >/dev/null 2>&1; then printf " $1"; fi; }; ` +
 		`printf "%s" "report $(pwd -P)$(at read "cat $W/file"; at list "ls $W"; at write "echo x >>$W/file"; at make "echo x >$W/new"; at remove "rm $W/gone")" >&2; echo >&2; exec cat >/dev/null`
@@ -327,8 +327,8 @@ func TestRestartedServerKeepsItsFiles(t *testing.T) {
 	}
 }
 
-// Only those who ask for it are locked in, unless all are.
-func TestWhoIsLockedIn(t *testing.T) {
+// Only skills that ask for it are sandboxed, unless all are.
+func TestWhichSkillsAreSandboxed(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
 	y.Sandboxes.All = false
@@ -342,7 +342,7 @@ func TestWhoIsLockedIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(string(data), "HOME="+y.Sandboxes.Home); got != want || strings.Contains(string(data), "NODE_USE_ENV_PROXY") != want {
-			t.Errorf("%s: locked in %t", name, got)
+			t.Errorf("%s: sandboxed %t", name, got)
 		}
 	}
 	if got := y.directories(t); len(got) != 2 {
@@ -364,7 +364,7 @@ func TestWhoIsLockedIn(t *testing.T) {
 	}
 }
 
-// What a locked-in skill asks of the network is decided by its allowedDomains, and told.
+// What a sandboxed skill can reach is decided by its allowedDomains, and reported.
 func TestOwnListeners(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)
@@ -475,7 +475,7 @@ func TestWorkspaceRightsOfTheBaseSkill(t *testing.T) {
 	}
 }
 
-// Listeners are closed also if the Expert does not start: nobody is left to use them.
+// Listeners are closed even if the Expert does not start.
 func TestListenersOfAFailedStart(t *testing.T) {
 	y := newYard(t)
 	y.lockIn(t)

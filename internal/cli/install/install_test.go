@@ -467,7 +467,7 @@ func TestCheckMissingLock(t *testing.T) {
 	}
 }
 
-// A file of another name has a lockfile of its own; that of its neighbour stays.
+// A file of another name has a lockfile of its own; that of the other file stays.
 func TestInstallOtherConfig(t *testing.T) {
 	b := newBench(t, twoExperts)
 	if _, err := b.install(t.Context()); err != nil {
@@ -486,7 +486,7 @@ func TestInstallOtherConfig(t *testing.T) {
 	if _, err := b.install(t.Context(), other, check); err != nil {
 		t.Errorf("check: %v", err)
 	}
-	// One that was copied is stale, and that of a neighbour who is still there is not replaced.
+	// One that was copied is stale, and that of another file that exists is not replaced.
 	b.write("b.lock", first)
 	if _, err := b.install(t.Context(), other, check); err == nil || !strings.Contains(err.Error(), `was made from "perstack.toml", not from "b.toml"`) {
 		t.Errorf("check: %v", err)
@@ -498,7 +498,7 @@ func TestInstallOtherConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := b.install(t.Context(), other); err != nil {
-		t.Errorf("after the neighbour was renamed: %v", err)
+		t.Errorf("after the other file was renamed: %v", err)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestSandbox(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		sandbox    bool
-		want       string // who is locked in
+		want       string // which skills are sandboxed
 	}{
 		{"nobody", twoExperts, false, ""},
 		{"all", twoExperts, true, "files web"},
@@ -56,7 +56,7 @@ func TestSandbox(t *testing.T) {
 				}
 			}
 			if got := strings.Join(who, " "); got != c.want {
-				t.Errorf("locked in: %q, want %q", got, c.want)
+				t.Errorf("sandboxed: %q, want %q", got, c.want)
 			}
 			if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 				t.Errorf("%v are left, %v", left, err)

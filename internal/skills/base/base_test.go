@@ -19,7 +19,7 @@ import (
 
 const canary = "CANARY-91c2"
 
-// A bench is a skill in a workspace with neighbours.
+// A bench is a skill in a workspace beside other directories.
 type bench struct {
 	*base.Skill
 	t       testing.TB

@@ -103,7 +103,7 @@ func TestKernelHoldsWithoutWorkspace(t *testing.T) {
 			t.Errorf("attempt %d: %v", i, err)
 		}
 	}
-	// The thread is gone, and nobody else is locked in.
+	// The thread has ended, and no other is restricted.
 	if _, err := os.ReadFile(filepath.Join(b.outside, "secret.txt")); err != nil {
 		t.Error(err)
 	}

@@ -122,9 +122,9 @@ func FuzzConvert(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		parts, _ := convert(raw, asIs)
-		room := 0
+		size := 0
 		for _, p := range parts {
-			room += len(p.Text)
+			size += len(p.Text)
 			switch p.Type {
 			case event.TextPart:
 			case event.ImageInlinePart, event.FileInlinePart:
@@ -135,8 +135,8 @@ func FuzzConvert(f *testing.F) {
 				t.Errorf("a part of type %s", p.Type)
 			}
 		}
-		if len(parts) > maxContents+1 || room > maxResultText+2000*(maxContents+1) {
-			t.Errorf("%d parts with %d bytes", len(parts), room)
+		if len(parts) > maxContents+1 || size > maxResultText+2000*(maxContents+1) {
+			t.Errorf("%d parts with %d bytes", len(parts), size)
 		}
 		if _, err := json.Marshal(parts); err != nil { // UTF-8, for one
 			t.Error(err)

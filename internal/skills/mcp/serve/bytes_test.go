@@ -25,7 +25,7 @@ func TestFloodOfBytes(t *testing.T) {
 		for i := range 5 {
 			lines = append(lines, large(i+1, "wait"))
 		}
-		lines = append(lines, `{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"wait"}}`) // there is room for it
+		lines = append(lines, `{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"wait"}}`) // the limit allows it
 		all := converse(t, s, lines...)
 		if len(all) != len(lines) {
 			t.Fatalf("%d answers", len(all))
@@ -39,7 +39,7 @@ func TestFloodOfBytes(t *testing.T) {
 	})
 }
 
-// The room of a request is free when it was answered.
+// A request that was answered does not count.
 func TestBytesAreFreed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t.Context(), t, &tools{}, skill.Filter{})

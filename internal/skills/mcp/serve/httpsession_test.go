@@ -65,7 +65,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 }
 
 // What could not be served at once is refused, and counted out again.
-func TestLoad(t *testing.T) {
+func TestInFlight(t *testing.T) {
 	var l inFlight
 	if !l.begin(maxOpenBytes) || l.begin(1) {
 		t.Error("the bytes are not counted")
@@ -73,7 +73,7 @@ func TestLoad(t *testing.T) {
 	l.resize(maxOpenBytes, 10)
 	for range maxOpen - 1 {
 		if !l.begin(1) {
-			t.Fatal("there is room")
+			t.Fatal("the limit is not reached")
 		}
 	}
 	if l.begin(0) {
