@@ -87,7 +87,10 @@ func (s *Skill) find(ctx context.Context, path string, ignored bool, visit func(
 	leftOut, err = s.opts.Workspace.Find(limited, path, workspace.FindOptions{Ignored: ignored}, func(f workspace.Found) bool {
 		return visit(limited, f)
 	})
-	if limited.Err() != nil && ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil: // what was found so far would look complete
+		return "", &workspace.Error{Code: workspace.Interrupted, Message: "the search was interrupted"}
+	case limited.Err() != nil:
 		return fmt.Sprintf("the search took longer than %v; narrow it", searchTime), nil
 	}
 	return leftOut, err

@@ -3,6 +3,7 @@
 package base_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -137,6 +138,21 @@ func TestGrepHostile(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("the search waits for a pipe")
+	}
+}
+
+// A search that is stopped in the middle has no result.
+func TestGrepInterrupted(t *testing.T) {
+	b := newBench(t)
+	files, err := workspace.Open(b.dir, workspace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := base.New(base.Options{Workspace: files, Redact: func(text string) string { cancel(); return text }})
+	if text, r := callWith(ctx, t, s, "grep", object{"pattern": "beta"}); !r.IsError || fields(t, text)["code"] != "interrupted" {
+		t.Error(text)
 	}
 }
 
