@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"unicode"
@@ -18,13 +19,32 @@ import (
 // checkpoint, so each message is encoded once, and an event is encoded around its
 // messages: what is repeated is copied, not encoded again. A Writer is for one goroutine.
 type Writer struct {
-	out      *bufio.Writer
-	options  json.Options
-	messages map[*Message][]byte // encoded and escaped
+	out       *bufio.Writer
+	options   json.Options // of an event
+	inMessage json.Options
+	messages  map[*Message]encodedMessage
+	kept      int // bytes of long texts that are kept encoded
 
-	mark  []byte     // written in place of a message
+	mark  []byte     // written in place of a message in an event, and of a long text in a message
 	found []*Message // the messages of the current event, in order
+	long  []string   // the long texts of the current message, in order
+
+	piece, quoted []byte // of the text that is being written
 }
+
+// An encodedMessage is a message in JSON, escaped, with the mark for each of its long texts.
+type encodedMessage struct {
+	frame []byte
+	long  []string
+}
+
+const (
+	longText = 4 << 10
+	// maxKept is how many bytes of long texts are kept encoded beside the messages. A
+	// conversation that has more would be in memory twice; the rest of its texts is
+	// encoded each time.
+	maxKept = 16 << 20
+)
 
 // chunk is how much is written at once. A line can be a whole conversation, and is never
 // assembled in memory.
@@ -33,11 +53,13 @@ const chunk = 64 << 10
 // NewWriter returns a Writer that writes to w. A line that is not longer than a chunk is one
 // Write call.
 func NewWriter(w io.Writer) *Writer {
-	out := &Writer{out: bufio.NewWriterSize(w, chunk), messages: make(map[*Message][]byte)}
+	out := &Writer{out: bufio.NewWriterSize(w, chunk), messages: make(map[*Message]encodedMessage)}
 	// The mark is random, so no text in an event can be mistaken for it.
 	out.mark = []byte(`"` + rand.Text() + `"`)
 	out.options = json.JoinOptions(encoding,
 		json.WithMarshalers(json.JoinMarshalers(json.MarshalToFunc(out.message), marshalers)))
+	out.inMessage = json.JoinOptions(encoding,
+		json.WithMarshalers(json.JoinMarshalers(json.MarshalToFunc(out.text), marshalers)))
 	return out
 }
 
@@ -48,17 +70,17 @@ func (w *Writer) Write(e Event) error {
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
 	}
-	texts := make([][]byte, len(w.found))
+	messages := make([]encodedMessage, len(w.found))
 	for i, m := range w.found { // all of them first, or a failure would leave half a line
-		if texts[i], err = w.encoded(m); err != nil {
+		if messages[i], err = w.encoded(m); err != nil {
 			return fmt.Errorf("encode event: %w", err)
 		}
 	}
 	frame = escapeInvisible(frame)
-	for _, text := range texts {
+	for _, m := range messages {
 		before, after, _ := bytes.Cut(frame, w.mark)
 		w.out.Write(before) // its error comes again below
-		w.out.Write(text)
+		w.writeMessage(w.out, m)
 		frame = after
 	}
 	return w.end(frame)
@@ -82,17 +104,66 @@ func (w *Writer) message(enc *jsontext.Encoder, m *Message) error {
 	return enc.WriteValue(w.mark)
 }
 
-func (w *Writer) encoded(m *Message) ([]byte, error) {
-	if text, ok := w.messages[m]; ok {
-		return text, nil
+func (w *Writer) encoded(m *Message) (encodedMessage, error) {
+	if known, ok := w.messages[m]; ok {
+		return known, nil
 	}
-	text, err := json.Marshal(*m, encoding)
+	w.long = nil
+	frame, err := json.Marshal(*m, w.inMessage)
 	if err != nil {
-		return nil, err
+		return encodedMessage{}, err
 	}
-	text = escapeInvisible(text)
-	w.messages[m] = text
-	return text, nil
+	e := encodedMessage{escapeInvisible(frame), w.long}
+	size := 0
+	for _, text := range e.long {
+		size += len(text)
+	}
+	if size > 0 && w.kept+size <= maxKept {
+		w.kept += size
+		whole := bytes.NewBuffer(make([]byte, 0, len(e.frame)+size+size/16))
+		w.writeMessage(whole, e)
+		e = encodedMessage{frame: whole.Bytes()}
+	}
+	w.messages[m] = e
+	return e, nil
+}
+
+// text puts the mark where a long text belongs.
+func (w *Writer) text(enc *jsontext.Encoder, text string) error {
+	if len(text) < longText {
+		return errors.ErrUnsupported
+	}
+	w.long = append(w.long, text)
+	return enc.WriteValue(w.mark)
+}
+
+// writeMessage writes a message with its long texts. An error of out comes again when the
+// line is flushed.
+func (w *Writer) writeMessage(out io.Writer, m encodedMessage) {
+	frame := m.frame
+	for _, text := range m.long {
+		before, after, _ := bytes.Cut(frame, w.mark)
+		_, _ = out.Write(before)
+		w.writeText(out, text)
+		frame = after
+	}
+	_, _ = out.Write(frame)
+}
+
+// writeText writes a text as a JSON string, a chunk at a time.
+func (w *Writer) writeText(out io.Writer, text string) {
+	_, _ = io.WriteString(out, `"`)
+	for len(text) > 0 {
+		n := min(len(text), chunk)
+		for n < len(text) && !utf8.RuneStart(text[n]) {
+			n++
+		}
+		w.piece = append(w.piece[:0], text[:n]...)
+		w.quoted, _ = jsontext.AppendQuote(w.quoted[:0], w.piece) // what is not valid is replaced
+		_, _ = out.Write(escapeInvisible(w.quoted[1 : len(w.quoted)-1]))
+		text = text[n:]
+	}
+	_, _ = io.WriteString(out, `"`)
 }
 
 // escapeInvisible writes characters that control a terminal, reorder text or are invisible as

@@ -58,6 +58,44 @@ func TestWriterWritesWhatMarshalDoes(t *testing.T) {
 	}
 }
 
+// Long texts are written as short ones are, whether they are kept encoded or not: in all
+// places, with all characters, wherever they are cut.
+func TestWriterWritesLongTexts(t *testing.T) {
+	for _, piece := range []string{"a", "é", "日", "🔑", "\"\\\n", "\xff", "\xe6\x97", "\u202e\x7f", "<&>\u2028"} {
+		sizes := []int{longText - 1, longText, chunk - 1, chunk + 1, 3*chunk + 7}
+		if piece == "a" {
+			sizes = append(sizes, maxKept/4) // the last message is more than is kept
+		}
+		for _, size := range sizes {
+			text := strings.Repeat(piece, size/len(piece)+1)[:size]
+			e := Event{Body: StartGeneration{Messages: []*Message{
+				{ID: "a", Type: UserMessage, Contents: []Part{{Type: TextPart, Text: text}, {Type: TextPart, Text: "short"}, {Type: ImageInlinePart, EncodedData: text}}},
+				{ID: "b", Type: ToolMessage, Contents: []Part{{Type: ToolResultPart, Contents: []Part{{Type: TextPart, Text: text}}}}},
+				{ID: text, Type: ExpertMessage, Contents: []Part{{Type: ThinkingPart, Thinking: text, Signature: text}}},
+			}}}
+			want, err := Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(escapeInvisible(want), '\n')
+			var out bytes.Buffer
+			w := NewWriter(&out)
+			for range 2 {
+				out.Reset()
+				if err := w.Write(e); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(out.Bytes(), want) {
+					t.Fatalf("%d bytes of %q become %d bytes, want %d", size, piece, out.Len(), len(want))
+				}
+			}
+			if w.kept > maxKept {
+				t.Errorf("%d bytes are kept", w.kept)
+			}
+		}
+	}
+}
+
 func TestWriterEscapesInvisibleCharacters(t *testing.T) {
 	hidden := []string{
 		"\x1b", "\x00", "\r", "\n", // below space: JSON escapes them itself
