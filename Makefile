@@ -11,7 +11,7 @@ STATIC := CGO_ENABLED=0 GOFLAGS="$$(go env GOFLAGS) -trimpath"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build quick npm test conformance test-wire test-embed test-root sweep check cross race lint fuzz fuzz-some bench demo clean
+.PHONY: help build quick npm test conformance cases test-wire test-embed test-root sweep check cross race lint fuzz fuzz-some bench demo clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -26,7 +26,7 @@ quick: ## vet, and the unit tests that are fast
 	$(STATIC) go vet ./...
 	$(STATIC) go test -short -vet=off $$(go list ./... | grep -vE '$(SLOW)')
 
-test: check cross race conformance test-wire test-embed ## run everything that needs neither root nor a linter
+test: check cross race conformance cases test-wire test-embed ## run everything that needs neither root nor a linter
 
 # The tests run real MCP servers from npm, offline. What they need is fetched here, once.
 npm: .tools/npm/registry ## fetch the real MCP servers that tests run against (needs npm and a network)
@@ -55,19 +55,30 @@ cross: ## build the program and its tests for macOS and Windows
 # The longest packages come first: the others run beside them. Vet is left out because
 # check has had its turn. Without the variable each process that is watched would sleep
 # for a second before it ends.
-ALL  := ./test/docker ./test ./test/sweep ./internal/providers ./...
-RACE := GORACE=atexit_sleep_ms=0 go test -race -vet=off -count=1 -timeout 30m
+FIRST := ./test/docker ./test ./internal/packages ./internal/runtimes/docker ./test/sweep ./internal/skills
+RACE  := GORACE=atexit_sleep_ms=0 go test -race -vet=off -count=1 -timeout 30m
+
+# Packages that try very many cases, or the same in very many rounds. The race detector sees
+# a sample of them (-short); conformance and cases try all of them without it.
+TABLES  := ./internal/lockfile ./internal/manifest ./internal/secret ./internal/workspace ./store/file
+SAMPLED := $(TABLES) ./internal/providers
+MODULE  := $(shell sed -n 's/^module //p' go.mod)
 
 # Go turns cgo off by itself where there is no C compiler. That is fine for a user,
 # but a check that CI leaves out would never be missed.
 race:
 	@if [ "$$(go env CGO_ENABLED)" = 1 ]; then \
-		echo "go test -race ./..."; $(RACE) $(ALL); \
+		echo "go test -race ./..."; failed=0; \
+		$(RACE) $(FIRST) $$(go list ./... | grep -vxF $(SAMPLED:./%=-e $(MODULE)/%)) || failed=1; \
+		$(RACE) -short $(SAMPLED) || failed=1; exit $$failed; \
 	elif [ -n "$$CI" ]; then \
 		echo "make test: CI needs a C compiler for the race detector; install gcc"; exit 1; \
 	else \
 		echo "go test ./...   (no C compiler: without the race detector)"; go test ./...; \
 	fi
+
+cases: ## try every case of which the race detector sees a sample
+	$(STATIC) go test -vet=off -count=1 -timeout 20m $(TABLES)
 
 # Under the race detector the cases of very many bytes are left out; here they are not. It
 # prints the table of all providers and cases.
@@ -108,7 +119,7 @@ fuzz: ## run every fuzz target for FUZZTIME (10s); make test runs their seeds
 	@grep -r --include='*_test.go' '^func Fuzz' . | sed -E 's,^(.*)/[^/]*:func (Fuzz[A-Za-z0-9_]*).*,\1 \2,' | sort | \
 	while read -r package target; do \
 		echo "$$package $$target"; \
-		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$package" || exit 1; \
+		$(STATIC) go test -vet=off -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x "$$package" || exit 1; \
 	done
 
 # In CI each run takes a tenth of the targets, another one with each commit.
@@ -117,7 +128,7 @@ fuzz-some: ## run a tenth of the fuzz targets for three seconds each
 	grep -r --include='*_test.go' '^func Fuzz' . | sed -E 's,^(.*)/[^/]*:func (Fuzz[A-Za-z0-9_]*).*,\1 \2,' | sort | awk "NR % 10 == $$turn" | \
 	while read -r package target; do \
 		echo "$$package $$target"; \
-		go test -vet=off -run '^$$' -fuzz "^$$target\$$" -fuzztime 3s -fuzzminimizetime 1x "$$package" || exit 1; \
+		$(STATIC) go test -vet=off -run '^$$' -fuzz "^$$target\$$" -fuzztime 3s -fuzzminimizetime 1x "$$package" || exit 1; \
 	done
 
 bench: ## measure the promises of SPECIFICATION.md, and run the benchmarks
