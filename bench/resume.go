@@ -63,7 +63,7 @@ func resume(ctx context.Context, dir string, p programs) ([]figure, error) {
 	return []figure{
 		{"time to go on with 10,000 events and 50 MB of conversation, ms", float64((costs[1].wall - costs[0].wall).Milliseconds()), 0, "%.0f"},
 		{"memory for it, to the conversation", share(costs[1]), 3, "%.2f"},
-		{"memory for it with full events, to the conversation", share(costs[2]), 0, "%.2f"},
+		{"memory for it with full events, to the conversation", share(costs[2]), 3, "%.2f"},
 	}, nil
 }
 
