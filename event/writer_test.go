@@ -62,8 +62,8 @@ func TestWriterWritesWhatMarshalDoes(t *testing.T) {
 // places, with all characters, wherever they are cut.
 func TestWriterWritesLongTexts(t *testing.T) {
 	for _, piece := range []string{"a", "é", "日", "🔑", "\"\\\n", "\xff", "\xe6\x97", "\u202e\x7f", "<&>\u2028"} {
-		sizes := []int{longText - 1, longText, chunk - 1, chunk + 1, 3*chunk + 7}
-		if piece == "a" {
+		sizes := []int{longText - 1, longText, chunk + 1}
+		if piece == "a" && !testing.Short() {
 			sizes = append(sizes, maxKept/4) // the last message is more than is kept
 		}
 		for _, size := range sizes {

@@ -32,7 +32,10 @@ import (
 
 // The real daemon is shared with other tests, whose images are old too. So the command
 // gets to see those of this test alone.
-func TestPruneOnAnEngine(t *testing.T) {
+func TestPruneOnADaemon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes images")
+	}
 	daemon.Need(t)
 	dir := t.TempDir()
 	env := map[string]string{"PERSTACK_LINUX_BINARY": daemon.Binary(t)}
