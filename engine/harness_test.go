@@ -249,6 +249,7 @@ type bench struct {
 	delegated []bool           // of the requests for skills
 	limits    expert.Limits    // but for steps
 	maxDepth  int
+	toolCalls int // limit
 	atOnce    int // Runs
 	price     expert.Price
 	prices    map[string]expert.Price // by provider, instead of the one price
@@ -322,7 +323,7 @@ func newTeam(t testing.TB, team map[string][]turn) *bench {
 
 // spec is the job as it is set up now.
 func (b *bench) spec(in job.Input) job.Spec {
-	limits := job.Limits{Limits: b.limits, MaxDepth: b.maxDepth, MaxParallel: b.atOnce, MaxRetries: b.maxRetries, Timeout: b.timeout}
+	limits := job.Limits{Limits: b.limits, MaxToolCalls: b.toolCalls, MaxDepth: b.maxDepth, MaxParallel: b.atOnce, MaxRetries: b.maxRetries, Timeout: b.timeout}
 	limits.MaxSteps = b.maxSteps
 	if b.maxRetries == 0 {
 		limits.MaxRetries = job.None

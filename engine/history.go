@@ -20,6 +20,8 @@ type History struct {
 	points map[string]Point // by checkpoint id
 	head   Point            // the newest checkpoint of the coordinator
 	last   store.Record     // the newest record, without its event
+
+	toolCalls int // that models have made in all Runs, without those that say that an Expert is done
 }
 
 // A Point is a checkpoint: the state there, and the number of the record that made it.
@@ -89,6 +91,9 @@ func (h *History) Apply(r store.Record) (before, after State) {
 	if !e.IsRuntime() {
 		after = before.apply(e)
 		h.runs[e.RunID] = after
+	}
+	if b, ok := e.Body.(event.CallTools); ok {
+		h.toolCalls += len(slices.DeleteFunc(slices.Clone(b.ToolCalls), isCompletion))
 	}
 	h.Job = h.Job.Apply(e)
 	h.last = store.Record{Seq: r.Seq, Line: r.Line}

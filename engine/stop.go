@@ -18,6 +18,9 @@ type stopReason struct {
 
 // stopRequested reports whether the Run must stop, and why.
 func (r *run) stopRequested(ctx context.Context) (stopReason, bool) {
+	if r.limit == nil {
+		r.limit = r.toolCallLimit()
+	}
 	if r.limit != nil {
 		return stopReason{text: r.limit.Error(), limit: r.limit}, true
 	}
@@ -36,6 +39,26 @@ func (r *run) stopRequested(ctx context.Context) (stopReason, bool) {
 		reason = stopReason{text: "the Expert that delegated was stopped: " + reason.err.Error()}
 	}
 	return reason, true
+}
+
+// toolCallLimit returns the limit on tool calls if the job has made more. The calls of a turn
+// count together, when they are recorded: those that exceed the limit are not carried out, and
+// stay open until the job is resumed with a higher one. Tools that are running are not stopped.
+func (r *run) toolCallLimit() *LimitError {
+	if r.spec.Limits.MaxToolCalls == 0 || r.inFlight.running > 0 {
+		return nil
+	}
+	usage := r.toolCallUsage()
+	if usage.used <= usage.max {
+		return nil
+	}
+	return &LimitError{Limit: usage.limit, Used: usage.used - float64(len(r.state.Pending())), Max: usage.max}
+}
+
+func (r *run) toolCallUsage() limitUsage {
+	usage := limitUsage{limit: event.LimitToolCalls, max: float64(r.spec.Limits.MaxToolCalls)}
+	r.recorder.view(func(h *History) { usage.used = float64(h.toolCalls) })
+	return usage
 }
 
 // stopByLimit stops the Run by a limit that it has reached itself.
@@ -93,7 +116,7 @@ const (
 // context window.
 func (r *run) limitWarning() (event.LimitWarning, bool) {
 	s := r.state
-	for _, u := range append(r.budget.usage(r.parts.Source.Now()), limitUsage{
+	for _, u := range append(r.budget.usage(r.parts.Source.Now()), r.toolCallUsage(), limitUsage{
 		limit: event.LimitContext,
 		used:  float64(s.lastUsage.InputTokens + s.lastUsage.OutputTokens),
 		max:   float64(s.ContextWindow),
@@ -123,6 +146,8 @@ func (u limitUsage) textForModel() string {
 	switch u.limit {
 	case event.LimitSteps:
 		what = fmt.Sprintf("%.0f of %.0f steps", u.used, u.max)
+	case event.LimitToolCalls:
+		what = fmt.Sprintf("%.0f of %.0f tool calls", u.used, u.max)
 	case event.LimitTokens:
 		what = fmt.Sprintf("%.0f of %.0f tokens", u.used, u.max)
 	case event.LimitCost:

@@ -216,6 +216,7 @@ type StopRunByError struct {
 // own, [StopRunByExceededMaxSteps].
 const (
 	LimitSteps     = "steps"
+	LimitToolCalls = "toolCalls"
 	LimitTokens    = "tokens"
 	LimitCost      = "cost"
 	LimitDuration  = "duration"

@@ -13,8 +13,9 @@ import (
 type Limits struct {
 	expert.Limits // those that a single Expert can have as well
 
-	MaxDepth    int `json:"maxDepth,omitzero"`    // Experts on one path of delegation
-	MaxParallel int `json:"maxParallel,omitzero"` // Runs at once
+	MaxToolCalls int `json:"maxToolCalls,omitzero"` // that the models of all Runs make
+	MaxDepth     int `json:"maxDepth,omitzero"`     // Experts on one path of delegation
+	MaxParallel  int `json:"maxParallel,omitzero"`  // Runs at once
 
 	MaxRetries int           `json:"maxRetries,omitzero"` // consecutive failures of one generation; None for no retry
 	Timeout    time.Duration `json:"timeout,omitzero"`    // of one generation; None for no limit
@@ -59,6 +60,7 @@ var limits = []Limit{
 	row("maxTokens", "max-tokens", Count, expert.MostTokens, "tokens of the whole job, in and out", func(l *Limits) *int64 { return &l.MaxTokens }).perExpert(),                                                                       // engine: reserved before a generation
 	row("maxCost", "max-cost", Dollars, expert.MostCost, "US dollars that the whole job can cost, like 0.50", func(l *Limits) *float64 { return &l.MaxCost }).perExpert(),                                                             // engine: reserved before a generation
 	span("maxDuration", "max-duration", Span, expert.MostDuration, "time that the run can take, like 90s, 30m or 2h", func(l *Limits) *time.Duration { return &l.MaxDuration }).perExpert(),                                           // engine: a timer
+	row("maxToolCalls", "max-tool-calls", Count, math.MaxInt32, "tool calls of the whole job", func(l *Limits) *int { return &l.MaxToolCalls }),                                                                                       // engine: before the calls of a turn are carried out
 	row("maxDepth", "max-depth", Count, expert.MostDepth, "Experts that can delegate to one another in a row", func(l *Limits) *int { return &l.MaxDepth }).or(expert.DefaultMaxDepth),                                                // engine: before a delegate starts
 	row("maxParallel", "max-parallel", Count, expert.MostParallel, "Experts that can work at once", func(l *Limits) *int { return &l.MaxParallel }).or(expert.DefaultMaxParallel),                                                     // engine: delegates wait
 	row("maxRetries", "max-retries", Count, math.MaxInt32, "retries of one generation", func(l *Limits) *int { return &l.MaxRetries }).or(expert.DefaultMaxRetries).allowZero(),                                                       // engine: after a failed generation
