@@ -92,6 +92,13 @@ var providers = []Provider{
 		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
 	},
 	{
+		// Any server that speaks Chat Completions. Where it is and what it runs, only the user
+		// knows; the key may be missing.
+		Name:   "openai-compatible",
+		KeyEnv: []string{"OPENAI_COMPATIBLE_API_KEY"}, BaseURLEnv: "OPENAI_COMPATIBLE_BASE_URL",
+		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
+	},
+	{
 		// It plays prepared answers from a file.
 		Name: replay, DefaultModel: "replay",
 		Settings: []string{"cassette"},

@@ -24,6 +24,8 @@ var foreignSettings = map[string]string{
 	"amazon-bedrock": "region = \"leak-region\"\n",
 	"google-vertex":  "baseUrl = \"https://leak.invalid/v1\"\nproject = \"leak-project\"\nlocation = \"leak-location\"\n",
 	"deepseek":       "baseUrl = \"https://leak.invalid\"\n",
+
+	"openai-compatible": "baseUrl = \"https://leak.invalid/v1\"\n",
 }
 
 // TestSettingsStayWithTheirProvider: [provider.setting] belongs to the provider that it
@@ -67,7 +69,7 @@ func plainEnviron(t *testing.T) []string {
 }
 
 // The wires, by a subject of each.
-var oneOfEachWire = []string{"anthropic", "openai", "google", "azure-openai", "deepseek", "amazon-bedrock", "ollama"}
+var oneOfEachWire = []string{"anthropic", "openai", "google", "azure-openai", "deepseek", "amazon-bedrock", "openai-compatible", "ollama"}
 
 func wireSubjects() (all []*modeltest.Subject) {
 	for _, s := range modeltest.Subjects() {

@@ -167,7 +167,7 @@ func TestTopLevelValues(t *testing.T) {
 		"perstackApiBaseUrl = 'r.example'":             `p.toml:1:22: perstackApiBaseUrl: is not a URL; write it like https://host.example/path`,
 		"   model = true # é":                          `p.toml:1:12: model: must be a string, not a boolean; put it in quotes`,
 		"\"é\".model = 1":                              `p.toml:1:1: "é": unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxToolCalls, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, docker, prices, models, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath`,
-		"provider = {providerName='öö', setting={}}":   `p.toml:1:26: provider.providerName: unknown value "öö"; use anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex, deepseek or replay`,
+		"provider = {providerName='öö', setting={}}":   `p.toml:1:26: provider.providerName: unknown value "öö"; use anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex, deepseek, openai-compatible or replay`,
 		"x = 'öö'\nmodel = 'm'\nmodell = 'öö'":         "p.toml:1:1: x: unknown key; known here: provider, model, reasoningBudget, runtime, maxSteps, maxTokens, maxCost, maxDuration, maxToolCalls, maxDepth, maxParallel, maxRetries, timeout, maxWorkspaceBytes, docker, prices, models, experts, perstackApiBaseUrl, perstackBaseSkillCommand, envPath\np.toml:3:1: modell: unknown key; did you mean \"model\"?",
 	} {
 		check(t, text, strings.Split(want, "\n")...)

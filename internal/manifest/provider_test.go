@@ -77,7 +77,7 @@ func TestProviderProblems(t *testing.T) {
 			`p.toml:8:12: provider.setting.safetySettings.1.category: HARM_CATEGORY_HARASSMENT is there already; each category has one threshold`},
 		{settingOf("openai", "safetySettings = []"), `p.toml:4:1: provider.setting.safetySettings: unknown key; it is a setting of google or google-vertex`},
 		{settingOf("openai", "organization = \"a\\nb\""), `p.toml:4:16: provider.setting.organization: has a control character in its value; remove it`},
-		{settingOf("replay", "extraBody = {}"), `p.toml:4:1: provider.setting.extraBody: unknown key; it is a setting of anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex or deepseek`},
+		{settingOf("replay", "extraBody = {}"), `p.toml:4:1: provider.setting.extraBody: unknown key; it is a setting of anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex, deepseek or openai-compatible`},
 		{settingOf("replay", "cassete = 'x'"), `p.toml:4:1: provider.setting.cassete: unknown key; did you mean "cassette"?`},
 	} {
 		check(t, c.text, c.want)

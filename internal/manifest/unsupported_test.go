@@ -118,7 +118,7 @@ func TestUnfittingProviderFeatures(t *testing.T) {
 func TestUnsupportedWithoutPlace(t *testing.T) {
 	plain := check(t, expertWith(""))
 	named := check(t, "runtime = 'docker'\nprovider.providerName = 'openai'\n"+expertWith(""))
-	const all = "anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex, deepseek or replay"
+	const all = "anthropic, google, openai, ollama, azure-openai, amazon-bedrock, google-vertex, deepseek, openai-compatible or replay"
 	for _, c := range []struct {
 		config            *Config
 		provider, runtime string

@@ -83,6 +83,10 @@ func containerCases() map[string]containerCase {
 			provider: "deepseek", model: "deepseek-chat", env: map[string]string{"DEEPSEEK_API_KEY": llm.Key},
 			urls: []string{"https://api.deepseek.com"},
 		},
+		"compatible": {
+			provider: "openai-compatible", model: "qwen3", env: map[string]string{"OPENAI_COMPATIBLE_API_KEY": llm.Key, "OPENAI_COMPATIBLE_BASE_URL": "https://models.example.com/compatible/v1"},
+			urls: []string{"https://models.example.com"},
+		},
 		"ollama": {
 			provider: "ollama", model: "gpt-oss:20b", env: map[string]string{"OLLAMA_BASE_URL": "https://ollama.example.com"},
 			urls: []string{"https://ollama.example.com"},

@@ -61,6 +61,8 @@ func enough(provider string) env {
 		return env{"GOOGLE_VERTEX_PROJECT": "p", "GOOGLE_VERTEX_LOCATION": "us-central1"}
 	case "deepseek":
 		return env{"DEEPSEEK_API_KEY": secretKey}
+	case "openai-compatible":
+		return env{"OPENAI_COMPATIBLE_BASE_URL": "http://127.0.0.1:8000/v1"}
 	}
 	return env{}
 }
@@ -106,7 +108,11 @@ func TestOpenWithDefaults(t *testing.T) {
 		if provider == "azure-openai" {
 			name = "gpt-5"
 		}
-		warnings, err := open(t, enough(provider).choose(provider, name))
+		config := enough(provider).choose(provider, name)
+		if provider == "openai-compatible" { // which has no models of its own
+			config.Model, config.Entry.ContextWindow = "qwen3", 32_768
+		}
+		warnings, err := open(t, config)
 		if err != nil || len(warnings) > 0 {
 			t.Errorf("%s: %v, %q", provider, err, warnings)
 		}
@@ -130,32 +136,39 @@ func TestOpen(t *testing.T) {
 		choice Config
 		want   string // in the error; empty: none
 	}{
-		"anthropic without a key": {from("anthropic", "ANTHROPIC_API_KEY", ""), "anthropic: ANTHROPIC_API_KEY" + notSet},
-		"google without a key":    {from("google", "GOOGLE_GENERATIVE_AI_API_KEY", ""), "google: GOOGLE_GENERATIVE_AI_API_KEY" + notSet},
-		"openai without a key":    {from("openai", "OPENAI_API_KEY", ""), "openai: OPENAI_API_KEY" + notSet},
-		"azure without a key":     {from("azure-openai", "AZURE_API_KEY", ""), "azure-openai: AZURE_API_KEY" + notSet},
-		"azure without all":       {env{}.choose("azure-openai", "gpt-5"), "azure-openai: AZURE_API_KEY and AZURE_RESOURCE_NAME or baseUrl are not set; set them"},
-		"vertex without all":      {env{}.choose("google-vertex", "gemini-2.5-pro"), "google-vertex: GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION are not set; set them in the environment or in .env, or write project and location into [provider.setting]"},
-		"azure without a place":   {from("azure-openai", "AZURE_RESOURCE_NAME", ""), "azure-openai: AZURE_RESOURCE_NAME or baseUrl is not set;"},
-		"deepseek without a key":  {from("deepseek", "DEEPSEEK_API_KEY", ""), "deepseek: DEEPSEEK_API_KEY" + notSet},
-		"bedrock without all":     {env{}.choose("amazon-bedrock", "amazon.nova-pro-v1:0"), "amazon-bedrock: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION are not set; set them in the environment or in .env, or set AWS_BEARER_TOKEN_BEDROCK instead of a key, or write region"},
-		"bedrock without secret":  {from("amazon-bedrock", "AWS_SECRET_ACCESS_KEY", ""), "amazon-bedrock: AWS_SECRET_ACCESS_KEY" + notSet},
-		"bedrock without region":  {from("amazon-bedrock", "AWS_REGION", ""), "amazon-bedrock: AWS_REGION" + notSet},
-		"bedrock, other region":   {from("amazon-bedrock", "AWS_REGION", "", "AWS_DEFAULT_REGION", "eu-west-1"), ""},
-		"bedrock, set region":     {set(from("amazon-bedrock", "AWS_REGION", ""), expert.Setting{Region: "eu-west-1"}), ""},
-		"bedrock, odd region":     {from("amazon-bedrock", "AWS_REGION", "evil.example/"), "amazon-bedrock: AWS_REGION becomes part of a host name"},
-		"bedrock by token":        {env{"AWS_BEARER_TOKEN_BEDROCK": secretKey, "AWS_REGION": "us-east-1"}.choose("amazon-bedrock", "amazon.nova-pro-v1:0"), ""},
-		"vertex without project":  {from("google-vertex", "GOOGLE_VERTEX_PROJECT", ""), "google-vertex: GOOGLE_VERTEX_PROJECT" + notSet},
-		"vertex without location": {from("google-vertex", "GOOGLE_VERTEX_LOCATION", ""), "google-vertex: GOOGLE_VERTEX_LOCATION" + notSet},
-		"vertex, cloud's names":   {env{"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "global"}.choose("google-vertex", "gemini-2.5-pro"), ""},
-		"vertex, odd location":    {from("google-vertex", "GOOGLE_VERTEX_LOCATION", "evil.example/"), "google-vertex: GOOGLE_VERTEX_LOCATION becomes part of a host name"},
-		"vertex, odd project":     {from("google-vertex", "GOOGLE_VERTEX_PROJECT", "p/../q"), "GOOGLE_VERTEX_PROJECT is not the id of a project"},
-		"vertex, domain project":  {from("google-vertex", "GOOGLE_VERTEX_PROJECT", "example.com:p-1"), ""},
-		"azure, odd resource":     {from("azure-openai", "AZURE_RESOURCE_NAME", "evil.example/"), "azure-openai: AZURE_RESOURCE_NAME becomes part of a host name"},
-		"azure without model":     {enough("azure-openai").choose("azure-openai", ""), "azure-openai: no deployment is named"},
-		"no model":                {enough("anthropic").choose("anthropic", ""), "no model is named"},
-		"ollama needs nothing":    {from("ollama"), ""},
-		"a key with a line end":   {from("anthropic", "ANTHROPIC_API_KEY", "a\nb"), "check ANTHROPIC_API_KEY"},
+		"anthropic without a key":       {from("anthropic", "ANTHROPIC_API_KEY", ""), "anthropic: ANTHROPIC_API_KEY" + notSet},
+		"google without a key":          {from("google", "GOOGLE_GENERATIVE_AI_API_KEY", ""), "google: GOOGLE_GENERATIVE_AI_API_KEY" + notSet},
+		"openai without a key":          {from("openai", "OPENAI_API_KEY", ""), "openai: OPENAI_API_KEY" + notSet},
+		"azure without a key":           {from("azure-openai", "AZURE_API_KEY", ""), "azure-openai: AZURE_API_KEY" + notSet},
+		"azure without all":             {env{}.choose("azure-openai", "gpt-5"), "azure-openai: AZURE_API_KEY and AZURE_RESOURCE_NAME or baseUrl are not set; set them"},
+		"vertex without all":            {env{}.choose("google-vertex", "gemini-2.5-pro"), "google-vertex: GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION are not set; set them in the environment or in .env, or write project and location into [provider.setting]"},
+		"azure without a place":         {from("azure-openai", "AZURE_RESOURCE_NAME", ""), "azure-openai: AZURE_RESOURCE_NAME or baseUrl is not set;"},
+		"compatible without a key":      {from("openai-compatible"), ""},
+		"compatible with a key":         {from("openai-compatible", "OPENAI_COMPATIBLE_API_KEY", secretKey), ""},
+		"compatible without an address": {from("openai-compatible", "OPENAI_COMPATIBLE_BASE_URL", ""), "openai-compatible: OPENAI_COMPATIBLE_BASE_URL or baseUrl is not set"},
+		"compatible without a model":    {enough("openai-compatible").choose("openai-compatible", ""), "openai-compatible: no model is named"},
+		"compatible in the network":     {from("openai-compatible", "OPENAI_COMPATIBLE_BASE_URL", "http://192.168.1.5:8000/v1"), ""},
+		"compatible in the clear":       {from("openai-compatible", "OPENAI_COMPATIBLE_BASE_URL", "http://192.168.1.5:8000/v1", "OPENAI_COMPATIBLE_API_KEY", secretKey), "is not https"},
+		"compatible, address of a file": {from("openai-compatible", "OPENAI_COMPATIBLE_BASE_URL", inFile+"https://gw.example/v1", "OPENAI_COMPATIBLE_API_KEY", secretKey), "does not say where your key goes"},
+		"deepseek without a key":        {from("deepseek", "DEEPSEEK_API_KEY", ""), "deepseek: DEEPSEEK_API_KEY" + notSet},
+		"bedrock without all":           {env{}.choose("amazon-bedrock", "amazon.nova-pro-v1:0"), "amazon-bedrock: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION are not set; set them in the environment or in .env, or set AWS_BEARER_TOKEN_BEDROCK instead of a key, or write region"},
+		"bedrock without secret":        {from("amazon-bedrock", "AWS_SECRET_ACCESS_KEY", ""), "amazon-bedrock: AWS_SECRET_ACCESS_KEY" + notSet},
+		"bedrock without region":        {from("amazon-bedrock", "AWS_REGION", ""), "amazon-bedrock: AWS_REGION" + notSet},
+		"bedrock, other region":         {from("amazon-bedrock", "AWS_REGION", "", "AWS_DEFAULT_REGION", "eu-west-1"), ""},
+		"bedrock, set region":           {set(from("amazon-bedrock", "AWS_REGION", ""), expert.Setting{Region: "eu-west-1"}), ""},
+		"bedrock, odd region":           {from("amazon-bedrock", "AWS_REGION", "evil.example/"), "amazon-bedrock: AWS_REGION becomes part of a host name"},
+		"bedrock by token":              {env{"AWS_BEARER_TOKEN_BEDROCK": secretKey, "AWS_REGION": "us-east-1"}.choose("amazon-bedrock", "amazon.nova-pro-v1:0"), ""},
+		"vertex without project":        {from("google-vertex", "GOOGLE_VERTEX_PROJECT", ""), "google-vertex: GOOGLE_VERTEX_PROJECT" + notSet},
+		"vertex without location":       {from("google-vertex", "GOOGLE_VERTEX_LOCATION", ""), "google-vertex: GOOGLE_VERTEX_LOCATION" + notSet},
+		"vertex, cloud's names":         {env{"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "global"}.choose("google-vertex", "gemini-2.5-pro"), ""},
+		"vertex, odd location":          {from("google-vertex", "GOOGLE_VERTEX_LOCATION", "evil.example/"), "google-vertex: GOOGLE_VERTEX_LOCATION becomes part of a host name"},
+		"vertex, odd project":           {from("google-vertex", "GOOGLE_VERTEX_PROJECT", "p/../q"), "GOOGLE_VERTEX_PROJECT is not the id of a project"},
+		"vertex, domain project":        {from("google-vertex", "GOOGLE_VERTEX_PROJECT", "example.com:p-1"), ""},
+		"azure, odd resource":           {from("azure-openai", "AZURE_RESOURCE_NAME", "evil.example/"), "azure-openai: AZURE_RESOURCE_NAME becomes part of a host name"},
+		"azure without model":           {enough("azure-openai").choose("azure-openai", ""), "azure-openai: no deployment is named"},
+		"no model":                      {enough("anthropic").choose("anthropic", ""), "no model is named"},
+		"ollama needs nothing":          {from("ollama"), ""},
+		"a key with a line end":         {from("anthropic", "ANTHROPIC_API_KEY", "a\nb"), "check ANTHROPIC_API_KEY"},
 
 		"local base URL":            {from("anthropic", "ANTHROPIC_BASE_URL", "http://127.0.0.1:1/v1"), ""},
 		"plain base URL":            {from("anthropic", "ANTHROPIC_BASE_URL", "http://example.com/v1"), "anthropic: ANTHROPIC_BASE_URL must use https; plain http is accepted for localhost only"},

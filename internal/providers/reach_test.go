@@ -107,6 +107,12 @@ func TestPrecedence(t *testing.T) {
 		"deepseek": {provider: "deepseek", env: func(root string) env {
 			return env{"DEEPSEEK_API_KEY": "k1", "DEEPSEEK_BASE_URL": root}
 		}, header: "Authorization", want: "Bearer k1", path: "/chat/completions"},
+		"compatible": {provider: "openai-compatible", env: func(root string) env {
+			return env{"OPENAI_COMPATIBLE_API_KEY": "k1", "OPENAI_COMPATIBLE_BASE_URL": root}
+		}, header: "Authorization", want: "Bearer k1", path: "/chat/completions"},
+		"compatible without a key": {provider: "openai-compatible", env: func(root string) env {
+			return env{"OPENAI_COMPATIBLE_BASE_URL": root}
+		}, header: "Authorization", want: "", path: "/chat/completions"},
 		"ollama": {provider: "ollama", env: func(root string) env { return env{"OLLAMA_BASE_URL": root} }, header: "Authorization", want: "", path: "/api/chat"},
 		"bedrock by token": {provider: "amazon-bedrock", env: func(root string) env {
 			return enough("amazon-bedrock").with("AWS_BEARER_TOKEN_BEDROCK", "token", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", root)

@@ -57,7 +57,11 @@ var table = map[string]provider{
 		location: map[string]string{"GOOGLE_VERTEX_PROJECT": "some-name", "GOOGLE_VERTEX_LOCATION": "global"},
 	},
 	"deepseek": {open: keyed(deepseekModel), owns: isDeepSeek},
-	"replay":   {open: (*opening).replay},
+	"openai-compatible": {
+		open: keyed(compatibleModel), plainHTTP: true,
+		location: map[string]string{"OPENAI_COMPATIBLE_BASE_URL": "http://127.0.0.1/v1"},
+	},
+	"replay": {open: (*opening).replay},
 }
 
 // keyed opens a model of a provider that has one key at most: it looks up the key, and the
@@ -106,6 +110,13 @@ func openaiModel(o *opening, cfg wire.Config, key string) (model.Model, error) {
 
 func deepseekModel(_ *opening, cfg wire.Config, key string) (model.Model, error) {
 	return opened(chat.New(chat.Config{Config: cfg, Dialect: chat.DeepSeek, Key: key}))
+}
+
+// compatibleModel waits as long as a generation may take: a server of the user's own is
+// silent while it reads the conversation, and while it collects a call of a tool.
+func compatibleModel(_ *opening, cfg wire.Config, key string) (model.Model, error) {
+	cfg.Client.FirstByte, cfg.Client.Idle = -1, -1
+	return opened(chat.New(chat.Config{Config: cfg, Dialect: chat.Compatible, Key: key}))
 }
 
 func ollamaModel(_ *opening, cfg wire.Config, _ string) (model.Model, error) {

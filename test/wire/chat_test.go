@@ -20,7 +20,7 @@ import (
 
 // TestChat prints, with -v, which cases were held against the SDK in which direction.
 func TestChat(t *testing.T) {
-	judge(t, "openai-go (chat completions)", chatSDK{}, []string{"azure-openai", "azure-openai/deployments", "deepseek"}, chatCases()...)
+	judge(t, "openai-go (chat completions)", chatSDK{}, []string{"azure-openai", "azure-openai/deployments", "deepseek", "openai-compatible"}, chatCases()...)
 }
 
 // The bodies that the tests of internal/providers/chat keep survive as well.
@@ -50,7 +50,7 @@ func chatCases() []modeltest.Case {
 	}}
 }
 
-// chatSDK is the oracle of azure-openai and deepseek. The part of the SDK that is made for
+// chatSDK is the oracle of azure-openai, deepseek and openai-compatible. The part of the SDK that is made for
 // Azure needs a module of its own for nothing but a header and an address; both are set by
 // hand here.
 type chatSDK struct{}
@@ -114,9 +114,9 @@ func (o chatSDK) Read(t *testing.T, s *modeltest.Subject, root string, limit int
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
 	}
 	var service openai.ChatCompletionService
-	if s.Provider == "deepseek" {
+	if path, ok := map[string]string{"deepseek": "/deepseek", "openai-compatible": "/compatible/v1"}[s.Provider]; ok {
 		params.MaxTokens = openai.Int(int64(limit))
-		service = o.service(root + "/deepseek")
+		service = o.service(root + path)
 	} else {
 		params.MaxCompletionTokens = openai.Int(int64(limit))
 		url, version := root+"/openai/v1", "v1"
@@ -136,7 +136,11 @@ func (o chatSDK) Read(t *testing.T, s *modeltest.Subject, root string, limit int
 		}
 		for _, choice := range c.Choices {
 			thought := ""
-			if extra := choice.Delta.JSON.ExtraFields["reasoning_content"]; extra.Raw() != "" {
+			for _, name := range []string{"reasoning_content", "reasoning"} {
+				extra := choice.Delta.JSON.ExtraFields[name]
+				if extra.Raw() == "" {
+					continue
+				}
 				if err := json.Unmarshal([]byte(extra.Raw()), &thought); err != nil {
 					t.Errorf("%v in %s", err, c.RawJSON())
 				}

@@ -23,6 +23,8 @@ type Dialect struct {
 	maxDescription int    // characters in the description of a tool; a longer one is refused. 0: no limit
 	strict         bool   // tools must say that their schema is not strict
 
+	keyless    bool // there may be no key
+	bareText   bool // a request for text alone lists no tools: some servers ignore tool_choice
 	openAI     bool // the models are OpenAI's: they have a developer, and words for effort
 	thinking   bool // the member thinking switches thinking on and off
 	thoughts   bool // thoughts go back to the model that had them
@@ -53,10 +55,23 @@ var (
 		thinking: true, thoughts: true, mergeUsers: true, fewImages: true,
 		media: wire.MediaRules{Types: wire.TypesImages, Named: "images and text only", Fetches: fetches, MaxImage: maxImage, MaxFile: maxFile},
 	}
+	// Compatible is what vLLM, LM Studio, OpenRouter, Groq, Mistral and many others have in
+	// common: what only some of them take is not sent.
+	Compatible = &Dialect{
+		provider: "openai-compatible", baseEnv: "OPENAI_COMPATIBLE_BASE_URL",
+		path:      func(*Config) string { return "/chat/completions" },
+		keyHeader: "Authorization", keyPrefix: "Bearer ", keyless: true,
+		limit: "max_tokens", bareText: true, mergeUsers: true,
+		media: wire.MediaRules{Types: wire.TypesImages, Named: "png, jpeg, gif, webp and text", MaxImage: maxImage, MaxFile: maxFile},
+	}
 )
 
 // authorize puts the key into the headers of every request.
 func (d *Dialect) authorize(c *Config) error {
+	if d.keyless && c.Key == "" {
+		c.Client.SetHeaders(nil)
+		return nil
+	}
 	c.Client.SetHeaders(map[string]string{d.keyHeader: d.keyPrefix + c.Key}, c.Key)
 	return c.CheckKey(c.Key)
 }

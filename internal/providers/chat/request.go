@@ -131,7 +131,7 @@ func (m *Model) toggle(req *model.Request, talk []*encoded) string {
 // lists them too: the history speaks of them, and what the service has in its cache begins
 // with them.
 func (m *Model) addTools(b *wire.Body, req *model.Request) {
-	if len(req.Tools) == 0 {
+	if len(req.Tools) == 0 || req.TextOnly && m.cfg.Dialect.bareText {
 		return
 	}
 	b.Add(m.lists.Get(req.Tools, m.writeTools))

@@ -93,7 +93,7 @@ func TestEnv(t *testing.T) {
 	if s.Root()+"/v1" != url {
 		t.Errorf("%s is not the root of %s", s.Root(), url)
 	}
-	for _, provider := range []string{"anthropic", "google", "openai", "ollama", "azure-openai", "amazon-bedrock", "google-vertex", "deepseek"} {
+	for _, provider := range []string{"anthropic", "google", "openai", "ollama", "azure-openai", "amazon-bedrock", "google-vertex", "deepseek", "openai-compatible"} {
 		led, proven := false, provider == "ollama"
 		for _, value := range Env(provider, s.Root(), t.TempDir()) {
 			led = led || strings.HasPrefix(value, s.Root())

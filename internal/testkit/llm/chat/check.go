@@ -25,6 +25,8 @@ var (
 	azureFields = strings.Fields("model messages stream stream_options max_completion_tokens max_tokens temperature top_p n stop " +
 		"presence_penalty frequency_penalty logit_bias user tools tool_choice parallel_tool_calls response_format seed logprobs top_logprobs " +
 		"reasoning_effort metadata store modalities audio prediction service_tier verbosity prompt_cache_key safety_identifier data_sources")
+	compatibleFields = strings.Fields("model messages stream stream_options max_tokens temperature top_p n stop presence_penalty frequency_penalty " +
+		"logit_bias user response_format tools tool_choice parallel_tool_calls seed logprobs top_logprobs reasoning_effort")
 	deepSeekFields = strings.Fields("model messages stream stream_options max_tokens temperature top_p stop presence_penalty frequency_penalty " +
 		"response_format tools tool_choice logprobs top_logprobs thinking reasoning_effort")
 
@@ -42,7 +44,7 @@ func (d dialect) checkHead(r *http.Request, s *script.Script) *script.Problem {
 		return script.KindProblem(http.StatusMethodNotAllowed, "Method Not Allowed")
 	case d.azure && !right:
 		return script.KindProblem(http.StatusUnauthorized, "Access denied due to invalid subscription key or wrong API endpoint.")
-	case !sent:
+	case !sent && !right:
 		return script.KindProblem(http.StatusUnauthorized, "Authentication Fails (no such user)")
 	case !right:
 		return script.KindProblem(http.StatusUnauthorized, "Authentication Fails, Your api key is invalid")
@@ -81,8 +83,11 @@ func (d dialect) decode(raw []byte) (*Request, *script.Problem) {
 		return nil, invalid("We could not parse the JSON body of your request: %v", err)
 	}
 	fields := deepSeekFields
-	if d.azure {
+	switch {
+	case d.azure:
 		fields = azureFields
+	case d.compatible:
+		fields = compatibleFields
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(fields, name) {

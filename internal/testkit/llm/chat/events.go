@@ -68,7 +68,11 @@ func (d dialect) events(t *script.Turn, re script.Reply) [][]byte {
 
 func (k *talk) think(thought string) {
 	for word := range turns.Words(thought) {
-		k.add(`"content":null,"reasoning_content":` + script.Quote(word))
+		name := "reasoning_content"
+		if k.compatible {
+			name = "reasoning"
+		}
+		k.add(`"content":null,"` + name + `":` + script.Quote(word))
 	}
 }
 
@@ -92,7 +96,7 @@ func (d dialect) begin(_ *script.Turn, re script.Reply) [][]byte {
 func (d dialect) end(t *script.Turn, re script.Reply) [][]byte {
 	k := &talk{dialect: d, re: re}
 	done := script.SSE("", "[DONE]")
-	if !d.azure {
+	if !d.azure && !d.compatible {
 		return [][]byte{append(script.SSE("", k.chunk(`"content":""`, stop(t), d.usage(t.Usage))), done...)}
 	}
 	return [][]byte{
@@ -106,7 +110,7 @@ func (d dialect) usage(u script.Usage) string {
 	input := u.Input + u.Cached + u.CacheWrite
 	text := fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}`,
 		input, u.Output, input+u.Output, u.Cached, u.Reasoning)
-	if !d.azure {
+	if !d.azure && !d.compatible {
 		text += fmt.Sprintf(`,"prompt_cache_hit_tokens":%d,"prompt_cache_miss_tokens":%d`, u.Cached, input-u.Cached)
 	}
 	return text + "}"

@@ -29,11 +29,11 @@ func (d dialect) checkMessages(r *Request) *script.Problem {
 			return d.wrongForm(fmt.Errorf("messages[%d].role: unknown variant `%s`, expected one of `system`, `user`, `assistant`, `tool`", i, m.Role))
 		}
 		for _, name := range m.names {
-			if name != "role" && name != "content" && !slices.Contains(allowed, name) || d.azure && name == "reasoning_content" {
+			if name != "role" && name != "content" && !slices.Contains(allowed, name) || (d.azure || d.compatible) && name == "reasoning_content" {
 				return invalid("Additional properties are not allowed ('%s' was unexpected) - 'messages.%d'", name, i)
 			}
 		}
-		if p := d.checkContent(fmt.Sprintf("messages[%d]", i), m, d.azure || sees(r.Model)); p != nil {
+		if p := d.checkContent(fmt.Sprintf("messages[%d]", i), m, d.azure || d.compatible || sees(r.Model)); p != nil {
 			return p
 		}
 		for j, c := range m.ToolCalls {

@@ -1,6 +1,7 @@
-// Package chat is the Chat Completions API as two wires of the scripted server: as Azure
-// OpenAI speaks it, below /openai, by deployments and by v1 addresses, and as DeepSeek
-// does.
+// Package chat is the Chat Completions API as three wires of the scripted server: as Azure
+// OpenAI speaks it, below /openai, by deployments and by v1 addresses, as DeepSeek does, and
+// as the servers do that are compatible with OpenAI's. Those need no key, call a thought
+// reasoning, and drop messages of a role that they do not know without a word.
 //
 // It looks at a request as closely as the real services do, and refuses what they would
 // refuse with the same status and the same kind of body. Where a service lets a member pass
@@ -11,6 +12,7 @@ package chat
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/testkit/llm/script"
@@ -21,12 +23,12 @@ const maxBody = 50_000_000
 
 // A dialect is what is different between the services.
 type dialect struct {
-	azure bool
+	azure, compatible bool
 }
 
-// Wires returns the services that speak Chat Completions: Azure OpenAI and DeepSeek.
+// Wires returns the services that speak Chat Completions.
 func Wires() []script.Wire {
-	azure, deepSeek := wire(dialect{azure: true}), wire(dialect{})
+	azure, deepSeek, compatible := wire(dialect{azure: true}), wire(dialect{}), wire(dialect{compatible: true})
 	azure.Name, azure.Takes = "azure-openai", isAzure
 	azure.Env = func(root string) map[string]string {
 		return map[string]string{"AZURE_API_KEY": script.Key, "AZURE_BASE_URL": root + "/openai"}
@@ -36,7 +38,11 @@ func Wires() []script.Wire {
 		return map[string]string{"DEEPSEEK_API_KEY": script.Key, "DEEPSEEK_BASE_URL": root + "/deepseek"}
 	}
 	deepSeek.Ping = []byte(": keep-alive\n\n") // while a request waits for its turn
-	return []script.Wire{azure, deepSeek}
+	compatible.Name, compatible.Takes = "openai-compatible", func(r *http.Request) bool { return r.URL.Path == "/compatible/v1/chat/completions" }
+	compatible.Env = func(root string) map[string]string {
+		return map[string]string{"OPENAI_COMPATIBLE_API_KEY": script.Key, "OPENAI_COMPATIBLE_BASE_URL": root + "/compatible/v1"}
+	}
+	return []script.Wire{azure, deepSeek, compatible}
 }
 
 func isChat(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/chat/completions") }
@@ -75,7 +81,7 @@ func (d dialect) key(r *http.Request, _ []byte, s *script.Script) (sent, right b
 		return given != "", given == s.Key()
 	}
 	given := r.Header.Get("Authorization")
-	return given != "", given == "Bearer "+s.Key()
+	return given != "", given == "Bearer "+s.Key() || d.compatible && given == ""
 }
 
 // look says what is wrong with a request, if anything is.
@@ -84,6 +90,9 @@ func (d dialect) look(r *http.Request, body []byte, s *script.Script) (a script.
 		return a, script.KindProblem(http.StatusRequestEntityTooLarge, "Request body is too large")
 	}
 	req, p := d.decode(body)
+	if req != nil && d.compatible {
+		req.Messages = slices.DeleteFunc(req.Messages, func(m Message) bool { return m.Role == "developer" })
+	}
 	if req != nil {
 		a = req.asked()
 	}
