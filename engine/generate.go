@@ -37,6 +37,8 @@ func (r *run) generateToolCall(ctx context.Context) event.Body {
 		return r.textCutOff(answer)
 	case hasText && answer.Finish != model.FinishStop:
 		return unexpectedFinish(answer)
+	case hasText && isWrittenCall(answer.Text()):
+		return r.callAsText(answer)
 	case hasText:
 		return event.CompleteRun{NewMessage: r.expertMessage(answer), Usage: answer.Usage}
 	}
@@ -61,13 +63,17 @@ func (r *run) generateRunResult(ctx context.Context) event.Body {
 	ref := r.toolMessageRef(calls)
 	req := r.request(r.state.thread.Append(toolMessage(ref, calls)).messagesAfter(r.state.Instruction))
 	req.Tools, req.TextOnly = r.modelTools(), true
+	if r.remindOfText {
+		req.Messages = append(slices.Clip(req.Messages), r.userMessage(finalReminder))
+	}
 	answer, err := r.generate(ctx, req, true)
 	switch {
 	case err != nil:
 		return r.generationFailed(ctx, err)
 	case answer.Finish == model.FinishContentFilter:
 		return contentFiltered(answer)
-	case len(answer.Calls()) > 0 && answer.Text() == "": // some providers cannot forbid calls
+	case len(answer.Calls()) > 0 && answer.Text() == "", isWrittenCall(answer.Text()): // some providers cannot forbid calls
+		r.remindOfText = true
 		return r.generationFailed(ctx, &model.Error{
 			Name: "EmptyGeneration", Message: "the model called tools instead of giving its final answer", Retryable: true, Usage: answer.Usage,
 		})

@@ -28,6 +28,7 @@ import (
 type turn struct {
 	fail   []error
 	answer *model.Answer
+	first  *model.Answer // of the first attempt, if it has another
 	block  bool // wait until the context is done
 	panics bool
 	chunks []model.Chunk // streamed before the answer
@@ -83,6 +84,9 @@ func (s *script) Generate(ctx context.Context, req *model.Request) iter.Seq2[mod
 				return
 			}
 			answer := t.answer
+			if t.first != nil && req.Attempt == 0 {
+				answer = t.first
+			}
 			if req.TextOnly && !t.disobeys {
 				words := *answer
 				words.Parts = said(answer.Text())

@@ -42,6 +42,8 @@ type run struct {
 	tools        []model.Tool // as the model is shown them
 	toolsVersion int          // of the toolbox that tools was made from
 
+	remindOfText bool // the model called tools where the final answer was requested
+
 	estimatedVersion int // toolsVersion+1 when a request was last estimated; 0 for never
 }
 

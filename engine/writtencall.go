@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
+)
+
+// callAsText handles an answer whose text is a tool call. Some servers return a call as text
+// if they cannot parse it, or do not know its tool. Such a text is not the final answer.
+func (r *run) callAsText(answer *model.Answer) event.Body {
+	p := problem{
+		"ToolCallAsText",
+		"The answer is a tool call written as text, so nothing was called. To call a tool, use a tool call with one of the tools that you were given. To finish, answer with plain text.",
+		"the model wrote its tool calls as text; use a model that can call tools, or check the chat template of its server",
+	}
+	messages := []*event.Message{r.expertMessage(answer), r.userMessage(errorJSON(p.name, p.forModel))}
+	return r.retryAnswer(answer.Usage, p, &exchange{messages: messages})
+}
+
+// finalReminder is added to a request for the final answer, after the model called tools
+// instead of giving it.
+const finalReminder = "Your work is complete. Give the final answer now, as plain text, without a tool call."
+
+// isWrittenCall reports whether a text is a tool call: JSON with a name and arguments, or one
+// of the tags that models are trained to write.
+func isWrittenCall(text string) bool {
+	text = strings.TrimSpace(text)
+	if callTagAtStart().MatchString(text) || callTagAtEnd().MatchString(text) {
+		return true
+	}
+	if fenced, ok := strings.CutPrefix(text, "```"); ok {
+		_, text, _ = strings.Cut(fenced, "\n")
+		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "```"))
+	}
+	return isCallJSON(rawjson.Value(text))
+}
+
+var (
+	callTagAtStart = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(<tool_calls?>|<function=|<function_call>|<\|tool_calls?|<\|python_tag\|>|\[TOOL_CALLS\])`)
+	})
+	callTagAtEnd = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?s)(<tool_call>.*</tool_call>|<function=.*</function>|<function_call>.*</function_call>)$`)
+	})
+)
+
+// isCallJSON reports whether a value is one call, or a list of calls. A value with further
+// members is an answer.
+func isCallJSON(value rawjson.Value) bool {
+	var calls []rawjson.Value
+	if value.Kind() == '[' {
+		if json.Unmarshal(value, &calls) != nil {
+			return false
+		}
+		return len(calls) > 0 && !slices.ContainsFunc(calls, func(c rawjson.Value) bool { return c.Kind() != '{' || !isCallJSON(c) })
+	}
+	var members map[string]rawjson.Value
+	if value.Kind() != '{' || json.Unmarshal(value, &members) != nil {
+		return false
+	}
+	if inner, ok := members["function"]; ok && inner.Kind() == '{' && members["name"] == nil {
+		return isCallJSON(inner)
+	}
+	named, given := false, false
+	for name, v := range members {
+		switch kind := v.Kind(); name {
+		case "name":
+			named = kind == '"'
+		case "arguments", "parameters":
+			given = kind == '{' || kind == '"'
+		case "id", "type":
+		default:
+			return false
+		}
+	}
+	return named && given
+}
