@@ -3,6 +3,7 @@ package providers
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 
@@ -92,6 +93,10 @@ func (o *opening) baseURL(keys ...variable) (string, error) {
 		return o.Setting.BaseURL, nil
 	}
 	v := o.variable(o.facts.BaseURLEnv)
+	if host := o.provider.hostEnv; !v.set() && host != "" {
+		v = o.variable(host)
+		v.value = hostURL(v.value)
+	}
 	if !v.set() {
 		return "", nil
 	}
@@ -105,6 +110,31 @@ func (o *opening) baseURL(keys ...variable) (string, error) {
 		o.tell(v.value, v.file, false)
 	}
 	return v.value, nil
+}
+
+// hostURL is the address that a client of Ollama reads in OLLAMA_HOST. A server that listens
+// everywhere is reached on this machine.
+func hostURL(host string) string {
+	if host == "" {
+		return ""
+	}
+	scheme, rest, ok := strings.Cut(host, "://")
+	port := map[string]string{"http": "80", "https": "443"}[scheme]
+	if !ok {
+		scheme, rest, port = "http", host, "11434"
+	}
+	rest, path, _ := strings.Cut(rest, "/")
+	name := rest
+	if h, p, err := net.SplitHostPort(rest); err == nil {
+		name, port = h, p
+	}
+	switch name = strings.Trim(name, "[]"); name {
+	case "", "0.0.0.0":
+		name = "127.0.0.1"
+	case "::":
+		name = "::1"
+	}
+	return strings.TrimSuffix(scheme+"://"+net.JoinHostPort(name, port)+"/"+path, "/")
 }
 
 // checkAddress checks an address in a variable. The user may name one in the private

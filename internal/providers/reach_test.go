@@ -114,6 +114,15 @@ func TestPrecedence(t *testing.T) {
 			return env{"OPENAI_COMPATIBLE_BASE_URL": root}
 		}, header: "Authorization", want: "", path: "/chat/completions"},
 		"ollama": {provider: "ollama", env: func(root string) env { return env{"OLLAMA_BASE_URL": root} }, header: "Authorization", want: "", path: "/api/chat"},
+		"ollama by its host": {provider: "ollama", env: func(root string) env {
+			return env{"OLLAMA_HOST": strings.TrimPrefix(root, "http://")}
+		}, header: "Authorization", want: "", path: "/api/chat"},
+		"ollama by its base URL, not its host": {provider: "ollama", env: func(root string) env {
+			return env{"OLLAMA_HOST": "127.0.0.1:1", "OLLAMA_BASE_URL": root}
+		}, header: "Authorization", want: "", path: "/api/chat"},
+		"ollama by the address of its other API": {provider: "ollama", env: func(root string) env {
+			return env{"OLLAMA_BASE_URL": root + "/v1/"}
+		}, header: "Authorization", want: "", path: "/api/chat"},
 		"bedrock by token": {provider: "amazon-bedrock", env: func(root string) env {
 			return enough("amazon-bedrock").with("AWS_BEARER_TOKEN_BEDROCK", "token", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME", root)
 		}, header: "Authorization", want: "Bearer token"},

@@ -29,6 +29,10 @@ type provider struct {
 	// [Check] uses if the user has set none.
 	location map[string]string
 
+	// hostEnv is a variable that names the server if none names its base URL, in the form of
+	// Ollama: with a scheme and a port, or without.
+	hostEnv string
+
 	// plainHTTP says that there may be no key, so that the user may then name an address
 	// beyond this machine that is not encrypted.
 	plainHTTP bool
@@ -44,7 +48,7 @@ var table = map[string]provider{
 	"anthropic": {open: keyed(anthropicModel), owns: prefixed("claude-")},
 	"google":    {open: keyed(googleModel), owns: prefixed("gemini-"), checkMix: gemini.CheckMix},
 	"openai":    {open: keyed(openaiModel), owns: model.IsOpenAI},
-	"ollama":    {open: keyed(ollamaModel), plainHTTP: true},
+	"ollama":    {open: keyed(ollamaModel), plainHTTP: true, hostEnv: "OLLAMA_HOST"},
 	"azure-openai": {
 		open: (*opening).azure, location: map[string]string{"AZURE_RESOURCE_NAME": "some-name"},
 	},
@@ -116,6 +120,7 @@ func deepseekModel(_ *opening, cfg wire.Config, key string) (model.Model, error)
 // silent while it reads the conversation, and while it collects a call of a tool.
 func compatibleModel(_ *opening, cfg wire.Config, key string) (model.Model, error) {
 	cfg.Client.FirstByte, cfg.Client.Idle = -1, -1
+	cfg.Client.NoServer = "check the base URL, and that the server runs"
 	return opened(chat.New(chat.Config{Config: cfg, Dialect: chat.Compatible, Key: key}))
 }
 

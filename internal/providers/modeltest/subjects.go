@@ -119,6 +119,7 @@ func Subjects() []*Subject {
 // Traits are how wires differ. Everything that is not here is the same on all.
 type Traits struct {
 	Keyless bool // there is nothing that proves who asks
+	Local   bool // the server is mostly the user's own: one that does not run is not waited for
 
 	Thoughts    bool // what the model thinks arrives
 	Marked      bool // a thought comes with what proves it, and goes back with it
@@ -204,6 +205,7 @@ var (
 		Extra: [2]string{"top_p", `0.5`}, Reserved: "messages",
 	}
 	compatible = Traits{
+		Local:    true,
 		Tail:     len("data: [DONE]\n\n"),
 		Thoughts: true, CallIDs: true, TextArgs: true,
 		CountsCache: true, CountsReasoning: true,
@@ -221,7 +223,7 @@ var (
 		Extra: [2]string{"requestMetadata", `{"team":"a"}`}, Reserved: "messages",
 	}
 	ollama = Traits{
-		Keyless:  true,
+		Keyless: true, Local: true,
 		Thoughts: true, CallIDs: true, CountsCache: true,
 		Image: true, ResultImage: true,
 		Unlisted: true, Limit: `"num_predict":`, Unworded: []int{429, 503}, Passes: "connection refused",

@@ -23,11 +23,11 @@ func (m *Model) explain(status int, body []byte) wire.Problem {
 	p := problem(failed.Error)
 	switch {
 	case status == http.StatusNotFound && strings.Contains(p.Message, "not found"):
-		p.Message += " (get it with: ollama pull " + m.config.Model + ")"
+		p.Hint = "get it with: ollama pull " + m.config.Model
 	case status == http.StatusUnauthorized:
-		p.Message += " (sign in with: ollama signin)"
+		p.Hint = "sign in with: ollama signin"
 	case strings.Contains(p.Message, "does not support tools"):
-		p.Message += " (choose a model that can call tools)"
+		p.Hint = "choose a model that can call tools"
 	}
 	return p
 }
@@ -48,7 +48,7 @@ func problem(raw rawjson.Value) wire.Problem {
 	switch {
 	case tellsOf(p.Message, "context length", "context size", "exceed_context"):
 		p.Final = true
-		p.Message += " (raise the server's context length: OLLAMA_CONTEXT_LENGTH, or num_ctx in the options of extraBody)"
+		p.Hint = "raise the server's context length: OLLAMA_CONTEXT_LENGTH, or num_ctx in the options of extraBody"
 	case tellsOf(p.Message, "requires more system memory", "image input is not supported", "only supports one image"):
 		p.Final = true // reported as failures of the server, but they will be the same next time
 	}

@@ -3,6 +3,7 @@ package ollama_test
 import (
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,17 +16,17 @@ import (
 )
 
 func TestRefusals(t *testing.T) {
-	const context = " (raise the server's context length: OLLAMA_CONTEXT_LENGTH, or num_ctx in the options of extraBody)"
+	const context = "; raise the server's context length: OLLAMA_CONTEXT_LENGTH, or num_ctx in the options of extraBody"
 	for _, test := range []struct {
 		handler http.HandlerFunc
 		want    model.Error
 	}{
 		{refusing(400, nil, `{"error":"model is required"}`), model.Error{StatusCode: 400, Message: "ollama answered 400 Bad Request: model is required"}},
-		{refusing(400, nil, `{"error":"\"x\" does not support tools"}`), model.Error{StatusCode: 400, Message: `ollama answered 400 Bad Request: "x" does not support tools (choose a model that can call tools)`}},
+		{refusing(400, nil, `{"error":"\"x\" does not support tools"}`), model.Error{StatusCode: 400, Message: `ollama answered 400 Bad Request: "x" does not support tools; choose a model that can call tools`}},
 		{refusing(400, nil, `{"error":"the input length exceeds the context length"}`), model.Error{StatusCode: 400, Message: "ollama answered 400 Bad Request: the input length exceeds the context length" + context}},
-		{refusing(401, nil, `{"error":"unauthorized","signin_url":"https://x"}`), model.Error{StatusCode: 401, Message: "ollama answered 401 Unauthorized: unauthorized (sign in with: ollama signin)"}},
+		{refusing(401, nil, `{"error":"unauthorized","signin_url":"https://x"}`), model.Error{StatusCode: 401, Message: "ollama answered 401 Unauthorized: unauthorized; sign in with: ollama signin"}},
 		{refusing(403, nil, `{"error":"no"}`), model.Error{StatusCode: 403, Message: "ollama answered 403 Forbidden: no"}},
-		{refusing(404, nil, `{"error":"model 'qwen3:8b' not found"}`), model.Error{StatusCode: 404, Message: "ollama answered 404 Not Found: model 'qwen3:8b' not found (get it with: ollama pull qwen3:8b); check the model's name and the base URL"}},
+		{refusing(404, nil, `{"error":"model 'qwen3:8b' not found"}`), model.Error{StatusCode: 404, Message: "ollama answered 404 Not Found: model 'qwen3:8b' not found; get it with: ollama pull qwen3:8b"}},
 		{refusing(404, nil, "404 page not found"), model.Error{StatusCode: 404, Message: "ollama answered 404 Not Found: no reason given; check the model's name and the base URL"}},
 		{refusing(429, http.Header{"Retry-After": {"3"}}, `{"error":"slow down"}`), model.Error{StatusCode: 429, Retryable: true, RetryAfter: 3 * time.Second, Message: "ollama answered 429 Too Many Requests: slow down"}},
 		{refusing(500, nil, `{"error":{"message":"of another make"}}`), model.Error{StatusCode: 500, Retryable: true, Message: "ollama answered 500 Internal Server Error: of another make"}},
@@ -60,8 +61,28 @@ func TestNobodyListens(t *testing.T) {
 	listener.Close()
 	m := serve(t, nil, func(c *ollama.Config) { c.Client.BaseURL = "http://" + address })
 	_, _, err = ask(t.Context(), m, hello())
-	if e := failure(t, err); !e.Retryable || !strings.Contains(e.Message, "cannot connect to ollama") || !strings.Contains(e.Message, "start it with: ollama serve") {
+	if e := failure(t, err); e.Retryable || !strings.Contains(e.Message, "cannot connect to ollama") || !strings.Contains(e.Message, "start it with: ollama serve") {
 		t.Errorf("%+v", e)
+	}
+}
+
+// The server ends an answer that repeats itself without a last line. It would do so again.
+func TestRepeatedAnswer(t *testing.T) {
+	for n, final := range map[int]bool{maxRepeats - 1: false, maxRepeats + 1: true} {
+		m := serve(t, streaming(slices.Repeat([]string{one}, n)...), nil)
+		_, _, err := ask(t.Context(), m, hello())
+		if e := failure(t, err); e.Retryable == final || strings.Contains(e.Message, "repeated itself") != final {
+			t.Errorf("%d times: %+v", n, e)
+		}
+	}
+}
+
+const maxRepeats = 30
+
+// Between two lines the server can be silent as long as a generation may take.
+func TestSilence(t *testing.T) {
+	if first, idle := serve(t, nil, nil).Waits(); first >= 0 || idle >= 0 {
+		t.Errorf("waits %v for the first line, and %v for others", first, idle)
 	}
 }
 

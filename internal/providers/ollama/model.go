@@ -31,8 +31,8 @@ const (
 	ndjson         = "application/x-ndjson"
 )
 
-// Config says which model is asked, and how it is reached. The base URL may end in /api
-// or not: people write it both ways.
+// Config says which model is asked, and how it is reached. The base URL may end in /api, in
+// /v1 or in neither: people write it in all ways.
 type Config struct {
 	wire.Config
 }
@@ -73,20 +73,23 @@ func New(cfg Config) (*Model, error) {
 	m.client = c.Client
 	m.client.BaseURL = withAPI(c.Client.BaseURL)
 	m.client.Accept, m.client.Explain, m.client.PassingWords = ndjson, m.explain, []string{"connection refused"}
+	// The server is silent while it loads a model, reads the conversation and collects a call of
+	// a tool. That takes minutes on a small machine, and would start again with every attempt:
+	// the limit of the whole call is enough.
 	if m.client.FirstByte == 0 {
-		// The server is silent while it loads a model and reads the conversation. That takes
-		// minutes on a small machine, and would start again with every attempt: the limit of
-		// the whole call is enough.
 		m.client.FirstByte = -1
+	}
+	if m.client.Idle == 0 {
+		m.client.Idle = -1
 	}
 	m.client.NoServer = "if the server does not run, start it with: ollama serve"
 	m.client.Hints = map[int]string{http.StatusUnauthorized: "", http.StatusForbidden: ""} // there is no key to check
 	return m, nil
 }
 
-// withAPI completes an address that names the server alone.
+// withAPI completes an address that names the server alone, or its imitation of OpenAI's API.
 func withAPI(base string) string {
-	base = strings.TrimRight(base, "/")
+	base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1")
 	if !strings.HasSuffix(base, "/api") {
 		base += "/api"
 	}

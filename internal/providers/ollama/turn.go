@@ -1,6 +1,9 @@
 package ollama
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/perstack-go/perstack/event"
@@ -15,6 +18,9 @@ type turn struct {
 	counts counts
 	calls  int
 	reason string
+
+	word    string // that came last
+	repeats int    // how often it came in a row
 }
 
 type line struct {
@@ -44,13 +50,25 @@ type counts struct {
 
 // Read takes the lines of a stream up to the last and tells what there is to tell.
 func (t *turn) Read(stream *wire.Stream, tell wire.Tell) error {
-	return wire.Collect(t.client, &t.draft, stream.Line, func(text []byte) (last bool, err error) {
+	err := wire.Collect(t.client, &t.draft, stream.Line, func(text []byte) (last bool, err error) {
 		if len(text) == 0 {
 			return false, nil
 		}
 		return t.take(text, tell)
 	})
+	var broken *model.Error
+	if errors.As(err, &broken) && broken.Name == "IncompleteAnswer" && t.repeats >= maxRepeats {
+		return &model.Error{
+			Name:    "RepeatedAnswer",
+			Message: t.client.Provider + ": the server stopped the model, which repeated itself; use another model, or set repeat_penalty in the options of extraBody",
+		}
+	}
+	return err
 }
+
+// maxRepeats is how often a word can come in a row before the server ends the answer without
+// a last line.
+const maxRepeats = 30
 
 // take adds a line to the turn. What it holds is told in the order in which models write.
 func (t *turn) take(text []byte, tell wire.Tell) (done bool, err error) {
@@ -68,6 +86,11 @@ func (t *turn) take(text []byte, tell wire.Tell) (done bool, err error) {
 		}
 	}
 	if words := l.Message.Content; words != "" {
+		if trimmed := strings.TrimSpace(words); trimmed == t.word {
+			t.repeats++
+		} else {
+			t.word, t.repeats = trimmed, 0
+		}
 		t.draft.Last(event.TextPart).Write(words)
 		if err := tell(model.Chunk{Text: words}); err != nil {
 			return false, err

@@ -48,7 +48,8 @@ type Client struct {
 	AllowHTTP bool
 
 	// Hints say what to do about a status, instead of what is said otherwise; "" says
-	// nothing. NoServer says what to do if nothing listens at the address; it may be empty.
+	// nothing. NoServer says what to do if nothing listens at the address. If it is set, and
+	// the address is on this machine, that is final: waiting does not start a server.
 	Hints    map[int]string
 	NoServer string
 
@@ -80,6 +81,7 @@ type Problem struct {
 	Final   bool   // it looks passing but is not, like a used-up quota
 	Passing bool   // it looks final but is not
 	BadKey  bool   // it is about the key, though the status does not say so
+	Hint    string // what to do, instead of what is said otherwise
 
 	// RetryAfter is what the body asks for, where the head says nothing; 0 if neither does.
 	RetryAfter time.Duration
@@ -117,6 +119,12 @@ func (c *Client) Check() error {
 		return nil
 	}
 	return fmt.Errorf("%s: the base URL of %s is not https; only a server on this machine may be reached without", c.Provider, u.Host)
+}
+
+// isLocal reports whether the client's address is on this machine.
+func (c *Client) isLocal() bool {
+	u, err := url.Parse(c.BaseURL)
+	return err == nil && isLoopback(u.Hostname())
 }
 
 func isLoopback(host string) bool {

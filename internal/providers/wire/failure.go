@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (c *Client) Failure(status int, problem Problem) *model.Error {
 	if problem.BadKey {
 		about = http.StatusUnauthorized
 	}
-	text = withHint(text, c.hint(about))
+	text = withHint(text, cmp.Or(problem.Hint, c.hint(about)))
 	return &model.Error{
 		Name:       apiCallError,
 		Message:    c.clean(text),
@@ -194,8 +195,8 @@ func (c *Client) transportError(ctx context.Context, err error) error {
 		err = op.Err
 	}
 	hint, final := Unreachable(err)
-	if hint == "" && isRefused(err) {
-		hint = c.NoServer
+	if hint == "" && c.NoServer != "" && isRefused(err) {
+		hint, final = c.NoServer, c.isLocal()
 	}
 	// What remains may still quote an address, of a proxy for one.
 	text := address().ReplaceAllString(err.Error(), "$1$2")

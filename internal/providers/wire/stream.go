@@ -148,8 +148,8 @@ func (s *Stream) tooBig() *model.Error {
 }
 
 var (
-	errFirstByte = errors.New("no answer in time; try again later or raise the limit")
-	errIdle      = errors.New("the answer stopped in the middle; try again later or raise the limit")
+	errFirstByte = errors.New("the answer did not begin in time; try again later")
+	errIdle      = errors.New("the answer stopped in the middle; try again later")
 	errRest      = errors.New("the answer is complete, but the connection stays open")
 )
 

@@ -169,7 +169,7 @@ func TestTimeouts(t *testing.T) {
 		total time.Duration
 		want  string
 	}{
-		{"first byte", mute, wire.DefaultFirstByte, 0, "no answer in time"},
+		{"first byte", mute, wire.DefaultFirstByte, 0, "did not begin in time"},
 		{"idle", half, wire.DefaultIdle, 0, "stopped in the middle"},
 		{"idle in an error", halfError, wire.DefaultIdle, 0, "stopped in the middle"},
 		{"total, mute", mute, time.Second, time.Second, ""},

@@ -139,11 +139,11 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// Where nothing listens, something may in a moment.
+// Where nothing listens on this machine, nothing will until the user starts it.
 func TestNothingListens(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	if final, words := refuse(t, gone.URL, wire.NewHTTPClient(nil)); final || !strings.HasSuffix(words, "; start it") {
+	if final, words := refuse(t, gone.URL, wire.NewHTTPClient(nil)); !final || !strings.HasSuffix(words, "; start it") {
 		t.Errorf("final is %v: %s", final, words)
 	}
 	rude := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
