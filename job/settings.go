@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/perstack-go/perstack/expert"
 )
@@ -62,7 +63,7 @@ func (r *Resolved) From(name string) Layer { return r.from[name] }
 func Resolve(flags Flags, file, recorded Settings, known Catalogue) Resolved {
 	r := Resolved{from: make(map[string]Layer)}
 	r.model(flags, file, recorded, known)
-	r.limits(flags, file, recorded)
+	r.limits(flags, file, recorded, known.DefaultTimeout(r.Provider))
 	r.isolation(flags, file, recorded)
 	return r
 }
@@ -73,6 +74,9 @@ type Catalogue interface {
 	Known(provider string) bool
 	// DefaultModel returns the model that is used when none is named; "" if there is none.
 	DefaultModel(provider string) string
+	// DefaultTimeout returns the time limit of one generation if none is given; 0 if that is
+	// the usual one.
+	DefaultTimeout(provider string) time.Duration
 	// Fits reports whether a name can be that of a model of the provider.
 	Fits(provider, model string) bool
 }
@@ -104,8 +108,11 @@ func (r *Resolved) model(flags Flags, file, recorded Settings, known Catalogue) 
 	r.Reasoning, r.ReasoningDefault = cmp.Or(chosen, expert.DefaultReasoningBudget), chosen == ""
 }
 
-func (r *Resolved) limits(flags Flags, file, recorded Settings) {
+func (r *Resolved) limits(flags Flags, file, recorded Settings, timeout time.Duration) {
 	for _, l := range limits {
+		if l.Name == "timeout" && timeout > 0 {
+			l.Default = timeout.Seconds()
+		}
 		flag, said, had := l.Value(&flags.Limits), l.Value(&file.Limits), l.within(l.Value(&recorded.Limits))
 		value, from := l.Default, Default
 		switch stricter := l.stricter(said, had); {

@@ -16,6 +16,13 @@ func (providers) Known(p string) bool { return p == "anthropic" || p == "openai"
 func (providers) DefaultModel(p string) string {
 	return map[string]string{"anthropic": "claude", "openai": "gpt"}[p]
 }
+func (providers) DefaultTimeout(p string) time.Duration {
+	if p == "slow" {
+		return time.Hour
+	}
+	return 0
+}
+
 func (providers) Fits(p, model string) bool {
 	return (p == "anthropic") == (model == "claude" || model == "opus")
 }
@@ -46,6 +53,21 @@ func TestResolveLimits(t *testing.T) {
 		if got.Limits.MaxSteps != c.want || got.From("maxSteps") != c.from {
 			t.Errorf("%s: %d from layer %d, want %d from %d", c.name, got.Limits.MaxSteps, got.From("maxSteps"), c.want, c.from)
 		}
+	}
+}
+
+// A provider whose models are slow has a longer default. What the user says still counts.
+func TestResolveTimeoutOfAProvider(t *testing.T) {
+	slow := Settings{Provider: "slow"}
+	if got := resolve(Flags{}, slow, Settings{}).Limits.Timeout; got != time.Hour {
+		t.Errorf("the default is %v", got)
+	}
+	slow.Limits.Timeout = time.Minute
+	if got := resolve(Flags{}, slow, Settings{}).Limits.Timeout; got != time.Minute {
+		t.Errorf("the file's is %v", got)
+	}
+	if got := resolve(Flags{}, Settings{}, Settings{}).Limits.Timeout; got != expert.DefaultTimeout {
+		t.Errorf("that of others is %v", got)
 	}
 }
 

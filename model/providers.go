@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/perstack-go/perstack/internal/wording"
 )
@@ -18,6 +19,9 @@ type Provider struct {
 	BaseURLEnv   string   // variable that names another address
 	Settings     []string // keys that its [provider.setting] accepts
 
+	// Timeout is the default time limit of one generation, if it is not the usual one.
+	Timeout time.Duration
+
 	Tools    []string // names that providerTools accepts
 	ToolHint string   // why none of Tools can be used; "" if they can
 	Skills   bool     // it runs providerSkills
@@ -26,6 +30,10 @@ type Provider struct {
 	// those of another provider.
 	Catalogue string
 }
+
+// localTimeout is for models that can run on the user's own machine, where reading a long
+// conversation alone can take minutes.
+const localTimeout = 30 * time.Minute
 
 // The providers that some code treats specially.
 const (
@@ -60,8 +68,8 @@ var providers = []Provider{
 	},
 	{
 		Name: ollama, DefaultModel: "gpt-oss:20b",
-		BaseURLEnv: "OLLAMA_BASE_URL",
-		Settings:   []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
+		BaseURLEnv: "OLLAMA_BASE_URL", Timeout: localTimeout,
+		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
 	},
 	{
 		// Its models are the user's own deployments, so there is no default. A deployment
@@ -95,7 +103,7 @@ var providers = []Provider{
 		// Any server that speaks Chat Completions. Where it is and what it runs, only the user
 		// knows; the key may be missing.
 		Name:   "openai-compatible",
-		KeyEnv: []string{"OPENAI_COMPATIBLE_API_KEY"}, BaseURLEnv: "OPENAI_COMPATIBLE_BASE_URL",
+		KeyEnv: []string{"OPENAI_COMPATIBLE_API_KEY"}, BaseURLEnv: "OPENAI_COMPATIBLE_BASE_URL", Timeout: localTimeout,
 		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
 	},
 	{

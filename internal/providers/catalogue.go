@@ -2,6 +2,7 @@ package providers
 
 import (
 	"slices"
+	"time"
 
 	"github.com/perstack-go/perstack/model"
 )
@@ -15,6 +16,11 @@ func (Catalogue) Known(provider string) bool { return slices.Contains(model.Prov
 
 // DefaultModel returns the model that is used when none is named; "" if there is none.
 func (Catalogue) DefaultModel(provider string) string { return model.DefaultModel(provider) }
+
+// DefaultTimeout returns the time limit of one generation if it is not the usual one.
+func (Catalogue) DefaultTimeout(provider string) time.Duration {
+	return model.ProviderNamed(provider).Timeout
+}
 
 // Fits reports whether a name can be that of a model of the provider.
 func (Catalogue) Fits(provider, name string) bool { return Fits(provider, name) }
