@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
 )
@@ -58,6 +60,42 @@ func (r *run) estimate(req *model.Request, isResult bool) int {
 		bytes += messageSize(req.Messages[len(req.Messages)-1])
 	}
 	return r.state.estimate() + bytes/bytesPerToken
+}
+
+const (
+	// cutRatio is how much larger than what the provider counted the input must be. Estimates
+	// are too high by less.
+	cutRatio = 4
+	// cutTokens is the least difference that matters.
+	cutTokens = 1000
+)
+
+// warnOfCutInput warns, once in a Run, if the provider counted far fewer tokens than were
+// sent: some servers cut a conversation that is longer than their context, without an error.
+// A conversation only grows, so it has at least the tokens that were counted before.
+func (r *run) warnOfCutInput(req *model.Request, counted, estimated int) error {
+	sent := estimated
+	if before := r.state.LastUsage.InputTokens; before > 0 {
+		sent = before
+	}
+	if counted == 0 || counted*cutRatio > sent || sent-counted < cutTokens || !model.ProviderNamed(r.spec.Provider).CutsInput ||
+		slices.Contains(r.state.Warned, event.LimitInput) || slices.ContainsFunc(req.Messages, hasMedia) {
+		return nil
+	}
+	return r.record(event.LimitWarning{Limit: event.LimitInput, Used: float64(counted), Max: float64(sent)})
+}
+
+// hasMedia reports whether a message holds what cannot be estimated.
+func hasMedia(m *event.Message) bool { return anyMedia(m.Contents) }
+
+func anyMedia(parts []event.Part) bool {
+	return slices.ContainsFunc(parts, func(p event.Part) bool {
+		switch p.Type {
+		case event.TextPart, event.ThinkingPart, event.ToolCallPart, event.ToolResultPart, event.ProviderPart:
+			return anyMedia(p.Contents)
+		}
+		return true
+	})
 }
 
 // usageOrEstimate returns what an answer used, or an estimate if its provider does not say,

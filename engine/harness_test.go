@@ -29,7 +29,7 @@ type turn struct {
 	fail   []error
 	answer *model.Answer
 	first  *model.Answer // of the first attempt, if it has another
-	block  bool // wait until the context is done
+	block  bool          // wait until the context is done
 	panics bool
 	chunks []model.Chunk // streamed before the answer
 	cut    bool          // the first attempt ends after the chunks

@@ -228,6 +228,10 @@ const (
 // LimitContext is what [LimitWarning] calls the model's context window, in tokens.
 const LimitContext = "context"
 
+// LimitInput is what [LimitWarning] calls input that seems to have been cut: Used is what the
+// provider counted, Max what was sent by our estimate, in tokens.
+const LimitInput = "input"
+
 // StopRunByLimit ends a Run by a limit other than the number of steps.
 type StopRunByLimit struct {
 	End

@@ -143,6 +143,8 @@ func used(b event.LimitWarning) string {
 		if b.Max < 2 {
 			text = "an Expert above this one was asked the very same"
 		}
+	case event.LimitInput:
+		text = fmt.Sprintf("the provider counted %s of about %s tokens that were sent; its server may have cut the conversation, so raise its context length", figure(b.Used), figure(b.Max))
 	case event.LimitDepth:
 		text = fmt.Sprintf("%s Experts on one path of delegation, and %s are allowed", figure(b.Used), figure(b.Max))
 	}
