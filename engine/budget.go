@@ -201,7 +201,7 @@ func (b *budget) rest(input int, price expert.Price) (all []rest) {
 	if limit := b.limits.MaxTokens; limit > 0 {
 		all = append(all, rest{
 			float64(limit - b.tokens - b.reservedTokens - int64(input)), b.reservedTokens > 0,
-			&LimitError{Limit: event.LimitTokens, Used: float64(b.tokens), Max: float64(limit)},
+			&LimitError{Limit: event.LimitTokens, Used: float64(b.tokens), Max: float64(limit), Needs: float64(b.tokens + int64(input))},
 		})
 	}
 	if limit := b.limits.MaxCost; limit > 0 {

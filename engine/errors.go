@@ -96,6 +96,10 @@ func StoreError(err error) error {
 type LimitError struct {
 	Limit     string  // as [event.StopRunByLimit] names it
 	Used, Max float64 // steps, tokens, US dollars, seconds, bytes, Experts or repetitions
+
+	// Needs is the limit on tokens with which the next answer could at least begin; 0 for
+	// other limits.
+	Needs float64
 }
 
 func (e *LimitError) Error() string {

@@ -30,7 +30,7 @@ func (o *output) limited(r engine.Result) error {
 	case l == nil:
 		l = &engine.LimitError{Limit: r.Reason}
 	}
-	double := 2 * max(l.Used, l.Max)
+	double := 2 * max(l.Used, l.Max, l.Needs)
 	switch l.Limit {
 	case event.LimitWorkspace:
 		return o.raise(r.JobID, "maxWorkspaceBytes", double,

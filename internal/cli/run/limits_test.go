@@ -172,6 +172,8 @@ func TestLimitOutcomes(t *testing.T) {
 		{result: steps(12), want: []string{"--max-steps 24"}},
 		{own: expert.Limits{MaxSteps: 4}, result: steps(4), want: []string{"expert lead used up its steps (maxSteps = 4); raise maxSteps of expert lead in perstack.toml", "--continue-job j" + kept}},
 		{result: limit(event.LimitTokens, 900, 1000), want: []string{"900 of 1000 tokens", "perstack run --continue-job j --max-tokens 2000 --max-cost 0.5 --max-duration 30m"}},
+		{result: engine.Result{JobID: "j", Status: event.StatusStoppedByLimit, Limit: &engine.LimitError{Limit: event.LimitTokens, Used: 900, Max: 1000, Needs: 5000}},
+			want: []string{"900 of 1000 tokens", "--max-tokens 10000 "}}, // with less it would stop at once
 		{result: limit(event.LimitTokens, 1200, 1000), want: []string{"1200 of 1000 tokens", "--max-tokens 2400 "}},
 		{own: expert.Limits{MaxTokens: 800}, result: limit(event.LimitTokens, 700, 800), want: []string{"700 of 800 tokens", "raise maxTokens of expert lead", "--continue-job j" + kept}},
 		{result: limit(event.LimitCost, 0.4812, 0.5), want: []string{"$0.4812 of $0.50 are used", "perstack run --continue-job j --max-tokens 1000 --max-cost 1 --max-duration 30m"}},
