@@ -75,11 +75,11 @@ const (
 // A conversation only grows, so it has at least the tokens that were counted before.
 func (r *run) warnOfCutInput(req *model.Request, counted, estimated int) error {
 	sent := estimated
-	if before := r.state.LastUsage.InputTokens; before > 0 {
+	if before := r.state.lastUsage.InputTokens; before > 0 {
 		sent = before
 	}
 	if counted == 0 || counted*cutRatio > sent || sent-counted < cutTokens || !model.ProviderNamed(r.spec.Provider).CutsInput ||
-		slices.Contains(r.state.Warned, event.LimitInput) || slices.ContainsFunc(req.Messages, hasMedia) {
+		slices.Contains(r.state.warned, event.LimitInput) || slices.ContainsFunc(req.Messages, hasMedia) {
 		return nil
 	}
 	return r.record(event.LimitWarning{Limit: event.LimitInput, Used: float64(counted), Max: float64(sent)})
