@@ -32,7 +32,7 @@ var commands = map[string][]played{
 	"organiser": {
 		{host.ExitUsage, "ANTHROPIC_API_KEY is not set"},
 		{host.ExitOK, "Your inbox is empty."},
-		{host.ExitOK, "7 of 18"},
+		{host.ExitOK, "7 of 20"},
 	},
 	"research": {
 		{host.ExitOK, "Found 1 tool(s)"},
