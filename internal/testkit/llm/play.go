@@ -73,7 +73,15 @@ func (p *performance) play(w http.ResponseWriter, r *http.Request) {
 func (p *performance) tell(out *stream, events [][]byte) {
 	a := p.answer
 	last, _ := a.Last(len(events)) // was checked before
-	out.events(events[:last])
+	if a.Silence > 0 && last > 1 {
+		out.events(events[:1])
+		if !sleep(out.ctx, a.Silence) {
+			return
+		}
+		out.events(events[1:last])
+	} else {
+		out.events(events[:last])
+	}
 	switch {
 	case a.ErrorAfter != nil:
 		out.send(p.wire.Error(*a.Failure))

@@ -42,6 +42,7 @@ type Answer struct {
 	place string // which one it is, in the words of messages
 
 	Delay, EventDelay time.Duration // before the head, and before each event
+	Silence           time.Duration // after the first event
 
 	Failure      *Failure // nil if nothing is wrong, or not in this way
 	RetryAfter   *string  // headers of the failure, as they are written

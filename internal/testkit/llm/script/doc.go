@@ -56,6 +56,12 @@
 //	                      cut by length; the text stays
 //	delay, eventDelay     a pause before the head, and before each event, like "20ms"; events
 //	                      without a pause are written at once
+//	silence               a pause after the first event, as of a server that collects a call
+//	                      before it passes it on
+//
+// What servers of the user's own do besides: a call that comes as text is a text; a
+// conversation that was cut is a usage whose input is too small; roles that the server does
+// not know are dropped on the wire openai-compatible.
 //
 // Thoughts that come back must bear the signature that the script gave them, or the
 // request is refused, as the real services do.

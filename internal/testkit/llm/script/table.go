@@ -33,6 +33,7 @@ type (
 
 		Delay      string `toml:"delay"`
 		EventDelay string `toml:"eventDelay"`
+		Silence    string `toml:"silence"`
 
 		Error      *errorTable `toml:"error"`
 		ErrorAfter *int        `toml:"errorAfter"`
@@ -177,7 +178,10 @@ func (t turnTable) pauses(a *Answer) (err error) {
 	if a.Delay, err = duration("delay", t.Delay); err != nil {
 		return err
 	}
-	a.EventDelay, err = duration("eventDelay", t.EventDelay)
+	if a.EventDelay, err = duration("eventDelay", t.EventDelay); err != nil {
+		return err
+	}
+	a.Silence, err = duration("silence", t.Silence)
 	return err
 }
 
