@@ -102,8 +102,10 @@ func complete(ctx context.Context, spec job.Spec, parts Parts) (job.Spec, Parts,
 		}
 	}
 	if spec.LimitsCost() {
-		if _, known := spec.Price(spec.Model, func() (expert.Price, bool) { return model.PriceOf(spec.Provider, spec.Model) }); !known {
-			return spec, parts, fmt.Errorf("the cost is limited, but what the model %q costs is not known; add it to Spec.Prices", spec.Model)
+		for _, m := range spec.ModelUses() {
+			if _, known := spec.Price(m.Model, func() (expert.Price, bool) { return model.PriceOf(m.Provider, m.Model) }); !known {
+				return spec, parts, fmt.Errorf("the cost is limited, but what the model %q costs is not known; add it to Spec.Prices", m.Model)
+			}
 		}
 	}
 	return spec, parts, nil

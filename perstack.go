@@ -107,7 +107,7 @@ func run(ctx context.Context, spec job.Spec, parts Parts) (Result, error) {
 		return docker.Run(ctx, spec, parts)
 	}
 	if parts.Model == nil {
-		if parts.Model, err = runtimes.OpenModel(spec, parts); err != nil {
+		if parts.Model, err = runtimes.OpenModel(spec, parts, nil); err != nil {
 			return Result{}, inputError(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -112,7 +113,11 @@ func (f *Follower) hasStarted(runID string) bool {
 // takes its model, limits and isolation from the recorded Spec. A container that could
 // record another one would choose its own isolation for the next time.
 func (f *Follower) matches(runID string, b event.StartRun) bool {
-	if b.Provider != f.spec.Provider || b.Model != f.spec.Model || b.Runtime != f.spec.Runtime {
+	e, ok := f.spec.Lookup(b.Expert.Key)
+	if !ok {
+		e = &expert.Expert{}
+	}
+	if m := f.spec.ModelOf(e); b.Provider != m.Provider || b.Model != m.Model || b.Runtime != f.spec.Runtime {
 		return false
 	}
 	if runID != f.runID || f.started[runID] || f.hasStarted(runID) {

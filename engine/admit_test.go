@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -41,6 +42,14 @@ func TestSpecCannotBeForged(t *testing.T) {
 	f.spec.Provider = "anthropic"
 	if f.matches("run", event.StartRun{}) {
 		t.Error("another provider is accepted")
+	}
+	f.spec.Experts = []*expert.Expert{{Key: "own", Name: "own", Model: "small", Provider: &expert.Provider{Name: "openai"}}}
+	own := event.StartRun{Expert: event.ExpertRef{Key: "own"}, Provider: "openai", Model: "small"}
+	if !f.matches("child", own) {
+		t.Error("the model of an Expert is refused")
+	}
+	if own.Provider = "anthropic"; f.matches("child", own) {
+		t.Error("an Expert with its own provider starts with that of the job")
 	}
 }
 

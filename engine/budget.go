@@ -34,6 +34,8 @@ type budget struct {
 	limits expert.Limits
 	since  time.Time
 
+	maxOutput int // tokens of the longest answer of the Run's model
+
 	// The fields below are guarded by pool.mu.
 	steps  int
 	tokens int64
@@ -47,31 +49,27 @@ type budget struct {
 
 // A budgetPool is what all budgets of a job share.
 type budgetPool struct {
-	maxOutput int // tokens of the model's longest answer
-
 	mu       sync.Mutex
 	released chan struct{} // closed and replaced when a reservation ends
 }
 
-func newBudgetPool(maxOutput int) *budgetPool {
+func newBudgetPool() *budgetPool { return &budgetPool{released: make(chan struct{})} }
+
+func (p *budgetPool) newBudget(parent *budget, limits expert.Limits, since time.Time, maxOutput int) *budget {
 	if maxOutput <= 0 {
 		maxOutput = usualOutput
 	}
-	return &budgetPool{maxOutput: maxOutput, released: make(chan struct{})}
-}
-
-func (p *budgetPool) newBudget(parent *budget, limits expert.Limits, since time.Time) *budget {
-	return &budget{pool: p, parent: parent, limits: limits, since: since}
+	return &budget{pool: p, parent: parent, limits: limits, since: since, maxOutput: maxOutput}
 }
 
 // add counts what was spent in an earlier execution. The budgets above have counted it
 // already.
-func (b *budget) add(s expense, price expert.Price) {
+func (b *budget) add(s expense) {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
 	b.steps += s.Steps
 	b.tokens += int64(s.Usage.TotalTokens)
-	b.cost += model.Cost(price, s.Usage)
+	b.cost += s.cost
 }
 
 // addWorking changes the number of Runs that share what is left.
@@ -169,7 +167,7 @@ func (b *budget) reserve(ctx context.Context, input int, price expert.Price) (re
 // afford returns how many tokens an answer can have; 0 if not limited. It is the model's
 // maximum or, if less, a fair share of what is left in each budget.
 func (b *budget) afford(input int, price expert.Price) (output int, wait bool, err error) {
-	maxOutput := float64(b.pool.maxOutput)
+	maxOutput := float64(b.maxOutput)
 	limited, allowed, good := false, maxOutput, min(goodOutput, maxOutput)
 	for ; b != nil; b = b.parent {
 		for _, rest := range b.rest(input, price) {

@@ -27,11 +27,11 @@ func within(got, want int) bool { return math.Abs(float64(got-want)) <= 1 }
 
 // testBudget returns a budget below parent, or the first of a new pool.
 func testBudget(maxOutput int, parent *budget, limits expert.Limits) *budget {
-	pool := newBudgetPool(maxOutput)
+	pool := newBudgetPool()
 	if parent != nil {
 		pool = parent.pool
 	}
-	return pool.newBudget(parent, limits, time.Time{})
+	return pool.newBudget(parent, limits, time.Time{}, maxOutput)
 }
 
 // A reservation waits for the reservations of others, and succeeds as soon as they are settled.

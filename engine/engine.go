@@ -119,15 +119,18 @@ type execution struct {
 
 func newExecution(spec job.Spec, parts Parts, rec *recorder, open Opener) *execution {
 	x := &execution{
-		spec: spec, parts: parts, recorder: rec, open: open, budgets: newBudgetPool(known(&spec).MaxOutputTokens),
+		spec: spec, parts: parts, recorder: rec, open: open, budgets: newBudgetPool(),
 		slots: make(chan struct{}, cmp.Or(spec.Limits.MaxParallel, expert.DefaultMaxParallel)),
 	}
-	x.budget = x.budgets.newBudget(nil, spec.Limits.Limits, parts.Source.Now())
+	x.budget = x.budgets.newBudget(nil, spec.Limits.Limits, parts.Source.Now(), 0)
 	rec.view(func(h *History) {
-		for _, s := range h.runs {
-			x.budget.add(s.spent, x.price(s.Provider, s.Model))
+		own := make(map[string]expense, len(h.runs))
+		for id, s := range h.runs {
+			s.spent.cost = model.Cost(x.price(s.Provider, s.Model), s.spent.Usage)
+			x.budget.add(s.spent)
+			own[id] = s.spent
 		}
-		x.spentBefore = h.spent()
+		x.spentBefore = h.withDelegates(own)
 	})
 	return x
 }
@@ -156,14 +159,14 @@ func (x *execution) coordinate(ctx context.Context) (Result, error) {
 
 // newRun returns a Run of an Expert below its parent, which is nil for the coordinator.
 func (x *execution) newRun(e *expert.Expert, parent *run) *run {
-	r := &run{exec: x, spec: &x.spec, parts: &x.parts, recorder: x.recorder, expert: e, parent: parent, depth: 1}
+	r := &run{exec: x, spec: &x.spec, parts: &x.parts, recorder: x.recorder, expert: e, model: x.spec.ModelOf(e), parent: parent, depth: 1}
 	r.reports.ready = make(chan struct{}, 1)
 	outer := x.budget
 	if parent != nil {
 		r.depth, outer = parent.depth+1, parent.budget
 	}
-	r.budget = x.budgets.newBudget(outer, e.Limits, x.parts.Source.Now())
-	r.price = x.price(x.spec.Provider, x.spec.Model)
+	r.budget = x.budgets.newBudget(outer, e.Limits, x.parts.Source.Now(), r.known().MaxOutputTokens)
+	r.price = x.price(r.model.Provider, r.model.Model)
 	for _, key := range e.Delegates {
 		if d, ok := x.spec.Lookup(key); ok {
 			r.delegates = append(r.delegates, d)
@@ -173,7 +176,7 @@ func (x *execution) newRun(e *expert.Expert, parent *run) *run {
 }
 
 // price returns what a model costs. The price of an earlier, unknown model is taken to be
-// that of the current one; zero would undercount.
+// that of the job's current one; zero would undercount.
 func (x *execution) price(provider, name string) expert.Price {
 	if !x.spec.LimitsCost() {
 		return expert.Price{}
@@ -185,10 +188,10 @@ func (x *execution) price(provider, name string) expert.Price {
 	return price
 }
 
-// known is what is known of the model of a job. The Spec goes before the catalogue.
-func known(spec *job.Spec) model.Known {
-	k, _ := model.Lookup(spec.Provider, spec.Model)
-	return k.With(spec.Models[spec.Model])
+// known is what is known of the model of a Run. The Spec goes before the catalogue.
+func (r *run) known() model.Known {
+	k, _ := model.Lookup(r.model.Provider, r.model.Model)
+	return k.With(r.spec.Models[r.model.Model])
 }
 
 func priceOf(spec *job.Spec, provider, name string) (expert.Price, bool) {

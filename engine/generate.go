@@ -182,10 +182,10 @@ func (r *run) message(parts []event.Part) *event.Message {
 
 // author is the name of the model as it is recorded in the Expert's messages.
 func (r *run) author() string {
-	if r.spec.Provider == "" {
-		return r.spec.Model
+	if r.model.Provider == "" {
+		return r.model.Model
 	}
-	return r.spec.Provider + "/" + r.spec.Model
+	return r.model.Provider + "/" + r.model.Model
 }
 
 // A stream publishes one generation as it arrives: the reasoning, and the text if it is the

@@ -168,14 +168,11 @@ func (h *History) crashPoint(s State) Point {
 	return Point{s, h.last.Seq + 1}
 }
 
-// spent returns what each Run has used, including its delegates. It adds each Run to its
-// parent once, from the bottom up. If a damaged journal names a Run as its own ancestor, the
-// Runs of that cycle are not added.
-func (h *History) spent() map[string]expense {
-	all := make(map[string]expense, len(h.runs))
+// withDelegates adds what each Run has used to its parent, once, from the bottom up. If a
+// damaged journal names a Run as its own ancestor, the Runs of that cycle are not added.
+func (h *History) withDelegates(all map[string]expense) map[string]expense {
 	children := make(map[string]int) // that are not added yet
-	for id, s := range h.runs {
-		all[id] = s.spent
+	for _, s := range h.runs {
 		children[s.parentID()]++
 	}
 	var ready []string
@@ -192,7 +189,7 @@ func (h *History) spent() map[string]expense {
 			continue
 		}
 		sum := all[parent]
-		all[parent] = expense{sum.Steps + all[id].Steps, sum.Usage.Add(all[id].Usage)}
+		all[parent] = expense{sum.Steps + all[id].Steps, sum.Usage.Add(all[id].Usage), sum.cost + all[id].cost}
 		if children[parent]--; children[parent] == 0 {
 			ready = append(ready, parent)
 		}

@@ -101,9 +101,9 @@ func TestRandomTeamsAreIsolated(t *testing.T) {
 		}
 		var sum expense
 		for _, s := range h.runs {
-			sum = expense{sum.Steps + s.spent.Steps, sum.Usage.Add(s.spent.Usage)}
+			sum.Steps, sum.Usage = sum.Steps+s.spent.Steps, sum.Usage.Add(s.spent.Usage)
 		}
-		if diff := cmp.Diff(expense{h.Job.TotalSteps, h.Job.Usage}, sum); diff != "" {
+		if diff := cmp.Diff(expense{Steps: h.Job.TotalSteps, Usage: h.Job.Usage}, sum, cmp.AllowUnexported(expense{})); diff != "" {
 			rt.Errorf("the job has spent something else than its Runs (-job +Runs):\n%s", diff)
 		}
 	})

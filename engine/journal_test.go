@@ -13,7 +13,7 @@ import (
 // sameState compares states by what they mean, not by which memory they share.
 var sameState = cmp.Options{
 	cmp.Transformer("thread", func(t thread) []*event.Message { return t.messagesAfter() }),
-	cmp.AllowUnexported(State{}, repetition{}),
+	cmp.AllowUnexported(State{}, repetition{}, expense{}),
 	cmpopts.EquateEmpty(),
 }
 

@@ -18,6 +18,7 @@ type run struct {
 	recorder *recorder // of exec
 
 	expert    *expert.Expert
+	model     job.ModelChoice
 	delegates []*expert.Expert // Experts that it can delegate to
 	parent    *run             // nil for the coordinator
 	parentCtx context.Context  // what execute was called with
@@ -50,7 +51,7 @@ type run struct {
 // execute runs the Run from its first event to its end, including its delegates.
 func (r *run) execute(ctx context.Context, st start) (Result, error) {
 	r.runID, r.state.StepNumber, r.parentCtx = st.runID, st.step, ctx
-	r.budget.add(r.exec.spentBefore[r.runID], r.price)
+	r.budget.add(r.exec.spentBefore[r.runID])
 	ctx, cancel := withTimeLimit(ctx, r.expert.MaxDuration)
 	defer cancel(nil)
 	defer r.closeSkills()

@@ -40,9 +40,9 @@ func (r *run) startRun(st start) event.StartRun {
 		Expert:        reference(r.expert),
 		Definition:    r.expert.Digest(),
 		DelegatedBy:   st.parent,
-		ContextWindow: known(r.spec).ContextWindow,
-		Provider:      r.spec.Provider,
-		Model:         r.spec.Model,
+		ContextWindow: r.known().ContextWindow,
+		Provider:      r.model.Provider,
+		Model:         r.model.Model,
 		Runtime:       r.spec.Runtime,
 	}
 	if r.parent == nil && !r.exec.recordedSpec {
@@ -136,7 +136,7 @@ func (r *run) initializeRuntime(st start) event.InitializeRuntime {
 		Runtime:             r.spec.Runtime,
 		ExpertName:          r.expert.Name,
 		Experts:             append([]string{}, r.spec.Project...),
-		Model:               r.spec.Model,
+		Model:               r.model.Model,
 		MaxSteps:            r.spec.Limits.MaxSteps,
 		MaxRetries:          r.spec.Limits.Retries(),
 		Timeout:             r.spec.Limits.GenerationTimeout().Milliseconds(),

@@ -75,6 +75,7 @@ type Step struct {
 type expense struct {
 	Steps int
 	Usage event.Usage
+	cost  float64 // in US dollars; set where the price is known
 }
 
 // open returns the calls of the current step whose results are not in the conversation yet.

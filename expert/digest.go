@@ -27,6 +27,8 @@ type meaning struct {
 	Skills              []skillMeaning       `json:"skills,omitempty"`
 	Delegates           []string             `json:"delegates,omitempty"`
 	Tags                []string             `json:"tags,omitempty"`
+	Model               string               `json:"model,omitzero"`
+	Provider            string               `json:"provider,omitzero"`
 	ProviderTools       []string             `json:"providerTools,omitempty"`
 	ProviderSkills      []ProviderSkill      `json:"providerSkills,omitempty"`
 	ProviderToolOptions *ProviderToolOptions `json:"providerToolOptions,omitzero"`
@@ -74,9 +76,12 @@ func (e *Expert) Digest() string {
 	m := meaning{
 		Format: 1, Name: e.Name, Version: e.Version, MinRuntimeVersion: e.MinRuntimeVersion,
 		Description: e.Description, Instruction: e.Instruction,
-		Delegates: e.Delegates, Tags: e.Tags,
+		Delegates: e.Delegates, Tags: e.Tags, Model: e.Model,
 		ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
 		MaxSteps: e.MaxSteps, MaxTokens: e.MaxTokens, MaxCost: e.MaxCost, MaxDuration: e.MaxDuration.Nanoseconds(),
+	}
+	if e.Provider != nil {
+		m.Provider = e.Provider.Name
 	}
 	for _, s := range e.Skills {
 		if !s.Implicit || !s.BuiltIn {

@@ -19,6 +19,11 @@ type Expert struct {
 	Tags              []string                 `json:"tags,omitzero"`
 	Limits            `json:"limits,omitzero"` // of one Run of this Expert, with all that it delegates to
 
+	// Model and Provider are those of its Runs; zero means those of the job. The Model of a
+	// Provider is never empty, unless the provider has no default.
+	Model    string    `json:"model,omitzero"`
+	Provider *Provider `json:"provider,omitzero"`
+
 	ProviderTools       []string             `json:"providerTools,omitzero"`
 	ProviderSkills      []ProviderSkill      `json:"providerSkills,omitzero"`
 	ProviderToolOptions *ProviderToolOptions `json:"providerToolOptions,omitzero"` // nil when absent

@@ -27,6 +27,14 @@ func (s *Spec) resolve(flags Flags, recorded Settings, known Catalogue) {
 	r := Resolve(flags, s.Settings, recorded, known)
 	r.ReasoningDefault = r.ReasoningDefault || s.ReasoningDefault
 	s.Settings = r.Settings
+	s.Experts = slices.Clone(s.Experts)
+	for i, e := range s.Experts {
+		if e != nil && e.Provider != nil && e.Model == "" {
+			own := *e
+			own.Model = known.DefaultModel(e.Provider.Name)
+			s.Experts[i] = &own
+		}
+	}
 }
 
 // CheckWorkspace returns a [*MovedError] if the recorded job worked in another workspace.

@@ -3,27 +3,31 @@ package job
 import (
 	"maps"
 
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// Headers are the values of all HTTP headers of a Spec, and what its provider is sent
+// Headers are the values of all HTTP headers of a Spec, and what its providers are sent
 // beside the conversation. They can hold keys, so they are no part of its JSON.
 type Headers struct {
-	Provider map[string]string            `json:"provider,omitzero"`
-	Body     map[string][]byte            `json:"body,omitzero"`   // extraBody: JSON values by name
-	Skills   map[string]map[string]string `json:"skills,omitzero"` // by Expert and skill, then by name
+	Provider ProviderHeaders              `json:"provider,omitzero"`
+	Experts  map[string]ProviderHeaders   `json:"experts,omitzero"` // of the providers of single Experts, by Expert
+	Skills   map[string]map[string]string `json:"skills,omitzero"`  // by Expert and skill, then by name
+}
+
+// ProviderHeaders are the headers and the extraBody of one provider.
+type ProviderHeaders struct {
+	Headers map[string]string `json:"headers,omitzero"`
+	Body    map[string][]byte `json:"body,omitzero"` // JSON values by name
 }
 
 // Headers returns the values of all headers.
 func (s *Spec) Headers() Headers {
-	h := Headers{Provider: maps.Clone(s.Setting.Headers), Skills: make(map[string]map[string]string)}
-	if len(s.Setting.ExtraBody) > 0 {
-		h.Body = make(map[string][]byte, len(s.Setting.ExtraBody))
-	}
-	for name, value := range s.Setting.ExtraBody {
-		h.Body[name] = value
-	}
+	h := Headers{Provider: providerHeaders(s.Setting), Experts: make(map[string]ProviderHeaders), Skills: make(map[string]map[string]string)}
 	for _, e := range s.Experts {
+		if e.Provider != nil {
+			h.Experts[e.Key] = providerHeaders(e.Provider.Setting)
+		}
 		for _, k := range e.Skills {
 			for _, header := range k.Headers {
 				id := e.Key + " " + k.Name
@@ -37,21 +41,38 @@ func (s *Spec) Headers() Headers {
 	return h
 }
 
+func providerHeaders(s expert.Setting) ProviderHeaders {
+	h := ProviderHeaders{Headers: maps.Clone(s.Headers)}
+	for name, value := range s.ExtraBody {
+		if h.Body == nil {
+			h.Body = make(map[string][]byte, len(s.ExtraBody))
+		}
+		h.Body[name] = value
+	}
+	return h
+}
+
 // SetHeaders puts the values back into a Spec that was read from JSON.
 func (s *Spec) SetHeaders(h Headers) {
-	s.Setting.Headers = h.Provider
-	s.Setting.ExtraBody = nil
-	for name, value := range h.Body {
-		if s.Setting.ExtraBody == nil {
-			s.Setting.ExtraBody = make(map[string]rawjson.Value, len(h.Body))
-		}
-		s.Setting.ExtraBody[name] = value
-	}
+	h.Provider.set(&s.Setting)
 	for _, e := range s.Experts {
+		if e.Provider != nil {
+			h.Experts[e.Key].set(&e.Provider.Setting)
+		}
 		for _, k := range e.Skills {
 			for i, header := range k.Headers {
 				k.Headers[i].Value = h.Skills[e.Key+" "+k.Name][header.Name]
 			}
 		}
+	}
+}
+
+func (h ProviderHeaders) set(s *expert.Setting) {
+	s.Headers, s.ExtraBody = h.Headers, nil
+	for name, value := range h.Body {
+		if s.ExtraBody == nil {
+			s.ExtraBody = make(map[string]rawjson.Value, len(h.Body))
+		}
+		s.ExtraBody[name] = value
 	}
 }

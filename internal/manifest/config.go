@@ -67,6 +67,16 @@ func (c *Config) Closure(e *expert.Expert) (experts []*expert.Expert, missing []
 	return expert.Closure(c.Experts, e)
 }
 
+// ownProviders lists the providers that single Experts name.
+func (c *Config) ownProviders() (all []*expert.Provider) {
+	for _, e := range c.Experts {
+		if e.Provider != nil {
+			all = append(all, e.Provider)
+		}
+	}
+	return all
+}
+
 // Settings are what the file says about jobs. It holds no defaults.
 func (c *Config) Settings() job.Settings {
 	return job.Settings{
@@ -150,8 +160,10 @@ func Parse(path string, data []byte) (*Config, toml.Problems) {
 		cfg.Path = abs
 	}
 	cfg.Dir = filepath.Dir(cfg.Path)
-	if s := &cfg.Provider.Setting; s.Cassette != "" && !filepath.IsAbs(s.Cassette) {
-		s.Cassette = filepath.Join(cfg.Dir, s.Cassette)
+	for _, p := range append(cfg.ownProviders(), &cfg.Provider) {
+		if s := &p.Setting; s.Cassette != "" && !filepath.IsAbs(s.Cassette) {
+			s.Cassette = filepath.Join(cfg.Dir, s.Cassette)
+		}
 	}
 	cfg.positions = r.Positions(root)
 	return cfg, r.Problems

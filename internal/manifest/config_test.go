@@ -254,3 +254,41 @@ func TestDefaultModel(t *testing.T) {
 		}
 	}
 }
+
+// An Expert can have a provider of its own, with its settings and a default model.
+func TestProviderOfAnExpert(t *testing.T) {
+	c, problems := Parse("/p/perstack.toml", []byte(`model = "large"
+[experts.a]
+instruction = "x"
+model = "small"
+[experts.b]
+instruction = "x"
+[experts.b.provider]
+providerName = "openai"
+[experts.b.provider.setting]
+organization = "o"
+[experts.c]
+instruction = "x"
+model = "m"
+[experts.c.provider]
+providerName = "replay"
+setting = { cassette = "c.toml" }
+`))
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	a, b, e := c.Experts[0], c.Experts[1], c.Experts[2]
+	if a.Model != "small" || a.Provider != nil {
+		t.Errorf("a: %q, %+v", a.Model, a.Provider)
+	}
+	if b.Provider == nil || b.Provider.Name != "openai" || b.Provider.Setting.Organization != "o" || b.Model != model.DefaultModel("openai") {
+		t.Errorf("b: %q, %+v", b.Model, b.Provider)
+	}
+	if e.Model != "m" || e.Provider.Setting.Cassette != filepath.Join(c.Dir, "c.toml") {
+		t.Errorf("c: %q, %+v", e.Model, e.Provider)
+	}
+	_, problems = Parse("p.toml", []byte("[experts.a]\ninstruction = 'x'\n[experts.a.provider]\nproviderName = 'anthropic'\nsetting = { region = 'x' }\n"))
+	if err := problems.Err(); err == nil {
+		t.Error("a setting of another provider is accepted")
+	}
+}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/perstack-go/perstack/internal/skills/base/prompt"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/model"
 )
 
 const (
@@ -18,10 +20,10 @@ const (
 )
 
 // expertKeys are the keys of [experts.<name>].
-func expertKeys(skill []key[expert.Skill]) []key[expert.Expert] {
+func expertKeys(all *tables) []key[expert.Expert] {
 	type E = expert.Expert
-	skills := tablesOf(text(1, 255).schema, skillSchema(skill, false))
-	skills.Properties = properties{{expert.BaseSkill, skillSchema(skill, true)}}
+	skills := tablesOf(text(1, 255).schema, skillSchema(all.skill, false))
+	skills.Properties = properties{{expert.BaseSkill, skillSchema(all.skill, true)}}
 	skills.MaxProperties = maxSkills
 	keys := []key[E]{
 		row("version", "Version of the Expert.", matching(expert.VersionPattern, expert.MaxVersion, "text like `1.0.0`", version), func(e *E, s string) {
@@ -32,11 +34,21 @@ func expertKeys(skill []key[expert.Skill]) []key[expert.Expert] {
 		row("minRuntimeVersion", "Oldest version of perstack that can run it.", text(1, expert.MaxVersion, toml.Printable), func(e *E, s string) { e.MinRuntimeVersion = s }).without("any"),
 		row("description", "What other Experts read before they delegate to it.", text(1, 2048), func(e *E, s string) { e.Description = s }),
 		row("instruction", "The system prompt of the Expert.", text(1, 20480), func(e *E, s string) { e.Instruction = s }).required("tell the expert what to do"),
+		row("model", "Model of its Runs.", text(1, 255, toml.Printable), func(e *E, s string) { e.Model = s }).
+			without("that of the job, or the default of its own provider").more("see [a model for each Expert](#a-model-for-each-expert)"),
+		custom("provider", "Provider of its Runs.", "table", providerSchema(all), (*reader).expertProvider).without("that of the job").more("the same keys as [provider](#provider)"),
 		custom("skills", "Skills of the Expert, by name.", fmt.Sprintf("table of [skills](#skills), at most %d", maxSkills), skills, (*reader).skills).without("the base skill"),
 		custom("delegates", "Keys of the Experts it can delegate to.", fmt.Sprintf("list of at most %d", maxDelegates), delegateList().schema, (*reader).delegateKeys).without("none"),
 		row("tags", "Words for searching.", list(8, "A word in lower case.", matching(expert.TagPattern, expert.MaxVersion, "", tag)), func(e *E, all []string) { e.Tags = all }).without("none"),
 	}
 	return slices.Concat(keys, expertLimits(), hostedKeys())
+}
+
+// expertProvider reads the provider of an Expert, and the default model that belongs to it.
+func (r *reader) expertProvider(t *toml.Table, e *expert.Expert) {
+	if p := r.provider(t); p.Name != "" {
+		e.Provider, e.Model = &p, cmp.Or(e.Model, model.DefaultModel(p.Name))
+	}
 }
 
 // experts reads [experts].

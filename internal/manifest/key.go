@@ -174,7 +174,7 @@ var allTables = sync.OnceValue(newTables)
 func newTables() *tables {
 	t := &tables{docker: dockerKeys(), prices: priceKeys(), models: modelKeys(), setting: settingKeys(), skill: skillKeys()}
 	t.provider = providerKeys(t.setting)
-	t.expert = expertKeys(t.skill)
+	t.expert = expertKeys(t)
 	t.top = topKeys(t)
 	return t
 }

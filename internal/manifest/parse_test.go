@@ -105,7 +105,7 @@ func TestUnknownKeys(t *testing.T) {
 		"snake case": {"max_retries = 1", []string{`p.toml:1:1: max_retries: unknown key; did you mean "maxRetries"?`}},
 		"envPath trap": {"[provider]\nproviderName = 'anthropic'\nenvPath = ['.env']",
 			[]string{`p.toml:3:1: provider.envPath: unknown key; ` + top}},
-		"top key in expert": {expertWith("model = 'm'"), []string{`p.toml:3:1: experts.a.model: unknown key; ` + top}},
+		"top key in expert": {expertWith("runtime = 'local'"), []string{`p.toml:3:1: experts.a.runtime: unknown key; ` + top}},
 		"expert key on top": {"instruction = 'x'", []string{
 			`p.toml:1:1: instruction: unknown key; it belongs to an expert: move it into [experts.<name>]`}},
 		"expert without experts": {"[writer]\ninstruction = 'x'", []string{
@@ -120,7 +120,7 @@ func TestUnknownKeys(t *testing.T) {
 			`p.toml:7:1: experts.a.skills.s.endpoint: unknown key; it is a key of mcpSseSkill or mcpHttpSkill`}},
 		"nested": {"[experts.a.b]\ninstruction = 'x'", []string{
 			`p.toml:1:10: experts.a.instruction: is required; tell the expert what to do`,
-			`p.toml:1:12: experts.a.b: unknown key; known here: version, minRuntimeVersion, description, instruction, skills, delegates, tags, maxSteps, maxTokens, maxCost, maxDuration, providerTools, providerSkills, providerToolOptions`}},
+			`p.toml:1:12: experts.a.b: unknown key; known here: version, minRuntimeVersion, description, instruction, model, provider, skills, delegates, tags, maxSteps, maxTokens, maxCost, maxDuration, providerTools, providerSkills, providerToolOptions`}},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, c.text, c.want...) })
 	}

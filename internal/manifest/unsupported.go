@@ -157,7 +157,11 @@ func (u *use) sandboxes() {
 
 // providerFeatures looks at what the Expert wants the provider to run itself.
 func (u *use) providerFeatures() {
-	if u.provider == "replay" {
+	provider := u.provider
+	if own := u.expert.Provider; own != nil {
+		provider = own.Name
+	}
+	if provider == "replay" {
 		// Its answers are prepared, so nothing is missed; but nothing is searched either.
 		const message = "is not used by provider replay, whose answers are prepared"
 		if len(u.expert.ProviderTools) > 0 {
@@ -168,7 +172,7 @@ func (u *use) providerFeatures() {
 		}
 		return
 	}
-	facts := model.ProviderNamed(u.provider)
+	facts := model.ProviderNamed(provider)
 	tools, hint := facts.Tools, facts.ToolHint
 	switch {
 	case hint != "":
@@ -180,11 +184,11 @@ func (u *use) providerFeatures() {
 	}
 	for i, name := range u.expert.ProviderTools {
 		if !slices.Contains(tools, name) {
-			u.report(toml.PathTo(u.path("providerTools"), strconv.Itoa(i)), "provider "+wording.Quote(u.provider)+" has no tool "+wording.Quote(name), hint)
+			u.report(toml.PathTo(u.path("providerTools"), strconv.Itoa(i)), "provider "+wording.Quote(provider)+" has no tool "+wording.Quote(name), hint)
 		}
 	}
 	if len(u.expert.ProviderSkills) > 0 && !facts.Skills {
-		u.report(u.path("providerSkills"), "provider "+wording.Quote(u.provider)+" runs no skills itself", "only anthropic does; remove them")
+		u.report(u.path("providerSkills"), "provider "+wording.Quote(provider)+" runs no skills itself", "only anthropic does; remove them")
 	}
 }
 

@@ -1,8 +1,10 @@
 package providers
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,6 +45,17 @@ func Pack(c Config, experts []*expert.Expert) (*Bundle, error) {
 	slices.Sort(p.URLs)
 	p.URLs = slices.Compact(p.URLs)
 	return p, nil
+}
+
+// Add adds what another model needs.
+func (p *Bundle) Add(other *Bundle) {
+	if p.Variables == nil {
+		p.Variables, p.Files = map[string]Variable{}, map[string][]byte{}
+	}
+	maps.Copy(p.Variables, other.Variables)
+	maps.Copy(p.Files, other.Files)
+	p.URLs = slices.Compact(slices.Sorted(slices.Values(append(p.URLs, other.URLs...))))
+	p.Upstream = cmp.Or(p.Upstream, other.Upstream)
 }
 
 // watch returns a Config that adds everything that is used to the bundle.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 )
@@ -194,5 +195,19 @@ func TestPageSaysWhatGoesAlong(t *testing.T) {
 				t.Errorf("%s: %s is spoken to, and is not in %q", provider, host, row)
 			}
 		}
+	}
+}
+
+// A bundle of several models has what each of them needs, once.
+func TestBundleAdd(t *testing.T) {
+	var all Bundle
+	all.Add(&Bundle{Variables: map[string]Variable{"A": {Value: "a"}}, Files: map[string][]byte{"/a": []byte("a")}, URLs: []string{"https://b.example", "https://c.example"}})
+	all.Add(&Bundle{Variables: map[string]Variable{"B": {Value: "b"}}, URLs: []string{"https://a.example", "https://b.example"}, Upstream: "http://proxy.example"})
+	want := Bundle{
+		Variables: map[string]Variable{"A": {Value: "a"}, "B": {Value: "b"}}, Files: map[string][]byte{"/a": []byte("a")},
+		URLs: []string{"https://a.example", "https://b.example", "https://c.example"}, Upstream: "http://proxy.example",
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -24,3 +26,10 @@ func (Catalogue) DefaultTimeout(provider string) time.Duration {
 
 // Fits reports whether a name can be that of a model of the provider.
 func (Catalogue) Fits(provider, name string) bool { return Fits(provider, name) }
+
+// Choice returns the model of an Expert's Runs in a job with these settings.
+func Choice(settings job.Settings, e *expert.Expert) job.ModelChoice {
+	spec := job.Spec{Settings: settings}
+	spec.Complete(Catalogue{})
+	return spec.ModelOf(e)
+}

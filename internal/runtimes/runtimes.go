@@ -5,6 +5,10 @@
 package runtimes
 
 import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
@@ -13,18 +17,45 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// OpenModel opens the model that a Spec names.
-func OpenModel(spec job.Spec, parts engine.Parts) (model.Model, error) {
-	return providers.OpenTeam(ModelConfig(spec, parts), spec.Experts)
+// OpenModel opens the models that a Spec names. change, if not nil, changes the Config of each.
+func OpenModel(spec job.Spec, parts engine.Parts, change func(providers.Config) providers.Config) (model.Model, error) {
+	byExpert := make(models)
+	var only model.Model
+	uses := spec.ModelUses()
+	for _, use := range uses {
+		config := ModelConfig(spec, parts, use.ModelChoice)
+		if change != nil {
+			config = change(config)
+		}
+		m, err := providers.OpenTeam(config, use.Experts)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range use.Experts {
+			byExpert[e.Key] = m
+		}
+		only = m
+	}
+	if len(uses) == 1 {
+		return only, nil
+	}
+	return byExpert, nil
 }
 
-// ModelConfig says which model a Spec names, and where its key comes from.
-func ModelConfig(spec job.Spec, parts engine.Parts) providers.Config {
+// models has the model of each Expert, by its key.
+type models map[string]model.Model
+
+func (m models) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
+	return m[req.Expert].Generate(ctx, req)
+}
+
+// ModelConfig says which model is opened, and where its key comes from.
+func ModelConfig(spec job.Spec, parts engine.Parts, choice job.ModelChoice) providers.Config {
 	c := providers.Config{
-		Provider: spec.Provider,
-		Model:    spec.Model,
-		Setting:  spec.Setting,
-		Entry:    spec.Models[spec.Model],
+		Provider: choice.Provider,
+		Model:    choice.Model,
+		Setting:  choice.Setting,
+		Entry:    spec.Models[choice.Model],
 		File:     spec.Manifest,
 		Env:      func(name string) string { return parts.Variables(name).Value },
 		EnvFile:  func(name string) string { return parts.Variables(name).File },
@@ -43,6 +74,9 @@ func ModelConfig(spec job.Spec, parts engine.Parts) providers.Config {
 // that skills require, of headers and of extraBody if they look like keys.
 func HideSecrets(to engine.Secrets, spec job.Spec, lookup func(variable string) string) {
 	HideKeys(to, spec.Provider, lookup)
+	for _, use := range spec.ModelUses() {
+		HideKeys(to, use.Provider, lookup)
+	}
 	for _, e := range spec.Experts {
 		for _, k := range e.Skills {
 			for _, name := range k.RequiredEnv {
@@ -51,10 +85,12 @@ func HideSecrets(to engine.Secrets, spec job.Spec, lookup func(variable string) 
 		}
 	}
 	headers := spec.Headers()
-	for name, value := range headers.Body {
-		to.AddIfRandom(name, string(value)) // a gateway can want a key there
+	for _, h := range slices.AppendSeq([]job.ProviderHeaders{headers.Provider}, maps.Values(headers.Experts)) {
+		for name, value := range h.Body {
+			to.AddIfRandom(name, string(value)) // a gateway can want a key there
+		}
+		hideHeaders(to, h.Headers)
 	}
-	hideHeaders(to, headers.Provider)
 	for _, values := range headers.Skills {
 		hideHeaders(to, values)
 	}

@@ -243,9 +243,11 @@ func (w *work) model(parts engine.Parts) (model.Model, error) {
 	for _, f := range w.document.Secrets.Files {
 		bundle.Files[f.Path] = f.Data
 	}
-	config := bundle.Unpack(runtimes.ModelConfig(w.document.Spec, parts))
-	config.Proxy = w.proxy
-	return providers.OpenTeam(config, w.document.Spec.Experts)
+	return runtimes.OpenModel(w.document.Spec, parts, func(config providers.Config) providers.Config {
+		config = bundle.Unpack(config)
+		config.Proxy = w.proxy
+		return config
+	})
 }
 
 // show tells the host what is not recorded. What is, the host has written itself.

@@ -32,7 +32,7 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 		Experts:  []Expert{},
 		Findings: []Finding{},
 	}}
-	b.card.Provider = b.provider()
+	b.card.Provider = b.provider(providers.Choice(b.config.Settings(), &expert.Expert{}))
 	b.lockState(e)
 	closure, _ := c.Closure(e)
 	b.findPrice(closure)
@@ -47,8 +47,11 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 	for _, e := range closure {
 		b.card.Experts = append(b.card.Experts, b.expert(e))
 	}
-	for _, e := range closure {
+	for i, e := range closure {
 		b.findRefused(e)
+		if own := b.card.Experts[i].Provider; own != nil {
+			b.findPriceless(*own, closure)
+		}
 	}
 	b.findUnanswerable(closure)
 	return b.card
@@ -128,6 +131,10 @@ func (b *builder) expert(e *expert.Expert) Expert {
 	for _, key := range e.Delegates {
 		_, ok := b.config.Lookup(key)
 		card.Delegates = append(card.Delegates, Delegate{Key: key, InFile: ok})
+	}
+	if e.Provider != nil || e.Model != "" {
+		own := b.provider(providers.Choice(b.config.Settings(), e))
+		card.Provider = &own
 	}
 	b.revealTexts(e)
 	b.laterNotes(e)

@@ -86,6 +86,7 @@ type Expert struct {
 	Key           string     `json:"key"`
 	Version       string     `json:"version"`
 	Description   string     `json:"description,omitzero"`
+	Provider      *Provider  `json:"provider,omitzero"` // of its Runs, if the file names one for it
 	Limits        RunLimits  `json:"limits"`
 	Delegates     []Delegate `json:"delegates"`
 	ProviderTools []string   `json:"providerTools"` // run by the provider, like the next

@@ -68,6 +68,9 @@ func (p *printer) expert(c *Card, e Expert) {
 	p.WriteString("\n")
 	p.line("Expert %s %s", e.Key, e.Version)
 	p.field("  ", "about", cut(e.Description))
+	if e.Provider != nil {
+		p.field("  ", "provider", e.Provider.line())
+	}
 	p.field("  ", "limits", prefixed("one Run of it, with its delegates: ", nonEmpty(e.Limits.line())))
 	var delegates []string
 	for _, d := range e.Delegates {

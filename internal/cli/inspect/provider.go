@@ -10,17 +10,17 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
-// provider puts together who is asked, and where.
-func (b *builder) provider() Provider {
-	name := b.settings.Provider
-	setting := b.config.Provider.Setting
+// provider puts together which model is asked, and where.
+func (b *builder) provider(use job.ModelChoice) Provider {
+	setting := use.Setting
 	p := Provider{
-		Name: name, Model: b.settings.Model, BaseURL: address(setting.BaseURL),
+		Name: use.Provider, Model: use.Model, BaseURL: address(setting.BaseURL),
 		Headers: list(slices.Sorted(maps.Keys(setting.Headers))),
-		Keys:    b.variables(model.KeyEnv(name)),
+		Keys:    b.variables(model.KeyEnv(use.Provider)),
 
 		ExtraBody: slices.Sorted(maps.Keys(setting.ExtraBody)),
 		Resource:  setting.ResourceName,
@@ -57,15 +57,15 @@ func (b *builder) findDestination(p Provider) {
 
 // findRefused says what keeps a run from starting with any key.
 func (b *builder) findRefused(e *expert.Expert) {
-	p := b.card.Provider
+	use := providers.Choice(b.config.Settings(), e)
 	for _, refused := range providers.Check(providers.Config{
-		Provider: p.Name, Model: p.Model,
-		Setting: b.config.Provider.Setting, Entry: b.config.Models[p.Model],
+		Provider: use.Provider, Model: use.Model,
+		Setting: use.Setting, Entry: b.config.Models[use.Model],
 		Env: b.env.Get, EnvFile: b.env.File,
 		Expert: e, OwnTools: true,
 	}) {
 		f := Finding{Severity: warning, Message: "no run will start: " + refused.Err.Error()}
-		if refused.OfExpert() {
+		if refused.OfExpert() || e.Provider != nil {
 			f.Expert = e.Key
 		}
 		b.find(f)
@@ -129,6 +129,16 @@ func (b *builder) findPrice(closure []*expert.Expert) {
 	}
 	if price, ok := model.PriceOf(p.Name, p.Model); ok {
 		b.card.ListPrice = newListPrice(price, model.PriceDate(p.Name, p.Model))
+		return
+	}
+	b.findPriceless(p, closure)
+}
+
+// findPriceless says that a model has no price, although the cost is limited.
+func (b *builder) findPriceless(p Provider, closure []*expert.Expert) {
+	_, listed := model.PriceOf(p.Name, p.Model)
+	_, stated := b.config.Prices[p.Model]
+	if listed || stated {
 		return
 	}
 	if b.config.Limits.MaxCost > 0 || slices.ContainsFunc(closure, func(e *expert.Expert) bool { return e.MaxCost > 0 }) {

@@ -94,17 +94,18 @@ func (pl *plan) checkFlags() error {
 	if is.Sandbox {
 		return host.Usagef("--sandbox is not needed with runtime docker, where every skill has a sandbox; leave it out")
 	}
-	return pl.opts.checkHanded(is.Env, pl.spec.Provider)
+	return pl.opts.checkHanded(is.Env, pl.spec.ModelUses())
 }
 
 // checkHanded refuses variables that commands may not have, or that are not there. What
 // was given is repeated only if it is the name of a variable: it may be a value, by
 // mistake, or come from the journal of another user.
-func (o *Options) checkHanded(names []string, provider string) error {
+func (o *Options) checkHanded(names []string, models []job.ModelUse) error {
 	var unset []string
 	seen := make(map[string]bool)
 	for i, name := range names {
 		upper := strings.ToUpper(name)
+		keyOf := slices.IndexFunc(models, func(m job.ModelUse) bool { return slices.Contains(model.KeyEnv(m.Provider), upper) })
 		before, _, assigns := strings.Cut(name, "=")
 		switch {
 		case assigns && isVariable(before):
@@ -115,8 +116,8 @@ func (o *Options) checkHanded(names []string, provider string) error {
 			return host.Usagef("--env %s: the variable is protected, since the runtime sets it; leave it out", name)
 		case strings.HasPrefix(upper, "PERSTACK_"):
 			return host.Usagef("--env %s: the variable belongs to perstack itself, and commands cannot have it; leave it out", name)
-		case slices.Contains(model.KeyEnv(provider), upper):
-			return host.Usagef("--env %s: the variable is the key of provider %s, and commands cannot have it; leave it out", name, provider)
+		case keyOf >= 0:
+			return host.Usagef("--env %s: the variable is the key of provider %s, and commands cannot have it; leave it out", name, models[keyOf].Provider)
 		case o.Host.Getenv(name) == "" && !seen[name]:
 			unset = append(unset, name)
 		}

@@ -108,7 +108,7 @@ func TestHideCredentialsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runtimes.OpenModel(pl.spec, engine.Parts{Variables: p.variable, Secrets: &h.Secrets, Log: o.logger(), Dir: dir}); err != nil {
+	if _, err := runtimes.OpenModel(pl.spec, engine.Parts{Variables: p.variable, Secrets: &h.Secrets, Log: o.logger(), Dir: dir}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := stderr.String(), "perstack: warning: what the Expert sees goes to the Google Cloud project p, as "+filepath.Join(dir, "perstack.toml")+" says\n"; got != want {

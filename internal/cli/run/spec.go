@@ -45,8 +45,10 @@ func makeSpec(o *Options, p *project, t *target) (*plan, error) {
 	spec.Settings = pl.resolved.Settings
 	spec.JobID, spec.Version, spec.Verbose = t.jobID, version.String(), o.Verbose
 	spec.Workspace = job.Workspace{Dir: o.workspace(), Hidden: p.hidden, ReadOnly: p.readOnly}
-	if path := spec.Setting.Cassette; path != "" {
-		spec.Workspace.ReadOnly = append(slices.Clip(p.readOnly), path)
+	for _, use := range spec.ModelUses() {
+		if path := use.Setting.Cassette; path != "" {
+			spec.Workspace.ReadOnly = append(slices.Clip(spec.Workspace.ReadOnly), path)
+		}
 	}
 	if o.Host.Reproducible {
 		spec.Sequential, spec.Limits.MaxParallel = true, 1
@@ -140,7 +142,7 @@ func (pl *plan) tellChanges() error {
 		kept = append(kept, "a read-only workspace")
 	}
 	if pl.resolved.From("env") == job.Record {
-		if err := pl.opts.checkHanded(is.Env, s.Provider); err != nil {
+		if err := pl.opts.checkHanded(is.Env, s.ModelUses()); err != nil {
 			return host.Usagef("the variables that commands of the job had: %w; to pass others instead, name them with --env", err)
 		}
 		kept = append(kept, is.Env...)
@@ -236,15 +238,17 @@ func (pl *plan) checkPrice() error {
 	if !s.LimitsCost() {
 		return nil
 	}
-	list, known := model.PriceOf(s.Provider, s.Model)
-	own, ours := s.Prices[s.Model]
-	switch {
-	case !known && !ours:
-		return host.Usagef("%s limits the cost, but what the model %q costs is not known; write it into %s, in US dollars for a million tokens, like:\n"+
-			"[prices.%q]\ninput = 3.00\noutput = 15.00", pl.costLimitedBy(), s.Model, terminal.CleanLine(config.Path), s.Model)
-	case known && ours && own != list:
-		// The author of the file decides by it how much a limit on cost lets through.
-		pl.say("cost is counted by the prices of %s, not by the list prices of %s", config.Path, s.Model)
+	for _, use := range s.ModelUses() {
+		list, known := model.PriceOf(use.Provider, use.Model)
+		own, ours := s.Prices[use.Model]
+		switch {
+		case !known && !ours:
+			return host.Usagef("%s limits the cost, but what the model %q costs is not known; write it into %s, in US dollars for a million tokens, like:\n"+
+				"[prices.%q]\ninput = 3.00\noutput = 15.00", pl.costLimitedBy(), use.Model, terminal.CleanLine(config.Path), use.Model)
+		case known && ours && own != list:
+			// The author of the file decides by it how much a limit on cost lets through.
+			pl.say("cost is counted by the prices of %s, not by the list prices of %s", config.Path, use.Model)
+		}
 	}
 	return nil
 }
@@ -323,7 +327,13 @@ func (pl *plan) tellFile() {
 func (pl *plan) checkEnv() error {
 	var problems expert.VariableProblems
 	for _, e := range pl.spec.Experts {
-		problems = append(problems, manifest.RefusedEnv(e, pl.spec.Provider)...)
+		for _, use := range pl.spec.ModelUses() {
+			for _, p := range manifest.RefusedEnv(e, use.Provider) {
+				if !slices.Contains(problems, p) {
+					problems = append(problems, p)
+				}
+			}
+		}
 		problems = append(problems, e.MissingEnv(pl.project.env.Get)...)
 	}
 	if err := problems.Err(); err != nil {

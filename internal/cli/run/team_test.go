@@ -26,7 +26,7 @@ func TestDelegateHasItsProviderTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := runtimes.OpenModel(pl.spec, engine.Parts{Variables: pl.project.variable, Secrets: &pl.opts.Host.Secrets, Log: pl.opts.logger()})
+	m, err := runtimes.OpenModel(pl.spec, engine.Parts{Variables: pl.project.variable, Secrets: &pl.opts.Host.Secrets, Log: pl.opts.logger()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

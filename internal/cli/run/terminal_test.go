@@ -109,7 +109,7 @@ func TestBaseURLIsClean(t *testing.T) {
 		Provider: "anthropic", Model: "m", Setting: expert.Setting{BaseURL: "https://" + dirty + "gateway.example"},
 	}}
 	none := func(string) engine.Variable { return engine.Variable{} }
-	if _, err := runtimes.OpenModel(spec, engine.Parts{Variables: none, Secrets: &o.Host.Secrets, Log: o.logger()}); err == nil {
+	if _, err := runtimes.OpenModel(spec, engine.Parts{Variables: none, Secrets: &o.Host.Secrets, Log: o.logger()}, nil); err == nil {
 		t.Error("such an address was taken")
 	}
 	wantClean(t, out.String(), "go to https://gateway.example, as /rules.toml says", 1)

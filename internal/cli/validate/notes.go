@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,13 +18,24 @@ import (
 // cassetteProblems looks at the answers that the replay provider is to play. A file
 // that does not say where they are is fine: perstack run --cassette can.
 func cassetteProblems(c *manifest.Config, shorten func(string) string) toml.Problems {
-	if c == nil || c.Provider.Name != "replay" {
+	if c == nil {
 		return nil
 	}
 	const key = "provider.setting.cassette"
-	path := c.Provider.Setting.Cassette
+	all := cassetteOf(c, key, &c.Provider, "name the file with the answers, or give it to perstack run with --cassette", shorten)
+	for _, e := range c.Experts {
+		all = append(all, cassetteOf(c, toml.PathTo("experts", e.Name, key), e.Provider, "name the file with the answers", shorten)...)
+	}
+	return all
+}
+
+func cassetteOf(c *manifest.Config, key string, provider *expert.Provider, hint string, shorten func(string) string) toml.Problems {
+	if provider == nil || provider.Name != "replay" {
+		return nil
+	}
+	path := provider.Setting.Cassette
 	if path == "" {
-		p := c.Problem(key, "is not set", "name the file with the answers, or give it to perstack run with --cassette")
+		p := c.Problem(key, "is not set", hint)
 		p.Warning = true
 		return toml.Problems{p}
 	}
@@ -39,20 +49,24 @@ func cassetteProblems(c *manifest.Config, shorten func(string) string) toml.Prob
 // be read: whether it matters depends on the flags that are given, so these are notes. A
 // key that is not set here is not one of them.
 func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
-	provider := cmp.Or(c.Provider.Name, job.DefaultProvider)
-	name := cmp.Or(c.Model, model.DefaultModel(provider))
+	use := providers.Choice(c.Settings(), e)
+	name := use.Model
 	for _, p := range providers.Check(providers.Config{
-		Provider: provider, Model: name,
-		Setting: c.Provider.Setting, Entry: c.Models[name],
+		Provider: use.Provider, Model: name,
+		Setting: use.Setting, Entry: c.Models[name],
 		Expert: e, OwnTools: true,
 	}) {
 		path := p.Path
-		if p.OfExpert() {
+		if p.OfExpert() || e.Provider != nil {
 			path = toml.PathTo("experts", e.Name, path)
 		}
 		notes = append(notes, c.Problem(path, "no run will start: "+p.Err.Error(), ""))
 	}
-	_, known := model.PriceOf(provider, name)
+	// The parser has asked the same about the provider of the file.
+	if err := manifest.RefusedEnv(e, use.Provider).Err(); err != nil && e.Provider != nil {
+		notes = append(notes, c.Problem(toml.PathTo("experts", e.Name, "provider"), "no run will start: "+err.Error(), ""))
+	}
+	_, known := model.PriceOf(use.Provider, name)
 	if _, stated := c.Prices[name]; known || stated || name == "" {
 		return notes
 	}

@@ -43,8 +43,8 @@ func Run(ctx context.Context, spec job.Spec, parts engine.Parts) (engine.Result,
 type runner struct {
 	spec  job.Spec
 	parts engine.Parts
-	lock  *lockfile.Lock // nil when there is none
-	model *providers.Bundle
+	lock  *lockfile.Lock   // nil when there is none
+	model providers.Bundle // of all models of the job
 }
 
 // prepare looks at everything that needs no daemon.
@@ -64,11 +64,15 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 			return nil, err
 		}
 	}
-	if r.model, err = providers.Pack(runtimes.ModelConfig(spec, parts), spec.Experts); err != nil {
-		return nil, err
-	}
-	if err := providers.CheckReachable(spec.Provider, r.model.URLs); err != nil {
-		return nil, err
+	for _, use := range spec.ModelUses() {
+		model, err := providers.Pack(runtimes.ModelConfig(spec, parts, use.ModelChoice), use.Experts)
+		if err != nil {
+			return nil, err
+		}
+		if err := providers.CheckReachable(use.Provider, model.URLs); err != nil {
+			return nil, err
+		}
+		r.model.Add(model)
 	}
 	if err := r.checkUpstream(); err != nil {
 		return nil, err

@@ -134,10 +134,14 @@ func secretTexts(d *hostlink.Document) ([]string, error) {
 	for _, f := range s.Files {
 		all = append(all, string(f.Data))
 	}
-	for _, value := range s.Headers.Body {
-		all = append(all, string(value))
+	texts := append(slices.Collect(maps.Values(s.Headers.Skills)), s.Env)
+	for _, h := range append(slices.Collect(maps.Values(s.Headers.Experts)), s.Headers.Provider) {
+		for _, value := range h.Body {
+			all = append(all, string(value))
+		}
+		texts = append(texts, h.Headers)
 	}
-	for _, values := range append(slices.Collect(maps.Values(s.Headers.Skills)), s.Env, s.Headers.Provider) {
+	for _, values := range texts {
 		all = slices.AppendSeq(all, maps.Values(values))
 	}
 	return all, nil

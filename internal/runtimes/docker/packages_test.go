@@ -175,7 +175,7 @@ func TestDocumentOfPackages(t *testing.T) {
 	lead, _ := config.Lookup("lead")
 	plain, _ := config.Lookup("plain")
 	document := func(spec job.Spec) *hostlink.Document {
-		r := &runner{spec: spec, parts: engine.Parts{Secrets: new(secret.Set), Variables: noVariables}, model: &providers.Bundle{}}
+		r := &runner{spec: spec, parts: engine.Parts{Secrets: new(secret.Set), Variables: noVariables}, model: providers.Bundle{}}
 		d, err := r.document(&Site{plan: sitePlan{spec: spec}})
 		if err != nil {
 			t.Fatal(err)

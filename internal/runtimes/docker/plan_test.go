@@ -37,7 +37,7 @@ func TestCheckUpstream(t *testing.T) {
 			var logged bytes.Buffer
 			r := &runner{
 				parts: engine.Parts{Environ: c.environ, Log: slog.New(slog.NewTextHandler(&logged, nil))},
-				model: &providers.Bundle{Upstream: c.address},
+				model: providers.Bundle{Upstream: c.address},
 			}
 			err := r.checkUpstream()
 			if (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {

@@ -337,7 +337,7 @@ allowedDomains = ["b.example"]
 		t.Fatal(err)
 	}
 	lead, _ := config.Lookup("lead")
-	r := &runner{spec: config.Spec(lead), model: &providers.Bundle{URLs: []string{"https://api.example", "https://api.example"}}}
+	r := &runner{spec: config.Spec(lead), model: providers.Bundle{URLs: []string{"https://api.example", "https://api.example"}}}
 	listeners := r.listeners()
 	tokens := make(map[string]bool)
 	got := make(map[string]string)
@@ -382,7 +382,7 @@ requiredEnv = ["TOOL_KEY"]
 			Secrets:   secrets,
 			Environ:   []string{"TOKEN=a handed value"},
 		},
-		model: &providers.Bundle{
+		model: providers.Bundle{
 			Variables: map[string]providers.Variable{"API_KEY": {Value: "a key"}},
 			Files:     map[string][]byte{"/cred": []byte("a credential")},
 		},
@@ -404,7 +404,7 @@ requiredEnv = ["TOOL_KEY"]
 	if d.Secrets.Variables["TOOL_KEY"].Value != "value of TOOL_KEY" || d.Secrets.Hidden["S"] != "s" || d.Spec.Lock != "" || !d.Spec.Isolation.Container.ReadOnlyWorkspace {
 		t.Errorf("%+v", d.Secrets)
 	}
-	if d.Secrets.Variables["API_KEY"].Value != "a key" || d.Secrets.Env["TOKEN"] != "a handed value" || d.Secrets.Headers.Provider["X-Key"] != "a header" {
+	if d.Secrets.Variables["API_KEY"].Value != "a key" || d.Secrets.Env["TOKEN"] != "a handed value" || d.Secrets.Headers.Provider.Headers["X-Key"] != "a header" {
 		t.Errorf("%+v", d.Secrets)
 	}
 	if fmt.Sprint(d.Addresses.Hidden, d.Addresses.ReadOnly) != "[/workspace/perstack] [/workspace/perstack.toml]" {
