@@ -48,17 +48,23 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// Parts are what a job runs with and what cannot be written down. All have a default. The
-// other types are those that its fields and the errors of [Run] have.
-type (
-	Parts    = engine.Parts
-	Result   = engine.Result
-	Approver = engine.Approver
-	Variable = engine.Variable
+// Parts are what a job runs with and what cannot be written down. All have a default.
+type Parts = engine.Parts
 
-	JobError     = engine.JobError     // the job cannot be started or continued as the Spec asks
-	WaitingError = engine.WaitingError // the job waits for an answer
-	LimitError   = engine.LimitError   // [Result].Limit
+// The types in the fields of [Parts] and in the errors of [Run].
+type (
+	// A Result says how a job was left.
+	Result = engine.Result
+	// An Approver answers what the coordinator asks while a job runs.
+	Approver = engine.Approver
+	// A Variable is the value of an environment variable.
+	Variable = engine.Variable
+	// A JobError says why a job cannot be started or continued as the Spec asks.
+	JobError = engine.JobError
+	// A WaitingError says that a job cannot resume before a question is answered.
+	WaitingError = engine.WaitingError
+	// A LimitError says that a limit is reached.
+	LimitError = engine.LimitError
 )
 
 // ErrNoAnswer is returned by an [Approver] that has no answer now.
