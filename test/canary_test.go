@@ -127,6 +127,9 @@ func canarySteps() [][]canaryStep {
 			{"readTextFile", path("notes.txt"), all},
 			{"readTextFile", path("big.txt"), []string{`"truncated":true`}},
 			{"listDirectory", path("."), []string{marker("PERSTACK_API_KEY"), "notes.txt"}},
+			{"glob", map[string]any{"pattern": "*", "ignored": true}, []string{marker("PERSTACK_API_KEY"), "notes.txt"}},
+			{"grep", map[string]any{"pattern": ".", "path": "notes.txt"}, all},
+			{"grep", map[string]any{"pattern": ".", "ignored": true}, []string{"notes.txt"}},
 		},
 		{
 			// Files that are out of reach.
