@@ -103,7 +103,10 @@ func (l *list) legend() string {
 	}
 	switch b.WriteString("\n"); l.provider {
 	case "":
-		b.WriteString("google-vertex has the models of google. Those of azure-openai are your deployments.\n")
+		b.WriteString("google-vertex has the models of google. Those of azure-openai are your deployments,\n" +
+			"and those of openai-compatible are on your server.\n")
+	case "openai-compatible":
+		b.WriteString("The models are those of your server. [models] and [prices] in perstack.toml describe them.\n")
 	case "azure-openai":
 		b.WriteString("The models are your deployments. One that is named like a model of OpenAI is taken for it; its price is not.\n")
 	}
