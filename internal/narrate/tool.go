@@ -115,6 +115,12 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 		r.Body = text("→ " + args.text("destination"))
 	case "listDirectory":
 		r.Label, r.Body = "List", text(entries(out))
+	case "glob":
+		r.Label, r.Summary, r.Body = "Glob", args.text("pattern"), text(strings.Join(out.texts("files"), "\n"))
+	case "grep":
+		n, _ := whole(out["matches"])
+		r.Label, r.Summary = "Grep", args.text("pattern")
+		r.Body = text(plural(int(n), "matching line") + " in " + plural(len(get[[]rawjson.Value](out, "files")), "file"))
 	case "exec":
 		r.Label, r.Summary = "Run", ""
 		if command := args.text("command"); command != "" {

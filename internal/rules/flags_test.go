@@ -4,17 +4,9 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"testing"
 )
-
-// flagsInMessages are the packages outside of the command line whose messages still name a
-// flag or a command of perstack. The list only gets shorter, until it is empty.
-var flagsInMessages = strings.Fields(`
-
-`)
 
 // commandWords are flags and commands of the program perstack.
 var commandWords = regexp.MustCompile(`(^|[\s("])(--[a-z][a-z-]*|perstack (run|log|install|docker|inspect|models|egress)\b)`)
@@ -24,7 +16,7 @@ const ofTheCommandLine = "cmd/... internal/cli/... bench/... test/... examples/.
 
 func commandWordsInLibraries(t *tree) (found []finding) {
 	for _, f := range t.sources(false) {
-		if !matches(forTests, f.dir) && !matches(ofTheCommandLine, f.dir) && !slices.Contains(flagsInMessages, f.dir) {
+		if !matches(forTests, f.dir) && !matches(ofTheCommandLine, f.dir) {
 			found = append(found, f.commandWords()...)
 		}
 	}
@@ -54,25 +46,6 @@ func (f *source) commandWords() (found []finding) {
 		return true
 	})
 	return found
-}
-
-// A package that is listed names flags: otherwise it comes off the list.
-func TestFlagsInMessages(t *testing.T) {
-	tree, err := repository()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range flagsInMessages {
-		n := 0
-		for _, f := range tree.packages[dir] {
-			if !f.test {
-				n += len(f.commandWords())
-			}
-		}
-		if n == 0 {
-			t.Errorf("%s names no flag any more, or is gone: take it off flagsInMessages", dir)
-		}
-	}
 }
 
 func internalExamples(t *tree) (found []finding) {

@@ -4,22 +4,15 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"testing"
 )
-
-// unfinishedMessages are the packages whose messages still have avoided words. The list only
-// gets shorter, until it is empty.
-var unfinishedMessages = strings.Fields(`
-`)
 
 var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
 
 func avoidedInMessages(t *tree) (found []finding) {
 	for _, f := range t.sources(false) {
-		if !matches(forTests, f.dir) && !slices.Contains(unfinishedMessages, f.dir) {
+		if !matches(forTests, f.dir) {
 			found = append(found, f.avoided()...)
 		}
 	}
@@ -51,23 +44,4 @@ func (f *source) avoided() (found []finding) {
 		return true
 	})
 	return found
-}
-
-// A package that is listed as unfinished has avoided words: otherwise it comes off the list.
-func TestUnfinishedMessages(t *testing.T) {
-	tree, err := repository()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range unfinishedMessages {
-		n := 0
-		for _, f := range tree.packages[dir] {
-			if !f.test {
-				n += len(f.avoided())
-			}
-		}
-		if n == 0 {
-			t.Errorf("%s is finished or gone: take it off unfinishedMessages", dir)
-		}
-	}
 }

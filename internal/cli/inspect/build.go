@@ -68,7 +68,7 @@ type builder struct {
 
 func limits(l job.Limits) Limits {
 	return Limits{
-		RunLimits: runLimits(l.Limits), MaxDepth: l.MaxDepth, MaxParallel: l.MaxParallel, MaxRetries: l.Retries(),
+		RunLimits: runLimits(l.Limits), MaxToolCalls: int64(l.MaxToolCalls), MaxDepth: l.MaxDepth, MaxParallel: l.MaxParallel, MaxRetries: l.Retries(),
 		TimeoutMS: max(l.Timeout, 0).Milliseconds(), MaxWorkspaceBytes: l.MaxWorkspaceBytes,
 	}
 }

@@ -52,6 +52,7 @@ type Provider struct {
 // Limits are those of the file, or the defaults, for the whole job.
 type Limits struct {
 	RunLimits
+	MaxToolCalls      int64 `json:"maxToolCalls,omitzero"`
 	MaxDepth          int   `json:"maxDepth"`
 	MaxParallel       int   `json:"maxParallel"`
 	MaxRetries        int   `json:"maxRetries"`

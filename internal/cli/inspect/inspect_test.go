@@ -51,6 +51,7 @@ const file = `
 model = "claude-sonnet-4-5"
 maxSteps = 7
 maxTokens = 1_000_000
+maxToolCalls = 40
 maxCost = 0.50
 maxDuration = "1h30m"
 maxDepth = 3

@@ -34,7 +34,11 @@ func (l Limits) line() string {
 	if l.MaxWorkspaceBytes > 0 {
 		size = fmt.Sprintf("workspace of %d bytes", l.MaxWorkspaceBytes)
 	}
-	return fmt.Sprintf("%s, %d retries, %s, %s", l.RunLimits.line(), l.MaxRetries, timeout, size)
+	line := l.RunLimits.line()
+	if l.MaxToolCalls > 0 {
+		line += fmt.Sprintf(", %d tool calls", l.MaxToolCalls)
+	}
+	return fmt.Sprintf("%s, %d retries, %s, %s", line, l.MaxRetries, timeout, size)
 }
 
 // line names the limits that there are.
