@@ -37,8 +37,12 @@ var looking = []approach{
 	{"readPdfFile", evil.Read, false, path},
 	{"getFileInfo", evil.Info, true, path},
 	{"listDirectory", evil.List, true, path},
-	{"glob", evil.List, true, func(path string, _ int) map[string]any { return map[string]any{"pattern": "*", "path": path, "ignored": true} }},
-	{"grep", evil.Read, false, func(path string, _ int) map[string]any { return map[string]any{"pattern": ".", "path": path, "ignored": true} }},
+	{"glob", evil.List, true, func(path string, _ int) map[string]any {
+		return map[string]any{"pattern": "*", "path": path, "ignored": true}
+	}},
+	{"grep", evil.Read, false, func(path string, _ int) map[string]any {
+		return map[string]any{"pattern": ".", "path": path, "ignored": true}
+	}},
 	{"exec", evil.Cwd, true, func(path string, _ int) map[string]any { return map[string]any{"command": "pwd", "cwd": path} }},
 }
 
