@@ -33,8 +33,8 @@ npm: .tools/npm/registry ## fetch the real MCP servers that tests run against (n
 .tools/npm/registry: test/npm/install.sh $(wildcard test/npm/*.json test/npm/runtime/*.json)
 	test/npm/install.sh
 
-# The cross vet compiles every package for the other systems: the fence around the
-# workspace has code of its own for each, which no test on this machine would build.
+# The vet for other systems compiles code that no test on this machine builds: the
+# workspace and the sandbox have files for each system.
 check: ## check formatting, and vet for Linux, macOS and Windows
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change these files (run gofmt -w .):"; echo "$$unformatted"; exit 1; fi
@@ -42,8 +42,8 @@ check: ## check formatting, and vet for Linux, macOS and Windows
 	GOOS=darwin go vet ./...
 	GOOS=windows go vet ./...
 
-# What vet cannot see shows when it is linked: the program, and the tests of the rooms
-# that have code of their own for each system.
+# Linking finds what vet does not: the program, and the tests of the packages that have
+# files for each system.
 CROSS := ./internal/workspace ./internal/sandbox ./internal/skills/base ./store/file ./internal/cli/host
 cross: ## build the program and its tests for macOS and Windows
 	@for system in darwin windows; do \
@@ -53,7 +53,7 @@ cross: ## build the program and its tests for macOS and Windows
 	done
 
 # The longest packages come first: the others run beside them. Vet is left out because
-# check has had its turn. Without the variable each process that is watched would sleep
+# check runs it. Without the variable each process that is watched would sleep
 # for a second before it ends.
 FIRST := ./test/docker ./test ./internal/packages ./internal/runtimes/docker ./test/sweep ./internal/skills
 RACE  := GORACE=atexit_sleep_ms=0 go test -race -vet=off -count=1 -timeout 30m
@@ -91,7 +91,7 @@ test-wire: ## hold the wires and the scripted server against the providers' own 
 	cd test/wire && $(STATIC) go vet ./... && $(STATIC) go test -vet=off ./...
 
 # A module of its own, which cannot import internal packages.
-test-embed: ## use the API as a program of a stranger does
+test-embed: ## use the API as another module does
 	cd test/embed && $(STATIC) go vet ./... && $(STATIC) go test -vet=off ./...
 
 # Only the packages with such tests are compiled: a second build of everything buys nothing.
