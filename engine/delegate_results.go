@@ -109,6 +109,8 @@ func (s State) whyStopped() string {
 			return "too many Experts have delegated to one another already; do the work yourself"
 		case event.LimitLoop:
 			return "it repeats itself: the same was asked or done before"
+		case event.LimitToolCalls:
+			return "no tool calls are left"
 		}
 		return "the limit on " + s.StopReason + " is reached"
 	}

@@ -97,8 +97,8 @@ type LimitError struct {
 	Limit     string  // as [event.StopRunByLimit] names it
 	Used, Max float64 // steps, tokens, US dollars, seconds, bytes, Experts or repetitions
 
-	// Needs is the limit on tokens with which the next answer could at least begin; 0 for
-	// other limits.
+	// Needs is the limit on tokens with which the next answer could at least begin, or the
+	// limit on tool calls with which the open calls could be carried out; 0 for other limits.
 	Needs float64
 }
 

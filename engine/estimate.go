@@ -78,7 +78,7 @@ func (r *run) warnOfCutInput(req *model.Request, counted, estimated int) error {
 	if before := r.state.lastUsage.InputTokens; before > 0 {
 		sent = before
 	}
-	if counted == 0 || counted*cutRatio > sent || sent-counted < cutTokens || !model.ProviderNamed(r.spec.Provider).CutsInput ||
+	if counted == 0 || counted*cutRatio > sent || sent-counted < cutTokens || !model.ProviderNamed(r.model.Provider).CutsInput ||
 		slices.Contains(r.state.warned, event.LimitInput) || slices.ContainsFunc(req.Messages, hasMedia) {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (r *run) generateToolCall(ctx context.Context) event.Body {
 		return r.textCutOff(answer)
 	case hasText && answer.Finish != model.FinishStop:
 		return unexpectedFinish(answer)
-	case hasText && isWrittenCall(answer.Text()):
+	case hasText && r.wroteCall(answer):
 		return r.callAsText(answer)
 	case hasText:
 		return event.CompleteRun{NewMessage: r.expertMessage(answer), Usage: answer.Usage}
@@ -72,7 +72,7 @@ func (r *run) generateRunResult(ctx context.Context) event.Body {
 		return r.generationFailed(ctx, err)
 	case answer.Finish == model.FinishContentFilter:
 		return contentFiltered(answer)
-	case len(answer.Calls()) > 0 && answer.Text() == "", isWrittenCall(answer.Text()): // some providers cannot forbid calls
+	case len(answer.Calls()) > 0 && answer.Text() == "", !r.remindOfText && r.wroteCall(answer): // some providers cannot forbid calls
 		r.remindOfText = true
 		return r.generationFailed(ctx, &model.Error{
 			Name: "EmptyGeneration", Message: "the model called tools instead of giving its final answer", Retryable: true, Usage: answer.Usage,

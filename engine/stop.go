@@ -52,7 +52,8 @@ func (r *run) toolCallLimit() *LimitError {
 	if usage.used <= usage.max {
 		return nil
 	}
-	return &LimitError{Limit: usage.limit, Used: usage.used - float64(len(r.state.Pending())), Max: usage.max}
+	open := slices.DeleteFunc(r.state.Pending(), isCompletion)
+	return &LimitError{Limit: usage.limit, Used: usage.used - float64(len(open)), Max: usage.max, Needs: usage.used}
 }
 
 func (r *run) toolCallUsage() limitUsage {

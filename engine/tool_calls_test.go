@@ -26,6 +26,7 @@ func TestToolCallLimit(t *testing.T) {
 		{"parallel calls", []turn{does("act", "read", "act"), says("done")}, 2, 0, 0},
 		{"calls that are refused count", []turn{does("none"), does("act"), says("done")}, 1, 0, 1},
 		{"completion does not count", []turn{does("act"), does("attemptCompletion"), says("done")}, 1, 1, -1},
+		{"completion beside other calls does not count", []turn{does("act", "read", "attemptCompletion"), says("done")}, 1, 0, 0},
 		{"a question counts", []turn{does(`ask {"q":1}`), does("act"), says("done")}, 1, 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -44,7 +45,7 @@ func TestToolCallLimit(t *testing.T) {
 			if r = b.must(job.Input{Continue: true}); r.Status != event.StatusStoppedByLimit || len(b.tools.ran) != c.ran {
 				t.Fatalf("resumed with the same limit: %+v, %d calls ran", r, len(b.tools.ran))
 			}
-			b.toolCalls = 20
+			b.toolCalls = int(r.Limit.Needs)
 			if r = b.must(job.Input{Continue: true}); r.Status != event.StatusCompleted {
 				t.Errorf("resumed with more: %+v", r)
 			}

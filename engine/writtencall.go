@@ -29,10 +29,26 @@ func (r *run) callAsText(answer *model.Answer) event.Body {
 // instead of giving it.
 const finalReminder = "Your work is complete. Give the final answer now, as plain text, without a tool call."
 
-// isWrittenCall reports whether a text is a tool call: JSON with a name and arguments, or one
-// of the tags that models are trained to write.
-func isWrittenCall(text string) bool {
-	text = strings.TrimSpace(text)
+// maxWrittenCall is the length up to which a text is examined. A call is short.
+const maxWrittenCall = 64 << 10
+
+// wroteCall reports whether an answer is a tool call in words. JSON that names no tool of the
+// Expert can be the answer that was asked for, except from servers that return unknown calls
+// as text.
+func (r *run) wroteCall(answer *model.Answer) bool {
+	anyName := model.ProviderNamed(r.model.Provider).KeyOptional
+	return isWrittenCall(answer.Text(), func(name string) bool {
+		_, _, known := r.toolbox.Lookup(name)
+		return known || anyName
+	})
+}
+
+// isWrittenCall reports whether a text is a tool call: JSON with the name of a tool and
+// arguments, or one of the tags that models are trained to write.
+func isWrittenCall(text string, isTool func(name string) bool) bool {
+	if text = strings.TrimSpace(text); len(text) > maxWrittenCall {
+		return false
+	}
 	if callTagAtStart().MatchString(text) || callTagAtEnd().MatchString(text) {
 		return true
 	}
@@ -40,7 +56,11 @@ func isWrittenCall(text string) bool {
 		_, text, _ = strings.Cut(fenced, "\n")
 		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "```"))
 	}
-	return isCallJSON(rawjson.Value(text))
+	calls := []rawjson.Value{rawjson.Value(text)}
+	if calls[0].Kind() == '[' && json.Unmarshal(calls[0], &calls) != nil {
+		return false
+	}
+	return len(calls) > 0 && !slices.ContainsFunc(calls, func(c rawjson.Value) bool { return !isCallJSON(c, isTool) })
 }
 
 var (
@@ -52,30 +72,27 @@ var (
 	})
 )
 
-// isCallJSON reports whether a value is one call, or a list of calls. A value with further
-// members is an answer.
-func isCallJSON(value rawjson.Value) bool {
-	var calls []rawjson.Value
-	if value.Kind() == '[' {
-		if json.Unmarshal(value, &calls) != nil {
-			return false
-		}
-		return len(calls) > 0 && !slices.ContainsFunc(calls, func(c rawjson.Value) bool { return c.Kind() != '{' || !isCallJSON(c) })
-	}
+// isCallJSON reports whether a value is a call, by itself or as the member "function". A value
+// with further members is an answer.
+func isCallJSON(value rawjson.Value, isTool func(name string) bool) bool {
 	var members map[string]rawjson.Value
 	if value.Kind() != '{' || json.Unmarshal(value, &members) != nil {
 		return false
 	}
 	if inner, ok := members["function"]; ok && inner.Kind() == '{' && members["name"] == nil {
-		return isCallJSON(inner)
+		members = nil
+		if json.Unmarshal(inner, &members) != nil {
+			return false
+		}
 	}
 	named, given := false, false
 	for name, v := range members {
-		switch kind := v.Kind(); name {
+		switch name {
 		case "name":
-			named = kind == '"'
+			var tool string
+			named = json.Unmarshal(v, &tool) == nil && isTool(tool)
 		case "arguments", "parameters":
-			given = kind == '{' || kind == '"'
+			given = v.Kind() == '{' || v.Kind() == '"'
 		case "id", "type":
 		default:
 			return false

@@ -29,9 +29,14 @@ func TestIsWrittenCall(t *testing.T) {
 		"```xml\n<tool_call>{}</tool_call>\n```":                                   false,
 		"Done.":                                                                    false,
 		"":                                                                         false,
+		`{"name":"Anna","arguments":{}}`:                                           false,
+		`{"function":{"function":{"name":"read","arguments":{}}}}`:                 false,
+		strings.Repeat(`{"function":`, maxWrittenCall):                             false,
+		`{"name":"read","arguments":"` + strings.Repeat("x", maxWrittenCall) + `"}`: false,
 	} {
-		if got := isWrittenCall(text); got != want {
-			t.Errorf("%q: %v", text, got)
+		isTool := func(name string) bool { return name != "Anna" }
+		if got := isWrittenCall(text, isTool); got != want {
+			t.Errorf("%.80q: %v", text, got)
 		}
 	}
 }

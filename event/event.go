@@ -40,7 +40,13 @@ type Event struct {
 // Type names what happened.
 func (e Event) Type() Type { return e.kind().name }
 
-func (e Event) kind() *kind { return kindsByBody[reflect.TypeOf(e.Body)] }
+// kind returns the row of the body; an empty one for a body of another package.
+func (e Event) kind() *kind {
+	if k := kindsByBody[reflect.TypeOf(e.Body)]; k != nil {
+		return k
+	}
+	return &kind{}
+}
 
 // Time returns the event's timestamp.
 func (e Event) Time() time.Time { return time.UnixMilli(e.Timestamp).UTC() }

@@ -35,6 +35,9 @@ func (s *Spec) resolve(flags Flags, recorded Settings, known Catalogue) {
 			s.Experts[i] = &own
 		}
 	}
+	if r.From("timeout") == Default && !slices.Contains(s.Experts, nil) {
+		s.SetDefaultTimeout(known)
+	}
 }
 
 // CheckWorkspace returns a [*MovedError] if the recorded job worked in another workspace.

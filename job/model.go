@@ -25,6 +25,14 @@ func (s *Spec) ModelOf(e *expert.Expert) ModelChoice {
 	return choice
 }
 
+// SetDefaultTimeout sets the time limit of a generation to the longest default of the
+// providers in use.
+func (s *Spec) SetDefaultTimeout(known Catalogue) {
+	for _, use := range s.ModelUses() {
+		s.Limits.Timeout = max(s.Limits.Timeout, known.DefaultTimeout(use.Provider))
+	}
+}
+
 // A ModelUse is a model and the Experts that use it.
 type ModelUse struct {
 	ModelChoice

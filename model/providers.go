@@ -19,6 +19,10 @@ type Provider struct {
 	BaseURLEnv   string   // variable that names another address
 	Settings     []string // keys that its [provider.setting] accepts
 
+	// KeyOptional says that there may be no key. The user may then name an address beyond this
+	// machine that is not encrypted.
+	KeyOptional bool
+
 	// CutsInput says that some of its servers cut a conversation that is too long for them,
 	// without an error.
 	CutsInput bool
@@ -72,7 +76,7 @@ var providers = []Provider{
 	},
 	{
 		Name: ollama, DefaultModel: "gpt-oss:20b",
-		BaseURLEnv: "OLLAMA_BASE_URL", Timeout: localTimeout, CutsInput: true,
+		BaseURLEnv: "OLLAMA_BASE_URL", KeyOptional: true, Timeout: localTimeout, CutsInput: true,
 		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
 	},
 	{
@@ -107,7 +111,8 @@ var providers = []Provider{
 		// Any server that speaks Chat Completions. Where it is and what it runs, only the user
 		// knows; the key may be missing.
 		Name:   "openai-compatible",
-		KeyEnv: []string{"OPENAI_COMPATIBLE_API_KEY"}, BaseURLEnv: "OPENAI_COMPATIBLE_BASE_URL", Timeout: localTimeout, CutsInput: true,
+		KeyEnv: []string{"OPENAI_COMPATIBLE_API_KEY"}, BaseURLEnv: "OPENAI_COMPATIBLE_BASE_URL",
+		KeyOptional: true, Timeout: localTimeout, CutsInput: true,
 		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
 	},
 	{

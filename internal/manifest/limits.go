@@ -16,6 +16,7 @@ var limitTexts = map[string]struct{ about, see string }{
 	"maxTokens":         {"Maximum tokens of {whose}, read and written.", ""},
 	"maxCost":           {"Maximum cost in US dollars of {whose}.", ""},
 	"maxDuration":       {"Time limit of {whose}.", ""},
+	"maxToolCalls":      {"Maximum tool calls of {whose}.", ""},
 	"maxDepth":          {"Maximum depth of delegation, counting the first Expert.", "see [delegation](delegation.md)"},
 	"maxParallel":       {"Maximum number of Experts of a job that work at the same time.", ""},
 	"maxRetries":        {"How often a failed generation is retried.", ""},

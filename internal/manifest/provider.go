@@ -10,10 +10,6 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// keylessProvider is the only provider that is sent no key, and so may be reached by plain
-// http beyond this machine.
-const keylessProvider = "ollama"
-
 // The words of Google for what it withholds, and from which degree on.
 var (
 	harmCategories = []string{
@@ -42,7 +38,7 @@ func settingKeys() []key[expert.Provider] {
 		row("allowPrivateEndpoint", "Allow baseUrl to be a private address.", flag(), func(p *P, yes bool) { p.Setting.AllowPrivateEndpoint = yes }),
 		custom("baseUrl", "Address to send requests to; https, or plain http on this machine.", "address", &jsonSchema{Type: "string", Pattern: anyURL}, func(_ *reader, t *toml.Table, p *P) {
 			p.Setting.BaseURL = t.Str("baseUrl", func(s string) (string, string) {
-				return netaddr.BaseURL(s, p.Name == keylessProvider, p.Setting.AllowPrivateEndpoint)
+				return netaddr.BaseURL(s, model.ProviderNamed(p.Name).KeyOptional, p.Setting.AllowPrivateEndpoint)
 			})
 		}),
 		custom("headers", "Headers of every request; keep keys out of shared files.", "table", &jsonSchema{

@@ -26,11 +26,12 @@ func TestProviderSettings(t *testing.T) {
 		keys string
 		want expert.Setting
 	}{
-		"anthropic":    {common, expert.Setting{BaseURL: url, Headers: headers}},
-		"google":       {common, expert.Setting{BaseURL: url, Headers: headers}},
-		"openai":       {common + "organization='o'\nproject='p'\nname='n'", expert.Setting{BaseURL: url, Headers: headers, Organization: "o", Project: "p", Name: "n"}},
-		"ollama":       {"baseUrl = 'http://localhost:11434'", expert.Setting{BaseURL: "http://localhost:11434"}},
-		"azure-openai": {common + "resourceName='r'\napiVersion='v1'\nuseDeploymentBasedUrls=true", expert.Setting{BaseURL: url, Headers: headers, ResourceName: "r", APIVersion: "v1", UseDeploymentBasedURLs: true}},
+		"anthropic":         {common, expert.Setting{BaseURL: url, Headers: headers}},
+		"google":            {common, expert.Setting{BaseURL: url, Headers: headers}},
+		"openai":            {common + "organization='o'\nproject='p'\nname='n'", expert.Setting{BaseURL: url, Headers: headers, Organization: "o", Project: "p", Name: "n"}},
+		"ollama":            {"baseUrl = 'http://localhost:11434'", expert.Setting{BaseURL: "http://localhost:11434"}},
+		"openai-compatible": {"baseUrl = 'http://192.168.1.5:8000/v1'\nallowPrivateEndpoint = true", expert.Setting{BaseURL: "http://192.168.1.5:8000/v1", AllowPrivateEndpoint: true}},
+		"azure-openai":      {common + "resourceName='r'\napiVersion='v1'\nuseDeploymentBasedUrls=true", expert.Setting{BaseURL: url, Headers: headers, ResourceName: "r", APIVersion: "v1", UseDeploymentBasedURLs: true}},
 		"amazon-bedrock": {common + "region='us-east-1'\nguardrail = {identifier = 'g', version = '1', trace = 'enabled'}", expert.Setting{BaseURL: url, Headers: headers, Region: "us-east-1",
 			Guardrail: &expert.Guardrail{Identifier: "g", Version: "1", Trace: "enabled"}}},
 		"google-vertex": {common + "project='p'\nlocation='us-central1'\n[[provider.setting.safetySettings]]\ncategory='HARM_CATEGORY_HARASSMENT'\nthreshold='BLOCK_NONE'",
@@ -59,7 +60,7 @@ func TestProviderProblems(t *testing.T) {
 		{settingOf("openai", "headers = {A = 1}"), `p.toml:4:16: provider.setting.headers.A: must be a string, not an integer; put it in quotes`},
 		{settingOf("openai", "headers = {'A B' = 'x'}"), `p.toml:4:12: provider.setting.headers."A B": is not a header name; use letters, digits and -`},
 		{settingOf("openai", `headers = {A = "sk-secret\r\nB: c"}`), `p.toml:4:16: provider.setting.headers.A: has a control character in its value; remove it`},
-		{settingOf("ollama", "baseUrl = 'http://gpu.example'"), `p.toml:4:11: provider.setting.baseUrl: must use https; plain http is accepted for localhost only`},
+		{settingOf("ollama", "baseUrl = 'http://gpu.example'"), `p.toml:4:11: provider.setting.baseUrl: must use https; plain http is accepted for localhost and, with allowPrivateEndpoint = true, in a private network`},
 		{settingOf("ollama", "baseUrl = 'https://10.0.0.7'"), `p.toml:4:11: provider.setting.baseUrl: is a private address; set allowPrivateEndpoint = true beside it if that is what you want`},
 		{settingOf("ollama", "baseUrl = 'https://me:secret@x.example'"), `p.toml:4:11: provider.setting.baseUrl: must not contain a user name or password; use headers or environment variables for keys`},
 		{settingOf("amazon-bedrock", "region = 'evil.example/'"), `p.toml:4:10: provider.setting.region: becomes part of a host name; use letters, digits and - only`},
@@ -90,7 +91,7 @@ func TestProviderProblems(t *testing.T) {
 	check(t, settingOf("ollama", "baseUrl = 'http://ollama:11434'"),
 		`p.toml:4:11: provider.setting.baseUrl: is a private address; set allowPrivateEndpoint = true beside it if that is what you want; nothing is encrypted on the way there`)
 	const plain = `p.toml:4:11: provider.setting.baseUrl: must use https; plain http is accepted for localhost only`
-	check(t, settingOf("ollama", "baseUrl = 'http://gpu.example'\nallowPrivateEndpoint = true"), plain)
+	check(t, settingOf("ollama", "baseUrl = 'http://gpu.example'\nallowPrivateEndpoint = true"), strings.Replace(plain, "localhost only", "localhost and, with allowPrivateEndpoint = true, in a private network", 1))
 	check(t, settingOf("openai", "baseUrl = 'http://10.0.0.7'\nallowPrivateEndpoint = true"), plain)
 }
 

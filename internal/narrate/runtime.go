@@ -122,6 +122,7 @@ func styled(s string, style Style) []Text {
 func reached(limit string) string {
 	return cmp.Or(map[string]string{
 		event.LimitTokens:    "The limit on tokens was reached.",
+		event.LimitToolCalls: "The next tool calls would exceed the limit.",
 		event.LimitCost:      "The limit on the cost was reached.",
 		event.LimitDuration:  "The limit on the duration was reached.",
 		event.LimitDepth:     "The limit on the depth of delegation was reached.",

@@ -120,7 +120,11 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 	case "grep":
 		n, _ := whole(out["matches"])
 		r.Label, r.Summary = "Grep", args.text("pattern")
-		r.Body = text(plural(int(n), "matching line") + " in " + plural(len(get[[]rawjson.Value](out, "files")), "file"))
+		files := plural(len(get[[]rawjson.Value](out, "files")), "file")
+		if !get[bool](args, "filesOnly") {
+			files = plural(int(n), "matching line") + " in " + files
+		}
+		r.Body = text(files)
 	case "exec":
 		r.Label, r.Summary = "Run", ""
 		if command := args.text("command"); command != "" {

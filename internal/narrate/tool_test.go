@@ -22,6 +22,7 @@ func TestMistypedMembers(t *testing.T) {
 		{"listDirectory", `{}`, `{"items":{}}`, "List"},
 		{"glob", `{"pattern":"*.go"}`, `{"files":["a.go","b/c.go"]}`, "Glob *.go | a.go\nb/c.go"},
 		{"grep", `{"pattern":"x+"}`, `{"files":[{"path":"a"},{"path":"b"}],"matches":3}`, "Grep x+ | 3 matching lines in 2 files"},
+		{"grep", `{"pattern":"x","filesOnly":true}`, `{"files":[{"path":"a"}],"matches":1}`, "Grep x | 1 file"},
 		{"grep", `{"pattern":"x"}`, `{"files":1,"matches":"y"}`, "Grep x | 0 matching lines in 0 files"},
 		{"exec", `{"command":["ls"],"args":"x","cwd":7}`, `{"output":5}`, "Run"},
 		{"exec", `{"command":"ls","args":["a",2,"b"]}`, `{"stdout":"x"}`, "Run ls a b | x"},

@@ -50,6 +50,9 @@ func BaseURL(s string, keyless, allowPrivate bool) (message, hint string) {
 			return "is a private address", "set allowPrivateEndpoint = true beside it if that is what you want; nothing is encrypted on the way there"
 		}
 	case u.Scheme == "http" && host != Loopback:
+		if keyless {
+			return "must use https", "plain http is accepted for localhost and, with allowPrivateEndpoint = true, in a private network"
+		}
 		return "must use https", "plain http is accepted for localhost only"
 	case host == Private && !allowPrivate:
 		return "is a private address", "set allowPrivateEndpoint = true beside it if that is what you want"

@@ -100,7 +100,7 @@ func standIn(c Config, name string) string {
 			return value
 		}
 	}
-	if slices.Contains(facts.KeyEnv, name) && !table[c.Provider].plainHTTP && name != "AWS_BEARER_TOKEN_BEDROCK" && name != credentialsVariable {
+	if slices.Contains(facts.KeyEnv, name) && !facts.KeyOptional && name != "AWS_BEARER_TOKEN_BEDROCK" && name != credentialsVariable {
 		return "some-key"
 	}
 	return instead

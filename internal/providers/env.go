@@ -138,14 +138,14 @@ func hostURL(host string) string {
 }
 
 // checkAddress checks an address in a variable. The user may name one in the private
-// network; an env file may not, because perstack would reach into it for a stranger. Where no key is sent, the user may
-// do without encryption.
+// network; an env file may not, because it may have come with a repository. Where no key is
+// sent, the user may do without encryption.
 func (o *opening) checkAddress(v variable) error {
-	if o.provider.plainHTTP && v.file == "" {
+	if o.facts.KeyOptional && v.file == "" {
 		return netaddr.CheckPlainURL(v.value)
 	}
 	err := netaddr.CheckBaseURL(v.value, v.file == "" || o.Setting.AllowPrivateEndpoint)
-	if err != nil && o.provider.plainHTTP && netaddr.CheckPlainURL(v.value) == nil {
+	if err != nil && o.facts.KeyOptional && netaddr.CheckPlainURL(v.value) == nil {
 		return fmt.Errorf("%w; it is set in %s, which may have come with a repository; in your environment it would count", err, v.file)
 	}
 	return err

@@ -33,10 +33,6 @@ type provider struct {
 	// Ollama: with a scheme and a port, or without.
 	hostEnv string
 
-	// plainHTTP says that there may be no key, so that the user may then name an address
-	// beyond this machine that is not encrypted.
-	plainHTTP bool
-
 	// checkMix refuses tools of the provider next to those of the Expert; nil if the
 	// provider always takes both.
 	checkMix func(provider, model string, tools []string) error
@@ -48,7 +44,7 @@ var table = map[string]provider{
 	"anthropic": {open: keyed(anthropicModel), owns: prefixed("claude-")},
 	"google":    {open: keyed(googleModel), owns: prefixed("gemini-"), checkMix: gemini.CheckMix},
 	"openai":    {open: keyed(openaiModel), owns: model.IsOpenAI},
-	"ollama":    {open: keyed(ollamaModel), plainHTTP: true, hostEnv: "OLLAMA_HOST"},
+	"ollama":    {open: keyed(ollamaModel), hostEnv: "OLLAMA_HOST"},
 	"azure-openai": {
 		open: (*opening).azure, location: map[string]string{"AZURE_RESOURCE_NAME": "some-name"},
 	},
@@ -62,7 +58,7 @@ var table = map[string]provider{
 	},
 	"deepseek": {open: keyed(deepseekModel), owns: isDeepSeek},
 	"openai-compatible": {
-		open: keyed(compatibleModel), plainHTTP: true,
+		open:     keyed(compatibleModel),
 		location: map[string]string{"OPENAI_COMPATIBLE_BASE_URL": "http://127.0.0.1/v1"},
 	},
 	"replay": {open: (*opening).replay},
@@ -74,7 +70,7 @@ func keyed(open func(o *opening, cfg wire.Config, key string) (model.Model, erro
 	return func(o *opening) (model.Model, error) {
 		key := o.variable(o.facts.KeyEnv...)
 		keys := []variable{key}
-		if o.provider.plainHTTP && !key.set() {
+		if o.facts.KeyOptional && !key.set() {
 			keys = nil
 		}
 		base, err := o.baseURL(keys...)

@@ -183,7 +183,7 @@ func (w *work) do(ctx context.Context) (end *hostlink.End) {
 	}
 	end = &hostlink.End{}
 	if l := result.Limit; l != nil {
-		end.Limit = &hostlink.Limit{Name: l.Limit, Used: l.Used, Max: l.Max}
+		end.Limit = &hostlink.Limit{Name: l.Limit, Used: l.Used, Max: l.Max, Needs: l.Needs}
 	}
 	return end
 }

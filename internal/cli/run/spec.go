@@ -43,6 +43,9 @@ func makeSpec(o *Options, p *project, t *target) (*plan, error) {
 	pl.spec = p.config.Spec(e)
 	spec := &pl.spec
 	spec.Settings = pl.resolved.Settings
+	if pl.resolved.From("timeout") == job.Default {
+		spec.SetDefaultTimeout(providers.Catalogue{})
+	}
 	spec.JobID, spec.Version, spec.Verbose = t.jobID, version.String(), o.Verbose
 	spec.Workspace = job.Workspace{Dir: o.workspace(), Hidden: p.hidden, ReadOnly: p.readOnly}
 	for _, use := range spec.ModelUses() {

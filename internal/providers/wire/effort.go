@@ -43,9 +43,9 @@ func LowerEffort(known []string, word string) string {
 }
 
 // HigherEffort returns the word if the model knows it, else the next higher one, else the
-// highest that the model knows.
+// highest that the model knows. A word that is no effort counts as the lowest.
 func HigherEffort(known []string, word string) string {
-	for _, higher := range efforts[slices.Index(efforts, word):] {
+	for _, higher := range efforts[max(0, slices.Index(efforts, word)):] {
 		if slices.Contains(known, higher) {
 			return higher
 		}

@@ -318,5 +318,5 @@ func limitOf(r engine.Result, l *hostlink.Limit) *engine.LimitError {
 	if r.Status != event.StatusStoppedByLimit || l == nil || l.Name != r.Reason {
 		return nil
 	}
-	return &engine.LimitError{Limit: l.Name, Used: l.Used, Max: l.Max}
+	return &engine.LimitError{Limit: l.Name, Used: l.Used, Max: l.Max, Needs: l.Needs}
 }

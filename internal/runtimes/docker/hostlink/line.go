@@ -56,9 +56,10 @@ type End struct {
 
 // A Limit is one that was met; see [engine.LimitError].
 type Limit struct {
-	Name string  `json:"name"`
-	Used float64 `json:"used"`
-	Max  float64 `json:"max"`
+	Name  string  `json:"name"`
+	Used  float64 `json:"used"`
+	Max   float64 `json:"max"`
+	Needs float64 `json:"needs,omitzero"`
 }
 
 // A Down is a line that goes in. One member is set.
