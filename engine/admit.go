@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/store"
 )
 
@@ -97,7 +96,7 @@ func (f *Follower) admitStart(e event.Event, b event.StartRun) error {
 		return forged("more Runs start than the job has steps for")
 	case e.RunID == f.runID && by == nil && b.Expert.Key == f.spec.Expert:
 		return nil
-	case e.RunID == f.runID || by == nil || !f.hasStarted(by.RunID) || !f.expected[e.RunID]:
+	case e.RunID == f.runID || by == nil || !f.hasStarted(by.RunID) || f.expected[e.RunID] != b.Expert.Key:
 		return forged("a Run starts that no Run has delegated to")
 	}
 	return nil
@@ -115,7 +114,7 @@ func (f *Follower) hasStarted(runID string) bool {
 func (f *Follower) matches(runID string, b event.StartRun) bool {
 	e, ok := f.spec.Lookup(b.Expert.Key)
 	if !ok {
-		e = &expert.Expert{}
+		return false
 	}
 	if m := f.spec.ModelOf(e); b.Provider != m.Provider || b.Model != m.Model || b.Runtime != f.spec.Runtime {
 		return false

@@ -16,6 +16,8 @@ import (
 func TestSpecCannotBeForged(t *testing.T) {
 	text := `{"expert":"writer","isolation":{"sandbox":true}}`
 	f := &Follower{runID: "run", specText: []byte(text), started: make(map[string]bool)}
+	f.spec.Experts = []*expert.Expert{{Key: "writer", Name: "writer"}}
+	writer := event.ExpertRef{Key: "writer"}
 	for name, c := range map[string]struct {
 		runID, spec string
 		want        bool
@@ -28,19 +30,22 @@ func TestSpecCannotBeForged(t *testing.T) {
 		"a delegate without one":  {"child", "", true},
 		"a delegate that has one": {"child", text, false},
 	} {
-		if got := f.matches(c.runID, event.StartRun{Spec: []byte(c.spec)}); got != c.want {
+		if got := f.matches(c.runID, event.StartRun{Expert: writer, Spec: []byte(c.spec)}); got != c.want {
 			t.Errorf("%s: accepted is %t", name, got)
 		}
 	}
 	f.started["run"] = false // it has ended, and is resumed
-	if f.matches("run", event.StartRun{Spec: []byte(text)}) {
+	if f.matches("run", event.StartRun{Expert: writer, Spec: []byte(text)}) {
 		t.Error("a Spec is recorded when the coordinator resumes after its delegates")
 	}
-	if !f.matches("run", event.StartRun{}) {
+	if !f.matches("run", event.StartRun{Expert: writer}) {
 		t.Error("the coordinator cannot resume after its delegates")
 	}
+	if f.matches("child", event.StartRun{Expert: event.ExpertRef{Key: "stranger"}}) {
+		t.Error("an Expert that the job does not have is accepted")
+	}
 	f.spec.Provider = "anthropic"
-	if f.matches("run", event.StartRun{}) {
+	if f.matches("run", event.StartRun{Expert: writer}) {
 		t.Error("another provider is accepted")
 	}
 	f.spec.Experts = []*expert.Expert{{Key: "own", Name: "own", Model: "small", Provider: &expert.Provider{Name: "openai"}}}

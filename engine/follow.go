@@ -27,12 +27,12 @@ type Follower struct {
 	ctx       context.Context // never cancelled: the end of a cancelled job is written too
 	recorder  *recorder
 
-	runID    string          // of the coordinator
-	started  map[string]bool // Runs of this execution; true until they end
-	expected map[string]bool // Runs that were assigned to calls of delegates
-	crashed  map[string]bool // Runs that a crash left open, until they are closed
-	early    []event.Event   // published before the first record, to be recorded after it
-	ended    bool            // the coordinator has ended for good
+	runID    string            // of the coordinator
+	started  map[string]bool   // Runs of this execution; true until they end
+	expected map[string]string // Runs that were assigned to calls of delegates, and their Experts
+	crashed  map[string]bool   // Runs that a crash left open, until they are closed
+	early    []event.Event     // published before the first record, to be recorded after it
+	ended    bool              // the coordinator has ended for good
 }
 
 // Follow plans the job and returns its Follower. An error means that the job is invalid and
@@ -44,7 +44,7 @@ func Follow(ctx context.Context, spec job.Spec, parts Parts) (*Follower, error) 
 	}
 	f := &Follower{
 		spec: spec, store: parts.Store, source: parts.Source, ctx: context.WithoutCancel(ctx),
-		started: make(map[string]bool), expected: make(map[string]bool), crashed: make(map[string]bool),
+		started: make(map[string]bool), expected: make(map[string]string), crashed: make(map[string]bool),
 	}
 	var err error
 	if f.specText, err = spec.Recorded(); err != nil {
@@ -171,7 +171,7 @@ func (f *Follower) track(e event.Event, mode entryMode) {
 func (f *Follower) expectDelegates(runID string) {
 	for _, c := range f.recorder.history.runs[runID].Step.Calls {
 		if c.Child != nil {
-			f.expected[c.Child.RunID] = true
+			f.expected[c.Child.RunID] = c.Child.Expert.Key
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (f *Follower) Show(e event.Event) error {
 		return forged("an event of type %s must be recorded, not only shown", e.Type())
 	case e.JobID != f.spec.JobID:
 		return forged("an event belongs to another job")
-	case e.RunID != f.runID && !f.expected[e.RunID]:
+	case e.RunID != f.runID && f.expected[e.RunID] == "":
 		return forged("an event belongs to a Run that no Run has delegated to")
 	}
 	f.recorder.emit(e)

@@ -113,7 +113,7 @@ func TestFollowerRefusesRunIDs(t *testing.T) {
 	if _, err := f.Append(b.startOf("run", nil, nil)); err != nil {
 		t.Fatal(err)
 	}
-	f.expected["../../x"] = true // as a forged call would
+	f.expected["../../x"] = b.expert.Key // as a forged call would
 	below := b.startOf("below", &event.Parent{RunID: "run"}, nil)
 	below.RunID = "../../x"
 	if _, err := f.Append(below); !errors.Is(err, ErrForged) {
@@ -150,7 +150,7 @@ func TestFollowerAbandonsDelegatesFirst(t *testing.T) {
 		}
 		return nil
 	})
-	f.expected["below"] = true // as a call of the Run would
+	f.expected["below"] = b.expert.Key // as a call of the Run would
 	parent := &event.Parent{RunID: "run", ToolCallID: "t1", Expert: event.ExpertRef{Key: b.expert.Key, Name: b.expert.Name, Version: b.expert.Version}}
 	for _, e := range []event.Event{b.startOf("run", nil, nil), b.startOf("below", parent, nil)} {
 		if _, err := f.Append(e); err != nil {
@@ -239,7 +239,7 @@ func TestFollowerKeepsHistory(t *testing.T) {
 	if _, err := f.Append(b.startOf(f.RunID(), nil, nil)); err != nil {
 		t.Fatal(err)
 	}
-	f.expected[old] = true // as a forged call would
+	f.expected[old] = b.expert.Key // as a forged call would
 	if _, err := f.Append(b.startOf(old, &event.Parent{RunID: f.RunID()}, nil)); !errors.Is(err, ErrForged) {
 		t.Errorf("it begins a Run of earlier anew: %v", err)
 	}

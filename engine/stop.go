@@ -123,7 +123,7 @@ func (r *run) limitWarning() (event.LimitWarning, bool) {
 		max:   float64(s.ContextWindow),
 	}) {
 		text := u.textForModel()
-		if u.max <= 0 || u.used < warnAt*u.max*(1-rounding) || text != "" && u.used >= u.max || slices.Contains(s.warned, u.limit) {
+		if u.max <= 0 || u.used < warnAt*u.max*(1-rounding) || text != "" && u.used >= u.max && u.limit != event.LimitToolCalls || slices.Contains(s.warned, u.limit) {
 			continue
 		}
 		warning := event.LimitWarning{Limit: u.limit, Used: u.used, Max: u.max}
@@ -148,6 +148,9 @@ func (u limitUsage) textForModel() string {
 	case event.LimitSteps:
 		what = fmt.Sprintf("%.0f of %.0f steps", u.used, u.max)
 	case event.LimitToolCalls:
+		if u.used >= u.max { // unlike other limits, this one leaves an answer
+			return fmt.Sprintf("Note from the runtime: all %.0f tool calls of this task are used. Give your answer now, without a tool call.", u.max)
+		}
 		what = fmt.Sprintf("%.0f of %.0f tool calls", u.used, u.max)
 	case event.LimitTokens:
 		what = fmt.Sprintf("%.0f of %.0f tokens", u.used, u.max)

@@ -57,18 +57,22 @@ func TestToolCallLimit(t *testing.T) {
 
 // The model is told once when most of the calls are used.
 func TestToolCallWarning(t *testing.T) {
-	b := newBench(t, does("act", "read", "act", "read"), does("read"), says("done"))
-	b.toolCalls = 5
-	b.must(job.Input{Query: "go"})
-	var told []string
-	for _, e := range b.events {
-		if w, ok := e.Body.(event.LimitWarning); ok {
-			told = append(told, fmt.Sprintf("%s %.0f of %.0f: %s", w.Limit, w.Used, w.Max, w.NewMessage.Text()))
+	for want, calls := range map[string][]string{
+		"toolCalls 4 of 5: Note from the runtime: 4 of 5 tool calls of this task are used, and it will be stopped when they run out, so finish what matters most and answer soon.": {"act", "read", "act", "read"},
+		"toolCalls 5 of 5: Note from the runtime: all 5 tool calls of this task are used. Give your answer now, without a tool call.":                                              {"act", "read", "act", "read", "read"},
+	} {
+		b := newBench(t, does(calls...), says("done"))
+		b.toolCalls = 5
+		b.must(job.Input{Query: "go"})
+		var told []string
+		for _, e := range b.events {
+			if w, ok := e.Body.(event.LimitWarning); ok {
+				told = append(told, fmt.Sprintf("%s %.0f of %.0f: %s", w.Limit, w.Used, w.Max, w.NewMessage.Text()))
+			}
 		}
-	}
-	const want = "toolCalls 4 of 5: Note from the runtime: 4 of 5 tool calls of this task are used, and it will be stopped when they run out, so finish what matters most and answer soon."
-	if len(told) != 1 || told[0] != want {
-		t.Errorf("%q", told)
+		if len(told) != 1 || told[0] != want {
+			t.Errorf("%q", told)
+		}
 	}
 }
 

@@ -15,9 +15,11 @@ func (s *Spec) Complete(known Catalogue) {
 }
 
 // Resume is [Spec.Complete] for a Spec that continues a recorded job: the settings of the Spec
-// are those of a file, so that limits and isolation are the stricter of Spec and record. It
-// refuses another workspace.
+// are those of a file, so that limits, runtime, sandbox and a read-only workspace are the
+// stricter of Spec and record. It refuses another workspace. Variables for commands and the
+// base image come from the Spec alone: a record must not add a right.
 func (s *Spec) Resume(recorded Spec, known Catalogue) error {
+	recorded.Isolation.Env, recorded.Isolation.Container.BaseImage = nil, ""
 	s.resolve(Flags{Settings: Settings{Isolation: s.Isolation}}, recorded.Settings, known)
 	return s.CheckWorkspace(recorded)
 }

@@ -159,8 +159,9 @@ func TestResume(t *testing.T) {
 			return s.Limits.MaxSteps == 2 && s.Isolation.Container.Offline
 		}},
 	} {
+		recorded.Isolation.Env, recorded.Isolation.Container.BaseImage = []string{"SECRET"}, "evil.example/image:1"
 		c.spec.Workspace.Dir = "/w"
-		if err := c.spec.Resume(recorded, providers{}); err != nil || !c.check(c.spec) {
+		if err := c.spec.Resume(recorded, providers{}); err != nil || !c.check(c.spec) || len(c.spec.Isolation.Env) > 0 || c.spec.Isolation.Container.BaseImage != "" {
 			t.Errorf("%s: %v, %+v", c.name, err, c.spec.Settings)
 		}
 	}

@@ -56,7 +56,7 @@ func makeSpec(o *Options, p *project, t *target) (*plan, error) {
 	if o.Host.Reproducible {
 		spec.Sequential, spec.Limits.MaxParallel = true, 1
 	}
-	for _, check := range []func() error{pl.tellChanges, pl.checkFlags, pl.checkWorkspace, pl.checkSandbox, pl.checkSkills, pl.checkPrice} {
+	for _, check := range []func() error{pl.tellChanges, pl.checkFlags, pl.checkOwnModels, pl.checkWorkspace, pl.checkSandbox, pl.checkSkills, pl.checkPrice} {
 		if err := check(); err != nil {
 			return nil, err
 		}
@@ -113,9 +113,7 @@ func (pl *plan) tellChanges() error {
 	if had.Expert == "" {
 		return nil // a new job
 	}
-	if had.Provider != s.Provider && had.Provider != "" {
-		pl.say("the conversation continues with the provider %s; before, it used %s", s.Provider, had.Provider)
-	}
+	pl.tellProviders()
 	if had.Runtime == job.Docker && s.Runtime != job.Docker {
 		pl.say("the job is resumed with the runtime %s; it ran with docker: no container isolates it any more", s.Runtime)
 	}
@@ -152,6 +150,46 @@ func (pl *plan) tellChanges() error {
 	}
 	if len(kept) > 0 {
 		pl.say("the job is resumed with %s, as before", wording.And(kept))
+	}
+	return nil
+}
+
+// tellProviders says which conversations of the recorded job continue with another provider.
+func (pl *plan) tellProviders() {
+	var told []string
+	for _, e := range pl.spec.Experts {
+		before, ok := pl.target.recorded.Lookup(e.Key)
+		if !ok {
+			before = &expert.Expert{}
+		}
+		had, now := pl.target.recorded.ModelOf(before).Provider, pl.spec.ModelOf(e).Provider
+		line := fmt.Sprintf("the conversation continues with the provider %s; before, it used %s", now, had)
+		if had != "" && had != now && !slices.Contains(told, line) {
+			told = append(told, line)
+			pl.say("%s", line)
+		}
+	}
+}
+
+// checkOwnModels compares the flags for provider and model with the Experts that name their
+// own, which the flags do not change. The user must know before the conversation goes elsewhere.
+func (pl *plan) checkOwnModels() error {
+	flags := pl.opts.Flags
+	for _, e := range pl.spec.Experts {
+		use, flag := pl.spec.ModelOf(e), ""
+		switch {
+		case flags.Provider != "" && use.Provider != flags.Provider:
+			flag = "--provider " + flags.Provider
+		case flags.Model != "" && use.Model != flags.Model:
+			flag = "--model " + flags.Model
+		default:
+			continue
+		}
+		text := fmt.Sprintf("expert %s uses %s of %s, as %s says, and not %s", e.Key, use.Model, use.Provider, pl.project.config.Path, flag)
+		if e == pl.spec.Coordinator() {
+			return host.Usagef("%s; leave the flag out, or remove the model and the provider from the table of the expert", terminal.CleanLine(text))
+		}
+		pl.say("%s", text)
 	}
 	return nil
 }
