@@ -46,7 +46,7 @@ func (s State) estimate() int {
 }
 
 // estimate returns how many tokens a request will have. It adds the tools if no answer has
-// counted them yet, and the results that come with the request for a final answer.
+// counted them yet, and what comes with the request for a final answer: results, and a reminder.
 func (r *run) estimate(req *model.Request, isResult bool) int {
 	bytes := 0
 	measured := r.state.lastUsage.InputTokens > 0 && (r.estimatedVersion == 0 || r.estimatedVersion == r.toolsVersion+1)
@@ -57,7 +57,13 @@ func (r *run) estimate(req *model.Request, isResult bool) int {
 	}
 	r.estimatedVersion = r.toolsVersion + 1
 	if isResult {
-		bytes += messageSize(req.Messages[len(req.Messages)-1])
+		added := 1
+		if r.remindOfText {
+			added = 2
+		}
+		for _, m := range req.Messages[len(req.Messages)-added:] {
+			bytes += messageSize(m)
+		}
 	}
 	return r.state.estimate() + bytes/bytesPerToken
 }

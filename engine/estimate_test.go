@@ -61,6 +61,10 @@ func TestEstimate(t *testing.T) {
 	if got := guess(s, request, true); got != 528 {
 		t.Errorf("with the results for a final answer: %d", got)
 	}
+	reminded := &model.Request{Tools: tools, Messages: []*event.Message{words(7), words(2)}}
+	if got := (&run{state: s, remindOfText: true}).estimate(reminded, true); got != 530 {
+		t.Errorf("with the results and a reminder: %d", got)
+	}
 	if got := guess(s.say(words(100)), request, false); got != 621 {
 		t.Errorf("after a message more: %d", got)
 	}
