@@ -3,6 +3,7 @@ package job
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,6 +30,19 @@ func TestModelOf(t *testing.T) {
 		if diff := cmp.Diff(c.want, spec.ModelOf(&c.expert)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
+	}
+}
+
+// Without a timeout of its own, a job waits as long as the slowest of its providers needs.
+func TestTimeoutOfAnExpert(t *testing.T) {
+	spec := Spec{Experts: []*expert.Expert{{Key: "own", Provider: &expert.Provider{Name: "slow"}}}}
+	spec.Complete(providers{})
+	if spec.Limits.Timeout != time.Hour {
+		t.Errorf("the default is %v", spec.Limits.Timeout)
+	}
+	spec.Limits.Timeout = time.Minute
+	if spec.Complete(providers{}); spec.Limits.Timeout != time.Minute {
+		t.Errorf("what the Spec says became %v", spec.Limits.Timeout)
 	}
 }
 
