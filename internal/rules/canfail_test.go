@@ -121,6 +121,8 @@ var broken = []struct {
 	{"words-in-pages", files{"README.md": "Behind the\nwall it is safe.\n"}, `README.md:2: "wall": write sandbox`},
 	{"words-in-pages", files{"docs/a.md": "```\nwall\n```\n\nThe job goes\non.\n"}, `docs/a.md:5: "goes on": write continue`},
 	{"words-in-pages", files{"docs/a.md": "Who can write there is root.\n"}, "write a subject"},
+	{"words-in-pages", files{"docs/a.md": "Use `--shared-cell` here.\n"}, `docs/a.md:1: "cell": write sandbox`},
+	{"words-in-messages", files{"job/job.go": inside("job", "", "var help = \"use --shared-cell here\"")}, `"cell": write sandbox`},
 	{"words-in-messages", files{"skill/skill.go": inside("skill", "errors", "var ErrX = errors.New(`the walls do not stand`)")}, `skill/skill.go:4: "walls"`},
 	{"words-in-messages", files{"internal/cli/x/x.go": inside("x", "", "var help = \"start\\nagain, or anew\"")}, `"anew": write again`},
 	{"flags-in-libraries", files{"engine/run.go": inside("engine", "errors", "var errX = errors.New(\"it is there; continue it with --continue-job\")")}, "a message names --continue-job"},
@@ -130,6 +132,7 @@ var broken = []struct {
 	{"page-width", files{"README.md": "- " + strings.Repeat("ä", 50) + " " + strings.Repeat("ä", 50) + " a\n"}, "105 columns"},
 
 	{"documented-tests", files{"SECURITY.md": "proved by `TestFence`\n"}, "there is no test TestFence"},
+	{"documented-tests", files{"SECURITY.md": "`go test ./event -run 'TestRun\\|TestRead/x'`\n", "event/a_test.go": "package event\n\nfunc TestRunAll() {}\n", "model/a_test.go": "package model\n\nfunc TestRead() {}\n"}, "there is no test TestRead in event"},
 	{"documented-tests", files{"SECURITY.md": "`internal/skills/base.TestFence`\n", "internal/skills/mcp/a_test.go": "package mcp\n\nfunc TestFence() {}\n"}, "there is no test internal/skills/base.TestFence"},
 }
 
@@ -161,10 +164,10 @@ var sound = files{
 	"README.md": "# Read me\n\n[licence](LICENSE) [here](#read-me) [there](docs/a.md#a-heading) [out](https://example.com/a.md)\n" +
 		"`[not](a-link.md)` `TestRoot...` `engine.TestRun/case`\n\n" +
 		"```sh\n$ go run ./cmd/perstack run x   # or perstack fly\nmake test\n```\n\n```toml\na = 1\n```\n\n```text\n[experts\n```\n",
-	"docs/a.md": "## A heading\n\nA `sandbox`, `--shared-sandbox`, a [link](#a-heading) to a firewall, and `go test ./event -run X`.\n\n" +
+	"docs/a.md": "## A heading\n\nA `sandbox`, a [link](#a-heading) to a firewall, and `go test ./event -run X`.\n\n" +
 		"| " + strings.Repeat("wide ", 30) + "|\n\n[" + strings.Repeat("a long link ", 7) + "](https://example.com/" + strings.Repeat("x", 50) + ")\n",
 	"CHANGES.md":                  "Not a page for people: nobody.\n",
-	"event/message.go":            inside("event", "", "type access struct {\n\tListener string `json:\"listener\" toml:\"listener\"`\n}\n\nvar key, flag = \"wall\", \"--shared-sandbox here\""),
+	"event/message.go":            inside("event", "", "var key = \"wall\""),
 	"internal/testkit/fake.go":    inside("testkit", "", "var help = \"behind the wall\""),
 	"perstack/jobs/x.md":          "[history](of-a-run.md)\n",
 	"event/event.go":              inside("event", "fmt", "var ErrX = fmt.Errorf(`x`)\n\nvar _ error = ErrX\n\nfunc f() { _ = ErrX; ErrX := 1; ErrX++; os := struct{ Stdout int }{}; _ = os.Stdout }"),

@@ -143,8 +143,13 @@ func (t *tree) makeTargets() (names []string) {
 	return names
 }
 
-// A page names a test as `TestName`, `TestName/case` or `some/package.TestName`.
-var testPattern = regexp.MustCompile(`^(?:([a-z][a-z0-9/]*)\.)?((?:Test|Fuzz|Benchmark)[A-Z]\w*)(?:/\S+)?$`)
+// A page names a test as `TestName`, `TestName/case` or `some/package.TestName`, or with the
+// command that runs it. In a command, the beginning of a name is enough.
+var (
+	testPattern    = regexp.MustCompile(`^(?:([a-z][a-z0-9/]*)\.)?((?:Test|Fuzz|Benchmark)[A-Z]\w*)(?:/\S+)?$`)
+	runPattern     = regexp.MustCompile(`^go test (.*) -run (\S+)`)
+	runNamePattern = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
+)
 
 func unknownTests(t *tree) (found []finding) {
 	where := map[string][]string{} // the directories that have a test of that name
@@ -159,6 +164,19 @@ func unknownTests(t *tree) (found []finding) {
 		}
 	}
 	for _, p := range t.pages {
+		for _, c := range p.shellLines() {
+			m := runPattern.FindStringSubmatch(c.text)
+			if m == nil {
+				continue
+			}
+			for _, name := range runNamePattern.FindAllString(m[2], -1) {
+				for _, pkg := range packagePattern.FindAllStringSubmatch(m[1], -1) {
+					if !hasTest(where, pkg[1], name) {
+						found = append(found, finding{p.path, c.line, fmt.Sprintf("there is no test %s in %s", name, pkg[1])})
+					}
+				}
+			}
+		}
 		for _, c := range p.code {
 			m := testPattern.FindStringSubmatch(c.text)
 			if m == nil {
@@ -170,4 +188,14 @@ func unknownTests(t *tree) (found []finding) {
 		}
 	}
 	return found
+}
+
+// hasTest reports whether a directory has a test whose name begins so.
+func hasTest(where map[string][]string, dir, beginning string) bool {
+	for name, dirs := range where {
+		if strings.HasPrefix(name, beginning) && slices.Contains(dirs, dir) {
+			return true
+		}
+	}
+	return false
 }

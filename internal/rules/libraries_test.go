@@ -16,7 +16,7 @@ var libraries = []struct {
 	{"github.com/pelletier/go-toml/v2", "internal/toml internal/providers/replay internal/providers/replay/turns", "TOML"},
 	{"golang.org/x/text", "internal/workspace internal/cli/lines", "Unicode forms of names, widths of characters"},
 	{"golang.org/x/sys", "internal/workspace internal/sandbox/... internal/owner store/file internal/cli/host", "system calls"},
-	{"golang.org/x/term", "internal/cli/host internal/tui/...", "is a person at the other end"},
+	{"golang.org/x/term", "internal/cli/host", "is a person at the other end"},
 	{"github.com/google/jsonschema-go", "internal/schema internal/skills/... internal/providers/...", "JSON Schema of tools"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/skills/mcp/...", "the Model Context Protocol"},
 	{"github.com/aws/aws-sdk-go-v2", "internal/providers/bedrock", "signatures and frames of Amazon Bedrock"},

@@ -3,12 +3,9 @@ package rules
 import (
 	"go/ast"
 	"go/token"
-	"regexp"
 	"strconv"
 	"strings"
 )
-
-var flagName = regexp.MustCompile(`--[a-z][a-z-]*`)
 
 func avoidedInMessages(t *tree) (found []finding) {
 	for _, f := range t.sources(false) {
@@ -20,13 +17,9 @@ func avoidedInMessages(t *tree) (found []finding) {
 }
 
 // avoided looks at the strings of a file with more than one word: help, errors, warnings and
-// everything else that is printed. Three kinds of strings are left out, because they name
-// things: single words, struct tags, and flags.
+// everything else that is printed. A single word can be a key or a value of data.
 func (f *source) avoided() (found []finding) {
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
-		if field, ok := n.(*ast.Field); ok && field.Tag != nil {
-			return false
-		}
 		lit, ok := n.(*ast.BasicLit)
 		if !ok || lit.Kind != token.STRING {
 			return true
@@ -35,7 +28,6 @@ func (f *source) avoided() (found []finding) {
 		if err != nil || len(strings.Fields(text)) < 2 {
 			return true
 		}
-		text = flagName.ReplaceAllString(text, "--flag")
 		for _, w := range avoidedWords {
 			for _, word := range w.pattern.FindAllString(text, -1) {
 				found = append(found, f.at(lit, "%s", w.say(word)))
