@@ -152,9 +152,6 @@ func DefaultModel(provider string) string { return ProviderNamed(provider).Defau
 // while that provider is in use.
 func KeyEnv(provider string) []string { return ProviderNamed(provider).KeyEnv }
 
-// ToolsOf lists the names that providerTools accepts with a provider.
-func ToolsOf(provider string) []string { return ProviderNamed(provider).Tools }
-
 // SettingOwners lists the providers whose [provider.setting] accepts a key.
 func SettingOwners(key string) (owners []string) {
 	for i := range providers {
