@@ -70,7 +70,7 @@ func ModelConfig(spec job.Spec, parts engine.Parts, choice job.ModelChoice) prov
 	return c
 }
 
-// HideSecrets hides what a Spec leads to: the keys of its provider, and the values of variables
+// HideSecrets hides what a Spec leads to: the keys of its providers, and the values of variables
 // that skills require, of headers and of extraBody if they look like keys.
 func HideSecrets(to engine.Secrets, spec job.Spec, lookup func(variable string) string) {
 	HideKeys(to, spec.Provider, lookup)
