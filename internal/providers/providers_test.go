@@ -145,7 +145,7 @@ func TestOpen(t *testing.T) {
 		"azure without a place":         {from("azure-openai", "AZURE_RESOURCE_NAME", ""), "azure-openai: AZURE_RESOURCE_NAME or baseUrl is not set;"},
 		"compatible without a key":      {from("openai-compatible"), ""},
 		"compatible with a key":         {from("openai-compatible", "OPENAI_COMPATIBLE_API_KEY", secretKey), ""},
-		"compatible without an address": {from("openai-compatible", "OPENAI_COMPATIBLE_BASE_URL", ""), "openai-compatible: OPENAI_COMPATIBLE_BASE_URL or baseUrl is not set"},
+		"compatible without an address": {from("openai-compatible", "OPENAI_COMPATIBLE_BASE_URL", ""), "openai-compatible: no address: set baseUrl in [provider.setting] or OPENAI_COMPATIBLE_BASE_URL, like http://127.0.0.1:8000/v1"},
 		"compatible without a model":    {enough("openai-compatible").choose("openai-compatible", ""), "openai-compatible: no model is named"},
 		"compatible in the network":     {from("openai-compatible", "OPENAI_COMPATIBLE_BASE_URL", "http://192.168.1.5:8000/v1"), ""},
 		"compatible in the clear":       {from("openai-compatible", "OPENAI_COMPATIBLE_BASE_URL", "http://192.168.1.5:8000/v1", "OPENAI_COMPATIBLE_API_KEY", secretKey), "is not https"},
@@ -318,7 +318,7 @@ func TestFamilies(t *testing.T) {
 
 // What will not be as the user thinks is said once.
 func TestModelWarnings(t *testing.T) {
-	const unknown = `the model "m" of openai is not known, so neither is how much it can read and write; it is used all the same, and [models."m"] in perstack.toml can tell`
+	const unknown = `the model "m" of openai is not in perstack's list, so its context size is unknown; describe it in [models."m"] of perstack.toml`
 	for _, c := range []struct {
 		provider, model string
 		reasoning       expert.ReasoningBudget
@@ -330,7 +330,7 @@ func TestModelWarnings(t *testing.T) {
 		{"openai", "m", "", expert.ModelEntry{ContextWindow: 1000}, ""},
 		{"openai", "gpt5-mimi", "", expert.ModelEntry{}, strings.ReplaceAll(unknown, `"m"`, `"gpt5-mimi"`) + `; did you mean "gpt-5-mini"?`},
 		{"azure-openai", "gpt5-mimi", "", expert.ModelEntry{}, strings.ReplaceAll(strings.ReplaceAll(unknown, `"m"`, `"gpt5-mimi"`), "openai", "azure-openai")}, // a deployment
-		{"anthropic", "m", "", expert.ModelEntry{}, strings.NewReplacer("openai", "anthropic", "all the same", "all the same, with answers of at most 4096 tokens and what it may think besides").Replace(unknown)},
+		{"anthropic", "m", "", expert.ModelEntry{}, strings.NewReplacer("openai", "anthropic", "is unknown", "is unknown, and its answers have at most 4096 tokens besides its reasoning").Replace(unknown)},
 		{"anthropic", "m", "", expert.ModelEntry{MaxOutputTokens: 9}, strings.ReplaceAll(unknown, "openai", "anthropic")},
 		{"openai", "gpt-5-ultra", "", expert.ModelEntry{ContextWindow: 1000}, ""},
 		{"openai", "gpt-4o", "", expert.ModelEntry{}, ""}, // nobody asked for thoughts

@@ -23,7 +23,7 @@ func (o *opening) warnAboutModel() {
 		if near := o.near(); near != "" {
 			meant = "; did you mean " + strconv.Quote(near) + "?"
 		}
-		o.warn("the model %q of %s is not known, so neither is how much it can read and write; it is used all the same%s, and [models.%q] in perstack.toml can tell%s",
+		o.warn("the model %q of %s is not in perstack's list, so its context size is unknown%s; describe it in [models.%q] of perstack.toml%s",
 			o.Model, o.Provider, o.assumed(known), o.Model, meant)
 	}
 	if o.Reasoning == "" || o.Reasoning.Off() {
@@ -46,7 +46,7 @@ func (o *opening) assumed(known model.Known) string {
 	if o.Provider != "anthropic" || known.MaxOutputTokens > 0 {
 		return ""
 	}
-	return fmt.Sprintf(", with answers of at most %d tokens and what it may think besides", unknownOutput)
+	return fmt.Sprintf(", and its answers have at most %d tokens besides its reasoning", unknownOutput)
 }
 
 // near is the known model that the user may have meant; "" if users choose the names.

@@ -14,7 +14,7 @@ import (
 type Dialect struct {
 	provider string // the usual name
 	baseURL  string // "" if there is no usual one
-	baseEnv  string // the variable that has it then
+	noURL    string // what to set then
 	path     func(*Config) string
 
 	keyHeader, keyPrefix string // the header with the key, and what it has before the key
@@ -37,7 +37,7 @@ type Dialect struct {
 // The dialects.
 var (
 	Azure = &Dialect{
-		provider: "azure-openai", baseEnv: "AZURE_RESOURCE_NAME",
+		provider: "azure-openai", noURL: "set resourceName or baseUrl in [provider.setting], or AZURE_RESOURCE_NAME",
 		path:      azurePath,
 		keyHeader: "Api-Key",
 		limit:     "max_completion_tokens", maxDescription: 1024, strict: true,
@@ -58,7 +58,7 @@ var (
 	// Compatible is what vLLM, LM Studio, OpenRouter, Groq, Mistral and many others have in
 	// common: what only some of them take is not sent.
 	Compatible = &Dialect{
-		provider: "openai-compatible", baseEnv: "OPENAI_COMPATIBLE_BASE_URL",
+		provider: "openai-compatible", noURL: "set baseUrl in [provider.setting] or OPENAI_COMPATIBLE_BASE_URL, like http://127.0.0.1:8000/v1",
 		path:      func(*Config) string { return "/chat/completions" },
 		keyHeader: "Authorization", keyPrefix: "Bearer ", keyless: true,
 		limit: "max_tokens", bareText: true, mergeUsers: true,

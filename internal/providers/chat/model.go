@@ -66,7 +66,7 @@ func New(cfg Config) (*Model, error) {
 	m := &Model{cfg: cfg, resolved: wire.Resolved{Fetch: cfg.Fetch, Takes: cfg.Dialect.media.Fetches}}
 	c, d := &m.cfg, cfg.Dialect
 	if d.baseURL == "" && cfg.Client.BaseURL == "" {
-		return nil, fmt.Errorf("%s: %s or baseUrl is not set; one of them says where the models are", cmp.Or(cfg.Provider, d.provider), d.baseEnv)
+		return nil, fmt.Errorf("%s: no address: %s", cmp.Or(cfg.Provider, d.provider), d.noURL)
 	}
 	if err := c.Begin(d.provider, d.baseURL, "model", "messages", "stream", "stream_options", "tools", "tool_choice",
 		"max_tokens", "max_completion_tokens", "n"); err != nil {

@@ -259,7 +259,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"no model is named", named("")},
 		{"AZURE_API_KEY is not set", func(c *chat.Config) { c.Key = "" }},
 		{"DEEPSEEK_API_KEY is not set", both(deepSeek, func(c *chat.Config) { c.Key = "" })},
-		{"AZURE_RESOURCE_NAME or baseUrl is not set", func(c *chat.Config) { c.Client.BaseURL = "" }},
+		{"azure-openai: no address: set resourceName or baseUrl in [provider.setting], or AZURE_RESOURCE_NAME", func(c *chat.Config) { c.Client.BaseURL = "" }},
 		{"spaces and line ends", func(c *chat.Config) { c.Key += "\n" }},
 		{"not https", func(c *chat.Config) { c.Client.BaseURL = "http://example.com" }},
 		{"is negative", func(c *chat.Config) { c.MaxTokens = -1 }},
