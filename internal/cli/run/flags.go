@@ -22,6 +22,9 @@ func addLimits(flags *pflag.FlagSet, to *job.Limits) {
 		if l.Default > 0 {
 			usual = f.format(l.Default)
 		}
+		if l.Name == "timeout" {
+			usual += ", 1800000 with ollama and openai-compatible"
+		}
 		flags.Var(f, l.Flag, l.Help+" (default: "+usual+")")
 	}
 }

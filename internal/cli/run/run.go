@@ -92,15 +92,15 @@ of perstack.toml and the recorded job applies, and only a flag relaxes it. It st
 in its workspace, unless --workspace and --move-workspace name another.
 
 Limits apply to the whole job, including everything that its Experts delegate.
-Steps, tokens and cost count from the start of the job, even if it was continued
-since. The duration counts for each run. perstack.toml can also set limits, for the
-job and for single Experts; a flag replaces a limit of the job. A limit on the cost
-needs the price of the model. Prices of common models are known, and [prices] in
-perstack.toml sets others.
+Steps, tool calls, tokens and cost count from the start of the job, even if it was
+continued since. The duration counts for each run. perstack.toml can also set limits,
+for the job and for single Experts; a flag replaces a limit of the job. A limit on
+the cost needs the price of the model. Prices of common models are known, and
+[prices] in perstack.toml sets others.
 
 Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 limit reached, 4 waiting for an
 answer, 129, 130 and 143 stopped by a signal. The first signal saves the state and
-stops. A second one quits immediately and keeps what is already in the journal.`,
+stops. A second Ctrl-C quits immediately and keeps what is already in the journal.`,
 		Example: `  perstack run writer "Summarise notes.txt"
   perstack run writer --query-file task.md --output text
   perstack run writer "Shorter, please" --continue
