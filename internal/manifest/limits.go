@@ -20,7 +20,7 @@ var limitTexts = map[string]struct{ about, see string }{
 	"maxDepth":          {"Maximum depth of delegation, counting the first Expert.", "see [delegation](delegation.md)"},
 	"maxParallel":       {"Maximum number of Experts of a job that work at the same time.", ""},
 	"maxRetries":        {"How often a failed generation is retried.", ""},
-	"timeout":           {"Time limit of one generation, in milliseconds.", "1800000 (30 minutes) for `ollama` and `openai-compatible`"},
+	"timeout":           {"Time limit of one generation, in milliseconds.", "1800000 (30 minutes) if a provider in use is `ollama` or `openai-compatible`"},
 	"maxWorkspaceBytes": {"Maximum size of the workspace on disk, in bytes; a run that reaches it is stopped.", "see [the size of the workspace](#the-size-of-the-workspace)"},
 }
 
