@@ -20,7 +20,7 @@ import (
 
 // An approach is a tool that takes a path. The first of each class is held to all that
 // the attacks expect; the others have reasons of their own to refuse, so they are held
-// to the refusals of the fence.
+// to the refusals of the path checks.
 type approach struct {
 	tool  string
 	op    evil.Op

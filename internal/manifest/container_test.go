@@ -9,13 +9,13 @@ import (
 	"github.com/perstack-go/perstack/job"
 )
 
-// What the container does not have, or the wall has no door for, is refused before
-// anything starts, where it stands in the file.
-func TestWalled(t *testing.T) {
+// What the container does not have, or its proxy cannot reach, is refused before anything
+// starts, with its place in the file.
+func TestContainerRefuses(t *testing.T) {
 	const (
 		python = "is a package of uvx, and no image has Python for it; name one in [docker] with pythonImage, or baseImage"
 		both   = "is a package of uvx beside packages of npx, and one container cannot have both nodeImage and pythonImage; name an image with both in [docker] with baseImage"
-		door   = "; use runtime local, or a server on port 443 of a public host"
+		advice = "; use runtime local, or a server on port 443 of a public host"
 		no     = "cannot be used with runtime docker: "
 
 		names = "its proxy connects only to names of letters, digits and hyphens, none of which begins with xn--"
@@ -45,15 +45,15 @@ func TestWalled(t *testing.T) {
 		"a package of uvx for it": {"perstackBaseSkillCommand=['uvx','x']\n" + expertWith("delegates=['b']\n[experts.b]\ndescription='x'\ninstruction='x'"), []string{"1:1: perstackBaseSkillCommand: " + python}},
 		"a server":                {skillWith("mcpHttpSkill", "endpoint='https://a.example/x'"), nil},
 		"with the port":           {skillWith("mcpSseSkill", "endpoint='https://a.example:443/x'"), nil},
-		"another port":            {skillWith("mcpHttpSkill", "endpoint='https://a.example:8443/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + "its proxy connects to port 443 only" + door}},
-		"an address":              {skillWith("mcpHttpSkill", "endpoint='https://93.184.216.34/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + "its proxy connects to names, not to addresses" + door}},
-		"an address as number":    {skillWith("mcpHttpSkill", "endpoint='https://0x5DB8D822/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + "its proxy connects to names, not to addresses" + door}},
-		"an IPv6 address":         {skillWith("mcpHttpSkill", "endpoint='https://[2606:4700::1]/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + "its proxy connects to names, not to addresses" + door}},
-		"this machine":            {skillWith("mcpHttpSkill", "endpoint='http://localhost:3000'\nallowPrivateEndpoint=true"), []string{"6:1: experts.a.skills.s.allowPrivateEndpoint: " + no + "in a container, this machine is the container itself" + door}},
-		"a private address":       {skillWith("mcpHttpSkill", "endpoint='https://10.0.0.1'\nallowPrivateEndpoint=true"), []string{"6:1: experts.a.skills.s.allowPrivateEndpoint: " + no + "its proxy does not connect to private addresses" + door}},
-		"one that may be private": {skillWith("mcpHttpSkill", "endpoint='https://a.example'\nallowPrivateEndpoint=true"), []string{"6:1: experts.a.skills.s.allowPrivateEndpoint: " + no + "its proxy does not connect to private addresses, which allowPrivateEndpoint permits" + door}},
-		"an underscore":           {skillWith("mcpHttpSkill", "endpoint='https://a_b.example/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + names + door}},
-		"punycode":                {skillWith("mcpSseSkill", "endpoint='https://xn--bcher-kva.example/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + names + door}},
+		"another port":            {skillWith("mcpHttpSkill", "endpoint='https://a.example:8443/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + "its proxy connects to port 443 only" + advice}},
+		"an address":              {skillWith("mcpHttpSkill", "endpoint='https://93.184.216.34/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + "its proxy connects to names, not to addresses" + advice}},
+		"an address as number":    {skillWith("mcpHttpSkill", "endpoint='https://0x5DB8D822/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + "its proxy connects to names, not to addresses" + advice}},
+		"an IPv6 address":         {skillWith("mcpHttpSkill", "endpoint='https://[2606:4700::1]/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + "its proxy connects to names, not to addresses" + advice}},
+		"this machine":            {skillWith("mcpHttpSkill", "endpoint='http://localhost:3000'\nallowPrivateEndpoint=true"), []string{"6:1: experts.a.skills.s.allowPrivateEndpoint: " + no + "in a container, this machine is the container itself" + advice}},
+		"a private address":       {skillWith("mcpHttpSkill", "endpoint='https://10.0.0.1'\nallowPrivateEndpoint=true"), []string{"6:1: experts.a.skills.s.allowPrivateEndpoint: " + no + "its proxy does not connect to private addresses" + advice}},
+		"one that may be private": {skillWith("mcpHttpSkill", "endpoint='https://a.example'\nallowPrivateEndpoint=true"), []string{"6:1: experts.a.skills.s.allowPrivateEndpoint: " + no + "its proxy does not connect to private addresses, which allowPrivateEndpoint permits" + advice}},
+		"an underscore":           {skillWith("mcpHttpSkill", "endpoint='https://a_b.example/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + names + advice}},
+		"punycode":                {skillWith("mcpSseSkill", "endpoint='https://xn--bcher-kva.example/x'"), []string{"5:1: experts.a.skills.s.endpoint: " + no + names + advice}},
 		"private names": {base("allowedDomains=['a.example','intranet','x.localhost','*.local','db.internal','*.LAN','*.home.arpa','*.com']"), []string{
 			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.1: "intranet" never matches with runtime docker, where only public names can be reached`,
 			`5:1: warning: experts.a.skills."@perstack/base".allowedDomains.2: "x.localhost" never matches with runtime docker, where only public names can be reached`,

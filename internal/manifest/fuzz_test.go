@@ -83,7 +83,7 @@ func limited(t *testing.T, c *Config) {
 	}
 	if !(d.CPUs >= 0 && d.CPUs <= mostCPUs) || d.PIDs < 0 || d.PIDs > mostPIDs || whole.MemoryReservation > whole.Memory || strings.HasPrefix(d.BaseImage+d.Network, "-") ||
 		strings.HasPrefix(d.NodeImage, "-") || strings.HasPrefix(d.PythonImage, "-") || strings.HasPrefix(d.SquidImage, "-") || d.Proxy == job.ProxySquid && d.SquidImage == "" {
-		t.Errorf("bad walls %+v", d)
+		t.Errorf("bad isolation %+v", d)
 	}
 	if c.Limits.MaxDepth < 0 || c.Limits.MaxDepth > expert.MostDepth || c.Limits.MaxParallel < 0 || c.Limits.MaxParallel > expert.MostParallel {
 		t.Errorf("depth %d, parallel %d", c.Limits.MaxDepth, c.Limits.MaxParallel)

@@ -35,7 +35,7 @@ func TestNothingIsLeftOut(t *testing.T) {
 	}
 }
 
-// The table is held against the fence: what it expects is what happens.
+// The table is compared with the path checks: what it expects is what happens.
 func TestAttacksOnTheWorkspace(t *testing.T) {
 	tree := evil.Workspace(t)
 	w, err := workspace.Open(tree.Root, workspace.Options{Protected: []string{tree.Storage}})
@@ -102,7 +102,7 @@ func codeOf(err error) string {
 	return err.Error()
 }
 
-// Every kind of change beyond the fence is seen.
+// Every kind of change outside the workspace is seen.
 func TestCheckSeesChanges(t *testing.T) {
 	tree := evil.Workspace(t)
 	if changes := tree.Changes(); changes != nil {
