@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -194,6 +195,19 @@ func oursIgnores(t testing.TB, rules []ignoreDir, dir, path string) bool {
 		t.Fatal(err)
 	}
 	return ignores(rules, path, info.IsDir())
+}
+
+// A "?" needs no memory of its own: a .gitignore file can have very many of them.
+func TestPatternShares(t *testing.T) {
+	tokens := append(parsePattern("??").tokens, parsePattern("a?").tokens[1])
+	for _, k := range tokens {
+		if k.set != tokens[0].set {
+			t.Error("a set for each \"?\"")
+		}
+	}
+	if size := reflect.TypeOf(tokens[0].set).Elem().Size(); size > 32 {
+		t.Errorf("%d bytes for a set", size)
+	}
 }
 
 // Many wildcards cost no more than the product of the lengths.

@@ -17,9 +17,18 @@ type pattern struct {
 // A token is one element of a pattern.
 type token struct {
 	kind tokenKind
-	byte byte       // of a literal
-	set  *[256]bool // of a class
+	byte byte     // of a literal
+	set  *byteSet // of a class
 }
+
+// A byteSet has a bit for each byte. A .gitignore file can have a set for every three bytes.
+type byteSet [256 / 64]uint64
+
+func (s *byteSet) add(b byte)      { s[b>>6] |= 1 << (b & 63) }
+func (s *byteSet) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
+
+// notSlash is the set of every "?".
+var notSlash, _, _ = parseClass("[^/]")
 
 type tokenKind byte
 
@@ -69,8 +78,7 @@ func nextToken(text string, atStart bool) (token, int) {
 		}
 		return token{kind: star}, stars
 	case '?':
-		set, _, _ := parseClass("[^/]")
-		return token{kind: class, set: set}, 1
+		return token{kind: class, set: notSlash}, 1
 	case '[':
 		if set, size, ok := parseClass(text); ok {
 			return token{kind: class, set: set}, size
@@ -86,8 +94,8 @@ func nextToken(text string, atStart bool) (token, int) {
 }
 
 // parseClass parses "[…]", which never matches a slash.
-func parseClass(text string) (set *[256]bool, size int, ok bool) {
-	set = &[256]bool{}
+func parseClass(text string) (set *byteSet, size int, ok bool) {
+	set = new(byteSet)
 	i, negated := 1, false
 	if i < len(text) && (text[i] == '!' || text[i] == '^') {
 		i, negated = i+1, true
@@ -104,8 +112,10 @@ func parseClass(text string) (set *[256]bool, size int, ok bool) {
 			if !known {
 				return nil, 0, false
 			}
-			for b := range set {
-				set[b] = set[b] || b < 0x80 && in(byte(b))
+			for b := range byte(0x80) {
+				if in(b) {
+					set.add(b)
+				}
 			}
 			i, previous = i+length, -1
 			continue
@@ -121,17 +131,21 @@ func parseClass(text string) (set *[256]bool, size int, ok bool) {
 		}
 		if b := int(text[i]); isRange {
 			for ; previous <= b; previous++ {
-				set[previous] = true
+				set.add(byte(previous))
 			}
 			previous = -1
 		} else {
-			set[b], previous = true, b
+			set.add(text[i])
+			previous = b
 		}
 		i++
 	}
-	for b := range set {
-		set[b] = set[b] != negated && b != '/'
+	if negated {
+		for i := range set {
+			set[i] = ^set[i]
+		}
 	}
+	set['/'>>6] &^= 1 << ('/' & 63)
 	return set, i + 1, true
 }
 
@@ -199,7 +213,7 @@ func matchTokens(tokens []token, text string) bool {
 				t++
 				continue
 			case literal, class:
-				if n < len(text) && (k.kind == literal && k.byte == text[n] || k.kind == class && k.set[text[n]]) {
+				if n < len(text) && (k.kind == literal && k.byte == text[n] || k.kind == class && k.set.has(text[n])) {
 					t, n = t+1, n+1
 					continue
 				}
