@@ -135,7 +135,9 @@ func (f *finder) entry(ctx context.Context, name string) error {
 		return nil
 	}
 	path := f.path + name
-	if ignores(f.rules, path, info.IsDir()) {
+	if ignored, err := ignores(ctx, f.rules, path, info.IsDir()); err != nil {
+		return interrupted(p.given, err)
+	} else if ignored {
 		return nil
 	}
 	if !f.visit(Found{Path: path, Below: path[f.start:], Dir: info.IsDir(), Regular: info.Mode().IsRegular()}) {

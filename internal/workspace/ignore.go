@@ -58,16 +58,22 @@ type ignoreDir struct {
 
 // ignores decides about a path from the root of the workspace, whose directories are not
 // ignored. The deepest directory with a rule for it decides, and of its rules the last one.
-func ignores(dirs []ignoreDir, path string, isDir bool) bool {
+// It fails when ctx ends.
+func ignores(ctx context.Context, dirs []ignoreDir, path string, isDir bool) (bool, error) {
+	stop := func() bool { return ctx.Err() != nil }
 	for i := len(dirs) - 1; i >= 0; i-- {
 		rules := dirs[i].rules
 		for j := len(rules) - 1; j >= 0; j-- {
-			if rules[j].matches(path[dirs[i].from:], isDir) {
-				return !rules[j].negated
+			matches := rules[j].matches(path[dirs[i].from:], isDir, stop)
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			if matches {
+				return !rules[j].negated, nil
 			}
 		}
 	}
-	return false
+	return false, nil
 }
 
 // ignoreRules reads the .gitignore file in the directory of the location. What tools cannot read,

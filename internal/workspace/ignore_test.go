@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -82,13 +84,22 @@ func unescape(field string) string {
 	return strings.NewReplacer(`\s`, " ", `\t`, "\t").Replace(field)
 }
 
+func isIgnored(t testing.TB, dirs []ignoreDir, path string, isDir bool) bool {
+	t.Helper()
+	ignored, err := ignores(t.Context(), dirs, path, isDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ignored
+}
+
 func TestIgnore(t *testing.T) {
 	for _, c := range ignoreCases {
 		rules := []ignoreDir{{parseIgnore([]byte(c.rules)), 0}}
 		for want, list := range map[bool]string{true: c.ignored, false: c.retained} {
 			for _, field := range strings.Fields(list) {
 				path, isDir := strings.CutSuffix(unescape(field), "/")
-				if got := ignores(rules, path, isDir); got != want {
+				if got := isIgnored(t, rules, path, isDir); got != want {
 					t.Errorf("%q: %q is ignored: %t", c.rules, field, got)
 				}
 			}
@@ -100,7 +111,7 @@ func TestIgnore(t *testing.T) {
 func TestIgnoreNested(t *testing.T) {
 	dirs := []ignoreDir{{parseIgnore([]byte("*.o\n/b")), 0}, {parseIgnore([]byte("!x.o\n/a\n")), len("d/")}}
 	for path, want := range map[string]bool{"d/x.o": false, "d/y.o": true, "d/a": true, "d/e/a": false, "d/e/x.o": false, "d/b": false} {
-		if got := ignores(dirs, path, false); got != want {
+		if got := isIgnored(t, dirs, path, false); got != want {
 			t.Errorf("%q is ignored: %t", path, got)
 		}
 	}
@@ -186,7 +197,7 @@ func TestIgnoreOracle(t *testing.T) {
 func oursIgnores(t testing.TB, rules []ignoreDir, dir, path string) bool {
 	t.Helper()
 	for i := range path {
-		if path[i] == '/' && ignores(rules, path[:i], true) {
+		if path[i] == '/' && isIgnored(t, rules, path[:i], true) {
 			return true
 		}
 	}
@@ -194,7 +205,7 @@ func oursIgnores(t testing.TB, rules []ignoreDir, dir, path string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ignores(rules, path, info.IsDir())
+	return isIgnored(t, rules, path, info.IsDir())
 }
 
 // A "?" needs no memory of its own: a .gitignore file can have very many of them.
@@ -213,12 +224,40 @@ func TestPatternShares(t *testing.T) {
 // Many wildcards cost no more than the product of the lengths.
 func TestPatternCost(t *testing.T) {
 	p := parsePattern(strings.Repeat("*a", 500) + "b")
-	if p.matches(strings.Repeat("a", 4000), false) {
+	if p.matches(strings.Repeat("a", 4000), false, nil) {
 		t.Error("it matches")
 	}
 	p = parsePattern(strings.Repeat("**/a*/", 100) + "b")
-	if p.matches(strings.Repeat("aa/", 1000)+"c", false) {
+	if p.matches(strings.Repeat("aa/", 1000)+"c", false, nil) {
 		t.Error("it matches")
+	}
+}
+
+// endingContext ends when it has been asked a number of times.
+type endingContext struct {
+	context.Context
+	left int
+}
+
+func (c *endingContext) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// The end of a search is noticed between two rules, and within one that takes long.
+func TestIgnoreInterrupted(t *testing.T) {
+	path := strings.Repeat("a", 4000)
+	for name, rules := range map[string]string{"many": strings.Repeat("b\n", 1000), "long": "*" + strings.Repeat("a", 2000) + "b"} {
+		dirs := []ignoreDir{{parseIgnore([]byte(rules)), 0}}
+		ctx := &endingContext{t.Context(), 2}
+		if _, err := ignores(ctx, dirs, path, false); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if ctx.left < -2 {
+			t.Errorf("%s: went on after the end, and asked %d times", name, 2-ctx.left)
+		}
 	}
 }
 
@@ -230,8 +269,8 @@ func FuzzIgnore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rules []byte, path string) {
 		parsed := []ignoreDir{{parseIgnore(rules), 0}}
 		for _, isDir := range []bool{false, true} {
-			got := ignores(parsed, path, isDir)
-			if again := ignores([]ignoreDir{{append(parseIgnore(rules), parseIgnore([]byte("#"))...), 0}}, path, isDir); got != again {
+			got := isIgnored(t, parsed, path, isDir)
+			if again := isIgnored(t, []ignoreDir{{append(parseIgnore(rules), parseIgnore([]byte("#"))...), 0}}, path, isDir); got != again {
 				t.Fatalf("%q: %t and %t", path, got, again)
 			}
 		}

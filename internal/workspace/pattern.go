@@ -181,25 +181,29 @@ func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 func isDigit(b byte) bool  { return b >= '0' && b <= '9' }
 
 // matches reports whether a pattern matches a path, which is relative to the directory of the
-// pattern and has slashes.
-func (p *pattern) matches(path string, isDir bool) bool {
+// pattern and has slashes. The answer is worthless if stop returned true.
+func (p *pattern) matches(path string, isDir bool, stop func() bool) bool {
 	if p.dirOnly && !isDir {
 		return false
 	}
 	if p.lastName {
 		path = path[strings.LastIndexByte(path, '/')+1:]
 	}
-	return matchTokens(p.tokens, path)
+	return matchTokens(p.tokens, path, stop)
 }
 
 // matchTokens takes as little as it can for each wildcard. If the rest does not match, only the
 // last "*" takes more, and if that meets a slash, the last "**". So the time is bounded by the
-// product of the lengths.
-func matchTokens(tokens []token, text string) bool {
+// product of the lengths. For a long pattern and a long path that is seconds, so that stop is
+// asked from time to time whether to give up; nil never does.
+func matchTokens(tokens []token, text string, stop func() bool) bool {
 	t, n := 0, 0
 	starToken, starEnd := -1, 0 // the last "*", and where its text ends
 	deepToken, deepEnd := -1, 0 // the last "**"
-	for t < len(tokens) || n < len(text) {
+	for steps := 1; t < len(tokens) || n < len(text); steps++ {
+		if steps%(1<<16) == 0 && stop != nil && stop() {
+			return false
+		}
 		if t < len(tokens) {
 			switch k := &tokens[t]; k.kind {
 			case mismatch:
@@ -320,7 +324,7 @@ func firstBraces(text string) (before string, choices []string, after string, ok
 // directories, and they select nothing else.
 func (g Glob) Match(path string, isDir bool) bool {
 	for i := range g {
-		if g[i].dirOnly == isDir && g[i].matches(path, isDir) {
+		if g[i].dirOnly == isDir && g[i].matches(path, isDir, nil) {
 			return true
 		}
 	}
