@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -27,7 +28,8 @@ type FindOptions struct {
 // .gitignore files, and skips what tools cannot reach, directories that cannot be read, and .git.
 // A directory or file that is named is visited even if it is ignored itself.
 //
-// The search ends when visit returns false. It returns why something was left out, or "".
+// The search ends when visit returns false. It returns why something was left out, be it
+// files or rules, or "".
 func (w *Workspace) Find(ctx context.Context, name string, opts FindOptions, visit func(Found) bool) (leftOut string, err error) {
 	err = w.at(ctx, name, reading, func(p *location) error {
 		for _, part := range p.path() {
@@ -44,7 +46,7 @@ func (w *Workspace) Find(ctx context.Context, name string, opts FindOptions, vis
 			return err
 		}
 		p.closePrevious()
-		f := &finder{p: p, opts: opts, visit: visit, left: maxFound}
+		f := &finder{p: p, opts: opts, visit: visit, left: maxFound, ignoreLeft: maxIgnoreFiles}
 		if path != "" {
 			f.path = path + "/"
 		}
@@ -65,14 +67,15 @@ var errStopped = errors.New("stopped")
 
 // A finder is one search.
 type finder struct {
-	p       *location
-	opts    FindOptions
-	visit   func(Found) bool
-	path    string // of the directory of p, with a slash at its end
-	start   int    // the length of the path in which the search began
-	rules   []ignoreDir
-	left    int
-	leftOut string
+	p          *location
+	opts       FindOptions
+	visit      func(Found) bool
+	path       string // of the directory of p, with a slash at its end
+	start      int    // the length of the path in which the search began
+	rules      []ignoreDir
+	left       int
+	ignoreLeft int // bytes of .gitignore files that can still be read
+	leftOut    string
 }
 
 // readAbove reads the .gitignore files above the directory in which the search begins.
@@ -89,8 +92,19 @@ func (f *finder) readAbove(ctx context.Context) {
 		for _, name := range q.trail {
 			from += len(name) + 1
 		}
-		f.rules = append([]ignoreDir{{q.ignoreRules(ctx), from}}, f.rules...)
+		f.rules = append([]ignoreDir{{f.ignoreRules(ctx, q), from}}, f.rules...)
 	}
+}
+
+// ignoreRules reads the rules in the directory of a location, unless there are too many.
+func (f *finder) ignoreRules(ctx context.Context, p *location) []ignoreRule {
+	data := p.ignoreFile(ctx)
+	if len(data) > f.ignoreLeft {
+		f.leftOut = fmt.Sprintf("a .gitignore file was not read, since it and those above it have more than %d bytes", maxIgnoreFiles)
+		return nil
+	}
+	f.ignoreLeft -= len(data)
+	return parseIgnore(data)
 }
 
 // dir visits the entries of the directory.
@@ -109,8 +123,12 @@ func (f *finder) dir(ctx context.Context) error {
 		return nil
 	}
 	if !f.opts.Ignored {
-		f.rules = append(f.rules, ignoreDir{f.p.ignoreRules(ctx), len(f.path)})
-		defer func() { f.rules = f.rules[:len(f.rules)-1] }()
+		above, left := f.rules, f.ignoreLeft
+		f.rules = append(f.rules, ignoreDir{f.ignoreRules(ctx, f.p), len(f.path)})
+		defer func() {
+			f.rules[len(above)] = ignoreDir{} // its memory can be used again
+			f.rules, f.ignoreLeft = above, left
+		}()
 	}
 	for _, name := range names {
 		if err := f.entry(ctx, name); err != nil {

@@ -119,6 +119,36 @@ func TestFindIgnored(t *testing.T) {
 	}
 }
 
+// The .gitignore files of a directory and of those above it have rules up to a number of bytes,
+// and the caller is told when one has not. Those of other directories do not count.
+func TestFindIgnoredLimit(t *testing.T) {
+	h := newFixture(t)
+	rules := "*.log\n!keep.log\n" + strings.Repeat("#", 256<<10-len("*.log\n!keep.log\n"))
+	for _, dir := range []string{"d/1", "d/1/2", "d/1/2/3", "d/a", "d/a/b", "d/a/b/c", "d"} {
+		put(t, filepath.Join(h.dir, dir, ".gitignore"), rules)
+	}
+	put(t, filepath.Join(h.dir, "d/1/2/3/4/x.log"), "")
+	if got := h.found(t, ".", workspace.FindOptions{}); strings.Contains(got, ".log") {
+		t.Errorf("found %q", got)
+	}
+	put(t, filepath.Join(h.dir, "d/1/2/3/4/.gitignore"), "*\n")
+	put(t, filepath.Join(h.dir, "d/1/2/3/4/y"), "")
+	for _, start := range []string{".", "d/1/2/3/4", "d/1/2"} {
+		var all []string
+		leftOut, err := h.Find(t.Context(), start, workspace.FindOptions{}, func(f workspace.Found) bool {
+			all = append(all, f.Path)
+			return true
+		})
+		found := strings.Join(all, " ")
+		if err != nil || !strings.Contains(leftOut, "more than 1048576 bytes") || strings.Contains(found, ".log") || !strings.Contains(found, "4/y") {
+			t.Errorf("%s: found %q, %v, %q", start, found, err, leftOut)
+		}
+	}
+	if got := h.found(t, ".", workspace.FindOptions{Ignored: true}); !strings.Contains(got, "4/x.log") {
+		t.Errorf("found %q", got)
+	}
+}
+
 // A search ends when it is told to, and then the workspace can be used as before.
 func TestFindStops(t *testing.T) {
 	h := newFullFixture(t)

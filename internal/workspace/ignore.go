@@ -10,6 +10,9 @@ const (
 	ignoreName = ".gitignore"
 	// maxIgnoreFile bounds a .gitignore file. A longer one is not read.
 	maxIgnoreFile = 256 << 10
+	// maxIgnoreFiles bounds the .gitignore files whose rules a search has in memory: those of a
+	// directory and of all above it. A byte of them can need 40 bytes.
+	maxIgnoreFiles = 1 << 20
 )
 
 // An ignoreRule is one line of a .gitignore file.
@@ -76,9 +79,9 @@ func ignores(ctx context.Context, dirs []ignoreDir, path string, isDir bool) (bo
 	return false, nil
 }
 
-// ignoreRules reads the .gitignore file in the directory of the location. What tools cannot read,
-// and links, have no rules.
-func (p *location) ignoreRules(ctx context.Context) []ignoreRule {
+// ignoreFile reads the .gitignore file in the directory of the location. One that tools cannot
+// read, or a link, counts as empty.
+func (p *location) ignoreFile(ctx context.Context) []byte {
 	info, err := p.dir().Lstat(ignoreName)
 	if err != nil || !info.Mode().IsRegular() || p.refuse(ignoreName, info) != nil {
 		return nil
@@ -94,5 +97,5 @@ func (p *location) ignoreRules(ctx context.Context) []ignoreRule {
 	if err != nil {
 		return nil
 	}
-	return parseIgnore(data)
+	return data
 }
