@@ -166,9 +166,10 @@ func (g *grepSearch) file(ctx context.Context, name, shown string) error {
 	return nil
 }
 
-// lines searches a file line by line, to its end or to a limit.
+// lines searches a file line by line, to its end or to a limit. Only what is shown decides: if the
+// expression saw a secret, a search for each beginning of it would tell it.
 func (g *grepSearch) lines(ctx context.Context, found *grepFile) error {
-	var before [][]byte // the lines since the last one that is shown, as many as are wanted
+	var before []string // the lines since the last one that is shown, as many as are wanted
 	after := 0          // lines to show behind the last match
 	for number := int64(0); ; number++ {
 		line, err := g.line()
@@ -183,12 +184,12 @@ func (g *grepSearch) lines(ctx context.Context, found *grepFile) error {
 			g.full = fmt.Sprintf("more than %d bytes would have to be read; narrow the search", maxGrepRead)
 			return nil
 		}
-		if !g.expression.Match(line) {
+		if !g.expression.MatchString(line) {
 			if after > 0 {
 				after--
 				g.add(found, grepLine{Line: number, Text: g.text(line, false), Context: true})
 			} else if g.args.Context > 0 && !g.args.FilesOnly {
-				before = append(before[max(0, len(before)+1-g.args.Context):], bytes.Clone(line))
+				before = append(before[max(0, len(before)+1-g.args.Context):], line)
 			}
 			continue
 		}
@@ -213,28 +214,29 @@ func (g *grepSearch) add(found *grepFile, line grepLine) {
 	found.Lines = append(found.Lines, line)
 }
 
-// line reads the next line without its end. Of a long line it returns the beginning. The line is
-// valid until the next call.
-func (g *grepSearch) line() ([]byte, error) {
+// line reads the next line without its end and without secrets. Of a long line it returns the
+// beginning.
+func (g *grepSearch) line() (string, error) {
 	line, err := g.in.ReadSlice('\n')
 	g.left -= len(line)
 	if err != nil && len(line) == 0 {
-		return nil, err
+		return "", err
 	}
+	text := g.skill.opts.Redact(string(bytes.TrimRight(line, "\r\n")))
 	if errors.Is(err, bufio.ErrBufferFull) {
-		line = bytes.Clone(line[:len(line)-maxSecret])
+		text = text[:max(0, len(text)-maxSecret)]
 	}
 	for errors.Is(err, bufio.ErrBufferFull) {
 		var rest []byte
 		rest, err = g.in.ReadSlice('\n')
 		g.left -= len(rest)
 	}
-	return bytes.TrimRight(line, "\r\n"), nil
+	return text, nil
 }
 
 // text returns what is shown of a line: its beginning, or the part around its first match.
-func (g *grepSearch) text(line []byte, matches bool) string {
-	text := clean(g.skill.opts.Redact(string(line)))
+func (g *grepSearch) text(line string, matches bool) string {
+	text := clean(line)
 	if len(text) <= shownLine {
 		return text
 	}

@@ -175,3 +175,39 @@ func TestGrepRedacts(t *testing.T) {
 		}
 	}
 }
+
+// A search says nothing about a secret: whatever is guessed, the answer is the same.
+func TestGrepIsNoOracle(t *testing.T) {
+	const secret, letters = "sk-cabbacab", "abc"
+	b := newBench(t)
+	b.put("x", "key="+secret+" end\n")
+	b.put("long", strings.Repeat("x", 60<<10-6)+secret+strings.Repeat("y", 8<<10)+"\n")
+	files, err := workspace.Open(b.dir, workspace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	s := base.New(base.Options{Workspace: files, Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[redacted: KEY]") }})
+	for _, form := range []string{"%s%s", "key=%s%s", "%s%s|redacted", "%s%s|end", "%s[^%s]", "^key=([^s]|%s%s)", "x%s%s"} {
+		for known := len("sk-"); known < len(secret); known++ {
+			for _, filesOnly := range []bool{false, true} {
+				answers := make(map[string]string)
+				for _, guess := range letters {
+					pattern := fmt.Sprintf(form, secret[:known], string(guess))
+					text, _ := callWith(t.Context(), t, s, "grep", object{"pattern": pattern, "filesOnly": filesOnly})
+					answers[text] = pattern
+				}
+				if len(answers) != 1 {
+					t.Fatalf("the answers tell what is right: %v", answers)
+				}
+			}
+		}
+	}
+	// What is shown is found.
+	for _, pattern := range []string{"key=", `=\[redacted: KEY\] end$`} {
+		text, _ := callWith(t.Context(), t, s, "grep", object{"pattern": pattern})
+		if !strings.Contains(text, `"text":"key=[redacted: KEY] end"`) {
+			t.Errorf("%s: %s", pattern, text)
+		}
+	}
+}
