@@ -322,7 +322,10 @@ func TestGlob(t *testing.T) {
 		{"{a,b/{c,d}}/x", "a/x b/c/x b/d/x", "b/x"},
 		{"{a}", "{a}", "a"},
 		{`\{a,b\}`, "{a,b}", "a"},
-		{"{a", "{a", "a"},
+		{`\{a`, "{a", "a"},
+		{"a}", "a}", "a"},
+		{"a..b", "a..b", "a"},
+		{"./d/*.go", "d/a.go", "a.go"},
 		{"a,b", "a,b", "a"},
 		{"x{,y}", "x xy", "xyy"},
 		{"d/", "d/ e/d/", "d"},
@@ -343,7 +346,7 @@ func TestGlob(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"", "/", "[a", `a\`, "a[[:x:]]", strings.Repeat("{a,b}", 10), strings.Repeat("a", 1001)} {
+	for _, bad := range []string{"", "/", "[a", `a\`, "a[[:x:]]", "{a", "*.{go,md", "{a,{b}", "../a", "a/../b", "a/..", "/..", "{a,..}/b", "a/./b", "a//b", "//a", "a//", ".", strings.Repeat("{a,b}", 10), strings.Repeat("a", 1001)} {
 		if g, err := ParseGlob(bad); err == nil {
 			t.Errorf("%.20q: %d patterns", bad, len(g))
 		}

@@ -253,7 +253,8 @@ const (
 	maxAlternatives = 100
 )
 
-// ParseGlob parses a pattern. Unlike in a .gitignore file, a malformed pattern is an error.
+// ParseGlob parses a pattern. Unlike in a .gitignore file, a malformed pattern is an error, and so
+// is one that matches no path.
 func ParseGlob(text string) (Glob, error) {
 	if len(text) > maxGlob {
 		return nil, fmt.Errorf("is longer than %d bytes", maxGlob)
@@ -264,7 +265,11 @@ func ParseGlob(text string) (Glob, error) {
 	}
 	var g Glob
 	for _, one := range all {
-		p := parsePattern(strings.TrimPrefix(one, "./"))
+		one = strings.TrimPrefix(one, "./")
+		if err := checkNames(one); err != nil {
+			return nil, err
+		}
+		p := parsePattern(one)
 		for _, t := range p.tokens {
 			if t.kind == mismatch {
 				return nil, errors.New(`is malformed: it is empty, or a "[" or a backslash is not complete`)
@@ -273,6 +278,21 @@ func ParseGlob(text string) (Glob, error) {
 		g = append(g, p)
 	}
 	return g, nil
+}
+
+// checkNames refuses a pattern with a name that no path has. A slash at the beginning or at the
+// end is not between names.
+func checkNames(text string) error {
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "/"), "/")
+	for name := range strings.SplitSeq(text, "/") {
+		switch {
+		case name == "..":
+			return errors.New(`contains "..", but it only selects what is below the directory in which the search starts`)
+		case name == ".", name == "" && text != "":
+			return errors.New(`contains "." or nothing as a name, which no path has`)
+		}
+	}
+	return nil
 }
 
 // alternatives expands the braces of a pattern. Braces without a comma are literal.
@@ -284,8 +304,11 @@ func alternatives(text string) ([]string, error) {
 		}
 		next := todo[0]
 		todo = todo[1:]
-		before, choices, after, ok := firstBraces(next)
-		if !ok {
+		before, choices, after, err := firstBraces(next)
+		if err != nil {
+			return nil, err
+		}
+		if choices == nil {
 			done = append(done, next)
 			continue
 		}
@@ -298,8 +321,9 @@ func alternatives(text string) ([]string, error) {
 	return done, nil
 }
 
-// firstBraces finds the first braces with a comma, outside of which no brace is open.
-func firstBraces(text string) (before string, choices []string, after string, ok bool) {
+// firstBraces finds the first braces with a comma, outside of which no brace is open. Without any,
+// there are no choices.
+func firstBraces(text string) (before string, choices []string, after string, err error) {
 	open, depth, from := 0, 0, 0
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -313,11 +337,14 @@ func firstBraces(text string) (before string, choices []string, after string, ok
 			choices, from = append(choices, text[from:i]), i+1
 		case c == '}' && depth > 0:
 			if depth--; depth == 0 && choices != nil {
-				return text[:open], append(choices, text[from:i]), text[i+1:], true
+				return text[:open], append(choices, text[from:i]), text[i+1:], nil
 			}
 		}
 	}
-	return "", nil, "", false
+	if depth > 0 {
+		return "", nil, "", errors.New(`has a "{" without "}"; write "\{" for the character itself`)
+	}
+	return "", nil, "", nil
 }
 
 // Match reports whether the glob selects a path. Only patterns that end in a slash select

@@ -73,7 +73,7 @@ func (s *Skill) glob(ctx context.Context, args globArgs) answer {
 func isFull(count, limit, size int) string {
 	switch {
 	case count == limit:
-		return fmt.Sprintf("only the first %d are shown; narrow the search or raise the limit", limit)
+		return fmt.Sprintf("the limit of %d is reached; narrow the search or raise it", limit)
 	case size > searchBytes:
 		return fmt.Sprintf("the result is longer than %d bytes; narrow the search", searchBytes)
 	}

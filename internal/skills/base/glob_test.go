@@ -67,8 +67,8 @@ func TestGlobLimits(t *testing.T) {
 		count  int
 		reason string
 	}{
-		{object{"pattern": "*", "path": "few", "limit": 2}, 2, "only the first 2 are shown"},
-		{object{"pattern": "*", "path": "few"}, 500, "only the first 500 are shown"},
+		{object{"pattern": "*", "path": "few", "limit": 2}, 2, "the limit of 2 is reached"},
+		{object{"pattern": "*", "path": "few"}, 500, "the limit of 500 is reached"},
 		{object{"pattern": "*", "path": "few", "limit": 502}, 502, ""},
 		{object{"pattern": "*", "path": "many", "limit": 1000}, (64 << 10) / len("many/"+long+"000"), "longer than 65536 bytes"},
 	} {

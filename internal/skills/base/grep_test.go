@@ -99,7 +99,7 @@ func TestGrepLimits(t *testing.T) {
 		matches float64
 		reason  string
 	}{
-		{object{"pattern": "match"}, 100, "only the first 100 are shown"},
+		{object{"pattern": "match"}, 100, "the limit of 100 is reached"},
 		{object{"pattern": "match", "limit": 200}, 200, ""},
 		{object{"pattern": "match", "filesOnly": true}, 1, ""},
 		{object{"pattern": "x", "limit": 1000}, 127, "longer than 65536 bytes"},

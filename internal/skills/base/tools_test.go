@@ -88,7 +88,7 @@ func TestAnswers(t *testing.T) {
 		{"listDirectory", `{"path":"d","limit":1}`, `{"path":"DIR/d","items":[{"name":"l","path":"l","type":"file","link":true}],"total":2,"truncated":true}`},
 		{"listDirectory", `{"path":"d","offset":2,"limit":1}`, `{"path":"DIR/d","items":[],"total":2,"offset":2}`},
 		{"glob", `{"pattern":"d/*"}`, `{"path":"DIR","files":["d/l","d/x"]}`},
-		{"glob", `{"pattern":"*","path":"d","limit":1}`, `{"path":"DIR/d","files":["d/l"],"truncated":true,"reason":"only the first 1 are shown; narrow the search or raise the limit"}`},
+		{"glob", `{"pattern":"*","path":"d","limit":1}`, `{"path":"DIR/d","files":["d/l"],"truncated":true,"reason":"the limit of 1 is reached; narrow the search or raise it"}`},
 		{"grep", `{"pattern":"^a","path":"a.txt"}`, `{"files":[{"path":"a.txt","lines":[{"line":0,"text":"alpha"}]}],"matches":1}`},
 		{"grep", `{"pattern":"et","glob":"/*.txt","context":1}`, `{"files":[{"path":"a.txt","lines":[{"line":0,"text":"alpha","context":true},{"line":1,"text":"beta"}]}],"matches":1}`},
 		{"grep", `{"pattern":"zzz"}`, `{"files":[],"matches":0,"skipped":{"binary":2}}`},
