@@ -3,6 +3,7 @@ package base
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/internal/schema"
@@ -61,6 +62,10 @@ func (s *Skill) glob(ctx context.Context, args globArgs) answer {
 	})
 	if err != nil {
 		return refuseError(err)
+	}
+	// A slash at the beginning means the directory, so that only a search can tell.
+	if len(body.Files) == 0 && strings.HasPrefix(args.Pattern, s.opts.Workspace.Path()+"/") {
+		return refuseError(&schema.Error{Field: "pattern", Problem: "cannot be an absolute path: it starts at the directory path"})
 	}
 	if full != "" {
 		body.Reason = full

@@ -47,7 +47,9 @@ func TestGlob(t *testing.T) {
 			t.Errorf("%v finds %q, want %q", c.args, got, c.want)
 		}
 	}
-	b.mustFail("glob", object{"pattern": "[a"}, "invalid_arguments")
+	for _, bad := range []string{"[a", "*.{go,md", "../*.go"} {
+		b.mustFail("glob", object{"pattern": bad}, "invalid_arguments")
+	}
 	b.mustFail("glob", object{"pattern": "*", "path": "z.go"}, "not_a_directory")
 	b.mustFail("glob", object{"pattern": "*", "path": ".git"}, "protected")
 }

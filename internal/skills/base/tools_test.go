@@ -386,3 +386,15 @@ func TestUnknownTool(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// The absolute path of a file is no pattern, except where the workspace has directories of the same
+// names.
+func TestGlobAbsolute(t *testing.T) {
+	b := newBench(t)
+	pattern := object{"pattern": b.dir + "/*.txt"}
+	b.mustFail("glob", pattern, "invalid_arguments")
+	b.put(b.dir+"/inside.txt", "")
+	if got := b.globbed(pattern); got != b.dir[1:]+"/inside.txt" {
+		t.Errorf("found %q", got)
+	}
+}
