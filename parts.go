@@ -81,6 +81,9 @@ func complete(ctx context.Context, spec job.Spec, parts Parts) (job.Spec, Parts,
 	if err := spec.Check(); err != nil {
 		return spec, parts, err
 	}
+	if err := manifest.RefusedEnv(&spec).Err(); err != nil {
+		return spec, parts, err
+	}
 	if parts.Secrets == nil {
 		parts.Secrets = new(secret.Set)
 	}

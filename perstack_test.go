@@ -29,6 +29,11 @@ func named(name string, delegates ...string) *expert.Expert {
 	return &expert.Expert{Key: name, Name: name, Version: "1.0.0", Instruction: "Work.", Delegates: delegates}
 }
 
+// asks is a skill that wants a variable.
+func asks(variable string) *expert.Skill {
+	return &expert.Skill{Name: "search", Type: expert.StdioSkill, Command: "search", RequiredEnv: []string{variable}}
+}
+
 // newSpec is a job of the first Expert.
 func newSpec(t *testing.T, experts ...*expert.Expert) job.Spec {
 	t.Helper()
@@ -64,6 +69,15 @@ func TestRefusedSpecs(t *testing.T) {
 		{"nil among them", func(s *job.Spec) { s.Experts = append(s.Experts, named("helper"), nil) }, "Spec.Experts has a nil Expert"},
 		{"two of one name", func(s *job.Spec) { s.Experts = append(s.Experts, named("helper"), named("helper")) }, `two Experts with the key "helper"`},
 		{"another of its name", func(s *job.Spec) { s.Experts = append(s.Experts, named("lead")) }, `two Experts with the key "lead"`},
+		{"the key of the job's provider", func(s *job.Spec) {
+			s.Provider, s.Experts[0].Skills = "openai", []*expert.Skill{asks("OPENAI_API_KEY")}
+		}, `skill "search": "OPENAI_API_KEY" is the key of provider openai`},
+		{"the key of a delegate's provider", func(s *job.Spec) {
+			lead, helper := named("lead", "helper"), named("helper")
+			lead.Skills, helper.Provider = []*expert.Skill{asks("OPENAI_API_KEY")}, &expert.Provider{Name: "openai"}
+			s.Experts = []*expert.Expert{lead, helper}
+		}, `skill "search": "OPENAI_API_KEY" is the key of provider openai`},
+		{"a protected variable", func(s *job.Spec) { s.Experts[0].Skills = []*expert.Skill{asks("LD_PRELOAD")} }, `"LD_PRELOAD" is protected`},
 		{"steps", func(s *job.Spec) { s.Limits.MaxSteps = -1 }, "maxSteps is not a limit"},
 		{"tokens", func(s *job.Spec) { s.Limits.MaxTokens = -1 }, "maxTokens is not a limit"},
 		{"duration", func(s *job.Spec) { s.Limits.MaxDuration = -time.Second }, "maxDuration is not a limit"},

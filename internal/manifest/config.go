@@ -173,6 +173,7 @@ func Parse(path string, data []byte) (*Config, toml.Problems) {
 type reader struct {
 	*toml.Reader
 	tables    *tables
-	file      *Config // what was read before the Experts
+	file      *Config  // what was read before the Experts
+	providers []string // all that the file names
 	delegates []delegateRef
 }

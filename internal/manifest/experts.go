@@ -57,7 +57,7 @@ func (r *reader) experts(top *toml.Table, c *Config) {
 	if all == nil {
 		return
 	}
-	r.file = c
+	r.file, r.providers = c, providersIn(c, all.Node)
 	all.Each(func(name string, t *toml.Table) {
 		r.expertName(name, t)
 		e := &expert.Expert{Key: name, Name: name, Version: expert.DefaultVersion}

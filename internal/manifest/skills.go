@@ -41,7 +41,7 @@ func skillKeys() []key[expert.Skill] {
 		row("omit", "Do not offer these tools, even if picked.", tool, func(s *S, all []string) { s.Omit = all }).of(mcpKinds...),
 		custom("requiredEnv", "Environment variables that the program gets or that headers use.", "list of at most 255",
 			list(255, "Name of a variable.", matching(expert.VariablePattern, expert.MaxVariable, "")).schema, func(r *reader, t *toml.Table, s *S) {
-				s.RequiredEnv = t.Strs("requiredEnv", 255, func(name string) (string, string) { return checkVariable(name, r.file.Provider.Name) })
+				s.RequiredEnv = t.Strs("requiredEnv", 255, func(name string) (string, string) { return checkVariable(name, r.providers) })
 			}).of(mcpKinds...).without("none"),
 		row("allowedDomains", "Hosts that the skill can reach.", list(0, "A host name, or *. and a host name for its subdomains.", matching(netaddr.HostPattern, 253, "", netaddr.DomainPattern)), func(s *S, all []string) { s.AllowedDomains = all }).of(mcpKinds...),
 		row("toolPrefix", "Prefix tool names with the name of the skill and __.", flag(), func(s *S, yes bool) { s.ToolPrefix = yes }).of(mcpKinds...),

@@ -366,15 +366,8 @@ func (pl *plan) tellFile() {
 // checkEnv reports variables that skills require and cannot have: those that are not set,
 // and the key of the provider in use, which a flag can have chosen.
 func (pl *plan) checkEnv() error {
-	var problems expert.VariableProblems
+	problems := manifest.RefusedEnv(&pl.spec)
 	for _, e := range pl.spec.Experts {
-		for _, use := range pl.spec.ModelUses() {
-			for _, p := range manifest.RefusedEnv(e, use.Provider) {
-				if !slices.Contains(problems, p) {
-					problems = append(problems, p)
-				}
-			}
-		}
 		problems = append(problems, e.MissingEnv(pl.project.env.Get)...)
 	}
 	if err := problems.Err(); err != nil {

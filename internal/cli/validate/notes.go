@@ -62,10 +62,6 @@ func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
 		}
 		notes = append(notes, c.Problem(path, "no run will start: "+p.Err.Error(), ""))
 	}
-	// The parser has asked the same about the provider of the file.
-	if err := manifest.RefusedEnv(e, use.Provider).Err(); err != nil && e.Provider != nil {
-		notes = append(notes, c.Problem(toml.PathTo("experts", e.Name, "provider"), "no run will start: "+err.Error(), ""))
-	}
 	_, known := model.PriceOf(use.Provider, name)
 	if _, stated := c.Prices[name]; known || stated || name == "" {
 		return notes
