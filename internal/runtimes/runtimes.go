@@ -10,6 +10,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/internal/providers"
@@ -87,7 +91,7 @@ func HideSecrets(to engine.Secrets, spec job.Spec, lookup func(variable string) 
 	headers := spec.Headers()
 	for _, h := range slices.AppendSeq([]job.ProviderHeaders{headers.Provider}, maps.Values(headers.Experts)) {
 		for name, value := range h.Body {
-			to.AddIfRandom(name, string(value)) // a gateway can want a key there
+			hideBody(to, name, value) // a gateway can want a key there
 		}
 		hideHeaders(to, h.Headers)
 	}
@@ -107,11 +111,44 @@ func HideKeys(to engine.Secrets, provider string, lookup func(variable string) s
 	}
 }
 
-// hideHeaders hides the values of headers. Of "Bearer KEY" it hides the key alone.
+// hideBody hides the strings of a JSON value. Each goes by the name of the member that it is
+// in; name is that of the value itself.
+func hideBody(to engine.Secrets, name string, value jsontext.Value) {
+	switch value.Kind() {
+	case '"':
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			to.AddIfRandom(name, text)
+		}
+	case '[':
+		var items []jsontext.Value
+		if json.Unmarshal(value, &items) == nil {
+			for _, item := range items {
+				hideBody(to, name, item)
+			}
+		}
+	case '{':
+		var members map[string]jsontext.Value
+		if json.Unmarshal(value, &members) == nil {
+			for member, v := range members {
+				hideBody(to, member, v)
+			}
+		}
+	}
+}
+
+// hideHeaders hides the values of headers, part by part: of "Bearer KEY" and of
+// "session=KEY; theme=dark" the key alone.
 func hideHeaders(to engine.Secrets, headers map[string]string) {
+	separates := func(c rune) bool { return unicode.IsSpace(c) || c == ',' || c == ';' }
 	for name, value := range headers {
-		if words := strings.Fields(value); len(words) > 0 {
-			to.AddIfRandom(name, words[len(words)-1])
+		for part := range strings.FieldsFuncSeq(value, separates) {
+			to.AddIfRandom(name, part)
+			if key, after, ok := strings.Cut(part, "="); ok {
+				after = strings.Trim(after, `"`)
+				to.AddIfRandom(name, after)
+				to.AddIfRandom(key, after)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/perstack-go/perstack/engine"
@@ -14,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/secret"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 func cassette(t *testing.T, answer string) expert.Setting {
@@ -77,5 +79,40 @@ func TestHideSecrets(t *testing.T) {
 		if set.Redact(text) == text {
 			t.Errorf("%s is shown", text)
 		}
+	}
+}
+
+// What an Expert's own provider is sent is hidden, wherever in extraBody or a header a key is,
+// and ordinary words stay.
+func TestHideKeysInSettings(t *testing.T) {
+	setting := expert.Setting{
+		ExtraBody: map[string]rawjson.Value{
+			"api_key":  rawjson.Value(`"sk-verysecret-0123456789abcdefABCDEF"`),
+			"password": rawjson.Value(`"Tr0ub4dor&3xyz"`),
+			"auth":     rawjson.Value(`{"depth": 1, "inner": [{"token": "zX9\u002dqW7eR5tY3uI1"}]}`),
+			"keys":     rawjson.Value(`["sk-one-0123456789abcdefABCDEF", "sk-two-0123456789abcdefABCDEF"]`),
+			"mode":     rawjson.Value(`"balanced"`),
+		},
+		Headers: map[string]string{
+			"Cookie":        "session=hT5Kq9ZxWv2Lm8Rj4Nc7; theme=dark-colours",
+			"X-Api-Key":     "sk-hdr-0123456789abcdefABCDEF, sk-end-0123456789abcdefABCDEF",
+			"Authorization": `Digest username="somebody", password="Gh7!kLm2pQ"`,
+		},
+	}
+	spec := job.Spec{Experts: []*expert.Expert{{Key: "a", Provider: &expert.Provider{Name: "openai-compatible", Setting: setting}}}}
+	set := new(secret.Set)
+	runtimes.HideSecrets(set, spec, func(string) string { return "" })
+	for _, text := range []string{
+		"sk-verysecret-0123456789abcdefABCDEF", "Tr0ub4dor&3xyz", "zX9-qW7eR5tY3uI1",
+		"sk-one-0123456789abcdefABCDEF", "sk-two-0123456789abcdefABCDEF",
+		"hT5Kq9ZxWv2Lm8Rj4Nc7", "sk-hdr-0123456789abcdefABCDEF", "sk-end-0123456789abcdefABCDEF", "Gh7!kLm2pQ",
+	} {
+		if got := set.Redact("it is " + text + "."); strings.Contains(got, text) {
+			t.Errorf("%s is shown", got)
+		}
+	}
+	const plain = "the mode balanced of session with dark-colours, a Digest of the username, depth 1"
+	if got := set.Redact(plain); got != plain {
+		t.Errorf("ordinary words are hidden: %s", got)
 	}
 }
