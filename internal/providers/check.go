@@ -73,6 +73,7 @@ func Check(c Config) (all []Problem) {
 		maps.DeleteFunc(one.ExtraBody, func(other string, _ rawjson.Value) bool { return other != name })
 		try("provider.setting.extraBody", plain, one, open)
 	}
+	try("provider.setting.extraBody", plain, whole, open) // where it goes can matter
 	if e := given.Expert; e != nil {
 		tools := &expert.Expert{ProviderToolOptions: e.ProviderToolOptions}
 		for _, name := range e.ProviderTools {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Ollama may be reached by plain http beyond this machine: where the user says so, or the
@@ -14,6 +15,10 @@ import (
 func TestPlainOllama(t *testing.T) {
 	const told = "what the Expert sees goes to ollama:11434 unencrypted; others on the way can read and change it"
 	const mine, here, public = "http://ollama:11434", "http://127.0.0.1:11434", "http://gpu.example:11434"
+	body := func(member string) map[string]rawjson.Value {
+		return map[string]rawjson.Value{"m": rawjson.Value(member)}
+	}
+	const bodyRefused = "ollama: extraBody has text that may be a key, and is not sent to ollama:11434 by plain http"
 	headers := map[string]string{"Authorization": "x"}
 	for name, c := range map[string]struct {
 		variable, want, warns string
@@ -28,6 +33,12 @@ func TestPlainOllama(t *testing.T) {
 		"an env file":          {variable: inFile + mine, want: "ollama: OLLAMA_BASE_URL must use https; plain http is accepted for localhost only; it is set in .env, which may have come with a repository; in your environment it would count"},
 		"an env file, allowed": {variable: inFile + mine, setting: expert.Setting{AllowPrivateEndpoint: true}, want: "OLLAMA_BASE_URL must use https"},
 		"with headers":         {variable: mine, setting: expert.Setting{Headers: headers}, want: "ollama: headers may hold a key, and are not sent to ollama:11434 by plain http"},
+		"with text":            {variable: mine, setting: expert.Setting{ExtraBody: body(`"secret"`)}, want: bodyRefused},
+		"with text inside":     {variable: mine, setting: expert.Setting{ExtraBody: body(`{"a": [1, {"b": "secret"}]}`)}, want: bodyRefused},
+		"with text, encrypted": {variable: "https://ollama:11434", setting: expert.Setting{ExtraBody: body(`"secret"`)}},
+		"here, with text":      {variable: here, setting: expert.Setting{ExtraBody: body(`"secret"`)}},
+		"with numbers":         {variable: mine, setting: expert.Setting{ExtraBody: body(`{"a": [1, {"b": true}], "c": null}`)}, warns: told},
+		"the file, text":       {setting: expert.Setting{BaseURL: mine, AllowPrivateEndpoint: true, ExtraBody: body(`"secret"`)}, want: bodyRefused},
 		"the file":             {setting: expert.Setting{BaseURL: mine, AllowPrivateEndpoint: true}, warns: "what the Expert sees goes to " + mine + ", as perstack.toml says\n" + told},
 		"the file, not meant":  {setting: expert.Setting{BaseURL: mine}, want: "is not https"},
 		"the file, public":     {setting: expert.Setting{BaseURL: public, AllowPrivateEndpoint: true}, want: "is not https"},

@@ -1,9 +1,13 @@
 package providers
 
 import (
+	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/providers/anthropic"
@@ -14,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/internal/providers/responses"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
+	"github.com/perstack-go/perstack/rawjson"
 )
 
 // A provider is a row of the table: how a provider is opened. The facts that other packages
@@ -134,8 +139,26 @@ func (o *opening) plain(base string) (bool, error) {
 	if len(o.Setting.Headers) > 0 {
 		return false, o.errorf("headers may hold a key, and are not sent to %s by plain http; use https, or remove headers from [provider.setting]", hostOf(base))
 	}
+	if slices.ContainsFunc(slices.Collect(maps.Values(o.Setting.ExtraBody)), hasText) {
+		return false, o.errorf("extraBody has text that may be a key, and is not sent to %s by plain http; use https, or leave only numbers, true and false in extraBody of [provider.setting]", hostOf(base))
+	}
 	o.warn("what the Expert sees goes to %s unencrypted; others on the way can read and change it", hostOf(base))
 	return true, nil
+}
+
+// hasText reports whether a JSON value is a string or contains one; names do not count.
+func hasText(value rawjson.Value) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(value))
+	for {
+		token, err := d.ReadToken()
+		if err != nil {
+			return false // the end; what is no JSON was refused when it was read
+		}
+		kind, length := d.StackIndex(d.StackDepth())
+		if token.Kind() == '"' && (kind != '{' || length%2 == 0) {
+			return true
+		}
+	}
 }
 
 func (o *opening) replay() (model.Model, error) {
