@@ -29,6 +29,7 @@ type meaning struct {
 	Tags                []string             `json:"tags,omitempty"`
 	Model               string               `json:"model,omitzero"`
 	Provider            string               `json:"provider,omitzero"`
+	Destination         destination          `json:"destination,omitzero"`
 	ProviderTools       []string             `json:"providerTools,omitempty"`
 	ProviderSkills      []ProviderSkill      `json:"providerSkills,omitempty"`
 	ProviderToolOptions *ProviderToolOptions `json:"providerToolOptions,omitzero"`
@@ -36,6 +37,16 @@ type meaning struct {
 	MaxTokens           int64                `json:"maxTokens,omitzero"`
 	MaxCost             float64              `json:"maxCost,omitzero"`
 	MaxDuration         int64                `json:"maxDuration,omitzero"` // nanoseconds
+}
+
+// destination says where the provider of an Expert is. Settings that can hold a secret do not
+// count.
+type destination struct {
+	BaseURL      string `json:"baseUrl,omitzero"`
+	ResourceName string `json:"resourceName,omitzero"`
+	Project      string `json:"project,omitzero"`
+	Region       string `json:"region,omitzero"`
+	Location     string `json:"location,omitzero"`
 }
 
 type skillMeaning struct {
@@ -81,7 +92,9 @@ func (e *Expert) Digest() string {
 		MaxSteps: e.MaxSteps, MaxTokens: e.MaxTokens, MaxCost: e.MaxCost, MaxDuration: e.MaxDuration.Nanoseconds(),
 	}
 	if e.Provider != nil {
+		s := e.Provider.Setting
 		m.Provider = e.Provider.Name
+		m.Destination = destination{s.BaseURL, s.ResourceName, s.Project, s.Region, s.Location}
 	}
 	for _, s := range e.Skills {
 		if !s.Implicit || !s.BuiltIn {
