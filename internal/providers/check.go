@@ -17,10 +17,13 @@ type Problem struct {
 	Err  error
 }
 
-// OfExpert reports whether the problem is about a key of the Expert.
-func (p Problem) OfExpert() bool { return p.Path == providerTools || p.Path == providerSkills }
+// OfExpert reports whether the problem is about a key in the table of e.
+func (p Problem) OfExpert(e *expert.Expert) bool {
+	return e.Provider != nil || p.Path == providerTools || p.Path == providerSkills || p.Path == modelKey && e.Model != ""
+}
 
 const (
+	modelKey       = "model"
 	providerTools  = "providerTools"
 	providerSkills = "providerSkills"
 )
@@ -56,9 +59,9 @@ func Check(c Config) (all []Problem) {
 	open := func(o *opening) error { _, err := o.provider.open(o); return err }
 	plain := &expert.Expert{}
 
-	try("model", plain, whole, (*opening).checkModel)
+	try(modelKey, plain, whole, (*opening).checkModel)
 	if c.Model == "" {
-		try("model", plain, bare, open)
+		try(modelKey, plain, bare, open)
 		c.Model = "some-model"
 	}
 	if !try("provider.setting", plain, bare, open) {

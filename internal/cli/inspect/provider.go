@@ -65,7 +65,7 @@ func (b *builder) findRefused(e *expert.Expert) {
 		Expert: e, OwnTools: true,
 	}) {
 		f := Finding{Severity: warning, Message: "no run will start: " + refused.Err.Error()}
-		if refused.OfExpert() || e.Provider != nil {
+		if refused.OfExpert(e) {
 			f.Expert = e.Key
 		}
 		b.find(f)

@@ -3,6 +3,7 @@ package validate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -24,7 +25,7 @@ func cassetteProblems(c *manifest.Config, shorten func(string) string) toml.Prob
 	const key = "provider.setting.cassette"
 	all := cassetteOf(c, key, &c.Provider, "name the file with the answers, or give it to perstack run with --cassette", shorten)
 	for _, e := range c.Experts {
-		all = append(all, cassetteOf(c, toml.PathTo("experts", e.Name, key), e.Provider, "name the file with the answers", shorten)...)
+		all = append(all, cassetteOf(c, toml.PathTo("experts", e.Name)+"."+key, e.Provider, "name the file with the answers", shorten)...)
 	}
 	return all
 }
@@ -57,25 +58,35 @@ func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
 		Expert: e, OwnTools: true,
 	}) {
 		path := p.Path
-		if p.OfExpert() || e.Provider != nil {
-			path = toml.PathTo("experts", e.Name, path)
+		if p.OfExpert(e) {
+			path = toml.PathTo("experts", e.Name) + "." + path
 		}
 		notes = append(notes, c.Problem(path, "no run will start: "+p.Err.Error(), ""))
 	}
-	_, known := model.PriceOf(use.Provider, name)
-	if _, stated := c.Prices[name]; known || stated || name == "" {
-		return notes
+	return append(notes, unpriced(c, e)...)
+}
+
+// unpriced lists the models without a price that a run of an Expert, or its delegates, would
+// use although the cost is limited.
+func unpriced(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
+	spec := c.Spec(e)
+	spec.Complete(providers.Catalogue{})
+	path := "maxCost"
+	if c.Limits.MaxCost == 0 {
+		limited := slices.IndexFunc(spec.Experts, func(e *expert.Expert) bool { return e.MaxCost > 0 })
+		if limited < 0 {
+			return nil
+		}
+		path = toml.PathTo("experts", spec.Experts[limited].Name, "maxCost")
 	}
-	var path string
-	switch {
-	case c.Limits.MaxCost > 0:
-		path = "maxCost"
-	case e.MaxCost > 0:
-		path = toml.PathTo("experts", e.Name, "maxCost")
-	default:
-		return notes
+	for _, use := range spec.ModelUses() {
+		name := use.Model
+		_, known := model.PriceOf(use.Provider, name)
+		if _, stated := c.Prices[name]; !known && !stated && name != "" {
+			notes = append(notes, c.Problem(path, fmt.Sprintf("no run will start: what the model %q costs is not known", name), fmt.Sprintf("write it into [prices.%q]", name)))
+		}
 	}
-	return append(notes, c.Problem(path, fmt.Sprintf("no run will start: what the model %q costs is not known", name), fmt.Sprintf("write it into [prices.%q]", name)))
+	return notes
 }
 
 // unpinned lists what would keep perstack run from starting an Expert because of its
