@@ -32,10 +32,15 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 		Experts:  []Expert{},
 		Findings: []Finding{},
 	}}
-	b.card.Provider = b.provider(providers.Choice(b.config.Settings(), &expert.Expert{}))
-	b.lockState(e)
 	closure, _ := c.Closure(e)
-	b.findPrice(closure)
+	if slices.ContainsFunc(closure, func(e *expert.Expert) bool { return !namesModel(e) }) {
+		b.card.Provider = b.provider(providers.Choice(b.config.Settings(), &expert.Expert{}))
+	}
+	b.lockState(e)
+	if p := b.card.Provider; p != nil {
+		b.card.ListPrice = b.listPrice(p)
+		b.findPrice(p, closure)
+	}
 	b.findImages(closure)
 	for _, circle := range c.Circles(e) {
 		keys := []string{}
@@ -50,7 +55,7 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 	for i, e := range closure {
 		b.findRefused(e)
 		if own := b.card.Experts[i].Provider; own != nil {
-			b.findPriceless(*own, closure)
+			b.findPrice(own, closure)
 		}
 	}
 	b.findUnanswerable(closure)
@@ -132,9 +137,8 @@ func (b *builder) expert(e *expert.Expert) Expert {
 		_, ok := b.config.Lookup(key)
 		card.Delegates = append(card.Delegates, Delegate{Key: key, InFile: ok})
 	}
-	if e.Provider != nil || e.Model != "" {
-		own := b.provider(providers.Choice(b.config.Settings(), e))
-		card.Provider = &own
+	if namesModel(e) {
+		card.Provider = b.provider(providers.Choice(b.config.Settings(), e))
 	}
 	b.revealTexts(e)
 	b.laterNotes(e)

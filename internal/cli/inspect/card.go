@@ -17,8 +17,8 @@ type Card struct {
 	Expert    string     `json:"expert"`
 	Config    string     `json:"config"`
 	Runtime   string     `json:"runtime"`
-	Docker    *Container `json:"docker,omitzero"` // only with that runtime
-	Provider  Provider   `json:"provider"`
+	Docker    *Container `json:"docker,omitzero"`   // only with that runtime
+	Provider  *Provider  `json:"provider,omitzero"` // of the job; absent if every Expert names a model or provider of its own
 	Limits    Limits     `json:"limits"`
 	Prices    []Price    `json:"prices"`             // what the file says, by model
 	Models    []Model    `json:"models,omitempty"`   // the same, of other things than prices
@@ -44,6 +44,9 @@ type Provider struct {
 	Location  string                 `json:"location,omitzero"`
 	Guardrail string                 `json:"guardrail,omitzero"`
 	Safety    []expert.SafetySetting `json:"safetySettings,omitempty"`
+
+	// KeyOptional says that the provider can be used without a key.
+	KeyOptional bool `json:"keyOptional,omitzero"`
 
 	// MayBePrivate says that the base URL may be an address of a private network.
 	MayBePrivate bool `json:"allowPrivateEndpoint,omitzero"`

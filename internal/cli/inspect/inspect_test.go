@@ -475,6 +475,37 @@ func TestListPrice(t *testing.T) {
 	}
 }
 
+// If every Expert names a model of its own, the card says nothing about that of the job.
+func TestOwnModels(t *testing.T) {
+	const top = "model = 'nobody-knows-it'\nmaxCost = 1\n[provider]\nproviderName = 'azure-openai'\nsetting = {resourceName = 'theirs'}\n"
+	const lead = "[experts.lead]\ninstruction = 'x'\ndelegates = ['helper']\nprovider = {providerName = 'anthropic'}\n"
+	const helper = "[experts.helper]\ndescription = 'd'\ninstruction = 'x'\n"
+	own := newProject(t, top+lead+helper+"provider = {providerName = 'openai-compatible'}\nmodel = 'mine'\n[prices.mine]\ninput = 1\noutput = 2\n")
+	out, _, err := own.inspect()
+	for _, not := range []string{"nobody-knows-it", "azure-openai", "theirs", "no run will start"} {
+		if err != nil || strings.Contains(out, not) {
+			t.Errorf("%v, %q in\n%s", err, not, out)
+		}
+	}
+	for _, want := range []string{
+		"provider   openai-compatible, model mine, key from OPENAI_COMPATIBLE_API_KEY (not set here), optional\n",
+		"note: limits on cost count with the prices of the file: 1 and 2 US dollars for a million tokens in and out of mine",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if card := own.card(); card.Provider != nil || card.ListPrice != nil || !card.Experts[1].Provider.KeyOptional {
+		t.Errorf("%+v", card)
+	}
+	shared, _, err := newProject(t, top+lead+helper).inspect()
+	for _, want := range []string{"provider   azure-openai", "nobody-knows-it", "no run will start"} {
+		if err != nil || !strings.Contains(shared, want) {
+			t.Errorf("%v, no %q in\n%s", err, want, shared)
+		}
+	}
+}
+
 // The card shows what a file sets, and of what may be secret the names alone.
 func TestProviderSettingsOnTheCard(t *testing.T) {
 	card := newProject(t, `

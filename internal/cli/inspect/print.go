@@ -42,7 +42,9 @@ func (p *printer) field(indent, name, value string) {
 func (c *Card) text() string {
 	p := &printer{}
 	p.line("%s, from %s", c.Expert, c.Config)
-	p.field("  ", "provider", c.Provider.line())
+	if c.Provider != nil {
+		p.field("  ", "provider", c.Provider.line())
+	}
 	p.field("  ", "runtime", c.Runtime)
 	p.field("  ", "isolation", c.Docker.line())
 	p.field("  ", "limits", c.Limits.line())

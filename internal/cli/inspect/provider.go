@@ -14,10 +14,13 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
+// namesModel reports whether an Expert has a model or a provider of its own.
+func namesModel(e *expert.Expert) bool { return e.Provider != nil || e.Model != "" }
+
 // provider puts together which model is asked, and where.
-func (b *builder) provider(use job.ModelChoice) Provider {
+func (b *builder) provider(use job.ModelChoice) *Provider {
 	setting := use.Setting
-	p := Provider{
+	p := &Provider{
 		Name: use.Provider, Model: use.Model, BaseURL: address(setting.BaseURL),
 		Headers: list(slices.Sorted(maps.Keys(setting.Headers))),
 		Keys:    b.variables(model.KeyEnv(use.Provider)),
@@ -29,6 +32,7 @@ func (b *builder) provider(use job.ModelChoice) Provider {
 		Location:  setting.Location,
 		Safety:    setting.SafetySettings,
 
+		KeyOptional:  model.ProviderNamed(use.Provider).KeyOptional,
 		MayBePrivate: setting.AllowPrivateEndpoint,
 	}
 	if setting.Guardrail != nil {
@@ -43,7 +47,7 @@ func (b *builder) provider(use job.ModelChoice) Provider {
 
 // findDestination looks at where the file sends what the Experts see. A base URL goes
 // before a resource.
-func (b *builder) findDestination(p Provider) {
+func (b *builder) findDestination(p *Provider) {
 	switch {
 	case p.BaseURL != "":
 		b.warn("what the Experts see and the key go to "+p.BaseURL+", as the file says", "")
@@ -118,30 +122,26 @@ func newListPrice(p expert.Price, date string) *ListPrice {
 
 func rates(p expert.Price) Rates { return Rates{p.Input, p.Output, p.CachedInput, p.CacheWrite} }
 
-// findPrice says with which price costs are counted. A file that calls a model cheap is
-// stopped by --max-cost later than its user thinks.
-func (b *builder) findPrice(closure []*expert.Expert) {
-	p := b.card.Provider
+// listPrice is what a model costs as far as perstack knows; nil if the file says it.
+func (b *builder) listPrice(p *Provider) *ListPrice {
+	price, ok := model.PriceOf(p.Name, p.Model)
+	if _, stated := b.config.Prices[p.Model]; stated || !ok {
+		return nil
+	}
+	return newListPrice(price, model.PriceDate(p.Name, p.Model))
+}
+
+// findPrice says that costs are counted with a price of the file, or that a model has no price
+// although the cost is limited. A file that calls a model cheap is stopped by --max-cost later
+// than its user thinks.
+func (b *builder) findPrice(p *Provider, closure []*expert.Expert) {
 	if price, ok := b.config.Prices[p.Model]; ok {
 		b.find(Finding{Severity: note, Message: fmt.Sprintf("limits on cost count with the prices of the file: %s and %s US dollars for a million tokens in and out of %s",
 			dollars(price.Input), dollars(price.Output), p.Model)})
 		return
 	}
-	if price, ok := model.PriceOf(p.Name, p.Model); ok {
-		b.card.ListPrice = newListPrice(price, model.PriceDate(p.Name, p.Model))
-		return
-	}
-	b.findPriceless(p, closure)
-}
-
-// findPriceless says that a model has no price, although the cost is limited.
-func (b *builder) findPriceless(p Provider, closure []*expert.Expert) {
-	_, listed := model.PriceOf(p.Name, p.Model)
-	_, stated := b.config.Prices[p.Model]
-	if listed || stated {
-		return
-	}
-	if b.config.Limits.MaxCost > 0 || slices.ContainsFunc(closure, func(e *expert.Expert) bool { return e.MaxCost > 0 }) {
+	limited := b.config.Limits.MaxCost > 0 || slices.ContainsFunc(closure, func(e *expert.Expert) bool { return e.MaxCost > 0 })
+	if _, listed := model.PriceOf(p.Name, p.Model); limited && !listed {
 		b.warn(fmt.Sprintf("maxCost needs the price of the model %q, which is not known: no run will start", p.Model),
 			fmt.Sprintf("write it into [prices.%q]", p.Model))
 	}

@@ -22,6 +22,9 @@ func (p Provider) line() string {
 	line += prefixed(", adding ", p.ExtraBody)
 	if len(p.Keys) > 0 {
 		line += ", key from " + variables(p.Keys)
+		if p.KeyOptional {
+			line += ", optional"
+		}
 	}
 	return line
 }
