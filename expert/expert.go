@@ -29,6 +29,9 @@ type Expert struct {
 	ProviderToolOptions *ProviderToolOptions `json:"providerToolOptions,omitzero"` // nil when absent
 }
 
+// NamesModel reports whether the Expert has a model or a provider of its own.
+func (e *Expert) NamesModel() bool { return e.Provider != nil || e.Model != "" }
+
 // ProviderSkill is a skill that the provider itself runs.
 type ProviderSkill struct {
 	Type       string `json:"type,omitzero"`       // builtin or custom

@@ -107,7 +107,7 @@ func TestPackTeam(t *testing.T) {
 	}
 	searcher.ProviderTools = []string{"webSerch"}
 	_, err = Pack(c, []*expert.Expert{{Key: "lead"}, searcher})
-	expect(t, err, "expert searcher: ")
+	expect(t, err, `expert "searcher": `)
 }
 
 // Every address that a container cannot reach is reported, with what to do.

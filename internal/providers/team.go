@@ -30,7 +30,7 @@ func OpenTeam(c Config, experts []*expert.Expert) (model.Model, error) {
 		if !ok {
 			c.Expert = e
 			if m, err = Open(c); err != nil {
-				return nil, fmt.Errorf("expert %s: %w", e.Key, err)
+				return nil, &ExpertError{e, err}
 			}
 			opened = append(opened, openedFor{e, m})
 		}
@@ -43,6 +43,16 @@ func OpenTeam(c Config, experts []*expert.Expert) (model.Model, error) {
 	}
 	return t, nil
 }
+
+// An ExpertError says for which Expert a model cannot be opened.
+type ExpertError struct {
+	Expert *expert.Expert
+	Err    error
+}
+
+func (e *ExpertError) Error() string { return fmt.Sprintf("expert %q: %v", e.Expert.Key, e.Err) }
+
+func (e *ExpertError) Unwrap() error { return e.Err }
 
 type openedFor struct {
 	expert *expert.Expert

@@ -67,7 +67,7 @@ func TestOpenTeamRefuses(t *testing.T) {
 		return map[string]string{"ANTHROPIC_API_KEY": "k"}[name]
 	}}
 	_, err := providers.OpenTeam(choice, []*expert.Expert{{Key: "good"}, bad})
-	if err == nil || !strings.HasPrefix(err.Error(), `expert bad: anthropic: provider skill "mine" is custom`) {
+	if err == nil || !strings.HasPrefix(err.Error(), `expert "bad": anthropic: provider skill "mine" is custom`) {
 		t.Errorf("%v", err)
 	}
 	if m, err := providers.OpenTeam(choice, nil); m == nil || err != nil {

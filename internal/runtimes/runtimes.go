@@ -6,6 +6,7 @@ package runtimes
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/engine"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
@@ -33,7 +35,7 @@ func OpenModel(spec job.Spec, parts engine.Parts, change func(providers.Config) 
 		}
 		m, err := providers.OpenTeam(config, use.Experts)
 		if err != nil {
-			return nil, err
+			return nil, NameExpert(use, err)
 		}
 		for _, e := range use.Experts {
 			byExpert[e.Key] = m
@@ -44,6 +46,16 @@ func OpenModel(spec job.Spec, parts engine.Parts, change func(providers.Config) 
 		return only, nil
 	}
 	return byExpert, nil
+}
+
+// NameExpert adds to an error about a model the Expert that names it; nothing if the model is
+// that of the job.
+func NameExpert(use job.ModelUse, err error) error {
+	ofJob := slices.ContainsFunc(use.Experts, func(e *expert.Expert) bool { return !e.NamesModel() })
+	if err == nil || ofJob || len(use.Experts) == 0 || errors.As(err, new(*providers.ExpertError)) {
+		return err
+	}
+	return &providers.ExpertError{Expert: use.Experts[0], Err: err}
 }
 
 // models has the model of each Expert, by its key.
@@ -111,8 +123,8 @@ func HideKeys(to engine.Secrets, provider string, lookup func(variable string) s
 	}
 }
 
-// hideBody hides the strings of a JSON value. Each goes by the name of the member that it is
-// in; name is that of the value itself.
+// hideBody hides the strings of a JSON value, each under the path of its member; name is that
+// of the value itself.
 func hideBody(to engine.Secrets, name string, value jsontext.Value) {
 	switch value.Kind() {
 	case '"':
@@ -131,7 +143,7 @@ func hideBody(to engine.Secrets, name string, value jsontext.Value) {
 		var members map[string]jsontext.Value
 		if json.Unmarshal(value, &members) == nil {
 			for member, v := range members {
-				hideBody(to, member, v)
+				hideBody(to, name+"."+member, v)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 		Findings: []Finding{},
 	}}
 	closure, _ := c.Closure(e)
-	if slices.ContainsFunc(closure, func(e *expert.Expert) bool { return !namesModel(e) }) {
+	if slices.ContainsFunc(closure, func(e *expert.Expert) bool { return !e.NamesModel() }) {
 		b.card.Provider = b.provider(providers.Choice(b.config.Settings(), &expert.Expert{}))
 	}
 	b.lockState(e)
@@ -137,7 +137,7 @@ func (b *builder) expert(e *expert.Expert) Expert {
 		_, ok := b.config.Lookup(key)
 		card.Delegates = append(card.Delegates, Delegate{Key: key, InFile: ok})
 	}
-	if namesModel(e) {
+	if e.NamesModel() {
 		card.Provider = b.provider(providers.Choice(b.config.Settings(), e))
 	}
 	b.revealTexts(e)

@@ -14,9 +14,6 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// namesModel reports whether an Expert has a model or a provider of its own.
-func namesModel(e *expert.Expert) bool { return e.Provider != nil || e.Model != "" }
-
 // provider puts together which model is asked, and where.
 func (b *builder) provider(use job.ModelChoice) *Provider {
 	setting := use.Setting

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/engine"
@@ -90,7 +91,7 @@ func (o *output) explain(ctx context.Context, err error) error {
 		return host.Usagef("%w; give it with: %s", err, o.opts.answerHint(waiting.JobID, o.expert.Key, o.opts.ResumeFrom))
 	case errors.As(err, &wrong):
 		return o.opts.hint(err)
-	case errors.As(err, &choice):
+	case errors.As(err, &choice) && takesFlag(err, choice):
 		return fmt.Errorf("%w; set it with --%s", err, strings.Join(choice.Settings, " or --"))
 	case errors.As(err, new(*skills.LockError)):
 		err = fmt.Errorf("%w; run: perstack install", err)
@@ -103,6 +104,13 @@ func (o *output) explain(ctx context.Context, err error) error {
 		return &host.ExitError{Code: host.ExitCode(err), Err: errors.New(better)}
 	}
 	return err
+}
+
+// takesFlag reports whether a flag can choose the settings that an error is about. What an
+// Expert names for itself, only the file can change.
+func takesFlag(err error, choice *providers.ChoiceError) bool {
+	var of *providers.ExpertError
+	return slices.Contains(choice.Settings, "runtime") || !errors.As(err, &of) || !of.Expert.NamesModel()
 }
 
 // dockerHint adds to an error of the Docker runtime which flag or command helps.

@@ -11,7 +11,9 @@ import (
 
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/providers"
 	"github.com/perstack-go/perstack/internal/runtimes/docker"
 	"github.com/perstack-go/perstack/job"
 )
@@ -125,6 +127,23 @@ func TestHintsForDocker(t *testing.T) {
 		got := dockerHint(&engine.Error{Kind: engine.KindInput, Err: err})
 		if !strings.HasPrefix(got.Error(), "it is wrong; ") || !strings.HasSuffix(got.Error(), want) || host.ExitCode(got) != host.ExitUsage {
 			t.Errorf("%v (%d), want %q", got, host.ExitCode(got), want)
+		}
+	}
+}
+
+// A flag is advised only where it helps: what an Expert names for itself, only the file changes.
+func TestChoiceHint(t *testing.T) {
+	wrong := &providers.ChoiceError{Settings: []string{"model"}, Err: errors.New("wrong model")}
+	far := &providers.ChoiceError{Settings: []string{"runtime"}, Err: errors.New("out of reach")}
+	own, other := &expert.Expert{Key: "own", Model: "m"}, &expert.Expert{Key: "other"}
+	for want, err := range map[string]error{
+		"wrong model; set it with --model":                  wrong,
+		`expert "other": wrong model; set it with --model`:  &providers.ExpertError{Expert: other, Err: wrong},
+		`expert "own": wrong model`:                         &providers.ExpertError{Expert: own, Err: wrong},
+		`expert "own": out of reach; set it with --runtime`: &providers.ExpertError{Expert: own, Err: far},
+	} {
+		if got := outputOf(&Options{}, job.Spec{}).explain(t.Context(), err); got.Error() != want {
+			t.Errorf("%v, want %s", got, want)
 		}
 	}
 }

@@ -69,7 +69,7 @@ headers = { Authorization = "Bearer ${FAR_TOKEN}", X-Team = "Token tm-9fKx2LmQ8v
 		"9fKx2LmQ8vTz4Wb9":             "FIND_ID",
 		"gw-9fKx2LmQ8vTz4Wb7":          "X-Gateway",
 		"9fKx2LmQ8vTz4Wb5":             "FAR_TOKEN",
-		"eb-9fKx2LmQ8vTz4Wb4":          "gateway",
+		"eb-9fKx2LmQ8vTz4Wb4":          "gateway.token",
 		"standard":                     "",
 		"tm-9fKx2LmQ8vTz4Wb6":          "X-Team",
 		"proxy-password":               "HTTPS_PROXY",

@@ -66,11 +66,11 @@ func prepare(spec job.Spec, parts engine.Parts) (*runner, error) {
 	}
 	for _, use := range spec.ModelUses() {
 		model, err := providers.Pack(runtimes.ModelConfig(spec, parts, use.ModelChoice), use.Experts)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = providers.CheckReachable(use.Provider, model.URLs)
 		}
-		if err := providers.CheckReachable(use.Provider, model.URLs); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, runtimes.NameExpert(use, err)
 		}
 		r.model.Add(model)
 	}

@@ -3,6 +3,7 @@ package docker
 import (
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/perstack-go/perstack/engine"
@@ -39,7 +40,15 @@ func TestModelsOfExperts(t *testing.T) {
 		t.Errorf("variables %+v", values)
 	}
 	delete(keys, "OPENAI_API_KEY")
-	if _, err := prepare(spec, parts); err == nil {
-		t.Error("a job starts without the key of an Expert's provider")
+	if _, err := prepare(spec, parts); err == nil || !strings.HasPrefix(err.Error(), `expert "own": `) {
+		t.Errorf("without the key of an Expert's provider: %v", err)
+	}
+	spec.Experts[1].Provider = &expert.Provider{Name: "openai-compatible", Setting: expert.Setting{BaseURL: "http://127.0.0.1:1/v1"}}
+	if _, err := prepare(spec, parts); err == nil || !strings.HasPrefix(err.Error(), `expert "own": openai-compatible at http://127.0.0.1:1`) {
+		t.Errorf("an address that no container reaches: %v", err)
+	}
+	delete(keys, "ANTHROPIC_API_KEY")
+	if _, err := prepare(spec, parts); err == nil || strings.Contains(err.Error(), "expert") {
+		t.Errorf("without the key of the job's provider: %v", err)
 	}
 }
