@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/model"
 )

@@ -176,7 +176,8 @@ func (pl *plan) tellProviders() {
 func (pl *plan) checkOwnModels() error {
 	flags := pl.opts.Flags
 	for _, e := range pl.spec.Experts {
-		use, flag := pl.spec.ModelOf(e), ""
+		use := pl.spec.ModelOf(e)
+		var flag string
 		switch {
 		case flags.Provider != "" && use.Provider != flags.Provider:
 			flag = "--provider " + flags.Provider

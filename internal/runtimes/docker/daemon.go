@@ -54,7 +54,7 @@ func connect(ctx context.Context, getenv func(string) string, home string) (*Dae
 	}
 	api, err := client.New(client.WithHost(at.host))
 	if err != nil {
-		return nil, fmt.Errorf("Docker daemon at %s (%s): %w", at.host, at.from, err)
+		return nil, fmt.Errorf("the Docker daemon at %s (%s): %w", at.host, at.from, err)
 	}
 	d := &Daemon{api: api, Host: at.host}
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
@@ -163,7 +163,7 @@ func securityOption(options []string, name string) (profile string, ok bool) {
 // unreachable says in our words why a daemon did not answer.
 func (d *Daemon) unreachable(err error) error {
 	if !client.IsErrConnectionFailed(err) {
-		return fmt.Errorf("Docker daemon at %s: %w", d.Host, err)
+		return fmt.Errorf("the Docker daemon at %s: %w", d.Host, err)
 	}
 	return d.notConnected(err.Error())
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/moby/moby/client"
+
 	"github.com/perstack-go/perstack/internal/userfile"
 )
 

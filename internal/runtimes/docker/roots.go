@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/perstack-go/perstack/internal/userfile"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"github.com/perstack-go/perstack/internal/userfile"
 )
 
 // maxRoots is several times what systems have.
