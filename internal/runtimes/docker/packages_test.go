@@ -122,7 +122,7 @@ func TestFooting(t *testing.T) {
 		"no lock":            {lead, nil, nil, `!skill "memory" of "lead": its package is not pinned in the lockfile, and only pinned packages go into an image`},
 		"not in the lock":    {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": all["lead/memory"]}, pin), nil, `!skill "notes" of "aide": its package is not pinned`},
 		"another package":    {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": npmPackage("evil", "1.0.0")}, pin), nil, "!its package is not pinned"},
-		"a broken tree":      {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": {Manager: "npx", Name: "memory", Version: "1.0.0", Tree: "{}"}}, pin), nil, "!"+lockfile.InstallAgain},
+		"a broken tree":      {lead, pinnedTo(t, config, map[string]*lockfile.Package{"lead/memory": {Manager: "npx", Name: "memory", Version: "1.0.0", Tree: "{}"}}, pin), nil, "!" + lockfile.InstallAgain},
 		"no version of uv":   {stranger, pinnedTo(t, config, map[string]*lockfile.Package{"stranger/other": {Manager: "uvx", Name: "other"}}), nil, "!its package is not pinned"},
 		"no pin":             {lead, pinnedTo(t, config, all), nil, "!the image node:24 (nodeImage in [docker]) is not pinned"},
 		"a pin of another":   {lead, pinnedTo(t, config, all, lockfile.Image{Name: "node:24", Pinned: "evil:24@" + someDigest}), nil, "!which is another"},
