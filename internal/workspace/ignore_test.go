@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/perstack-go/perstack/internal/testkit"
 )
 
 // ignoreCases are rules, and paths with what becomes of them; a path with a slash at its end is a
@@ -121,15 +123,9 @@ func TestIgnoreNested(t *testing.T) {
 // directory. The paths have no directories that are ignored.
 func gitIgnores(t testing.TB, dir string, rules string, paths []string) map[string]bool {
 	t.Helper()
-	git, err := exec.LookPath("git")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("git is not installed")
-	}
+	testkit.Need(t, "git")
 	run := func(stdin string, args ...string) []byte {
-		cmd := exec.CommandContext(t.Context(), git, args...)
+		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 		out, err := cmd.Output()
