@@ -52,7 +52,7 @@ func (o *output) limited(r engine.Result) error {
 			fmt.Sprintf("%.0f Experts delegated to one another in a row, and no more are allowed (maxDepth)", l.Max))
 	case event.LimitToolCalls:
 		return o.raise(r.JobID, "maxToolCalls", double,
-			fmt.Sprintf("%.0f of %.0f tool calls are used (maxToolCalls), and the model requested %.0f more; nothing of that was carried out", l.Used, l.Max, l.Needs-l.Used))
+			fmt.Sprintf("%.0f of %.0f tool calls are used (maxToolCalls), and the model requested %.0f more, which perstack did not carry out", l.Used, l.Max, l.Needs-l.Used))
 	case event.LimitDuration:
 		return o.duration(r)
 	case event.LimitLoop:

@@ -269,8 +269,8 @@ func (pl *plan) checkProxy() error {
 	return nil
 }
 
-// sharedSandbox is what --shared-sandbox gives up. It is said at every start: who put the flag
-// into a script a year ago must still read it.
+// sharedSandbox is what --shared-sandbox gives up. It is printed at every start, because
+// the flag can be in a script that was written long ago.
 const sharedSandbox = "--shared-sandbox: skills and commands share one sandbox: each can read the files and variables of the others, signal them, and use their hosts"
 
 // checkPrice wants the price of the model when the cost is limited. A limit that cannot be
