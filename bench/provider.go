@@ -14,11 +14,11 @@ import (
 )
 
 // firstRequests measures a run up to its first request with each provider, and returns
-// what the dearest costs: one signs its requests, one gets a token first.
-func firstRequests(ctx context.Context, dir string, p programs) (dearest cost, err error) {
+// what the most expensive one costs: one signs its requests, one gets a token first.
+func firstRequests(ctx context.Context, dir string, p programs) (highest cost, err error) {
 	script, err := llm.Parse("bench.toml", []byte("[[turn]]\n[turn.error]\nstatus = 400\nmessage = \"no\"\n"))
 	if err != nil {
-		return dearest, err
+		return highest, err
 	}
 	server := llm.New(script, llm.Forgetting())
 	_, stop := server.Serve()
@@ -40,12 +40,12 @@ func firstRequests(ctx context.Context, dir string, p programs) (dearest cost, e
 		})
 		switch {
 		case err != nil:
-			return dearest, err
+			return highest, err
 		case server.Count() == before:
-			return dearest, fmt.Errorf("a run with %s sends nothing", provider.Name)
-		case m.cpu > dearest.cpu:
-			dearest = m
+			return highest, fmt.Errorf("a run with %s sends nothing", provider.Name)
+		case m.cpu > highest.cpu:
+			highest = m
 		}
 	}
-	return dearest, nil
+	return highest, nil
 }
