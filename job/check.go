@@ -15,12 +15,15 @@ func (s *Spec) Complete(known Catalogue) {
 }
 
 // Resume is [Spec.Complete] for a Spec that continues a recorded job: the settings of the Spec
-// are those of a file, so that limits, runtime, sandbox and a read-only workspace are the
+// are those of a file, so that limits, runtime, sandbox and the limits of a container are the
 // stricter of Spec and record. It refuses another workspace. Variables for commands and the
 // base image come from the Spec alone: a record must not add a right.
 func (s *Spec) Resume(recorded Spec, known Catalogue) error {
 	recorded.Isolation.Env, recorded.Isolation.Container.BaseImage = nil, ""
 	s.resolve(Flags{Settings: Settings{Isolation: s.Isolation}}, recorded.Settings, known)
+	if s.Runtime == Docker && recorded.Runtime == Docker {
+		s.Isolation.Container.restrict(recorded.Isolation.Container)
+	}
 	return s.CheckWorkspace(recorded)
 }
 

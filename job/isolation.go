@@ -94,6 +94,27 @@ func (c Container) Or(other Container) Container {
 	return c
 }
 
+// restrict lowers the limits of c to those of a recorded container. It never raises one: a
+// journal can be forged.
+func (c *Container) restrict(had Container) {
+	c.Memory = lower(c.Memory, had.Memory)
+	c.MemoryReservation = min(c.MemoryReservation, c.Memory)
+	c.CPUs = lower(c.CPUs, had.CPUs)
+	c.PIDs = lower(c.PIDs, had.PIDs)
+	c.TmpSize, c.CacheSize = lower(c.TmpSize, had.TmpSize), lower(c.CacheSize, had.CacheSize)
+	c.TotalTimeout = lower(c.TotalTimeout, had.TotalTimeout)
+	c.MaxJournalBytes = lower(c.MaxJournalBytes, had.MaxJournalBytes)
+	c.Offline = c.Offline || had.Offline
+}
+
+// lower returns the lower of two limits; a recorded one that is not positive says nothing.
+func lower[N int | int64 | float64 | time.Duration](limit, recorded N) N {
+	if recorded > 0 {
+		return min(limit, recorded)
+	}
+	return limit
+}
+
 // sortedNames returns names in order and each once, nil if there are none.
 func sortedNames(names []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(names)))
