@@ -232,19 +232,19 @@ func (b *budget) settle(res reservation, u event.Usage, price expert.Price) {
 }
 
 // usage lists how much of each limit is used, for the budget with the greatest share.
-func (b *budget) usage(now time.Time) []limitUsage {
+func (b *budget) usage(now time.Time) []event.LimitWarning {
 	b.pool.mu.Lock()
 	defer b.pool.mu.Unlock()
-	all := []limitUsage{{limit: event.LimitSteps}, {limit: event.LimitTokens}, {limit: event.LimitCost}, {limit: event.LimitDuration}}
+	all := make([]event.LimitWarning, 4)
 	for ; b != nil; b = b.parent {
-		for i, u := range []limitUsage{
-			{used: float64(b.steps), max: float64(b.limits.MaxSteps)},
-			{used: float64(b.tokens), max: float64(b.limits.MaxTokens)},
-			{used: b.cost, max: b.limits.MaxCost},
-			{used: now.Sub(b.since).Seconds(), max: b.limits.MaxDuration.Seconds()},
+		for i, u := range []event.LimitWarning{
+			{Limit: event.LimitSteps, Used: float64(b.steps), Max: float64(b.limits.MaxSteps)},
+			{Limit: event.LimitTokens, Used: float64(b.tokens), Max: float64(b.limits.MaxTokens)},
+			{Limit: event.LimitCost, Used: b.cost, Max: b.limits.MaxCost},
+			{Limit: event.LimitDuration, Used: now.Sub(b.since).Seconds(), Max: b.limits.MaxDuration.Seconds()},
 		} {
-			if u.max > 0 && (all[i].max == 0 || u.used/u.max > all[i].used/all[i].max) {
-				all[i].used, all[i].max = u.used, u.max
+			if u.Max > 0 && (all[i].Max == 0 || u.Used/u.Max > all[i].Used/all[i].Max) {
+				all[i] = u
 			}
 		}
 	}

@@ -21,10 +21,11 @@ type inFlight struct {
 	stages  map[string]callStage // by call id
 	running int
 
+	ctx      context.Context       // of all calls
+	cancel   context.CancelFunc    // of ctx
 	results  chan event.ToolResult // buffered for all calls, so that a tool never blocks
 	progress chan progressNote
-	cancel   context.CancelFunc // of all calls
-	deadline *time.Timer        // set when the calls were cancelled
+	deadline *time.Timer // set when the calls were cancelled
 }
 
 // A progressNote is a message of a running tool.
@@ -34,26 +35,16 @@ type progressNote struct{ callID, text string }
 type callStage int
 
 const (
-	stageChecked  callStage = iota + 1 // its arguments were checked
-	stageRecorded                      // its start is recorded
-	stageStarted                       // its tool was started
+	stageChecked callStage = iota + 1 // its arguments were checked
+	stageStarted                      // its tool was started
 )
-
-func (f *inFlight) reached(callID string, s callStage) bool { return f.stages[callID] >= s }
-
-func (f *inFlight) setStage(callID string, s callStage) {
-	if f.stages == nil {
-		f.stages = make(map[string]callStage)
-	}
-	f.stages[callID] = s
-}
 
 // reset prepares for the calls of another turn.
 func (f *inFlight) reset() {
 	if f.cancel != nil {
 		f.cancel()
 	}
-	*f = inFlight{}
+	*f = inFlight{stages: make(map[string]callStage)}
 }
 
 // startCalls starts calls whose start is recorded. Before a call with effects starts, its
@@ -70,26 +61,18 @@ func (r *run) startCalls(ctx context.Context, calls []Call) error {
 	}
 	f := &r.inFlight
 	if f.results == nil {
-		f.results = make(chan event.ToolResult, len(r.state.Step.Calls))
-		f.progress = make(chan progressNote, 64)
+		results, progress := make(chan event.ToolResult, len(r.state.Step.Calls)), make(chan progressNote, 64)
+		f.results, f.progress = results, progress
+		f.ctx, f.cancel = context.WithCancel(skill.WithProgress(ctx, func(callID, text string) {
+			select {
+			case progress <- progressNote{callID, text}:
+			default: // a note can be lost, but a tool must not block
+			}
+		}))
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	cancelOthers := f.cancel
-	f.cancel = func() {
-		cancel()
-		if cancelOthers != nil {
-			cancelOthers()
-		}
-	}
-	results, progress := f.results, f.progress
-	ctx = skill.WithProgress(ctx, func(callID, text string) {
-		select {
-		case progress <- progressNote{callID, text}:
-		default: // a note can be lost, but a tool must not block
-		}
-	})
+	ctx, results := f.ctx, f.results // a tool that does not stop can outlive the turn
 	for _, c := range calls {
-		f.setStage(c.ID, stageStarted)
+		f.stages[c.ID] = stageStarted
 		f.running++
 		go func() { results <- r.callTool(ctx, c.ToolCall) }()
 	}

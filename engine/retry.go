@@ -60,39 +60,33 @@ type problem struct{ name, forModel, forUser string }
 
 const outputLimitHint = "; ask for less, or raise maxOutputTokens of the model"
 
-// An exchange is messages that show the model its mistake: what it wrote, and the reply.
-type exchange struct {
-	call     event.ToolCall // zero if it wrote only text
-	result   event.ToolResult
-	messages []*event.Message
-}
+// reason is the problem as the model reads it.
+func (p problem) reason() string { return errorJSON(p.name, p.forModel) }
 
-// retryAnswer makes the model try again after an answer that cannot be used. Without an
-// exchange, a user message says what was wrong.
-func (r *run) retryAnswer(usage event.Usage, p problem, x *exchange) event.Body {
+// retryAnswer makes the model try again after an answer that cannot be used. The retry has
+// what the model is shown of its mistake.
+func (r *run) retryAnswer(p problem, retry event.Retry) event.Body {
 	if r.state.RetryCount >= r.spec.Limits.Retries() {
 		failure := event.Failure{Name: "MaxRetriesExceeded", Message: fmt.Sprintf("Max retries (%d) exceeded: %s", r.spec.Limits.Retries(), p.forUser)}
-		return event.StopRunByError{Error: failure, Usage: usage}
+		return event.StopRunByError{Error: failure, Usage: retry.Usage}
 	}
-	retry := event.Retry{Reason: errorJSON(p.name, p.forModel), Usage: usage}
-	if x == nil {
-		retry.NewMessages = []*event.Message{r.userMessage(retry.Reason)}
-		return retry
-	}
-	retry.NewMessages = x.messages
-	if x.call.ID != "" {
-		retry.ToolCalls, retry.ToolResults = []event.ToolCall{x.call}, []event.ToolResult{x.result}
-	}
+	retry.Reason = p.reason()
 	return retry
+}
+
+// rejectText handles an answer whose text is not the final answer: a user message says why.
+func (r *run) rejectText(answer *model.Answer, p problem) event.Body {
+	return r.retryAnswer(p, event.Retry{Usage: answer.Usage, NewMessages: []*event.Message{r.expertMessage(answer), r.userMessage(p.reason())}})
 }
 
 // emptyAnswer handles an answer with neither calls nor text.
 func (r *run) emptyAnswer(answer *model.Answer) event.Body {
-	return r.retryAnswer(answer.Usage, problem{
+	p := problem{
 		"EmptyGeneration",
 		"The answer held neither a tool call nor text. Call a tool, or answer with text.",
 		"the model answered with neither text nor a tool call",
-	}, nil)
+	}
+	return r.retryAnswer(p, event.Retry{Usage: answer.Usage, NewMessages: []*event.Message{r.userMessage(p.reason())}})
 }
 
 // maxCalls is how many calls a turn can have. Each costs records and a place in the
@@ -135,17 +129,18 @@ func (r *run) rejectCalls(answer *model.Answer, p problem) event.Body {
 	only.Parts = slices.DeleteFunc(parts[:first+1], func(p event.Part) bool { return p.Type == event.TextPart })
 	turn := r.callToolsEvent(&only)
 	call := callsOf(turn)[0]
-	result := r.errorResult(call.ToolCall, errorJSON(p.name, p.forModel))
+	result := r.errorResult(call.ToolCall, p.reason())
 	call.Result = &result
 	reply := toolMessage(r.toolMessageRef([]Call{call}), []Call{call})
-	return r.retryAnswer(answer.Usage, p, &exchange{call.ToolCall, result, []*event.Message{turn.NewMessage, reply}})
+	return r.retryAnswer(p, event.Retry{
+		Usage: answer.Usage, NewMessages: []*event.Message{turn.NewMessage, reply},
+		ToolCalls: []event.ToolCall{call.ToolCall}, ToolResults: []event.ToolResult{result},
+	})
 }
 
 // textCutOff handles a text that ended at the output limit: half an answer is not an answer.
 func (r *run) textCutOff(answer *model.Answer) event.Body {
-	p := problem{"CutOff", "The answer was cut off at the output limit. Answer again, and shorter.", "the model's answer was cut off at its output limit" + outputLimitHint}
-	messages := []*event.Message{r.expertMessage(answer), r.userMessage(errorJSON(p.name, p.forModel))}
-	return r.retryAnswer(answer.Usage, p, &exchange{messages: messages})
+	return r.rejectText(answer, problem{"CutOff", "The answer was cut off at the output limit. Answer again, and shorter.", "the model's answer was cut off at its output limit" + outputLimitHint})
 }
 
 // maxPauses is how often in a row a provider can pause if fewer retries are allowed. A pause
@@ -156,10 +151,11 @@ const maxPauses = 20
 // answer so far is sent back to it.
 func (r *run) providerPaused(answer *model.Answer) event.Body {
 	p := problem{"Paused", "The provider paused in the middle of its own tools.", "the provider paused again and again in the middle of its own tools"}
+	retry := event.Retry{Reason: p.reason(), Usage: answer.Usage, NewMessages: []*event.Message{r.message(answer.Parts)}}
 	if r.state.RetryCount >= max(r.spec.Limits.Retries(), maxPauses) {
-		return r.retryAnswer(answer.Usage, p, nil)
+		return r.retryAnswer(p, retry)
 	}
-	return event.Retry{Reason: errorJSON(p.name, p.forModel), Usage: answer.Usage, NewMessages: []*event.Message{r.message(answer.Parts)}}
+	return retry
 }
 
 // contentFiltered ends a Run whose answer the provider withheld.

@@ -49,16 +49,16 @@ func (r *run) toolCallLimit() *LimitError {
 		return nil
 	}
 	usage := r.toolCallUsage()
-	if usage.used <= usage.max {
+	if usage.Used <= usage.Max {
 		return nil
 	}
 	open := slices.DeleteFunc(r.state.Pending(), isCompletion)
-	return &LimitError{Limit: usage.limit, Used: usage.used - float64(len(open)), Max: usage.max, Needs: usage.used}
+	return &LimitError{Limit: usage.Limit, Used: usage.Used - float64(len(open)), Max: usage.Max, Needs: usage.Used}
 }
 
-func (r *run) toolCallUsage() limitUsage {
-	usage := limitUsage{limit: event.LimitToolCalls, max: float64(r.spec.Limits.MaxToolCalls)}
-	r.recorder.view(func(h *History) { usage.used = float64(h.toolCalls) })
+func (r *run) toolCallUsage() event.LimitWarning {
+	usage := event.LimitWarning{Limit: event.LimitToolCalls, Max: float64(r.spec.Limits.MaxToolCalls)}
+	r.recorder.view(func(h *History) { usage.Used = float64(h.toolCalls) })
 	return usage
 }
 
@@ -117,51 +117,39 @@ const (
 // context window.
 func (r *run) limitWarning() (event.LimitWarning, bool) {
 	s := r.state
-	for _, u := range append(r.budget.usage(r.parts.Source.Now()), r.toolCallUsage(), limitUsage{
-		limit: event.LimitContext,
-		used:  float64(s.lastUsage.InputTokens + s.lastUsage.OutputTokens),
-		max:   float64(s.ContextWindow),
+	for _, w := range append(r.budget.usage(r.parts.Source.Now()), r.toolCallUsage(), event.LimitWarning{
+		Limit: event.LimitContext,
+		Used:  float64(s.lastUsage.InputTokens + s.lastUsage.OutputTokens),
+		Max:   float64(s.ContextWindow),
 	}) {
-		text := u.textForModel()
-		if u.max <= 0 || u.used < warnAt*u.max*(1-rounding) || text != "" && u.used >= u.max && u.limit != event.LimitToolCalls || slices.Contains(s.warned, u.limit) {
+		text := textForModel(w)
+		if w.Max <= 0 || w.Used < warnAt*w.Max*(1-rounding) || text != "" && w.Used >= w.Max && w.Limit != event.LimitToolCalls || slices.Contains(s.warned, w.Limit) {
 			continue
 		}
-		warning := event.LimitWarning{Limit: u.limit, Used: u.used, Max: u.max}
 		if text != "" {
-			warning.NewMessage = r.userMessage(text)
+			w.NewMessage = r.userMessage(text)
 		}
-		return warning, true
+		return w, true
 	}
 	return event.LimitWarning{}, false
 }
 
-// A limitUsage is how much of a limit is used.
-type limitUsage struct {
-	limit     string
-	used, max float64
-}
-
 // textForModel returns the warning for the model; empty for a limit that it is not told of.
-func (u limitUsage) textForModel() string {
-	var what string
-	switch u.limit {
-	case event.LimitSteps:
-		what = fmt.Sprintf("%.0f of %.0f steps", u.used, u.max)
-	case event.LimitToolCalls:
-		if u.used >= u.max { // unlike other limits, this one leaves an answer
-			return fmt.Sprintf("Note from the runtime: all %.0f tool calls of this task are used. Give your answer now, without a tool call.", u.max)
-		}
-		what = fmt.Sprintf("%.0f of %.0f tool calls", u.used, u.max)
-	case event.LimitTokens:
-		what = fmt.Sprintf("%.0f of %.0f tokens", u.used, u.max)
-	case event.LimitCost:
-		what = fmt.Sprintf("%.4f of %.4f US dollars", u.used, u.max)
-	case event.LimitDuration:
-		what = fmt.Sprintf("%.0f of %.0f seconds", u.used, u.max)
-	default:
+func textForModel(w event.LimitWarning) string {
+	unit, ok := map[string]string{
+		event.LimitSteps: "steps", event.LimitToolCalls: "tool calls", event.LimitTokens: "tokens",
+		event.LimitCost: "US dollars", event.LimitDuration: "seconds",
+	}[w.Limit]
+	digits := 0
+	switch {
+	case !ok:
 		return ""
+	case w.Limit == event.LimitToolCalls && w.Used >= w.Max: // unlike other limits, this one leaves an answer
+		return fmt.Sprintf("Note from the runtime: all %.0f tool calls of this task are used. Give your answer now, without a tool call.", w.Max)
+	case w.Limit == event.LimitCost:
+		digits = 4
 	}
-	return "Note from the runtime: " + what + " of this task are used, and it will be stopped when they run out, so finish what matters most and answer soon."
+	return fmt.Sprintf("Note from the runtime: %.*f of %.*f %s of this task are used, and it will be stopped when they run out, so finish what matters most and answer soon.", digits, w.Used, digits, w.Max, unit)
 }
 
 // abandon ends a Run whose journal accepts no more records. It tries one last record, for

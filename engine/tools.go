@@ -62,7 +62,6 @@ func (r *run) callTools(ctx context.Context) (event.Body, error) {
 	if next := r.callsToStart(calls); len(next) > 0 {
 		for _, c := range next {
 			if !c.Started {
-				r.inFlight.setStage(c.ID, stageRecorded)
 				return event.StartToolCall{ToolCallID: c.ID}, nil
 			}
 		}
@@ -81,7 +80,7 @@ const maxParallelCalls = 16
 
 // rejectCall returns the result of a call that must not or cannot be carried out.
 func (r *run) rejectCall(c Call) (event.ToolResult, bool) {
-	if c.Result != nil || r.inFlight.reached(c.ID, stageChecked) {
+	if c.Result != nil || r.inFlight.stages[c.ID] >= stageChecked {
 		return event.ToolResult{}, false
 	}
 	tool, owner, ok := r.toolbox.Lookup(c.ToolName)
@@ -106,7 +105,7 @@ func (r *run) rejectCall(c Call) (event.ToolResult, bool) {
 	if err := r.toolbox.Check(c.ToolCall); err != nil {
 		return r.errorResult(c.ToolCall, "Error: "+err.Error()), true
 	}
-	r.inFlight.setStage(c.ID, stageChecked)
+	r.inFlight.stages[c.ID] = stageChecked
 	return event.ToolResult{}, false
 }
 
@@ -124,7 +123,7 @@ func (r *run) callsToStart(calls []Call) []Call {
 		free = 1 - r.inFlight.running
 	}
 	for _, c := range calls {
-		if c.Result != nil || r.inFlight.reached(c.ID, stageStarted) || r.toolKind(c.ToolName) != skill.Plain || isCompletion(c.ToolCall) {
+		if c.Result != nil || r.inFlight.stages[c.ID] >= stageStarted || r.toolKind(c.ToolName) != skill.Plain || isCompletion(c.ToolCall) {
 			continue
 		}
 		if len(next) < free {
@@ -135,7 +134,7 @@ func (r *run) callsToStart(calls []Call) []Call {
 		return next
 	}
 	for _, c := range calls {
-		if c.Result == nil && isCompletion(c.ToolCall) && !r.inFlight.reached(c.ID, stageStarted) {
+		if c.Result == nil && isCompletion(c.ToolCall) && r.inFlight.stages[c.ID] < stageStarted {
 			return []Call{c}
 		}
 	}

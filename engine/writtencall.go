@@ -16,13 +16,11 @@ import (
 // callAsText handles an answer whose text is a tool call. Some servers return a call as text
 // if they cannot parse it, or do not know its tool. Such a text is not the final answer.
 func (r *run) callAsText(answer *model.Answer) event.Body {
-	p := problem{
+	return r.rejectText(answer, problem{
 		"ToolCallAsText",
 		"The answer is a tool call written as text, so nothing was called. To call a tool, use a tool call with one of the tools that you were given. To finish, answer with plain text.",
 		"the model wrote its tool calls as text; use a model that can call tools, or check the chat template of its server",
-	}
-	messages := []*event.Message{r.expertMessage(answer), r.userMessage(errorJSON(p.name, p.forModel))}
-	return r.retryAnswer(answer.Usage, p, &exchange{messages: messages})
+	})
 }
 
 // finalReminder is added to a request for the final answer, after the model called tools
