@@ -119,7 +119,7 @@ func (f *Follower) matches(runID string, b event.StartRun) bool {
 	if m := f.spec.ModelOf(e); b.Provider != m.Provider || b.Model != m.Model || b.Runtime != f.spec.Runtime {
 		return false
 	}
-	if runID != f.runID || f.started[runID] || f.hasStarted(runID) {
+	if runID != f.runID || f.hasStarted(runID) {
 		return len(b.Spec) == 0
 	}
 	return bytes.Equal(b.Spec, f.specText)

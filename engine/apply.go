@@ -122,7 +122,7 @@ func (s State) start(e event.Event, b event.StartRun) State {
 		if m == nil { // possible in a damaged journal
 			continue
 		}
-		s.unmeasured += messageSize(m)
+		s.unmeasured += partsSize(m.Contents)
 		if m.Type == event.InstructionMessage {
 			s.Instruction = m
 			continue
@@ -145,7 +145,7 @@ func (s State) say(messages ...*event.Message) State {
 		}
 		s.thread = s.thread.Append(m)
 		s.Step.Messages = append(slices.Clip(s.Step.Messages), m)
-		s.unmeasured += messageSize(m)
+		s.unmeasured += partsSize(m.Contents)
 	}
 	return s
 }

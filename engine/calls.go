@@ -109,12 +109,10 @@ func withMemory(memory map[string]rawjson.Value, skillName string, value rawjson
 	if value == nil {
 		return memory
 	}
-	memory = maps.Clone(memory)
-	if memory == nil {
-		memory = make(map[string]rawjson.Value)
-	}
-	memory[skillName] = value
-	return memory
+	changed := map[string]rawjson.Value{}
+	maps.Copy(changed, memory)
+	changed[skillName] = value
+	return changed
 }
 
 // results returns the results so far, in call order.

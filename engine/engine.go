@@ -75,9 +75,7 @@ func Execute(ctx context.Context, spec job.Spec, parts Parts, open Opener) (resu
 	if err != nil {
 		return Result{}, err
 	}
-	x := newExecution(spec, parts, newRecorder(context.WithoutCancel(ctx), parts, journal, history), open)
-	x.specText = specText
-	return x.execute(ctx)
+	return newExecution(spec, specText, parts, newRecorder(context.WithoutCancel(ctx), parts, journal, history), open).execute(ctx)
 }
 
 // execute runs the job. This goroutine becomes the recorder's; the Runs get goroutines of
@@ -113,13 +111,12 @@ type execution struct {
 	spentBefore map[string]expense // by each Run in earlier executions, including its delegates
 	slots       chan struct{}      // one token for each Run that is working
 
-	specText     rawjson.Value // as it is recorded with the coordinator's first start
-	recordedSpec bool          // only the coordinator's goroutine uses it
+	specText rawjson.Value // for the coordinator's first start; nil once it is recorded
 }
 
-func newExecution(spec job.Spec, parts Parts, rec *recorder, open Opener) *execution {
+func newExecution(spec job.Spec, specText rawjson.Value, parts Parts, rec *recorder, open Opener) *execution {
 	x := &execution{
-		spec: spec, parts: parts, recorder: rec, open: open, budgets: newBudgetPool(),
+		spec: spec, specText: specText, parts: parts, recorder: rec, open: open, budgets: newBudgetPool(),
 		slots: make(chan struct{}, cmp.Or(spec.Limits.MaxParallel, expert.DefaultMaxParallel)),
 	}
 	x.budget = x.budgets.newBudget(nil, spec.Limits.Limits, parts.Source.Now(), 0)
@@ -252,17 +249,14 @@ func checkExists(ctx context.Context, spec job.Spec, s store.Store) error {
 // exists reports whether a job has any record.
 func exists(ctx context.Context, s store.Store, jobID string) (bool, error) {
 	for _, err := range s.Read(ctx, jobID, 0) {
-		var damage *store.DamageError
+		damage, damaged := errors.AsType[*store.DamageError](err)
 		switch {
-		case errors.Is(err, store.ErrNotFound):
+		case err == nil:
+			return true, nil
+		case errors.Is(err, store.ErrNotFound), damaged && damage.Torn && damage.Seq == 1: // a power cut left nothing of it
 			return false, nil
-		case errors.As(err, &damage) && damage.Torn && damage.Seq == 1:
-			return false, nil // a power cut left nothing of it
 		}
-		if err != nil {
-			return false, StoreError(err)
-		}
-		return true, nil
+		return false, StoreError(err)
 	}
 	return false, nil
 }

@@ -128,9 +128,9 @@ const storeFailure = "StoreError"
 
 // asStop wraps err so that it is not mistaken for an interrupt by the user.
 func asStop(err error) error {
-	var stop *StopError
-	var limit *LimitError
-	if err == nil || errors.As(err, &stop) || errors.As(err, &limit) {
+	_, stop := errors.AsType[*StopError](err)
+	_, limit := errors.AsType[*LimitError](err)
+	if err == nil || stop || limit {
 		return err
 	}
 	return &StopError{Name: SkillFailure, Err: err}

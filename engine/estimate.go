@@ -16,14 +16,7 @@ const (
 	fileDivisor = 8
 )
 
-// messageSize estimates how many bytes of text a message has in a request.
-func messageSize(m *event.Message) int {
-	if m == nil {
-		return 0
-	}
-	return partsSize(m.Contents)
-}
-
+// partsSize estimates how many bytes of text the parts of a message have in a request.
 func partsSize(parts []event.Part) int {
 	n := 0
 	for _, p := range parts {
@@ -62,7 +55,7 @@ func (r *run) estimate(req *model.Request, isResult bool) int {
 			added = 2
 		}
 		for _, m := range req.Messages[len(req.Messages)-added:] {
-			bytes += messageSize(m)
+			bytes += partsSize(m.Contents)
 		}
 	}
 	return r.state.estimate() + bytes/bytesPerToken
@@ -85,20 +78,18 @@ func (r *run) warnOfCutInput(req *model.Request, counted, estimated int) error {
 		sent = before
 	}
 	if counted == 0 || counted*cutRatio > sent || sent-counted < cutTokens || !model.ProviderNamed(r.model.Provider).CutsInput ||
-		slices.Contains(r.state.warned, event.LimitInput) || slices.ContainsFunc(req.Messages, hasMedia) {
+		slices.Contains(r.state.warned, event.LimitInput) || slices.ContainsFunc(req.Messages, func(m *event.Message) bool { return hasMedia(m.Contents) }) {
 		return nil
 	}
 	return r.record(event.LimitWarning{Limit: event.LimitInput, Used: float64(counted), Max: float64(sent)})
 }
 
-// hasMedia reports whether a message holds what cannot be estimated.
-func hasMedia(m *event.Message) bool { return anyMedia(m.Contents) }
-
-func anyMedia(parts []event.Part) bool {
+// hasMedia reports whether parts of a message hold what cannot be estimated.
+func hasMedia(parts []event.Part) bool {
 	return slices.ContainsFunc(parts, func(p event.Part) bool {
 		switch p.Type {
 		case event.TextPart, event.ThinkingPart, event.ToolCallPart, event.ToolResultPart, event.ProviderPart:
-			return anyMedia(p.Contents)
+			return hasMedia(p.Contents)
 		}
 		return true
 	})

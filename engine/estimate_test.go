@@ -29,12 +29,9 @@ func TestMessageSize(t *testing.T) {
 		"a PDF":     {event.Part{Type: event.FileInlinePart, EncodedData: data}, 10_000},
 		"a result":  {result(event.Part{Type: event.FileBinaryPart, Data: data}), 10_004},
 	} {
-		if got := messageSize(&event.Message{Contents: []event.Part{tt.part}}); got != tt.want {
+		if got := partsSize([]event.Part{tt.part}); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
-	}
-	if got := messageSize(nil); got != 0 {
-		t.Errorf("no message: %d", got)
 	}
 }
 

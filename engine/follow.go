@@ -22,9 +22,7 @@ type Follower struct {
 	spec      job.Spec
 	specText  rawjson.Value // as the container must report it
 	cleanSpec rawjson.Value // as it is recorded, without secrets
-	store     store.Store
-	source    Source
-	ctx       context.Context // never cancelled: the end of a cancelled job is written too
+	parts     Parts
 	recorder  *recorder
 
 	runID    string            // of the coordinator
@@ -43,7 +41,7 @@ func Follow(ctx context.Context, spec job.Spec, parts Parts) (*Follower, error) 
 		return nil, err
 	}
 	f := &Follower{
-		spec: spec, store: parts.Store, source: parts.Source, ctx: context.WithoutCancel(ctx),
+		spec: spec, parts: parts, recorder: newRecorder(context.WithoutCancel(ctx), parts, nil, nil),
 		started: make(map[string]bool), expected: make(map[string]string), crashed: make(map[string]bool),
 	}
 	var err error
@@ -51,24 +49,23 @@ func Follow(ctx context.Context, spec job.Spec, parts Parts) (*Follower, error) 
 		return nil, inputError("the Spec cannot be written: %v", err)
 	}
 	f.cleanSpec = parts.redactSpec(f.specText)
-	f.recorder = newRecorder(f.ctx, parts, nil, nil)
-	if err := f.open(ctx, parts); err != nil {
+	if err := f.open(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
 // open opens the journal of a job that is continued, and plans the job.
-func (f *Follower) open(ctx context.Context, parts Parts) (err error) {
+func (f *Follower) open(ctx context.Context) (err error) {
 	if f.spec.Input.Continue {
-		if f.recorder.journal, err = f.store.Open(ctx, f.spec.JobID); err != nil {
+		if f.recorder.journal, err = f.parts.Store.Open(ctx, f.spec.JobID); err != nil {
 			return StoreError(err)
 		}
 	}
-	if f.recorder.history, err = openHistory(ctx, f.recorder.journal, f.spec, parts); err != nil {
+	if f.recorder.history, err = openHistory(ctx, f.recorder.journal, f.spec, f.parts); err != nil {
 		return err
 	}
-	st, err := plan(f.spec, f.source, f.recorder.history)
+	st, err := plan(f.spec, f.parts.Source, f.recorder.history)
 	f.runID = st.runID
 	for _, s := range f.recorder.history.Open() {
 		f.crashed[s.RunID] = true
@@ -94,7 +91,7 @@ func (f *Follower) Records(ctx context.Context) ([][]byte, error) {
 		return nil, nil
 	}
 	var lines [][]byte
-	for r, err := range f.store.Read(ctx, f.spec.JobID, 0) {
+	for r, err := range f.parts.Store.Read(ctx, f.spec.JobID, 0) {
 		if err != nil {
 			return nil, StoreError(err)
 		}
@@ -130,11 +127,11 @@ func (f *Follower) openNew() error {
 	if f.recorder.journal != nil {
 		return nil
 	}
-	journal, err := f.store.Open(f.ctx, f.spec.JobID)
+	journal, err := f.parts.Store.Open(f.recorder.ctx, f.spec.JobID)
 	if err != nil {
 		return StoreError(err)
 	}
-	if err := checkExists(f.ctx, f.spec, f.store); err != nil { // again: it can have been created since
+	if err := checkExists(f.recorder.ctx, f.spec, f.parts.Store); err != nil { // again: it can have been created since
 		return errors.Join(err, journal.Close())
 	}
 	f.recorder.journal = journal
@@ -142,9 +139,7 @@ func (f *Follower) openNew() error {
 }
 
 func (f *Follower) write(e event.Event, mode entryMode) (store.Record, error) {
-	n := entry{event: e, mode: mode, done: make(chan *entryResult, 1)}
-	f.recorder.write([]entry{n})
-	result := <-n.done
+	result := f.recorder.write([]entry{{event: e, mode: mode}})[0]
 	return result.record, result.err
 }
 
@@ -194,7 +189,7 @@ func (f *Follower) Show(e event.Event) error {
 // Note records and publishes an event of the host itself, about the runtime. Before the
 // job's first record it is only published, and recorded later.
 func (f *Follower) Note(body event.Body) error {
-	e := event.Event{ID: f.source.NewID(), Timestamp: f.source.Now().UnixMilli(), JobID: f.spec.JobID, RunID: f.runID, Body: body}
+	e := event.Event{ID: f.parts.Source.NewID(), Timestamp: f.parts.Source.Now().UnixMilli(), JobID: f.spec.JobID, RunID: f.runID, Body: body}
 	if f.Begun() && e.IsKept() {
 		_, err := f.write(e, recordAndPublish)
 		return err
@@ -236,12 +231,10 @@ func (f *Follower) Abandon(reason string) error {
 	open := f.recorder.history.Open()
 	var batch []entry
 	for i := len(open) - 1; i >= 0; i-- { // the coordinator last
-		e := open[i].interruptEvent(f.source, f.spec.JobID, validText(reason))
-		batch = append(batch, entry{event: e, mode: recordAndPublish, done: make(chan *entryResult, 1)})
+		batch = append(batch, entry{event: open[i].interruptEvent(f.parts.Source, f.spec.JobID, validText(reason))})
 	}
-	f.recorder.write(batch) // together, so that there is only one flush to disk
-	for _, n := range batch {
-		if result := <-n.done; result.err != nil {
+	for _, result := range f.recorder.write(batch) { // together, so that there is only one flush to disk
+		if result.err != nil {
 			return result.err
 		}
 	}

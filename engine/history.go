@@ -2,8 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/job"
@@ -134,22 +134,17 @@ func (h *History) Head() (Point, bool) { return h.head, h.head.Seq > 0 }
 // Open returns the Runs that have not ended at the end of the journal, the coordinator's
 // first. Their process died or is still running.
 func (h *History) Open() []State {
-	var open []State
-	for _, s := range h.runs {
-		if s.phase != stopped && s.phase != notStarted {
-			open = append(open, s)
+	var coordinators, delegates []State
+	for _, id := range slices.Sorted(maps.Keys(h.runs)) {
+		switch s := h.runs[id]; {
+		case s.phase == stopped || s.phase == notStarted:
+		case s.DelegatedBy == nil:
+			coordinators = append(coordinators, s)
+		default:
+			delegates = append(delegates, s)
 		}
 	}
-	slices.SortFunc(open, func(a, b State) int {
-		if (a.DelegatedBy == nil) != (b.DelegatedBy == nil) {
-			if a.DelegatedBy == nil {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.RunID, b.RunID)
-	})
-	return open
+	return append(coordinators, delegates...)
 }
 
 // latest returns the newest checkpoint of a Run. A Run that has not ended counts as stopped.

@@ -166,9 +166,6 @@ func (p *Parts) complete() {
 	if p.Log == nil {
 		p.Log = slog.New(slog.DiscardHandler)
 	}
-	if p.Emit == nil {
-		p.Emit = func(event.Event) error { return nil }
-	}
 }
 
 // redact takes secrets out of text that comes in.

@@ -106,10 +106,7 @@ func planBranch(st *start, spec job.Spec, source Source, path []Point) error {
 
 // canDelegate reports whether an Expert can delegate to another, as they are defined now.
 func canDelegate(spec job.Spec, key, delegateName string) bool {
-	e, ok := spec.Coordinator(), true
-	if key != e.Key {
-		e, ok = spec.Lookup(key)
-	}
+	e, ok := spec.Lookup(key)
 	return ok && slices.ContainsFunc(e.Delegates, func(k string) bool {
 		d, ok := spec.Lookup(k)
 		return ok && d.Name == delegateName

@@ -120,7 +120,7 @@ func (r *recorder) stop() { close(r.stopped) }
 // write appends a batch to the journal, commits it if a Run ends in it, folds it into the
 // history and publishes it, in this order. So nothing is published before it is written,
 // and the end of a Run is not published before it is durable.
-func (r *recorder) write(batch []entry) {
+func (r *recorder) write(batch []entry) []entryResult {
 	results := make([]entryResult, len(batch))
 	ends := false
 	for i, n := range batch {
@@ -145,6 +145,7 @@ func (r *recorder) write(batch []entry) {
 			n.done <- &results[i]
 		}
 	}
+	return results
 }
 
 func (r *recorder) foldAndPublish(n entry, result *entryResult) {

@@ -45,9 +45,8 @@ func (r *run) startRun(st start) event.StartRun {
 		Model:         r.model.Model,
 		Runtime:       r.spec.Runtime,
 	}
-	if r.parent == nil && !r.exec.recordedSpec {
-		r.exec.recordedSpec = true
-		body.Spec = r.exec.specText
+	if r.parent == nil {
+		body.Spec, r.exec.specText = r.exec.specText, nil
 	}
 	if st.from == nil {
 		body.InputMessages = append(body.InputMessages, r.instruction(body), r.userMessage(st.query))
