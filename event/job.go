@@ -81,21 +81,14 @@ func (j Job) end(status Status, at int64) Job {
 	switch status {
 	case StatusStoppedByDelegate:
 		return j
-	case StatusStoppedByInteractiveTool:
-		j.Status = JobStoppedByInteractiveTool
-		return j
-	case StatusCompleted:
-		j.Status = JobCompleted
-	case StatusStoppedByError:
-		j.Status = JobStoppedByError
 	case StatusStoppedByExceededMaxSteps:
 		j.Status = JobStoppedByMaxSteps
-	case StatusStoppedByLimit:
-		j.Status = JobStoppedByLimit
-	case StatusStoppedByInterrupt:
-		j.Status = JobStoppedByInterrupt
+	default: // a job and its coordinator use the same words
+		j.Status = JobStatus(status)
 	}
-	j.FinishedAt = at
+	if status != StatusStoppedByInteractiveTool {
+		j.FinishedAt = at
+	}
 	return j
 }
 

@@ -179,7 +179,7 @@ func (c *Chain) accept(r Record) error {
 // unreadable returns the error for a next line that cannot be decoded. A journal of
 // another version begins with a record of that version; anywhere else it is damage.
 func (c *Chain) unreadable(err error) error {
-	if version := (*VersionError)(nil); errors.As(err, &version) && c.Head.Seq == 0 {
+	if version, ok := errors.AsType[*VersionError](err); ok && c.Head.Seq == 0 {
 		return &VersionError{JobID: c.JobID, Version: version.Version}
 	}
 	return c.Damage("%v", err)

@@ -77,7 +77,7 @@ func (c *Chain) verdict(report, before Report, bad, next []byte, damage error) (
 
 // settle leaves the last record out of the report if the damage turned out to be there.
 func settle(report, before Report, err error) (Report, error) {
-	if damage := (*DamageError)(nil); errors.As(err, &damage) && damage.Seq <= report.Records {
+	if damage, ok := errors.AsType[*DamageError](err); ok && damage.Seq <= report.Records {
 		return before, err
 	}
 	return report, err

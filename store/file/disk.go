@@ -82,14 +82,6 @@ func (d disk) allocate(f *os.File, from, to int64) error {
 	return d.do(OpAllocate, f.Name(), func() error { return allocate(f, from, to) })
 }
 
-func (d disk) truncate(f *os.File, length int64) error {
-	return d.do(OpTruncate, f.Name(), func() error { return f.Truncate(length) })
-}
-
-func (d disk) chmodFile(f *os.File, mode fs.FileMode) error {
-	return d.do(OpChmod, f.Name(), func() error { return f.Chmod(mode) })
-}
-
 // create opens a file, and creates it if flag says so. as is the name for the hook.
 func (d disk) create(dir *os.Root, name, as string, flag int) (f *os.File, err error) {
 	err = d.do(OpCreate, as, func() error {
@@ -103,20 +95,8 @@ func (d disk) create(dir *os.Root, name, as string, flag int) (f *os.File, err e
 	return f, err
 }
 
-func (d disk) rename(dir *os.Root, from, to string) error {
-	return d.do(OpRename, to, func() error { return dir.Rename(from, to) })
-}
-
 func (d disk) remove(dir *os.Root, name, as string) error {
 	return d.do(OpRemove, as, func() error { return dir.Remove(name) })
-}
-
-func (d disk) mkdir(dir *os.Root, name string) error {
-	return d.do(OpMkdir, name, func() error { return dir.Mkdir(name, dirMode) })
-}
-
-func (d disk) chmodDir(dir *os.Root, name string, mode fs.FileMode) error {
-	return d.do(OpChmod, name, func() error { return dir.Chmod(name, mode) })
 }
 
 // openRegular opens a file for reading. It does not block on a pipe, and refuses everything
@@ -173,7 +153,7 @@ func (d disk) keepPrivate(f *os.File, made bool) error {
 	if ok {
 		return nil
 	}
-	if err := d.chmodFile(f, mode); err != nil {
+	if err := d.do(OpChmod, f.Name(), func() error { return f.Chmod(mode) }); err != nil {
 		return notPrivate(f.Name(), err)
 	}
 	return nil

@@ -130,7 +130,7 @@ func (s *Store) Read(ctx context.Context, jobID string, after int64) iter.Seq2[s
 			if err == nil && rec.Seq <= after {
 				continue
 			}
-			if damage := (*store.DamageError)(nil); errors.As(err, &damage) {
+			if damaged(err) {
 				recorded, _ := readSummary(dir, jobID) // without it, the error stays as it is
 				err = r.explain(err, recorded)
 			}

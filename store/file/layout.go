@@ -162,7 +162,7 @@ func (s *Store) Prepare() error {
 // makeDir creates a private directory. From an existing one it removes the rights of other
 // users, but it never adds rights: the owner may have removed them on purpose.
 func (s *Store) makeDir(root *os.Root, name string) error {
-	err := s.disk.mkdir(root, name)
+	err := s.disk.do(OpMkdir, name, func() error { return root.Mkdir(name, dirMode) })
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return unwritable(filepath.Join(s.dir, filepath.Dir(name)), err)
 	}
@@ -175,7 +175,7 @@ func (s *Store) makeDir(root *os.Root, name string) error {
 	if ok {
 		return nil
 	}
-	if err := s.disk.chmodDir(root, name, mode); err != nil {
+	if err := s.disk.do(OpChmod, name, func() error { return root.Chmod(name, mode) }); err != nil {
 		return notPrivate(filepath.Join(s.dir, name), err)
 	}
 	return nil

@@ -59,10 +59,7 @@ func (s *Store) FindJob(ctx context.Context, jobID string) (store.JobInfo, error
 		return store.JobInfo{}, err
 	}
 	defer dir.Close()
-	p, err := readSummary(dir, jobID)
-	if err != nil {
-		s.log.Warn("the summary of the job is not readable", "job", jobID, "error", err)
-	}
+	p := s.summary(dir, jobID)
 	info := store.JobInfo{Job: p.job}
 	f, err := openRegular(dir, journalName)
 	if err != nil {
@@ -98,9 +95,8 @@ func fold(ctx context.Context, f *os.File, jobID string, recorded position) (eve
 	if err != nil {
 		return recorded.job, err
 	}
-	damage := (*store.DamageError)(nil)
 	if stat.Size() >= recorded.length {
-		if job, err := foldFrom(ctx, f, jobID, recorded, recorded); !errors.As(err, &damage) {
+		if job, err := foldFrom(ctx, f, jobID, recorded, recorded); !damaged(err) {
 			return job, err
 		}
 	}
@@ -125,7 +121,7 @@ func foldFrom(ctx context.Context, f *os.File, jobID string, p, recorded positio
 			if whole {
 				err = r.explain(err, recorded)
 			}
-			if damage := (*store.DamageError)(nil); errors.As(err, &damage) && damage.Torn {
+			if damage, ok := errors.AsType[*store.DamageError](err); ok && damage.Torn {
 				return p.job, nil
 			}
 			return p.job, err
@@ -145,9 +141,14 @@ func (s *Store) RecordedHead(_ context.Context, jobID string) (store.Head, error
 		return store.Head{}, err
 	}
 	defer dir.Close()
+	return s.summary(dir, jobID).head, nil
+}
+
+// summary is readSummary for a reader, which does without it.
+func (s *Store) summary(dir *os.Root, jobID string) position {
 	p, err := readSummary(dir, jobID)
 	if err != nil {
 		s.log.Warn("the summary of the job is not readable", "job", jobID, "error", err)
 	}
-	return p.head, nil
+	return p
 }

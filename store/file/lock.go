@@ -95,8 +95,7 @@ func readOwner(dir *os.Root) (owner, bool) {
 		return o, false
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, 4<<10))
-	return o, err == nil && json.Unmarshal(data, &o) == nil && o.PID > 0
+	return o, json.UnmarshalRead(io.LimitReader(f, 4<<10), &o) == nil && o.PID > 0
 }
 
 // announce writes which process has the lock, for the error of the next one.

@@ -112,7 +112,7 @@ func (j *journal) load(ctx context.Context) (tail, error) {
 			rest.bytes = r.torn
 			break
 		}
-		if damage := (*store.DamageError)(nil); errors.As(err, &damage) {
+		if damaged(err) {
 			if rest, err = r.tornTail(err, recorded); err != nil {
 				return tail{}, fmt.Errorf("open job: %w", err)
 			}

@@ -38,7 +38,7 @@ func (r *reader) next(after int64) (store.Record, error) {
 	}
 	before := r.chain.Head.Seq
 	rec, err := r.accept(line, after)
-	if damage := (*store.DamageError)(nil); errors.As(err, &damage) {
+	if damaged(err) {
 		// A writer that failed during a record cuts it off and writes another. A reader may
 		// have read a part of each meanwhile. Real damage reads the same again.
 		r.buf, line = nil, bytes.Clone(line)

@@ -57,7 +57,7 @@ func (r *reserve) ensure(length int64) error {
 
 // cut truncates the file to length and frees all space after it.
 func (r *reserve) cut(length int64) error {
-	if err := r.disk.truncate(r.f, length); err != nil {
+	if err := r.disk.do(OpTruncate, r.f.Name(), func() error { return r.f.Truncate(length) }); err != nil {
 		return err
 	}
 	r.end = length

@@ -47,32 +47,21 @@ const anyLength = math.MaxInt64
 // readSummary returns what job.json says. A missing file gives the position before the
 // first record; an invalid one gives that with [anyLength], and an error.
 func readSummary(dir *os.Root, jobID string) (position, error) {
-	p, err := parseSummary(dir, jobID)
-	if err != nil {
-		p = position{length: anyLength}
-	}
-	return p, err
-}
-
-func parseSummary(dir *os.Root, jobID string) (position, error) {
+	unknown := position{length: anyLength}
 	f, err := openRegular(dir, summaryName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return position{}, nil
 	}
 	if err != nil {
-		return position{}, err
+		return unknown, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSummary))
-	if err != nil {
-		return position{}, err
-	}
 	var s summary
-	if err := json.Unmarshal(data, &s); err != nil {
-		return position{}, fmt.Errorf("read %s: %w", f.Name(), err)
+	if err := json.UnmarshalRead(io.LimitReader(f, maxSummary), &s); err != nil {
+		return unknown, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	if s.Job.ID != jobID || s.Head.Seq < 1 || s.Head.Length < 1 {
-		return position{}, fmt.Errorf("read %s: it is not the summary of job %s", f.Name(), jobID)
+		return unknown, fmt.Errorf("read %s: it is not the summary of job %s", f.Name(), jobID)
 	}
 	return position{store.Head{Seq: s.Head.Seq, Digest: s.Head.Digest}, s.Head.Length, s.Job}, nil
 }
@@ -114,7 +103,7 @@ func (d disk) replaceBy(dir *os.Root, temp, name string, content io.Reader, dura
 		err = d.sync(f)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = d.rename(dir, temp, name)
+		err = d.do(OpRename, name, func() error { return dir.Rename(temp, name) })
 	}
 	if err != nil {
 		_ = d.remove(dir, temp, as) // best effort: a leftover does no harm

@@ -29,6 +29,12 @@ type tail struct {
 	aside bool // it contains whole records, so it is kept in a file before it is cut off
 }
 
+// damaged reports whether an error of the reader is about a record that is wrong.
+func damaged(err error) bool {
+	_, ok := errors.AsType[*store.DamageError](err)
+	return ok
+}
+
 // tornBehind reports whether the bad record after r.end begins a torn end, given the
 // recorded head.
 func (r *reader) tornBehind(recorded position) (bool, error) {
@@ -69,8 +75,8 @@ func (r *reader) tornTail(damage error, recorded position) (tail, error) {
 
 // explain adds to an error of the reader that the next writer will repair it, if so.
 func (r *reader) explain(err error, recorded position) error {
-	damage := (*store.DamageError)(nil)
-	if !errors.As(err, &damage) {
+	damage, ok := errors.AsType[*store.DamageError](err)
+	if !ok {
 		return err
 	}
 	if torn, scan := r.tornBehind(recorded); scan != nil || !torn {
