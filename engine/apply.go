@@ -78,8 +78,7 @@ func (s State) apply(e event.Event) State {
 		}
 	case event.StopRunByError:
 		s = s.spend(b.Usage)
-		failure := b.Error
-		s.Failure = &failure
+		s.Failure = new(b.Error)
 	case event.StopRunByExceededMaxSteps:
 		s = s.spend(b.Usage)
 	case event.StopRunByLimit:

@@ -65,14 +65,10 @@ func (r *run) delegate(name string) *expert.Expert {
 	return nil
 }
 
-// runDelegates runs the delegates of the current step until all have ended.
+// runDelegates runs the delegates of the current step until all have ended. It starts a Run
+// for each call, in call order, as many at the same time as there are slots.
 func (r *run) runDelegates(ctx context.Context) error {
-	return r.publishDuring(func() error { return r.runChildren(ctx, delegatedCalls(r.state.Step.Calls)) })
-}
-
-// runChildren starts a Run for each call, in call order, as many at the same time as there
-// are slots.
-func (r *run) runChildren(ctx context.Context, calls []Call) error {
+	calls := delegatedCalls(r.state.Step.Calls)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// While the Run waits, its children can use its own slot. So the deepest Runs can always
@@ -144,11 +140,9 @@ func (r *run) runChild(ctx context.Context, c Call) (err error) {
 		Expert: reference(r.expert), ToolCallID: c.ID, ToolName: c.ToolName, CheckpointID: r.state.CheckpointID, RunID: r.runID,
 	}}
 	if s, started := r.recorder.state(st.runID); started {
-		point := r.recorder.point(s.CheckpointID)
-		st.from, st.query = &point, ""
+		st.from, st.query = r.recorder.point(s.CheckpointID), ""
 	} else if c.Child.From != nil {
-		point := r.recorder.point(c.Child.From.CheckpointID)
-		st.from, st.query, st.children = &point, c.Child.Query, c.Child.Delegates
+		st.from, st.query, st.children = r.recorder.point(c.Child.From.CheckpointID), c.Child.Query, c.Child.Delegates
 	}
 	if st.from != nil {
 		st.step = st.from.State.StepNumber + 1

@@ -37,13 +37,11 @@ func expand(before, after State, e event.Event) event.Event {
 		b.ToolCalls = toolCalls(after.Step.Calls)
 		e.Body = b
 	case event.CallDelegate:
-		usage := after.Step.Usage
-		b.NewMessage, b.Usage, b.Delegates = after.lastExpertMessage(), &usage, nil
+		b.NewMessage, b.Usage, b.Delegates = after.lastExpertMessage(), new(after.Step.Usage), nil
 		e.Body = b
 		e = withCalls(after, e)
 	case event.CallInteractiveTool:
-		usage := after.Step.Usage
-		b.NewMessage, b.Usage = after.lastExpertMessage(), &usage
+		b.NewMessage, b.Usage = after.lastExpertMessage(), new(after.Step.Usage)
 		e.Body = b
 		e = withCalls(after, e)
 	case event.ResolveToolResults:
@@ -66,8 +64,7 @@ func expand(before, after State, e event.Event) event.Event {
 		b.NextCheckpoint = after.Checkpoint()
 		e.Body = b
 	case event.CompleteRun:
-		text := b.NewMessage.Text()
-		b.Text, b.End = &text, end(after)
+		b.Text, b.End = new(b.NewMessage.Text()), end(after)
 		e.Body = b
 	case event.StopRunByInteractiveTool:
 		b.End = end(after)
@@ -111,8 +108,7 @@ func withCalls(after State, e event.Event) event.Event {
 	case event.CallInteractiveTool:
 		for _, c := range after.Step.Calls {
 			if c.ID == b.ToolCallID {
-				call := c.ToolCall
-				b.ToolCall = &call
+				b.ToolCall = new(c.ToolCall)
 			}
 		}
 		e.Body = b
@@ -139,8 +135,8 @@ func (s State) Checkpoint() *event.Checkpoint {
 	if s.ContextWindow > 0 {
 		// The size of the last prompt and its answer. The accumulated usage would exceed
 		// the window after a few steps.
-		share := float64(s.lastUsage.InputTokens+s.lastUsage.OutputTokens) / float64(s.ContextWindow)
-		cp.ContextWindow, cp.ContextWindowUsage = s.ContextWindow, &share
+		cp.ContextWindow = s.ContextWindow
+		cp.ContextWindowUsage = new(float64(s.lastUsage.InputTokens+s.lastUsage.OutputTokens) / float64(s.ContextWindow))
 	}
 	if calls := s.open(); len(calls) > 0 {
 		cp.PendingToolCalls, cp.PartialToolResults = s.Pending(), results(calls)

@@ -207,10 +207,10 @@ func (r *recorder) state(runID string) (State, bool) {
 }
 
 // point returns a checkpoint.
-func (r *recorder) point(checkpointID string) Point {
+func (r *recorder) point(checkpointID string) *Point {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.history.points[checkpointID]
+	return new(r.history.points[checkpointID])
 }
 
 // commit waits until everything recorded would survive a power cut.

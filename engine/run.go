@@ -100,7 +100,7 @@ func (r *run) loopWithDelegates(ctx context.Context, skillErr error) (Result, er
 		if err != nil || r.state.Status != event.StatusStoppedByDelegate {
 			return result, err
 		}
-		if err := r.runDelegates(ctx); err != nil {
+		if err := r.publishDuring(func() error { return r.runDelegates(ctx) }); err != nil {
 			return r.abandon(err)
 		}
 		_, stopping := r.stopRequested(ctx)
@@ -110,8 +110,7 @@ func (r *run) loopWithDelegates(ctx context.Context, skillErr error) (Result, er
 			r.limit = r.budget.exhausted(1, r.state.estimate(), r.price)
 			stopping = r.limit != nil
 		}
-		point := r.recorder.point(r.state.CheckpointID)
-		st := start{runID: r.runID, from: &point, step: r.state.StepNumber + 1, parent: r.state.DelegatedBy, acceptUnfinished: !stopping}
+		st := start{runID: r.runID, from: r.recorder.point(r.state.CheckpointID), step: r.state.StepNumber + 1, parent: r.state.DelegatedBy, acceptUnfinished: !stopping}
 		next := r.startRun(st)
 		r.numberStep(st, next)
 		if err := r.record(next); err != nil {

@@ -30,10 +30,8 @@ type system struct{}
 func (system) Now() time.Time { return time.Now() }
 
 func (system) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

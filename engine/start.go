@@ -102,8 +102,7 @@ func (r *run) queryMessages(body event.StartRun, calls []Call, query string) []*
 					text = delegateSkipped
 				}
 			}
-			result := r.errorResult(c.ToolCall, text)
-			calls[i].Result = &result
+			calls[i].Result = new(r.errorResult(c.ToolCall, text))
 		}
 		messages = append(messages, toolMessage(r.toolMessageRef(calls), calls))
 	}

@@ -66,15 +66,11 @@ func (m *Message) Thinking() string {
 	if m == nil {
 		return ""
 	}
-	var all string
+	var all []string
 	for i := range m.Contents {
-		if m.Contents[i].Type != ThinkingPart || m.Contents[i].Thinking == "" {
-			continue
+		if m.Contents[i].Type == ThinkingPart && m.Contents[i].Thinking != "" {
+			all = append(all, m.Contents[i].Thinking)
 		}
-		if all != "" {
-			all += "\n\n"
-		}
-		all += m.Contents[i].Thinking
 	}
-	return all
+	return strings.Join(all, "\n\n")
 }
