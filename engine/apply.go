@@ -99,7 +99,8 @@ func (s State) apply(e event.Event) State {
 // the state at the checkpoint that the Run starts from.
 func (s State) start(e event.Event, b event.StartRun) State {
 	if s.RunID != e.RunID { // a new Run takes over the conversation, but not the delegates
-		s.Step.Calls, s.spent, s.warned, s.repeated = withoutChildren(s.Step.Calls), expense{}, nil, repetition{}
+		s.Step.Calls = changed(s.Step.Calls, func(c *Call) { c.Child = nil })
+		s.spent, s.warned, s.repeated = expense{}, nil, repetition{}
 	}
 	if s.Status != event.StatusStoppedByDelegate { // waiting for delegates does not reset the count
 		s.repeated = repetition{}

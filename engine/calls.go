@@ -54,11 +54,18 @@ func retryCalls(b event.Retry) []Call {
 
 // withCall returns calls with change applied to the call of that id.
 func withCall(calls []Call, id string, change func(*Call)) []Call {
+	return changed(calls, func(c *Call) {
+		if c.ID == id {
+			change(c)
+		}
+	})
+}
+
+// changed returns calls with change applied to each of them.
+func changed(calls []Call, change func(*Call)) []Call {
 	calls = slices.Clone(calls)
 	for i := range calls {
-		if calls[i].ID == id {
-			change(&calls[i])
-		}
+		change(&calls[i])
 	}
 	return calls
 }
@@ -87,21 +94,11 @@ func withEach[T any](calls []Call, values []T, callID func(*T) string, set func(
 	for i := range values {
 		byID[callID(&values[i])] = &values[i]
 	}
-	calls = slices.Clone(calls)
-	for i := range calls {
-		if v := byID[calls[i].ID]; v != nil {
-			set(&calls[i], v)
+	return changed(calls, func(c *Call) {
+		if v := byID[c.ID]; v != nil {
+			set(c, v)
 		}
-	}
-	return calls
-}
-
-func withoutChildren(calls []Call) []Call {
-	calls = slices.Clone(calls)
-	for i := range calls {
-		calls[i].Child = nil
-	}
-	return calls
+	})
 }
 
 // withMemory returns memory with the value of a skill replaced; nil leaves it unchanged.

@@ -10,7 +10,7 @@ import (
 // decide does the work of the current phase and returns the event that came of it. This is
 // the only place where a Run has effects.
 func (r *run) decide(ctx context.Context) (event.Body, error) {
-	if reason, stopping := r.stopRequested(ctx); stopping {
+	if reason := r.stopRequested(ctx); reason != nil {
 		return r.stopRun(reason), nil
 	}
 	switch r.state.phase {

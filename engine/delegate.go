@@ -103,7 +103,7 @@ func (r *run) runDelegates(ctx context.Context) error {
 // acquireSlot waits until another Run can work. It prefers the Run's own slot. It is false
 // if the Run must stop.
 func (r *run) acquireSlot(ctx context.Context, ownSlot chan struct{}) (release func(), ok bool) {
-	if _, stopping := r.stopRequested(ctx); stopping {
+	if r.stopRequested(ctx) != nil {
 		return nil, false
 	}
 	releaseOwn := func() { ownSlot <- struct{}{} }

@@ -106,7 +106,7 @@ func (r *run) callTool(ctx context.Context, call event.ToolCall) (result event.T
 // progress and reports.
 func (r *run) awaitResult(ctx context.Context) event.Body {
 	for {
-		if reason, stopping := r.stopRequested(ctx); stopping {
+		if reason := r.stopRequested(ctx); reason != nil {
 			return r.stopRun(reason)
 		}
 		select {

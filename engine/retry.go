@@ -17,7 +17,7 @@ import (
 // a retry stays within the step and is not visible in the conversation.
 func (r *run) generationFailed(ctx context.Context, err error) event.Body {
 	e := model.AsError(err)
-	if reason, stopping := r.stopRequested(ctx); stopping {
+	if reason := r.stopRequested(ctx); reason != nil {
 		r.lostUsage = e.Usage
 		return r.stopRun(reason)
 	}

@@ -103,7 +103,7 @@ func (r *run) loopWithDelegates(ctx context.Context, skillErr error) (Result, er
 		if err := r.publishDuring(func() error { return r.runDelegates(ctx) }); err != nil {
 			return r.abandon(err)
 		}
-		_, stopping := r.stopRequested(ctx)
+		stopping := r.stopRequested(ctx) != nil
 		if !stopping && r.hasUnfinishedDelegates() {
 			// If this Run is out of budget itself, it does not take its delegates for failed:
 			// they resume with it once more is allowed.

@@ -9,36 +9,24 @@ import (
 	"github.com/perstack-go/perstack/event"
 )
 
-// A stopReason says why a Run must stop.
-type stopReason struct {
-	text  string
-	limit *LimitError // nil unless a limit was reached
-	err   *StopError  // nil unless something failed
-}
-
-// stopRequested reports whether the Run must stop, and why.
-func (r *run) stopRequested(ctx context.Context) (stopReason, bool) {
+// stopRequested returns why the Run must stop; nil if it need not. A [StopError] or a
+// [LimitError] decides how it ends; everything else is an interrupt.
+func (r *run) stopRequested(ctx context.Context) error {
 	if r.limit == nil {
 		r.limit = r.toolCallLimit()
 	}
 	if r.limit != nil {
-		return stopReason{text: r.limit.Error(), limit: r.limit}, true
+		return r.limit
 	}
 	if err := r.recorder.silenced(); err != nil {
-		return stopReason{text: fmt.Sprintf("output closed: %v", err)}, true
+		return errors.New("output closed: " + err.Error())
 	}
-	if ctx.Err() == nil {
-		return stopReason{}, false
-	}
-	cause := context.Cause(ctx)
-	reason := stopReason{text: cause.Error()}
-	errors.As(cause, &reason.limit)
-	errors.As(cause, &reason.err)
-	if reason.err != nil && r.parent != nil && r.parentCtx.Err() != nil {
+	cause := context.Cause(ctx) // nil if ctx is not cancelled
+	if stop, ok := errors.AsType[*StopError](cause); ok && r.parent != nil && r.parentCtx.Err() != nil {
 		// A failure of a Run further up is not a failure of this one.
-		reason = stopReason{text: "the Expert that delegated was stopped: " + reason.err.Error()}
+		return errors.New("the Expert that delegated was stopped: " + stop.Error())
 	}
-	return reason, true
+	return cause
 }
 
 // toolCallLimit returns the limit on tool calls if the job has made more. The calls of a turn
@@ -65,12 +53,12 @@ func (r *run) toolCallUsage() event.LimitWarning {
 // stopByLimit stops the Run by a limit that it has reached itself.
 func (r *run) stopByLimit(limit *LimitError) event.Body {
 	r.limit = limit
-	return r.stopRun(stopReason{text: limit.Error(), limit: limit})
+	return r.stopRun(limit)
 }
 
 // stopByError turns an error into the event that ends the Run, or that leads to its end.
 func (r *run) stopByError(ctx context.Context, err error) event.Body {
-	if reason, stopping := r.stopRequested(ctx); stopping {
+	if reason := r.stopRequested(ctx); reason != nil {
 		return r.stopRun(reason)
 	}
 	failure := event.Failure{Name: "RuntimeError", Message: validText(err.Error())}
@@ -83,18 +71,20 @@ func (r *run) stopByError(ctx context.Context, err error) event.Body {
 // stopRun returns the next event on the way to the end of the Run: first the results of
 // tools that stop, one by one, then the numbers of a limit, then the end. A tool that does
 // not stop in time gets no result: its outcome is unknown.
-func (r *run) stopRun(reason stopReason) event.Body {
+func (r *run) stopRun(reason error) event.Body {
 	for result, ok := r.inFlight.stopNext(); ok; result, ok = r.inFlight.stopNext() {
 		// A failed call that can be repeated is made again when the Run resumes.
 		if tool, _, _ := r.toolbox.Lookup(result.ToolName); !result.IsError || !tool.Repeatable {
 			return r.endToolCall(result)
 		}
 	}
-	switch l := reason.limit; {
-	case reason.err != nil:
-		return event.StopRunByError{Error: event.Failure{Name: reason.err.Name, Message: validText(reason.err.Error())}, Usage: r.lostUsage}
-	case l == nil:
-		return event.StopRunByInterrupt{Reason: reason.text, Usage: r.lostUsage}
+	stop, isStop := errors.AsType[*StopError](reason)
+	l, isLimit := errors.AsType[*LimitError](reason)
+	switch {
+	case isStop:
+		return event.StopRunByError{Error: event.Failure{Name: stop.Name, Message: validText(stop.Error())}, Usage: r.lostUsage}
+	case !isLimit:
+		return event.StopRunByInterrupt{Reason: reason.Error(), Usage: r.lostUsage}
 	case l.Limit == event.LimitSteps:
 		return event.StopRunByExceededMaxSteps{Usage: r.lostUsage}
 	case r.recordedLimit == nil:
