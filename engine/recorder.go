@@ -160,9 +160,7 @@ func (r *recorder) foldAndPublish(n entry, result *entryResult) {
 	before, after := r.history.Apply(result.record)
 	r.mu.Unlock()
 	result.state = after
-	if r.parts.Record != nil && r.silenced() == nil {
-		r.setListenerErr(r.parts.Record(result.record))
-	}
+	tell(r, r.parts.Record, result.record)
 	switch {
 	case n.mode == recordOnly:
 	case r.parts.Lean:
@@ -172,13 +170,15 @@ func (r *recorder) foldAndPublish(n entry, result *entryResult) {
 	}
 }
 
-func (r *recorder) emit(e event.Event) {
-	if r.parts.Emit != nil && r.silenced() == nil {
-		r.setListenerErr(r.parts.Emit(e))
-	}
-}
+// emit publishes an event.
+func (r *recorder) emit(e event.Event) { tell(r, r.parts.Emit, e) }
 
-func (r *recorder) setListenerErr(err error) {
+// tell calls a listener, unless there is none or one has failed before.
+func tell[T any](r *recorder, listener func(T) error, news T) {
+	if listener == nil || r.silenced() != nil {
+		return
+	}
+	err := listener(news)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.listenerErr = err

@@ -50,10 +50,7 @@ func (j *journal) Append(_ context.Context, e event.Event) (store.Record, error)
 	if err := j.write(rec.Line, e.IsTerminal()); err != nil {
 		return store.Record{}, fmt.Errorf("append to job %s: %w", j.id, orFull(err, j.begun()))
 	}
-	if err := chain.Accept(rec); err != nil {
-		return store.Record{}, err // cannot happen: the chain made the record
-	}
-	j.now = position{chain.Head, j.now.length + int64(len(rec.Line)) + 1, j.now.job.Apply(e)}
+	j.now = position{store.Head{Seq: rec.Seq, Digest: rec.Digest()}, j.now.length + int64(len(rec.Line)) + 1, j.now.job.Apply(e)}
 	// The end of a delegate is not the end of the job, and there may be thousands.
 	j.summary = j.summary || e.IsTerminal() && e.RunID == j.now.job.CoordinatorRunID
 	return rec, nil
