@@ -39,8 +39,9 @@ func (s State) estimate() int {
 }
 
 // estimate returns how many tokens a request will have. It adds the tools if no answer has
-// counted them yet, and what comes with the request for a final answer: results, and a reminder.
-func (r *run) estimate(req *model.Request, isResult bool) int {
+// counted them yet, and what is not in the conversation: the request for a final answer has
+// results, and a reminder.
+func (r *run) estimate(req *model.Request) int {
 	bytes := 0
 	measured := r.state.lastUsage.InputTokens > 0 && (r.estimatedVersion == 0 || r.estimatedVersion == r.toolsVersion+1)
 	if !measured {
@@ -49,14 +50,8 @@ func (r *run) estimate(req *model.Request, isResult bool) int {
 		}
 	}
 	r.estimatedVersion = r.toolsVersion + 1
-	if isResult {
-		added := 1
-		if r.remindOfText {
-			added = 2
-		}
-		for _, m := range req.Messages[len(req.Messages)-added:] {
-			bytes += partsSize(m.Contents)
-		}
+	for _, m := range req.Messages[len(r.state.Messages()):] {
+		bytes += partsSize(m.Contents)
 	}
 	return r.state.estimate() + bytes/bytesPerToken
 }

@@ -42,30 +42,30 @@ func TestEstimate(t *testing.T) {
 		return &event.Message{Type: event.UserMessage, Contents: []event.Part{{Type: event.TextPart, Text: strings.Repeat("x", n*bytesPerToken)}}}
 	}
 	tools := []model.Tool{{Name: "abc", Description: strings.Repeat("d", 3000), InputSchema: rawjson.Value(strings.Repeat(" ", 297))}}
-	guess := func(s State, req *model.Request, isResult bool) int { return (&run{state: s}).estimate(req, isResult) }
-	request := &model.Request{Tools: tools, Messages: []*event.Message{words(7)}}
+	guess := func(s State, tools []model.Tool, added ...*event.Message) int {
+		return (&run{state: s}).estimate(&model.Request{Tools: tools, Messages: append(s.Messages(), added...)})
+	}
 	s := State{}.say(words(1000))
-	if got := guess(s, &model.Request{}, false); got != 1001 {
+	if got := guess(s, nil); got != 1001 {
 		t.Errorf("before the first answer: %d", got)
 	}
-	if got := guess(s, request, false); got != 2101 {
+	if got := guess(s, tools); got != 2101 {
 		t.Errorf("with tools: %d", got)
 	}
 	s = s.spend(event.Usage{InputTokens: 500, OutputTokens: 20, TotalTokens: 520})
-	if got := guess(s, request, false); got != 521 {
+	if got := guess(s, tools); got != 521 {
 		t.Errorf("after an answer: %d", got)
 	}
-	if got := guess(s, request, true); got != 528 {
+	if got := guess(s, tools, words(7)); got != 528 {
 		t.Errorf("with the results for a final answer: %d", got)
 	}
-	reminded := &model.Request{Tools: tools, Messages: []*event.Message{words(7), words(2)}}
-	if got := (&run{state: s, remindOfText: true}).estimate(reminded, true); got != 530 {
+	if got := guess(s, tools, words(7), words(2)); got != 530 {
 		t.Errorf("with the results and a reminder: %d", got)
 	}
-	if got := guess(s.say(words(100)), request, false); got != 621 {
+	if got := guess(s.say(words(100)), tools); got != 621 {
 		t.Errorf("after a message more: %d", got)
 	}
-	if got := guess(s.spend(event.Usage{}), request, false); got != 521 {
+	if got := guess(s.spend(event.Usage{}), tools); got != 521 {
 		t.Errorf("after a failure that used nothing: %d", got)
 	}
 }

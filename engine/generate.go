@@ -61,10 +61,10 @@ func (r *run) modelTools() []model.Tool {
 func (r *run) generateRunResult(ctx context.Context) event.Body {
 	calls := r.state.Step.Calls
 	ref := r.toolMessageRef(calls)
-	req := r.request(r.state.thread.Append(toolMessage(ref, calls)).messagesAfter(r.state.Instruction))
+	req := r.request(append(r.state.Messages(), toolMessage(ref, calls)))
 	req.Tools, req.TextOnly = r.modelTools(), true
 	if r.remindOfText {
-		req.Messages = append(slices.Clip(req.Messages), r.userMessage(finalReminder))
+		req.Messages = append(req.Messages, r.userMessage(finalReminder))
 	}
 	answer, err := r.generate(ctx, req, true)
 	switch {
@@ -115,7 +115,7 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 			return nil, err
 		}
 	}
-	input := r.estimate(req, isResult)
+	input := r.estimate(req)
 	reserved, err := r.budget.reserve(ctx, input, r.price)
 	if limit, ok := errors.AsType[*LimitError](err); ok {
 		r.limit = limit

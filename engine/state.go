@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/rawjson"
 )
@@ -100,9 +102,9 @@ func (s State) Pending() []event.ToolCall {
 // Messages returns the whole conversation, instruction first.
 func (s State) Messages() []*event.Message {
 	if s.Instruction == nil {
-		return s.thread.messagesAfter()
+		return s.thread.messages()
 	}
-	return s.thread.messagesAfter(s.Instruction)
+	return slices.Insert(s.thread.messages(), 0, s.Instruction)
 }
 
 // lastExpertMessage returns the message that the current step's generation produced.
@@ -160,12 +162,11 @@ func (t thread) Last() *event.Message {
 	return t.last.message
 }
 
-// messagesAfter returns head followed by the messages of t, as a new slice.
-func (t thread) messagesAfter(head ...*event.Message) []*event.Message {
-	all := make([]*event.Message, len(head)+t.Len())
-	copy(all, head)
+// messages returns the messages of t as a new slice, with room for an instruction.
+func (t thread) messages() []*event.Message {
+	all := make([]*event.Message, t.Len(), t.Len()+1)
 	for l := t.last; l != nil; l = l.prev {
-		all[len(head)+l.length-1] = l.message
+		all[l.length-1] = l.message
 	}
 	return all
 }
