@@ -16,7 +16,7 @@ import (
 const stopTimeout = 5 * time.Second
 
 // inFlight is the tool calls of one turn that this process carries out. Each tool runs on a
-// goroutine of its own and reports through channels, so that only the loop records.
+// goroutine of its own and returns its result through a channel, so that only the loop records.
 type inFlight struct {
 	stages  map[string]callStage // by call id
 	running int
@@ -24,12 +24,8 @@ type inFlight struct {
 	ctx      context.Context       // of all calls
 	cancel   context.CancelFunc    // of ctx
 	results  chan event.ToolResult // buffered for all calls, so that a tool never blocks
-	progress chan progressNote
-	deadline *time.Timer // set when the calls were cancelled
+	deadline *time.Timer           // set when the calls were cancelled
 }
-
-// A progressNote is a message of a running tool.
-type progressNote struct{ callID, text string }
 
 // A callStage is how far this process is with a call.
 type callStage int
@@ -61,13 +57,9 @@ func (r *run) startCalls(ctx context.Context, calls []Call) error {
 	}
 	f := &r.inFlight
 	if f.results == nil {
-		results, progress := make(chan event.ToolResult, len(r.state.Step.Calls)), make(chan progressNote, 64)
-		f.results, f.progress = results, progress
+		f.results = make(chan event.ToolResult, len(r.state.Step.Calls))
 		f.ctx, f.cancel = context.WithCancel(skill.WithProgress(ctx, func(callID, text string) {
-			select {
-			case progress <- progressNote{callID, text}:
-			default: // a note can be lost, but a tool must not block
-			}
+			r.reports.add(event.ToolProgress{ToolCallID: callID, Message: validText(text)})
 		}))
 	}
 	ctx, results := f.ctx, f.results // a tool that does not stop can outlive the turn
@@ -103,7 +95,7 @@ func (r *run) callTool(ctx context.Context, call event.ToolCall) (result event.T
 }
 
 // awaitResult waits for the next result, or until the Run must stop. Meanwhile it publishes
-// progress and reports.
+// reports.
 func (r *run) awaitResult(ctx context.Context) event.Body {
 	for {
 		if reason := r.stopRequested(ctx); reason != nil {
@@ -116,9 +108,6 @@ func (r *run) awaitResult(ctx context.Context) event.Body {
 		case result := <-r.inFlight.results:
 			r.inFlight.running--
 			return r.endToolCall(result)
-		case n := <-r.inFlight.progress:
-			r.publishReports()
-			r.publish(event.ToolProgress{ToolCallID: n.callID, Message: validText(n.text)})
 		}
 	}
 }

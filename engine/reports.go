@@ -14,12 +14,16 @@ import (
 // faster than the listener reads; further lines are counted and dropped.
 const maxStderrLines = 1000
 
-// A reportQueue holds what skills report, from any goroutine, until the Run's own goroutine
-// publishes it.
+// maxNotes is how many notes of running tools can wait to be published. Further ones are lost.
+const maxNotes = 64
+
+// A reportQueue holds what skills and tools report, from any goroutine, until the Run's own
+// goroutine publishes it.
 type reportQueue struct {
 	mu      sync.Mutex
 	waiting []event.Body
 	lines   int            // of stderr in waiting
+	notes   int            // of tools in waiting
 	dropped map[string]int // lines of stderr, by skill
 	closed  bool
 
@@ -32,15 +36,21 @@ func (q *reportQueue) add(body event.Body) {
 	if q.closed {
 		return // the Run has ended
 	}
-	if line, ok := body.(event.SkillStderr); ok {
+	switch b := body.(type) {
+	case event.SkillStderr:
 		if q.lines >= maxStderrLines {
 			if q.dropped == nil {
 				q.dropped = make(map[string]int)
 			}
-			q.dropped[line.SkillName]++
+			q.dropped[b.SkillName]++
 			return
 		}
 		q.lines++
+	case event.ToolProgress:
+		if q.notes >= maxNotes {
+			return
+		}
+		q.notes++
 	}
 	q.waiting = append(q.waiting, body)
 	select {
@@ -58,7 +68,7 @@ func (q *reportQueue) take() []event.Body {
 	for _, name := range slices.Sorted(maps.Keys(q.dropped)) {
 		all = append(all, event.SkillStderr{SkillName: name, Message: fmt.Sprintf("(%d more lines came faster than they could be shown)", q.dropped[name])})
 	}
-	q.waiting, q.lines, q.dropped = nil, 0, nil
+	q.waiting, q.lines, q.notes, q.dropped = nil, 0, 0, nil
 	return all
 }
 

@@ -164,6 +164,13 @@ func TestReportsAreBounded(t *testing.T) {
 	for i := range 1500 {
 		q.add(event.SkillStderr{SkillName: "loud", Message: fmt.Sprint(i)})
 	}
+	for range maxNotes + 10 {
+		q.add(event.ToolProgress{Message: "on it"})
+	}
+	if got := len(q.waiting); got != maxStderrLines+maxNotes {
+		t.Errorf("%d lines and notes", got)
+	}
+	q.waiting = q.waiting[:maxStderrLines]
 	q.add(event.SkillConnected{SkillName: "loud"})
 	all := q.take()
 	if len(all) != maxStderrLines+2 {
