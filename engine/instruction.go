@@ -33,7 +33,7 @@ func (r *run) instruction(start event.StartRun) *event.Message {
 		b.WriteString(strings.TrimSpace(delegateText) + "\n\n")
 	}
 	b.WriteString("Current time: " + r.parts.Source.Now().UTC().Format("2006-01-02T15:04:05.000Z") +
-		"\nWorking directory: " + r.workspace() + "\n\n")
+		"\nWorking directory: " + r.spec.ToolDir() + "\n\n")
 	add("# Your expertise", r.expert.Instruction)
 	var rules strings.Builder
 	for _, s := range r.expert.Skills {
@@ -73,11 +73,3 @@ func (r *run) textPart(text string) event.Part {
 // validText replaces bytes that are not UTF-8. JSON cannot hold them, and the live state must
 // equal the state that is folded from the journal.
 func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
-
-// workspace is the directory that the model is told about.
-func (r *run) workspace() string {
-	if c := r.parts.Container; c != nil {
-		return c.Workspace
-	}
-	return r.spec.Workspace.Dir
-}
