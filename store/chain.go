@@ -3,10 +3,8 @@ package store
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -40,14 +38,9 @@ func EncodeRecord(seq int64, prev Digest, e event.Event) (Record, error) {
 		return Record{}, fmt.Errorf("record %d: an event of %d bytes is larger than the limit of %d", seq, len(body), event.MaxSize)
 	}
 	line := make([]byte, 0, len(body)+128)
-	line = append(line, `{"seq":`...)
-	line = strconv.AppendInt(line, seq, 10)
-	line = append(line, `,"prev":"`...)
-	line = hex.AppendEncode(line, prev[:])
-	line = append(line, '"')
+	line = fmt.Appendf(line, `{"seq":%d,"prev":"%s"`, seq, prev)
 	if seq == 1 {
-		line = append(line, `,"version":`...)
-		line = strconv.AppendInt(line, Version, 10)
+		line = fmt.Appendf(line, `,"version":%d`, Version)
 	}
 	line = append(line, `,"event":`...)
 	line = append(line, body...)
