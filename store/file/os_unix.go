@@ -62,15 +62,18 @@ func tryLock(f *os.File, exclusive bool) (bool, error) {
 	if exclusive {
 		how = unix.LOCK_EX | unix.LOCK_NB
 	}
+	err := uninterrupted(func() error { return unix.Flock(int(f.Fd()), how) })
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, os.NewSyscallError("flock", err)
+}
+
+// uninterrupted repeats a system call that a signal interrupts.
+func uninterrupted(call func() error) error {
 	for {
-		err := unix.Flock(int(f.Fd()), how)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, unix.EWOULDBLOCK):
-			return false, nil
-		case !errors.Is(err, unix.EINTR):
-			return false, os.NewSyscallError("flock", err)
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
 		}
 	}
 }
