@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/model"
 )
@@ -178,12 +176,8 @@ func unexpectedFinish(answer *model.Answer) event.Body {
 
 // errorJSON returns the JSON text that describes a failure to the model and in events.
 func errorJSON(name, message string) string {
-	text, err := json.Marshal(struct {
+	return mustEncode(struct {
 		Error   string `json:"error"`
 		Message string `json:"message"`
-	}{name, validText(message)})
-	if err != nil {
-		return name
-	}
-	return string(text)
+	}{name, validText(message)}).String()
 }

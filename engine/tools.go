@@ -217,11 +217,7 @@ func arguments(raw []byte) rawjson.Value {
 	if v.Kind() == '{' && isShallow(v) && (*jsontext.Value)(&v).Compact() == nil {
 		return v
 	}
-	wrapped, err := json.Marshal(map[string]string{invalidArgs: string(raw)}, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return rawjson.Value("{}")
-	}
-	return wrapped
+	return mustEncode(map[string]string{invalidArgs: string(raw)})
 }
 
 // maxArgsDepth limits how deep arguments can be nested. No tool needs more, and a value near
