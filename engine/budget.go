@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -53,13 +54,15 @@ type budgetPool struct {
 	released chan struct{} // closed and replaced when a reservation ends
 }
 
-func newBudgetPool() *budgetPool { return &budgetPool{released: make(chan struct{})} }
-
-func (p *budgetPool) newBudget(parent *budget, limits expert.Limits, since time.Time, maxOutput int) *budget {
-	if maxOutput <= 0 {
-		maxOutput = usualOutput
+// newBudget returns a budget within that of the parent, or the first of a job.
+func newBudget(parent *budget, limits expert.Limits, since time.Time, maxOutput int) *budget {
+	b := &budget{parent: parent, limits: limits, since: since, maxOutput: cmp.Or(max(maxOutput, 0), usualOutput)}
+	if parent == nil {
+		b.pool = &budgetPool{released: make(chan struct{})}
+	} else {
+		b.pool = parent.pool
 	}
-	return &budget{pool: p, parent: parent, limits: limits, since: since, maxOutput: maxOutput}
+	return b
 }
 
 // add counts what was spent in an earlier execution. The budgets above have counted it

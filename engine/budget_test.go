@@ -25,13 +25,9 @@ var limitedTo = map[string]struct {
 // within reports whether a number of tokens is the one wanted, but for rounding.
 func within(got, want int) bool { return math.Abs(float64(got-want)) <= 1 }
 
-// testBudget returns a budget below parent, or the first of a new pool.
+// testBudget returns a budget below parent, or the first of a job.
 func testBudget(maxOutput int, parent *budget, limits expert.Limits) *budget {
-	pool := newBudgetPool()
-	if parent != nil {
-		pool = parent.pool
-	}
-	return pool.newBudget(parent, limits, time.Time{}, maxOutput)
+	return newBudget(parent, limits, time.Time{}, maxOutput)
 }
 
 // A reservation waits for the reservations of others, and succeeds as soon as they are settled.

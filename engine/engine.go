@@ -106,7 +106,6 @@ type execution struct {
 	recorder *recorder
 	open     Opener
 
-	budgets     *budgetPool
 	budget      *budget            // of the whole job
 	spentBefore map[string]expense // by each Run in earlier executions, including its delegates
 	slots       chan struct{}      // one token for each Run that is working
@@ -116,10 +115,10 @@ type execution struct {
 
 func newExecution(spec job.Spec, specText rawjson.Value, parts Parts, rec *recorder, open Opener) *execution {
 	x := &execution{
-		spec: spec, specText: specText, parts: parts, recorder: rec, open: open, budgets: newBudgetPool(),
+		spec: spec, specText: specText, parts: parts, recorder: rec, open: open,
 		slots: make(chan struct{}, cmp.Or(spec.Limits.MaxParallel, expert.DefaultMaxParallel)),
 	}
-	x.budget = x.budgets.newBudget(nil, spec.Limits.Limits, parts.Source.Now(), 0)
+	x.budget = newBudget(nil, spec.Limits.Limits, parts.Source.Now(), 0)
 	rec.view(func(h *History) {
 		own := make(map[string]expense, len(h.runs))
 		for id, s := range h.runs {
@@ -162,7 +161,7 @@ func (x *execution) newRun(e *expert.Expert, parent *run) *run {
 	if parent != nil {
 		r.depth, outer = parent.depth+1, parent.budget
 	}
-	r.budget = x.budgets.newBudget(outer, e.Limits, x.parts.Source.Now(), r.known().MaxOutputTokens)
+	r.budget = newBudget(outer, e.Limits, x.parts.Source.Now(), r.known().MaxOutputTokens)
 	r.price = x.price(r.model.Provider, r.model.Model)
 	for _, key := range e.Delegates {
 		if d, ok := x.spec.Lookup(key); ok {

@@ -12,7 +12,7 @@ import (
 
 // sameState compares states by what they mean, not by which memory they share.
 var sameState = cmp.Options{
-	cmp.Transformer("thread", func(t thread) []*event.Message { return t.messages() }),
+	cmp.Transformer("thread", func(t *thread) []*event.Message { return t.messages() }),
 	cmp.AllowUnexported(State{}, repetition{}, expense{}),
 	cmpopts.EquateEmpty(),
 }

@@ -21,10 +21,6 @@ type start struct {
 	acceptUnfinished bool
 }
 
-// resumes reports whether the Run itself resumes, rather than a new Run that takes over its
-// conversation.
-func (s start) resumes() bool { return s.from != nil && s.from.State.RunID == s.runID }
-
 const (
 	// callSkipped is the model's result for a call that was not carried out before a new query.
 	callSkipped = "Error: this call was not carried out, because the user sent a new request."
@@ -59,7 +55,8 @@ func (r *run) startRun(st start) event.StartRun {
 		return body
 	}
 	body.Delegates = st.children
-	if st.resumes() || len(st.children) > 0 {
+	// A new Run takes over the conversation, but the delegates only on a branch.
+	if st.from.State.RunID == st.runID || len(st.children) > 0 {
 		body.Answers = r.delegateResults(calls, st)
 	}
 	// The instruction is kept, so that the provider's prompt cache still applies, unless the

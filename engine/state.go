@@ -43,7 +43,7 @@ type State struct {
 	Spec         rawjson.Value // of the job, as the coordinator's newest start recorded it
 
 	Instruction *event.Message
-	thread      thread
+	thread      *thread
 
 	Step          Step
 	Usage         event.Usage // of the conversation
@@ -109,9 +109,9 @@ func (s State) Messages() []*event.Message {
 
 // lastExpertMessage returns the message that the current step's generation produced.
 func (s State) lastExpertMessage() *event.Message {
-	for l := s.thread.last; l != nil; l = l.prev {
-		if l.message.Type == event.ExpertMessage {
-			return l.message
+	for t := s.thread; t != nil; t = t.prev {
+		if t.message.Type == event.ExpertMessage {
+			return t.message
 		}
 	}
 	return nil
@@ -125,48 +125,40 @@ func (s State) parentID() string {
 	return s.DelegatedBy.RunID
 }
 
-// A thread is the messages of a conversation, oldest first. Threads are immutable linked
-// lists: appending costs the same however long the conversation is, and two branches of a
-// job share their common part.
+// A thread is the messages of a conversation; nil if it has none. Threads are immutable
+// linked lists: appending costs the same however long the conversation is, and two branches
+// of a job share their common part.
 type thread struct {
-	last *link
-}
-
-type link struct {
-	prev    *link
-	message *event.Message
+	prev    *thread
+	message *event.Message // the newest
 	length  int
 }
 
-// Append returns a thread with messages added to t. t does not change.
-func (t thread) Append(messages ...*event.Message) thread {
-	for _, m := range messages {
-		t.last = &link{prev: t.last, message: m, length: t.Len() + 1}
-	}
-	return t
-}
+// Append returns a thread with m added to t. t does not change.
+func (t *thread) Append(m *event.Message) *thread { return &thread{t, m, t.Len() + 1} }
 
 // Len returns the number of messages.
-func (t thread) Len() int {
-	if t.last == nil {
+func (t *thread) Len() int {
+	if t == nil {
 		return 0
 	}
-	return t.last.length
+	return t.length
 }
 
 // Last returns the newest message, or nil.
-func (t thread) Last() *event.Message {
-	if t.last == nil {
+func (t *thread) Last() *event.Message {
+	if t == nil {
 		return nil
 	}
-	return t.last.message
+	return t.message
 }
 
-// messages returns the messages of t as a new slice, with room for an instruction.
-func (t thread) messages() []*event.Message {
+// messages returns the messages of t, oldest first, as a new slice with room for an
+// instruction.
+func (t *thread) messages() []*event.Message {
 	all := make([]*event.Message, t.Len(), t.Len()+1)
-	for l := t.last; l != nil; l = l.prev {
-		all[l.length-1] = l.message
+	for ; t != nil; t = t.prev {
+		all[t.length-1] = t.message
 	}
 	return all
 }
