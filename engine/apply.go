@@ -26,7 +26,7 @@ func (s State) apply(e event.Event) State {
 		s.phase = finishingStep
 	case event.CallTools:
 		s.phase = callingTool
-		s = s.say(b.NewMessage).spend(b.Usage)
+		s = s.say(b.NewMessage)
 		s.Step.Calls = callsOf(b)
 		s.RetryCount, s.Attempt, s.retryDelayMS = 0, 0, 0
 		s.Turn++
@@ -52,7 +52,7 @@ func (s State) apply(e event.Event) State {
 		s.RetryCount++
 		s.Attempt++
 		s.retryDelayMS = b.DelayMS
-		s = s.say(b.NewMessages...).spend(b.Usage)
+		s = s.say(b.NewMessages...)
 		if !b.Transport {
 			s.phase, s.Attempt = finishingStep, 0
 			s.Step.Calls, s.Step.Answered = retryCalls(b), true
@@ -71,23 +71,19 @@ func (s State) apply(e event.Event) State {
 		if b.ToolMessage != nil {
 			s = s.answer(b.ToolMessage)
 		}
-		s = s.say(b.NewMessage).spend(b.Usage)
+		s = s.say(b.NewMessage)
 		s.RetryCount, s.Attempt, s.retryDelayMS = 0, 0, 0
 		if s.phase != callingTool { // there the answer and the calls came from one generation
 			s.Turn++
 		}
 	case event.StopRunByError:
-		s = s.spend(b.Usage)
 		s.Failure = new(b.Error)
-	case event.StopRunByExceededMaxSteps:
-		s = s.spend(b.Usage)
 	case event.StopRunByLimit:
-		s = s.spend(b.Usage)
 		s.StopReason = b.Limit
 	case event.StopRunByInterrupt:
-		s = s.spend(b.Usage)
 		s.StopReason = b.Reason
 	}
+	s = s.spend(e.Usage()) // after the messages that it has counted
 	if status, ok := e.EndStatus(); ok {
 		s.phase, s.Status = stopped, status
 		s.Step.FinishedAt = e.Timestamp
