@@ -37,11 +37,12 @@ func Verify(ctx context.Context, s Store, jobID string) (Report, error) {
 	}
 	before := report // without the last record
 	chain := Chain{JobID: jobID}
-	var bad []byte // the line that does not follow, while its successor is looked at
+	var bad, next []byte // the line that does not follow, and its successor
 	var damage error
 	for r, err := range s.Read(ctx, jobID, 0) {
-		if bad != nil {
-			return chain.verdict(report, before, bad, r.Line, damage)
+		if damage != nil {
+			next = r.Line
+			break
 		}
 		unknown := errors.Is(err, event.ErrUnknownType)
 		if err != nil && !unknown {
@@ -61,15 +62,10 @@ func Verify(ctx context.Context, s Store, jobID string) (Report, error) {
 			report.Unknown++
 		}
 	}
-	if bad != nil {
-		return chain.verdict(report, before, bad, nil, damage)
+	if damage == nil {
+		return report, chain.CheckEnd(report.Recorded)
 	}
-	return report, chain.CheckEnd(report.Recorded)
-}
-
-// verdict ends a verification at a line that does not follow.
-func (c *Chain) verdict(report, before Report, bad, next []byte, damage error) (Report, error) {
-	if link := c.BrokenLink(bad, next, report.Recorded); link != nil {
+	if link := chain.BrokenLink(bad, next, report.Recorded); link != nil {
 		damage = link
 	}
 	return settle(report, before, damage)
