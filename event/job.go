@@ -55,7 +55,8 @@ func (j Job) Apply(e Event) Job {
 		// Each of these opens a step. A transport retry does not.
 		j.TotalSteps++
 	}
-	if status, ok := e.EndStatus(); ok && j.ownedBy(e.RunID) {
+	// If no start was seen, any Run can be the coordinator's.
+	if status, ok := e.EndStatus(); ok && (j.CoordinatorRunID == "" || j.CoordinatorRunID == e.RunID) {
 		j = j.end(status, e.Timestamp)
 	}
 	return j
@@ -90,12 +91,6 @@ func (j Job) end(status Status, at int64) Job {
 		j.FinishedAt = at
 	}
 	return j
-}
-
-// ownedBy reports whether that Run is the coordinator's newest. If no start was seen, any Run
-// can be.
-func (j Job) ownedBy(runID string) bool {
-	return j.CoordinatorRunID == "" || j.CoordinatorRunID == runID
 }
 
 // specSteps reads the limit on steps from a recorded Spec; 0 if there is none.

@@ -44,7 +44,8 @@ func revealedJSON(value rawjson.Value) (rawjson.Value, error) {
 		}
 		if token.Kind() == '"' {
 			shown := terminal.Reveal(token.String())
-			if isName(dec) && shown != token.String() {
+			in, n := dec.StackIndex(dec.StackDepth())
+			if isName := in == '{' && n%2 == 1; isName && shown != token.String() {
 				return nil, fmt.Errorf("the name %q has hidden characters", shown)
 			}
 			token = jsontext.String(shown)
@@ -53,12 +54,6 @@ func revealedJSON(value rawjson.Value) (rawjson.Value, error) {
 			return nil, err
 		}
 	}
-}
-
-// isName reports whether the string that was read last is the name of a member.
-func isName(dec *jsontext.Decoder) bool {
-	kind, length := dec.StackIndex(dec.StackDepth())
-	return kind == '{' && length%2 == 1
 }
 
 // cut shortens text to at most limit bytes, at a character.
