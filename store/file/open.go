@@ -72,7 +72,7 @@ func (j *journal) begin(rest tail) error {
 	} else if err != nil {
 		j.log.Warn("the lock file could not be written", "error", err)
 	}
-	j.room = newReserve(j.disk, j.f, j.now.length)
+	j.room = reserve{disk: j.disk, f: j.f, end: j.now.length, limit: sizeLimit()}
 	if err := j.cutTail(rest); err != nil {
 		return fmt.Errorf("open job %s: %w", j.id, orFull(err, j.begun()))
 	}

@@ -27,10 +27,6 @@ type reserve struct {
 	unsupported bool
 }
 
-func newReserve(d disk, f *os.File, length int64) reserve {
-	return reserve{disk: d, f: f, end: length, limit: sizeLimit()}
-}
-
 // ensure reserves space up to length, and the reserve after it.
 func (r *reserve) ensure(length int64) error {
 	if r.limit > 0 && length+reserveSize > r.limit {
