@@ -94,18 +94,14 @@ func (k *supervisorLoop) strays(all map[int]proc, ended int) (found []proc) {
 	for _, w := range k.running {
 		first = min(first, w.begun)
 	}
-	for pid, p := range all {
-		line := lineage(all, pid, k.self)
-		if len(line) == 0 {
-			continue
-		}
+	for _, line := range lineages(all, k.self) {
 		owned, known := false, len(k.running) == 0 || line[len(line)-1].begun < first
 		for _, p := range line {
 			owned = owned || k.running[p.session] != nil || k.running[p.pid] != nil
 			known = known || ended != 0 && p.session == ended
 		}
 		if known && !owned {
-			found = append(found, p)
+			found = append(found, line[0])
 		}
 	}
 	return found
@@ -118,10 +114,8 @@ func (k *supervisorLoop) endAll() {
 		_ = unix.Kill(-pid, unix.SIGKILL)
 	}
 	descendants := func(all map[int]proc) (found []proc) {
-		for pid, p := range all {
-			if len(lineage(all, pid, k.self)) > 0 {
-				found = append(found, p)
-			}
+		for _, line := range lineages(all, k.self) {
+			found = append(found, line[0])
 		}
 		return found
 	}
@@ -271,9 +265,9 @@ func endOrphans(since uint64, spared func(pid int) bool) {
 		return p.parent == self && p.session != session && p.begun >= since && !spared(p.pid)
 	}
 	find := func(all map[int]proc) (found []proc) {
-		for pid, p := range all {
-			if line := lineage(all, pid, self); len(line) > 0 && isOrphan(line[len(line)-1]) {
-				found = append(found, p)
+		for _, line := range lineages(all, self) {
+			if isOrphan(line[len(line)-1]) {
+				found = append(found, line[0])
 			}
 		}
 		return found

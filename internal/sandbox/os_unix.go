@@ -36,14 +36,8 @@ const firstInherited = 3
 // means that a number is not in use.
 func closeEachOnExec() {
 	for _, list := range []string{"/proc/self/fd", "/dev/fd"} {
-		d, err := os.Open(list)
-		if err != nil {
-			continue
-		}
-		names, _ := d.Readdirnames(-1)
-		d.Close()
-		for _, name := range names {
-			if fd, err := strconv.Atoi(name); err == nil && fd >= firstInherited {
+		for _, fd := range numericEntries(list) {
+			if fd >= firstInherited {
 				unix.CloseOnExec(fd)
 			}
 		}
@@ -51,6 +45,22 @@ func closeEachOnExec() {
 	for fd := firstInherited; fd < 256; fd++ {
 		unix.CloseOnExec(fd)
 	}
+}
+
+// numericEntries lists the entries of a directory that are numbers.
+func numericEntries(path string) (list []int) {
+	d, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // noCoreDumps sets the soft and the hard limit, so that a child cannot raise it. Despite a

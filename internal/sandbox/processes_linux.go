@@ -83,22 +83,6 @@ func allProcesses() (all map[int]proc, vanished bool, err error) {
 	return all, false, nil
 }
 
-// numericEntries lists the entries of a directory of /proc that are numbers.
-func numericEntries(path string) (list []int) {
-	d, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	names, _ := d.Readdirnames(-1)
-	for _, name := range names {
-		if n, err := strconv.Atoi(name); err == nil {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
 func readProc(pid int) (proc, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -107,11 +91,14 @@ func readProc(pid int) (proc, error) {
 	return parseStat(pid, data)
 }
 
-// parseStat reads the fields after the name. The name is in parentheses and can itself
-// contain parentheses.
+// statFields returns the fields of proc_pid_stat(5) after the name; the first is field 3. The
+// name is in parentheses and can itself contain parentheses.
+func statFields(stat []byte) [][]byte {
+	return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+}
+
 func parseStat(pid int, stat []byte) (proc, error) {
-	_, rest, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
-	fields := bytes.Fields(rest) // the first is field 3 of proc_pid_stat(5)
+	fields := statFields(stat)
 	if len(fields) < 20 {
 		return proc{}, fmt.Errorf("process %d: status cut short", pid)
 	}
@@ -136,6 +123,16 @@ func startTime(pid int) uint64 {
 		return math.MaxUint64
 	}
 	return p.begun
+}
+
+// lineages lists every descendant of top with its ancestors; see lineage.
+func lineages(all map[int]proc, top int) (lines [][]proc) {
+	for pid := range all {
+		if line := lineage(all, pid, top); len(line) > 0 {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // lineage lists a process and its ancestors up to the child of top. It is empty if the
@@ -201,18 +198,14 @@ func (k *supervisorLoop) count() {
 // process that left the session of its program and lost its parent can belong to any
 // program that started before it, and counts for each of them.
 func (k *supervisorLoop) tasks(w *runningProgram, all map[int]proc) (n int) {
-	for pid, p := range all {
-		line := lineage(all, pid, k.self)
-		if len(line) == 0 {
-			continue
-		}
+	for _, line := range lineages(all, k.self) {
 		mine, owned := false, false
 		for _, p := range line {
 			mine = mine || p.session == w.pid || p.pid == w.pid
 			owned = owned || k.running[p.session] != nil || k.running[p.pid] != nil
 		}
-		if mine || !owned && p.begun >= w.begun {
-			n += max(1, len(numericEntries("/proc/"+strconv.Itoa(pid)+"/task")))
+		if mine || !owned && line[0].begun >= w.begun {
+			n += max(1, len(numericEntries("/proc/"+strconv.Itoa(line[0].pid)+"/task")))
 		}
 		if n > w.maxTasks {
 			break
