@@ -23,7 +23,8 @@ var importReservations = []reservation{
 	},
 	{
 		what: "net net/http/... net/rpc/... net/smtp crypto/tls golang.org/x/net/...",
-		only: "internal/egress internal/sandbox/selftest internal/providers/... internal/skills/mcp/... internal/runtimes/...",
+		// The socket between perstack and its supervisor is a net.UnixConn.
+		only: "internal/egress internal/sandbox internal/sandbox/selftest internal/providers/... internal/skills/mcp/... internal/runtimes/...",
 		why:  "this package has nothing to do with the network",
 	},
 	{
