@@ -27,7 +27,7 @@ const (
 	requestFD = 3
 	reportFD  = 4
 
-	maxReport = maxReason + 64 // the reason and two numbers
+	maxReport = headerSize + maxReason + 64 // the reason and two numbers
 )
 
 // startConfined starts a program under its policy, and returns when it runs.
@@ -55,9 +55,9 @@ func (k *supervisorLoop) startConfined(r request) (pid int, err error) {
 		return pid, nil
 	}
 	wait(pid)
-	m, err := decode(kindFailed, told)
-	if err != nil {
-		return 0, err
+	m, err := decode(told)
+	if err != nil || m.kind != kindFailed {
+		return 0, errProtocol
 	}
 	return 0, failure(m)
 }
@@ -73,9 +73,9 @@ func requestFile(m *message) (*os.File, error) {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), confinedName)
-	header, body, err := m.encode()
+	data, err := m.encode()
 	if err == nil {
-		_, err = f.Write(append(header, body...))
+		_, err = f.Write(data)
 	}
 	if err == nil {
 		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, sealed)
@@ -99,8 +99,8 @@ func becomeConfinedProgram() {
 	}
 	runtime.LockOSThread()
 	unix.CloseOnExec(reportFD)
-	_, body, _ := failed(0, execConfined()).encode()
-	_, _ = unix.Write(reportFD, body)
+	report, _ := failed(0, execConfined()).encode()
+	_, _ = unix.Write(reportFD, report)
 	syscall.Exit(1)
 }
 
@@ -131,15 +131,15 @@ func readRequest() (message, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return message{}, err
 	}
-	all, err := io.ReadAll(io.LimitReader(f, headerSize+maxMessage))
-	if err != nil || len(all) < headerSize {
-		return message{}, errProtocol
+	data, err := io.ReadAll(io.LimitReader(f, headerSize+maxMessage))
+	if err != nil {
+		return message{}, err
 	}
-	kind, size, err := decodeHeader(all, maxMessage)
-	if err != nil || size != len(all)-headerSize || kind != kindStart {
-		return message{}, fmt.Errorf("%w: no request to start a program", errProtocol)
+	m, err := decode(data)
+	if err == nil && m.kind != kindStart {
+		err = fmt.Errorf("%w: no request to start a program", errProtocol)
 	}
-	return decode(kind, all[headerSize:])
+	return m, err
 }
 
 // noteConfined records what the policy of a program asks of the supervisor.

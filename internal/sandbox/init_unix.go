@@ -34,7 +34,7 @@ func Init() {
 	if len(os.Args) == 1 && os.Args[0] == supervisorName && isSocket(leaseFD) {
 		// Not os.Exit: in a program built with -race it waits for a second, and perstack
 		// waits for this process.
-		syscall.Exit(serve(os.NewFile(nonblocking(leaseFD), "perstack")))
+		syscall.Exit(serve(leaseFD))
 	}
 	becomeConfinedProgram()
 	markInit()
@@ -45,33 +45,24 @@ func isSocket(fd int) bool {
 	return err == nil && kind == unix.SOCK_STREAM
 }
 
-// nonblocking makes reads wait in the Go runtime and not in the kernel.
-func nonblocking(fd int) uintptr {
-	_ = unix.SetNonblock(fd, true) // it works either way
-	unix.CloseOnExec(fd)
-	return uintptr(fd)
-}
-
 // startSupervisor starts this program again with nothing but the socket: without
 // environment, streams or terminal. The caller closes ended when the process has ended.
-func startSupervisor(ended <-chan struct{}) (*os.Process, *os.File, error) {
+func startSupervisor(ended <-chan struct{}) (process *os.Process, ours socket, err error) {
 	select {
 	case <-initCalled:
 	default:
-		return nil, nil, errNoInit
+		return nil, socket{}, errNoInit
 	}
-	ours, theirs, err := socketPair()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer theirs.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		ours.Close()
-		return nil, nil, err
+		return nil, socket{}, err
 	}
 	defer null.Close()
-	var process *os.Process
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, socket{}, err
+	}
+	defer theirs.Close()
 	err = withoutPrivileges(func() error {
 		path, err := ownProgram()
 		if err == nil {
@@ -85,10 +76,9 @@ func startSupervisor(ended <-chan struct{}) (*os.Process, *os.File, error) {
 		return err
 	}, ended)
 	if err != nil {
-		ours.Close()
-		return nil, nil, err
+		ours.conn.Close()
 	}
-	return process, ours, nil
+	return process, ours, err
 }
 
 // supervisorPIDs are the processes of one [Supervisor]. When one of them is killed, the
@@ -101,18 +91,18 @@ type supervisorPIDs struct {
 
 // start starts a supervisor process. has waits meanwhile, so that it cannot miss the new
 // process.
-func (f *supervisorPIDs) start(ended <-chan struct{}) (*os.Process, *os.File, error) {
+func (f *supervisorPIDs) start(ended <-chan struct{}) (*os.Process, socket, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	process, end, err := startSupervisor(ended)
+	process, ours, err := startSupervisor(ended)
 	if err != nil {
-		return nil, nil, err
+		return nil, socket{}, err
 	}
 	if f.pids == nil {
 		f.pids = make(map[int]struct{})
 	}
 	f.pids[process.Pid] = struct{}{}
-	return process, end, nil
+	return process, ours, nil
 }
 
 // forget removes a process that has ended: its number can be reused.

@@ -40,19 +40,19 @@ type link struct {
 // newLink starts a supervisor process and waits until it is ready.
 func newLink(ctx context.Context, patience time.Duration, pids *supervisorPIDs) (*link, error) {
 	gone := make(chan struct{})
-	process, end, err := pids.start(gone)
+	process, ours, err := pids.start(gone)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
 	}
 	l := &link{
-		socket: socket{end}, process: process, patience: patience, since: startTime(process.Pid),
+		socket: ours, process: process, patience: patience, since: startTime(process.Pid),
 		gone: gone, children: make(map[uint64]*child), pids: pids,
 	}
-	_ = end.SetReadDeadline(time.Now().Add(startPatience))
-	waiting := context.AfterFunc(ctx, func() { _ = end.SetReadDeadline(time.Now()) })
+	_ = ours.conn.SetReadDeadline(time.Now().Add(startPatience))
+	waiting := context.AfterFunc(ctx, func() { _ = ours.conn.SetReadDeadline(time.Now()) })
 	m, _, err := l.socket.receive(maxAnswer, 0)
 	if waiting() {
-		_ = end.SetReadDeadline(time.Time{})
+		_ = ours.conn.SetReadDeadline(time.Time{})
 	} else {
 		err = context.Cause(ctx)
 	}
@@ -69,7 +69,7 @@ func newLink(ctx context.Context, patience time.Duration, pids *supervisorPIDs) 
 		_ = process.Kill()
 		_, _ = process.Wait()
 		pids.forget(process.Pid)
-		end.Close()
+		ours.conn.Close()
 		close(gone)
 		return nil, fmt.Errorf("%w: %w", errSupervisor, err)
 	}
@@ -99,7 +99,7 @@ func (l *link) listen() {
 	if !well {
 		endOrphans(l.since, l.pids.has)
 	}
-	l.socket.f.Close()
+	l.socket.conn.Close()
 	l.mu.Lock()
 	for id, c := range l.children {
 		delete(l.children, id)
@@ -224,13 +224,7 @@ func (l *link) isLost() bool {
 func (l *link) release() {
 	l.closing.Do(func() {
 		l.released.Store(true)
-		conn, err := l.socket.f.SyscallConn()
-		if err == nil {
-			err = conn.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_WR) })
-		}
-		if err != nil && !errors.Is(err, os.ErrClosed) {
-			l.abandon()
-		}
+		_ = l.socket.conn.CloseWrite() // it fails if the supervisor has ended
 	})
 }
 

@@ -94,7 +94,7 @@ func eraseBlock(stat []byte) error {
 
 // environmentBlock finds the addresses: fields 50 and 51 of proc_pid_stat(5).
 func environmentBlock(stat []byte) (from, to int64, err error) {
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // the first is field 3
+	fields := statFields(stat)
 	if len(fields) < 49 {
 		return 0, 0, errors.New("the kernel does not say where it is")
 	}
@@ -198,12 +198,4 @@ func ownProgram() (string, error) {
 		return self, nil
 	}
 	return os.Executable()
-}
-
-// noSignal keeps a write to a closed socket from raising SIGPIPE.
-const noSignal = unix.MSG_NOSIGNAL
-
-// receiveCloseOnExec receives descriptors that are close-on-exec from the start.
-func receiveCloseOnExec(fd int, p, room []byte) (n, rights, flags int, from unix.Sockaddr, err error) {
-	return unix.Recvmsg(fd, p, room, unix.MSG_CMSG_CLOEXEC)
 }

@@ -65,27 +65,3 @@ func supervisorAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{S
 func checkPrivileges() error { return nil }
 
 func ownProgram() (string, error) { return os.Executable() }
-
-const noSignal = 0
-
-// receiveCloseOnExec receives descriptors and marks them close-on-exec, while no process
-// can be started.
-func receiveCloseOnExec(fd int, p, room []byte) (n, rights, flags int, from unix.Sockaddr, err error) {
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	n, rights, flags, from, err = unix.Recvmsg(fd, p, room, 0)
-	if err != nil {
-		return n, rights, flags, from, err
-	}
-	messages, parseErr := unix.ParseSocketControlMessage(room[:rights])
-	if parseErr != nil {
-		return n, rights, flags, from, parseErr
-	}
-	for i := range messages {
-		fds, _ := unix.ParseUnixRights(&messages[i])
-		for _, received := range fds {
-			unix.CloseOnExec(received)
-		}
-	}
-	return n, rights, flags, from, nil
-}

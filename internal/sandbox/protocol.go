@@ -66,49 +66,54 @@ func (m *message) fields() ([]any, error) {
 	return nil, fmt.Errorf("%w: message of kind %d", errProtocol, m.kind)
 }
 
-// encode returns header and body.
-func (m *message) encode() (header, body []byte, err error) {
+// encode returns the message with its header.
+func (m *message) encode() ([]byte, error) {
 	fields, err := m.fields()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	data := []byte{0, 0, 0, 0, byte(m.kind)}
 	for _, f := range fields {
 		switch f := f.(type) {
 		case *uint64:
-			body = binary.AppendUvarint(body, *f)
+			data = binary.AppendUvarint(data, *f)
 		case *string:
-			body = appendString(body, *f)
+			data = appendString(data, *f)
 		case *[]string:
-			body = binary.AppendUvarint(body, uint64(len(*f)))
+			data = binary.AppendUvarint(data, uint64(len(*f)))
 			for _, s := range *f {
-				body = appendString(body, s)
+				data = appendString(data, s)
 			}
 		}
 	}
-	header = binary.BigEndian.AppendUint32(nil, uint32(min(len(body), maxMessage+1)))
-	return append(header, byte(m.kind)), body, nil
+	binary.BigEndian.PutUint32(data, uint32(min(len(data)-headerSize, maxMessage+1)))
+	return data, nil
 }
 
 func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decodeHeader returns the kind of the message that follows and the length of its body.
-func decodeHeader(header []byte, limit int) (kind, int, error) {
+// bodySize returns the length of the body that follows a header.
+func bodySize(header []byte, limit int) (int, error) {
 	length := binary.BigEndian.Uint32(header)
 	if uint64(length) > uint64(limit) {
-		return 0, 0, fmt.Errorf("%w: message of %d bytes", errProtocol, length)
+		return 0, fmt.Errorf("%w: message of %d bytes", errProtocol, length)
 	}
-	return kind(header[4]), int(length), nil
+	return int(length), nil
 }
 
-// decode reads a body. All of it must be used up.
-func decode(k kind, body []byte) (message, error) {
-	m := message{kind: k}
+// decode reads a message. All of it must be used up.
+func decode(data []byte) (m message, err error) {
+	if len(data) < headerSize || uint64(binary.BigEndian.Uint32(data)) != uint64(len(data)-headerSize) {
+		return m, fmt.Errorf("%w: message cut short", errProtocol)
+	}
+	m.kind = kind(data[headerSize-1])
 	fields, err := m.fields()
 	if err != nil {
 		return m, err
 	}
+	body := data[headerSize:]
 	for _, f := range fields {
 		switch f := f.(type) {
 		case *uint64:

@@ -54,7 +54,7 @@ const countEvery = 250 * time.Millisecond
 
 // serve is the main function of the supervisor process. It starts and ends programs until
 // its lease ends, kills everything, and returns the exit code.
-func serve(lease *os.File) int {
+func serve(lease int) int {
 	// Only SIGKILL can end this process early. The signals are caught and not ignored, since
 	// programs would inherit ignored signals.
 	ignored := make(chan os.Signal, 1)
@@ -62,7 +62,11 @@ func serve(lease *os.File) int {
 	deaths := make(chan os.Signal, 1)
 	signal.Notify(deaths, unix.SIGCHLD)
 
-	k := &supervisorLoop{socket: socket{lease}, self: os.Getpid(), running: make(map[int]*runningProgram), byID: make(map[uint64]*runningProgram)}
+	perstack, err := newSocket(lease)
+	if err != nil {
+		return 1
+	}
+	k := &supervisorLoop{socket: perstack, self: os.Getpid(), running: make(map[int]*runningProgram), byID: make(map[uint64]*runningProgram)}
 	ReserveThreads(spareThreads)
 	hello := &message{kind: kindHello}
 	if err := k.prepare(); err != nil {
@@ -71,8 +75,8 @@ func serve(lease *os.File) int {
 	if k.socket.send(hello) != nil || hello.text != "" {
 		return 1
 	}
-	requests := make(chan request)
-	go k.read(requests)
+	requests, handled := make(chan request), make(chan struct{})
+	go k.read(requests, handled)
 
 	again := time.NewTimer(math.MaxInt64)
 	count, counting := time.NewTimer(math.MaxInt64), false
@@ -84,6 +88,7 @@ func serve(lease *os.File) int {
 				k.endAll()
 				return 0
 			}
+			handled <- struct{}{}
 		case <-deaths:
 			clean = k.collect()
 		case <-again.C:
@@ -117,8 +122,10 @@ func (k *supervisorLoop) prepare() error {
 	return canSweep()
 }
 
-// read passes on the messages of perstack. It closes the channel when the lease ends.
-func (k *supervisorLoop) read(requests chan<- request) {
+// read passes on the messages of perstack, each after the one before was handled: while a
+// program is started, no descriptor arrives that it could inherit. It closes the channel when
+// the lease ends.
+func (k *supervisorLoop) read(requests chan<- request, handled <-chan struct{}) {
 	defer close(requests)
 	for {
 		m, files, err := k.socket.receive(maxMessage, 4)
@@ -126,6 +133,7 @@ func (k *supervisorLoop) read(requests chan<- request) {
 			return
 		}
 		requests <- request{m, files}
+		<-handled
 	}
 }
 

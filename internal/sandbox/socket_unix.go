@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"syscall"
 	"time"
@@ -14,14 +15,15 @@ import (
 )
 
 // A socket is one end of the connection between perstack and its supervisor.
-type socket struct{ f *os.File }
+type socket struct{ conn *net.UnixConn }
 
 // sendPatience is how long the other side may take before it reads. It has nothing else
 // to do, so one that takes longer was stopped.
 const sendPatience = 10 * time.Second
 
-// socketPair returns both ends, which are close-on-exec from the start.
-func socketPair() (ours, theirs *os.File, err error) {
+// socketPair returns our end, and the one that the supervisor inherits. Both are
+// close-on-exec from the start.
+func socketPair() (ours socket, theirs *os.File, err error) {
 	syscall.ForkLock.RLock()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -30,34 +32,35 @@ func socketPair() (ours, theirs *os.File, err error) {
 	}
 	syscall.ForkLock.RUnlock()
 	if err != nil {
-		return nil, nil, err
+		return socket{}, nil, err
 	}
-	if err := unix.SetNonblock(fds[0], true); err != nil { // for deadlines
-		_ = unix.Close(fds[0])
-		_ = unix.Close(fds[1])
-		return nil, nil, err
+	theirs = os.NewFile(uintptr(fds[1]), "perstack")
+	if ours, err = newSocket(fds[0]); err != nil {
+		theirs.Close()
 	}
-	return os.NewFile(uintptr(fds[0]), "supervisor"), os.NewFile(uintptr(fds[1]), "perstack"), nil
+	return ours, theirs, err
 }
 
-// send writes a message. The descriptors travel with its header.
+// newSocket takes over a descriptor.
+func newSocket(fd int) (socket, error) {
+	f := os.NewFile(uintptr(fd), "socket")
+	defer f.Close() // the connection has a copy, which is close-on-exec
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return socket{}, err
+	}
+	return socket{conn.(*net.UnixConn)}, nil
+}
+
+// send writes a message. The descriptors travel with its first bytes.
 func (s socket) send(m *message, files ...*os.File) error {
-	header, body, err := m.encode()
+	data, err := m.encode()
 	if err != nil {
 		return err
 	}
-	if len(body) > maxMessage {
+	if len(data) > headerSize+maxMessage {
 		return unix.E2BIG // as the kernel would say
 	}
-	_ = s.f.SetWriteDeadline(time.Now().Add(sendPatience)) // a blocking end has none
-	if err := s.sendHeader(header, files); err != nil {
-		return err
-	}
-	_, err = s.f.Write(body)
-	return err
-}
-
-func (s socket) sendHeader(header []byte, files []*os.File) error {
 	var rights []byte
 	if len(files) > 0 {
 		fds := make([]int, len(files))
@@ -70,31 +73,18 @@ func (s socket) sendHeader(header []byte, files []*os.File) error {
 		}
 		rights = unix.UnixRights(fds...)
 	}
-	conn, err := s.f.SyscallConn()
-	if err != nil {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(sendPatience)); err != nil {
 		return err
 	}
-	var sent int
-	var failed error
-	err = conn.Write(func(fd uintptr) bool {
-		for {
-			sent, failed = unix.SendmsgN(int(fd), header, rights, nil, noSignal)
-			if !errors.Is(failed, unix.EINTR) {
-				return !errors.Is(failed, unix.EAGAIN)
-			}
-		}
-	})
-	if err = errors.Join(err, failed); err != nil {
-		return err
-	}
-	if sent < len(header) { // the rest without the descriptors
-		_, err = s.f.Write(header[sent:])
+	n, _, err := s.conn.WriteMsgUnix(data, rights, nil)
+	if err == nil && n < len(data) { // the rest without the descriptors
+		_, err = s.conn.Write(data[n:])
 	}
 	return err
 }
 
 // receive reads a message of at most limit bytes, and the descriptors that came with
-// it. It returns io.EOF when the other side is gone.
+// it. It returns an error when the other side is gone.
 func (s socket) receive(limit, mostFiles int) (m message, files []*os.File, err error) {
 	defer func() {
 		if err != nil {
@@ -102,53 +92,31 @@ func (s socket) receive(limit, mostFiles int) (m message, files []*os.File, err 
 			files = nil
 		}
 	}()
-	header := make([]byte, headerSize)
-	n, files, err := s.receiveHeader(header, mostFiles)
-	if err != nil {
-		return m, files, err
-	}
-	if n == 0 {
-		return m, files, io.EOF
-	}
-	if _, err = io.ReadFull(s.f, header[n:]); err != nil {
-		return m, files, err
-	}
-	k, length, err := decodeHeader(header, limit)
-	if err != nil {
-		return m, files, err
-	}
-	body := make([]byte, length)
-	if _, err = io.ReadFull(s.f, body); err != nil {
-		return m, files, err
-	}
-	m, err = decode(k, body)
-	return m, files, err
-}
-
-func (s socket) receiveHeader(header []byte, mostFiles int) (n int, files []*os.File, err error) {
-	conn, err := s.f.SyscallConn()
-	if err != nil {
-		return 0, nil, err
-	}
-	room := make([]byte, unix.CmsgSpace(mostFiles*4))
-	var rights, flags int
-	var failed error
-	err = conn.Read(func(fd uintptr) bool {
-		for {
-			n, rights, flags, _, failed = receiveCloseOnExec(int(fd), header, room)
-			if !errors.Is(failed, unix.EINTR) {
-				return !errors.Is(failed, unix.EAGAIN)
-			}
-		}
-	})
-	if err = errors.Join(err, failed); err != nil {
-		return 0, nil, err
+	header, room := make([]byte, headerSize), make([]byte, unix.CmsgSpace(mostFiles*4))
+	n, rights, flags, _, err := s.conn.ReadMsgUnix(header, room)
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		return m, nil, failed.Err // without the addresses, of which a pair has none
 	}
 	files, err = unpack(room[:rights])
 	if err == nil && flags&unix.MSG_CTRUNC != 0 {
 		err = fmt.Errorf("%w: more descriptors than agreed", errProtocol)
 	}
-	return n, files, err
+	if err != nil {
+		return m, files, err
+	}
+	if _, err = io.ReadFull(s.conn, header[n:]); err != nil {
+		return m, files, err
+	}
+	length, err := bodySize(header, limit)
+	if err != nil {
+		return m, files, err
+	}
+	data := append(header, make([]byte, length)...)
+	if _, err = io.ReadFull(s.conn, data[headerSize:]); err != nil {
+		return m, files, err
+	}
+	m, err = decode(data)
+	return m, files, err
 }
 
 // unpack turns control messages into files.
