@@ -23,51 +23,35 @@ func (o Output) String() string {
 // A stream collects output in bounded memory. It keeps the beginning and the end, which
 // usually say most about what a program did.
 type stream struct {
-	limit int
-	head  []byte
-	tail  []byte // a ring once it is full
-	next  int    // where the ring goes on
-	total int64
+	headSize, tailSize int
+	head, tail         []byte // the tail can be longer than what is kept of it
+	total              int64
 }
 
 func newStream(limit int) *stream {
 	if limit <= 0 {
 		limit = DefaultMaxOutput
 	}
-	return &stream{limit: limit}
+	return &stream{headSize: limit / 2, tailSize: limit - limit/2}
 }
-
-func (s *stream) headSize() int { return s.limit / 2 }
-func (s *stream) tailSize() int { return s.limit - s.headSize() }
 
 func (s *stream) write(p []byte) {
 	s.total += int64(len(p))
-	if room := s.headSize() - len(s.head); room > 0 {
-		k := min(room, len(p))
-		s.head = append(s.head, p[:k]...)
-		p = p[k:]
-	}
-	if room := s.tailSize() - len(s.tail); room > 0 {
-		k := min(room, len(p))
-		s.tail = append(s.tail, p[:k]...)
-		p = p[k:]
-	}
-	if skip := len(p) - s.tailSize(); skip > 0 {
-		s.next = (s.next + skip) % s.tailSize()
-		p = p[skip:]
-	}
-	for len(p) > 0 {
-		k := copy(s.tail[s.next:], p)
-		s.next = (s.next + k) % s.tailSize()
-		p = p[k:]
+	k := min(s.headSize-len(s.head), len(p))
+	s.head = append(s.head, p[:k]...)
+	s.tail = append(s.tail, p[k:]...)
+	if len(s.tail) > 2*s.tailSize { // rarely, since it copies
+		s.tail = append(s.tail[:0], s.lastBytes()...)
 	}
 }
 
+func (s *stream) lastBytes() []byte { return s.tail[max(0, len(s.tail)-s.tailSize):] }
+
 func (s *stream) output() Output {
-	left := s.total - int64(len(s.head)+len(s.tail))
-	tail := slices.Concat(s.tail[s.next:], s.tail[:s.next])
+	tail := s.lastBytes()
+	left := s.total - int64(len(s.head)+len(tail))
 	if left == 0 {
 		return Output{Head: slices.Concat(s.head, tail)}
 	}
-	return Output{Head: slices.Clone(s.head), Tail: tail, LeftOut: left}
+	return Output{Head: slices.Clone(s.head), Tail: slices.Clone(tail), LeftOut: left}
 }
