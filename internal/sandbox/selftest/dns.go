@@ -62,17 +62,16 @@ func rows(table string, least int) iter.Seq[[]string] {
 // resolves returns an error if a name server answers for an outside name. A server that
 // refuses or fails did not pass the query on, or got no answer.
 func (t target) resolves(ctx context.Context, patience time.Duration) error {
-	deadline := time.Now().Add(patience)
-	conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, t.network, t.at.String())
-	if err != nil {
+	conn, err := t.dial(ctx, patience)
+	if conn == nil {
 		return nil // no server
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(deadline); err != nil {
+	if err != nil {
 		return err
 	}
 	name := outsideName()
-	query := question(name, 1)
+	query := question(name)
 	if t.network == "tcp" {
 		query = append(binary.BigEndian.AppendUint16(nil, uint16(len(query))), query...)
 	}
@@ -109,15 +108,13 @@ func receive(conn net.Conn, network string) ([]byte, error) {
 	return buf[min(2, n):n], err
 }
 
-// question is a query for the addresses of a name, as it goes over the wire.
-func question(name string, kind uint16) []byte {
+// question is a query for the address of a name, as it goes over the wire.
+func question(name string) []byte {
 	var id [2]byte
 	_, _ = rand.Read(id[:])                          // it never fails
 	q := append(id[:], 1, 0, 0, 1, 0, 0, 0, 0, 0, 0) // recursion desired, one question
 	for label := range strings.SplitSeq(name, ".") {
 		q = append(append(q, byte(len(label))), label...)
 	}
-	q = append(q, 0)
-	q = binary.BigEndian.AppendUint16(q, kind)
-	return binary.BigEndian.AppendUint16(q, 1) // class IN
+	return append(q, 0, 0, 1, 0, 1) // type A, class IN
 }

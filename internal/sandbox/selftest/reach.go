@@ -1,6 +1,7 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,22 +33,26 @@ func sideBySide(targets []target, look func(target) error) error {
 		group.Go(func() { errs[i] = look(t) })
 	}
 	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+	return cmp.Or(errs...)
+}
+
+// dial connects to the target. The patience is for all that is done with the connection.
+func (t target) dial(ctx context.Context, patience time.Duration) (net.Conn, error) {
+	deadline := time.Now().Add(patience)
+	conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, t.network, t.at.String())
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return conn, conn.SetDeadline(deadline)
 }
 
 func (t target) silent(ctx context.Context, patience time.Duration) error {
-	deadline := time.Now().Add(patience)
-	conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, t.network, t.at.String())
-	if err == nil {
+	conn, err := t.dial(ctx, patience)
+	if conn != nil {
 		defer conn.Close()
-		if t.network == "udp" {
-			err = t.ask(conn, deadline)
-		}
+	}
+	if err == nil && t.network == "udp" {
+		err = ask(conn)
 	}
 	switch {
 	case err == nil:
@@ -59,11 +64,8 @@ func (t target) silent(ctx context.Context, patience time.Duration) error {
 }
 
 // ask sends a query that every name server answers.
-func (t target) ask(conn net.Conn, deadline time.Time) error {
-	if err := conn.SetDeadline(deadline); err != nil {
-		return err
-	}
-	if _, err := conn.Write(question(outsideName(), 1)); err != nil {
+func ask(conn net.Conn) error {
+	if _, err := conn.Write(question(outsideName())); err != nil {
 		return err
 	}
 	_, err := conn.Read(make([]byte, 512))
@@ -77,22 +79,18 @@ func isSilence(err error) bool {
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return true
 	}
-	for _, errno := range []syscall.Errno{
-		syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, // no route
+	switch errno, _ := errors.AsType[syscall.Errno](err); errno {
+	case syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, // no route
 		syscall.EADDRNOTAVAIL, syscall.EAFNOSUPPORT, // no such network here
-		syscall.EACCES, syscall.EPERM, // forbidden here, by a filter
-	} {
-		if errors.Is(err, errno) {
-			return true
-		}
+		syscall.EACCES, syscall.EPERM: // forbidden here, by a filter
+		return true
 	}
 	return false
 }
 
 // reason is the innermost error, without the addresses, which the message has already.
 func reason(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
 	}
 	return err

@@ -125,11 +125,11 @@ func nameServer(t *testing.T, network string, code byte) netip.AddrPort {
 
 // A question is one that a name server understands.
 func TestQuestion(t *testing.T) {
-	q := question("a.example", 1)
+	q := question("a.example")
 	if got := string(q[12:]); got != "\x01a\x07example\x00\x00\x01\x00\x01" {
 		t.Errorf("%q", got)
 	}
-	if question("a", 1)[2] != 1 || q[5] != 1 {
+	if question("a")[2] != 1 || q[5] != 1 {
 		t.Error("it must ask one thing, and want it looked up")
 	}
 }
