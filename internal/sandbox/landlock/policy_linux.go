@@ -56,30 +56,31 @@ func (p *Policy) restrictAccess() error {
 	if err != nil {
 		return err
 	}
-	defer rules.close()
+	defer unix.Close(int(rules))
 	for _, path := range p.Read {
 		err := rules.allow(path, readTree, readFile)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			return err
+			return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
 		}
 	}
 	for _, path := range p.Write {
 		if err := rules.allow(path, writeTree, writeFile); err != nil {
-			return err
+			return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
 		}
 	}
 	for _, port := range p.Ports {
-		if err := rules.allowPort(port); err != nil {
-			return err
+		rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
+		if err := rules.add(rulePort, unsafe.Pointer(&rule)); err != nil {
+			return fmt.Errorf("sandbox policy: allow port %d: %w", port, err)
 		}
 	}
 	return rules.enter()
 }
 
-// A ruleset is a Landlock domain that is being built.
-type ruleset struct{ fd int }
+// A ruleset is the descriptor of a Landlock domain that is being built.
+type ruleset int
 
-func newRuleset() (*ruleset, error) {
+func newRuleset() (ruleset, error) {
 	handled := unix.LandlockRulesetAttr{
 		Handled_access_fs:  everything,
 		Handled_access_net: unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP,
@@ -89,46 +90,32 @@ func newRuleset() (*ruleset, error) {
 	size := unsafe.Offsetof(handled.Scoped) + unsafe.Sizeof(handled.Scoped)
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), size, 0)
 	if errno != 0 {
-		return nil, fmt.Errorf("create a Landlock ruleset: %w", errno)
+		return 0, fmt.Errorf("create a Landlock ruleset: %w", errno)
 	}
-	return &ruleset{int(fd)}, nil
+	return ruleset(fd), nil
 }
 
-func (r *ruleset) close() { unix.Close(r.fd) }
-
 // allow lets a tree be used, or a file if it is one.
-func (r *ruleset) allow(path string, tree, file uint64) error {
+func (r ruleset) allow(path string, tree, file uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
+		return err
 	}
 	defer unix.Close(fd)
 	var info unix.Stat_t
 	if err := unix.Fstat(fd, &info); err != nil {
-		return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
+		return err
 	}
 	access := file
 	if info.Mode&unix.S_IFMT == unix.S_IFDIR {
 		access = tree
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
-	if err := r.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule)); err != nil {
-		return fmt.Errorf("sandbox policy: allow %s: %w", path, err)
-	}
-	return nil
+	return r.add(unix.LANDLOCK_RULE_PATH_BENEATH, unsafe.Pointer(&rule))
 }
 
-// allowPort lets connections to a port be made.
-func (r *ruleset) allowPort(port uint16) error {
-	rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
-	if err := r.add(rulePort, unsafe.Pointer(&rule)); err != nil {
-		return fmt.Errorf("sandbox policy: allow port %d: %w", port, err)
-	}
-	return nil
-}
-
-func (r *ruleset) add(kind uintptr, rule unsafe.Pointer) error {
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), kind, uintptr(rule), 0, 0, 0); errno != 0 {
+func (r ruleset) add(kind uintptr, rule unsafe.Pointer) error {
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r), kind, uintptr(rule), 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil
@@ -136,11 +123,11 @@ func (r *ruleset) add(kind uintptr, rule unsafe.Pointer) error {
 
 // enter applies the ruleset to this thread. The kernel demands no_new_privs for that: a
 // program that gains rights when it starts could be confused by missing access.
-func (r *ruleset) enter() error {
+func (r ruleset) enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("apply a sandbox policy: %w", err)
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r), 0, 0); errno != 0 {
 		return fmt.Errorf("apply a sandbox policy: %w", errno)
 	}
 	return nil

@@ -9,7 +9,4 @@ func Available() error {
 	return fmt.Errorf("%w: isolating skills needs Linux 6.12 or newer", ErrUnavailable)
 }
 
-// Restrict fails: policies cannot be enforced here.
-func (p *Policy) Restrict() error { return Available() }
-
 func (p *Policy) restrictAccess() error { return Available() }
