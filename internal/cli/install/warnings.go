@@ -76,9 +76,7 @@ func (p *project) showDifferences(s *server) {
 		return
 	}
 	lines := packageDifference(s.before.Package, s.found.Package)
-	for _, d := range mcp.Compare(skills.LockedTools(s.before), skills.LockedTools(s.found)) {
-		lines = append(lines, d.String())
-	}
+	lines = append(lines, mcp.Compare(skills.LockedTools(s.before), skills.LockedTools(s.found))...)
 	if len(lines) == 0 {
 		lines = []string{"no difference to what was installed before"}
 	}

@@ -11,7 +11,7 @@ import (
 // the user has not reviewed the new ones.
 type ChangedError struct {
 	Skill       string
-	Differences []Difference
+	Differences []string // from [Compare]
 }
 
 // AcceptAdvice is the end of the text of a [ChangedError]. A command line can replace it with
@@ -19,13 +19,8 @@ type ChangedError struct {
 const AcceptAdvice = "to accept them, update the lockfile"
 
 func (e *ChangedError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "skill %q: the server does not offer the tools that were installed:", e.Skill)
-	for _, d := range e.Differences {
-		b.WriteString("\n  " + d.String())
-	}
-	b.WriteString("\nreview the differences; " + AcceptAdvice)
-	return b.String()
+	return fmt.Sprintf("skill %q: the server does not offer the tools that were installed:\n  %s\nreview the differences; %s",
+		e.Skill, strings.Join(e.Differences, "\n  "), AcceptAdvice)
 }
 
 // maxRelists is how often the list of one server can change before the server is stopped.
@@ -75,14 +70,10 @@ func (s *Skill) compare(now *listing) error {
 	if len(differences) == 0 {
 		return nil
 	}
-	var lines []string
-	for _, d := range differences[:min(len(differences), maxWarnings)] {
-		lines = append(lines, d.String())
+	if more := len(differences) - maxWarnings; more > 0 {
+		differences = append(differences[:maxWarnings], fmt.Sprintf("and %d more", more))
 	}
-	if more := len(differences) - len(lines); more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", more))
-	}
-	s.o.Log.Warn("the tools of a skill changed", "skill", s.o.Name, "differences", lines)
+	s.o.Log.Warn("the tools of a skill changed", "skill", s.o.Name, "differences", differences)
 	s.o.Changed()
 	return nil
 }

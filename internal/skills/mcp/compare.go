@@ -16,41 +16,24 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// A Difference is one way in which a live list of tools differs from a pinned one.
-type Difference struct {
-	Kind DifferenceKind
-	Tool string // by the name that the skill uses
-	What string // what was and is, of an altered tool; the description of an added one
-}
-
-// DifferenceKind says what happened to a tool.
-type DifferenceKind byte
-
-// The kinds, as they are printed.
-const (
-	Added   DifferenceKind = '+'
-	Removed DifferenceKind = '-'
-	Altered DifferenceKind = '~'
-)
-
 const (
 	maxShownName = 100 // bytes of a name in a difference
 	maxShownText = 200 // bytes of a text
 	maxShownWhat = 1000
 )
 
-// String writes the difference on one line that is safe to print.
-func (d Difference) String() string {
-	line := string(d.Kind) + " " + terminal.RevealLine(clip(d.Tool, maxShownName))
-	if d.What != "" {
-		line += ": " + terminal.RevealLine(clip(d.What, maxShownWhat))
+// Compare lists how live differs from pinned, ordered by name; nil when it does not. Each
+// difference is one line that is safe to print: what was added (+), removed (-) or altered (~).
+func Compare(pinned, live []skill.Tool) (lines []string) {
+	type difference struct{ tool, line string }
+	var all []difference
+	add := func(kind, tool, what string) {
+		line := kind + " " + terminal.RevealLine(clip(tool, maxShownName))
+		if what != "" {
+			line += ": " + terminal.RevealLine(clip(what, maxShownWhat))
+		}
+		all = append(all, difference{tool, line})
 	}
-	return line
-}
-
-// Compare lists how live differs from pinned, ordered by name; nil when it does not.
-func Compare(pinned, live []skill.Tool) []Difference {
-	var all []Difference
 	before := make(map[string]skill.Tool)
 	for _, t := range pinned {
 		before[t.Name] = t
@@ -60,23 +43,26 @@ func Compare(pinned, live []skill.Tool) []Difference {
 		was, known := before[t.Name]
 		switch {
 		case seen[t.Name]: // a second definition must not be hidden by the first
-			all = append(all, Difference{Added, t.Name, "a second tool of this name: " + t.Description})
+			add("+", t.Name, "a second tool of this name: "+t.Description)
 		case !known:
-			all = append(all, Difference{Added, t.Name, t.Description})
+			add("+", t.Name, t.Description)
 		default:
 			if what := alteration(was, t); what != "" {
-				all = append(all, Difference{Altered, t.Name, what})
+				add("~", t.Name, what)
 			}
 		}
 		seen[t.Name] = true
 	}
 	for _, t := range pinned {
 		if !seen[t.Name] {
-			all = append(all, Difference{Removed, t.Name, ""})
+			add("-", t.Name, "")
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Difference) int { return cmp.Compare(a.Tool, b.Tool) })
-	return all
+	slices.SortStableFunc(all, func(a, b difference) int { return cmp.Compare(a.tool, b.tool) })
+	for _, d := range all {
+		lines = append(lines, d.line)
+	}
+	return lines
 }
 
 // alteration describes how a definition changed; "" when it is the same.

@@ -55,17 +55,13 @@ func TestCompare(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var lines []string
-			for _, d := range mcp.Compare(tt.pinned, tt.live) {
-				lines = append(lines, d.String())
-			}
-			if got := strings.Join(lines, "\n"); got != tt.want {
+			if got := strings.Join(mcp.Compare(tt.pinned, tt.live), "\n"); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
 	}
 	huge := mcp.Compare(nil, []skill.Tool{tool(strings.Repeat("n", 10_000), strings.Repeat("d", 1<<20), "{}")})
-	if len(huge) != 1 || len(huge[0].String()) > 2000 {
-		t.Errorf("%d differences, the first of %d bytes", len(huge), len(huge[0].String()))
+	if len(huge) != 1 || len(huge[0]) > 2000 {
+		t.Errorf("%d differences, the first of %d bytes", len(huge), len(huge[0]))
 	}
 }
