@@ -2,14 +2,14 @@ package mcp
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -48,25 +48,14 @@ func shorten(e *jsonrpc.Error, redact func(string) string) *jsonrpc.Error {
 	return short
 }
 
-// wireID parses an id into one of the library.
+// wireID parses an id as that of an answer.
 func wireID(text rawjson.Value) (jsonrpc.ID, bool) {
-	switch text.Kind() {
-	case '"':
-		var s string
-		if json.Unmarshal(text, &s, jsontext.AllowInvalidUTF8(true)) != nil {
-			return jsonrpc.ID{}, false
-		}
-		id, err := jsonrpc.MakeID(s)
-		return id, err == nil
-	case '0':
-		n, err := strconv.ParseInt(string(text), 10, 64)
-		if err != nil || n < -1<<53 || n > 1<<53 {
-			return jsonrpc.ID{}, false
-		}
-		id, err := jsonrpc.MakeID(float64(n))
-		return id, err == nil
+	message, _ := frame.Parse(slices.Concat([]byte(`{"jsonrpc":"2.0","result":{},"id":`), text, []byte("}")))
+	answer, ok := message.(*jsonrpc.Response) // nothing is one, if it cannot be parsed
+	if !ok {
+		return jsonrpc.ID{}, false
 	}
-	return jsonrpc.ID{}, false
+	return answer.ID, answer.ID.IsValid()
 }
 
 // cutMiddle shortens a text to about most bytes, with a note in the middle: the end of an output

@@ -30,13 +30,13 @@ type guard struct {
 
 	ctx    context.Context // of the connection
 	cancel context.CancelFunc
-	ended  chan struct{} // nothing more can be read
+	ended  context.Context // nothing more can be read; its cause says why
+	end    context.CancelCauseFunc
 	reply  chan *jsonrpc.Response
 
 	mu      sync.Mutex
 	open    map[jsonrpc.ID]*pendingRequest
 	probing bool // the first request, at which some old servers end, has no answer
-	err     error
 
 	noise  int // messages of this minute that were not asked for
 	minute time.Time
@@ -77,12 +77,13 @@ var errFlood = fmt.Errorf("the server sent more than %d messages in a minute tha
 
 // newGuard uses the values of a context, not its end.
 func newGuard(ctx context.Context, inner sdk.Connection, hear notified, now func() time.Time) *guard {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g := &guard{
-		inner: inner, hear: hear, now: now, ctx: ctx, cancel: cancel,
-		ended: make(chan struct{}), reply: make(chan *jsonrpc.Response, maxReplies),
-		open: make(map[jsonrpc.ID]*pendingRequest),
+		inner: inner, hear: hear, now: now,
+		reply: make(chan *jsonrpc.Response, maxReplies), open: make(map[jsonrpc.ID]*pendingRequest),
 	}
+	ctx = context.WithoutCancel(ctx)
+	g.ctx, g.cancel = context.WithCancel(ctx)
+	g.ended, g.end = context.WithCancelCause(ctx)
 	go g.replyAll()
 	return g
 }
@@ -158,7 +159,7 @@ func (g *guard) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		switch {
 		case err != nil:
-			g.fail(err)
+			g.end(err)
 			return nil, err
 		case answer != nil:
 			return answer, nil
@@ -244,22 +245,6 @@ func (g *guard) count() error {
 		return errFlood
 	}
 	return nil
-}
-
-func (g *guard) fail(err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.err == nil {
-		g.err = err
-		close(g.ended)
-	}
-}
-
-// failure returns why nothing more can be read, after ended is closed.
-func (g *guard) failure() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.err
 }
 
 // endedProbing reports that the server ended without answering the first request of the newer

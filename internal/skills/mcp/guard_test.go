@@ -61,7 +61,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%d answers wait", len(g.reply))
 	}
 	select {
-	case <-g.ended:
+	case <-g.ended.Done():
 	default:
 		t.Error("nobody is told")
 	}

@@ -71,17 +71,15 @@ func (s *server) watch() {
 	select {
 	case <-s.ctx.Done():
 		return
-	case <-s.guard.ended:
+	case <-s.guard.ended.Done():
 	case <-ended:
-		timer := time.NewTimer(drainTimeout)
-		defer timer.Stop()
 		select {
-		case <-s.guard.ended:
-		case <-timer.C:
+		case <-s.guard.ended.Done():
+		case <-time.After(drainTimeout):
 		case <-s.ctx.Done():
 		}
 	}
-	reason := s.guard.failure()
+	reason := context.Cause(s.guard.ended)
 	if reason == nil || errors.Is(reason, io.EOF) {
 		reason = errEnded
 	}
