@@ -56,20 +56,16 @@ func (r *Remote) client(transport string, version func() string) (*http.Client, 
 		return nil, errBadEndpoint // the text of err repeats the URL
 	}
 	own := *r.Client
-	own.Transport = &wire{
-		next: r.Client.Transport, endpoint: endpoint, header: r.Header, transport: transport, only: !r.SSE, version: version,
-	}
+	own.Transport = &wire{remote: r, endpoint: endpoint, transport: transport, version: version}
 	return &own, nil
 }
 
 // A wire sends the requests of one connection with the headers of the skill, and turns answers
 // that no MCP server gives into errors.
 type wire struct {
-	next      http.RoundTripper
+	remote    *Remote
 	endpoint  *url.URL
-	header    map[string]string
 	transport string
-	only      bool          // there is no other transport
 	version   func() string // of the protocol; "" while it is not known
 }
 
@@ -86,14 +82,14 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	own.Header.Set("User-Agent", "perstack/"+version.String())
 	// The client refuses other origins, too. Headers can contain keys, so they are checked twice.
 	if egress.SameOrigin(r.URL, w.endpoint) {
-		for name, value := range w.header {
+		for name, value := range w.remote.Header {
 			own.Header.Set(name, value)
 		}
 	}
 	if v := w.version(); v != "" && own.Header.Get(versionHeader) == "" {
 		own.Header.Set(versionHeader, v)
 	}
-	resp, err := w.next.RoundTrip(own)
+	resp, err := w.remote.Client.Transport.RoundTrip(own)
 	if err != nil {
 		return nil, err
 	}
@@ -102,14 +98,12 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections lets [http.Client.CloseIdleConnections] work.
 func (w *wire) CloseIdleConnections() {
-	if c, ok := w.next.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
+	w.remote.Client.CloseIdleConnections()
 }
 
 // check makes an error of an answer that is not for the library.
 func (w *wire) check(r *http.Request, resp *http.Response) (*http.Response, error) {
-	failure := &statusError{transport: w.transport, only: w.only, method: r.Method, status: resp.StatusCode}
+	failure := &statusError{transport: w.transport, only: !w.remote.SSE, method: r.Method, status: resp.StatusCode}
 	switch {
 	case resp.StatusCode < 300:
 		if !isOtherType(r, resp) {
@@ -132,7 +126,10 @@ func (w *wire) check(r *http.Request, resp *http.Response) (*http.Response, erro
 	default:
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 		if err == nil && isErrorMessage(body) {
-			resp.Body = &prefixedBody{bytes.NewReader(body), resp.Body}
+			resp.Body = struct {
+				io.Reader
+				io.Closer
+			}{bytes.NewReader(body), resp.Body}
 			return resp, nil
 		}
 	}
@@ -156,14 +153,6 @@ func isErrorMessage(body []byte) bool {
 	response, ok := message.(*jsonrpc.Response)
 	return err == nil && ok && response.Error != nil
 }
-
-// A prefixedBody is a body of which only the beginning can be read.
-type prefixedBody struct {
-	io.Reader
-	body io.Closer
-}
-
-func (r *prefixedBody) Close() error { return r.body.Close() }
 
 // bodyType is the content type that the server names.
 func bodyType(resp *http.Response) string {

@@ -141,11 +141,9 @@ func (c *httpConn) listen(ctx context.Context) {
 	}
 	open := make(chan struct{})
 	go c.listenAll(sync.OnceFunc(func() { close(open) }))
-	timer := time.NewTimer(listenTimeout)
-	defer timer.Stop()
 	select {
 	case <-open:
-	case <-timer.C:
+	case <-time.After(listenTimeout):
 	case <-ctx.Done():
 	case <-c.ctx.Done():
 	}
@@ -189,7 +187,9 @@ func (c *httpConn) listenAll(ready func()) {
 				c.warn("a message of the server was lost", err)
 			}
 		}
-		if !c.pause(pause) {
+		select {
+		case <-time.After(pause):
+		case <-c.ctx.Done():
 			return
 		}
 	}
@@ -202,17 +202,6 @@ func (e *statusError) hasNoStream() bool {
 		return true
 	}
 	return false
-}
-
-func (c *httpConn) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-c.ctx.Done():
-		return false
-	}
 }
 
 // Close ends the session at the server.
