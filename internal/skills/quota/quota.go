@@ -79,12 +79,10 @@ func (q *Quota) end() {
 
 func (q *Quota) measureRegularly(ctx context.Context) {
 	for wait := interval; ; {
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(wait):
 		}
 		began := time.Now()
 		if !q.Check(ctx) {

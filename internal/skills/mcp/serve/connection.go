@@ -177,8 +177,7 @@ func (c *connection) isOver() bool {
 
 // await waits until every request that is not endless is answered, or the time is over.
 func (c *connection) await(limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	expired := time.After(limit)
 	for {
 		c.mu.Lock()
 		awaits := c.awaits
@@ -190,7 +189,7 @@ func (c *connection) await(limit time.Duration) {
 		case <-c.idle:
 		case <-c.closed:
 			return
-		case <-timer.C:
+		case <-expired:
 			return
 		}
 	}

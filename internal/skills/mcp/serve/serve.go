@@ -75,7 +75,10 @@ func Run(ctx context.Context, s skill.Skill, opts Options) (err error) {
 	select {
 	case <-done:
 	case <-c.over:
-		waitForEnd(done)
+		select {
+		case <-done:
+		case <-time.After(2 * grace): // it hangs in a write to a client that does not read
+		}
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -118,17 +121,6 @@ func until(stop context.Context) mcp.Middleware {
 			defer context.AfterFunc(stop, cancel)()
 			return next(ctx, method, req)
 		}
-	}
-}
-
-// waitForEnd waits for the end of a server, unless it hangs in a write to a client that does not
-// read.
-func waitForEnd(done <-chan struct{}) {
-	timer := time.NewTimer(2 * grace)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
 	}
 }
 
