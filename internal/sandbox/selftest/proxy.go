@@ -29,27 +29,21 @@ func proxy(ctx context.Context, spec Spec) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
-	type question struct {
-		user *url.Userinfo
-		want int
-		what string
-	}
-	questions := []question{{spec.Proxy.User, http.StatusForbidden, "an outside host"}}
-	found := "refuses an outside host; asks for no token"
-	if !spec.Tokenless {
-		questions = append(questions, question{nil, http.StatusProxyAuthRequired, "a client without a token"})
-		found = "refuses an outside host, and a client without a token"
-	}
-	for _, c := range questions {
-		got, err := connect(ctx, spec.Proxy.Host, c.user)
+	refuses := func(user *url.Userinfo, want int, what string) error {
+		got, err := connect(ctx, spec.Proxy.Host, user)
 		switch {
 		case err != nil:
-			return "", fmt.Errorf("the proxy does not answer: %w", err)
-		case got != c.want:
-			return "", fmt.Errorf("the proxy answers %d to %s, and must answer %d", got, c.what, c.want)
+			return fmt.Errorf("the proxy does not answer: %w", err)
+		case got != want:
+			return fmt.Errorf("the proxy answers %d to %s, and must answer %d", got, what, want)
 		}
+		return nil
 	}
-	return found, nil
+	err := refuses(spec.Proxy.User, http.StatusForbidden, "an outside host")
+	if err != nil || spec.Tokenless {
+		return "refuses an outside host; asks for no token", err
+	}
+	return "refuses an outside host, and a client without a token", refuses(nil, http.StatusProxyAuthRequired, "a client without a token")
 }
 
 // connect asks a proxy for the outside host and returns the status of its answer.
@@ -59,11 +53,6 @@ func connect(ctx context.Context, address string, user *url.Userinfo) (int, erro
 		return 0, reason(err)
 	}
 	defer conn.Close()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := conn.SetDeadline(deadline); err != nil {
-			return 0, err
-		}
-	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	request := "CONNECT " + OutsideHost + ":443 HTTP/1.1\r\nHost: " + OutsideHost + ":443\r\n"
 	if user != nil {
