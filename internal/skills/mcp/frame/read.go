@@ -37,8 +37,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 			return nil, ErrEndless
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case line.tooLong:
-			return nil, &Error{Guess: guess(line.head, line.tail), Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the message is longer than %d bytes", MaxBytes)}
+		case line.size > MaxBytes:
+			return nil, &Error{Guess: guess(line.data, line.tail), Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the message is longer than %d bytes", MaxBytes)}
 		case errors.Is(err, io.EOF) && len(bytes.TrimSpace(line.data)) > 0:
 			return line.data, nil // the end is reported by the next read
 		}
@@ -48,10 +48,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 
 // A line is all of a line, or its two ends when it is too long.
 type line struct {
-	data       []byte
 	size       int
-	tooLong    bool
-	head, tail []byte
+	data, tail []byte
 }
 
 // edge is how much of each end is kept, for finding the id.
@@ -59,18 +57,15 @@ const edge = 1 << 10
 
 func (l *line) add(piece []byte) {
 	l.size += len(piece)
-	switch {
-	case l.tooLong:
-		l.keepTail(piece)
-	case l.size > MaxBytes:
-		l.tooLong = true
-		l.head = bytes.Clone(l.data[:min(edge, len(l.data))])
-		l.keepTail(l.data)
-		l.keepTail(piece)
-		l.data = nil
-	default:
+	if l.size <= MaxBytes {
 		l.data = append(l.data, piece...)
+		return
 	}
+	if len(l.data) > edge {
+		l.keepTail(l.data)
+		l.data = bytes.Clone(l.data[:edge])
+	}
+	l.keepTail(piece)
 }
 
 func (l *line) keepTail(piece []byte) {
