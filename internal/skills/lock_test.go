@@ -3,6 +3,7 @@ package skills
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -100,9 +102,14 @@ func TestLiveIsLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mcp.New(mcp.Options{Name: "odd", Remote: &mcp.Remote{
-		Endpoint: web.URL, Client: egress.Client(egress.Policy{Origin: origin, AllowPrivate: true}),
-	}})
+	s := mcp.New(mcp.Options{
+		Name:   "odd",
+		Remote: &mcp.Remote{Endpoint: web.URL, Client: egress.Client(egress.Policy{Origin: origin, AllowPrivate: true})},
+		Report: func(event.Body) {},
+		Redact: func(text string) string { return text },
+		Now:    time.Now,
+		Log:    slog.New(slog.DiscardHandler),
+	})
 	defer s.Close()
 	live, err := s.Tools(t.Context())
 	if err != nil {

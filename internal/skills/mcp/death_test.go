@@ -17,7 +17,7 @@ func TestOneAfterTheOther(t *testing.T) {
 	for _, counted := range []error{nil, final} {
 		synctest.Test(t, func(t *testing.T) {
 			starts, noProcess := 0, errors.New("no process here")
-			s := New(Options{Name: "s", Process: func(context.Context) (Process, error) {
+			s := newSkill(Options{Name: "s", Process: func(context.Context) (Process, error) {
 				starts++
 				return Process{}, noProcess
 			}})
@@ -160,7 +160,7 @@ func TestStrayText(t *testing.T) {
 				wrote = true
 			}
 		})
-		s := New(Options{Name: "s", Redact: func(text string) string { return strings.ReplaceAll(text, key, "***") }})
+		s := newSkill(Options{Name: "s", Redact: func(text string) string { return strings.ReplaceAll(text, key, "***") }})
 		ctx, cancel := context.WithTimeoutCause(t.Context(), s.o.StartTimeout, errStartTimeout)
 		defer cancel()
 		sv := s.newServer(t.Context(), "program")

@@ -30,6 +30,7 @@ const good = "add echo fail"
 // or a result that the model reads, never the end of the run and never a wait without
 // end. M1, M8, M10, C10.
 func TestEvil(t *testing.T) {
+	t.Parallel()
 	killed := "(killed by SIGKILL)"
 	if runtime.GOOS == "windows" {
 		killed = "(exit status 1)"
@@ -105,7 +106,7 @@ func TestEvil(t *testing.T) {
 		// Which answer belongs to which pending.
 		"unknown-id":       {},
 		"twice":            {more: func(t *testing.T, b *bench) { answersOwn(t, b, "second", "third") }},
-		"string-id":        {set: quick, echo: "reported nothing", fails: true},
+		"string-id":        {set: impatient, echo: "reported nothing", fails: true},
 		"result-and-error": {echo: "with both", fails: true, more: stillThere},
 		"neither":          {echo: "neither a result nor an error", fails: true, more: stillThere},
 		"out-of-order":     {echo: "-", more: func(t *testing.T, b *bench) { answersOwn(t, b, "one", "two") }},
@@ -113,7 +114,7 @@ func TestEvil(t *testing.T) {
 		// Ends.
 		"hang-initialize": {set: quick, start: "not ready within 1s; set startTimeout"},
 		"hang-list":       {set: quick, start: "not ready within 1s; set startTimeout"},
-		"hang-call":       {set: quick, echo: "reported nothing for 1s", fails: true},
+		"hang-call":       {set: impatient, echo: "reported nothing for 200ms", fails: true},
 		"hang-close":      {},
 		"die-discover": {more: func(t *testing.T, b *bench) {
 			if n := len(told[event.SkillStarting](b)); n != 2 {
@@ -279,6 +280,7 @@ func answersOwn(t *testing.T, b *bench, texts ...string) {
 // Answers that come before the questions are taken for none of them, or spoil the
 // greeting. Which one depends on who is faster; both end at once.
 func TestEarly(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil, "early")
 	if err := b.Start(t.Context()); err != nil {
 		has(t, err.Error(), `skill "evil": evilmcp early: `)

@@ -7,16 +7,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/perstack-go/perstack/event"
 )
 
 // To fetch what a server runs from may take longer than a server may take to start: the
 // one has nothing to do with the other.
 func TestFetchingIsNotStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{
-			Name: "slow", StartTimeout: time.Second, Now: time.Now, Report: func(event.Body) {},
+		s := newSkill(Options{
+			Name: "slow", StartTimeout: time.Second,
 			Process: func(ctx context.Context) (Process, error) {
 				select {
 				case <-time.After(time.Minute):

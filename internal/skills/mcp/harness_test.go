@@ -59,6 +59,7 @@ func newBench(t *testing.T, set func(*mcp.Options), args ...string) *bench {
 		},
 		Stop:    func(err error) { b.stopped <- err },
 		Changed: func() { b.changed <- struct{}{} },
+		Redact:  func(text string) string { return text },
 		Now:     time.Now,
 		Log:     slog.New(slog.NewTextHandler(b, nil)),
 	}
@@ -160,7 +161,9 @@ func lockOf(t *testing.T, args ...string) []skill.Tool {
 	return tools
 }
 
-func quick(o *mcp.Options) { o.StartTimeout, o.CallTimeout = time.Second, time.Second }
+func quick(o *mcp.Options) { o.StartTimeout = time.Second }
+
+func impatient(o *mcp.Options) { o.CallTimeout = 200 * time.Millisecond }
 
 func has(t *testing.T, text string, wanted ...string) {
 	t.Helper()

@@ -19,6 +19,7 @@ import (
 // M8: a server that dies is started again for the next call, and the model is told about
 // the lost one.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	b := begun(t, nil, "die-call", "--n", "2")
 	for i := range 3 { // it answers one call and dies in the next, every time
 		if text, isError := b.echo("hi"); text != "hi" || isError {
@@ -36,6 +37,7 @@ func TestRestart(t *testing.T) {
 // A server that dies twice without having answered a call is left dead, and every call
 // says why.
 func TestStaysDead(t *testing.T) {
+	t.Parallel()
 	b := begun(t, nil, "die-call")
 	for range 4 {
 		if text, isError := b.echo("hi"); !isError || !strings.Contains(text, "exit status 3") {
@@ -62,6 +64,7 @@ func TestStaysDead(t *testing.T) {
 
 // M11: with a lock nothing is started before the first call, and the first call works.
 func TestLocked(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(o *mcp.Options) { o.Locked = lockOf(t, "good") }, "good")
 	if err := b.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -89,6 +92,7 @@ func TestLockedEmpty(t *testing.T) {
 // M12: a server that does not offer what was installed is not called: not after the
 // install, not after a restart, and not when it changes its mind in between.
 func TestRugPull(t *testing.T) {
+	t.Parallel()
 	refused := func(t *testing.T, b *bench, wanted ...string) {
 		t.Helper()
 		wanted = append(wanted, `skill "evil"`, mcp.AcceptAdvice)
@@ -103,12 +107,14 @@ func TestRugPull(t *testing.T) {
 		}
 	}
 	t.Run("since the install", func(t *testing.T) {
+		t.Parallel()
 		state := filepath.Join(t.TempDir(), "state")
 		b := newBench(t, func(o *mcp.Options) { o.Locked = lockOf(t, "rug-pull", "--state", state) }, "rug-pull", "--state", state)
 		callFails(t, b)
 		refused(t, b, "~ echo")
 	})
 	t.Run("at a restart", func(t *testing.T) {
+		t.Parallel()
 		locked := lockOf(t, "die-call", "--n", "2")
 		state, starts := filepath.Join(t.TempDir(), "state"), 0
 		if err := os.WriteFile(state, nil, 0o600); err != nil {
@@ -135,6 +141,7 @@ func TestRugPull(t *testing.T) {
 		refused(t, b, "~ echo")
 	})
 	t.Run("in mid-run", func(t *testing.T) {
+		t.Parallel()
 		b := newBench(t, func(o *mcp.Options) { o.Locked = lockOf(t, "list-changed") }, "list-changed")
 		if text, _ := b.echo("hi"); text != "hi" {
 			t.Fatalf("%q", text)
@@ -142,6 +149,7 @@ func TestRugPull(t *testing.T) {
 		refused(t, b, "+ sendMail")
 	})
 	t.Run("without a lock", func(t *testing.T) {
+		t.Parallel()
 		state := filepath.Join(t.TempDir(), "state")
 		b := begun(t, nil, "rug-pull", "--state", state)
 		if text, _ := b.echo("hi"); text != "hi" || len(b.stopped) != 0 {
@@ -163,6 +171,7 @@ func callFails(t *testing.T, b *bench) string {
 // C7: however many ask for the server at once, it is started once; whoever loses stopTimeout
 // does not take it from the others.
 func TestSharedStart(t *testing.T) {
+	t.Parallel()
 	begin := make(chan struct{})
 	b := newBench(t, func(o *mcp.Options) {
 		process := o.Process
@@ -198,6 +207,7 @@ func TestSharedStart(t *testing.T) {
 
 // C8: a skill that is closed while it starts leaves nothing, and is not started again.
 func TestCloseDuringStart(t *testing.T) {
+	t.Parallel()
 	begun := make(chan struct{})
 	b := newBench(t, func(o *mcp.Options) {
 		o.StartTimeout = time.Hour
@@ -230,6 +240,7 @@ func TestCloseDuringStart(t *testing.T) {
 // A call that is under way when the skill is closed ends, and so does one whose run is
 // stopped.
 func TestEndOfCalls(t *testing.T) {
+	t.Parallel()
 	b := begun(t, nil, "hang-call")
 	calls := make(chan error)
 	call := func(ctx context.Context) {
@@ -254,6 +265,7 @@ func TestEndOfCalls(t *testing.T) {
 // lazyInit without a lock: nobody waits for the start, the list does, and a failure is an
 // error of the list and of the calls.
 func TestBackground(t *testing.T) {
+	t.Parallel()
 	begin := make(chan struct{})
 	b := newBench(t, func(o *mcp.Options) {
 		o.Background = true
@@ -291,6 +303,7 @@ func TestBackground(t *testing.T) {
 
 // The error of a start names skill, command and what went wrong.
 func TestStartErrors(t *testing.T) {
+	t.Parallel()
 	wanted := errors.New("the package cannot be had")
 	b := newBench(t, func(o *mcp.Options) {
 		o.Process = func(context.Context) (mcp.Process, error) { return mcp.Process{}, wanted }
@@ -322,6 +335,7 @@ func TestStartErrors(t *testing.T) {
 
 // What is told of a start has the names that the user knows, and timings that fit.
 func TestStartEvents(t *testing.T) {
+	t.Parallel()
 	clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var mu sync.Mutex
 	b := begun(t, func(o *mcp.Options) {
@@ -354,6 +368,7 @@ func TestStartEvents(t *testing.T) {
 
 // The definitions that go into a lock are those of the tools, and have their digests.
 func TestDefinitions(t *testing.T) {
+	t.Parallel()
 	b := begun(t, nil, "good")
 	tools, err := b.Tools(t.Context())
 	if err != nil {

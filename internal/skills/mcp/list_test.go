@@ -66,7 +66,7 @@ func TestBadLists(t *testing.T) {
 // However many tools a server makes up, the log names a few of them and counts the rest.
 func TestWarningsAreFew(t *testing.T) {
 	var log strings.Builder
-	s := New(Options{Name: "s", Log: textLog(&log)})
+	s := newSkill(Options{Name: "s", Log: textLog(&log)})
 	many := &lister{skill: s, all: &listing{}, seen: make(map[string]bool)}
 	for i := range 100 {
 		many.take(fmt.Appendf(nil, `{"name":"bad%d"}`, i))

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -418,10 +419,12 @@ func TestBadResult(t *testing.T) {
 }
 
 // The server's own stream is asked for again, from the place where it broke.
-func TestListening(t *testing.T) {
+func TestListening(t *testing.T) { synctest.Test(t, testListening) }
+
+func testListening(t *testing.T) {
 	again := make(chan string, 10)
 	var broke atomic.Bool
-	w := newWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	remote := inMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, method := idOf(t, r)
 		switch {
 		case method == "initialize":
@@ -443,7 +446,7 @@ func TestListening(t *testing.T) {
 		}
 	}))
 	var h heard
-	if _, _, err := reach(t.Context(), t, remoteAt(t, w.URL, false), "", h.options()); err != nil {
+	if _, _, err := reach(t.Context(), t, remote, "", h.options()); err != nil {
 		t.Fatal(err)
 	}
 	wait(t, "list", h.changes, "changed")

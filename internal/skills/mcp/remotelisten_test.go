@@ -1,11 +1,14 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/perstack-go/perstack/internal/skills/mcp/frame"
 )
@@ -40,10 +43,9 @@ func TestListensOn(t *testing.T) {
 		"never ours":     {[]http.HandlerFunc{status(403)}, false, ""},
 		"news, the once": {[]http.HandlerFunc{stream(changed)}, true, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
 			var asked atomic.Int64
-			w := newWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			remote := inMemory(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				id, method := idOf(t, r)
 				switch n := int(asked.Load()); {
 				case method == "initialize":
@@ -62,7 +64,7 @@ func TestListensOn(t *testing.T) {
 			}))
 			warnings := make(chan string, 10)
 			warn := func(what string, why error) { warnings <- what + ": " + remoteError(why).Error() }
-			c, err := openHTTP(t.Context(), remoteAt(t, w.URL, false), warn)
+			c, err := openHTTP(t.Context(), remote, warn)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +86,7 @@ func TestListensOn(t *testing.T) {
 			}()
 			if test.changed {
 				if m, err := c.Read(t.Context()); err != nil || m == nil {
-					t.Errorf("%v, %v", m, err)
+					t.Errorf("%s: %v, %v", name, m, err)
 				}
 			} else {
 				<-ended
@@ -94,11 +96,51 @@ func TestListensOn(t *testing.T) {
 				got = <-warnings
 			}
 			if !strings.HasPrefix(got, test.warning) || (got == "") != (test.warning == "") || len(warnings) > 0 {
-				t.Errorf("warned %q, want %q", got, test.warning)
+				t.Errorf("%s: warned %q, want %q", name, got, test.warning)
 			}
 			if int(asked.Load()) != len(test.answers) {
-				t.Errorf("asked %d times", asked.Load())
+				t.Errorf("%s: asked %d times", name, asked.Load())
 			}
 		})
 	}
 }
+
+// inMemory is a server that is reached over pipes, for tests with testing/synctest: what waits for
+// a pause does not really wait.
+func inMemory(t *testing.T, h http.Handler) *Remote {
+	t.Helper()
+	pipes := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: h}
+	go func() { _ = server.Serve(pipes) }()
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		pipes.conns <- theirs
+		return ours, nil
+	}}
+	t.Cleanup(func() {
+		_ = server.Close()
+		transport.CloseIdleConnections()
+	})
+	return &Remote{Endpoint: "http://in.memory/mcp", Client: &http.Client{Transport: transport}}
+}
+
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	close(l.closed)
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{} }

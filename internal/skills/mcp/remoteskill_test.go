@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -22,12 +21,10 @@ type visit struct {
 func newVisit(t *testing.T, r *Remote, locked []skill.Tool) *visit {
 	t.Helper()
 	v := &visit{changed: make(chan string, 10), stopped: make(chan string, 10)}
-	v.Skill = New(Options{
+	v.Skill = newSkill(Options{
 		Name: "far", Remote: r, Locked: locked,
 		Stop:    func(err error) { v.stopped <- err.Error() },
 		Changed: func() { v.changed <- "changed" },
-		Now:     time.Now,
-		Log:     slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(func() {
 		if err := v.Close(); err != nil {
@@ -144,8 +141,13 @@ func TestRemoteStartErrors(t *testing.T) {
 		t.Errorf("a server that refuses us was asked %d times, want 2: in the newer and in the older way", n)
 	}
 
-	silent := newWeb(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		idOf(t, r) // who has not read to the end does not see that we leave
+	silent := newWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, method := idOf(t, r) // who has not read to the end does not see that we leave
+		if strings.HasPrefix(method, "notifications/") {
+			// The library waits up to five seconds until a call is cancelled.
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
 		<-r.Context().Done()
 	}))
 	v := newVisit(t, remoteAt(t, silent.URL+"/mcp?key="+queryCanary, true), nil)
@@ -159,7 +161,7 @@ func TestRemoteEvents(t *testing.T) {
 	for _, name := range []string{"http", "sse"} {
 		w := newWeb(t, handlers()[name])
 		events := make(chan event.Body, 100)
-		s := New(Options{
+		s := newSkill(Options{
 			Name: "remote", Remote: remoteAt(t, w.URL+"/path?key="+queryCanary, name == "sse"),
 			Report: func(b event.Body) { events <- b },
 		})

@@ -77,14 +77,35 @@ func polite(s script) script {
 	}
 }
 
+// newSkill adds functions that do nothing to what a test sets.
+func newSkill(o Options) *Skill {
+	if o.Report == nil {
+		o.Report = func(event.Body) {}
+	}
+	if o.Stop == nil {
+		o.Stop = func(error) {}
+	}
+	if o.Changed == nil {
+		o.Changed = func() {}
+	}
+	if o.Redact == nil {
+		o.Redact = asIs
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Now = time.Now
+	return New(o)
+}
+
 // joined makes a skill of a connection, as a start would.
 func join(t *testing.T, connection sdk.Connection, set func(*Options)) (*Skill, error) {
 	t.Helper()
-	o := Options{Name: "scripted", Log: slog.New(slog.DiscardHandler)}
+	o := Options{Name: "scripted"}
 	if set != nil {
 		set(&o)
 	}
-	s := New(o)
+	s := newSkill(o)
 	s.life, s.end = context.WithCancel(context.WithoutCancel(t.Context()))
 	sv := s.newServer(s.life, "server")
 	ctx, cancel := context.WithTimeout(t.Context(), s.o.StartTimeout)

@@ -20,6 +20,7 @@ import (
 // No process of a server survives Close, however it behaves: not the one that ignores
 // the end of its input, not what it left behind.
 func TestNothingSurvives(t *testing.T) {
+	t.Parallel()
 	b := begun(t, nil, "pid")
 	text, _ := b.do("pid", nil)
 	pid, err := strconv.Atoi(text)
@@ -55,6 +56,7 @@ func TestNothingSurvives(t *testing.T) {
 
 // The last words of a server are there when its end is told, however late they are read.
 func TestLastWords(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	b := begun(t, func(o *mcp.Options) {
 		process := o.Process
@@ -88,6 +90,7 @@ func TestLastWords(t *testing.T) {
 
 // A program that only writes text is no MCP server, and the error shows what it wrote.
 func TestNoServer(t *testing.T) {
+	t.Parallel()
 	for script, want := range map[string]string{
 		`echo hello world; while read x; do :; done`: `not ready within 1s: it wrote "hello world" where a message was expected`,
 		`echo usage: x; exit 2`:                      `ended before it was ready (exit status 2): it wrote "usage: x" where a message was expected`,
