@@ -45,7 +45,7 @@ import (
 	"github.com/perstack-go/perstack/skill"
 )
 
-// Options say what a skill is and what it works with.
+// Options say what a skill is and what it works with. All functions are set, except for Process.
 type Options struct {
 	Name string // of the skill
 
@@ -75,8 +75,8 @@ type Options struct {
 	// list.
 	Changed func()
 
-	// Redact removes secrets from a text; nil leaves it as it is. The caller does so again, but
-	// here texts are cut, and half a key is not recognized.
+	// Redact removes secrets from a text. The caller does so again, but here texts are cut, and
+	// half a key is not recognized.
 	Redact func(string) string
 
 	Now func() time.Time
@@ -123,29 +123,9 @@ type Skill struct {
 func New(o Options) *Skill {
 	o.StartTimeout = cmp.Or(o.StartTimeout, DefaultStartTimeout)
 	o.CallTimeout = cmp.Or(o.CallTimeout, DefaultCallTimeout)
-	if o.Report == nil {
-		o.Report = func(event.Body) {}
-	}
-	if o.Stop == nil {
-		o.Stop = func(error) {}
-	}
-	if o.Changed == nil {
-		o.Changed = func() {}
-	}
-	if o.Redact == nil {
-		o.Redact = func(text string) string { return text }
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	s := &Skill{o: o}
-	s.lineLimit = &lineLimit{now: o.Now, report: func(line string) {
+	return &Skill{o: o, lineLimit: &lineLimit{now: o.Now, report: func(line string) {
 		o.Report(event.SkillStderr{SkillName: o.Name, Message: line})
-	}}
-	return s
+	}}}
 }
 
 // Name is the key of the skill in perstack.toml.
