@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,9 +154,6 @@ var errSupervisor = errors.New("commands cannot be supervised")
 // supervise returns when the program has ended and its group was killed. A program that
 // exceeds its time is asked to end, given some grace, and then killed with all it started.
 func (p *process) supervise(ctx context.Context, timeout, grace time.Duration) (timedOut, cancelled bool, err error) {
-	if grace <= 0 {
-		grace = defaultGrace
-	}
 	var expired <-chan time.Time
 	if timeout > 0 {
 		expired = time.After(timeout)
@@ -171,7 +169,7 @@ func (p *process) supervise(ctx context.Context, timeout, grace time.Duration) (
 	p.terminate()
 	select {
 	case <-p.ended:
-	case <-time.After(grace):
+	case <-time.After(cmp.Or(grace, defaultGrace)):
 		p.kill()
 		<-p.ended
 	}

@@ -22,8 +22,6 @@ type ServerProcess struct {
 	Stdout io.ReadCloser
 	Stderr io.ReadCloser
 
-	DroppedEnv []string // names of Env that were not passed on, sorted
-
 	child *child
 	done  chan struct{}
 	err   error // of ending what it left behind; set before done is closed
@@ -39,7 +37,7 @@ func (s *Supervisor) Start(ctx context.Context, server Server) (*ServerProcess, 
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	env, dropped := c.environment()
+	env, _ := c.environment()
 	path, err := LookPath(c.Program, env)
 	if err != nil {
 		return nil, err
@@ -47,7 +45,7 @@ func (s *Supervisor) Start(ctx context.Context, server Server) (*ServerProcess, 
 	if s.isOver() {
 		return nil, fmt.Errorf("start %q: %w", c.Program, errClosed)
 	}
-	r := &ServerProcess{DroppedEnv: dropped, done: make(chan struct{})}
+	r := &ServerProcess{done: make(chan struct{})}
 	if err := r.start(ctx, s, c, program{path: path, env: env}); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("start %q: %w", c.Program, context.Cause(ctx))
@@ -123,12 +121,9 @@ func (r *ServerProcess) Exit() string {
 }
 
 // Stop ends the program with all it started: its input is closed, then it is asked to
-// end, then killed, with grace between; 0 means 2 seconds. It returns when all processes
-// have ended, and may be called more than once. An error means that some did not.
+// end, then killed, with grace between. It returns when all processes have ended, and may
+// be called more than once. An error means that some did not.
 func (r *ServerProcess) Stop(grace time.Duration) error {
-	if grace <= 0 {
-		grace = defaultGrace
-	}
 	go r.Stdin.Close() // on Windows it waits for a write in progress
 	if !r.endsWithin(grace) {
 		r.child.terminate()
