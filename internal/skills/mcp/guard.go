@@ -66,8 +66,6 @@ type pendingRequest struct {
 
 const (
 	discoverMethod = "server/discover"
-	listMethod     = "tools/list"
-	callMethod     = "tools/call"
 
 	maxReplies = 64      // answers to a server that it has not read
 	maxNoise   = 200_000 // messages in a minute that were not asked for
