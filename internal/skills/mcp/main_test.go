@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,8 +23,12 @@ var (
 
 func TestMain(m *testing.M) {
 	sandbox.Init()
-	var err error
-	if built.dir, err = os.MkdirTemp("", "evilmcp"); err != nil {
+	flag.Parse()
+	err := flag.Set("test.parallel", "8") // most tests wait for a process
+	if err == nil {
+		built.dir, err = os.MkdirTemp("", "evilmcp")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
