@@ -57,13 +57,13 @@ func (s *Supervisor) Start(ctx context.Context, server Server) (*ServerProcess, 
 
 // start starts the program, or leaves nothing behind.
 func (r *ServerProcess) start(ctx context.Context, s *Supervisor, c Command, p program) error {
-	l, err := s.connectServer(ctx)
+	l, err := s.newLink(ctx)
 	if err != nil {
 		return err
 	}
 	ours, err := p.pipes()
 	if err != nil {
-		return errors.Join(startError(c.Program, err), s.disconnectServer(l))
+		return errors.Join(startError(c.Program, err), s.endLink(l))
 	}
 	cancelled := context.AfterFunc(ctx, func() { l.release() })
 	r.child, err = s.launch(l, c, p)
@@ -73,13 +73,13 @@ func (r *ServerProcess) start(ctx context.Context, s *Supervisor, c Command, p p
 	closeAll(p.stdin, p.stdout, p.stderr)
 	if err != nil {
 		closeAll(ours...)
-		return errors.Join(err, s.disconnectServer(l))
+		return errors.Join(err, s.endLink(l))
 	}
 	stdout, stderr := &serverStream{file: ours[1]}, &serverStream{file: ours[2]}
 	r.Stdin, r.Stdout, r.Stderr = ours[0], stdout, stderr
 	go func() {
 		<-r.child.ended
-		r.err = s.disconnectServer(l)
+		r.err = s.endLink(l)
 		r.Stdin.Close()
 		var drained sync.WaitGroup
 		drained.Go(stdout.drain)

@@ -229,8 +229,8 @@ func TestServerCannotStart(t *testing.T) {
 			t.Errorf("%+v: %v", tt.server, err)
 		}
 	}
-	if len(s.servers) > 0 {
-		t.Errorf("%d supervisors are left", len(s.servers))
+	if len(s.links) > 0 {
+		t.Errorf("%d supervisors are left", len(s.links))
 	}
 	var none *Supervisor
 	if _, err := none.Start(t.Context(), server(shell(t, "true"))); !errors.Is(err, errSupervisor) {
@@ -260,8 +260,8 @@ func TestServerCancelled(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	if len(s.servers) > 0 {
-		t.Errorf("%d supervisors are left", len(s.servers))
+	if len(s.links) > 0 {
+		t.Errorf("%d supervisors are left", len(s.links))
 	}
 }
 
@@ -307,8 +307,8 @@ func TestServersParallel(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(s.servers) > 0 {
-		t.Errorf("%d supervisors are left", len(s.servers))
+	if len(s.links) > 1 { // one is for commands
+		t.Errorf("%d supervisors are left", len(s.links))
 	}
 }
 

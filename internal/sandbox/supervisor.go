@@ -21,17 +21,19 @@ import (
 type Supervisor struct {
 	connecting sync.Mutex // one at a time; not mu, because Close must not wait for a start
 
-	mu      sync.Mutex
-	link    *link // to the process; nil before the first command. See link_*.go
-	servers map[*link]struct{}
-	over    bool
+	mu    sync.Mutex
+	link  *link              // to the process for commands; nil before the first. See link_*.go
+	links map[*link]struct{} // that one, and one for each server
+	over  bool
 
 	patience time.Duration // with a supervisor process that does not answer
 	pids     supervisorPIDs
 }
 
 // NewSupervisor returns a Supervisor. The program must have called [Init].
-func NewSupervisor() *Supervisor { return &Supervisor{patience: defaultPatience} }
+func NewSupervisor() *Supervisor {
+	return &Supervisor{patience: defaultPatience, links: make(map[*link]struct{})}
+}
 
 // defaultPatience is how long a supervisor process may take for what normally takes no
 // time. After that it is abandoned: a command must have stopped it.
@@ -103,11 +105,7 @@ func (s *Supervisor) end() []*link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	links := slices.Collect(maps.Keys(s.servers))
-	if s.link != nil {
-		links = append(links, s.link)
-	}
-	return links
+	return slices.Collect(maps.Keys(s.links))
 }
 
 func (s *Supervisor) isOver() bool {
@@ -127,29 +125,19 @@ func (s *Supervisor) connect(ctx context.Context) (*link, error) {
 	if l != nil && !l.isLost() {
 		return l, nil
 	}
-	return s.newLink(context.WithoutCancel(ctx), func(l *link) { s.link = l })
-}
-
-// connectServer returns a link for one server.
-func (s *Supervisor) connectServer(ctx context.Context) (*link, error) {
-	return s.newLink(ctx, func(l *link) {
-		if s.servers == nil {
-			s.servers = make(map[*link]struct{})
-		}
-		s.servers[l] = struct{}{}
-	})
-}
-
-// disconnectServer kills what a server left behind.
-func (s *Supervisor) disconnectServer(l *link) error {
-	err := l.close()
+	fresh, err := s.newLink(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.servers, l)
-	return err
+	delete(s.links, l) // it has ended
+	s.link = fresh
+	return fresh, nil
 }
 
-func (s *Supervisor) newLink(ctx context.Context, keep func(*link)) (*link, error) {
+// newLink starts a supervisor process.
+func (s *Supervisor) newLink(ctx context.Context) (*link, error) {
 	l, err := newLink(ctx, s.patience, &s.pids)
 	if err != nil {
 		return nil, err
@@ -160,8 +148,17 @@ func (s *Supervisor) newLink(ctx context.Context, keep func(*link)) (*link, erro
 		l.release()
 		return nil, errClosed
 	}
-	keep(l)
+	s.links[l] = struct{}{}
 	return l, nil
+}
+
+// endLink kills what a server left behind.
+func (s *Supervisor) endLink(l *link) error {
+	err := l.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.links, l)
+	return err
 }
 
 func (s *Supervisor) current() (l *link, over bool) {
