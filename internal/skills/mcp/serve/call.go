@@ -54,7 +54,7 @@ func (d *caller) call(ctx context.Context, req *mcp.CallToolRequest) (result *mc
 		call.Args = rawjson.Value("{}")
 	}
 	if token := req.Params.GetProgressToken(); token != nil {
-		ctx = skill.WithProgress(ctx, (&notes{session: req.Session, token: token, redact: d.redact}).send(ctx))
+		ctx = skill.WithProgress(ctx, d.notes(ctx, req.Session, token))
 	}
 	answer, callErr := d.box.Call(ctx, call)
 	if callErr != nil {
@@ -67,22 +67,16 @@ func (d *caller) failed(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: d.redact("Error: " + text)}}, IsError: true}
 }
 
-// notes sends progress notes to the client.
-type notes struct {
-	session *mcp.ServerSession
-	token   any
-	redact  func(string) string
-	mu      sync.Mutex
-	sent    float64 // must grow from note to note
-}
-
-func (n *notes) send(ctx context.Context) skill.Progress {
+// notes returns a function that sends progress notes to the client.
+func (d *caller) notes(ctx context.Context, session *mcp.ServerSession, token any) skill.Progress {
+	var mu sync.Mutex
+	sent := 0.0 // must grow from note to note
 	return func(_, message string) {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.sent++
+		mu.Lock()
+		defer mu.Unlock()
+		sent++
 		// A note that is not delivered must not stop the tool.
-		_ = n.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: n.token, Message: n.redact(message), Progress: n.sent})
+		_ = session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Message: d.redact(message), Progress: sent})
 	}
 }
 
