@@ -10,7 +10,6 @@ import (
 // not when one of the callers is cancelled.
 type attempt struct {
 	done   chan struct{}
-	after  *server // the one before, which can still be ending; nil if there was none
 	server *server // nil when the start failed
 	err    error
 }
@@ -52,13 +51,13 @@ func (s *Skill) begin(ctx context.Context) (*attempt, error) {
 		// The server outlives the call that started it.
 		s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	}
-	a := &attempt{done: make(chan struct{})}
+	var before *server // it can still be ending
 	if s.attempt != nil {
-		a.after = s.attempt.server
+		before = s.attempt.server
 	}
-	s.attempt = a
-	go s.runAttempt(a)
-	return a, nil
+	s.attempt = &attempt{done: make(chan struct{})}
+	go s.runAttempt(s.attempt, before)
+	return s.attempt, nil
 }
 
 // isGood reports whether an attempt is running, or its server is.
@@ -71,12 +70,11 @@ func (a *attempt) isGood() bool {
 	}
 }
 
-// runAttempt starts the server and records the outcome.
-func (s *Skill) runAttempt(a *attempt) {
+// runAttempt starts the server after the one before has ended, and records the outcome.
+func (s *Skill) runAttempt(a *attempt, before *server) {
 	defer close(a.done)
-	if a.after != nil {
-		<-a.after.gone // and counted
-		a.after = nil
+	if before != nil {
+		<-before.gone // and counted
 	}
 	s.mu.Lock()
 	a.err = s.final
