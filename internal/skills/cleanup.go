@@ -63,9 +63,10 @@ func isAbandoned(dir string) bool {
 	return err == nil && id.Dead()
 }
 
-// removeTree removes a directory of any depth, even if its owner has no right to read it.
-// Directories are moved up to the top before they are read: walking down needs an open file for
-// each level, and a program in a sandbox can make more levels than a process can open files.
+// removeTree removes a directory of any depth, if it exists, even if its owner has no right to
+// read it. Directories are moved up to the top before they are read: walking down needs an open
+// file for each level, and a program in a sandbox can make more levels than a process can open
+// files.
 func removeTree(dir string) error {
 	err := os.Chmod(dir, 0o700)
 	if errors.Is(err, fs.ErrNotExist) {

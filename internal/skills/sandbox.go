@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/sandbox/landlock"
@@ -45,13 +46,8 @@ func (c *Sandboxes) Contain(k *expert.Skill) bool {
 // ContainAny reports whether a skill of an Expert runs in a sandbox. Every Expert has the base
 // skill, even if it does not declare it.
 func (c *Sandboxes) ContainAny(e *expert.Expert) bool {
-	for _, k := range e.Skills {
-		if c.Contain(k) {
-			return true
-		}
-	}
 	_, declared := e.Skill(expert.BaseSkill)
-	return c != nil && c.All && !declared
+	return slices.ContainsFunc(e.Skills, c.Contain) || c != nil && c.All && !declared
 }
 
 // MakeDirs returns the sandboxes with directories to put theirs into, and a function that removes
@@ -121,8 +117,7 @@ func (b *skillSandbox) variables(others map[string]string) map[string]string {
 	if b == nil {
 		return others
 	}
-	all := map[string]string{}
-	maps.Copy(all, others)
+	all := maps.Clone(others)
 	all["HOME"], all["TMPDIR"] = b.home, b.tmp
 	return all
 }
@@ -155,11 +150,5 @@ func (b *skillSandbox) policy(workspace string, programFiles []string, port uint
 
 // remove removes the directories. No program runs in the sandbox any more.
 func (b *skillSandbox) remove() error {
-	var errs []error
-	for _, dir := range []string{b.home, b.tmp} {
-		if dir != "" {
-			errs = append(errs, removeTree(dir))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(removeTree(b.home), removeTree(b.tmp))
 }

@@ -2,6 +2,7 @@ package skills
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/perstack-go/perstack/expert"
@@ -20,13 +21,8 @@ type expertSandboxes struct {
 
 // openSandboxes makes the directories of sandboxed skills and opens their listeners.
 func (s *set) openSandboxes(skills []*expert.Skill) (err error) {
-	var sandboxed []*expert.Skill
-	for _, k := range skills {
-		if s.site.Sandboxes.Contain(k) {
-			sandboxed = append(sandboxed, k)
-		}
-	}
-	if sandboxed == nil {
+	sandboxed := slices.DeleteFunc(slices.Clone(skills), func(k *expert.Skill) bool { return !s.site.Sandboxes.Contain(k) })
+	if len(sandboxed) == 0 {
 		return nil
 	}
 	s.sandboxes = &expertSandboxes{bySkill: make(map[string]*skillSandbox, len(sandboxed)), open: len(sandboxed)}

@@ -101,17 +101,13 @@ type set struct {
 // declare makes a skill of everything that the Expert names. Nothing is started yet.
 func (s *set) declare() error {
 	base, declared := s.expert.Skill(expert.BaseSkill)
+	all := slices.Clone(s.expert.Skills)
 	if !declared {
 		base = &expert.Skill{Name: expert.BaseSkill, BuiltIn: true}
+		all = append(all, base)
 	}
-	if s.site.Sandboxes != nil {
-		all := slices.Clone(s.expert.Skills)
-		if !declared {
-			all = append(all, base)
-		}
-		if err := s.openSandboxes(all); err != nil {
-			return err
-		}
+	if err := s.openSandboxes(all); err != nil {
+		return err
 	}
 	if err := s.base(base); err != nil {
 		return err
