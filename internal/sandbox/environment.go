@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -86,24 +87,12 @@ func withoutCredentials(address string) (string, bool) {
 // Expert. Names are compared without letter case: Windows ignores it, and some
 // programs read both spellings.
 func settable(name string) bool {
-	if name == "" {
-		return false
-	}
-	for i := range len(name) {
-		if c := name[i]; c <= ' ' || c >= 0x7f || c == '=' {
-			return false
-		}
-	}
-	if env.Protected(name) {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '=' }) {
 		return false
 	}
 	upper := strings.ToUpper(name)
-	for _, prefix := range protectedPrefixes() {
-		if strings.HasPrefix(upper, prefix) {
-			return false
-		}
-	}
-	return !slices.Contains(protectedNames(), upper)
+	return !env.Protected(name) && !slices.Contains(protectedNames(), upper) &&
+		!slices.ContainsFunc(protectedPrefixes(), func(prefix string) bool { return strings.HasPrefix(upper, prefix) })
 }
 
 // protectedPrefixes are families of names in which new dangerous ones keep appearing. They
@@ -155,14 +144,9 @@ func LookPath(program string, env []string) (string, error) {
 		if err == nil {
 			return path, nil
 		}
-		if found == nil {
-			found = err
-		}
+		found = cmp.Or(found, err)
 	}
-	if found != nil {
-		return "", fmt.Errorf("%w: %q", found, program)
-	}
-	return "", fmt.Errorf("%w: %q", ErrNotFound, program)
+	return "", fmt.Errorf("%w: %q", cmp.Or(found, ErrNotFound), program)
 }
 
 // Variable returns the value of a variable; "" if it is not set.

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -51,17 +52,13 @@ var ErrUnavailable = errors.New("skills cannot be isolated from each other here"
 // Validate refuses a policy whose paths depend on the working directory, or whose numbers
 // are out of range.
 func (p *Policy) Validate() error {
-	for _, list := range [][]string{p.Read, p.Write} {
-		for _, path := range list {
-			if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) || filepath.Clean(path) != path {
-				return fmt.Errorf("a sandbox policy cannot have the path %q: it must be absolute and clean", path)
-			}
+	for _, path := range slices.Concat(p.Read, p.Write) {
+		if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) || filepath.Clean(path) != path {
+			return fmt.Errorf("a sandbox policy cannot have the path %q: it must be absolute and clean", path)
 		}
 	}
-	for _, port := range p.Ports {
-		if port == 0 {
-			return errors.New("a sandbox policy cannot have the port 0")
-		}
+	if slices.Contains(p.Ports, 0) {
+		return errors.New("a sandbox policy cannot have the port 0")
 	}
 	if p.MaxTasks < 0 {
 		return errors.New("a sandbox policy cannot have a negative number of processes")

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"unsafe"
 
@@ -142,7 +143,7 @@ func (p *Policy) Restrict() error {
 	runtime.LockOSThread()
 	lowerPriority()
 	own := *p
-	own.Read = append(own.Read[:len(own.Read):len(own.Read)], ProcEntries(os.Getpid())...)
+	own.Read = slices.Concat(p.Read, ProcEntries(os.Getpid()))
 	code := compile(rules()) // while the files can still be reached
 	if err := own.restrictAccess(); err != nil {
 		return err

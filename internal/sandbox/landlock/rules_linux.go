@@ -2,16 +2,16 @@
 
 package landlock
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // rules are what a confined program may not do; everything else is allowed. Without its
 // rule, each of these calls is a way out of the sandbox; the tests try them all.
 func rules() []rule {
-	var all []rule
-	for _, some := range [][]rule{socketRules(), neighbourRules(), fileRules(), kernelRules()} {
-		all = append(all, some...)
-	}
-	return all
+	return slices.Concat(socketRules(), neighbourRules(), fileRules(), kernelRules())
 }
 
 // socketRules allow TCP sockets and no others, since Landlock covers TCP alone. Datagrams

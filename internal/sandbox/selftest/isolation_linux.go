@@ -37,8 +37,8 @@ func isolation(ctx context.Context, spec Spec) (string, error) {
 		try   func() error
 	}
 	attempts := []attempt{
-		{"read the workspace", landlock.Policy{Read: []string{spec.Work}}, func() error { return readDir(spec.Work) }},
-		{"read about the first process", landlock.Policy{}, func() error { return readFile("/proc/1/status") }},
+		{"read the workspace", landlock.Policy{Read: []string{spec.Work}}, func() error { return open(spec.Work) }},
+		{"read about the first process", landlock.Policy{}, func() error { return open("/proc/1/status") }},
 		{"speak to this process", landlock.Policy{}, func() error { return connectUnix(listener.Addr()) }},
 	}
 	if spec.Proxy != nil {
@@ -81,17 +81,13 @@ func isForbidden(err error) bool {
 	return !errors.Is(err, errNoPolicy) && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM))
 }
 
-func readDir(path string) error {
-	d, err := os.Open(path)
+// open opens a file or a directory for reading.
+func open(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return d.Close()
-}
-
-func readFile(path string) error {
-	_, err := os.ReadFile(path)
-	return err
+	return f.Close()
 }
 
 // connectTo connects to a TCP server.

@@ -28,7 +28,7 @@ func TestIsolation(t *testing.T) {
 	if found, err := isolation(t.Context(), spec); err != nil || !strings.HasSuffix(found, "denied 4 things") {
 		t.Errorf("%q, %v", found, err)
 	}
-	if err := errors.Join(readDir(spec.Work), readFile("/proc/1/status"), connectTo(t.Context(), netip.MustParseAddrPort(listener.Addr().String()))); err != nil {
+	if err := errors.Join(open(spec.Work), open("/proc/1/status"), connectTo(t.Context(), netip.MustParseAddrPort(listener.Addr().String()))); err != nil {
 		t.Errorf("without a policy: %v", err)
 	}
 	abstract, err := net.Listen("unix", "@perstack-"+rand.Text())
