@@ -93,19 +93,14 @@ func isNull(path string) bool {
 // workspace checks that the workspace exists, and is writable or read-only as expected.
 // Nothing is written to it: it belongs to the user.
 func workspace(_ context.Context, spec Spec) (string, error) {
-	d, err := os.Open(spec.Work)
-	if err != nil {
-		return "", fmt.Errorf("the workspace cannot be read: %w", err)
-	}
-	defer d.Close()
-	if _, err := d.Readdirnames(1); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := isEmptyDir(spec.Work); err != nil {
 		return "", fmt.Errorf("the workspace cannot be read: %w", err)
 	}
 	var about unix.Statfs_t
 	if err := unix.Statfs(spec.Work, &about); err != nil {
 		return "", fmt.Errorf("the workspace cannot be looked at: %w", err)
 	}
-	err = unix.Access(spec.Work, unix.W_OK|unix.X_OK)
+	err := unix.Access(spec.Work, unix.W_OK|unix.X_OK)
 	switch mounted := about.Flags&unix.ST_RDONLY != 0; {
 	case spec.ReadOnlyWork && !(mounted && errors.Is(err, unix.EROFS)):
 		return "", errors.New("the workspace is not mounted read-only")
