@@ -50,6 +50,10 @@ var ignoreCases = []struct {
 	{"[[:alpha:]_]", "a Z _", "1"},
 	{"[[:nope:]]", "", "n :"},
 	{"x[[:digit]", "xd x: x[", "x1"},
+	{"x[[:[:d]", "xd x: x[", "x1"},
+	{"x[[:d][[:digit:]]", "x:1 xd2", "x:d x12"},
+	{"[[:[:digit:]", "", "[ 1"},
+	{"x[[:punct:]]", "x! x[ x~", "xa x0"},
 	{"[a", "", "a [a"},
 	{`[\]]`, "]", "a"},
 	{`[a\-c]`, "a - c", "b"},
@@ -226,6 +230,17 @@ func TestPatternCost(t *testing.T) {
 	p = parsePattern(strings.Repeat("**/a*/", 100) + "b")
 	if p.matches(strings.Repeat("aa/", 1000)+"c", false, nil) {
 		t.Error("it matches")
+	}
+}
+
+// The names of classes are looked for once. If each "[:" were looked at to its end, this would take
+// longer than the test can.
+func TestPatternClassCost(t *testing.T) {
+	for _, end := range []string{"", "]", "x]", ":]"} {
+		p := parsePattern("[" + strings.Repeat("[:", 4<<20) + end)
+		if matches, want := p.matches(":", false, nil), end == "x]"; matches != want {
+			t.Errorf("%q: %t", end, matches)
+		}
 	}
 }
 

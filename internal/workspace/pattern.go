@@ -24,8 +24,13 @@ type token struct {
 // A byteSet has a bit for each byte. A .gitignore file can have a set for every three bytes.
 type byteSet [256 / 64]uint64
 
-func (s *byteSet) add(b byte)      { s[b>>6] |= 1 << (b & 63) }
 func (s *byteSet) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
+
+func (s *byteSet) add(from, to int) {
+	for b := from; b <= to; b++ {
+		s[b>>6] |= 1 << (b & 63)
+	}
+}
 
 // notSlash is the set of every "?".
 var notSlash, _, _ = parseClass("[^/]")
@@ -100,6 +105,7 @@ func parseClass(text string) (set *byteSet, size int, ok bool) {
 	if i < len(text) && (text[i] == '!' || text[i] == '^') {
 		i, negated = i+1, true
 	}
+	plain := 0 // "[:" before it does not begin the name of a class
 	for first, previous := true, -1; ; first = false {
 		if i >= len(text) {
 			return nil, 0, false // without an end
@@ -107,18 +113,25 @@ func parseClass(text string) (set *byteSet, size int, ok bool) {
 		if text[i] == ']' && !first {
 			break
 		}
-		if name, length := className(text[i:]); length > 0 {
-			in, known := classes[name]
-			if !known {
+		if i >= plain && strings.HasPrefix(text[i:], "[:") {
+			end := strings.IndexByte(text[i:], ']')
+			if end < 0 {
 				return nil, 0, false
 			}
-			for b := range byte(0x80) {
-				if in(b) {
-					set.add(b)
+			if name, ok := strings.CutSuffix(text[i+len("[:"):i+end], ":"); ok {
+				ranges, known := classes[name]
+				if !known {
+					return nil, 0, false
 				}
+				for ; ranges != ""; ranges = ranges[2:] {
+					set.add(int(ranges[0]), int(ranges[1]))
+				}
+				i, previous = i+end+1, -1
+				continue
 			}
-			i, previous = i+length, -1
-			continue
+			// Each "[:" up to there has the same end. A search for each of them would take time that
+			// grows with the square of the length.
+			plain = i + end
 		}
 		isRange := text[i] == '-' && previous > 0 && i+1 < len(text) && text[i+1] != ']'
 		if isRange {
@@ -130,12 +143,10 @@ func parseClass(text string) (set *byteSet, size int, ok bool) {
 			}
 		}
 		if b := int(text[i]); isRange {
-			for ; previous <= b; previous++ {
-				set.add(byte(previous))
-			}
+			set.add(previous, b)
 			previous = -1
 		} else {
-			set.add(text[i])
+			set.add(b, b)
 			previous = b
 		}
 		i++
@@ -149,36 +160,21 @@ func parseClass(text string) (set *byteSet, size int, ok bool) {
 	return set, i + 1, true
 }
 
-// className returns the name in "[:name:]" at the beginning of a text, and the length of all.
-func className(text string) (string, int) {
-	rest, ok := strings.CutPrefix(text, "[:")
-	if !ok {
-		return "", 0
-	}
-	end := strings.IndexByte(rest, ']')
-	if end < 1 || rest[end-1] != ':' {
-		return "", 0
-	}
-	return rest[:end-1], len("[:") + end + 1
+// classes are the names in "[:name:]", each with the first and the last byte of its ranges.
+var classes = map[string]string{
+	"alnum":  "09AZaz",
+	"alpha":  "AZaz",
+	"blank":  "\t\t  ",
+	"cntrl":  "\x00\x1f\x7f\x7f",
+	"digit":  "09",
+	"graph":  "!~",
+	"lower":  "az",
+	"print":  " ~",
+	"punct":  "!/:@[`{~",
+	"space":  "\t\r  ",
+	"upper":  "AZ",
+	"xdigit": "09AFaf",
 }
-
-var classes = map[string]func(byte) bool{
-	"alnum":  func(b byte) bool { return isLetter(b) || isDigit(b) },
-	"alpha":  isLetter,
-	"blank":  func(b byte) bool { return b == ' ' || b == '\t' },
-	"cntrl":  func(b byte) bool { return b < ' ' || b == 0x7f },
-	"digit":  isDigit,
-	"graph":  func(b byte) bool { return b > ' ' && b < 0x7f },
-	"lower":  func(b byte) bool { return b >= 'a' && b <= 'z' },
-	"print":  func(b byte) bool { return b >= ' ' && b < 0x7f },
-	"punct":  func(b byte) bool { return b > ' ' && b < 0x7f && !isLetter(b) && !isDigit(b) },
-	"space":  func(b byte) bool { return b == ' ' || b >= '\t' && b <= '\r' },
-	"upper":  func(b byte) bool { return b >= 'A' && b <= 'Z' },
-	"xdigit": func(b byte) bool { return isDigit(b) || b|0x20 >= 'a' && b|0x20 <= 'f' },
-}
-
-func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
-func isDigit(b byte) bool  { return b >= '0' && b <= '9' }
 
 // matches reports whether a pattern matches a path, which is relative to the directory of the
 // pattern and has slashes. The answer is worthless if stop returned true.
