@@ -17,10 +17,13 @@ const maxRewritten = 64 << 20
 // Other names of the file (hard links) keep the old content: they may be outside. Such a
 // file is rewritten, and so is a set-user-ID or set-group-ID file.
 func (w *Workspace) AppendFile(ctx context.Context, name string, data []byte) (Info, error) {
-	return w.changing(ctx, name, func(p *location) (fs.FileInfo, error) {
+	return w.change(ctx, name, changing, func(p *location) (fs.FileInfo, error) {
 		info, err := p.extend(ctx, data)
 		if errors.Is(err, errShared) {
-			return w.rewrite(ctx, p, maxRewritten, func(old []byte) ([]byte, error) { return slices.Concat(old, data), nil })
+			return p.replace(ctx, func() ([]byte, error) {
+				old, err := p.content(ctx, maxRewritten)
+				return slices.Concat(old, data), err
+			})
 		}
 		return info, err
 	})
@@ -31,7 +34,7 @@ var errShared = errors.New("it has several names or special rights")
 
 // extend writes to the end of the file in place.
 func (p *location) extend(ctx context.Context, data []byte) (info fs.FileInfo, err error) {
-	p.trace("extend")
+	p.workspace.trace("extend")
 	f, err := p.dir().OpenFile(p.name, os.O_WRONLY|os.O_APPEND|noFollow|noBlock, 0)
 	if err != nil {
 		if now, lerr := p.dir().Lstat(p.name); lerr != nil || !sameFile(now, p.info) {
@@ -40,7 +43,7 @@ func (p *location) extend(ctx context.Context, data []byte) (info fs.FileInfo, e
 		return nil, err
 	}
 	defer f.Close()
-	p.trace("extending")
+	p.workspace.trace("extending")
 	// Everything is checked again on the handle: the name may have been swapped.
 	before, err := f.Stat()
 	if err != nil {

@@ -110,13 +110,8 @@ func (w *Workspace) ReadDir(ctx context.Context, name string, offset, limit int)
 }
 
 func (p *location) names(ctx context.Context) ([]string, error) {
-	d, err := p.dir().Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
 	var names []string
-	err = eachName(ctx, p.given, d, func(name string) error {
+	err := p.dir().eachName(ctx, p.given, func(name string) error {
 		if isTemporary(name) || p.refuse(p.fold(name), nil) != nil {
 			return nil
 		}
@@ -140,9 +135,12 @@ func (p *location) entry(ctx context.Context, name string, left *int) (Entry, bo
 	if err != nil {
 		return e, true
 	}
-	if info.Mode()&fs.ModeSymlink != 0 {
+	if isLink(info) {
 		e.Link = true
-		if info, err = p.target(ctx, name, left); err != nil {
+		if *left == 0 { // the links before it took too many steps
+			return e, true
+		}
+		if info, err = p.sibling(left).target(ctx, p.dir(), name, nil); err != nil {
 			return e, true
 		}
 	} else if p.watch.refuse(name, info) != nil { // its name was checked before
@@ -152,13 +150,12 @@ func (p *location) entry(ctx context.Context, name string, left *int) (Entry, bo
 	return e, true
 }
 
-// target describes what a link leads to. It is reached by a walk like any other path, so
-// that a link reveals no more than the tools would.
-func (p *location) target(ctx context.Context, link string, left *int) (fs.FileInfo, error) {
-	if *left == 0 {
-		return nil, errSpent
-	}
-	target, err := p.dir().Readlink(link)
+// target describes what a link in dir leads to, to which trail leads from the location. It
+// is reached by a walk like any other path, so that a link reveals no more than the tools
+// would. The location is closed.
+func (p *location) target(ctx context.Context, dir folder, link string, trail []string) (fs.FileInfo, error) {
+	defer p.close()
+	target, err := dir.Readlink(link)
 	if err != nil {
 		return nil, err
 	}
@@ -166,16 +163,11 @@ func (p *location) target(ctx context.Context, link string, left *int) (fs.FileI
 	if err != nil {
 		return nil, err
 	}
-	q := p.sibling(left)
-	defer q.close()
-	if err := q.walk(ctx, steps, false); err != nil {
+	if err := p.walk(ctx, append(stepsTo(trail), steps...), false); err != nil {
 		return nil, err
 	}
-	return q.stat()
+	return p.stat()
 }
-
-// errSpent is not shown: the link is listed without its target.
-var errSpent = errors.New("the links of this listing took too many steps")
 
 // Usage returns how many bytes everything below the workspace takes on the disk, including
 // the history if it is there: a command could write anything under its name. It stops when

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 )
 
@@ -88,12 +87,7 @@ func (d folder) step(name string, seen fs.FileInfo) (folder, error) {
 // the directories in it. Only identities are compared and nothing is opened, so a swap does
 // no harm.
 func (p *location) hasHardLink(ctx context.Context, dir folder, trail []string, info fs.FileInfo, left *int) (found bool, below [][]string) {
-	d, err := dir.Open(".")
-	if err != nil {
-		return false, nil
-	}
-	defer d.Close()
-	_ = eachName(ctx, p.given, d, func(name string) error {
+	_ = dir.eachName(ctx, p.given, func(name string) error {
 		if *left--; *left < 0 {
 			return io.EOF
 		}
@@ -116,27 +110,13 @@ func (p *location) hasHardLink(ctx context.Context, dir folder, trail []string, 
 // walk: a link that leaves the workspace has none.
 func (p *location) envFile(ctx context.Context, dir folder, trail []string, name string) (fs.FileInfo, error) {
 	info, err := dir.Lstat(name)
-	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+	if err != nil || !isLink(info) {
 		return info, err
-	}
-	target, err := dir.Readlink(name)
-	if err != nil {
-		return nil, err
-	}
-	steps, err := p.follow(target)
-	if err != nil {
-		return nil, err
 	}
 	left := maxSteps
 	q := p.sibling(&left)
-	defer q.close()
-	for len(q.trail) > 0 {
-		q.up()
-	}
-	if err := q.walk(ctx, append(stepsTo(trail), steps...), false); err != nil {
-		return nil, err
-	}
-	return q.stat()
+	q.close() // it is at the root then
+	return q.target(ctx, dir, name, trail)
 }
 
 // refuseJournal compares a file with those that the storage keeps for its jobs. The
@@ -150,11 +130,7 @@ func (p *location) refuseJournal(ctx context.Context, info fs.FileInfo) error {
 		if !h.opened {
 			return uncertain(p.given)
 		}
-		d, err := h.dir.Open(".")
-		if err != nil {
-			return uncertain(p.given)
-		}
-		err = eachName(ctx, p.given, d, func(job string) error {
+		err := h.dir.eachName(ctx, p.given, func(job string) error {
 			if left--; left < 0 {
 				return uncertain(p.given)
 			}
@@ -163,7 +139,9 @@ func (p *location) refuseJournal(ctx context.Context, info fs.FileInfo) error {
 			}
 			return nil
 		})
-		d.Close()
+		if _, known := errors.AsType[*Error](err); err != nil && !known {
+			return uncertain(p.given)
+		}
 		if err != nil {
 			return err
 		}
@@ -186,10 +164,15 @@ func isJournal(jobs folder, job string, info fs.FileInfo) bool {
 	return false
 }
 
-// eachName calls do with the names in a directory, until do returns an error.
-func eachName(ctx context.Context, given string, d *os.File, do func(string) error) error {
+// eachName calls do with the names in the directory, until do returns an error.
+func (d folder) eachName(ctx context.Context, given string, do func(string) error) error {
+	f, err := d.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	for {
-		names, err := d.Readdirnames(512)
+		names, err := f.Readdirnames(512)
 		for _, name := range names {
 			if err := ctx.Err(); err != nil {
 				return interrupted(given, err)

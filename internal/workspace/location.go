@@ -8,10 +8,14 @@ import (
 
 // A location is where a path leads. Either it is a directory (name is empty, the last of
 // dirs is open on it), or it is a name in the last of dirs: a file that is not a link, or
-// nothing yet (info is nil).
+// nothing yet (info is nil). For atName it is always a name, which can be that of a
+// directory or a link.
 type location struct {
-	given    string // the path as the caller wrote it, for messages
-	purpose  purpose
+	workspace *Workspace
+	given     string // the path as the caller wrote it, for messages
+	purpose   purpose
+	moved     *location // no directory is made in this one; may be nil
+
 	dirs     []folder   // the directories from the root of the workspace down, all open
 	borrowed int        // how many of dirs belong to another location and stay open
 	trail    []string   // the names of dirs after the first
@@ -20,12 +24,11 @@ type location struct {
 	made     bool       // directories were made on the way
 	name     string
 	info     fs.FileInfo
+	slash    bool // the path ends in a separator, so name means a directory; only atName tells
 	watch    *watch
-	left     *int // steps that may still be taken; links of one listing share them
-	trace    func(string)
-	mayMake  func(path []string) error // asked before a directory is made; nil unless making
-	previous *location                 // the directories that the previous walk opened and this one has not left
-	reused   int                       // how many of them this walk uses
+	left     *int      // steps that may still be taken; links of one listing share them
+	previous *location // the directories that the previous walk opened and this one has not left
+	reused   int       // how many of them this walk uses
 
 	// Space for a path of the usual depth, so that a walk allocates once.
 	buf struct {
@@ -44,21 +47,15 @@ const usualDepth = 6
 // start returns the root of the workspace as a location to walk from.
 func (w *Workspace) start(r request) *location {
 	w.trace("watch")
-	p := &location{given: r.given, purpose: r.purpose, borrowed: 1, trace: w.trace}
+	p := &location{workspace: w, given: r.given, purpose: r.purpose, moved: r.moved, borrowed: 1}
 	p.dirs, p.near = append(p.buf.dirs[:0], w.root), append(p.buf.near[:0], w.guard.inside)
 	p.trail, p.ids = p.buf.trail[:0], p.buf.ids[:0]
 	p.left, p.buf.left = &p.buf.left, maxSteps
 	p.watch = &p.buf.watch
 	w.guard.look(p.watch)
-	if r.purpose == making {
-		p.mayMake = func(path []string) error {
-			if r.moved != nil && p.isIn(r.moved) {
-				return intoItself(r.moved.given)
-			}
-			return w.refuseMaking(r.given, path)
-		}
+	if keepsDirsOpen {
+		p.previous = w.last.Swap(nil)
 	}
-	w.take(p)
 	return p
 }
 
@@ -66,8 +63,8 @@ func (w *Workspace) start(r request) *location {
 // borrows the open directories, so p must be closed after it.
 func (p *location) sibling(left *int) *location {
 	return &location{
-		given: p.given, dirs: slices.Clone(p.dirs), borrowed: len(p.dirs), trail: slices.Clone(p.trail), ids: slices.Clone(p.ids),
-		near: slices.Clone(p.near), watch: p.watch, left: left, trace: p.trace,
+		workspace: p.workspace, given: p.given, dirs: slices.Clone(p.dirs), borrowed: len(p.dirs), trail: slices.Clone(p.trail),
+		ids: slices.Clone(p.ids), near: slices.Clone(p.near), watch: p.watch, left: left,
 	}
 }
 
@@ -117,24 +114,21 @@ func (p *location) spend(ctx context.Context, need int) error {
 		return fail(InvalidPath, p.given, "is not a valid path: too many directories or links in it")
 	}
 	*p.left--
-	p.trace("step")
+	p.workspace.trace("step")
 	return nil
 }
 
 // fold folds one name. The names above it were folded when the walk passed them, and are
 // never folded again: entries of a deep directory must not cost more than others.
 func (p *location) fold(name string) string {
-	p.trace("fold")
+	p.workspace.trace("fold")
 	return fold(name)
 }
 
 // refuse returns the refusal for a name in the directory of the location, or nil. info is
 // nil when nothing has the name, or when it is not known yet.
 func (p *location) refuse(folded string, info fs.FileInfo) error {
-	if err := p.refuseName(folded); err != nil {
-		return err
-	}
-	return p.watch.refuse(p.given, info)
+	return p.refuseHandle(folded, identify(info), info != nil && info.IsDir())
 }
 
 // refuseHandle is refuse for what is open.
@@ -183,13 +177,6 @@ func narrow(entries []*entry, depth int, folded string) []*entry {
 // One walk at a time owns the handles, so no walk closes those of another. A command
 // begins with a walk to its working directory, which closes all others.
 
-// take gives the directories of the previous walk to p.
-func (w *Workspace) take(p *location) {
-	if keepsDirsOpen {
-		p.previous = w.last.Swap(nil)
-	}
-}
-
 // leave closes p, or keeps its directories for the next walk.
 func (w *Workspace) leave(p *location) {
 	p.closePrevious()
@@ -212,9 +199,8 @@ func (p *location) reuse(name string) (folder, fileID, bool) {
 	if depth < len(p.previous.trail) && p.previous.trail[depth] == name {
 		known := p.previous.ids[depth]
 		if id, isDir, err := peek(p.dir(), name, false); err == nil && isDir && id.is(known) {
-			dir := p.previous.dirs[depth+1]
 			p.reused++
-			return dir, known, true
+			return p.previous.dirs[depth+1], known, true
 		}
 	}
 	p.closePrevious()

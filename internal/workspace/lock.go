@@ -38,49 +38,45 @@ func newLocks() *locks {
 	return &locks{paths: make(map[string]*pathLock), tree: make(chan struct{}, maxChanges), whole: make(chan struct{}, 1)}
 }
 
-// begin begins a change: of single files, or of a whole directory.
+// begin begins a change: of single files, or of a whole directory. It must come before the
+// walk: the location that the walk finds must not move until the change is made.
+//
+// A change of a directory collects all tokens of the tree, and keeps each that it gets, so
+// that later calls cannot starve it.
 func (w *Workspace) begin(ctx context.Context, given string, whole bool) (done func(), err error) {
-	if whole {
-		done, err = w.locks.alone(ctx)
-	} else {
-		done, err = w.locks.share(ctx)
-	}
-	if err != nil {
-		return nil, interrupted(given, err)
-	}
-	return done, nil
-}
-
-// share begins a change of single files. It must come before the walk: the location that
-// the walk finds must not move until the change is made.
-func (l *locks) share(ctx context.Context) (done func(), err error) {
-	if err := take(ctx, l.tree); err != nil {
-		return nil, err
-	}
-	return func() { <-l.tree }, nil
-}
-
-// alone begins a change of a whole directory. It collects all tokens of the tree, and keeps
-// each that it gets, so that later calls cannot starve it.
-func (l *locks) alone(ctx context.Context) (done func(), err error) {
-	if err := take(ctx, l.whole); err != nil { // two that collect would wait for each other
-		return nil, err
-	}
-	got := 0
+	var taken []chan struct{}
 	done = func() {
-		for range got {
-			<-l.tree
+		for _, tokens := range slices.Backward(taken) {
+			<-tokens
 		}
-		<-l.whole
 	}
-	for range maxChanges {
-		if err := take(ctx, l.tree); err != nil {
+	wanted := []chan struct{}{w.locks.tree}
+	if whole {
+		// Two that collect would wait for each other, so the first token is that of "whole".
+		wanted = append([]chan struct{}{w.locks.whole}, slices.Repeat(wanted, maxChanges)...)
+	}
+	for _, tokens := range wanted {
+		if err := take(ctx, tokens); err != nil {
 			done()
-			return nil, err
+			return nil, interrupted(given, err)
 		}
-		got++
+		taken = append(taken, tokens)
 	}
 	return done, nil
+}
+
+// locked locks the location and the paths, and calls do. It looks at the name again before:
+// the call that had the lock before has probably replaced the file.
+func (p *location) locked(ctx context.Context, do func() error, paths ...[]string) error {
+	done, err := p.workspace.locks.claim(ctx, append(paths, p.path())...)
+	if err != nil {
+		return interrupted(p.given, err)
+	}
+	defer done()
+	if err := p.look(); err != nil {
+		return err
+	}
+	return do()
 }
 
 // claim takes the locks of the paths. All calls take them in the same order, so that there

@@ -9,16 +9,19 @@ import (
 // MakeDir makes a directory, and the directories on the way to it. It returns the
 // absolute path.
 func (w *Workspace) MakeDir(ctx context.Context, name string) (path string, err error) {
-	err = w.sharing(ctx, name, func() error {
-		return w.atNewName(ctx, name, nil, func(p *location) error {
-			if err := p.dir().Mkdir(p.name, 0o777); err != nil { // minus the user's umask
-				return err
-			}
-			p.made = true
-			p.syncDirs()
-			path = w.absolute(p.path())
-			return nil
-		})
+	done, err := w.begin(ctx, name, false)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	err = w.atNewName(ctx, name, nil, func(p *location) error {
+		if err := p.dir().Mkdir(p.name, 0o777); err != nil { // minus the user's umask
+			return err
+		}
+		p.made = true
+		p.syncDirs()
+		path = w.absolute(p.path())
+		return nil
 	})
 	return path, err
 }
@@ -26,11 +29,11 @@ func (w *Workspace) MakeDir(ctx context.Context, name string) (path string, err 
 // atNewName calls do with the location of a name that is free. Missing directories are
 // made, but none in the directory that is moved there, if any. The name may be taken before
 // do acts, so do must not replace anything.
-func (w *Workspace) atNewName(ctx context.Context, name string, moved *dirEntry, do func(*location) error) error {
+func (w *Workspace) atNewName(ctx context.Context, name string, moved *location, do func(*location) error) error {
 	// First a look that makes nothing. It also finds dangling links, which the walk of a
 	// writer reports as an error.
-	err := w.atName(ctx, name, func(n *dirEntry) error {
-		if n.info != nil {
+	err := w.atName(ctx, name, func(p *location) error {
+		if p.info != nil {
 			return fail(AlreadyExists, name, "already exists")
 		}
 		return nil

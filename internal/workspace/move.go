@@ -29,11 +29,12 @@ func (w *Workspace) move(ctx context.Context, source, destination string, whole 
 		return "", "", err
 	}
 	defer done()
-	err = w.atName(ctx, source, func(n *dirEntry) error {
-		if err := w.movable(ctx, n); err != nil {
+	err = w.atName(ctx, source, func(n *location) error {
+		if err := n.movable(ctx); err != nil {
 			return err
 		}
-		if n.info.IsDir() && !whole {
+		isDir := n.info.IsDir()
+		if isDir && !whole {
 			return errWhole
 		}
 		changed := false
@@ -44,7 +45,15 @@ func (w *Workspace) move(ctx context.Context, source, destination string, whole 
 			if err := w.refuseRoute(destination, p.path()); err != nil {
 				return err
 			}
-			err := w.moveTo(ctx, n, p)
+			err := n.locked(ctx, func() error {
+				if err := n.movable(ctx); err != nil {
+					return err
+				}
+				if n.info.IsDir() != isDir {
+					return errChanged
+				}
+				return n.moveTo(p)
+			}, p.path())
 			if changed = errors.Is(err, errChanged); changed {
 				return fail(Changed, source, "was replaced while it was moved")
 			}
@@ -63,65 +72,50 @@ func (w *Workspace) move(ctx context.Context, source, destination string, whole 
 }
 
 // movable refuses what may not be moved.
-func (w *Workspace) movable(ctx context.Context, n *dirEntry) error {
+func (p *location) movable(ctx context.Context) error {
 	switch {
-	case n.info == nil:
-		return fail(NotFound, n.given, "does not exist")
-	case n.slash && !n.info.IsDir():
-		return fail(NotADirectory, n.given, "is not a directory")
+	case p.info == nil:
+		return fail(NotFound, p.given, "does not exist")
+	case p.slash && !p.info.IsDir():
+		return fail(NotADirectory, p.given, "is not a directory")
 	}
-	return w.changeable(ctx, n)
+	return p.changeable(ctx)
 }
 
-// moveTo moves n to the location p, with the locks of both.
-func (w *Workspace) moveTo(ctx context.Context, n *dirEntry, p *location) error {
-	done, err := w.locks.claim(ctx, n.path(), p.path())
-	if err != nil {
-		return interrupted(n.given, err)
-	}
-	defer done()
-	wasDir := n.info.IsDir()
-	if err := n.look(); err != nil {
-		return err
-	}
-	if err := w.movable(ctx, n); err != nil {
-		return err
-	}
-	if n.info.IsDir() != wasDir {
-		return errChanged
-	}
-	source, err := n.in.dir().Open(".")
+// moveTo moves what is at p to the location to. Both are locked.
+func (p *location) moveTo(to *location) error {
+	source, err := p.dir().Open(".")
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	target, err := p.dir().Open(".")
+	target, err := to.dir().Open(".")
 	if err != nil {
 		return err
 	}
 	defer target.Close()
-	p.trace("move")
-	err = renameNew(source, n.name, target, p.name, wasDir)
+	p.workspace.trace("move")
+	err = renameNew(source, p.name, target, to.name, p.info.IsDir())
 	switch {
 	case isCrossDevice(err):
-		return fail(CrossDevice, n.given, "cannot be moved to %s: they are on different file systems; "+
-			"write a copy with writeTextFile and delete the original, or run mv with exec", quote(p.given))
-	case isIntoItself(err) && wasDir:
-		return intoItself(n.given)
+		return fail(CrossDevice, p.given, "cannot be moved to %s: they are on different file systems; "+
+			"write a copy with writeTextFile and delete the original, or run mv with exec", quote(to.given))
+	case isIntoItself(err) && p.info.IsDir():
+		return intoItself(p.given)
 	case err != nil:
 		return err
 	}
 	// A rename moves what has the name at that moment. If it was replaced since the look, it
 	// is moved back.
-	if moved, err := p.dir().Lstat(p.name); err != nil || !sameKind(moved, n.info) {
+	if moved, err := to.dir().Lstat(to.name); err != nil || !sameKind(moved, p.info) {
 		if err == nil {
-			_ = renameNew(target, p.name, source, n.name, moved.IsDir()) // if that fails, it stays inside the workspace
+			_ = renameNew(target, to.name, source, p.name, moved.IsDir()) // if that fails, it stays inside the workspace
 		}
 		return errChanged
 	}
-	p.trace("rename")
+	p.workspace.trace("rename")
+	to.syncDirs()
 	p.syncDirs()
-	n.in.syncDirs()
 	return nil
 }
 
@@ -131,6 +125,6 @@ func intoItself(given string) error {
 
 // isIn reports whether the location is in the directory n. The kernel refuses to move a
 // directory there, but missing directories would have been made by then.
-func (p *location) isIn(n *dirEntry) bool {
+func (p *location) isIn(n *location) bool {
 	return n.info.IsDir() && slices.ContainsFunc(p.ids, identify(n.info).is)
 }

@@ -7,44 +7,11 @@ import (
 	"slices"
 )
 
-// A dirEntry is one name in a directory. A link is not followed: deleting or moving "link"
-// means the link and not its target.
-type dirEntry struct {
-	in    *location // the directory; its name is empty
-	name  string
-	info  fs.FileInfo // nil when nothing is there
-	slash bool        // the path ended in a separator, so it means a directory
-	given string
-}
-
-func (n *dirEntry) path() []string { return append(slices.Clone(n.in.path()), n.name) }
-
-// look looks at the name again: it may have changed while the call waited for a lock.
-func (n *dirEntry) look() error {
-	info, err := n.in.dir().Lstat(n.name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		info = nil
-	case err != nil:
-		return err
-	}
-	n.info = info
-	return n.in.refuse(fold(n.name), info)
-}
-
-// same returns errChanged unless the name still leads to what was seen.
-func (n *dirEntry) same(seen fs.FileInfo) error {
-	now, err := n.in.dir().Lstat(n.name)
-	if err != nil || !sameKind(now, seen) {
-		return errChanged
-	}
-	return nil
-}
-
-// atName walks to the directory that name is in and calls do with the name itself. It
-// makes nothing on the way, and refuses what must not be changed. As with walkTo, do may be
-// called again, so it must check before it changes anything.
-func (w *Workspace) atName(ctx context.Context, name string, do func(*dirEntry) error) error {
+// atName walks to the directory that name is in and calls do with the name itself. A link is
+// not followed: deleting or moving "link" means the link and not its target. It makes nothing
+// on the way, and refuses what must not be changed. As with walkTo, do may be called again,
+// so it must check before it changes anything.
+func (w *Workspace) atName(ctx context.Context, name string, do func(*location) error) error {
 	r, err := w.split(name, changing)
 	if err != nil {
 		return err
@@ -69,15 +36,25 @@ func (w *Workspace) atName(ctx context.Context, name string, do func(*dirEntry) 
 	last := len(steps) - 1
 	r.steps, r.wantDir = steps[:last], true
 	return w.walkTo(ctx, r, func(p *location) error {
-		n := &dirEntry{in: p, name: steps[last].name, slash: slash, given: name}
-		if err := n.look(); err != nil {
+		p.name, p.slash = steps[last].name, slash
+		if err := p.look(); err != nil {
 			return err
 		}
-		if err := w.refuseChange(name, n.path(), n.info); err != nil {
+		if err := w.refuseChange(name, p.path(), p.info); err != nil {
 			return err
 		}
-		return do(n)
+		return do(p)
 	})
+}
+
+// look looks at the name of the location, without following a link.
+func (p *location) look() error {
+	info, err := p.dir().Lstat(p.name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	p.info = info
+	return p.refuse(fold(p.name), info)
 }
 
 var errRoot = errors.New("the root of the workspace")
@@ -115,12 +92,15 @@ func (w *Workspace) refuseRoute(given string, path []string) error {
 
 // refuseMaking refuses to make a directory for a new file if a protected path goes through
 // it. The error is about the file, so it names the directory.
-func (w *Workspace) refuseMaking(given string, path []string) error {
+func (p *location) refuseMaking(name string) error {
+	if p.moved != nil && p.isIn(p.moved) {
+		return intoItself(p.moved.given)
+	}
 	var e *Error
-	if !errors.As(w.refuseRoute(given, path), &e) {
+	if !errors.As(p.workspace.refuseRoute(p.given, slices.Concat(p.trail, []string{name})), &e) {
 		return nil
 	}
-	return fail(e.Code, given, "cannot be written: its directory %s does not exist, and tools may not make it: it leads to something that is out of reach of tools", quote(path[len(path)-1]))
+	return fail(e.Code, p.given, "cannot be written: its directory %s does not exist, and tools may not make it: it leads to something that is out of reach of tools", quote(name))
 }
 
 func readOnly(given string) error {

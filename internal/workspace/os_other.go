@@ -77,7 +77,7 @@ func (x *handle) id() fileID { return identify(x.seen) }
 
 func (x *handle) isDir() bool { return x.seen != nil && x.seen.IsDir() }
 
-func (x *handle) isLink() bool { return x.seen != nil && x.seen.Mode()&fs.ModeSymlink != 0 }
+func (x *handle) isLink() bool { return isLink(x.seen) }
 
 // info describes what was seen; nil if nothing was.
 func (x *handle) info() fs.FileInfo { return x.seen }

@@ -19,7 +19,7 @@ type request struct {
 	steps   []step
 	wantDir bool // the path can only mean a directory
 	purpose purpose
-	moved   *dirEntry // no directory is made in this one; may be nil
+	moved   *location // no directory is made in this one; may be nil
 }
 
 // A step is one component of a path that is being walked.

@@ -9,37 +9,34 @@ import (
 
 // RemoveFile deletes a file, or a link and not its target. It returns the absolute path.
 func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, err error) {
-	err = w.sharing(ctx, name, func() error {
-		return w.atName(ctx, name, func(n *dirEntry) error {
-			done, err := w.locks.claim(ctx, n.path())
-			if err != nil {
-				return interrupted(name, err)
-			}
-			defer done()
-			if err := n.look(); err != nil {
-				return err
-			}
+	done, err := w.begin(ctx, name, false)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	err = w.atName(ctx, name, func(p *location) error {
+		return p.locked(ctx, func() error {
 			switch {
-			case n.info == nil:
+			case p.info == nil:
 				return fail(NotFound, name, "does not exist")
-			case n.info.IsDir():
+			case p.info.IsDir():
 				return fail(IsADirectory, name, "is a directory")
-			case n.slash:
+			case p.slash:
 				return fail(NotADirectory, name, "is not a directory")
 			}
-			if err := w.changeable(ctx, n); err != nil {
+			if err := p.changeable(ctx); err != nil {
 				return err
 			}
 			w.trace("remove")
-			err = n.in.dir().Remove(n.name)
+			err := p.dir().Remove(p.name)
 			if errors.Is(err, syscall.EISDIR) {
 				return errChanged
 			}
 			if err != nil {
 				return err
 			}
-			n.in.syncDirs()
-			path = w.absolute(n.path())
+			p.syncDirs()
+			path = w.absolute(p.path())
 			return nil
 		})
 	})
@@ -49,18 +46,18 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, e
 // changeable refuses to remove or move what a protected path goes through, and what is not
 // writable for its owner. The mode of a link does not matter: the right to write to its
 // directory is enough.
-func (w *Workspace) changeable(ctx context.Context, n *dirEntry) error {
-	if err := w.refuseRoute(n.given, n.path()); err != nil {
+func (p *location) changeable(ctx context.Context) error {
+	if err := p.workspace.refuseRoute(p.given, p.path()); err != nil {
 		return err
 	}
-	if n.info.Mode()&fs.ModeSymlink == 0 && !writable(n.info) {
-		return notWritable(n.given)
+	if !isLink(p.info) && !writable(p.info) {
+		return notWritable(p.given)
 	}
-	if err := writableDir(n.in.dir(), n.given); err != nil {
+	if err := writableDir(p.dir(), p.given); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return interrupted(n.given, err)
+		return interrupted(p.given, err)
 	}
 	return nil
 }
@@ -74,56 +71,42 @@ func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) 
 		return "", err
 	}
 	defer done()
-	err = w.atName(ctx, name, func(n *dirEntry) error {
+	err = w.atName(ctx, name, func(p *location) error {
 		switch {
-		case n.info == nil:
+		case p.info == nil:
 			return fail(NotFound, name, "does not exist")
-		case n.info.Mode()&fs.ModeSymlink != 0:
+		case isLink(p.info):
 			return fail(NotADirectory, name, "is not a directory: it is a symbolic link, which can be deleted like a file")
-		case !n.info.IsDir():
+		case !p.info.IsDir():
 			return fail(NotADirectory, name, "is not a directory")
 		}
-		if err := w.changeable(ctx, n); err != nil {
+		if err := p.changeable(ctx); err != nil {
 			return err
 		}
+		changed := errChanged
 		if recursive {
-			if err := w.empty(ctx, n); err != nil {
+			// A retry would delete what has the name now.
+			changed = fail(Changed, name, "was replaced while it was deleted")
+			if err := p.empty(ctx); err != nil {
 				return err
 			}
-			// Not errChanged: a retry would delete what has the name now.
-			if n.same(n.info) != nil {
-				return fail(Changed, name, "was replaced while it was deleted")
+			if now, err := p.dir().Lstat(p.name); err != nil || !sameKind(now, p.info) {
+				return changed
 			}
 		}
 		w.trace("remove")
-		err := n.in.dir().RemoveDir(n.name)
-		switch {
-		case errors.Is(err, syscall.ENOTDIR) && recursive:
-			return fail(Changed, name, "was replaced while it was deleted")
-		case errors.Is(err, syscall.ENOTDIR):
-			return errChanged
-		case err != nil:
+		err := p.dir().RemoveDir(p.name)
+		if errors.Is(err, syscall.ENOTDIR) {
+			return changed
+		}
+		if err != nil {
 			return err
 		}
-		n.in.syncDirs()
-		path = w.absolute(n.path())
+		p.syncDirs()
+		path = w.absolute(p.path())
 		return nil
 	})
 	return path, err
-}
-
-// empty deletes what is in a directory, after a look at all of it.
-func (w *Workspace) empty(ctx context.Context, n *dirEntry) error {
-	dir, err := n.in.dir().step(n.name, n.info)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	t := &tree{given: n.given, watch: n.in.watch, fixed: w.fixed.watch(), trace: w.trace}
-	if err := t.survey(ctx, dir, n.path()); err != nil {
-		return err
-	}
-	return t.clear(ctx, dir, n.path())
 }
 
 // sameKind reports whether both are one file of one kind. The kind is compared because the

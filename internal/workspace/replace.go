@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -10,7 +11,17 @@ import (
 
 // replace writes a new file and then gives it the name. The rename acts on the name
 // itself: a link that was put there since the walk is replaced, not followed.
-func (p *location) replace(data []byte) (fs.FileInfo, error) {
+func (p *location) replace(ctx context.Context, content func() ([]byte, error)) (fs.FileInfo, error) {
+	if err := writableDir(p.dir(), p.given); err != nil {
+		return nil, err
+	}
+	data, err := content()
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, interrupted(p.given, err)
+	}
 	info, err := p.replaceUnnamed(data)
 	if errors.Is(err, errNoUnnamed) {
 		info, err = p.replaceNamed(data)
@@ -49,10 +60,10 @@ func (p *location) replaceUnnamed(data []byte) (fs.FileInfo, error) {
 	if err := p.giveName(f); err != nil {
 		return nil, err
 	}
-	p.trace("rename")
+	p.workspace.trace("rename")
 	// Some file systems lose an unnamed file that was synced (btrfs does not log it), so it is
 	// synced again.
-	p.trace("settle")
+	p.workspace.trace("settle")
 	_ = f.Sync() // best effort, as for directories
 	return info, nil
 }
@@ -101,7 +112,7 @@ func (p *location) replaceNamed(data []byte) (info fs.FileInfo, err error) {
 	if err = p.dir().Rename(tmp, p.name); err != nil {
 		return nil, err
 	}
-	p.trace("rename")
+	p.workspace.trace("rename")
 	return info, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 const (
@@ -111,7 +110,7 @@ func (p *location) walk(ctx context.Context, todo []step, wantDir bool) error {
 			if len(todo) == 0 || p.purpose != making {
 				return fail(NotFound, p.given, "does not exist")
 			}
-			if err := p.mayMake(append(slices.Clone(p.trail), next.name)); err != nil {
+			if err := p.refuseMaking(next.name); err != nil {
 				return err
 			}
 			if err := makeDir(p.dir(), p.given, next.name); err != nil {
@@ -156,7 +155,7 @@ func (p *location) walk(ctx context.Context, todo []step, wantDir bool) error {
 // purpose is not known, and the code that opens it checks the handle again.
 func (p *location) arrive(name, folded string) (bool, error) {
 	info, err := p.dir().Lstat(name)
-	if err != nil || info.IsDir() || info.Mode()&fs.ModeSymlink != 0 {
+	if err != nil || info.IsDir() || isLink(info) {
 		return false, nil // the walk opens it and decides
 	}
 	p.name, p.info = name, info
@@ -184,7 +183,7 @@ func (p *location) follow(target string) ([]step, error) {
 // still returns errChanged unless the name is what was opened, and not a link to it.
 func (d folder) still(name string, opened fs.FileInfo) error {
 	info, err := d.Lstat(name)
-	if err != nil || info.Mode()&fs.ModeSymlink != 0 || !sameFile(info, opened) {
+	if err != nil || isLink(info) || !sameFile(info, opened) {
 		return errChanged
 	}
 	return nil

@@ -102,10 +102,7 @@ func (g *guard) close() {
 
 // refuse returns the refusal for what info describes, or nil.
 func (w *watch) refuse(given string, info fs.FileInfo) error {
-	if info == nil {
-		return nil
-	}
-	return w.refuseID(given, identify(info), info.IsDir())
+	return w.refuseID(given, identify(info), info != nil && info.IsDir())
 }
 
 func (w *watch) refuseID(given string, id fileID, isDir bool) error {
@@ -134,3 +131,5 @@ func holds(held []hold, id fileID) bool {
 
 // sameFile reports whether two infos describe one file.
 func sameFile(a, b fs.FileInfo) bool { return identify(a).is(identify(b)) }
+
+func isLink(info fs.FileInfo) bool { return info != nil && info.Mode()&fs.ModeSymlink != 0 }

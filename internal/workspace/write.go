@@ -16,43 +16,9 @@ import (
 //
 // When it returns, the file survives a power cut: the journal will say that it was written.
 func (w *Workspace) WriteFile(ctx context.Context, name string, data []byte) (Info, error) {
-	var out Info
-	err := w.sharing(ctx, name, func() error {
-		return w.at(ctx, name, making, func(p *location) error {
-			if p.name == "" {
-				return fail(IsADirectory, name, "is a directory")
-			}
-			return w.locked(ctx, p, func() error {
-				info, err := w.write(ctx, p, data)
-				if err == nil {
-					out = w.describe(p.path(), info)
-				}
-				return err
-			})
-		})
+	return w.change(ctx, name, making, func(p *location) (fs.FileInfo, error) {
+		return p.replace(ctx, func() ([]byte, error) { return data, nil })
 	})
-	return out, err
-}
-
-func (w *Workspace) write(ctx context.Context, p *location, data []byte) (fs.FileInfo, error) {
-	if err := w.refuseChange(p.given, p.path(), p.info); err != nil {
-		return nil, err
-	}
-	if p.info != nil {
-		if err := p.regular(); err != nil {
-			return nil, err
-		}
-		if !writable(p.info) {
-			return nil, notWritable(p.given)
-		}
-	}
-	if err := writableDir(p.dir(), p.given); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, interrupted(p.given, err)
-	}
-	return p.replace(data)
 }
 
 // syncDirs makes the new name survive a power cut, and the directories that were made for
@@ -71,7 +37,7 @@ func (p *location) syncDirs() {
 }
 
 func (p *location) sync(f *os.File, what string) error {
-	p.trace("sync " + what)
+	p.workspace.trace("sync " + what)
 	return f.Sync()
 }
 
