@@ -9,11 +9,15 @@ import (
 	"time"
 )
 
-// A Dir is an open directory for a process to start in.
+// A Dir is an open directory for a process to start in: swapping the path for a link before
+// the start does not send the process elsewhere.
 type Dir struct {
-	path string
-	f    *os.File
+	Path string // absolute, for showing
+	File *os.File
 }
+
+// Close closes the directory.
+func (d *Dir) Close() error { return d.File.Close() }
 
 // OpenDir opens a directory of the workspace.
 func (w *Workspace) OpenDir(ctx context.Context, name string) (*Dir, error) {
@@ -26,7 +30,7 @@ func (w *Workspace) OpenDir(ctx context.Context, name string) (*Dir, error) {
 		if err != nil {
 			return err
 		}
-		dir = &Dir{path: w.absolute(p.trail), f: f}
+		dir = &Dir{Path: w.absolute(p.trail), File: f}
 		return nil
 	})
 	return dir, err
@@ -42,17 +46,6 @@ func (p *location) isDir() error {
 	}
 	return fail(NotADirectory, p.given, "is not a directory")
 }
-
-// Path returns the absolute path, for showing.
-func (d *Dir) Path() string { return d.path }
-
-// File returns the open directory itself, for a process to start in: swapping the path
-// for a link between now and the start does not send it elsewhere. It is good until
-// Close.
-func (d *Dir) File() *os.File { return d.f }
-
-// Close closes the directory.
-func (d *Dir) Close() error { return d.f.Close() }
 
 const (
 	// maxEntries bounds the names of one directory that are held in memory for sorting.

@@ -18,19 +18,15 @@ type Found struct {
 	Regular bool // a file with content, not a link, a pipe or a device
 }
 
-// FindOptions say what a search visits.
-type FindOptions struct {
-	Ignored bool // whether to visit what .gitignore files name
-}
-
 // Find visits everything below a directory, or a single file, in the order of the names; a
 // directory comes before its entries. It follows no link, opens nothing but directories and
 // .gitignore files, and skips what tools cannot reach, directories that cannot be read, and .git.
-// A directory or file that is named is visited even if it is ignored itself.
+// What .gitignore files name is visited only if ignored is true. A directory or file that is named
+// is visited even if it is ignored itself.
 //
 // The search ends when visit returns false. It returns why something was left out, be it
 // files or rules, or "".
-func (w *Workspace) Find(ctx context.Context, name string, opts FindOptions, visit func(Found) bool) (leftOut string, err error) {
+func (w *Workspace) Find(ctx context.Context, name string, ignored bool, visit func(Found) bool) (leftOut string, err error) {
 	err = w.at(ctx, name, reading, func(p *location) error {
 		for _, part := range p.path() {
 			if isGitName(fold(part)) {
@@ -46,7 +42,7 @@ func (w *Workspace) Find(ctx context.Context, name string, opts FindOptions, vis
 			return err
 		}
 		p.closePrevious()
-		f := &finder{p: p, opts: opts, visit: visit, left: maxFound, ignoreLeft: maxIgnoreFiles}
+		f := &finder{p: p, ignored: ignored, visit: visit, left: maxFound, ignoreLeft: maxIgnoreFiles}
 		if path != "" {
 			f.path = path + "/"
 		}
@@ -68,7 +64,7 @@ var errStopped = errors.New("stopped")
 // A finder is one search.
 type finder struct {
 	p          *location
-	opts       FindOptions
+	ignored    bool // whether to visit what .gitignore files name
 	visit      func(Found) bool
 	path       string // of the directory of p, with a slash at its end
 	start      int    // the length of the path in which the search began
@@ -80,7 +76,7 @@ type finder struct {
 
 // readAbove reads the .gitignore files above the directory in which the search begins.
 func (f *finder) readAbove(ctx context.Context) {
-	if f.opts.Ignored {
+	if f.ignored {
 		return
 	}
 	left := maxSteps
@@ -122,7 +118,7 @@ func (f *finder) dir(ctx context.Context) error {
 	case err != nil:
 		return nil
 	}
-	if !f.opts.Ignored {
+	if !f.ignored {
 		above, left := f.rules, f.ignoreLeft
 		f.rules = append(f.rules, ignoreDir{f.ignoreRules(ctx, f.p), len(f.path)})
 		defer func() {

@@ -15,10 +15,10 @@ import (
 )
 
 // found lists what a search visits: directories with a slash, other things than files with "!".
-func (h *fixture) found(t testing.TB, name string, opts workspace.FindOptions) string {
+func (h *fixture) found(t testing.TB, name string, ignored bool) string {
 	t.Helper()
 	var all []string
-	leftOut, err := h.Find(t.Context(), name, opts, func(f workspace.Found) bool {
+	leftOut, err := h.Find(t.Context(), name, ignored, func(f workspace.Found) bool {
 		path := f.Path
 		switch {
 		case f.Dir:
@@ -44,15 +44,15 @@ func TestFind(t *testing.T) {
 	h := newFullFixture(t)
 	const want = "a.txt abs! app/ app/x conf/ dangling! data/ dirlink! e! empty/ full/ full/ro.txt g! in! leak! loop! nest/ nest/rodir/ nest/rodir/x " +
 		"p! perstack.toml pipe! proj/ proj/main.go ro.txt rodir/ rodir/x rules/ rules/perstack.lock src/ src/b.txt tree/ tree/x tree/y/ tree/y/z via!"
-	for _, opts := range []workspace.FindOptions{{}, {Ignored: true}} {
-		if got := h.found(t, ".", opts); got != want {
+	for _, ignored := range []bool{false, true} {
+		if got := h.found(t, ".", ignored); got != want {
 			t.Errorf("found\n%s\nwant\n%s", got, want)
 		}
 	}
 	for name, want := range map[string]string{
 		"tree": "tree/x tree/y/ tree/y/z", "tree/y/": "tree/y/z", "dirlink": "src/b.txt", "tree/x": "tree/x", "in": "src/b.txt", "pipe": "pipe!", "empty": "",
 	} {
-		if got := h.found(t, name, workspace.FindOptions{}); got != want {
+		if got := h.found(t, name, false); got != want {
 			t.Errorf("%s: found %q, want %q", name, got, want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestFind(t *testing.T) {
 		"..": workspace.OutsideWorkspace, "abs": workspace.OutsideWorkspace, "leak": workspace.OutsideWorkspace, h.outside: workspace.OutsideWorkspace,
 		"nowhere": workspace.NotFound, "dangling": workspace.NotFound,
 	} {
-		_, err := h.Find(t.Context(), name, workspace.FindOptions{}, func(f workspace.Found) bool {
+		_, err := h.Find(t.Context(), name, false, func(f workspace.Found) bool {
 			t.Errorf("%s: visited %q", name, f.Path)
 			return true
 		})
@@ -83,18 +83,18 @@ func TestFindIgnored(t *testing.T) {
 	} {
 		put(t, filepath.Join(h.dir, name), text)
 	}
-	all := workspace.FindOptions{Ignored: true}
-	if got, want := h.found(t, "d", workspace.FindOptions{}), "d/.gitignore d/build/ d/build/x d/e/ d/e/keep.log d/e/only d/keep.log"; got != want {
+	all := true
+	if got, want := h.found(t, "d", false), "d/.gitignore d/build/ d/build/x d/e/ d/e/keep.log d/e/only d/keep.log"; got != want {
 		t.Errorf("found %q, want %q", got, want)
 	}
-	if got := h.found(t, "d/e", workspace.FindOptions{}); got != "d/e/keep.log d/e/only" {
+	if got := h.found(t, "d/e", false); got != "d/e/keep.log d/e/only" {
 		t.Errorf("found %q", got)
 	}
-	if got := h.found(t, ".", workspace.FindOptions{}); strings.Contains(got, "x.log") || slices.Contains(strings.Fields(got), "build/") {
+	if got := h.found(t, ".", false); strings.Contains(got, "x.log") || slices.Contains(strings.Fields(got), "build/") {
 		t.Errorf("found %q", got)
 	}
 	// A directory that is named is searched even if it is ignored.
-	if got := h.found(t, "build", workspace.FindOptions{}); got != "build/x" {
+	if got := h.found(t, "build", false); got != "build/x" {
 		t.Errorf("found %q", got)
 	}
 	if got := h.found(t, ".", all); !strings.Contains(got, "x.log") || !strings.Contains(got, "build/x") || !strings.Contains(got, "d/y.log") {
@@ -113,7 +113,7 @@ func TestFindIgnored(t *testing.T) {
 		if err := errors.Join(os.Remove(ignore), set()); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.found(t, ".", workspace.FindOptions{}); !strings.Contains(got, "x.log") {
+		if got := h.found(t, ".", false); !strings.Contains(got, "x.log") {
 			t.Errorf("%s: found %q", name, got)
 		}
 	}
@@ -128,14 +128,14 @@ func TestFindIgnoredLimit(t *testing.T) {
 		put(t, filepath.Join(h.dir, dir, ".gitignore"), rules)
 	}
 	put(t, filepath.Join(h.dir, "d/1/2/3/4/x.log"), "")
-	if got := h.found(t, ".", workspace.FindOptions{}); strings.Contains(got, ".log") {
+	if got := h.found(t, ".", false); strings.Contains(got, ".log") {
 		t.Errorf("found %q", got)
 	}
 	put(t, filepath.Join(h.dir, "d/1/2/3/4/.gitignore"), "*\n")
 	put(t, filepath.Join(h.dir, "d/1/2/3/4/y"), "")
 	for _, start := range []string{".", "d/1/2/3/4", "d/1/2"} {
 		var all []string
-		leftOut, err := h.Find(t.Context(), start, workspace.FindOptions{}, func(f workspace.Found) bool {
+		leftOut, err := h.Find(t.Context(), start, false, func(f workspace.Found) bool {
 			all = append(all, f.Path)
 			return true
 		})
@@ -144,7 +144,7 @@ func TestFindIgnoredLimit(t *testing.T) {
 			t.Errorf("%s: found %q, %v, %q", start, found, err, leftOut)
 		}
 	}
-	if got := h.found(t, ".", workspace.FindOptions{Ignored: true}); !strings.Contains(got, "4/x.log") {
+	if got := h.found(t, ".", true); !strings.Contains(got, "4/x.log") {
 		t.Errorf("found %q", got)
 	}
 }
@@ -154,7 +154,7 @@ func TestFindStops(t *testing.T) {
 	h := newFullFixture(t)
 	for most := range 12 {
 		n := 0
-		leftOut, err := h.Find(t.Context(), ".", workspace.FindOptions{}, func(workspace.Found) bool {
+		leftOut, err := h.Find(t.Context(), ".", false, func(workspace.Found) bool {
 			n++
 			return n <= most
 		})
@@ -166,7 +166,7 @@ func TestFindStops(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := h.Find(ctx, ".", workspace.FindOptions{}, func(workspace.Found) bool { cancel(); return true })
+	_, err := h.Find(ctx, ".", false, func(workspace.Found) bool { cancel(); return true })
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -178,7 +178,7 @@ func TestFindDeep(t *testing.T) {
 	deep := strings.Repeat("d/", 130)
 	put(t, filepath.Join(h.dir, deep, "x"), "")
 	n := 0
-	leftOut, err := h.Find(t.Context(), ".", workspace.FindOptions{}, func(f workspace.Found) bool {
+	leftOut, err := h.Find(t.Context(), ".", false, func(f workspace.Found) bool {
 		if f.Path == "a.txt" {
 			if _, err := h.read(f.Path); err != nil {
 				t.Error(err)

@@ -140,10 +140,10 @@ func TestStatAndOpenDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if d.Path() != filepath.Join(h.dir, "src") {
-		t.Errorf("Path() = %q", d.Path())
+	if d.Path != filepath.Join(h.dir, "src") {
+		t.Errorf("Path = %q", d.Path)
 	}
-	if names, err := d.File().Readdirnames(-1); err != nil || len(names) != 1 || names[0] != "b.txt" {
+	if names, err := d.File.Readdirnames(-1); err != nil || len(names) != 1 || names[0] != "b.txt" {
 		t.Errorf("File() has %q: %v", names, err)
 	}
 	for name, code := range map[string]workspace.Code{

@@ -341,7 +341,7 @@ func (w checked) enter(name string) (string, error) {
 		return "", err
 	}
 	defer d.Close()
-	names, err := d.File().Readdirnames(-1)
+	names, err := d.File.Readdirnames(-1)
 	return strings.Join(names, "\n"), err
 }
 

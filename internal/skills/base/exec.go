@@ -35,14 +35,15 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 	if err != nil {
 		return refuseError(err)
 	}
-	defer start.close()
+	defer start.Close()
 	env, overruled := s.requested(args.Env)
 	// Progress goes by the real clock: it is shown and not recorded.
 	notes := &progress{now: time.Now, report: func(note string) { skill.Report(ctx, note) }}
 	command := sandbox.Command{
 		Program: args.Command,
 		Args:    args.Args,
-		Dir:     start.path,
+		Dir:     start.Path,
+		OpenDir: start.File,
 		Environ: s.opts.Environ,
 		Env:     env,
 		Set:     s.opts.Set,
@@ -50,9 +51,6 @@ func (s *Skill) exec(ctx context.Context, args execArgs) answer {
 		Timeout: timeLimit(timeout),
 		Watch:   notes.write,
 		Now:     s.opts.Now,
-	}
-	if start.open != nil {
-		command.OpenDir = start.open.File()
 	}
 	outcome, err := s.opts.Commands.Run(ctx, command)
 	if err != nil {

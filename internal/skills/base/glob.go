@@ -43,7 +43,7 @@ func (s *Skill) glob(ctx context.Context, args globArgs) answer {
 		return refuseError(err)
 	}
 	dir.Close()
-	body := globBody{Path: clean(dir.Path()), Files: []string{}}
+	body := globBody{Path: clean(dir.Path), Files: []string{}}
 	size, full := 0, ""
 	body.Reason, err = s.find(ctx, path, args.Ignored, func(_ context.Context, f workspace.Found) bool {
 		if !selects.Match(f.Below, f.Dir) {
@@ -89,7 +89,7 @@ func isFull(count, limit, size int) string {
 func (s *Skill) find(ctx context.Context, path string, ignored bool, visit func(context.Context, workspace.Found) bool) (leftOut string, err error) {
 	limited, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
-	leftOut, err = s.opts.Workspace.Find(limited, path, workspace.FindOptions{Ignored: ignored}, func(f workspace.Found) bool {
+	leftOut, err = s.opts.Workspace.Find(limited, path, ignored, func(f workspace.Found) bool {
 		return visit(limited, f)
 	})
 	switch {

@@ -63,33 +63,17 @@ func (s *Skill) onRestrictedThread(f func()) error {
 	return err
 }
 
-// A startDir is where a command starts.
-type startDir struct {
-	path string
-	open *workspace.Dir // nil outside of the workspace
-}
-
-func (d startDir) close() {
-	if d.open != nil {
-		d.open.Close()
-	}
-}
-
-// startIn opens the directory in which a command starts.
-func (s *Skill) startIn(ctx context.Context, cwd string) (d startDir, err error) {
+// startIn opens the directory in which a command starts. Outside of the workspace it is not
+// opened.
+func (s *Skill) startIn(ctx context.Context, cwd string) (dir *workspace.Dir, err error) {
 	if s.opts.Home != "" {
 		if cwd != "." {
-			return d, &schema.Error{Field: "cwd", Problem: "cannot be chosen: commands have no right to the workspace, and start in a directory of their own"}
+			return nil, &schema.Error{Field: "cwd", Problem: "cannot be chosen: commands have no right to the workspace, and start in a directory of their own"}
 		}
-		return startDir{path: s.opts.Home}, nil
+		return &workspace.Dir{Path: s.opts.Home}, nil
 	}
-	failed := s.onRestrictedThread(func() {
-		if d.open, err = s.opts.Workspace.OpenDir(ctx, cwd); err == nil {
-			d.path = d.open.Path()
-		}
-	})
-	if failed != nil {
-		return d, failed
+	if failed := s.onRestrictedThread(func() { dir, err = s.opts.Workspace.OpenDir(ctx, cwd) }); failed != nil {
+		return nil, failed
 	}
-	return d, err
+	return dir, err
 }
