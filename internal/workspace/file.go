@@ -109,7 +109,7 @@ func (p *location) confirm(ctx context.Context, f *reader, info fs.FileInfo) err
 	if err := p.watch.refuse(p.given, info); err != nil {
 		return err
 	}
-	if f.names(info) > 1 {
+	if f.names > 1 {
 		return p.refuseHardLink(ctx, info)
 	}
 	return nil

@@ -20,6 +20,3 @@ func times(info fs.FileInfo) (created, accessed time.Time) {
 	}
 	return created, accessed
 }
-
-// created has nothing to add.
-func (p *location) created() (time.Time, bool) { return time.Time{}, false }

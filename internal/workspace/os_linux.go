@@ -17,8 +17,9 @@ import (
 // the poller and have a finalizer, which takes longer than reading a small file.
 type reader struct {
 	lease
-	fd   int
-	left atomic.Int64 // bytes of the size it had when it was opened that are not read yet
+	fd    int
+	names int          // how many names the file has
+	left  atomic.Int64 // bytes of the size it had when it was opened that are not read yet
 }
 
 // read opens a file for reading that was seen in the folder. seen only keeps pipes and
@@ -56,7 +57,7 @@ func (d folder) read(name string, seen fs.FileInfo) (*reader, fs.FileInfo, error
 		unix.Close(fd)
 		return nil, nil, err
 	}
-	r := &reader{fd: fd}
+	r := &reader{fd: fd, names: int(st.Nlink)}
 	r.left.Store(st.Size())
 	return r, st, nil
 }
@@ -98,14 +99,6 @@ func (r *reader) Close() error {
 		return unix.Close(r.fd)
 	}
 	return nil
-}
-
-// names returns how many names the file has.
-func (r *reader) names(info fs.FileInfo) int {
-	if st, ok := info.(*status); ok {
-		return int(st.Nlink)
-	}
-	return linkCount(nil, info)
 }
 
 // createUnnamed creates a file in the folder that has no name yet. No other process can

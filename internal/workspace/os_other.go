@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // A folder is an open directory. Here it is an [os.Root], which is used with one name at a
@@ -131,7 +132,10 @@ func (id fileID) is(other fileID) bool {
 }
 
 // A reader is a regular file that is open for reading.
-type reader struct{ *os.File }
+type reader struct {
+	*os.File
+	names int // how many names the file has
+}
 
 // read opens a file for reading that was seen in the folder.
 func (d folder) read(name string, _ fs.FileInfo) (*reader, fs.FileInfo, error) {
@@ -147,11 +151,8 @@ func (d folder) read(name string, _ fs.FileInfo) (*reader, fs.FileInfo, error) {
 		f.Close()
 		return nil, nil, err
 	}
-	return &reader{f}, info, nil
+	return &reader{f, linkCount(f, info)}, info, nil
 }
-
-// names returns how many names the file has.
-func (r *reader) names(info fs.FileInfo) int { return linkCount(r.File, info) }
 
 // createUnnamed fails: every file has a name here.
 func (d folder) createUnnamed(fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
@@ -163,6 +164,9 @@ func (d folder) nameUnnamed(*os.File, string) error { return errors.ErrUnsupport
 func keepACL(_ *os.File, _ folder, _ string, old fs.FileInfo) fs.FileMode {
 	return old.Mode().Perm()
 }
+
+// created has nothing to add to times.
+func (p *location) created() (time.Time, bool) { return time.Time{}, false }
 
 // onKernelFS is false: no file systems of the kernel are known here.
 func onKernelFS(*os.File) bool { return false }

@@ -14,5 +14,3 @@ func renameExclusive(int, string, int, string) error { return unix.ENOSYS }
 
 // times are not known here.
 func times(fs.FileInfo) (created, accessed time.Time) { return time.Time{}, time.Time{} }
-
-func (p *location) created() (time.Time, bool) { return time.Time{}, false }

@@ -108,9 +108,6 @@ func times(info fs.FileInfo) (created, accessed time.Time) {
 	return created, accessed
 }
 
-// created has nothing to add.
-func (p *location) created() (time.Time, bool) { return time.Time{}, false }
-
 // usage adds up the sizes of files. Their space on the disk and their hard links are not
 // known without opening each of them.
 func (p *location) usage(ctx context.Context, max int64) (int64, error) {

@@ -59,17 +59,14 @@ func (p *location) usage(ctx context.Context, max int64) (int64, error) {
 			name := here.pending[len(here.pending)-1]
 			here.pending = here.pending[:len(here.pending)-1]
 			m.pending--
-			sub, st, unknown := m.open(d, name)
-			if unknown != nil {
-				return m.sum, unknown
+			var sub *os.File
+			var st *unix.Stat_t
+			if sub, st, err = m.open(d, name); sub != nil {
+				d.Close()
+				d = sub
+				m.levels = append(m.levels, level{id: identityOf(st), name: name})
+				err = m.add(ctx, d)
 			}
-			if sub == nil {
-				continue
-			}
-			d.Close()
-			d = sub
-			m.levels = append(m.levels, level{id: identityOf(st), name: name})
-			err = m.add(ctx, d)
 		case len(m.levels) == 1:
 			return m.sum, nil
 		default:
@@ -170,17 +167,11 @@ func (m *meter) up(d *os.File) (*os.File, error) {
 			err = errChanged
 		}
 		if err != nil {
-			whole := m.levels
-			m.levels = m.levels[:i+1]
-			if err := m.unmeasured(here, l.name, err); err != nil {
-				return here, err
-			}
-			m.levels = whole
 			for _, lost := range m.levels[i+1:] {
 				m.pending -= len(lost.pending)
 			}
 			m.levels = m.levels[:i+1]
-			break
+			return here, m.unmeasured(here, l.name, err)
 		}
 		here.Close()
 		here = sub
