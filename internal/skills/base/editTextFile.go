@@ -18,12 +18,15 @@ var _ = tools.add(define("editTextFile", (*Skill).editTextFile)) // a second run
 
 func (s *Skill) editTextFile(ctx context.Context, args editTextFileArgs) answer {
 	var before int
+	redacted := false
 	info, err := s.opts.Workspace.EditFile(ctx, args.Path, maxTextFile, func(old []byte) ([]byte, error) {
 		before = len(old)
-		return edit(old, args.OldText, args.NewText)
+		shown := s.withoutSecrets(old)
+		redacted = !bytes.Equal(shown, old)
+		return edit(old, shown, args.OldText, args.NewText)
 	})
 	if err != nil {
-		return refuseEdit(args.Path, err)
+		return refuseEdit(args.Path, err, redacted)
 	}
 	return answer{body: struct {
 		Path       string `json:"path"`
@@ -38,7 +41,7 @@ type ambiguousEdit struct {
 	Matches int `json:"matches"`
 }
 
-func refuseEdit(path string, err error) answer {
+func refuseEdit(path string, err error, redacted bool) answer {
 	name := clip(path, 200)
 	var several *ambiguousError
 	switch {
@@ -48,7 +51,11 @@ func refuseEdit(path string, err error) answer {
 			several.matches,
 		}}
 	case errors.Is(err, errNoMatch):
-		return refuse(codeNoMatch, fmt.Sprintf("Could not find exact match of oldText in %q; read the file and copy the text as it is", name))
+		hint := ""
+		if redacted {
+			hint = ", where lines with redacted text cannot be edited"
+		}
+		return refuse(codeNoMatch, fmt.Sprintf("Could not find exact match of oldText in %q%s; read the file and copy the text as it is", name, hint))
 	case errors.Is(err, errBinary):
 		return refuse(codeBinary, fmt.Sprintf("%q is a binary file: it contains NUL bytes", name))
 	}
@@ -72,28 +79,49 @@ func (e *ambiguousError) count() string {
 	return fmt.Sprint(e.matches)
 }
 
-// edit replaces oldText, which must occur exactly once, by newText. It works on bytes: what is not
-// UTF-8 stays as it is, and "$&" has no meaning.
+// withoutSecrets returns the text with NUL characters for the lines in which something is redacted.
+// Only what is shown decides, as for grep: if an edit found text in a secret, guesses would tell
+// the secret, character by character. The other lines can be read as they are.
+func (s *Skill) withoutSecrets(text []byte) []byte {
+	if s.opts.Redact(string(text)) == string(text) {
+		return text
+	}
+	shown, at := bytes.Clone(text), 0
+	for line := range bytes.Lines(text) {
+		content := bytes.TrimRight(line, "\r\n")
+		if s.opts.Redact(string(content)) != string(content) {
+			clear(shown[at : at+len(content)])
+		}
+		at += len(line)
+	}
+	return shown
+}
+
+// edit replaces oldText, which must occur exactly once in what is shown of the text, by newText. It
+// works on bytes: what is not UTF-8 stays as it is, and "$&" has no meaning.
 //
 // Models write line breaks as LF, whatever the file has. If all lines of the file end in CRLF and
 // oldText has no CR, both texts are taken to mean CRLF. Otherwise the new lines would end in LF,
 // and an oldText that begins with LF would leave a CR.
-func edit(old []byte, oldText, newText string) ([]byte, error) {
+func edit(old, shown []byte, oldText, newText string) ([]byte, error) {
 	if oldText == "" {
 		return nil, errNoMatch // it is everywhere, so nowhere in particular
 	}
 	if bytes.IndexByte(old, 0) >= 0 {
 		return nil, errBinary
 	}
+	if strings.Contains(oldText, "\x00") {
+		return nil, errNoMatch // it would match lines that are not shown
+	}
 	if !strings.Contains(oldText, "\r") && endsInCRLF(old) {
 		oldText, newText = withCRLF(oldText), withCRLF(newText)
 	}
 	wanted := []byte(oldText)
-	at := bytes.Index(old, wanted)
+	at := bytes.Index(shown, wanted)
 	if at < 0 {
 		return nil, errNoMatch
 	}
-	if several := count(old[at:], wanted); several.matches > 1 {
+	if several := count(shown[at:], wanted); several.matches > 1 {
 		return nil, several
 	}
 	return bytes.Join([][]byte{old[:at], []byte(newText), old[at+len(wanted):]}, nil), nil

@@ -57,7 +57,7 @@ func TestEdit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			old := []byte(tt.old)
-			got, err := edit(old, tt.oldText, tt.newText)
+			got, err := edit(old, old, tt.oldText, tt.newText)
 			var several *ambiguousError
 			matches := 1
 			switch {
@@ -76,10 +76,10 @@ func TestEdit(t *testing.T) {
 			}
 		})
 	}
-	if _, err := edit([]byte("a\x00b"), "a", "b"); !errors.Is(err, errBinary) {
+	if _, err := edit([]byte("a\x00b"), []byte("a\x00b"), "a", "b"); !errors.Is(err, errBinary) {
 		t.Errorf("binary file: %v", err)
 	}
-	if _, err := edit([]byte("a"), "", "b"); !errors.Is(err, errNoMatch) {
+	if _, err := edit([]byte("a"), []byte("a"), "", "b"); !errors.Is(err, errNoMatch) {
 		t.Errorf("empty text: %v", err)
 	}
 }
@@ -89,14 +89,14 @@ func TestEdit(t *testing.T) {
 func TestEditCountIsBounded(t *testing.T) {
 	text := bytes.Repeat([]byte("a"), maxTextFile)
 	for _, tt := range []struct{ length, matches int }{{1, 1000}, {1000, 1000}, {1 << 20, 64}, {maxTextFile / 2, 2}} {
-		_, err := edit(text, string(text[:tt.length]), "x")
+		_, err := edit(text, text, string(text[:tt.length]), "x")
 		var several *ambiguousError
 		if !errors.As(err, &several) || several.matches != tt.matches || !several.more {
 			t.Errorf("%d bytes: %v, want at least %d matches", tt.length, err, tt.matches)
 		}
 	}
 	exact := bytes.Repeat([]byte("a"), maxMatches)
-	if _, err := edit(exact, "a", "x"); err == nil || err.Error() != "1000 matches" {
+	if _, err := edit(exact, exact, "a", "x"); err == nil || err.Error() != "1000 matches" {
 		t.Errorf("as many as are counted: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func FuzzEdit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, old []byte, oldText, newText string) {
 		before := bytes.Clone(old)
-		edited, err := edit(old, oldText, newText)
+		edited, err := edit(old, old, oldText, newText)
 		if !bytes.Equal(old, before) {
 			t.Fatal("the old content was changed in place")
 		}
@@ -137,7 +137,7 @@ func FuzzEdit(f *testing.F) {
 		if endsInCRLF(old) != endsInCRLF(edited) || hasCR(oldText) != hasCR(newText) {
 			return
 		}
-		if back, err := edit(edited, newText, oldText); err == nil && !bytes.Equal(back, old) {
+		if back, err := edit(edited, edited, newText, oldText); err == nil && !bytes.Equal(back, old) {
 			t.Fatalf("edit(%q, %q, %q) = %q, and back %q", old, oldText, newText, edited, back)
 		}
 	})

@@ -1,6 +1,7 @@
 package base
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -35,30 +36,25 @@ type excerpt struct {
 
 // read reads all of r, in bounded memory: it counts the lines and checks that all of it is text.
 func (e *excerpt) read(ctx context.Context, r io.Reader, limit int64) error {
-	buf := make([]byte, 4<<10) // most files are small, and many Experts can read in parallel
+	in := bufio.NewReader(r) // it has a small buffer: many Experts can read in parallel
 	e.next = e.from
-	var total int64
-	for {
+	for total := int64(0); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := r.Read(buf)
-		chunk := buf[:n]
-		if total += int64(n); total > limit {
+		piece, err := in.ReadSlice('\n')
+		if total += int64(len(piece)); total > limit {
 			return errTooLong // it has grown since it was opened, or its size was wrong
 		}
-		if bytes.IndexByte(chunk, 0) >= 0 {
+		if bytes.IndexByte(piece, 0) >= 0 {
 			return errBinary
 		}
-		e.add(chunk)
-		if n == len(buf) && n < 64<<10 {
-			buf = make([]byte, 64<<10)
-		}
-		if errors.Is(err, io.EOF) {
+		e.add(piece)
+		switch {
+		case errors.Is(err, io.EOF):
 			e.finish()
 			return nil
-		}
-		if err != nil {
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
 			return err
 		}
 	}
@@ -68,27 +64,20 @@ func (e *excerpt) wanted() bool {
 	return e.line >= e.from && (e.to < 0 || e.line < e.to)
 }
 
-// add takes the next piece of the text, line by line. A newline belongs to the text if
-// the line after it is in the range too; it is written before that line.
-func (e *excerpt) add(chunk []byte) {
-	for len(chunk) > 0 {
-		end := bytes.IndexByte(chunk, '\n')
-		piece := chunk
-		if end >= 0 {
-			piece = chunk[:end]
-		}
-		e.take(piece)
-		if end < 0 {
-			e.begun = true
-			return
-		}
-		e.finish()
-		e.line++
-		e.begun = false
-		if e.wanted() && e.line > e.from {
-			e.begin()
-		}
-		chunk = chunk[end+1:]
+// add takes a line, or a piece of a long one. A newline belongs to the text if the line after it
+// is in the range too; it is written before that line.
+func (e *excerpt) add(piece []byte) {
+	text, ended := bytes.CutSuffix(piece, []byte("\n"))
+	e.take(text)
+	if !ended {
+		e.begun = e.begun || len(piece) > 0
+		return
+	}
+	e.finish()
+	e.line++
+	e.begun = false
+	if e.wanted() && e.line > e.from {
+		e.begin()
 	}
 }
 

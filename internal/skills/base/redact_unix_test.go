@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/perstack-go/perstack/internal/sandbox"
 	"github.com/perstack-go/perstack/internal/skills/base"
 	"github.com/perstack-go/perstack/internal/workspace"
@@ -44,5 +46,35 @@ func TestCutTextIsRedacted(t *testing.T) {
 	}
 	if !strings.HasSuffix(seen[1], secret[:half]) {
 		t.Errorf("what was redacted does not end at the cut: …%q", seen[1][len(seen[1])-20:])
+	}
+}
+
+// An edit finds nothing in a line with a secret, whatever part of it is guessed, and the answers
+// do not differ.
+func TestEditFindsNoSecrets(t *testing.T) {
+	const secret = "hunter2-and-a-half"
+	for _, lineEnd := range []string{"\n", "\r\n"} {
+		b := newBench(t)
+		ws, err := workspace.Open(b.dir, workspace.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ws.Close() })
+		b.Skill = base.New(base.Options{Workspace: ws, Redact: func(text string) string {
+			return strings.ReplaceAll(text, secret, "[redacted]")
+		}})
+		text := strings.ReplaceAll("# hunter2\nkey = "+secret+" # mine\nend\n", "\n", lineEnd)
+		b.put("conf", text)
+		wrong := b.mustFail("editTextFile", object{"path": "conf", "oldText": "key = x", "newText": "y"}, "no_match")
+		for _, guess := range []string{"key = h", "key = ", "hunter2-", "and", "f # mine", secret, "mine\nend", "\x00", "key = [redacted]"} {
+			got := b.mustFail("editTextFile", object{"path": "conf", "oldText": guess, "newText": guess}, "no_match")
+			if diff := cmp.Diff(wrong, got); diff != "" {
+				t.Errorf("%q: %s", guess, diff)
+			}
+		}
+		b.holds("conf", text)
+		b.mustDo("editTextFile", object{"path": "conf", "oldText": "hunter2", "newText": "HUNTER"})
+		b.mustDo("editTextFile", object{"path": "conf", "oldText": "\nend", "newText": "\nEND"})
+		b.holds("conf", strings.ReplaceAll("# HUNTER\nkey = "+secret+" # mine\nEND\n", "\n", lineEnd))
 	}
 }
