@@ -39,6 +39,7 @@ type envVars struct {
 	notices []string
 }
 
+// An envValue has source (file and line) and file if a file gave it.
 type envValue struct{ value, source, file string }
 
 func (e Env) vars() *envVars {
@@ -47,9 +48,6 @@ func (e Env) vars() *envVars {
 	}
 	return e.read()
 }
-
-// processSource is the source of variables that no file gave.
-const processSource = "process environment"
 
 // Load merges the variables of the process (as os.Environ lists them) with
 // the files. Non-empty variables of the process win over every file, empty ones
@@ -83,7 +81,7 @@ func Load(process []string, files []File) (Env, error) {
 	}
 	for _, entry := range process {
 		if name, value, _ := strings.Cut(entry, "="); name != "" && value != "" {
-			vars.values[name] = envValue{value: value, source: processSource}
+			vars.values[name] = envValue{value: value}
 		}
 	}
 	if len(errs) > 0 {
@@ -114,16 +112,7 @@ func (v *envVars) add(path string, list []assignment) {
 }
 
 // Get is the value of a variable, or "".
-func (e Env) Get(name string) string {
-	value, _ := e.Lookup(name)
-	return value
-}
-
-// Lookup is Get that tells an empty variable from an absent one.
-func (e Env) Lookup(name string) (string, bool) {
-	v, ok := e.vars().values[name]
-	return v.value, ok
-}
+func (e Env) Get(name string) string { return e.vars().values[name].value }
 
 // InFiles yields every variable that the env files set, also those that the process or a
 // later file sets to something else: they are secrets all the same.
@@ -135,12 +124,6 @@ func (e Env) InFiles() iter.Seq2[string, string] {
 			}
 		}
 	}
-}
-
-// Source says where a variable comes from: file and line, or "process
-// environment"; "" if there is no such variable.
-func (e Env) Source(name string) string {
-	return e.vars().values[name].source
 }
 
 // File is the env file that a variable comes from; "" if the process set it, or if it is not

@@ -102,18 +102,18 @@ func TestLoadEnv(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, name := range []string{"L", "B", "C", "E", "EQ", "EMPTY", "SAME", "H", "NONE"} {
-		v, ok := env.Lookup(name)
-		got[name] = fmt.Sprintf("%s %v %s", v, ok, strings.ReplaceAll(env.Source(name), dir+"/", ""))
-		if env.Get(name) != v {
+		v, ok := env.vars().values[name]
+		got[name] = fmt.Sprintf("%s %v %s", v.value, ok, strings.ReplaceAll(v.source, dir+"/", ""))
+		if env.Get(name) != v.value {
 			t.Errorf("Get(%s) = %q", name, env.Get(name))
 		}
 	}
 	want := map[string]string{
-		"L":     "p true process environment", // the process wins
-		"B":     "two true .env.local:2",      // the later file wins
-		"C":     " true .env.local:4",         // also with an empty value
-		"E":     "1 true .env:4",              // empty in the process is absent
-		"EQ":    "a=b true process environment",
+		"L":     "p true ",               // the process wins
+		"B":     "two true .env.local:2", // the later file wins
+		"C":     " true .env.local:4",    // also with an empty value
+		"E":     "1 true .env:4",         // empty in the process is absent
+		"EQ":    "a=b true ",
 		"EMPTY": " false ",
 		"SAME":  "s true .env.local:5",
 		"H":     "ab true .env:6",
@@ -168,7 +168,7 @@ func TestEnvNeverPrintsValues(t *testing.T) {
 		t.Errorf("a value is printed:\n%s", out)
 	}
 	var zero Env
-	if zero.Get("X") != "" || zero.Source("X") != "" || zero.Notices() != nil || zero.String() != "environment of 0 variables" {
+	if zero.Get("X") != "" || zero.File("X") != "" || zero.Notices() != nil || zero.String() != "environment of 0 variables" {
 		t.Error("the zero Env is not empty")
 	}
 }
