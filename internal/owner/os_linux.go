@@ -41,12 +41,12 @@ func look(pid int) process {
 	} else if err != nil && !errors.Is(err, unix.EPERM) {
 		return process{}
 	}
-	s, ok := readStat("/proc/" + strconv.Itoa(pid) + "/stat")
+	s, ok := parseStat(head("/proc/" + strconv.Itoa(pid) + "/stat"))
 	if !ok {
 		return process{}
 	}
 	// /proc may be that of another namespace, where the number is another process's.
-	if self, ok := readStat("/proc/self/stat"); !ok || self.pid != os.Getpid() {
+	if self, ok := parseStat(head("/proc/self/stat")); !ok || self.pid != os.Getpid() {
 		return process{}
 	}
 	// A process whose parent does not wait stays a zombie, in a container without an init for
@@ -65,19 +65,6 @@ type stat struct {
 	start   string // clock ticks between the boot and the start
 }
 
-func readStat(name string) (stat, bool) {
-	f, err := os.Open(name)
-	if err != nil {
-		return stat{}, false
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, 4<<10))
-	if err != nil {
-		return stat{}, false
-	}
-	return parseStat(data)
-}
-
 func parseStat(data []byte) (stat, bool) {
 	number, _, _ := bytes.Cut(data, []byte(" "))
 	pid, err := strconv.Atoi(string(number))
@@ -94,12 +81,17 @@ func parseStat(data []byte) (stat, bool) {
 }
 
 func firstLine(name string) string {
+	line, _, _ := bytes.Cut(head(name), []byte("\n"))
+	return string(bytes.TrimSpace(line))
+}
+
+// head returns the beginning of a file. What cannot be read is empty.
+func head(name string) []byte {
 	f, err := os.Open(name)
 	if err != nil {
-		return ""
+		return nil
 	}
 	defer f.Close()
-	data, _ := io.ReadAll(io.LimitReader(f, 256))
-	line, _, _ := strings.Cut(string(data), "\n")
-	return strings.TrimSpace(line)
+	data, _ := io.ReadAll(io.LimitReader(f, 4<<10))
+	return data
 }

@@ -38,7 +38,7 @@ func TestZombie(t *testing.T) {
 	if err := unix.Waitid(unix.P_PID, child.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
 		t.Fatal(err)
 	}
-	s, ok := readStat("/proc/" + strconv.Itoa(child.Process.Pid) + "/stat")
+	s, ok := parseStat(head("/proc/" + strconv.Itoa(child.Process.Pid) + "/stat"))
 	if !ok || s.state != "Z" {
 		t.Fatalf("the child is %+v", s)
 	}

@@ -198,11 +198,4 @@ func hex(text string, n int) (value uint32, ok bool) {
 	return uint32(v), err == nil
 }
 
-func isHex(text string) bool {
-	for _, c := range []byte(text) {
-		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F') {
-			return false
-		}
-	}
-	return true
-}
+func isHex(text string) bool { return strings.Trim(text, "0123456789abcdefABCDEF") == "" }

@@ -59,8 +59,7 @@ func Read(path string, limit int64) ([]byte, error) {
 
 // Reason is the bare cause of a file error, without the path.
 func Reason(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return pe.Err
 	}
 	return err
