@@ -54,34 +54,28 @@ type search struct {
 // look goes through one directory.
 func (s *search) look(ctx context.Context, dir string) error {
 	f, err := s.root.Open(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
-		return nil
-	case errors.Is(err, fs.ErrPermission) && dir != ".":
-		return s.add(dir)
-	case err != nil:
-		return err
+	if err == nil {
+		defer f.Close()
 	}
-	defer f.Close()
-	for {
+	for err == nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		entries, err := f.ReadDir(searchChunk)
+		var entries []fs.DirEntry
+		entries, err = f.ReadDir(searchChunk)
 		for _, e := range entries {
 			if err := s.judge(dir, e); err != nil {
 				return err
 			}
 		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case errors.Is(err, fs.ErrPermission) && dir != ".":
-			return s.add(dir)
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
 	}
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, fs.ErrNotExist): // all was read, or it was removed meanwhile
+		return nil
+	case errors.Is(err, fs.ErrPermission) && dir != ".":
+		return s.add(dir)
+	}
+	return err
 }
 
 func (s *search) judge(dir string, e fs.DirEntry) error {

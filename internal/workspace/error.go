@@ -47,6 +47,11 @@ func (e *Error) Error() string { return e.Message }
 
 func (e *Error) Unwrap() error { return e.cause }
 
+func hasCode(err error, code Code) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == code
+}
+
 // fail makes an Error about the file that was given as name.
 func fail(code Code, name, format string, args ...any) *Error {
 	return &Error{Code: code, Message: quote(name) + " " + fmt.Sprintf(format, args...)}
@@ -112,8 +117,7 @@ func translate(name string, err error, writing bool) error {
 	if err == nil {
 		return nil
 	}
-	var known *Error
-	if errors.As(err, &known) || errors.Is(err, errChanged) {
+	if _, known := errors.AsType[*Error](err); known || errors.Is(err, errChanged) {
 		return err
 	}
 	e := classify(name, err, writing)
@@ -148,8 +152,7 @@ func classify(name string, err error, writing bool) *Error {
 	case strings.Contains(err.Error(), "path escapes from parent"): // package os does not export this error
 		return outsideLink(name)
 	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return fail(IO, name, "failed: %s", errno.Error())
 	}
 	return fail(IO, name, "failed: input/output error")

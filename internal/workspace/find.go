@@ -106,11 +106,10 @@ func (f *finder) ignoreRules(ctx context.Context, p *location) []ignoreRule {
 // dir visits the entries of the directory.
 func (f *finder) dir(ctx context.Context) error {
 	names, err := f.p.names(ctx)
-	var known *Error
 	switch {
 	case ctx.Err() != nil:
 		return interrupted(f.p.given, ctx.Err())
-	case errors.As(err, &known) && known.Code == TooLarge:
+	case hasCode(err, TooLarge):
 		f.leftOut = "a directory has too many entries"
 		return nil
 	case err != nil && len(f.path) == f.start:
@@ -164,16 +163,11 @@ func (f *finder) entry(ctx context.Context, name string) error {
 		f.leftOut = "a directory is too deep"
 		return nil
 	}
-	there, err := p.dir().look(name)
-	if err != nil || !there.isDir() || p.refuseHandle(folded, there.id(), true) != nil {
-		there.drop()
-		return nil
-	}
-	sub, err := there.enter()
+	sub, err := p.dir().step(name, info)
 	if err != nil {
 		return nil
 	}
-	p.down(sub, there.id(), name, folded)
+	p.down(sub, identify(info), name, folded)
 	f.path = path + "/"
 	err = f.dir(ctx)
 	f.path = f.path[:len(f.path)-len(name)-1]

@@ -38,11 +38,10 @@ func (w *Workspace) atNewName(ctx context.Context, name string, moved *location,
 		}
 		return nil
 	})
-	if isRoot(err) {
+	if errors.Is(err, errRoot) {
 		return fail(AlreadyExists, name, "already exists")
 	}
-	var missing *Error
-	if err != nil && (!errors.As(err, &missing) || missing.Code != NotFound) {
+	if err != nil && !hasCode(err, NotFound) {
 		return err
 	}
 	r, err := w.split(name, making)

@@ -59,8 +59,6 @@ func (p *location) look() error {
 
 var errRoot = errors.New("the root of the workspace")
 
-func isRoot(err error) bool { return errors.Is(err, errRoot) }
-
 // refuseChange refuses to change the files that say what an Expert may do, and what leads
 // there. The walk has refused what is below a .git.
 func (w *Workspace) refuseChange(given string, path []string, info fs.FileInfo) error {
@@ -96,8 +94,8 @@ func (p *location) refuseMaking(name string) error {
 	if p.moved != nil && p.isIn(p.moved) {
 		return intoItself(p.moved.given)
 	}
-	var e *Error
-	if !errors.As(p.workspace.refuseRoute(p.given, slices.Concat(p.trail, []string{name})), &e) {
+	e, refused := errors.AsType[*Error](p.workspace.refuseRoute(p.given, slices.Concat(p.trail, []string{name})))
+	if !refused {
 		return nil
 	}
 	return fail(e.Code, p.given, "cannot be written: its directory %s does not exist, and tools may not make it: it leads to something that is out of reach of tools", quote(name))

@@ -81,8 +81,7 @@ func renameNew(from *os.File, old string, to *os.File, name string, _ bool) erro
 
 // plainError turns an NTStatus into an error number that package errors can compare.
 func plainError(err error) error {
-	var status windows.NTStatus
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[windows.NTStatus](err); ok {
 		return status.Errno()
 	}
 	return err
