@@ -30,7 +30,7 @@ func (w *Workspace) OpenDir(ctx context.Context, name string) (*Dir, error) {
 		if err != nil {
 			return err
 		}
-		dir = &Dir{Path: w.absolute(p.trail), File: f}
+		dir = &Dir{Path: p.absolute(), File: f}
 		return nil
 	})
 	return dir, err
@@ -86,7 +86,7 @@ func (w *Workspace) ReadDir(ctx context.Context, name string, offset, limit int)
 		if err != nil {
 			return err
 		}
-		out = Listing{Path: w.absolute(p.trail), Total: len(names), Entries: []Entry{}}
+		out = Listing{Path: p.absolute(), Total: len(names), Entries: []Entry{}}
 		begin := min(max(offset, 0), len(names))
 		left := maxLinkSteps
 		for _, n := range names[begin : begin+min(max(limit, 0), len(names)-begin)] {

@@ -43,7 +43,7 @@ func (w *Workspace) change(ctx context.Context, name string, purpose purpose, do
 			if isLink(p.info) || p.info != nil && p.info.IsDir() {
 				return errChanged
 			}
-			if err := w.refuseChange(name, p.path(), p.info); err != nil {
+			if err := p.refuseChange(); err != nil {
 				return err
 			}
 			if err := p.regular(); err != nil {
@@ -54,7 +54,7 @@ func (w *Workspace) change(ctx context.Context, name string, purpose purpose, do
 			}
 			info, err := do(p)
 			if err == nil {
-				out = w.describe(p.path(), info)
+				out = p.describe(info)
 			}
 			return err
 		})

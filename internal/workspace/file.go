@@ -58,7 +58,7 @@ func (w *Workspace) open(ctx context.Context, r request) (*File, error) {
 		if err != nil {
 			return err
 		}
-		file = &File{Info: w.describe(p.path(), info), f: f, info: info}
+		file = &File{Info: p.describe(info), f: f, info: info}
 		return nil
 	})
 	return file, err
@@ -123,7 +123,7 @@ func (w *Workspace) Stat(ctx context.Context, name string) (Info, error) {
 		if err != nil {
 			return err
 		}
-		out = w.describe(p.path(), info)
+		out = p.describe(info)
 		out.Readable = p.readable()
 		if made, ok := p.created(); ok {
 			out.Created = made
@@ -149,10 +149,10 @@ func (p *location) stat() (fs.FileInfo, error) {
 	return p.info, nil
 }
 
-func (w *Workspace) describe(trail []string, info fs.FileInfo) Info {
+func (p *location) describe(info fs.FileInfo) Info {
 	created, accessed := times(info)
 	return Info{
-		Path:     w.absolute(trail),
+		Path:     p.absolute(),
 		Dir:      info.IsDir(),
 		Size:     info.Size(),
 		Modified: info.ModTime(),
@@ -162,18 +162,16 @@ func (w *Workspace) describe(trail []string, info fs.FileInfo) Info {
 	}
 }
 
-func (w *Workspace) absolute(trail []string) string {
-	if len(trail) == 0 {
-		return w.real
+func (p *location) absolute() string {
+	names := p.path()
+	if len(names) == 0 {
+		return p.workspace.real
 	}
-	var path strings.Builder
-	path.Grow(200)
-	path.WriteString(strings.TrimSuffix(w.real, string(filepath.Separator)))
-	for _, name := range trail {
-		path.WriteByte(filepath.Separator)
-		path.WriteString(name)
+	path := append(make([]byte, 0, 200), strings.TrimSuffix(p.workspace.real, string(filepath.Separator))...)
+	for _, name := range names {
+		path = append(append(path, filepath.Separator), name...)
 	}
-	return path.String()
+	return string(path)
 }
 
 // ReadFile reads a whole regular file of at most max bytes. They are the bytes of the

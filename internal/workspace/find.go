@@ -82,10 +82,10 @@ func (f *finder) readAbove(ctx context.Context) {
 	left := maxSteps
 	q := f.p.sibling(&left)
 	defer q.close()
-	for len(q.trail) > 0 {
+	for q.depth() > 0 {
 		q.up()
 		from := 0
-		for _, name := range q.trail {
+		for _, name := range q.path() {
 			from += len(name) + 1
 		}
 		f.rules = append([]ignoreDir{{f.ignoreRules(ctx, q), from}}, f.rules...)
@@ -159,7 +159,7 @@ func (f *finder) entry(ctx context.Context, name string) error {
 	if !info.IsDir() {
 		return nil
 	}
-	if len(p.trail) >= maxDepth {
+	if p.depth() >= maxDepth {
 		f.leftOut = "a directory is too deep"
 		return nil
 	}

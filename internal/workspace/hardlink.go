@@ -26,12 +26,12 @@ func (p *location) refuseHardLink(ctx context.Context, info fs.FileInfo) error {
 	if err := p.refuseJournal(ctx, info); err != nil {
 		return err
 	}
-	for depth := range slices.Backward(p.dirs) {
+	for depth, dir := range slices.Backward(p.dirs) {
 		if err := ctx.Err(); err != nil {
 			return interrupted(p.given, err)
 		}
 		left := maxCompared
-		if found, _ := p.hasHardLink(ctx, p.dirs[depth], p.trail[:depth], info, &left); found {
+		if found, _ := p.hasHardLink(ctx, dir.folder, p.path()[:depth], info, &left); found {
 			return secret(p.given)
 		}
 	}
@@ -40,7 +40,7 @@ func (p *location) refuseHardLink(ctx context.Context, info fs.FileInfo) error {
 		if err := ctx.Err(); err != nil {
 			return interrupted(p.given, err)
 		}
-		dir, err := descend(p.dirs[0], queue[0])
+		dir, err := descend(p.dirs[0].folder, queue[0])
 		if err != nil {
 			continue
 		}

@@ -16,12 +16,9 @@ type location struct {
 	purpose   purpose
 	moved     *location // no directory is made in this one; may be nil
 
-	dirs     []folder   // the directories from the root of the workspace down, all open
-	borrowed int        // how many of dirs belong to another location and stay open
-	trail    []string   // the names of dirs after the first
-	ids      []fileID   // and what they are
-	near     [][]*entry // for each of dirs, what is protected there or further down
-	made     bool       // directories were made on the way
+	dirs     []walkedDir // from the root of the workspace down
+	borrowed int         // how many of dirs belong to another location and stay open
+	made     bool        // directories were made on the way
 	name     string
 	info     fs.FileInfo
 	slash    bool // the path ends in a separator, so name means a directory; only atName tells
@@ -32,13 +29,18 @@ type location struct {
 
 	// Space for a path of the usual depth, so that a walk allocates once.
 	buf struct {
-		dirs  [usualDepth + 1]folder
-		trail [usualDepth]string
-		ids   [usualDepth]fileID
-		near  [usualDepth + 1][]*entry
+		dirs  [usualDepth + 1]walkedDir
 		left  int
 		watch watch
 	}
+}
+
+// A walkedDir is an open directory that a walk went into.
+type walkedDir struct {
+	folder folder
+	name   string   // empty for the root of the workspace
+	id     fileID   // unknown for the root of the workspace
+	near   []*entry // what is protected there or further down
 }
 
 // usualDepth is how many directories fit into the buffers of a location.
@@ -48,8 +50,7 @@ const usualDepth = 6
 func (w *Workspace) start(r request) *location {
 	w.trace("watch")
 	p := &location{workspace: w, given: r.given, purpose: r.purpose, moved: r.moved, borrowed: 1}
-	p.dirs, p.near = append(p.buf.dirs[:0], w.root), append(p.buf.near[:0], w.guard.inside)
-	p.trail, p.ids = p.buf.trail[:0], p.buf.ids[:0]
+	p.dirs = append(p.buf.dirs[:0], walkedDir{folder: w.root, near: w.guard.inside})
 	p.left, p.buf.left = &p.buf.left, maxSteps
 	p.watch = &p.buf.watch
 	w.guard.look(p.watch)
@@ -63,26 +64,30 @@ func (w *Workspace) start(r request) *location {
 // borrows the open directories, so p must be closed after it.
 func (p *location) sibling(left *int) *location {
 	return &location{
-		workspace: p.workspace, given: p.given, dirs: slices.Clone(p.dirs), borrowed: len(p.dirs), trail: slices.Clone(p.trail),
-		ids: slices.Clone(p.ids), near: slices.Clone(p.near), watch: p.watch, left: left,
+		workspace: p.workspace, given: p.given, dirs: slices.Clone(p.dirs), borrowed: len(p.dirs), watch: p.watch, left: left,
 	}
 }
 
-func (p *location) dir() folder { return p.dirs[len(p.dirs)-1] }
+func (p *location) dir() folder { return p.dirs[len(p.dirs)-1].folder }
+
+// depth returns how many directories the location is below the root.
+func (p *location) depth() int { return len(p.dirs) - 1 }
 
 // path returns the names from the root to the location.
 func (p *location) path() []string {
-	if p.name == "" {
-		return p.trail
+	names := make([]string, 0, len(p.dirs))
+	for _, dir := range p.dirs[1:] {
+		names = append(names, dir.name)
 	}
-	return slices.Concat(p.trail, []string{p.name})
+	if p.name != "" {
+		names = append(names, p.name)
+	}
+	return names
 }
 
 // down goes into a directory that was just opened.
 func (p *location) down(sub folder, id fileID, name, folded string) {
-	p.near = append(p.near, narrow(p.near[len(p.near)-1], len(p.trail), folded))
-	p.dirs, p.trail = append(p.dirs, sub), append(p.trail, name)
-	p.ids = append(p.ids, id)
+	p.dirs = append(p.dirs, walkedDir{sub, name, id, narrow(p.dirs[p.depth()].near, p.depth(), folded)})
 }
 
 func (p *location) up() {
@@ -92,13 +97,11 @@ func (p *location) up() {
 	}
 	p.dirs = p.dirs[:len(p.dirs)-1]
 	p.borrowed = min(p.borrowed, len(p.dirs)) // the next directory at this depth is ours
-	p.near = p.near[:len(p.near)-1]
-	p.trail, p.ids = p.trail[:len(p.trail)-1], p.ids[:len(p.ids)-1]
 }
 
 func (p *location) close() {
 	p.closePrevious()
-	for len(p.trail) > 0 {
+	for p.depth() > 0 {
 		p.up()
 	}
 }
@@ -110,7 +113,7 @@ func (p *location) spend(ctx context.Context, need int) error {
 	if err := ctx.Err(); err != nil {
 		return interrupted(p.given, err)
 	}
-	if need > *p.left || len(p.trail) >= maxDepth {
+	if need > *p.left || p.depth() >= maxDepth {
 		return fail(InvalidPath, p.given, "is not a valid path: too many directories or links in it")
 	}
 	*p.left--
@@ -149,8 +152,8 @@ func (p *location) refuseName(folded string) error {
 	if looksShort(folded) && p.dir().hasShortNames() {
 		return fail(InvalidPath, p.given, "is not a valid path: use the long form of the name %q", folded)
 	}
-	for _, e := range p.near[len(p.near)-1] {
-		if len(e.location) == len(p.trail)+1 && e.location[len(p.trail)] == folded {
+	for _, e := range p.dirs[p.depth()].near {
+		if len(e.location) == p.depth()+1 && e.location[p.depth()] == folded {
 			return protectedBy(p.given, e.path)
 		}
 	}
@@ -180,7 +183,7 @@ func narrow(entries []*entry, depth int, folded string) []*entry {
 // leave closes p, or keeps its directories for the next walk.
 func (w *Workspace) leave(p *location) {
 	p.closePrevious()
-	if !keepsDirsOpen || len(p.trail) > usualDepth {
+	if !keepsDirsOpen || p.depth() > usualDepth {
 		p.close()
 		return
 	}
@@ -192,15 +195,14 @@ func (w *Workspace) leave(p *location) {
 // reuse returns the directory of that name and its identity, if the previous walk opened it
 // and the name still leads to it.
 func (p *location) reuse(name string) (folder, fileID, bool) {
-	depth := len(p.trail)
 	if p.previous == nil {
 		return folder{}, fileID{}, false
 	}
-	if depth < len(p.previous.trail) && p.previous.trail[depth] == name {
-		known := p.previous.ids[depth]
-		if id, isDir, err := peek(p.dir(), name, false); err == nil && isDir && id.is(known) {
+	if next := len(p.dirs); next < len(p.previous.dirs) && p.previous.dirs[next].name == name {
+		known := p.previous.dirs[next]
+		if id, isDir, err := peek(p.dir(), name, false); err == nil && isDir && id.is(known.id) {
 			p.reused++
-			return p.previous.dirs[depth+1], known, true
+			return known.folder, known.id, true
 		}
 	}
 	p.closePrevious()
@@ -213,7 +215,7 @@ func (p *location) closePrevious() {
 		return
 	}
 	for _, dir := range p.previous.dirs[1+p.reused:] {
-		dir.Close()
+		dir.folder.Close()
 	}
 	p.previous = nil
 }

@@ -20,7 +20,7 @@ func (w *Workspace) MakeDir(ctx context.Context, name string) (path string, err 
 		}
 		p.made = true
 		p.syncDirs()
-		path = w.absolute(p.path())
+		path = p.absolute()
 		return nil
 	})
 	return path, err
@@ -63,10 +63,10 @@ func (w *Workspace) atNewName(ctx context.Context, name string, moved *location,
 		if p.name == "" || p.info != nil {
 			return fail(AlreadyExists, name, "already exists")
 		}
-		if err := w.refuseChange(name, p.path(), nil); err != nil {
+		if err := p.refuseChange(); err != nil {
 			return err
 		}
-		if err := writableDir(p.dir(), name); err != nil {
+		if err := p.writableDir(); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {

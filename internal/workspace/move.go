@@ -42,9 +42,6 @@ func (w *Workspace) move(ctx context.Context, source, destination string, whole 
 			if p.isIn(n) {
 				return intoItself(source)
 			}
-			if err := w.refuseRoute(destination, p.path()); err != nil {
-				return err
-			}
 			err := n.locked(ctx, func() error {
 				if err := n.movable(ctx); err != nil {
 					return err
@@ -57,7 +54,7 @@ func (w *Workspace) move(ctx context.Context, source, destination string, whole 
 			if changed = errors.Is(err, errChanged); changed {
 				return fail(Changed, source, "was replaced while it was moved")
 			}
-			from, to = w.absolute(n.path()), w.absolute(p.path())
+			from, to = n.absolute(), p.absolute()
 			return translate(source, err, true)
 		})
 		if changed {
@@ -126,5 +123,5 @@ func intoItself(given string) error {
 // isIn reports whether the location is in the directory n. The kernel refuses to move a
 // directory there, but missing directories would have been made by then.
 func (p *location) isIn(n *location) bool {
-	return n.info.IsDir() && slices.ContainsFunc(p.ids, identify(n.info).is)
+	return n.info.IsDir() && slices.ContainsFunc(p.dirs, func(dir walkedDir) bool { return dir.id.is(identify(n.info)) })
 }

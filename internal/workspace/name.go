@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 )
 
 // atName walks to the directory that name is in and calls do with the name itself. A link is
@@ -40,7 +39,7 @@ func (w *Workspace) atName(ctx context.Context, name string, do func(*location) 
 		if err := p.look(); err != nil {
 			return err
 		}
-		if err := w.refuseChange(name, p.path(), p.info); err != nil {
+		if err := p.refuseChange(); err != nil {
 			return err
 		}
 		return do(p)
@@ -61,29 +60,30 @@ var errRoot = errors.New("the root of the workspace")
 
 // refuseChange refuses to change the files that say what an Expert may do, and what leads
 // there. The walk has refused what is below a .git.
-func (w *Workspace) refuseChange(given string, path []string, info fs.FileInfo) error {
-	if w.fixed.covers(path, info) {
-		return readOnly(given)
+func (p *location) refuseChange() error {
+	path := p.path()
+	if p.workspace.fixed.covers(path, p.info) {
+		return readOnly(p.given)
 	}
-	if info != nil && info.IsDir() {
+	if p.info != nil && p.info.IsDir() {
 		return nil // code that removes or moves it calls refuseRoute
 	}
-	return w.refuseRoute(given, path)
+	return p.refuseRoute(path)
 }
 
 // refuseRoute refuses to remove, move or make what a protected path goes through: another
 // directory or link in its place would redirect the path that the runtime trusts.
-func (w *Workspace) refuseRoute(given string, path []string) error {
+func (p *location) refuseRoute(path []string) error {
 	folded := foldAll(path)
-	if e, end := w.guard.stopAt(folded); end {
-		return protectedBy(given, e.path)
+	if e, end := p.workspace.guard.stopAt(folded); end {
+		return protectedBy(p.given, e.path)
 	} else if e != nil {
-		return fail(Protected, given, "is protected: it leads to something that is out of reach of tools")
+		return fail(Protected, p.given, "is protected: it leads to something that is out of reach of tools")
 	}
-	if e, end := w.fixed.stopAt(folded); end {
-		return readOnly(given)
+	if e, end := p.workspace.fixed.stopAt(folded); end {
+		return readOnly(p.given)
 	} else if e != nil {
-		return fail(NotWritable, given, "is not writable: it leads to what says what this Expert may do")
+		return fail(NotWritable, p.given, "is not writable: it leads to what says what this Expert may do")
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (p *location) refuseMaking(name string) error {
 	if p.moved != nil && p.isIn(p.moved) {
 		return intoItself(p.moved.given)
 	}
-	e, refused := errors.AsType[*Error](p.workspace.refuseRoute(p.given, slices.Concat(p.trail, []string{name})))
+	e, refused := errors.AsType[*Error](p.refuseRoute(append(p.path(), name)))
 	if !refused {
 		return nil
 	}

@@ -36,7 +36,7 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, e
 				return err
 			}
 			p.syncDirs()
-			path = w.absolute(p.path())
+			path = p.absolute()
 			return nil
 		})
 	})
@@ -47,13 +47,13 @@ func (w *Workspace) RemoveFile(ctx context.Context, name string) (path string, e
 // writable for its owner. The mode of a link does not matter: the right to write to its
 // directory is enough.
 func (p *location) changeable(ctx context.Context) error {
-	if err := p.workspace.refuseRoute(p.given, p.path()); err != nil {
+	if err := p.refuseRoute(p.path()); err != nil {
 		return err
 	}
 	if !isLink(p.info) && !writable(p.info) {
 		return notWritable(p.given)
 	}
-	if err := writableDir(p.dir(), p.given); err != nil {
+	if err := p.writableDir(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -103,7 +103,7 @@ func (w *Workspace) RemoveDir(ctx context.Context, name string, recursive bool) 
 			return err
 		}
 		p.syncDirs()
-		path = w.absolute(p.path())
+		path = p.absolute()
 		return nil
 	})
 	return path, err

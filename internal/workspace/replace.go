@@ -12,7 +12,7 @@ import (
 // replace writes a new file and then gives it the name. The rename acts on the name
 // itself: a link that was put there since the walk is replaced, not followed.
 func (p *location) replace(ctx context.Context, content func() ([]byte, error)) (fs.FileInfo, error) {
-	if err := writableDir(p.dir(), p.given); err != nil {
+	if err := p.writableDir(); err != nil {
 		return nil, err
 	}
 	data, err := content()

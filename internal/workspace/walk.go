@@ -70,7 +70,7 @@ func (p *location) walk(ctx context.Context, todo []step, wantDir bool) error {
 			continue
 		}
 		if next.name == ".." {
-			if len(p.trail) == 0 {
+			if p.depth() == 0 {
 				if next.link {
 					return outsideLink(p.given)
 				}
@@ -110,10 +110,7 @@ func (p *location) walk(ctx context.Context, todo []step, wantDir bool) error {
 			if len(todo) == 0 || p.purpose != making {
 				return fail(NotFound, p.given, "does not exist")
 			}
-			if err := p.refuseMaking(next.name); err != nil {
-				return err
-			}
-			if err := makeDir(p.dir(), p.given, next.name); err != nil {
+			if err := p.makeDir(next.name); err != nil {
 				return err
 			}
 			p.made = true
@@ -189,11 +186,14 @@ func (d folder) still(name string, opened fs.FileInfo) error {
 	return nil
 }
 
-func makeDir(dir folder, given, name string) error {
-	if err := writableDir(dir, given); err != nil {
+func (p *location) makeDir(name string) error {
+	if err := p.refuseMaking(name); err != nil {
 		return err
 	}
-	err := dir.Mkdir(name, 0o777) // minus the user's umask
+	if err := p.writableDir(); err != nil {
+		return err
+	}
+	err := p.dir().Mkdir(name, 0o777) // minus the user's umask
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another process made it; the walk looks again
 	}

@@ -29,7 +29,7 @@ func (p *location) syncDirs() {
 		dirs = p.dirs
 	}
 	for _, dir := range slices.Backward(dirs) {
-		if d, err := dir.Open("."); err == nil {
+		if d, err := dir.folder.Open("."); err == nil {
 			_ = p.sync(d, "directory")
 			d.Close()
 		}
@@ -50,13 +50,13 @@ func notWritable(given string) error {
 }
 
 // writableDir refuses to change the names in a directory that its owner may not write.
-func writableDir(dir folder, given string) error {
-	info, err := dir.Stat(".")
+func (p *location) writableDir() error {
+	info, err := p.dir().Stat(".")
 	if err != nil {
 		return err
 	}
 	if !writable(info) {
-		return fail(NotWritable, given, "cannot be changed: its directory is not writable")
+		return fail(NotWritable, p.given, "cannot be changed: its directory is not writable")
 	}
 	return nil
 }
