@@ -18,11 +18,13 @@ type Info struct {
 	Dir      bool
 	Size     int64
 	Modified time.Time
+	Mode     fs.FileMode
+
+	// Only Stat tells the following.
 	Created  time.Time // zero when it is not known
 	Accessed time.Time // zero when it is not known
-	Mode     fs.FileMode
-	Link     bool // the name that was given is a link to it; only Stat tells
-	Readable bool // it can be opened for reading; only Stat tries
+	Link     bool      // the name that was given is a link to it
+	Readable bool      // it can be opened for reading
 }
 
 // A File is a regular file that is open for reading.
@@ -125,9 +127,7 @@ func (w *Workspace) Stat(ctx context.Context, name string) (Info, error) {
 		}
 		out = p.describe(info)
 		out.Readable = p.readable()
-		if made, ok := p.created(); ok {
-			out.Created = made
-		}
+		out.Created, out.Accessed = p.times(info)
 		return nil
 	})
 	if err == nil {
@@ -150,16 +150,7 @@ func (p *location) stat() (fs.FileInfo, error) {
 }
 
 func (p *location) describe(info fs.FileInfo) Info {
-	created, accessed := times(info)
-	return Info{
-		Path:     p.absolute(),
-		Dir:      info.IsDir(),
-		Size:     info.Size(),
-		Modified: info.ModTime(),
-		Created:  created,
-		Accessed: accessed,
-		Mode:     info.Mode(),
-	}
+	return Info{Path: p.absolute(), Dir: info.IsDir(), Size: info.Size(), Modified: info.ModTime(), Mode: info.Mode()}
 }
 
 func (p *location) absolute() string {

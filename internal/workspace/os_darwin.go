@@ -13,7 +13,7 @@ func renameExclusive(from int, old string, to int, name string) error {
 }
 
 // times returns when a file was made and when it was last read.
-func times(info fs.FileInfo) (created, accessed time.Time) {
+func (p *location) times(info fs.FileInfo) (created, accessed time.Time) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		created = time.Unix(st.Birthtimespec.Unix())
 		accessed = time.Unix(st.Atimespec.Unix())

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -235,30 +234,17 @@ const (
 	bcachefsMagic = 0xca451a4e
 )
 
-// times returns when a file was created and last read, as far as info has it.
-func times(info fs.FileInfo) (created, accessed time.Time) {
+// times returns when a file was created and last read. Not every file system stores the first.
+func (p *location) times(info fs.FileInfo) (created, accessed time.Time) {
 	if st, ok := info.(*status); ok {
-		return created, time.Unix(st.Atim.Unix())
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		accessed = time.Unix(st.Atim.Unix())
 	}
-	return created, accessed
-}
-
-// created returns the time of creation. Not every file system stores it.
-func (p *location) created() (time.Time, bool) {
-	d, err := p.dir().Open(".")
-	if err != nil {
-		return time.Time{}, false
-	}
-	defer d.Close()
 	var st unix.Statx_t
-	err = unix.Statx(int(d.Fd()), p.name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_BTIME, &st)
-	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
-		return time.Time{}, false
+	err := unix.Statx(p.dir().fd, p.name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_BTIME, &st)
+	if err == nil && st.Mask&unix.STATX_BTIME != 0 {
+		created = time.Unix(st.Btime.Sec, int64(st.Btime.Nsec))
 	}
-	return time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)), true
+	return created, accessed
 }
 
 func renameExclusive(from int, old string, to int, name string) error {

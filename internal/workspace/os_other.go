@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"syscall"
-	"time"
 )
 
 // A folder is an open directory. Here it is an [os.Root], which is used with one name at a
@@ -164,9 +163,6 @@ func (d folder) nameUnnamed(*os.File, string) error { return errors.ErrUnsupport
 func keepACL(_ *os.File, _ folder, _ string, old fs.FileInfo) fs.FileMode {
 	return old.Mode().Perm()
 }
-
-// created has nothing to add to times.
-func (p *location) created() (time.Time, bool) { return time.Time{}, false }
 
 // onKernelFS is false: no file systems of the kernel are known here.
 func onKernelFS(*os.File) bool { return false }

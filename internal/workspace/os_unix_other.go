@@ -13,4 +13,4 @@ import (
 func renameExclusive(int, string, int, string) error { return unix.ENOSYS }
 
 // times are not known here.
-func times(fs.FileInfo) (created, accessed time.Time) { return time.Time{}, time.Time{} }
+func (p *location) times(fs.FileInfo) (created, accessed time.Time) { return time.Time{}, time.Time{} }

@@ -99,7 +99,7 @@ const noFollow = 0
 func isNotEmpty(err error) bool { return errors.Is(err, windows.ERROR_DIR_NOT_EMPTY) }
 
 // times returns when a file was created and last read.
-func times(info fs.FileInfo) (created, accessed time.Time) {
+func (p *location) times(info fs.FileInfo) (created, accessed time.Time) {
 	if d, ok := info.Sys().(*syscall.Win32FileAttributeData); ok {
 		created = time.Unix(0, d.CreationTime.Nanoseconds())
 		accessed = time.Unix(0, d.LastAccessTime.Nanoseconds())
