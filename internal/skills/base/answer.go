@@ -48,12 +48,10 @@ func refuse(code, message string) answer {
 
 // refuseError turns an error into a failed answer.
 func refuseError(err error) answer {
-	var bad *schema.Error
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*schema.Error](err); ok {
 		return refuse(codeInvalidArguments, bad.Error())
 	}
-	var path *workspace.Error
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*workspace.Error](err); ok {
 		return refuse(string(path.Code), path.Message)
 	}
 	return refuse(codeIO, err.Error())
