@@ -88,21 +88,18 @@ type progress struct {
 
 func (p *progress) write(from sandbox.Stream, chunk []byte) {
 	line := &p.lines[from]
-	for len(chunk) > 0 && p.sent < maxNotes {
-		end := bytes.IndexByte(chunk, '\n')
-		piece := chunk
-		if end >= 0 {
-			piece = chunk[:end]
-		}
-		if space := maxNote - len(*line); space > 0 {
-			*line = append(*line, piece[:min(space, len(piece))]...)
-		}
-		if end < 0 {
+	for piece := range bytes.Lines(chunk) {
+		if p.sent == maxNotes {
 			return
 		}
-		p.note(bytes.TrimSpace(bytes.ToValidUTF8(*line, nil)))
-		*line = (*line)[:0]
-		chunk = chunk[end+1:]
+		text, ended := bytes.CutSuffix(piece, []byte("\n"))
+		if space := maxNote - len(*line); space > 0 {
+			*line = append(*line, text[:min(space, len(text))]...)
+		}
+		if ended {
+			p.note(bytes.TrimSpace(bytes.ToValidUTF8(*line, nil)))
+			*line = (*line)[:0]
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package base
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -60,10 +61,8 @@ func (n *notebook) update(titles []string, completed []float64) ([]todoItem, err
 	if len(n.todos)+len(titles) > maxTodos {
 		return nil, fmt.Errorf("a todo list holds at most %d items; clear it with clearTodo", maxTodos)
 	}
-	for _, title := range titles {
-		if len(title) > maxTitle {
-			return nil, fmt.Errorf("a todo is at most %d bytes long", maxTitle)
-		}
+	if slices.ContainsFunc(titles, func(title string) bool { return len(title) > maxTitle }) {
+		return nil, fmt.Errorf("a todo is at most %d bytes long", maxTitle)
 	}
 	for _, title := range titles {
 		n.todos = append(n.todos, todoItem{ID: len(n.todos), Title: clean(title)})
@@ -95,13 +94,7 @@ func (n *notebook) think() int64 {
 func (n *notebook) open() []todoItem {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var open []todoItem
-	for _, t := range n.todos {
-		if !t.Completed {
-			open = append(open, t)
-		}
-	}
-	return open
+	return slices.DeleteFunc(n.list(), func(t todoItem) bool { return t.Completed })
 }
 
 // recall replaces what is kept. A record that does not fit leaves it as it is.
