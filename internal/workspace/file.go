@@ -30,15 +30,9 @@ type Info struct {
 // A File is a regular file that is open for reading.
 type File struct {
 	Info
-	f    *reader
+	io.ReadCloser
 	info fs.FileInfo // of the open file
 }
-
-// Read reads on.
-func (f *File) Read(p []byte) (int, error) { return f.f.Read(p) }
-
-// Close closes the file.
-func (f *File) Close() error { return f.f.Close() }
 
 // OpenFile opens a regular file for reading. Directories, pipes, devices and files of
 // the kernel are refused, and refusing them does not block.
@@ -60,7 +54,7 @@ func (w *Workspace) open(ctx context.Context, r request) (*File, error) {
 		if err != nil {
 			return err
 		}
-		file = &File{Info: p.describe(info), f: f, info: info}
+		file = &File{Info: p.describe(info), ReadCloser: f, info: info}
 		return nil
 	})
 	return file, err
