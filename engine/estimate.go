@@ -67,12 +67,12 @@ const (
 // warnOfCutInput warns, once in a Run, if the provider counted far fewer tokens than were
 // sent: some servers cut a conversation that is longer than their context, without an error.
 // A conversation only grows, so it has at least the tokens that were counted before.
-func (r *run) warnOfCutInput(req *model.Request, counted, estimated int) error {
-	sent := estimated
+func (r *run) warnOfCutInput(req *model.Request, answer *model.Answer, estimated int) error {
+	sent, counted := estimated, answer.Usage.InputTokens
 	if before := r.state.lastUsage.InputTokens; before > 0 {
 		sent = before
 	}
-	if counted == 0 || counted*cutRatio > sent || sent-counted < cutTokens || !model.ProviderNamed(r.model.Provider).CutsInput ||
+	if counted == 0 || counted*cutRatio > sent || sent-counted < cutTokens || !answer.CutsInput ||
 		slices.Contains(r.state.warned, event.LimitInput) || slices.ContainsFunc(req.Messages, func(m *event.Message) bool { return hasMedia(m.Contents) }) {
 		return nil
 	}

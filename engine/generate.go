@@ -141,7 +141,7 @@ func (r *run) generate(ctx context.Context, req *model.Request, isResult bool) (
 		case chunk.Answer != nil: // it is paid for, so it is used even if the listener is gone
 			used = usageOrEstimate(chunk.Answer, input)
 			stream.finish(chunk.Answer)
-			return chunk.Answer, r.warnOfCutInput(req, chunk.Answer.Usage.InputTokens, input)
+			return chunk.Answer, r.warnOfCutInput(req, chunk.Answer, input)
 		case r.recorder.silenced() != nil:
 			return nil, r.recorder.silenced()
 		case chunk.Reasoning != "":

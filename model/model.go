@@ -72,6 +72,10 @@ type Answer struct {
 	Usage  event.Usage
 	Finish Finish
 	Reason string // of the finish, in the provider's own word; may be empty
+
+	// CutsInput says that the server may have cut a conversation that is too long for it,
+	// without an error. Services refuse one; servers that users run themselves may not.
+	CutsInput bool
 }
 
 // Text is what the answer says, without thoughts.

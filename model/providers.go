@@ -23,10 +23,6 @@ type Provider struct {
 	// machine that is not encrypted.
 	KeyOptional bool
 
-	// CutsInput says that some of its servers cut a conversation that is too long for them,
-	// without an error.
-	CutsInput bool
-
 	// Timeout is the default time limit of one generation, if it is not the usual one.
 	Timeout time.Duration
 
@@ -76,7 +72,7 @@ var providers = []Provider{
 	},
 	{
 		Name: ollama, DefaultModel: "gpt-oss:20b",
-		BaseURLEnv: "OLLAMA_BASE_URL", KeyOptional: true, Timeout: localTimeout, CutsInput: true,
+		BaseURLEnv: "OLLAMA_BASE_URL", KeyOptional: true, Timeout: localTimeout,
 		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
 	},
 	{
@@ -112,7 +108,7 @@ var providers = []Provider{
 		// knows; the key may be missing.
 		Name:   "openai-compatible",
 		KeyEnv: []string{"OPENAI_COMPATIBLE_API_KEY"}, BaseURLEnv: "OPENAI_COMPATIBLE_BASE_URL",
-		KeyOptional: true, Timeout: localTimeout, CutsInput: true,
+		KeyOptional: true, Timeout: localTimeout,
 		Settings: []string{"baseUrl", "headers", "allowPrivateEndpoint", "extraBody"},
 	},
 	{

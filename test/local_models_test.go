@@ -28,7 +28,8 @@ turn = 3
 text = '{"name":"attemptCompletion","arguments":{}}'
 `
 	for _, s := range modeltest.Subjects() {
-		if s.Name != "ollama" && s.Name != "openai-compatible" {
+		lists := s.Name == "openai" // tools in the request for the final answer; it is at another server here
+		if s.Name != "ollama" && s.Name != "openai-compatible" && !lists {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
@@ -44,7 +45,7 @@ text = '{"name":"attemptCompletion","arguments":{}}'
 				t.Errorf("no warning about the input: %s", stdout)
 			}
 			for _, r := range server.Requests() {
-				if final := r.Turn == 3; final == strings.Contains(string(r.Raw), `"tools":`) {
+				if final := r.Turn == 3; !lists && final == strings.Contains(string(r.Raw), `"tools":`) {
 					t.Errorf("turn %d: %s", r.Turn, r.Raw)
 				}
 			}

@@ -30,6 +30,7 @@ type Dialect struct {
 	thoughts   bool // thoughts go back to the model that had them
 	mergeUsers bool // some models refuse two messages of the user in a row
 	fewImages  bool // images are sent only to models that are known to take them
+	cutsInput  bool // some servers cut a conversation that is too long, without an error
 
 	media wire.MediaRules
 }
@@ -61,7 +62,7 @@ var (
 		provider: "openai-compatible", noURL: "set baseUrl in [provider.setting] or OPENAI_COMPATIBLE_BASE_URL, like http://127.0.0.1:8000/v1",
 		path:      func(*Config) string { return "/chat/completions" },
 		keyHeader: "Authorization", keyPrefix: "Bearer ", keyless: true,
-		limit: "max_tokens", bareText: true, mergeUsers: true,
+		limit: "max_tokens", bareText: true, mergeUsers: true, cutsInput: true,
 		media: wire.MediaRules{Types: wire.TypesImages, Named: "png, jpeg, gif, webp and text", MaxImage: maxImage, MaxFile: maxFile},
 	}
 )

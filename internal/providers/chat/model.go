@@ -115,7 +115,7 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 		p, filtered = explain(&e)
 		return p
 	}
-	turn := &turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+	turn := &turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}, dialect: m.cfg.Dialect}
 	answer, err := client.Ask(ctx, m.path, nil, m.body(req), turn, tell)
 	var failed *model.Error
 	if filtered && errors.As(err, &failed) {

@@ -22,6 +22,7 @@ type turn struct {
 	counted bool // the usage has come
 	reason  string
 	refused bool // in words of its own
+	dialect *Dialect
 }
 
 // chunk is one event of the stream. What a service adds, like the results of its content
@@ -172,7 +173,10 @@ func (t *turn) failed(e *wire.OpenAIError) error {
 }
 
 func (t *turn) Answer() (*model.Answer, error) {
-	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: cmp.Or(finishes[t.reason], model.FinishOther), Reason: t.reason}
+	a := &model.Answer{
+		Parts: t.draft.Parts(), Usage: t.Usage(), Finish: cmp.Or(finishes[t.reason], model.FinishOther), Reason: t.reason,
+		CutsInput: t.dialect.cutsInput,
+	}
 	if t.refused {
 		a.Finish, a.Reason = model.FinishContentFilter, "refusal"
 	}

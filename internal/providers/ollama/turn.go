@@ -116,7 +116,7 @@ func arguments(raw rawjson.Value) rawjson.Value {
 }
 
 func (t *turn) Answer() (*model.Answer, error) {
-	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: model.FinishOther, Reason: t.reason}
+	a := &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: model.FinishOther, Reason: t.reason, CutsInput: true}
 	switch {
 	case t.reason == "length":
 		a.Finish = model.FinishLength

@@ -145,6 +145,7 @@ func TestAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			test.want.CutsInput = true // the server of the test is not OpenAI's
 			if diff := cmp.Diff(&test.want, answer, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

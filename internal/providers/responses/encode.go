@@ -70,7 +70,7 @@ func (m *Model) encodeAs(msg *event.Message, slim, own bool) *encoded {
 	switch msg.Type {
 	case event.InstructionMessage:
 		role := "system"
-		if m.thinks.can && m.thinks.own { // templates of other models drop a developer's words
+		if m.thinks.can && (m.thinks.own || !m.elsewhere) { // templates of other models drop a developer's words
 			role = "developer"
 		}
 		if text := wire.JoinLines(msg.Contents); text != "" {

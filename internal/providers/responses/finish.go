@@ -64,7 +64,7 @@ func (t *turn) completed() {
 }
 
 func (t *turn) Answer() (*model.Answer, error) {
-	return &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: t.finish, Reason: t.reason}, nil
+	return &model.Answer{Parts: t.draft.Parts(), Usage: t.Usage(), Finish: t.finish, Reason: t.reason, CutsInput: t.elsewhere}, nil
 }
 
 // usage is what an answer used. The provider counts what was cached as input, and

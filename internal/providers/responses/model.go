@@ -42,6 +42,8 @@ type Model struct {
 	lists  wire.Lists
 	media  int // bytes that the media of a request may have
 
+	elsewhere bool // the server is not OpenAI's
+
 	messages wire.Encoded[*encoded]
 
 	// What the service has refused.
@@ -60,6 +62,7 @@ func New(cfg Config) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{cfg: cfg, client: cfg.Client, thinks: newThinking(&cfg.Config), media: maxMedia}
+	m.elsewhere = !strings.HasPrefix(cfg.Client.BaseURL, "https://api.openai.com/")
 	var err error
 	if m.hosted, err = newHosted(&cfg.Config); err != nil {
 		return nil, err
@@ -108,7 +111,7 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 }
 
 func (m *Model) ask(ctx context.Context, req *model.Request, summary bool, tell wire.Tell) (*model.Answer, error) {
-	turn := &turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+	turn := &turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}, elsewhere: m.elsewhere}
 	return m.client.Ask(ctx, "/responses", nil, m.body(req, summary), turn, tell)
 }
 

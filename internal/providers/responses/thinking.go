@@ -12,7 +12,7 @@ import (
 // thinking is how a model is asked to think: by a word.
 type thinking struct {
 	can     bool
-	own     bool     // it is a model of OpenAI's own, or behind their address
+	own     bool     // by its name, it is a model of OpenAI's own
 	efforts []string // that it knows; empty if that is not known
 }
 
@@ -20,8 +20,7 @@ type thinking struct {
 const memberReasoning = "reasoning"
 
 func newThinking(cfg *wire.Config) thinking {
-	t := thinking{can: model.OpenAIThinks(cfg.Model), efforts: cfg.Known.Efforts}
-	t.own = model.IsOpenAI(cfg.Model) || strings.HasPrefix(cfg.Client.BaseURL, "https://api.openai.com/")
+	t := thinking{can: model.OpenAIThinks(cfg.Model), own: model.IsOpenAI(cfg.Model), efforts: cfg.Known.Efforts}
 	if cfg.Known.Reasoning != "" {
 		t.can = cfg.Known.Reasoning != model.ReasoningNone
 	}
@@ -35,7 +34,7 @@ func (t thinking) member(budget expert.ReasoningBudget, tools, summary bool) str
 	case !t.can:
 		return ""
 	case budget.Off() && !t.own && len(t.efforts) == 0:
-		return "" // the model may be unable to think, and its server refuse every word for it
+		return "" // the model may be unable to think, and refuse every word for it
 	case budget.Off():
 		return `,"reasoning":{"effort":` + string(wire.Quote(t.least(tools))) + `}`
 	}

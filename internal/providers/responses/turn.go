@@ -23,6 +23,8 @@ type turn struct {
 	refused bool // in words
 	finish  model.Finish
 	reason  string
+
+	elsewhere bool // the server is not OpenAI's
 }
 
 // A place says where something stands in the answer: the number of its item, and the
