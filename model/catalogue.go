@@ -5,9 +5,11 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/expert"
 )
@@ -15,22 +17,17 @@ import (
 // catalogue is the file catalogue.json. It holds all that ages, so that a new model or a
 // new price is a change of data.
 type catalogue struct {
-	Date   string `json:"date"` // on which, or after which, each price was looked up
-	Models []row  `json:"models"`
+	Date   string  `json:"date"` // on which, or after which, each price was looked up
+	Models []Entry `json:"models"`
 }
 
-// row is what the file says of one model.
-type row struct {
-	Provider        string        `json:"provider"`
-	ID              string        `json:"id"`
-	ContextWindow   int           `json:"contextWindow"`
-	MaxOutputTokens int           `json:"maxOutputTokens"`
-	Reasoning       Reasoning     `json:"reasoning"`
-	Efforts         []string      `json:"efforts"`
-	Images          bool          `json:"images"`
-	PDF             bool          `json:"pdf"`
-	Price           *expert.Price `json:"price"` // nil if it is not known for certain
-	Date            string        `json:"date"`  // when it was looked up, if later than the rest; else empty
+// An Entry is a model that perstack knows.
+type Entry struct {
+	Provider string `json:"provider"`
+	ID       string `json:"id"`
+	Known
+	Price *expert.Price `json:"price"` // nil if it is not known for certain
+	Date  string        `json:"date"`  // day, as 2006-01-02, on which all this was known to be right
 }
 
 //go:embed catalogue.json
@@ -43,51 +40,33 @@ var known = sync.OnceValue(func() catalogue {
 	if err != nil {
 		return catalogue{}
 	}
+	for i := range c.Models { // a row has a date if it was looked up later than the rest
+		c.Models[i].Date = cmp.Or(c.Models[i].Date, c.Date)
+	}
 	return c
 })
 
 func parseCatalogue(data []byte) (c catalogue, err error) {
-	if err := json.Unmarshal(data, &c, json.RejectUnknownMembers(true)); err != nil {
+	abilities := json.UnmarshalFromFunc(func(dec *jsontext.Decoder, a *Ability) error {
+		var can bool
+		err := json.UnmarshalDecode(dec, &can)
+		*a = ability(can)
+		return err
+	})
+	if err := json.Unmarshal(data, &c, json.RejectUnknownMembers(true), json.WithUnmarshalers(abilities)); err != nil {
 		return catalogue{}, fmt.Errorf("the catalogue of models cannot be read: %w", err)
 	}
 	return c, nil
 }
 
-func (r *row) known() Known {
-	ability := func(can bool) Ability {
-		if can {
-			return Able
-		}
-		return Unable
-	}
-	return Known{
-		ContextWindow: r.ContextWindow, MaxOutputTokens: r.MaxOutputTokens,
-		Reasoning: r.Reasoning, Efforts: slices.Clone(r.Efforts),
-		Images: ability(r.Images), PDF: ability(r.PDF),
-	}
-}
-
-func (r *row) date() string { return cmp.Or(r.Date, known().Date) }
-
-// An Entry is a model that perstack knows.
-type Entry struct {
-	Provider string
-	ID       string
-	Known
-	Price *expert.Price // nil if it is not known
-	Date  string        // day, as 2006-01-02, on which all this was known to be right
-}
-
 // All lists the catalogue, a provider's models together. Models of Google stand there
 // for google-vertex too, and those of OpenAI, but for their prices, for azure-openai.
 func All() []Entry {
-	rows := known().Models
-	all := make([]Entry, len(rows))
-	for i := range rows {
-		r := &rows[i]
-		all[i] = Entry{r.Provider, r.ID, r.known(), nil, r.date()}
-		if r.Price != nil {
-			all[i].Price = new(*r.Price)
+	all := slices.Clone(known().Models)
+	for i := range all {
+		all[i].Efforts = slices.Clone(all[i].Efforts)
+		if all[i].Price != nil {
+			all[i].Price = new(*all[i].Price)
 		}
 	}
 	return all
@@ -106,4 +85,69 @@ func Of(provider string) (all []Entry) {
 		all = append(all, e)
 	}
 	return all
+}
+
+// find returns what the catalogue has of a model. A name that only looks like another is
+// another model: neither its window nor its price may be guessed.
+//
+// The exact id counts first, since a single version may have a price of its own. Then
+// comes the model without its version, and last a model that is listed in another of its
+// versions. Where Bedrock runs it makes no difference, unless the row says where: then it
+// is cheaper there.
+func find(provider, model string) *Entry {
+	rows := known().Models
+	plain := unversioned(provider, model)
+	if provider == bedrock {
+		plain = anywhere(plain)
+	}
+	for _, same := range []func(id string) bool{
+		func(id string) bool { return id == model },
+		func(id string) bool { return id == plain },
+		func(id string) bool { return unversioned(provider, id) == plain },
+	} {
+		for i := range rows {
+			if rows[i].Provider == provider && same(rows[i].ID) {
+				return &rows[i]
+			}
+		}
+	}
+	return nil
+}
+
+// unversioned takes off a model's id what does not tell models apart: the day of its
+// release, as -20250929, -2025-08-07 or @20250929, or -latest, and for Bedrock -v1:0.
+func unversioned(provider, id string) string {
+	if provider == bedrock {
+		id = strings.TrimSuffix(id, "-v1:0")
+	}
+	for _, form := range []string{"-00000000", "@00000000", "-0000-00-00", "-latest", "@latest"} {
+		if plain, ok := cutForm(id, form); ok {
+			return plain
+		}
+	}
+	return id
+}
+
+// cutForm cuts off an end of a certain form, in which 0 stands for any digit.
+func cutForm(id, form string) (string, bool) {
+	at := len(id) - len(form)
+	if at < 0 {
+		return "", false
+	}
+	for i := range len(form) {
+		c := id[at+i]
+		if c != form[i] && !(form[i] == '0' && c >= '0' && c <= '9') {
+			return "", false
+		}
+	}
+	return id[:at], true
+}
+
+// anywhere takes off where Bedrock runs a model.
+func anywhere(id string) string {
+	region, rest, _ := strings.Cut(id, ".")
+	if slices.Contains([]string{"us", "us-gov", "eu", "apac", "au", "ca", "jp", "global"}, region) {
+		return rest
+	}
+	return id
 }

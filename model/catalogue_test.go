@@ -19,7 +19,7 @@ func TestCatalogue(t *testing.T) {
 	if err != nil || day.After(time.Now()) {
 		t.Errorf("the date is %q", PricesDate())
 	}
-	if !slices.IsSortedFunc(list.Models, func(a, b row) int { return cmp.Compare(a.Provider, b.Provider) }) {
+	if !slices.IsSortedFunc(list.Models, func(a, b Entry) int { return cmp.Compare(a.Provider, b.Provider) }) {
 		t.Error("the rows are not sorted by provider")
 	}
 	ids, plain := map[string]bool{}, map[string]string{}
@@ -43,7 +43,7 @@ func TestCatalogue(t *testing.T) {
 		} else {
 			plain[key] = name
 		}
-		if at, err := time.Parse(time.DateOnly, r.date()); err != nil || at.Before(day) || at.After(time.Now()) || r.Date != "" && !at.After(day) {
+		if at, err := time.Parse(time.DateOnly, cmp.Or(r.Date, list.Date)); err != nil || at.Before(day) || at.After(time.Now()) || r.Date != "" && !at.After(day) {
 			t.Errorf("%s was looked up on %q", name, r.Date)
 		}
 		checkRow(t, name, r)
@@ -60,7 +60,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-func checkRow(t *testing.T, name string, r *row) {
+func checkRow(t *testing.T, name string, r *Entry) {
 	t.Helper()
 	if r.ContextWindow < 8192 || r.ContextWindow > 4_000_000 || r.MaxOutputTokens < 1024 || r.MaxOutputTokens > r.ContextWindow {
 		t.Errorf("%s: a window of %d tokens with answers of %d", name, r.ContextWindow, r.MaxOutputTokens)

@@ -2,17 +2,19 @@ package model
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/perstack-go/perstack/expert"
 )
 
 // Known is what is known of a model before it is asked. Zero is unknown.
 type Known struct {
-	ContextWindow   int // tokens
-	MaxOutputTokens int
-	Reasoning       Reasoning
-	Efforts         []string // the words of ReasoningEffort and ReasoningAdaptive, from little to much
-	Images, PDF     Ability  // what it can look at
+	ContextWindow   int       `json:"contextWindow"` // tokens
+	MaxOutputTokens int       `json:"maxOutputTokens"`
+	Reasoning       Reasoning `json:"reasoning"`
+	Efforts         []string  `json:"efforts"` // the words of ReasoningEffort and ReasoningAdaptive, from little to much
+	Images          Ability   `json:"images"`  // what it can look at
+	PDF             Ability   `json:"pdf"`
 }
 
 // Reasoning says in which way a model is asked to think.
@@ -41,10 +43,13 @@ const (
 //
 // A deployment of azure-openai that is named like a model of OpenAI is taken for it.
 func Lookup(provider, model string) (Known, bool) {
-	if r := find(listed(provider), model); r != nil {
-		return r.known(), true
+	e := find(listed(provider), model)
+	if e == nil {
+		return Known{}, false
 	}
-	return Known{}, false
+	k := e.Known
+	k.Efforts = slices.Clone(k.Efforts)
+	return k, true
 }
 
 // With is what is known once perstack.toml had its say. What the file does not say stays
@@ -64,10 +69,14 @@ func (k Known) With(e expert.ModelEntry) Known {
 }
 
 func (a Ability) with(said *bool) Ability {
-	switch {
-	case said == nil:
+	if said == nil {
 		return a
-	case *said:
+	}
+	return ability(*said)
+}
+
+func ability(can bool) Ability {
+	if can {
 		return Able
 	}
 	return Unable

@@ -20,8 +20,8 @@ func PriceOf(provider, modelName string) (expert.Price, bool) {
 	case provider == ollama:
 		return expert.Price{}, !strings.HasSuffix(modelName, "cloud")
 	}
-	if r := find(listed(provider), modelName); r != nil && r.Price != nil {
-		return *r.Price, true
+	if e := find(listed(provider), modelName); e != nil && e.Price != nil {
+		return *e.Price, true
 	}
 	return expert.Price{}, false
 }
@@ -33,8 +33,8 @@ func PricesDate() string { return known().Date }
 // PriceDate is the day on which what is known of a model was looked up. It is empty for a
 // model that is not in the catalogue.
 func PriceDate(provider, modelName string) string {
-	if r := find(listed(provider), modelName); r != nil {
-		return r.date()
+	if e := find(listed(provider), modelName); e != nil {
+		return e.Date
 	}
 	return ""
 }
