@@ -50,7 +50,7 @@ func TestBundleWorksInAContainer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, _, err := modeltest.Ask(t.Context(), t, opened, &model.Request{Messages: modeltest.User(modeltest.Text("Hello"))(nil)})
+			got, _, err := modeltest.Ask(t.Context(), t, opened, &model.Request{Expert: "b", Messages: modeltest.User(modeltest.Text("Hello"))(nil)})
 			if err != nil || got.Text != "ok" {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -217,7 +217,7 @@ func TestEgressProxyKeepsItsPassword(t *testing.T) {
 				Provider: tt.provider, Model: model.DefaultModel(tt.provider), Proxy: proxy, Env: func(name string) string { return tt.env[name] },
 			})
 			if err == nil {
-				_, _, err = modeltest.Ask(t.Context(), t, m, &model.Request{Messages: modeltest.User(modeltest.Text("Hello"))(nil)})
+				_, _, err = modeltest.Ask(t.Context(), t, m, &model.Request{Expert: "b", Messages: modeltest.User(modeltest.Text("Hello"))(nil)})
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got  %v\nwant %s", err, tt.want)

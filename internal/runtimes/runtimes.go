@@ -5,9 +5,7 @@
 package runtimes
 
 import (
-	"context"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -25,27 +23,19 @@ import (
 
 // OpenModel opens the models that a Spec names. change, if not nil, changes the Config of each.
 func OpenModel(spec job.Spec, parts engine.Parts, change func(providers.Config) providers.Config) (model.Model, error) {
-	byExpert := make(models)
-	var only model.Model
-	uses := spec.ModelUses()
-	for _, use := range uses {
+	all := make(providers.Team)
+	for _, use := range spec.ModelUses() {
 		config := ModelConfig(spec, parts, use.ModelChoice)
 		if change != nil {
 			config = change(config)
 		}
-		m, err := providers.OpenTeam(config, use.Experts)
+		team, err := providers.OpenTeam(config, use.Experts)
 		if err != nil {
 			return nil, NameExpert(use, err)
 		}
-		for _, e := range use.Experts {
-			byExpert[e.Key] = m
-		}
-		only = m
+		maps.Copy(all, team)
 	}
-	if len(uses) == 1 {
-		return only, nil
-	}
-	return byExpert, nil
+	return all, nil
 }
 
 // NameExpert adds to an error about a model the Expert that names it; nothing if the model is
@@ -56,13 +46,6 @@ func NameExpert(use job.ModelUse, err error) error {
 		return err
 	}
 	return &providers.ExpertError{Expert: use.Experts[0], Err: err}
-}
-
-// models has the model of each Expert, by its key.
-type models map[string]model.Model
-
-func (m models) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
-	return m[req.Expert].Generate(ctx, req)
 }
 
 // ModelConfig says which model is opened, and where its key comes from.
