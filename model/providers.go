@@ -1,10 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/internal/wording"
@@ -160,21 +159,13 @@ func SettingOwners(key string) (owners []string) {
 
 // CheckProvider returns an error that suggests a name if there is no such provider.
 func CheckProvider(name string) error {
-	names := Providers()
-	if slices.Contains(names, name) {
+	if slices.Contains(Providers(), name) {
 		return nil
 	}
-	hint := "use " + strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-	if near := wording.Nearest(name, names); near != "" {
-		hint = "did you mean " + strconv.Quote(near) + "?"
-	}
-	return fmt.Errorf("provider %.60q is unknown; %s", name, hint)
+	return fmt.Errorf("provider %.60q is unknown; %s", name, wording.DidYouMean(name, Providers()))
 }
 
 // listed returns the provider under which the catalogue lists a provider's models.
 func listed(provider string) string {
-	if other := ProviderNamed(provider).Catalogue; other != "" {
-		return other
-	}
-	return provider
+	return cmp.Or(ProviderNamed(provider).Catalogue, provider)
 }

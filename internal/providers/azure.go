@@ -18,14 +18,7 @@ func (o *opening) azure() (model.Model, error) {
 	if !key.set() {
 		return nil, o.missing("", o.azureLacks(key)...)
 	}
-	base, err := o.baseURL(key)
-	if err == nil && base == "" {
-		base, err = o.resource(key)
-	}
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := o.config(base)
+	cfg, err := o.config(o.azureBase(key))
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +47,13 @@ func (o *opening) azureLacks(key variable) []string {
 	return lacks
 }
 
-// resource is the address of a resource. Its name is part of the host name, so a name in a
-// stranger's file would send the key to the stranger's resource.
-func (o *opening) resource(key variable) (string, error) {
+// azureBase is the base URL that the user names, else that of a resource. The name of a
+// resource is part of the host name, so a name in a stranger's file would send the key to the
+// stranger's resource.
+func (o *opening) azureBase(key variable) (string, error) {
+	if base, err := o.baseURL(key); err != nil || base != "" {
+		return base, err
+	}
 	name := o.variable("AZURE_RESOURCE_NAME")
 	file := name.file
 	switch {

@@ -29,18 +29,11 @@ func (o *opening) bedrock() (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := o.baseURL(keys...)
+	cfg, err := o.config(o.baseURL(keys...))
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := o.config(base)
-	if err != nil {
-		return nil, err
-	}
-	cfg.KeyVariable = id.name
-	if bearer.set() {
-		cfg.KeyVariable = bearer.name
-	}
+	cfg.KeyVariable = keys[0].name
 	return opened(bedrock.New(bedrock.Config{
 		Config:          cfg,
 		AccessKeyID:     id.value,

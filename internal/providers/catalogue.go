@@ -24,8 +24,14 @@ func (Catalogue) DefaultTimeout(provider string) time.Duration {
 	return model.ProviderNamed(provider).Timeout
 }
 
-// Fits reports whether a name can be that of a model of the provider.
-func (Catalogue) Fits(provider, name string) bool { return Fits(provider, name) }
+// Fits reports whether a provider can have a model, as far as the model's name tells.
+func (Catalogue) Fits(provider, name string) bool {
+	if table[provider].owns == nil {
+		return true
+	}
+	all := owners(name)
+	return len(all) == 0 || slices.Contains(all, provider)
+}
 
 // Choice returns the model of an Expert's Runs in a job with these settings.
 func Choice(settings job.Settings, e *expert.Expert) job.ModelChoice {

@@ -22,9 +22,12 @@ const (
 
 const maxRoots = 4 << 20 // as large as some systems' own lists, and more
 
-// config is what all providers that are reached over HTTP share. Token requests and
-// downloads use the same client.
-func (o *opening) config(base string) (wire.Config, error) {
+// config is what all providers that are reached over HTTP share. It takes the results of what
+// finds the base URL. Token requests and downloads use the same client.
+func (o *opening) config(base string, err error) (wire.Config, error) {
+	if err != nil {
+		return wire.Config{}, err
+	}
 	client, err := o.http()
 	if err != nil {
 		return wire.Config{}, err
@@ -60,12 +63,7 @@ func (o *opening) known() model.Known {
 func (o *opening) http() (*http.Client, error) {
 	options := wire.HTTPOptions{Egress: o.Proxy}
 	var err error
-	if o.Proxy != nil {
-		err = o.checkEgressProxy()
-	} else {
-		options.Proxy, err = o.proxy()
-	}
-	if err != nil {
+	if options.Proxy, err = o.proxy(); err != nil {
 		return nil, err
 	}
 	if options.Roots, err = o.roots(); err != nil {
@@ -74,17 +72,15 @@ func (o *opening) http() (*http.Client, error) {
 	return options.Client(), nil
 }
 
-// checkEgressProxy refuses what is not the address of a proxy. The error does not show it,
-// because it holds a password.
-func (o *opening) checkEgressProxy() error {
-	if o.Proxy.Host == "" || o.Proxy.Scheme != "http" && o.Proxy.Scheme != "https" {
-		return o.errorf("the proxy that everything goes through is not an address like http://host:port")
-	}
-	return nil
-}
-
-// proxy is the one that the user names, else the one of the environment.
+// proxy is the one that the user names, else the one of the environment; nil if the egress
+// proxy is used. Errors do not show an address, because it may hold a password.
 func (o *opening) proxy() (func(*http.Request) (*url.URL, error), error) {
+	if egress := o.Proxy; egress != nil {
+		if egress.Host == "" || egress.Scheme != "http" && egress.Scheme != "https" {
+			return nil, o.errorf("the proxy that everything goes through is not an address like http://host:port")
+		}
+		return nil, nil
+	}
 	proxy, err := o.onlyUsers(proxyVariable)
 	switch {
 	case err != nil:
@@ -96,7 +92,7 @@ func (o *opening) proxy() (func(*http.Request) (*url.URL, error), error) {
 	}
 	u, err := url.Parse(proxy)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
-		return nil, o.errorf("%s is not a URL; write it like http://proxy:3128", proxyVariable) // it may hold a password
+		return nil, o.errorf("%s is not a URL; write it like http://proxy:3128", proxyVariable)
 	}
 	return http.ProxyURL(u), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/netaddr"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // Which variable wins. The environment is the user's. An env file may have come with a
@@ -152,29 +153,9 @@ func (o *opening) checkAddress(v variable) error {
 }
 
 // isHere reports whether an address, which was checked, is on this machine.
-func isHere(address string) bool { return reach(address) == netaddr.Loopback }
-
-func reach(address string) netaddr.Reach {
+func isHere(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil {
-		return netaddr.NoHost
-	}
-	return netaddr.HostReach(u.Hostname())
-}
-
-// isPlain reports whether an address, which was checked, is reached without encryption.
-func isPlain(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && u.Scheme == "http"
-}
-
-// hostOf is the part of an address that is no secret.
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "an address that cannot be read"
-	}
-	return u.Host
+	return err == nil && netaddr.HostReach(u.Hostname()) == netaddr.Loopback
 }
 
 // tell warns that a file decides where requests go.
@@ -190,11 +171,11 @@ func (o *opening) tell(destination, file string, withKey bool) {
 // may be empty.
 func (o *opening) missing(hint string, names ...string) error {
 	if hint != "" {
-		hint = ", " + strings.TrimSpace(hint)
+		hint = ", " + hint
 	}
-	if len(names) == 1 {
-		return o.errorf("%s is not set; set it in the environment or in .env%s", names[0], hint)
+	is, it := "is", "it"
+	if len(names) > 1 {
+		is, it = "are", "them"
 	}
-	last := len(names) - 1
-	return o.errorf("%s and %s are not set; set them in the environment or in .env%s", strings.Join(names[:last], ", "), names[last], hint)
+	return o.errorf("%s %s not set; set %s in the environment or in .env%s", wording.And(names), is, it, hint)
 }

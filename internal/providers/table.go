@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -78,16 +79,12 @@ func keyed(open func(o *opening, cfg wire.Config, key string) (model.Model, erro
 		if o.facts.KeyOptional && !key.set() {
 			keys = nil
 		}
-		base, err := o.baseURL(keys...)
+		cfg, err := o.config(o.baseURL(keys...))
 		if err != nil {
 			return nil, err
 		}
-		cfg, err := o.config(base)
-		if err != nil {
-			return nil, err
-		}
-		if len(keys) == 0 && base != "" && isPlain(base) && !isHere(base) {
-			if cfg.Client.AllowHTTP, err = o.plain(base); err != nil {
+		if len(keys) == 0 {
+			if cfg.Client.AllowHTTP, err = o.plain(cfg.Client.BaseURL); err != nil {
 				return nil, err
 			}
 		}
@@ -133,16 +130,20 @@ func ollamaModel(_ *opening, cfg wire.Config, _ string) (model.Model, error) {
 // variable was checked when it was read; perstack.toml may only mean the private network.
 // No secret of ours is sent, and none of the file's may be.
 func (o *opening) plain(base string) (bool, error) {
-	if o.Setting.BaseURL != "" && !(o.Setting.AllowPrivateEndpoint && reach(base) == netaddr.Private) {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" || netaddr.HostReach(u.Hostname()) == netaddr.Loopback {
+		return false, nil
+	}
+	if o.Setting.BaseURL != "" && !(o.Setting.AllowPrivateEndpoint && netaddr.HostReach(u.Hostname()) == netaddr.Private) {
 		return false, nil // the wire refuses it
 	}
 	if len(o.Setting.Headers) > 0 {
-		return false, o.errorf("headers may hold a key, and are not sent to %s by plain http; use https, or remove headers from [provider.setting]", hostOf(base))
+		return false, o.errorf("headers may hold a key, and are not sent to %s by plain http; use https, or remove headers from [provider.setting]", u.Host)
 	}
 	if slices.ContainsFunc(slices.Collect(maps.Values(o.Setting.ExtraBody)), hasText) {
-		return false, o.errorf("extraBody has text that may be a key, and is not sent to %s by plain http; use https, or leave only numbers, true and false in extraBody of [provider.setting]", hostOf(base))
+		return false, o.errorf("extraBody has text that may be a key, and is not sent to %s by plain http; use https, or leave only numbers, true and false in extraBody of [provider.setting]", u.Host)
 	}
-	o.warn("what the Expert sees goes to %s unencrypted; others on the way can read and change it", hostOf(base))
+	o.warn("what the Expert sees goes to %s unencrypted; others on the way can read and change it", u.Host)
 	return true, nil
 }
 
@@ -176,20 +177,11 @@ func (o *opening) replay() (model.Model, error) {
 // model of one provider, and a flag another provider. With a base URL of the user's, any
 // model is possible.
 func (o *opening) checkModel() error {
-	if Fits(o.Provider, o.Model) || o.Setting.BaseURL != "" || o.Env(o.facts.BaseURLEnv) != "" {
+	if (Catalogue{}).Fits(o.Provider, o.Model) || o.Setting.BaseURL != "" || o.Env(o.facts.BaseURLEnv) != "" {
 		return nil
 	}
 	return &ChoiceError{[]string{"provider", "model"}, o.errorf("the model %q is not one of this provider; use the provider %s, or another model, such as %s",
 		o.Model, strings.Join(owners(o.Model), " or "), o.facts.DefaultModel)}
-}
-
-// Fits reports whether a provider can have a model, as far as the model's name tells.
-func Fits(provider, model string) bool {
-	if table[provider].owns == nil {
-		return true
-	}
-	all := owners(model)
-	return len(all) == 0 || slices.Contains(all, provider)
 }
 
 // owners are the providers that have a model of such a name; none if the name does not tell.

@@ -11,12 +11,10 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/netaddr"
 	"github.com/perstack-go/perstack/internal/providers/gemini"
+	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -31,11 +29,7 @@ func (o *opening) vertex() (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := o.vertexBase(project, location)
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := o.config(base)
+	cfg, err := o.config(o.vertexBase(project, location))
 	if err != nil {
 		return nil, err
 	}
@@ -137,16 +131,16 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 		switch {
 		case err == nil:
 			o.hideCredentials(data)
-			if err := onlyGooglesTokens(data); v.file != "" && err != nil {
-				return nil, o.errorf("%s, which %s names: %w", path, v.file, err)
+			server, err := gemini.TokenServer(data)
+			if err == nil && v.file != "" && !isGoogles(server) {
+				// They may have come with a repository, and could reach the user's network.
+				return nil, o.errorf("%s, which %s names: its token_uri is not one of Google's; name such credentials in your environment", path, v.file)
 			}
 			token, err := gemini.TokenSource(data, client)
 			if err != nil {
 				return nil, o.errorf("%s: %w", path, err)
 			}
-			if server, err := gemini.TokenServer(data); err == nil {
-				o.reaches(server)
-			}
+			o.reaches(server)
 			return token, nil
 		case v.set():
 			return nil, o.errorf("%s names %s, which cannot be read: %w", v.name, v.value, err)
@@ -165,21 +159,6 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 func isGoogles(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "https" && strings.HasSuffix(strings.ToLower(u.Hostname()), ".googleapis.com")
-}
-
-// onlyGooglesTokens refuses credentials that get tokens from another server. Credentials that
-// an env file names may have come with a repository, and could reach the user's network.
-func onlyGooglesTokens(credentials []byte) error {
-	var account struct {
-		TokenURI string `json:"token_uri"`
-	}
-	if json.Unmarshal(credentials, &account, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
-		return nil // [gemini.TokenSource] reports it
-	}
-	if account.TokenURI != "" && !isGoogles(account.TokenURI) {
-		return errors.New("its token_uri is not one of Google's; name such credentials in your environment")
-	}
-	return nil
 }
 
 // gcloudFile is where gcloud auth application-default login leaves credentials; "" if
@@ -203,20 +182,12 @@ func (o *opening) gcloudFile() string {
 // hideCredentials tells the secrets of a credentials file. What cannot be read has none
 // that would be used.
 func (o *opening) hideCredentials(data []byte) {
-	var secrets struct {
-		PrivateKey   string `json:"private_key"`
-		PrivateKeyID string `json:"private_key_id"`
-		RefreshToken string `json:"refresh_token"`
-		ClientSecret string `json:"client_secret"`
-	}
-	if o.Hide == nil || json.Unmarshal(data, &secrets) != nil {
+	var members map[string]any
+	if o.Hide == nil || wire.Decode(data, &members) != nil {
 		return
 	}
-	for name, value := range map[string]string{
-		"private_key": secrets.PrivateKey, "private_key_id": secrets.PrivateKeyID,
-		"refresh_token": secrets.RefreshToken, "client_secret": secrets.ClientSecret,
-	} {
-		if value != "" {
+	for _, name := range []string{"private_key", "private_key_id", "refresh_token", "client_secret"} {
+		if value, _ := members[name].(string); value != "" {
 			o.Hide(name, value)
 		}
 	}
