@@ -40,7 +40,7 @@ func TestAddressesAreFetched(t *testing.T) {
 		"gemini": func(c wire.Config) (model.Model, error) {
 			return gemini.New(gemini.Config{Config: c, Key: "a-key-of-google"})
 		},
-		"ollama": func(c wire.Config) (model.Model, error) { return ollama.New(ollama.Config{Config: c}) },
+		"ollama": func(c wire.Config) (model.Model, error) { return ollama.New(c) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var visits atomic.Int32

@@ -39,7 +39,7 @@ var wires = map[string]func(wire.Config) (model.Model, error){
 	"bedrock": func(c wire.Config) (model.Model, error) {
 		return bedrock.New(bedrock.Config{Config: c, BearerToken: "sk-12345678", Region: "us-east-1"})
 	},
-	"ollama": func(c wire.Config) (model.Model, error) { return ollama.New(ollama.Config{Config: c}) },
+	"ollama": func(c wire.Config) (model.Model, error) { return ollama.New(c) },
 }
 
 // A service that sends few bytes which take much memory, or which take much time, is

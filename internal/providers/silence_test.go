@@ -23,7 +23,7 @@ func TestSilenceWhileCollecting(t *testing.T) {
 		switch s.Name {
 		case "ollama":
 			limited.Client.BaseURL = root
-			m, err = ollama.New(ollama.Config{Config: limited})
+			m, err = ollama.New(limited)
 		case "openai-compatible":
 			limited.Client.BaseURL = root + "/compatible/v1"
 			m, err = chat.New(chat.Config{Config: limited, Dialect: chat.Compatible})

@@ -123,7 +123,7 @@ func compatibleModel(_ *opening, cfg wire.Config, key string) (model.Model, erro
 }
 
 func ollamaModel(_ *opening, cfg wire.Config, _ string) (model.Model, error) {
-	return opened(ollama.New(ollama.Config{Config: cfg}))
+	return opened(ollama.New(cfg))
 }
 
 // plain reports whether an address beyond this machine may be reached by plain http. A

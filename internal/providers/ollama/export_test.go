@@ -16,4 +16,6 @@ func (m *Model) LimitMedia(bytes int) { m.media = bytes }
 func Parameters(schema string) string { return string(parameters(rawjson.Value(schema))) }
 
 // Waits are how long a line is waited for; below 0 there is no limit.
-func (m *Model) Waits() (first, idle time.Duration) { return m.client.FirstByte, m.client.Idle }
+func (m *Model) Waits() (first, idle time.Duration) {
+	return m.config.Client.FirstByte, m.config.Client.Idle
+}

@@ -2,25 +2,16 @@ package ollama
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/internal/providers/wire"
-	"github.com/perstack-go/perstack/rawjson"
 )
 
 // explain reads the body of a failed answer and adds what helps: the server is the user's
 // own, mostly, and so is the remedy.
 func (m *Model) explain(status int, body []byte) wire.Problem {
-	var failed struct {
-		Error rawjson.Value `json:"error"`
-	}
-	if wire.Decode(body, &failed) != nil {
-		return wire.Problem{} // a page of some proxy, most likely
-	}
-	p := problem(failed.Error)
+	p := problem(wire.ReadOpenAIError(body))
 	switch {
 	case status == http.StatusNotFound && strings.Contains(p.Message, "not found"):
 		p.Hint = "get it with: ollama pull " + m.config.Model
@@ -32,19 +23,9 @@ func (m *Model) explain(status int, body []byte) wire.Problem {
 	return p
 }
 
-// problem reads an error: a text, or an object from what imitates this server.
-func problem(raw rawjson.Value) wire.Problem {
-	var p wire.Problem
-	var object struct {
-		Message string `json:"message"`
-	}
-	switch raw.Kind() {
-	case '"':
-		_ = json.Unmarshal(raw, &p.Message, jsontext.AllowInvalidUTF8(true)) // what is there is enough
-	case '{':
-		_ = wire.Decode(raw, &object)
-		p.Message = object.Message
-	}
+// problem adds what an error means: a text, or an object from what imitates this server.
+func problem(e wire.OpenAIError) wire.Problem {
+	p := e.Problem()
 	switch {
 	case tellsOf(p.Message, "context length", "context size", "exceed_context"):
 		p.Final = true
@@ -56,10 +37,5 @@ func problem(raw rawjson.Value) wire.Problem {
 }
 
 func tellsOf(message string, words ...string) bool {
-	for _, w := range words {
-		if strings.Contains(message, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(message, w) })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/internal/providers/ollama"
+	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/internal/providers/wire/wiretest"
 	"github.com/perstack-go/perstack/model"
 )
@@ -59,7 +60,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 	address := listener.Addr().String()
 	listener.Close()
-	m := serve(t, nil, func(c *ollama.Config) { c.Client.BaseURL = "http://" + address })
+	m := serve(t, nil, func(c *wire.Config) { c.Client.BaseURL = "http://" + address })
 	_, _, err = ask(t.Context(), m, hello())
 	if e := failure(t, err); e.Retryable || !strings.Contains(e.Message, "cannot connect to ollama") || !strings.Contains(e.Message, "start it with: ollama serve") {
 		t.Errorf("%+v", e)
@@ -113,7 +114,7 @@ func FuzzTurn(f *testing.F) {
 	f.Add(asLines(`{"error":"x"}`))
 	f.Add("{}\n")
 	body := ""
-	var cfg ollama.Config
+	var cfg wire.Config
 	cfg.Model = "m"
 	cfg.Client.MaxEvent, cfg.Client.MaxStream = 10_000, 100_000
 	cfg.Client.HTTP = wiretest.Client("application/x-ndjson", &body, false)

@@ -44,11 +44,11 @@ const (
 )
 
 // serve returns a model at a server that answers in one way. change may be nil.
-func serve(t testing.TB, handler http.HandlerFunc, change func(*ollama.Config)) *ollama.Model {
+func serve(t testing.TB, handler http.HandlerFunc, change func(*wire.Config)) *ollama.Model {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	var cfg ollama.Config
+	var cfg wire.Config
 	cfg.Model = name
 	cfg.Client = wire.Client{BaseURL: server.URL, HTTP: wire.NewHTTPClient(nil)}
 	if change != nil {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/internal/providers/ollama"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
 )
@@ -40,7 +39,7 @@ func TestDownloads(t *testing.T) {
 	for _, allowed := range []bool{true, false} {
 		visits.Store(0)
 		var bodies []string
-		m := serve(t, recording(&bodies), func(c *ollama.Config) { c.Fetch = &wire.Fetcher{AllowPrivate: allowed} })
+		m := serve(t, recording(&bodies), func(c *wire.Config) { c.Fetch = &wire.Fetcher{AllowPrivate: allowed} })
 		for range 3 {
 			if _, _, err := ask(t.Context(), m, req); err != nil {
 				t.Fatal(err)

@@ -15,6 +15,7 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -31,16 +32,9 @@ const (
 	ndjson         = "application/x-ndjson"
 )
 
-// Config says which model is asked, and how it is reached. The base URL may end in /api, in
-// /v1 or in neither: people write it in all ways.
-type Config struct {
-	wire.Config
-}
-
 // A Model asks one model of an Ollama server.
 type Model struct {
 	config  wire.Config
-	client  wire.Client
 	options options
 	lists   wire.Lists
 	media   int // what the media of a request may weigh
@@ -54,9 +48,9 @@ type Model struct {
 
 var _ model.Model = (*Model)(nil)
 
-// New returns a model, or says what is wrong with the configuration.
-func New(cfg Config) (*Model, error) {
-	c := cfg.Config
+// New returns a model, or says what is wrong with the configuration. The base URL may end in
+// /api, in /v1 or in neither: people write it in all ways.
+func New(c wire.Config) (*Model, error) {
 	if err := c.Begin("ollama", defaultBaseURL, "model", "messages", "stream", "tools"); err != nil {
 		return nil, err
 	}
@@ -70,20 +64,15 @@ func New(cfg Config) (*Model, error) {
 	if m.options, m.config.Extra, err = takeOptions(c.Provider, c.Extra); err != nil {
 		return nil, err
 	}
-	m.client = c.Client
-	m.client.BaseURL = withAPI(c.Client.BaseURL)
-	m.client.Accept, m.client.Explain, m.client.PassingWords = ndjson, m.explain, []string{"connection refused"}
+	client := &m.config.Client
+	client.BaseURL = withAPI(client.BaseURL)
+	client.Accept, client.Explain, client.PassingWords = ndjson, m.explain, []string{"connection refused"}
 	// The server is silent while it loads a model, reads the conversation and collects a call of
 	// a tool. That takes minutes on a small machine, and would start again with every attempt:
 	// the limit of the whole call is enough.
-	if m.client.FirstByte == 0 {
-		m.client.FirstByte = -1
-	}
-	if m.client.Idle == 0 {
-		m.client.Idle = -1
-	}
-	m.client.NoServer = "if the server does not run, start it with: ollama serve"
-	m.client.Hints = map[int]string{http.StatusUnauthorized: "", http.StatusForbidden: ""} // there is no key to check
+	client.FirstByte, client.Idle = cmp.Or(client.FirstByte, -1), cmp.Or(client.Idle, -1)
+	client.NoServer = "if the server does not run, start it with: ollama serve"
+	client.Hints = map[int]string{http.StatusUnauthorized: "", http.StatusForbidden: ""} // there is no key to check
 	return m, nil
 }
 
@@ -117,6 +106,7 @@ func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell
 }
 
 func (m *Model) ask(ctx context.Context, req *model.Request, body wire.Body, tell wire.Tell) (*model.Answer, error) {
-	turn := &turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
-	return m.client.Ask(ctx, "/chat", nil, body.Pieces, turn, tell)
+	client := &m.config.Client
+	turn := &turn{client: client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+	return client.Ask(ctx, "/chat", nil, body.Pieces, turn, tell)
 }

@@ -27,7 +27,7 @@ var tools = []model.Tool{
 
 var requests = []struct {
 	name   string
-	change func(*ollama.Config)
+	change func(*wire.Config)
 	req    model.Request
 }{
 	{name: "text", req: model.Request{Messages: []*event.Message{
@@ -65,7 +65,7 @@ var requests = []struct {
 		results(returned("c3", "look", false, linked(event.ImageURLPart, "image/png", "https://intranet.example/a.png?token=abc"), file("application/pdf", pdf))),
 		asks(text("Well?")),
 	}}},
-	{name: "blind", change: func(c *ollama.Config) { c.Known.Images = model.Unable }, req: model.Request{Messages: []*event.Message{asks(text("Look:"), image(png))}}},
+	{name: "blind", change: func(c *wire.Config) { c.Known.Images = model.Unable }, req: model.Request{Messages: []*event.Message{asks(text("Look:"), image(png))}}},
 	{name: "empty", req: model.Request{Messages: []*event.Message{
 		instruction(""), asks(text("")), asks(), says(own, text("")), says("x", thinks("only this")), results(), asks(text("Hello")),
 	}}},
@@ -82,7 +82,7 @@ var requests = []struct {
 	}}},
 	{
 		name: "extra",
-		change: func(c *ollama.Config) {
+		change: func(c *wire.Config) {
 			c.Extra = wire.Extra{
 				"keep_alive": rawjson.Value(`"1h"`), "think": rawjson.Value(`"max"`), "truncate": rawjson.Value("true"),
 				"options": rawjson.Value(`{"temperature":0.1,"num_ctx":32768}`),
@@ -122,7 +122,7 @@ func TestBaseURL(t *testing.T) {
 		m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			path = r.URL.Path
 			streaming(end)(w, r)
-		}, func(c *ollama.Config) { c.Client.BaseURL += "/listener" + suffix })
+		}, func(c *wire.Config) { c.Client.BaseURL += "/listener" + suffix })
 		if _, _, err := ask(t.Context(), m, hello()); err != nil || path != "/listener/api/chat" {
 			t.Errorf("%q: %s, %v", suffix, path, err)
 		}
@@ -134,7 +134,7 @@ func TestHeaders(t *testing.T) {
 	m := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header
 		streaming(end)(w, r)
-	}, func(c *ollama.Config) { c.Client.Header = http.Header{"authorization": {"Bearer of a listener"}} })
+	}, func(c *wire.Config) { c.Client.Header = http.Header{"authorization": {"Bearer of a listener"}} })
 	if _, _, err := ask(t.Context(), m, hello()); err != nil || got.Get("Authorization") != "Bearer of a listener" {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -162,7 +162,7 @@ func TestLimit(t *testing.T) {
 		{0, 300, `{"num_predict":1e9}`, `"options":{` + predict + `300}`},
 	} {
 		var bodies []string
-		m := serve(t, recording(&bodies), func(c *ollama.Config) {
+		m := serve(t, recording(&bodies), func(c *wire.Config) {
 			c.MaxTokens = tt.own
 			if tt.options != "" {
 				c.Extra = wire.Extra{"options": rawjson.Value(tt.options)}
@@ -220,18 +220,18 @@ func TestSlim(t *testing.T) {
 }
 
 func TestConfigurationErrors(t *testing.T) {
-	for want, change := range map[string]func(*ollama.Config){
-		"no model is named":             func(c *ollama.Config) { c.Model = "" },
-		"not https":                     func(c *ollama.Config) { c.Client.BaseURL = "http://example.com" },
-		"runs none itself":              func(c *ollama.Config) { c.Tools = []string{"webSearch"} },
-		"runs no skills itself":         func(c *ollama.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
-		"is negative":                   func(c *ollama.Config) { c.MaxTokens = -1 },
-		"no HTTP client":                func(c *ollama.Config) { c.Client.HTTP = nil },
-		`extraBody cannot set "stream"`: func(c *ollama.Config) { c.Extra = wire.Extra{"stream": rawjson.Value("false")} },
-		"options in extraBody":          func(c *ollama.Config) { c.Extra = wire.Extra{"options": rawjson.Value("[]")} },
-		"is not an object":              func(c *ollama.Config) { c.Extra = wire.Extra{"options": rawjson.Value("null")} },
+	for want, change := range map[string]func(*wire.Config){
+		"no model is named":             func(c *wire.Config) { c.Model = "" },
+		"not https":                     func(c *wire.Config) { c.Client.BaseURL = "http://example.com" },
+		"runs none itself":              func(c *wire.Config) { c.Tools = []string{"webSearch"} },
+		"runs no skills itself":         func(c *wire.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
+		"is negative":                   func(c *wire.Config) { c.MaxTokens = -1 },
+		"no HTTP client":                func(c *wire.Config) { c.Client.HTTP = nil },
+		`extraBody cannot set "stream"`: func(c *wire.Config) { c.Extra = wire.Extra{"stream": rawjson.Value("false")} },
+		"options in extraBody":          func(c *wire.Config) { c.Extra = wire.Extra{"options": rawjson.Value("[]")} },
+		"is not an object":              func(c *wire.Config) { c.Extra = wire.Extra{"options": rawjson.Value("null")} },
 	} {
-		var cfg ollama.Config
+		var cfg wire.Config
 		cfg.Model, cfg.Client.HTTP = "m", &http.Client{}
 		change(&cfg)
 		m, err := ollama.New(cfg)

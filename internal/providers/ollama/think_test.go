@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/perstack-go/perstack/expert"
-	"github.com/perstack-go/perstack/internal/providers/ollama"
+	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -38,7 +38,7 @@ func TestThink(t *testing.T) {
 		{"new", model.Known{Reasoning: model.ReasoningEffort, Efforts: []string{"medium", "high"}}, "low", `"medium"`},
 	} {
 		var bodies []string
-		m := serve(t, recording(&bodies), func(c *ollama.Config) { c.Model, c.Known = tt.model, tt.known })
+		m := serve(t, recording(&bodies), func(c *wire.Config) { c.Model, c.Known = tt.model, tt.known })
 		req := hello()
 		req.Reasoning = tt.budget
 		if _, _, err := ask(t.Context(), m, req); err != nil {

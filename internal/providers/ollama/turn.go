@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
@@ -77,7 +75,9 @@ func (t *turn) take(text []byte, tell wire.Tell) (done bool, err error) {
 		return false, t.client.Malformed(err)
 	}
 	if len(l.Error) > 0 && l.Error.Kind() != 'n' && string(l.Error) != `""` {
-		return false, t.client.Failure(500, problem(l.Error)) // the server gives no status here
+		var e wire.OpenAIError
+		_ = e.UnmarshalJSON(l.Error)                    // what is odd stays out
+		return false, t.client.Failure(500, problem(e)) // the server gives no status here
 	}
 	if words := l.Message.Thinking; words != "" {
 		t.draft.Last(event.ThinkingPart).Write(words)
@@ -99,20 +99,13 @@ func (t *turn) take(text []byte, tell wire.Tell) (done bool, err error) {
 	for _, c := range l.Message.ToolCalls {
 		g := t.draft.Open(event.ToolCallPart)
 		g.ToolCallID, g.ToolName = c.ID, c.Function.Name
-		g.Args = arguments(c.Function.Arguments)
+		if g.Args = c.Function.Arguments; g.Args.Kind() == '"' { // servers that imitate this one write the text of an object
+			g.Args = rawjson.Value(wire.Word(g.Args))
+		}
 		t.calls++
 	}
 	t.reason = l.Reason
 	return l.Done, nil
-}
-
-// arguments are an object here. Servers that imitate this one write its text, as others do.
-func arguments(raw rawjson.Value) rawjson.Value {
-	var text string
-	if raw.Kind() == '"' && json.Unmarshal(raw, &text) == nil {
-		return rawjson.Value(text)
-	}
-	return raw
 }
 
 func (t *turn) Answer() (*model.Answer, error) {
