@@ -35,8 +35,7 @@ type Config struct {
 
 // A Model asks one model of OpenAI.
 type Model struct {
-	cfg    Config
-	client wire.Client
+	cfg    wire.Config
 	thinks thinking
 	hosted hosted
 	lists  wire.Lists
@@ -61,13 +60,13 @@ func New(cfg Config) (*Model, error) {
 	if err := cfg.CheckKey(cfg.Key); err != nil {
 		return nil, err
 	}
-	m := &Model{cfg: cfg, client: cfg.Client, thinks: newThinking(&cfg.Config), media: maxMedia}
+	m := &Model{cfg: cfg.Config, thinks: newThinking(&cfg.Config), media: maxMedia}
 	m.elsewhere = !strings.HasPrefix(cfg.Client.BaseURL, "https://api.openai.com/")
 	var err error
 	if m.hosted, err = newHosted(&cfg.Config); err != nil {
 		return nil, err
 	}
-	c := &m.client
+	c := &m.cfg.Client
 	c.Explain = func(_ int, body []byte) wire.Problem {
 		e := wire.ReadOpenAIError(body)
 		return e.Problem()
@@ -111,8 +110,9 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 }
 
 func (m *Model) ask(ctx context.Context, req *model.Request, summary bool, tell wire.Tell) (*model.Answer, error) {
-	turn := &turn{client: &m.client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}, elsewhere: m.elsewhere}
-	return m.client.Ask(ctx, "/responses", nil, m.body(req, summary), turn, tell)
+	client := &m.cfg.Client
+	turn := &turn{client: client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}, elsewhere: m.elsewhere}
+	return client.Ask(ctx, "/responses", nil, m.body(req, summary), turn, tell)
 }
 
 // refusesSummary recognises what an organisation without a verified name is told. It is
