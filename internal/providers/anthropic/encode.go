@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
@@ -43,7 +41,7 @@ type block struct {
 	Name      string        `json:"name,omitzero"`
 	Input     rawjson.Value `json:"input,omitzero"`
 	ToolUseID string        `json:"tool_use_id,omitzero"`
-	Content   *content      `json:"content,omitzero"`
+	Content   any           `json:"content,omitzero"` // of a result: a text, or a list of blocks
 	IsError   bool          `json:"is_error,omitzero"`
 	Thinking  *string       `json:"thinking,omitzero"` // may be empty, but not absent
 	Signature string        `json:"signature,omitzero"`
@@ -52,20 +50,6 @@ type block struct {
 	kept   rawjson.Value // of a block that goes back as it came: all of it
 	media  int
 	images int
-}
-
-// content is what a tool returned: a text, or a list of blocks. A text goes into the
-// message as it is; it may be large, and is not copied before.
-type content struct {
-	text string
-	list rawjson.Value
-}
-
-func (c *content) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if c.list != nil {
-		return enc.WriteValue([]byte(c.list))
-	}
-	return enc.WriteToken(jsontext.String(c.text))
 }
 
 const (
@@ -196,10 +180,7 @@ func thought(p *event.Part) []block {
 	if p.Signature != "" {
 		return []block{{Type: typeThinking, Thinking: &p.Thinking, Signature: p.Signature}}
 	}
-	var hidden struct {
-		Type string `json:"type"`
-		Data string `json:"data"`
-	}
+	var hidden block
 	if len(p.ProviderData) > 0 && wire.Decode(p.ProviderData, &hidden) == nil && hidden.Type == typeRedacted && hidden.Data != "" {
 		return []block{{Type: typeRedacted, Data: hidden.Data}}
 	}
@@ -225,7 +206,7 @@ func (e *encoder) result(p *event.Part) block {
 		if text == "" && p.IsError {
 			text = "Error"
 		}
-		b.Content = &content{text: text}
+		b.Content = text
 		return b
 	}
 	var list []block
@@ -239,11 +220,11 @@ func (e *encoder) result(p *event.Part) block {
 	}
 	switch {
 	case len(list) > 0:
-		b.Content = &content{list: marshal(list)}
+		b.Content = list
 	case p.IsError:
-		b.Content = &content{text: "Error"}
+		b.Content = "Error"
 	default:
-		b.Content = &content{}
+		b.Content = ""
 	}
 	return b
 }

@@ -102,32 +102,31 @@ func (k *kept) value() rawjson.Value {
 	return block.Join('{')
 }
 
-// cited keeps where the words of a text come from, for the next request.
-func cited(all []rawjson.Value) rawjson.Value {
-	return marshal(struct {
-		Citations []rawjson.Value `json:"citations"`
-	}{all})
+// cited is where the words of a text come from, kept for the next request.
+type cited struct {
+	Citations []rawjson.Value `json:"citations"`
 }
 
 // citations returns those that the API takes back: what it found on the web.
 func citations(data rawjson.Value) rawjson.Value {
-	var of struct {
-		Citations []rawjson.Value `json:"citations"`
-	}
+	var of cited
 	if len(data) == 0 || wire.Decode(data, &of) != nil {
 		return nil
 	}
-	var taken []rawjson.Value
-	for _, c := range of.Citations {
-		var kind struct {
-			Type string `json:"type"`
-		}
-		if wire.Decode(c, &kind) == nil && kind.Type == "web_search_result_location" {
-			taken = append(taken, c)
-		}
-	}
+	taken := slices.DeleteFunc(of.Citations, func(c rawjson.Value) bool { return typeOf(c) != "web_search_result_location" })
 	if len(taken) == 0 {
 		return nil
 	}
 	return marshal(taken)
+}
+
+// typeOf is the type of a block or of another object; empty if it has none.
+func typeOf(raw rawjson.Value) string {
+	var of struct {
+		Type string `json:"type"`
+	}
+	if wire.Decode(raw, &of) != nil {
+		return ""
+	}
+	return of.Type
 }

@@ -98,16 +98,10 @@ func (t *turn) take(e wire.Event) (model.Chunk, error) {
 }
 
 func (t *turn) start(index int, raw rawjson.Value) (model.Chunk, error) {
-	var kind struct {
-		Type string `json:"type"`
-	}
-	if err := wire.Decode(raw, &kind); err != nil {
-		return model.Chunk{}, t.client.Malformed(err)
-	}
-	if kind.Type == "" {
+	g := &growing{kind: typeOf(raw)}
+	if g.kind == "" {
 		return model.Chunk{}, t.client.Malformed(errors.New("a block without a type"))
 	}
-	g := &growing{kind: kind.Type}
 	if t.open == nil {
 		t.open = map[int]*growing{}
 	}
@@ -122,7 +116,7 @@ func (t *turn) start(index int, raw rawjson.Value) (model.Chunk, error) {
 		Name      string        `json:"name"`
 		Input     rawjson.Value `json:"input"`
 	}
-	switch kind.Type {
+	switch g.kind {
 	case typeText, typeThinking, typeRedacted, typeToolUse:
 		if err := wire.Decode(raw, &b); err != nil {
 			return model.Chunk{}, t.client.Malformed(err)
@@ -132,7 +126,7 @@ func (t *turn) start(index int, raw rawjson.Value) (model.Chunk, error) {
 		g.ToolName = g.kept.toolName()
 		return model.Chunk{}, nil
 	}
-	switch kind.Type {
+	switch g.kind {
 	case typeText:
 		g.Growing = t.draft.Open(event.TextPart)
 		g.Write(b.Text)
@@ -204,7 +198,7 @@ func (t *turn) Answer() (*model.Answer, error) {
 		case g.kind == typeThinking:
 			g.Signature = g.signature.String()
 		case len(g.citations) > 0:
-			g.ProviderData = cited(g.citations)
+			g.ProviderData = marshal(cited{g.citations})
 		}
 	}
 	parts := t.draft.Parts()
