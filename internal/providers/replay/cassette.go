@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"fmt"
 	"time"
 
@@ -32,25 +31,11 @@ type turn struct {
 	rules turns.Rules
 	line  int // where it is written
 
-	delay     time.Duration
-	reasoning string
-	text      string
-	calls     []call
-	finish    model.Finish
-	usage     event.Usage
-	failure   *failure
-}
-
-// A call is a tool call. One without an id gets it from its place when it is played.
-type call struct {
-	id, tool string
-	args     []byte
-}
-
-// A failure is an error instead of an answer, or in the middle of one.
-type failure struct {
-	model.Error
-	after string // what is streamed before: nothing, reasoning or text
+	delay   time.Duration
+	parts   []event.Part // a call without an id gets it from its place when it is played
+	finish  model.Finish
+	usage   event.Usage
+	failure *model.Error // instead of an answer, or in the middle of one; nil if there is none
 }
 
 // Load reads the cassette at path, which must be a regular file of at most [MaxSize]
@@ -75,10 +60,8 @@ func Parse(name string, data []byte) (*Cassette, error) {
 	if err != nil {
 		return nil, err
 	}
-	var file struct {
-		Turn []turnTable `toml:"turn"`
-	}
-	if err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&file); err != nil {
+	var file fileTable
+	if err := toml.Unmarshal(data, &file); err != nil {
 		return nil, turns.Located(name, err)
 	}
 	if len(file.Turn) == 0 {
@@ -88,6 +71,7 @@ func Parse(name string, data []byte) (*Cassette, error) {
 		return nil, fmt.Errorf("%s: a cassette may have %d turns, this one has %d", name, maxTurns, len(file.Turn))
 	}
 	c := &Cassette{name: name, turns: make([]turn, len(file.Turn))}
+	entries := make([]turns.Entry, len(file.Turn))
 	for i, table := range file.Turn {
 		t, err := table.turn()
 		t.line = lines[i]
@@ -95,11 +79,7 @@ func Parse(name string, data []byte) (*Cassette, error) {
 			return nil, fmt.Errorf("%s: %s: %w", name, t.place(), err)
 		}
 		c.turns[i] = t
-	}
-	entries := make([]turns.Entry, len(c.turns))
-	for i := range c.turns {
-		t := &c.turns[i]
-		entries[i] = turns.Entry{Rules: &t.rules, Place: t.place(), Again: t.failure != nil && t.failure.Retryable}
+		entries[i] = turns.Entry{Rules: &c.turns[i].rules, Place: t.place(), Again: t.failure != nil && t.failure.Retryable}
 	}
 	turns.Number(entries)
 	if err := turns.CheckReachable(entries); err != nil {

@@ -109,6 +109,29 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+type field struct{ name, holds string }
+
+const (
+	aString   = "a string"
+	anInteger = "an integer"
+	aBoolean  = "a boolean"
+	aTable    = "a table"
+	aList     = "an array" // of tables
+)
+
+// The keys of each table, and what they hold.
+var known = map[string][]field{
+	"": {{"turn", aList}},
+	"turn": {
+		{"expert", aString}, {"query", aString}, {"turn", anInteger}, {"attempt", anInteger}, {"contains", aString},
+		{"reasoning", aString}, {"text", aString}, {"finish", aString}, {"delay", aString},
+		{"usage", aTable}, {"call", aList}, {"error", aTable},
+	},
+	"turn.call":  {{"id", aString}, {"tool", aString}, {"args", aTable}, {"argsText", aString}},
+	"turn.error": {{"name", aString}, {"status", anInteger}, {"message", aString}, {"retryable", aBoolean}, {"retryAfter", aString}, {"after", aString}},
+	"turn.usage": {{"input", anInteger}, {"output", anInteger}, {"reasoning", anInteger}, {"cached", anInteger}},
+}
+
 // Whatever kind of value stands at a key, the message is about the file and not about
 // our structs.
 func TestParseRefusesWrongKinds(t *testing.T) {
@@ -193,7 +216,7 @@ func TestArguments(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := mustParse(t, "[[turn]]\n[[turn.call]]\ntool = \"a\"\n"+tt.in)
-			if got := string(c.turns[0].calls[0].args); got != tt.want {
+			if got := string(c.turns[0].parts[0].Args); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
@@ -217,9 +240,9 @@ func TestDocumentation(t *testing.T) {
 		}
 	}
 	for table, fields := range known {
-		for _, key := range keys(fields) {
-			if table != "" && !bytes.Contains(data, []byte(key)) {
-				t.Errorf("key %s of [%s] is not explained", key, table)
+		for _, f := range fields {
+			if table != "" && !bytes.Contains(data, []byte(f.name)) {
+				t.Errorf("key %s of [%s] is not explained", f.name, table)
 			}
 		}
 	}
@@ -248,11 +271,11 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("accepted once, refused twice:", err)
 		}
 		for i := range c.turns {
-			if c.turns[i].rules != again.turns[i].rules || len(c.turns[i].calls) != len(again.turns[i].calls) {
+			if c.turns[i].rules != again.turns[i].rules || len(c.turns[i].parts) != len(again.turns[i].parts) {
 				t.Fatal("read differently")
 			}
-			for j := range c.turns[i].calls {
-				if !bytes.Equal(c.turns[i].calls[j].args, again.turns[i].calls[j].args) {
+			for j := range c.turns[i].parts {
+				if !bytes.Equal(c.turns[i].parts[j].Args, again.turns[i].parts[j].Args) {
 					t.Fatal("arguments encoded differently")
 				}
 			}

@@ -11,9 +11,11 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/perstack-go/perstack/event"
@@ -25,28 +27,12 @@ import (
 // goroutines.
 type Model struct {
 	cassette *Cassette
-	sleep    func(context.Context, time.Duration) error
 }
 
 var _ model.Model = (*Model)(nil)
 
-// An Option changes how a [Model] plays.
-type Option func(*Model)
-
-// WithSleep has the model wait by calling sleep, which returns the context's error
-// if that ends first. Tests give one that does not wait.
-func WithSleep(sleep func(context.Context, time.Duration) error) Option {
-	return func(m *Model) { m.sleep = sleep }
-}
-
 // New returns a model that plays c.
-func New(c *Cassette, options ...Option) *Model {
-	m := &Model{cassette: c, sleep: sleep}
-	for _, option := range options {
-		option(m)
-	}
-	return m
-}
+func New(c *Cassette) *Model { return &Model{c} }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
@@ -65,7 +51,7 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 	return func(yield func(model.Chunk, error) bool) {
 		t, err := m.cassette.find(req)
 		if err == nil && t.delay > 0 {
-			err = m.sleep(ctx, t.delay)
+			err = sleep(ctx, t.delay)
 		}
 		if err != nil {
 			yield(model.Chunk{}, err)
@@ -84,7 +70,7 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 		case err != nil:
 			yield(model.Chunk{}, err)
 		case t.failure != nil:
-			failure := t.failure.Error // a copy: the caller may keep it
+			failure := *t.failure // a copy: the caller may keep it
 			failure.Usage, _ = t.used(req)
 			yield(model.Chunk{}, &failure)
 		default:
@@ -97,14 +83,16 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 // error has only what comes before it, so there is nothing to leave out.
 func (t *turn) chunks() iter.Seq[model.Chunk] {
 	return func(yield func(model.Chunk) bool) {
-		for word := range turns.Words(t.reasoning) {
-			if !yield(model.Chunk{Reasoning: word}) {
-				return
+		for _, p := range t.parts {
+			for word := range turns.Words(p.Thinking) {
+				if !yield(model.Chunk{Reasoning: word}) {
+					return
+				}
 			}
-		}
-		for word := range turns.Words(t.text) {
-			if !yield(model.Chunk{Text: word}) {
-				return
+			for word := range turns.Words(p.Text) {
+				if !yield(model.Chunk{Text: word}) {
+					return
+				}
 			}
 		}
 	}
@@ -125,22 +113,17 @@ func (t *turn) used(req *model.Request) (used event.Usage, cut bool) {
 
 func (t *turn) answer(req *model.Request) *model.Answer {
 	used, cut := t.used(req)
-	a := &model.Answer{Usage: used, Finish: t.finish}
+	a := &model.Answer{Parts: slices.Clone(t.parts), Usage: used, Finish: t.finish}
 	if cut {
 		a.Finish = model.FinishLength
 	}
-	if t.reasoning != "" {
-		a.Parts = append(a.Parts, event.Part{Type: event.ThinkingPart, Thinking: t.reasoning})
-	}
-	if t.text != "" {
-		a.Parts = append(a.Parts, event.Part{Type: event.TextPart, Text: t.text})
-	}
-	for i, c := range t.calls {
-		id := c.id
-		if id == "" {
-			id = fmt.Sprintf("call_%d_%d", req.Turn+1, i+1)
+	calls := 0
+	for i := range a.Parts {
+		if p := &a.Parts[i]; p.Type == event.ToolCallPart {
+			calls++
+			p.ToolCallID = cmp.Or(p.ToolCallID, fmt.Sprintf("call_%d_%d", req.Turn+1, calls))
+			p.Args = bytes.Clone(p.Args)
 		}
-		a.Parts = append(a.Parts, event.Part{Type: event.ToolCallPart, ToolCallID: id, ToolName: c.tool, Args: bytes.Clone(c.args)})
 	}
 	return a
 }

@@ -268,14 +268,6 @@ func TestDelay(t *testing.T) {
 			}
 		})
 	})
-	t.Run("asks the given function", func(t *testing.T) {
-		var asked []time.Duration
-		sleep := func(_ context.Context, d time.Duration) error { asked = append(asked, d); return nil }
-		got := play(t.Context(), New(mustParse(t, script), WithSleep(sleep)), &model.Request{})
-		if got.answer == nil || len(asked) != 1 || asked[0] != 20*time.Millisecond {
-			t.Errorf("asked for %v, got %+v", asked, got)
-		}
-	})
 }
 
 func TestCancelledContext(t *testing.T) {

@@ -2,59 +2,11 @@ package replay
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/toml"
 )
-
-type field struct{ name, holds string }
-
-// What a key can hold, in the words of messages.
-const (
-	aString   = "a string"
-	anInteger = "an integer"
-	aBoolean  = "a boolean"
-	aTable    = "a table"
-	aList     = "an array" // of tables
-)
-
-// freeTable is where names are free.
-const freeTable = "turn.call.args"
-
-// The keys of each table.
-var known = map[string][]field{
-	"": {{"turn", aList}},
-	"turn": {
-		{"expert", aString}, {"query", aString}, {"turn", anInteger}, {"attempt", anInteger}, {"contains", aString},
-		{"reasoning", aString}, {"text", aString}, {"finish", aString}, {"delay", aString},
-		{"usage", aTable}, {"call", aList}, {"error", aTable},
-	},
-	"turn.call":  {{"id", aString}, {"tool", aString}, {"args", aTable}, {"argsText", aString}},
-	"turn.error": {{"name", aString}, {"status", anInteger}, {"message", aString}, {"retryable", aBoolean}, {"retryAfter", aString}, {"after", aString}},
-	"turn.usage": {{"input", anInteger}, {"output", anInteger}, {"reasoning", anInteger}, {"cached", anInteger}},
-}
-
-func keys(fields []field) []string {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.name
-	}
-	return names
-}
-
-// holds says what belongs at a path such as turn.call.tool, or "" where anything does.
-func holds(path string) string {
-	table, name := "", path
-	if at := strings.LastIndexByte(path, '.'); at >= 0 {
-		table, name = path[:at], path[at+1:]
-	}
-	for _, f := range known[table] {
-		if f.name == name {
-			return f.holds
-		}
-	}
-	return ""
-}
 
 // readTree looks at the names in a cassette and at the kinds of their values, which the
 // decoder does not do well: it takes Text for text, and tells a writer of TOML about Go
@@ -62,7 +14,7 @@ func holds(path string) string {
 func readTree(name string, data []byte) (turns []int, err error) {
 	r, root := toml.ReadTree(name, data)
 	if len(r.Problems) == 0 {
-		checkTable(r, "", root)
+		checkTable(r, "", root, reflect.TypeFor[fileTable]())
 	}
 	if len(r.Problems) > 0 { // the first mistake counts
 		return nil, fmt.Errorf("%s:%d: %s", name, r.Problems[0].Line, r.Problems[0].Message)
@@ -75,37 +27,59 @@ func readTree(name string, data []byte) (turns []int, err error) {
 	return turns, nil
 }
 
-func checkTable(r *toml.Reader, table string, n *toml.Node) {
+// checkTable compares a table with the struct that it is decoded into.
+func checkTable(r *toml.Reader, table string, n *toml.Node, into reflect.Type) {
+	names, types := fields(into)
 	for _, key := range n.Keys {
-		value := n.Fields[key]
+		value, want := n.Fields[key], types[key]
 		path := strings.TrimPrefix(table+"."+key, ".")
-		want, has := holds(path), value.Kind.String()
+		has := value.Kind.String()
 		var tables []*toml.Node
 		message := ""
 		switch {
-		case want == "":
+		case want == nil:
 			where := "the file"
 			if table != "" {
 				where = "[" + table + "]"
 			}
-			message = fmt.Sprintf("unknown key %q in %s; known are %s", key, where, strings.Join(keys(known[table]), ", "))
-		case want == aList && has == aTable:
+			message = fmt.Sprintf("unknown key %q in %s; known are %s", key, where, strings.Join(names, ", "))
+		case want.Kind() == reflect.Slice && value.Kind == toml.KindTable:
 			message = fmt.Sprintf("there may be several of %s; write [[%s]]", path, path)
-		case want != has:
-			message = fmt.Sprintf("%s must be %s, not %s", key, want, has)
-		case want == aList:
-			tables = value.Items
-		case want == aTable && path != freeTable:
+		case kinds[want.Kind()] != has:
+			message = fmt.Sprintf("%s must be %s, not %s", key, kinds[want.Kind()], has)
+		case want.Kind() == reflect.Slice:
+			tables, want = value.Items, want.Elem()
+		case want.Kind() == reflect.Struct: // in a map, names are free
 			tables = []*toml.Node{value}
 		}
 		if message != "" {
 			r.Fault(value.KeyAt, "", message, "")
 		}
 		for _, one := range tables {
-			if kind := one.Kind.String(); kind != aTable {
-				r.Fault(one.KeyAt, "", fmt.Sprintf("each %s must be a table, not %s", path, kind), "")
+			if one.Kind != toml.KindTable {
+				r.Fault(one.KeyAt, "", fmt.Sprintf("each %s must be a table, not %s", path, one.Kind), "")
 			}
-			checkTable(r, path, one)
+			checkTable(r, path, one, want)
 		}
 	}
+}
+
+// kinds are what fields hold, in the words of messages.
+var kinds = map[reflect.Kind]string{
+	reflect.String: toml.KindString.String(), reflect.Int: toml.KindInteger.String(), reflect.Bool: toml.KindBool.String(),
+	reflect.Slice: toml.KindArray.String(), reflect.Struct: toml.KindTable.String(), reflect.Map: toml.KindTable.String(),
+}
+
+// fields are the keys of a table, in their order, and the types of their values.
+func fields(table reflect.Type) (names []string, types map[string]reflect.Type) {
+	types = map[string]reflect.Type{}
+	for i := range table.NumField() {
+		f := table.Field(i)
+		if f.Type.Kind() == reflect.Pointer {
+			f.Type = f.Type.Elem()
+		}
+		names = append(names, f.Tag.Get("toml"))
+		types[f.Tag.Get("toml")] = f.Type
+	}
+	return names, types
 }

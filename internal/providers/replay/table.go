@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,9 @@ import (
 // The tables as they are written. A pointer tells a key that is not there from one
 // that is empty.
 type (
+	fileTable struct {
+		Turn []turnTable `toml:"turn"`
+	}
 	turnTable struct {
 		Expert    *string     `toml:"expert"`
 		Query     *string     `toml:"query"`
@@ -55,27 +59,24 @@ var finishes = []model.Finish{
 }
 
 func (t turnTable) turn() (turn, error) {
-	out := turn{reasoning: t.Reasoning}
-	if t.Text != nil {
-		out.text = *t.Text
-	}
+	var out turn
 	var errs [6]error
 	out.rules, errs[0] = turns.Table{Expert: t.Expert, Query: t.Query, Turn: t.Turn, Attempt: t.Attempt, Contains: t.Contains}.Rules()
 	out.delay, errs[1] = duration("delay", t.Delay)
 	out.usage, errs[2] = t.Usage.usage()
-	out.calls, errs[3] = calls(t.Call)
+	out.parts, errs[3] = t.parts()
 	out.failure, errs[4] = t.failure()
 	out.finish, errs[5] = t.finish()
-	for _, err := range errs {
-		if err != nil {
-			return out, err
-		}
+	if err := cmp.Or(errs[:]...); err != nil {
+		return out, err
 	}
 	if t.Text == nil && t.Reasoning == "" && t.Call == nil && t.Error == nil {
 		return out, errors.New(`it answers nothing; give it text, reasoning, a [[turn.call]] or a [turn.error] (text = "" is an empty answer)`)
 	}
 	return out, nil
 }
+
+func (t turnTable) hasText() bool { return t.Text != nil && *t.Text != "" }
 
 func (t turnTable) finish() (model.Finish, error) {
 	switch {
@@ -89,39 +90,42 @@ func (t turnTable) finish() (model.Finish, error) {
 	return model.FinishStop, nil
 }
 
-func calls(tables []callTable) ([]call, error) {
-	var out []call
-	seen := make(map[string]bool)
-	for i, t := range tables {
-		c := call{tool: t.Tool}
-		switch {
-		case t.Tool == "":
-			return nil, fmt.Errorf("call number %d has no tool", i+1)
-		case t.Args != nil && t.ArgsText != nil:
-			return nil, fmt.Errorf("the call of %s has args and argsText; keep one", t.Tool)
-		case t.ID != nil && *t.ID == "":
-			return nil, fmt.Errorf("the call of %s has an empty id; leave it out to have one made", t.Tool)
-		case t.ID != nil && seen[*t.ID]:
-			return nil, fmt.Errorf("two calls have the id %q", *t.ID)
-		}
-		if t.ID != nil {
-			c.id = *t.ID
-			seen[c.id] = true
-		}
-		if t.ArgsText != nil {
-			c.args = []byte(*t.ArgsText) // exactly as written, broken or not
-		} else {
-			var err error
-			if c.args, err = turns.EncodeArgs(t.Args); err != nil {
-				return nil, fmt.Errorf("the call of %s: %w", t.Tool, err)
-			}
-		}
-		out = append(out, c)
+// parts are what the model says: a thought, a text and calls.
+func (t turnTable) parts() (parts []event.Part, err error) {
+	if t.Reasoning != "" {
+		parts = append(parts, event.Part{Type: event.ThinkingPart, Thinking: t.Reasoning})
 	}
-	return out, nil
+	if t.hasText() {
+		parts = append(parts, event.Part{Type: event.TextPart, Text: *t.Text})
+	}
+	seen := make(map[string]bool)
+	for i, c := range t.Call {
+		p := event.Part{Type: event.ToolCallPart, ToolName: c.Tool}
+		switch {
+		case c.Tool == "":
+			return nil, fmt.Errorf("call number %d has no tool", i+1)
+		case c.Args != nil && c.ArgsText != nil:
+			return nil, fmt.Errorf("the call of %s has args and argsText; keep one", c.Tool)
+		case c.ID != nil && *c.ID == "":
+			return nil, fmt.Errorf("the call of %s has an empty id; leave it out to have one made", c.Tool)
+		case c.ID != nil && seen[*c.ID]:
+			return nil, fmt.Errorf("two calls have the id %q", *c.ID)
+		}
+		if c.ID != nil {
+			p.ToolCallID = *c.ID
+			seen[p.ToolCallID] = true
+		}
+		if c.ArgsText != nil {
+			p.Args = []byte(*c.ArgsText) // exactly as written, broken or not
+		} else if p.Args, err = turns.EncodeArgs(c.Args); err != nil {
+			return nil, fmt.Errorf("the call of %s: %w", c.Tool, err)
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
 }
 
-func (t turnTable) failure() (*failure, error) {
+func (t turnTable) failure() (*model.Error, error) {
 	e := t.Error
 	if e == nil {
 		return nil, nil
@@ -139,25 +143,23 @@ func (t turnTable) failure() (*failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &failure{Error: model.Error{
-		Name: e.Name, Message: e.Message, StatusCode: e.Status, Retryable: retryableStatus(e.Status), RetryAfter: wait,
-	}}
-	if f.Message == "" {
-		f.Message = "the cassette has an error here"
+	f := &model.Error{
+		Name: e.Name, Message: cmp.Or(e.Message, "the cassette has an error here"),
+		StatusCode: e.Status, Retryable: retryableStatus(e.Status), RetryAfter: wait,
 	}
 	if e.Retryable != nil {
 		f.Retryable = *e.Retryable
 	}
+	after := ""
 	if e.After != nil {
-		f.after = *e.After
+		after = *e.After
 	}
-	hasText := t.Text != nil && *t.Text != ""
 	switch {
-	case e.After != nil && f.after != afterReasoning && f.after != afterText:
-		return nil, fmt.Errorf(`after is %q; use "reasoning" or "text", or leave it out to fail at once`, f.after)
-	case f.after == afterReasoning && t.Reasoning == "", f.after == afterText && !hasText:
-		return nil, fmt.Errorf("the error comes after the %s, but there is none", f.after)
-	case f.after == "" && t.Reasoning != "", f.after != afterText && t.Text != nil:
+	case e.After != nil && after != afterReasoning && after != afterText:
+		return nil, fmt.Errorf(`after is %q; use "reasoning" or "text", or leave it out to fail at once`, after)
+	case after == afterReasoning && t.Reasoning == "", after == afterText && !t.hasText():
+		return nil, fmt.Errorf("the error comes after the %s, but there is none", after)
+	case after == "" && t.Reasoning != "", after != afterText && t.Text != nil:
 		return nil, errors.New(`an error replaces the answer; to fail in the middle of one, set after = "text"`)
 	}
 	return f, nil
