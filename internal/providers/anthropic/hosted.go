@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -25,54 +26,34 @@ type hostedTool struct {
 	AllowedDomains []string `json:"allowed_domains,omitempty"`
 }
 
-const betaCode = "code-execution-2025-08-25" // of the tool that skills need
-
 func newHosted(cfg *wire.Config) (h hosted, err error) {
-	var options expert.ProviderToolOptions
-	if cfg.ToolOptions != nil {
-		options = *cfg.ToolOptions
-	}
-	code := hostedTool{Type: "code_execution_20250522", Name: "code_execution"}
-	if len(cfg.Skills) > 0 {
-		code.Type = "code_execution_20250825"
-	}
+	options := cmp.Or(cfg.ToolOptions, &expert.ProviderToolOptions{})
 	for _, name := range cfg.Tools {
 		switch name {
 		case "webSearch":
-			tool := hostedTool{Type: "web_search_20250305", Name: "web_search"}
-			if o := options.WebSearch; o != nil {
-				tool.MaxUses, tool.AllowedDomains = o.MaxUses, o.AllowedDomains
-			}
-			h.add(tool, "")
+			o := cmp.Or(options.WebSearch, &expert.WebSearchOptions{})
+			h.add(hostedTool{Type: "web_search_20250305", Name: "web_search", MaxUses: o.MaxUses, AllowedDomains: o.AllowedDomains})
 		case "webFetch":
-			tool := hostedTool{Type: "web_fetch_20250910", Name: "web_fetch"}
-			if o := options.WebFetch; o != nil {
-				tool.MaxUses = o.MaxUses
-			}
-			h.add(tool, "web-fetch-2025-09-10")
+			o := cmp.Or(options.WebFetch, &expert.WebFetchOptions{})
+			h.add(hostedTool{Type: "web_fetch_20250910", Name: "web_fetch", MaxUses: o.MaxUses}, "web-fetch-2025-09-10")
 		case "codeExecution":
-			if len(cfg.Skills) == 0 { // else it is added with them
-				h.add(code, "code-execution-2025-05-22")
+			if len(cfg.Skills) == 0 { // else the one that they need is added with them
+				h.add(hostedTool{Type: "code_execution_20250522", Name: "code_execution"}, "code-execution-2025-05-22")
 			}
 		}
 	}
 	if len(cfg.Skills) == 0 {
 		return h, nil
 	}
-	h.add(code, betaCode)
-	h.betas = append(h.betas, "skills-2025-10-02", "files-api-2025-04-14")
+	h.add(hostedTool{Type: "code_execution_20250825", Name: "code_execution"}, "code-execution-2025-08-25", "skills-2025-10-02", "files-api-2025-04-14")
 	h.container, err = container(cfg.Skills)
 	return h, err
 }
 
 // add takes a tool in once, however often it is named.
-func (h *hosted) add(tool hostedTool, beta string) {
-	if h.has(tool.Name) {
-		return
-	}
-	h.tools = append(h.tools, tool)
-	if beta != "" {
-		h.betas = append(h.betas, beta)
+func (h *hosted) add(tool hostedTool, betas ...string) {
+	if !h.has(tool.Name) {
+		h.tools, h.betas = append(h.tools, tool), append(h.betas, betas...)
 	}
 }
 

@@ -18,25 +18,22 @@ const (
 // spent on thinking. What the user sets by hand is not set a second time.
 func (m *Model) limits(req *model.Request, talk []*encoded) (limit int, thinking string) {
 	limit, budget := m.budget(req)
-	adaptive := m.reasoning() == model.ReasoningAdaptive
+	adaptive, effort := m.reasoning() == model.ReasoningAdaptive, ""
+	if !m.cfg.Extra.Has("output_config") {
+		effort = `,"output_config":{"effort":"` + wire.ClaudeEffort(budget, m.cfg.Known.Efforts) + `"}`
+	}
 	switch {
 	case m.cfg.Extra.Has("thinking"):
 		return limit, ""
-	case budget == 0 && adaptive && req.Reasoning != "" && !m.cfg.Extra.Has("output_config"):
+	case budget == 0 && adaptive && req.Reasoning != "":
 		// Whether it thinks is up to the model if thinking is left out, and some refuse to be
 		// told not to. But where nothing is said of the effort either, it is high: who asks
 		// for no thought would get more of it than who asks for little.
-		return limit, `,"output_config":{"effort":"` + wire.ClaudeEffort(0, m.cfg.Known.Efforts) + `"}`
-	case budget == 0:
-		return limit, ""
-	case adaptive:
+		return limit, effort
+	case adaptive && budget > 0:
 		// Some models keep their thoughts to themselves if they are not asked for them.
-		thinking = `,"thinking":{"type":"adaptive","display":"summarized"}`
-		if !m.cfg.Extra.Has("output_config") {
-			thinking += `,"output_config":{"effort":"` + wire.ClaudeEffort(budget, m.cfg.Known.Efforts) + `"}`
-		}
-		return limit, thinking
-	case !wire.MayThink(merge(talk), voice):
+		return limit, `,"thinking":{"type":"adaptive","display":"summarized"}` + effort
+	case budget == 0, !wire.MayThink(merge(talk), voice):
 		return limit, ""
 	}
 	return limit, `,"thinking":{"type":"enabled","budget_tokens":` + strconv.Itoa(budget) + `}`

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,17 +49,14 @@ const (
 const maxImageEvent = 32 << 20
 
 func newHosted(cfg *wire.Config) (h hosted, err error) {
-	var options expert.ProviderToolOptions
-	if cfg.ToolOptions != nil {
-		options = *cfg.ToolOptions
-	}
+	options := cmp.Or(cfg.ToolOptions, &expert.ProviderToolOptions{})
 	for i, name := range cfg.Tools {
 		if slices.Contains(cfg.Tools[:i], name) {
 			continue
 		}
 		switch name {
 		case "webSearch":
-			h.addSearch(options.WebSearch)
+			h.addSearch(cmp.Or(options.WebSearch, &expert.WebSearchOptions{}))
 		case "fileSearch":
 			if err := h.addFiles(options.FileSearch); err != nil {
 				return h, fmt.Errorf("%s: %w", cfg.Provider, err)
@@ -83,12 +81,10 @@ func newHosted(cfg *wire.Config) (h hosted, err error) {
 
 func (h *hosted) addSearch(o *expert.WebSearchOptions) {
 	tool := hostedTool{Type: typeSearchTool}
-	if o != nil {
-		h.maxCalls = o.MaxUses
-		if len(o.AllowedDomains) > 0 {
-			tool.Filters = &filters{o.AllowedDomains}
-		}
+	if len(o.AllowedDomains) > 0 {
+		tool.Filters = &filters{o.AllowedDomains}
 	}
+	h.maxCalls = o.MaxUses
 	h.tools = append(h.tools, tool)
 	h.include = append(h.include, "web_search_call.action.sources")
 }
@@ -124,11 +120,11 @@ func (m *Model) addTools(b *wire.Body, req *model.Request) {
 		}
 		b.Add(m.hosted.text)
 	}
+	choice := "auto"
 	if req.TextOnly {
-		b.Text(`],"tool_choice":"none"`)
-		return
+		choice = "none"
 	}
-	b.Text(`],"tool_choice":"auto"`)
+	b.Text(`],"tool_choice":"` + choice + `"`)
 }
 
 // writeTools writes the list of our tools, without its end.
