@@ -2,6 +2,7 @@ package model
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -11,7 +12,7 @@ import (
 // given a budget, which later ones refuse. Of another name nothing is known.
 func ClaudeReasoning(name string) Reasoning {
 	switch {
-	case !anyClaude().MatchString(name):
+	case !strings.Contains(name, "claude-"):
 		return ""
 	case withBudget().MatchString(name):
 		return ReasoningBudget
@@ -24,7 +25,6 @@ func ClaudeReasoning(name string) Reasoning {
 // Behind a version there may be a date, a revision, or nothing: claude-opus-4-1-20250805,
 // claude-opus-4@20250514, claude-sonnet-4-5-20250929-v1:0.
 var (
-	anyClaude  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`claude-`) })
 	withBudget = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`claude-(3-7-|(opus|sonnet|haiku)-4(-[0-5])?($|[-@:](\d{6}|latest|v\d)))`)
 	})
@@ -41,10 +41,6 @@ var openAIName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // may have any name.
 func OpenAIThinks(name string) bool {
 	name = strings.TrimPrefix(name, "ft:")
-	for _, before := range []string{"gpt-3", "gpt-4", "chatgpt-4o", "gpt-5-chat"} {
-		if strings.HasPrefix(name, before) {
-			return false
-		}
-	}
-	return true
+	before := []string{"gpt-3", "gpt-4", "chatgpt-4o", "gpt-5-chat"}
+	return !slices.ContainsFunc(before, func(family string) bool { return strings.HasPrefix(name, family) })
 }

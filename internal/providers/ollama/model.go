@@ -87,26 +87,24 @@ func withAPI(base string) string {
 
 // Generate streams one turn.
 func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[model.Chunk, error] {
-	return wire.Generate(func(tell wire.Tell) (*model.Answer, error) { return m.generate(ctx, req, tell) })
+	return wire.Generate(func(tell wire.Tell) (*model.Answer, error) {
+		req, err := m.resolved.Request(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		think := m.think(req.Reasoning)
+		answer, err := m.ask(ctx, req, think, tell)
+		if think != "" && wire.RefusesThinking(err) {
+			// Which models can think is known to the server alone.
+			m.thoughtless.Store(true)
+			answer, err = m.ask(ctx, req, "", tell)
+		}
+		return answer, err
+	})
 }
 
-func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell) (*model.Answer, error) {
-	messages, err := m.resolved.Messages(ctx, req.Messages)
-	if err != nil {
-		return nil, err
-	}
-	think := m.think(req.Reasoning)
-	answer, err := m.ask(ctx, req, m.body(req, messages, think), tell)
-	if think != "" && wire.RefusesThinking(err) {
-		// Which models can think is known to the server alone.
-		m.thoughtless.Store(true)
-		answer, err = m.ask(ctx, req, m.body(req, messages, ""), tell)
-	}
-	return answer, err
-}
-
-func (m *Model) ask(ctx context.Context, req *model.Request, body wire.Body, tell wire.Tell) (*model.Answer, error) {
+func (m *Model) ask(ctx context.Context, req *model.Request, think string, tell wire.Tell) (*model.Answer, error) {
 	client := &m.config.Client
 	turn := &turn{client: client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
-	return client.Ask(ctx, "/chat", nil, body.Pieces, turn, tell)
+	return client.Ask(ctx, "/chat", nil, m.body(req, think), turn, tell)
 }

@@ -14,7 +14,7 @@ import (
 const maxMedia = 32 << 20
 
 // body is a request. The pieces of messages are shared between requests.
-func (m *Model) body(req *model.Request, messages []*event.Message, think string) wire.Body {
+func (m *Model) body(req *model.Request, think string) [][]byte {
 	var b wire.Body
 	b.Text(`{"model":` + string(wire.Quote(m.config.Model)) + `,"stream":true`)
 	if think != "" {
@@ -32,11 +32,11 @@ func (m *Model) body(req *model.Request, messages []*event.Message, think string
 		b.Add(m.lists.Get(req.Tools, writeTools))
 	}
 	b.Text(`,"messages":[`)
-	m.talk(&b, messages)
+	m.talk(&b, req.Messages)
 	b.Text(`]`)
 	m.config.Extra.AppendTo(&b)
 	b.Text(`}`)
-	return b
+	return b.Pieces
 }
 
 // talk adds the messages. Media that tools returned come in a message of their own, behind
