@@ -107,43 +107,37 @@ func (t *turn) start(index int, raw rawjson.Value) (model.Chunk, error) {
 	}
 	t.open[index] = g
 	t.blocks = append(t.blocks, g)
-	var b struct {
-		Text      string        `json:"text"`
-		Thinking  string        `json:"thinking"`
-		Signature string        `json:"signature"`
-		Data      string        `json:"data"`
-		ID        string        `json:"id"`
-		Name      string        `json:"name"`
-		Input     rawjson.Value `json:"input"`
-	}
-	switch g.kind {
-	case typeText, typeThinking, typeRedacted, typeToolUse:
-		if err := wire.Decode(raw, &b); err != nil {
-			return model.Chunk{}, t.client.Malformed(err)
-		}
-	default: // new, or about what the provider ran itself
+	kind, known := partTypes[g.kind]
+	if !known { // new, or about what the provider ran itself
 		g.Growing, g.kept = t.draft.Open(event.ProviderPart), keep(raw)
 		g.ToolName = g.kept.toolName()
 		return model.Chunk{}, nil
 	}
+	var b block
+	if err := wire.Decode(raw, &b); err != nil {
+		return model.Chunk{}, t.client.Malformed(err)
+	}
+	g.Growing = t.draft.Open(kind)
 	switch g.kind {
 	case typeText:
-		g.Growing = t.draft.Open(event.TextPart)
 		g.Write(b.Text)
 		return model.Chunk{Text: b.Text}, nil
 	case typeThinking:
-		g.Growing = t.draft.Open(event.ThinkingPart)
+		words := *cmp.Or(b.Thinking, new(string))
 		g.signature.WriteString(b.Signature)
-		g.Write(b.Thinking)
-		return model.Chunk{Reasoning: b.Thinking}, nil
+		g.Write(words)
+		return model.Chunk{Reasoning: words}, nil
 	case typeRedacted:
-		g.Growing = t.draft.Open(event.ThinkingPart)
 		g.ProviderData = marshal(block{Type: typeRedacted, Data: b.Data})
 	case typeToolUse:
-		g.Growing = t.draft.Open(event.ToolCallPart)
 		g.ToolCallID, g.ToolName, g.Args = b.ID, b.Name, b.Input
 	}
 	return model.Chunk{}, nil
+}
+
+// partTypes are what the blocks become that are ours to understand.
+var partTypes = map[string]event.PartType{
+	typeText: event.TextPart, typeThinking: event.ThinkingPart, typeRedacted: event.ThinkingPart, typeToolUse: event.ToolCallPart,
 }
 
 func (t *turn) grow(m *message, raw []byte) model.Chunk {
