@@ -23,7 +23,7 @@ func (o *opening) azure() (model.Model, error) {
 		return nil, err
 	}
 	cfg.KeyVariable = key.name
-	version := cmp.Or(o.Setting.APIVersion, o.Env("AZURE_API_VERSION"))
+	version := cmp.Or(o.Setting.APIVersion, o.value("AZURE_API_VERSION"))
 	if o.Setting.UseDeploymentBasedURLs && !strings.HasPrefix(version, "20") {
 		o.warn("useDeploymentBasedUrls goes with an API version that is a date, like 2025-04-01-preview; set apiVersion in [provider.setting], or leave both out")
 	}
@@ -41,7 +41,7 @@ const resourceOrBase = "AZURE_RESOURCE_NAME or baseUrl"
 // azureLacks are the variables that have to be set if the key is not.
 func (o *opening) azureLacks(key variable) []string {
 	lacks := []string{key.name}
-	if o.Setting.BaseURL == "" && o.Setting.ResourceName == "" && o.Env(o.facts.BaseURLEnv) == "" && o.Env("AZURE_RESOURCE_NAME") == "" {
+	if o.Setting.BaseURL == "" && o.Setting.ResourceName == "" && o.value(o.facts.BaseURLEnv) == "" && o.value("AZURE_RESOURCE_NAME") == "" {
 		lacks = append(lacks, resourceOrBase)
 	}
 	return lacks

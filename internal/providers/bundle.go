@@ -25,10 +25,6 @@ type Bundle struct {
 	Upstream string
 }
 
-// A Variable is the value of one, and the env file that it comes from; "" for the
-// environment.
-type Variable struct{ Value, File string }
-
 // Pack opens a model as [OpenTeam] does, and returns what that used. Warnings are given here.
 func Pack(c Config, experts []*expert.Expert) (*Bundle, error) {
 	p := &Bundle{Variables: map[string]Variable{}, Files: map[string][]byte{}}
@@ -62,14 +58,8 @@ func (p *Bundle) Add(other *Bundle) {
 func (p *Bundle) watch(c Config) Config {
 	read := newOpening(c)
 	watched := c
-	watched.Env = func(name string) string {
-		if c.Env == nil {
-			return ""
-		}
-		v := Variable{Value: c.Env(name)}
-		if c.EnvFile != nil {
-			v.File = c.EnvFile(name)
-		}
+	watched.Variables = func(name string) Variable {
+		v := read.Variables(name)
 		switch {
 		case v.Value == "":
 		case name == proxyVariable:
@@ -77,7 +67,7 @@ func (p *Bundle) watch(c Config) Config {
 		default:
 			p.Variables[name] = v
 		}
-		return v.Value
+		return v
 	}
 	watched.ReadFile = func(path string, limit int64) ([]byte, error) {
 		data, err := read.readFile(path, limit)
@@ -93,8 +83,7 @@ func (p *Bundle) watch(c Config) Config {
 // Unpack returns the Config with variables and files from the bundle only. Warnings were
 // given by [Pack].
 func (p *Bundle) Unpack(c Config) Config {
-	c.Env = func(name string) string { return p.Variables[name].Value }
-	c.EnvFile = func(name string) string { return p.Variables[name].File }
+	c.Variables = func(name string) Variable { return p.Variables[name] }
 	c.ReadFile = p.readFile
 	c.Dir = "" // paths are those of the bundle
 	c.Warn = nil

@@ -171,8 +171,8 @@ func TestPageSaysWhatGoesAlong(t *testing.T) {
 		}
 		asked := map[string]bool{}
 		c := enough(provider).choose(provider, name)
-		get := c.Env
-		c.Env = func(name string) string { asked[name] = true; return get(name) }
+		get := c.Variables
+		c.Variables = func(name string) Variable { asked[name] = true; return get(name) }
 		p, err := Pack(c, nil)
 		if err != nil {
 			t.Fatal(err)

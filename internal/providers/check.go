@@ -32,15 +32,14 @@ const (
 // assumed to be set, because they may be set where the run starts. No file is read and
 // nothing is sent. Check does not repeat what [manifest.Config.Unsupported] reports.
 //
-// From Env it uses the variables that say where a provider is, if the user has set them.
+// From Variables it uses the variables that say where a provider is, if the user has set them.
 func Check(c Config) (all []Problem) {
 	if model.CheckProvider(c.Provider) != nil || c.Provider == "replay" {
 		return nil // reading the file, or the cassette, reports it
 	}
-	given, facts := c, model.ProviderNamed(c.Provider)
+	given, facts := newOpening(c), model.ProviderNamed(c.Provider)
 	c.Warn, c.Hide = nil, nil
-	c.Env = func(name string) string { return standIn(given, name) }
-	c.EnvFile = nil
+	c.Variables = func(name string) Variable { return Variable{Value: given.standIn(name)} }
 	whole := c.Setting
 	bare := whole
 	bare.ExtraBody, bare.BaseURL, bare.Headers = nil, "", nil
@@ -96,15 +95,14 @@ func Check(c Config) (all []Problem) {
 
 // standIn is the value of a variable for [Check]: the user's if it says where a provider is,
 // otherwise one that passes the checks.
-func standIn(c Config, name string) string {
-	facts := model.ProviderNamed(c.Provider)
-	instead, locates := table[c.Provider].location[name]
-	if (locates || name == facts.BaseURLEnv) && c.Env != nil && (c.EnvFile == nil || c.EnvFile(name) == "") {
-		if value := c.Env(name); value != "" {
+func (o *opening) standIn(name string) string {
+	instead, locates := o.provider.location[name]
+	if locates || name == o.facts.BaseURLEnv {
+		if value := o.users(name); value != "" {
 			return value
 		}
 	}
-	if slices.Contains(facts.KeyEnv, name) && !facts.KeyOptional && name != "AWS_BEARER_TOKEN_BEDROCK" && name != credentialsVariable {
+	if slices.Contains(o.facts.KeyEnv, name) && !o.facts.KeyOptional && name != "AWS_BEARER_TOKEN_BEDROCK" && name != credentialsVariable {
 		return "some-key"
 	}
 	return instead

@@ -173,7 +173,7 @@ func (m containerCase) pack(t *testing.T, roots []byte, upstream string) (*provi
 		c.Setting.Cassette = filepath.Join(dir, c.Setting.Cassette)
 	}
 	here := c
-	here.Dir, here.Env = dir, func(name string) string { return env[name] }
+	here.Dir, here.Variables = dir, func(name string) providers.Variable { return providers.Variable{Value: env[name]} }
 	p, err := providers.Pack(here, []*expert.Expert{{Key: "a"}, {Key: "b"}})
 	if err != nil {
 		t.Fatal(err)

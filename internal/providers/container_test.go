@@ -214,7 +214,7 @@ func TestEgressProxyKeepsItsPassword(t *testing.T) {
 			}
 			proxy.User = url.UserPassword("perstack", token)
 			m, err := providers.Open(providers.Config{
-				Provider: tt.provider, Model: model.DefaultModel(tt.provider), Proxy: proxy, Env: func(name string) string { return tt.env[name] },
+				Provider: tt.provider, Model: model.DefaultModel(tt.provider), Proxy: proxy, Variables: func(name string) providers.Variable { return providers.Variable{Value: tt.env[name]} },
 			})
 			if err == nil {
 				_, _, err = modeltest.Ask(t.Context(), t, m, &model.Request{Expert: "b", Messages: modeltest.User(modeltest.Text("Hello"))(nil)})

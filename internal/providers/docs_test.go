@@ -26,11 +26,11 @@ func TestPageNamesVariables(t *testing.T) {
 		}
 		for _, way := range ways {
 			choice := way.choose(provider, "some-model")
-			choice.Env = func(name string) string {
+			choice.Variables = func(name string) Variable {
 				if _, ok := asked[name]; !ok {
 					asked[name] = true
 				}
-				return way[name]
+				return Variable{Value: way[name]}
 			}
 			_, _ = Open(choice) // whether it opens is another test's matter
 		}

@@ -39,10 +39,8 @@ func (o *opening) variable(names ...string) variable {
 		found.name = names[0]
 	}
 	for _, name := range names {
-		v := variable{name: name, value: o.Env(name)}
-		if o.EnvFile != nil {
-			v.file = o.EnvFile(name)
-		}
+		set := o.Variables(name)
+		v := variable{name, set.Value, set.File}
 		switch {
 		case !v.set():
 		case v.file == "":
@@ -53,6 +51,9 @@ func (o *opening) variable(names ...string) variable {
 	}
 	return found
 }
+
+// value is the value of a variable that may come from anywhere.
+func (o *opening) value(name string) string { return o.Variables(name).Value }
 
 // users is a variable that only the user may set. In an env file it is ignored.
 func (o *opening) users(name string) string {

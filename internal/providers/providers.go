@@ -30,11 +30,8 @@ type Config struct {
 	// File is the path of perstack.toml, for messages.
 	File string
 
-	// Env looks up a variable in the environment and in the env files. It may be nil.
-	Env func(name string) string
-	// EnvFile returns the env file that a variable comes from; "" for the environment. It
-	// may be nil if there are no env files.
-	EnvFile func(name string) string
+	// Variables looks up a variable in the environment and in the env files. It may be nil.
+	Variables func(name string) Variable
 	// Dir is the directory that relative paths in variables start from; "" is that of the
 	// process.
 	Dir string
@@ -66,9 +63,6 @@ type Config struct {
 
 // Open returns the model. An error is about the configuration.
 func Open(c Config) (model.Model, error) {
-	if c.Env == nil {
-		c.Env = func(string) string { return "" }
-	}
 	if err := model.CheckProvider(c.Provider); err != nil {
 		return nil, err
 	}
@@ -87,6 +81,10 @@ func Open(c Config) (model.Model, error) {
 	return m, nil
 }
 
+// A Variable is the value of one, and the env file that it comes from; "" for the
+// environment.
+type Variable struct{ Value, File string }
+
 // opened keeps a nil pointer out of an interface, which would then not be nil.
 func opened[M model.Model](m M, err error) (model.Model, error) {
 	if err != nil {
@@ -104,6 +102,9 @@ type opening struct {
 }
 
 func newOpening(c Config) *opening {
+	if c.Variables == nil {
+		c.Variables = func(string) Variable { return Variable{} }
+	}
 	return &opening{Config: c, provider: table[c.Provider], facts: model.ProviderNamed(c.Provider)}
 }
 

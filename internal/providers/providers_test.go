@@ -22,12 +22,11 @@ const inFile = "file:" // before the value of a variable: it comes from .env
 func (e env) choose(provider, model string) Config {
 	return Config{
 		Provider: provider, Model: model, Expert: &expert.Expert{},
-		Env: func(name string) string { return strings.TrimPrefix(e[name], inFile) },
-		EnvFile: func(name string) string {
-			if strings.HasPrefix(e[name], inFile) {
-				return ".env"
+		Variables: func(name string) Variable {
+			if value, ok := strings.CutPrefix(e[name], inFile); ok {
+				return Variable{value, ".env"}
 			}
-			return ""
+			return Variable{Value: e[name]}
 		},
 	}
 }

@@ -70,7 +70,7 @@ func TestProvidersBehindAProxy(t *testing.T) {
 				t.Fatal(err)
 			}
 			m, err := providers.Open(providers.Config{
-				Provider: s.Provider, Model: s.Model, Setting: s.Setting, Env: func(name string) string { return env[name] },
+				Provider: s.Provider, Model: s.Model, Setting: s.Setting, Variables: func(name string) providers.Variable { return providers.Variable{Value: env[name]} },
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -108,8 +108,8 @@ func openaiModel(o *opening, cfg wire.Config, key string) (model.Model, error) {
 	return opened(responses.New(responses.Config{
 		Config:       cfg,
 		Key:          key,
-		Organization: cmp.Or(o.Setting.Organization, o.Env("OPENAI_ORGANIZATION")),
-		Project:      cmp.Or(o.Setting.Project, o.Env("OPENAI_PROJECT")),
+		Organization: cmp.Or(o.Setting.Organization, o.value("OPENAI_ORGANIZATION")),
+		Project:      cmp.Or(o.Setting.Project, o.value("OPENAI_PROJECT")),
 	}))
 }
 
@@ -180,7 +180,7 @@ func (o *opening) replay() (model.Model, error) {
 // model of one provider, and a flag another provider. With a base URL of the user's, any
 // model is possible.
 func (o *opening) checkModel() error {
-	if (Catalogue{}).Fits(o.Provider, o.Model) || o.Setting.BaseURL != "" || o.Env(o.facts.BaseURLEnv) != "" {
+	if (Catalogue{}).Fits(o.Provider, o.Model) || o.Setting.BaseURL != "" || o.value(o.facts.BaseURLEnv) != "" {
 		return nil
 	}
 	return &ChoiceError{[]string{"provider", "model"}, o.errorf("the model %q is not one of this provider; use the provider %s, or another model, such as %s",

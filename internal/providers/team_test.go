@@ -30,7 +30,7 @@ func TestOpenTeam(t *testing.T) {
 		env := llm.Env("anthropic", strings.TrimSuffix(root, "/v1"), t.TempDir())
 		warnings := 0
 		m, err := providers.OpenTeam(providers.Config{
-			Provider: "anthropic", Model: "claude-of-tomorrow", Env: func(name string) string { return env[name] },
+			Provider: "anthropic", Model: "claude-of-tomorrow", Variables: func(name string) providers.Variable { return providers.Variable{Value: env[name]} },
 			Warn: func(string) { warnings++ },
 		}, experts)
 		if err != nil {
@@ -63,8 +63,8 @@ func TestOpenTeam(t *testing.T) {
 // One that cannot work is refused before anything starts, and named.
 func TestOpenTeamRefuses(t *testing.T) {
 	bad := &expert.Expert{Key: "bad", ProviderSkills: []expert.ProviderSkill{{Type: "custom", Name: "mine", Definition: "{}"}}}
-	choice := providers.Config{Provider: "anthropic", Model: "claude-sonnet-4-5", Env: func(name string) string {
-		return map[string]string{"ANTHROPIC_API_KEY": "k"}[name]
+	choice := providers.Config{Provider: "anthropic", Model: "claude-sonnet-4-5", Variables: func(name string) providers.Variable {
+		return providers.Variable{Value: map[string]string{"ANTHROPIC_API_KEY": "k"}[name]}
 	}}
 	_, err := providers.OpenTeam(choice, []*expert.Expert{{Key: "good"}, bad})
 	if err == nil || !strings.HasPrefix(err.Error(), `expert "bad": anthropic: provider skill "mine" is custom`) {

@@ -51,17 +51,16 @@ func NameExpert(use job.ModelUse, err error) error {
 // ModelConfig says which model is opened, and where its key comes from.
 func ModelConfig(spec job.Spec, parts engine.Parts, choice job.ModelChoice) providers.Config {
 	c := providers.Config{
-		Provider: choice.Provider,
-		Model:    choice.Model,
-		Setting:  choice.Setting,
-		Entry:    spec.Models[choice.Model],
-		File:     spec.Manifest,
-		Env:      func(name string) string { return parts.Variables(name).Value },
-		EnvFile:  func(name string) string { return parts.Variables(name).File },
-		Dir:      parts.Dir,
-		OwnTools: true,
-		Warn:     func(message string) { parts.Log.Warn(message) },
-		Hide:     parts.Secrets.Add,
+		Provider:  choice.Provider,
+		Model:     choice.Model,
+		Setting:   choice.Setting,
+		Entry:     spec.Models[choice.Model],
+		File:      spec.Manifest,
+		Variables: func(name string) providers.Variable { return providers.Variable(parts.Variables(name)) },
+		Dir:       parts.Dir,
+		OwnTools:  true,
+		Warn:      func(message string) { parts.Log.Warn(message) },
+		Hide:      parts.Secrets.Add,
 	}
 	if !spec.ReasoningDefault {
 		c.Reasoning = spec.Reasoning

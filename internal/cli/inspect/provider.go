@@ -62,7 +62,9 @@ func (b *builder) findRefused(e *expert.Expert) {
 	for _, refused := range providers.Check(providers.Config{
 		Provider: use.Provider, Model: use.Model,
 		Setting: use.Setting, Entry: b.config.Models[use.Model],
-		Env: b.env.Get, EnvFile: b.env.File,
+		Variables: func(name string) providers.Variable {
+			return providers.Variable{Value: b.env.Get(name), File: b.env.File(name)}
+		},
 		Expert: e, OwnTools: true,
 	}) {
 		f := Finding{Severity: warning, Message: "no run will start: " + refused.Err.Error()}

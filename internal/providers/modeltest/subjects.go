@@ -52,11 +52,11 @@ func (s *Subject) TryOpen(t testing.TB, at Place) (model.Model, error) {
 	setting := s.Setting
 	setting.Headers, setting.ExtraBody = at.Headers, at.ExtraBody
 	return providers.Open(providers.Config{
-		Provider: s.Provider,
-		Model:    cmp.Or(at.Model, s.Model),
-		Setting:  setting,
-		Env:      func(name string) string { return env[name] },
-		Expert:   &expert.Expert{ProviderTools: at.Tools, ProviderToolOptions: at.Options, ProviderSkills: at.Skills},
+		Provider:  s.Provider,
+		Model:     cmp.Or(at.Model, s.Model),
+		Setting:   setting,
+		Variables: func(name string) providers.Variable { return providers.Variable{Value: env[name]} },
+		Expert:    &expert.Expert{ProviderTools: at.Tools, ProviderToolOptions: at.Options, ProviderSkills: at.Skills},
 	})
 }
 
