@@ -104,8 +104,8 @@ func assistant(msg *event.Message, own bool) message {
 }
 
 func (w *writer) user(parts []event.Part) {
-	c := w.content(parts, false)
-	w.add(message{Role: roleUser, Content: strings.Join(c.lines, "\n"), Images: c.images})
+	text, images := w.content(parts, false)
+	w.add(message{Role: roleUser, Content: text, Images: images})
 }
 
 // results writes each result as a message, and their images as one of the user: templates
@@ -117,12 +117,11 @@ func (w *writer) results(parts []event.Part) {
 		if p.Type != event.ToolResultPart {
 			continue
 		}
-		c := w.content(p.Contents, true)
-		text := strings.Join(c.lines, "\n")
+		text, found := w.content(p.Contents, true)
 		if p.IsError { // the API has no other place for it
 			text = wordedAsError(text)
 		}
-		images = append(images, c.images...)
+		images = append(images, found...)
 		m := message{Role: roleTool, Content: text, ToolCallID: p.ToolCallID}
 		if p.ToolName != "" {
 			m.ToolName = wire.ToolName(p.ToolName, maxName)
@@ -145,42 +144,40 @@ func wordedAsError(text string) string {
 }
 
 // content is what a message or a result holds: words, and images beside them.
-type content struct {
-	lines  []string
-	images []string
-}
-
-func (w *writer) content(parts []event.Part, ofTool bool) (c content) {
+func (w *writer) content(parts []event.Part, ofTool bool) (text string, images []string) {
+	var lines []string
 	for i := range parts {
 		p := &parts[i]
-		switch {
-		case p.Type == event.TextPart && p.Text != "":
-			c.lines = append(c.lines, p.Text)
-		case wire.IsMedia(p):
-			w.medium(&c, p, ofTool)
+		line, image := p.Text, ""
+		if wire.IsMedia(p) {
+			line, image = w.medium(p, ofTool)
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+		if image != "" {
+			images = append(images, image)
 		}
 	}
-	return c
+	return strings.Join(lines, "\n"), images
 }
 
-// medium adds an image, or the words of a file, or why neither is there.
-func (w *writer) medium(c *content, p *event.Part, ofTool bool) {
+// medium returns an image, or the words of a file, or why neither is there.
+func (w *writer) medium(p *event.Part, ofTool bool) (line, image string) {
 	m, why := rules.Read(p, w.known, ofTool)
 	if why == "" && w.slim && m.Text == "" {
 		why = wire.SentBefore
 	}
 	switch {
 	case why != "":
-		c.lines = append(c.lines, wire.LeftOut(m.Type, why))
-		return
+		return wire.LeftOut(m.Type, why), ""
 	case m.Text != "":
-		c.lines = append(c.lines, m.Text)
-		return
+		return m.Text, ""
 	case ofTool:
-		c.lines = append(c.lines, "[an image, which follows in a message of the user]")
+		line = "[an image, which follows in a message of the user]"
 	}
-	c.images = append(c.images, m.Data)
 	w.media += len(m.Data)
+	return line, m.Data
 }
 
 var rules = wire.MediaRules{Types: wire.TypesImages, Named: "png, jpeg, gif, webp and text"}
