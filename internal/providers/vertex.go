@@ -167,14 +167,12 @@ func (o *opening) gcloudFile() string {
 	if o.gcloud != "" {
 		return o.gcloud
 	}
+	home, config := "HOME", ".config"
 	if runtime.GOOS == "windows" {
-		if dir := o.users("APPDATA"); dir != "" {
-			return filepath.Join(dir, "gcloud", gcloudName)
-		}
-		return ""
+		home, config = "APPDATA", ""
 	}
-	if dir := o.users("HOME"); dir != "" {
-		return filepath.Join(dir, ".config", "gcloud", gcloudName)
+	if dir := o.users(home); dir != "" {
+		return filepath.Join(dir, config, "gcloud", gcloudName)
 	}
 	return ""
 }

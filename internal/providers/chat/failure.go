@@ -21,20 +21,20 @@ type filtered struct {
 	} `json:"content_filter_result"`
 }
 
-// explain returns a failure in the words of the service, and whether a filter made it. What
-// the filter found is said too: the message does not.
-func explain(e *wire.OpenAIError) (p wire.Problem, isFiltered bool) {
+// explain returns a failure in the words of the service. What a filter found is said too: the
+// message does not.
+func (t *turn) explain(e wire.OpenAIError) wire.Problem {
 	var inner filtered
 	if e.Inner != nil {
 		_ = wire.Decode(e.Inner, &inner) // what is odd stays out
 	}
-	p = e.Problem()
+	p := e.Problem()
 	if found := inner.found(); found != "" {
 		p.Message += " (" + found + ")"
 	}
-	isFiltered = e.Code == "content_filter" || inner.Code == "ResponsibleAIPolicyViolation"
-	p.Final = p.Final || isFiltered
-	return p, isFiltered
+	t.filtered = e.Code == "content_filter" || inner.Code == "ResponsibleAIPolicyViolation"
+	p.Final = p.Final || t.filtered
+	return p
 }
 
 // found lists what a content filter objects to.

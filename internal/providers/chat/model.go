@@ -107,19 +107,13 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 }
 
 func (m *Model) generate(ctx context.Context, req *model.Request, tell wire.Tell) (*model.Answer, error) {
-	client := m.cfg.Client
-	filtered := false
-	client.Explain = func(_ int, body []byte) wire.Problem {
-		var p wire.Problem
-		e := wire.ReadOpenAIError(body)
-		p, filtered = explain(&e)
-		return p
-	}
 	turn := &turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}, dialect: m.cfg.Dialect}
+	client := m.cfg.Client
+	client.Explain = func(_ int, body []byte) wire.Problem { return turn.explain(wire.ReadOpenAIError(body)) }
 	answer, err := client.Ask(ctx, m.path, nil, m.body(req), turn, tell)
 	var failed *model.Error
-	if filtered && errors.As(err, &failed) {
-		failed.Name, failed.Retryable = contentFilter, false
+	if turn.filtered && errors.As(err, &failed) {
+		failed.Name = contentFilter
 	}
 	return answer, err
 }

@@ -23,6 +23,8 @@ type turn struct {
 	reason  string
 	refused bool // in words of its own
 	dialect *Dialect
+
+	filtered bool // a content filter made the failure
 }
 
 // chunk is one event of the stream. What a service adds, like the results of its content
@@ -87,7 +89,7 @@ func (t *turn) take(data []byte, tell wire.Tell) error {
 		return t.client.Malformed(err)
 	}
 	if c.Error != nil {
-		return t.failed(c.Error)
+		return t.client.Failure(c.Error.Status(), t.explain(*c.Error))
 	}
 	if c.Usage != nil {
 		t.usage, t.counted = *c.Usage, true
@@ -161,15 +163,6 @@ func (t *turn) growCall(d *callDelta) {
 		call.ToolName = d.Function.Name
 	}
 	call.Write(d.Function.Arguments)
-}
-
-func (t *turn) failed(e *wire.OpenAIError) error {
-	problem, isFiltered := explain(e)
-	failure := t.client.Failure(e.Status(), problem)
-	if isFiltered {
-		failure.Name, failure.Retryable = contentFilter, false
-	}
-	return failure
 }
 
 func (t *turn) Answer() (*model.Answer, error) {
