@@ -17,7 +17,10 @@ func (m *Model) body(req *model.Request) [][]byte {
 	talk := m.talk(req)
 	b := &wire.Body{}
 	b.Text(`{"model":` + string(wire.Quote(m.cfg.Model)) + `,"stream":true,"stream_options":{"include_usage":true}`)
-	b.Text(m.limit(req) + m.thinking(req, talk))
+	if limit := m.cfg.Limit(req); limit > 0 {
+		b.Text(`,"` + m.cfg.Dialect.limit + `":` + strconv.Itoa(limit))
+	}
+	b.Text(m.thinking(req, talk))
 	m.cfg.Extra.AppendTo(b)
 	m.addTools(b, req)
 	b.Text(`,"messages":[`)
@@ -77,15 +80,6 @@ func writeTalk(b *wire.Body, talk []*encoded) {
 	flush()
 }
 
-// limit is the member that limits the answer; "" if there is no limit.
-func (m *Model) limit(req *model.Request) string {
-	limit := m.cfg.Limit(req)
-	if limit == 0 {
-		return ""
-	}
-	return `,"` + m.cfg.Dialect.limit + `":` + strconv.Itoa(limit)
-}
-
 func (m *Model) thinking(req *model.Request, talk []*encoded) (text string) {
 	if m.cfg.Dialect.thinking && !m.cfg.Extra.Has("thinking") {
 		text = m.toggle(req, talk)
@@ -135,11 +129,11 @@ func (m *Model) addTools(b *wire.Body, req *model.Request) {
 		return
 	}
 	b.Add(m.lists.Get(req.Tools, m.writeTools))
+	choice := "auto"
 	if req.TextOnly {
-		b.Text(`,"tool_choice":"none"`)
-	} else {
-		b.Text(`,"tool_choice":"auto"`)
+		choice = "none"
 	}
+	b.Text(`,"tool_choice":"` + choice + `"`)
 }
 
 func (m *Model) writeTools(tools []model.Tool) []byte {

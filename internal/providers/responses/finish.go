@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"cmp"
+
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
@@ -14,7 +16,7 @@ func (t *turn) last(kind string, raw rawjson.Value, tell wire.Tell) error {
 		Output     []rawjson.Value  `json:"output"`
 		Usage      usage            `json:"usage"`
 		Error      wire.OpenAIError `json:"error"`
-		Incomplete *struct {
+		Incomplete struct {
 			Reason string `json:"reason"`
 		} `json:"incomplete_details"`
 	}
@@ -38,18 +40,14 @@ func (t *turn) last(kind string, raw rawjson.Value, tell wire.Tell) error {
 		t.completed()
 		return nil
 	}
-	if r.Incomplete != nil {
-		t.reason = r.Incomplete.Reason
-	}
-	switch t.reason {
-	case "max_output_tokens":
-		t.finish = model.FinishLength
-	case "content_filter":
-		t.finish = model.FinishContentFilter
-	default:
-		t.finish = model.FinishOther
-	}
+	t.reason = r.Incomplete.Reason
+	t.finish = cmp.Or(incomplete[t.reason], model.FinishOther)
 	return nil
+}
+
+// incomplete is why a turn did not come to its own end.
+var incomplete = map[string]model.Finish{
+	"max_output_tokens": model.FinishLength, "content_filter": model.FinishContentFilter,
 }
 
 // completed ends a turn that came to its own end. A refusal does, too.

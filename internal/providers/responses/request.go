@@ -32,8 +32,8 @@ func (m *Model) body(req *model.Request, summary bool) [][]byte {
 // head writes the members that are numbers and names.
 func (m *Model) head(req *model.Request, summary bool) string {
 	head := `{"model":` + string(wire.Quote(m.cfg.Model)) + `,"stream":true,"store":false`
-	if limit := m.limit(req); limit > 0 {
-		head += `,"max_output_tokens":` + strconv.Itoa(limit)
+	if limit := m.cfg.Limit(req); limit > 0 {
+		head += `,"max_output_tokens":` + strconv.Itoa(max(limit, minTokens))
 	}
 	offers := m.offersHosted(req)
 	if most := m.hosted.maxCalls; offers && most > 0 && !m.cfg.Extra.Has("max_tool_calls") {
@@ -54,13 +54,4 @@ func (m *Model) head(req *model.Request, summary bool) string {
 		head += `,"include":["` + strings.Join(include, `","`) + `"]`
 	}
 	return head
-}
-
-// limit is the least of what the job has left and what the user allows; 0 if neither says
-// anything.
-func (m *Model) limit(req *model.Request) int {
-	if limit := m.cfg.Limit(req); limit > 0 {
-		return max(limit, minTokens)
-	}
-	return 0
 }

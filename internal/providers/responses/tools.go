@@ -2,7 +2,6 @@ package responses
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -56,11 +55,19 @@ func newHosted(cfg *wire.Config) (h hosted, err error) {
 		}
 		switch name {
 		case "webSearch":
-			h.addSearch(cmp.Or(options.WebSearch, &expert.WebSearchOptions{}))
-		case "fileSearch":
-			if err := h.addFiles(options.FileSearch); err != nil {
-				return h, fmt.Errorf("%s: %w", cfg.Provider, err)
+			o := cmp.Or(options.WebSearch, &expert.WebSearchOptions{})
+			tool := hostedTool{Type: typeSearchTool}
+			if len(o.AllowedDomains) > 0 {
+				tool.Filters = &filters{o.AllowedDomains}
 			}
+			h.tools, h.maxCalls = append(h.tools, tool), o.MaxUses
+			h.include = append(h.include, "web_search_call.action.sources")
+		case "fileSearch":
+			o := options.FileSearch
+			if o == nil || len(o.VectorStoreIDs) == 0 {
+				return h, fmt.Errorf("%s: fileSearch has no store to search in; set vectorStoreIds in providerToolOptions.fileSearch", cfg.Provider)
+			}
+			h.tools = append(h.tools, hostedTool{Type: typeFileTool, VectorStoreIDs: o.VectorStoreIDs, MaxNumResults: o.MaxNumResults})
 		case "codeInterpreter":
 			h.tools = append(h.tools, hostedTool{Type: typeCodeTool, Container: &container{"auto"}})
 			h.include = append(h.include, "code_interpreter_call.outputs")
@@ -71,30 +78,9 @@ func newHosted(cfg *wire.Config) (h hosted, err error) {
 	if len(h.tools) > 1 {
 		h.maxCalls = 0 // the API has one limit for all, and none of the others was limited
 	}
-	list, err := wire.Marshal(h.tools)
-	if err != nil {
-		return h, fmt.Errorf("%s: provider tools: %w", cfg.Provider, err)
-	}
+	list := marshal(h.tools)
 	h.text = list[1 : len(list)-1] // ours stand before them
 	return h, nil
-}
-
-func (h *hosted) addSearch(o *expert.WebSearchOptions) {
-	tool := hostedTool{Type: typeSearchTool}
-	if len(o.AllowedDomains) > 0 {
-		tool.Filters = &filters{o.AllowedDomains}
-	}
-	h.maxCalls = o.MaxUses
-	h.tools = append(h.tools, tool)
-	h.include = append(h.include, "web_search_call.action.sources")
-}
-
-func (h *hosted) addFiles(o *expert.FileSearchOptions) error {
-	if o == nil || len(o.VectorStoreIDs) == 0 {
-		return errors.New("fileSearch has no store to search in; set vectorStoreIds in providerToolOptions.fileSearch")
-	}
-	h.tools = append(h.tools, hostedTool{Type: typeFileTool, VectorStoreIDs: o.VectorStoreIDs, MaxNumResults: o.MaxNumResults})
-	return nil
 }
 
 func (h *hosted) has(kind string) bool {
