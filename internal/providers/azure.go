@@ -16,7 +16,11 @@ func (o *opening) azure() (model.Model, error) {
 	}
 	key := o.variable(o.facts.KeyEnv...)
 	if !key.set() {
-		return nil, o.missing("", o.azureLacks(key)...)
+		lacks := []string{key.name}
+		if o.Setting.BaseURL == "" && o.Setting.ResourceName == "" && o.value(o.facts.BaseURLEnv) == "" && o.value("AZURE_RESOURCE_NAME") == "" {
+			lacks = append(lacks, resourceOrBase)
+		}
+		return nil, o.missing("", lacks...)
 	}
 	cfg, err := o.config(o.azureBase(key))
 	if err != nil {
@@ -37,15 +41,6 @@ func (o *opening) azure() (model.Model, error) {
 }
 
 const resourceOrBase = "AZURE_RESOURCE_NAME or baseUrl"
-
-// azureLacks are the variables that have to be set if the key is not.
-func (o *opening) azureLacks(key variable) []string {
-	lacks := []string{key.name}
-	if o.Setting.BaseURL == "" && o.Setting.ResourceName == "" && o.value(o.facts.BaseURLEnv) == "" && o.value("AZURE_RESOURCE_NAME") == "" {
-		lacks = append(lacks, resourceOrBase)
-	}
-	return lacks
-}
 
 // azureBase is the base URL that the user names, else that of a resource. The name of a
 // resource is part of the host name, so a name in a stranger's file would send the key to the

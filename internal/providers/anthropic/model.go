@@ -15,6 +15,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
@@ -81,8 +82,7 @@ func (m *Model) header() http.Header {
 	if len(m.hosted.betas) == 0 {
 		return nil
 	}
-	betas := append([]string{}, m.hosted.betas...)
-	betas = append(betas, m.cfg.Client.Header.Values("Anthropic-Beta")...)
+	betas := slices.Concat(m.hosted.betas, m.cfg.Client.Header.Values("Anthropic-Beta"))
 	return http.Header{"Anthropic-Beta": {strings.Join(betas, ",")}}
 }
 

@@ -43,11 +43,16 @@ func (m *Model) body(req *model.Request) [][]byte {
 	return b.Pieces
 }
 
-// conversation encodes the messages and says which of them the provider is asked to cache.
+// conversation encodes the messages, the first of them without their media if all would be too
+// much for one request, and says which of them the provider is asked to cache.
 func (m *Model) conversation(messages []*event.Message) (system, talk []*encoded, marked map[*encoded]bool) {
+	all := m.messages.All(messages, m.encode,
+		wire.Limit[*encoded]{Most: maxMedia, Of: func(e *encoded) int { return e.media }},
+		wire.Limit[*encoded]{Most: manyImages, Of: func(e *encoded) int { return e.images }})
+	m.settle(messages, all)
 	marked = map[*encoded]bool{}
 	var last *encoded
-	for i, e := range m.slim(messages) {
+	for i, e := range all {
 		if e.empty() {
 			continue
 		}
@@ -67,16 +72,6 @@ func (m *Model) conversation(messages []*event.Message) (system, talk []*encoded
 		marked[last] = true
 	}
 	return system, talk, marked
-}
-
-// slim encodes the messages, the first of them without their media if all would be too
-// much for one request.
-func (m *Model) slim(messages []*event.Message) []*encoded {
-	all := m.messages.All(messages, m.encode,
-		wire.Limit[*encoded]{Most: maxMedia, Of: func(e *encoded) int { return e.media }},
-		wire.Limit[*encoded]{Most: manyImages, Of: func(e *encoded) int { return e.images }})
-	m.settle(messages, all)
-	return all
 }
 
 type body struct {
