@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -120,28 +121,12 @@ func unversioned(provider, id string) string {
 	if provider == bedrock {
 		id = strings.TrimSuffix(id, "-v1:0")
 	}
-	for _, form := range []string{"-00000000", "@00000000", "-0000-00-00", "-latest", "@latest"} {
-		if plain, ok := cutForm(id, form); ok {
-			return plain
-		}
-	}
-	return id
+	return version().ReplaceAllString(id, "")
 }
 
-// cutForm cuts off an end of a certain form, in which 0 stands for any digit.
-func cutForm(id, form string) (string, bool) {
-	at := len(id) - len(form)
-	if at < 0 {
-		return "", false
-	}
-	for i := range len(form) {
-		c := id[at+i]
-		if c != form[i] && !(form[i] == '0' && c >= '0' && c <= '9') {
-			return "", false
-		}
-	}
-	return id[:at], true
-}
+var version = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([-@](\d{8}|latest)|-\d{4}-\d\d-\d\d)$`)
+})
 
 // anywhere takes off where Bedrock runs a model.
 func anywhere(id string) string {
