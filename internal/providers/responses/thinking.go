@@ -27,15 +27,17 @@ func newThinking(cfg *wire.Config) thinking {
 	return t
 }
 
+// isMentioned reports whether a request speaks of thinking. A model that is not known as one of
+// OpenAI's may be unable to think, and refuse every word about it: if it shall not, nothing is
+// said.
+func (t thinking) isMentioned(budget expert.ReasoningBudget) bool {
+	return t.can && (!budget.Off() || t.own || len(t.efforts) > 0)
+}
+
 // member writes what a request says about thinking. tools says that the provider runs
 // tools, which it does not do for a model that thinks as little as possible.
 func (t thinking) member(budget expert.ReasoningBudget, tools, summary bool) string {
-	switch {
-	case !t.can:
-		return ""
-	case budget.Off() && !t.own && len(t.efforts) == 0:
-		return "" // the model may be unable to think, and refuse every word for it
-	case budget.Off():
+	if budget.Off() {
 		return `,"reasoning":{"effort":` + string(wire.Quote(t.least(tools))) + `}`
 	}
 	var members []string
