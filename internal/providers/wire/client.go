@@ -140,7 +140,7 @@ func (c *Client) Post(ctx context.Context, path string, header http.Header, body
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	watch := &watchdog{cancel: cancel}
-	watch.expect(orDefault(c.FirstByte, DefaultFirstByte), errFirstByte)
+	watch.expect(cmp.Or(c.FirstByte, DefaultFirstByte), errFirstByte)
 	response, err := c.send(ctx, path, header, body) //nolint:bodyclose // the stream closes it
 	watch.rest()
 	if err != nil {
@@ -185,23 +185,13 @@ func (c *Client) send(ctx context.Context, path string, header http.Header, body
 			request.Header[http.CanonicalHeaderKey(name)] = values
 		}
 	}
-	if c.HTTP == nil {
-		return nil, fmt.Errorf("no HTTP client was handed in")
-	}
 	if c.Authorize != nil {
 		if err := c.Authorize(request, body); err != nil {
-			return nil, &unauthorized{err}
+			return nil, cmp.Or(asError(err), &model.Error{Name: "ConfigurationError", Message: c.clean(fmt.Sprintf("%s: %v", c.Provider, err))})
 		}
 	}
-	client := *c.HTTP // a copy, which never takes the key to another host
-	client.CheckRedirect, client.Jar = stay, nil
-	return client.Do(request)
+	return Staying(c.HTTP).Do(request) // the key never goes to another host
 }
-
-// unauthorized is a request that was never sent, because nothing proves who sends it.
-type unauthorized struct{ error }
-
-func (u *unauthorized) Unwrap() error { return u.error }
 
 // pieces reads byte slices one after another. Unlike net.Buffers it fills what it is
 // given, so that many small pieces do not become as many small frames.
@@ -222,11 +212,4 @@ func (p *pieces) Read(buf []byte) (n int, err error) {
 		return 0, io.EOF
 	}
 	return n, nil
-}
-
-func orDefault(d, standard time.Duration) time.Duration {
-	if d == 0 {
-		return standard
-	}
-	return d
 }

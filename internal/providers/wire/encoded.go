@@ -17,8 +17,13 @@ import (
 // A message never changes, so its address identifies it. When the conversation drops a
 // message, so does Encoded. The zero value is ready.
 type Encoded[T any] struct {
-	full, slim sync.Map // weak.Pointer[event.Message] to T
-	count      atomic.Int64
+	forms sync.Map // form to T
+	count atomic.Int64
+}
+
+type form struct {
+	message weak.Pointer[event.Message]
+	slim    bool
 }
 
 // An Encoder writes a message, with its media or without.
@@ -57,39 +62,32 @@ func (e *Encoded[T]) All(messages []*event.Message, encode Encoder[T], limits ..
 // Get returns a form of a message, which encode makes the first time. Two goroutines that
 // ask at the same time may both encode it; both get the same result.
 func (e *Encoded[T]) Get(m *event.Message, slim bool, encode Encoder[T]) T {
-	forms, key := e.forms(slim), weak.Make(m)
-	if known, ok := forms.Load(key); ok {
+	key := form{weak.Make(m), slim}
+	if known, ok := e.forms.Load(key); ok {
 		return known.(T)
 	}
 	e.count.Add(1)
-	known, loaded := forms.LoadOrStore(key, encode(m, slim))
+	known, loaded := e.forms.LoadOrStore(key, encode(m, slim))
 	if !loaded {
-		drop(forms, m)
+		e.dropWith(m, key)
 	}
 	return known.(T)
 }
 
 // Replace sets a form of a message.
-func (e *Encoded[T]) Replace(m *event.Message, slim bool, form T) {
-	forms := e.forms(slim)
-	if _, loaded := forms.Swap(weak.Make(m), form); !loaded {
-		drop(forms, m)
+func (e *Encoded[T]) Replace(m *event.Message, slim bool, encoded T) {
+	key := form{weak.Make(m), slim}
+	if _, loaded := e.forms.Swap(key, encoded); !loaded {
+		e.dropWith(m, key)
 	}
 }
 
 // Count returns how often a message was encoded. Tests check that it stays small.
 func (e *Encoded[T]) Count() int64 { return e.count.Load() }
 
-func (e *Encoded[T]) forms(slim bool) *sync.Map {
-	if slim {
-		return &e.slim
-	}
-	return &e.full
-}
-
-// drop forgets a message's form when the garbage collector frees the message.
-func drop(forms *sync.Map, m *event.Message) {
-	runtime.AddCleanup(m, func(key weak.Pointer[event.Message]) { forms.Delete(key) }, weak.Make(m))
+// dropWith forgets a form of a message when the garbage collector frees the message.
+func (e *Encoded[T]) dropWith(m *event.Message, key form) {
+	runtime.AddCleanup(m, e.forms.Delete, any(key))
 }
 
 // maxLists is how many lists of tools are kept: about one for each Expert of a job.

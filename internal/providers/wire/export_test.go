@@ -2,6 +2,11 @@ package wire
 
 // Len counts the messages that are kept.
 func (e *Encoded[T]) Len() (n int) {
-	e.full.Range(func(any, any) bool { n++; return true })
+	e.forms.Range(func(key, _ any) bool {
+		if !key.(form).slim {
+			n++
+		}
+		return true
+	})
 	return n
 }

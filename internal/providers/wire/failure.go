@@ -32,10 +32,7 @@ const (
 // Failure is what the provider says went wrong, by an HTTP status or one that stands
 // for it. An Error never shows a secret.
 func (c *Client) Failure(status int, problem Problem) *model.Error {
-	message := problem.Message
-	if message == "" {
-		message = "no reason given"
-	}
+	message := cmp.Or(problem.Message, "no reason given")
 	code := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status))) // 529 has no text
 	text := fmt.Sprintf("%s answered %s: %s", c.Provider, code, message)
 	about := status
@@ -99,8 +96,8 @@ func (c *Client) saysItPasses(status int, message string) bool {
 // RefusesThinking reports whether a request was refused because it asked for thoughts that
 // the model does not have. Which models have some, only their server knows.
 func RefusesThinking(err error) bool {
-	var e *model.Error
-	if !errors.As(err, &e) || e.StatusCode != http.StatusBadRequest {
+	e := asError(err)
+	if e == nil || e.StatusCode != http.StatusBadRequest {
 		return false
 	}
 	return slices.ContainsFunc([]string{"does not support thinking", "invalid think value", "ChatRequest.think", "think must be"}, func(words string) bool {
@@ -182,13 +179,8 @@ func (c *Client) transportError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return c.brokenError(ctx, err)
 	}
-	var unsent *unauthorized
-	if errors.As(err, &unsent) {
-		var known *model.Error
-		if errors.As(err, &known) {
-			return known
-		}
-		return &model.Error{Name: "ConfigurationError", Message: c.clean(fmt.Sprintf("%s: %v", c.Provider, unsent.error))}
+	if known := asError(err); known != nil {
+		return known // it was never sent, because nothing proves who sends it
 	}
 	var op *url.Error
 	if errors.As(err, &op) {
@@ -220,11 +212,17 @@ func (c *Client) brokenError(ctx context.Context, err error) error {
 	case cause != nil:
 		return cause
 	}
-	var known *model.Error
-	if errors.As(err, &known) {
+	if known := asError(err); known != nil {
 		return known
 	}
 	return c.Incomplete()
+}
+
+// asError is the failure that an error holds; nil if it holds none.
+func asError(err error) *model.Error {
+	var known *model.Error
+	errors.As(err, &known)
+	return known
 }
 
 // clean makes a text fit for printing: no secrets, no broken characters, not too long.

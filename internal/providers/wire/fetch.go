@@ -63,7 +63,7 @@ type Fetcher struct {
 // Fetch downloads one image or file. An error says why it cannot be sent, in words for a
 // model: it names neither addresses nor proxies.
 func (f *Fetcher) Fetch(ctx context.Context, address string) (Medium, error) {
-	ctx, cancel := context.WithTimeout(ctx, orDefault(f.Timeout, DefaultFetch))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.Timeout, DefaultFetch))
 	defer cancel()
 	u, err := url.Parse(address)
 	if err != nil || len(address) > maxFetchedURL {

@@ -39,7 +39,7 @@ func (o HTTPOptions) Client() *http.Client {
 		IdleConnTimeout:        90 * time.Second,
 		DisableCompression:     true, // a stream gains nothing, and a bomb is not unpacked
 		MaxResponseHeaderBytes: 64 << 10,
-		OnProxyConnectResponse: proxyAnswer,
+		OnProxyConnectResponse: proxyRefusal{}.answer,
 		// A connection that died unnoticed, of a laptop that slept, would be used for
 		// every retry as well.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
@@ -61,6 +61,14 @@ func encrypted(proxy func(*http.Request) (*url.URL, error)) func(*http.Request) 
 	}
 }
 
+// Staying is a copy of a client that goes nowhere else with what it carries: it follows no
+// redirect and has no cookies.
+func Staying(client *http.Client) *http.Client {
+	staying := *client
+	staying.CheckRedirect, staying.Jar = stay, nil
+	return &staying
+}
+
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // onlyThrough sends everything of a transport through the egress proxy. Nothing else is
@@ -80,12 +88,7 @@ func onlyThrough(t *http.Transport, egress *url.URL) {
 		}
 		return conn, nil
 	}
-	t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
-		if r.StatusCode == http.StatusOK {
-			return nil
-		}
-		return &proxyRefusal{status: r.StatusCode, egress: true, reason: r.Header.Get(reasonHeader)}
-	}
+	t.OnProxyConnectResponse = proxyRefusal{egress: true}.answer
 }
 
 var errPlain = errors.New("its address is not https, and nothing else goes out of here")

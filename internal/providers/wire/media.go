@@ -1,11 +1,11 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"mime"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -163,19 +163,11 @@ func mediaType(declared string) string {
 	return kind
 }
 
+// sniff is the type that bytes show; empty if it is none that wires ask for.
 func sniff(raw []byte) string {
-	for _, known := range []struct{ magic, kind string }{
-		{"\x89PNG\r\n\x1a\n", "image/png"},
-		{"\xff\xd8\xff", "image/jpeg"},
-		{"GIF8", "image/gif"},
-		{"%PDF-", TypePDF},
-	} {
-		if bytes.HasPrefix(raw, []byte(known.magic)) {
-			return known.kind
-		}
-	}
-	if len(raw) >= 12 && bytes.HasPrefix(raw, []byte("RIFF")) && string(raw[8:12]) == "WEBP" {
-		return "image/webp"
+	seen := http.DetectContentType(raw)
+	if seen == TypePDF || (Medium{Type: seen}).IsImage() {
+		return seen
 	}
 	return ""
 }

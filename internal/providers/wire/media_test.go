@@ -24,7 +24,7 @@ func TestMediaOf(t *testing.T) {
 		"jpg":                         {event.Part{Type: event.ImageURLPart, MIMEType: "image/jpg", URL: "https://a.example/b"}, wire.Medium{Type: "image/jpeg", URL: "https://a.example/b"}, ""},
 		"a jpeg":                      {event.Part{Type: event.ImageInlinePart, EncodedData: encoded([]byte("\xff\xd8\xffx"))}, wire.Medium{Type: "image/jpeg", Data: encoded([]byte("\xff\xd8\xffx"))}, ""},
 		"a gif":                       {event.Part{Type: event.ImageInlinePart, EncodedData: encoded([]byte("GIF89a"))}, wire.Medium{Type: "image/gif", Data: encoded([]byte("GIF89a"))}, ""},
-		"a webp":                      {event.Part{Type: event.ImageInlinePart, EncodedData: encoded([]byte("RIFF1234WEBPx"))}, wire.Medium{Type: "image/webp", Data: encoded([]byte("RIFF1234WEBPx"))}, ""},
+		"a webp":                      {event.Part{Type: event.ImageInlinePart, EncodedData: encoded([]byte("RIFF1234WEBPVP8 "))}, wire.Medium{Type: "image/webp", Data: encoded([]byte("RIFF1234WEBPVP8 "))}, ""},
 		"a pdf":                       {event.Part{Type: event.FileInlinePart, EncodedData: encoded([]byte("%PDF-1.7"))}, wire.Medium{Type: wire.TypePDF, Data: encoded([]byte("%PDF-1.7"))}, ""},
 		"a text":                      {event.Part{Type: event.FileInlinePart, MIMEType: "text/markdown; charset=utf-8", EncodedData: encoded([]byte("# a"))}, wire.Medium{Type: "text/markdown", Data: encoded([]byte("# a")), Text: "# a"}, ""},
 		"data with line ends":         {event.Part{Type: event.ImageInlinePart, EncodedData: png[:8] + "\r\n" + png[8:]}, wire.Medium{Type: "image/png", Data: png}, ""},

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -116,12 +117,6 @@ var openAIStatuses = []struct {
 // Problem returns the failure in the words of the service. An account without money left
 // has the status of a limit that passes, but does not pass.
 func (e *OpenAIError) Problem() Problem {
-	spent := false
-	for _, word := range []string{e.Code, e.Type} {
-		switch word {
-		case "insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "billing_not_active":
-			spent = true
-		}
-	}
-	return Problem{Message: cmp.Or(e.Message, e.Code, e.Type), Final: spent}
+	spent := []string{"insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "billing_not_active"}
+	return Problem{Message: cmp.Or(e.Message, e.Code, e.Type), Final: slices.Contains(spent, e.Code) || slices.Contains(spent, e.Type)}
 }

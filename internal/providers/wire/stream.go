@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,13 +38,8 @@ type Event struct {
 }
 
 func newStream(ctx context.Context, c *Client, body io.ReadCloser, watch *watchdog) *Stream {
-	s := &Stream{client: c, ctx: ctx, body: body, watch: watch, maxEvent: c.MaxEvent, maxStream: c.MaxStream}
-	if s.maxEvent == 0 {
-		s.maxEvent = DefaultMaxEvent
-	}
-	if s.maxStream == 0 {
-		s.maxStream = DefaultMaxStream
-	}
+	s := &Stream{client: c, ctx: ctx, body: body, watch: watch}
+	s.maxEvent, s.maxStream = cmp.Or(c.MaxEvent, DefaultMaxEvent), cmp.Or(c.MaxStream, DefaultMaxStream)
 	s.left = s.maxStream
 	s.lines = bufio.NewReaderSize(s, 4<<10) // lines are short, and there may be a thousand streams
 	return s
@@ -72,7 +68,7 @@ func (s *Stream) Close() error {
 
 // Read reads what comes next, within the limits of the client.
 func (s *Stream) Read(p []byte) (int, error) {
-	s.watch.expect(orDefault(s.client.Idle, DefaultIdle), errIdle)
+	s.watch.expect(cmp.Or(s.client.Idle, DefaultIdle), errIdle)
 	n, err := s.body.Read(p)
 	s.watch.rest()
 	if s.left -= n; s.left < 0 {

@@ -79,11 +79,11 @@ func (p *proxyRefusal) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the proxy answered %d %s", p.status, http.StatusText(p.status)))
 }
 
-// proxyAnswer keeps the status of a proxy's refusal, of which net/http tells the words
-// alone.
-func proxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
+// answer keeps the status of a proxy's refusal, of which net/http tells the words alone.
+func (p proxyRefusal) answer(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
 	if r.StatusCode == http.StatusOK {
 		return nil
 	}
-	return &proxyRefusal{status: r.StatusCode}
+	p.status, p.reason = r.StatusCode, r.Header.Get(reasonHeader)
+	return &p
 }

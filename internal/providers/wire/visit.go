@@ -101,7 +101,7 @@ func (f *Fetcher) transport(name string, proxy *url.URL) *http.Transport {
 		DisableKeepAlives:      true,
 		DisableCompression:     true, // a bomb is not unpacked
 		MaxResponseHeaderBytes: 64 << 10,
-		OnProxyConnectResponse: proxyAnswer,
+		OnProxyConnectResponse: proxyRefusal{}.answer,
 	}
 }
 
