@@ -50,7 +50,7 @@ func (o *opening) config(base string, err error) (wire.Config, error) {
 		ToolOptions: e.ProviderToolOptions,
 		Skills:      e.ProviderSkills,
 		Extra:       o.Setting.ExtraBody,
-		Fetch:       &wire.Fetcher{HTTP: client, ByName: o.Proxy != nil},
+		Fetch:       (&wire.Fetcher{HTTP: client, ByName: o.Proxy != nil}).Fetch,
 		Reaches:     o.reaches,
 	}, nil
 }

@@ -1,10 +1,8 @@
 package ollama_test
 
 import (
+	"context"
 	"encoding/base64"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,29 +15,28 @@ import (
 // What a user gives by its address is downloaded once and sent as bytes; what a tool
 // returns is not downloaded at all.
 func TestDownloads(t *testing.T) {
-	picture, err := base64.StdEncoding.DecodeString(png)
-	if err != nil {
-		t.Fatal(err)
-	}
+	const web = "http://web.example"
 	var visits atomic.Int64
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	download := func(_ context.Context, address string) (wire.Medium, error) {
 		visits.Add(1)
-		if r.URL.Path == "/a.png" {
-			w.Write(picture)
-			return
+		if address == web+"/a.png" {
+			return wire.Medium{Type: "image/png", Data: png}, nil
 		}
-		io.WriteString(w, "Three open points.")
-	}))
-	defer web.Close()
+		return wire.Medium{Type: wire.TypePlain, Data: base64.StdEncoding.EncodeToString([]byte("Three open points."))}, nil
+	}
 	req := &model.Request{Messages: []*event.Message{
-		asks(text("Look:"), linked(event.ImageURLPart, "image/png", web.URL+"/a.png"), linked(event.FileURLPart, "text/plain", web.URL+"/notes.txt")),
+		asks(text("Look:"), linked(event.ImageURLPart, "image/png", web+"/a.png"), linked(event.FileURLPart, "text/plain", web+"/notes.txt")),
 		says(own, calls("c1", "look", "{}")),
-		results(returned("c1", "look", false, linked(event.ImageURLPart, "image/png", web.URL+"/a.png"))),
+		results(returned("c1", "look", false, linked(event.ImageURLPart, "image/png", web+"/a.png"))),
 	}}
 	for _, allowed := range []bool{true, false} {
 		visits.Store(0)
 		var bodies []string
-		m := serve(t, recording(&bodies), func(c *wire.Config) { c.Fetch = &wire.Fetcher{AllowPrivate: allowed} })
+		fetch := (&wire.Fetcher{}).Fetch
+		if allowed {
+			fetch = download
+		}
+		m := serve(t, recording(&bodies), func(c *wire.Config) { c.Fetch = fetch })
 		for range 3 {
 			if _, _, err := ask(t.Context(), m, req); err != nil {
 				t.Fatal(err)
@@ -50,7 +47,7 @@ func TestDownloads(t *testing.T) {
 			want = `"content":"Look:\n[a part of type \"image/png\" was left out: its address is not https]`
 		}
 		for _, body := range bodies {
-			if !strings.Contains(body, want) || !strings.Contains(body, "an address that a tool returned is not fetched") || strings.Contains(body, web.URL) {
+			if !strings.Contains(body, want) || !strings.Contains(body, "an address that a tool returned is not fetched") || strings.Contains(body, web) {
 				t.Errorf("allowed %v: %s", allowed, body)
 			}
 		}

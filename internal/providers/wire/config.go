@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -39,8 +40,8 @@ type Config struct {
 	Extra Extra
 
 	// Fetch downloads what users give by its address, if the provider does not do so. If it
-	// is nil, nothing is downloaded, and the model is told.
-	Fetch *Fetcher
+	// is nil, nothing is downloaded, and the model is told. See [Fetcher.Fetch].
+	Fetch func(ctx context.Context, address string) (Medium, error)
 
 	// Reaches is called with the address that requests go to. It may be nil.
 	Reaches func(address string)

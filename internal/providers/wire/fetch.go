@@ -20,22 +20,17 @@ import (
 	"github.com/perstack-go/perstack/internal/netaddr"
 )
 
-// What a download may cost where a [Fetcher] says nothing else.
+// What a download may cost.
 const (
-	DefaultMaxFetch   = 20 << 20
-	DefaultMaxFetched = 40 << 20
-	DefaultFetch      = 30 * time.Second
-)
-
-const (
+	maxFetch      = 20 << 20 // bytes
+	fetchTimeout  = 30 * time.Second
 	maxRedirects  = 3
 	maxFetchedURL = 8 << 10
 )
 
 // A Fetcher downloads what a user gave by its address, for providers that do not. It has
-// no cookies and no keys. It reaches public servers by https, and others only
-// when it is told so: an address in a message may come from anywhere, and what is behind
-// it is shown to a model.
+// no cookies and no keys. It reaches public servers by https, and no others: an address in
+// a message may come from anywhere, and what is behind it is shown to a model.
 //
 // What is decided is what is dialled: a name is looked up once, its addresses are judged,
 // and the connection goes to one of them, through a proxy too.
@@ -44,26 +39,21 @@ type Fetcher struct {
 	// for downloads too. It may be nil.
 	HTTP *http.Client
 
-	// AllowPrivate lets it reach this machine, also by plain http, and the local network.
-	AllowPrivate bool
-
 	// ByName has the client's proxy look names up and judge their addresses, as one does
 	// that is the only way out: here no name can be looked up.
 	ByName bool
 
-	MaxBytes   int           // of one download; 0 means the default
-	MaxMessage int           // of the downloads of one message, in base64; 0 means the default
-	Timeout    time.Duration // of one download; 0 means the default
-
-	// Tests put a network of their own here.
-	lookUp  func(ctx context.Context, name string) ([]netip.Addr, error)
-	connect func(ctx context.Context, network, address string) (net.Conn, error)
+	// Tests put limits and a network of their own here.
+	maxBytes int
+	timeout  time.Duration
+	lookUp   func(ctx context.Context, name string) ([]netip.Addr, error)
+	connect  func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Fetch downloads one image or file. An error says why it cannot be sent, in words for a
 // model: it names neither addresses nor proxies.
 func (f *Fetcher) Fetch(ctx context.Context, address string) (Medium, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.Timeout, DefaultFetch))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.timeout, fetchTimeout))
 	defer cancel()
 	u, err := url.Parse(address)
 	if err != nil || len(address) > maxFetchedURL {
@@ -132,7 +122,7 @@ func (f *Fetcher) take(r *http.Response, from *url.URL) (next *url.URL, m Medium
 	if packing := r.Header.Get("Content-Encoding"); packing != "" && !strings.EqualFold(packing, "identity") {
 		return nil, m, refusal("its server sent it compressed, although that was not requested")
 	}
-	most := cmp.Or(f.MaxBytes, DefaultMaxFetch)
+	most := cmp.Or(f.maxBytes, maxFetch)
 	raw, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	switch {
 	case len(raw) > most:
@@ -171,41 +161,33 @@ func kindOf(raw []byte, declared string) string {
 // maxAddresses is how many addresses of a name are tried.
 const maxAddresses = 4
 
-// check judges an address as it is written.
-func (f *Fetcher) check(u *url.URL) error {
+// checkAddress judges an address as it is written.
+func checkAddress(u *url.URL) error {
 	reach := netaddr.HostReach(u.Hostname())
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || reach == netaddr.NoHost:
 		return refusal("its address is not one of the web")
 	case u.User != nil:
 		return refusal("its address holds a name or a password")
-	case u.Scheme == "http" && !(f.AllowPrivate && reach == netaddr.Loopback):
+	case u.Scheme != "https":
 		return refusal("its address is not https")
-	}
-	return f.judge(reach)
-}
-
-func (f *Fetcher) judge(reach netaddr.Reach) error {
-	if reach != netaddr.Public && !f.AllowPrivate {
-		return refusal("its address is not a public one")
+	case reach != netaddr.Public:
+		return errPrivate
 	}
 	return nil
 }
 
+const errPrivate = refusal("its address is not a public one")
+
 // decide returns the addresses that may be dialled. One forbidden address forbids the
 // name: a server that is both public and private is an attack or a mistake.
-func (f *Fetcher) decide(ctx context.Context, u *url.URL) ([]netip.Addr, error) {
-	if err := f.check(u); err != nil {
+func (f *Fetcher) decide(ctx context.Context, u *url.URL) (hosts []string, err error) {
+	if err := checkAddress(u); err != nil {
 		return nil, err
 	}
 	host := strings.TrimRight(u.Hostname(), ".")
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{addr}, nil
-	}
-	if !f.AllowPrivate {
-		// The dot says that the name is complete: the search list of the machine must not
-		// turn a public name into one of the local network.
-		host += "."
+	if _, err := netip.ParseAddr(host); err == nil || f.ByName {
+		return []string{host}, nil
 	}
 	lookUp := f.lookUp
 	if lookUp == nil {
@@ -213,20 +195,17 @@ func (f *Fetcher) decide(ctx context.Context, u *url.URL) ([]netip.Addr, error) 
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 		}
 	}
-	found, err := lookUp(ctx, host)
+	// The dot says that the name is complete: the search list of the machine must not
+	// turn a public name into one of the local network.
+	found, err := lookUp(ctx, host+".")
 	if err != nil {
 		return nil, err
 	}
-	addrs := make([]netip.Addr, len(found))
-	for i, addr := range found {
-		addrs[i] = addr.Unmap().WithZone("")
-		reach := netaddr.AddrReach(addr)
-		if err := f.judge(reach); err != nil {
-			return nil, err
+	for _, addr := range found {
+		if netaddr.AddrReach(addr) != netaddr.Public {
+			return nil, errPrivate
 		}
-		if u.Scheme == "http" && reach != netaddr.Loopback {
-			return nil, refusal("its address is not https")
-		}
+		hosts = append(hosts, addr.Unmap().WithZone("").String())
 	}
-	return addrs[:min(len(addrs), maxAddresses)], nil
+	return hosts[:min(len(hosts), maxAddresses)], nil
 }

@@ -15,14 +15,20 @@ import (
 // place of the address. Each message is resolved once, however often it is sent, and is
 // then the same message: [Encoded] knows it again. The zero value leaves all as it is.
 type Resolved struct {
-	Fetch *Fetcher // nil if nothing is fetched: the wire says that it was left out
+	// Fetch downloads, as [Fetcher.Fetch] does; nil if nothing is fetched: the wire says that
+	// it was left out.
+	Fetch func(ctx context.Context, address string) (Medium, error)
 
 	// Takes reports whether the provider fetches a part itself. It may be nil: it fetches
 	// none.
 	Takes func(*event.Part) bool
 
 	messages Encoded[*resolution]
+	most     int // tests: instead of maxFetched
 }
+
+// maxFetched is what the downloads of one message may have, in base64.
+const maxFetched = 40 << 20
 
 // Messages returns the conversation as it can be sent. What cannot be had is replaced by a
 // line that says so; the error is the context's own.
@@ -90,7 +96,7 @@ func (r *Resolved) resolve(ctx context.Context, m *event.Message) (*event.Messag
 	}
 	resolved := *m
 	resolved.Contents = slices.Clone(m.Contents)
-	left := cmp.Or(r.Fetch.MaxMessage, DefaultMaxFetched)
+	left := cmp.Or(r.most, maxFetched)
 	for i := range resolved.Contents {
 		if p := &resolved.Contents[i]; r.isLinked(*p) {
 			*p = r.fetch(ctx, *p, &left)
@@ -114,7 +120,7 @@ func (r *Resolved) fetch(ctx context.Context, p event.Part, left *int) event.Par
 	if *left <= 0 {
 		return event.Part{ID: p.ID, Type: event.TextPart, Text: LeftOut(p.MIMEType, "the message has too much to download")}
 	}
-	m, err := r.Fetch.Fetch(ctx, p.URL)
+	m, err := r.Fetch(ctx, p.URL)
 	if err == nil && p.Type == event.ImageURLPart && !m.IsImage() {
 		err = errors.New("its address holds no image")
 	}

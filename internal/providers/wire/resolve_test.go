@@ -48,7 +48,7 @@ func TestResolved(t *testing.T) {
 		says(event.ToolMessage, event.Part{Type: event.ToolResultPart, Contents: []event.Part{linkedPart(event.ImageURLPart, address)}}, linkedPart(event.ImageURLPart, address)),
 	}
 	given := append([]*event.Message{}, messages...)
-	r := &Resolved{Fetch: n.fetcher()}
+	r := &Resolved{Fetch: n.fetcher().Fetch}
 	first, err := r.Messages(t.Context(), messages)
 	if err != nil {
 		t.Fatal(err)
@@ -82,9 +82,9 @@ func TestNothingToResolve(t *testing.T) {
 		messages []*event.Message
 	}{
 		{&Resolved{}, linked},
-		{&Resolved{Fetch: n.fetcher(), Takes: func(p *event.Part) bool { return p.Type == event.ImageURLPart }}, linked},
-		{&Resolved{Fetch: n.fetcher()}, plain},
-		{&Resolved{Fetch: n.fetcher()}, nil},
+		{&Resolved{Fetch: n.fetcher().Fetch, Takes: func(p *event.Part) bool { return p.Type == event.ImageURLPart }}, linked},
+		{&Resolved{Fetch: n.fetcher().Fetch}, plain},
+		{&Resolved{Fetch: n.fetcher().Fetch}, nil},
 	} {
 		got, err := test.resolved.Messages(t.Context(), test.messages)
 		if err != nil || len(got) != len(test.messages) || len(got) > 0 && &got[0] != &test.messages[0] || len(n.dials) > 0 {
@@ -104,7 +104,7 @@ func TestLeftOutForGood(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusNotFound)
 	})
-	r := &Resolved{Fetch: n.fetcher()}
+	r := &Resolved{Fetch: n.fetcher().Fetch}
 	messages := []*event.Message{says(event.UserMessage, linkedPart(event.ImageURLPart, "https://example.com/page"),
 		linkedPart(event.FileURLPart, "https://example.com/gone"), linkedPart(event.FileURLPart, "https://10.0.0.7/"))}
 	for range 2 {
@@ -137,7 +137,7 @@ func TestInterruptedDownload(t *testing.T) {
 		}
 		io.WriteString(w, pngBytes)
 	})
-	r := &Resolved{Fetch: n.fetcher()}
+	r := &Resolved{Fetch: n.fetcher().Fetch}
 	messages := []*event.Message{says(event.UserMessage, linkedPart(event.ImageURLPart, "https://example.com/"))}
 	if got, err := r.Messages(ctx, messages); !errors.Is(err, stopped) || got != nil {
 		t.Errorf("%v, %v", got, err)
@@ -150,7 +150,7 @@ func TestInterruptedDownload(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	var count atomic.Int64
-	r := &Resolved{Fetch: newNetwork(t, counting(&count)).fetcher()}
+	r := &Resolved{Fetch: newNetwork(t, counting(&count)).fetcher().Fetch}
 	messages := []*event.Message{says(event.UserMessage, linkedPart(event.ImageURLPart, "https://example.com/"))}
 	var all sync.WaitGroup
 	got := make([]*event.Message, 20)
@@ -176,8 +176,8 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func TestTooMuchToDownload(t *testing.T) {
-	r := &Resolved{Fetch: newNetwork(t, sending("image/png", pngBytes+strings.Repeat("a", 1000))).fetcher()}
-	r.Fetch.MaxMessage = 2000
+	r := &Resolved{Fetch: newNetwork(t, sending("image/png", pngBytes+strings.Repeat("a", 1000))).fetcher().Fetch}
+	r.most = 2000
 	part := linkedPart(event.ImageURLPart, "https://example.com/")
 	got, err := r.Messages(t.Context(), []*event.Message{says(event.UserMessage, part, part, part)})
 	if err != nil {

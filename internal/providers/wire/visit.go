@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -16,20 +17,20 @@ const fetchAttempt = 10 * time.Second
 
 // get asks one address after another, until one answers.
 func (f *Fetcher) get(ctx context.Context, u *url.URL) (*http.Response, error) {
-	if f.ByName {
-		return f.getByName(ctx, u)
-	}
-	addrs, err := f.decide(ctx, u)
+	hosts, err := f.decide(ctx, u)
 	if err != nil {
 		return nil, err
 	}
 	proxy, err := f.proxy(ctx, u)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case proxy == nil && f.ByName:
+		return nil, refusal("there is no way to its server")
 	}
 	err = refusal("the host of its address is not known")
-	for _, addr := range addrs {
-		response, failed := f.ask(ctx, u, addr.String(), proxy)
+	for _, host := range hosts {
+		response, failed := f.ask(ctx, u, host, proxy)
 		if failed == nil {
 			return response, nil
 		}
@@ -38,29 +39,13 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 	return nil, err
 }
 
-// getByName leaves it to the proxy where a name leads. What the name itself tells is
-// judged here all the same.
-func (f *Fetcher) getByName(ctx context.Context, u *url.URL) (*http.Response, error) {
-	if err := f.check(u); err != nil {
-		return nil, err
-	}
-	proxy, err := f.proxy(ctx, u)
-	if err != nil {
-		return nil, err
-	}
-	if proxy == nil {
-		return nil, refusal("there is no way to its server")
-	}
-	return f.ask(ctx, u, strings.TrimRight(u.Hostname(), "."), proxy)
-}
-
 // ask asks the server at an address. The request is for the address itself, so that
 // neither a second look-up nor a proxy's own comes to another one; the server and its
 // certificate are held to the name.
-func (f *Fetcher) ask(ctx context.Context, u *url.URL, addr string, proxy *url.URL) (*http.Response, error) {
+func (f *Fetcher) ask(ctx context.Context, u *url.URL, host string, proxy *url.URL) (*http.Response, error) {
 	pinned := *u
 	pinned.Fragment = ""
-	pinned.Host = net.JoinHostPort(addr, portOf(u))
+	pinned.Host = net.JoinHostPort(host, cmp.Or(u.Port(), "443"))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, pinned.String(), nil)
 	if err != nil {
 		return nil, err
@@ -70,16 +55,6 @@ func (f *Fetcher) ask(ctx context.Context, u *url.URL, addr string, proxy *url.U
 	request.Header.Set("Accept-Encoding", "identity")
 	request.Header.Set("User-Agent", "perstack")
 	return f.transport(strings.TrimRight(u.Hostname(), "."), proxy).RoundTrip(request)
-}
-
-func portOf(u *url.URL) string {
-	switch port := u.Port(); {
-	case port != "":
-		return port
-	case u.Scheme == "http":
-		return "80"
-	}
-	return "443"
 }
 
 // transport is one for a single request. Of the run's client it has the authorities, and
@@ -116,7 +91,7 @@ func (f *Fetcher) base() *http.Transport {
 // proxy is the one that the run's client would take, decided on the name.
 func (f *Fetcher) proxy(ctx context.Context, u *url.URL) (*url.URL, error) {
 	base := f.base()
-	if base == nil || base.Proxy == nil || u.Scheme != "https" {
+	if base == nil || base.Proxy == nil {
 		return nil, nil
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
