@@ -6,35 +6,79 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// typesOf reads type, which is a word or a list of them.
-func typesOf(n node) (types []string) {
-	all := get[[]string](n, "type")
-	if one := get[string](n, "type"); one != "" {
-		all = []string{one}
-	}
-	for _, kind := range all {
-		switch kind = strings.ToLower(kind); kind {
-		case "string", "number", "integer", "boolean", "array", "object", "null":
-			if !slices.Contains(types, kind) {
-				types = append(types, kind)
-			}
-		}
-	}
-	return types
+// A schema is what the API knows of JSON Schema, and refuses requests over the rest.
+type schema struct {
+	Type        string       `json:"type,omitzero"`
+	Description string       `json:"description,omitzero"`
+	Nullable    bool         `json:"nullable,omitzero"`
+	Format      string       `json:"format,omitzero"`
+	Enum        []string     `json:"enum,omitempty"`
+	MinLength   int64        `json:"minLength,omitzero"`
+	Properties  wire.Members `json:"properties,omitzero"`
+	Required    []string     `json:"required,omitempty"`
+	Items       alternatives `json:"items,omitzero"`
 }
 
-// formatOf is the format, if the API knows it.
-func formatOf(n node, kind string) string {
-	format := get[string](n, "format")
-	known := map[string][]string{"string": {"date-time"}, "number": {"float", "double"}, "integer": {"int32", "int64"}}
-	if slices.Contains(known[kind], format) {
-		return format
+// alternatives are what a value may be: one schema, or any of several. The API takes nothing
+// beside several, so that each says what the whole does, and has no alternatives itself.
+type alternatives []*schema
+
+// anything is a value of any type: what a schema says that says nothing.
+func anything() (a alternatives) {
+	for _, kind := range []string{"string", "number", "boolean", "object"} {
+		a = append(a, &schema{Type: kind})
 	}
-	return ""
+	return append(a, &schema{Type: "array", Items: alternatives{{Type: "string"}}})
+}
+
+func (a alternatives) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if len(a) == 1 {
+		return json.MarshalEncode(enc, a[0])
+	}
+	return json.MarshalEncode(enc, map[string][]*schema{"anyOf": a})
+}
+
+// with adds what is said of the whole. The words of one of several alternatives are its own.
+func (a alternatives) with(description string, nullable bool) alternatives {
+	for _, s := range a {
+		s.Nullable = s.Nullable || nullable
+		if description != "" && (len(a) == 1 || s.Description == "") {
+			s.Description = description
+		}
+	}
+	return a
+}
+
+// adopt adds the properties of another schema that this one lacks.
+func (s *schema) adopt(other *schema) {
+	for _, p := range other.Properties {
+		if s.Properties.Get(p.Name) == nil {
+			s.Properties = append(s.Properties, p)
+		}
+	}
+}
+
+// merge adds a part of an allOf, and returns the types that are left.
+func (s *schema) merge(part *schema, types []string) []string {
+	s.adopt(part)
+	s.Required = append(s.Required, part.Required...)
+	if s.Description == "" {
+		s.Description = part.Description
+	}
+	if len(s.Enum) == 0 {
+		s.Enum = part.Enum
+	}
+	s.MinLength = max(s.MinLength, part.MinLength)
+	if len(types) == 0 {
+		types = []string{part.Type}
+	}
+	return types
 }
 
 // values reads what a value may be. The API takes lists of texts only: other values are
@@ -65,85 +109,4 @@ func (s *schema) values(n node) {
 		s.Enum = nil
 		s.Description = strings.TrimSpace(s.Description + " One of: " + strings.Join(others, ", "))
 	}
-}
-
-// choose makes a schema of alternatives. The API takes nothing beside them, so that each
-// says what the whole does.
-func (s *schema) choose(choices []*schema) *schema {
-	var all []*schema
-	for _, one := range choices {
-		if len(one.AnyOf) > 0 {
-			all = append(all, one.AnyOf...)
-			continue
-		}
-		all = append(all, one)
-	}
-	whole := &schema{AnyOf: all}
-	if len(all) == 1 {
-		whole = all[0]
-	}
-	whole.setNullable(s.Nullable)
-	whole.describe(s.Description)
-	return whole
-}
-
-func (s *schema) setNullable(yes bool) {
-	if len(s.AnyOf) == 0 {
-		s.Nullable = s.Nullable || yes
-	}
-	for _, one := range s.AnyOf {
-		one.setNullable(yes)
-	}
-}
-
-func (s *schema) describe(text string) {
-	if text == "" {
-		return
-	}
-	if len(s.AnyOf) == 0 {
-		s.Description = text
-		return
-	}
-	for _, one := range s.AnyOf {
-		if one.Description == "" {
-			one.Description = text
-		}
-	}
-}
-
-// merge adds a part of an allOf, and returns the types that are left.
-func (s *schema) merge(part *schema, types []string) []string {
-	for _, p := range part.Properties {
-		if !s.Properties.has(p.name) {
-			s.Properties = append(s.Properties, p)
-		}
-	}
-	s.Required = append(s.Required, part.Required...)
-	if s.Description == "" {
-		s.Description = part.Description
-	}
-	if len(s.Enum) == 0 {
-		s.Enum = part.Enum
-	}
-	s.MinLength = max(s.MinLength, part.MinLength)
-	if len(types) == 0 && part.Type != "" {
-		types = []string{part.Type}
-	}
-	return types
-}
-
-// isNull reports whether an alternative is that there is nothing.
-func isNull(raw rawjson.Value) bool {
-	var n node
-	return json.Unmarshal(raw, &n) == nil && slices.Equal(typesOf(n), []string{"null"})
-}
-
-// anything is a value of any type: what a schema says that says nothing.
-func anything(description string) *schema {
-	s := &schema{}
-	for _, kind := range []string{"string", "number", "boolean", "object"} {
-		s.AnyOf = append(s.AnyOf, &schema{Type: kind, Description: description})
-	}
-	s.AnyOf = append(s.AnyOf, &schema{Type: "array", Description: description, Items: &schema{Type: "string"}})
-	return s
 }

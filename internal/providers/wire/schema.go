@@ -60,6 +60,11 @@ func (m Members) Join(kind jsontext.Kind) rawjson.Value {
 	return append(text, byte(kind)+2) // ] and } follow [ and { by two
 }
 
+// MarshalJSONTo writes an object.
+func (m Members) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return enc.WriteValue([]byte(m.Join('{')))
+}
+
 // Get returns the value of a member; nil if there is none.
 func (m Members) Get(name string) rawjson.Value {
 	for _, one := range m {
