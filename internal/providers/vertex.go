@@ -130,18 +130,18 @@ func (o *opening) token(client *http.Client) (func(context.Context) (string, err
 		data, err := o.readFile(path, maxCredentials)
 		switch {
 		case err == nil:
-			o.hideCredentials(data)
-			server, err := gemini.TokenServer(data)
-			if err == nil && v.file != "" && !isGoogles(server) {
-				// They may have come with a repository, and could reach the user's network.
-				return nil, o.errorf("%s, which %s names: its token_uri is not one of Google's; name such credentials in your environment", path, v.file)
-			}
-			token, err := gemini.TokenSource(data, client)
+			c, err := gemini.ReadCredentials(data)
 			if err != nil {
 				return nil, o.errorf("%s: %w", path, err)
 			}
-			o.reaches(server)
-			return token, nil
+			o.hideCredentials(c)
+			// Credentials that an env file names may have come with a repository, and could
+			// reach the user's network.
+			if v.file != "" && !isGoogles(c.TokenURL) {
+				return nil, o.errorf("%s, which %s names: its token_uri is not one of Google's; name such credentials in your environment", path, v.file)
+			}
+			o.reaches(c.TokenURL)
+			return c.Tokens(client), nil
 		case v.set():
 			return nil, o.errorf("%s names %s, which cannot be read: %w", v.name, v.value, err)
 		case !errors.Is(err, fs.ErrNotExist):
@@ -177,15 +177,16 @@ func (o *opening) gcloudFile() string {
 	return ""
 }
 
-// hideCredentials tells the secrets of a credentials file. What cannot be read has none
-// that would be used.
-func (o *opening) hideCredentials(data []byte) {
-	var members map[string]any
-	if o.Hide == nil || wire.Decode(data, &members) != nil {
+// hideCredentials tells the secrets of a credentials file.
+func (o *opening) hideCredentials(c *gemini.Credentials) {
+	if o.Hide == nil {
 		return
 	}
-	for _, name := range []string{"private_key", "private_key_id", "refresh_token", "client_secret"} {
-		if value, _ := members[name].(string); value != "" {
+	for name, value := range map[string]string{
+		"private_key": c.PrivateKey, "private_key_id": c.PrivateKeyID,
+		"refresh_token": c.RefreshToken, "client_secret": c.ClientSecret,
+	} {
+		if value != "" {
 			o.Hide(name, value)
 		}
 	}

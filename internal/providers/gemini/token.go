@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,12 +26,16 @@ import (
 const (
 	cloudScope      = "https://www.googleapis.com/auth/cloud-platform"
 	defaultTokenURL = "https://oauth2.googleapis.com/token" //nolint:gosec // an address
+
+	// earlier is how long before its end a token is not used any more: a call takes a while.
+	earlier  = time.Minute
+	maxToken = 64 << 10
 )
 
-// credentials are what a credentials file of Google Cloud says.
-type credentials struct {
+// Credentials are what a credentials file of Google Cloud says.
+type Credentials struct {
 	Type     string `json:"type"`
-	TokenURL string `json:"token_uri"`
+	TokenURL string `json:"token_uri"` // where tokens are asked for
 
 	ClientEmail  string `json:"client_email"`
 	PrivateKeyID string `json:"private_key_id"`
@@ -39,60 +44,23 @@ type credentials struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
 	RefreshToken string `json:"refresh_token"`
+
+	ask func(context.Context) (*oauth2.Token, error) // asks for a token once
 }
 
-// TokenSource returns what makes tokens from the credentials of a service account, or of a
-// user who logged in with gcloud. Other kinds are refused: they name files, programs and
-// addresses, whose contents go from one to the other. A token is asked for through hc, and
-// used until it is about to expire. No error shows a secret.
-func TokenSource(data []byte, hc *http.Client) (func(context.Context) (string, error), error) {
-	c, err := readCredentials(data)
-	if err != nil {
-		return nil, err
-	}
-	ask, err := c.asker()
-	if err != nil {
-		return nil, err
-	}
-	client := bounded(hc)
-	return keep(func(ctx context.Context) (*oauth2.Token, error) {
-		inside := *client
-		transport := &within{ctx: ctx, next: client.Transport}
-		inside.Transport = transport
-		token, err := ask(context.WithValue(ctx, oauth2.HTTPClient, &inside))
-		if err != nil {
-			return nil, explainToken(ctx, err, transport.failed)
-		}
-		return token, nil
-	}), nil
-}
-
-// TokenServer is the address that [TokenSource] asks for tokens.
-func TokenServer(data []byte) (string, error) {
-	c, err := readCredentials(data)
-	if err != nil {
-		return "", err
-	}
-	return c.TokenURL, nil
-}
-
-func readCredentials(data []byte) (*credentials, error) {
-	var c credentials
+// ReadCredentials reads the file of a service account, or of a user who logged in with
+// gcloud. Other kinds are refused: they name files, programs and addresses, whose contents
+// go from one to the other. No error shows a secret.
+func ReadCredentials(data []byte) (*Credentials, error) {
+	var c Credentials
 	if err := wire.Decode(data, &c); err != nil {
 		return nil, errors.New("the credentials file is not one of Google Cloud; it is JSON with a type") // err may quote it
 	}
-	if c.TokenURL == "" {
-		c.TokenURL = defaultTokenURL
-	}
+	c.TokenURL = cmp.Or(c.TokenURL, defaultTokenURL)
 	// It is where a signed assertion goes, or a refresh token.
 	if err := (&wire.Client{Provider: vertex, BaseURL: c.TokenURL}).Check(); err != nil {
 		return nil, errors.New("the token_uri of the credentials file is not an https address")
 	}
-	return &c, nil
-}
-
-// asker returns what asks for a token once.
-func (c *credentials) asker() (func(context.Context) (*oauth2.Token, error), error) {
 	switch c.Type {
 	case "service_account":
 		if c.ClientEmail == "" || !isKey(c.PrivateKey) {
@@ -102,7 +70,7 @@ func (c *credentials) asker() (func(context.Context) (*oauth2.Token, error), err
 			Email: c.ClientEmail, PrivateKey: []byte(c.PrivateKey), PrivateKeyID: c.PrivateKeyID,
 			Scopes: []string{cloudScope}, TokenURL: c.TokenURL,
 		}
-		return func(ctx context.Context) (*oauth2.Token, error) { return account.TokenSource(ctx).Token() }, nil
+		c.ask = func(ctx context.Context) (*oauth2.Token, error) { return account.TokenSource(ctx).Token() }
 	case "authorized_user":
 		if c.ClientID == "" || c.RefreshToken == "" {
 			return nil, errors.New("the credentials file has no client_id or no refresh_token; run gcloud auth application-default login")
@@ -111,11 +79,40 @@ func (c *credentials) asker() (func(context.Context) (*oauth2.Token, error), err
 			ClientID: c.ClientID, ClientSecret: c.ClientSecret, Scopes: []string{cloudScope},
 			Endpoint: oauth2.Endpoint{TokenURL: c.TokenURL, AuthStyle: oauth2.AuthStyleInParams},
 		}
-		return func(ctx context.Context) (*oauth2.Token, error) {
-			return user.TokenSource(ctx, &oauth2.Token{RefreshToken: c.RefreshToken}).Token()
-		}, nil
+		refresh := &oauth2.Token{RefreshToken: c.RefreshToken}
+		c.ask = func(ctx context.Context) (*oauth2.Token, error) { return user.TokenSource(ctx, refresh).Token() }
+	default:
+		return nil, fmt.Errorf("credentials of type %.60q are not taken, since they make perstack read files and call addresses that they name; use those of a service account, or run gcloud auth application-default login", c.Type)
 	}
-	return nil, fmt.Errorf("credentials of type %.60q are not taken, since they make perstack read files and call addresses that they name; use those of a service account, or run gcloud auth application-default login", c.Type)
+	return &c, nil
+}
+
+// Tokens returns what makes tokens. One is asked for through hc, and used until it is about
+// to expire. No error shows a secret.
+func (c *Credentials) Tokens(hc *http.Client) func(context.Context) (string, error) {
+	return keep(func(ctx context.Context) (*oauth2.Token, error) {
+		client := wire.Staying(hc)
+		transport := &within{ctx: ctx, next: cmp.Or(hc.Transport, http.DefaultTransport)}
+		client.Transport = transport
+		token, err := c.ask(context.WithValue(ctx, oauth2.HTTPClient, client))
+		if err != nil {
+			return nil, explainToken(ctx, err, transport.failed)
+		}
+		return token, nil
+	})
+}
+
+// within sends requests that end with a context. The library makes some that would not,
+// and keeps of an error the words alone.
+type within struct {
+	ctx    context.Context
+	next   http.RoundTripper
+	failed error
+}
+
+func (w *within) RoundTrip(r *http.Request) (response *http.Response, err error) {
+	response, w.failed = w.next.RoundTrip(r.WithContext(w.ctx))
+	return response, w.failed
 }
 
 // isKey reports whether a private key can be read, so that one that cannot is found out
@@ -153,11 +150,12 @@ func explainToken(ctx context.Context, err, failed error) error {
 	}
 	_ = json.Unmarshal(refused.Body, &words) // it may be any page
 	text := fmt.Sprintf("no token: the token server answered %d", status)
-	if plainWord(words.Error) {
-		text += " " + words.Error
+	// A word of the standard's: no secret has that form.
+	if word := words.Error; word != "" && len(word) <= 40 && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz_") == "" {
+		text += " " + word
 	}
-	if known := knownWords(words.Description); known != "" {
-		text += " (" + known + ")"
+	if slices.Contains(knownWords, words.Description) {
+		text += " (" + words.Description + ")"
 	}
 	passes := status == http.StatusTooManyRequests || status >= 500
 	if !passes {
@@ -173,24 +171,11 @@ func passing(text string) error {
 	return &model.Error{Name: apiCallError, Message: vertex + ": " + text, Retryable: true}
 }
 
-// plainWord reports whether a word of the server's is one of the standard's: no secret has
-// that form.
-func plainWord(word string) bool {
-	return word != "" && len(word) <= 40 && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz_") == ""
-}
-
-// knownWords returns a description if it is one that Google gives. What else a server
-// writes may quote what it was sent.
-func knownWords(description string) string {
-	for _, known := range []string{
-		"Invalid JWT Signature.", "Token has been expired or revoked.", "Bad Request",
-		"Invalid grant: account not found", "Account has been deleted",
-	} {
-		if description == known {
-			return known
-		}
-	}
-	return ""
+// knownWords are descriptions that Google gives. What else a server writes may quote what it
+// was sent.
+var knownWords = []string{
+	"Invalid JWT Signature.", "Token has been expired or revoked.", "Bad Request",
+	"Invalid grant: account not found", "Account has been deleted",
 }
 
 // MetadataServer is what machines of Google Cloud ask for tokens.
@@ -203,7 +188,7 @@ const metadataWait = 10 * time.Second // outside Google Cloud there is no answer
 func MetadataTokens(base string, hc *http.Client) func(context.Context) (string, error) {
 	address := strings.TrimSuffix(cmp.Or(base, MetadataServer), "/") +
 		"/computeMetadata/v1/instance/service-accounts/default/token?scopes=" + url.QueryEscape(cloudScope)
-	client := bounded(hc)
+	client := wire.Staying(hc)
 	return keep(func(ctx context.Context) (*oauth2.Token, error) {
 		ctx, cancel := context.WithTimeout(ctx, metadataWait)
 		defer cancel()
@@ -241,3 +226,35 @@ func MetadataTokens(base string, hc *http.Client) func(context.Context) (string,
 
 var errNoMetadata = errors.New("there are no credentials: GOOGLE_APPLICATION_CREDENTIALS is not set, and no machine of Google Cloud gives a token; " +
 	"set it to a credentials file, or run gcloud auth application-default login")
+
+// keep returns what gives the same token as long as it lasts. A thousand Runs may ask at
+// once; one of them asks the server.
+func keep(ask func(context.Context) (*oauth2.Token, error)) func(context.Context) (string, error) {
+	lock := make(chan struct{}, 1)
+	var kept *oauth2.Token
+	return func(ctx context.Context) (string, error) {
+		select {
+		case lock <- struct{}{}:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+		defer func() { <-lock }()
+		if kept != nil && time.Until(kept.Expiry) > earlier {
+			return kept.AccessToken, nil
+		}
+		token, err := ask(ctx)
+		if err != nil {
+			return "", err
+		}
+		if !isToken(token.AccessToken) {
+			return "", passing("no token: the token server gave something else")
+		}
+		kept = token
+		return token.AccessToken, nil
+	}
+}
+
+// isToken reports whether a token can stand in a header.
+func isToken(s string) bool {
+	return s != "" && len(s) <= maxToken && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
