@@ -1,13 +1,14 @@
 package gemini
 
 import (
+	"cmp"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/rawjson"
 )
@@ -15,7 +16,7 @@ import (
 // traits are what differs between the models behind one API.
 type traits struct {
 	thinks  model.Reasoning
-	efforts []string // from little to much, in the API's words
+	efforts []string // from little to much, in lower case
 	budget  budget
 
 	// third is true from Gemini 3 on: such a model refuses calls in its history without a
@@ -65,22 +66,19 @@ func traitsOf(name string, known model.Known) (t traits) {
 	case strings.Contains(name, "-pro"):
 		t.budget = budget{least: 128, most: 32_768, off: 128} // it always thinks
 	}
-	t.efforts = []string{"MINIMAL", "LOW", "MEDIUM", "HIGH"}
-	if strings.Contains(name, "-pro") {
-		t.efforts = t.efforts[1:]
-		if major == 3 && minor == 0 {
-			t.efforts = []string{"LOW", "HIGH"}
-		}
-	}
-	if known.Reasoning != "" {
-		t.thinks = known.Reasoning
-	}
-	if len(known.Efforts) > 0 {
-		t.efforts = nil
+	switch isPro := strings.Contains(name, "-pro"); {
+	case len(known.Efforts) > 0:
 		for _, word := range known.Efforts {
-			t.efforts = append(t.efforts, strings.ToUpper(word))
+			t.efforts = append(t.efforts, strings.ToLower(word))
 		}
+	case isPro && major == 3 && minor == 0:
+		t.efforts = []string{"low", "high"}
+	case isPro:
+		t.efforts = []string{"low", "medium", "high"}
+	default:
+		t.efforts = []string{"minimal", "low", "medium", "high"}
 	}
+	t.thinks = cmp.Or(known.Reasoning, t.thinks)
 	return t
 }
 
@@ -124,20 +122,9 @@ func (t *traits) thinking(asked expert.ReasoningBudget, limit int) rawjson.Value
 
 // effort is the model's word for a budget: the least that is not below it.
 func (t *traits) effort(asked expert.ReasoningBudget) string {
-	words := []string{"MINIMAL", "LOW", "MEDIUM", "HIGH"}
-	want := 3
-	switch n := asked.Tokens(); {
-	case n <= 1024:
-		want = 0
-	case n <= 2048:
-		want = 1
-	case n <= 5000:
-		want = 2
+	word := wire.EffortWord(asked)
+	if asked.Tokens() <= expert.ReasoningMinimal.Tokens() {
+		word = "minimal"
 	}
-	for _, word := range t.efforts {
-		if slices.Index(words, word) >= want {
-			return word
-		}
-	}
-	return t.efforts[len(t.efforts)-1]
+	return strings.ToUpper(wire.HigherEffort(t.efforts, word))
 }

@@ -158,9 +158,9 @@ var noteNames = [2]string{"groundingMetadata", "urlContextMetadata"}
 func (t *turn) part(raw rawjson.Value) (told model.Chunk, err error) {
 	var p struct {
 		hostedPart `json:",embed"`
-		Text       *string `json:"text"`
-		Thought    bool    `json:"thought"`
-		Signature  string  `json:"thoughtSignature"`
+		Text       string `json:"text"`
+		Thought    bool   `json:"thought"`
+		Signature  string `json:"thoughtSignature"`
 		Call       *struct {
 			ID   string        `json:"id"`
 			Name string        `json:"name"`
@@ -182,7 +182,7 @@ func (t *turn) part(raw rawjson.Value) (told model.Chunk, err error) {
 	case kind != "":
 		g := t.draft.Open(event.ProviderPart)
 		g.ToolName, g.ProviderData = kind, raw
-	case p.Text != nil, p.Signature != "":
+	case p.Text != "" || p.Signature != "":
 		told = t.words(p.Text, p.Thought, p.Signature)
 	}
 	return told, nil
@@ -190,17 +190,10 @@ func (t *turn) part(raw rawjson.Value) (told model.Chunk, err error) {
 
 // words adds words to a text or a thought. What has a signature is a part for itself: the
 // signature belongs to it alone, even if it is empty.
-func (t *turn) words(text *string, thought bool, signature string) (told model.Chunk) {
-	words := ""
-	if text != nil {
-		words = *text
-	}
-	kind := event.TextPart
-	if told.Text = words; thought {
+func (t *turn) words(words string, thought bool, signature string) model.Chunk {
+	kind, told := event.TextPart, model.Chunk{Text: words}
+	if thought {
 		kind, told = event.ThinkingPart, model.Chunk{Reasoning: words}
-	}
-	if words == "" && signature == "" {
-		return told
 	}
 	g := t.draft.Last(kind)
 	if signature != "" && g.Len() > 0 || g.ProviderData != nil {
