@@ -16,16 +16,34 @@ const (
 	maxDocuments = 5
 )
 
-// medium encodes an image or a document, or the words that say why it cannot be sent.
+// medium encodes an image or a document, or the words that say why it cannot be sent. The
+// name of a document says nothing: the model might take it for an instruction.
 func (enc *encoder) medium(p *event.Part, returned bool) block {
 	m, why := rules.Read(p, enc.known, returned)
+	isImage, isFull := m.IsImage(), enc.images+enc.documents == maxImages
 	switch {
 	case why != "":
 		return leftOut(m.Type, why)
-	case m.IsImage():
-		return enc.image(m)
+	case isImage && isFull:
+		return leftOut(m.Type, "this provider takes at most 20 images in a request")
+	case isImage:
+		enc.images++
+	case isFull || enc.documents == maxDocuments:
+		return leftOut(m.Type, "this provider takes at most 5 documents in a request")
+	default:
+		enc.documents++
 	}
-	return enc.document(m, cmp.Or(documents[m.Type], "txt"))
+	if enc.slim {
+		return leftOut(m.Type, wire.SentBefore)
+	}
+	enc.media += len(m.Data)
+	if isImage {
+		return block{kindImage, text(`{"image":{"format":"` + strings.TrimPrefix(m.Type, "image/") + `","source":{"bytes":"` + m.Data + `"}}}`)}
+	}
+	return block{kindDocument, [][]byte{
+		[]byte(`{"document":{"format":"` + cmp.Or(documents[m.Type], "txt") + `","name":"document-`),
+		[]byte(`","source":{"bytes":"` + m.Data + `"}}}`),
+	}}
 }
 
 var rules = wire.MediaRules{
@@ -44,37 +62,6 @@ var documents = map[string]string{
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
 	"application/vnd.ms-excel": "xls",
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-}
-
-func (enc *encoder) image(m wire.Medium) block {
-	if enc.images+enc.documents == maxImages {
-		return leftOut(m.Type, "this provider takes at most 20 images in a request")
-	}
-	enc.images++
-	if enc.slim {
-		return leftOut(m.Type, wire.SentBefore)
-	}
-	enc.media += len(m.Data)
-	format := strings.TrimPrefix(m.Type, "image/")
-	return block{kindImage, text(`{"image":{"format":"` + format + `","source":{"bytes":"` + m.Data + `"}}}`)}
-}
-
-// document encodes a file. Its name says nothing: the model might take it for an
-// instruction.
-func (enc *encoder) document(m wire.Medium, format string) block {
-	switch {
-	case enc.documents == maxDocuments, enc.images+enc.documents == maxImages:
-		return leftOut(m.Type, "this provider takes at most 5 documents in a request")
-	}
-	enc.documents++
-	if enc.slim {
-		return leftOut(m.Type, wire.SentBefore)
-	}
-	enc.media += len(m.Data)
-	return block{kindDocument, [][]byte{
-		[]byte(`{"document":{"format":"` + format + `","name":"document-`),
-		[]byte(`","source":{"bytes":"` + m.Data + `"}}}`),
-	}}
 }
 
 func leftOut(what, why string) block {

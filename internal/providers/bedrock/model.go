@@ -14,6 +14,7 @@
 package bedrock
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -57,11 +58,12 @@ type Model struct {
 	cfg    Config
 	family family
 	path   string
-	adds   additions
 	lists  wire.Lists
 
-	resolved wire.Resolved
+	// What the user adds to inferenceConfig, and to additionalModelRequestFields.
+	inference, fields wire.Extra
 
+	resolved wire.Resolved
 	messages wire.Encoded[*encoded]
 }
 
@@ -86,8 +88,8 @@ func New(cfg Config) (*Model, error) {
 	if err := checkKeys(&cfg); err != nil {
 		return nil, err
 	}
-	adds, err := newAdditions(&cfg)
-	if err != nil {
+	m := &Model{family: familyOf(cfg.Model), path: path(cfg.Model), resolved: wire.Resolved{Fetch: cfg.Fetch}}
+	if err := m.takeSettings(&cfg); err != nil {
 		return nil, err
 	}
 	c := &cfg.Client
@@ -96,10 +98,11 @@ func New(cfg Config) (*Model, error) {
 	if cfg.BearerToken != "" {
 		bearer = "Bearer " + cfg.BearerToken
 	} else {
-		c.Authorize = newSigner(&cfg).sign
+		c.Authorize = newSigner(&cfg)
 	}
 	c.SetHeaders(map[string]string{"Authorization": bearer}, cfg.SecretAccessKey, cfg.SessionToken, cfg.BearerToken)
-	return &Model{cfg: cfg, family: familyOf(cfg.Model), path: path(cfg.Model), adds: adds, resolved: wire.Resolved{Fetch: cfg.Fetch}}, nil
+	m.cfg = cfg
+	return m, nil
 }
 
 // checkRegion keeps out what is not a region: it becomes part of a host's name, and the
@@ -133,16 +136,11 @@ func checkKeys(cfg *Config) error {
 	if cfg.BearerToken != "" {
 		return cfg.CheckSecret("AWS_BEARER_TOKEN_BEDROCK", cfg.BearerToken)
 	}
-	if err := cfg.CheckSecret("AWS_ACCESS_KEY_ID", cfg.AccessKeyID); err != nil {
+	err := cmp.Or(cfg.CheckSecret("AWS_ACCESS_KEY_ID", cfg.AccessKeyID), cfg.CheckSecret("AWS_SECRET_ACCESS_KEY", cfg.SecretAccessKey))
+	if err != nil || cfg.SessionToken == "" {
 		return err
 	}
-	if err := cfg.CheckSecret("AWS_SECRET_ACCESS_KEY", cfg.SecretAccessKey); err != nil {
-		return err
-	}
-	if cfg.SessionToken != "" {
-		return cfg.CheckSecret("AWS_SESSION_TOKEN", cfg.SessionToken)
-	}
-	return nil
+	return cfg.CheckSecret("AWS_SESSION_TOKEN", cfg.SessionToken)
 }
 
 // path is where a model is. Its id, which may be an ARN with colons and slashes, is one
@@ -158,7 +156,7 @@ func (m *Model) Generate(ctx context.Context, req *model.Request) iter.Seq2[mode
 		if err != nil {
 			return nil, err
 		}
-		turn := &turn{client: &m.cfg.Client, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
+		turn := &turn{client: &m.cfg.Client, open: map[int]*growing{}, draft: wire.Draft{Names: wire.Names{Tools: req.Tools, Most: maxName}}}
 		return m.cfg.Client.Ask(ctx, m.path, nil, m.body(req), turn, tell)
 	})
 }
@@ -167,38 +165,23 @@ func (m *Model) encode(msg *event.Message, slim bool) *encoded {
 	return encode(msg, &encoder{own: msg.Author == m.cfg.Author, rich: m.family.rich(), known: &m.cfg.Known, slim: slim})
 }
 
-const service = "bedrock"
-
-// A signer proves by AWS's signature, version 4, who sends a request. The signature
-// covers the path, the headers and the body, and is good for some minutes; so each call
-// gets its own.
-type signer struct {
-	signer *sigv4.Signer
-	key    aws.Credentials
-	region string
-	now    func() time.Time
-}
-
-func newSigner(cfg *Config) *signer {
-	s := &signer{
-		signer: sigv4.NewSigner(),
-		key:    aws.Credentials{AccessKeyID: cfg.AccessKeyID, SecretAccessKey: cfg.SecretAccessKey, SessionToken: cfg.SessionToken},
-		region: cfg.Region,
-		now:    cfg.Now,
+// newSigner returns what proves by AWS's signature, version 4, who sends a request. The
+// signature covers the path, the headers and the body, and is good for some minutes; so each
+// call gets its own.
+func newSigner(cfg *Config) func(r *http.Request, body [][]byte) error {
+	signer, region, now := sigv4.NewSigner(), cfg.Region, cfg.Now
+	key := aws.Credentials{AccessKeyID: cfg.AccessKeyID, SecretAccessKey: cfg.SecretAccessKey, SessionToken: cfg.SessionToken}
+	if now == nil {
+		now = time.Now
 	}
-	if s.now == nil {
-		s.now = time.Now
+	return func(r *http.Request, body [][]byte) error {
+		if r.Header.Get("Authorization") != "" {
+			return nil // the user's own, for a gateway that signs
+		}
+		sum := sha256.New()
+		for _, piece := range body {
+			sum.Write(piece)
+		}
+		return signer.SignHTTP(r.Context(), key, r, hex.EncodeToString(sum.Sum(nil)), "bedrock", region, now())
 	}
-	return s
-}
-
-func (s *signer) sign(r *http.Request, body [][]byte) error {
-	if r.Header.Get("Authorization") != "" {
-		return nil // the user's own, for a gateway that signs
-	}
-	sum := sha256.New()
-	for _, piece := range body {
-		sum.Write(piece)
-	}
-	return s.signer.SignHTTP(r.Context(), s.key, r, hex.EncodeToString(sum.Sum(nil)), service, s.region, s.now())
 }

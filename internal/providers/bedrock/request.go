@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -60,21 +61,46 @@ func (m *Model) body(req *model.Request) [][]byte {
 		b.blocks(turn)
 		b.Text(`]}`)
 	}
-	b.Text(`]` + m.settings(req, talk) + m.adds.rest + `}`)
+	b.Text(`]` + m.settings(req, talk))
+	m.cfg.Extra.AppendTo(&b.Body)
+	b.Text(`}`)
 	return b.Pieces
 }
 
+// takeSettings reads what a user says about every request.
+func (m *Model) takeSettings(cfg *Config) (err error) {
+	if m.inference, err = cfg.TakeSettings("inferenceConfig", "maxTokens"); err != nil {
+		return err
+	}
+	if m.fields, err = cfg.TakeSettings("additionalModelRequestFields", ""); err != nil {
+		return err
+	}
+	own := wire.Extra{"additionalModelResponseFieldPaths": rawjson.Value(`["/stop_sequence"]`)}
+	if g := cfg.Guardrail; g != nil {
+		guardrail := wire.Extra{"guardrailIdentifier": wire.Quote(g.Identifier), "guardrailVersion": wire.Quote(g.Version)}
+		if g.Trace != "" {
+			guardrail["trace"] = wire.Quote(g.Trace)
+		}
+		own["guardrailConfig"] = rawjson.Value(guardrail.Object(wire.Extra{}))
+	}
+	maps.Copy(own, cfg.Extra)
+	cfg.Extra = own
+	// A limit beside ours would not be held by the budget of a job.
+	return m.fields.Check(cfg.Provider, "max_tokens", "max_tokens_to_sample", "max_gen_len")
+}
+
+// settings writes the two objects that hold something of the user's and something of ours.
 func (m *Model) settings(req *model.Request, talk []*encoded) (text string) {
 	fields, limit := m.thinking(req, talk)
 	own := wire.Extra{}
 	if limit > 0 {
 		own["maxTokens"] = rawjson.Value(strconv.Itoa(limit))
 	}
-	if len(own)+len(m.adds.inference) > 0 {
-		text += `,"inferenceConfig":` + m.adds.inference.Object(own)
+	if len(own)+len(m.inference) > 0 {
+		text += `,"inferenceConfig":` + m.inference.Object(own)
 	}
-	if len(fields)+len(m.adds.fields) > 0 {
-		text += `,"additionalModelRequestFields":` + m.adds.fields.Object(fields)
+	if len(fields)+len(m.fields) > 0 {
+		text += `,"additionalModelRequestFields":` + m.fields.Object(fields)
 	}
 	return text
 }

@@ -473,8 +473,8 @@ func TestConfigurationErrors(t *testing.T) {
 		"runs no skills itself":                                          func(c *bedrock.Config) { c.Skills = []expert.ProviderSkill{{Type: "builtin", SkillID: "pdf"}} },
 		"no HTTP client":                                                 func(c *bedrock.Config) { c.Client.HTTP = nil },
 		`cannot set "toolConfig"`:                                        func(c *bedrock.Config) { c.Extra = wire.Extra{"toolConfig": rawjson.Value("{}")} },
-		"inferenceConfig of extraBody is not":                            func(c *bedrock.Config) { c.Extra = wire.Extra{"inferenceConfig": rawjson.Value("[]")} },
-		"maxTokens of extraBody is not":                                  func(c *bedrock.Config) { c.Extra = wire.Extra{"inferenceConfig": rawjson.Value(`{"maxTokens":"x"}`)} },
+		"inferenceConfig in extraBody is not":                            func(c *bedrock.Config) { c.Extra = wire.Extra{"inferenceConfig": rawjson.Value("[]")} },
+		"maxTokens in extraBody is not":                                  func(c *bedrock.Config) { c.Extra = wire.Extra{"inferenceConfig": rawjson.Value(`{"maxTokens":"x"}`)} },
 		`cannot set "guardrailConfig", which `: func(c *bedrock.Config) {
 			c.Guardrail, c.Extra = &expert.Guardrail{}, wire.Extra{"guardrailConfig": rawjson.Value("{}")}
 		},

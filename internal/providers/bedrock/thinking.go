@@ -76,7 +76,7 @@ func (m *Model) spoken(limit int) int {
 // way is how the model is asked to think. What the user sets by hand is not set twice.
 func (m *Model) way() model.Reasoning {
 	for _, name := range []string{"thinking", "reasoning_config", "reasoningConfig", "reasoning_effort"} {
-		if m.adds.fields.Has(name) {
+		if m.fields.Has(name) {
 			return model.ReasoningNone
 		}
 	}
@@ -93,7 +93,7 @@ func (m *Model) way() model.Reasoning {
 // the limit; a thought that uses up all of it would be paid for and say nothing.
 func (m *Model) budgeted(asked expert.ReasoningBudget, given int) (fields wire.Extra, limit int) {
 	budget := max(asked.Tokens(), minBudget)
-	limit = least(given, m.cfg.Known.MaxOutputTokens)
+	limit = wire.Least(given, m.cfg.Known.MaxOutputTokens)
 	if limit == 0 {
 		limit = budget + roomToAnswer
 	}
@@ -118,14 +118,6 @@ func (m *Model) effort(asked expert.ReasoningBudget) string {
 
 func voice(e *encoded) wire.Voice {
 	return wire.Voice{User: e.role == roleUser, Thinks: e.thinks, OnlyResults: e.onlyResults}
-}
-
-// least is the smaller of two limits, of which 0 is none.
-func least(a, b int) int {
-	if a <= 0 || b > 0 && b < a {
-		return max(b, 0)
-	}
-	return a
 }
 
 // A family is what the models of one maker have in common. The id says it, inside an ARN

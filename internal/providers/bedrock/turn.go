@@ -105,18 +105,11 @@ func (t *turn) take(frame eventstream.Message) (model.Chunk, error) {
 func (t *turn) start(m *message) {
 	t.close(m.Index)
 	g := &growing{}
-	t.put(m.Index, g) // also if it is of no use, so that its words find no other
+	t.open[m.Index] = g // also if it is of no use, so that its words find no other
 	if call := m.Start.ToolUse; call != nil && call.Type != "server_tool_use" {
 		g.Growing = t.draft.Open(event.ToolCallPart)
 		g.ToolCallID, g.ToolName, g.Args = call.ID, call.Name, rawjson.Value("{}")
 	}
-}
-
-func (t *turn) put(index int, g *growing) {
-	if t.open == nil {
-		t.open = map[int]*growing{}
-	}
-	t.open[index] = g
 }
 
 func (t *turn) grow(m *message) model.Chunk {
@@ -146,7 +139,7 @@ func (t *turn) part(index int, kind event.PartType) *growing {
 	}
 	t.close(index)
 	g := &growing{Growing: t.draft.Open(kind)}
-	t.put(index, g)
+	t.open[index] = g
 	return g
 }
 

@@ -16,7 +16,7 @@ const (
 
 type encoded struct {
 	role  string
-	parts []part
+	parts []*part
 	media int // how many bytes of it are media
 }
 
@@ -31,9 +31,6 @@ type part struct {
 }
 
 func (p *part) isCall() bool { return p.name != "" }
-
-// resultHead begins a functionResponse.
-const resultHead = `{"functionResponse":{`
 
 // A mark is what the API wants back with a part of its answer. It means nothing to others.
 type mark struct {
@@ -51,7 +48,11 @@ func (m *Model) encode(msg *event.Message, slim bool) *encoded {
 	e := &encoded{role: roleUser}
 	switch msg.Type {
 	case event.InstructionMessage:
-		e.text(wire.JoinLines(msg.Contents), "")
+		text := wire.JoinLines(msg.Contents)
+		if m.traits.noSystem { // it stands before what the user says
+			text += "\n\n"
+		}
+		e.text(text, "")
 	case event.ExpertMessage:
 		e.role = roleModel
 		m.encodeAnswer(e, msg)
@@ -63,14 +64,14 @@ func (m *Model) encode(msg *event.Message, slim bool) *encoded {
 			case event.ToolResultPart:
 				m.encodeResult(e, p, slim)
 			default:
-				e.add(m.medium(e, p, slim).part())
+				e.add(m.medium(e, p, slim))
 			}
 		}
 	}
 	return e
 }
 
-func (e *encoded) add(json []byte) { e.parts = append(e.parts, part{json: json}) }
+func (e *encoded) add(json []byte) { e.parts = append(e.parts, &part{json: json}) }
 
 // text adds a text. An empty one is sent for the sake of its signature alone.
 func (e *encoded) text(text, signature string) {
@@ -132,14 +133,14 @@ func (m *Model) encodeAnswer(e *encoded, msg *event.Message) {
 	}
 }
 
-func callPart(p *event.Part, mark mark) part {
+func callPart(p *event.Part, mark mark) *part {
 	type call struct {
 		ID   string        `json:"id,omitzero"`
 		Name string        `json:"name"`
 		Args rawjson.Value `json:"args"`
 	}
 	name := wire.ToolName(p.ToolName, maxName)
-	return part{call: p.ToolCallID, id: mark.ID, name: name, json: encode(struct {
+	return &part{call: p.ToolCallID, id: mark.ID, name: name, json: encode(struct {
 		Call      call   `json:"functionCall"`
 		Signature string `json:"thoughtSignature,omitzero"`
 	}{call{mark.ID, name, wire.Object(p.Args)}, mark.Signature})}
@@ -156,7 +157,7 @@ func isPart(data rawjson.Value) bool {
 // media stand inside the result. Older models look at media beside results only; both then
 // say which belongs to which.
 func (m *Model) encodeResult(e *encoded, p *event.Part, slim bool) {
-	r := part{call: p.ToolCallID, result: true}
+	r := &part{call: p.ToolCallID, result: true}
 	var texts []string
 	var inside []rawjson.Value
 	for i := range p.Contents {
@@ -165,15 +166,15 @@ func (m *Model) encodeResult(e *encoded, p *event.Part, slim bool) {
 			texts = append(texts, c.Text)
 			continue
 		}
-		switch found := m.inline(e, c, true, slim); {
-		case found.leftOut != "":
-			texts = append(texts, found.leftOut)
-		case m.traits.third && found.fitsInside():
-			inside = append(inside, found.part())
+		switch found, leftOut := m.inline(e, c, true, slim); {
+		case leftOut != "":
+			texts = append(texts, leftOut)
+		case m.traits.third && fitsInside(found):
+			inside = append(inside, mediaPart(found))
 		default:
 			name := e.attachment(len(r.attached))
 			texts = append(texts, "["+name+" is what this call returned]")
-			r.attached = append(r.attached, textPart("["+name+"]"), found.part())
+			r.attached = append(r.attached, textPart("["+name+"]"), mediaPart(found))
 		}
 	}
 	key, text := "output", strings.Join(texts, "\n")
@@ -192,8 +193,8 @@ func (m *Model) encodeResult(e *encoded, p *event.Part, slim bool) {
 
 // attachment is a name for the next medium beside the results of a message.
 func (e *encoded) attachment(before int) string {
-	for i := range e.parts {
-		before += len(e.parts[i].attached)
+	for _, p := range e.parts {
+		before += len(p.attached)
 	}
 	return "attachment " + strconv.Itoa(before/2+1) // each has a text before it
 }

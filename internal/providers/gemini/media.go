@@ -12,18 +12,9 @@ import (
 // refuses more with every later request as well.
 const maxMedia = 15_000_000
 
-// A medium is an image or a file as the API takes it, or a line in its place.
-type medium struct {
-	wire.Medium
-	leftOut string
-}
-
-// part is the medium as a part of a message.
-func (m medium) part() []byte {
-	switch {
-	case m.leftOut != "":
-		return textPart(m.leftOut)
-	case m.URL != "":
+// mediaPart is an image or a file as a part of a message.
+func mediaPart(m wire.Medium) []byte {
+	if m.URL != "" {
 		type file struct {
 			Type string `json:"mimeType,omitzero"`
 			URI  string `json:"fileUri"`
@@ -37,22 +28,28 @@ func (m medium) part() []byte {
 	return append(text, `"}}`...)
 }
 
-// fitsInside reports whether the API takes the medium inside a result.
-func (m medium) fitsInside() bool {
-	return m.Data != "" && (m.Type == wire.TypePDF || m.Type == wire.TypePlain || m.IsImage())
+// fitsInside reports whether the API takes a medium inside a result.
+func fitsInside(m wire.Medium) bool {
+	return m.Type == wire.TypePDF || m.Type == wire.TypePlain || m.IsImage()
 }
 
-// medium reads a part that a user sent.
-func (m *Model) medium(e *encoded, p *event.Part, slim bool) medium {
-	if m.fetches(p.URL) {
-		// MediaOf knows addresses of the web only.
+// medium encodes an image or a file that a user sent, or a line in its place.
+func (m *Model) medium(e *encoded, p *event.Part, slim bool) []byte {
+	var found wire.Medium
+	leftOut := ""
+	if !m.fetches(p.URL) {
+		found, leftOut = m.inline(e, p, false, slim)
+	} else { // MediaOf knows addresses of the web only
 		kind, _, _ := strings.Cut(p.MIMEType, ";")
-		if kind = strings.TrimSpace(kind); kind == "" && m.vertex {
-			return leftOut(string(p.Type), "its media type is not given")
+		found = wire.Medium{Type: strings.TrimSpace(kind), URL: p.URL}
+		if found.Type == "" && m.vertex {
+			leftOut = wire.LeftOut(string(p.Type), "its media type is not given")
 		}
-		return medium{Medium: wire.Medium{Type: kind, URL: p.URL}}
 	}
-	return m.inline(e, p, false, slim)
+	if leftOut != "" {
+		return textPart(leftOut)
+	}
+	return mediaPart(found)
 }
 
 var rules = wire.MediaRules{
@@ -60,22 +57,22 @@ var rules = wire.MediaRules{
 	Named: "png, jpeg, webp, heic, pdf, text, audio and video", MaxImage: maxMedia, MaxFile: maxMedia,
 }
 
-// inline takes bytes of a kind that the model looks at, and weighs them.
-func (m *Model) inline(e *encoded, p *event.Part, fromTool, slim bool) medium {
+// inline takes bytes of a kind that the model looks at, and weighs them. leftOut is a line in
+// their place.
+func (m *Model) inline(e *encoded, p *event.Part, fromTool, slim bool) (found wire.Medium, leftOut string) {
 	found, why := rules.Read(p, &m.Known, fromTool)
-	switch {
-	case why != "":
-		return leftOut(found.Type, why)
-	case slim:
-		return leftOut(found.Type, wire.SentBefore)
-	case found.Text != "":
+	if why == "" && slim {
+		why = wire.SentBefore
+	}
+	if why != "" {
+		return found, wire.LeftOut(found.Type, why)
+	}
+	if found.Text != "" {
 		found.Type = wire.TypePlain // of which every model takes all
 	}
 	e.media += len(found.Data)
-	return medium{Medium: found}
+	return found, ""
 }
-
-func leftOut(what, why string) medium { return medium{leftOut: wire.LeftOut(what, why)} }
 
 // fetches reports whether the provider itself fetches an address: Vertex AI all of the web
 // and of its storage, the Gemini API what was uploaded to it, and films of YouTube.

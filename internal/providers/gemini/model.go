@@ -8,7 +8,7 @@
 //
 // The package never reads the environment or a file, never tries a call a second time (the
 // engine does), and never sends one model the signatures of another. Start reading at
-// [New], then [Model.Generate]; tokens are made by [TokenSource].
+// [New], then [Model.Generate]; tokens are made by [Credentials.Tokens].
 package gemini
 
 import (
@@ -40,21 +40,21 @@ type Config struct {
 	wire.Config
 
 	Key    string                                    // of the Gemini API
-	Token  func(ctx context.Context) (string, error) // of Vertex AI; see [TokenSource]
+	Token  func(ctx context.Context) (string, error) // of Vertex AI; see [Credentials.Tokens]
 	Safety []expert.SafetySetting
 }
 
 // A Model asks one model of Google.
 type Model struct {
 	wire.Config
-	traits   traits
-	vertex   bool
-	token    func(ctx context.Context) (string, error)
-	path     string
-	hosted   hosted
-	settings settings
-	lists    wire.Lists
-	resolved wire.Resolved
+	traits     traits
+	vertex     bool
+	token      func(ctx context.Context) (string, error)
+	path       string
+	hosted     string     // elements of tools
+	generation wire.Extra // what the user adds to generationConfig
+	lists      wire.Lists
+	resolved   wire.Resolved
 
 	messages wire.Encoded[*encoded]
 }
@@ -89,10 +89,10 @@ func New(cfg Config) (*Model, error) {
 	m.resolved = wire.Resolved{Fetch: m.Fetch, Takes: func(p *event.Part) bool { return m.fetches(p.URL) }}
 	m.traits = traitsOf(m.Model, m.Known)
 	var err error
-	if m.hosted, err = m.newHosted(); err != nil {
+	if m.hosted, err = m.hostedTools(); err != nil {
 		return nil, err
 	}
-	if m.settings, err = newSettings(m.Provider, m.Extra, cfg.Safety); err != nil {
+	if err := m.takeSettings(cfg.Safety); err != nil {
 		return nil, err
 	}
 	m.Client.Explain, m.Client.PassingWords = explain, []string{"quota exceeded"}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/providers/wire"
 	"github.com/perstack-go/perstack/model"
 )
@@ -13,42 +12,31 @@ import (
 // maxName is how long the name of a function may be, on the older models too.
 const maxName = 64
 
-// hosted is what Google itself runs: elements of tools, joined by commas.
-type hosted struct {
-	names []string
-	text  string
-}
-
-func (m *Model) newHosted() (h hosted, err error) {
+// hostedTools is what Google itself runs: elements of tools, joined by commas.
+func (m *Model) hostedTools() (string, error) {
 	var elements []string
 	for _, name := range m.Tools {
-		if slices.Contains(h.names, name) {
-			continue
-		}
-		h.names = append(h.names, name)
 		element := `{"` + name + `":{}}`
 		if name == "fileSearch" {
-			if element, err = fileSearch(m.Provider, m.ToolOptions); err != nil {
-				return h, err
+			options := m.ToolOptions
+			if options == nil || options.FileSearch == nil || len(options.FileSearch.VectorStoreIDs) == 0 {
+				return "", fmt.Errorf("%s: fileSearch does not know where to search; set providerToolOptions.fileSearch.vectorStoreIds", m.Provider)
 			}
+			element = fileSearch(options.FileSearch.VectorStoreIDs, options.FileSearch.MaxNumResults)
 		}
-		elements = append(elements, element)
+		if !slices.Contains(elements, element) {
+			elements = append(elements, element)
+		}
 	}
-	h.text = strings.Join(elements, ",")
-	return h, nil
+	return strings.Join(elements, ","), nil
 }
 
-func fileSearch(provider string, options *expert.ProviderToolOptions) (string, error) {
-	if options == nil || options.FileSearch == nil || len(options.FileSearch.VectorStoreIDs) == 0 {
-		return "", fmt.Errorf("%s: fileSearch does not know where to search; set providerToolOptions.fileSearch.vectorStoreIds", provider)
-	}
-	var search struct {
+func fileSearch(stores []string, most int) string {
+	type search struct {
 		Stores []string `json:"fileSearchStoreNames"`
 		TopK   int      `json:"topK,omitzero"`
 	}
-	search.Stores, search.TopK = options.FileSearch.VectorStoreIDs, options.FileSearch.MaxNumResults
-	text, err := wire.Marshal(search)
-	return `{"fileSearch":` + string(text) + `}`, err
+	return string(encode(map[string]search{"fileSearch": {stores, most}}))
 }
 
 // refuseMix keeps a request from the API that it would refuse, or answer without looking
@@ -57,7 +45,7 @@ func (m *Model) refuseMix(req *model.Request) error {
 	if len(req.Tools) == 0 || req.TextOnly {
 		return nil
 	}
-	if err := CheckMix(m.Provider, m.Model, m.hosted.names); err != nil {
+	if err := CheckMix(m.Provider, m.Model, m.Tools); err != nil {
 		return &model.Error{Name: "ConfigurationError", Message: err.Error()}
 	}
 	return nil
@@ -81,7 +69,7 @@ func CheckMix(provider, name string, tools []string) error {
 // since the history mentions it and the provider's cache begins with it; a word says that
 // nothing is to be called, and what Google runs is not offered.
 func (m *Model) writeTools(b *wire.Body, req *model.Request) {
-	offered := m.hosted.text
+	offered := m.hosted
 	if req.TextOnly {
 		offered = ""
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -62,6 +64,30 @@ func (e Extra) Check(provider string, own ...string) error {
 		}
 	}
 	return nil
+}
+
+// TakeSettings takes an object out of Extra that has members of the wire's own beside the
+// user's. A limit of answers in it, if the object has one, becomes MaxTokens: the budget of a
+// job is held against it.
+func (c *Config) TakeSettings(name, limit string) (settings Extra, err error) {
+	raw, ok := c.Extra[name]
+	if !ok {
+		return nil, nil
+	}
+	if raw.Kind() != '{' || json.Unmarshal(raw, &settings) != nil {
+		return nil, fmt.Errorf("%s: %s in extraBody is not an object", c.Provider, name)
+	}
+	c.Extra = maps.Clone(c.Extra)
+	delete(c.Extra, name)
+	if raw, ok := settings[limit]; ok && limit != "" {
+		var tokens int
+		if json.Unmarshal(raw, &tokens) != nil || tokens <= 0 {
+			return nil, fmt.Errorf("%s: %s.%s in extraBody is not a number above 0", c.Provider, name, limit)
+		}
+		delete(settings, limit)
+		c.MaxTokens = Least(c.MaxTokens, tokens)
+	}
+	return settings, nil
 }
 
 // Has reports whether the user sets a member, so that the wire does not.

@@ -125,9 +125,12 @@ func (c *Config) CheckSecret(name, value string) error {
 
 // Limit returns how many tokens an answer may have: the smaller of what the job has left and
 // what the user allows; 0 if there is no limit.
-func (c *Config) Limit(req *model.Request) int {
-	if req.MaxTokens > 0 && c.MaxTokens > 0 {
-		return min(req.MaxTokens, c.MaxTokens)
+func (c *Config) Limit(req *model.Request) int { return Least(req.MaxTokens, c.MaxTokens) }
+
+// Least is the smaller of two limits, of which 0 is none.
+func Least(a, b int) int {
+	if a > 0 && b > 0 {
+		return min(a, b)
 	}
-	return max(req.MaxTokens, c.MaxTokens)
+	return max(a, b, 0)
 }
