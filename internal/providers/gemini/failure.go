@@ -1,9 +1,7 @@
 package gemini
 
 import (
-	"bytes"
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 
@@ -61,20 +59,17 @@ func (e *apiError) problem() wire.Problem {
 // explain reads the body of an error: an object, or a list with one in it, which is how
 // the streaming endpoint words it without SSE.
 func explain(_ int, body []byte) wire.Problem {
-	body = bytes.TrimSpace(body)
-	if !bytes.HasPrefix(body, []byte("[")) {
-		body = slices.Concat([]byte("["), body, []byte("]"))
+	all, kind := wire.Split(body)
+	if kind != '[' {
+		all = wire.Members{{Value: body}}
 	}
-	var all []struct {
-		Error *apiError `json:"error"`
-	}
-	if wire.Decode(body, &all) != nil {
-		return wire.Problem{} // a page of some proxy, most likely
-	}
-	for _, a := range all {
-		if a.Error != nil {
-			return a.Error.problem()
+	for _, one := range all {
+		var failed struct {
+			Error *apiError `json:"error"`
+		}
+		if wire.Decode(one.Value, &failed) == nil && failed.Error != nil {
+			return failed.Error.problem()
 		}
 	}
-	return wire.Problem{}
+	return wire.Problem{} // a page of some proxy, most likely
 }

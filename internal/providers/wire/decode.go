@@ -25,21 +25,10 @@ func Decode(data []byte, v any) error {
 }
 
 // Bound refuses JSON that would take far more memory than it has bytes, or that is nested
-// deeply. Whether it is JSON at all, it does not say.
+// deeply. It looks at brackets and commas alone, so that nothing is built before the answer
+// is known. Whether it is JSON at all, it does not say.
 func Bound(data []byte) error {
-	switch depth, values := measure(data); {
-	case depth > maxDepth:
-		return fmt.Errorf("JSON that is nested more than %d deep", maxDepth)
-	case values > maxValues:
-		return fmt.Errorf("JSON of more than %d values", maxValues)
-	}
-	return nil
-}
-
-// measure looks at brackets and commas alone, so that nothing is built before the answer
-// is known. It stops at the first number that is too large.
-func measure(data []byte) (deepest, values int) {
-	depth, quoted := 0, false
+	depth, values, quoted := 0, 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case quoted && c == '\\':
@@ -47,18 +36,19 @@ func measure(data []byte) (deepest, values int) {
 		case c == '"':
 			quoted = !quoted
 		case quoted:
-		case c == '{' || c == '[':
-			depth, values = depth+1, values+1
-			if deepest = max(deepest, depth); deepest > maxDepth {
-				return deepest, values
-			}
 		case c == '}' || c == ']':
 			depth--
-		case c == ',':
-			if values++; values > maxValues {
-				return deepest, values
+		case c == '{' || c == '[':
+			values++
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("JSON that is nested more than %d deep", maxDepth)
 			}
+		case c == ',':
+			values++
+		}
+		if values > maxValues {
+			return fmt.Errorf("JSON of more than %d values", maxValues)
 		}
 	}
-	return deepest, values
+	return nil
 }

@@ -46,8 +46,8 @@ func MediaOf(p *event.Part) (Medium, error) {
 	case event.ImageBinaryPart, event.FileBinaryPart:
 		return inline(p.MIMEType, p.Data)
 	case event.ImageURLPart, event.FileURLPart:
-		if kind, data, ok := splitDataURL(p.URL); ok {
-			return inline(kind, data)
+		if kind, data, ok := strings.Cut(p.URL, ";base64,"); ok && strings.HasPrefix(kind, "data:") {
+			return inline(strings.TrimPrefix(kind, "data:"), data)
 		}
 		u, err := url.Parse(p.URL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -170,14 +170,4 @@ func sniff(raw []byte) string {
 		return seen
 	}
 	return ""
-}
-
-// splitDataURL takes apart an address that holds its own bytes.
-func splitDataURL(address string) (kind, data string, ok bool) {
-	rest, ok := strings.CutPrefix(address, "data:")
-	if !ok {
-		return "", "", false
-	}
-	kind, data, ok = strings.Cut(rest, ";base64,")
-	return kind, data, ok
 }
