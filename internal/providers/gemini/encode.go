@@ -32,6 +32,20 @@ type part struct {
 
 func (p *part) isCall() bool { return p.name != "" }
 
+// An apiPart is a text, a thought or a call as the API has it, in requests and in answers.
+type apiPart struct {
+	Text      *string       `json:"text,omitzero"` // may be empty beside a signature, but not absent
+	Thought   bool          `json:"thought,omitzero"`
+	Call      *functionCall `json:"functionCall,omitzero"`
+	Signature string        `json:"thoughtSignature,omitzero"`
+}
+
+type functionCall struct {
+	ID   string        `json:"id,omitzero"`
+	Name string        `json:"name"`
+	Args rawjson.Value `json:"args"`
+}
+
 // A mark is what the API wants back with a part of its answer. It means nothing to others.
 type mark struct {
 	Signature string `json:"thoughtSignature,omitzero"`
@@ -78,10 +92,7 @@ func (e *encoded) text(text, signature string) {
 	if strings.TrimSpace(text) == "" && signature == "" {
 		return
 	}
-	e.add(encode(struct {
-		Text      string `json:"text"`
-		Signature string `json:"thoughtSignature,omitzero"`
-	}{text, signature}))
+	e.add(encode(apiPart{Text: &text, Signature: signature}))
 }
 
 // encode writes a part. What cannot be encoded is a raw value that was not checked; it must
@@ -113,37 +124,23 @@ func (m *Model) encodeAnswer(e *encoded, msg *event.Message) {
 			e.text(p.Text, mark.Signature)
 		case event.ThinkingPart:
 			if mark.Signature != "" { // without it a thought says nothing to the API
-				e.add(encode(struct {
-					Text      string `json:"text"`
-					Thought   bool   `json:"thought"`
-					Signature string `json:"thoughtSignature"`
-				}{p.Thinking, true, mark.Signature}))
+				e.add(encode(apiPart{Text: &p.Thinking, Thought: true, Signature: mark.Signature}))
 			}
 		case event.ToolCallPart:
 			if m.traits.third && !called && mark.Signature == "" {
 				mark.Signature = foreign // of calls at once, the first has it
 			}
 			called = true
-			e.parts = append(e.parts, callPart(p, mark))
+			name := wire.ToolName(p.ToolName, maxName)
+			e.parts = append(e.parts, &part{call: p.ToolCallID, id: mark.ID, name: name, json: encode(apiPart{
+				Call: &functionCall{mark.ID, name, wire.Object(p.Args)}, Signature: mark.Signature,
+			})})
 		case event.ProviderPart:
 			if msg.Author == m.Author && isPart(p.ProviderData) {
 				e.add(p.ProviderData)
 			}
 		}
 	}
-}
-
-func callPart(p *event.Part, mark mark) *part {
-	type call struct {
-		ID   string        `json:"id,omitzero"`
-		Name string        `json:"name"`
-		Args rawjson.Value `json:"args"`
-	}
-	name := wire.ToolName(p.ToolName, maxName)
-	return &part{call: p.ToolCallID, id: mark.ID, name: name, json: encode(struct {
-		Call      call   `json:"functionCall"`
-		Signature string `json:"thoughtSignature,omitzero"`
-	}{call{mark.ID, name, wire.Object(p.Args)}, mark.Signature})}
 }
 
 // isPart reports whether data is something that the provider ran, and takes back as a part.

@@ -126,8 +126,8 @@ func (t *turn) take(c *chunk, tell wire.Tell) error {
 type hostedPart struct {
 	Code       rawjson.Value `json:"executableCode"`
 	CodeResult rawjson.Value `json:"codeExecutionResult"`
-	Call       *hostedCall   `json:"toolCall"`
-	CallResult *hostedCall   `json:"toolResponse"`
+	Tool       *hostedCall   `json:"toolCall"`
+	ToolResult *hostedCall   `json:"toolResponse"`
 	Inline     rawjson.Value `json:"inlineData"`
 	File       rawjson.Value `json:"fileData"`
 }
@@ -141,10 +141,10 @@ func (h *hostedPart) kind() string {
 	switch {
 	case h.Code != nil, h.CodeResult != nil:
 		return "codeExecution"
-	case h.Call != nil:
-		return "toolCall " + h.Call.Type
-	case h.CallResult != nil:
-		return "toolCall " + h.CallResult.Type
+	case h.Tool != nil:
+		return "toolCall " + h.Tool.Type
+	case h.ToolResult != nil:
+		return "toolCall " + h.ToolResult.Type
 	case h.Inline != nil, h.File != nil:
 		return "media"
 	}
@@ -157,15 +157,8 @@ var noteNames = [2]string{"groundingMetadata", "urlContextMetadata"}
 // part adds a part and returns what there is to tell.
 func (t *turn) part(raw rawjson.Value) (told model.Chunk, err error) {
 	var p struct {
+		apiPart    `json:",embed"`
 		hostedPart `json:",embed"`
-		Text       string `json:"text"`
-		Thought    bool   `json:"thought"`
-		Signature  string `json:"thoughtSignature"`
-		Call       *struct {
-			ID   string        `json:"id"`
-			Name string        `json:"name"`
-			Args rawjson.Value `json:"args"`
-		} `json:"functionCall"`
 	}
 	if err := wire.Decode(raw, &p); err != nil {
 		return told, t.client.Malformed(err)
@@ -182,26 +175,33 @@ func (t *turn) part(raw rawjson.Value) (told model.Chunk, err error) {
 	case kind != "":
 		g := t.draft.Open(event.ProviderPart)
 		g.ToolName, g.ProviderData = kind, raw
-	case p.Text != "" || p.Signature != "":
-		told = t.words(p.Text, p.Thought, p.Signature)
+	case p.Text != nil || p.Signature != "":
+		told = t.words(&p.apiPart)
 	}
 	return told, nil
 }
 
 // words adds words to a text or a thought. What has a signature is a part for itself: the
 // signature belongs to it alone, even if it is empty.
-func (t *turn) words(words string, thought bool, signature string) model.Chunk {
+func (t *turn) words(p *apiPart) model.Chunk {
+	words := ""
+	if p.Text != nil {
+		words = *p.Text
+	}
 	kind, told := event.TextPart, model.Chunk{Text: words}
-	if thought {
+	if p.Thought {
 		kind, told = event.ThinkingPart, model.Chunk{Reasoning: words}
 	}
+	if words == "" && p.Signature == "" {
+		return told
+	}
 	g := t.draft.Last(kind)
-	if signature != "" && g.Len() > 0 || g.ProviderData != nil {
+	if p.Signature != "" && g.Len() > 0 || g.ProviderData != nil {
 		g = t.draft.Open(kind)
 	}
 	g.Write(words)
-	if signature != "" {
-		g.ProviderData = markOf(signature, "")
+	if p.Signature != "" {
+		g.ProviderData = markOf(p.Signature, "")
 	}
 	return told
 }
