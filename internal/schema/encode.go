@@ -1,11 +1,9 @@
 package schema
 
 import (
+	"bytes"
+	"errors"
 	"reflect"
-	"slices"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -14,112 +12,88 @@ import (
 // encode writes a schema as its MarshalJSON does, in a fraction of the time: every run
 // describes all base tools before its first request.
 func encode(s *jsonschema.Schema) ([]byte, error) {
-	if text, ok := appendSchema(nil, s); ok {
-		return text, nil
+	var text bytes.Buffer
+	w := &writer{out: jsontext.NewEncoder(&text, jsontext.AllowDuplicateNames(true), jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))}
+	if w.schema(s); w.err != nil {
+		return s.MarshalJSON()
 	}
-	return s.MarshalJSON()
+	return bytes.TrimSpace(text.Bytes()), nil
 }
 
-// appendSchema knows the keywords that are derived from Go types. For a schema with others
-// ok is false.
-func appendSchema(text []byte, s *jsonschema.Schema) (_ []byte, ok bool) {
+// A writer writes schemas with keywords that are derived from Go types. Others are an error.
+type writer struct {
+	out *jsontext.Encoder
+	err error // the first
+}
+
+func (w *writer) token(t jsontext.Token) {
+	if w.err == nil {
+		w.err = w.out.WriteToken(t)
+	}
+}
+
+func (w *writer) text(s string) { w.token(jsontext.String(s)) }
+
+func (w *writer) member(name string, present bool, value jsontext.Token) {
+	if present {
+		w.text(name)
+		w.token(value)
+	}
+}
+
+func (w *writer) inner(name string, s *jsonschema.Schema) {
+	if s != nil {
+		w.text(name)
+		w.schema(s)
+	}
+}
+
+func (w *writer) schema(s *jsonschema.Schema) {
+	others := *s
+	others.Type, others.Properties, others.PropertyOrder, others.Items, others.Description = "", nil, nil, nil, ""
+	others.Minimum, others.Maximum, others.MinLength, others.Required = nil, nil, nil, nil
+	others.AdditionalProperties, others.ContentEncoding = nil, ""
 	switch {
-	case reflect.ValueOf(s).Elem().IsZero():
-		return append(text, "true"...), true
-	case s.Not != nil:
-		return append(text, "false"...), reflect.DeepEqual(s, &jsonschema.Schema{Not: &jsonschema.Schema{}})
-	case !derived(s):
-		return nil, false
+	case isZero(s):
+		w.token(jsontext.True)
+		return
+	case s.Not != nil && reflect.DeepEqual(s, &jsonschema.Schema{Not: &jsonschema.Schema{}}):
+		w.token(jsontext.False)
+		return
+	case !isZero(&others) || len(s.PropertyOrder) != len(s.Properties):
+		w.err = errors.ErrUnsupported
+		return
 	}
-	begin := len(text)
-	member := func(name string) {
-		if len(text) > begin {
-			text = append(text, ',')
-		}
-		text = append(appendString(text, name), ':')
-	}
-	inner := func(name string, s *jsonschema.Schema) bool {
-		member(name)
-		text, ok = appendSchema(text, s)
-		return ok
-	}
-	text = append(text, '{')
-	begin++
-	if s.Type != "" {
-		member("type")
-		text = appendString(text, s.Type)
-	}
+	w.token(jsontext.BeginObject)
+	w.member("type", s.Type != "", jsontext.String(s.Type))
 	if s.Properties != nil {
-		member("properties")
-		text = append(text, '{')
-		outer := begin
-		begin = len(text)
+		w.member("properties", true, jsontext.BeginObject)
 		for _, name := range s.PropertyOrder {
-			if !inner(name, s.Properties[name]) {
-				return nil, false
-			}
+			w.inner(name, s.Properties[name])
 		}
-		text, begin = append(text, '}'), outer
+		w.token(jsontext.EndObject)
 	}
-	if s.Items != nil && !inner("items", s.Items) {
-		return nil, false
+	w.inner("items", s.Items)
+	w.member("description", s.Description != "", jsontext.String(s.Description))
+	if s.Minimum != nil {
+		w.member("minimum", true, jsontext.Float(*s.Minimum))
 	}
-	if s.Description != "" {
-		member("description")
-		text = appendString(text, s.Description)
-	}
-	for _, limit := range []struct {
-		name  string
-		value *float64
-	}{{"minimum", s.Minimum}, {"maximum", s.Maximum}} {
-		if limit.value != nil {
-			member(limit.name)
-			text = strconv.AppendInt(text, int64(*limit.value), 10)
-		}
+	if s.Maximum != nil {
+		w.member("maximum", true, jsontext.Float(*s.Maximum))
 	}
 	if s.MinLength != nil {
-		member("minLength")
-		text = strconv.AppendInt(text, int64(*s.MinLength), 10)
+		w.member("minLength", true, jsontext.Int(int64(*s.MinLength)))
 	}
 	if len(s.Required) > 0 {
-		member("required")
-		for i, name := range s.Required {
-			text = appendString(append(text, "[,"[min(i, 1)]), name)
+		w.member("required", true, jsontext.BeginArray)
+		for _, name := range s.Required {
+			w.text(name)
 		}
-		text = append(text, ']')
+		w.token(jsontext.EndArray)
 	}
-	if s.AdditionalProperties != nil && !inner("additionalProperties", s.AdditionalProperties) {
-		return nil, false
-	}
-	if s.ContentEncoding != "" {
-		member("contentEncoding")
-		text = appendString(text, s.ContentEncoding)
-	}
-	return append(text, '}'), true
+	w.inner("additionalProperties", s.AdditionalProperties)
+	w.member("contentEncoding", s.ContentEncoding != "", jsontext.String(s.ContentEncoding))
+	w.token(jsontext.EndObject)
 }
 
-// derived reports whether all that a schema says is written by [appendSchema].
-func derived(s *jsonschema.Schema) bool {
-	for _, n := range []*float64{s.Minimum, s.Maximum} {
-		if n != nil && *n != float64(int64(*n)) {
-			return false
-		}
-	}
-	rest := *s
-	rest.Type, rest.Properties, rest.PropertyOrder, rest.Items, rest.Description = "", nil, nil, nil, ""
-	rest.Minimum, rest.Maximum, rest.MinLength, rest.Required, rest.AdditionalProperties, rest.ContentEncoding = nil, nil, nil, nil, nil, ""
-	return reflect.ValueOf(&rest).Elem().IsZero() && len(s.PropertyOrder) == len(s.Properties) &&
-		plain(s.Type, s.Description, s.ContentEncoding) && plain(s.PropertyOrder...) && plain(s.Required...)
-}
-
-// appendString writes a string that [plain] has seen.
-func appendString(text []byte, s string) []byte {
-	quoted, _ := jsontext.AppendQuote(text, s)
-	return quoted
-}
-
-// plain reports whether texts are written alike everywhere: some encoders escape what could
-// end a script in a page.
-func plain(texts ...string) bool {
-	return !slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsAny(s, "<>&\u2028\u2029") || !utf8.ValidString(s) })
-}
+func isZero(s *jsonschema.Schema) bool { return reflect.ValueOf(s).Elem().IsZero() }

@@ -218,5 +218,5 @@ func instead(s *jsonschema.Schema) string {
 
 // isFalse reports whether s is the schema "false", which the library represents as {"not": {}}.
 func isFalse(s *jsonschema.Schema) bool {
-	return s.Not != nil && reflect.ValueOf(*s.Not).IsZero()
+	return s.Not != nil && isZero(s.Not)
 }
