@@ -1,8 +1,6 @@
 package job
 
 import (
-	"maps"
-
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/rawjson"
 )
@@ -17,16 +15,19 @@ type Headers struct {
 
 // ProviderHeaders are the headers and the extraBody of one provider.
 type ProviderHeaders struct {
-	Headers map[string]string `json:"headers,omitzero"`
-	Body    map[string][]byte `json:"body,omitzero"` // JSON values by name
+	Headers map[string]string        `json:"headers,omitzero"`
+	Body    map[string]rawjson.Value `json:"body,omitzero"`
 }
 
-// Headers returns the values of all headers.
+// Headers returns the values of all headers. It shares maps with the Spec.
 func (s *Spec) Headers() Headers {
-	h := Headers{Provider: providerHeaders(s.Setting), Experts: make(map[string]ProviderHeaders), Skills: make(map[string]map[string]string)}
+	h := Headers{
+		Provider: ProviderHeaders{s.Setting.Headers, s.Setting.ExtraBody},
+		Experts:  make(map[string]ProviderHeaders), Skills: make(map[string]map[string]string),
+	}
 	for _, e := range s.Experts {
 		if e.Provider != nil {
-			h.Experts[e.Key] = providerHeaders(e.Provider.Setting)
+			h.Experts[e.Key] = ProviderHeaders{e.Provider.Setting.Headers, e.Provider.Setting.ExtraBody}
 		}
 		for _, k := range e.Skills {
 			for _, header := range k.Headers {
@@ -37,17 +38,6 @@ func (s *Spec) Headers() Headers {
 				h.Skills[id][header.Name] = header.Value
 			}
 		}
-	}
-	return h
-}
-
-func providerHeaders(s expert.Setting) ProviderHeaders {
-	h := ProviderHeaders{Headers: maps.Clone(s.Headers)}
-	for name, value := range s.ExtraBody {
-		if h.Body == nil {
-			h.Body = make(map[string][]byte, len(s.ExtraBody))
-		}
-		h.Body[name] = value
 	}
 	return h
 }
@@ -67,12 +57,4 @@ func (s *Spec) SetHeaders(h Headers) {
 	}
 }
 
-func (h ProviderHeaders) set(s *expert.Setting) {
-	s.Headers, s.ExtraBody = h.Headers, nil
-	for name, value := range h.Body {
-		if s.ExtraBody == nil {
-			s.ExtraBody = make(map[string]rawjson.Value, len(h.Body))
-		}
-		s.ExtraBody[name] = value
-	}
-}
+func (h ProviderHeaders) set(s *expert.Setting) { s.Headers, s.ExtraBody = h.Headers, h.Body }

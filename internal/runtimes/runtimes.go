@@ -85,7 +85,7 @@ func HideSecrets(to engine.Secrets, spec job.Spec, lookup func(variable string) 
 	headers := spec.Headers()
 	for _, h := range slices.AppendSeq([]job.ProviderHeaders{headers.Provider}, maps.Values(headers.Experts)) {
 		for name, value := range h.Body {
-			hideBody(to, name, value) // a gateway can want a key there
+			hideBody(to, name, jsontext.Value(value)) // a gateway can want a key there
 		}
 		hideHeaders(to, h.Headers)
 	}
