@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,143 +14,67 @@ import (
 	"github.com/perstack-go/perstack/rawjson"
 )
 
-// meaning is what a digest covers. Its JSON is canonical: the encoder writes
-// fields in the order of the struct, and everything whose order has no meaning
-// is sorted first. Changing it changes every digest, so fields are only added,
-// and added ones are left out when zero.
-type meaning struct {
-	Format              int                  `json:"format"`
-	Name                string               `json:"name"`
-	Version             string               `json:"version"`
-	MinRuntimeVersion   string               `json:"minRuntimeVersion,omitzero"`
-	Description         string               `json:"description,omitzero"`
-	Instruction         string               `json:"instruction"`
-	Skills              []skillMeaning       `json:"skills,omitempty"`
-	Delegates           []string             `json:"delegates,omitempty"`
-	Tags                []string             `json:"tags,omitempty"`
-	Model               string               `json:"model,omitzero"`
-	Provider            string               `json:"provider,omitzero"`
-	Destination         destination          `json:"destination,omitzero"`
-	ProviderTools       []string             `json:"providerTools,omitempty"`
-	ProviderSkills      []ProviderSkill      `json:"providerSkills,omitempty"`
-	ProviderToolOptions *ProviderToolOptions `json:"providerToolOptions,omitzero"`
-	MaxSteps            int                  `json:"maxSteps,omitzero"`
-	MaxTokens           int64                `json:"maxTokens,omitzero"`
-	MaxCost             float64              `json:"maxCost,omitzero"`
-	MaxDuration         int64                `json:"maxDuration,omitzero"` // nanoseconds
-}
-
-// destination says where the provider of an Expert is. Settings that can hold a secret do not
-// count.
-type destination struct {
-	BaseURL      string `json:"baseUrl,omitzero"`
-	ResourceName string `json:"resourceName,omitzero"`
-	Project      string `json:"project,omitzero"`
-	Region       string `json:"region,omitzero"`
-	Location     string `json:"location,omitzero"`
-}
-
-type skillMeaning struct {
-	Name                 string          `json:"name"`
-	Type                 SkillType       `json:"type"`
-	Description          string          `json:"description,omitzero"`
-	Rule                 string          `json:"rule,omitzero"`
-	Pick                 []string        `json:"pick,omitempty"`
-	Omit                 []string        `json:"omit,omitempty"`
-	AllowedDomains       []string        `json:"allowedDomains,omitempty"`
-	Command              string          `json:"command,omitzero"`
-	PackageName          string          `json:"packageName,omitzero"`
-	Args                 []string        `json:"args,omitempty"`
-	RequiredEnv          []string        `json:"requiredEnv,omitempty"`
-	LazyInit             bool            `json:"lazyInit,omitzero"`
-	Endpoint             string          `json:"endpoint,omitzero"`
-	AllowPrivateEndpoint bool            `json:"allowPrivateEndpoint,omitzero"`
-	Tools                []toolMeaning   `json:"tools,omitempty"`
-	Headers              []headerMeaning `json:"headers,omitempty"`
-	ToolPrefix           bool            `json:"toolPrefix,omitzero"`
-	StartTimeout         int64           `json:"startTimeout,omitzero"` // milliseconds
-	CallTimeout          int64           `json:"callTimeout,omitzero"`  // milliseconds
-	Sandbox              SkillSandbox    `json:"sandbox,omitzero"`
-	Workspace            WorkspaceRight  `json:"workspace,omitzero"`
-}
-
-type toolMeaning struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitzero"`
-	InputSchema string `json:"inputSchema"`
-}
-
 // Digest is the SHA-256, in hex, of what the Expert means. Two files that
 // differ only in the order of keys and tables, in layout or in comments give the same digest.
 // Any change that a model or a skill could notice gives another, and so does a limit. The
 // built-in base skill is left out where the file does not mention it: it belongs to the runtime.
+//
+// It is made of the JSON of the Expert, so a new field counts unless it is left out here. To
+// keep the digests of files that do not use it, its JSON has to be left out when it is zero.
 func (e *Expert) Digest() string {
-	m := meaning{
-		Format: 1, Name: e.Name, Version: e.Version, MinRuntimeVersion: e.MinRuntimeVersion,
-		Description: e.Description, Instruction: e.Instruction,
-		Delegates: e.Delegates, Tags: e.Tags, Model: e.Model,
-		ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
-		MaxSteps: e.MaxSteps, MaxTokens: e.MaxTokens, MaxCost: e.MaxCost, MaxDuration: e.MaxDuration.Nanoseconds(),
-	}
+	m := *e
+	m.Key, m.Skills = "", nil
 	if e.Provider != nil {
+		// Only where the provider is counts: other settings can hold a secret, or a path of
+		// this machine.
 		s := e.Provider.Setting
-		m.Provider = e.Provider.Name
-		m.Destination = destination{s.BaseURL, s.ResourceName, s.Project, s.Region, s.Location}
+		m.Provider = &Provider{e.Provider.Name, Setting{BaseURL: s.BaseURL, ResourceName: s.ResourceName, Project: s.Project, Region: s.Region, Location: s.Location}}
 	}
 	for _, s := range e.Skills {
 		if !s.Implicit || !s.BuiltIn {
-			m.Skills = append(m.Skills, s.meaning())
+			m.Skills = append(m.Skills, s.canonical())
 		}
 	}
-	slices.SortFunc(m.Skills, func(a, b skillMeaning) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(m.Skills, func(a, b *Skill) int { return cmp.Compare(a.Name, b.Name) })
+	dropEmpty(&m.Delegates, &m.Tags, &m.ProviderTools)
 	return digest(m)
 }
 
-func (s *Skill) meaning() skillMeaning {
-	m := skillMeaning{
-		Name: s.Name, Type: s.Type, Description: s.Description, Rule: s.Rule,
-		Pick: s.Pick, Omit: s.Omit, AllowedDomains: s.AllowedDomains,
-		Command: s.Command, PackageName: s.PackageName, Args: s.Args,
-		RequiredEnv: s.RequiredEnv, LazyInit: s.LazyInit,
-		Endpoint: s.Endpoint, AllowPrivateEndpoint: s.AllowPrivateEndpoint,
-		Headers: s.headerMeanings(), ToolPrefix: s.ToolPrefix,
-		StartTimeout: s.StartTimeout.Milliseconds(), CallTimeout: s.CallTimeout.Milliseconds(),
-		Sandbox: s.Sandbox, Workspace: s.Workspace,
+// canonical is the skill as its file means it. What has no order is sorted; the case of the
+// names of headers means nothing.
+func (s *Skill) canonical() *Skill {
+	c := *s
+	c.Implicit, c.BuiltIn = false, false
+	c.Headers, c.Tools = slices.Clone(s.Headers), slices.Clone(s.Tools)
+	for i := range c.Headers {
+		c.Headers[i].Name = strings.ToLower(c.Headers[i].Name)
 	}
-	for _, t := range s.Tools {
-		m.Tools = append(m.Tools, toolMeaning{t.Name, t.Description, canonicalJSON(t.InputSchema)})
+	for i := range c.Tools {
+		c.Tools[i].InputSchema = canonicalJSON(c.Tools[i].InputSchema)
 	}
-	slices.SortFunc(m.Tools, func(a, b toolMeaning) int { return cmp.Compare(a.Name, b.Name) })
-	return m
+	slices.SortFunc(c.Headers, func(a, b Header) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Tools, func(a, b InteractiveTool) int { return cmp.Compare(a.Name, b.Name) })
+	dropEmpty(&c.Pick, &c.Omit, &c.AllowedDomains, &c.Args, &c.RequiredEnv)
+	return &c
+}
+
+// dropEmpty makes lists nil that are empty: both say the same.
+func dropEmpty(lists ...*[]string) {
+	for _, list := range lists {
+		if len(*list) == 0 {
+			*list = nil
+		}
+	}
 }
 
 // canonicalJSON removes blanks and sorts members. Numbers stay as written:
 // rounding them to floats could make two schemas equal that are not.
-func canonicalJSON(text []byte) string {
+func canonicalJSON(text []byte) []byte {
 	v := rawjson.Value(text).Clone()
 	if err := (*jsontext.Value)(&v).Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)); err != nil {
-		return string(text)
+		return text
 	}
-	return string(v)
-}
-
-// connection is what decides which tools a server has. Like meaning, it is canonical,
-// and grows only by fields that are left out when zero.
-type connection struct {
-	Format               int             `json:"format"`
-	Type                 SkillType       `json:"type"`
-	Command              string          `json:"command,omitzero"`
-	Package              *Package        `json:"package,omitzero"`
-	Args                 []string        `json:"args,omitempty"`
-	RequiredEnv          []string        `json:"requiredEnv,omitempty"`
-	Endpoint             string          `json:"endpoint,omitzero"`
-	Headers              []headerMeaning `json:"headers,omitempty"`
-	AllowPrivateEndpoint bool            `json:"allowPrivateEndpoint,omitzero"`
-}
-
-type headerMeaning struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+	return v
 }
 
 // Connection is the SHA-256, in hex, of how the server of an MCP skill is reached. While
@@ -158,33 +83,30 @@ type headerMeaning struct {
 // npx -y name is npx name. Nor does its sandbox: it is the same server, from the same
 // package. If it offers other tools there, the run notices.
 func (s *Skill) Connection() string {
-	c := connection{
-		Format: 1, Type: s.Type, Command: s.Command, Args: s.Args,
-		RequiredEnv: slices.Compact(slices.Sorted(slices.Values(s.RequiredEnv))),
-		Endpoint:    s.Endpoint, Headers: s.headerMeanings(), AllowPrivateEndpoint: s.AllowPrivateEndpoint,
+	c := s.canonical()
+	c = &Skill{
+		Type: s.Type, Command: s.Command, Args: c.Args, RequiredEnv: slices.Compact(slices.Sorted(slices.Values(s.RequiredEnv))),
+		Endpoint: s.Endpoint, Headers: c.Headers, AllowPrivateEndpoint: s.AllowPrivateEndpoint,
 	}
-	if p, ok := s.Package(); ok {
+	p, ok := s.Package()
+	if ok {
 		c.Command, c.Args = "", p.Args
-		c.Package = &p
 	} else if s.PackageName != "" {
 		c.Args = []string{s.PackageName} // that is what the program gets
 	}
-	return digest(c)
+	return digest(c, p)
 }
 
-// headerMeanings sorts the headers: their order means nothing, nor does the case of
-// their names. Values are as written, so a secret is not in them.
-func (s *Skill) headerMeanings() (all []headerMeaning) {
-	for _, h := range s.Headers {
-		all = append(all, headerMeaning{strings.ToLower(h.Name), h.Value})
-	}
-	slices.SortFunc(all, func(a, b headerMeaning) int { return cmp.Compare(a.Name, b.Name) })
-	return all
-}
+// In the text of a digest, headers have their values, which are as written, so that a secret
+// is not in them. The recorded form of a Spec leaves them out.
+var digested = json.WithMarshalers(json.JoinMarshalers(
+	json.MarshalToFunc(func(out *jsontext.Encoder, h Header) error { return json.MarshalEncode(out, []string{h.Name, h.Value}) }),
+	json.MarshalToFunc(func(out *jsontext.Encoder, d time.Duration) error { return out.WriteToken(jsontext.Int(int64(d))) }),
+))
 
-// digest is the SHA-256, in hex, of the JSON of a canonical value.
-func digest(v any) string {
-	text, err := json.Marshal(v)
+// digest is the SHA-256, in hex, of the JSON of canonical values.
+func digest(values ...any) string {
+	text, err := json.Marshal(values, digested)
 	if err != nil {
 		panic("expert: plain values do not encode: " + err.Error()) // strings, bools and numbers always do
 	}

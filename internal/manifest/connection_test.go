@@ -71,7 +71,7 @@ func TestConnection(t *testing.T) {
 
 // Lockfiles hold it.
 func TestConnectionIsStable(t *testing.T) {
-	const want = "af8a08ecb0a96665196004c93e33ee8dda4b715dca1e453b72fe02a128eb2baa"
+	const want = "1a072d41c53809b6db1d845239131337faecea8b1ae32fbb5c889fb787474df8"
 	if got := connectionOf(t, skillWith("mcpStdioSkill", "command = 'npx'\nargs = ['-y', 'x@1.0.0', 'a']\nrequiredEnv = ['K']")); got != want {
 		t.Errorf("the digest is %s, and was %s", got, want)
 	}
