@@ -72,11 +72,12 @@ type Package struct {
 }
 
 // A Tool is the definition of a tool, word for word as the server gave it. Definition
-// is all of it, in the form of [CanonicalJSON]; the other fields are taken out of it. Make
-// one with [ParseTool], so that they agree: only Definition and Digest are written down.
+// is all of it, in the one form that digests are made of; the other fields are taken out of
+// it. Make one with [ParseTool], so that they agree: only Definition and Digest are written
+// down.
 type Tool struct {
 	Definition rawjson.Value
-	Digest     string // DefinitionDigest, which is skill.Tool.Digest as well
+	Digest     string // SHA-256 of Definition, in hex; skill.Tool.Digest is the same
 
 	Name, Title, Description string
 	InputSchema              rawjson.Value
@@ -87,7 +88,7 @@ type Tool struct {
 // inputSchema, outputSchema and annotations as the server sent them. There is no other
 // reader: what a live server offers and what a lockfile holds must be the same tool.
 func ParseTool(definition rawjson.Value) (Tool, error) {
-	canonical, err := CanonicalJSON(definition)
+	canonical, err := canonicalJSON(definition)
 	if err != nil {
 		return Tool{}, fmt.Errorf("the definition of a tool is not JSON: %w", err)
 	}
@@ -107,9 +108,9 @@ func ParseTool(definition rawjson.Value) (Tool, error) {
 	case said.InputSchema.Kind() != '{':
 		return Tool{}, fmt.Errorf("the definition of the tool %s has no inputSchema", wording.Quote(said.Name))
 	}
-	hints := readHints(said.Annotations)
+	hints, sum := readHints(said.Annotations), sha256.Sum256(canonical)
 	return Tool{
-		Definition: canonical, Digest: DefinitionDigest(canonical),
+		Definition: canonical, Digest: hex.EncodeToString(sum[:]),
 		Name: said.Name, Title: cmp.Or(said.Title, hints.Title), Description: said.Description,
 		InputSchema: said.InputSchema, Repeatable: hints.ReadOnly || hints.Idempotent,
 	}, nil
@@ -164,28 +165,16 @@ func Read(c *manifest.Config) (*Lock, error) {
 	return ReadFile(c.LockFile())
 }
 
-// CanonicalJSON writes a JSON value in the one form that digests are made of: no blanks,
+// canonicalJSON writes a JSON value in the one form that digests are made of: no blanks,
 // members sorted, strings with as few escapes as JSON allows. Numbers stay as they are
 // written, since rounding them could make two values equal that are not. A value with
 // two members of one name, or with bytes that are not UTF-8, is refused: two readers
 // could take it for two different things.
-func CanonicalJSON(value rawjson.Value) (rawjson.Value, error) {
+func canonicalJSON(value rawjson.Value) (rawjson.Value, error) {
 	v := value.Clone()
 	err := (*jsontext.Value)(&v).Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false),
 		jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
 	return v, err
-}
-
-// DefinitionDigest is the SHA-256, in hex, of the definition of a tool in its canonical
-// form: the object of name, title, description, inputSchema, outputSchema and annotations
-// as the server sent them, without those that it did not send. What is not JSON is
-// digested as it stands.
-func DefinitionDigest(definition rawjson.Value) string {
-	if canonical, err := CanonicalJSON(definition); err == nil {
-		definition = canonical
-	}
-	sum := sha256.Sum256(definition)
-	return hex.EncodeToString(sum[:])
 }
 
 // UnknownTools has a line for each name in pick and omit of s that the skill did not have

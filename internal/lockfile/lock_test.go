@@ -297,7 +297,7 @@ func TestLockWrite(t *testing.T) {
 func TestDefinitionDigest(t *testing.T) {
 	const tool = `{"name":"a","inputSchema":{"type":"object","maximum":1.0}}`
 	same := `{ "inputSchema": {"maximum":1.0, "type":"\u006fbject"}, "name": "a" }`
-	if DefinitionDigest([]byte(tool)) != DefinitionDigest([]byte(same)) {
+	if lockTool(t, tool).Digest != lockTool(t, same).Digest {
 		t.Error("layout changes the digest")
 	}
 	for _, other := range []string{
@@ -306,7 +306,7 @@ func TestDefinitionDigest(t *testing.T) {
 		`{"name":"a","inputSchema":{"type":"object","maximum":1.0},"title":null}`,
 		"{\"name\":\"a\u200b\",\"inputSchema\":{\"type\":\"object\",\"maximum\":1.0}}",
 	} {
-		if DefinitionDigest([]byte(tool)) == DefinitionDigest([]byte(other)) {
+		if lockTool(t, tool).Digest == lockTool(t, other).Digest {
 			t.Errorf("%s has the digest of %s", other, tool)
 		}
 	}
@@ -314,7 +314,7 @@ func TestDefinitionDigest(t *testing.T) {
 
 func TestCanonicalJSONRefuses(t *testing.T) {
 	for _, text := range []string{"", "{", `{"a":1,"a":1}`, "\"\xff\"", `"\ud800"`, "1 2"} {
-		if v, err := CanonicalJSON([]byte(text)); err == nil {
+		if v, err := canonicalJSON([]byte(text)); err == nil {
 			t.Errorf("%q became %s", text, v)
 		}
 	}

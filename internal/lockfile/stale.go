@@ -103,8 +103,8 @@ func (r *lockReasons) stale(e *expert.Expert) {
 		}
 		return
 	}
-	if !sameSet(locked.Delegates, e.Delegates) {
-		r.add("%s delegates to others now: %s", wording.Quote(e.Key), setChange(locked.Delegates, e.Delegates))
+	if change := setChange(locked.Delegates, e.Delegates); change != "" {
+		r.add("%s delegates to others now: %s", wording.Quote(e.Key), change)
 	}
 	for _, s := range e.Servers() {
 		pinned, ok := locked.Skill(s.Name)
@@ -132,10 +132,6 @@ func (l *Skill) fits(s *expert.Skill) bool {
 	}
 	return l.Package.Manager == wanted.Manager && l.Package.Name == wanted.Name &&
 		(wanted.Version == "" || l.Package.Version == wanted.Version)
-}
-
-func sameSet(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // setChange writes what came and what went, like "+a, -b".

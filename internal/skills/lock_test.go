@@ -47,8 +47,8 @@ func TestDiscover(t *testing.T) {
 	var got []string
 	for _, tool := range s.Tools {
 		got = append(got, tool.Name)
-		if len(tool.Digest) != 64 || tool.Digest != lockfile.DefinitionDigest(tool.Definition) {
-			t.Errorf("%s: digest %q", tool.Name, tool.Digest)
+		if again, err := lockfile.ParseTool(tool.Definition); err != nil || len(tool.Digest) != 64 || tool.Digest != again.Digest {
+			t.Errorf("%s: digest %q, %v", tool.Name, tool.Digest, err)
 		}
 	}
 	if !slices.Equal(got, []string{"echo", "add", "fail"}) {
