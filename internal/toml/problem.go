@@ -17,12 +17,13 @@ type Position struct {
 
 // Problem is one thing that is wrong, or worth a warning, in a file.
 type Problem struct {
-	File         string // empty when it is about a flag
-	Line, Column int    // 0 when the problem has no place in the file
-	Path         string // dotted, such as experts.a.instruction; empty for syntax errors
-	Message      string
-	Hint         string // what to do about it; may be empty
-	Warning      bool   // the file can be used nevertheless
+	File    string `json:"file"`          // empty when it is about a flag
+	Line    int    `json:"line,omitzero"` // 0 when the problem has no place in the file
+	Column  int    `json:"column,omitzero"`
+	Path    string `json:"path,omitzero"` // dotted, such as experts.a.instruction; empty for syntax errors
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitzero"` // what to do about it; may be empty
+	Warning bool   `json:"-"`             // the file can be used nevertheless
 }
 
 // String is one line that editors and terminals understand, for instance

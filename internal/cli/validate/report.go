@@ -33,15 +33,11 @@ type listing struct {
 // newReport sorts what was found. Config is nil if the file cannot be used. File names
 // are printed as shorten writes them, and the words of notes as advise does.
 func newReport(config *manifest.Config, problems toml.Problems, shorten, advise func(string) string) *report {
-	r := &report{}
+	warnings := len(problems.Warnings())
+	r := &report{warnings: warnings, errors: len(problems) - warnings}
 	for _, p := range problems {
 		p.File = shorten(p.File)
 		r.problems = append(r.problems, p)
-		if p.Warning {
-			r.warnings++
-		} else {
-			r.errors++
-		}
 	}
 	if config == nil {
 		return r
@@ -80,33 +76,22 @@ func (r *report) verdict() string {
 
 // finding is a problem as JSON has it.
 type finding struct {
-	File     string `json:"file"`
-	Line     int    `json:"line,omitzero"`
-	Column   int    `json:"column,omitzero"`
-	Path     string `json:"path,omitzero"`
-	Message  string `json:"message"`
-	Hint     string `json:"hint,omitzero"`
-	Severity string `json:"severity"`
+	Problem  toml.Problem `json:",embed"`
+	Severity string       `json:"severity"`
 }
 
 // printJSON writes all findings as one array, which is empty when there are none.
 func (r *report) printJSON(w io.Writer) error {
-	all := []finding{}
-	add := func(problems toml.Problems, severity func(toml.Problem) string) {
-		for _, p := range problems {
-			all = append(all, finding{p.File, p.Line, p.Column, p.Path, p.Message, p.Hint, severity(p)})
-		}
+	all, severities := []finding{}, map[bool]string{false: "error", true: "warning"}
+	for _, p := range r.problems {
+		all = append(all, finding{p, severities[p.Warning]})
 	}
-	note := func(toml.Problem) string { return "note" }
-	add(r.problems, func(p toml.Problem) string {
-		if p.Warning {
-			return "warning"
-		}
-		return "error"
-	})
-	add(r.notes, note)
+	notes := r.notes
 	for _, e := range r.experts {
-		add(e.notes, note)
+		notes = append(notes, e.notes...)
+	}
+	for _, n := range notes {
+		all = append(all, finding{n, "note"})
 	}
 	data, err := json.Marshal(all, jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
