@@ -40,7 +40,7 @@ func (e *UnusableError) Unwrap() error { return e.Err }
 
 // Find looks for perstack.toml in dir and its parents. A file that is there but
 // cannot be read ends the search with an error: to go on would silently use
-// another project's file. The path is relative if dir is.
+// another project's file.
 func Find(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func Find(dir string) (string, error) {
 			if foreign {
 				return "", &UnusableError{path, ErrForeign}
 			}
-			return relativeLike(dir, start, path), nil
+			return path, nil
 		}
 		if userfile.Absent(err) {
 			err = danglingLink(path)
@@ -79,26 +79,14 @@ func danglingLink(path string) error {
 	return fmt.Errorf("it is a link to %q, which does not exist", target)
 }
 
-// relativeLike writes path the way dir was written, which reads better in messages.
-func relativeLike(dir, start, path string) string {
-	if filepath.IsAbs(dir) {
-		return path
-	}
-	rel, err := filepath.Rel(start, path)
-	if err != nil {
-		return path
-	}
-	return filepath.Join(dir, rel)
-}
-
 // Locate returns the path of the file that the user named, relative to dir. If the user named
 // none, it is that of [Find].
 func Locate(dir, config string) (string, error) {
-	switch {
+	switch err := refuseRemote(config); {
 	case config == "":
 		return Find(dir)
-	case isRemote(config):
-		return "", errRemote(config)
+	case err != nil:
+		return "", err
 	case filepath.IsAbs(config):
 		// The file that is loaded is also hidden from tools, by its path: a link before a
 		// ".." must make no difference.
@@ -107,21 +95,20 @@ func Locate(dir, config string) (string, error) {
 	return filepath.Join(dir, config), nil
 }
 
-func isRemote(path string) bool {
+func refuseRemote(path string) error {
 	lower := strings.ToLower(path)
-	return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://")
-}
-
-func errRemote(path string) error {
-	return fmt.Errorf("remote configuration cannot be loaded by this version yet: %s; download it and pass the path", wording.Quote(path))
+	if strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
+		return fmt.Errorf("remote configuration cannot be loaded by this version yet: %s; download it and pass the path", wording.Quote(path))
+	}
+	return nil
 }
 
 // Load reads and parses a perstack.toml. The error is about the file as a
 // whole; what is wrong inside is in Problems, and the Config is nil if that
 // holds an error.
 func Load(path string) (*Config, toml.Problems, error) {
-	if isRemote(path) {
-		return nil, nil, errRemote(path)
+	if err := refuseRemote(path); err != nil {
+		return nil, nil, err
 	}
 	data, err := userfile.Read(path, maxFile)
 	switch {
