@@ -1,15 +1,30 @@
 package expert
 
+import (
+	"slices"
+	"strings"
+)
+
 // Lookup finds the Expert among all that key names: one with exactly this name, or one
-// with this name and version if the key has a version.
+// with this name and version if the key has a version. Tags belong to the registry: no
+// Expert of a file has one.
 func Lookup(all []*Expert, key string) (*Expert, bool) {
-	name, version := keyParts(key)
 	for _, e := range all {
-		if e.Name == name && (version == "" || e.Version == version) {
+		if rest, ok := strings.CutPrefix(key, e.Name); ok && (rest == "" || rest == "@"+e.Version) {
 			return e, true
 		}
 	}
 	return nil, false
+}
+
+// NewIndex has Experts by the keys with which [Lookup] finds them. A file may have a thousand
+// of them and many delegates: looking each up in the list would take long.
+func NewIndex(all []*Expert) map[string]*Expert {
+	index := make(map[string]*Expert, 2*len(all))
+	for _, e := range slices.Backward(all) { // the first of a name counts
+		index[e.Name], index[e.Name+"@"+e.Version] = e, e
+	}
+	return index
 }
 
 // Closure returns the Expert and all that it can reach by delegation among all, each once,
@@ -23,9 +38,9 @@ func Closure(all []*Expert, e *Expert) (experts []*Expert, missing []string) {
 	reached, absent := map[*Expert]bool{e: true}, map[string]bool{}
 	for i := 0; i < len(experts); i++ {
 		for _, key := range experts[i].Delegates {
-			found, ok := index.Lookup(key)
+			found := index[key]
 			switch {
-			case !ok:
+			case found == nil:
 				if !absent[key] {
 					absent[key] = true
 					missing = append(missing, key)
@@ -37,36 +52,4 @@ func Closure(all []*Expert, e *Expert) (experts []*Expert, missing []string) {
 		}
 	}
 	return experts, missing
-}
-
-// An Index has Experts by name. A file may have a thousand of them and many
-// delegates: looking each up in the list would take long.
-type Index map[string]*Expert
-
-// NewIndex makes the index of all.
-func NewIndex(all []*Expert) Index {
-	index := make(Index, len(all))
-	for _, e := range all {
-		index[e.Name] = e
-	}
-	return index
-}
-
-// Lookup is the function Lookup.
-func (index Index) Lookup(key string) (*Expert, bool) {
-	name, version := keyParts(key)
-	e, ok := index[name]
-	if !ok || version != "" && e.Version != version {
-		return nil, false
-	}
-	return e, true
-}
-
-// keyParts is the name of the Expert that a key means, and its version, if the key has one.
-// Tags belong to the registry: no Expert of a file has one.
-func keyParts(key string) (name, version string) {
-	if k, err := ParseKey(key); err == nil && k.Version != "" {
-		return k.Name, k.Version
-	}
-	return key, ""
 }

@@ -22,13 +22,12 @@ const (
 const fullVersion = `(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)(?:-[A-Za-z0-9_.-]+)?(?:\+[A-Za-z0-9_.-]+)?`
 
 // The grammars as regular expressions, which the JSON Schema of perstack.toml states too.
-// A key and a package differ only in that a key tells a version from a tag.
+// That of a key is also that of a package for npx or uvx.
 const (
 	KeyPattern      = `^((?:@[a-z0-9][a-z0-9_.-]*/)?[a-z0-9][a-z0-9_.-]*)(?:@(` + fullVersion + `)|@([a-z0-9][a-z0-9_.-]*))?$`
 	NamePattern     = `^(?:@[a-z0-9][a-z0-9_-]*/)?[a-z0-9][a-z0-9_-]*$`
 	VersionPattern  = `^` + fullVersion + `$`
 	TagPattern      = `^[a-z0-9][a-z0-9_-]*$`
-	PackagePattern  = `^(?:@[a-z0-9][a-z0-9_.-]*/)?[a-z0-9][a-z0-9_.-]*(?:@` + fullVersion + `|@[a-z0-9][a-z0-9_.-]*)?$`
 	VariablePattern = `^[a-zA-Z0-9][a-zA-Z0-9_-]*$` // names of environment variables
 )
 
@@ -38,7 +37,6 @@ var (
 	nameGrammar     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(NamePattern) })
 	versionGrammar  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(VersionPattern) })
 	tagGrammar      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(TagPattern) })
-	packageGrammar  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(PackagePattern) })
 	variableGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(VariablePattern) })
 )
 

@@ -181,7 +181,7 @@ options:
 // PackageName is strict because the text becomes an argument of npx or uvx: a
 // leading dash would be read as an option.
 func PackageName(s string) (string, string) {
-	if len(s) <= MaxKey && packageGrammar().MatchString(s) {
+	if len(s) <= MaxKey && keyGrammar().MatchString(s) {
 		return "", ""
 	}
 	return quote(s) + " is not a package name", "write name, @scope/name or name@1.0.0 in lower case"

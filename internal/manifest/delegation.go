@@ -1,7 +1,7 @@
 package manifest
 
 import (
-	"slices"
+	"math/big"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/toml"
@@ -12,61 +12,42 @@ import (
 // themselves, among those that e can reach. The groups, and the Experts in one, stand in
 // the order of Closure. A circle is no mistake, since an Expert may stop asking, but only
 // a limit ends it if none does.
-func (c *Config) Circles(e *expert.Expert) [][]*expert.Expert {
+func (c *Config) Circles(e *expert.Expert) (circles [][]*expert.Expert) {
 	experts, _ := c.Closure(e)
-	s := &circleSearch{all: expert.NewIndex(c.Experts), number: map[*expert.Expert]int{}, lowest: map[*expert.Expert]int{}, open: map[*expert.Expert]bool{}, group: map[*expert.Expert]int{}}
-	s.visit(e)
-	place, circles := map[int]int{}, [][]*expert.Expert(nil)
-	for _, e := range experts {
-		g := s.group[e]
-		if s.sizes[g] < 2 { // no Expert delegates to itself
-			continue
+	index, number := expert.NewIndex(c.Experts), make(map[*expert.Expert]int, len(experts))
+	for i, e := range experts {
+		number[e] = i
+	}
+	// Warshall's algorithm, on sets of bits: the number of Experts in a file bounds its cost.
+	reached := make([]big.Int, len(experts))
+	for i, e := range experts {
+		for _, key := range e.Delegates {
+			if d := index[key]; d != nil {
+				reached[i].SetBit(&reached[i], number[d], 1)
+			}
 		}
-		at, ok := place[g]
-		if !ok {
-			at = len(circles)
-			place[g], circles = at, append(circles, nil)
+	}
+	for via := range reached {
+		for i := range reached {
+			if reached[i].Bit(via) == 1 {
+				reached[i].Or(&reached[i], &reached[via])
+			}
 		}
-		circles[at] = append(circles[at], e)
+	}
+	grouped := make([]bool, len(experts))
+	for i := range experts {
+		var circle []*expert.Expert
+		for j, other := range experts {
+			if !grouped[j] && reached[i].Bit(j) == 1 && reached[j].Bit(i) == 1 {
+				grouped[j] = true
+				circle = append(circle, other)
+			}
+		}
+		if len(circle) > 0 {
+			circles = append(circles, circle)
+		}
 	}
 	return circles
-}
-
-// circleSearch is Tarjan's search for strongly connected parts: one walk, whatever the
-// file looks like. The number of Experts in a file bounds how deep it goes.
-type circleSearch struct {
-	all            expert.Index
-	number, lowest map[*expert.Expert]int
-	stack          []*expert.Expert
-	open           map[*expert.Expert]bool
-	group          map[*expert.Expert]int
-	sizes          []int
-}
-
-func (s *circleSearch) visit(e *expert.Expert) {
-	s.number[e] = len(s.number)
-	s.lowest[e] = s.number[e]
-	s.stack, s.open[e] = append(s.stack, e), true
-	for _, key := range e.Delegates {
-		next, ok := s.all.Lookup(key)
-		if !ok {
-			continue
-		}
-		if _, seen := s.number[next]; !seen {
-			s.visit(next)
-			s.lowest[e] = min(s.lowest[e], s.lowest[next])
-		} else if s.open[next] {
-			s.lowest[e] = min(s.lowest[e], s.number[next])
-		}
-	}
-	if s.lowest[e] != s.number[e] {
-		return
-	}
-	at := slices.Index(s.stack, e)
-	for _, member := range s.stack[at:] {
-		s.open[member], s.group[member] = false, len(s.sizes)
-	}
-	s.sizes, s.stack = append(s.sizes, len(s.stack)-at), s.stack[:at]
 }
 
 // DelegateWarnings are about Experts that others delegate to, and that can be run by
@@ -81,7 +62,7 @@ func (c *Config) DelegateWarnings() (ps toml.Problems) {
 	index, callers := expert.NewIndex(c.Experts), map[*expert.Expert]*expert.Expert{} // the first in the file
 	for _, e := range c.Experts {
 		for _, key := range e.Delegates {
-			if d, ok := index.Lookup(key); ok && callers[d] == nil {
+			if d := index[key]; d != nil && callers[d] == nil {
 				callers[d] = e
 			}
 		}

@@ -49,7 +49,7 @@ func skillKeys() []key[expert.Skill] {
 		row("callTimeout", "Time limit of one call without progress.", milliseconds(maxTimeout), func(s *S, d time.Duration) { s.CallTimeout = d }).of(mcpKinds...).without("see [skills](skills.md)"),
 		row("command", "The program to start, without a shell.", matching(program, 4096, "text", toml.Length(1, 4096), command, expert.DisguisedManager), func(s *S, text string) { s.Command = text }).of(stdioKind).
 			required(`name the program to start, like "npx"`),
-		row("packageName", "Package for npx or uvx; either this or args.", matching(expert.PackagePattern, expert.MaxKey, "text", expert.PackageName), func(s *S, text string) { s.PackageName = text }).of(stdioKind),
+		row("packageName", "Package for npx or uvx; either this or args.", matching(expert.KeyPattern, expert.MaxKey, "text", expert.PackageName), func(s *S, text string) { s.PackageName = text }).of(stdioKind),
 		row("args", "Arguments of the program; either these or packageName.", list(0, "An argument.", matching("", 0, "", toml.NoNUL)), func(s *S, all []string) { s.Args = all }).of(stdioKind),
 		row("sandbox", "Sandbox of its processes with the runtime local.", word(string(expert.SandboxLandlock)), func(s *S, w string) { s.Sandbox = expert.SkillSandbox(w) }).of(stdioKind).
 			without("none with `local`; always a [sandbox](sandbox.md) with `docker`"),

@@ -54,7 +54,7 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags Flags) toml.Probl
 	for _, u.expert = range experts {
 		u.providerFeatures()
 		for i, key := range u.expert.Delegates {
-			if _, ok := inFile.Lookup(key); !ok {
+			if inFile[key] == nil {
 				u.report(toml.PathTo(u.path("delegates"), strconv.Itoa(i)), "delegate "+wording.Quote(key)+" is not in this file", "experts of the registry"+yet)
 			}
 		}
