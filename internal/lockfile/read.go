@@ -101,7 +101,7 @@ func parseLock(path string, data []byte) (*Lock, toml.Problems) {
 type lockReader struct{ *toml.Reader }
 
 func (r *lockReader) lock(root *toml.Node) *Lock {
-	t := r.Table(root, "")
+	t := r.Table(root)
 	// In another format, nothing else means what it means here.
 	if n := root.Fields["version"]; n == nil || n.Kind != toml.KindString || n.Text != Version {
 		r.Problems = nil
@@ -112,7 +112,7 @@ func (r *lockReader) lock(root *toml.Node) *Lock {
 			if n.Text != "" && strings.Trim(n.Text, "0123456789") == "" {
 				hint = updateHint // anything else is no version that we will ever write
 			}
-			r.Fault(n.At, "version", fmt.Sprintf("is %s, and this program reads %q", wording.Quote(n.Text), Version), hint)
+			r.Fault(n.At, n.Path, fmt.Sprintf("is %s, and this program reads %q", wording.Quote(n.Text), Version), hint)
 		case root.Fields["version"] == nil:
 			r.Fault(root.At, "version", "is required", "")
 		}
@@ -125,7 +125,7 @@ func (r *lockReader) lock(root *toml.Node) *Lock {
 	} else {
 		r.Missing(root.At, "generatedAt", "must be a time in milliseconds", "")
 	}
-	l.ConfigPath = t.Require("configPath", "", toml.Length(1, 255), toml.Printable)
+	l.ConfigPath = t.Require("configPath", toml.Length(1, 255), toml.Printable)
 	l.Images = r.lockedImages(t)
 	if experts := t.Sub("experts"); experts != nil {
 		experts.Each(func(key string, entry *toml.Table) { l.Experts = append(l.Experts, r.lockedExpert(key, entry)) })
@@ -136,10 +136,10 @@ func (r *lockReader) lock(root *toml.Node) *Lock {
 
 func (r *lockReader) lockedExpert(key string, t *toml.Table) *Expert {
 	e := &Expert{
-		Key: t.Require("key", ""), Name: t.Require("name", ""), Version: t.Require("version", ""),
-		Description: t.Str("description"), Instruction: t.Require("instruction", ""),
+		Key: t.Require("key"), Name: t.Require("name"), Version: t.Require("version"),
+		Description: t.Str("description"), Instruction: t.Require("instruction"),
 		Delegates: t.Strs("delegates", 0), Tags: t.Strs("tags", 0),
-		Definition: t.Require("definition", "", isDigest),
+		Definition: t.Require("definition", isDigest),
 	}
 	if e.Key != key {
 		r.Fault(t.Node.KeyAt, t.At("key"), fmt.Sprintf("is %s in the table of %s", wording.Quote(e.Key), wording.Quote(key)), "")
@@ -161,10 +161,10 @@ func (r *lockReader) lockedExpert(key string, t *toml.Table) *Expert {
 }
 
 func (r *lockReader) lockedSkill(name string, t *toml.Table) *Skill {
-	s := &Skill{Name: name, Digest: t.Require("digest", "", isDigest)}
+	s := &Skill{Name: name, Digest: t.Require("digest", isDigest)}
 	if p := t.Sub("package"); p != nil {
 		s.Package = &Package{
-			Manager: p.Require("manager", "", toml.OneOf("npx", "uvx")), Name: p.Require("name", "", toml.Length(1, 255), toml.Printable),
+			Manager: p.Require("manager", toml.OneOf("npx", "uvx")), Name: p.Require("name", toml.Length(1, 255), toml.Printable),
 			Version: p.Str("version", toml.Length(0, 255), toml.Printable), Integrity: p.Str("integrity", toml.Printable),
 			Tree: strings.ReplaceAll(p.Str("tree"), "\r", ""), // git may have changed how lines end; see lines
 		}
@@ -177,7 +177,7 @@ func (r *lockReader) lockedSkill(name string, t *toml.Table) *Skill {
 // lockedTools gives the definitions of an Expert to the skills that they belong to.
 func (r *lockReader) lockedTools(e *Expert, t *toml.Table) {
 	t.EachItem("toolDefinitions", 0, func(entry *toml.Table) {
-		s, ok := e.Skill(entry.Require("skillName", ""))
+		s, ok := e.Skill(entry.Require("skillName"))
 		tool, good := r.lockedTool(entry)
 		fault := func(path, format string, args ...any) {
 			r.Fault(entry.Node.KeyAt, path, fmt.Sprintf(format, args...), "")
@@ -187,9 +187,9 @@ func (r *lockReader) lockedTools(e *Expert, t *toml.Table) {
 		case !ok:
 			fault(entry.At("skillName"), "is not a skill of this Expert")
 		case len(s.Tools) == maxLockTools:
-			fault(entry.Path, "the skill %s has more than %d tools", wording.Quote(s.Name), maxLockTools)
+			fault(entry.Node.Path, "the skill %s has more than %d tools", wording.Quote(s.Name), maxLockTools)
 		case s.has(tool.Name):
-			fault(entry.Path, "the skill %s has the tool %s twice", wording.Quote(s.Name), wording.Quote(tool.Name))
+			fault(entry.Node.Path, "the skill %s has the tool %s twice", wording.Quote(s.Name), wording.Quote(tool.Name))
 		default:
 			s.Tools = append(s.Tools, tool)
 		}
@@ -199,20 +199,20 @@ func (r *lockReader) lockedTools(e *Expert, t *toml.Table) {
 // lockedTool reads a definition and compares it with its own digest: one that was edited
 // in the lockfile is not what the server said.
 func (r *lockReader) lockedTool(t *toml.Table) (Tool, bool) {
-	name, definition, digest := t.Require("name", ""), t.Require("definition", ""), t.Require("digest", "", isDigest)
+	name, definition, digest := t.Require("name"), t.Require("definition"), t.Require("digest", isDigest)
 	t.Finish()
 	if name == "" || definition == "" || digest == "" {
 		return Tool{}, false
 	}
-	at := t.Node.Fields["definition"].KeyAt
+	n := t.Node.Fields["definition"]
 	tool, err := ParseTool([]byte(definition))
 	switch {
 	case err != nil:
-		r.Fault(at, t.At("definition"), wording.Visible(err.Error()), "")
+		r.Fault(n.KeyAt, n.Path, wording.Visible(err.Error()), "")
 	case tool.Digest != digest:
-		r.Fault(at, t.At("definition"), "does not have the digest that stands beside it: it was edited", "")
+		r.Fault(n.KeyAt, n.Path, "does not have the digest that stands beside it: it was edited", "")
 	case tool.Name != name:
-		r.Fault(at, t.At("definition"), fmt.Sprintf("is of %s, not of %s", wording.Quote(tool.Name), wording.Quote(name)), "")
+		r.Fault(n.KeyAt, n.Path, fmt.Sprintf("is of %s, not of %s", wording.Quote(tool.Name), wording.Quote(name)), "")
 	default:
 		return tool, true
 	}

@@ -3,7 +3,6 @@ package manifest
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/skills/base/prompt"
@@ -35,7 +34,7 @@ func settleBase(s *expert.Skill, command []string) {
 func (r *reader) baseEntry(t *toml.Table, s *expert.Skill) {
 	ignored := func(key, hint string) {
 		if n := t.Node.Fields[key]; n != nil {
-			r.Warn(n.KeyAt, t.At(key), "has no effect on the base skill", hint)
+			r.Warn(n.KeyAt, n.Path, "has no effect on the base skill", hint)
 		}
 	}
 	if s.LazyInit {
@@ -67,13 +66,12 @@ func (r *reader) baseToolNames(t *toml.Table, s *expert.Skill) {
 		if list == nil || list.Kind != toml.KindArray {
 			return
 		}
-		for i, item := range list.First(maxTools) {
+		for _, item := range list.First(maxTools) {
 			if item.Kind != toml.KindString || !slices.Contains(accepted, item.Text) {
 				continue // reported already
 			}
 			if !slices.Contains(names, item.Text) {
-				path := toml.PathTo(t.At("skills"), s.Name, key, strconv.Itoa(i))
-				r.Fault(item.At, path, "the base skill has no tool "+wording.Quote(item.Text), wording.DidYouMean(item.Text, names))
+				r.Fault(item.At, item.Path, "the base skill has no tool "+wording.Quote(item.Text), wording.DidYouMean(item.Text, names))
 			}
 		}
 	}
@@ -89,13 +87,13 @@ func (r *reader) oneBase(t *toml.Table, skills []*expert.Skill) {
 		n := t.Node.Fields[s.Name]
 		switch {
 		case s.IsBase() && s.Type == expert.InteractiveSkill:
-			r.Fault(n.KeyAt, t.At(s.Name), "the base skill cannot be an interactiveSkill", "give this skill another name")
+			r.Fault(n.KeyAt, n.Path, "the base skill cannot be an interactiveSkill", "give this skill another name")
 		case s.IsBase() || !s.NamesBase():
 		case declared != nil:
-			r.Fault(n.KeyAt, t.At(s.Name), "is a second entry for the base skill",
+			r.Fault(n.KeyAt, n.Path, "is a second entry for the base skill",
 				fmt.Sprintf("the first is on line %d", r.Line(declared.KeyAt)))
 		default:
-			r.Fault(n.KeyAt, t.At(s.Name), "is the base skill under another name", "call it "+wording.Quote(expert.BaseSkill))
+			r.Fault(n.KeyAt, n.Path, "is the base skill under another name", "call it "+wording.Quote(expert.BaseSkill))
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -88,7 +87,7 @@ func (r *reader) expertName(name string, t *toml.Table) {
 	} else if len(name) > expert.MaxName {
 		hint = fmt.Sprintf("a name has at most %d characters", expert.MaxName)
 	}
-	r.Fault(t.Node.KeyAt, t.Path, "is not a valid expert name", hint)
+	r.Fault(t.Node.KeyAt, t.Node.Path, "is not a valid expert name", hint)
 }
 
 func version(s string) (string, string) {
@@ -117,8 +116,7 @@ func delegateList() value[[]string] {
 // delegateRef is a delegate whose key is well formed, to be looked up when all
 // Experts of the file are known.
 type delegateRef struct {
-	at   int
-	path string
+	node *toml.Node
 	key  expert.Key
 }
 
@@ -131,17 +129,16 @@ func (r *reader) delegateKeys(t *toml.Table, e *expert.Expert) {
 	if e.Delegates = delegateList().read(t, "delegates"); e.Delegates == nil {
 		return
 	}
-	for i, item := range n.First(maxDelegates) {
+	for _, item := range n.First(maxDelegates) {
 		k, err := expert.ParseKey(item.Text)
 		if err != nil || item.Kind != toml.KindString {
 			continue
 		}
-		path := toml.PathTo(t.At("delegates"), strconv.Itoa(i))
 		if k.Name == e.Name && k.Tag == "" && (k.Version == "" || k.Version == e.Version) {
-			r.Fault(item.At, path, "an expert cannot delegate to itself", "remove it")
+			r.Fault(item.At, item.Path, "an expert cannot delegate to itself", "remove it")
 			continue
 		}
-		r.delegates = append(r.delegates, delegateRef{item.At, path, k})
+		r.delegates = append(r.delegates, delegateRef{item, k})
 	}
 }
 
@@ -161,7 +158,7 @@ func (r *reader) checkDelegates(c *Config) {
 			continue
 		}
 		if n := wording.Nearest(d.key.Name, names); n != "" {
-			r.Warn(d.at, d.path, "this file has no expert "+wording.Quote(d.key.Name), "did you mean "+wording.Quote(n)+"?")
+			r.Warn(d.node.At, d.node.Path, "this file has no expert "+wording.Quote(d.key.Name), "did you mean "+wording.Quote(n)+"?")
 		}
 	}
 }
@@ -172,9 +169,9 @@ func (r *reader) checkDelegates(c *Config) {
 func (r *reader) toolNames(t *toml.Table, e *expert.Expert) {
 	type owner struct{ name, hint string }
 	taken := map[string]owner{}
-	claim := func(tool, by string, at int, path string) {
+	claim := func(tool, by string, n *toml.Node) {
 		if first, ok := taken[tool]; ok {
-			r.Fault(at, path, fmt.Sprintf("the tool name %s is already taken by %s", wording.Quote(tool), first.name), first.hint)
+			r.Fault(n.KeyAt, n.Path, fmt.Sprintf("the tool name %s is already taken by %s", wording.Quote(tool), first.name), first.hint)
 			return
 		}
 		taken[tool] = owner{by, "tools of one expert need different names"}
@@ -189,17 +186,16 @@ func (r *reader) toolNames(t *toml.Table, e *expert.Expert) {
 	for _, s := range e.Skills {
 		for _, tool := range s.Tools {
 			n := skills.Fields[s.Name].Fields["tools"].Fields[tool.Name]
-			path := toml.PathTo(t.At("skills"), s.Name, "tools", tool.Name)
-			claim(tool.Name, "skill "+wording.Quote(s.Name), n.KeyAt, path)
+			claim(tool.Name, "skill "+wording.Quote(s.Name), n)
 		}
 	}
 	n := t.Node.Fields["delegates"]
 	if n == nil || n.Kind != toml.KindArray {
 		return
 	}
-	for i, item := range n.First(maxDelegates) {
+	for _, item := range n.First(maxDelegates) {
 		if k, err := expert.ParseKey(item.Text); err == nil && item.Kind == toml.KindString {
-			claim(k.ToolName(), "delegate "+wording.Quote(item.Text), item.At, toml.PathTo(t.At("delegates"), strconv.Itoa(i)))
+			claim(k.ToolName(), "delegate "+wording.Quote(item.Text), item)
 		}
 	}
 }

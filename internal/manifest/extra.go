@@ -27,32 +27,32 @@ func (r *reader) extraBody(t *toml.Table, p *expert.Provider) {
 	}
 	out, size := map[string]rawjson.Value{}, 0
 	for _, name := range e.Node.Keys {
-		n, path := e.Node.Fields[name], e.At(name)
-		if !r.Check(&toml.Node{At: n.KeyAt, Text: name}, path, []toml.Rule{toml.Length(1, maxExtraName), toml.Printable}) {
+		n := e.Node.Fields[name]
+		if !r.Check(n.Name(name), toml.Length(1, maxExtraName), toml.Printable) {
 			continue
 		}
-		value, ok := r.plain(n, path, 1)
+		value, ok := r.plain(n, 1)
 		if !ok {
 			continue
 		}
 		text, err := json.Marshal(value, json.Deterministic(true))
 		if err != nil {
-			r.Fault(n.At, path, "cannot be written as JSON", "") // text that is not UTF-8; the parser refuses it before
+			r.Fault(n.At, n.Path, "cannot be written as JSON", "") // text that is not UTF-8; the parser refuses it before
 			continue
 		}
 		size += len(name) + len(text)
 		out[name] = text
 	}
 	if size > maxExtraBytes {
-		r.Fault(e.Node.KeyAt, e.Path, fmt.Sprintf("has %d bytes as JSON", size), fmt.Sprintf("at most %d are allowed, since every request carries it", maxExtraBytes))
+		r.Fault(e.Node.KeyAt, e.Node.Path, fmt.Sprintf("has %d bytes as JSON", size), fmt.Sprintf("at most %d are allowed, since every request carries it", maxExtraBytes))
 	}
 	p.Setting.ExtraBody = out
 }
 
 // plain turns a value of the file into one that JSON can have.
-func (r *reader) plain(n *toml.Node, path string, depth int) (value any, ok bool) {
+func (r *reader) plain(n *toml.Node, depth int) (value any, ok bool) {
 	if depth > maxExtraDepth {
-		r.Fault(n.At, path, fmt.Sprintf("is nested more than %d deep", maxExtraDepth), "")
+		r.Fault(n.At, n.Path, fmt.Sprintf("is nested more than %d deep", maxExtraDepth), "")
 		return nil, false
 	}
 	switch n.Kind {
@@ -64,14 +64,14 @@ func (r *reader) plain(n *toml.Node, path string, depth int) (value any, ok bool
 		return n.Number, !n.Unreadable
 	case toml.KindFloat:
 		if math.IsNaN(n.Real) || math.IsInf(n.Real, 0) {
-			r.Fault(n.At, path, "is not a number that JSON has", "write a finite number")
+			r.Fault(n.At, n.Path, "is not a number that JSON has", "write a finite number")
 			return nil, false
 		}
 		return n.Real, !n.Unreadable
 	case toml.KindArray:
 		list := []any{}
-		for i, item := range n.Items {
-			v, fine := r.plain(item, toml.PathTo(path, fmt.Sprint(i)), depth+1)
+		for _, item := range n.Items {
+			v, fine := r.plain(item, depth+1)
 			if !fine {
 				return nil, false
 			}
@@ -81,7 +81,7 @@ func (r *reader) plain(n *toml.Node, path string, depth int) (value any, ok bool
 	case toml.KindTable:
 		object := map[string]any{}
 		for _, key := range n.Keys {
-			v, fine := r.plain(n.Fields[key], toml.PathTo(path, key), depth+1)
+			v, fine := r.plain(n.Fields[key], depth+1)
 			if !fine {
 				return nil, false
 			}
@@ -89,6 +89,6 @@ func (r *reader) plain(n *toml.Node, path string, depth int) (value any, ok bool
 		}
 		return object, true
 	}
-	r.Fault(n.At, path, "must not be a date or time", "JSON has none: write it as text, in quotes")
+	r.Fault(n.At, n.Path, "must not be a date or time", "JSON has none: write it as text, in quotes")
 	return nil, false
 }

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/perstack-go/perstack/expert"
@@ -34,7 +33,7 @@ func (r *reader) unusedEnv(t *toml.Table, s *expert.Skill) {
 	}
 	for i, name := range s.RequiredEnv {
 		if !used[name] {
-			r.Warn(names.Items[i].At, toml.PathTo(t.At("requiredEnv"), strconv.Itoa(i)), wording.Quote(name)+" is not used", "write ${"+name+"} into a value of headers, or remove it")
+			r.Warn(names.Items[i].At, names.Items[i].Path, wording.Quote(name)+" is not used", "write ${"+name+"} into a value of headers, or remove it")
 		}
 	}
 }
@@ -46,17 +45,17 @@ func (r *reader) skillHeaders(t *toml.Table, s *expert.Skill) {
 	if h == nil {
 		return
 	}
-	r.AtMost(h.Node, h.Path, len(h.Node.Keys), maxHeaders, "headers")
+	r.AtMost(h.Node, len(h.Node.Keys), maxHeaders, "headers")
 	taken := map[string]bool{}
 	for _, name := range h.Node.Keys {
-		n, path, lower := h.Node.Fields[name], h.At(name), strings.ToLower(name)
+		n, lower := h.Node.Fields[name], strings.ToLower(name)
 		fault, hint := headerFault(name)
 		switch {
 		case fault != "":
-			r.Fault(n.KeyAt, path, fault, hint)
+			r.Fault(n.KeyAt, n.Path, fault, hint)
 		case taken[lower]:
-			r.Fault(n.KeyAt, path, "is there already, in other letters", "keep one of them")
-		case r.Is(n, toml.KindString, path) && r.Check(n, path, []toml.Rule{toml.Length(0, maxHeaderValue), headerText, references(s.RequiredEnv)}):
+			r.Fault(n.KeyAt, n.Path, "is there already, in other letters", "keep one of them")
+		case r.Is(n, toml.KindString) && r.Check(n, toml.Length(0, maxHeaderValue), headerText, references(s.RequiredEnv)):
 			s.Headers = append(s.Headers, expert.Header{Name: name, Value: n.Text})
 		}
 		taken[lower] = true

@@ -134,11 +134,11 @@ func (r *reader) headers(t *toml.Table, p *expert.Provider) {
 	}
 	p.Setting.Headers = map[string]string{}
 	for _, name := range h.Node.Keys {
-		n, path := h.Node.Fields[name], h.At(name)
+		n := h.Node.Fields[name]
 		switch {
 		case !tokenText(name):
-			r.Fault(n.KeyAt, path, "is not a header name", "use letters, digits and -")
-		case r.Is(n, toml.KindString, path) && r.Check(n, path, []toml.Rule{headerText}):
+			r.Fault(n.KeyAt, n.Path, "is not a header name", "use letters, digits and -")
+		case r.Is(n, toml.KindString) && r.Check(n, headerText):
 			p.Setting.Headers[name] = n.Text
 		}
 	}

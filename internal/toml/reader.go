@@ -96,15 +96,14 @@ func (r *Reader) Missing(at int, path, message, hint string) {
 // Positions has the place of every key below a table, by its path.
 func (r *Reader) Positions(root *Node) map[string]Position {
 	all := map[string]Position{}
-	var visit func(t *Node, path string)
-	visit = func(t *Node, path string) {
-		for key, n := range t.Fields {
-			at := PathTo(path, key)
-			all[at] = r.position(n.KeyAt)
-			visit(n, at)
+	var visit func(t *Node)
+	visit = func(t *Node) {
+		for _, n := range t.Fields {
+			all[n.Path] = r.position(n.KeyAt)
+			visit(n)
 		}
 	}
-	visit(root, "")
+	visit(root)
 	return all
 }
 

@@ -15,7 +15,6 @@ import (
 type Table struct {
 	Reader *Reader
 	Node   *Node
-	Path   string
 	known  []string
 	Older  []string // keys of earlier releases: accepted, but not suggested
 }
@@ -39,19 +38,19 @@ func (t *Table) Knows(keys ...string) {
 }
 
 // At is the path of a key.
-func (t *Table) At(key string) string { return PathTo(t.Path, key) }
+func (t *Table) At(key string) string { return PathTo(t.Node.Path, key) }
 
 // Want returns the value of a key if it has the kind that is wanted.
 func (t *Table) Want(key string, k kind) *Node {
 	n := t.Get(key)
-	if n == nil || !t.Reader.Is(n, k, t.At(key)) {
+	if n == nil || !t.Reader.Is(n, k) {
 		return nil
 	}
 	return n
 }
 
 // Is reports whether n has kind k, and the problem if not.
-func (r *Reader) Is(n *Node, k kind, path string) bool {
+func (r *Reader) Is(n *Node, k kind) bool {
 	if n.Kind == k {
 		return true
 	}
@@ -66,15 +65,15 @@ func (r *Reader) Is(n *Node, k kind, path string) bool {
 	case (k == KindInteger || k == KindBool) && n.Kind == KindString:
 		hint = "remove the quotes"
 	}
-	r.Fault(n.At, path, fmt.Sprintf("must be %s, not %s", k, n.Kind), hint)
+	r.Fault(n.At, n.Path, fmt.Sprintf("must be %s, not %s", k, n.Kind), hint)
 	return false
 }
 
 // Check applies rules until one fails.
-func (r *Reader) Check(n *Node, path string, rules []Rule) bool {
+func (r *Reader) Check(n *Node, rules ...Rule) bool {
 	for _, ok := range rules {
 		if message, hint := ok(n.Text); message != "" {
-			r.Fault(n.At, path, message, hint)
+			r.Fault(n.At, n.Path, message, hint)
 			return false
 		}
 	}
@@ -84,17 +83,17 @@ func (r *Reader) Check(n *Node, path string, rules []Rule) bool {
 // Str reads a string; absent or wrong, it is empty.
 func (t *Table) Str(key string, rules ...Rule) string {
 	n := t.Want(key, KindString)
-	if n == nil || !t.Reader.Check(n, t.At(key), rules) {
+	if n == nil || !t.Reader.Check(n, rules...) {
 		return ""
 	}
 	return n.Text
 }
 
-// Require is str for a key that must be there.
-func (t *Table) Require(key, hint string, rules ...Rule) string {
+// Require is [Table.Str] for a key that must be there.
+func (t *Table) Require(key string, rules ...Rule) string {
 	s := t.Str(key, rules...)
 	if t.Node.Fields[key] == nil {
-		t.Reader.Missing(t.Node.KeyAt, t.At(key), "is required", hint)
+		t.Reader.Missing(t.Node.KeyAt, t.At(key), "is required", "")
 	}
 	return s
 }
@@ -106,11 +105,10 @@ func (t *Table) Strs(key string, limit int, rules ...Rule) []string {
 	if n == nil {
 		return nil
 	}
-	t.Reader.AtMost(n, t.At(key), len(n.Items), limit, "entries")
+	t.Reader.AtMost(n, len(n.Items), limit, "entries")
 	out := []string{}
-	for i, item := range n.First(limit) {
-		path := PathTo(t.At(key), strconv.Itoa(i))
-		if t.Reader.Is(item, KindString, path) && t.Reader.Check(item, path, rules) {
+	for _, item := range n.First(limit) {
+		if t.Reader.Is(item, KindString) && t.Reader.Check(item, rules...) {
 			out = append(out, item.Text)
 		}
 	}
@@ -126,9 +124,9 @@ func (n *Node) First(limit int) []*Node {
 	return n.Items
 }
 
-func (r *Reader) AtMost(n *Node, path string, have, limit int, what string) {
+func (r *Reader) AtMost(n *Node, have, limit int, what string) {
 	if limit > 0 && have > limit {
-		r.Fault(n.KeyAt, path, fmt.Sprintf("has %d %s", have, what), fmt.Sprintf("at most %d are allowed", limit))
+		r.Fault(n.KeyAt, n.Path, fmt.Sprintf("has %d %s", have, what), fmt.Sprintf("at most %d are allowed", limit))
 	}
 }
 
@@ -143,15 +141,14 @@ func (t *Table) Sub(key string) *Table {
 	if n == nil {
 		return nil
 	}
-	return t.Reader.Table(n, t.At(key))
+	return t.Reader.Table(n)
 }
 
 // Each visits the entries of a table of tables, such as experts and skills.
 func (t *Table) Each(visit func(name string, entry *Table)) {
 	for _, name := range t.Node.Keys {
-		n, path := t.Node.Fields[name], t.At(name)
-		if t.Reader.Is(n, KindTable, path) {
-			visit(name, t.Reader.Table(n, path))
+		if n := t.Node.Fields[name]; t.Reader.Is(n, KindTable) {
+			visit(name, t.Reader.Table(n))
 		}
 	}
 }
@@ -170,12 +167,13 @@ func (t *Table) Finish(hints ...func(key string) string) {
 				hint = h(key)
 			}
 		}
-		if n := wording.Nearest(key, t.known); hint == "" && n != "" {
-			hint = "did you mean " + wording.Quote(n) + "?"
+		if near := wording.Nearest(key, t.known); hint == "" && near != "" {
+			hint = "did you mean " + wording.Quote(near) + "?"
 		} else if hint == "" && len(t.known) > 0 {
 			hint = "known here: " + strings.Join(t.known, ", ")
 		}
-		t.Reader.Fault(t.Node.Fields[key].KeyAt, t.At(key), "unknown key", hint)
+		n := t.Node.Fields[key]
+		t.Reader.Fault(n.KeyAt, n.Path, "unknown key", hint)
 	}
 }
 
@@ -221,8 +219,8 @@ func NoNUL(s string) (string, string) {
 	return "", ""
 }
 
-// Table reads the keys of n, which stands at path.
-func (r *Reader) Table(n *Node, path string) *Table { return &Table{Reader: r, Node: n, Path: path} }
+// Table reads the keys of n.
+func (r *Reader) Table(n *Node) *Table { return &Table{Reader: r, Node: n} }
 
 // EachItem visits the entries of an array of tables, at most limit of them; 0 is no limit.
 func (t *Table) EachItem(key string, limit int, visit func(entry *Table)) {
@@ -230,11 +228,10 @@ func (t *Table) EachItem(key string, limit int, visit func(entry *Table)) {
 	if n == nil {
 		return
 	}
-	t.Reader.AtMost(n, t.At(key), len(n.Items), limit, "entries")
-	for i, item := range n.First(limit) {
-		path := PathTo(t.At(key), strconv.Itoa(i))
-		if t.Reader.Is(item, KindTable, path) {
-			visit(t.Reader.Table(item, path))
+	t.Reader.AtMost(n, len(n.Items), limit, "entries")
+	for _, item := range n.First(limit) {
+		if t.Reader.Is(item, KindTable) {
+			visit(t.Reader.Table(item))
 		}
 	}
 }

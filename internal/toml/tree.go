@@ -43,22 +43,20 @@ func (k kind) String() string {
 // fills structs, so the file is read into this small tree instead.
 type Node struct {
 	Kind     kind
-	At       int // offset of the value, or of its key where the parser does not tell
-	KeyAt    int // offset of the key, or of the value for elements of arrays
+	Path     string // dotted, such as experts.a.instruction
+	At       int    // offset of the value, or of its key where the parser does not tell
+	KeyAt    int    // offset of the key, or of the value for elements of arrays
 	Text     string
 	Number   int64
 	Real     float64 // of a floating-point number
 	Items    []*Node
 	Keys     []string // in file order
 	Fields   map[string]*Node
+	depth    int
 	explicit bool // has a [header] of its own
 	headed   bool // an array made of [[headers]]
 
 	Unreadable bool // a number that does not fit; the decoder reports it
-}
-
-func newTable(at int) *Node {
-	return &Node{Kind: KindTable, At: at, KeyAt: at, Fields: map[string]*Node{}}
 }
 
 // duplicate is a key that is given a second time.
@@ -85,24 +83,36 @@ func (b *builder) exceed(at int, message string) {
 	}
 }
 
-// tooDeep is the message about more than MaxDepth levels.
-var tooDeep = fmt.Sprintf("tables and arrays are nested more than %d deep", MaxDepth)
-
 // build reads as much of data as the syntax allows. The error is the syntax
 // error that stopped it.
 func (b *builder) build(data []byte) (*Node, error) {
 	b.parser.Reset(data)
-	root := newTable(0)
-	current, depth, path := root, 0, ""
+	root := &Node{Kind: KindTable, Fields: map[string]*Node{}}
+	current := root
 	for b.excess == "" && b.parser.NextExpression() {
 		switch e := b.parser.Expression(); e.Kind {
 		case unstable.Table, unstable.ArrayTable:
-			current, depth, path = b.header(root, e)
+			current = b.header(root, e)
 		case unstable.KeyValue:
-			b.assign(current, e, depth, path)
+			b.assign(current, e)
 		}
 	}
 	return root, b.parser.Error()
+}
+
+// child makes the node of a key of a table, or of an element of an array.
+func (b *builder) child(parent *Node, key string, at int) *Node {
+	n := &Node{Path: PathTo(parent.Path, key), At: at, KeyAt: at, depth: parent.depth + 1}
+	if n.depth > MaxDepth {
+		b.exceed(at, fmt.Sprintf("tables and arrays are nested more than %d deep", MaxDepth))
+	}
+	return n
+}
+
+func (b *builder) table(parent *Node, key string, at int) *Node {
+	n := b.child(parent, key, at)
+	n.Kind, n.Fields = KindTable, map[string]*Node{}
+	return n
 }
 
 // set gives a table a new key.
@@ -115,96 +125,81 @@ func (b *builder) set(t *Node, key string, child *Node) {
 }
 
 // header finds or makes the table that a [header] or [[header]] opens.
-func (b *builder) header(root *Node, e *unstable.Node) (table *Node, depth int, path string) {
-	t, key, at, depth, path := b.descend(root, e, 0, "")
+func (b *builder) header(root *Node, e *unstable.Node) *Node {
+	t, key, at := b.descend(root, e)
 	old := t.Fields[key]
-	path = PathTo(path, key)
 	if e.Kind == unstable.ArrayTable {
 		if old == nil {
-			old = &Node{Kind: KindArray, At: at, KeyAt: at, headed: true}
+			old = b.child(t, key, at)
+			old.Kind, old.headed = KindArray, true
 			b.set(t, key, old)
 		}
-		fresh := newTable(at)
+		fresh := b.table(t, key, at)
 		if old.headed {
-			path = PathTo(path, strconv.Itoa(len(old.Items)))
+			fresh.Path = PathTo(old.Path, strconv.Itoa(len(old.Items)))
 			old.Items = append(old.Items, fresh)
 		}
-		return fresh, depth, path
+		return fresh
 	}
 	switch {
 	case old == nil:
-		old = newTable(at)
+		old = b.table(t, key, at)
 		b.set(t, key, old)
 	case old.Kind != KindTable:
-		return newTable(at), depth, path
+		return b.table(t, key, at)
 	case old.explicit:
-		b.twice = append(b.twice, duplicate{path, at, old.KeyAt})
+		b.twice = append(b.twice, duplicate{old.Path, at, old.KeyAt})
 	default:
 		old.At, old.KeyAt = at, at // the header is the better place to point at
 	}
 	old.explicit = true
-	return old, depth, path
+	return old
 }
 
 // assign puts the value of a key = value line into its table.
-func (b *builder) assign(t *Node, e *unstable.Node, depth int, path string) {
-	t, key, at, depth, path := b.descend(t, e, depth, path)
+func (b *builder) assign(t *Node, e *unstable.Node) {
+	t, key, at := b.descend(t, e)
 	if b.excess != "" {
 		return
 	}
-	path = PathTo(path, key)
 	if old := t.Fields[key]; old != nil {
-		b.twice = append(b.twice, duplicate{path, at, old.KeyAt})
+		b.twice = append(b.twice, duplicate{old.Path, at, old.KeyAt})
 		return
 	}
-	n := b.value(e.Value(), at, depth, path)
-	n.KeyAt = at
+	n := b.child(t, key, at)
+	b.value(n, e.Value())
 	b.set(t, key, n)
 }
 
 // descend walks all but the last part of a dotted key, making tables on the
 // way, and returns the last part and its offset.
-func (b *builder) descend(t *Node, e *unstable.Node, depth int, path string) (*Node, string, int, int, string) {
-	it := e.Key()
-	for it.Next() {
+func (b *builder) descend(t *Node, e *unstable.Node) (table *Node, key string, at int) {
+	for it := e.Key(); it.Next() && b.excess == ""; {
 		part := it.Node()
-		key, at := string(part.Data), int(part.Raw.Offset)
-		depth++
-		if depth > MaxDepth {
-			b.exceed(at, tooDeep)
-			return newTable(at), key, at, depth, path
-		}
+		key, at = string(part.Data), int(part.Raw.Offset)
 		if it.IsLast() {
-			return t, key, at, depth, path
+			break
 		}
 		next := t.Fields[key]
 		if next != nil && next.headed {
-			path = PathTo(path, key)
-			key = strconv.Itoa(len(next.Items) - 1)
 			next = next.Items[len(next.Items)-1]
 		}
 		if next == nil || next.Kind != KindTable {
-			fresh := newTable(at)
+			fresh := b.table(t, key, at)
 			if next == nil {
 				b.set(t, key, fresh)
 			}
 			next = fresh
 		}
-		t, path = next, PathTo(path, key)
+		t = next
 	}
-	return t, "", t.At, depth, path // a key always has a part; this is never reached
+	return t, key, at
 }
 
-// value makes the node of a value that stands at or after offset at.
-func (b *builder) value(v *unstable.Node, at, depth int, path string) *Node {
+// value fills the node of a value, which stands at its key or after it.
+func (b *builder) value(n *Node, v *unstable.Node) {
 	if v.Raw.Length > 0 {
-		at = int(v.Raw.Offset)
-	}
-	n := &Node{At: at, KeyAt: at}
-	if depth > MaxDepth {
-		b.exceed(at, tooDeep)
-		n.Kind = KindString
-		return n
+		n.At = int(v.Raw.Offset)
 	}
 	switch v.Kind {
 	case unstable.String:
@@ -225,17 +220,19 @@ func (b *builder) value(v *unstable.Node, at, depth int, path string) *Node {
 	case unstable.Array:
 		n.Kind = KindArray
 		for it := v.Children(); it.Next() && b.excess == ""; {
-			n.Items = append(n.Items, b.value(it.Node(), at, depth+1, PathTo(path, strconv.Itoa(len(n.Items)))))
+			item := b.child(n, strconv.Itoa(len(n.Items)), n.At)
+			b.value(item, it.Node())
+			item.KeyAt = item.At
+			n.Items = append(n.Items, item)
 		}
 	case unstable.InlineTable:
 		n.Kind, n.Fields, n.explicit = KindTable, map[string]*Node{}, true
 		for it := v.Children(); it.Next() && b.excess == ""; {
-			b.assign(n, it.Node(), depth, path)
+			b.assign(n, it.Node())
 		}
 	default:
 		n.Kind = kindDate
 	}
-	return n
 }
 
 // offset is where a syntax error points, or the end of the data.
@@ -250,6 +247,9 @@ func (b *builder) offset(err error) int {
 	}
 	return len(data)
 }
+
+// Name is the key of a node as a value of its own, so that rules can check it.
+func (n *Node) Name(key string) *Node { return &Node{Path: n.Path, At: n.KeyAt, Text: key} }
 
 // Amount is a number of either kind.
 func (n *Node) Amount() float64 {
