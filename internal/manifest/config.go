@@ -26,13 +26,8 @@ type Config struct {
 	Path string // absolute path of the file
 	Dir  string // its directory
 
-	Provider        expert.Provider
-	Model           string
-	ReasoningBudget expert.ReasoningBudget
-	Runtime         string
-	Limits          job.Limits
-	APIBaseURL      string        // perstackApiBaseUrl: the registry
-	Docker          job.Container // [docker]
+	job.Settings        // of every job; [docker] is Isolation.Container
+	APIBaseURL   string // perstackApiBaseUrl: the registry
 
 	// What the file says of models, by name; nil if it says nothing. It overrides what is
 	// built in.
@@ -67,29 +62,6 @@ func (c *Config) Closure(e *expert.Expert) (experts []*expert.Expert, missing []
 	return expert.Closure(c.Experts, e)
 }
 
-// ownProviders lists the providers that single Experts name.
-func (c *Config) ownProviders() (all []*expert.Provider) {
-	for _, e := range c.Experts {
-		if e.Provider != nil {
-			all = append(all, e.Provider)
-		}
-	}
-	return all
-}
-
-// Settings are what the file says about jobs. It holds no defaults.
-func (c *Config) Settings() job.Settings {
-	return job.Settings{
-		Provider:  c.Provider.Name,
-		Model:     c.Model,
-		Setting:   c.Provider.Setting,
-		Reasoning: c.ReasoningBudget,
-		Runtime:   c.Runtime,
-		Limits:    c.Limits,
-		Isolation: job.Isolation{Container: c.Docker},
-	}
-}
-
 // Spec is a job of an Expert of the file, without an input and a workspace.
 func (c *Config) Spec(e *expert.Expert) job.Spec {
 	experts, _ := c.Closure(e)
@@ -97,7 +69,7 @@ func (c *Config) Spec(e *expert.Expert) job.Spec {
 		Expert:   e.Key,
 		Experts:  experts,
 		Project:  c.Keys(),
-		Settings: c.Settings(),
+		Settings: c.Settings,
 		Models:   c.Models,
 		Prices:   c.Prices,
 		Manifest: c.Path,
@@ -149,31 +121,25 @@ func Parse(path string, data []byte) (*Config, toml.Problems) {
 	if root == nil {
 		return nil, base.Problems
 	}
-	r := &reader{Reader: base, tables: allTables()}
-	cfg := r.config(root)
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		abs = path
+	}
+	r := &reader{Reader: base, tables: &allTables, file: &Config{Path: abs, Dir: filepath.Dir(abs), file: path, source: source}}
+	r.config(root)
 	r.Problems.Sort()
 	if r.Problems.Err() != nil {
 		return nil, r.Problems
 	}
-	cfg.file, cfg.Path, cfg.source = path, path, source
-	if abs, err := filepath.Abs(path); err == nil {
-		cfg.Path = abs
-	}
-	cfg.Dir = filepath.Dir(cfg.Path)
-	for _, p := range append(cfg.ownProviders(), &cfg.Provider) {
-		if s := &p.Setting; s.Cassette != "" && !filepath.IsAbs(s.Cassette) {
-			s.Cassette = filepath.Join(cfg.Dir, s.Cassette)
-		}
-	}
-	cfg.positions = r.Positions(root)
-	return cfg, r.Problems
+	r.file.positions = r.Positions(root)
+	return r.file, r.Problems
 }
 
 // reader turns the tree into a Config.
 type reader struct {
 	*toml.Reader
 	tables    *tables
-	file      *Config  // what was read before the Experts
+	file      *Config
 	providers []string // all that the file names
 	delegates []delegateRef
 }

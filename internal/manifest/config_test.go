@@ -137,20 +137,22 @@ func TestFullFile(t *testing.T) {
 	}
 	want := &Config{
 		Path: filepath.Join(dir, "p.toml"), Dir: dir,
-		Provider: expert.Provider{Name: "anthropic"}, Model: "claude-sonnet-4-5", ReasoningBudget: "4096", Runtime: "docker",
-		Limits: job.Limits{
-			Limits:   expert.Limits{MaxSteps: 50, MaxTokens: 2_000_000, MaxCost: 1.25, MaxDuration: 90 * time.Minute},
-			MaxDepth: 4, MaxParallel: 1000, MaxRetries: job.None, Timeout: time.Minute, MaxWorkspaceBytes: 5_000_000_000,
+		Settings: job.Settings{
+			Provider: "anthropic", Model: "claude-sonnet-4-5", Reasoning: "4096", Runtime: "docker",
+			Limits: job.Limits{
+				Limits:   expert.Limits{MaxSteps: 50, MaxTokens: 2_000_000, MaxCost: 1.25, MaxDuration: 90 * time.Minute},
+				MaxDepth: 4, MaxParallel: 1000, MaxRetries: job.None, Timeout: time.Minute, MaxWorkspaceBytes: 5_000_000_000,
+			},
+			Isolation: job.Isolation{Container: job.Container{
+				Memory: 4 << 30, MemoryReservation: 512 << 20, CPUs: 1.5, PIDs: 512, TmpSize: 1 << 30, CacheSize: 1e9,
+				BaseImage: "registry.example:5000/team/tools:12", ReadOnlyWorkspace: true, DNS: []string{"10.0.0.53", "2001:db8::53"}, Network: "corporate",
+				BuildTimeout: 5 * time.Minute, StartTimeout: 30 * time.Second, IdleTimeout: 15 * time.Second, TotalTimeout: 90 * time.Minute, MaxJournalBytes: 1e8,
+			}},
 		},
 		APIBaseURL: "https://registry.example", BaseSkillCommand: []string{"node", "base.js"},
 		Prices: map[string]expert.Price{
 			"claude-sonnet-4-5": {Input: 3, Output: 15, CachedInput: 0.3, CacheWrite: 3.75},
 			"house":             {Input: 0.5, Output: 0, CachedInput: 0.5, CacheWrite: 0.5},
-		},
-		Docker: job.Container{
-			Memory: 4 << 30, MemoryReservation: 512 << 20, CPUs: 1.5, PIDs: 512, TmpSize: 1 << 30, CacheSize: 1e9,
-			BaseImage: "registry.example:5000/team/tools:12", ReadOnlyWorkspace: true, DNS: []string{"10.0.0.53", "2001:db8::53"}, Network: "corporate",
-			BuildTimeout: 5 * time.Minute, StartTimeout: 30 * time.Second, IdleTimeout: 15 * time.Second, TotalTimeout: 90 * time.Minute, MaxJournalBytes: 1e8,
 		},
 		EnvPath: []string{".env", "~/keys.env"},
 		Experts: []*expert.Expert{{
@@ -188,7 +190,7 @@ func TestFullFile(t *testing.T) {
 // Absent is not the same as zero, and no default is filled in.
 func TestAbsentValues(t *testing.T) {
 	c := check(t, "")
-	if c.Limits != (job.Limits{}) || c.Prices != nil || c.EnvPath != nil || c.Provider.Name != "" || c.Runtime != "" || c.ReasoningBudget != "" {
+	if c.Limits != (job.Limits{}) || c.Prices != nil || c.EnvPath != nil || c.Provider != "" || c.Runtime != "" || c.Reasoning != "" {
 		t.Errorf("an empty file says %+v", c)
 	}
 	c = check(t, "maxRetries = 0\ntimeout = 0\nenvPath = []")

@@ -80,8 +80,8 @@ func dockerKeys() []key[job.Container] {
 	}
 }
 
-func dockerSchema(keys []key[job.Container]) *jsonSchema {
-	s := schemaOf("", keys)
+func dockerSchema() *jsonSchema {
+	s := schemaOf("", dockerKeys())
 	s.AllOf = []*jsonSchema{when("proxy", job.ProxySquid, &jsonSchema{Required: []string{"squidImage"}})}
 	s.Not = &jsonSchema{AnyOf: []*jsonSchema{{Required: []string{"baseImage", "nodeImage"}}, {Required: []string{"baseImage", "pythonImage"}}}}
 	return s
@@ -93,8 +93,8 @@ func (r *reader) docker(top *toml.Table, c *Config) {
 	if t == nil {
 		return
 	}
-	d := &c.Docker
-	readKeys(r, t, r.tables.docker, d)
+	d := &c.Isolation.Container
+	readKeys(r, t, r.tables.docker(), d)
 	if most := d.Or(job.DefaultContainer()).Memory; d.MemoryReservation > most {
 		n := t.Node.Fields["memoryReservation"]
 		r.Fault(n.At, n.Path, "is more than memory, which is "+FormatBytes(most), "")

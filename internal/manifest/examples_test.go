@@ -42,8 +42,8 @@ func TestReferenceIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	words := append([]string{"providerName", "setting", "type", "inputJsonSchema", "skillId", "definition", "webSearch", "maxUses", "vectorStoreIds", "maxNumResults"}, model.Providers()...)
-	all := newTables()
-	words = slices.Concat(words, keyNames(all.top), keyNames(all.expert), keyNames(all.setting), keyNames(all.skill), skillKinds, runtimeNames)
+	all := allTables
+	words = slices.Concat(words, keyNames(all.top()), keyNames(all.expert()), keyNames(all.setting()), keyNames(all.skill()), skillKinds, runtimeNames)
 	words = append(words, providerToolNames()...)
 	for _, w := range words {
 		if !strings.Contains(string(data), "`"+w+"`") {

@@ -19,11 +19,8 @@ const (
 )
 
 // expertKeys are the keys of [experts.<name>].
-func expertKeys(all *tables) []key[expert.Expert] {
+func expertKeys() []key[expert.Expert] {
 	type E = expert.Expert
-	skills := tablesOf(text(1, 255).schema, skillSchema(all.skill, false))
-	skills.Properties = properties{{expert.BaseSkill, skillSchema(all.skill, true)}}
-	skills.MaxProperties = maxSkills
 	keys := []key[E]{
 		row("version", "Version of the Expert.", matching(expert.VersionPattern, expert.MaxVersion, "text like `1.0.0`", version), func(e *E, s string) {
 			if s != "" {
@@ -35,9 +32,9 @@ func expertKeys(all *tables) []key[expert.Expert] {
 		row("instruction", "The system prompt of the Expert.", text(1, 20480), func(e *E, s string) { e.Instruction = s }).required("tell the expert what to do"),
 		row("model", "Model of its Runs.", text(1, 255, toml.Printable), func(e *E, s string) { e.Model = s }).
 			without("that of the job, or the default of its own provider").more("see [a model for each Expert](#a-model-for-each-expert)"),
-		custom("provider", "Provider of its Runs.", "table", providerSchema(all), (*reader).expertProvider).without("that of the job").more("the same keys as [provider](#provider)"),
-		custom("skills", "Skills of the Expert, by name.", fmt.Sprintf("table of [skills](#skills), at most %d", maxSkills), skills, (*reader).skills).without("the base skill"),
-		custom("delegates", "Keys of the Experts it can delegate to.", fmt.Sprintf("list of at most %d", maxDelegates), delegateList().schema, (*reader).delegateKeys).without("none"),
+		custom("provider", "Provider of its Runs.", "table", providerSchema, (*reader).expertProvider).without("that of the job").more("the same keys as [provider](#provider)"),
+		custom("skills", "Skills of the Expert, by name.", fmt.Sprintf("table of [skills](#skills), at most %d", maxSkills), skillsSchema, (*reader).skills).without("the base skill"),
+		custom("delegates", "Keys of the Experts it can delegate to.", fmt.Sprintf("list of at most %d", maxDelegates), fixed(delegateList().schema), (*reader).delegateKeys).without("none"),
 		row("tags", "Words for searching.", list(8, "A word in lower case.", matching(expert.TagPattern, expert.MaxVersion, "", tag)), func(e *E, all []string) { e.Tags = all }).without("none"),
 	}
 	return slices.Concat(keys, expertLimits(), hostedKeys())
@@ -56,11 +53,11 @@ func (r *reader) experts(top *toml.Table, c *Config) {
 	if all == nil {
 		return
 	}
-	r.file, r.providers = c, providersIn(c, all.Node)
+	r.providers = providersIn(c, all.Node)
 	all.Each(func(name string, t *toml.Table) {
 		r.expertName(name, t)
 		e := &expert.Expert{Key: name, Name: name, Version: expert.DefaultVersion}
-		readKeys(r, t, r.tables.expert, e)
+		readKeys(r, t, r.tables.expert(), e)
 		r.checkProviderFeatures(t, e)
 		t.Finish(r.tables.misplaced)
 		if _, declared := e.Skill(expert.BaseSkill); !declared {
@@ -144,14 +141,11 @@ func (r *reader) delegateKeys(t *toml.Table, e *expert.Expert) {
 
 // checkDelegates warns about delegates that look like a misspelt Expert of the
 // same file. They may exist in the registry, so it is not an error.
-func (r *reader) checkDelegates(c *Config) {
+func (r *reader) checkDelegates() {
 	const many = 500 // comparing every pair of a huge file would take long
-	if len(c.Experts) > many || len(r.delegates) > many {
+	names := r.file.Keys()
+	if len(names) > many || len(r.delegates) > many {
 		return
-	}
-	names := make([]string, len(c.Experts))
-	for i, e := range c.Experts {
-		names[i] = e.Name
 	}
 	for _, d := range r.delegates {
 		if slices.Contains(names, d.key.Name) {

@@ -75,7 +75,7 @@ func limited(t *testing.T, c *Config) {
 			t.Errorf("bad limits %+v", l)
 		}
 	}
-	d, whole := c.Docker, c.Docker.Or(job.DefaultContainer())
+	d, whole := c.Isolation.Container, c.Isolation.Container.Or(job.DefaultContainer())
 	for _, n := range []int64{d.Memory, d.MemoryReservation, d.TmpSize, d.CacheSize, d.MaxJournalBytes} {
 		if n < 0 || n > mostDockerBytes {
 			t.Errorf("a size of %d bytes", n)

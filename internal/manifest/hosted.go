@@ -18,7 +18,7 @@ func hostedKeys() []key[expert.Expert] {
 	tools.schema.Items.Enum = providerToolNames()
 	return []key[E]{
 		row("providerTools", "Tools that the provider runs.", tools, func(e *E, all []string) { e.ProviderTools = all }).without("none"),
-		custom("providerSkills", "Skills that the provider runs.", "list", &jsonSchema{Type: "array", Items: providerSkillSchema()}, func(r *reader, t *toml.Table, e *E) {
+		custom("providerSkills", "Skills that the provider runs.", "list", func() *jsonSchema { return &jsonSchema{Type: "array", Items: providerSkillSchema()} }, func(r *reader, t *toml.Table, e *E) {
 			t.EachItem("providerSkills", 0, func(entry *toml.Table) {
 				var s expert.ProviderSkill
 				readVariant(r, entry, providerSkillKeys(), []string{"builtin", "custom"}, &s)
@@ -91,32 +91,24 @@ func providerSkillSchema() *jsonSchema {
 }
 
 func optionKeys() []key[expert.ProviderToolOptions] {
-	type O = expert.ProviderToolOptions
+	type (
+		O = expert.ProviderToolOptions
+		W = expert.WebSearchOptions
+		F = expert.FileSearchOptions
+	)
+	const uses = "Maximum uses in one generation."
+	count := between(1, math.MaxInt32, "")
 	return []key[O]{
-		subtable("webSearch", "Options of webSearch.", webSearchKeys(), func(o *O) **expert.WebSearchOptions { return &o.WebSearch }),
-		subtable("webFetch", "Options of webFetch.", webFetchKeys(), func(o *O) **expert.WebFetchOptions { return &o.WebFetch }),
-		subtable("fileSearch", "Options of fileSearch.", fileSearchKeys(), func(o *O) **expert.FileSearchOptions { return &o.FileSearch }),
-	}
-}
-
-func webSearchKeys() []key[expert.WebSearchOptions] {
-	type W = expert.WebSearchOptions
-	return []key[W]{
-		row("maxUses", "Maximum uses in one generation.", between(1, math.MaxInt32, ""), func(w *W, n int64) { w.MaxUses = int(n) }),
-		row("allowedDomains", "Domains to search.", list(255, "A domain.", text(1, 2048, toml.Printable)), func(w *W, all []string) { w.AllowedDomains = all }),
-	}
-}
-
-func webFetchKeys() []key[expert.WebFetchOptions] {
-	return []key[expert.WebFetchOptions]{
-		row("maxUses", "Maximum uses in one generation.", between(1, math.MaxInt32, ""), func(w *expert.WebFetchOptions, n int64) { w.MaxUses = int(n) }),
-	}
-}
-
-func fileSearchKeys() []key[expert.FileSearchOptions] {
-	type F = expert.FileSearchOptions
-	return []key[F]{
-		row("vectorStoreIds", "Stores to search; without them there is nothing to find.", list(255, "Id of a vector store.", text(1, 255, toml.Printable)), func(f *F, all []string) { f.VectorStoreIDs = all }),
-		row("maxNumResults", "Maximum results of one search.", between(1, math.MaxInt32, ""), func(f *F, n int64) { f.MaxNumResults = int(n) }),
+		subtable("webSearch", "Options of webSearch.", []key[W]{
+			row("maxUses", uses, count, func(w *W, n int64) { w.MaxUses = int(n) }),
+			row("allowedDomains", "Domains to search.", list(255, "A domain.", text(1, 2048, toml.Printable)), func(w *W, all []string) { w.AllowedDomains = all }),
+		}, func(o *O) **W { return &o.WebSearch }),
+		subtable("webFetch", "Options of webFetch.", []key[expert.WebFetchOptions]{
+			row("maxUses", uses, count, func(w *expert.WebFetchOptions, n int64) { w.MaxUses = int(n) }),
+		}, func(o *O) **expert.WebFetchOptions { return &o.WebFetch }),
+		subtable("fileSearch", "Options of fileSearch.", []key[F]{
+			row("vectorStoreIds", "Stores to search; without them there is nothing to find.", list(255, "Id of a vector store.", text(1, 255, toml.Printable)), func(f *F, all []string) { f.VectorStoreIDs = all }),
+			row("maxNumResults", "Maximum results of one search.", count, func(f *F, n int64) { f.MaxNumResults = int(n) }),
+		}, func(o *O) **F { return &o.FileSearch }),
 	}
 }

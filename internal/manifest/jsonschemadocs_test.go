@@ -68,18 +68,18 @@ func codes(cell string) (all []string) {
 // The tables of the reference have a row for every key of the schema, and no other;
 // what is required, the words to choose from and the defaults are the same.
 func TestJSONSchemaAndReferenceAgree(t *testing.T) {
-	all := newTables()
+	all := allTables
 	for _, c := range []struct {
 		heading, header string
 		schema          *jsonSchema
 	}{
 		{"## Top level", "| key | value |", topSchema()},
-		{"### Docker", "| key | value |", dockerSchema(all.docker)},
-		{"### Prices", "| key | value |", schemaOf("", all.prices)},
-		{"### Models", "| key | value |", schemaOf("", all.models)},
-		{"## Provider", "| key | value |", providerSchema(all)},
-		{"## Experts", "| key | value |", schemaOf("", all.expert)},
-		{"## Skills", "| key | types |", skillSchema(all.skill, false)},
+		{"### Docker", "| key | value |", dockerSchema()},
+		{"### Prices", "| key | value |", schemaOf("", all.prices())},
+		{"### Models", "| key | value |", schemaOf("", all.models())},
+		{"## Provider", "| key | value |", providerSchema()},
+		{"## Experts", "| key | value |", schemaOf("", all.expert())},
+		{"## Skills", "| key | types |", skillSchema(false)},
 	} {
 		required := c.schema.Required
 		for _, variant := range c.schema.AllOf {
@@ -135,12 +135,11 @@ func compareRow(t *testing.T, what string, row []string, s *jsonSchema, required
 
 // The reference says which keys belong to which provider and which type of skill.
 func TestJSONSchemaVariantsAreThoseOfTheReference(t *testing.T) {
-	all := newTables()
 	documented, schema := map[string][]string{}, map[string][]string{}
 	for _, row := range rows(t, section(t, "## Provider"), "| provider | keys") {
 		documented[codes(row[0])[0]] = codes(row[1])
 	}
-	for _, variant := range providerSchema(all).AllOf {
+	for _, variant := range providerSchema().AllOf {
 		schema[variant.If.Properties[0].is.Const] = variant.Then.Properties[0].is.PropertyNames.Enum
 	}
 	compareVariants(t, documented, schema)
@@ -153,7 +152,7 @@ func TestJSONSchemaVariantsAreThoseOfTheReference(t *testing.T) {
 			}
 		}
 	}
-	for _, variant := range skillSchema(all.skill, false).AllOf {
+	for _, variant := range skillSchema(false).AllOf {
 		schema[variant.If.Properties[0].is.Const] = variant.Then.PropertyNames.Enum
 	}
 	compareVariants(t, documented, schema)

@@ -16,11 +16,12 @@ import (
 type key[T any] struct {
 	name   string
 	about  string // one sentence, for editors and for the reference
-	schema *jsonSchema
+	schema func() *jsonSchema
 	form   string   // what its value looks like, for the reference
 	kinds  []string // the providers or types of skills that have it; nil means all
 	hint   string   // what to write when it is missing, {path} being its own; empty if it may be missing
-	absent string   // what holds without it, for the reference; empty if the default says it
+	value  any      // what holds without it; nil if the schema says that, or nothing does
+	absent string   // the same in words, for the reference; empty if the value says it
 	see    string   // what the reference adds
 	late   bool     // read it after the others, because it depends on them
 	read   func(r *reader, t *toml.Table, v *T)
@@ -28,23 +29,24 @@ type key[T any] struct {
 
 // row is a key whose value goes into one field.
 func row[T, V any](name, about string, is value[V], set func(*T, V)) key[T] {
-	return custom(name, about, is.form, is.schema, func(_ *reader, t *toml.Table, v *T) {
+	return custom(name, about, is.form, fixed(is.schema), func(_ *reader, t *toml.Table, v *T) {
 		if t.Node.Fields[name] != nil {
 			set(v, is.read(t, name))
 		}
 	})
 }
 
-// custom is a key that is read by a function of its own.
-func custom[T any](name, about, form string, schema *jsonSchema, read func(r *reader, t *toml.Table, v *T)) key[T] {
-	described := *schema
-	described.Description = about
-	return key[T]{name: name, about: about, form: form, schema: &described, read: read}
+// custom is a key that is read by a function of its own. Its schema can be that of a large
+// table, so it is made when somebody asks for it: who only reads a file does not.
+func custom[T any](name, about, form string, schema func() *jsonSchema, read func(r *reader, t *toml.Table, v *T)) key[T] {
+	return key[T]{name: name, about: about, form: form, schema: schema, read: read}
 }
+
+func fixed(s *jsonSchema) func() *jsonSchema { return func() *jsonSchema { return s } }
 
 // subtable is a key that holds a table with these keys.
 func subtable[T, V any](name, about string, keys []key[V], field func(*T) **V) key[T] {
-	return custom(name, about, "table", schemaOf("", keys), func(r *reader, t *toml.Table, v *T) {
+	return custom(name, about, "table", func() *jsonSchema { return schemaOf("", keys) }, func(r *reader, t *toml.Table, v *T) {
 		if sub := t.Sub(name); sub != nil {
 			*field(v) = new(V)
 			readKeys(r, sub, keys, *field(v))
@@ -55,7 +57,7 @@ func subtable[T, V any](name, about string, keys []key[V], field func(*T) **V) k
 
 // or says what holds when the key is absent.
 func (k key[T]) or(value any) key[T] {
-	k.schema.Default = value
+	k.value = value
 	return k
 }
 
@@ -142,10 +144,19 @@ func readVariant[T any](r *reader, t *toml.Table, keys []key[T], kinds []string,
 func schemaOf[T any](about string, keys []key[T]) *jsonSchema {
 	s := &jsonSchema{Description: about, Type: "object", AdditionalProperties: false}
 	for _, k := range keys {
-		s.Properties = append(s.Properties, property{k.name, k.schema})
+		s.Properties = append(s.Properties, property{k.name, k.described()})
 		if k.hint != "" && k.kinds == nil {
 			s.Required = append(s.Required, k.name)
 		}
+	}
+	return s
+}
+
+// described is the schema of the key with what the row says of it.
+func (k key[T]) described() *jsonSchema {
+	s := described(k.schema(), k.about)
+	if k.value != nil {
+		s.Default = k.value
 	}
 	return s
 }
@@ -156,27 +167,23 @@ func ofKindOnly[T any](keys []key[T], kind string) *jsonSchema {
 	return &jsonSchema{PropertyNames: &jsonSchema{Enum: keyNames(ofKind(keys, kind))}, Required: keyNames(required)}
 }
 
-// tables are the rows of all tables. Rows read tables in tables, and hints ask all of them.
+// tables are the rows of all tables, made when a file has the first of them.
 type tables struct {
-	top      []key[Config]
-	docker   []key[job.Container]
-	prices   []key[expert.Price]
-	models   []key[expert.ModelEntry]
-	provider []key[expert.Provider]
-	setting  []key[expert.Provider]
-	expert   []key[expert.Expert]
-	skill    []key[expert.Skill]
+	top      func() []key[Config]
+	docker   func() []key[job.Container]
+	prices   func() []key[expert.Price]
+	models   func() []key[expert.ModelEntry]
+	provider func() []key[expert.Provider]
+	setting  func() []key[expert.Provider]
+	expert   func() []key[expert.Expert]
+	skill    func() []key[expert.Skill]
 }
 
-// allTables are made when the first file is read, and never changed.
-var allTables = sync.OnceValue(newTables)
-
-func newTables() *tables {
-	t := &tables{docker: dockerKeys(), prices: priceKeys(), models: modelKeys(), setting: settingKeys(), skill: skillKeys()}
-	t.provider = providerKeys(t.setting)
-	t.expert = expertKeys(t)
-	t.top = topKeys(t)
-	return t
+// allTables are shared by all files, and never changed. A reader has them in a field: rows
+// read tables in tables, and hints ask all of them.
+var allTables = tables{
+	sync.OnceValue(topKeys), sync.OnceValue(dockerKeys), sync.OnceValue(priceKeys), sync.OnceValue(modelKeys),
+	sync.OnceValue(providerKeys), sync.OnceValue(settingKeys), sync.OnceValue(expertKeys), sync.OnceValue(skillKeys),
 }
 
 // misplaced says where a key belongs that is known, but not where it stands.
@@ -193,17 +200,17 @@ func (t *tables) misplaced(key string) string {
 		return "a file cannot lower isolation; only the command line can"
 	case is(keyNames(expertLimits())):
 		return "it bounds a job or an expert: move it above the first [table], or into [experts.<name>]"
-	case is(keyNames(t.top)):
+	case is(keyNames(t.top())):
 		return "it is a top-level key: move it above the first [table]"
-	case is(keyNames(t.expert)):
+	case is(keyNames(t.expert())):
 		return "it belongs to an expert: move it into [experts.<name>]"
-	case is(keyNames(t.skill)) && key != "type" && !is(keyNames(t.setting)):
+	case is(keyNames(t.skill())) && key != "type" && !is(keyNames(t.setting())):
 		return "it belongs to a skill: move it into [experts.<name>.skills.<skill>]"
-	case is(keyNames(t.docker)):
+	case is(keyNames(t.docker())):
 		return "it is about the container: move it into [docker]"
-	case is(keyNames(t.prices)):
+	case is(keyNames(t.prices())):
 		return `it belongs to a price: move it into [prices."<model>"]`
-	case is(keyNames(t.models)):
+	case is(keyNames(t.models())):
 		return `it is about a model: move it into [models."<model>"]`
 	case key == "providerName" || key == "setting":
 		return "it belongs to the provider: move it into [provider]"

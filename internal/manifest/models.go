@@ -43,7 +43,7 @@ func price() value[float64] {
 // prices reads what models cost.
 func (r *reader) prices(t *toml.Table, c *Config) {
 	c.Prices = named(r, t, "prices", "input and output", func(t *toml.Table) (p expert.Price) {
-		keys := r.tables.prices
+		keys := r.tables.prices()
 		for _, n := range t.Node.Fields {
 			// [prices.gpt-4.1] is the table "1" in "gpt-4", and lacks no key of its own.
 			if n.Kind == toml.KindTable {
@@ -85,7 +85,7 @@ func modelKeys() []key[expert.ModelEntry] {
 // models reads what the file says of models.
 func (r *reader) models(t *toml.Table, c *Config) {
 	c.Models = named(r, t, "models", "what you know", func(t *toml.Table) (e expert.ModelEntry) {
-		readKeys(r, t, r.tables.models, &e)
+		readKeys(r, t, r.tables.models(), &e)
 		if e.ContextWindow > 0 && e.MaxOutputTokens > e.ContextWindow {
 			n := t.Node.Fields["maxOutputTokens"]
 			r.Fault(n.At, n.Path, "is more than contextWindow", "an answer is part of the window too")

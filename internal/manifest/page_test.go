@@ -13,16 +13,16 @@ import (
 // The tables of keys in the reference are made from the rows. go test -update writes them.
 func TestReferenceTables(t *testing.T) {
 	const path = "../../docs/perstack-toml.md"
-	all := newTables()
+	all := allTables
 	before := referencePage(t)
 	page := before
 	for _, table := range []struct{ heading, header, rows string }{
-		{"## Top level", "| key | value | meaning | when absent |", pageRows(all.top, nil)},
-		{"### Prices", "| key | value | meaning | when absent |", pageRows(all.prices, nil)},
-		{"### Models", "| key | value | meaning | when absent |", pageRows(all.models, nil)},
-		{"### Docker", "| key | value | meaning | when absent |", pageRows(all.docker, nil)},
-		{"## Experts", "| key | value | meaning | when absent |", pageRows(all.expert, nil)},
-		{"## Skills", "| key | types | value | meaning | when absent |", pageRows(all.skill, skillTypes)},
+		{"## Top level", "| key | value | meaning | when absent |", pageRows(all.top(), nil)},
+		{"### Prices", "| key | value | meaning | when absent |", pageRows(all.prices(), nil)},
+		{"### Models", "| key | value | meaning | when absent |", pageRows(all.models(), nil)},
+		{"### Docker", "| key | value | meaning | when absent |", pageRows(all.docker(), nil)},
+		{"## Experts", "| key | value | meaning | when absent |", pageRows(all.expert(), nil)},
+		{"## Skills", "| key | types | value | meaning | when absent |", pageRows(all.skill(), skillTypes)},
 	} {
 		start := strings.Index(page, "\n"+table.heading+"\n")
 		if start < 0 {
@@ -54,8 +54,8 @@ func pageRows[T any](keys []key[T], types func(k []string) string) string {
 			fmt.Fprintf(&b, " %s |", types(k.kinds))
 		}
 		absent := k.absent
-		if k.schema.Default != nil && absent == "" {
-			absent = pageDefault(k.form, k.schema.Default)
+		if k.described().Default != nil && absent == "" {
+			absent = pageDefault(k.form, k.described().Default)
 		}
 		if absent != "" {
 			absent += " "

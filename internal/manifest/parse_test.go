@@ -193,13 +193,13 @@ func TestKeyListsAreComplete(t *testing.T) {
 		}
 		t.Errorf("%s: no unknown key in %v", table, ps)
 	}
-	all := newTables()
-	read(unknown, "the top", keyNames(all.top)...)
-	read(expertWith(unknown), "an expert", keyNames(all.expert)...)
+	all := allTables
+	read(unknown, "the top", keyNames(all.top())...)
+	read(expertWith(unknown), "an expert", keyNames(all.expert())...)
 	for _, name := range model.Providers() {
-		read(settingOf(name, unknown), name, keyNames(ofKind(all.setting, name))...)
+		read(settingOf(name, unknown), name, keyNames(ofKind(all.setting(), name))...)
 	}
 	for _, kind := range skillKinds {
-		read(skillWith(kind, unknown), kind, keyNames(ofKind(all.skill, kind))...)
+		read(skillWith(kind, unknown), kind, keyNames(ofKind(all.skill(), kind))...)
 	}
 }

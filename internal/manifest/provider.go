@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"path/filepath"
 	"slices"
 
 	"github.com/perstack-go/perstack/expert"
@@ -22,29 +23,30 @@ var (
 )
 
 // providerKeys are the keys of [provider].
-func providerKeys(setting []key[expert.Provider]) []key[expert.Provider] {
+func providerKeys() []key[expert.Provider] {
 	type P = expert.Provider
 	return []key[P]{
 		row("providerName", "Name of the provider; replay plays recorded answers and needs no key.", word(model.Providers()...), func(p *P, s string) { p.Name = s }).
 			required(`write providerName = "anthropic"`),
-		custom("setting", "Settings of this provider.", "table", schemaOf("", setting), (*reader).setting).after(),
+		custom("setting", "Settings of this provider.", "table", func() *jsonSchema { return schemaOf("", settingKeys()) }, (*reader).setting).after(),
 	}
 }
 
 // settingKeys are the keys of [provider.setting], each with the providers that have it.
 func settingKeys() []key[expert.Provider] {
 	type P = expert.Provider
+	cassette := text(1, 4096, toml.NoNUL)
 	keys := []key[P]{
 		row("allowPrivateEndpoint", "Allow baseUrl to be a private address.", flag(), func(p *P, yes bool) { p.Setting.AllowPrivateEndpoint = yes }),
-		custom("baseUrl", "Address to send requests to; https, or plain http on this machine.", "address", &jsonSchema{Type: "string", Pattern: anyURL}, func(_ *reader, t *toml.Table, p *P) {
+		custom("baseUrl", "Address to send requests to; https, or plain http on this machine.", "address", fixed(&jsonSchema{Type: "string", Pattern: anyURL}), func(_ *reader, t *toml.Table, p *P) {
 			p.Setting.BaseURL = t.Str("baseUrl", func(s string) (string, string) {
 				return netaddr.BaseURL(s, model.ProviderNamed(p.Name).KeyOptional, p.Setting.AllowPrivateEndpoint)
 			})
 		}),
-		custom("headers", "Headers of every request; keep keys out of shared files.", "table", &jsonSchema{
+		custom("headers", "Headers of every request; keep keys out of shared files.", "table", fixed(&jsonSchema{
 			Type: "object", PropertyNames: &jsonSchema{Pattern: headerName},
 			AdditionalProperties: &jsonSchema{Description: "Value of the header.", Type: "string", Pattern: headerValue},
-		}, (*reader).headers),
+		}), (*reader).headers),
 		row("organization", "Organization that requests are billed to.", matching(headerValue, 0, "text", headerText), func(p *P, s string) { p.Setting.Organization = s }),
 		row("project", "Project that requests belong to.", matching(headerValue, 0, "text", headerText), func(p *P, s string) { p.Setting.Project = s }),
 		row("name", "Display name of the provider.", matching("", 0, "text"), func(p *P, s string) { p.Setting.Name = s }),
@@ -54,11 +56,17 @@ func settingKeys() []key[expert.Provider] {
 		row("region", "Region of AWS; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.Region = s }),
 		row("location", "Location of Google Cloud; it becomes part of the host name.", matching(oneHostLabel, 0, "text", netaddr.HostLabel), func(p *P, s string) { p.Setting.Location = s }),
 		custom("extraBody", "Members added to every request.", "table",
-			&jsonSchema{Type: "object", PropertyNames: text(1, maxExtraName).schema}, (*reader).extraBody),
+			fixed(&jsonSchema{Type: "object", PropertyNames: text(1, maxExtraName).schema}), (*reader).extraBody),
 		subtable("guardrail", "Guardrail of Amazon Bedrock.", guardrailKeys(), func(p *P) **expert.Guardrail { return &p.Setting.Guardrail }),
-		custom("safetySettings", "From which degree on Google blocks which kind of content.", "list",
-			&jsonSchema{Type: "array", MaxItems: len(harmCategories), Items: schemaOf("One kind of content.", safetyKeys())}, (*reader).safetySettings),
-		row("cassette", "File with the recorded answers, relative to this file.", text(1, 4096, toml.NoNUL), func(p *P, s string) { p.Setting.Cassette = s }),
+		custom("safetySettings", "From which degree on Google blocks which kind of content.", "list", func() *jsonSchema {
+			return &jsonSchema{Type: "array", MaxItems: len(harmCategories), Items: schemaOf("One kind of content.", safetyKeys())}
+		}, (*reader).safetySettings),
+		custom("cassette", "File with the recorded answers, relative to this file.", cassette.form, fixed(cassette.schema), func(r *reader, t *toml.Table, p *P) {
+			p.Setting.Cassette = cassette.read(t, "cassette")
+			if s := p.Setting.Cassette; s != "" && !filepath.IsAbs(s) {
+				p.Setting.Cassette = filepath.Join(r.file.Dir, s)
+			}
+		}),
 	}
 	for i := range keys {
 		keys[i].kinds = model.SettingOwners(keys[i].name)
@@ -85,10 +93,10 @@ func safetyKeys() []key[expert.SafetySetting] {
 
 // providerSchema knows the settings of all providers, and takes away those of the
 // others once the provider is named.
-func providerSchema(all *tables) *jsonSchema {
-	s := schemaOf("", all.provider)
+func providerSchema() *jsonSchema {
+	s, settings := schemaOf("", providerKeys()), settingKeys()
 	for _, name := range model.Providers() {
-		own := properties{{"setting", &jsonSchema{PropertyNames: &jsonSchema{Enum: keyNames(ofKind(all.setting, name))}}}}
+		own := properties{{"setting", &jsonSchema{PropertyNames: &jsonSchema{Enum: keyNames(ofKind(settings, name))}}}}
 		s.AllOf = append(s.AllOf, when("providerName", name, &jsonSchema{Properties: own}))
 	}
 	return s
@@ -99,7 +107,7 @@ func (r *reader) provider(top *toml.Table) (p expert.Provider) {
 	if t == nil {
 		return p
 	}
-	readKeys(r, t, r.tables.provider, &p)
+	readKeys(r, t, r.tables.provider(), &p)
 	t.Finish(func(key string) string {
 		if len(model.SettingOwners(key)) > 0 && key != "name" {
 			return "it is a setting: move it into [provider.setting]"
@@ -116,7 +124,7 @@ func (r *reader) setting(provider *toml.Table, p *expert.Provider) {
 	if t == nil {
 		return
 	}
-	readKeys(r, t, ofKind(r.tables.setting, p.Name), p)
+	readKeys(r, t, ofKind(r.tables.setting(), p.Name), p)
 	t.Finish(func(key string) string {
 		if owners := model.SettingOwners(key); len(owners) > 0 {
 			return "it is a setting of " + wording.Or(owners)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // settingOf is a file with settings for one provider. They start on line 4.
@@ -44,7 +45,7 @@ func TestProviderSettings(t *testing.T) {
 			if cfg == nil {
 				return
 			}
-			if d := cmp.Diff(expert.Provider{Name: provider, Setting: c.want}, cfg.Provider); d != "" {
+			if d := cmp.Diff(job.Settings{Provider: provider, Setting: c.want}, cfg.Settings); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 		})

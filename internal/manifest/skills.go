@@ -39,7 +39,7 @@ func skillKeys() []key[expert.Skill] {
 		row("pick", "Offer only these tools, if not empty.", tool, func(s *S, all []string) { s.Pick = all }).of(mcpKinds...).without("all tools"),
 		row("omit", "Do not offer these tools, even if picked.", tool, func(s *S, all []string) { s.Omit = all }).of(mcpKinds...),
 		custom("requiredEnv", "Environment variables that the program gets or that headers use.", "list of at most 255",
-			list(255, "Name of a variable.", matching(expert.VariablePattern, expert.MaxVariable, "")).schema, func(r *reader, t *toml.Table, s *S) {
+			fixed(list(255, "Name of a variable.", matching(expert.VariablePattern, expert.MaxVariable, "")).schema), func(r *reader, t *toml.Table, s *S) {
 				s.RequiredEnv = t.Strs("requiredEnv", 255, func(name string) (string, string) { return checkVariable(name, r.providers) })
 			}).of(mcpKinds...).without("none"),
 		row("allowedDomains", "Hosts that the skill can reach.", list(0, "A host name, or *. and a host name for its subdomains.", matching(netaddr.HostPattern, 253, "", netaddr.DomainPattern)), func(s *S, all []string) { s.AllowedDomains = all }).of(mcpKinds...),
@@ -56,11 +56,11 @@ func skillKeys() []key[expert.Skill] {
 		row("lazyInit", "Start the run without waiting for the skill.", flag(), func(s *S, yes bool) { s.LazyInit = yes }).of(stdioKind).
 			more("without a lockfile the first request to the model waits"),
 		row("allowPrivateEndpoint", "Allow a private address as endpoint.", flag(), func(s *S, yes bool) { s.AllowPrivateEndpoint = yes }).of(remoteKinds...),
-		custom("endpoint", "Address of the server; https, or plain http on this machine.", "address", &jsonSchema{Type: "string", MinLength: 1, MaxLength: 2048, Pattern: anyURL}, func(_ *reader, t *toml.Table, s *S) {
+		custom("endpoint", "Address of the server; https, or plain http on this machine.", "address", fixed(&jsonSchema{Type: "string", MinLength: 1, MaxLength: 2048, Pattern: anyURL}), func(_ *reader, t *toml.Table, s *S) {
 			s.Endpoint = t.Str("endpoint", toml.Length(1, 2048), func(url string) (string, string) { return netaddr.EndpointURL(url, s.AllowPrivateEndpoint) })
 		}).of(remoteKinds...).required("give the URL of the server"),
-		custom("headers", "Headers of every request to the server.", fmt.Sprintf("table of at most %d", maxHeaders), skillHeadersSchema(), (*reader).skillHeaders).of(remoteKinds...).without("none"),
-		custom("tools", "Questions that the model can ask, by name.", "table", toolsSchema(), (*reader).questions).of(string(expert.InteractiveSkill)).
+		custom("headers", "Headers of every request to the server.", fmt.Sprintf("table of at most %d", maxHeaders), skillHeadersSchema, (*reader).skillHeaders).of(remoteKinds...).without("none"),
+		custom("tools", "Questions that the model can ask, by name.", "table", toolsSchema, (*reader).questions).of(string(expert.InteractiveSkill)).
 			required("declare a tool as [{path}.<name>]"),
 	}
 }
@@ -85,7 +85,7 @@ func (r *reader) skills(parent *toml.Table, e *expert.Expert) {
 }
 
 func (r *reader) skill(name string, t *toml.Table) *expert.Skill {
-	s, keys := &expert.Skill{Name: name}, r.tables.skill
+	s, keys := &expert.Skill{Name: name}, r.tables.skill()
 	if s.IsBase() {
 		// The built-in base skill needs no command, so an entry that only
 		// picks tools need not invent one.
@@ -112,7 +112,7 @@ func (r *reader) skillKeyOwner(key string) string {
 	if key == "sandbox" || key == "workspace" {
 		return "no process runs here for such a skill; only an " + stdioKind + " has a sandbox"
 	}
-	for _, k := range r.tables.skill {
+	for _, k := range r.tables.skill() {
 		if k.name == key {
 			return "it is a key of " + wording.Or(k.kinds)
 		}
@@ -170,24 +170,32 @@ func command(s string) (string, string) {
 	return toml.NoNUL(s)
 }
 
+// skillsSchema is the table of all skills of an Expert.
+func skillsSchema() *jsonSchema {
+	s := tablesOf(text(1, 255).schema, skillSchema(false))
+	s.Properties = properties{{expert.BaseSkill, skillSchema(true)}}
+	s.MaxProperties = maxSkills
+	return s
+}
+
 // skillSchema knows the keys of all types of skills, and takes away those of the
 // others once the type is named. The base skill needs no program and asks no
 // questions; of its tools the names are known.
-func skillSchema(keys []key[expert.Skill], base bool) *jsonSchema {
-	about, kinds := "A skill: tools for the Expert.", skillKinds
+func skillSchema(base bool) *jsonSchema {
+	about, kinds, keys := "A skill: tools for the Expert.", skillKinds, skillKeys()
 	if base {
 		about, kinds = "The base skill, which every Expert has; declare it to restrict its tools.", mcpKinds
 		keys = optional(keys, "command")
 		for i := range keys {
 			switch k := &keys[i]; k.name {
 			case "type":
-				k.schema = described(word(kinds...).schema, k.about)
+				k.schema = fixed(word(kinds...).schema)
 			case "pick", "omit":
 				// The names are offered for completion, but not insisted on: a base skill of
 				// another version may have others.
-				s := *k.schema
+				s := *k.schema()
 				s.Items = &jsonSchema{AnyOf: []*jsonSchema{described(word(prompt.Names()...).schema, "A tool of the built-in base skill."), s.Items}}
-				k.schema = &s
+				k.schema = fixed(&s)
 			}
 		}
 	}

@@ -16,57 +16,60 @@ import (
 var runtimeNames = []string{"local", "docker", "claude-code", "cursor", "gemini"}
 
 // topKeys are the keys of the top level.
-func topKeys(all *tables) []key[Config] {
+func topKeys() []key[Config] {
 	type C = Config
 	keys := []key[C]{
-		custom("provider", "The provider that runs the model.", "table", providerSchema(all), func(r *reader, t *toml.Table, c *C) {
-			c.Provider = r.provider(t)
+		custom("provider", "The provider that runs the model.", "table", providerSchema, func(r *reader, t *toml.Table, c *C) {
+			p := r.provider(t)
+			c.Provider, c.Setting = p.Name, p.Setting
 		}).without("`anthropic` without settings").more("see [provider](#provider)"),
 		row("model", "Model to use; each provider has its own default.", text(1, 255, toml.Printable), func(c *C, s string) { c.Model = s }).
 			without("that of the [provider](providers.md#models-and-their-defaults): `claude-sonnet-4-5` for anthropic"),
 		custom("reasoningBudget", "How much the model may think before it answers.",
-			"`\"none\"`, `\"minimal\"`, `\"low\"`, `\"medium\"`, `\"high\"`, or a number of tokens", reasoningSchema(), (*reader).reasoningBudget).
+			"`\"none\"`, `\"minimal\"`, `\"low\"`, `\"medium\"`, `\"high\"`, or a number of tokens", reasoningSchema, (*reader).reasoningBudget).
 			or(string(expert.DefaultReasoningBudget)).more("`0` is none"),
-		custom("runtime", "Where runs are executed; local is the built-in runtime.", word(runtimeNames...).form, runtimeSchema(), (*reader).runtime).
+		custom("runtime", "Where runs are executed; local is the built-in runtime.", word(runtimeNames...).form, runtimeSchema, (*reader).runtime).
 			or(job.Local),
 	}
 	keys = append(keys, jobLimits()...)
 	return append(keys,
-		custom("docker", "Limits and isolation of the runtime docker.", "table", dockerSchema(all.docker), (*reader).docker).without("its defaults").more("see [docker](#docker)"),
-		custom("prices", "What models cost, by model name; overrides the built-in prices.", "table",
-			tablesOf(text(1, 255).schema, schemaOf("What a model costs, in US dollars per million tokens.", all.prices)), (*reader).prices).
+		custom("docker", "Limits and isolation of the runtime docker.", "table", dockerSchema, (*reader).docker).without("its defaults").more("see [docker](#docker)"),
+		custom("prices", "What models cost, by model name; overrides the built-in prices.", "table", func() *jsonSchema {
+			return tablesOf(text(1, 255).schema, schemaOf("What a model costs, in US dollars per million tokens.", priceKeys()))
+		}, (*reader).prices).
 			without("built-in prices").more("see [prices](#prices)"),
-		custom("models", "Properties of models, by model name; overrides the built-in ones.", "table",
-			tablesOf(text(1, 255).schema, schemaOf("Properties of a model; absent ones keep their built-in value.", all.models)), (*reader).models).
+		custom("models", "Properties of models, by model name; overrides the built-in ones.", "table", func() *jsonSchema {
+			return tablesOf(text(1, 255).schema, schemaOf("Properties of a model; absent ones keep their built-in value.", modelKeys()))
+		}, (*reader).models).
 			without("built-in properties").more("see [models](#models)"),
-		custom("experts", "The Experts of this file, by name.", "table",
-			tablesOf(&jsonSchema{Type: "string", Pattern: expert.NamePattern, MaxLength: expert.MaxName}, schemaOf("An Expert: its instruction and what it may use.", all.expert)), (*reader).experts).
+		custom("experts", "The Experts of this file, by name.", "table", func() *jsonSchema {
+			names := &jsonSchema{Type: "string", Pattern: expert.NamePattern, MaxLength: expert.MaxName}
+			return tablesOf(names, schemaOf("An Expert: its instruction and what it may use.", expertKeys()))
+		}, (*reader).experts).
 			without("none").more("see [experts](#experts)").after(),
 		row("perstackApiBaseUrl", "Address of the registry.", matching(secureURL, 0, "https address", netaddr.RegistryURL), func(c *C, s string) { c.APIBaseURL = s }).or(DefaultAPIBaseURL),
 		custom("perstackBaseSkillCommand", "Program and arguments that replace the built-in base skill.", "list",
-			list(0, "The program, then its arguments.", matching("", 0, "")).schema, (*reader).baseSkillCommand).without("the built-in one"),
+			fixed(list(0, "The program, then its arguments.", matching("", 0, "")).schema), (*reader).baseSkillCommand).without("the built-in one"),
 		row("envPath", "Env files to read, relative to this file; an empty list reads none.", list(0, "Path of an env file.", text(1, 4096, toml.NoNUL)), func(c *C, all []string) { c.EnvPath = all }).
 			without("`.env` and `.env.local` of the working directory").more("see [env files](#env-files)"),
 	)
 }
 
 // config reads the whole tree.
-func (r *reader) config(root *toml.Node) *Config {
+func (r *reader) config(root *toml.Node) {
 	t := r.Table(root)
-	c := &Config{}
 	t.Older = []string{"temperature"}
 	if n := root.Fields["temperature"]; n != nil {
 		r.Warn(n.KeyAt, n.Path, "is no longer used", "remove it")
 	}
-	readKeys(r, t, r.tables.top, c)
+	readKeys(r, t, r.tables.top(), r.file)
 	t.Finish(func(key string) string { return tableHint(key, root.Fields[key]) }, r.tables.misplaced)
-	r.checkDelegates(c)
-	return c
+	r.checkDelegates()
 }
 
 // topSchema describes the whole file.
 func topSchema() *jsonSchema {
-	s := schemaOf("The Experts of a project, their model and what they may use.", allTables().top)
+	s := schemaOf("The Experts of a project, their model and what they may use.", topKeys())
 	s.Properties = append(s.Properties, property{"temperature", older("No longer used; remove it.")})
 	return s
 }
@@ -105,7 +108,7 @@ func (r *reader) reasoningBudget(t *toml.Table, c *Config) {
 		return
 	}
 	var err error
-	if c.ReasoningBudget, err = expert.ParseReasoningBudget(text); err != nil {
+	if c.Reasoning, err = expert.ParseReasoningBudget(text); err != nil {
 		r.Fault(n.At, n.Path, "unknown value "+wording.Quote(text), hint)
 	}
 }

@@ -39,10 +39,10 @@ func (c *Config) UnsupportedBy(experts []*expert.Expert, flags Flags) toml.Probl
 	inFile := expert.NewIndex(c.Experts)
 	u := &use{
 		config:    c,
-		provider:  cmp.Or(flags.Provider, c.Provider.Name, job.DefaultProvider),
+		provider:  cmp.Or(flags.Provider, c.Provider, job.DefaultProvider),
 		runtime:   cmp.Or(flags.Runtime, c.Runtime, job.Local),
 		byFlag:    flags.Runtime != "" && flags.Runtime != c.Runtime,
-		baseImage: cmp.Or(flags.BaseImage, c.Docker.BaseImage),
+		baseImage: cmp.Or(flags.BaseImage, c.Isolation.Container.BaseImage),
 		sandbox:   flags.Sandbox,
 		packages:  map[string]string{},
 		told:      map[string]bool{},
@@ -236,7 +236,7 @@ func (u *use) packageInContainer(s *expert.Skill) {
 	if u.packages[manager] == "" {
 		u.packages[manager] = path
 	}
-	if manager == "uvx" && u.baseImage == "" && u.config.Docker.PythonImage == "" {
+	if manager == "uvx" && u.baseImage == "" && u.config.Isolation.Container.PythonImage == "" {
 		u.report(path, "is a package of uvx, and no image has Python for it", "name one in [docker] with pythonImage, or baseImage")
 	}
 }

@@ -20,7 +20,7 @@ import (
 // is about that provider.
 func Models(h *host.Host, config, provider string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	file := load(h, config)
-	own := cmp.Or(file.Provider.Name, job.DefaultProvider)
+	own := cmp.Or(file.Provider, job.DefaultProvider)
 	provider = cmp.Or(provider, own)
 	var ids []cobra.Completion
 	for _, e := range model.Of(provider) {

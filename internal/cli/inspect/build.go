@@ -20,7 +20,7 @@ import (
 // newCard puts the card of e together. Flag is the --config that the command was called
 // with.
 func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Card {
-	settings := job.Resolve(job.Flags{}, c.Settings(), job.Settings{}, providers.Catalogue{}).Settings
+	settings := job.Resolve(job.Flags{}, c.Settings, job.Settings{}, providers.Catalogue{}).Settings
 	b := &builder{config: c, settings: settings, env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
 		Runtime:  settings.Runtime,
@@ -34,7 +34,7 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 	}}
 	closure, _ := c.Closure(e)
 	if slices.ContainsFunc(closure, func(e *expert.Expert) bool { return !e.NamesModel() }) {
-		b.card.Provider = b.provider(providers.Choice(b.config.Settings(), &expert.Expert{}))
+		b.card.Provider = b.provider(providers.Choice(b.config.Settings, &expert.Expert{}))
 	}
 	b.lockState(e)
 	if p := b.card.Provider; p != nil {
@@ -138,7 +138,7 @@ func (b *builder) expert(e *expert.Expert) Expert {
 		card.Delegates = append(card.Delegates, Delegate{Key: key, InFile: ok})
 	}
 	if e.NamesModel() {
-		card.Provider = b.provider(providers.Choice(b.config.Settings(), e))
+		card.Provider = b.provider(providers.Choice(b.config.Settings, e))
 	}
 	b.revealTexts(e)
 	b.laterNotes(e)

@@ -58,7 +58,7 @@ func (b *builder) findDestination(p *Provider) {
 
 // findRefused says what keeps a run from starting with any key.
 func (b *builder) findRefused(e *expert.Expert) {
-	use := providers.Choice(b.config.Settings(), e)
+	use := providers.Choice(b.config.Settings, e)
 	for _, refused := range providers.Check(providers.Config{
 		Provider: use.Provider, Model: use.Model,
 		Setting: use.Setting, Entry: b.config.Models[use.Model],

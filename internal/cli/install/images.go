@@ -51,7 +51,7 @@ func (p *project) pinImages(ctx context.Context, by *pinner, lock, old *lockfile
 		}
 	}
 	for _, name := range by.unknown {
-		d := p.config.Docker
+		d := p.config.Isolation.Container
 		pinned, err := by.ask(ctx, name, docker.Sources{Mirrors: d.Mirrors, Offline: d.Offline, Fresh: p.opts.Update})
 		if err != nil {
 			return err

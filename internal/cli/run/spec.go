@@ -32,7 +32,7 @@ type plan struct {
 // wrong with it is reported here, before anything is started.
 func makeSpec(o *Options, p *project, t *target) (*plan, error) {
 	pl := &plan{opts: o, project: p, target: t}
-	pl.resolved = job.Resolve(o.Flags, p.config.Settings(), t.recorded.Settings, providers.Catalogue{})
+	pl.resolved = job.Resolve(o.Flags, p.config.Settings, t.recorded.Settings, providers.Catalogue{})
 	if err := pl.checkModel(); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func cassetteProblems(c *manifest.Config, shorten func(string) string) toml.Prob
 		return nil
 	}
 	const key = "provider.setting.cassette"
-	all := cassetteOf(c, key, &c.Provider, "name the file with the answers, or give it to perstack run with --cassette", shorten)
+	all := cassetteOf(c, key, &expert.Provider{Name: c.Provider, Setting: c.Setting}, "name the file with the answers, or give it to perstack run with --cassette", shorten)
 	for _, e := range c.Experts {
 		all = append(all, cassetteOf(c, toml.PathTo("experts", e.Name)+"."+key, e.Provider, "name the file with the answers", shorten)...)
 	}
@@ -50,7 +50,7 @@ func cassetteOf(c *manifest.Config, key string, provider *expert.Provider, hint 
 // be read: whether it matters depends on the flags that are given, so these are notes. A
 // key that is not set here is not one of them.
 func refused(c *manifest.Config, e *expert.Expert) (notes toml.Problems) {
-	use := providers.Choice(c.Settings(), e)
+	use := providers.Choice(c.Settings, e)
 	name := use.Model
 	for _, p := range providers.Check(providers.Config{
 		Provider: use.Provider, Model: name,
