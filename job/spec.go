@@ -12,6 +12,8 @@
 package job
 
 import (
+	"slices"
+
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 )
@@ -109,18 +111,10 @@ func (s *Spec) Price(model string, known func() (expert.Price, bool)) (expert.Pr
 // LimitsCost reports whether the cost of the job, or of an Expert that it can reach, is
 // limited.
 func (s *Spec) LimitsCost() bool {
-	if s.Limits.MaxCost > 0 {
-		return true
-	}
 	first := s.Coordinator()
-	if first == nil {
-		return false
+	if s.Limits.MaxCost > 0 || first == nil {
+		return s.Limits.MaxCost > 0
 	}
 	reached, _ := expert.Closure(s.Experts, first)
-	for _, e := range reached {
-		if e.MaxCost > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(reached, func(e *expert.Expert) bool { return e.MaxCost > 0 })
 }

@@ -66,13 +66,13 @@ func TestContainerRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := check(t, tt.text)
 			var got []string
-			for _, l := range lines(c.Unsupported(c.Experts[0], Flags{Provider: "replay", Runtime: job.Docker})) {
+			for _, l := range lines(c.Unsupported(c.Experts[0], job.Settings{Provider: "replay", Runtime: job.Docker})) {
 				got = append(got, strings.TrimPrefix(l, "p.toml:"))
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
-			for _, p := range c.Unsupported(c.Experts[0], Flags{Provider: "replay", Runtime: "local"}) {
+			for _, p := range c.Unsupported(c.Experts[0], job.Settings{Provider: "replay", Runtime: "local"}) {
 				if !p.Warning {
 					t.Errorf("refused without a wall too: %v", p)
 				}

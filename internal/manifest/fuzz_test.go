@@ -152,7 +152,7 @@ func invariants(t *testing.T, c *Config) {
 				t.Error(err)
 			}
 		}
-		for _, p := range append(c.Unsupported(e, Flags{Provider: "replay", Runtime: "local"}), c.Unsupported(e, Flags{Provider: "replay", Runtime: job.Docker})...) {
+		for _, p := range append(c.Unsupported(e, job.Settings{Provider: "replay", Runtime: "local"}), c.Unsupported(e, job.Settings{Provider: "replay", Runtime: job.Docker})...) {
 			if p.Path != "" && p.Line < 1 {
 				t.Errorf("%v has no place", p)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/job"
 )
 
 // numbered repeats a text n times with # replaced by the count.
@@ -63,10 +64,10 @@ func TestHostileFilesAreCheap(t *testing.T) {
 			if c != nil { // what validate and inspect ask about all Experts
 				c.DelegateWarnings()
 				for _, e := range c.Experts {
-					c.UnsupportedBy([]*expert.Expert{e}, Flags{})
+					c.UnsupportedBy([]*expert.Expert{e}, job.Settings{})
 				}
 				for _, e := range c.Experts[:min(len(c.Experts), 1)] {
-					c.Unsupported(e, Flags{})
+					c.Unsupported(e, job.Settings{})
 					c.Circles(e)
 				}
 			}

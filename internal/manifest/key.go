@@ -131,8 +131,8 @@ func readKeys[T any](r *reader, t *toml.Table, keys []key[T], v *T) {
 // type that is not known only the common keys are read, and all are accepted, so that one
 // mistake is reported once.
 func readVariant[T any](r *reader, t *toml.Table, keys []key[T], kinds []string, v *T) {
-	if kind, _ := t.Word("type"); slices.Contains(kinds, kind) {
-		readKeys(r, t, ofKind(keys, kind), v)
+	if n := t.Node.Fields["type"]; n != nil && slices.Contains(kinds, n.Text) {
+		readKeys(r, t, ofKind(keys, n.Text), v)
 		return
 	}
 	readKeys(r, t, those(keys, func(k key[T]) bool { return k.kinds == nil }), v)

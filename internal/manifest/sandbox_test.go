@@ -37,19 +37,19 @@ func TestSandboxesThatAreNotThere(t *testing.T) {
 	)
 	for name, tt := range map[string]struct {
 		text  string
-		flags Flags
+		flags job.Settings
 		want  []string
 	}{
-		"workspace alone":       {"command='x'\nworkspace='none'", Flags{}, []string{right}},
-		"even as usual":         {"command='x'\nworkspace='readWrite'", Flags{}, []string{right}},
-		"with a sandbox":        {"command='x'\nworkspace='none'\nsandbox='landlock'", Flags{}, nil},
-		"with the flag":         {"command='x'\nworkspace='none'", Flags{Sandbox: true}, nil},
-		"in a container":        {"command='x'\nworkspace='none'", Flags{Runtime: job.Docker}, nil},
-		"hosts alone":           {"command='x'\nallowedDomains=['a.example']", Flags{}, []string{hosts}},
-		"hosts with a sandbox":  {"command='x'\nallowedDomains=['a.example']\nsandbox='landlock'", Flags{}, nil},
-		"hosts with the flag":   {"command='x'\nallowedDomains=['a.example']", Flags{Sandbox: true}, nil},
-		"hosts of a remote one": {"endpoint='https://a.example'\nallowedDomains=['a.example']", Flags{Sandbox: true}, []string{`p.toml:6:1: warning: experts.a.skills.s.allowedDomains: is not enforced by runtime local; runtime docker does`}},
-		"a sandbox in one":      {"command='x'\nsandbox='landlock'", Flags{Runtime: job.Docker}, nil},
+		"workspace alone":       {"command='x'\nworkspace='none'", job.Settings{}, []string{right}},
+		"even as usual":         {"command='x'\nworkspace='readWrite'", job.Settings{}, []string{right}},
+		"with a sandbox":        {"command='x'\nworkspace='none'\nsandbox='landlock'", job.Settings{}, nil},
+		"with the flag":         {"command='x'\nworkspace='none'", job.Settings{Isolation: job.Isolation{Sandbox: true}}, nil},
+		"in a container":        {"command='x'\nworkspace='none'", job.Settings{Runtime: job.Docker}, nil},
+		"hosts alone":           {"command='x'\nallowedDomains=['a.example']", job.Settings{}, []string{hosts}},
+		"hosts with a sandbox":  {"command='x'\nallowedDomains=['a.example']\nsandbox='landlock'", job.Settings{}, nil},
+		"hosts with the flag":   {"command='x'\nallowedDomains=['a.example']", job.Settings{Isolation: job.Isolation{Sandbox: true}}, nil},
+		"hosts of a remote one": {"endpoint='https://a.example'\nallowedDomains=['a.example']", job.Settings{Isolation: job.Isolation{Sandbox: true}}, []string{`p.toml:6:1: warning: experts.a.skills.s.allowedDomains: is not enforced by runtime local; runtime docker does`}},
+		"a sandbox in one":      {"command='x'\nsandbox='landlock'", job.Settings{Runtime: job.Docker}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := "mcpStdioSkill"

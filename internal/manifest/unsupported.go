@@ -20,30 +20,24 @@ const yet = " cannot be used by this version yet"
 // delegation and, as warnings, what it will not do although the file says so. Such keys are
 // valid, and reported only when they are used. So are tools that the provider in use does
 // not run: another one may.
-func (c *Config) Unsupported(e *expert.Expert, flags Flags) toml.Problems {
+//
+// Flags are what is said about a run beside the file: provider, runtime, base image and
+// sandbox count. What a flag says may be no such thing at all, and is not blamed on the file.
+func (c *Config) Unsupported(e *expert.Expert, flags job.Settings) toml.Problems {
 	experts, _ := c.Closure(e)
 	return c.UnsupportedBy(experts, flags)
 }
 
-// Flags are what is said about a run beside the file. Empty means what the file or the
-// default says. What a flag says may be no such thing at all, and is not blamed on the file.
-type Flags struct {
-	Provider  string
-	Runtime   string
-	BaseImage string // instead of that in [docker]
-	Sandbox   bool   // every skill gets a sandbox, with the runtime local too
-}
-
 // UnsupportedBy is Unsupported for these Experts alone, without their delegates.
-func (c *Config) UnsupportedBy(experts []*expert.Expert, flags Flags) toml.Problems {
+func (c *Config) UnsupportedBy(experts []*expert.Expert, flags job.Settings) toml.Problems {
 	inFile := expert.NewIndex(c.Experts)
 	u := &use{
 		config:    c,
 		provider:  cmp.Or(flags.Provider, c.Provider, job.DefaultProvider),
 		runtime:   cmp.Or(flags.Runtime, c.Runtime, job.Local),
 		byFlag:    flags.Runtime != "" && flags.Runtime != c.Runtime,
-		baseImage: cmp.Or(flags.BaseImage, c.Isolation.Container.BaseImage),
-		sandbox:   flags.Sandbox,
+		baseImage: cmp.Or(flags.Isolation.Container.BaseImage, c.Isolation.Container.BaseImage),
+		sandbox:   flags.Isolation.Sandbox,
 		packages:  map[string]string{},
 		told:      map[string]bool{},
 	}

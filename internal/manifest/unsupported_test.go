@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/perstack-go/perstack/job"
 )
 
 func TestUnsupported(t *testing.T) {
 	c := check(t, full)
 	e, _ := c.Lookup("zoe")
-	got := lines(c.Unsupported(e, Flags{}))
+	got := lines(c.Unsupported(e, job.Settings{}))
 	want := []string{
 		`p.toml:23:1: warning: experts.zoe.minRuntimeVersion: is not compared with this version yet`,
 		`p.toml:28:1: experts.zoe.delegates.0: delegate "@acme/writer" is not in this file; experts of the registry cannot be used by this version yet`,
@@ -60,10 +62,10 @@ delegates = ["@reg/other"]
 		`p.toml:16:1: warning: experts.deep.providerSkills: is not used by provider replay, whose answers are prepared`,
 		`p.toml:20:1: warning: experts.deep.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or a sandbox for all skills; runtime docker does`,
 	}
-	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], Flags{Provider: "replay"}))); d != "" {
+	if d := cmp.Diff(want, lines(c.Unsupported(c.Experts[0], job.Settings{Provider: "replay"}))); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	if d := cmp.Diff(want[:1], lines(c.UnsupportedBy(c.Experts[:1], Flags{Provider: "replay"}))); d != "" {
+	if d := cmp.Diff(want[:1], lines(c.UnsupportedBy(c.Experts[:1], job.Settings{Provider: "replay"}))); d != "" {
 		t.Errorf("without delegates (-want +got)\n%s", d)
 	}
 }
@@ -71,7 +73,7 @@ delegates = ["@reg/other"]
 // Experts of one file that ask each other can be run.
 func TestDelegatesOfTheFileAreSupported(t *testing.T) {
 	c := check(t, "[experts.a]\ninstruction='x'\ndelegates=['b@1.0.0']\n[experts.b]\ninstruction='x'\ndelegates=['a']")
-	if ps := c.Unsupported(c.Experts[0], Flags{}); ps != nil {
+	if ps := c.Unsupported(c.Experts[0], job.Settings{}); ps != nil {
 		t.Errorf("%v", ps)
 	}
 }
@@ -107,7 +109,7 @@ func TestUnfittingProviderFeatures(t *testing.T) {
 			`p.toml:3:1: warning: experts.a.providerTools: is not used by provider replay, whose answers are prepared`,
 			`p.toml:4:1: warning: experts.a.providerSkills: is not used by provider replay, whose answers are prepared`}},
 	} {
-		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], Flags{Provider: c.provider}))); d != "" {
+		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], job.Settings{Provider: c.provider}))); d != "" {
 			t.Errorf("%s (-want +got)\n%s", c.provider, d)
 		}
 	}
@@ -137,7 +139,7 @@ func TestUnsupportedWithoutPlace(t *testing.T) {
 		{named, "replay", "cursor", []string{`runtime "cursor" cannot be used by this version yet; only local and docker can`}},
 		{named, "replay", "dokcer", []string{`runtime "dokcer" is unknown; did you mean "docker"?`}},
 	} {
-		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], Flags{Provider: c.provider, Runtime: c.runtime}))); d != "" {
+		if d := cmp.Diff(c.want, lines(c.config.Unsupported(c.config.Experts[0], job.Settings{Provider: c.provider, Runtime: c.runtime}))); d != "" {
 			t.Errorf("provider %q, runtime %q (-want +got)\n%s", c.provider, c.runtime, d)
 		}
 	}
@@ -168,7 +170,7 @@ func TestUnsupportedWarnings(t *testing.T) {
 	if err != nil || ps != nil {
 		t.Fatal(ps, err)
 	}
-	ps = c.Unsupported(c.Experts[0], Flags{})
+	ps = c.Unsupported(c.Experts[0], job.Settings{})
 	want := []string{
 		`DIR/perstack.toml:6:1: warning: experts.a.skills."@perstack/base".allowedDomains: is not enforced by runtime local without sandbox = "landlock" or a sandbox for all skills; runtime docker does`,
 	}

@@ -235,12 +235,3 @@ func (t *Table) EachItem(key string, limit int, visit func(entry *Table)) {
 		}
 	}
 }
-
-// Word is the text of a key, if it is one, without a check.
-func (t *Table) Word(key string) (string, bool) {
-	n := t.Node.Fields[key]
-	if n == nil || n.Kind != KindString {
-		return "", false
-	}
-	return n.Text, true
-}

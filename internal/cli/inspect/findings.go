@@ -12,6 +12,7 @@ import (
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -103,7 +104,7 @@ func startsPackages(command string) bool {
 // laterNotes repeats what this version does not do although the file says so: a reader
 // of allowedDomains on the card must know whether it is enforced.
 func (b *builder) laterNotes(e *expert.Expert) {
-	for _, p := range b.config.UnsupportedBy([]*expert.Expert{e}, manifest.Flags{}) {
+	for _, p := range b.config.UnsupportedBy([]*expert.Expert{e}, job.Settings{}) {
 		severity := warning
 		if p.Warning {
 			severity = note

@@ -83,14 +83,11 @@ func (pl *plan) checkModel() error {
 
 // expert finds the Expert to run.
 func (pl *plan) expert() (*expert.Expert, error) {
-	is := pl.resolved.Isolation
 	e, err := host.FindExpert(pl.project.config, pl.target.expertKey)
 	if err != nil {
 		return nil, host.Usagef("%w%s", err, pl.nameFirst())
 	}
-	problems := pl.project.config.Unsupported(e, manifest.Flags{
-		Provider: pl.resolved.Provider, Runtime: pl.resolved.Runtime, BaseImage: is.Container.BaseImage, Sandbox: is.Sandbox,
-	})
+	problems := pl.project.config.Unsupported(e, pl.resolved.Settings)
 	for _, w := range problems.Warnings() {
 		fmt.Fprintln(pl.opts.Host.Stderr, "perstack: "+terminal.Clean(host.Advise(w.String())))
 	}

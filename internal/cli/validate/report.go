@@ -14,6 +14,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/toml"
 	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A report is everything there is to say about a file.
@@ -46,7 +47,7 @@ func newReport(config *manifest.Config, problems toml.Problems, shorten, advise 
 	lock, err := lockfile.Read(config)
 	for _, e := range config.Experts {
 		entry := listing{Expert: e}
-		for _, n := range slices.Concat(config.UnsupportedBy([]*expert.Expert{e}, manifest.Flags{}), refused(config, e), unpinned(config, lock, err, e)) {
+		for _, n := range slices.Concat(config.UnsupportedBy([]*expert.Expert{e}, job.Settings{}), refused(config, e), unpinned(config, lock, err, e)) {
 			n.File, n.Message, n.Hint = shorten(n.File), advise(n.Message), advise(n.Hint)
 			switch {
 			case strings.HasPrefix(n.Path, "experts."):

@@ -15,6 +15,7 @@ import (
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/testkit"
 	"github.com/perstack-go/perstack/internal/toml"
+	"github.com/perstack-go/perstack/job"
 )
 
 func TestOptions(t *testing.T) {
@@ -160,7 +161,7 @@ func TestNotesComeFromTheTable(t *testing.T) {
 	r := newReport(config, problems, same, same)
 	all := make(map[toml.Problem]int)
 	for _, e := range config.Experts {
-		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, manifest.Flags{}) {
+		for _, n := range config.UnsupportedBy([]*expert.Expert{e}, job.Settings{}) {
 			all[n]++
 		}
 	}
