@@ -53,6 +53,15 @@ type Expert struct {
 	ProviderToolOptions *expert.ProviderToolOptions
 }
 
+// NewExpert is an Expert as it is installed, without its skills.
+func NewExpert(e *expert.Expert) *Expert {
+	return &Expert{
+		Key: e.Key, Name: e.Name, Version: e.Version, Description: e.Description, Instruction: e.Instruction,
+		Definition: e.Digest(), Delegates: e.Delegates, Tags: e.Tags,
+		ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
+	}
+}
+
 // A Skill is an MCP skill as it was installed: how it is started, and the tools
 // that it offered, before pick and omit.
 type Skill struct {

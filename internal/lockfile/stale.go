@@ -46,7 +46,7 @@ func (l *Lock) Differences(c *manifest.Config) toml.Problems {
 				reasons.add("%s is gone", skillOf(e.Key, s.Name))
 			}
 		}
-		if len(reasons.problems) == before && !locked.describes(e) {
+		if len(reasons.problems) == before && locked.head() != NewExpert(e).head() {
 			reasons.add("the Expert %s was edited", wording.Quote(e.Key))
 		}
 	}
@@ -56,13 +56,6 @@ func (l *Lock) Differences(c *manifest.Config) toml.Problems {
 		}
 	}
 	return reasons.withHint()
-}
-
-// describes reports whether the lock has the Expert as the file has it now.
-func (l *Expert) describes(e *expert.Expert) bool {
-	now := Expert{ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions}
-	return l.hosted() == now.hosted() && l.Name == e.Name && l.Version == e.Version && l.Description == e.Description && l.Instruction == e.Instruction &&
-		slices.Equal(l.Delegates, e.Delegates) && slices.Equal(l.Tags, e.Tags) && l.Definition == e.Digest()
 }
 
 // lockReasons collects why a lock does not fit.

@@ -38,11 +38,7 @@ command = "web"
 func lockOf(c *manifest.Config) *Lock {
 	l := &Lock{Path: "perstack.lock", ConfigPath: filepath.Base(c.Path)}
 	for _, e := range c.Experts {
-		locked := &Expert{
-			Key: e.Key, Name: e.Name, Version: e.Version, Description: e.Description, Instruction: e.Instruction,
-			Definition: e.Digest(), Delegates: e.Delegates, Tags: e.Tags,
-			ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
-		}
+		locked := NewExpert(e)
 		for _, s := range e.Servers() {
 			entry := &Skill{Name: s.Name, Digest: s.Connection()}
 			if p, ok := s.Package(); ok {

@@ -75,15 +75,7 @@ func (w *lockWriter) texts(key string, values []string) {
 func (w *lockWriter) expert(e *Expert) {
 	path := "experts." + tomlKey(e.Key)
 	w.line("\n[" + path + "]")
-	w.text("key", e.Key)
-	w.text("name", e.Name)
-	w.text("version", e.Version)
-	w.optional("description", e.Description)
-	w.text("instruction", e.Instruction)
-	w.texts("delegates", e.Delegates)
-	w.texts("tags", e.Tags)
-	w.WriteString(e.hosted())
-	w.text("definition", e.Definition)
+	w.WriteString(e.head())
 	skills := slices.SortedFunc(slices.Values(e.Skills), func(a, b *Skill) int { return cmp.Compare(a.Name, b.Name) })
 	for _, s := range skills {
 		at := path + ".skills." + tomlKey(s.Name)
@@ -108,6 +100,29 @@ func (w *lockWriter) expert(e *Expert) {
 			w.text("digest", t.Digest)
 		}
 	}
+}
+
+// head writes an Expert without its skills.
+func (e *Expert) head() string {
+	w := &lockWriter{}
+	w.text("key", e.Key)
+	w.text("name", e.Name)
+	w.text("version", e.Version)
+	w.optional("description", e.Description)
+	w.text("instruction", e.Instruction)
+	w.texts("delegates", e.Delegates)
+	w.texts("tags", e.Tags)
+	if len(e.ProviderTools) > 0 {
+		w.texts("providerTools", e.ProviderTools)
+	}
+	if text := inline(plain(e.ProviderSkills)); text != "" {
+		w.line("providerSkills = " + text)
+	}
+	if text := inline(plain(e.ProviderToolOptions)); text != "" {
+		w.line("providerToolOptions = " + text)
+	}
+	w.text("definition", e.Definition)
+	return w.String()
 }
 
 // tomlKey quotes a key that is not a bare one.
@@ -199,21 +214,6 @@ func writeWhole(path string, data []byte) error {
 		return errors.Join(err, os.Remove(temp))
 	}
 	return nil
-}
-
-// hosted writes what the provider runs for an Expert; nothing if that is nothing.
-func (e *Expert) hosted() string {
-	w := &lockWriter{}
-	if len(e.ProviderTools) > 0 {
-		w.texts("providerTools", e.ProviderTools)
-	}
-	if len(e.ProviderSkills) > 0 {
-		w.line("providerSkills = " + inline(plain(e.ProviderSkills)))
-	}
-	if text := inline(plain(e.ProviderToolOptions)); text != "" {
-		w.line("providerToolOptions = " + text)
-	}
-	return w.String()
 }
 
 // plain is a value as its JSON has it, whose names are those of perstack.toml.

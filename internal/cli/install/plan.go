@@ -85,11 +85,7 @@ func (p *plan) lock(c *manifest.Config) *lockfile.Lock {
 	}
 	l := &lockfile.Lock{Path: c.LockFile(), ConfigPath: filepath.Base(c.Path)}
 	for _, e := range c.Experts {
-		locked := &lockfile.Expert{
-			Key: e.Key, Name: e.Name, Version: e.Version, Description: e.Description, Instruction: e.Instruction,
-			Definition: e.Digest(), Delegates: e.Delegates, Tags: e.Tags,
-			ProviderTools: e.ProviderTools, ProviderSkills: e.ProviderSkills, ProviderToolOptions: e.ProviderToolOptions,
-		}
+		locked := lockfile.NewExpert(e)
 		for _, s := range e.Servers() {
 			locked.Skills = append(locked.Skills, found[user{e.Key, s.Name}])
 		}
