@@ -90,14 +90,14 @@ func (r *Resolved) model(flags Flags, file, recorded Settings, known Catalogue) 
 	if !known.Known(recorded.Provider) {
 		recorded.Provider, recorded.Model = "", ""
 	}
-	r.Provider = r.first("provider", flags.Provider, file.Provider, recorded.Provider, DefaultProvider)
+	r.Provider = first(r, "provider", flags.Provider, file.Provider, recorded.Provider, DefaultProvider)
 	if r.Provider != recorded.Provider {
 		recorded.Model = "" // it belongs to another provider
 	}
 	if recorded.Model != "" && file.Provider == "" && !known.Fits(r.Provider, file.Model) {
 		file.Model = "" // the file means the default provider's model
 	}
-	r.Model = r.first("model", flags.Model, file.Model, recorded.Model, known.DefaultModel(r.Provider))
+	r.Model = first(r, "model", flags.Model, file.Model, recorded.Model, known.DefaultModel(r.Provider))
 	if file.Provider == r.Provider {
 		r.Setting = file.Setting
 	}
@@ -132,16 +132,16 @@ func (r *Resolved) isolation(flags Flags, file, recorded Settings) {
 	if recorded.Runtime != Local && recorded.Runtime != Docker {
 		recorded.Runtime = ""
 	}
-	r.Runtime = r.first("runtime", flags.Runtime, file.Runtime, recorded.Runtime, Local)
+	r.Runtime = first(r, "runtime", flags.Runtime, file.Runtime, recorded.Runtime, Local)
 	if flags.Runtime == "" && recorded.Runtime == Docker {
-		r.Runtime = r.first("runtime", "", "", Docker, "") // the stricter of the two
+		r.Runtime = first(r, "runtime", "", "", Docker, "") // the stricter of the two
 	}
 	had := recorded.Isolation
 	if recorded.Runtime != r.Runtime {
 		had = Isolation{} // it describes another place
 	}
 	is := Isolation{
-		Sandbox:       r.any("sandbox", flags.Isolation.Sandbox, false, had.Sandbox && !flags.NoSandbox),
+		Sandbox:       first(r, "sandbox", flags.Isolation.Sandbox, false, had.Sandbox && !flags.NoSandbox, false),
 		SharedSandbox: flags.Isolation.SharedSandbox,
 		Env:           sortedNames(flags.Isolation.Env),
 		Container:     file.Isolation.Container,
@@ -152,11 +152,11 @@ func (r *Resolved) isolation(flags Flags, file, recorded Settings) {
 		r.from["env"] = Record
 	}
 	c := &is.Container
-	c.BaseImage = r.first("baseImage", flags.Isolation.Container.BaseImage, c.BaseImage, had.Container.BaseImage, "")
-	c.ReadOnlyWorkspace = r.any("readOnlyWorkspace", flags.Isolation.Container.ReadOnlyWorkspace, c.ReadOnlyWorkspace,
-		had.Container.ReadOnlyWorkspace && !flags.WritableWorkspace)
+	c.BaseImage = first(r, "baseImage", flags.Isolation.Container.BaseImage, c.BaseImage, had.Container.BaseImage, "")
+	c.ReadOnlyWorkspace = first(r, "readOnlyWorkspace", flags.Isolation.Container.ReadOnlyWorkspace, c.ReadOnlyWorkspace,
+		had.Container.ReadOnlyWorkspace && !flags.WritableWorkspace, false)
 	c.Offline = c.Offline || flags.Isolation.Container.Offline
-	c.Proxy = r.first("proxy", flags.Isolation.Container.Proxy, c.Proxy, "", "")
+	c.Proxy = first(r, "proxy", flags.Isolation.Container.Proxy, c.Proxy, "", "")
 	if r.Runtime == Docker {
 		*c = c.Or(DefaultContainer())
 	} else {
@@ -168,32 +168,15 @@ func (r *Resolved) isolation(flags Flags, file, recorded Settings) {
 	r.Isolation = is
 }
 
-// first returns the first of four texts that says something, and notes which one it is.
-func (r *Resolved) first(name, flag, file, recorded, otherwise string) string {
-	switch {
-	case flag != "":
-		r.from[name] = Flag
-		return flag
-	case file != "":
-		r.from[name] = File
-		return file
-	case recorded != "":
-		r.from[name] = Record
-		return recorded
+// first returns the first of four values that says something, and notes which one it is.
+func first[T comparable](r *Resolved, name string, flag, file, recorded, otherwise T) T {
+	var nothing T
+	for i, value := range []T{flag, file, recorded} {
+		if value != nothing {
+			r.from[name] = Flag - Layer(i)
+			return value
+		}
 	}
 	r.from[name] = Default
 	return otherwise
-}
-
-// any reports whether one of three says yes, and notes the strongest that does.
-func (r *Resolved) any(name string, flag, file, recorded bool) bool {
-	switch {
-	case flag:
-		r.from[name] = Flag
-	case file:
-		r.from[name] = File
-	case recorded:
-		r.from[name] = Record
-	}
-	return flag || file || recorded
 }
