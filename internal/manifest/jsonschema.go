@@ -66,13 +66,7 @@ type jsonSchema struct {
 	If    *jsonSchema   `json:"if,omitzero"`
 	Then  *jsonSchema   `json:"then,omitzero"`
 
-	Taplo *taploNote `json:"x-taplo,omitzero"`
-}
-
-// taploNote is an extension that Taplo reads. A hidden key or word is accepted but
-// not offered: it is a spelling of earlier releases.
-type taploNote struct {
-	Hidden bool `json:"hidden"`
+	Taplo map[string]bool `json:"x-taplo,omitzero"` // an extension that Taplo reads
 }
 
 // properties keep the order of the parser's lists, in which related keys stand
@@ -102,7 +96,7 @@ func described(s *jsonSchema, about string) *jsonSchema {
 
 // older is a key or a word of earlier releases: accepted, but not offered.
 func older(about string) *jsonSchema {
-	return &jsonSchema{Description: about, Taplo: &taploNote{Hidden: true}}
+	return &jsonSchema{Description: about, Taplo: map[string]bool{"hidden": true}}
 }
 
 // tablesOf is a table of tables, whose keys are names.

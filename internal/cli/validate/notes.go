@@ -18,32 +18,27 @@ import (
 
 // cassetteProblems looks at the answers that the replay provider is to play. A file
 // that does not say where they are is fine: perstack run --cassette can.
-func cassetteProblems(c *manifest.Config, shorten func(string) string) toml.Problems {
-	if c == nil {
-		return nil
-	}
+func cassetteProblems(c *manifest.Config, shorten func(string) string) (all toml.Problems) {
 	const key = "provider.setting.cassette"
-	all := cassetteOf(c, key, &expert.Provider{Name: c.Provider, Setting: c.Setting}, "name the file with the answers, or give it to perstack run with --cassette", shorten)
+	check := func(key, provider, path, hint string) {
+		if provider != "replay" {
+			return
+		}
+		if path == "" {
+			p := c.Problem(key, "is not set", hint)
+			p.Warning = true
+			all = append(all, p)
+		} else if _, err := replay.Load(path); err != nil {
+			all = append(all, c.Problem(key, strings.ReplaceAll(err.Error(), path, shorten(path)), ""))
+		}
+	}
+	check(key, c.Provider, c.Setting.Cassette, "name the file with the answers, or give it to perstack run with --cassette")
 	for _, e := range c.Experts {
-		all = append(all, cassetteOf(c, toml.PathTo("experts", e.Name)+"."+key, e.Provider, "name the file with the answers", shorten)...)
+		if e.Provider != nil {
+			check(toml.PathTo("experts", e.Name)+"."+key, e.Provider.Name, e.Provider.Setting.Cassette, "name the file with the answers")
+		}
 	}
 	return all
-}
-
-func cassetteOf(c *manifest.Config, key string, provider *expert.Provider, hint string, shorten func(string) string) toml.Problems {
-	if provider == nil || provider.Name != "replay" {
-		return nil
-	}
-	path := provider.Setting.Cassette
-	if path == "" {
-		p := c.Problem(key, "is not set", hint)
-		p.Warning = true
-		return toml.Problems{p}
-	}
-	if _, err := replay.Load(path); err != nil {
-		return toml.Problems{c.Problem(key, strings.ReplaceAll(err.Error(), path, shorten(path)), "")}
-	}
-	return nil
 }
 
 // refused lists what would keep perstack run from starting an Expert although the file can

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,9 +81,8 @@ func run(_ context.Context, opts *Options) error {
 		return &host.ExitError{Code: host.ExitUsage, Err: err}
 	}
 	short := func(name string) string { return shorten(h.Dir, name) }
-	problems = append(problems, cassetteProblems(config, short)...)
 	if config != nil {
-		problems = append(problems, config.DelegateWarnings()...)
+		problems = slices.Concat(problems, cassetteProblems(config, short), config.DelegateWarnings())
 	}
 	problems.Sort()
 	r := newReport(config, problems, short, func(text string) string { return host.AddConfig(text, opts.Config) })
