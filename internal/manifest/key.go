@@ -23,7 +23,6 @@ type key[T any] struct {
 	value  any      // what holds without it; nil if the schema says that, or nothing does
 	absent string   // the same in words, for the reference; empty if the value says it
 	see    string   // what the reference adds
-	late   bool     // read it after the others, because it depends on them
 	read   func(r *reader, t *toml.Table, v *T)
 }
 
@@ -85,12 +84,6 @@ func (k key[T]) more(text string) key[T] {
 	return k
 }
 
-// after has the key read after the others.
-func (k key[T]) after() key[T] {
-	k.late = true
-	return k
-}
-
 func (k key[T]) belongsTo(kind string) bool { return k.kinds == nil || slices.Contains(k.kinds, kind) }
 
 // keyNames are the names of rows.
@@ -111,18 +104,13 @@ func ofKind[T any](keys []key[T], kind string) []key[T] {
 	return those(keys, func(k key[T]) bool { return kind == "" || k.belongsTo(kind) })
 }
 
-// readKeys reads the keys of a table into v.
+// readKeys reads the keys of a table into v, in the order of the rows.
 func readKeys[T any](r *reader, t *toml.Table, keys []key[T], v *T) {
 	t.Knows(keyNames(keys)...)
-	for _, late := range []bool{false, true} {
-		for _, k := range keys {
-			if k.late != late {
-				continue
-			}
-			k.read(r, t, v)
-			if t.Node.Fields[k.name] == nil && k.hint != "" {
-				r.Missing(t.Node.KeyAt, t.At(k.name), "is required", strings.ReplaceAll(k.hint, "{path}", t.At(k.name)))
-			}
+	for _, k := range keys {
+		k.read(r, t, v)
+		if t.Node.Fields[k.name] == nil && k.hint != "" {
+			r.Missing(t.Node.KeyAt, t.At(k.name), "is required", strings.ReplaceAll(k.hint, "{path}", t.At(k.name)))
 		}
 	}
 }

@@ -27,13 +27,13 @@ var (
 	}
 )
 
-// providerKeys are the keys of [provider].
+// providerKeys are the keys of [provider]. Its name decides about the settings.
 func providerKeys() []key[expert.Provider] {
 	type P = expert.Provider
 	return []key[P]{
 		row("providerName", "Name of the provider; replay plays recorded answers and needs no key.", word(model.Providers()...), func(p *P, s string) { p.Name = s }).
 			required(`write providerName = "anthropic"`),
-		custom("setting", "Settings of this provider.", "table", func() *jsonSchema { return schemaOf("", settingKeys()) }, (*reader).setting).after(),
+		custom("setting", "Settings of this provider.", "table", func() *jsonSchema { return schemaOf("", settingKeys()) }, (*reader).setting),
 	}
 }
 
