@@ -10,8 +10,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/perstack-go/perstack/rawjson"
 )
 
 // Digest is the SHA-256, in hex, of what the Expert means. Two files that
@@ -50,7 +48,11 @@ func (s *Skill) canonical() *Skill {
 		c.Headers[i].Name = strings.ToLower(c.Headers[i].Name)
 	}
 	for i := range c.Tools {
-		c.Tools[i].InputSchema = canonicalJSON(c.Tools[i].InputSchema)
+		schema := jsontext.Value(slices.Clone(c.Tools[i].InputSchema))
+		// Numbers stay as written: rounding them to floats could make two schemas equal that are
+		// not. Text that is not JSON stays as it is.
+		_ = schema.Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false))
+		c.Tools[i].InputSchema = schema
 	}
 	slices.SortFunc(c.Headers, func(a, b Header) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(c.Tools, func(a, b InteractiveTool) int { return cmp.Compare(a.Name, b.Name) })
@@ -65,16 +67,6 @@ func dropEmpty(lists ...*[]string) {
 			*list = nil
 		}
 	}
-}
-
-// canonicalJSON removes blanks and sorts members. Numbers stay as written:
-// rounding them to floats could make two schemas equal that are not.
-func canonicalJSON(text []byte) []byte {
-	v := rawjson.Value(text).Clone()
-	if err := (*jsontext.Value)(&v).Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)); err != nil {
-		return text
-	}
-	return v
 }
 
 // Connection is the SHA-256, in hex, of how the server of an MCP skill is reached. While

@@ -14,6 +14,7 @@ import (
 	"io"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -100,14 +101,10 @@ func (w *walk) refer(ref string) *jsonschema.Schema {
 		return found
 	}
 	s.refs[ref] = nil
-	rest, local := strings.CutPrefix(ref, "#/")
-	if !local || s.moved || strings.Contains(ref, "%") {
+	if !strings.HasPrefix(ref, "#/") || s.moved || strings.Contains(ref, "%") {
 		return nil
 	}
-	path := strings.Split(rest, "/")
-	for i, part := range path {
-		path[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-	}
+	path := slices.Collect(jsontext.Pointer(ref[1:]).Tokens())
 	switch {
 	case len(path) == 2 && path[0] == "$defs":
 		s.refs[ref] = s.root.Defs[path[1]]
