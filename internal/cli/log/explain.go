@@ -18,7 +18,7 @@ import (
 // printEvents prints full events as JSON.
 func (v *survey) printEvents(ctx context.Context, w io.Writer) error {
 	out := event.NewWriter(w)
-	return v.walk(ctx, func(m moment) error { return out.Write(m.event) })
+	return v.walk(ctx, func(e event.Event, _ []narrate.Row) error { return out.Write(e) })
 }
 
 const ruler = "──────────────────────────────────────────────────"
@@ -37,21 +37,20 @@ func (v *survey) explain(ctx context.Context, w *bufio.Writer) error {
 	}
 	runs := make(map[string]*strings.Builder)
 	shown := 0
-	err := v.walk(ctx, func(m moment) error {
+	err := v.walk(ctx, func(e event.Event, rows []narrate.Row) error {
 		shown++
-		run := m.event.RunID
-		if runs[run] == nil {
-			runs[run] = &strings.Builder{}
+		if runs[e.RunID] == nil {
+			runs[e.RunID] = &strings.Builder{}
 		}
-		section := &printer{w: runs[run], verbose: v.opts.Verbose}
-		return section.event(m, v.opts.Host.Width)
+		section := &printer{w: runs[e.RunID], verbose: v.opts.Verbose}
+		return section.event(e, rows, v.opts.Host.Width)
 	})
 	if err != nil {
 		return err
 	}
-	for _, head := range v.runs {
-		if section := runs[head.id]; section != nil {
-			head.print(p)
+	for _, id := range v.runs {
+		if section := runs[id]; section != nil {
+			v.printRun(p, id)
 			w.WriteString(section.String())
 			p.line(ruler)
 			p.blank()
@@ -94,7 +93,7 @@ func (v *survey) printSummary(p *printer) {
 	p.field("  Total Events", fmt.Sprint(c.events))
 	p.field("  Errors", fmt.Sprint(c.errors))
 	p.field("  Tool Calls", c.tools())
-	p.field("  Delegations", fmt.Sprint(len(c.delegates)))
+	p.field("  Delegations", fmt.Sprint(v.tree.delegations))
 	p.field("  Runs", fmt.Sprint(len(v.runs)))
 	p.field("  Step Range", fmt.Sprintf("%d - %d", c.firstStep, c.lastStep))
 	p.given("  Models", strings.Join(v.models(), ", "))
@@ -110,22 +109,27 @@ func (c *counts) tools() string {
 	return all
 }
 
-func (h *runHead) print(p *printer) {
-	p.field("Run", h.id)
-	p.given("Expert", strings.TrimSpace(h.expert.Key+" "+h.expert.Version))
-	p.given("Model", h.model)
-	p.given("Perstack", h.version)
-	h.printIsolation(p)
-	p.field("Started", timestamp(h.started)+" UTC")
-	if h.delegatedBy != nil {
-		p.field("Delegated by", h.delegatedBy.Expert.Key+", run "+h.delegatedBy.RunID)
+// printRun prints what there is to say about a Run before its events.
+func (v *survey) printRun(p *printer, id string) {
+	n := v.tree.runs[id]
+	if n == nil { // it has not started
+		n = &node{}
+	}
+	p.field("Run", id)
+	p.given("Expert", strings.TrimSpace(n.ExpertKey+" "+n.version))
+	p.given("Model", n.model)
+	p.given("Perstack", n.perstack)
+	n.printIsolation(p)
+	p.field("Started", timestamp(v.started[id])+" UTC")
+	if by := n.delegatedBy; by != nil {
+		p.field("Delegated by", by.Expert.Key+", run "+by.RunID)
 	}
 	switch {
-	case h.origin == nil:
-	case h.branches:
-		p.field("Origin", fmt.Sprintf("branch from checkpoint %s of run %s", h.origin.CheckpointID, h.origin.RunID))
+	case n.From == nil:
+	case n.hung == inARow:
+		p.field("Origin", fmt.Sprintf("continues run %s after checkpoint %s", n.From.RunID, n.From.CheckpointID))
 	default:
-		p.field("Origin", fmt.Sprintf("continues run %s after checkpoint %s", h.origin.RunID, h.origin.CheckpointID))
+		p.field("Origin", fmt.Sprintf("branch from checkpoint %s of run %s", n.From.CheckpointID, n.From.RunID))
 	}
 	p.line(ruler)
 }
@@ -198,20 +202,19 @@ func (o *Options) answerCommand(jobID, expertKey, workspace string) string {
 }
 
 func (v *survey) printFooter(p *printer, shown int) {
-	switch {
-	case v.total == 0:
+	switch total := len(v.selected); {
+	case total == 0:
 		p.line("(no event matches)")
 	case shown == 0:
-		p.line(fmt.Sprintf("(%d events available, use --offset to view)", v.total))
-	case shown < v.total:
-		p.line(fmt.Sprintf("(showing %d of %d matched events)", shown, v.total))
+		p.line(fmt.Sprintf("(%d events available, use --offset to view)", total))
+	case shown < total:
+		p.line(fmt.Sprintf("(showing %d of %d matched events)", shown, total))
 		p.line("--take <n> shows more, --offset <n> skips the newest, --take 0 shows all")
 	}
 }
 
 // event prints one event: its heading, the rows that it changes, and its checkpoint.
-func (p *printer) event(m moment, width int) error {
-	e := m.event
+func (p *printer) event(e event.Event, rows []narrate.Row, width int) error {
 	where := fmt.Sprintf("[Step %d]", e.StepNumber)
 	if e.IsRuntime() {
 		where = "[Runtime]"
@@ -221,7 +224,7 @@ func (p *printer) event(m moment, width int) error {
 		p.field("  Resumes", "checkpoint "+b.From.CheckpointID)
 	}
 	var text strings.Builder
-	err := lines.New(&text, lines.Options{Record: true, Whole: p.verbose, Width: width}).Print(m.rows)
+	err := lines.New(&text, lines.Options{Record: true, Whole: p.verbose, Width: width}).Print(rows)
 	p.write(text.String())
 	if cp := e.Checkpoint(); cp != nil {
 		p.field("  Checkpoint", cp.ID)

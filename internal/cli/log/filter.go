@@ -11,6 +11,7 @@ import (
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/wording"
 )
 
@@ -22,9 +23,9 @@ type Filter struct {
 	Errors, Tools, Delegations bool
 }
 
-// match reports whether e, which brings those results, is selected. Events about the
+// match reports whether e, which comes with those rows, is selected. Events about the
 // runtime have no step, so they are not among those of certain steps.
-func (f *Filter) match(e event.Event, brought []event.ToolResult) bool {
+func (f *Filter) match(e event.Event, rows []narrate.Row) bool {
 	if f.Steps.set && (e.IsRuntime() || e.StepNumber < f.Steps.min || e.StepNumber > f.Steps.max) {
 		return false
 	}
@@ -32,7 +33,7 @@ func (f *Filter) match(e event.Event, brought []event.ToolResult) bool {
 		return true
 	}
 	return slices.Contains(f.Types, string(e.Type())) ||
-		f.Errors && isError(e, brought) || f.Tools && isTool(e, brought) || f.Delegations && isDelegation(e, brought)
+		f.Errors && isError(e, rows) || f.Tools && isTool(e, rows) || f.Delegations && isDelegation(e, rows)
 }
 
 func (f *Filter) allTypes() bool {
@@ -42,34 +43,47 @@ func (f *Filter) allTypes() bool {
 // all reports whether everything is selected.
 func (f *Filter) all() bool { return !f.Steps.set && f.allTypes() }
 
-func isError(e event.Event, brought []event.ToolResult) bool {
+func isError(e event.Event, rows []narrate.Row) bool {
 	switch e.Body.(type) {
 	case event.StopRunByError, event.StopRunByLimit, event.StopRunByExceededMaxSteps, event.Retry:
 		return true
 	}
-	return anyFailed(brought)
+	return slices.ContainsFunc(rows, func(r narrate.Row) bool {
+		return isResult(r) && (r.State == narrate.Failed || r.State == narrate.Unknown)
+	})
+}
+
+// isResult reports whether a row shows the outcome of a call.
+func isResult(r narrate.Row) bool {
+	switch r.Kind {
+	case narrate.Tool:
+		return r.State != narrate.Pending && r.State != narrate.Running
+	case narrate.Delegate:
+		return r.State != narrate.Running
+	}
+	return r.Kind == narrate.Answer
 }
 
 // isTool reports whether e is about tools. Any event may be that brings results: of a
 // completion, of the user, of a turn that was interrupted. So may an answer for which the
 // provider ran something.
-func isTool(e event.Event, brought []event.ToolResult) bool {
+func isTool(e event.Event, rows []narrate.Row) bool {
 	switch e.Body.(type) {
 	case event.CallTools, event.ResolveToolResults, event.CallInteractiveTool, event.AttemptCompletion,
 		event.StartToolCall, event.EndToolCall:
 		return true
 	}
-	return len(brought) > 0 || len(e.ProviderCalls()) > 0
+	return slices.ContainsFunc(rows, isResult) || len(e.ProviderCalls()) > 0
 }
 
 // isDelegation reports whether e is about delegation: a call of another Expert, the start
 // of its Run, the results that come back.
-func isDelegation(e event.Event, brought []event.ToolResult) bool {
+func isDelegation(e event.Event, rows []narrate.Row) bool {
 	switch b := e.Body.(type) {
 	case event.CallDelegate, event.StopRunByDelegate:
 		return true
 	case event.StartRun:
-		return b.DelegatedBy != nil || slices.ContainsFunc(brought, event.ToolResult.IsDelegates)
+		return b.DelegatedBy != nil || slices.ContainsFunc(rows, func(r narrate.Row) bool { return r.Kind == narrate.Delegate })
 	}
 	return false
 }

@@ -42,15 +42,15 @@ func isolation(spec job.Spec) string {
 
 // isolated takes what a start says of isolation. A job that is resumed can have another
 // one, and the first must not hide that.
-func (h *runHead) isolated(spec job.Spec) {
-	if w := isolation(spec); len(h.isolation) == 0 || h.isolation[len(h.isolation)-1] != w {
-		h.isolation = append(h.isolation, w)
+func (n *node) isolated(spec job.Spec) {
+	if w := isolation(spec); len(n.isolation) == 0 || n.isolation[len(n.isolation)-1] != w {
+		n.isolation = append(n.isolation, w)
 	}
 }
 
 // printIsolation says nothing where there was never any.
-func (h *runHead) printIsolation(p *printer) {
-	if len(h.isolation) > 0 && !slices.Equal(h.isolation, []string{notIsolated}) {
-		p.given("Isolation", strings.Join(h.isolation, "; then "))
+func (n *node) printIsolation(p *printer) {
+	if len(n.isolation) > 0 && !slices.Equal(n.isolation, []string{notIsolated}) {
+		p.given("Isolation", strings.Join(n.isolation, "; then "))
 	}
 }

@@ -24,7 +24,7 @@ func (v *survey) printRecords(ctx context.Context, out *bufio.Writer) error {
 			return out.WriteByte('\n')
 		}
 	}
-	return v.reread(ctx, func(r store.Record, _ bool, shown bool) error {
+	return v.reread(ctx, func(r store.Record, _, shown bool) error {
 		if !shown {
 			return nil
 		}
@@ -32,36 +32,28 @@ func (v *survey) printRecords(ctx context.Context, out *bufio.Writer) error {
 	})
 }
 
-// reread reads the journal a second time, up to where the survey came. It says of each
-// record whether this version knows its type, and whether it is one of those to show: the
-// user has selected it, and it is in the window.
+// reread reads the journal a second time, up to the last record to show: one that the user
+// has selected and that is in the window. It says of each record whether this version knows
+// its type, and whether to show it.
 func (v *survey) reread(ctx context.Context, each func(r store.Record, known, shown bool) error) error {
-	to := max(v.total-v.opts.Offset, 0)
-	from := 0
+	window := v.selected[:max(len(v.selected)-v.opts.Offset, 0)]
 	if v.opts.Take > 0 {
-		from = max(to-v.opts.Take, 0)
+		window = window[max(len(window)-v.opts.Take, 0):]
 	}
-	index, results := 0, newResults(v.opts)
 	for r, err := range v.store.Read(ctx, v.jobID, 0) {
-		if r.Seq > v.last {
-			break // the job has grown since
+		if len(window) == 0 {
+			break // what follows is not wanted, or damaged, or newer than the survey
 		}
 		known := !errors.Is(err, event.ErrUnknownType)
 		if known && err != nil {
 			return err
 		}
-		selected := v.opts.showsUnknown()
-		if known {
-			selected = v.opts.selects(r.Event, results.of(r.Event))
+		shown := r.Seq == window[0]
+		if shown {
+			window = window[1:]
 		}
-		if err := each(r, known, selected && index >= from && index < to); err != nil {
+		if err := each(r, known, shown); err != nil {
 			return err
-		}
-		if selected {
-			index++
-		}
-		if r.Seq == v.last {
-			break // what follows is damaged, if anything does
 		}
 	}
 	return nil
@@ -88,34 +80,54 @@ func verify(ctx context.Context, opts *Options, s store.Store, jobID string) err
 	return err
 }
 
-// A moment is a selected event: in its full form, and with the rows that it adds or changes.
-type moment struct {
-	event event.Event
-	rows  []narrate.Row
+// A teller says which rows come with which event. The journal has records of its own for
+// single calls, which are not among the events that people see: their rows come with the
+// event that closes the turn. With --records, every row stays with its record.
+type teller struct {
+	narrator  narrate.Narrator
+	asRecords bool
+	waiting   map[string][]narrate.Row // by Run
 }
 
-// walk hands over each event that is to be shown. The rows of a tool call come with the
-// event that closes the turn: the records of the single calls are not among the events.
-func (v *survey) walk(ctx context.Context, show func(moment) error) error {
-	history := engine.NewHistory()
-	var narrator narrate.Narrator
-	waiting := make(map[string][]narrate.Row) // by Run
+func newTeller(o *Options) *teller {
+	return &teller{asRecords: o.Records, waiting: make(map[string][]narrate.Row)}
+}
+
+// tell returns the rows that come with e. It must be given every event, in order, in its
+// lean form.
+func (t *teller) tell(e event.Event) []narrate.Row {
+	rows := t.narrator.Apply(e)
+	switch {
+	case t.asRecords:
+	case e.IsRecordOnly():
+		t.waiting[e.RunID] = append(t.waiting[e.RunID], rows...)
+	case closesTurn(e):
+		rows = append(t.waiting[e.RunID], rows...)
+		delete(t.waiting, e.RunID)
+	}
+	return rows
+}
+
+// closesTurn reports whether e shows what became of the calls of a turn.
+func closesTurn(e event.Event) bool {
+	switch e.Body.(type) {
+	case event.ResolveToolResults, event.AttemptCompletion, event.ContinueToNextStep:
+		return true
+	}
+	return e.IsTerminal()
+}
+
+// walk hands over each event that is to be shown, in its full form and with its rows.
+func (v *survey) walk(ctx context.Context, show func(event.Event, []narrate.Row) error) error {
+	history, teller := engine.NewHistory(), newTeller(v.opts)
 	return v.reread(ctx, func(r store.Record, known, shown bool) error {
 		if !known {
 			return nil
 		}
-		e := history.Expand(r)
-		rows := narrator.Apply(r.Event)
-		switch {
-		case e.IsRecordOnly():
-			waiting[e.RunID] = append(waiting[e.RunID], rows...)
-		case brings(e):
-			rows = append(waiting[e.RunID], rows...)
-			delete(waiting, e.RunID)
-		}
+		e, rows := history.Expand(r), teller.tell(r.Event)
 		if !shown {
 			return nil
 		}
-		return show(moment{e, rows})
+		return show(e, rows)
 	})
 }

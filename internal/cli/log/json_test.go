@@ -75,17 +75,17 @@ func TestRecordsAreVerbatim(t *testing.T) {
 	s := memory.New()
 	tellLong(t, s)
 	var all, calls, failed []string
-	results := newResults(&Options{Records: true})
+	teller := newTeller(&Options{Records: true})
 	for r, err := range s.Read(t.Context(), "longjob", 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, string(r.Line))
-		brought := results.of(r.Event)
-		if isTool(r.Event, brought) {
+		rows := teller.tell(r.Event)
+		if isTool(r.Event, rows) {
 			calls = append(calls, string(r.Line))
 		}
-		if isError(r.Event, brought) {
+		if isError(r.Event, rows) {
 			failed = append(failed, string(r.Line))
 		}
 	}

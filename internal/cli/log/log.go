@@ -177,7 +177,7 @@ func showJob(ctx context.Context, opts *Options, s store.Store, jobID string) er
 	switch mode := opts.mode(); {
 	case mode == showCheckpoint:
 		err = v.printCheckpoint(out)
-	case v.last == 0: // there is nothing
+	case len(v.runs) == 0 && len(v.selected) == 0: // there is nothing
 	case mode == showTree:
 		err = v.printTree(out)
 	case mode == printRecords:

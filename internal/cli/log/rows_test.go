@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/store/memory"
@@ -60,9 +61,9 @@ func TestRunAndLogShowTheSameRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = v.walk(t.Context(), func(m moment) error {
-			for _, row := range m.rows {
-				got[m.event.RunID] = append(got[m.event.RunID], fmt.Sprintf("%+v", row))
+		err = v.walk(t.Context(), func(e event.Event, rows []narrate.Row) error {
+			for _, row := range rows {
+				got[e.RunID] = append(got[e.RunID], fmt.Sprintf("%+v", row))
 			}
 			return nil
 		})

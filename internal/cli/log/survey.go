@@ -1,7 +1,6 @@
 package log
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/cli/host"
-	"github.com/perstack-go/perstack/job"
+	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/model"
 	"github.com/perstack-go/perstack/store"
 )
@@ -21,32 +20,19 @@ import (
 // second look prints them. Two looks cost less than keeping what may be a long
 // conversation in memory, in the fullness of each of its events.
 type survey struct {
-	opts    *Options
-	store   store.Store
-	jobID   string
-	info    store.JobInfo
-	history *engine.History
-	runs    []*runHead // in the order of their first event
-	last    int64      // number of the last sound record
-	damage  error      // why nothing follows it
-	unknown int        // records left out, since this version does not know their types
-	total   int        // events that the filter selects
-	counts  counts
-	costs   costs
-	tree    *tree // nil unless it is asked for
-}
-
-// A runHead is what there is to say about a Run before its events.
-type runHead struct {
-	id          string
-	expert      event.ExpertRef
-	model       string // with its provider
-	version     string // of perstack
-	isolation   []string
-	started     int64
-	origin      *event.Origin
-	branches    bool // it went another way than the job was on
-	delegatedBy *event.Parent
+	opts     *Options
+	store    store.Store
+	jobID    string
+	info     store.JobInfo
+	history  *engine.History
+	tree     *tree
+	runs     []string         // in the order of their first event
+	started  map[string]int64 // time of that event
+	selected []int64          // numbers of the records that the filter selects
+	damage   error            // why nothing follows the last sound record
+	unknown  int              // records left out, since this version does not know their types
+	counts   counts
+	costs    costs
 }
 
 // counts are the numbers of the summary, of the whole job.
@@ -54,115 +40,80 @@ type counts struct {
 	events, errors, calls int
 	providerCalls         int // that the provider ran itself
 	firstStep, lastStep   int
-	delegates             map[string]bool // Runs that delegates were given
 }
 
 // look surveys a job. The error is about a job that is not there; damage is part of
 // the survey.
 func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*survey, error) {
-	v := &survey{opts: opts, store: s, jobID: jobID, history: engine.NewHistory(), costs: costs{prices: make(map[string]expert.Price)}}
-	v.counts.delegates = make(map[string]bool)
-	info, err := store.FindJob(ctx, s, jobID)
-	damage := (*store.DamageError)(nil)
-	if err != nil && !errors.As(err, &damage) {
+	v := &survey{
+		opts: opts, store: s, jobID: jobID, history: engine.NewHistory(), tree: newTree(),
+		started: make(map[string]int64), costs: costs{prices: make(map[string]expert.Price)},
+	}
+	var damage *store.DamageError
+	var err error
+	if v.info, err = store.FindJob(ctx, s, jobID); err != nil && !errors.As(err, &damage) {
 		return nil, err
 	}
-	v.info = info
-	if opts.Tree {
-		v.tree = newTree()
-	}
-	heads := make(map[string]*runHead)
-	results := newResults(opts)
+	teller := newTeller(opts)
 	for r, err := range s.Read(ctx, jobID, 0) {
-		if errors.Is(err, event.ErrUnknownType) {
-			v.last = r.Seq
-			if opts.showsUnknown() {
-				v.total++
-			} else {
-				v.unknown++
-			}
-			continue
-		}
-		if err != nil {
+		known := !errors.Is(err, event.ErrUnknownType)
+		if known && err != nil {
 			v.damage = err
 			break
 		}
-		v.last = r.Seq
-		newest, _ := v.history.Head() // before this record
-		before, after := v.history.Apply(r)
-		e := r.Event
-		if v.tree != nil {
-			v.tree.add(e, before, after, newest, v.history)
-		}
-		brought := results.of(e)
-		if heads[e.RunID] == nil {
-			heads[e.RunID] = &runHead{id: e.RunID, started: e.Timestamp}
-			v.runs = append(v.runs, heads[e.RunID])
-		}
-		heads[e.RunID].learn(e, newest)
-		v.counts.add(e, brought)
-		v.costs.add(e)
-		if opts.selects(e, brought) {
-			v.total++
+		switch {
+		case known:
+			v.add(r, teller.tell(r.Event))
+		case opts.showsUnknown():
+			v.selected = append(v.selected, r.Seq)
+		default:
+			v.unknown++
 		}
 	}
 	if v.damage == nil && damage != nil {
 		v.damage = damage // a journal that was cut: sound, but too short
 	}
-	if opts.Run != "" && heads[opts.Run] == nil && !v.counts.delegates[opts.Run] && v.damage == nil {
+	if _, acted := v.started[opts.Run]; opts.Run != "" && !acted && v.tree.runs[opts.Run] == nil && v.damage == nil {
 		return nil, host.Usagef("no run %s in job %s; %s log %s shows its runs", opts.Run, jobID, opts.command(), jobID)
 	}
 	return v, ctx.Err()
 }
 
-// learn takes what the first startRun of a Run says. Later ones resume it, maybe with
-// another isolation. A delegate that continues from a checkpoint of another Run is part of a branch.
-func (h *runHead) learn(e event.Event, newest engine.Point) {
-	b, ok := e.Body.(event.StartRun)
-	if ok && len(b.Spec) > 0 {
-		if spec, err := job.ParseRecorded(b.Spec); err == nil {
-			h.isolated(spec)
-			h.version = cmp.Or(h.version, spec.Version)
-		}
+// add takes in a record, which comes with those rows.
+func (v *survey) add(r store.Record, rows []narrate.Row) {
+	e := r.Event
+	newest, _ := v.history.Head() // before this record
+	before, after := v.history.Apply(r)
+	v.tree.add(e, before, after, newest, v.history)
+	if _, seen := v.started[e.RunID]; !seen {
+		v.started[e.RunID] = e.Timestamp
+		v.runs = append(v.runs, e.RunID)
 	}
-	if !ok || h.expert.Key != "" {
-		return
+	v.counts.add(e, rows)
+	v.costs.add(e)
+	if v.opts.selects(e, rows) {
+		v.selected = append(v.selected, r.Seq)
 	}
-	h.expert = b.Expert
-	if h.expert.Key == "" {
-		h.expert.Key = e.ExpertKey
-	}
-	h.model = modelName(b)
-	h.origin, h.delegatedBy = b.From, b.DelegatedBy
-	h.branches = branches(b, newest) || b.DelegatedBy != nil
-}
-
-// modelName says whose model it is: several providers run models of one name.
-func modelName(b event.StartRun) string {
-	if b.Model == "" || b.Provider == "" {
-		return b.Model
-	}
-	return b.Model + " (" + b.Provider + ")"
 }
 
 // models returns the models of the job, in the order of their first Runs.
 func (v *survey) models() []string {
 	var names []string
-	for _, head := range v.runs {
-		if head.model != "" && !slices.Contains(names, head.model) {
-			names = append(names, head.model)
+	for _, id := range v.runs {
+		if n := v.tree.runs[id]; n != nil && n.model != "" && !slices.Contains(names, n.model) {
+			names = append(names, n.model)
 		}
 	}
 	return names
 }
 
-// selects reports whether e, which brings those results, is one of those that the user
+// selects reports whether e, which comes with those rows, is one of those that the user
 // asked for. What exists for the journal alone shows up among its records only.
-func (o *Options) selects(e event.Event, brought []event.ToolResult) bool {
+func (o *Options) selects(e event.Event, rows []narrate.Row) bool {
 	if e.IsRecordOnly() && !o.Records || o.Run != "" && e.RunID != o.Run {
 		return false
 	}
-	return o.Filter.match(e, brought)
+	return o.Filter.match(e, rows)
 }
 
 // showsUnknown reports whether records of types that this version does not know are
@@ -171,22 +122,17 @@ func (o *Options) showsUnknown() bool {
 	return o.Records && o.Run == "" && o.Filter.all()
 }
 
-func (c *counts) add(e event.Event, brought []event.ToolResult) {
+func (c *counts) add(e event.Event, rows []narrate.Row) {
 	if e.IsRecordOnly() {
 		return
 	}
 	c.events++
-	if isError(e, brought) {
+	if isError(e, rows) {
 		c.errors++
 	}
 	c.providerCalls += len(e.ProviderCalls())
-	switch b := e.Body.(type) {
-	case event.CallTools:
+	if b, ok := e.Body.(event.CallTools); ok {
 		c.calls += len(b.ToolCalls)
-	case event.CallDelegate:
-		for _, d := range b.Delegates { // a Run that resumes names them again
-			c.delegates[d.RunID] = true
-		}
 	}
 	if !e.IsRuntime() {
 		if c.firstStep == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/job"
 )
 
 // A tree is the Runs of a job and how each came to be: by a call of another Run, or by
@@ -20,12 +21,20 @@ type tree struct {
 	order []*node // in the order in which the journal names them
 	roots []*node
 	turns map[string]int // by checkpoint at which a Run stopped: the step in which its model made its calls
+
+	delegations int // Runs that delegates were given
 }
 
 // A node is one Run.
 type node struct {
 	runLine
 	query string
+
+	version     string // of its Expert
+	model       string // with its provider
+	perstack    string // the version that ran it
+	isolation   []string
+	delegatedBy *event.Parent
 
 	callStep   int // of the parent, in which its model called this Run
 	turnStep   int // in which its model made the calls that it works on
@@ -89,7 +98,7 @@ func (t *tree) add(e event.Event, before, after engine.State, newest engine.Poin
 	if e.IsRuntime() {
 		return
 	}
-	n := t.node(e.RunID)
+	n := t.runs[e.RunID]
 	if b, ok := e.Body.(event.StartRun); ok {
 		t.start(n, e, b, newest, history)
 		return
@@ -122,21 +131,15 @@ func (t *tree) add(e event.Event, before, after engine.State, newest engine.Poin
 	}
 }
 
-func (t *tree) node(runID string) *node { return t.runs[runID] }
-
 // hang puts a new node below another; nil for none.
 func (t *tree) hang(n, on *node, why hanging) *node {
-	n.Checkpoints = []string{}
+	n.Checkpoints, n.hung = []string{}, why
 	t.runs[n.RunID] = n
 	t.order = append(t.order, n)
-	if on == nil {
-		why = atRoot
-	}
-	n.hung = why
-	switch why {
-	case atRoot:
+	switch {
+	case on == nil:
 		t.roots = append(t.roots, n)
-	case inARow:
+	case why == inARow:
 		on.after = append(on.after, n)
 	default:
 		on.below = append(on.below, n)
@@ -153,20 +156,27 @@ func (t *tree) start(n *node, e event.Event, b event.StartRun, newest engine.Poi
 		case b.DelegatedBy != nil:
 			n.ParentRunID, n.ParentToolCallID = b.DelegatedBy.RunID, b.DelegatedBy.ToolCallID
 			n.callStep = t.turns[b.DelegatedBy.CheckpointID]
-			t.hang(n, t.node(n.ParentRunID), byCall)
+			t.hang(n, t.runs[n.ParentRunID], byCall)
 		case b.From != nil && branches(b, newest):
-			t.hang(n, t.node(b.From.RunID), byBranch)
+			t.hang(n, t.runs[b.From.RunID], byBranch)
 		case b.From != nil:
-			t.hang(n, t.node(b.From.RunID), inARow)
+			t.hang(n, t.runs[b.From.RunID], inARow)
 		default:
 			t.hang(n, nil, atRoot)
 		}
 	}
 	n.Status, n.Reason = runUnderWay, ""
+	if spec, err := job.ParseRecorded(b.Spec); err == nil { // a Run that is resumed can have another isolation
+		n.isolated(spec)
+		n.perstack = cmp.Or(n.perstack, spec.Version)
+	}
 	if !first {
 		return
 	}
-	n.ExpertKey = e.ExpertKey
+	n.ExpertKey, n.version, n.delegatedBy = e.ExpertKey, b.Expert.Version, b.DelegatedBy
+	if n.model = b.Model; b.Model != "" && b.Provider != "" {
+		n.model += " (" + b.Provider + ")" // several providers run models of one name
+	}
 	if b.From != nil && b.From.RunID != e.RunID {
 		n.From = pointOf(b.From)
 		point, _ := history.At(b.From.CheckpointID)
@@ -186,7 +196,7 @@ func (t *tree) start(n *node, e event.Event, b event.StartRun, newest engine.Poi
 func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, after engine.State) {
 	var calls map[string]event.ToolCall
 	for _, d := range b.Delegates {
-		if t.node(d.RunID) != nil {
+		if t.runs[d.RunID] != nil {
 			continue // it is named again when it is resumed
 		}
 		if calls == nil {
@@ -195,6 +205,7 @@ func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, after engi
 				calls[c.ID] = c.ToolCall
 			}
 		}
+		t.delegations++
 		line := runLine{RunID: d.RunID, ExpertKey: d.Expert.Key, Status: runNotStarted, ParentRunID: e.RunID, ParentToolCallID: d.ToolCallID, From: pointOf(d.From)}
 		t.hang(&node{runLine: line, query: firstWords(cmp.Or(d.Query, queryOf(calls[d.ToolCallID]))), callStep: n.turnStep}, n, byCall)
 	}

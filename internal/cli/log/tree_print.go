@@ -55,7 +55,7 @@ func (v *survey) roots() []*node {
 	if v.opts.Run == "" {
 		return v.tree.roots
 	}
-	if n := v.tree.node(v.opts.Run); n != nil {
+	if n := v.tree.runs[v.opts.Run]; n != nil {
 		alone := *n
 		alone.after = nil // what came after it is not below it
 		return []*node{&alone}
