@@ -20,28 +20,28 @@ import (
 // newCard puts the card of e together. Flag is the --config that the command was called
 // with.
 func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Card {
-	settings := job.Resolve(job.Flags{}, c.Settings, job.Settings{}, providers.Catalogue{}).Settings
-	b := &builder{config: c, settings: settings, env: env, flag: flag, card: &Card{
+	spec := c.Spec(e)
+	spec.Complete(providers.Catalogue{})
+	b := &builder{config: c, spec: spec, env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
-		Runtime:  settings.Runtime,
-		Docker:   container(settings),
-		Limits:   limits(settings.Limits),
+		Runtime:  spec.Runtime,
+		Docker:   container(spec.Settings),
+		Limits:   limits(spec.Limits),
 		Prices:   prices(c),
 		Models:   models(c),
 		Circles:  [][]string{},
 		Experts:  []Expert{},
 		Findings: []Finding{},
 	}}
-	closure, _ := c.Closure(e)
-	if slices.ContainsFunc(closure, func(e *expert.Expert) bool { return !e.NamesModel() }) {
-		b.card.Provider = b.provider(providers.Choice(b.config.Settings, &expert.Expert{}))
+	if slices.ContainsFunc(spec.Experts, func(e *expert.Expert) bool { return !e.NamesModel() }) {
+		b.card.Provider = b.provider(&expert.Expert{})
 	}
 	b.lockState(e)
 	if p := b.card.Provider; p != nil {
 		b.card.ListPrice = b.listPrice(p)
-		b.findPrice(p, closure)
+		b.findPrice(p)
 	}
-	b.findImages(closure)
+	b.findImages()
 	for _, circle := range c.Circles(e) {
 		keys := []string{}
 		for _, e := range circle {
@@ -49,32 +49,32 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 		}
 		b.card.Circles = append(b.card.Circles, keys)
 	}
-	for _, e := range closure {
+	for _, e := range spec.Experts {
 		b.card.Experts = append(b.card.Experts, b.expert(e))
 	}
-	for i, e := range closure {
+	for i, e := range spec.Experts {
 		b.findRefused(e)
 		if own := b.card.Experts[i].Provider; own != nil {
-			b.findPrice(own, closure)
+			b.findPrice(own)
 		}
 	}
-	b.findUnanswerable(closure)
+	b.findUnanswerable()
 	return b.card
 }
 
 type builder struct {
-	config   *manifest.Config
-	settings job.Settings // of the file, and the defaults
-	env      env.Env
-	flag     string         // --config
-	lock     *lockfile.Lock // nil if there is none that can be read
-	card     *Card
+	config *manifest.Config
+	spec   job.Spec // what a run without flags would run
+	env    env.Env
+	flag   string         // --config
+	lock   *lockfile.Lock // nil if there is none that can be read
+	card   *Card
 }
 
 func limits(l job.Limits) Limits {
 	return Limits{
 		RunLimits: runLimits(l.Limits), MaxToolCalls: int64(l.MaxToolCalls), MaxDepth: l.MaxDepth, MaxParallel: l.MaxParallel, MaxRetries: l.Retries(),
-		TimeoutMS: max(l.Timeout, 0).Milliseconds(), MaxWorkspaceBytes: l.MaxWorkspaceBytes,
+		TimeoutMS: l.GenerationTimeout().Milliseconds(), MaxWorkspaceBytes: l.MaxWorkspaceBytes,
 	}
 }
 
@@ -138,7 +138,7 @@ func (b *builder) expert(e *expert.Expert) Expert {
 		card.Delegates = append(card.Delegates, Delegate{Key: key, InFile: ok})
 	}
 	if e.NamesModel() {
-		card.Provider = b.provider(providers.Choice(b.config.Settings, e))
+		card.Provider = b.provider(e)
 	}
 	b.revealTexts(e)
 	b.laterNotes(e)

@@ -121,21 +121,21 @@ func (b *builder) laterNotes(e *expert.Expert) {
 }
 
 // findUnanswerable looks for questions that cannot be answered: a delegate has no user.
-func (b *builder) findUnanswerable(closure []*expert.Expert) {
-	askers := make(map[*expert.Expert]*expert.Expert) // the first that may ask each
-	for _, e := range closure {
+func (b *builder) findUnanswerable() {
+	askers := make(map[string]string) // the first that may ask each, by key
+	for _, e := range b.spec.Experts {
 		for _, key := range e.Delegates {
-			if d, ok := b.config.Lookup(key); ok && askers[d] == nil {
-				askers[d] = e
+			if d, ok := b.config.Lookup(key); ok && askers[d.Key] == "" {
+				askers[d.Key] = e.Key
 			}
 		}
 	}
-	for _, e := range closure {
+	for _, e := range b.spec.Experts {
 		for _, s := range e.Skills {
-			if by := askers[e]; by != nil && s.Type == expert.InteractiveSkill {
+			if by := askers[e.Key]; by != "" && s.Type == expert.InteractiveSkill {
 				b.find(Finding{Severity: warning, Expert: e.Key, Skill: s.Name,
-					Message: "the user cannot answer it when " + by.Key + " delegates to " + e.Key + ": a delegate does not get these tools",
-					Hint:    "have " + by.Key + " ask, and put the answer into the query"})
+					Message: "the user cannot answer it when " + by + " delegates to " + e.Key + ": a delegate does not get these tools",
+					Hint:    "have " + by + " ask, and put the answer into the query"})
 			}
 		}
 	}

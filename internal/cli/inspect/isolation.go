@@ -179,14 +179,14 @@ func (b *builder) findSandbox(e *expert.Expert, s *expert.Skill) {
 
 // findImages looks at the images that runs need. One that is not pinned could be
 // another tomorrow, so none is used.
-func (b *builder) findImages(closure []*expert.Expert) {
+func (b *builder) findImages() {
 	if b.card.Docker == nil {
 		return
 	}
 	if d := b.config.Isolation.Container; d.Proxy == job.ProxySquid {
 		b.warn("a program of the image "+d.SquidImage+" decides what leaves the container, whatever the lists say", "run it with --proxy squid if you trust the image, else with --proxy builtin")
 	}
-	for _, name := range b.config.ImagesOf(closure) {
+	for _, name := range b.config.ImagesOf(b.spec.Experts) {
 		pinned, ok := b.lock.Image(name)
 		b.card.Docker.Images = append(b.card.Docker.Images, Image{Name: name, Pinned: pinned})
 		if !ok {

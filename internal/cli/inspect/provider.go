@@ -10,12 +10,12 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
-	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
 
-// provider puts together which model is asked, and where.
-func (b *builder) provider(use job.ModelChoice) *Provider {
+// provider puts together which model the Runs of e ask, and where.
+func (b *builder) provider(e *expert.Expert) *Provider {
+	use := b.spec.ModelOf(e)
 	setting := use.Setting
 	p := &Provider{
 		Name: use.Provider, Model: use.Model, BaseURL: address(setting.BaseURL),
@@ -58,7 +58,7 @@ func (b *builder) findDestination(p *Provider) {
 
 // findRefused says what keeps a run from starting with any key.
 func (b *builder) findRefused(e *expert.Expert) {
-	use := providers.Choice(b.config.Settings, e)
+	use := b.spec.ModelOf(e)
 	for _, refused := range providers.Check(providers.Config{
 		Provider: use.Provider, Model: use.Model,
 		Setting: use.Setting, Entry: b.config.Models[use.Model],
@@ -133,14 +133,13 @@ func (b *builder) listPrice(p *Provider) *ListPrice {
 // findPrice says that costs are counted with a price of the file, or that a model has no price
 // although the cost is limited. A file that calls a model cheap is stopped by --max-cost later
 // than its user thinks.
-func (b *builder) findPrice(p *Provider, closure []*expert.Expert) {
+func (b *builder) findPrice(p *Provider) {
 	if price, ok := b.config.Prices[p.Model]; ok {
 		b.find(Finding{Severity: note, Message: fmt.Sprintf("limits on cost count with the prices of the file: %s and %s US dollars for a million tokens in and out of %s",
 			dollars(price.Input), dollars(price.Output), p.Model)})
 		return
 	}
-	limited := b.config.Limits.MaxCost > 0 || slices.ContainsFunc(closure, func(e *expert.Expert) bool { return e.MaxCost > 0 })
-	if _, listed := model.PriceOf(p.Name, p.Model); limited && !listed {
+	if _, listed := model.PriceOf(p.Name, p.Model); b.spec.LimitsCost() && !listed {
 		b.warn(fmt.Sprintf("maxCost needs the price of the model %q, which is not known: no run will start", p.Model),
 			fmt.Sprintf("write it into [prices.%q]", p.Model))
 	}

@@ -18,7 +18,6 @@ import (
 // always on one that was named before; so whatever a journal says, there is no circle.
 type tree struct {
 	runs  map[string]*node
-	order []*node // in the order in which the journal names them
 	roots []*node
 	turns map[string]int // by checkpoint at which a Run stopped: the step in which its model made its calls
 
@@ -135,7 +134,6 @@ func (t *tree) add(e event.Event, before, after engine.State, newest engine.Poin
 func (t *tree) hang(n, on *node, why hanging) *node {
 	n.Checkpoints, n.hung = []string{}, why
 	t.runs[n.RunID] = n
-	t.order = append(t.order, n)
 	switch {
 	case on == nil:
 		t.roots = append(t.roots, n)
@@ -248,7 +246,7 @@ func (t *tree) settle(jobStatus string) {
 	if jobStatus == string(event.JobRunning) {
 		return
 	}
-	for _, n := range t.order {
+	for _, n := range t.runs {
 		if n.Status == runUnderWay {
 			n.Status = runInterrupted
 		}
