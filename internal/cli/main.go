@@ -38,7 +38,10 @@ func Main(ctx context.Context, h *host.Host, args []string) int {
 
 	root := newRoot(h)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil && asksForUnknown(cmd) {
+		err = cmd.RunE(cmd, cmd.Flags().Args()) // which says what is wrong
+	}
 	if message := host.Describe(err); message != "" {
 		fmt.Fprintln(h.Stderr, "perstack: "+message)
 	}
@@ -89,6 +92,12 @@ and continue a run from any checkpoint.`,
 	root.Flags().BoolP("version", "V", false, "print the version")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if !asksForUnknown(cmd) {
+			help(cmd, args)
+		}
+	})
 	root.AddCommand(
 		demo.New(h, nil),
 		docker.New(h, nil),
@@ -127,11 +136,19 @@ func newHelp() *cobra.Command {
 	}
 }
 
-func unknownShell(cmd *cobra.Command, args []string) error {
+// asksForUnknown reports whether --help was given with a command that does not exist: cobra
+// shows the help of the command above it.
+func asksForUnknown(cmd *cobra.Command) bool {
+	help, _ := cmd.Flags().GetBool("help")
+	return help && cmd.HasSubCommands() && cmd.Flags().NArg() > 0
+}
+
+func unknownShell(_ *cobra.Command, args []string) error {
+	const shells = "use bash, zsh, fish or powershell"
 	if len(args) == 0 {
-		return cmd.Help()
+		return host.Usagef("no shell given; %s", shells)
 	}
-	return host.Usagef("there is no completion for %q; use bash, zsh, fish or powershell", args[0])
+	return host.Usagef("there is no completion for %q; %s", args[0], shells)
 }
 
 func unknownCommand(root *cobra.Command, name string) error {
