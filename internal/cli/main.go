@@ -78,11 +78,7 @@ and continue a run from any checkpoint.`,
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
 			}
-			cmd.SetOut(h.Stderr)
-			if err := cmd.Help(); err != nil {
-				return err
-			}
-			return host.Exit(host.ExitUsage)
+			return h.HelpInstead(cmd)
 		},
 	}
 	root.SetIn(h.Stdin)

@@ -1,14 +1,6 @@
 package inspect
 
-import (
-	"bytes"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/perstack-go/perstack/event"
-	"github.com/perstack-go/perstack/expert"
-)
+import "github.com/perstack-go/perstack/expert"
 
 // A Card is everything that an Expert may do. Its JSON is a promise to programs: fields
 // are added, never taken away or given another meaning. Lists are never null.
@@ -180,16 +172,4 @@ type Finding struct {
 	Skill    string `json:"skill,omitzero"`
 	Message  string `json:"message"`
 	Hint     string `json:"hint,omitzero"`
-}
-
-// json writes the card for programs. Nothing in it acts on a terminal.
-func (c *Card) json() (string, error) {
-	data, err := json.Marshal(c, jsontext.WithIndent("  "))
-	if err != nil {
-		return "", err
-	}
-	var out bytes.Buffer
-	// The writer of events escapes what would act on a terminal; so must we.
-	err = event.NewWriter(&out).WriteLine(data)
-	return out.String(), err
 }

@@ -8,6 +8,7 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -104,15 +105,12 @@ func run(_ context.Context, opts *Options) error {
 	}
 	h.HideProject(config, variables) // a key may stand in a command line of the file
 	card := newCard(config, e, variables, opts.Config)
-	var text string
-	if opts.JSON {
-		text, err = card.json()
-	} else {
-		text = card.text()
-	}
-	if err != nil {
+	var out bytes.Buffer
+	if !opts.JSON {
+		out.WriteString(card.text())
+	} else if err := host.WriteJSON(&out, card); err != nil {
 		return err
 	}
-	_, err = io.WriteString(h.Stdout, h.Secrets.Redact(text))
+	_, err = io.WriteString(h.Stdout, h.Secrets.Redact(out.String()))
 	return err
 }

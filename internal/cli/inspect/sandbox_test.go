@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/env"
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
@@ -64,12 +66,12 @@ func TestSandboxes(t *testing.T) {
 	if strings.Contains(text, "ignores the proxy") {
 		t.Errorf("a finding that does not hold in a container:\n%s", text)
 	}
-	out, err := card.json()
-	if err != nil {
+	var out bytes.Buffer
+	if err := host.WriteJSON(&out, card); err != nil {
 		t.Fatal(err)
 	}
 	var again Card
-	if err := json.Unmarshal([]byte(out), &again); err != nil || !cmp.Equal(again.find("s").Sandbox, want) {
+	if err := json.Unmarshal(out.Bytes(), &again); err != nil || !cmp.Equal(again.find("s").Sandbox, want) {
 		t.Errorf("%v in JSON: %+v", err, again.find("s").Sandbox)
 	}
 }

@@ -82,12 +82,9 @@ is changed only if the code is 0.`,
   perstack install --update
   perstack install --check
   perstack install --config experts/perstack.toml --env-path .env.ci`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return host.Usagef("install takes no arguments, but got %q; it installs all Experts of the file that --config names", args[0])
-			}
-			return nil
-		},
+		Args: host.AtMost(0, func(args []string) error {
+			return host.Usagef("install takes no arguments, but got %q; it installs all Experts of the file that --config names", args[0])
+		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {

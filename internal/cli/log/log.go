@@ -90,12 +90,9 @@ run or checkpoint that does not exist.`,
   perstack log <job> --checkpoint <id> --messages
   perstack log <job> --verify             check that the journal is unchanged
   perstack log <job> --json | jq .type`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return host.Usagef("log explains one job at a time, but got %d; perstack log lists them", len(args))
-			}
-			return nil
-		},
+		Args: host.AtMost(1, func(args []string) error {
+			return host.Usagef("log explains one job at a time, but got %d; perstack log lists them", len(args))
+		}),
 		ValidArgsFunction: opts.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := opts.parse(cmd.Flags().Changed, args); err != nil {

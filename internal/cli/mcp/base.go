@@ -72,12 +72,9 @@ signal.`,
   perstack mcp base --pick readTextFile,listDirectory
   perstack mcp base --max-workspace-bytes 1000000000
   perstack mcp base --http --port 7777 --token-file ~/.perstack-token`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return host.Usagef("perstack mcp base takes no arguments, but got %q; --workspace chooses where it works", args[0])
-			}
-			return nil
-		},
+		Args: host.AtMost(0, func(args []string) error {
+			return host.Usagef("perstack mcp base takes no arguments, but got %q; --workspace chooses where it works", args[0])
+		}),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {

@@ -27,11 +27,7 @@ editors, desktop assistants and other agents.`,
 			if len(args) > 0 {
 				return host.Usagef("unknown command %q; perstack mcp --help lists what there is", "mcp "+args[0])
 			}
-			cmd.SetOut(h.Stderr)
-			if err := cmd.Help(); err != nil {
-				return err
-			}
-			return host.Exit(host.ExitUsage)
+			return h.HelpInstead(cmd)
 		},
 	}
 	cmd.AddCommand(newBase(h, baseF))

@@ -45,12 +45,9 @@ values of the list; these are marked.`,
 		Example: `  perstack models
   perstack models openai
   perstack models --json | jq -r '.models[].id'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return host.Usagef("models takes one provider, but got %d arguments; leave it out for all", len(args))
-			}
-			return nil
-		},
+		Args: host.AtMost(1, func(args []string) error {
+			return host.Usagef("models takes one provider, but got %d arguments; leave it out for all", len(args))
+		}),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -84,7 +81,7 @@ func run(_ context.Context, opts *Options) error {
 	}
 	l := newList(config, opts.Provider)
 	if opts.JSON {
-		return l.printJSON(opts.Host.Stdout)
+		return host.WriteJSON(opts.Host.Stdout, l)
 	}
 	return l.print(opts.Host.Stdout)
 }

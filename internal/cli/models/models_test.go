@@ -197,7 +197,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	l := &list{Models: []entry{{Provider: "openai", ID: "a\x1b[31m\nb\u202e"}}}
 	var text, data bytes.Buffer
-	if l.print(&text) != nil || l.printJSON(&data) != nil || strings.ContainsAny(text.String()+data.String(), "\x1b\u202e") || strings.Contains(text.String(), "a\nb") {
+	if l.print(&text) != nil || host.WriteJSON(&data, l) != nil || strings.ContainsAny(text.String()+data.String(), "\x1b\u202e") || strings.Contains(text.String(), "a\nb") {
 		t.Errorf("%q\n%q", text.String(), data.String())
 	}
 }

@@ -13,10 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/terminal"
 )
 
@@ -132,13 +128,3 @@ func word(b *bool) string {
 
 // dollars writes an amount without rounding it.
 func dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', -1, 64) }
-
-// printJSON writes the list for programs. Nothing in it acts on a terminal.
-func (l *list) printJSON(w io.Writer) error {
-	data, err := json.Marshal(l, jsontext.WithIndent("  "))
-	if err != nil {
-		return err
-	}
-	// The writer of events escapes what would act on a terminal; so must we.
-	return event.NewWriter(w).WriteLine(data)
-}

@@ -112,12 +112,9 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
   perstack run clerk "File the mail" --runtime docker --offline
   perstack run --continue-job JOB            resume after an interruption
   perstack run writer "Try it" --provider replay --cassette answers.toml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 2 {
-				return host.Usagef("too many arguments: expected an Expert and a query, got %d; put the query in quotes", len(args))
-			}
-			return nil
-		},
+		Args: host.AtMost(2, func(args []string) error {
+			return host.Usagef("too many arguments: expected an Expert and a query, got %d; put the query in quotes", len(args))
+		}),
 		ValidArgsFunction: opts.completeExpert,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -1,0 +1,42 @@
+package host
+
+import (
+	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/perstack-go/perstack/event"
+)
+
+// AtMost returns the Args of a command that takes up to most arguments. refuse says what is
+// wrong with more.
+func AtMost(most int, refuse func(args []string) error) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > most {
+			return refuse(args)
+		}
+		return nil
+	}
+}
+
+// HelpInstead prints the help of a command that does nothing by itself to standard error,
+// and returns the error for wrong usage.
+func (h *Host) HelpInstead(cmd *cobra.Command) error {
+	cmd.SetOut(h.Stderr)
+	if err := cmd.Help(); err != nil {
+		return err
+	}
+	return Exit(ExitUsage)
+}
+
+// WriteJSON writes a value for programs, with indentation.
+func WriteJSON(w io.Writer, value any) error {
+	data, err := json.Marshal(value, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	// The writer of events escapes what would act on a terminal; so must we.
+	return event.NewWriter(w).WriteLine(data)
+}
