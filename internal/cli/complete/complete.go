@@ -17,8 +17,18 @@ import (
 // directive keeps our order, and offers no files.
 const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 
-// Experts returns the Experts of the configuration, in file order.
-func Experts(h *host.Host, config string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// Expert offers the Experts of the configuration for the first argument.
+func Expert(h *host.Host, config *string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return experts(h, *config)
+	}
+}
+
+// experts returns the Experts of the configuration, in file order.
+func experts(h *host.Host, config string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var keys []cobra.Completion
 	for _, e := range load(h, config).Experts {
 		if _, err := expert.ParseKey(e.Key); err != nil {

@@ -31,7 +31,7 @@ instruction = "Write."
 			if err := os.WriteFile(filepath.Join(dir, "perstack.toml"), []byte(tt.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			offers, _ := Experts(&host.Host{Dir: dir}, "")
+			offers, _ := experts(&host.Host{Dir: dir}, "")
 			if diff := cmp.Diff(tt.want, offers); diff != "" {
 				t.Error(diff)
 			}

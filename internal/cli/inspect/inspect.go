@@ -61,12 +61,7 @@ there are findings, and 2 for wrong usage or an invalid perstack.toml.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return complete.Experts(opts.Host, opts.Config)
-		},
+		ValidArgsFunction: complete.Expert(h, &opts.Config),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Expert = args[0]
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/perstack-go/perstack/internal/skills/quota"
 	"github.com/perstack-go/perstack/internal/version"
 	"github.com/perstack-go/perstack/internal/workspace"
+	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/skill"
 )
 
@@ -29,7 +30,7 @@ type Options struct {
 	Storage    string
 	EnvPath    []string
 	Pick, Omit []string
-	MaxBytes   host.Bytes // 0 when not given
+	Limits     job.Limits // MaxWorkspaceBytes only
 	Verbose    bool
 
 	HTTP      bool
@@ -95,7 +96,7 @@ signal.`,
 	flags.StringArrayVar(&opts.EnvPath, "env-path", nil, "env file that the tools cannot read; can be repeated (default: .env, .env.local)")
 	flags.StringSliceVar(&opts.Pick, "pick", nil, "tools to serve, separated by commas (default: all)")
 	flags.StringSliceVar(&opts.Omit, "omit", nil, "tools not to serve, separated by commas")
-	flags.Var(&opts.MaxBytes, "max-workspace-bytes", "bytes that the files of the workspace may take (default: no limit)")
+	host.AddLimits(flags, &opts.Limits, "maxWorkspaceBytes")
 	flags.BoolVar(&opts.HTTP, "http", false, "listen on 127.0.0.1 instead of using standard input and output")
 	flags.Uint16Var(&opts.Port, "port", 0, "port to listen on, with --http (default: a free one)")
 	flags.StringVar(&opts.TokenFile, "token-file", "", "file with the token that clients must send, with --http (default: a new one, printed once)")

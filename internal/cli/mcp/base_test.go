@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/job"
 )
 
 // parse returns the options that a command line gives.
@@ -44,7 +45,7 @@ func TestFlags(t *testing.T) {
 		{"base --workspace w --storage s", Options{Workspace: "w", Storage: "s"}},
 		{"base --env-path a --env-path b,c", Options{EnvPath: []string{"a", "b,c"}}},
 		{"base --pick think,exec --pick todo --omit exec", Options{Pick: []string{"think", "exec", "todo"}, Omit: []string{"exec"}}},
-		{"base --max-workspace-bytes 5000000000 --verbose", Options{MaxBytes: 5_000_000_000, Verbose: true}},
+		{"base --max-workspace-bytes 5000000000 --verbose", Options{Limits: job.Limits{MaxWorkspaceBytes: 5_000_000_000}, Verbose: true}},
 		{"base --http", Options{HTTP: true}},
 		{"base --http --port 7777 --token-file t", Options{HTTP: true, Port: 7777, TokenFile: "t"}},
 	}
@@ -99,7 +100,7 @@ func TestRules(t *testing.T) {
 	write("other.env", "")
 	// What holds is the project of the workspace, wherever the client starts the server.
 	nested := append([]string{at("w/perstack.toml"), at("w/perstack.lock")}, append(own, own...)...)
-	check(&Options{Workspace: "w", Storage: "s", EnvPath: []string{"other.env"}, MaxBytes: 9}, rules{at("w"), []string{at("s"), at("other.env"), at("keys.txt")}, nested, 9})
+	check(&Options{Workspace: "w", Storage: "s", EnvPath: []string{"other.env"}, Limits: job.Limits{MaxWorkspaceBytes: 9}}, rules{at("w"), []string{at("s"), at("other.env"), at("keys.txt")}, nested, 9})
 	h.Dir = t.TempDir()
 	there := func(name string) string { return filepath.Join(h.Dir, name) }
 	check(&Options{Workspace: dir}, rules{dir, []string{there("history"), there(".env"), there(".env.local"), at("keys.txt")}, append(own, there("perstack.toml"), there("perstack.lock")), 7})

@@ -32,7 +32,7 @@ func loadRules(o *Options) (rules, error) {
 		workspace: dir,
 		protected: []string{h.StoragePath(o.Storage)},
 		readOnly:  project.Rules,
-		maxBytes:  int64(o.MaxBytes),
+		maxBytes:  o.Limits.MaxWorkspaceBytes,
 	}
 	if r.maxBytes == 0 && project.Config != nil {
 		r.maxBytes = project.Config.Limits.MaxWorkspaceBytes

@@ -12,14 +12,6 @@ import (
 	"github.com/perstack-go/perstack/model"
 )
 
-// completeExpert offers the Experts of perstack.toml for the first argument.
-func (o *Options) completeExpert(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return complete.Experts(o.Host, o.Config)
-}
-
 // completeEnv offers the names of variables that commands may have, never their values.
 func (o *Options) completeEnv(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var names []cobra.Completion

@@ -50,7 +50,7 @@ func (o *Options) again(jobID string, args ...string) string {
 		add("--env-path", path)
 	}
 	for _, l := range job.AllLimits() {
-		add("--"+l.Flag, (&limitFlag{l, &f.Limits}).String())
+		add("--"+l.Flag, host.LimitText(l, &f.Limits))
 	}
 	return o.Host.Command + " " + host.ShellJoin(words...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/perstack-go/perstack"
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/store/file"
@@ -115,7 +116,7 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 		Args: host.AtMost(2, func(args []string) error {
 			return host.Usagef("too many arguments: expected an Expert and a query, got %d; put the query in quotes", len(args))
 		}),
-		ValidArgsFunction: opts.completeExpert,
+		ValidArgsFunction: complete.Expert(h, &opts.Config),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				opts.Expert = args[0]
@@ -171,7 +172,7 @@ stops. A second Ctrl-C quits immediately and keeps what is already in the journa
 	flags.StringVar(&box.Proxy, "proxy", "", "proxy of the container: builtin, or squid, whose image perstack.toml names (default: builtin)")
 	flags.BoolVar(&is.Sandbox, "sandbox", false, "run each skill and the commands in a sandbox, with --runtime local")
 	flags.StringVar(&opts.Flags.Setting.Cassette, "cassette", "", "file with prepared answers, with --provider replay")
-	addLimits(flags, &opts.Flags.Limits)
+	host.AddLimits(flags, &opts.Flags.Limits)
 	flags.StringVar(&opts.JobID, "job-id", "", "id of the new job (default: generated)")
 	flags.BoolVar(&opts.Continue, "continue", false, "continue the newest job")
 	flags.StringVar(&opts.ContinueJob, "continue-job", "", "continue this job")

@@ -1,22 +1,25 @@
-package run
+package host
 
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/job"
 )
 
-// addLimits adds a flag for each limit.
-func addLimits(flags *pflag.FlagSet, to *job.Limits) {
+// AddLimits adds a flag for each limit, or for the named ones.
+func AddLimits(flags *pflag.FlagSet, to *job.Limits, names ...string) {
 	for _, l := range job.AllLimits() {
+		if len(names) > 0 && !slices.Contains(names, l.Name) {
+			continue
+		}
 		f := &limitFlag{limit: l, to: to}
 		usual := "no limit"
 		if l.Default > 0 {
@@ -62,6 +65,9 @@ func (f *limitFlag) String() string {
 	}
 }
 
+// LimitText writes a limit as its flag reads it; "" if nothing is said.
+func LimitText(l job.Limit, in *job.Limits) string { return (&limitFlag{l, in}).String() }
+
 // format writes a value as Set reads it.
 func (f *limitFlag) format(v float64) string {
 	switch f.limit.Unit {
@@ -87,18 +93,18 @@ func (f *limitFlag) Set(text string) error {
 		n, err := strconv.ParseFloat(text, 64)
 		switch {
 		case !amount.MatchString(text) || err != nil:
-			return host.Usagef("it must be an amount in US dollars, like 0.50")
+			return Usagef("it must be an amount in US dollars, like 0.50")
 		case n == 0:
-			return host.Usagef("it must be more than 0%s", leaveOut)
+			return Usagef("it must be more than 0%s", leaveOut)
 		case n > f.limit.Most:
-			return host.Usagef("it must be %.0f or less", f.limit.Most)
+			return Usagef("it must be %.0f or less", f.limit.Most)
 		}
 		v = n
 	case job.Span:
 		d, err := manifest.ParseDuration(text)
 		if err != nil {
 			// The reader of the file speaks of a key; here it is a flag.
-			return host.Usagef("%s", strings.Replace(err.Error(), "leave the key out for no limit", strings.TrimPrefix(leaveOut, "; "), 1))
+			return Usagef("%s", strings.Replace(err.Error(), "leave the key out for no limit", strings.TrimPrefix(leaveOut, "; "), 1))
 		}
 		v = d.Seconds()
 	default:
@@ -113,11 +119,11 @@ func (f *limitFlag) Set(text string) error {
 		}
 		switch {
 		case f.limit.Unit == job.Bytes && (err != nil || n < 1):
-			return host.Usagef("it must be a whole number of bytes, 1 or more")
+			return Usagef("it must be a whole number of bytes, 1 or more")
 		case err != nil:
-			return host.Usagef("it must be a whole number")
+			return Usagef("it must be a whole number")
 		case n < least || float64(n) > most:
-			return host.Usagef("it must be between %d and %.0f%s", least, most, hint)
+			return Usagef("it must be between %d and %.0f%s", least, most, hint)
 		}
 		if v = float64(n); n == 0 {
 			v = job.None
