@@ -84,7 +84,7 @@ func (v *survey) add(r store.Record, rows []narrate.Row) {
 	e := r.Event
 	newest, _ := v.history.Head() // before this record
 	before, after := v.history.Apply(r)
-	v.tree.add(e, before, after, newest, v.history)
+	v.tree.add(e, rows, before, after, newest, v.history)
 	if _, seen := v.started[e.RunID]; !seen {
 		v.started[e.RunID] = e.Timestamp
 		v.runs = append(v.runs, e.RunID)

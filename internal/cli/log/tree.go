@@ -3,12 +3,10 @@ package log
 import (
 	"cmp"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/perstack-go/perstack/engine"
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/lines"
+	"github.com/perstack-go/perstack/internal/narrate"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/job"
 )
@@ -91,9 +89,9 @@ const (
 
 func newTree() *tree { return &tree{runs: make(map[string]*node), turns: make(map[string]int)} }
 
-// add takes in a record. before and after are the states of its Run around it, and newest
-// is the head of the history before it.
-func (t *tree) add(e event.Event, before, after engine.State, newest engine.Point, history *engine.History) {
+// add takes in an event and its rows. before and after are the states of its Run around it,
+// and newest is the head of the history before it.
+func (t *tree) add(e event.Event, rows []narrate.Row, before, after engine.State, newest engine.Point, history *engine.History) {
 	if e.IsRuntime() {
 		return
 	}
@@ -113,7 +111,7 @@ func (t *tree) add(e event.Event, before, after engine.State, newest engine.Poin
 	case event.CallTools:
 		n.turnStep = e.StepNumber
 	case event.CallDelegate:
-		t.delegate(n, e, b, after)
+		t.delegate(n, e, b, rows)
 	case event.ContinueToNextStep:
 		n.Checkpoints = append(n.Checkpoints, before.CheckpointID)
 	case event.StopRunByError:
@@ -191,21 +189,18 @@ func (t *tree) start(n *node, e event.Event, b event.StartRun, newest engine.Poi
 
 // delegate takes in which Runs shall work on the calls of a turn. They are there from then
 // on: they may be waiting for others, or the process may end before they start.
-func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, after engine.State) {
-	var calls map[string]event.ToolCall
+func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, rows []narrate.Row) {
+	queries := make(map[string]string) // by Run
+	for _, r := range rows {
+		queries[r.Child] = r.Summary
+	}
 	for _, d := range b.Delegates {
 		if t.runs[d.RunID] != nil {
 			continue // it is named again when it is resumed
 		}
-		if calls == nil {
-			calls = make(map[string]event.ToolCall)
-			for _, c := range after.Step.Calls {
-				calls[c.ID] = c.ToolCall
-			}
-		}
 		t.delegations++
 		line := runLine{RunID: d.RunID, ExpertKey: d.Expert.Key, Status: runNotStarted, ParentRunID: e.RunID, ParentToolCallID: d.ToolCallID, From: pointOf(d.From)}
-		t.hang(&node{runLine: line, query: firstWords(cmp.Or(d.Query, queryOf(calls[d.ToolCallID]))), callStep: n.turnStep}, n, byCall)
+		t.hang(&node{runLine: line, query: firstWords(cmp.Or(d.Query, queries[d.RunID])), callStep: n.turnStep}, n, byCall)
 	}
 }
 
@@ -215,18 +210,6 @@ func (t *tree) delegate(n *node, e event.Event, b event.CallDelegate, after engi
 func branches(b event.StartRun, newest engine.Point) bool {
 	return b.From != nil && b.DelegatedBy == nil &&
 		(b.From.CheckpointID != newest.State.CheckpointID || len(b.Delegates) > 0)
-}
-
-// queryOf returns what a call asks another Expert.
-func queryOf(c event.ToolCall) string {
-	var a struct {
-		Query string `json:"query"`
-	}
-	// A model may have written anything: what does not fit is left out.
-	if json.Unmarshal(c.Args, &a, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
-		return ""
-	}
-	return a.Query
 }
 
 // wordsKept bounds what is kept of a query, in characters; of 10,000 Runs it adds up.

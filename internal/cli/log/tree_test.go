@@ -63,7 +63,7 @@ func (b *bundle) tell(run string, bodies ...event.Body) {
 		r := store.Record{Seq: b.seq, Event: event.Event{JobID: "job", RunID: run, ExpertKey: "e", StepNumber: b.step, Timestamp: b.seq, Body: body}}
 		newest, _ := b.history.Head()
 		before, after := b.history.Apply(r)
-		b.tree.add(r.Event, before, after, newest, b.history)
+		b.tree.add(r.Event, nil, before, after, newest, b.history)
 	}
 }
 
