@@ -7,6 +7,7 @@
 package host
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -115,13 +116,7 @@ func (h *Host) ChoseStorage(flag string) bool {
 // StoragePath returns the directory of the history: the flag, else
 // PERSTACK_STORAGE_PATH, else perstack in the working directory.
 func (h *Host) StoragePath(flag string) string {
-	if flag == "" {
-		flag = h.Getenv("PERSTACK_STORAGE_PATH")
-	}
-	if flag == "" {
-		flag = "perstack"
-	}
-	return h.Path(flag)
+	return h.Path(cmp.Or(flag, h.Getenv("PERSTACK_STORAGE_PATH"), "perstack"))
 }
 
 // forget removes variables from the environment of this process, except for those that the

@@ -17,18 +17,20 @@ type plan struct {
 // A server serves one or several skills: skills that are started in the same way have the same
 // tools.
 type server struct {
-	skill    *expert.Skill // the first that uses it
-	users    []user
-	declared []*expert.Skill // of each user
-	before   *lockfile.Skill // what the old lock has about the first user; nil if nothing
-	found    *lockfile.Skill // nil until it is known
-	kept     bool            // found is from the old lock
+	skill  *expert.Skill // the first that uses it
+	users  []user
+	before *lockfile.Skill // what the old lock has about the first user; nil if nothing
+	found  *lockfile.Skill // nil until it is known
+	kept   bool            // found is from the old lock
 }
 
 // A user is a skill of an Expert.
-type user struct{ expert, skill string }
+type user struct {
+	expert string
+	skill  *expert.Skill
+}
 
-func (u user) String() string { return fmt.Sprintf("%s (%s)", u.skill, u.expert) }
+func (u user) String() string { return fmt.Sprintf("%s (%s)", u.skill.Name, u.expert) }
 
 // newPlan keeps the entries of the old lock that are still valid, except with update.
 func newPlan(c *manifest.Config, old *lockfile.Lock, update bool) *plan {
@@ -45,7 +47,7 @@ func newPlan(c *manifest.Config, old *lockfile.Lock, update bool) *plan {
 				known[digest] = s
 				p.servers = append(p.servers, s)
 			}
-			s.users, s.declared = append(s.users, user{e.Key, k.Name}), append(s.declared, k)
+			s.users = append(s.users, user{e.Key, k})
 			if update || s.found != nil {
 				continue
 			}
@@ -79,7 +81,7 @@ func (p *plan) lock(c *manifest.Config) *lockfile.Lock {
 	for _, s := range p.servers {
 		for _, u := range s.users {
 			entry := *s.found
-			entry.Name = u.skill
+			entry.Name = u.skill.Name
 			found[u] = &entry
 		}
 	}
@@ -87,7 +89,7 @@ func (p *plan) lock(c *manifest.Config) *lockfile.Lock {
 	for _, e := range c.Experts {
 		locked := lockfile.NewExpert(e)
 		for _, s := range e.Servers() {
-			locked.Skills = append(locked.Skills, found[user{e.Key, s.Name}])
+			locked.Skills = append(locked.Skills, found[user{e.Key, s}])
 		}
 		l.Experts = append(l.Experts, locked)
 	}

@@ -50,8 +50,8 @@ func (p *project) warnKeys(plan *plan) {
 
 // warnUnknown names unknown tools in pick and omit of the skills of a server.
 func (p *project) warnUnknown(s *server) {
-	for i, u := range s.users {
-		for _, line := range s.found.UnknownTools(s.declared[i]) {
+	for _, u := range s.users {
+		for _, line := range s.found.UnknownTools(u.skill) {
 			p.warn(fmt.Sprintf("warning: %s: %s", u, line))
 		}
 	}

@@ -79,7 +79,7 @@ func (o *output) explain(ctx context.Context, err error) error {
 	switch {
 	case !o.began && ctx.Err() != nil && errors.As(context.Cause(ctx), &stopped):
 		kept := "nothing was recorded"
-		if o.plan.recordedJob().ID != "" {
+		if o.plan.target.history != nil {
 			kept = "the job is as it was"
 		}
 		return &host.ExitError{Code: stopped.ExitCode(), Err: fmt.Errorf("stopped (%w) before the Expert began; %s", stopped, kept)}

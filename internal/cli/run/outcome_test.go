@@ -46,16 +46,16 @@ func TestStoppedBeforeItBegan(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(host.Signal{Signal: os.Interrupt})
 	for name, tt := range map[string]struct {
-		job   event.Job
-		began bool
-		want  string
+		history *engine.History
+		began   bool
+		want    string
 	}{
-		"a new job":    {event.Job{}, false, "stopped (received interrupt) before the Expert began; nothing was recorded"},
-		"an old one":   {event.Job{ID: "j"}, false, "stopped (received interrupt) before the Expert began; the job is as it was"},
-		"it has begun": {event.Job{}, true, "received interrupt"},
+		"a new job":    {nil, false, "stopped (received interrupt) before the Expert began; nothing was recorded"},
+		"an old one":   {&engine.History{}, false, "stopped (received interrupt) before the Expert began; the job is as it was"},
+		"it has begun": {nil, true, "received interrupt"},
 	} {
 		o := outputOf(&Options{}, job.Spec{})
-		o.mode, o.plan.target.history = outputText, &engine.History{Job: tt.job}
+		o.mode, o.plan.target.history = outputText, tt.history
 		bodies := []event.Body{event.DockerBuildProgress{Message: "adding"}}
 		if tt.began {
 			bodies = append(bodies, event.StartRun{})

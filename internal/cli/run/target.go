@@ -69,14 +69,6 @@ func (o *Options) target(jobID string, history *engine.History) (*target, error)
 	return t, err
 }
 
-// recordedJob is what the journal says of the job; zero for a new one.
-func (pl *plan) recordedJob() event.Job {
-	if pl.target.history == nil {
-		return event.Job{}
-	}
-	return pl.target.history.Job
-}
-
 // checkExpert refuses an Expert that is not the one whose conversation continues.
 func (o *Options) checkExpert(of event.ExpertRef) error {
 	if o.Expert == "" {
