@@ -14,7 +14,7 @@ package lines
 //  2. Everything that came from a model, a tool, a file or a user is cleaned where it
 //     is drawn (row.go), so no row can forget it: control sequences and marks that
 //     reorder text never reach the terminal, and a body cannot leave its indentation.
-//  3. Bodies are cut to Options.Lines lines. Lines of files and commands are cut to
+//  3. Bodies are cut to a few lines. Lines of files and commands are cut to
 //     the width, prose is wrapped. What ends the run is wrapped and never cut, since
 //     the user has to read it: the answer, the question of an interactive tool. Of an
 //     error the first line is enough: the command that ends says it in full.
@@ -45,8 +45,6 @@ type Options struct {
 	// Width is the number of columns of the terminal; 0 if there is none to ask. Then
 	// prose is not wrapped, and very long lines are cut all the same.
 	Width int
-	// Lines is how many lines of a body are shown; 0 means 4.
-	Lines int
 	// Verbose adds rows about skills, containers and the network.
 	Verbose bool
 	// Record prints for reading afterwards: calls when the model makes them and again
@@ -73,13 +71,8 @@ type Printer struct {
 	out      bytes.Buffer      // the lines of the current event
 }
 
-const defaultLines = 4
-
 // New returns a Printer that prints to w.
 func New(w io.Writer, opts Options) *Printer {
-	if opts.Lines <= 0 {
-		opts.Lines = defaultLines
-	}
 	if opts.Redact == nil {
 		opts.Redact = func(text string) string { return text }
 	}

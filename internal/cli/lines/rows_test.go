@@ -129,7 +129,7 @@ func TestRows(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"rows.plain.golden":  {},
 		"rows.colour.golden": {Color: true},
-		"rows.narrow.golden": {Width: 40, Lines: 2, Verbose: true},
+		"rows.narrow.golden": {Width: 40, Verbose: true},
 		"rows.record.golden": {Record: true},
 		"rows.whole.golden":  {Record: true, Whole: true, Width: 60},
 	} {
@@ -172,7 +172,7 @@ func TestLongLineInPipe(t *testing.T) {
 		{base("deleteFile", object{"path": "a"}, object{"error": long}), unknownWidth + gutter},
 		{see("failure", event.StopRunByError{Error: event.Failure{Message: long}}), unknownWidth + gutter},
 		{did("s", "t", `"`+long+`"`, text(long)), 2*unknownWidth + gutter},
-		{see("message", turn("", long)), defaultLines*unknownWidth + gutter},
+		{see("message", turn("", long)), bodyCut*unknownWidth + gutter},
 		{base("exec", object{"command": long}, object{}), maxCommand + 100},
 		{see("skill", event.SkillStderr{SkillName: long, Message: long}), unknownWidth},
 		{see("names", event.StartRun{DelegatedBy: parent("x", "y")}, event.Retry{Reason: long}), 2*unknownWidth + gutter},

@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	bodyCut = 4    // lines of a body
 	pathCut = 60   // characters of a path
 	listed  = 3    // entries of a list
 	dataCut = 1000 // characters of a provider's own call, which may hold a whole picture
@@ -64,7 +65,7 @@ func (p *Printer) text(t narrate.Text, before int) []line {
 	if show == narrate.Whole || show == narrate.Prose {
 		return p.prose(t.Text, mark, c, before, show)
 	}
-	most := p.opts.Lines
+	most := bodyCut
 	switch show {
 	case narrate.First:
 		most = 1
@@ -100,14 +101,14 @@ func (p *Printer) prose(text, mark string, c colour, before int, show narrate.Sh
 	for l := range strings.SplitSeq(text, "\n") {
 		l = mark + p.hide(l)
 		if p.opts.Width <= 0 && show == narrate.Prose {
-			l = Shorten(clean(l), p.opts.Lines*unknownWidth)
+			l = Shorten(clean(l), bodyCut*unknownWidth)
 		}
 		for _, part := range p.wrapped(l, before) {
 			lines = append(lines, line{part, c})
 		}
 	}
-	if rest := len(lines) - p.opts.Lines; show == narrate.Prose && rest > 0 {
-		return more(lines[:p.opts.Lines], rest)
+	if rest := len(lines) - bodyCut; show == narrate.Prose && rest > 0 {
+		return more(lines[:bodyCut], rest)
 	}
 	return lines
 }
