@@ -81,9 +81,6 @@ signal.`,
 			if err := host.RefuseEmpty(cmd.Flags()); err != nil {
 				return err
 			}
-			if err := refuseEmptyLists(cmd.Flags()); err != nil {
-				return err
-			}
 			if err := opts.checkHTTP(cmd.Flags()); err != nil {
 				return err
 			}

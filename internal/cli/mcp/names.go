@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/skills/base/prompt"
@@ -26,17 +25,6 @@ func (o *Options) checkNames() error {
 	filter := skill.Filter{Pick: o.Pick, Omit: o.Omit}
 	if !slices.ContainsFunc(prompt.Names(), filter.Allows) {
 		return host.Usagef("--pick and --omit leave no tool to serve")
-	}
-	return nil
-}
-
-// refuseEmptyLists refuses empty lists: with an unset variable in a script, all tools would be
-// served.
-func refuseEmptyLists(flags *pflag.FlagSet) error {
-	for _, name := range []string{"pick", "omit"} {
-		if list, err := flags.GetStringSlice(name); err == nil && flags.Changed(name) && len(list) == 0 {
-			return host.Usagef("--%s is given without a value", name)
-		}
 	}
 	return nil
 }

@@ -26,12 +26,13 @@ type plan struct {
 	target   *target
 	resolved job.Resolved
 	spec     job.Spec
+	said     map[string]bool // lines that the user has read
 }
 
 // makeSpec turns flags, files and the recorded job into what is run. Everything that can be
 // wrong with it is reported here, before anything is started.
 func makeSpec(o *Options, p *project, t *target) (*plan, error) {
-	pl := &plan{opts: o, project: p, target: t}
+	pl := &plan{opts: o, project: p, target: t, said: make(map[string]bool)}
 	pl.resolved = job.Resolve(o.Flags, p.config.Settings, t.recorded.Settings, providers.Catalogue{})
 	if err := pl.checkModel(); err != nil {
 		return nil, err
@@ -64,9 +65,13 @@ func makeSpec(o *Options, p *project, t *target) (*plan, error) {
 	return pl, nil
 }
 
-// say prints a line that the user should know before the run.
+// say prints a line that the user should know, once.
 func (pl *plan) say(format string, args ...any) {
-	fmt.Fprintln(pl.opts.Host.Stderr, "perstack: "+terminal.CleanLine(fmt.Sprintf(format, args...)))
+	line := "perstack: " + terminal.CleanLine(fmt.Sprintf(format, args...))
+	if !pl.said[line] {
+		pl.said[line] = true
+		fmt.Fprintln(pl.opts.Host.Stderr, line)
+	}
 }
 
 func (pl *plan) checkModel() error {
@@ -153,17 +158,14 @@ func (pl *plan) tellChanges() error {
 
 // tellProviders says which conversations of the recorded job continue with another provider.
 func (pl *plan) tellProviders() {
-	var told []string
 	for _, e := range pl.spec.Experts {
 		before, ok := pl.target.recorded.Lookup(e.Key)
 		if !ok {
 			before = &expert.Expert{}
 		}
 		had, now := pl.target.recorded.ModelOf(before).Provider, pl.spec.ModelOf(e).Provider
-		line := fmt.Sprintf("the conversation continues with the provider %s; before, it used %s", now, had)
-		if had != "" && had != now && !slices.Contains(told, line) {
-			told = append(told, line)
-			pl.say("%s", line)
+		if had != "" && had != now {
+			pl.say("the conversation continues with the provider %s; before, it used %s", now, had)
 		}
 	}
 }
@@ -342,21 +344,17 @@ func (pl *plan) dockerOnly() bool {
 	return pl.spec.Runtime == job.Docker && pl.project.config.Runtime != job.Docker
 }
 
-// tellFile says, once, what the user would not expect of the file: that another program
+// tellFile says what the user would not expect of the file: that another program
 // serves the base tools, and which skills get the key of a provider. No skill can have the
 // key of the provider in use, but the file decides which one that is.
 func (pl *plan) tellFile() {
-	told := map[string]bool{}
 	for _, e := range pl.spec.Experts {
 		lines := host.HandedKeys(e)
 		if k, ok := e.Skill(expert.BaseSkill); ok && !k.BuiltIn {
 			lines = append(lines, "the base tools are served by "+host.Behind(k))
 		}
 		for _, line := range lines {
-			if !told[line] {
-				told[line] = true
-				pl.say("%s, as %s says", line, pl.project.config.Path)
-			}
+			pl.say("%s, as %s says", line, pl.project.config.Path)
 		}
 	}
 }
