@@ -56,12 +56,9 @@ func look(ctx context.Context, opts *Options, s store.Store, jobID string) (*sur
 	}
 	teller := newTeller(opts)
 	for r, err := range s.Read(ctx, jobID, 0) {
-		known := !errors.Is(err, event.ErrUnknownType)
-		if known && err != nil {
-			v.damage = err
-			break
-		}
-		switch {
+		switch known := !errors.Is(err, event.ErrUnknownType); {
+		case known && err != nil:
+			v.damage = err // which ends the sequence
 		case known:
 			v.add(r, teller.tell(r.Event))
 		case opts.showsUnknown():

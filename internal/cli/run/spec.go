@@ -1,7 +1,6 @@
 package run
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -10,11 +9,8 @@ import (
 	"github.com/perstack-go/perstack/internal/lockfile"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
-	"github.com/perstack-go/perstack/internal/sandbox/landlock"
-	"github.com/perstack-go/perstack/internal/skills"
 	"github.com/perstack-go/perstack/internal/terminal"
 	"github.com/perstack-go/perstack/internal/version"
-	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
 )
@@ -108,68 +104,6 @@ func (pl *plan) nameFirst() string {
 	return "; the query comes after the name of the expert: perstack run <expert> <query>"
 }
 
-// tellChanges says what is different from the recorded job, and what is kept from it
-// although no flag repeats it.
-func (pl *plan) tellChanges() error {
-	had, s := pl.target.recorded, pl.spec
-	if had.Expert == "" {
-		return nil // a new job
-	}
-	pl.tellProviders()
-	if had.Runtime == job.Docker && s.Runtime != job.Docker {
-		pl.say("the job is resumed with the runtime %s; it ran with docker: no container isolates it any more", s.Runtime)
-	}
-	was, is := had.Isolation, s.Isolation
-	if s.Runtime == job.Local && had.Runtime == job.Local {
-		switch {
-		case is.Sandbox && pl.resolved.From("sandbox") == job.Record:
-			pl.say("the job is resumed in the sandbox, as before; --sandbox=false turns it off")
-		case was.Sandbox && !is.Sandbox:
-			pl.say("the job is resumed without the sandbox that it had: nothing isolates its skills and commands any more")
-		}
-	}
-	if s.Runtime != job.Docker || had.Runtime != job.Docker {
-		return nil
-	}
-	if was.SharedSandbox && !is.SharedSandbox {
-		pl.say("the job is resumed with a sandbox for each skill; it ran with --shared-sandbox")
-	}
-	var kept []string
-	if pl.resolved.From("baseImage") == job.Record {
-		if message, hint := manifest.ImageReference(is.Container.BaseImage); message != "" {
-			return host.Usagef("the base image that the job had: %s; %s, and give it with --base-image", message, hint)
-		}
-		kept = append(kept, "the base image "+is.Container.BaseImage)
-	}
-	if pl.resolved.From("readOnlyWorkspace") == job.Record {
-		kept = append(kept, "a read-only workspace")
-	}
-	if pl.resolved.From("env") == job.Record {
-		if err := pl.opts.checkHanded(is.Env, s.ModelUses()); err != nil {
-			return host.Usagef("the variables that commands of the job had: %w; to pass others instead, name them with --env", err)
-		}
-		kept = append(kept, is.Env...)
-	}
-	if len(kept) > 0 {
-		pl.say("the job is resumed with %s, as before", wording.And(kept))
-	}
-	return nil
-}
-
-// tellProviders says which conversations of the recorded job continue with another provider.
-func (pl *plan) tellProviders() {
-	for _, e := range pl.spec.Experts {
-		before, ok := pl.target.recorded.Lookup(e.Key)
-		if !ok {
-			before = &expert.Expert{}
-		}
-		had, now := pl.target.recorded.ModelOf(before).Provider, pl.spec.ModelOf(e).Provider
-		if had != "" && had != now {
-			pl.say("the conversation continues with the provider %s; before, it used %s", now, had)
-		}
-	}
-}
-
 // checkOwnModels compares the flags for provider and model with the Experts that name their
 // own, which the flags do not change. The user must know before the conversation goes elsewhere.
 func (pl *plan) checkOwnModels() error {
@@ -193,84 +127,6 @@ func (pl *plan) checkOwnModels() error {
 	}
 	return nil
 }
-
-// checkWorkspace refuses another workspace than the job had, unless the flags name it.
-func (pl *plan) checkWorkspace() error {
-	moved := (*job.MovedError)(nil)
-	if !errors.As(pl.spec.CheckWorkspace(pl.target.recorded), &moved) || pl.opts.MoveWorkspace && pl.opts.Workspace != "" {
-		return nil
-	}
-	return host.Usagef("%w; run it there, or name this one with --workspace %s --move-workspace", moved, host.ShellJoin(moved.Now))
-}
-
-// checkSandbox refuses isolation that cannot be had. Without it, an untrusted
-// program would run where the user said that it must not.
-func (pl *plan) checkSandbox() error {
-	if pl.spec.Runtime == job.Docker {
-		return pl.checkProxy()
-	}
-	by := pl.sandboxedBy()
-	if by == "" {
-		return nil
-	}
-	available := pl.opts.sandboxAvailable
-	if available == nil {
-		available = landlock.Available
-	}
-	if err := available(); err != nil {
-		return host.Usagef("%s: %w; or use --runtime docker on a machine that can", by, err)
-	}
-	return nil
-}
-
-// sandboxedBy names what asks for a sandbox with the runtime local: the flag, or the first
-// skill of an Expert; "" if nothing does.
-func (pl *plan) sandboxedBy() string {
-	if pl.spec.Runtime != job.Local {
-		return ""
-	}
-	if pl.spec.Isolation.Sandbox {
-		return "--sandbox"
-	}
-	machine := skills.OnHost(false)
-	for _, e := range pl.spec.Experts {
-		for _, k := range e.Skills {
-			if machine.Contain(k) {
-				return fmt.Sprintf("sandbox of the skill %q of %s", k.Name, e.Key)
-			}
-		}
-	}
-	return ""
-}
-
-// checkProxy wants to hear from the user that Squid is the proxy. The file names the image,
-// and its author decides what leaves the container, whatever the lists say: a repository
-// that was cloned must not choose it.
-func (pl *plan) checkProxy() error {
-	c, path := pl.spec.Isolation.Container, pl.project.config.Path
-	switch {
-	case c.Proxy != job.ProxySquid:
-	case pl.opts.Flags.Isolation.Container.Proxy == "":
-		return host.Usagef("%s lets a program of the image %s decide what leaves the container; if you trust that image, add --proxy %s, else --proxy %s", terminal.CleanLine(path), terminal.CleanLine(c.SquidImage), job.ProxySquid, job.ProxyBuiltin)
-	case c.SquidImage == "":
-		return host.Usagef("--proxy %s needs an image with Squid; name it as squidImage in [docker] of %s", job.ProxySquid, terminal.CleanLine(path))
-	case pl.spec.Isolation.SharedSandbox:
-		return host.Usagef("--shared-sandbox cannot be used with proxy = %q, which takes no tokens: each skill could use the hosts of the others; use proxy = %q", job.ProxySquid, job.ProxyBuiltin)
-	default:
-		pl.say("connections leave the container through Squid, from the image %s", c.SquidImage)
-	}
-	if image := c.BaseImage; image != "" && pl.resolved.From("baseImage") == job.File {
-		pl.say("the container uses the image %s, as %s says", image, path)
-	}
-	if pl.spec.Isolation.SharedSandbox {
-		pl.say("%s", sharedSandbox)
-	}
-	return nil
-}
-
-// sharedSandbox is what --shared-sandbox gives up. It is printed at every start, because
-// the flag can be in a script that was written long ago.
-const sharedSandbox = "--shared-sandbox: skills and commands share one sandbox: each can read the files and variables of the others, signal them, and use their hosts"
 
 // checkPrice wants the price of the model when the cost is limited. A limit that cannot be
 // kept would be worse than none.

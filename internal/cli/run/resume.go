@@ -1,0 +1,82 @@
+package run
+
+import (
+	"errors"
+
+	"github.com/perstack-go/perstack/expert"
+	"github.com/perstack-go/perstack/internal/cli/host"
+	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/wording"
+	"github.com/perstack-go/perstack/job"
+)
+
+// tellChanges says what is different from the recorded job, and what is kept from it
+// although no flag repeats it.
+func (pl *plan) tellChanges() error {
+	had, s := pl.target.recorded, pl.spec
+	if had.Expert == "" {
+		return nil // a new job
+	}
+	pl.tellProviders()
+	if had.Runtime == job.Docker && s.Runtime != job.Docker {
+		pl.say("the job is resumed with the runtime %s; it ran with docker: no container isolates it any more", s.Runtime)
+	}
+	was, is := had.Isolation, s.Isolation
+	if s.Runtime == job.Local && had.Runtime == job.Local {
+		switch {
+		case is.Sandbox && pl.resolved.From("sandbox") == job.Record:
+			pl.say("the job is resumed in the sandbox, as before; --sandbox=false turns it off")
+		case was.Sandbox && !is.Sandbox:
+			pl.say("the job is resumed without the sandbox that it had: nothing isolates its skills and commands any more")
+		}
+	}
+	if s.Runtime != job.Docker || had.Runtime != job.Docker {
+		return nil
+	}
+	if was.SharedSandbox && !is.SharedSandbox {
+		pl.say("the job is resumed with a sandbox for each skill; it ran with --shared-sandbox")
+	}
+	var kept []string
+	if pl.resolved.From("baseImage") == job.Record {
+		if message, hint := manifest.ImageReference(is.Container.BaseImage); message != "" {
+			return host.Usagef("the base image that the job had: %s; %s, and give it with --base-image", message, hint)
+		}
+		kept = append(kept, "the base image "+is.Container.BaseImage)
+	}
+	if pl.resolved.From("readOnlyWorkspace") == job.Record {
+		kept = append(kept, "a read-only workspace")
+	}
+	if pl.resolved.From("env") == job.Record {
+		if err := pl.opts.checkHanded(is.Env, s.ModelUses()); err != nil {
+			return host.Usagef("the variables that commands of the job had: %w; to pass others instead, name them with --env", err)
+		}
+		kept = append(kept, is.Env...)
+	}
+	if len(kept) > 0 {
+		pl.say("the job is resumed with %s, as before", wording.And(kept))
+	}
+	return nil
+}
+
+// tellProviders says which conversations of the recorded job continue with another provider.
+func (pl *plan) tellProviders() {
+	for _, e := range pl.spec.Experts {
+		before, ok := pl.target.recorded.Lookup(e.Key)
+		if !ok {
+			before = &expert.Expert{}
+		}
+		had, now := pl.target.recorded.ModelOf(before).Provider, pl.spec.ModelOf(e).Provider
+		if had != "" && had != now {
+			pl.say("the conversation continues with the provider %s; before, it used %s", now, had)
+		}
+	}
+}
+
+// checkWorkspace refuses another workspace than the job had, unless the flags name it.
+func (pl *plan) checkWorkspace() error {
+	moved := (*job.MovedError)(nil)
+	if !errors.As(pl.spec.CheckWorkspace(pl.target.recorded), &moved) || pl.opts.MoveWorkspace && pl.opts.Workspace != "" {
+		return nil
+	}
+	return host.Usagef("%w; run it there, or name this one with --workspace %s --move-workspace", moved, host.ShellJoin(moved.Now))
+}
