@@ -27,9 +27,9 @@ func Models(h *host.Host, config, provider string) ([]cobra.Completion, cobra.Sh
 		ids = append(ids, e.ID)
 	}
 	if provider == own {
-		for _, id := range named(file) {
+		for _, id := range slices.Sorted(slices.Values(append(Described(file), file.Model))) {
 			// A shell reads this line by line, and takes a tab for the end of the name.
-			if !slices.Contains(ids, id) && id == terminal.CleanLine(id) && !strings.ContainsAny(id, "\t\r\n") {
+			if id != "" && !slices.Contains(ids, id) && id == terminal.CleanLine(id) && !strings.ContainsAny(id, "\t\r\n") {
 				ids = append(ids, id)
 			}
 		}
@@ -37,12 +37,9 @@ func Models(h *host.Host, config, provider string) ([]cobra.Completion, cobra.Sh
 	return ids, directive
 }
 
-// named are the models that a file has a word about.
-func named(c *manifest.Config) []string {
+// Described returns the models that a file says something of, in order.
+func Described(c *manifest.Config) []string {
 	all := slices.AppendSeq(slices.Collect(maps.Keys(c.Models)), maps.Keys(c.Prices))
-	if c.Model != "" {
-		all = append(all, c.Model)
-	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -111,14 +111,6 @@ type LongPrice struct {
 	Rates
 }
 
-func newListPrice(p expert.Price, date string) *ListPrice {
-	list := &ListPrice{Rates: rates(p), Date: cmp.Or(date, model.PricesDate())}
-	if l := p.Long; l.Above > 0 {
-		list.Long = &LongPrice{l.Above, Rates{l.Input, l.Output, l.CachedInput, l.CacheWrite}}
-	}
-	return list
-}
-
 func rates(p expert.Price) Rates { return Rates{p.Input, p.Output, p.CachedInput, p.CacheWrite} }
 
 // listPrice is what a model costs as far as perstack knows; nil if the file says it.
@@ -127,7 +119,11 @@ func (b *builder) listPrice(p *Provider) *ListPrice {
 	if _, stated := b.config.Prices[p.Model]; stated || !ok {
 		return nil
 	}
-	return newListPrice(price, model.PriceDate(p.Name, p.Model))
+	list := &ListPrice{Rates: rates(price), Date: cmp.Or(model.PriceDate(p.Name, p.Model), model.PricesDate())}
+	if l := price.Long; l.Above > 0 {
+		list.Long = &LongPrice{l.Above, Rates{l.Input, l.Output, l.CachedInput, l.CacheWrite}}
+	}
+	return list
 }
 
 // findPrice says that costs are counted with a price of the file, or that a model has no price

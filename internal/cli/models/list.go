@@ -2,9 +2,9 @@ package models
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
+	"github.com/perstack-go/perstack/internal/cli/complete"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/job"
 	"github.com/perstack-go/perstack/model"
@@ -78,7 +78,7 @@ func (l *list) add(c *manifest.Config, provider string, known []model.Entry) {
 	standard := model.DefaultModel(provider)
 	if mine {
 		standard = cmp.Or(c.Model, standard)
-		for _, id := range slices.Sorted(maps.Keys(names(c))) {
+		for _, id := range complete.Described(c) {
 			if !slices.ContainsFunc(known, func(e model.Entry) bool { return e.ID == id }) {
 				e := model.Entry{Provider: provider, ID: id}
 				// It may be another version of one that is listed.
@@ -96,25 +96,13 @@ func (l *list) add(c *manifest.Config, provider string, known []model.Entry) {
 	}
 }
 
-// names are the models that the file says something of.
-func names(c *manifest.Config) map[string]bool {
-	all := map[string]bool{}
-	for id := range c.Models {
-		all[id] = true
-	}
-	for id := range c.Prices {
-		all[id] = true
-	}
-	return all
-}
-
 func newEntry(e model.Entry, c *manifest.Config, standard bool) entry {
 	known := e.Known.With(c.Models[e.ID])
 	if p, ok := c.Prices[e.ID]; ok {
 		e.Price = &p
 	}
 	out := entry{
-		Provider: e.Provider, ID: e.ID, Default: standard, File: names(c)[e.ID],
+		Provider: e.Provider, ID: e.ID, Default: standard, File: slices.Contains(complete.Described(c), e.ID),
 		ContextWindow: known.ContextWindow, MaxOutputTokens: known.MaxOutputTokens,
 		Reasoning: string(known.Reasoning), Efforts: known.Efforts,
 		Images: yes(known.Images), PDF: yes(known.PDF), Date: e.Date,

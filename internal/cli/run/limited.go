@@ -86,15 +86,9 @@ func (o *output) raiseOwn(jobID, key, said string) error {
 // duration repeats the same limit: the time starts again with every run.
 func (o *output) duration(r engine.Result) error {
 	const flag = "--max-duration"
-	allowed, says, raises := o.plan.spec.Limits.MaxDuration, flag, flag
-	own := o.expert.MaxDuration
-	switch from := o.plan.resolved.From("maxDuration"); {
-	case own > 0 && (allowed == 0 || own < allowed):
+	allowed, says, raises := o.plan.spec.Limits.MaxDuration, o.plan.limitedBy("maxDuration", flag), flag
+	if own := o.expert.MaxDuration; own > 0 && (allowed == 0 || own < allowed) {
 		allowed, says, raises = own, "maxDuration of expert "+o.expert.Key, "perstack.toml"
-	case from == job.File:
-		says = "maxDuration"
-	case from == job.Record:
-		says = flag + " of the previous run"
 	}
 	if l := r.Limit; l != nil && l.Max > 0 && l.Max != allowed.Seconds() { // the only other source
 		allowed, says, raises = time.Duration(l.Max*float64(time.Second)), "totalTimeout in [docker]", "perstack.toml"

@@ -153,20 +153,21 @@ func (pl *plan) checkPrice() error {
 // costLimitedBy names the limit on cost.
 func (pl *plan) costLimitedBy() string {
 	if pl.spec.Limits.MaxCost > 0 {
-		switch pl.resolved.From("maxCost") {
-		case job.Flag:
-			return "--max-cost"
-		case job.Record:
-			return "--max-cost of the previous run"
-		}
-		return "maxCost"
+		return pl.limitedBy("maxCost", "--max-cost")
 	}
-	for _, e := range pl.spec.Experts {
-		if e.MaxCost > 0 {
-			return "maxCost of expert " + e.Key
-		}
+	limited := slices.IndexFunc(pl.spec.Experts, func(e *expert.Expert) bool { return e.MaxCost > 0 })
+	return "maxCost of expert " + pl.spec.Experts[limited].Key
+}
+
+// limitedBy names a limit of the job by where it was set.
+func (pl *plan) limitedBy(key, flag string) string {
+	switch pl.resolved.From(key) {
+	case job.File:
+		return key
+	case job.Record:
+		return flag + " of the previous run"
 	}
-	return ""
+	return flag
 }
 
 // checkSkills reports what would keep the skills of an Expert, or of one that it can
