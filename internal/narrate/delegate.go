@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // This file tells of delegation: one row for each delegate, and one when all have
@@ -150,7 +151,7 @@ func (b *batch) returned() {
 		}
 	}
 	b.run.delegates = nil
-	r := Row{Kind: Returned, Label: "Delegation Complete", Summary: "(" + plural(count, "delegate") + " returned)"}
+	r := Row{Kind: Returned, Label: "Delegation Complete", Summary: "(" + wording.Count(count, "delegate") + " returned)"}
 	switch {
 	case failed == count:
 		r.State, r.Summary = Warning, fmt.Sprintf("(%d failed)", failed)

@@ -3,11 +3,11 @@ package narrate
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -133,21 +133,21 @@ func reached(limit string) string {
 
 // used says how much of a limit is used, in its own measure, and whether the model knows.
 func used(b event.LimitWarning) string {
-	text := figure(b.Used) + " of " + figure(b.Max) + " used"
+	text := wording.Number(b.Used) + " of " + wording.Number(b.Max) + " used"
 	switch b.Limit {
 	case event.LimitCost:
 		text = fmt.Sprintf("$%.4f of $%.4f used", b.Used, b.Max)
 	case event.LimitDuration:
 		text = span(b.Used) + " of " + span(b.Max) + " used"
 	case event.LimitLoop:
-		text = "the same " + figure(b.Used) + " times in a row"
+		text = "the same " + wording.Number(b.Used) + " times in a row"
 		if b.Max < 2 {
 			text = "an Expert above this one was asked the very same"
 		}
 	case event.LimitInput:
-		text = fmt.Sprintf("the provider counted %s of about %s tokens that were sent; its server may have cut the conversation, so raise its context length", figure(b.Used), figure(b.Max))
+		text = fmt.Sprintf("the provider counted %s of about %s tokens that were sent; its server may have cut the conversation, so raise its context length", wording.Number(b.Used), wording.Number(b.Max))
 	case event.LimitDepth:
-		text = fmt.Sprintf("%s Experts on one path of delegation, and %s are allowed", figure(b.Used), figure(b.Max))
+		text = fmt.Sprintf("%s Experts on one path of delegation, and %s are allowed", wording.Number(b.Used), wording.Number(b.Max))
 	}
 	if b.NewMessage != nil {
 		text += ", and the model is told"
@@ -162,6 +162,3 @@ func span(seconds float64) string {
 	}
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
 }
-
-// figure writes a number without an exponent: bytes run into the millions.
-func figure(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/perstack-go/perstack/event"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/rawjson"
 )
 
@@ -85,7 +86,7 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 	case event.CompletionTool:
 		r.Label = "Completion Accepted"
 		if n := len(get[[]rawjson.Value](out, "remainingTodos")); n > 0 {
-			r.Label, r.State, r.Body = "Completion Blocked", Warning, text(plural(n, "remaining task"))
+			r.Label, r.State, r.Body = "Completion Blocked", Warning, text(wording.Count(n, "remaining task"))
 		}
 	case "todo":
 		r.Label = "Todo"
@@ -120,9 +121,9 @@ func (r *Row) fromBaseTool(tool string, args, out members, workspace string) boo
 	case "grep":
 		n, _ := whole(out["matches"])
 		r.Label, r.Summary = "Grep", args.text("pattern")
-		files := plural(len(get[[]rawjson.Value](out, "files")), "file")
+		files := wording.Count(len(get[[]rawjson.Value](out, "files")), "file")
 		if !get[bool](args, "filesOnly") {
-			files = plural(int(n), "matching line") + " in " + files
+			files = wording.Count(int(n), "matching line") + " in " + files
 		}
 		r.Body = text(files)
 	case "exec":
@@ -162,10 +163,10 @@ func (r *Row) fromTodo(args, out members) {
 		}
 	}
 	if len(added) > 0 {
-		parts = append(parts, "Added "+plural(len(added), "task"))
+		parts = append(parts, "Added "+wording.Count(len(added), "task"))
 	}
 	if len(completed) > 0 {
-		parts = append(parts, "Completed "+plural(len(completed), "task"))
+		parts = append(parts, "Completed "+wording.Count(len(completed), "task"))
 	}
 	r.Summary = cmp.Or(strings.Join(parts, ", "), "No changes")
 	r.Body = []Text{{strings.Join(added, "\n"), Plain, List}, {strings.Join(completed, "\n"), Plain, List}}
@@ -278,12 +279,4 @@ func question(args rawjson.Value) []Text {
 		texts = append(texts, Text{Text: name + ": " + text, Show: Whole})
 	}
 	return texts
-}
-
-// plural counts things: "1 task", "2 tasks".
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

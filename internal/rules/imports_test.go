@@ -40,7 +40,7 @@ var arrows = []arrow{
 	{"internal/egress", "event expert internal/netaddr"},
 	{"internal/egress/squid", "expert internal/egress internal/netaddr"},
 	{"internal/sandbox/...", "event expert internal/egress internal/env internal/sandbox/landlock"},
-	{"internal/narrate", values},
+	{"internal/narrate", values + "internal/wording"},
 
 	// The interfaces. They do not know each other.
 	{"model", "rawjson event expert internal/wording"},

@@ -130,3 +130,7 @@ func Count(n int, noun string) string {
 	}
 	return strconv.Itoa(n) + " " + noun
 }
+
+// Number writes a number without an exponent and without rounding it: what is tiny must not
+// look like nothing.
+func Number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
