@@ -8,6 +8,7 @@ import (
 
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/job"
 )
 
@@ -67,7 +68,7 @@ func (w *Container) line() string {
 	}
 	words := []string{
 		"a container of " + manifest.FormatBytes(w.Memory),
-		strconv.FormatFloat(w.CPUs, 'f', -1, 64) + " processors",
+		wording.Number(w.CPUs) + " processors",
 		strconv.Itoa(w.PIDs) + " processes",
 		"at most " + ms(w.TotalTimeoutMS),
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/perstack-go/perstack/expert"
 	"github.com/perstack-go/perstack/internal/manifest"
 	"github.com/perstack-go/perstack/internal/providers"
+	"github.com/perstack-go/perstack/internal/wording"
 	"github.com/perstack-go/perstack/model"
 )
 
@@ -132,7 +133,7 @@ func (b *builder) listPrice(p *Provider) *ListPrice {
 func (b *builder) findPrice(p *Provider) {
 	if price, ok := b.config.Prices[p.Model]; ok {
 		b.find(Finding{Severity: note, Message: fmt.Sprintf("limits on cost count with the prices of the file: %s and %s US dollars for a million tokens in and out of %s",
-			dollars(price.Input), dollars(price.Output), p.Model)})
+			wording.Number(price.Input), wording.Number(price.Output), p.Model)})
 		return
 	}
 	if _, listed := model.PriceOf(p.Name, p.Model); b.spec.LimitsCost() && !listed {
@@ -147,9 +148,9 @@ func (c *Card) price() string {
 	if p == nil || c.Limits.MaxCost == 0 && !slices.ContainsFunc(c.Experts, func(e Expert) bool { return e.Limits.MaxCost > 0 }) {
 		return ""
 	}
-	line := fmt.Sprintf("%s and %s US dollars for a million tokens in and out, the list price of %s", dollars(p.Input), dollars(p.Output), p.Date)
+	line := fmt.Sprintf("%s and %s US dollars for a million tokens in and out, the list price of %s", wording.Number(p.Input), wording.Number(p.Output), p.Date)
 	if l := p.Long; l != nil {
-		line += fmt.Sprintf("; %s and %s for requests of more than %d tokens", dollars(l.Input), dollars(l.Output), l.Above)
+		line += fmt.Sprintf("; %s and %s for requests of more than %d tokens", wording.Number(l.Input), wording.Number(l.Output), l.Above)
 	}
 	return line
 }

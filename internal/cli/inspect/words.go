@@ -2,9 +2,10 @@ package inspect
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 func (p Provider) line() string {
@@ -54,16 +55,13 @@ func (l RunLimits) line() string {
 		words = append(words, fmt.Sprintf("%d tokens", l.MaxTokens))
 	}
 	if l.MaxCost > 0 {
-		words = append(words, dollars(l.MaxCost)+" US dollars")
+		words = append(words, wording.Number(l.MaxCost)+" US dollars")
 	}
 	if l.MaxDurationMS > 0 {
 		words = append(words, ms(l.MaxDurationMS))
 	}
 	return strings.Join(words, ", ")
 }
-
-// dollars writes an amount without rounding it: what is tiny must not look like nothing.
-func dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', -1, 64) }
 
 // delegation says how far Experts may ask each other, if one of them may ask at all.
 func (c *Card) delegation() string {

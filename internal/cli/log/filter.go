@@ -56,12 +56,10 @@ func isError(e event.Event, rows []narrate.Row) bool {
 // isResult reports whether a row shows the outcome of a call.
 func isResult(r narrate.Row) bool {
 	switch r.Kind {
-	case narrate.Tool:
+	case narrate.Tool, narrate.Delegate, narrate.Answer:
 		return r.State != narrate.Pending && r.State != narrate.Running
-	case narrate.Delegate:
-		return r.State != narrate.Running
 	}
-	return r.Kind == narrate.Answer
+	return false
 }
 
 // isTool reports whether e is about tools. Any event may be that brings results: of a

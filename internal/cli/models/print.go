@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/perstack-go/perstack/internal/terminal"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 var columns = []string{"MODEL", "CONTEXT", "OUTPUT", "PRICE IN", "PRICE OUT", "THINKS BY", "IMAGES", "PDF"}
@@ -68,7 +69,7 @@ func (e *entry) cells() []string {
 	}
 	in, out := "-", "-"
 	if p := e.Price; p != nil {
-		in, out = dollars(p.Input), dollars(p.Output)
+		in, out = wording.Number(p.Input), wording.Number(p.Output)
 		if p.Input == 0 && p.Output == 0 {
 			in, out = "free", "free"
 		}
@@ -125,6 +126,3 @@ func word(b *bool) string {
 	}
 	return "no"
 }
-
-// dollars writes an amount without rounding it.
-func dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', -1, 64) }
