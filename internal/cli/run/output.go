@@ -43,7 +43,7 @@ const maxRefused = 20
 func newOutput(ctx context.Context, pl *plan) *output {
 	o := pl.opts
 	out := &output{
-		opts: o, plan: pl, expert: pl.spec.Coordinator(), mode: o.Output, to: newPatientWriter(ctx, o.Host.Stdout),
+		opts: o, plan: pl, expert: pl.spec.Coordinator(), mode: o.Output, to: &patientWriter{ctx: ctx, w: o.Host.Stdout},
 		delegated: make(map[string]bool), refused: make(map[string]bool),
 	}
 	if out.mode == "" {
@@ -65,8 +65,6 @@ func newOutput(ctx context.Context, pl *plan) *output {
 	}
 	return out
 }
-
-func (o *output) close() { o.to.Close() }
 
 // full reports whether events are wanted in their full form.
 func (o *output) full() bool { return o.mode == outputJSON && o.opts.Events != eventsLean }
@@ -142,39 +140,28 @@ var errUnread = errors.New("the output is not being read")
 // a write that does not come through is given up, so that a reader who has stopped
 // reading cannot keep a run from ending. It is for one goroutine.
 type patientWriter struct {
-	ctx  context.Context
-	w    io.Writer
-	work chan []byte
-	done chan error
-	err  error
+	ctx context.Context
+	w   io.Writer
+	err error
 }
 
-func newPatientWriter(ctx context.Context, w io.Writer) *patientWriter {
-	p := &patientWriter{ctx: ctx, w: w, work: make(chan []byte), done: make(chan error, 1)}
-	go func() {
-		for data := range p.work {
-			_, err := w.Write(data)
-			p.done <- err
-		}
-	}()
-	return p
-}
-
-// Write hands data to the goroutine that writes, and waits for it. After a failure
-// every further write fails the same way.
+// Write waits for the write in a goroutine of its own. After a failure every further write
+// fails the same way.
 func (p *patientWriter) Write(data []byte) (int, error) {
 	if p.err != nil {
 		return 0, p.err
 	}
-	p.work <- data
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.w.Write(data)
+		done <- err
+	}()
 	select {
-	case p.err = <-p.done:
+	case p.err = <-done:
 	case <-p.ctx.Done():
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
 		select {
-		case p.err = <-p.done:
-		case <-timer.C:
+		case p.err = <-done:
+		case <-time.After(patience):
 			p.err = errUnread // the goroutine stays with its write; the process ends soon
 		}
 	}
@@ -183,6 +170,3 @@ func (p *patientWriter) Write(data []byte) (int, error) {
 	}
 	return len(data), nil
 }
-
-// Close ends the goroutine.
-func (p *patientWriter) Close() { close(p.work) }

@@ -209,7 +209,6 @@ func Run(ctx context.Context, opts *Options) error {
 		return err
 	}
 	out := newOutput(ctx, plan)
-	defer out.close()
 	defer plan.watchFiles()()
 	if spec.Runtime != job.Docker {
 		opts.Host.Saves() // a container has nothing to save until it is up
