@@ -14,12 +14,6 @@ import (
 // returned. What a delegate does has rows in its own Run, which are told apart by the name
 // and the depth of the Run.
 
-// A delegation is a call that another Expert works on.
-type delegation struct {
-	row              Row
-	returned, failed bool
-}
-
 // name gives the Run of a delegate its name and depth. Runs of one Expert are numbered,
 // since side by side they could not be told apart.
 func (n *Narrator) name(v *run, parentRunID, expertKey string) {
@@ -83,32 +77,32 @@ func (b *batch) delegate(d event.DelegateRun, given event.ToolCall) {
 	child.task = cmp.Or(d.Query, query)
 	b.update(c, r)
 	c.shown = true
-	b.expect(c.tool.ID).row = r
+	b.run.expect(c)
 }
 
 // expect adds a call to those that delegates work on.
-func (b *batch) expect(callID string) *delegation {
-	if b.run.delegates == nil {
-		b.run.delegates = make(map[string]*delegation)
+func (v *run) expect(c *call) {
+	if v.delegates == nil {
+		v.delegates = make(map[string]*call)
 	}
-	if b.run.delegates[callID] == nil {
-		b.run.delegates[callID] = &delegation{}
-	}
-	return b.run.delegates[callID]
+	v.delegates[c.tool.ID] = c
 }
 
 // delegateReturned takes what a delegate returned. The delegate may have been called in an
 // earlier part of the Run that was not seen; then there is no row to change.
 func (b *batch) delegateReturned(result event.ToolResult) {
-	d := b.expect(result.ID)
 	c := b.run.calls[result.ID]
 	if c == nil {
 		c = b.learn(event.ToolCall{ID: result.ID, ToolName: result.ToolName})
 	}
+	if b.run.delegates[result.ID] == nil {
+		c.row, c.failed = Row{ID: c.row.ID}, false
+		b.run.expect(c)
+	}
 	c.shown = true // the arguments stay: a branch may call the delegate again
 	why := result.ErrorText()
-	d.returned, d.failed = true, d.failed || why != ""
-	r := d.row
+	c.returned, c.failed = true, c.failed || why != ""
+	r := c.row
 	r.Kind, r.State, r.Label, r.Summary = Delegate, Done, cmp.Or(r.Label, strings.TrimPrefix(result.SkillName, event.DelegateSkill)), "returned"
 	r.Body = []Text{{Text: event.FirstText(result.Result), Show: Prose}}
 	if why != "" {

@@ -32,9 +32,9 @@ type run struct {
 	task      string
 	remark    string // what was said with the calls of this turn, if it was not shown yet
 	calls     map[string]*call
-	delegates map[string]*delegation // by call; nil once all have returned
-	settling  bool                   // all delegates that are known have returned
-	origin    *run                   // the Run that this one continues; it started before, so there is no circle
+	delegates map[string]*call // that delegates work on; nil once all have returned
+	settling  bool             // all delegates that are known have returned
+	origin    *run             // the Run that this one continues; it started before, so there is no circle
 }
 
 // A call is what is remembered of a tool call.
@@ -44,6 +44,8 @@ type call struct {
 	added   bool // it has a row
 	started bool
 	shown   bool // its outcome was shown
+
+	returned, failed bool // of a delegate
 }
 
 // open reports whether nothing has come of the call yet.
