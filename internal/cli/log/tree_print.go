@@ -105,21 +105,22 @@ type spot struct {
 // spots yields the Runs from top to bottom. Only so many levels are indented. It does not
 // call itself: a journal can nest as deep as it likes.
 func spots(roots []*node, levels int) iter.Seq[spot] {
-	type shelf struct { // Runs side by side, of which some are still to come
+	type shelf struct { // Runs side by side that are still to come, the next one last
 		nodes  []*node
 		indent string
 	}
 	return func(yield func(spot) bool) {
-		shelves := []*shelf{{nodes: inRow(roots)}}
+		shelves := []*shelf{{nodes: reversed(roots)}}
 		for len(shelves) > 0 {
 			level := len(shelves) - 1
 			top := shelves[level]
-			if len(top.nodes) == 0 {
+			last := len(top.nodes) - 1
+			if last < 0 {
 				shelves = shelves[:level]
 				continue
 			}
-			n := top.nodes[0]
-			top.nodes = top.nodes[1:]
+			n := top.nodes[last]
+			top.nodes = append(top.nodes[:last], reversed(n.after)...)
 			mark, under, stem := "", "", "   "
 			switch {
 			case level > 0 && len(top.nodes) == 0:
@@ -137,25 +138,16 @@ func spots(roots []*node, levels int) iter.Seq[spot] {
 			if level >= levels {
 				rest = top.indent
 			}
-			shelves = append(shelves, &shelf{inRow(n.below), rest})
+			shelves = append(shelves, &shelf{reversed(n.below), rest})
 		}
 	}
 }
 
-// inRow puts the Runs that continued where another had ended after it.
-func inRow(nodes []*node) []*node {
-	var row []*node
-	rest := slices.Clone(nodes)
-	slices.Reverse(rest)
-	for len(rest) > 0 {
-		n := rest[len(rest)-1]
-		rest = rest[:len(rest)-1]
-		row = append(row, n)
-		for _, next := range slices.Backward(n.after) {
-			rest = append(rest, next)
-		}
-	}
-	return row
+// reversed returns nodes from last to first.
+func reversed(nodes []*node) []*node {
+	nodes = slices.Clone(nodes)
+	slices.Reverse(nodes)
+	return nodes
 }
 
 // run draws a Run. What does not fit on its line is below: how it came to be, why it
