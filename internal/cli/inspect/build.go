@@ -24,14 +24,11 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 	spec.Complete(providers.Catalogue{})
 	b := &builder{config: c, spec: spec, env: env, flag: flag, card: &Card{
 		Format: 1, Expert: e.Key, Config: c.Path,
-		Runtime:  spec.Runtime,
-		Docker:   container(spec.Settings),
-		Limits:   limits(spec.Limits),
-		Prices:   prices(c),
-		Models:   models(c),
-		Circles:  [][]string{},
-		Experts:  []Expert{},
-		Findings: []Finding{},
+		Runtime: spec.Runtime,
+		Docker:  container(spec.Settings),
+		Limits:  limits(spec.Limits),
+		Prices:  prices(c),
+		Models:  models(c),
 	}}
 	if slices.ContainsFunc(spec.Experts, func(e *expert.Expert) bool { return !e.NamesModel() }) {
 		b.card.Provider = b.provider(&expert.Expert{})
@@ -43,7 +40,7 @@ func newCard(c *manifest.Config, e *expert.Expert, env env.Env, flag string) *Ca
 	}
 	b.findImages()
 	for _, circle := range c.Circles(e) {
-		keys := []string{}
+		var keys []string
 		for _, e := range circle {
 			keys = append(keys, e.Key)
 		}
@@ -88,7 +85,7 @@ func roundUp(d time.Duration) int64 {
 }
 
 func prices(c *manifest.Config) []Price {
-	all := []Price{}
+	var all []Price
 	for _, model := range slices.Sorted(maps.Keys(c.Prices)) {
 		all = append(all, Price{model, rates(c.Prices[model])})
 	}
@@ -97,7 +94,7 @@ func prices(c *manifest.Config) []Price {
 
 // lockState reads the lockfile. A broken one counts as none for everything else.
 func (b *builder) lockState(e *expert.Expert) {
-	state := Lock{Path: b.config.LockFile(), State: lockMissing, Problems: []string{}}
+	state := Lock{Path: b.config.LockFile(), State: lockMissing}
 	lock, err := lockfile.Read(b.config)
 	switch {
 	case err != nil:
@@ -126,9 +123,7 @@ func (b *builder) lockState(e *expert.Expert) {
 func (b *builder) expert(e *expert.Expert) Expert {
 	card := Expert{
 		Key: e.Key, Version: e.Version, Description: e.Description,
-		Limits:    runLimits(e.Limits),
-		Delegates: []Delegate{}, ProviderTools: list(e.ProviderTools), Skills: []Skill{},
-		ProviderSkills: []ProviderSkill{},
+		Limits: runLimits(e.Limits), ProviderTools: e.ProviderTools,
 	}
 	for _, s := range e.ProviderSkills {
 		card.ProviderSkills = append(card.ProviderSkills, ProviderSkill{s.Type, cmp.Or(s.SkillID, s.Name)})
@@ -163,7 +158,7 @@ func (b *builder) pinned(e *expert.Expert, s *expert.Skill) *lockfile.Skill {
 
 // variables says which of them are set here. Values are not looked at any further.
 func (b *builder) variables(names []string) []Variable {
-	all := []Variable{}
+	var all []Variable
 	for _, name := range names {
 		all = append(all, Variable{Name: name, Set: b.env.Get(name) != ""})
 	}
@@ -195,12 +190,4 @@ func address(text string) string {
 		u.RawQuery = "…"
 	}
 	return u.String()
-}
-
-// list makes nil an empty list, which is what programs expect.
-func list(values []string) []string {
-	if values == nil {
-		return []string{}
-	}
-	return values
 }

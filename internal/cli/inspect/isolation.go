@@ -137,10 +137,10 @@ func (b *builder) sandbox(s *expert.Skill) *Sandbox {
 	}
 	c := &Sandbox{
 		Workspace: string(right), Own: []string{"tmp", "home"}, Listener: "own",
-		Hosts: list(s.AllowedDomains), Variables: []string{},
+		Hosts: s.AllowedDomains,
 	}
 	if !s.BuiltIn {
-		c.Variables = list(slices.Compact(slices.Sorted(slices.Values(s.RequiredEnv))))
+		c.Variables = slices.Compact(slices.Sorted(slices.Values(s.RequiredEnv)))
 	}
 	if _, ok := s.Package(); ok && !s.BuiltIn {
 		c.Own = append(c.Own, "package")

@@ -20,7 +20,7 @@ func (b *builder) provider(e *expert.Expert) *Provider {
 	setting := use.Setting
 	p := &Provider{
 		Name: use.Provider, Model: use.Model, BaseURL: address(setting.BaseURL),
-		Headers: list(slices.Sorted(maps.Keys(setting.Headers))),
+		Headers: slices.Sorted(maps.Keys(setting.Headers)),
 		Keys:    b.variables(model.KeyEnv(use.Provider)),
 
 		ExtraBody: slices.Sorted(maps.Keys(setting.ExtraBody)),

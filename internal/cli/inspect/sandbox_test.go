@@ -47,7 +47,7 @@ func TestSandboxes(t *testing.T) {
 	if d := cmp.Diff(want, card.find("s").Sandbox); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	base := &Sandbox{Workspace: "readWrite", Own: []string{"tmp", "home"}, Listener: "own", Hosts: []string{}, Variables: []string{}}
+	base := &Sandbox{Workspace: "readWrite", Own: []string{"tmp", "home"}, Listener: "own"}
 	if d := cmp.Diff(base, card.find(expert.BaseSkill).Sandbox); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
@@ -69,6 +69,9 @@ func TestSandboxes(t *testing.T) {
 	var out bytes.Buffer
 	if err := host.WriteJSON(&out, card); err != nil {
 		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "null") {
+		t.Errorf("a list is null:\n%s", out.String())
 	}
 	var again Card
 	if err := json.Unmarshal(out.Bytes(), &again); err != nil || !cmp.Equal(again.find("s").Sandbox, want) {

@@ -14,7 +14,7 @@ import (
 func (b *builder) skill(e *expert.Expert, s *expert.Skill) Skill {
 	card := Skill{
 		Name: s.Name, Type: string(s.Type), BuiltIn: s.BuiltIn, Description: s.Description, Rule: s.Rule,
-		Env: []Variable{}, AllowedDomains: list(s.AllowedDomains), ToolPrefix: s.ToolPrefix, Tools: []Tool{},
+		AllowedDomains: s.AllowedDomains, ToolPrefix: s.ToolPrefix,
 		Sandbox: b.sandbox(s),
 	}
 	b.findSandbox(e, s)

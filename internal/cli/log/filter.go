@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
 	"github.com/perstack-go/perstack/internal/narrate"
@@ -99,11 +97,6 @@ func checkTypes(names []string) error {
 		return host.Usagef("--type: there is no event type %q; press tab after --type to list them", name)
 	}
 	return nil
-}
-
-// completeType offers the event types to the shell.
-func completeType(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return typeNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
 func typeNames() []string {

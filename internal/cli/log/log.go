@@ -122,7 +122,7 @@ run or checkpoint that does not exist.`,
 	flags.BoolVar(&opts.Tree, "tree", false, "draw the runs as a tree of delegations and branches")
 	flags.BoolVar(&opts.Verify, "verify", false, "check that the journal is complete and unchanged")
 	for flag, completion := range map[string]cobra.CompletionFunc{
-		"type": completeType, "run": opts.completeRun, "checkpoint": opts.completeCheckpoint,
+		"type": cobra.FixedCompletions(typeNames(), cobra.ShellCompDirectiveNoFileComp), "run": opts.completeRun, "checkpoint": opts.completeCheckpoint,
 	} {
 		if err := cmd.RegisterFlagCompletionFunc(flag, completion); err != nil {
 			panic(err) // only for a flag that does not exist

@@ -130,7 +130,7 @@ func (t *tree) add(e event.Event, rows []narrate.Row, before, after engine.State
 
 // hang puts a new node below another; nil for none.
 func (t *tree) hang(n, on *node, why hanging) *node {
-	n.Checkpoints, n.hung = []string{}, why
+	n.hung = why
 	t.runs[n.RunID] = n
 	switch {
 	case on == nil:

@@ -57,7 +57,7 @@ type longPrice struct {
 // newList puts the catalogue and the file together. In a list of all providers, those who
 // have the models of another are left out.
 func newList(c *manifest.Config, provider string) *list {
-	l := &list{Format: 1, Date: model.PricesDate(), Models: []entry{}, provider: provider}
+	l := &list{Format: 1, Date: model.PricesDate(), provider: provider}
 	known := model.All()
 	if provider != "" {
 		known = model.Of(provider)
