@@ -75,20 +75,16 @@ func (p *Printer) text(t narrate.Text, before int) []line {
 	if t.Text = strings.TrimRight(t.Text, "\r\n"); t.Text == "" {
 		return nil
 	}
-	total := strings.Count(t.Text, "\n") + 1
+	all := strings.Split(t.Text, "\n")
 	var lines []line
-	skip := 0
-	if rest := total - most; show == narrate.Tail && rest > 0 {
-		skip = rest
+	if rest := len(all) - most; show == narrate.Tail && rest > 0 {
+		all = all[rest:]
 		lines = append(lines, line{fmt.Sprintf("... +%d before", rest), dim})
 	}
-	n := 0
-	for l := range strings.SplitSeq(t.Text, "\n") {
-		if n++; n > skip && n <= skip+most {
-			lines = append(lines, line{p.fit(mark+p.hide(strings.TrimRight(l, "\r")), before), c})
-		}
+	for _, l := range all[:min(most, len(all))] {
+		lines = append(lines, line{p.fit(mark+p.hide(strings.TrimRight(l, "\r")), before), c})
 	}
-	return more(lines, total-skip-most)
+	return more(lines, len(all)-most)
 }
 
 // prose returns text that is wrapped: the first lines, or all of them.
@@ -123,12 +119,8 @@ func more(lines []line, rest int) []line {
 
 // Cut returns the first n characters of text and "..." if there are more.
 func Cut(text string, n int) string {
-	count := 0
-	for i := range text {
-		if count == n {
-			return text[:i] + "..."
-		}
-		count++
+	if r := []rune(text); len(r) > n {
+		return string(r[:n]) + "..."
 	}
 	return text
 }
