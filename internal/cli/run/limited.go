@@ -23,64 +23,54 @@ import (
 func (o *output) limited(r engine.Result) error {
 	l, own, ofJob := r.Limit, o.expert.Limits, o.plan.spec.Limits
 	switch {
-	case r.Status == event.StatusStoppedByExceededMaxSteps && own.MaxSteps > 0 && r.TotalSteps < ofJob.MaxSteps:
-		return o.raiseOwn(r.JobID, "maxSteps", fmt.Sprintf("expert %s used up its steps (maxSteps = %d)", o.expert.Key, own.MaxSteps))
 	case r.Status == event.StatusStoppedByExceededMaxSteps:
-		return o.raise(r.JobID, "maxSteps", 2*float64(max(r.TotalSteps, ofJob.MaxSteps)), "the job used up its steps")
+		l = &engine.LimitError{Limit: event.LimitSteps, Max: float64(max(r.TotalSteps, ofJob.MaxSteps))}
 	case l == nil:
 		l = &engine.LimitError{Limit: r.Reason}
 	}
-	double := 2 * max(l.Used, l.Max, l.Needs)
+	var key, said string
+	isOwn, more := false, 2*max(l.Used, l.Max, l.Needs)
 	switch l.Limit {
+	case event.LimitSteps:
+		key, said = "maxSteps", "the job used up its steps"
+		if isOwn = own.MaxSteps > 0 && r.TotalSteps < ofJob.MaxSteps; isOwn {
+			said = fmt.Sprintf("expert %s used up its steps (maxSteps = %d)", o.expert.Key, own.MaxSteps)
+		}
 	case event.LimitWorkspace:
-		return o.raise(r.JobID, "maxWorkspaceBytes", double,
-			fmt.Sprintf("the workspace takes %.0f bytes or more, and %.0f are allowed (maxWorkspaceBytes); delete something, or allow more", l.Used, l.Max))
+		key = "maxWorkspaceBytes"
+		said = fmt.Sprintf("the workspace takes %.0f bytes or more, and %.0f are allowed (maxWorkspaceBytes); delete something, or allow more", l.Used, l.Max)
 	case event.LimitTokens:
-		said := fmt.Sprintf("%.0f of %.0f tokens are used, and the next answer would need more than the rest", l.Used, l.Max)
-		if float64(own.MaxTokens) == l.Max && own.MaxTokens != ofJob.MaxTokens {
-			return o.raiseOwn(r.JobID, "maxTokens", said)
-		}
-		return o.raise(r.JobID, "maxTokens", double, said)
+		key, isOwn = "maxTokens", float64(own.MaxTokens) == l.Max && own.MaxTokens != ofJob.MaxTokens
+		said = fmt.Sprintf("%.0f of %.0f tokens are used, and the next answer would need more than the rest", l.Used, l.Max)
 	case event.LimitCost:
-		said := fmt.Sprintf("$%s of $%s are used, and the next answer could cost more than the rest", money(l.Used), money(l.Max))
-		if own.MaxCost == l.Max && own.MaxCost != ofJob.MaxCost {
-			return o.raiseOwn(r.JobID, "maxCost", said)
-		}
-		return o.raise(r.JobID, "maxCost", tidy(double), said)
+		key, isOwn, more = "maxCost", own.MaxCost == l.Max && own.MaxCost != ofJob.MaxCost, tidy(more)
+		said = fmt.Sprintf("$%s of $%s are used, and the next answer could cost more than the rest", money(l.Used), money(l.Max))
 	case event.LimitDepth:
-		return o.raise(r.JobID, "maxDepth", double,
-			fmt.Sprintf("%.0f Experts delegated to one another in a row, and no more are allowed (maxDepth)", l.Max))
+		key = "maxDepth"
+		said = fmt.Sprintf("%.0f Experts delegated to one another in a row, and no more are allowed (maxDepth)", l.Max)
 	case event.LimitToolCalls:
-		return o.raise(r.JobID, "maxToolCalls", double,
-			fmt.Sprintf("%.0f of %.0f tool calls are used (maxToolCalls), and the model requested %.0f more, which perstack did not carry out", l.Used, l.Max, l.Needs-l.Used))
+		key = "maxToolCalls"
+		said = fmt.Sprintf("%.0f of %.0f tool calls are used (maxToolCalls), and the model requested %.0f more, which perstack did not carry out", l.Used, l.Max, l.Needs-l.Used)
 	case event.LimitDuration:
 		return o.duration(r)
 	case event.LimitLoop:
 		return fmt.Errorf("stopped: the same call with the same result %.0f times in a row; say what to do instead with: %s",
 			l.Max, o.opts.tellHint(r.JobID, o.expert.Key))
 	}
+	if isOwn {
+		return fmt.Errorf("stopped: %s; raise %s of expert %s in perstack.toml and resume with: %s", said, key, o.expert.Key, o.opts.again(r.JobID))
+	}
+	raised := *o.opts
 	for _, row := range job.AllLimits() {
-		if strings.EqualFold(row.Name, "max"+l.Limit) {
-			return o.raise(r.JobID, row.Name, double, fmt.Sprintf("%.0f of %.0f %s are used (%s)", l.Used, l.Max, row.Help, row.Name))
+		if row.Name == key || key == "" && strings.EqualFold(row.Name, "max"+l.Limit) {
+			row.Set(&raised.Flags.Limits, min(more, row.Most))
+			said = cmp.Or(said, fmt.Sprintf("%.0f of %.0f %s are used (%s)", l.Used, l.Max, row.Help, row.Name))
 		}
 	}
-	return fmt.Errorf("stopped by the limit on %s; resume with: %s", terminal.CleanLine(l.Limit), o.opts.again(r.JobID))
-}
-
-// raise gives the command that resumes the job with a higher limit.
-func (o *output) raise(jobID, key string, to float64, said string) error {
-	more := *o.opts
-	for _, l := range job.AllLimits() {
-		if l.Name == key {
-			l.Set(&more.Flags.Limits, min(to, l.Most))
-		}
+	if said == "" {
+		return fmt.Errorf("stopped by the limit on %s; resume with: %s", terminal.CleanLine(l.Limit), o.opts.again(r.JobID))
 	}
-	return fmt.Errorf("stopped: %s; resume with: %s", said, more.again(jobID))
-}
-
-// raiseOwn says that the limit is the Expert's own.
-func (o *output) raiseOwn(jobID, key, said string) error {
-	return fmt.Errorf("stopped: %s; raise %s of expert %s in perstack.toml and resume with: %s", said, key, o.expert.Key, o.opts.again(jobID))
+	return fmt.Errorf("stopped: %s; resume with: %s", said, raised.again(r.JobID))
 }
 
 // duration repeats the same limit: the time starts again with every run.
