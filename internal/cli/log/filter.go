@@ -1,11 +1,12 @@
 package log
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/cli/host"
@@ -115,20 +116,18 @@ type Steps struct {
 	text     string
 }
 
+// stepsGrammar matches a number after an operator, a number, or two with a dash between.
+var stepsGrammar = regexp.MustCompile(`^\s*(?:([<>]=?)\s*(\d{1,18})|(\d{1,18})(?:\s*-\s*(\d{1,18}))?)\s*$`)
+
 // Set implements the value of a flag.
 func (s *Steps) Set(text string) error {
-	expr := strings.TrimSpace(text)
-	numbers := strings.TrimLeft(expr, "<>=")
-	op := strings.TrimSuffix(expr, numbers)
-	from, to, isRange := strings.Cut(numbers, "-")
-	if !isRange {
-		to = from
+	parts := stepsGrammar.FindStringSubmatch(text)
+	if parts == nil {
+		return fmt.Errorf("invalid step filter %q; use N, >N, >=N, <N, <=N or A-B", text)
 	}
-	low, ok := number(from)
-	high, ok2 := number(to)
-	valid := ok && ok2 && (op == "" || !isRange)
-	switch op {
-	case "":
+	low, _ := strconv.Atoi(parts[2] + parts[3]) // one of them is empty, and 18 digits fit
+	high, _ := strconv.Atoi(cmp.Or(parts[4], parts[2]+parts[3]))
+	switch parts[1] {
 	case ">=":
 		high = math.MaxInt
 	case ">":
@@ -138,23 +137,12 @@ func (s *Steps) Set(text string) error {
 	case "<":
 		low, high = 0, high-1
 	default:
-		valid = false
-	}
-	if !valid {
-		return fmt.Errorf("invalid step filter %q; use N, >N, >=N, <N, <=N or A-B", text)
-	}
-	if isRange && low > high {
-		return fmt.Errorf("invalid step range %q: %d is greater than %d", text, low, high)
+		if low > high {
+			return fmt.Errorf("invalid step range %q: %d is greater than %d", text, low, high)
+		}
 	}
 	*s = Steps{true, low, high, text}
 	return nil
-}
-
-// number reads digits, and nothing but digits.
-func number(text string) (int, bool) {
-	text = strings.TrimSpace(text)
-	n, err := strconv.ParseUint(text, 10, 31)
-	return int(n), err == nil && !strings.HasPrefix(text, "+")
 }
 
 // String and Type implement the value of a flag.
