@@ -2,6 +2,8 @@ package host
 
 import (
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/perstack-go/perstack/internal/lockfile"
@@ -52,21 +54,16 @@ func AddConfigToError(err error, config string, docker bool) error {
 	return &ExitError{Code: ExitCode(err), Err: errors.New(changed)}
 }
 
+// plainWord matches words that a shell reads as they are.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
 // ShellJoin writes words so that a POSIX shell reads them back as they are.
 func ShellJoin(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = shellQuote(w)
+	quoted := slices.Clone(words)
+	for i, word := range words {
+		if !plainWord.MatchString(word) {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
 	}
 	return strings.Join(quoted, " ")
-}
-
-func shellQuote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -18,28 +18,25 @@ func (o *Options) again(jobID string, args ...string) string {
 			words = append(words, flag, value)
 		}
 	}
+	addIf := func(flag string, given bool) {
+		if given {
+			words = append(words, flag)
+		}
+	}
 	add("--config", o.Config)
 	add("--workspace", o.Workspace)
 	add("--storage", o.Storage)
 	f, is := &o.Flags, &o.Flags.Isolation
-	if o.MoveWorkspace {
-		words = append(words, "--move-workspace")
-	}
+	addIf("--move-workspace", o.MoveWorkspace)
 	add("--provider", f.Provider)
 	add("--model", f.Model)
 	add("--reasoning-budget", f.Reasoning.String())
 	add("--cassette", f.Setting.Cassette)
 	// Without these a job that ran in a container would be resumed without one.
 	add("--runtime", f.Runtime)
-	if is.Container.ReadOnlyWorkspace {
-		words = append(words, "--read-only-workspace")
-	}
-	if is.Sandbox {
-		words = append(words, "--sandbox")
-	}
-	if is.Container.Offline {
-		words = append(words, "--offline")
-	}
+	addIf("--read-only-workspace", is.Container.ReadOnlyWorkspace)
+	addIf("--sandbox", is.Sandbox)
+	addIf("--offline", is.Container.Offline)
 	// --shared-sandbox is left out: isolation must not be lowered by pasting a line.
 	for _, name := range is.Env {
 		add("--env", name)
