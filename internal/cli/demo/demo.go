@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -111,17 +110,11 @@ func scratch(opts *Options) (string, error) {
 
 // closing says where things are, and what to try next.
 func closing(command, dir, storage, job string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nResult:  %s\n", filepath.Join(dir, "report.md"))
-	fmt.Fprintf(&b, "History: %s\n\n", filepath.Join(storage, "jobs", job))
-	fmt.Fprintf(&b, "Try next:\n")
-	for _, words := range [][]string{
-		{"log", job, "--storage", storage},
-		{"log", job, "--verify", "--storage", storage},
-		{"run", "reporter", "What is most urgent?", "--continue-job", job,
-			"--config", filepath.Join(dir, "perstack.toml"), "--workspace", dir, "--storage", storage},
-	} {
-		fmt.Fprintf(&b, "  %s %s\n", command, host.ShellJoin(words...))
-	}
-	return b.String()
+	call := func(words ...string) string { return "  " + command + " " + host.ShellJoin(words...) + "\n" }
+	return "\nResult:  " + filepath.Join(dir, "report.md") +
+		"\nHistory: " + filepath.Join(storage, "jobs", job) + "\n\nTry next:\n" +
+		call("log", job, "--storage", storage) +
+		call("log", job, "--verify", "--storage", storage) +
+		call("run", "reporter", "What is most urgent?", "--continue-job", job,
+			"--config", filepath.Join(dir, "perstack.toml"), "--workspace", dir, "--storage", storage)
 }
