@@ -51,7 +51,7 @@ var arrows = []arrow{
 	// What the files of a project say.
 	{"internal/manifest", values + "model internal/env internal/netaddr internal/skills/base/prompt internal/toml internal/userfile internal/wording"},
 	{"internal/lockfile", values + "internal/manifest internal/toml internal/userfile internal/wording"},
-	{"internal/packages", values + "internal/lockfile internal/sandbox"},
+	{"internal/packages", values + "internal/lockfile internal/sandbox internal/wording"},
 
 	// How an Expert runs: with interfaces only, never with a provider or a back end.
 	{"engine", values + "model skill store"},
@@ -67,7 +67,7 @@ var arrows = []arrow{
 
 	// Where an Expert runs. Runtimes do not know each other.
 	{"internal/runtimes/...", values + "model skill store/... engine internal/providers/... internal/skills/... internal/runtimes internal/lockfile internal/manifest internal/netaddr " +
-		"internal/version internal/secret internal/terminal internal/owner internal/userfile internal/workspace internal/packages internal/sandbox/... internal/egress"},
+		"internal/version internal/secret internal/terminal internal/owner internal/userfile internal/wording internal/workspace internal/packages internal/sandbox/... internal/egress"},
 
 	// The API, and the commands that use it.
 	{".", values + "model skill store/... engine internal/providers internal/runtimes/... internal/sandbox internal/version internal/secret internal/lockfile internal/manifest"},
