@@ -74,11 +74,11 @@ func (s *Site) Close() error {
 	s.closing.Do(func() {
 		s.cancel()
 		s.making.Lock() // from here on, make refuses
-		defer s.making.Unlock()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), closeLimit)
 		defer cancel()
 		filters := ofRuns().Add("label", labelRun+"="+s.start)
 		_, _, err := s.daemon.remove(ctx, filters, func(labels map[string]string) bool { return labels[labelRun] == s.start })
+		s.making.Unlock() // what still works may wait to be refused
 		s.working.Wait()
 		if err != nil {
 			s.closed = fmt.Errorf("remove what the run has on the Docker daemon: %w", err)
