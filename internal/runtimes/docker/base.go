@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
@@ -39,12 +37,12 @@ type base struct {
 // base looks at the image that the user named. Nothing is pulled: that an image comes from
 // somewhere is the user's decision, and so is when.
 func (d *Daemon) base(ctx context.Context, name string) (*base, error) {
-	found, err := d.api.ImageInspect(ctx, name)
-	if errdefs.IsNotFound(err) {
-		return nil, fmt.Errorf("the base image %s is not on this daemon; get it with: docker pull %s", name, name)
-	}
+	found, err := d.inspect(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("the base image %s: %w", name, err)
+		return nil, err
+	}
+	if found == nil {
+		return nil, fmt.Errorf("the base image %s is not on this daemon; get it with: docker pull %s", name, name)
 	}
 	if found.Os != "linux" || found.Architecture != d.Arch {
 		return nil, fmt.Errorf("the base image %s is for %s/%s, but this daemon runs linux/%s; get the right one with: DOCKER_DEFAULT_PLATFORM=linux/%s docker pull %s",
@@ -81,21 +79,21 @@ func (b *base) env() []string {
 
 // under reports whether an image is this one with a layer of ours on top. What that layer
 // is made of, the daemon alone knows: here the label is believed.
-func (b *base) under(found client.ImageInspectResult) bool {
+func (b *base) under(found *client.ImageInspectResult) bool {
 	layers := found.RootFS.Layers
 	return len(layers) == len(b.layers)+1 && slices.Equal(layers[:len(b.layers)], b.layers) &&
 		found.Config.Healthcheck != nil && slices.Equal(found.Config.Healthcheck.Test, []string{"NONE"}) &&
 		slices.Equal(found.Config.Env, b.env())
 }
 
-// grow makes an image of a container that stands on a base, gets files from fill, and is
-// never started: nothing of the base runs here.
-func (d *Daemon) grow(ctx context.Context, on *base, tag string, images map[string]string, fill func(containerID string) error) (err error) {
+// grow makes an image of a container that stands on a base, is filled, and is never
+// started: nothing of the base runs here.
+func (d *Daemon) grow(ctx context.Context, p *plan) (err error) {
 	labels := ownLabels("", newStart()) // of no job: others will use the image too
-	config := ownConfig()
+	config := p.image.Config
 	created, err := d.api.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{
-			Image:           on.id, // not the name: that may mean another image by now
+			Image:           p.base.id, // not the name: that may mean another image by now
 			Entrypoint:      config.Entrypoint,
 			User:            config.User,
 			Labels:          labels,
@@ -118,19 +116,19 @@ func (d *Daemon) grow(ctx context.Context, on *base, tag string, images map[stri
 		_, removeErr := d.api.ContainerRemove(ctx, created.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		err = errors.Join(err, removeErr)
 	}()
-	if err := fill(created.ID); err != nil {
+	if err := p.fill(created.ID); err != nil {
 		return err
 	}
-	all := maps.Clone(images)
+	all := maps.Clone(config.Labels)
 	for name := range labels {
 		all[name] = "" // the maker of an image does not own the containers that run it
 	}
 	_, err = d.api.ContainerCommit(ctx, created.ID, client.ContainerCommitOptions{
-		Reference: tag,
-		Comment:   comment + on.name,
+		Reference: p.tag(),
+		Comment:   comment + p.base.name,
 		Config: &container.Config{
 			User:        config.User,
-			Env:         on.env(),
+			Env:         p.base.env(),
 			Entrypoint:  config.Entrypoint,
 			WorkingDir:  config.WorkingDir,
 			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
@@ -146,12 +144,12 @@ func (d *Daemon) copyFiles(ctx context.Context, containerID string, layer *openL
 	var files []archive.File
 	for _, f := range layer.Files {
 		if f.Body == nil {
-			_, err := d.api.ContainerStatPath(ctx, containerID, client.ContainerStatPathOptions{Path: path.Clean(f.Path)})
-			if err == nil {
-				continue
+			there, err := d.has(ctx, containerID, f.Path)
+			if err != nil {
+				return err
 			}
-			if !errdefs.IsNotFound(err) {
-				return fmt.Errorf("look for %s in the base image: %w", f.Path, err)
+			if there {
+				continue
 			}
 		}
 		files = append(files, f)

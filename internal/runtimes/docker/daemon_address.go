@@ -1,8 +1,6 @@
 package docker
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,12 +51,11 @@ func locate(getenv func(string) string, home string) (address, error) {
 // ofContext reads the address of a context, which lies in a directory named after the
 // digest of its name.
 func ofContext(dir, name, from string) (address, error) {
-	sum := sha256.Sum256([]byte(name))
 	var meta struct {
 		Name      string
 		Endpoints map[string]struct{ Host string }
 	}
-	path := filepath.Join(dir, "contexts", "meta", hex.EncodeToString(sum[:]), "meta.json")
+	path := filepath.Join(dir, "contexts", "meta", hashOf([]byte(name)), "meta.json")
 	if err := readJSON(path, &meta); errors.Is(err, fs.ErrNotExist) {
 		return address{}, fmt.Errorf("%s names the docker context %q, which does not exist; choose one with: docker context use NAME", from, name)
 	} else if err != nil {

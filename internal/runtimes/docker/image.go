@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -65,50 +64,49 @@ func (d *Daemon) Image(ctx context.Context, spec ImageSpec, report func(event.Bo
 		return "", fmt.Errorf("the image cannot be made: %w", err)
 	}
 	defer p.layer.Close()
-	id, err := d.find(ctx, p)
+	found, err := d.find(ctx, p)
 	if err != nil {
 		return "", err
 	}
-	if id != "" {
+	if found != nil {
 		report(progress("complete", "the image "+p.tag()+" is there already"))
-		return id, nil
+		return found.ID, nil
 	}
-	id, err = d.make(ctx, p, report)
+	found, err = d.make(ctx, p, report)
 	if err != nil {
 		err = fmt.Errorf("make the image %s: %w", p.tag(), err)
 		report(progress("error", err.Error()))
 		return "", err
 	}
 	report(progress("complete", "made the image "+p.tag()))
-	return id, nil
+	return found.ID, nil
 }
 
-func (d *Daemon) make(ctx context.Context, p *plan, report func(event.Body)) (id string, err error) {
+// make makes the image that a plan describes.
+func (d *Daemon) make(ctx context.Context, p *plan, report func(event.Body)) (found *client.ImageInspectResult, err error) {
 	if p.base == nil {
 		err = d.load(ctx, p, report)
 	} else {
-		err = d.grow(ctx, p.base, p.tag(), p.labels(), func(containerID string) error {
-			return d.copyFiles(ctx, containerID, p.layer, report)
-		})
+		err = d.grow(ctx, p)
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	// What the daemon has is looked at, not what it was given.
-	id, err = d.find(ctx, p)
-	if err == nil && id == "" {
+	found, err = d.find(ctx, p)
+	if err == nil && found == nil {
 		err = errors.New("the daemon has it, but not as it was given; update the daemon")
 	}
-	return id, err
+	return found, err
 }
 
-// A plan is an image before it is looked for.
+// A plan is an image before it is looked for: that of a run, or a stage of it.
 type plan struct {
-	layer  *openLayer
-	image  archive.Image // without labels, for an image that stands on nothing
-	base   *base         // what it stands on: that of the user, or a stage; nil for nothing
-	files  string        // digest of layer and configuration
-	digest string        // of these and the base
+	image archive.Image // with the labels; they name its digest, and are no part of it
+	layer *openLayer    // our files; nil for a stage
+	base  *base         // what it stands on: that of the user, or a stage; nil for nothing
+	// fill puts the files of an image on a base into the container that it is made of.
+	fill func(containerID string) error
 }
 
 // plan also makes the stages that the image stands on, if they are not there: what it is
@@ -118,35 +116,37 @@ func (d *Daemon) plan(ctx context.Context, spec ImageSpec, report func(event.Bod
 	if err != nil {
 		return nil, err
 	}
-	p, err := spec.plan(d.Arch)
+	p, err := spec.plan(d.Arch, under)
 	if err != nil {
 		return nil, err
 	}
-	if under != nil {
-		p.base = under
-		sum := sha256.Sum256([]byte(p.files + " on " + under.id))
-		p.digest = hex.EncodeToString(sum[:])
-	}
+	p.fill = func(containerID string) error { return d.copyFiles(ctx, containerID, p.layer, report) }
 	return p, nil
 }
 
 // plan reads the files of the image.
-func (s ImageSpec) plan(arch string) (*plan, error) {
+func (s ImageSpec) plan(arch string, under *base) (*plan, error) {
 	layer, err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{layer: layer, image: archive.Image{Arch: arch, Config: ownConfig()}}
+	p := &plan{layer: layer, base: under, image: archive.Image{Arch: arch, Config: ownConfig()}}
 	description, err := p.image.Describe(layer.Layer)
 	if err != nil {
 		layer.Close()
 		return nil, err
 	}
-	sum := sha256.Sum256(description)
-	p.files = hex.EncodeToString(sum[:])
-	p.digest = p.files
+	files := hashOf(description)
+	labels := map[string]string{labelImage: files, labelFiles: files}
+	if under != nil {
+		labels[labelImage] = hashOf([]byte(files + " on " + under.id))
+		labels[labelBase], labels[labelPackages] = under.id, ""
+	}
+	p.image.Config.Labels = labels
 	return p, nil
 }
+
+func hashOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
 // ownConfig is how all images of ours start, whatever they stand on.
 func ownConfig() archive.Config {
@@ -160,62 +160,52 @@ func ownConfig() archive.Config {
 
 // tag is the name of the image. Twelve digits are for people: what counts is the label,
 // and the layers.
-func (p *plan) tag() string { return tagOf(p.digest) }
+func (p *plan) tag() string { return tagOf(p.image.Config.Labels[labelImage]) }
 
 func tagOf(digest string) string { return repository + ":" + digest[:12] }
 
-func (p *plan) labels() map[string]string {
-	labels := map[string]string{labelImage: p.digest, labelFiles: p.files}
-	if p.base != nil {
-		labels[labelBase], labels[labelPackages] = p.base.id, ""
+// find returns the image that the plan describes, or nil. Anybody can give an image our
+// name and our labels, so it is taken only if its layers and its configuration are those
+// of the plan; else it is made again, and takes the name.
+func (d *Daemon) find(ctx context.Context, p *plan) (*client.ImageInspectResult, error) {
+	found, err := d.inspect(ctx, p.tag())
+	if err != nil || found == nil || !p.matches(found) {
+		return nil, err
 	}
-	return labels
+	return found, nil
 }
 
-// find returns the id of the image that the plan describes, or "". Anybody can give an
-// image our name and our labels, so it is taken only if its layers and its configuration
-// are those of the plan; else it is made again, and takes the name.
-func (d *Daemon) find(ctx context.Context, p *plan) (id string, err error) {
-	found, err := d.api.ImageInspect(ctx, p.tag())
-	if errdefs.IsNotFound(err) {
-		return "", nil
+// inspect looks at the image of a name; nil if the daemon has none.
+func (d *Daemon) inspect(ctx context.Context, name string) (*client.ImageInspectResult, error) {
+	found, err := d.api.ImageInspect(ctx, name)
+	switch {
+	case errdefs.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("look for the image %s: %w", name, err)
 	}
-	if err != nil {
-		return "", fmt.Errorf("look for the image %s: %w", p.tag(), err)
-	}
-	if !p.matches(found) {
-		return "", nil
-	}
-	return found.ID, nil
+	return &found, nil
 }
 
-func (p *plan) matches(found client.ImageInspectResult) bool {
-	if !isOurs(found, p.image.Arch, p.labels()) {
+func (p *plan) matches(found *client.ImageInspectResult) bool {
+	c, want := found.Config, p.image.Config
+	if c == nil || found.Os != "linux" || found.Architecture != p.image.Arch {
+		return false
+	}
+	for name, value := range want.Labels {
+		if c.Labels[name] != value {
+			return false
+		}
+	}
+	if c.User != want.User || c.WorkingDir != want.WorkingDir || !slices.Equal(c.Entrypoint, want.Entrypoint) ||
+		len(c.Cmd) > 0 || len(c.Volumes) > 0 {
 		return false
 	}
 	if p.base != nil {
 		return p.base.under(found)
 	}
-	c := found.Config
 	return slices.Equal(found.RootFS.Layers, []string{p.layer.DiffID}) &&
-		slices.Equal(c.Env, p.image.Config.Env) && c.Healthcheck == nil &&
-		len(c.Labels) == len(p.labels())
-}
-
-// isOurs reports whether an image starts as ours do, and says that it is the one.
-func isOurs(found client.ImageInspectResult, arch string, labels map[string]string) bool {
-	c := found.Config
-	if c == nil || found.Os != "linux" || found.Architecture != arch {
-		return false
-	}
-	for name, want := range labels {
-		if c.Labels[name] != want {
-			return false
-		}
-	}
-	want := ownConfig()
-	return c.User == want.User && c.WorkingDir == want.WorkingDir && slices.Equal(c.Entrypoint, want.Entrypoint) &&
-		len(c.Cmd) == 0 && len(c.Volumes) == 0
+		slices.Equal(c.Env, want.Env) && c.Healthcheck == nil && len(c.Labels) == len(want.Labels)
 }
 
 func progress(stage, message string) event.DockerBuildProgress {

@@ -19,13 +19,11 @@ const maxReply = 1 << 20
 // load sends the image to the daemon while it is being written: the program is never in
 // memory, however large it is.
 func (d *Daemon) load(ctx context.Context, p *plan, report func(event.Body)) error {
-	image := p.image
-	image.Config.Labels = p.labels() // they name its digest, and are no part of it
 	r, w := io.Pipe()
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		w.CloseWithError(image.Write(meter(w, sendingImage, p.layer.Size, report), p.tag(), p.layer.Layer))
+		w.CloseWithError(p.image.Write(meter(w, sendingImage, p.layer.Size, report), p.tag(), p.layer.Layer))
 	}()
 	reply, err := d.api.ImageLoad(ctx, r, client.ImageLoadWithQuiet(true))
 	// The writer reads the program and reports: neither after this.

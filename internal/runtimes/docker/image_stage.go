@@ -3,8 +3,6 @@ package docker
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +16,7 @@ import (
 	"github.com/perstack-go/perstack/event"
 	"github.com/perstack-go/perstack/internal/packages"
 	"github.com/perstack-go/perstack/internal/runtimes/docker/archive"
+	"github.com/perstack-go/perstack/internal/wording"
 )
 
 // Packages of skills are layers between a base and our own files, one for each package with
@@ -79,120 +78,93 @@ func (d *Daemon) foundation(ctx context.Context, spec ImageSpec, report func(eve
 			under.name, len(sets), layers, mostLayers)
 	}
 	for _, set := range sets {
-		if under, err = d.stage(ctx, &stagePlan{set: set, on: under, arch: d.Arch}, report); err != nil {
+		if under, err = d.stage(ctx, set, under, report); err != nil {
 			return nil, fmt.Errorf("add %s: %w", set.Name, err)
 		}
 	}
 	return under, nil
 }
 
-// A stagePlan is a stage before it is looked for: one more set than what it stands on.
-type stagePlan struct {
-	set  PackageSet
-	on   *base
-	arch string
-}
-
-// digest names the stage by what is pinned in it and what it stands on, not by the files:
-// they need not be on this machine for it to be found.
-func (s *stagePlan) digest() string {
-	sum := sha256.Sum256([]byte("packages 2 " + s.set.path() + " on " + s.on.id))
-	return hex.EncodeToString(sum[:])
-}
-
-func (s *stagePlan) labels() map[string]string {
-	return map[string]string{labelImage: s.digest(), labelFiles: "", labelBase: s.on.id, labelPackages: s.set.path()}
-}
-
-// stage returns the stage, and makes it if it does not exist.
-func (d *Daemon) stage(ctx context.Context, s *stagePlan, report func(event.Body)) (*base, error) {
-	found, err := d.findStage(ctx, s)
-	if found != nil || err != nil {
-		return found, err
+// stage returns the stage with one more set than what it stands on, and makes it if it does
+// not exist.
+func (d *Daemon) stage(ctx context.Context, set PackageSet, on *base, report func(event.Body)) (*base, error) {
+	p := set.plan(d.Arch, on)
+	p.fill = func(containerID string) error { return d.fill(ctx, containerID, set, on, report) }
+	found, err := d.find(ctx, p)
+	if found == nil && err == nil {
+		found, err = d.make(ctx, p, report)
 	}
-	err = d.grow(ctx, s.on, tagOf(s.digest()), s.labels(), func(containerID string) error { return d.fill(ctx, containerID, s, report) })
 	if err != nil {
 		return nil, err
 	}
-	found, err = d.findStage(ctx, s)
-	if found == nil && err == nil {
-		err = errors.New("the daemon has it, but not as it was given; update the daemon")
-	}
-	return found, err
-}
-
-// findStage is like [Daemon.find]: a name and labels alone are not enough.
-func (d *Daemon) findStage(ctx context.Context, s *stagePlan) (*base, error) {
-	found, err := d.api.ImageInspect(ctx, tagOf(s.digest()))
-	switch {
-	case errdefs.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("look for the image %s: %w", tagOf(s.digest()), err)
-	case !isOurs(found, s.arch, s.labels()) || !s.on.under(found):
-		return nil, nil
-	}
 	return &base{
-		name: s.on.name, id: found.ID, layers: found.RootFS.Layers, variables: found.Config.Env, python: s.on.python, staged: true,
+		name: on.name, id: found.ID, layers: found.RootFS.Layers, variables: found.Config.Env, python: on.python, staged: true,
 	}, nil
 }
 
+// plan names the stage by what is pinned in it and what it stands on, not by the files:
+// they need not be on this machine for it to be found.
+func (s PackageSet) plan(arch string, on *base) *plan {
+	config := ownConfig()
+	config.Labels = map[string]string{
+		labelImage: hashOf([]byte("packages 2 " + s.path() + " on " + on.id)),
+		labelFiles: "", labelBase: on.id, labelPackages: s.path(),
+	}
+	return &plan{base: on, image: archive.Image{Arch: arch, Config: config}}
+}
+
 // fill puts the packages of a set into the container that will be the stage.
-func (d *Daemon) fill(ctx context.Context, containerID string, s *stagePlan, report func(event.Body)) error {
+func (d *Daemon) fill(ctx context.Context, containerID string, set PackageSet, on *base, report func(event.Body)) error {
 	var parents []string
-	for _, dir := range []string{skillsDir, path.Dir(s.set.path())} {
+	for _, dir := range []string{skillsDir, path.Dir(set.path())} {
 		there, err := d.has(ctx, containerID, dir)
 		switch {
 		case err != nil:
 			return err
-		case there && !s.on.staged:
+		case there && !on.staged:
 			// It could be a link, and our files would go wherever that leads.
-			return fmt.Errorf("the image %s has %s already, where packages of skills go; use an image without", s.on.name, dir)
+			return fmt.Errorf("the image %s has %s already, where packages of skills go; use an image without", on.name, dir)
 		case !there:
 			parents = append(parents, dir)
 		}
 	}
-	if err := d.needProgram(ctx, containerID, s); err != nil {
+	if err := d.needProgram(ctx, containerID, set.Program, on); err != nil {
 		return err
 	}
-	on, err := d.platform(ctx, containerID, s.on, report)
+	platform, err := d.platform(ctx, containerID, on, report)
 	if err != nil {
 		return err
 	}
-	installed, err := s.set.Fetch(ctx, on, func(text string) { report(progress("building", text)) })
+	installed, err := set.Fetch(ctx, platform, func(text string) { report(progress("building", text)) })
 	if err != nil {
 		return err
 	}
-	tree, err := archive.OpenTree(installed.Dir, s.set.path(), s.set.skips)
+	tree, err := archive.OpenTree(installed.Dir, set.path(), set.skips)
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	plural := "s"
-	if installed.Packages == 1 {
-		plural = ""
-	}
-	report(progress("building", fmt.Sprintf("adding %s (%d package%s, %.1f MB)", s.set.Name, installed.Packages, plural, float64(tree.Size)/1e6)))
+	report(progress("building", fmt.Sprintf("adding %s (%s, %.1f MB)", set.Name, wording.Count(installed.Packages, "package"), float64(tree.Size)/1e6)))
 	return d.send(ctx, containerID, func(w io.Writer) error {
 		if tree.Size >= leastMetered {
-			w = meter(w, "adding "+s.set.Name, tree.Size, report)
+			w = meter(w, "adding "+set.Name, tree.Size, report)
 		}
 		return tree.Write(w, parents...)
 	})
 }
 
 // needProgram looks for what runs a set where the container would look.
-func (d *Daemon) needProgram(ctx context.Context, containerID string, s *stagePlan) error {
-	list, _ := strings.CutPrefix(s.on.env()[0], "PATH=")
+func (d *Daemon) needProgram(ctx context.Context, containerID, program string, on *base) error {
+	list, _ := strings.CutPrefix(on.env()[0], "PATH=")
 	for _, dir := range strings.Split(list, ":") {
 		if !path.IsAbs(dir) {
 			continue
 		}
-		if there, err := d.has(ctx, containerID, path.Join(dir, s.set.Program)); there || err != nil {
+		if there, err := d.has(ctx, containerID, path.Join(dir, program)); there || err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("the image %s has no %s in its PATH, which runs this package; use another in [docker]", s.on.name, s.set.Program)
+	return fmt.Errorf("the image %s has no %s in its PATH, which runs this package; use another in [docker]", on.name, program)
 }
 
 // platform is what packages in the container have to be made for.

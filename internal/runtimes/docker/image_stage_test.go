@@ -298,11 +298,9 @@ func TestStageOfAnotherIsNotUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := &stagePlan{set: spec.Sets[0], on: under, arch: i.Arch}
-	config := ownConfig()
-	config.Labels = plan.labels()
-	fake := daemon.Load(t, config, []archive.File{{Path: "/skills", Mode: 0o755}, {Path: "/skills/evil", Mode: 0o555, Body: archive.Text("evil")}})
-	if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: fake, Target: tagOf(plan.digest())}); err != nil {
+	plan := spec.Sets[0].plan(i.Arch, under)
+	fake := daemon.Load(t, plan.image.Config, []archive.File{{Path: "/skills", Mode: 0o755}, {Path: "/skills/evil", Mode: 0o555, Body: archive.Text("evil")}})
+	if _, err := i.api.ImageTag(t.Context(), client.ImageTagOptions{Source: fake, Target: plan.tag()}); err != nil {
 		t.Fatal(err)
 	}
 	id, _ := i.image(t, spec)
@@ -313,7 +311,7 @@ func TestStageOfAnotherIsNotUsed(t *testing.T) {
 		t.Error("the files of another are in the image")
 	}
 	// One of ours, with a layer more than we made.
-	tag := tagOf(plan.digest())
+	tag := plan.tag()
 	created, err := i.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: daemon.Name(t), Config: &container.Config{Image: tag}})
 	if err != nil {
 		t.Fatal(err)

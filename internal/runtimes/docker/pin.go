@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/internal/manifest"
@@ -137,11 +136,14 @@ func (d *Daemon) Pin(ctx context.Context, name string, from Sources) (string, er
 	if err != nil {
 		return "", err
 	}
-	here, err := d.api.ImageInspect(ctx, r.called())
-	if err != nil && !errdefs.IsNotFound(err) {
-		return "", fmt.Errorf("look for the image %s: %w", name, err)
+	here, err := d.inspect(ctx, r.called())
+	if err != nil {
+		return "", err
 	}
-	local := digestOf(here.RepoDigests, places)
+	local := ""
+	if here != nil {
+		local = digestOf(here.RepoDigests, places)
+	}
 	if local != "" && (!from.Fresh || from.Offline) {
 		return r.with(local)
 	}
@@ -161,7 +163,7 @@ func (d *Daemon) Pin(ctx context.Context, name string, from Sources) (string, er
 	switch {
 	case local != "":
 		return r.with(local)
-	case here.ID != "":
+	case here != nil:
 		pinned, err := parsePinned(here.ID)
 		return pinned.String(), err
 	case from.Offline:

@@ -183,12 +183,12 @@ func (s ImageSpec) digests(arch string) (map[string]bool, error) {
 	digests := map[string]bool{}
 	for _, base := range []string{"", "any"} {
 		s.Base = base
-		p, err := s.plan(arch)
+		p, err := s.plan(arch, nil)
 		if err != nil {
 			return nil, err
 		}
 		p.layer.Close()
-		digests[p.files] = true
+		digests[p.image.Config.Labels[labelFiles]] = true
 	}
 	return digests, nil
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
 	"github.com/perstack-go/perstack/event"
@@ -68,15 +67,15 @@ func (e *absentError) Error() string {
 // a digest is the daemon's word that the registry had it by that digest; it is compared
 // nevertheless.
 func (d *Daemon) holds(ctx context.Context, r reference) (id string, err error) {
-	found, err := d.api.ImageInspect(ctx, r.content())
-	switch {
-	case errdefs.IsNotFound(err):
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("look for the image %s: %w", r, err)
-	case r.id != "" && found.ID != r.id, r.digest != "" && !slices.ContainsFunc(found.RepoDigests, func(known string) bool {
-		return strings.HasSuffix(known, "@"+r.digest)
-	}):
+	found, err := d.inspect(ctx, r.content())
+	if err != nil || found == nil {
+		return "", err
+	}
+	known := r.id == found.ID
+	if r.digest != "" {
+		known = slices.ContainsFunc(found.RepoDigests, func(known string) bool { return strings.HasSuffix(known, "@"+r.digest) })
+	}
+	if !known {
 		return "", nil
 	}
 	return found.ID, nil
