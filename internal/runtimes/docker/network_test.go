@@ -135,7 +135,10 @@ func TestNetworkOfTheUser(t *testing.T) {
 	plan := testPlan(t)
 	plan.container().Network = name
 	s, _ := buildSite(t, d, plan)
-	if list := left(t, d, s.start); len(list) != 2 {
+	if _, err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if list := left(t, d, s.start); len(list) != 3 {
 		t.Errorf("the site is %q", list)
 	}
 	if err := s.Close(); err != nil {

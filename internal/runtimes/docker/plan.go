@@ -31,9 +31,7 @@ type sitePlan struct {
 	image      string // id
 	proxyImage string // id, of the image that has Squid beside our program
 
-	// ahead starts the container while the proxy starts. It has to wait for its input then.
-	ahead bool
-	log   *slog.Logger // what the proxy tells beside its decisions
+	log *slog.Logger // what the proxy tells beside its decisions
 }
 
 // plan finds out what a job needs. What is wrong with the workspace shows here, before the
@@ -47,8 +45,7 @@ func (r *runner) plan(ctx context.Context) (sitePlan, error) {
 	return sitePlan{
 		spec: r.spec, cover: cover,
 		listeners: r.listeners(), upstream: r.model.Upstream,
-		ahead: true, // it waits for its document
-		log:   r.parts.Log,
+		log: r.parts.Log,
 	}, nil
 }
 

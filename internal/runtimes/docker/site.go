@@ -34,7 +34,8 @@ type Site struct {
 	inner, outer link
 	listeners    []egress.Listener // with their addresses
 	failed       chan error
-	ahead        chan started // the container, if it is started ahead
+	container    *Container
+	launched     chan error // has a value when the container is started, or could not be
 
 	ctx     context.Context // of what goes on until Close
 	cancel  context.CancelFunc
@@ -53,7 +54,7 @@ func (d *Daemon) build(ctx context.Context, plan sitePlan, report func(event.Bod
 	if err := d.refuseSocket(plan.cover.Dir); err != nil {
 		return nil, err
 	}
-	s := &Site{daemon: d, plan: plan, start: newStart(), failed: make(chan error, 1), report: report}
+	s := &Site{daemon: d, plan: plan, start: newStart(), failed: make(chan error, 1), launched: make(chan error, 1), report: report}
 	s.Failed = s.failed
 	s.labels = ownLabels(plan.spec.JobID, s.start)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -72,13 +73,12 @@ func (s *Site) build(ctx context.Context) (err error) {
 		return err
 	}
 	s.Gateway = s.inner.gateway.String()
-	if s.plan.ahead {
-		s.ahead = make(chan started, 1)
-		s.working.Go(func() {
-			c, err := s.launch(s.ctx, roleRuntime)
-			s.ahead <- started{c, err}
-		})
-	}
+	// It starts while the proxy does, and waits for its input.
+	s.working.Go(func() {
+		var err error
+		s.container, err = s.launch(s.ctx, roleRuntime)
+		s.launched <- err
+	})
 	if err := s.startProxy(ctx); err != nil {
 		return fmt.Errorf("start the proxy: %w", err)
 	}

@@ -13,31 +13,18 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// started is what came of a start.
-type started struct {
-	container *Container
-	err       error
-}
-
-// take returns the container: the one that was started ahead, else a new one.
-func (s *Site) take(ctx context.Context) (*Container, error) {
-	if s.ahead == nil {
-		return s.launch(ctx, roleRuntime)
-	}
-	select {
-	case early := <-s.ahead:
-		return early.container, early.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// Start creates the container, attaches to it and starts it.
+// Start returns the container when it is started and attached to.
 func (s *Site) Start(ctx context.Context) (*Container, error) {
-	c, err := s.take(ctx)
+	var err error
+	select {
+	case err = <-s.launched:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start the container: %w", err)
 	}
+	c := s.container
 	ended, exited := c.Exited, make(chan Exit, 1)
 	s.working.Go(func() {
 		end := <-ended

@@ -51,7 +51,7 @@ func TestBuildIsCancelled(t *testing.T) {
 		t.Run(moment, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			s, err := d.build(ctx, plan, func(b event.Body) {
-				if status, ok := b.(event.DockerContainerStatus); ok && status.Status == moment {
+				if status, ok := b.(event.DockerContainerStatus); ok && status.Service == string(roleProxy) && status.Status == moment {
 					cancel(stop)
 				}
 			})
