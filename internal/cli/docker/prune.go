@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
@@ -106,11 +105,8 @@ func printWords(w io.Writer, p docker.Pruned) error {
 		removed = append(removed, wording.Count(p.Networks, "network"))
 	}
 	text := "nothing to remove"
-	switch n := len(removed); {
-	case n == 1:
-		text = "removed " + removed[0]
-	case n > 1:
-		text = "removed " + strings.Join(removed[:n-1], ", ") + " and " + removed[n-1]
+	if len(removed) > 0 {
+		text = "removed " + wording.And(removed)
 	}
 	if p.InUse > 0 {
 		text += "\n" + wording.Count(p.InUse, "image") + " in use by a container: kept"
@@ -120,13 +116,7 @@ func printWords(w io.Writer, p docker.Pruned) error {
 }
 
 func printJSON(w io.Writer, p docker.Pruned) error {
-	data, err := json.Marshal(struct {
-		Images     int   `json:"images"`
-		Bytes      int64 `json:"bytes"`
-		Containers int   `json:"containers"`
-		Networks   int   `json:"networks"`
-		InUse      int   `json:"inUse"`
-	}{p.Images, p.Bytes, p.Containers, p.Networks, p.InUse})
+	data, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}

@@ -149,10 +149,10 @@ func watch(ctx context.Context, conn *hostlink.Conn, cancel context.CancelCauseF
 
 // cause is what the engine records as the reason.
 func cause(s hostlink.Stop) error {
-	if l := s.Limit; l != nil {
-		return &engine.LimitError{Limit: l.Name, Used: l.Used, Max: l.Max}
-	}
-	if s.Reason == "" {
+	switch {
+	case s.Limit != nil:
+		return (*engine.LimitError)(s.Limit)
+	case s.Reason == "":
 		return context.Canceled
 	}
 	return errors.New(s.Reason)
@@ -181,11 +181,7 @@ func (w *work) do(ctx context.Context) (end *hostlink.End) {
 	if err != nil {
 		return w.failure(err)
 	}
-	end = &hostlink.End{}
-	if l := result.Limit; l != nil {
-		end.Limit = &hostlink.Limit{Name: l.Limit, Used: l.Used, Max: l.Max, Needs: l.Needs}
-	}
-	return end
+	return &hostlink.End{Limit: (*hostlink.Limit)(result.Limit)}
 }
 
 // run checks the isolation of the container and runs the job.

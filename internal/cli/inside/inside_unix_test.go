@@ -245,14 +245,14 @@ func TestStop(t *testing.T) {
 func TestStopByLimit(t *testing.T) {
 	d := newFakeHost(t)
 	d.after = during(func(d *fakeHost) {
-		d.down.Write(hostlink.Down{Stop: &hostlink.Stop{Limit: &hostlink.Limit{Name: event.LimitDuration, Used: 61, Max: 60}}})
+		d.down.Write(hostlink.Down{Stop: &hostlink.Stop{Limit: &hostlink.Limit{Limit: event.LimitDuration, Used: 61, Max: 60}}})
 	})
 	d.succeed(document(t, alone, sleeps))
 	last := d.events[len(d.events)-1]
 	if stop, ok := last.Body.(event.StopRunByLimit); !ok || stop.Limit != event.LimitDuration {
 		t.Errorf("events %q, last %+v", d.types(), last.Body)
 	}
-	if l := d.end.Limit; l == nil || *l != (hostlink.Limit{Name: event.LimitDuration, Used: 61, Max: 60}) {
+	if l := d.end.Limit; l == nil || *l != (hostlink.Limit{Limit: event.LimitDuration, Used: 61, Max: 60}) {
 		t.Errorf("end %+v", d.end)
 	}
 }
@@ -404,7 +404,7 @@ func TestStopDuringSelfTest(t *testing.T) {
 		want string
 	}{
 		"interrupt": {hostlink.Stop{Reason: "received interrupt"}, "received interrupt"},
-		"limit":     {hostlink.Stop{Limit: &hostlink.Limit{Name: "maxDuration", Used: 2, Max: 1}}, "maxDuration"},
+		"limit":     {hostlink.Stop{Limit: &hostlink.Limit{Limit: "maxDuration", Used: 2, Max: 1}}, "maxDuration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newFakeHost(t)

@@ -117,7 +117,7 @@ func (r *runner) run(ctx context.Context) (result engine.Result, err error) {
 		on, err = r.build(ctx, plan, footing, s.report)
 		return err
 	}); err != nil {
-		return engine.Result{}, s.early(ctx, err)
+		return engine.Result{}, cause(ctx, err)
 	}
 	defer func() {
 		if closeErr := s.while(func() error { return errors.Join(on.Close(), on.daemon.Close()) }); closeErr != nil {
@@ -198,7 +198,7 @@ func (r *runner) build(ctx context.Context, plan sitePlan, on footing, report fu
 	return site, nil
 }
 
-// cause is why something failed, if that was because its time was over.
+// cause is why something failed: if ctx is done, what ended it.
 func cause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

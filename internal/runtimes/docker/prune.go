@@ -16,12 +16,11 @@ import (
 
 // Pruned is what [Daemon.Prune] removed.
 type Pruned struct {
-	Images     int
-	Bytes      int64
-	Containers int // that dead runs had left
-	Networks   int
-
-	InUse int // images that would have gone, but for a container that stands on them
+	Images     int   `json:"images"`
+	Bytes      int64 `json:"bytes"`
+	Containers int   `json:"containers"` // that dead runs had left
+	Networks   int   `json:"networks"`
+	InUse      int   `json:"inUse"` // images that would have gone, but for a container that stands on them
 }
 
 // Prune removes images that no run would use again, or all of perstack's, and what dead

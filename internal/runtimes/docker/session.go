@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/perstack-go/perstack/engine"
@@ -24,7 +23,6 @@ type session struct {
 
 	notes chan event.Body
 	over  chan struct{} // closed when no more notes are taken
-	once  sync.Once
 
 	written int64 // bytes of the journal
 	failed  error // the first note that could not be written
@@ -42,7 +40,7 @@ func newSession(r *runner, f *engine.Follower) *session {
 	return &session{runner: r, follower: f, log: r.parts.Log, notes: make(chan event.Body), over: make(chan struct{})}
 }
 
-func (s *session) close() { s.once.Do(func() { close(s.over) }) }
+func (s *session) close() { close(s.over) }
 
 // report takes what happens on the daemon, from any goroutine.
 func (s *session) report(body event.Body) {
@@ -105,14 +103,6 @@ func (s *session) count(bytes int64) error {
 	return nil
 }
 
-// early is the error of a run that came to its end before it began.
-func (s *session) early(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
 // A place is where the container of a session is started: a [Site].
 type place interface {
 	Start(ctx context.Context) (*Container, error)
@@ -136,7 +126,7 @@ func (s *session) live(ctx context.Context, site place, failed <-chan error, doc
 		c, err = site.Start(ctx)
 		return err
 	}); err != nil {
-		return engine.Result{}, s.early(ctx, err)
+		return engine.Result{}, cause(ctx, err)
 	}
 	talk := newTalk(c, append([][]byte{opening}, records...))
 	why := s.attend(ctx, talk, failed)
@@ -222,7 +212,7 @@ func (s *session) attend(ctx context.Context, t *talk, failed <-chan error) erro
 			return fmt.Errorf("the engine in the container sent nothing for %s (idleTimeout in [docker])", s.runner.container().IdleTimeout)
 		case <-total.C:
 			seconds := s.runner.container().TotalTimeout.Seconds()
-			stop(hostlink.Stop{Reason: "totalTimeout in [docker] is over", Limit: &hostlink.Limit{Name: event.LimitDuration, Used: seconds, Max: seconds}})
+			stop(hostlink.Stop{Reason: "totalTimeout in [docker] is over", Limit: &hostlink.Limit{Limit: event.LimitDuration, Used: seconds, Max: seconds}})
 		case <-grace:
 			return errors.New("the engine in the container did not stop when it was told to")
 		}
@@ -279,7 +269,7 @@ func (s *session) settle(ctx context.Context, why error) (engine.Result, error) 
 		}
 		return result, nil
 	case !s.follower.Begun():
-		return engine.Result{}, s.early(ctx, s.unbegun(why))
+		return engine.Result{}, cause(ctx, s.unbegun(why))
 	}
 	if err := s.follower.Abandon(why.Error()); err != nil {
 		return engine.Result{}, errors.Join(why, err)
@@ -315,8 +305,8 @@ func (s *session) ended() error {
 
 // limitOf returns the numbers of the limit that the journal says was met.
 func limitOf(r engine.Result, l *hostlink.Limit) *engine.LimitError {
-	if r.Status != event.StatusStoppedByLimit || l == nil || l.Name != r.Reason {
+	if r.Status != event.StatusStoppedByLimit || l == nil || l.Limit != r.Reason {
 		return nil
 	}
-	return &engine.LimitError{Limit: l.Name, Used: l.Used, Max: l.Max, Needs: l.Needs}
+	return (*engine.LimitError)(l)
 }

@@ -229,11 +229,11 @@ func TestSessionTotalTimeout(t *testing.T) {
 				_, r, err := s.plays(t.Context(), nil, func(a *actor, conn *hostlink.Conn) {
 					a.begin()
 					stop := <-conn.Stopped()
-					if stop.Limit == nil || stop.Limit.Name != event.LimitDuration || stop.Limit.Max != 0.05 {
+					if stop.Limit == nil || stop.Limit.Limit != event.LimitDuration || stop.Limit.Max != 0.05 {
 						t.Errorf("told %+v", stop)
 					}
 					_ = a.record("e1", event.StopRunByLimit{Limit: event.LimitDuration})
-					_ = conn.Send(hostlink.Up{End: &hostlink.End{Limit: &hostlink.Limit{Name: c.limit, Used: 1, Max: 2}}})
+					_ = conn.Send(hostlink.Up{End: &hostlink.End{Limit: &hostlink.Limit{Limit: c.limit, Used: 1, Max: 2}}})
 				})
 				if err != nil || r.Status != event.StatusStoppedByLimit || (r.Limit != nil) != c.has {
 					t.Errorf("it ended as %+v, %v", r, err)

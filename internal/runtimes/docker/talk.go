@@ -21,7 +21,6 @@ type talk struct {
 
 	queue chan hostlink.Down
 	over  chan struct{}
-	once  sync.Once
 }
 
 // maxWaiting is how many answers may wait to be written. An engine waits for each before
@@ -88,8 +87,8 @@ func (t *talk) read(from io.Reader) {
 	}
 }
 
-// hangUp ends both directions. It may be called more than once.
-func (t *talk) hangUp() { t.once.Do(func() { close(t.over) }) }
+// hangUp ends both directions.
+func (t *talk) hangUp() { close(t.over) }
 
 // A tail keeps the end of what was written to it.
 type tail struct {

@@ -54,9 +54,9 @@ type End struct {
 	Limit *Limit `json:"limit,omitzero"`
 }
 
-// A Limit is one that was met; see [engine.LimitError].
+// A Limit is one that was met: an [engine.LimitError] as JSON.
 type Limit struct {
-	Name  string  `json:"name"`
+	Limit string  `json:"name"`
 	Used  float64 `json:"used"`
 	Max   float64 `json:"max"`
 	Needs float64 `json:"needs,omitzero"`
